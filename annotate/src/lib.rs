@@ -1,0 +1,6 @@
+//! Identifiers, control-flow graphs as data, and the way back from machine addresses to them.
+//!
+//! This crate knows nothing of samples and nothing of LLVM: the compiler plugin writes what is read here.
+
+pub mod cfg;
+pub mod id;

@@ -1,0 +1,160 @@
+//! Branch vectors: what every engine produces and everything downstream reads.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Position of a module in [`VectorSet::modules`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ModuleId(pub u32);
+
+impl ModuleId {
+    /// Code that belongs to no file: JIT-mapped pages, the vDSO, addresses outside every mapping.
+    pub const EXTERNAL: Self = Self(u32::MAX);
+}
+
+/// A code address that means the same in every process: a module and an offset in its *file*.
+///
+/// In [`ModuleId::EXTERNAL`] the offset is the run-time address.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CodeAddress {
+    /// The mapped file.
+    pub module: ModuleId,
+    /// Offset in the file, not a virtual address: ELF program headers translate it.
+    pub offset: u64,
+}
+
+/// One taken branch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Branch {
+    /// Address of the branch instruction.
+    pub from: CodeAddress,
+    /// Address that control reached.
+    pub to: CodeAddress,
+}
+
+/// What produced a burst.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum Engine {
+    /// Trap-flag single-stepping of the real program.
+    Step = 0,
+    /// Shadow execution ahead of the program.
+    RunAhead = 1,
+    /// Branch-record hardware.
+    Lbr = 2,
+    /// Imported from a file of `perf record -b`.
+    Perf = 3,
+}
+
+/// Why a burst ended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum EndReason {
+    /// The burst reached its length.
+    Budget = 0,
+    /// The next instruction enters the kernel in a way that cannot be followed.
+    SystemCall = 1,
+    /// The next instruction cannot be followed (`pushf`, `popf`, `int3`, undecodable …).
+    Instruction = 2,
+    /// A signal was delivered to the program.
+    Signal = 3,
+    /// The thread or process ended.
+    Exit = 4,
+}
+
+/// Consecutive taken branches of one thread, oldest first.
+///
+/// Between `branches[i].to` and `branches[i + 1].from` control fell through.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Burst {
+    /// Position in [`VectorSet::processes`].
+    pub process: u32,
+    /// Kernel thread id.
+    pub thread: u32,
+    /// Nanoseconds of `CLOCK_MONOTONIC` when the burst began.
+    pub time_ns: u64,
+    /// What produced it.
+    pub engine: Engine,
+    /// Where the thread was interrupted. The stretch from here to the first branch is biased towards slow code.
+    pub start: Option<CodeAddress>,
+    /// The taken branches.
+    pub branches: Vec<Branch>,
+    /// Where the burst stopped: everything from the last branch's target up to, not including, this address ran.
+    pub end: Option<CodeAddress>,
+    /// Why it stopped.
+    pub end_reason: EndReason,
+    /// Instructions from `start` to `end`, 0 where the engine cannot count them.
+    pub instructions: u32,
+    /// How many equal bursts this one stands for.
+    pub count: u64,
+}
+
+/// A GNU build-id.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BuildId(pub Vec<u8>);
+
+impl fmt::Display for BuildId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for BuildId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BuildId({self})")
+    }
+}
+
+/// A file that was mapped executable in some sampled process.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Module {
+    /// Path as the kernel reported it.
+    pub path: PathBuf,
+    /// Identity of the build, where the file has one.
+    pub build_id: Option<BuildId>,
+    /// Executable mappings seen, as (run-time start, run-time end, file offset), with the process that had them.
+    pub mappings: Vec<ModuleMapping>,
+}
+
+/// One executable mapping of a module in one process.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ModuleMapping {
+    /// Position in [`VectorSet::processes`].
+    pub process: u32,
+    /// First run-time address.
+    pub start: u64,
+    /// One past the last run-time address.
+    pub end: u64,
+    /// Offset in the file of the first byte.
+    pub file_offset: u64,
+}
+
+/// One sampled process image (a new one after `execve`).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Process {
+    /// Process id.
+    pub pid: u32,
+    /// Position of the parent's record, for a child made by `fork`.
+    pub parent: Option<u32>,
+    /// Command line, arguments separated by a space.
+    pub command: String,
+    /// CPU seconds of the program, the sampler's own excluded.
+    pub program_cpu_seconds: f64,
+    /// CPU seconds that the sampler took in this process, all its costs included.
+    pub own_cpu_seconds: f64,
+    /// Bursts that could not be stored.
+    pub lost: u64,
+    /// Ticks at which sampling was declined (blocked signals, foreign handlers, no stack room).
+    pub declined: u64,
+}
+
+/// Everything one recording produced.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct VectorSet {
+    /// Mapped files, referred to by [`ModuleId`].
+    pub modules: Vec<Module>,
+    /// Sampled process images.
+    pub processes: Vec<Process>,
+    /// Bursts in the order they were stored.
+    pub bursts: Vec<Burst>,
+}

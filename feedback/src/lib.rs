@@ -1,0 +1,3 @@
+//! From branch vectors to profiles, and the decisions that rest on them.
+
+pub mod profile;
