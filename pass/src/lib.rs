@@ -1,1 +1,147 @@
-//! Placeholder.
+//! The LLVM plugin: identifies IR for `annotate` and applies a profile for `use`.
+//!
+//! The shared object leaves every LLVM symbol undefined; the process that loads it (clang, opt or lld) supplies them,
+//! so that there is one LLVM in the process. Decisions are made in `pleach-feedback`; here they are only applied.
+
+mod annotate;
+mod ffi;
+mod ir;
+mod settings;
+
+use inkwell::llvm_sys::prelude::LLVMModuleRef;
+use inkwell::module::Module;
+use pleach_annotate::manifest::Anchor;
+use settings::Settings;
+use std::ffi::{CStr, c_char, c_void};
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Mirror of `llvm::PassPluginLibraryInfo` for plugin API version 2.
+#[repr(C)]
+pub struct PassPluginLibraryInfo {
+    api_version: u32,
+    name: *const c_char,
+    version: *const c_char,
+    register: Option<unsafe extern "C" fn(*mut c_void)>,
+    pre_codegen: Option<unsafe extern "C" fn(*mut c_void, *mut c_void, u32, *mut c_void) -> bool>,
+}
+
+const SUPPORTED_API: u32 = 2;
+const NAME: &CStr = c"pleach";
+const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+    Ok(version) => version,
+    Err(_) => panic!("the version has an inner NUL"),
+};
+
+/// The symbol that `-fpass-plugin=` looks up. It is defined in Rust because rustc's version script hides every symbol of
+/// the C++ archive.
+// SAFETY: the name is LLVM's; no other definition is linked.
+#[unsafe(no_mangle)]
+pub extern "C" fn llvmGetPassPluginInfo() -> PassPluginLibraryInfo {
+    // A host that disagrees about the struct gets version 0, which its loader reports as a mismatch instead of reading
+    // a wrong layout.
+    let same_layout = ffi::pleach_plugin_api_version() == SUPPORTED_API
+        && ffi::pleach_plugin_info_size() == size_of::<PassPluginLibraryInfo>();
+    PassPluginLibraryInfo {
+        api_version: if same_layout { SUPPORTED_API } else { 0 },
+        name: NAME.as_ptr(),
+        version: VERSION.as_ptr(),
+        register: Some(register),
+        pre_codegen: None,
+    }
+}
+
+unsafe extern "C" fn register(pass_builder: *mut c_void) {
+    // SAFETY: the host passes its PassBuilder; the callbacks live as long as this library.
+    unsafe { ffi::pleach_register(pass_builder, run_module, settings::uses_profile) }
+}
+
+/// Where in the pipeline a run happens; the numbers are those of `Stage` in `cpp/plugin.cpp`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    EarlySimplification,
+    OptimizerLast,
+}
+
+/// `llvm::ThinOrFullLTOPhase`, in its declaration order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LtoPhase {
+    None,
+    ThinPreLink,
+    ThinPostLink,
+    FullPreLink,
+    FullPostLink,
+}
+
+impl LtoPhase {
+    fn is_pre_link(self) -> bool {
+        matches!(self, Self::ThinPreLink | Self::FullPreLink)
+    }
+
+    fn is_post_link(self) -> bool {
+        matches!(self, Self::ThinPostLink | Self::FullPostLink)
+    }
+}
+
+/// Entry from the C++ pass. No panic leaves it: one becomes a compile error.
+extern "C" fn run_module(raw: LLVMModuleRef, context: *mut ffi::RunContext, stage: u32, phase: u32) -> bool {
+    let stage = if stage == 0 {
+        Stage::EarlySimplification
+    } else {
+        Stage::OptimizerLast
+    };
+    let phase = match phase {
+        0 => LtoPhase::None,
+        1 => LtoPhase::ThinPreLink,
+        2 => LtoPhase::ThinPostLink,
+        3 => LtoPhase::FullPreLink,
+        _ => LtoPhase::FullPostLink,
+    };
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: the host owns the module and keeps it alive for the call; it is never dropped here.
+        let module = ManuallyDrop::new(unsafe { Module::new(raw) });
+        run(&module, context, stage, phase)
+    }));
+    match outcome {
+        Ok(Ok(changed)) => changed,
+        Ok(Err(message)) => {
+            ffi::diagnose(raw, &message, true);
+            true
+        }
+        Err(payload) => {
+            let text = payload
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| payload.downcast_ref::<&str>().copied())
+                .unwrap_or("unknown panic");
+            ffi::diagnose(raw, &format!("pleach: internal error, please report it: {text}"), true);
+            true
+        }
+    }
+}
+
+/// Whether this run is the one at the anchor. The early anchor is before linking, the late one is the last run before
+/// code generation.
+fn at_anchor(anchor: Anchor, stage: Stage, phase: LtoPhase) -> bool {
+    match anchor {
+        Anchor::Early => stage == Stage::EarlySimplification && !phase.is_post_link(),
+        Anchor::Late => stage == Stage::OptimizerLast && !phase.is_pre_link(),
+    }
+}
+
+fn run(module: &Module<'_>, _context: *mut ffi::RunContext, stage: Stage, phase: LtoPhase) -> Result<bool, String> {
+    let settings = Settings::read()?;
+    if !at_anchor(settings.anchor, stage, phase) || !(settings.annotate || settings.profile.is_some()) {
+        return Ok(false);
+    }
+    // SAFETY: the module is alive.
+    if unsafe { !ffi::pleach_module_is_elf(module.as_mut_ptr()) } {
+        return Err("pleach: only ELF targets are supported".into());
+    }
+    let mut facts = ir::ModuleFacts::of(module);
+    let functions = ir::functions(module, &mut facts);
+    if settings.annotate && !annotate::is_annotated(module) {
+        annotate::run(module, &functions, settings.anchor);
+    }
+    Ok(true)
+}

@@ -1,0 +1,63 @@
+//! Compiles the C++ shim against the headers of the LLVM that will host the plugin.
+//!
+//! Nothing of LLVM is linked: the host process (clang, opt, lld) supplies every LLVM symbol.
+
+use anyhow::{Context, Result, ensure};
+use std::{env, path::PathBuf, process::Command};
+
+const LLVM_MAJOR: &str = "22";
+
+fn llvm_config() -> PathBuf {
+    match env::var_os("LLVM_SYS_221_PREFIX") {
+        Some(prefix) => PathBuf::from(prefix).join("bin/llvm-config"),
+        None => PathBuf::from(format!("llvm-config-{LLVM_MAJOR}")),
+    }
+}
+
+fn query(flag: &str) -> Result<String> {
+    let tool = llvm_config();
+    let out = Command::new(&tool).arg(flag).output().with_context(|| {
+        format!(
+            "cannot run {}: install llvm-{LLVM_MAJOR}-dev, or set LLVM_SYS_221_PREFIX to LLVM's prefix",
+            tool.display()
+        )
+    })?;
+    ensure!(out.status.success(), "{} {flag} failed", tool.display());
+    Ok(String::from_utf8(out.stdout)?.trim().to_owned())
+}
+
+fn main() -> Result<()> {
+    println!("cargo::rerun-if-changed=cpp");
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=LLVM_SYS_221_PREFIX");
+
+    let version = query("--version")?;
+    ensure!(
+        version.split('.').next() == Some(LLVM_MAJOR),
+        "need LLVM {LLVM_MAJOR}, llvm-config reports {version}"
+    );
+
+    let mut shim = cc::Build::new();
+    shim.cpp(true)
+        .std("c++17")
+        .flag("-isystem")
+        .flag(query("--includedir")?)
+        .flag("-fno-rtti")
+        .flag("-fno-exceptions")
+        .flag("-fvisibility=hidden")
+        .flag_if_supported("-Wno-unused-parameter")
+        .define("NDEBUG", None);
+    for file in ["plugin.cpp", "annotate.cpp", "use.cpp"] {
+        shim.file(format!("cpp/{file}"));
+    }
+    for def in [
+        "_GNU_SOURCE",
+        "__STDC_CONSTANT_MACROS",
+        "__STDC_FORMAT_MACROS",
+        "__STDC_LIMIT_MACROS",
+    ] {
+        shim.define(def, None);
+    }
+    shim.try_compile("pleach_shim")?;
+    Ok(())
+}

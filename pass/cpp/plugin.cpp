@@ -1,0 +1,159 @@
+// Registration, options and diagnostics: what a pass plugin needs from the PassBuilder.
+// Decisions are made in Rust (src/); every function here is called from, or calls into, src/ffi.rs.
+#include "shim.h"
+#include "llvm/Analysis/OptimizationRemarkEmitter.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Plugins/PassPlugin.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Triple.h"
+#include "llvm/Transforms/Instrumentation/ControlHeightReduction.h"
+#include "llvm/Transforms/Instrumentation/PGOInstrumentation.h"
+
+using namespace llvm;
+
+namespace {
+
+cl::opt<bool> Annotate("pleach-annotate",
+                       cl::desc("Give IR blocks identifiers that emitted code carries"));
+cl::opt<std::string> UseProfile("pleach-use", cl::value_desc("profile"),
+                         cl::desc("Optimise with this pleach profile"));
+cl::opt<std::string> AnchorName("pleach-anchor", cl::init(""), cl::value_desc("early|late"),
+                                cl::desc("Where in the pipeline IR is identified (default: early)"));
+cl::opt<bool> Summary("pleach-summary",
+                      cl::desc("Print one line per module on what was done with the profile"));
+cl::opt<bool> Promote("pleach-icall-promotion", cl::init(true), cl::Hidden,
+                      cl::desc("Promote indirect calls with profiled targets"));
+cl::opt<bool> ReduceHeight("pleach-control-height-reduction", cl::init(true), cl::Hidden,
+                           cl::desc("Run control-height reduction at -O3, as -fprofile-use does"));
+
+// The order is that of `Stage` in src/lib.rs.
+enum Stage : uint32_t { EarlySimplification = 0, OptimizerLast = 1 };
+
+} // namespace
+
+// Text owned by the host, alive as long as the options are.
+struct PleachText {
+  const char *Data;
+  size_t Size;
+};
+
+// Implemented in Rust and handed over at registration, so that the plugin exports one symbol only.
+// Returns true when the module was changed.
+using RunFn = bool (*)(LLVMModuleRef, void *Context, uint32_t Stage, uint32_t Phase);
+
+// True where clang would schedule its own profile-only passes: a profile is being used by us.
+using UsesProfileFn = bool (*)();
+
+namespace {
+
+struct PleachPass : PassInfoMixin<PleachPass> {
+  RunFn Run;
+  Stage At;
+  uint32_t Phase;
+
+  PleachPass(RunFn Run, Stage At, ThinOrFullLTOPhase P)
+      : Run(Run), At(At), Phase(static_cast<uint32_t>(P)) {}
+
+  static bool isRequired() { return true; } // also under optnone and opt-bisect
+  static StringRef name() { return "PleachPass"; }
+
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
+    PleachRun Context{MAM};
+    return Run(wrap(&M), &Context, At, Phase) ? PreservedAnalyses::none()
+                                              : PreservedAnalyses::all();
+  }
+
+  void printPipeline(raw_ostream &OS, function_ref<StringRef(StringRef)>) {
+    OS << "pleach";
+  }
+};
+
+} // namespace
+
+extern "C" {
+
+void pleach_register(PassBuilder *PB, RunFn Run, UsesProfileFn UsesProfile) {
+  PB->registerPipelineEarlySimplificationEPCallback(
+      [Run, UsesProfile](ModulePassManager &MPM, OptimizationLevel Level,
+                         ThinOrFullLTOPhase P) {
+        MPM.addPass(PleachPass(Run, EarlySimplification, P));
+        // clang schedules these only for its own profiles. As there, promotion runs before the
+        // inliner so that promoted calls can be inlined.
+        if (UsesProfile() && Promote && Level != OptimizationLevel::O0 &&
+            P != ThinOrFullLTOPhase::FullLTOPostLink)
+          MPM.addPass(PGOIndirectCallPromotion(
+              /*InLTO=*/P == ThinOrFullLTOPhase::ThinLTOPostLink, /*SamplePGO=*/false));
+      });
+  PB->registerScalarOptimizerLateEPCallback(
+      [UsesProfile](FunctionPassManager &FPM, OptimizationLevel Level) {
+        if (UsesProfile() && ReduceHeight && Level == OptimizationLevel::O3)
+          FPM.addPass(ControlHeightReductionPass());
+      });
+  PB->registerOptimizerLastEPCallback(
+      [Run](ModulePassManager &MPM, OptimizationLevel, ThinOrFullLTOPhase P) {
+        MPM.addPass(PleachPass(Run, OptimizerLast, P));
+      });
+  PB->registerFullLinkTimeOptimizationLastEPCallback(
+      [Run](ModulePassManager &MPM, OptimizationLevel) {
+        MPM.addPass(PleachPass(Run, OptimizerLast, ThinOrFullLTOPhase::FullLTOPostLink));
+      });
+  PB->registerPipelineParsingCallback([Run](StringRef Name, ModulePassManager &MPM,
+                                            ArrayRef<PassBuilder::PipelineElement>) {
+    if (Name != "pleach")
+      return false;
+    MPM.addPass(PleachPass(Run, EarlySimplification, ThinOrFullLTOPhase::None));
+    return true;
+  });
+}
+
+uint32_t pleach_plugin_api_version() { return LLVM_PLUGIN_API_VERSION; }
+
+// The layout that the Rust mirror of PassPluginLibraryInfo must have.
+size_t pleach_plugin_info_size() { return sizeof(PassPluginLibraryInfo); }
+
+bool pleach_option_annotate() { return Annotate; }
+bool pleach_option_summary() { return Summary; }
+PleachText pleach_option_use() { return {UseProfile.data(), UseProfile.size()}; }
+PleachText pleach_option_anchor() { return {AnchorName.data(), AnchorName.size()}; }
+
+bool pleach_module_is_elf(LLVMModuleRef M) {
+  return unwrap(M)->getTargetTriple().isOSBinFormatELF();
+}
+
+// Reports through the module's own diagnostic handler, so that clang and lld print it in their
+// usual form and set their usual exit status.
+void pleach_diagnose(LLVMModuleRef M, const char *Text, size_t Size, bool Fatal) {
+  LLVMContext &C = unwrap(M)->getContext();
+  C.diagnose(DiagnosticInfoGeneric(StringRef(Text, Size), Fatal ? DS_Error : DS_Warning));
+}
+
+void pleach_print(const char *Text, size_t Size) { errs() << StringRef(Text, Size) << '\n'; }
+
+// Whether somebody asked for remarks of ours: building them costs time.
+bool pleach_remarks_enabled(LLVMModuleRef M) {
+  LLVMContext &C = unwrap(M)->getContext();
+  return C.getLLVMRemarkStreamer() || C.getDiagHandlerPtr()->isAnyRemarkEnabled("pleach");
+}
+
+// `-Rpass=pleach` where Passed, `-Rpass-missed=pleach` where not.
+void pleach_remark(LLVMValueRef F, bool Passed, const char *Name, const char *Text, size_t Size) {
+  Function *Fn = unwrap<Function>(F);
+  OptimizationRemarkEmitter ORE(Fn);
+  StringRef Message(Text, Size);
+  DebugLoc Loc = Fn->getSubprogram() ? DebugLoc(DILocation::get(
+                                           Fn->getContext(), Fn->getSubprogram()->getScopeLine(), 0,
+                                           Fn->getSubprogram()))
+                                     : DebugLoc();
+  const BasicBlock *Entry = &Fn->getEntryBlock();
+  if (Passed)
+    ORE.emit(OptimizationRemark("pleach", Name, Loc, Entry) << Message);
+  else
+    ORE.emit(OptimizationRemarkMissed("pleach", Name, Loc, Entry) << Message);
+}
+
+} // extern "C"

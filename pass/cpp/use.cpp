@@ -1,0 +1,89 @@
+// What `use` needs beyond LLVM's C API: counts, weights, value profiles and the profile summary.
+#include "shim.h"
+#include "llvm/Analysis/ProfileSummaryInfo.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/MDBuilder.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/ProfDataUtils.h"
+#include "llvm/IR/ProfileSummary.h"
+#include "llvm/ProfileData/InstrProf.h"
+
+using namespace llvm;
+
+// The order is that of `SummaryEntry` in src/ffi.rs.
+struct PleachSummaryEntry {
+  uint32_t Cutoff; // parts per million
+  uint64_t MinCount;
+  uint64_t NumCounts;
+};
+
+struct PleachSummary {
+  uint64_t TotalCount, MaxCount, MaxInternalCount, MaxFunctionCount;
+  uint32_t NumCounts, NumFunctions;
+  const PleachSummaryEntry *Entries;
+  size_t NumEntries;
+};
+
+extern "C" {
+
+bool pleach_has_profile_summary(LLVMModuleRef M) {
+  return unwrap(M)->getProfileSummary(/*IsCS=*/false) != nullptr;
+}
+
+// Installs the summary and makes passes that asked before see it.
+void pleach_set_profile_summary(LLVMModuleRef Ref, PleachRun *Run, const PleachSummary *S) {
+  Module *M = unwrap(Ref);
+  SummaryEntryVector Detailed;
+  for (size_t I = 0; I < S->NumEntries; ++I)
+    Detailed.push_back({S->Entries[I].Cutoff, S->Entries[I].MinCount, S->Entries[I].NumCounts});
+  ProfileSummary Summary(ProfileSummary::PSK_Instr, Detailed, S->TotalCount, S->MaxCount,
+                         S->MaxInternalCount, S->MaxFunctionCount, S->NumCounts,
+                         S->NumFunctions);
+  M->setProfileSummary(Summary.getMD(M->getContext()), ProfileSummary::PSK_Instr);
+  Run->MAM.getResult<ProfileSummaryAnalysis>(*M).refresh();
+}
+
+bool pleach_is_hot_count(LLVMModuleRef M, PleachRun *Run, uint64_t Count) {
+  return Run->MAM.getResult<ProfileSummaryAnalysis>(*unwrap(M)).isHotCount(Count);
+}
+
+bool pleach_is_cold_count(LLVMModuleRef M, PleachRun *Run, uint64_t Count) {
+  return Run->MAM.getResult<ProfileSummaryAnalysis>(*unwrap(M)).isColdCount(Count);
+}
+
+void pleach_set_entry_count(LLVMValueRef F, uint64_t Count) {
+  unwrap<Function>(F)->setEntryCount(Count, Function::PCT_Real);
+}
+
+// The inliner reads these; clang's own profiles set them in the same two cases.
+void pleach_mark_hot(LLVMValueRef F) {
+  unwrap<Function>(F)->addFnAttr(Attribute::InlineHint);
+}
+void pleach_mark_cold(LLVMValueRef V) {
+  Function *F = unwrap<Function>(V);
+  if (!F->hasFnAttribute(Attribute::Hot))
+    F->addFnAttr(Attribute::Cold);
+}
+
+void pleach_set_branch_weights(LLVMValueRef Terminator, const uint64_t *Weights, size_t Count) {
+  setFittedBranchWeights(*unwrap<Instruction>(Terminator), ArrayRef(Weights, Count),
+                         /*IsExpected=*/false);
+}
+
+// The identifier by which LLVM's value profiles name a function: it differs from the GUID of the
+// linkage name for functions of local linkage.
+uint64_t pleach_value_profile_id(LLVMValueRef F) {
+  return IndexedInstrProf::ComputeHash(getPGOFuncName(*unwrap<Function>(F)));
+}
+
+void pleach_set_call_targets(LLVMModuleRef M, LLVMValueRef Call, const uint64_t *Targets,
+                             const uint64_t *Counts, size_t Count, uint64_t Total) {
+  SmallVector<InstrProfValueData, 8> Values;
+  for (size_t I = 0; I < Count; ++I)
+    Values.push_back({Targets[I], Counts[I]});
+  annotateValueSite(*unwrap(M), *unwrap<Instruction>(Call), Values, Total, IPVK_IndirectCallTarget,
+                    static_cast<uint32_t>(Count));
+}
+
+} // extern "C"

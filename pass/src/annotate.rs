@@ -1,0 +1,139 @@
+//! Gives every block its identifier and writes the manifest.
+
+use crate::ffi;
+use crate::ir::FunctionIr;
+use inkwell::intrinsics::Intrinsic;
+use inkwell::llvm_sys::core::{LLVMAppendModuleInlineAsm, LLVMGetModuleInlineAsm};
+use inkwell::llvm_sys::prelude::LLVMMetadataRef;
+use inkwell::module::Module;
+use inkwell::values::{AsValueRef, FunctionValue, InstructionValue};
+use pleach_annotate::cfg::{Callee, Cfg};
+use pleach_annotate::id::BlockIndex;
+use pleach_annotate::manifest::{self, Anchor};
+use std::fmt::Write as _;
+
+/// LLVM's list of probed functions; a module that has it is probed already.
+const DESCRIPTORS: &str = "llvm.pseudo_probe_desc";
+/// A distribution factor of one, in LLVM's fixed-point form.
+const FULL_FACTOR: u64 = u64::MAX;
+/// Call identifiers travel in 16 bits of a location's discriminator.
+const MAX_PROBES: usize = 0xffff;
+
+/// Whether the module has probes already: from an earlier run (LTO), from IR input, or clang's own. Two numberings in
+/// one function would be worse than none.
+pub fn is_annotated(module: &Module<'_>) -> bool {
+    module.get_global_metadata_size(DESCRIPTORS) > 0
+}
+
+/// Whether a function is too large for its calls to be numbered; such a one is left alone.
+pub fn is_too_large(cfg: &Cfg) -> bool {
+    cfg.blocks.len() + cfg.calls.len() > MAX_PROBES
+}
+
+/// Annotates every function of a module.
+pub fn run<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], anchor: Anchor) {
+    let Some(probe) = Intrinsic::find("llvm.pseudoprobe").and_then(|i| i.get_declaration(module, &[])) else {
+        unreachable!("every LLVM that loads this plugin has llvm.pseudoprobe")
+    };
+    let mut unit: LLVMMetadataRef = std::ptr::null_mut();
+    let mut assembly = String::new();
+    for function in functions.iter().filter(|f| !is_too_large(&f.cfg)) {
+        // SAFETY: the function belongs to the module; `unit` is null or what an earlier call made.
+        unsafe { ffi::pleach_ensure_subprogram(function.value.as_value_ref(), &mut unit) };
+        insert_block_probes(module, function, probe);
+        mark_calls(function);
+        describe(module, &function.cfg);
+        write_entry(&mut assembly, &function.cfg, anchor);
+    }
+    append_assembly(module, &assembly);
+}
+
+fn insert_block_probes<'ctx>(module: &Module<'ctx>, function: &FunctionIr<'ctx>, probe: FunctionValue<'ctx>) {
+    let context = module.get_context();
+    let (i32t, i64t) = (context.i32_type(), context.i64_type());
+    let builder = context.create_builder();
+    for (index, block) in function.value.get_basic_block_iter().enumerate() {
+        // SAFETY: the block belongs to the function being annotated.
+        let position = unsafe { ffi::pleach_probe_position(block.as_mut_ptr()) };
+        if position.is_null() {
+            continue; // catchswitch: no room for a call, but it keeps its number
+        }
+        // SAFETY: a non-null position is an instruction of this block.
+        builder.position_before(&unsafe { InstructionValue::new(position) });
+        let args = [
+            i64t.const_int(function.cfg.id.guid.0, false).into(),
+            i64t.const_int(u64::from(function.cfg.block_probe(BlockIndex(index as u32))), false)
+                .into(),
+            i32t.const_zero().into(),
+            i64t.const_int(FULL_FACTOR, false).into(),
+        ];
+        let call = builder
+            .build_call(probe, &args, "")
+            .expect("the builder has a position");
+        // SAFETY: both are instructions of this block, and the function has a subprogram.
+        unsafe { ffi::pleach_set_probe_location(call.as_value_ref(), position) };
+    }
+}
+
+fn mark_calls(function: &FunctionIr<'_>) {
+    let first = function.cfg.blocks.len() as u32 + 1;
+    for (index, (value, call)) in function.calls.iter().zip(&function.cfg.calls).enumerate() {
+        if call.callee == Callee::InlineAsm {
+            continue; // never inlined, and not a call in the emitted code
+        }
+        let direct = matches!(call.callee, Callee::Direct(_));
+        // SAFETY: the value is a call of this function, which has a subprogram.
+        unsafe { ffi::pleach_set_call_probe(*value, first + index as u32, direct) };
+    }
+}
+
+/// The record that LLVM turns into `.pseudo_probe_desc`.
+fn describe(module: &Module<'_>, cfg: &Cfg) {
+    let context = module.get_context();
+    let i64t = context.i64_type();
+    let node = context.metadata_node(&[
+        i64t.const_int(cfg.id.guid.0, false).into(),
+        i64t.const_int(cfg.hash().0, false).into(),
+        context.metadata_string(&cfg.name).into(),
+    ]);
+    module
+        .add_global_metadata(DESCRIPTORS, &node)
+        .expect("the node is well-formed");
+}
+
+/// One manifest entry, in a section group of its own so that linkers keep one copy of each identifier and graph, and
+/// keep it for functions without text of their own.
+fn write_entry(assembly: &mut String, cfg: &Cfg, anchor: Anchor) {
+    let section = manifest::SECTION;
+    // Pushed and popped, so that assembly of the user's that comes after stays in its own section.
+    let _ = writeln!(
+        assembly,
+        ".pushsection {section},\"G\",@progbits,{section}.{}.{},comdat",
+        cfg.id,
+        cfg.hash()
+    );
+    for line in manifest::encode(cfg, anchor).chunks(8 * 8) {
+        assembly.push_str(".quad ");
+        for (i, word) in line.chunks_exact(8).enumerate() {
+            let value = u64::from_le_bytes(word.try_into().expect("chunks of eight"));
+            let _ = write!(assembly, "{}{value:#x}", if i == 0 { "" } else { "," });
+        }
+        assembly.push('\n');
+    }
+    assembly.push_str(".popsection\n");
+}
+
+fn append_assembly(module: &Module<'_>, assembly: &str) {
+    if assembly.is_empty() {
+        return;
+    }
+    // SAFETY: the module is alive and the text is copied.
+    unsafe {
+        let mut len = 0;
+        LLVMGetModuleInlineAsm(module.as_mut_ptr(), &mut len);
+        // The user's own assembly may lack its last line end.
+        let newline = if len > 0 { "\n" } else { "" };
+        let text = format!("{newline}{assembly}");
+        LLVMAppendModuleInlineAsm(module.as_mut_ptr(), text.as_ptr().cast(), text.len());
+    }
+}

@@ -1,0 +1,115 @@
+//! The shim's functions, and safe views of what they return. Everything that depends on LLVM's version is here and in `cpp/`.
+
+use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMMetadataRef, LLVMModuleRef, LLVMValueRef};
+use std::ffi::{c_char, c_void};
+
+/// Text owned by the host.
+#[repr(C)]
+pub struct Text {
+    data: *const u8,
+    size: usize,
+}
+
+impl Text {
+    /// A copy; empty where the option was not given.
+    pub fn to_owned(&self) -> String {
+        if self.data.is_null() || self.size == 0 {
+            return String::new();
+        }
+        // SAFETY: the shim returns the storage of a string option, which lives as long as the host.
+        let bytes = unsafe { std::slice::from_raw_parts(self.data, self.size) };
+        String::from_utf8_lossy(bytes).into_owned()
+    }
+}
+
+/// Mirror of `PleachInstructionFacts` in `cpp/annotate.cpp`.
+#[repr(C)]
+pub struct InstructionFacts {
+    pub callee: LLVMValueRef,
+    pub line: u32,
+    pub counts: u8,
+    pub call: u8,
+    pub may_not_return: u8,
+    pub eh_pad: u8,
+}
+
+/// Mirror of `PleachSummaryEntry` in `cpp/use.cpp`.
+#[repr(C)]
+pub struct SummaryEntry {
+    pub cutoff: u32,
+    pub min_count: u64,
+    pub num_counts: u64,
+}
+
+/// Mirror of `PleachSummary` in `cpp/use.cpp`.
+#[repr(C)]
+pub struct Summary {
+    pub total_count: u64,
+    pub max_count: u64,
+    pub max_internal_count: u64,
+    pub max_function_count: u64,
+    pub num_counts: u32,
+    pub num_functions: u32,
+    pub entries: *const SummaryEntry,
+    pub num_entries: usize,
+}
+
+/// Opaque: `PleachRun` in `cpp/shim.h`.
+pub enum RunContext {}
+
+/// Entry from the C++ pass: module, context, stage, LTO phase; returns whether the module changed.
+pub type RunFn = extern "C" fn(LLVMModuleRef, *mut RunContext, u32, u32) -> bool;
+
+unsafe extern "C" {
+    pub fn pleach_register(pass_builder: *mut c_void, run: RunFn, uses_profile: extern "C" fn() -> bool);
+    pub safe fn pleach_plugin_api_version() -> u32;
+    pub safe fn pleach_plugin_info_size() -> usize;
+    pub safe fn pleach_option_annotate() -> bool;
+    pub safe fn pleach_option_summary() -> bool;
+    pub safe fn pleach_option_use() -> Text;
+    pub safe fn pleach_option_anchor() -> Text;
+
+    pub fn pleach_module_is_elf(module: LLVMModuleRef) -> bool;
+    pub fn pleach_diagnose(module: LLVMModuleRef, text: *const c_char, size: usize, fatal: bool);
+    pub fn pleach_print(text: *const c_char, size: usize);
+    pub fn pleach_remarks_enabled(module: LLVMModuleRef) -> bool;
+    pub fn pleach_remark(function: LLVMValueRef, passed: bool, name: *const c_char, text: *const c_char, size: usize);
+
+    pub fn pleach_instruction_facts(instruction: LLVMValueRef, facts: *mut InstructionFacts);
+    pub fn pleach_function_is_naked(function: LLVMValueRef) -> bool;
+    pub fn pleach_probe_position(block: LLVMBasicBlockRef) -> LLVMValueRef;
+    pub fn pleach_ensure_subprogram(function: LLVMValueRef, unit: *mut LLVMMetadataRef);
+    pub fn pleach_set_call_probe(call: LLVMValueRef, index: u32, direct: bool);
+    pub fn pleach_set_probe_location(probe: LLVMValueRef, position: LLVMValueRef);
+
+    pub fn pleach_has_profile_summary(module: LLVMModuleRef) -> bool;
+    pub fn pleach_set_profile_summary(module: LLVMModuleRef, run: *mut RunContext, summary: *const Summary);
+    pub fn pleach_is_hot_count(module: LLVMModuleRef, run: *mut RunContext, count: u64) -> bool;
+    pub fn pleach_is_cold_count(module: LLVMModuleRef, run: *mut RunContext, count: u64) -> bool;
+    pub fn pleach_set_entry_count(function: LLVMValueRef, count: u64);
+    pub fn pleach_mark_hot(function: LLVMValueRef);
+    pub fn pleach_mark_cold(function: LLVMValueRef);
+    pub fn pleach_set_branch_weights(terminator: LLVMValueRef, weights: *const u64, count: usize);
+    pub fn pleach_value_profile_id(function: LLVMValueRef) -> u64;
+    pub fn pleach_set_call_targets(
+        module: LLVMModuleRef,
+        call: LLVMValueRef,
+        targets: *const u64,
+        counts: *const u64,
+        count: usize,
+        total: u64,
+    );
+}
+
+/// Reports through the module's diagnostic handler: clang and lld print it in their usual form, and a fatal one makes
+/// their exit status 1.
+pub fn diagnose(module: LLVMModuleRef, text: &str, fatal: bool) {
+    // SAFETY: the module is the one being compiled; the text is copied before the call returns.
+    unsafe { pleach_diagnose(module, text.as_ptr().cast(), text.len(), fatal) }
+}
+
+/// Prints a line to the host's error stream.
+pub fn print(text: &str) {
+    // SAFETY: the text is copied before the call returns.
+    unsafe { pleach_print(text.as_ptr().cast(), text.len()) }
+}

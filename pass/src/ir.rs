@@ -1,0 +1,202 @@
+//! Reads a function's graph at the anchor. `annotate` and `use` see the same graph because both come here.
+
+use crate::ffi;
+use inkwell::llvm_sys::LLVMOpcode;
+use inkwell::llvm_sys::core::{
+    LLVMGetFirstInstruction, LLVMGetInstructionOpcode, LLVMGetNextInstruction, LLVMGetNumSuccessors, LLVMGetSuccessor,
+};
+use inkwell::llvm_sys::prelude::LLVMValueRef;
+use inkwell::module::{Linkage, Module};
+use inkwell::values::{AsValueRef, FunctionValue};
+use pleach_annotate::cfg::{Block, Call, Callee, Cfg, Terminator};
+use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId, ModuleHash};
+use rustc_hash::FxHashMap;
+use std::mem::MaybeUninit;
+use std::path::Path;
+use xxhash_rust::xxh3::Xxh3;
+
+/// What all functions of a module share.
+pub struct ModuleFacts {
+    /// Tells this module's local functions from those of other modules.
+    pub hash: ModuleHash,
+    /// As the compiler was given it.
+    pub source_file: String,
+    /// GUIDs by function, computed once: every call asks for its callee's.
+    guids: FxHashMap<LLVMValueRef, FunctionGuid>,
+}
+
+impl ModuleFacts {
+    /// Reads them. The hash covers the source file's base name and what the module defines, not the directory, so that
+    /// the two builds may be made in different places.
+    pub fn of(module: &Module<'_>) -> Self {
+        let source_file = module.get_source_file_name().to_string_lossy().into_owned();
+        let mut names: Vec<Vec<u8>> = module
+            .get_functions()
+            .filter(|f| f.count_basic_blocks() > 0)
+            .map(|f| f.get_name().to_bytes().to_vec())
+            .collect();
+        names.sort_unstable();
+        let mut hasher = Xxh3::new();
+        hasher.update(
+            Path::new(&source_file)
+                .file_name()
+                .unwrap_or_default()
+                .as_encoded_bytes(),
+        );
+        for name in &names {
+            hasher.update(&[0]);
+            hasher.update(name);
+        }
+        // Zero says "not local".
+        let hash = ModuleHash((hasher.digest() as u32).max(1));
+        Self {
+            hash,
+            source_file,
+            guids: FxHashMap::default(),
+        }
+    }
+
+    /// The function's GUID: that of its linkage name.
+    pub fn guid(&mut self, function: LLVMValueRef) -> FunctionGuid {
+        *self
+            .guids
+            .entry(function)
+            .or_insert_with(|| FunctionGuid::of_name(&name_of(function)))
+    }
+}
+
+fn name_of(function: LLVMValueRef) -> String {
+    // SAFETY: only called on functions of the module being compiled.
+    let function = unsafe { FunctionValue::new(function) };
+    function
+        .map(|f| f.get_name().to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+/// A function with its graph and the instructions that the graph's parts stand for.
+pub struct FunctionIr<'ctx> {
+    /// The function.
+    pub value: FunctionValue<'ctx>,
+    /// Its graph.
+    pub cfg: Cfg,
+    /// Terminators, by block.
+    pub terminators: Vec<LLVMValueRef>,
+    /// Call instructions, by call index.
+    pub calls: Vec<LLVMValueRef>,
+}
+
+/// Reads every function that has a body pleach can identify.
+///
+/// Naked functions have no place for anything; everything else that is defined here is read, also
+/// `available_externally` bodies, whose inlined copies are emitted.
+pub fn functions<'ctx>(module: &Module<'ctx>, facts: &mut ModuleFacts) -> Vec<FunctionIr<'ctx>> {
+    module
+        .get_functions()
+        .filter(|f| f.count_basic_blocks() > 0)
+        // SAFETY: the function belongs to the module being compiled.
+        .filter(|f| unsafe { !ffi::pleach_function_is_naked(f.as_value_ref()) })
+        .map(|f| read(f, facts))
+        .collect()
+}
+
+fn read<'ctx>(function: FunctionValue<'ctx>, facts: &mut ModuleFacts) -> FunctionIr<'ctx> {
+    let guid = facts.guid(function.as_value_ref());
+    let local = matches!(function.get_linkage(), Linkage::Internal | Linkage::Private);
+    let block_values = function.get_basic_blocks();
+    let index_of: FxHashMap<_, _> = block_values
+        .iter()
+        .enumerate()
+        .map(|(i, b)| (b.as_mut_ptr(), BlockIndex(i as u32)))
+        .collect();
+
+    let mut blocks = Vec::with_capacity(block_values.len());
+    let mut terminators = Vec::with_capacity(block_values.len());
+    let (mut calls, mut call_values) = (Vec::new(), Vec::new());
+    for (position, block) in block_values.iter().enumerate() {
+        let mut out = Block {
+            successors: Vec::new(),
+            terminator: Terminator::Other,
+            is_eh_pad: false,
+            instructions: 0,
+            line: 0,
+        };
+        let mut last = std::ptr::null_mut();
+        // SAFETY: the block belongs to the function; the walk ends at the null after its last instruction.
+        let mut instruction = unsafe { LLVMGetFirstInstruction(block.as_mut_ptr()) };
+        while !instruction.is_null() {
+            let facts_of = facts_of(instruction);
+            out.instructions += u32::from(facts_of.counts);
+            out.is_eh_pad |= facts_of.eh_pad != 0;
+            if out.line == 0 {
+                out.line = facts_of.line;
+            }
+            let callee = match facts_of.call {
+                1 => Some(Callee::Direct(facts.guid(facts_of.callee))),
+                2 => Some(Callee::Indirect),
+                3 => Some(Callee::InlineAsm),
+                _ => None,
+            };
+            if let Some(callee) = callee {
+                let may_not_return = facts_of.may_not_return != 0;
+                calls.push(Call {
+                    block: BlockIndex(position as u32),
+                    callee,
+                    may_not_return,
+                });
+                call_values.push(instruction);
+            }
+            last = instruction;
+            // SAFETY: as above.
+            instruction = unsafe { LLVMGetNextInstruction(instruction) };
+        }
+        if !last.is_null() {
+            // SAFETY: a well-formed block ends in a terminator, whose successors are blocks of this function.
+            unsafe {
+                out.terminator = terminator_kind(LLVMGetInstructionOpcode(last));
+                let count = LLVMGetNumSuccessors(last);
+                out.successors = (0..count).map(|i| index_of[&LLVMGetSuccessor(last, i)]).collect();
+            }
+        }
+        blocks.push(out);
+        terminators.push(last);
+    }
+    let cfg = Cfg {
+        id: FunctionId {
+            guid,
+            module: if local { facts.hash } else { ModuleHash(0) },
+        },
+        module: facts.hash,
+        name: function.get_name().to_string_lossy().into_owned(),
+        source_file: facts.source_file.clone(),
+        blocks,
+        calls,
+    };
+    FunctionIr {
+        value: function,
+        cfg,
+        terminators,
+        calls: call_values,
+    }
+}
+
+fn facts_of(instruction: LLVMValueRef) -> ffi::InstructionFacts {
+    let mut facts = MaybeUninit::uninit();
+    // SAFETY: the shim fills every field.
+    unsafe {
+        ffi::pleach_instruction_facts(instruction, facts.as_mut_ptr());
+        facts.assume_init()
+    }
+}
+
+fn terminator_kind(opcode: LLVMOpcode) -> Terminator {
+    match opcode {
+        LLVMOpcode::LLVMRet => Terminator::Return,
+        LLVMOpcode::LLVMBr => Terminator::Branch,
+        LLVMOpcode::LLVMSwitch => Terminator::Switch,
+        LLVMOpcode::LLVMIndirectBr => Terminator::IndirectBranch,
+        LLVMOpcode::LLVMInvoke => Terminator::Invoke,
+        LLVMOpcode::LLVMUnreachable => Terminator::Unreachable,
+        LLVMOpcode::LLVMResume => Terminator::Resume,
+        _ => Terminator::Other,
+    }
+}
