@@ -2,6 +2,10 @@
 //!
 //! This crate knows nothing of samples and nothing of LLVM: the compiler plugin writes what is read here.
 
+pub mod binary;
 pub mod cfg;
+pub mod code;
 pub mod id;
 pub mod manifest;
+pub mod map;
+pub mod probe;

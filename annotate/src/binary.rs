@@ -1,0 +1,241 @@
+//! Opens an ELF file and takes from it what the address map needs.
+
+use crate::manifest;
+use crate::probe::{self, Address, Symbol};
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Object, ObjectSection, ObjectSymbol, SymbolKind, elf};
+use std::path::{Path, PathBuf};
+
+/// What was read from a file, or from its separate debug file.
+#[derive(Clone, Debug)]
+pub struct Binary {
+    /// The file.
+    pub path: PathBuf,
+    /// GNU build-id.
+    pub build_id: Option<Vec<u8>>,
+    /// Function symbols, sorted by address.
+    pub symbols: Vec<Symbol>,
+    /// Loaded parts that can be executed.
+    pub code: Vec<CodeSegment>,
+    /// Contents of `.pleach_cfg`.
+    pub manifest: Vec<u8>,
+    /// Contents of `.pseudo_probe`.
+    pub probes: Vec<u8>,
+    /// The separate debug file that symbols were taken from.
+    pub debug_file: Option<PathBuf>,
+}
+
+/// An executable segment.
+#[derive(Clone, Debug)]
+pub struct CodeSegment {
+    /// Address of the first byte.
+    pub address: Address,
+    /// Offset of the first byte in the file.
+    pub file_offset: u64,
+    /// Contents.
+    pub bytes: Vec<u8>,
+}
+
+/// Why a binary could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BinaryError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+    /// The file is not what is needed.
+    #[error("{}: {what}", path.display())]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+impl Binary {
+    /// Reads a 64-bit x86 ELF file. Where it has no symbols they are looked for in its separate debug file
+    /// (`/usr/lib/debug/.build-id`, then what `.gnu_debuglink` names).
+    pub fn open(path: &Path) -> Result<Self, BinaryError> {
+        let data = read(path)?;
+        let file = parse(path, &data)?;
+        let build_id = file.build_id().ok().flatten().map(<[u8]>::to_vec);
+        let mut binary = Self {
+            path: path.to_owned(),
+            symbols: symbols(&file),
+            code: code_segments(path, &data)?,
+            manifest: section(&file, manifest::SECTION),
+            probes: section(&file, probe::SECTION),
+            build_id,
+            debug_file: None,
+        };
+        if binary.symbols.is_empty() || binary.manifest.is_empty() {
+            binary.complete_from_debug_file(&file);
+        }
+        if binary.symbols.is_empty() {
+            // The dynamic symbols are better than none: exported functions can still be told.
+            binary.symbols = collect_symbols(file.dynamic_symbols());
+        }
+        Ok(binary)
+    }
+
+    fn complete_from_debug_file(&mut self, file: &object::File<'_>) {
+        for path in debug_file_candidates(&self.path, file) {
+            let Ok(data) = std::fs::read(&path) else { continue };
+            let Ok(debug) = object::File::parse(&*data) else {
+                continue;
+            };
+            if debug.build_id().ok().flatten().map(<[u8]>::to_vec) != self.build_id {
+                continue;
+            }
+            if self.symbols.is_empty() {
+                self.symbols = symbols(&debug);
+            }
+            if self.manifest.is_empty() {
+                self.manifest = section(&debug, manifest::SECTION);
+            }
+            if self.probes.is_empty() {
+                self.probes = section(&debug, probe::SECTION);
+            }
+            self.debug_file = Some(path);
+            return;
+        }
+    }
+
+    /// Whether the file was built with `pleach flags annotate`.
+    pub fn is_annotated(&self) -> bool {
+        !self.manifest.is_empty()
+    }
+
+    /// The address at which the loader maps a byte of the file, if it is executable.
+    pub fn address_of_offset(&self, offset: u64) -> Option<Address> {
+        let segment = self
+            .code
+            .iter()
+            .find(|s| offset >= s.file_offset && offset - s.file_offset < s.bytes.len() as u64)?;
+        Some(Address(segment.address.0 + (offset - segment.file_offset)))
+    }
+
+    /// Code from an address to the end of its segment.
+    pub fn code_at(&self, address: Address) -> Option<&[u8]> {
+        self.code.iter().find_map(|s| {
+            let start = address.0.checked_sub(s.address.0)?;
+            s.bytes
+                .get(usize::try_from(start).ok()?..)
+                .filter(|code| !code.is_empty())
+        })
+    }
+
+    /// Position in `symbols` of the function that an address lies in.
+    pub fn symbol_at(&self, address: Address) -> Option<usize> {
+        let after = self.symbols.partition_point(|s| s.address <= address);
+        let index = after.checked_sub(1)?;
+        let symbol = &self.symbols[index];
+        (address.0 - symbol.address.0 < symbol.size.max(1)).then_some(index)
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, BinaryError> {
+    std::fs::read(path).map_err(|source| BinaryError::Read {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn unsupported(path: &Path, what: impl Into<String>) -> BinaryError {
+    BinaryError::Unsupported {
+        path: path.to_owned(),
+        what: what.into(),
+    }
+}
+
+fn parse<'d>(path: &Path, data: &'d [u8]) -> Result<object::File<'d>, BinaryError> {
+    if !data.starts_with(&elf::ELFMAG) {
+        return Err(unsupported(path, "not an ELF file"));
+    }
+    let file = object::File::parse(data).map_err(|e| unsupported(path, format!("malformed ELF file: {e}")))?;
+    if file.architecture() != object::Architecture::X86_64 {
+        return Err(unsupported(
+            path,
+            format!("{:?} code; only x86-64 is supported", file.architecture()),
+        ));
+    }
+    Ok(file)
+}
+
+fn section(file: &object::File<'_>, name: &str) -> Vec<u8> {
+    file.section_by_name(name)
+        .and_then(|s| s.uncompressed_data().ok())
+        .map(|data| data.into_owned())
+        .unwrap_or_default()
+}
+
+fn symbols(file: &object::File<'_>) -> Vec<Symbol> {
+    collect_symbols(file.symbols())
+}
+
+fn collect_symbols<'d>(iter: impl Iterator<Item = impl ObjectSymbol<'d>>) -> Vec<Symbol> {
+    let mut out = Vec::new();
+    let mut current_file = None;
+    for symbol in iter {
+        let Ok(name) = symbol.name() else { continue };
+        match symbol.kind() {
+            // A file symbol names the source of the local symbols that follow; an empty one ends it.
+            SymbolKind::File => current_file = (!name.is_empty()).then(|| name.to_owned()),
+            SymbolKind::Text if symbol.is_definition() => out.push(Symbol {
+                address: Address(symbol.address()),
+                size: symbol.size(),
+                name: name.to_owned(),
+                file: if symbol.is_local() { current_file.clone() } else { None },
+                local: symbol.is_local(),
+            }),
+            _ => {}
+        }
+    }
+    out.sort_by(|a, b| (a.address, a.size, &a.name).cmp(&(b.address, b.size, &b.name)));
+    out
+}
+
+fn code_segments(path: &Path, data: &[u8]) -> Result<Vec<CodeSegment>, BinaryError> {
+    let malformed = |e: object::Error| unsupported(path, format!("malformed ELF file: {e}"));
+    let header = elf::FileHeader64::<object::LittleEndian>::parse(data).map_err(malformed)?;
+    let endian = header.endian().map_err(malformed)?;
+    let mut out = Vec::new();
+    for segment in header.program_headers(endian, data).map_err(malformed)? {
+        if segment.p_type(endian) == elf::PT_LOAD && segment.p_flags(endian) & elf::PF_X != elf::ProgramFlags(0) {
+            let bytes = segment
+                .data(endian, data)
+                .map_err(|()| unsupported(path, "a segment lies outside the file"))?;
+            out.push(CodeSegment {
+                address: Address(segment.p_vaddr(endian)),
+                file_offset: segment.p_offset(endian),
+                bytes: bytes.to_vec(),
+            });
+        }
+    }
+    Ok(out)
+}
+
+fn debug_file_candidates(path: &Path, file: &object::File<'_>) -> Vec<PathBuf> {
+    let mut out = Vec::new();
+    if let Ok(Some([first, rest @ ..])) = file.build_id() {
+        let rest: String = rest.iter().map(|b| format!("{b:02x}")).collect();
+        out.push(PathBuf::from(format!(
+            "/usr/lib/debug/.build-id/{first:02x}/{rest}.debug"
+        )));
+    }
+    if let Ok(Some((name, _))) = file.gnu_debuglink() {
+        let name = String::from_utf8_lossy(name).into_owned();
+        if let Some(dir) = path.parent() {
+            out.push(dir.join(&name));
+            out.push(dir.join(".debug").join(&name));
+        }
+    }
+    out.retain(|candidate| candidate != path);
+    out
+}

@@ -1,0 +1,316 @@
+//! Decodes `.pseudo_probe`: which block and call identifiers emitted code carries, and in which inline stack.
+//!
+//! The section is a sequence of trees, one for each emitted function: GUID, probes, then the functions inlined into it.
+//! Probe addresses are chained differences that start at the function's symbol, which the tree names by GUID only
+//! (LLVM's `MCPseudoProbe.h`). Where several symbols have one GUID, namely local functions of one name, the trees
+//! come in address order, because the section is link-ordered with the text.
+
+use crate::id::FunctionGuid;
+use gimli::{EndianSlice, LittleEndian, Reader};
+use rustc_hash::FxHashMap;
+
+/// Name of the section.
+pub const SECTION: &str = ".pseudo_probe";
+
+/// Address in the file's own address space, before relocation by the loader.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Address(pub u64);
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
+
+/// A function symbol that probe trees can start at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Symbol {
+    /// First address.
+    pub address: Address,
+    /// Length in bytes.
+    pub size: u64,
+    /// Linkage name.
+    pub name: String,
+    /// The source file's base name, for a local symbol that has one.
+    pub file: Option<String>,
+    /// Not visible outside its object file.
+    pub local: bool,
+}
+
+/// What a probe marks; LLVM's `PseudoProbeType`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ProbeKind {
+    /// A block.
+    Block,
+    /// A call through a pointer.
+    IndirectCall,
+    /// A call by name.
+    DirectCall,
+}
+
+/// Position of a node in [`ProbeForest::nodes`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct RawNodeIndex(pub u32);
+
+/// A function in the code of another, or an emitted function itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RawNode {
+    /// Whose code it is.
+    pub guid: FunctionGuid,
+    /// Into what it was inlined, and at which call probe; `None` for an emitted function.
+    pub parent: Option<(RawNodeIndex, u32)>,
+    /// Position in the symbols given to [`decode`]: where the emitted function that holds this code is.
+    pub symbol: u32,
+}
+
+/// One probe: the instruction at `address` runs exactly when what the probe stands for does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RawProbe {
+    /// Address of the instruction that the probe precedes.
+    pub address: Address,
+    /// Inline stack.
+    pub node: RawNodeIndex,
+    /// LLVM's probe index: blocks from 1, then calls.
+    pub index: u32,
+    /// What it marks.
+    pub kind: ProbeKind,
+}
+
+/// All probes of a binary.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ProbeForest {
+    /// Inline trees; a parent precedes its children.
+    pub nodes: Vec<RawNode>,
+    /// Probes in the section's order: of one node and one address, in order of execution.
+    pub probes: Vec<RawProbe>,
+    /// Emitted functions whose symbol is missing: their probes have no address.
+    pub without_symbol: usize,
+}
+
+/// Why the section could not be decoded.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("section {SECTION}, offset {offset:#x}: {what}")]
+pub struct ProbeError {
+    /// Offset in the section.
+    pub offset: usize,
+    /// What is wrong.
+    pub what: &'static str,
+}
+
+const SENTINEL: u8 = 2;
+const HAS_DISCRIMINATOR: u8 = 4;
+/// Inlining is bounded far below it; a corrupt section must not exhaust the stack.
+const MAX_DEPTH: u32 = 1000;
+
+/// Decodes a section.
+///
+/// `symbols` are the file's function symbols, sorted by address.
+pub fn decode(section: &[u8], symbols: &[Symbol]) -> Result<ProbeForest, ProbeError> {
+    let mut decoder = Decoder {
+        input: EndianSlice::new(section, LittleEndian),
+        starts: Starts::new(symbols),
+        symbols,
+        last: None,
+        symbol: None,
+        forest: ProbeForest::default(),
+    };
+    while !decoder.input.is_empty() {
+        if let Err(what) = decoder.tree(None, 0) {
+            return Err(ProbeError {
+                offset: section.len() - decoder.input.len(),
+                what,
+            });
+        }
+    }
+    Ok(decoder.forest)
+}
+
+/// Symbols by GUID, each handed out once and in address order.
+struct Starts {
+    by_guid: FxHashMap<FunctionGuid, std::vec::IntoIter<u32>>,
+}
+
+impl Starts {
+    fn new(symbols: &[Symbol]) -> Self {
+        let mut lists: FxHashMap<FunctionGuid, Vec<u32>> = FxHashMap::default();
+        for (index, symbol) in symbols.iter().enumerate() {
+            let list = lists.entry(FunctionGuid::of_name(&symbol.name)).or_default();
+            if list
+                .last()
+                .is_none_or(|&last| symbols[last as usize].address != symbol.address)
+            {
+                list.push(index as u32);
+            }
+        }
+        Self {
+            by_guid: lists.into_iter().map(|(guid, list)| (guid, list.into_iter())).collect(),
+        }
+    }
+
+    fn next(&mut self, guid: FunctionGuid) -> Option<u32> {
+        self.by_guid.get_mut(&guid)?.next()
+    }
+}
+
+struct Decoder<'a> {
+    input: EndianSlice<'a, LittleEndian>,
+    starts: Starts,
+    symbols: &'a [Symbol],
+    /// Address of the previous probe of the current tree; `None` where the tree's symbol is missing.
+    last: Option<u64>,
+    symbol: Option<u32>,
+    forest: ProbeForest,
+}
+
+const TRUNCATED: &str = "the section ends inside a record";
+
+impl Decoder<'_> {
+    fn start_at(&mut self, guid: FunctionGuid) {
+        self.symbol = self.starts.next(guid);
+        self.last = self.symbol.map(|s| self.symbols[s as usize].address.0);
+    }
+
+    fn tree(&mut self, parent: Option<RawNodeIndex>, depth: u32) -> Result<(), &'static str> {
+        if depth > MAX_DEPTH {
+            return Err("inline stacks nest too deeply");
+        }
+        let call_probe = match parent {
+            Some(_) => self.input.read_uleb128().map_err(|_| TRUNCATED)? as u32,
+            None => 0,
+        };
+        let guid = FunctionGuid(self.input.read_u64().map_err(|_| TRUNCATED)?);
+        let probe_count = self.input.read_uleb128().map_err(|_| TRUNCATED)?;
+        let child_count = self.input.read_uleb128().map_err(|_| TRUNCATED)?;
+        let node = RawNodeIndex(self.forest.nodes.len() as u32);
+        self.forest.nodes.push(RawNode {
+            guid,
+            parent: parent.map(|p| (p, call_probe)),
+            symbol: u32::MAX,
+        });
+        let mut started = parent.is_some();
+        for _ in 0..probe_count {
+            let index = self.input.read_uleb128().map_err(|_| TRUNCATED)? as u32;
+            let flags = self.input.read_u8().map_err(|_| TRUNCATED)?;
+            let attributes = flags >> 4 & 7;
+            if attributes & SENTINEL != 0 {
+                // The emitted symbol differs from the function's own name (a split or specialised copy).
+                let split = FunctionGuid(self.input.read_u64().map_err(|_| TRUNCATED)?);
+                self.start_at(split);
+                started = true;
+            } else {
+                if !started {
+                    self.start_at(guid);
+                    started = true;
+                }
+                self.probe(node, index, flags)?;
+            }
+            if attributes & HAS_DISCRIMINATOR != 0 {
+                self.input.read_uleb128().map_err(|_| TRUNCATED)?;
+            }
+        }
+        if !started {
+            // All probes of this tree are in inlined functions.
+            self.start_at(guid);
+        }
+        self.forest.nodes[node.0 as usize].symbol = self.symbol.unwrap_or(u32::MAX);
+        if parent.is_none() && self.symbol.is_none() {
+            self.forest.without_symbol += 1;
+        }
+        for _ in 0..child_count {
+            self.tree(Some(node), depth + 1)?;
+        }
+        Ok(())
+    }
+
+    fn probe(&mut self, node: RawNodeIndex, index: u32, flags: u8) -> Result<(), &'static str> {
+        if flags & 0x80 != 0 {
+            let delta = self.input.read_sleb128().map_err(|_| TRUNCATED)?;
+            self.last = self.last.map(|last| last.wrapping_add_signed(delta));
+        } else {
+            self.last = Some(self.input.read_u64().map_err(|_| TRUNCATED)?);
+        }
+        let kind = match flags & 0xf {
+            0 => ProbeKind::Block,
+            1 => ProbeKind::IndirectCall,
+            2 => ProbeKind::DirectCall,
+            _ => return Err("unknown kind of probe"),
+        };
+        if let Some(address) = self.last {
+            self.forest.probes.push(RawProbe {
+                address: Address(address),
+                node,
+                index,
+                kind,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn symbol(name: &str, address: u64) -> Symbol {
+        Symbol {
+            address: Address(address),
+            size: 64,
+            name: name.into(),
+            file: None,
+            local: false,
+        }
+    }
+
+    fn record(guid: FunctionGuid, probes: &[(u8, u8, i64)], children: u8) -> Vec<u8> {
+        let mut out = guid.0.to_le_bytes().to_vec();
+        out.extend([probes.len() as u8, children]);
+        for &(index, kind, delta) in probes {
+            out.extend([index, kind | 0x80]);
+            gimli::leb128::write::signed(&mut out, delta).expect("a vector");
+        }
+        out
+    }
+
+    #[test]
+    fn inlined_functions_continue_the_address_chain() {
+        let (outer, inner) = (FunctionGuid::of_name("outer"), FunctionGuid::of_name("inner"));
+        let mut section = record(outer, &[(1, 0, 0), (4, 2, 12)], 1);
+        section.push(4);
+        section.extend(record(inner, &[(1, 0, -4)], 0));
+        let forest = decode(&section, &[symbol("outer", 0x1000)]).expect("well-formed");
+        let at: Vec<_> = forest.probes.iter().map(|p| (p.address.0, p.node.0, p.index)).collect();
+        assert_eq!(at, [(0x1000, 0, 1), (0x100c, 0, 4), (0x1008, 1, 1)]);
+        assert_eq!(forest.nodes[1].parent, Some((RawNodeIndex(0), 4)));
+        assert_eq!(forest.nodes[1].symbol, 0);
+    }
+
+    #[test]
+    fn local_functions_of_one_name_follow_address_order() {
+        let guid = FunctionGuid::of_name("init");
+        let section: Vec<u8> = [record(guid, &[(1, 0, 0)], 0), record(guid, &[(1, 0, 0)], 0)].concat();
+        let forest = decode(&section, &[symbol("init", 0x10), symbol("init", 0x80)]).expect("well-formed");
+        assert_eq!(
+            forest.probes.iter().map(|p| p.address.0).collect::<Vec<_>>(),
+            [0x10, 0x80]
+        );
+    }
+
+    #[test]
+    fn a_missing_symbol_loses_its_function_only() {
+        let section: Vec<u8> = [
+            record(FunctionGuid(1), &[(1, 0, 3)], 0),
+            record(FunctionGuid::of_name("f"), &[(1, 0, 0)], 0),
+        ]
+        .concat();
+        let forest = decode(&section, &[symbol("f", 0x40)]).expect("well-formed");
+        assert_eq!((forest.without_symbol, forest.probes.len()), (1, 1));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = decode(&bytes, &[symbol("f", 0x40)]);
+        }
+    }
+}
