@@ -121,6 +121,15 @@ impl Binary {
         Some(Address(segment.address.0 + (offset - segment.file_offset)))
     }
 
+    /// The offset in the file of an address, if it is executable.
+    pub fn offset_of_address(&self, address: Address) -> Option<u64> {
+        let segment = self
+            .code
+            .iter()
+            .find(|s| address >= s.address && address.0 - s.address.0 < s.bytes.len() as u64)?;
+        Some(segment.file_offset + (address.0 - segment.address.0))
+    }
+
     /// Code from an address to the end of its segment.
     pub fn code_at(&self, address: Address) -> Option<&[u8]> {
         self.code.iter().find_map(|s| {

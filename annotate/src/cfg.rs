@@ -128,6 +128,19 @@ impl Cfg {
         self.blocks.iter().map(|b| b.successors.len()).sum()
     }
 
+    /// Position of each block's first successor slot in the list of all slots, in block order.
+    pub fn edge_bases(&self) -> Vec<u32> {
+        let mut next = 0;
+        self.blocks
+            .iter()
+            .map(|block| {
+                let base = next;
+                next += block.successors.len() as u32;
+                base
+            })
+            .collect()
+    }
+
     /// The probe index that stands for a block in `.pseudo_probe`.
     pub fn block_probe(&self, block: BlockIndex) -> u32 {
         block.0 + 1

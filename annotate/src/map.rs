@@ -231,7 +231,7 @@ impl<'a> Resolver<'a> {
         let mut nodes: Vec<Node> = Vec::new();
         let mut probes = Vec::new();
         let mut mapped: Vec<Option<NodeIndex>> = vec![None; self.forest.nodes.len()];
-        let mut bodies: FxHashMap<(FunctionIndex, &str), NodeIndex> = FxHashMap::default();
+        let mut bodies: FxHashMap<(FunctionIndex, &str, Option<&str>), NodeIndex> = FxHashMap::default();
         let mut modules: Vec<Option<ModuleHash>> = vec![None; self.forest.nodes.len()];
         for (position, raw) in self.forest.nodes.iter().enumerate() {
             let raw_index = RawNodeIndex(position as u32);
@@ -264,10 +264,14 @@ impl<'a> Resolver<'a> {
             };
             let node = if raw.parent.is_none() {
                 // A body and the cold part split off from it are one copy.
-                let name = self
-                    .symbol_name(raw.symbol)
-                    .map_or("", |n| n.strip_suffix(".cold").unwrap_or(n));
-                *bodies.entry((function, name)).or_insert_with(|| push(&mut nodes, new))
+                let symbol = self.symbol_name(raw.symbol).unwrap_or_default();
+                let name = symbol.strip_suffix(".cold").unwrap_or(symbol);
+                let key = (function, name, self.file_of(raw.symbol));
+                let body = *bodies.entry(key).or_insert_with(|| push(&mut nodes, new));
+                if name.len() == symbol.len() {
+                    nodes[body.index()].symbol = raw.symbol;
+                }
+                body
             } else {
                 push(&mut nodes, new)
             };
@@ -287,6 +291,10 @@ impl<'a> Resolver<'a> {
 
     fn symbol_name(&self, symbol: u32) -> Option<&str> {
         self.binary.symbols.get(symbol as usize).map(|s| s.name.as_str())
+    }
+
+    fn file_of(&self, symbol: u32) -> Option<&str> {
+        self.binary.symbols.get(symbol as usize)?.file.as_deref()
     }
 
     fn probes_of(&self, node: RawNodeIndex) -> &[RawProbe] {

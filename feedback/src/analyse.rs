@@ -1,0 +1,191 @@
+//! The whole analysis: vectors → observations → flow-consistent counts → profile.
+
+use crate::decode::DecodeReport;
+use crate::inference::{Evidence, infer};
+use crate::observe::{NodeObservations, Observations, observe};
+use crate::profile::{Anchor, CallTargets, FunctionProfile, Profile, Provenance};
+use crate::program::Program;
+use pleach_annotate::cfg::Cfg;
+use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
+use pleach_annotate::map::AddressMap;
+use pleach_collector::vector::{Engine, VectorSet};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Profile counts for each sampled block entry: leaves room below one sample for what inference splits.
+pub const SCALE: f64 = 1000.0;
+
+/// A profile, and how much of the vectors went into it.
+#[derive(Debug)]
+pub struct Analysis {
+    /// The profile.
+    pub profile: Profile,
+    /// What the address maps explained.
+    pub report: DecodeReport,
+}
+
+/// Why vectors do not become a profile.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnalysisError {
+    /// Nothing that was sampled is annotated.
+    #[error("none of the sampled files is annotated: compile with $(pleach flags annotate)")]
+    NotAnnotated,
+    /// Modules were annotated at different anchors.
+    #[error("the sampled files are annotated at different anchors: compile all of them with the same --anchor")]
+    MixedAnchors,
+}
+
+/// Analyses a recording.
+pub fn analyse(program: &Program, vectors: &VectorSet) -> Result<Analysis, AnalysisError> {
+    let anchor = common_anchor(program)?;
+    let observations = observe(program, vectors);
+    let mut functions = all_functions(program);
+    for (module, map) in program.annotated() {
+        if let Some(observed) = observations.modules.get(&module) {
+            for (&node, counts) in &observed.nodes {
+                let function = map.function_of(node);
+                let key = (function.cfg.id, function.hash);
+                functions.entry(key).or_insert_with(|| empty(&function.cfg)).add(&function.cfg, counts);
+            }
+        }
+    }
+    add_call_targets(program, &observations, &mut functions);
+    let profile = Profile {
+        provenance: provenance(vectors),
+        scale: SCALE,
+        anchor,
+        functions: prevailing(functions),
+        vectors: None,
+    };
+    Ok(Analysis { profile, report: observations.report })
+}
+
+/// The profile of a recording that no compiler can use: where it comes from, and no functions.
+pub fn without_functions(vectors: &VectorSet) -> Profile {
+    Profile { provenance: provenance(vectors), scale: SCALE, ..Profile::default() }
+}
+
+fn common_anchor(program: &Program) -> Result<Anchor, AnalysisError> {
+    let mut anchors = program.annotated().map(|(_, map)| map.anchor);
+    let anchor = anchors.next().ok_or(AnalysisError::NotAnnotated)?;
+    if anchors.any(|other| other != anchor) {
+        return Err(AnalysisError::MixedAnchors);
+    }
+    Ok(anchor)
+}
+
+/// A function's counts while they add up.
+struct Accumulator {
+    profile: FunctionProfile,
+    targets: BTreeMap<u32, FxHashMap<FunctionGuid, u64>>,
+}
+
+type Functions = BTreeMap<(FunctionId, CfgHash), Accumulator>;
+
+fn empty(cfg: &Cfg) -> Accumulator {
+    Accumulator {
+        profile: FunctionProfile {
+            id: cfg.id,
+            cfg_hash: cfg.hash(),
+            name: cfg.name.clone(),
+            samples: 0,
+            blocks: vec![0; cfg.blocks.len()],
+            edges: vec![0; cfg.edge_count()],
+            call_targets: Vec::new(),
+        },
+        targets: BTreeMap::new(),
+    }
+}
+
+impl Accumulator {
+    /// Infers one copy's counts and adds them.
+    fn add(&mut self, cfg: &Cfg, observed: &NodeObservations) {
+        let float = |counts: &[Option<u64>]| counts.iter().map(|c| c.map(|c| c as f64)).collect();
+        let evidence =
+            Evidence { blocks: float(&observed.blocks), edges: float(&observed.edges), ..Evidence::default() };
+        let counts = infer(cfg, &evidence, SCALE);
+        for (sum, count) in self.profile.blocks.iter_mut().zip(counts.blocks) {
+            *sum += count;
+        }
+        for (sum, count) in self.profile.edges.iter_mut().zip(counts.edges) {
+            *sum += count;
+        }
+        self.profile.samples += observed.blocks.iter().flatten().sum::<u64>();
+    }
+
+    fn finish(mut self) -> FunctionProfile {
+        self.profile.call_targets = self
+            .targets
+            .into_iter()
+            .map(|(call, targets)| {
+                let mut targets: Vec<_> =
+                    targets.into_iter().map(|(guid, samples)| (guid, (samples as f64 * SCALE) as u64)).collect();
+                targets.sort_by_key(|&(guid, count)| (std::cmp::Reverse(count), guid));
+                CallTargets { call, targets }
+            })
+            .collect();
+        self.profile
+    }
+}
+
+/// Every function of the manifests: the compiler must be able to tell "never sampled" from "not known".
+fn all_functions(program: &Program) -> Functions {
+    program
+        .annotated()
+        .flat_map(|(_, map): (_, &AddressMap)| &map.functions)
+        .map(|f| ((f.cfg.id, f.hash), empty(&f.cfg)))
+        .collect()
+}
+
+fn add_call_targets(program: &Program, observations: &Observations, functions: &mut Functions) {
+    for (module, map) in program.annotated() {
+        let Some(observed) = observations.modules.get(&module) else { continue };
+        for (&(node, call, target), &count) in &observed.targets {
+            let function = map.function_of(node);
+            if let Some(accumulator) = functions.get_mut(&(function.cfg.id, function.hash)) {
+                *accumulator.targets.entry(call).or_default().entry(target.guid).or_default() += count;
+            }
+        }
+    }
+}
+
+/// One record for each identifier: where a function was compiled in several ways, the most sampled one.
+fn prevailing(functions: Functions) -> Vec<FunctionProfile> {
+    let mut out: Vec<FunctionProfile> = Vec::with_capacity(functions.len());
+    for accumulator in functions.into_values() {
+        let next = accumulator.finish();
+        match out.last_mut() {
+            Some(last) if last.id == next.id => {
+                if next.samples > last.samples {
+                    *last = next;
+                }
+            }
+            _ => out.push(next),
+        }
+    }
+    out
+}
+
+fn provenance(vectors: &VectorSet) -> Provenance {
+    let mut engines: Vec<&str> = vectors.bursts.iter().map(|b| engine_name(b.engine)).collect();
+    engines.sort_unstable();
+    engines.dedup();
+    Provenance {
+        commands: vectors.processes.iter().filter(|p| p.parent.is_none()).map(|p| p.command.clone()).collect(),
+        engines: engines.into_iter().map(str::to_owned).collect(),
+        program_cpu_seconds: vectors.processes.iter().map(|p| p.program_cpu_seconds).sum(),
+        own_cpu_seconds: vectors.processes.iter().map(|p| p.own_cpu_seconds).sum(),
+        bursts: vectors.bursts.iter().map(|b| b.count).sum(),
+        taken_branches: vectors.bursts.iter().map(|b| b.count * b.branches.len() as u64).sum(),
+    }
+}
+
+fn engine_name(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Step => "step",
+        Engine::RunAhead => "run-ahead",
+        Engine::Lbr => "lbr",
+        Engine::Perf => "perf.data",
+    }
+}

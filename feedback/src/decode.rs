@@ -1,0 +1,233 @@
+//! Burst → sequence of IR blocks (ALGORITHMS 1).
+//!
+//! Between two branches control fell through, so every probe in between was passed. A shadow call stack tells the
+//! activations of a function apart, so that what a caller does after a call continues what it did before.
+
+use crate::program::Program;
+use pleach_annotate::cfg::{Callee, ProbeTarget};
+use pleach_annotate::code::{Instruction, Transfer, instruction_at};
+use pleach_annotate::id::{BlockIndex, CallIndex, FunctionId};
+use pleach_annotate::map::{AddressMap, NodeIndex};
+use pleach_annotate::probe::Address;
+use pleach_collector::vector::{Burst, CodeAddress, ModuleId};
+use rustc_hash::FxHashMap;
+
+/// Tells activations of emitted functions apart within a decoder's lifetime.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct FrameId(pub u64);
+
+/// What a burst says about IR, in order of execution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A block was entered.
+    Block {
+        /// The annotated module.
+        module: ModuleId,
+        /// The activation of the emitted function.
+        frame: FrameId,
+        /// The copy of the function that the block belongs to.
+        node: NodeIndex,
+        /// The block.
+        block: BlockIndex,
+    },
+    /// An indirect call was made to a function of an annotated module.
+    IndirectCall {
+        /// The annotated module.
+        module: ModuleId,
+        /// The copy of the function that calls.
+        node: NodeIndex,
+        /// The call.
+        call: CallIndex,
+        /// Whom it called.
+        target: FunctionId,
+    },
+}
+
+/// How much of the vectors the address maps explained.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DecodeReport {
+    /// Bursts read, with multiplicity.
+    pub bursts: u64,
+    /// Taken branches read, with multiplicity.
+    pub branches: u64,
+    /// Stretches of straight-line execution inside annotated modules.
+    pub stretches: u64,
+    /// Of these, the ones that lie in a function that carries probes.
+    pub annotated: u64,
+    /// Stretches that cannot have happened (they end before they begin, or span two functions).
+    pub inconsistent: u64,
+}
+
+/// The shadow stack never grows beyond it; what is older is forgotten.
+const MAX_STACK: usize = 1024;
+
+struct Pending {
+    /// Where the call returns to.
+    return_to: CodeAddress,
+    frame: FrameId,
+}
+
+/// Decodes bursts one after the other.
+pub struct Decoder<'p> {
+    program: &'p Program,
+    instructions: FxHashMap<CodeAddress, Option<Instruction>>,
+    /// Functions by start address, per module.
+    starts: FxHashMap<CodeAddress, FunctionId>,
+    stack: Vec<Pending>,
+    frame: FrameId,
+    next_frame: u64,
+    /// What was and was not explained so far.
+    pub report: DecodeReport,
+}
+
+impl<'p> Decoder<'p> {
+    /// A decoder for a program's bursts.
+    pub fn new(program: &'p Program) -> Self {
+        Self {
+            program,
+            instructions: FxHashMap::default(),
+            starts: function_starts(program),
+            stack: Vec::new(),
+            frame: FrameId(0),
+            next_frame: 1,
+            report: DecodeReport::default(),
+        }
+    }
+
+    /// Decodes one burst. The stretch that the timer interrupted is left out: the chance of landing in it grows with the
+    /// time that it takes, not with how often it runs (ALGORITHMS 3.2).
+    pub fn burst(&mut self, burst: &Burst, sink: &mut impl FnMut(Event)) {
+        self.stack.clear();
+        self.fresh_frame();
+        self.report.bursts += burst.count;
+        self.report.branches += burst.branches.len() as u64 * burst.count;
+        for (position, branch) in burst.branches.iter().enumerate() {
+            self.transfer(branch.from, branch.to, sink);
+            // A stretch ends with the next branch, the last one before the instruction that was not reached.
+            let (end, inclusive) = match burst.branches.get(position + 1) {
+                Some(next) => (Some(next.from), true),
+                None => (burst.end, false),
+            };
+            if let Some(end) = end {
+                self.stretch(branch.to, end, inclusive, burst.count, sink);
+            }
+        }
+    }
+
+    fn fresh_frame(&mut self) {
+        self.frame = FrameId(self.next_frame);
+        self.next_frame += 1;
+    }
+
+    fn instruction(&mut self, at: CodeAddress) -> Option<Instruction> {
+        let program = self.program;
+        *self.instructions.entry(at).or_insert_with(|| {
+            let (map, address) = program.locate(at)?;
+            instruction_at(&map.binary, address)
+        })
+    }
+
+    /// Follows a taken branch on the shadow stack.
+    fn transfer(&mut self, from: CodeAddress, to: CodeAddress, sink: &mut impl FnMut(Event)) {
+        let instruction = self.instruction(from);
+        match instruction.map(|i| i.transfer) {
+            Some(kind @ (Transfer::Call | Transfer::IndirectCall)) => {
+                if kind == Transfer::IndirectCall {
+                    self.report_target(from, to, sink);
+                }
+                let len = instruction.map_or(0, |i| u64::from(i.len));
+                if self.stack.len() == MAX_STACK {
+                    self.stack.remove(0);
+                }
+                let return_to = CodeAddress { offset: from.offset + len, ..from };
+                self.stack.push(Pending { return_to, frame: self.frame });
+                self.fresh_frame();
+            }
+            Some(Transfer::IndirectJump) if self.starts.contains_key(&to) => {
+                self.report_target(from, to, sink);
+                self.fresh_frame();
+            }
+            // A tail call is a jump to another function's first instruction; one to the own entry is a loop at most for
+            // the machine: an entry block has no predecessors, so an activation begins there anyway.
+            Some(Transfer::Jump | Transfer::Conditional) if self.starts.contains_key(&to) => self.fresh_frame(),
+            Some(Transfer::Jump | Transfer::Conditional | Transfer::IndirectJump) => {}
+            // Returns, and everything that comes back from code that is not known.
+            _ => self.return_to(to),
+        }
+    }
+
+    fn return_to(&mut self, to: CodeAddress) {
+        match self.stack.iter().rposition(|p| p.return_to == to) {
+            Some(depth) => {
+                self.frame = self.stack[depth].frame;
+                self.stack.truncate(depth);
+            }
+            // Into a caller from before the burst, or a function that unknown code calls back.
+            None => self.fresh_frame(),
+        }
+    }
+
+    fn report_target(&mut self, from: CodeAddress, to: CodeAddress, sink: &mut impl FnMut(Event)) {
+        let (Some((map, address)), Some(&target)) = (self.program.locate(from), self.starts.get(&to)) else { return };
+        for probe in map.probes_in(address, address) {
+            if let ProbeTarget::Call(call) = probe.target {
+                let callee = map.function_of(probe.node).cfg.calls[call.index()].callee;
+                if callee == Callee::Indirect {
+                    sink(Event::IndirectCall { module: from.module, node: probe.node, call, target });
+                }
+            }
+        }
+    }
+
+    /// Emits the blocks between two addresses.
+    fn stretch(
+        &mut self,
+        start: CodeAddress,
+        end: CodeAddress,
+        inclusive: bool,
+        count: u64,
+        sink: &mut impl FnMut(Event),
+    ) {
+        let Some((map, first)) = self.program.locate(start) else { return };
+        self.report.stretches += count;
+        let last = if end.module == start.module { map.binary.address_of_offset(end.offset) } else { None };
+        let Some(last) = last.filter(|&last| last >= first && same_function(map, first, last)) else {
+            self.report.inconsistent += count;
+            self.fresh_frame();
+            return;
+        };
+        let last = if inclusive {
+            last
+        } else if last == first {
+            return;
+        } else {
+            Address(last.0 - 1)
+        };
+        if map.binary.symbol_at(first).is_some() {
+            self.report.annotated += count;
+        }
+        for probe in map.probes_in(first, last) {
+            if let ProbeTarget::Block(block) = probe.target {
+                sink(Event::Block { module: start.module, frame: self.frame, node: probe.node, block });
+            }
+        }
+    }
+}
+
+/// Straight-line execution does not leave a function, except where none is known.
+fn same_function(map: &AddressMap, first: Address, last: Address) -> bool {
+    map.binary.symbol_at(first) == map.binary.symbol_at(last)
+}
+
+fn function_starts(program: &Program) -> FxHashMap<CodeAddress, FunctionId> {
+    let mut starts = FxHashMap::default();
+    for (module, map) in program.annotated() {
+        for node in map.nodes.iter().filter(|n| n.parent.is_none()) {
+            let Some(symbol) = map.binary.symbols.get(node.symbol as usize) else { continue };
+            let Some(offset) = map.binary.offset_of_address(symbol.address) else { continue };
+            let function = &map.functions[node.function.0 as usize];
+            starts.entry(CodeAddress { module, offset }).or_insert(function.cfg.id);
+        }
+    }
+    starts
+}

@@ -1,0 +1,215 @@
+//! Sequences of blocks → what was observed of each copy of a function.
+//!
+//! Counts are kept by copy (inline stack), because each copy has its own lost probes: a block that left no probe in one
+//! copy is unknown there, whatever was seen of it elsewhere.
+
+use crate::decode::{DecodeReport, Decoder, Event, FrameId};
+use crate::program::Program;
+use pleach_annotate::cfg::{Cfg, ProbeTarget};
+use pleach_annotate::id::{BlockIndex, FunctionId};
+use pleach_annotate::map::{AddressMap, NodeIndex};
+use pleach_collector::vector::{ModuleId, VectorSet};
+use rustc_hash::FxHashMap;
+
+/// What was observed of one copy of a function.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NodeObservations {
+    /// Sampled entries of each block; `None` where the block left no probe in this copy.
+    pub blocks: Vec<Option<u64>>,
+    /// Observed transitions by successor slot (all slots of one target are given in the first). `None` where the two
+    /// ends alone do not tell that the edge was taken.
+    pub edges: Vec<Option<u64>>,
+}
+
+/// Everything that a recording says about one annotated module.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ModuleObservations {
+    /// Copies with at least one sampled block.
+    pub nodes: FxHashMap<NodeIndex, NodeObservations>,
+    /// Targets of indirect calls, by caller's copy, call and target.
+    pub targets: FxHashMap<(NodeIndex, u32, FunctionId), u64>,
+}
+
+/// Everything that a recording says about IR.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Observations {
+    /// By module, annotated ones only.
+    pub modules: FxHashMap<ModuleId, ModuleObservations>,
+    /// What the address maps explained.
+    pub report: DecodeReport,
+}
+
+/// Decodes all bursts of a recording.
+pub fn observe(program: &Program, vectors: &VectorSet) -> Observations {
+    let mut counters: FxHashMap<ModuleId, Counter<'_>> =
+        program.annotated().map(|(module, map)| (module, Counter::new(map))).collect();
+    let mut decoder = Decoder::new(program);
+    for burst in &vectors.bursts {
+        decoder.burst(burst, &mut |event| match event {
+            Event::Block { module, frame, node, block } => {
+                if let Some(counter) = counters.get_mut(&module) {
+                    counter.block(frame, node, block, burst.count);
+                }
+            }
+            Event::IndirectCall { module, node, call, target } => {
+                if let Some(counter) = counters.get_mut(&module) {
+                    *counter.out.targets.entry((node, call.0, target)).or_default() += burst.count;
+                }
+            }
+        });
+    }
+    Observations {
+        modules: counters.into_iter().map(|(module, counter)| (module, counter.out)).collect(),
+        report: decoder.report,
+    }
+}
+
+/// How one block of a copy follows another.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Step {
+    /// Over these edges, through blocks that have no probe.
+    Path(Vec<u32>),
+    /// In no way, or in several.
+    Unknown,
+}
+
+struct Counter<'m> {
+    map: &'m AddressMap,
+    /// By copy: which blocks have a probe in it.
+    probed: Vec<Vec<bool>>,
+    /// By copy: the last block, and the activation it belongs to.
+    last: Vec<Option<(FrameId, BlockIndex)>>,
+    steps: FxHashMap<(NodeIndex, BlockIndex, BlockIndex), Step>,
+    /// By function: see [`Cfg::edge_bases`]; empty until needed.
+    bases: Vec<Vec<u32>>,
+    out: ModuleObservations,
+}
+
+impl<'m> Counter<'m> {
+    fn new(map: &'m AddressMap) -> Self {
+        let mut probed: Vec<Vec<bool>> = vec![Vec::new(); map.nodes.len()];
+        for probe in &map.probes {
+            if let ProbeTarget::Block(block) = probe.target {
+                let blocks = &mut probed[probe.node.index()];
+                if blocks.is_empty() {
+                    blocks.resize(map.function_of(probe.node).cfg.blocks.len(), false);
+                }
+                blocks[block.index()] = true;
+            }
+        }
+        Self {
+            map,
+            last: vec![None; map.nodes.len()],
+            probed,
+            steps: FxHashMap::default(),
+            bases: vec![Vec::new(); map.functions.len()],
+            out: ModuleObservations::default(),
+        }
+    }
+
+    fn block(&mut self, frame: FrameId, node: NodeIndex, block: BlockIndex, count: u64) {
+        let cfg = &self.map.function_of(node).cfg;
+        let bases = &mut self.bases[self.map.nodes[node.index()].function.0 as usize];
+        if bases.is_empty() {
+            *bases = cfg.edge_bases();
+        }
+        let graph = Graph { cfg, bases, probed: &self.probed[node.index()] };
+        let seen = self.out.nodes.entry(node).or_insert_with(|| graph.unobserved());
+        if let Some(entries) = &mut seen.blocks[block.index()] {
+            *entries += count;
+        }
+        // An entry block has no predecessors: whatever came before was another activation.
+        let before = self.last[node.index()].filter(|&(f, _)| f == frame && block != BlockIndex::ENTRY);
+        if let Some((_, previous)) = before {
+            let step = self
+                .steps
+                .entry((node, previous, block))
+                .or_insert_with(|| graph.find_step(previous, block));
+            if let Step::Path(edges) = step {
+                for &slot in edges.iter() {
+                    *seen.edges[slot as usize].get_or_insert(0) += count;
+                }
+            }
+        }
+        self.last[node.index()] = Some((frame, block));
+    }
+}
+
+/// One copy's graph, as the search for steps sees it.
+#[derive(Clone, Copy)]
+struct Graph<'a> {
+    cfg: &'a Cfg,
+    bases: &'a [u32],
+    probed: &'a [bool],
+}
+
+/// Steps of the search for a path; beyond it the way from one block to the next counts as unknown.
+const MAX_SEARCH: usize = 256;
+
+impl Graph<'_> {
+    /// The state before anything is observed: zero where something could be, unknown elsewhere.
+    fn unobserved(self) -> NodeObservations {
+        let mut edges = Vec::with_capacity(self.cfg.edge_count());
+        for (index, block) in self.cfg.blocks.iter().enumerate() {
+            let block_index = BlockIndex(index as u32);
+            for (slot, &successor) in block.successors.iter().enumerate() {
+                let tells = self.probed[index]
+                    && self.probed[successor.index()]
+                    && !block.successors[..slot].contains(&successor)
+                    && matches!(self.find_step(block_index, successor), Step::Path(p) if p.len() == 1);
+                edges.push(tells.then_some(0));
+            }
+        }
+        NodeObservations { blocks: self.probed.iter().map(|&p| p.then_some(0)).collect(), edges }
+    }
+
+    /// The only way from one block to another through blocks without probes.
+    fn find_step(self, from: BlockIndex, to: BlockIndex) -> Step {
+        let mut search = Search { graph: self, to, budget: MAX_SEARCH, path: Vec::new(), found: None, several: false };
+        search.walk(from);
+        match search.found {
+            Some(path) if !search.several && search.budget > 0 => Step::Path(path),
+            _ => Step::Unknown,
+        }
+    }
+}
+
+struct Search<'a> {
+    graph: Graph<'a>,
+    to: BlockIndex,
+    budget: usize,
+    /// Blocks and edges on the way to where the search is.
+    path: Vec<(BlockIndex, u32)>,
+    found: Option<Vec<u32>>,
+    several: bool,
+}
+
+impl Search<'_> {
+    fn walk(&mut self, block: BlockIndex) {
+        let graph = self.graph;
+        let successors = &graph.cfg.blocks[block.index()].successors;
+        for (slot, &next) in successors.iter().enumerate() {
+            if self.several || self.budget == 0 {
+                return;
+            }
+            if successors[..slot].contains(&next) {
+                continue; // a second slot of one target cannot be told from the first
+            }
+            self.budget -= 1;
+            let edge = graph.bases[block.index()] + slot as u32;
+            if next == self.to {
+                self.several = self.found.is_some();
+                self.found.get_or_insert_with(|| self.path.iter().map(|&(_, e)| e).chain([edge]).collect());
+            } else if !graph.probed[next.index()] {
+                if self.path.iter().any(|&(b, _)| b == next) {
+                    // A loop of blocks without probes may have gone round any number of times.
+                    self.several = true;
+                } else {
+                    self.path.push((next, edge));
+                    self.walk(next);
+                    self.path.pop();
+                }
+            }
+        }
+    }
+}
