@@ -3,7 +3,8 @@
 //! The section is a sequence of trees, one for each emitted function: GUID, probes, then the functions inlined into it.
 //! Probe addresses are chained differences that start at the function's symbol, which the tree names by GUID only
 //! (LLVM's `MCPseudoProbe.h`). Where several symbols have one GUID, namely local functions of one name, the trees
-//! come in address order, because the section is link-ordered with the text.
+//! come in address order, because the section is link-ordered with the text. One symbol may have several trees, one after
+//! the other: inlined code that lost its inline stack makes a tree of its own.
 
 use crate::id::FunctionGuid;
 use gimli::{EndianSlice, LittleEndian, Reader};
@@ -111,7 +112,8 @@ pub fn decode(section: &[u8], symbols: &[Symbol]) -> Result<ProbeForest, ProbeEr
         starts: Starts::new(symbols),
         symbols,
         last: None,
-        symbol: None,
+        current: None,
+        trees_of_current: Vec::new(),
         forest: ProbeForest::default(),
     };
     while !decoder.input.is_empty() {
@@ -158,16 +160,29 @@ struct Decoder<'a> {
     symbols: &'a [Symbol],
     /// Address of the previous probe of the current tree; `None` where the tree's symbol is missing.
     last: Option<u64>,
-    symbol: Option<u32>,
+    /// The GUID of the current tree's symbol, and the symbol.
+    current: Option<(FunctionGuid, Option<u32>)>,
+    /// Whose trees the current symbol has had so far: each function has one at most.
+    trees_of_current: Vec<FunctionGuid>,
     forest: ProbeForest,
 }
 
 const TRUNCATED: &str = "the section ends inside a record";
 
 impl Decoder<'_> {
-    fn start_at(&mut self, guid: FunctionGuid) {
-        self.symbol = self.starts.next(guid);
-        self.last = self.symbol.map(|s| self.symbols[s as usize].address.0);
+    /// Begins the tree of `function` in the emitted code of the symbol with GUID `symbol`.
+    fn start(&mut self, function: FunctionGuid, symbol: FunctionGuid) {
+        let same = self.current.is_some_and(|(guid, _)| guid == symbol) && !self.trees_of_current.contains(&function);
+        if !same {
+            self.current = Some((symbol, self.starts.next(symbol)));
+            self.trees_of_current.clear();
+        }
+        self.trees_of_current.push(function);
+        self.last = self.symbol().map(|s| self.symbols[s as usize].address.0);
+    }
+
+    fn symbol(&self) -> Option<u32> {
+        self.current.and_then(|(_, symbol)| symbol)
     }
 
     fn tree(&mut self, parent: Option<RawNodeIndex>, depth: u32) -> Result<(), &'static str> {
@@ -195,11 +210,11 @@ impl Decoder<'_> {
             if attributes & SENTINEL != 0 {
                 // The emitted symbol differs from the function's own name (a split or specialised copy).
                 let split = FunctionGuid(self.input.read_u64().map_err(|_| TRUNCATED)?);
-                self.start_at(split);
+                self.start(guid, split);
                 started = true;
             } else {
                 if !started {
-                    self.start_at(guid);
+                    self.start(guid, guid);
                     started = true;
                 }
                 self.probe(node, index, flags)?;
@@ -210,10 +225,10 @@ impl Decoder<'_> {
         }
         if !started {
             // All probes of this tree are in inlined functions.
-            self.start_at(guid);
+            self.start(guid, guid);
         }
-        self.forest.nodes[node.0 as usize].symbol = self.symbol.unwrap_or(u32::MAX);
-        if parent.is_none() && self.symbol.is_none() {
+        self.forest.nodes[node.0 as usize].symbol = self.symbol().unwrap_or(u32::MAX);
+        if parent.is_none() && self.symbol().is_none() {
             self.forest.without_symbol += 1;
         }
         for _ in 0..child_count {
@@ -294,6 +309,19 @@ mod tests {
             forest.probes.iter().map(|p| p.address.0).collect::<Vec<_>>(),
             [0x10, 0x80]
         );
+    }
+
+    #[test]
+    fn code_that_lost_its_inline_stack_shares_the_symbol() {
+        let (outer, lost) = (FunctionGuid::of_name("outer"), FunctionGuid::of_name("lost"));
+        let mut orphan = lost.0.to_le_bytes().to_vec();
+        orphan.extend([2, 0, 0, 2 << 4]);
+        orphan.extend(outer.0.to_le_bytes());
+        orphan.extend([1, 0x80, 8]);
+        let section: Vec<u8> = [orphan, record(outer, &[(1, 0, 0)], 0)].concat();
+        let forest = decode(&section, &[symbol("outer", 0x1000)]).expect("well-formed");
+        assert_eq!(forest.without_symbol, 0);
+        assert_eq!(forest.probes.iter().map(|p| p.address.0).collect::<Vec<_>>(), [0x1008, 0x1000]);
     }
 
     #[test]
