@@ -321,7 +321,10 @@ mod tests {
         let section: Vec<u8> = [orphan, record(outer, &[(1, 0, 0)], 0)].concat();
         let forest = decode(&section, &[symbol("outer", 0x1000)]).expect("well-formed");
         assert_eq!(forest.without_symbol, 0);
-        assert_eq!(forest.probes.iter().map(|p| p.address.0).collect::<Vec<_>>(), [0x1008, 0x1000]);
+        assert_eq!(
+            forest.probes.iter().map(|p| p.address.0).collect::<Vec<_>>(),
+            [0x1008, 0x1000]
+        );
     }
 
     #[test]

@@ -46,6 +46,25 @@ pub enum Engine {
     Perf = 3,
 }
 
+impl Engine {
+    /// Decodes a stored discriminant.
+    pub fn from_u8(value: u8) -> Option<Self> {
+        [Self::Step, Self::RunAhead, Self::Lbr, Self::Perf]
+            .into_iter()
+            .find(|engine| *engine as u8 == value)
+    }
+
+    /// The name used in options and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Step => "step",
+            Self::RunAhead => "run-ahead",
+            Self::Lbr => "lbr",
+            Self::Perf => "perf.data",
+        }
+    }
+}
+
 /// Why a burst ended.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
@@ -60,6 +79,32 @@ pub enum EndReason {
     Signal = 3,
     /// The thread or process ended.
     Exit = 4,
+}
+
+impl EndReason {
+    const ALL: [Self; 5] = [
+        Self::Budget,
+        Self::SystemCall,
+        Self::Instruction,
+        Self::Signal,
+        Self::Exit,
+    ];
+
+    /// Decodes a stored discriminant.
+    pub fn from_u8(value: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| *reason as u8 == value)
+    }
+
+    /// The name used in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Budget => "budget",
+            Self::SystemCall => "system-call",
+            Self::Instruction => "instruction",
+            Self::Signal => "signal",
+            Self::Exit => "exit",
+        }
+    }
 }
 
 /// Consecutive taken branches of one thread, oldest first.

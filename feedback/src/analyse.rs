@@ -46,7 +46,10 @@ pub fn analyse(program: &Program, vectors: &VectorSet) -> Result<Analysis, Analy
             for (&node, counts) in &observed.nodes {
                 let function = map.function_of(node);
                 let key = (function.cfg.id, function.hash);
-                functions.entry(key).or_insert_with(|| empty(&function.cfg)).add(&function.cfg, counts);
+                functions
+                    .entry(key)
+                    .or_insert_with(|| empty(&function.cfg))
+                    .add(&function.cfg, counts);
             }
         }
     }
@@ -58,12 +61,19 @@ pub fn analyse(program: &Program, vectors: &VectorSet) -> Result<Analysis, Analy
         functions: prevailing(functions),
         vectors: None,
     };
-    Ok(Analysis { profile, report: observations.report })
+    Ok(Analysis {
+        profile,
+        report: observations.report,
+    })
 }
 
 /// The profile of a recording that no compiler can use: where it comes from, and no functions.
 pub fn without_functions(vectors: &VectorSet) -> Profile {
-    Profile { provenance: provenance(vectors), scale: SCALE, ..Profile::default() }
+    Profile {
+        provenance: provenance(vectors),
+        scale: SCALE,
+        ..Profile::default()
+    }
 }
 
 fn common_anchor(program: &Program) -> Result<Anchor, AnalysisError> {
@@ -102,8 +112,11 @@ impl Accumulator {
     /// Infers one copy's counts and adds them.
     fn add(&mut self, cfg: &Cfg, observed: &NodeObservations) {
         let float = |counts: &[Option<u64>]| counts.iter().map(|c| c.map(|c| c as f64)).collect();
-        let evidence =
-            Evidence { blocks: float(&observed.blocks), edges: float(&observed.edges), ..Evidence::default() };
+        let evidence = Evidence {
+            blocks: float(&observed.blocks),
+            edges: float(&observed.edges),
+            ..Evidence::default()
+        };
         let counts = infer(cfg, &evidence, SCALE);
         for (sum, count) in self.profile.blocks.iter_mut().zip(counts.blocks) {
             *sum += count;
@@ -119,8 +132,10 @@ impl Accumulator {
             .targets
             .into_iter()
             .map(|(call, targets)| {
-                let mut targets: Vec<_> =
-                    targets.into_iter().map(|(guid, samples)| (guid, (samples as f64 * SCALE) as u64)).collect();
+                let mut targets: Vec<_> = targets
+                    .into_iter()
+                    .map(|(guid, samples)| (guid, (samples as f64 * SCALE) as u64))
+                    .collect();
                 targets.sort_by_key(|&(guid, count)| (std::cmp::Reverse(count), guid));
                 CallTargets { call, targets }
             })
@@ -140,11 +155,18 @@ fn all_functions(program: &Program) -> Functions {
 
 fn add_call_targets(program: &Program, observations: &Observations, functions: &mut Functions) {
     for (module, map) in program.annotated() {
-        let Some(observed) = observations.modules.get(&module) else { continue };
+        let Some(observed) = observations.modules.get(&module) else {
+            continue;
+        };
         for (&(node, call, target), &count) in &observed.targets {
             let function = map.function_of(node);
             if let Some(accumulator) = functions.get_mut(&(function.cfg.id, function.hash)) {
-                *accumulator.targets.entry(call).or_default().entry(target.guid).or_default() += count;
+                *accumulator
+                    .targets
+                    .entry(call)
+                    .or_default()
+                    .entry(target.guid)
+                    .or_default() += count;
             }
         }
     }
@@ -172,7 +194,12 @@ fn provenance(vectors: &VectorSet) -> Provenance {
     engines.sort_unstable();
     engines.dedup();
     Provenance {
-        commands: vectors.processes.iter().filter(|p| p.parent.is_none()).map(|p| p.command.clone()).collect(),
+        commands: vectors
+            .processes
+            .iter()
+            .filter(|p| p.parent.is_none())
+            .map(|p| p.command.clone())
+            .collect(),
         engines: engines.into_iter().map(str::to_owned).collect(),
         program_cpu_seconds: vectors.processes.iter().map(|p| p.program_cpu_seconds).sum(),
         own_cpu_seconds: vectors.processes.iter().map(|p| p.own_cpu_seconds).sum(),

@@ -139,8 +139,14 @@ impl<'p> Decoder<'p> {
                 if self.stack.len() == MAX_STACK {
                     self.stack.remove(0);
                 }
-                let return_to = CodeAddress { offset: from.offset + len, ..from };
-                self.stack.push(Pending { return_to, frame: self.frame });
+                let return_to = CodeAddress {
+                    offset: from.offset + len,
+                    ..from
+                };
+                self.stack.push(Pending {
+                    return_to,
+                    frame: self.frame,
+                });
                 self.fresh_frame();
             }
             Some(Transfer::IndirectJump) if self.starts.contains_key(&to) => {
@@ -168,12 +174,19 @@ impl<'p> Decoder<'p> {
     }
 
     fn report_target(&mut self, from: CodeAddress, to: CodeAddress, sink: &mut impl FnMut(Event)) {
-        let (Some((map, address)), Some(&target)) = (self.program.locate(from), self.starts.get(&to)) else { return };
+        let (Some((map, address)), Some(&target)) = (self.program.locate(from), self.starts.get(&to)) else {
+            return;
+        };
         for probe in map.probes_in(address, address) {
             if let ProbeTarget::Call(call) = probe.target {
                 let callee = map.function_of(probe.node).cfg.calls[call.index()].callee;
                 if callee == Callee::Indirect {
-                    sink(Event::IndirectCall { module: from.module, node: probe.node, call, target });
+                    sink(Event::IndirectCall {
+                        module: from.module,
+                        node: probe.node,
+                        call,
+                        target,
+                    });
                 }
             }
         }
@@ -188,9 +201,15 @@ impl<'p> Decoder<'p> {
         count: u64,
         sink: &mut impl FnMut(Event),
     ) {
-        let Some((map, first)) = self.program.locate(start) else { return };
+        let Some((map, first)) = self.program.locate(start) else {
+            return;
+        };
         self.report.stretches += count;
-        let last = if end.module == start.module { map.binary.address_of_offset(end.offset) } else { None };
+        let last = if end.module == start.module {
+            map.binary.address_of_offset(end.offset)
+        } else {
+            None
+        };
         let Some(last) = last.filter(|&last| last >= first && same_function(map, first, last)) else {
             self.report.inconsistent += count;
             self.fresh_frame();
@@ -208,7 +227,12 @@ impl<'p> Decoder<'p> {
         }
         for probe in map.probes_in(first, last) {
             if let ProbeTarget::Block(block) = probe.target {
-                sink(Event::Block { module: start.module, frame: self.frame, node: probe.node, block });
+                sink(Event::Block {
+                    module: start.module,
+                    frame: self.frame,
+                    node: probe.node,
+                    block,
+                });
             }
         }
     }
@@ -223,8 +247,12 @@ fn function_starts(program: &Program) -> FxHashMap<CodeAddress, FunctionId> {
     let mut starts = FxHashMap::default();
     for (module, map) in program.annotated() {
         for node in map.nodes.iter().filter(|n| n.parent.is_none()) {
-            let Some(symbol) = map.binary.symbols.get(node.symbol as usize) else { continue };
-            let Some(offset) = map.binary.offset_of_address(symbol.address) else { continue };
+            let Some(symbol) = map.binary.symbols.get(node.symbol as usize) else {
+                continue;
+            };
+            let Some(offset) = map.binary.offset_of_address(symbol.address) else {
+                continue;
+            };
             let function = &map.functions[node.function.0 as usize];
             starts.entry(CodeAddress { module, offset }).or_insert(function.cfg.id);
         }

@@ -1,3 +1,11 @@
 //! From branch vectors to profiles, and the decisions that rest on them.
 
+pub mod analyse;
+pub mod decode;
+pub mod inference;
+pub mod merge;
+pub mod observe;
 pub mod profile;
+pub mod program;
+pub mod report;
+pub mod weights;

@@ -41,17 +41,29 @@ pub struct Observations {
 
 /// Decodes all bursts of a recording.
 pub fn observe(program: &Program, vectors: &VectorSet) -> Observations {
-    let mut counters: FxHashMap<ModuleId, Counter<'_>> =
-        program.annotated().map(|(module, map)| (module, Counter::new(map))).collect();
+    let mut counters: FxHashMap<ModuleId, Counter<'_>> = program
+        .annotated()
+        .map(|(module, map)| (module, Counter::new(map)))
+        .collect();
     let mut decoder = Decoder::new(program);
     for burst in &vectors.bursts {
         decoder.burst(burst, &mut |event| match event {
-            Event::Block { module, frame, node, block } => {
+            Event::Block {
+                module,
+                frame,
+                node,
+                block,
+            } => {
                 if let Some(counter) = counters.get_mut(&module) {
                     counter.block(frame, node, block, burst.count);
                 }
             }
-            Event::IndirectCall { module, node, call, target } => {
+            Event::IndirectCall {
+                module,
+                node,
+                call,
+                target,
+            } => {
                 if let Some(counter) = counters.get_mut(&module) {
                     *counter.out.targets.entry((node, call.0, target)).or_default() += burst.count;
                 }
@@ -59,7 +71,10 @@ pub fn observe(program: &Program, vectors: &VectorSet) -> Observations {
         });
     }
     Observations {
-        modules: counters.into_iter().map(|(module, counter)| (module, counter.out)).collect(),
+        modules: counters
+            .into_iter()
+            .map(|(module, counter)| (module, counter.out))
+            .collect(),
         report: decoder.report,
     }
 }
@@ -113,7 +128,11 @@ impl<'m> Counter<'m> {
         if bases.is_empty() {
             *bases = cfg.edge_bases();
         }
-        let graph = Graph { cfg, bases, probed: &self.probed[node.index()] };
+        let graph = Graph {
+            cfg,
+            bases,
+            probed: &self.probed[node.index()],
+        };
         let seen = self.out.nodes.entry(node).or_insert_with(|| graph.unobserved());
         if let Some(entries) = &mut seen.blocks[block.index()] {
             *entries += count;
@@ -160,12 +179,22 @@ impl Graph<'_> {
                 edges.push(tells.then_some(0));
             }
         }
-        NodeObservations { blocks: self.probed.iter().map(|&p| p.then_some(0)).collect(), edges }
+        NodeObservations {
+            blocks: self.probed.iter().map(|&p| p.then_some(0)).collect(),
+            edges,
+        }
     }
 
     /// The only way from one block to another through blocks without probes.
     fn find_step(self, from: BlockIndex, to: BlockIndex) -> Step {
-        let mut search = Search { graph: self, to, budget: MAX_SEARCH, path: Vec::new(), found: None, several: false };
+        let mut search = Search {
+            graph: self,
+            to,
+            budget: MAX_SEARCH,
+            path: Vec::new(),
+            found: None,
+            several: false,
+        };
         search.walk(from);
         match search.found {
             Some(path) if !search.several && search.budget > 0 => Step::Path(path),
@@ -199,7 +228,8 @@ impl Search<'_> {
             let edge = graph.bases[block.index()] + slot as u32;
             if next == self.to {
                 self.several = self.found.is_some();
-                self.found.get_or_insert_with(|| self.path.iter().map(|&(_, e)| e).chain([edge]).collect());
+                self.found
+                    .get_or_insert_with(|| self.path.iter().map(|&(_, e)| e).chain([edge]).collect());
             } else if !graph.probed[next.index()] {
                 if self.path.iter().any(|&(b, _)| b == next) {
                     // A loop of blocks without probes may have gone round any number of times.

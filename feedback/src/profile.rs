@@ -1,6 +1,15 @@
-//! The profile in memory: what an analysis produces and the compiler reads back.
+//! The profile: in memory, here, and on disk ([`file`]).
+
+pub mod error;
+pub mod file;
+mod layout;
+mod record;
+pub mod summary;
+mod write;
 
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
+pub use pleach_annotate::manifest::Anchor;
+use serde::{Deserialize, Serialize};
 
 /// Estimated execution counts of one function at the anchor.
 #[derive(Clone, PartialEq, Debug)]
@@ -31,7 +40,8 @@ pub struct CallTargets {
 }
 
 /// Where a profile comes from.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Provenance {
     /// Recorded commands, one for each run.
     pub commands: Vec<String>,
@@ -56,19 +66,9 @@ pub struct Profile {
     pub scale: f64,
     /// The anchor (`early` or `late`) that the counts refer to.
     pub anchor: Anchor,
-    /// Annotated functions, those never sampled included, sorted by identifier.
+    /// Annotated functions, those never sampled included, sorted by identifier. An identifier may come with several graphs
+    /// (an inline function that translation units compiled differently), but with each only once.
     pub functions: Vec<FunctionProfile>,
     /// The raw vectors as a file of the collector, where they were kept.
     pub vectors: Option<Vec<u8>>,
-}
-
-/// The place in LLVM's pipeline where IR is identified.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(u8)]
-pub enum Anchor {
-    /// PipelineEarlySimplification, before the inliner.
-    #[default]
-    Early = 0,
-    /// OptimizerLast, the graph as code generation gets it.
-    Late = 1,
 }

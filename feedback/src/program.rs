@@ -41,7 +41,10 @@ pub enum ModuleProblem {
 }
 
 fn hex(bytes: Option<&[u8]>) -> String {
-    bytes.map_or_else(|| "none".into(), |b| b.iter().map(|byte| format!("{byte:02x}")).collect())
+    bytes.map_or_else(
+        || "none".into(),
+        |b| b.iter().map(|byte| format!("{byte:02x}")).collect(),
+    )
 }
 
 impl Program {
@@ -106,7 +109,10 @@ impl Program {
 
     /// Annotated modules.
     pub fn annotated(&self) -> impl Iterator<Item = (ModuleId, &AddressMap)> {
-        self.maps.iter().enumerate().filter_map(|(i, m)| Some((ModuleId(i as u32), m.as_ref()?)))
+        self.maps
+            .iter()
+            .enumerate()
+            .filter_map(|(i, m)| Some((ModuleId(i as u32), m.as_ref()?)))
     }
 
     /// The annotated module and address that a sampled address lies in.

@@ -41,7 +41,11 @@ pub enum Verdict {
 pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, scale: f64, samples: f64) -> Verdict {
     let max_count = profile.blocks.iter().copied().max().unwrap_or(0);
     if max_count == 0 {
-        return if samples >= ENOUGH_SAMPLES { Verdict::Cold } else { Verdict::Unknown };
+        return if samples >= ENOUGH_SAMPLES {
+            Verdict::Cold
+        } else {
+            Verdict::Unknown
+        };
     }
     let half = (scale * PRIOR_SAMPLES).max(1.0) as u64;
     let bases = cfg.edge_bases();
@@ -58,7 +62,11 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, scale: f64, samples: f64) -
         })
         .collect();
     let entry_count = profile.blocks.first().copied().unwrap_or(0).max(half);
-    Verdict::Sampled { entry_count, max_count, branch_weights }
+    Verdict::Sampled {
+        entry_count,
+        max_count,
+        branch_weights,
+    }
 }
 
 /// Weights of a block's successor slots; `None` where it was never sampled.
@@ -70,8 +78,21 @@ fn block_weights(cfg: &Cfg, successors: &[BlockIndex], counts: &[u64], scale: f6
         let block = &cfg.blocks[b.index()];
         block.is_eh_pad || block.terminator == Terminator::Unreachable
     };
-    let prior = |b| scale * if unlikely(b) { UNLIKELY_PRIOR_SAMPLES } else { PRIOR_SAMPLES };
-    Some(counts.iter().zip(successors).map(|(&c, &s)| c.saturating_add(prior(s) as u64)).collect())
+    let prior = |b| {
+        scale
+            * if unlikely(b) {
+                UNLIKELY_PRIOR_SAMPLES
+            } else {
+                PRIOR_SAMPLES
+            }
+    };
+    Some(
+        counts
+            .iter()
+            .zip(successors)
+            .map(|(&c, &s)| c.saturating_add(prior(s) as u64))
+            .collect(),
+    )
 }
 
 #[cfg(test)]
@@ -92,7 +113,10 @@ mod tests {
 
     fn diamond() -> Cfg {
         Cfg {
-            id: FunctionId { guid: FunctionGuid(1), module: ModuleHash(0) },
+            id: FunctionId {
+                guid: FunctionGuid(1),
+                module: ModuleHash(0),
+            },
             module: ModuleHash(1),
             name: "f".into(),
             source_file: "f.c".into(),
@@ -121,7 +145,12 @@ mod tests {
 
     #[test]
     fn a_trap_gets_next_to_nothing() {
-        let verdict = verdict(&diamond(), &profile(&[5000, 5000, 0, 5000], &[5000, 0, 5000]), 1000.0, 1e6);
+        let verdict = verdict(
+            &diamond(),
+            &profile(&[5000, 5000, 0, 5000], &[5000, 0, 5000]),
+            1000.0,
+            1e6,
+        );
         assert_eq!(
             verdict,
             Verdict::Sampled {
@@ -136,6 +165,9 @@ mod tests {
     fn never_sampled_is_cold_only_where_the_profile_is_large() {
         let never = profile(&[0; 4], &[0; 3]);
         assert_eq!(verdict(&diamond(), &never, 1000.0, ENOUGH_SAMPLES), Verdict::Cold);
-        assert_eq!(verdict(&diamond(), &never, 1000.0, ENOUGH_SAMPLES / 2.0), Verdict::Unknown);
+        assert_eq!(
+            verdict(&diamond(), &never, 1000.0, ENOUGH_SAMPLES / 2.0),
+            Verdict::Unknown
+        );
     }
 }

@@ -4,6 +4,7 @@
 //! so that there is one LLVM in the process. Decisions are made in `pleach-feedback`; here they are only applied.
 
 mod annotate;
+mod apply;
 mod ffi;
 mod ir;
 mod settings;
@@ -129,7 +130,7 @@ fn at_anchor(anchor: Anchor, stage: Stage, phase: LtoPhase) -> bool {
     }
 }
 
-fn run(module: &Module<'_>, _context: *mut ffi::RunContext, stage: Stage, phase: LtoPhase) -> Result<bool, String> {
+fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: LtoPhase) -> Result<bool, String> {
     let settings = Settings::read()?;
     if !at_anchor(settings.anchor, stage, phase) || !(settings.annotate || settings.profile.is_some()) {
         return Ok(false);
@@ -140,6 +141,12 @@ fn run(module: &Module<'_>, _context: *mut ffi::RunContext, stage: Stage, phase:
     }
     let mut facts = ir::ModuleFacts::of(module);
     let functions = ir::functions(module, &mut facts);
+    if let Some(path) = &settings.profile {
+        let outcome = apply::run(module, &functions, &mut facts, context, path, settings.anchor)?;
+        if settings.summary {
+            ffi::print(&outcome.line(&facts.source_file));
+        }
+    }
     if settings.annotate && !annotate::is_annotated(module) {
         annotate::run(module, &functions, settings.anchor);
     }

@@ -1,1 +1,42 @@
-//! Placeholder.
+//! Real programs, and the measures that pleach is judged by on them.
+//!
+//! A [`Workload`] is a real C program from a pinned package, with a driver, a recipe and inputs whose results are
+//! known. The [`Bench`] fetches its sources, makes its inputs, builds it in any [`Variant`] (plain, with flags, or
+//! guided by some profile) and measures what comes out: times of interleaved pairs of runs, instructions in
+//! cachegrind's model, sizes and compile times.
+//!
+//! | phase | module |
+//! |---|---|
+//! | recipes | [`workload`] |
+//! | sources and inputs | [`fetch`], [`inputs`] |
+//! | building | [`build`], [`variant`] |
+//! | measuring | [`run`], [`paired`], [`counts`], [`size`] |
+//! | summing up | [`stats`], [`compare`], [`table`] |
+
+pub mod bench;
+pub mod bless;
+pub mod build;
+pub mod compare;
+pub mod counts;
+pub mod fetch;
+pub mod inputs;
+pub mod paired;
+pub mod parallel;
+pub mod process;
+pub mod progress;
+pub mod run;
+pub mod size;
+pub mod stats;
+pub mod table;
+pub mod tools;
+pub mod variant;
+pub mod workload;
+
+pub use bench::Bench;
+pub use build::{Binary, BuildConfig};
+pub use counts::{Counts, Simulation};
+pub use paired::Paired;
+pub use run::RunResult;
+pub use table::Table;
+pub use variant::Variant;
+pub use workload::{InputKind, Workload};

@@ -1,1 +1,97 @@
-//! Placeholder.
+//! The sampler, preloaded into every process of a recording.
+//!
+//! Ticks ([`tick`]) interrupt each thread after a random amount of its CPU time; a burst ([`step`]) follows it for some
+//! taken branches; what it saw goes to the process's shard ([`process`], `pleach_collector::shard`). Everything else
+//! keeps the program from noticing: [`fds`], [`interpose`], and stacks of our own ([`thread`], [`entry`]).
+//!
+//! Handlers run with all signals blocked, allocate nothing, wait for nothing but a short lock between threads, and use no
+//! thread-local storage but one pointer. They never panic: there is no indexing that can fail and no arithmetic that
+//! matters if it wraps.
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+compile_error!("the sampler is for Linux on x86-64");
+
+mod config;
+mod entry;
+mod fds;
+mod interpose;
+mod maps;
+mod process;
+mod real;
+mod step;
+mod sys;
+mod thread;
+mod tick;
+
+use core::ffi::CStr;
+use core::sync::atomic::Ordering::Relaxed;
+use pleach_collector::shard;
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEGIN: extern "C" fn() = begin;
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static END: extern "C" fn() = interpose::exit::at_exit;
+
+/// A variable of the environment.
+fn variable(name: &str) -> Option<&'static [u8]> {
+    let mut buffer = [0u8; 64];
+    buffer.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
+    // SAFETY: the name is terminated, so is the value; the environment of the constructor outlives it.
+    unsafe {
+        let value = libc::getenv(buffer.as_ptr().cast());
+        if value.is_null() {
+            None
+        } else {
+            Some(CStr::from_ptr(value).to_bytes())
+        }
+    }
+}
+
+/// Seccomp filters in force.
+fn seccomp_filters() -> u64 {
+    // SAFETY: plain integers.
+    if unsafe { sys::syscall!(libc::SYS_prctl, libc::PR_GET_SECCOMP, 0, 0, 0, 0) } <= 0 {
+        return 0;
+    }
+    let mut buffer = [0u8; 4096];
+    let status = process::read_file(c"/proc/self/status", &mut buffer);
+    let lines = status.split(|b| *b == b'\n');
+    let count = lines.filter_map(|line| line.strip_prefix(b"Seccomp_filters:\t")).next();
+    count
+        .and_then(|text| core::str::from_utf8(text).ok()?.trim().parse().ok())
+        .unwrap_or(u64::MAX)
+}
+
+extern "C" fn begin() {
+    let before = sys::thread_cpu_ns();
+    let (Some(directory), settings) = (variable(shard::DIRECTORY_VARIABLE), variable(shard::SETTINGS_VARIABLE)) else {
+        return;
+    };
+    config::parse(settings.and_then(|s| core::str::from_utf8(s).ok()).unwrap_or_default());
+    // Confined by a filter of the program's own: our system calls may not be among those it allows.
+    if seccomp_filters() > config::seccomp_filters() {
+        return;
+    }
+    interpose::resolve();
+    // SAFETY: all zeroes is valid for this plain structure; the address is in this library.
+    unsafe {
+        let mut info: libc::Dl_info = core::mem::zeroed();
+        if libc::dladdr(begin as *const () as *const _, &mut info) != 0 && !info.dli_fname.is_null() {
+            interpose::exec::remember(CStr::from_ptr(info.dli_fname));
+        }
+    }
+    let blocked = sys::SignalsBlocked::new();
+    fds::begin();
+    let begun = process::begin(directory) && tick::install();
+    drop(blocked);
+    if !begun || !thread::begin_main() {
+        process::stop();
+        return;
+    }
+    let cost = sys::thread_cpu_ns().saturating_sub(before);
+    process::OWN_NS.store(cost, Relaxed);
+    thread::charge_start(before, cost);
+}

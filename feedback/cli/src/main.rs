@@ -1,2 +1,48 @@
-//! Placeholder.
-fn main() {}
+//! The `pleach` command. It only takes options apart and prints: the work is done in the libraries.
+
+mod commands;
+mod install;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Path-profile-guided optimisation for clang, from sampled branch vectors.
+///
+/// Three steps make a program faster:
+///
+///   clang -O2 $(pleach flags annotate) …          build with identifiers, at normal speed
+///   pleach record -o app.pleach -- ./app …        run it as usual
+///   clang -O2 $(pleach flags use app.pleach) …    build again, with the profile
+#[derive(Parser)]
+#[command(name = "pleach", version, verbatim_doc_comment)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Flags(commands::flags::Args),
+    Record(commands::record::Args),
+    Show(commands::show::Args),
+    Merge(commands::merge::Args),
+    Doctor(commands::doctor::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match cli.command {
+        Command::Flags(args) => commands::flags::run(&args),
+        Command::Record(args) => commands::record::run(&args),
+        Command::Show(args) => commands::show::run(&args),
+        Command::Merge(args) => commands::merge::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args),
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("pleach: error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

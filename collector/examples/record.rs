@@ -1,0 +1,34 @@
+//! Records a command: `record SAMPLER OVERHEAD COMMAND…`, with the figures as JSON in `$STATS` or on standard error.
+
+use pleach_collector::record::{RecordOptions, record};
+use std::ffi::OsString;
+
+fn main() {
+    let mut arguments = std::env::args_os().skip(1);
+    let preload = arguments.next().expect("SAMPLER");
+    let overhead: f64 = arguments
+        .next()
+        .and_then(|o| o.to_str()?.parse().ok())
+        .expect("OVERHEAD, a fraction");
+    let command: Vec<OsString> = arguments.collect();
+    let mut options = RecordOptions::new(preload);
+    options.overhead = overhead;
+    options.burst = std::env::var("BURST").ok().and_then(|burst| burst.parse().ok());
+    match record(&command, &options) {
+        Ok(recording) => {
+            let stats = serde_json::to_string(&recording.stats).expect("plain figures");
+            match std::env::var_os("STATS") {
+                Some(path) => std::fs::write(path, stats).expect("STATS is writable"),
+                None => eprintln!("{stats}"),
+            }
+            if let Some(path) = std::env::var_os("OUTPUT") {
+                recording.vectors.write_to(path.as_ref()).expect("OUTPUT is writable");
+            }
+            std::process::exit(recording.status.code().unwrap_or(255));
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            std::process::exit(error.exit_code().into());
+        }
+    }
+}

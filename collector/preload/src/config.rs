@@ -1,0 +1,79 @@
+//! Settings that the recorder passes in the environment.
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Taken branches of a burst, unless the budget has room for longer ones.
+pub const DEFAULT_BURST: u64 = 64;
+/// Longest burst, in taken branches.
+pub const MAX_BURST: u64 = 4096;
+
+static OVERHEAD: AtomicU64 = AtomicU64::new(0);
+static PERIOD: AtomicU64 = AtomicU64::new(0);
+static SEED: AtomicU64 = AtomicU64::new(0);
+static BURST: AtomicU64 = AtomicU64::new(DEFAULT_BURST);
+static STEP_NS: AtomicU64 = AtomicU64::new(5_000);
+static SIGNAL_NS: AtomicU64 = AtomicU64::new(2_000);
+static FILTERS: AtomicU64 = AtomicU64::new(0);
+static TIMER_ONLY: AtomicU64 = AtomicU64::new(0);
+
+/// Reads `key=value,key=value`; unknown keys are skipped, so that old and new versions mix.
+pub fn parse(settings: &str) {
+    for pair in settings.split(',') {
+        let Some((key, value)) = pair.split_once('=') else {
+            continue;
+        };
+        let number = || value.parse::<u64>().unwrap_or(0);
+        match key {
+            "overhead" => OVERHEAD.store(value.parse::<f64>().unwrap_or(0.01).to_bits(), Relaxed),
+            "period_ns" => PERIOD.store(number(), Relaxed),
+            "seed" => SEED.store(number().max(1), Relaxed),
+            "burst" => BURST.store(number().clamp(1, MAX_BURST), Relaxed),
+            "step_ns" => STEP_NS.store(number().clamp(100, 1_000_000), Relaxed),
+            "signal_ns" => SIGNAL_NS.store(number().clamp(100, 1_000_000), Relaxed),
+            "filters" => FILTERS.store(number(), Relaxed),
+            "tick" => TIMER_ONLY.store(u64::from(value == "timer"), Relaxed),
+            _ => {}
+        }
+    }
+}
+
+/// Budget, as a fraction of the program's CPU time.
+pub fn overhead() -> f64 {
+    let value = f64::from_bits(OVERHEAD.load(Relaxed));
+    if value > 0.0 { value } else { 0.01 }
+}
+
+/// Fixed mean period in nanoseconds, instead of the budget.
+pub fn period_ns() -> Option<u64> {
+    Some(PERIOD.load(Relaxed)).filter(|p| *p > 0)
+}
+
+/// Fixed seed.
+pub fn seed() -> Option<u64> {
+    Some(SEED.load(Relaxed)).filter(|s| *s > 0)
+}
+
+/// Taken branches of a burst.
+pub fn burst() -> u64 {
+    BURST.load(Relaxed)
+}
+
+/// First guess of what a step costs, in nanoseconds.
+pub fn step_ns() -> u64 {
+    STEP_NS.load(Relaxed)
+}
+
+/// CPU time that the delivery of a signal takes beyond what its handler sees, in nanoseconds.
+pub fn signal_ns() -> u64 {
+    SIGNAL_NS.load(Relaxed)
+}
+
+/// Seccomp filters that were in force in the recorder.
+pub fn seccomp_filters() -> u64 {
+    FILTERS.load(Relaxed)
+}
+
+/// Whether to tick by CPU timers even where perf events work.
+pub fn timer_only() -> bool {
+    TIMER_ONLY.load(Relaxed) != 0
+}

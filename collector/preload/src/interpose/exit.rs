@@ -1,0 +1,139 @@
+//! Ways out of the process, and out of our sight.
+
+use crate::maps;
+use crate::process;
+use crate::real::Real;
+use core::arch::naked_asm;
+use core::ffi::{c_int, c_ulong, c_void};
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::Ordering::Relaxed;
+
+static EXIT: Real<unsafe extern "C" fn(c_int) -> !> = Real::new(c"_exit");
+type Prctl = unsafe extern "C" fn(c_int, c_ulong, c_ulong, c_ulong, c_ulong) -> c_int;
+static PRCTL: Real<Prctl> = Real::new(c"prctl");
+static DLCLOSE: Real<unsafe extern "C-unwind" fn(*mut c_void) -> c_int> = Real::new(c"dlclose");
+static SYSCALL: Real<unsafe extern "C" fn()> = Real::new(c"syscall");
+static SYSCALL_ADDRESS: AtomicUsize = AtomicUsize::new(0);
+
+/// Looks the functions up.
+pub fn resolve() {
+    EXIT.get();
+    PRCTL.get();
+    DLCLOSE.get();
+    resolve_syscall();
+}
+
+extern "C" fn resolve_syscall() {
+    SYSCALL_ADDRESS.store(SYSCALL.get().map_or(0, |real| real as usize), Relaxed);
+}
+
+/// # Safety
+/// As `_exit(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _exit(status: c_int) -> ! {
+    process::conclude();
+    if let Some(real) = EXIT.get() {
+        // SAFETY: forwarded.
+        unsafe { real(status) }
+    }
+    loop {
+        // SAFETY: ends the process.
+        unsafe { crate::sys::syscall!(libc::SYS_exit_group, status) };
+    }
+}
+
+/// # Safety
+/// As `_Exit(3)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
+    // SAFETY: forwarded.
+    unsafe { _exit(status) }
+}
+
+/// A library that is gone may be followed by another at the same addresses.
+///
+/// # Safety
+/// As `dlclose(3)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
+    let Some(real) = DLCLOSE.get() else { return -1 };
+    // SAFETY: forwarded.
+    let result = unsafe { real(handle) };
+    maps::request();
+    result
+}
+
+/// A program that confines itself may be killed for system calls of ours: sampling ends first.
+///
+/// # Safety
+/// As `prctl(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int {
+    if option == libc::PR_SET_SECCOMP {
+        confine();
+    }
+    match PRCTL.get() {
+        // SAFETY: forwarded.
+        Some(real) => unsafe { real(option, a, b, c, d) },
+        None => -1,
+    }
+}
+
+extern "C" fn confine() {
+    if process::is_active() && process::is_own_memory() {
+        process::conclude();
+        process::stop();
+    }
+}
+
+/// Passed through by a jump, except that `seccomp` is noticed: it has the arguments of any system call, and may return
+/// twice or on another stack.
+///
+/// # Safety
+/// As `syscall(2)`.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syscall(number: core::ffi::c_long) -> core::ffi::c_long {
+    naked_asm!(
+        "cmp rdi, {seccomp}",
+        "je 2f",
+        "mov rax, qword ptr [rip + {address}]",
+        "test rax, rax",
+        "jz 4f",
+        "jmp rax",
+        "2:",
+        "lea rax, [rip + {confine}]",
+        "jmp 5f",
+        "4:",
+        "lea rax, [rip + {resolve}]",
+        "5:",
+        // A frame pointer and six arguments: the stack is aligned again.
+        "push rbp",
+        "mov rbp, rsp",
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "push rcx",
+        "push r8",
+        "push r9",
+        "call rax",
+        "pop r9",
+        "pop r8",
+        "pop rcx",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "pop rbp",
+        "mov rax, qword ptr [rip + {address}]",
+        "jmp rax",
+        seccomp = const libc::SYS_seccomp,
+        address = sym SYSCALL_ADDRESS,
+        confine = sym confine,
+        resolve = sym resolve_syscall,
+    )
+}
+
+/// The end of a normal exit.
+pub extern "C" fn at_exit() {
+    process::conclude();
+}

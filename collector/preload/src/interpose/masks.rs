@@ -1,0 +1,195 @@
+//! Signal masks: the program sees what it set, while SIGTRAP and the tick stay deliverable.
+
+use super::signals::{self, Virtual};
+use crate::process;
+use crate::real::Real;
+use crate::sys;
+use crate::thread::Thread;
+use crate::tick;
+use core::ffi::c_int;
+use core::sync::atomic::Ordering::Relaxed;
+
+type Mask = unsafe extern "C" fn(c_int, *const libc::sigset_t, *mut libc::sigset_t) -> c_int;
+static SIGPROCMASK: Real<Mask> = Real::new(c"sigprocmask");
+static PTHREAD_SIGMASK: Real<Mask> = Real::new(c"pthread_sigmask");
+static SIGPENDING: Real<unsafe extern "C" fn(*mut libc::sigset_t) -> c_int> = Real::new(c"sigpending");
+type Sigtimedwait =
+    unsafe extern "C-unwind" fn(*const libc::sigset_t, *mut libc::siginfo_t, *const libc::timespec) -> c_int;
+static SIGTIMEDWAIT: Real<Sigtimedwait> = Real::new(c"sigtimedwait");
+static SIGNALFD: Real<unsafe extern "C" fn(c_int, *const libc::sigset_t, c_int) -> c_int> = Real::new(c"signalfd");
+
+/// Looks the functions up.
+pub fn resolve() {
+    SIGPROCMASK.get();
+    PTHREAD_SIGMASK.get();
+    SIGPENDING.get();
+    SIGTIMEDWAIT.get();
+    SIGNALFD.get();
+}
+
+/// Changes the pretended mask and returns the bits to set really, or `None` if nothing is pretended here.
+pub fn change(how: c_int, set: Option<u64>) -> Option<(u8, Option<u64>)> {
+    let thread = Thread::current().filter(|_| process::is_active())?;
+    let before = thread.blocked.load(Relaxed);
+    let Some(set) = set else { return Some((before, None)) };
+    let (ours, mut rest) = signals::split(set);
+    let now = match how {
+        libc::SIG_BLOCK => before | ours,
+        libc::SIG_UNBLOCK => before & !ours,
+        libc::SIG_SETMASK => {
+            // On an alternate stack of the program's, ticks stay blocked.
+            if signals::is_on_program_stack(thread) {
+                rest |= sys::bit(tick::SIGNAL.load(Relaxed));
+            }
+            ours
+        }
+        _ => before,
+    };
+    thread.blocked.store(now, Relaxed);
+    Some((before, Some(rest)))
+}
+
+unsafe fn masked(real: &Real<Mask>, how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
+    let Some(real) = real.get() else { return libc::ENOSYS };
+    // SAFETY: the caller's pointers are null or valid.
+    unsafe {
+        let Some((before, rest)) = change(how, new.as_ref().map(|set| signals::low(set))) else {
+            return real(how, new, old);
+        };
+        let mut changed = new.as_ref().copied();
+        if let (Some(set), Some(rest)) = (changed.as_mut(), rest) {
+            signals::set_low(set, rest);
+        }
+        let result = real(how, changed.as_ref().map_or(new, |set| set), old);
+        if let (0, Some(old)) = (result, old.as_mut()) {
+            let (_, rest) = signals::split(signals::low(old));
+            signals::set_low(old, signals::join(before, rest));
+        }
+        if let Some(thread) = Thread::current().filter(|thread| thread.pending.load(Relaxed) != 0) {
+            signals::release_pending(thread);
+        }
+        result
+    }
+}
+
+/// # Safety
+/// As `sigprocmask(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigprocmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
+    // SAFETY: forwarded.
+    unsafe { masked(&SIGPROCMASK, how, new, old) }
+}
+
+/// # Safety
+/// As `pthread_sigmask(3)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_sigmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
+    // SAFETY: forwarded.
+    unsafe { masked(&PTHREAD_SIGMASK, how, new, old) }
+}
+
+/// # Safety
+/// As `sigpending(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigpending(set: *mut libc::sigset_t) -> c_int {
+    let Some(real) = SIGPENDING.get() else { return -1 };
+    // SAFETY: the caller's set is valid where the real function succeeds.
+    unsafe {
+        let result = real(set);
+        if let (0, Some(thread)) = (result, Thread::current()) {
+            let (_, rest) = signals::split(signals::low(set));
+            signals::set_low(set, signals::join(thread.pending.load(Relaxed), rest));
+        }
+        result
+    }
+}
+
+/// Waits for a signal of the set: never for a tick; for SIGTRAP, if asked to, with SIGTRAP really blocked.
+unsafe fn wait(set: *const libc::sigset_t, info: *mut libc::siginfo_t, timeout: *const libc::timespec) -> c_int {
+    let Some(real) = SIGTIMEDWAIT.get() else { return -1 };
+    let Some(thread) = Thread::current().filter(|_| process::is_active()) else {
+        // SAFETY: forwarded.
+        return unsafe { real(set, info, timeout) };
+    };
+    // SAFETY: the caller's pointers are valid.
+    unsafe {
+        let mut changed = *set;
+        let wants_trap = signals::low(set) & sys::bit(libc::SIGTRAP) != 0;
+        signals::set_low(&mut changed, signals::low(set) & !sys::bit(tick::SIGNAL.load(Relaxed)));
+        if !wants_trap {
+            return real(&changed, info, timeout);
+        }
+        let before = sys::signal_mask(libc::SIG_BLOCK, sys::bit(libc::SIGTRAP));
+        let bit = Virtual::Trap.bit();
+        let result = if thread.pending.fetch_and(!bit, Relaxed) & bit != 0 {
+            if let Some(info) = info.as_mut() {
+                *info = *thread.pending_info[Virtual::Trap as usize].get();
+            }
+            libc::SIGTRAP
+        } else {
+            signals::WAITER.store(sys::thread_id(), Relaxed);
+            let result = real(&changed, info, timeout);
+            signals::WAITER.store(0, Relaxed);
+            result
+        };
+        sys::signal_mask(libc::SIG_SETMASK, before);
+        result
+    }
+}
+
+/// # Safety
+/// As `sigtimedwait(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn sigtimedwait(
+    set: *const libc::sigset_t,
+    info: *mut libc::siginfo_t,
+    timeout: *const libc::timespec,
+) -> c_int {
+    // SAFETY: forwarded.
+    unsafe { wait(set, info, timeout) }
+}
+
+/// # Safety
+/// As `sigwaitinfo(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn sigwaitinfo(set: *const libc::sigset_t, info: *mut libc::siginfo_t) -> c_int {
+    // SAFETY: forwarded.
+    unsafe { wait(set, info, core::ptr::null()) }
+}
+
+/// # Safety
+/// As `sigwait(3)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn sigwait(set: *const libc::sigset_t, signal: *mut c_int) -> c_int {
+    loop {
+        // SAFETY: forwarded; `signal` is the caller's.
+        unsafe {
+            let got = wait(set, core::ptr::null_mut(), core::ptr::null());
+            if got > 0 {
+                *signal = got;
+                return 0;
+            }
+            let error = *libc::__errno_location();
+            if error != libc::EINTR {
+                return error;
+            }
+        }
+    }
+}
+
+/// Without the tick.
+///
+/// # Safety
+/// As `signalfd(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn signalfd(fd: c_int, set: *const libc::sigset_t, flags: c_int) -> c_int {
+    let Some(real) = SIGNALFD.get() else { return -1 };
+    // SAFETY: the caller's set is null or valid.
+    unsafe {
+        let Some(mut changed) = set.as_ref().copied().filter(|_| process::is_active()) else {
+            return real(fd, set, flags);
+        };
+        signals::set_low(&mut changed, signals::low(set) & !sys::bit(tick::SIGNAL.load(Relaxed)));
+        real(fd, &changed, flags)
+    }
+}

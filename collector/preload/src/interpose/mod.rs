@@ -1,0 +1,20 @@
+//! Functions of libc that stand in front of the real ones.
+//!
+//! Each does the least that keeps two promises: the program finds the world as it set it up, and sampling goes on in its
+//! threads and children. All forward to the next definition of their name.
+
+pub mod exec;
+pub mod exit;
+pub mod masks;
+pub mod signals;
+pub mod threads;
+
+/// Looks all functions up before a handler or a child of `vfork` can need them.
+pub fn resolve() {
+    exec::resolve();
+    exit::resolve();
+    masks::resolve();
+    signals::resolve();
+    threads::resolve();
+    crate::fds::resolve();
+}

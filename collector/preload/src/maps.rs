@@ -1,0 +1,256 @@
+//! The executable mappings: a table to look addresses up in, and snapshots of it for the recorder.
+//!
+//! They are read from `/proc/self/maps` again when an address is met that the table lacks, after `dlclose`, and once a
+//! second.
+
+use crate::sys::{self, syscall};
+use core::cell::UnsafeCell;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64, fence};
+use pleach_collector::shard::{Encoder, FrameKind};
+
+const MAX_RANGES: usize = 2048;
+/// Reading again because of an unknown address pays at most this often.
+const MIN_INTERVAL_NS: u64 = 20_000_000;
+const MAX_INTERVAL_NS: u64 = 1_000_000_000;
+
+static STARTS: [AtomicU64; MAX_RANGES] = [const { AtomicU64::new(0) }; MAX_RANGES];
+static ENDS: [AtomicU64; MAX_RANGES] = [const { AtomicU64::new(0) }; MAX_RANGES];
+/// One bit for each range of a file, whose bytes do not change.
+static FILES: [AtomicU64; MAX_RANGES / 64] = [const { AtomicU64::new(0) }; MAX_RANGES / 64];
+static COUNT: AtomicU32 = AtomicU32::new(0);
+/// Odd while the table is being written.
+static VERSION: AtomicU32 = AtomicU32::new(0);
+static HASH: AtomicU64 = AtomicU64::new(0);
+static LAST_NS: AtomicU64 = AtomicU64::new(0);
+static REQUESTED: AtomicU32 = AtomicU32::new(0);
+static SEEN: AtomicU32 = AtomicU32::new(0);
+
+struct Buffers {
+    input: UnsafeCell<[u8; 16 * 1024]>,
+    output: UnsafeCell<[u8; 64 * 1024]>,
+}
+
+// SAFETY: used under the process's lock only.
+unsafe impl Sync for Buffers {}
+
+static BUFFERS: Buffers = Buffers {
+    input: UnsafeCell::new([0; 16 * 1024]),
+    output: UnsafeCell::new([0; 64 * 1024]),
+};
+
+/// A known executable mapping.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Range {
+    /// First address.
+    pub start: u64,
+    /// One past the last.
+    pub end: u64,
+    /// Whether a file backs it.
+    pub file: bool,
+}
+
+impl Range {
+    /// Whether an address is in it.
+    pub fn contains(&self, address: u64) -> bool {
+        self.start <= address && address < self.end
+    }
+}
+
+/// Changes whenever the table may have changed.
+pub fn version() -> u32 {
+    VERSION.load(Acquire)
+}
+
+/// The mapping that holds an address.
+pub fn find(address: u64) -> Option<Range> {
+    let version = VERSION.load(Acquire);
+    let (mut low, mut high) = (0, (COUNT.load(Relaxed) as usize).min(MAX_RANGES));
+    let mut found = None;
+    while low < high {
+        let middle = low.midpoint(high);
+        let (start, end) = (STARTS.get(middle)?.load(Relaxed), ENDS.get(middle)?.load(Relaxed));
+        if address < start {
+            high = middle;
+        } else if address >= end {
+            low = middle + 1;
+        } else {
+            let file = FILES.get(middle / 64)?.load(Relaxed) >> (middle % 64) & 1 != 0;
+            found = Some(Range { start, end, file });
+            break;
+        }
+    }
+    fence(Acquire);
+    found.filter(|_| version & 1 == 0 && VERSION.load(Relaxed) == version)
+}
+
+/// Asks for a new snapshot at the next chance.
+pub fn request() {
+    REQUESTED.fetch_add(1, Relaxed);
+}
+
+/// Whether it is time to look again.
+pub fn is_due() -> bool {
+    REQUESTED.load(Relaxed) != SEEN.load(Relaxed)
+        || sys::now_ns().saturating_sub(LAST_NS.load(Relaxed)) > MAX_INTERVAL_NS
+}
+
+/// A child made by `fork` starts a shard of its own.
+pub fn forget() {
+    HASH.store(0, Relaxed);
+    LAST_NS.store(0, Relaxed);
+    if VERSION.load(Relaxed) & 1 != 0 {
+        COUNT.store(0, Relaxed);
+        VERSION.fetch_add(1, Release);
+    }
+}
+
+struct Line<'a> {
+    start: u64,
+    end: u64,
+    offset: u64,
+    inode: u64,
+    path: &'a [u8],
+}
+
+fn number(text: &[u8], radix: u64) -> Option<u64> {
+    let mut value = 0u64;
+    for &byte in text {
+        let digit = (byte as char).to_digit(radix as u32)?;
+        value = value.wrapping_mul(radix).wrapping_add(u64::from(digit));
+    }
+    (!text.is_empty()).then_some(value)
+}
+
+/// `start-end perms offset device inode      path`; `None` where the mapping is not executable.
+fn parse(line: &[u8]) -> Option<Line<'_>> {
+    let mut rest = line;
+    let mut field = || {
+        let end = rest.iter().position(|b| *b == b' ').unwrap_or(rest.len());
+        let (head, tail) = rest.split_at_checked(end)?;
+        rest = tail.get(1..).unwrap_or_default();
+        Some(head)
+    };
+    let (range, permissions, offset, _device, inode) = (field()?, field()?, field()?, field()?, field()?);
+    if permissions.get(2) != Some(&b'x') {
+        return None;
+    }
+    let dash = range.iter().position(|b| *b == b'-')?;
+    Some(Line {
+        start: number(range.get(..dash)?, 16)?,
+        end: number(range.get(dash + 1..)?, 16)?,
+        offset: number(offset, 16)?,
+        inode: number(inode, 10)?,
+        path: rest.trim_ascii_start(),
+    })
+}
+
+/// Calls `each` with every executable mapping.
+fn read(input: &mut [u8], each: &mut dyn FnMut(&Line)) -> bool {
+    let path = c"/proc/self/maps";
+    // SAFETY: the path is terminated.
+    let fd = unsafe {
+        syscall!(
+            libc::SYS_openat,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            libc::O_RDONLY | libc::O_CLOEXEC,
+            0
+        )
+    };
+    if fd < 0 {
+        return false;
+    }
+    let mut length = 0usize;
+    loop {
+        let room = input.get_mut(length..).unwrap_or_default();
+        // SAFETY: the kernel writes at most the room.
+        let got = unsafe { syscall!(libc::SYS_read, fd, room.as_mut_ptr(), room.len()) };
+        if got <= 0 {
+            break;
+        }
+        length += got as usize;
+        let mut start = 0;
+        while let Some(end) = input
+            .get(start..length)
+            .and_then(|rest| rest.iter().position(|b| *b == b'\n'))
+            .map(|n| start + n)
+        {
+            if let Some(line) = input.get(start..end).and_then(parse) {
+                each(&line);
+            }
+            start = end + 1;
+        }
+        input.copy_within(start..length, 0);
+        length -= start;
+    }
+    sys::close(fd as i32);
+    true
+}
+
+/// Reads the mappings; if they changed, or `force`, writes them as frames. The caller holds the process's lock.
+pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
+    let now = sys::now_ns();
+    let requested = REQUESTED.load(Relaxed);
+    if !force && requested == SEEN.load(Relaxed) && now.saturating_sub(LAST_NS.load(Relaxed)) < MIN_INTERVAL_NS {
+        return;
+    }
+    SEEN.store(requested, Relaxed);
+    LAST_NS.store(now, Relaxed);
+    // SAFETY: under the process's lock.
+    let (input, output) = unsafe { (&mut *BUFFERS.input.get(), &mut *BUFFERS.output.get()) };
+
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    read(input, &mut |line| {
+        for value in [line.start, line.end, line.offset, line.inode] {
+            hash = (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
+        }
+    });
+    if hash == HASH.swap(hash, Relaxed) && !force {
+        return;
+    }
+
+    VERSION.fetch_add(1, Relaxed);
+    fence(Release);
+    for word in &FILES {
+        word.store(0, Relaxed);
+    }
+    let mut count = 0usize;
+    let mut length = start_frame(output, false);
+    read(input, &mut |line| {
+        if let (Some(start), Some(end), Some(word)) = (STARTS.get(count), ENDS.get(count), FILES.get(count / 64)) {
+            start.store(line.start, Relaxed);
+            end.store(line.end, Relaxed);
+            // The vDSO has no file, and does not change either.
+            if line.inode != 0 || line.path == b"[vdso]" {
+                word.fetch_or(1 << (count % 64), Relaxed);
+            }
+            count += 1;
+        }
+        let path = line.path.get(..line.path.len().min(4096)).unwrap_or_default();
+        let mut e = Encoder::resume(output, length);
+        if e.room() < 34 + path.len() {
+            if let Some(frame) = e.finish(FrameKind::Mappings) {
+                write(frame);
+            }
+            length = start_frame(output, true);
+            e = Encoder::resume(output, length);
+        }
+        for value in [line.start, line.end, line.offset, line.inode] {
+            e.u64(value);
+        }
+        e.string(path);
+        length = e.length();
+    });
+    COUNT.store(count as u32, Relaxed);
+    VERSION.fetch_add(1, Release);
+    if let Some(frame) = Encoder::resume(output, length).finish(FrameKind::Mappings) {
+        write(frame);
+    }
+}
+
+fn start_frame(output: &mut [u8], continued: bool) -> usize {
+    let mut e = Encoder::new(output);
+    e.u8(continued.into());
+    e.length()
+}

@@ -1,0 +1,43 @@
+//! The functions that ours stand in front of.
+
+use core::ffi::CStr;
+use core::marker::PhantomData;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// The next definition of a symbol, as a function pointer of type `F`.
+#[derive(Debug)]
+pub struct Real<F> {
+    name: &'static CStr,
+    address: AtomicUsize,
+    function: PhantomData<F>,
+}
+
+// SAFETY: nothing of type `F` is shared, only its address.
+unsafe impl<F> Sync for Real<F> {}
+
+impl<F: Copy> Real<F> {
+    /// A symbol not yet looked up.
+    pub const fn new(name: &'static CStr) -> Self {
+        Self {
+            name,
+            address: AtomicUsize::new(0),
+            function: PhantomData,
+        }
+    }
+
+    /// Looks it up at the first call. `None`: this libc lacks it.
+    pub fn get(&self) -> Option<F> {
+        const { assert!(size_of::<F>() == size_of::<usize>()) };
+        let mut address = self.address.load(Relaxed);
+        if address == 0 {
+            // SAFETY: the name is terminated.
+            address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) } as usize;
+            self.address.store(address, Relaxed);
+        }
+        if address == 0 {
+            return None;
+        }
+        // SAFETY: `F` is a function pointer of the symbol's type, and the address is one.
+        Some(unsafe { core::mem::transmute_copy::<usize, F>(&address) })
+    }
+}

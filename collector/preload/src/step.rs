@@ -1,0 +1,443 @@
+//! Bursts: the trap flag makes the processor trap after each instruction, and the taken branches are noted.
+//!
+//! A trap that arrives while SIGTRAP is blocked or has another handler would end the program. So a burst does not start
+//! there, and it ends before every instruction that could lead there: system calls that are not known to be harmless,
+//! and instructions that touch the flag. Signals are safe: the kernel saves the flag in the signal frame and clears
+//! it for the handler, and the burst goes on when the handler has returned.
+
+use crate::entry::{self, Context};
+use crate::interpose::signals;
+use crate::maps::{self, Range};
+use crate::sys::{self, KernelAction};
+use crate::tick::{self, Source};
+use crate::{config, process};
+use core::sync::atomic::Ordering::Relaxed;
+use pleach_collector::shard::{BurstHead, Encoder, FRAME_HEADER, FrameKind};
+use pleach_collector::vector::{EndReason, Engine};
+use pleach_collector::x86::{self, Instruction, Kind};
+
+/// Direct-mapped, by address.
+const CACHE_ENTRIES: usize = 4096;
+/// A branch takes at most 20 bytes.
+const RECORD_ROOM: usize = FRAME_HEADER + BurstHead::LENGTH + 20 * (config::MAX_BURST as usize + 1);
+/// Longest repeated string instruction, in iterations, that is worth a trap for each.
+const MAX_REPEAT: u64 = 64;
+/// Instructions of a burst for each taken branch it may have; more are a stretch without end.
+const STEPS_PER_BRANCH: u64 = 64;
+/// Another tick this long after a burst began means that the burst may have been left by `longjmp`.
+const WATCHDOG_NS: u64 = 50_000_000;
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    address: u64,
+    target: u64,
+    length: u8,
+    kind: Kind,
+}
+
+impl Entry {
+    fn next(&self) -> u64 {
+        self.address.wrapping_add(u64::from(self.length))
+    }
+}
+
+/// The sampler's state in one thread.
+#[derive(Debug)]
+pub struct Sampler {
+    /// Where ticks come from.
+    pub source: Source,
+    /// CPU time of this thread that went into sampling.
+    pub own_ns: u64,
+    /// CPU time of this thread before it was sampled.
+    pub base_cpu_ns: u64,
+    /// Expected cost of a burst.
+    pub cost_ns: f64,
+    /// Taken branches of the next burst.
+    pub burst: u64,
+    random: u64,
+    active: bool,
+    /// Bursts given up whose trap flag may still come back from a signal frame.
+    abandoned: u32,
+    /// The instruction that the next trap completes.
+    stepped: Entry,
+    start: u64,
+    begin_ns: u64,
+    begin_cpu_ns: u64,
+    /// CPU time within the burst that was the program's, in system calls.
+    program_ns: u64,
+    /// Measured cost of a trap.
+    trap_ns: u64,
+    system_call_since: Option<u64>,
+    instructions: u32,
+    traps: u64,
+    branches: u32,
+    last_target: u64,
+    length: usize,
+    range: Range,
+    version: u32,
+    unknown: bool,
+    cache: [Entry; CACHE_ENTRIES],
+    record: [u8; RECORD_ROOM],
+}
+
+impl Sampler {
+    /// Makes zeroed memory a valid value.
+    ///
+    /// # Safety
+    /// `this` points to a zeroed value.
+    pub unsafe fn reset(this: *mut Self) {
+        // SAFETY: these are the fields for which zeroes may be no value.
+        unsafe {
+            (&raw mut (*this).source).write(Source::None);
+            (&raw mut (*this).system_call_since).write(None);
+        }
+    }
+
+    /// Starts over in a new thread or process.
+    pub fn begin(&mut self, ordinal: u32) {
+        self.base_cpu_ns = sys::thread_cpu_ns();
+        self.own_ns = 0;
+        self.cost_ns = tick::expected_cost();
+        self.burst = config::burst();
+        self.trap_ns = config::step_ns();
+        self.active = false;
+        self.abandoned = 0;
+        let mut seed = config::seed().unwrap_or_else(|| {
+            let mut random = sys::now_ns() ^ (sys::thread_id() as u64) << 32;
+            // SAFETY: `random` lives here.
+            unsafe { sys::syscall!(libc::SYS_getrandom, &raw mut random, 8, libc::GRND_NONBLOCK) };
+            random
+        });
+        // Neighbouring seeds must not give neighbouring sequences.
+        seed = seed.wrapping_add(u64::from(ordinal).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        seed = (seed ^ seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        seed = (seed ^ seed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        self.random = (seed ^ seed >> 31) | 1;
+    }
+
+    /// Uniform in 0..1.
+    pub fn random_fraction(&mut self) -> f64 {
+        self.random ^= self.random >> 12;
+        self.random ^= self.random << 25;
+        self.random ^= self.random >> 27;
+        (self.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// A tick in the program's code at `context`.
+    pub fn tick(&mut self, context: &mut Context) {
+        let cpu = sys::thread_cpu_ns();
+        if self.active {
+            if context.trap_flag() {
+                // Still at it.
+                tick::arm(self, WATCHDOG_NS);
+                return;
+            }
+            // A handler of the program is running, or left the burst behind for good.
+            self.abandoned = self.abandoned.saturating_add(1);
+            self.finish(EndReason::Signal, self.stepped.address, cpu);
+            return;
+        }
+        if context.mask & sys::bit(libc::SIGTRAP) != 0 || !context.is_64_bit() || !trap_is_ours() {
+            process::DECLINED.fetch_add(1, Relaxed);
+            self.account(cpu);
+            tick::arm_next(self, cpu);
+            return;
+        }
+        self.begin_ns = sys::now_ns();
+        self.begin_cpu_ns = cpu;
+        self.program_ns = 0;
+        self.system_call_since = None;
+        self.start = context.pc();
+        self.last_target = self.start;
+        (self.instructions, self.traps, self.branches) = (0, 0, 0);
+        self.length = FRAME_HEADER + BurstHead::LENGTH;
+        self.unknown = false;
+        self.renew();
+        self.active = true;
+        match self.prepare(context) {
+            Ok(()) => {
+                context.set_trap_flag(true);
+                tick::arm(self, WATCHDOG_NS + self.burst * 100_000);
+            }
+            Err(reason) => self.finish(reason, context.pc(), sys::thread_cpu_ns()),
+        }
+    }
+
+    /// Drops what was decoded if code may have been replaced.
+    fn renew(&mut self) {
+        let version = maps::version();
+        if version != self.version {
+            self.version = version;
+            self.range = Range::default();
+            for entry in &mut self.cache {
+                entry.address = 0;
+            }
+        }
+    }
+
+    /// A trap: one instruction more has run. True: it was ours.
+    pub fn trap(&mut self, context: &mut Context) -> bool {
+        if !context.trap_flag() {
+            return false;
+        }
+        if !self.active {
+            // The flag of a burst given up, back from a signal frame.
+            if self.abandoned == 0 && !process::is_stopped() {
+                return false;
+            }
+            self.abandoned = self.abandoned.saturating_sub(1);
+            context.set_trap_flag(false);
+            return true;
+        }
+        if process::is_stopped() {
+            self.active = false;
+            context.set_trap_flag(false);
+            return true;
+        }
+        if let Some(since) = self.system_call_since.take() {
+            let spent = sys::thread_cpu_ns().saturating_sub(since);
+            self.program_ns += spent.saturating_sub(self.trap_ns);
+        }
+        self.traps += 1;
+        let pc = context.pc();
+        let end = match self.advance(pc) {
+            Err(reason) => Some((reason, self.stepped.address)),
+            Ok(()) if u64::from(self.branches) >= self.burst => Some((EndReason::Budget, pc)),
+            Ok(()) if self.traps >= self.burst.saturating_mul(STEPS_PER_BRANCH) => Some((EndReason::Budget, pc)),
+            Ok(()) => self.prepare(context).err().map(|reason| (reason, pc)),
+        };
+        if let Some((reason, end)) = end {
+            context.set_trap_flag(false);
+            self.finish(reason, end, sys::thread_cpu_ns());
+        }
+        true
+    }
+
+    /// Notes what the completed instruction did; `pc` is where control is now.
+    fn advance(&mut self, pc: u64) -> Result<(), EndReason> {
+        let stepped = self.stepped;
+        let taken = match stepped.kind {
+            Kind::IndirectJump | Kind::IndirectCall | Kind::Return => pc != stepped.address,
+            Kind::Jump | Kind::Call => pc == stepped.target,
+            Kind::Conditional => pc == stepped.target && pc != stepped.next(),
+            _ => false,
+        };
+        if taken {
+            self.instructions += 1;
+            self.branch(stepped.address, pc);
+        } else if pc == stepped.next() && !stepped.kind.is_unconditional() {
+            self.instructions += 1;
+        } else if pc != stepped.address {
+            // A handler of the program moved it, or the kernel aborted a restartable sequence.
+            return Err(EndReason::Signal);
+        }
+        Ok(())
+    }
+
+    fn branch(&mut self, from: u64, to: u64) {
+        let mut e = Encoder::resume(&mut self.record, self.length);
+        e.delta(self.last_target, from);
+        e.delta(from, to);
+        self.length = e.length();
+        self.last_target = to;
+        self.branches += 1;
+    }
+
+    /// Looks at the instruction about to run. `Err`: it must run without the flag.
+    fn prepare(&mut self, context: &Context) -> Result<(), EndReason> {
+        let pc = context.pc();
+        let entry = self.fetch(pc).ok_or(EndReason::Instruction)?;
+        match entry.kind {
+            Kind::Stop => return Err(EndReason::Instruction),
+            Kind::Repeat if context.registers[libc::REG_RCX as usize] > MAX_REPEAT => {
+                return Err(EndReason::Instruction);
+            }
+            Kind::SystemCall => {
+                let number = context.registers[libc::REG_RAX as usize] as i64;
+                if matches!(number, libc::SYS_exit | libc::SYS_exit_group) {
+                    return Err(EndReason::Exit);
+                }
+                if !is_harmless(number) {
+                    return Err(EndReason::SystemCall);
+                }
+                // The kernel restores the flag as it returns, so that the trap comes after the next instruction.
+                let next = self.fetch(entry.next()).ok_or(EndReason::SystemCall)?;
+                if matches!(next.kind, Kind::Stop | Kind::SystemCall | Kind::Repeat) {
+                    return Err(EndReason::SystemCall);
+                }
+                self.system_call_since = Some(sys::thread_cpu_ns());
+                self.instructions += 1;
+                self.stepped = next;
+                return Ok(());
+            }
+            _ => {}
+        }
+        self.stepped = entry;
+        Ok(())
+    }
+
+    /// The instruction at an address; `None` if its bytes cannot be read.
+    fn fetch(&mut self, address: u64) -> Option<Entry> {
+        let slot = (address ^ address >> 12) as usize % CACHE_ENTRIES;
+        if let Some(entry) = self
+            .cache
+            .get(slot)
+            .filter(|entry| entry.address == address && address != 0)
+        {
+            return Some(*entry);
+        }
+        if !self.range.contains(address) {
+            match maps::find(address) {
+                Some(range) => self.range = range,
+                None => {
+                    self.unknown = true;
+                    self.range = Range::default();
+                }
+            }
+        }
+        let known = self.range.contains(address);
+        let mut copy = [0u8; x86::MAX_LENGTH];
+        let instruction = if known && self.range.file && self.range.end - address >= x86::MAX_LENGTH as u64 {
+            // SAFETY: within a file's executable mapping.
+            let bytes = unsafe { core::slice::from_raw_parts(address as *const u8, x86::MAX_LENGTH) };
+            x86::decode(bytes, address)
+        } else {
+            // Code that somebody generates, or an address about to fault: let the kernel look.
+            let mut length = sys::read_memory(address, &mut copy);
+            if length == 0 {
+                let page = (4096 - (address & 4095)) as usize;
+                length = sys::read_memory(address, copy.get_mut(..page.min(x86::MAX_LENGTH))?);
+            }
+            x86::decode(copy.get(..length)?, address)
+        };
+        let Instruction { length, kind, target } = instruction?;
+        let entry = Entry {
+            address,
+            target,
+            length,
+            kind,
+        };
+        if known && self.range.file {
+            if let Some(slot) = self.cache.get_mut(slot) {
+                *slot = entry;
+            }
+        }
+        Some(entry)
+    }
+
+    /// Ends the burst, stores it, and arms the next tick. `cpu` is the thread's CPU time now.
+    fn finish(&mut self, reason: EndReason, end: u64, cpu: u64) {
+        self.active = false;
+        // The instructions themselves are the program's, whatever becomes of the rest.
+        let ours = cpu
+            .saturating_sub(self.begin_cpu_ns)
+            .saturating_sub(self.program_ns)
+            .saturating_sub(u64::from(self.instructions));
+        // With a handler of the program in between, the clock says nothing about our cost.
+        let ours = if reason == EndReason::Signal {
+            ours.min(self.traps * self.trap_ns)
+        } else {
+            ours
+        };
+        if reason == EndReason::Budget && self.traps >= 32 {
+            self.trap_ns = (3 * self.trap_ns + ours / self.traps) / 4;
+        }
+        process::ready(self.unknown);
+        let mut counters = process::counters();
+        counters.own_ns += ours;
+        let head = BurstHead {
+            engine: Engine::Step as u8,
+            end_reason: reason as u8,
+            thread: sys::thread_id() as u32,
+            time_ns: self.begin_ns,
+            start: self.start,
+            end,
+            instructions: self.instructions,
+            branches: self.branches,
+            thread_cpu_ns: cpu.saturating_sub(self.base_cpu_ns),
+            counters,
+        };
+        let mut e = Encoder::resume(&mut self.record, self.length);
+        e.patch(FRAME_HEADER, &head.to_bytes());
+        process::append(e.finish(FrameKind::Burst));
+        let now = sys::thread_cpu_ns();
+        let cost = ours + now.saturating_sub(cpu) + config::signal_ns();
+        self.own_ns += cost;
+        process::OWN_NS.fetch_add(cost, Relaxed);
+        // Costs differ by the burst's length; the budget is kept by the debt, this only sets the pace.
+        self.cost_ns += (cost as f64 - self.cost_ns) * 0.25;
+        tick::arm_next(self, now);
+    }
+
+    fn account(&mut self, since: u64) {
+        let cost = sys::thread_cpu_ns().saturating_sub(since) + config::signal_ns();
+        self.own_ns += cost;
+        process::OWN_NS.fetch_add(cost, Relaxed);
+    }
+}
+
+/// Whether a trap would reach us: the program may have changed the action by a raw system call.
+fn trap_is_ours() -> bool {
+    let mut action = KernelAction::default();
+    sys::signal_action(libc::SIGTRAP, None, Some(&mut action)) == 0 && action.handler == tick::trap_handler()
+}
+
+/// System calls that change no mask, no handler, no thread and no memory that we rely on.
+fn is_harmless(number: i64) -> bool {
+    matches!(
+        number,
+        libc::SYS_read..=libc::SYS_brk
+            | libc::SYS_ioctl..=libc::SYS_msync
+            | libc::SYS_mincore..=libc::SYS_shmctl
+            | libc::SYS_dup
+            | libc::SYS_dup2
+            | libc::SYS_nanosleep
+            | libc::SYS_getitimer
+            | libc::SYS_getpid..=libc::SYS_getsockopt
+            | libc::SYS_wait4
+            | libc::SYS_uname
+            | libc::SYS_fcntl..=libc::SYS_umask
+            | libc::SYS_gettimeofday..=libc::SYS_times
+            | libc::SYS_getuid
+            | libc::SYS_getgid
+            | libc::SYS_geteuid
+            | libc::SYS_getegid
+            | libc::SYS_getppid
+            | libc::SYS_getpgrp
+            | libc::SYS_statfs
+            | libc::SYS_fstatfs
+            | libc::SYS_gettid
+            | libc::SYS_time
+            | libc::SYS_futex
+            | libc::SYS_sched_getaffinity
+            | libc::SYS_getdents64
+            | libc::SYS_fadvise64
+            | libc::SYS_clock_gettime
+            | libc::SYS_clock_nanosleep
+            | libc::SYS_epoll_wait
+            | libc::SYS_epoll_ctl
+            | libc::SYS_openat..=libc::SYS_faccessat
+            | libc::SYS_utimensat
+            | libc::SYS_fallocate
+            | libc::SYS_accept4
+            | libc::SYS_epoll_create1
+            | libc::SYS_dup3
+            | libc::SYS_pipe2
+            | libc::SYS_getrandom
+            | libc::SYS_statx
+    )
+}
+
+/// SIGTRAP. Runs on the handlers' stack with all signals blocked.
+pub extern "C" fn on_trap(signal: i32, info: *mut libc::siginfo_t, context: *mut core::ffi::c_void) {
+    const TRAP_TRACE: i32 = 2;
+    // SAFETY: the kernel's frame.
+    let (info, context) = unsafe { (&mut *info, &mut *context.cast::<Context>()) };
+    // SAFETY: null, or this thread's, or the parent's of a `vfork` child, which sleeps and is not in a burst.
+    if let Some(thread) = unsafe { entry::current_thread().as_mut() } {
+        if info.si_code == TRAP_TRACE && thread.sampler.get_mut().trap(context) {
+            return;
+        }
+    }
+    signals::deliver(signal, info, context);
+}

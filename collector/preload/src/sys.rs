@@ -1,0 +1,212 @@
+//! System calls that go straight to the kernel: they leave `errno` alone and cannot be interposed.
+
+use core::arch::asm;
+
+/// Bit of a signal in the kernel's 64-bit signal set.
+pub const fn bit(signal: i32) -> u64 {
+    1 << ((signal - 1) as u64 & 63)
+}
+
+/// `SIG_SETMASK` and all signals: the set that our handlers and critical sections run with.
+pub const ALL_SIGNALS: u64 = u64::MAX;
+
+/// One system call; a negative result is `-errno`.
+///
+/// # Safety
+/// As unsafe as the call itself.
+#[inline(always)]
+pub unsafe fn call(number: i64, args: [usize; 6]) -> isize {
+    let result: isize;
+    // SAFETY: the kernel's calling convention; memory effects are assumed.
+    unsafe {
+        asm!("syscall", inlateout("rax") number as isize => result, in("rdi") args[0], in("rsi") args[1],
+             in("rdx") args[2], in("r10") args[3], in("r8") args[4], in("r9") args[5],
+             out("rcx") _, out("r11") _, options(nostack));
+    }
+    result
+}
+
+/// Convenience for calls with up to six arguments.
+macro_rules! syscall {
+    ($number:expr $(, $arg:expr)* $(,)?) => {{
+        let given = [$($arg as usize),*];
+        let mut args = [0usize; 6];
+        let mut i = 0;
+        while i < given.len() {
+            args[i] = given[i];
+            i += 1;
+        }
+        $crate::sys::call($number, args)
+    }};
+}
+pub(crate) use syscall;
+
+/// The kernel's `struct sigaction`.
+#[repr(C)]
+#[derive(Clone, Copy, Default, Debug)]
+pub struct KernelAction {
+    /// `SIG_DFL`, `SIG_IGN` or a function.
+    pub handler: usize,
+    /// `SA_…`.
+    pub flags: u64,
+    /// Where the handler returns to.
+    pub restorer: usize,
+    /// Signals blocked while it runs.
+    pub mask: u64,
+}
+
+/// Installs or reads an action without libc. Returns 0 or `-errno`.
+pub fn signal_action(signal: i32, new: Option<&KernelAction>, old: Option<&mut KernelAction>) -> isize {
+    let new = new.map_or(core::ptr::null(), |a| a as *const KernelAction);
+    let old = old.map_or(core::ptr::null_mut(), |a| a as *mut KernelAction);
+    // SAFETY: both are null or valid for the kernel's structure.
+    unsafe { syscall!(libc::SYS_rt_sigaction, signal, new, old, 8) }
+}
+
+/// Changes the real signal mask of the thread and returns the one before.
+pub fn signal_mask(how: i32, set: u64) -> u64 {
+    let mut old = 0u64;
+    // SAFETY: both sets live here.
+    unsafe { syscall!(libc::SYS_rt_sigprocmask, how, &raw const set, &raw mut old, 8) };
+    old
+}
+
+/// Blocks all signals while it lives.
+#[derive(Debug)]
+pub struct SignalsBlocked(u64);
+
+impl SignalsBlocked {
+    /// Blocks them.
+    pub fn new() -> Self {
+        Self(signal_mask(libc::SIG_SETMASK, ALL_SIGNALS))
+    }
+
+    /// The mask that comes back at the end.
+    pub fn saved(&self) -> u64 {
+        self.0
+    }
+
+    /// Sets the mask that comes back at the end.
+    pub fn restore_instead(&mut self, mask: u64) {
+        self.0 = mask;
+    }
+}
+
+impl Drop for SignalsBlocked {
+    fn drop(&mut self) {
+        signal_mask(libc::SIG_SETMASK, self.0);
+    }
+}
+
+fn clock(id: i32) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` lives here.
+    unsafe { syscall!(libc::SYS_clock_gettime, id, &raw mut time) };
+    (time.tv_sec as u64)
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(time.tv_nsec as u64)
+}
+
+/// CPU time of the calling thread in nanoseconds.
+pub fn thread_cpu_ns() -> u64 {
+    clock(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// CPU time of the process in nanoseconds.
+pub fn process_cpu_ns() -> u64 {
+    clock(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// `CLOCK_MONOTONIC` in nanoseconds.
+pub fn now_ns() -> u64 {
+    clock(libc::CLOCK_MONOTONIC)
+}
+
+/// Kernel thread id.
+pub fn thread_id() -> i32 {
+    // SAFETY: no arguments.
+    unsafe { syscall!(libc::SYS_gettid) as i32 }
+}
+
+/// Process id; a child made by `vfork` differs from the memory it shares.
+pub fn process_id() -> i32 {
+    // SAFETY: no arguments.
+    unsafe { syscall!(libc::SYS_getpid) as i32 }
+}
+
+/// Closes a descriptor.
+pub fn close(fd: i32) {
+    // SAFETY: the caller owns the descriptor.
+    unsafe { syscall!(libc::SYS_close, fd) };
+}
+
+/// Lets another thread run.
+pub fn yield_now() {
+    // SAFETY: no arguments.
+    unsafe { syscall!(libc::SYS_sched_yield) };
+}
+
+/// Copies memory of this process that may not be mapped; returns the bytes copied.
+pub fn read_memory(address: u64, buffer: &mut [u8]) -> usize {
+    let local = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    let remote = libc::iovec {
+        iov_base: address as *mut _,
+        iov_len: buffer.len(),
+    };
+    // SAFETY: the kernel checks both ranges; the local one is ours.
+    let copied = unsafe {
+        syscall!(
+            libc::SYS_process_vm_readv,
+            process_id(),
+            &raw const local,
+            1,
+            &raw const remote,
+            1,
+            0
+        )
+    };
+    copied.max(0) as usize
+}
+
+/// Queues a signal to a thread of this process with all its information.
+pub fn queue_signal(thread: i32, signal: i32, info: *const libc::siginfo_t) {
+    // SAFETY: the kernel copies the information.
+    unsafe { syscall!(libc::SYS_rt_tgsigqueueinfo, process_id(), thread, signal, info) };
+}
+
+/// A lock for short sections that run with all signals blocked.
+#[derive(Debug)]
+pub struct SpinLock(core::sync::atomic::AtomicBool);
+
+impl SpinLock {
+    /// An open lock.
+    pub const fn new() -> Self {
+        Self(core::sync::atomic::AtomicBool::new(false))
+    }
+
+    /// Waits, at most for some milliseconds where `patient` is false.
+    pub fn acquire(&self, patient: bool) -> bool {
+        use core::sync::atomic::Ordering::{Acquire, Relaxed};
+        let mut tries = 0u32;
+        while self.0.compare_exchange_weak(false, true, Acquire, Relaxed).is_err() {
+            tries = tries.wrapping_add(1);
+            if !patient && tries > 4096 {
+                return false;
+            }
+            if tries & 15 == 15 {
+                yield_now()
+            } else {
+                core::hint::spin_loop()
+            }
+        }
+        true
+    }
+
+    /// Opens it.
+    pub fn release(&self) {
+        self.0.store(false, core::sync::atomic::Ordering::Release);
+    }
+}

@@ -1,0 +1,316 @@
+//! Shards to vectors: run-time addresses become offsets in files, with the mappings in force when they were seen.
+
+use crate::shard::{Counters, EXTENSION, Frame, Frames, Mapping, ProcessHead, RawBurst};
+use crate::vector::{
+    Branch, BuildId, Burst, CodeAddress, EndReason, Engine, Module, ModuleId, ModuleMapping, Process, VectorSet,
+};
+use object::Object;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// What a conversion found besides vectors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Found {
+    /// Shards read.
+    pub shards: u64,
+    /// Bytes of shards that belong to no intact frame: a process was killed while it wrote, or the disk was full.
+    pub damaged_bytes: u64,
+    /// Sampled threads.
+    pub threads: u64,
+    /// Threads that could not be sampled.
+    pub unsampled_threads: u64,
+}
+
+/// Adds every shard of a directory to `set`, in the order in which their processes began.
+pub fn read_directory(directory: &Path, set: &mut VectorSet) -> std::io::Result<Found> {
+    let mut shards = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.extension() == Some(OsStr::new(EXTENSION)) {
+            let name = path.file_name().unwrap_or_default().as_bytes().to_vec();
+            shards.push((name, std::fs::read(&path)?));
+        }
+    }
+    Ok(convert(&shards, set))
+}
+
+/// Adds shards, as pairs of file name and contents.
+pub fn convert(shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) -> Found {
+    let mut found = Found::default();
+    let mut read: Vec<Shard> = Vec::new();
+    for (name, bytes) in shards {
+        let mut frames = Frames::new(bytes);
+        let shard = Shard::read(name.clone(), &mut frames);
+        found.damaged_bytes += frames.damaged() as u64;
+        read.extend(shard);
+    }
+    read.sort_by_key(|shard| (shard.head.start_ns, shard.head.pid));
+    let first = set.processes.len();
+    let positions: HashMap<&[u8], u32> = read
+        .iter()
+        .enumerate()
+        .map(|(i, shard)| (shard.name.as_slice(), (first + i) as u32))
+        .collect();
+    let mut modules = Modules::new(set);
+    for shard in &read {
+        let parent = positions.get(shard.head.parent.as_slice()).copied();
+        found.shards += 1;
+        found.threads += u64::from(shard.counters.threads);
+        found.unsampled_threads += u64::from(shard.counters.unsampled_threads);
+        shard.add_to(parent, &mut modules);
+    }
+    found
+}
+
+/// One process image.
+struct Shard {
+    name: Vec<u8>,
+    head: ProcessHead,
+    snapshots: Vec<Vec<Mapping>>,
+    /// Bursts with the number of snapshots before them.
+    bursts: Vec<(usize, RawBurst)>,
+    counters: Counters,
+    /// CPU time of the process, where it ended in a way that let us know.
+    final_cpu_ns: Option<u64>,
+}
+
+impl Shard {
+    fn read(name: Vec<u8>, frames: &mut Frames) -> Option<Self> {
+        let mut shard = Self {
+            name,
+            head: ProcessHead::default(),
+            snapshots: Vec::new(),
+            bursts: Vec::new(),
+            counters: Counters::default(),
+            final_cpu_ns: None,
+        };
+        let mut known = false;
+        for frame in frames {
+            match frame {
+                Frame::Process(head) => {
+                    shard.head = head;
+                    known = true;
+                }
+                Frame::Mappings(true, more) => match shard.snapshots.last_mut() {
+                    Some(snapshot) => snapshot.extend(more),
+                    None => shard.snapshots.push(more),
+                },
+                Frame::Mappings(false, snapshot) => shard.snapshots.push(snapshot),
+                Frame::Burst(burst) => {
+                    shard.count(burst.head.counters);
+                    shard.bursts.push((shard.snapshots.len(), burst));
+                }
+                Frame::Final(cpu_ns, counters) => {
+                    shard.count(counters);
+                    shard.final_cpu_ns = Some(cpu_ns.max(shard.final_cpu_ns.unwrap_or(0)));
+                }
+            }
+        }
+        for snapshot in &mut shard.snapshots {
+            snapshot.sort_by_key(|mapping| mapping.start);
+        }
+        known.then_some(shard)
+    }
+
+    /// Threads store their records in any order, but the counters only grow.
+    fn count(&mut self, now: Counters) {
+        let all = &mut self.counters;
+        all.own_ns = all.own_ns.max(now.own_ns);
+        all.lost = all.lost.max(now.lost);
+        all.declined = all.declined.max(now.declined);
+        all.threads = all.threads.max(now.threads);
+        all.unsampled_threads = all.unsampled_threads.max(now.unsampled_threads);
+    }
+
+    /// CPU time of the image, the sampler's included.
+    fn cpu_ns(&self) -> u64 {
+        let mut threads: HashMap<u32, u64> = HashMap::new();
+        for (_, burst) in &self.bursts {
+            let seen = threads.entry(burst.head.thread).or_default();
+            *seen = burst.head.thread_cpu_ns.max(*seen);
+        }
+        let seen = threads.values().sum();
+        self.final_cpu_ns
+            .map_or(0, |cpu_ns| cpu_ns.saturating_sub(self.head.base_cpu_ns))
+            .max(seen)
+    }
+
+    fn add_to(&self, parent: Option<u32>, modules: &mut Modules) {
+        let process = modules.set.processes.len() as u32;
+        let own = self.counters.own_ns;
+        let arguments = self.head.arguments.strip_suffix(b"\0").unwrap_or(&self.head.arguments);
+        let command = String::from_utf8_lossy(arguments).replace('\0', " ");
+        let executable = String::from_utf8_lossy(&self.head.executable);
+        modules.set.processes.push(Process {
+            pid: self.head.pid,
+            parent,
+            command: if command.is_empty() {
+                executable.into_owned()
+            } else {
+                command
+            },
+            program_cpu_seconds: self.cpu_ns().saturating_sub(own) as f64 * 1e-9,
+            own_cpu_seconds: own as f64 * 1e-9,
+            lost: self.counters.lost,
+            declined: self.counters.declined,
+        });
+        let snapshots: Vec<Vec<Located>> = self
+            .snapshots
+            .iter()
+            .map(|snapshot| {
+                snapshot
+                    .iter()
+                    .map(|mapping| modules.locate(process, mapping))
+                    .collect()
+            })
+            .collect();
+        for (snapshot, burst) in &self.bursts {
+            // What was mapped a moment later may have been missed in the snapshot before.
+            let current = snapshots.get(snapshot.wrapping_sub(1)).map_or(&[][..], |s| s);
+            let next = snapshots.get(*snapshot).map_or(&[][..], |s| s);
+            let at = |address| {
+                find(current, address)
+                    .or_else(|| find(next, address))
+                    .unwrap_or(external(address))
+            };
+            modules.set.bursts.push(Burst {
+                process,
+                thread: burst.head.thread,
+                time_ns: burst.head.time_ns,
+                engine: Engine::from_u8(burst.head.engine).unwrap_or(Engine::Step),
+                start: Some(at(burst.head.start)),
+                branches: burst
+                    .branches
+                    .iter()
+                    .map(|(from, to)| Branch {
+                        from: at(*from),
+                        to: at(*to),
+                    })
+                    .collect(),
+                end: Some(at(burst.head.end)),
+                end_reason: EndReason::from_u8(burst.head.end_reason).unwrap_or(EndReason::Instruction),
+                instructions: burst.head.instructions,
+                count: 1,
+            });
+        }
+    }
+}
+
+/// A mapping and the module it belongs to.
+struct Located {
+    start: u64,
+    end: u64,
+    offset: u64,
+    module: ModuleId,
+}
+
+fn external(address: u64) -> CodeAddress {
+    CodeAddress {
+        module: ModuleId::EXTERNAL,
+        offset: address,
+    }
+}
+
+fn find(snapshot: &[Located], address: u64) -> Option<CodeAddress> {
+    let after = snapshot.partition_point(|mapping| mapping.start <= address);
+    let mapping = snapshot
+        .get(after.checked_sub(1)?)
+        .filter(|mapping| address < mapping.end)?;
+    if mapping.module == ModuleId::EXTERNAL {
+        return Some(external(address));
+    }
+    Some(CodeAddress {
+        module: mapping.module,
+        offset: address - mapping.start + mapping.offset,
+    })
+}
+
+/// The modules of a set, found by path and build.
+struct Modules<'a> {
+    set: &'a mut VectorSet,
+    known: HashMap<(PathBuf, Option<BuildId>), ModuleId>,
+    builds: HashMap<(PathBuf, u64), Option<Rc<BuildId>>>,
+}
+
+impl<'a> Modules<'a> {
+    fn new(set: &'a mut VectorSet) -> Self {
+        let known = set
+            .modules
+            .iter()
+            .enumerate()
+            .map(|(i, module)| ((module.path.clone(), module.build_id.clone()), ModuleId(i as u32)))
+            .collect();
+        Self {
+            set,
+            known,
+            builds: HashMap::new(),
+        }
+    }
+
+    fn locate(&mut self, process: u32, mapping: &Mapping) -> Located {
+        let Mapping {
+            start,
+            end,
+            offset,
+            inode,
+            ..
+        } = *mapping;
+        let mut located = Located {
+            start,
+            end,
+            offset,
+            module: ModuleId::EXTERNAL,
+        };
+        if mapping.inode == 0 || !mapping.path.starts_with(b"/") || mapping.path.starts_with(b"/memfd:") {
+            return located;
+        }
+        let path = PathBuf::from(OsStr::from_bytes(&mapping.path));
+        let build = self
+            .builds
+            .entry((path.clone(), inode))
+            .or_insert_with(|| build_id(&path, inode).map(Rc::new));
+        let build_id = build.as_deref().cloned();
+        let modules = &mut self.set.modules;
+        located.module = *self.known.entry((path.clone(), build_id.clone())).or_insert_with(|| {
+            modules.push(Module {
+                path,
+                build_id,
+                mappings: Vec::new(),
+            });
+            ModuleId(modules.len() as u32 - 1)
+        });
+        let mapping = ModuleMapping {
+            process,
+            start,
+            end,
+            file_offset: offset,
+        };
+        let mappings = &mut modules[located.module.0 as usize].mappings;
+        // Snapshots repeat most of what the one before had.
+        if !mappings
+            .iter()
+            .rev()
+            .take_while(|m| m.process == process)
+            .any(|m| *m == mapping)
+        {
+            mappings.push(mapping);
+        }
+        located
+    }
+}
+
+/// The build-id of a file, if it still is the one that was mapped.
+fn build_id(path: &Path, inode: u64) -> Option<BuildId> {
+    let file = std::fs::File::open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    if metadata.ino() != inode || !metadata.is_file() {
+        return None;
+    }
+    let cache = object::ReadCache::new(file);
+    let parsed = object::File::parse(&cache).ok()?;
+    parsed.build_id().ok()?.map(|id| BuildId(id.to_vec()))
+}

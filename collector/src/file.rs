@@ -1,0 +1,469 @@
+//! The vector file: a [`VectorSet`] in a compressed, checked container.
+//!
+//! Layout: magic with version (8 bytes), length of the uncompressed payload (8), checksum of that length and everything
+//! after the header (8), all little-endian; then the payload, compressed by zstd. The payload is modules, processes, bursts,
+//! in variable-length integers; code addresses are differences from the last one in the same module.
+
+use crate::vector::{
+    Branch, BuildId, Burst, CodeAddress, EndReason, Engine, Module, ModuleId, ModuleMapping, Process, VectorSet,
+};
+use std::io::{Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::Xxh3;
+
+const MAGIC: &[u8; 7] = b"PLEACHV";
+const VERSION: u8 = b'1';
+const HEADER: usize = 24;
+/// Level at which sets of a million branches still take less than a second.
+const LEVEL: i32 = 6;
+
+/// Why a vector file cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// Reading or writing failed.
+    #[error("{path}: {error}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// How it failed.
+        #[source]
+        error: std::io::Error,
+    },
+    /// It does not begin as vector files do.
+    #[error("not a vector file")]
+    Magic,
+    /// It was written by another version of this program.
+    #[error("vector file of version {:?}; this program reads version {:?}", char::from(*.0), char::from(VERSION))]
+    Version(u8),
+    /// It ends before its header does.
+    #[error("the vector file ends in its header")]
+    Truncated,
+    /// Bytes were changed or lost.
+    #[error("the vector file is damaged: its checksum does not match")]
+    Checksum,
+    /// The compressed payload is not what the header says.
+    #[error("the vector file's payload cannot be decompressed: {0}")]
+    Compression(String),
+    /// A field has an impossible value.
+    #[error("the vector file is malformed at byte {offset} of its payload: {what}")]
+    Malformed {
+        /// Offset in the uncompressed payload.
+        offset: usize,
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+impl VectorSet {
+    /// Writes the set to a file, in one step: there is never half a file under that name.
+    pub fn write_to(&self, path: &Path) -> Result<(), FileError> {
+        let io = |error| FileError::Io {
+            path: path.to_owned(),
+            error,
+        };
+        let directory = path
+            .parent()
+            .filter(|p| !p.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        let mut file = tempfile::Builder::new()
+            .prefix(".pleach-")
+            .tempfile_in(directory)
+            .map_err(io)?;
+        file.write_all(&self.to_bytes()).map_err(io)?;
+        // As if made by open(2): temporary files are private, results need not be.
+        use std::os::unix::fs::PermissionsExt;
+        let permissions = std::fs::Permissions::from_mode(0o666 & !umask());
+        file.as_file().set_permissions(permissions).map_err(io)?;
+        file.persist(path).map_err(|error| io(error.error))?;
+        Ok(())
+    }
+
+    /// Reads a file written by [`VectorSet::write_to`].
+    pub fn read_from(path: &Path) -> Result<Self, FileError> {
+        let bytes = std::fs::read(path).map_err(|error| FileError::Io {
+            path: path.to_owned(),
+            error,
+        })?;
+        Self::from_bytes(&bytes)
+    }
+
+    /// Encodes the set as the contents of a vector file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.set(self);
+        let payload = writer.out;
+        // Compressing to memory cannot fail at a valid level.
+        let compressed = zstd::bulk::compress(&payload, LEVEL).unwrap_or_default();
+        let length = (payload.len() as u64).to_le_bytes();
+        let mut out = Vec::with_capacity(HEADER + compressed.len());
+        out.extend(MAGIC);
+        out.push(VERSION);
+        out.extend(length);
+        out.extend(checksum(&length, &compressed).to_le_bytes());
+        out.extend(compressed);
+        out
+    }
+
+    /// Decodes the contents of a vector file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, FileError> {
+        if bytes.len() < MAGIC.len() || !bytes.starts_with(MAGIC) {
+            return Err(FileError::Magic);
+        }
+        match bytes.get(MAGIC.len()) {
+            Some(&VERSION) => {}
+            Some(version) => return Err(FileError::Version(*version)),
+            None => return Err(FileError::Truncated),
+        }
+        let (Some(header), Some(compressed)) = (bytes.get(8..HEADER), bytes.get(HEADER..)) else {
+            return Err(FileError::Truncated);
+        };
+        let (length, stored) = header.split_at(8);
+        if checksum(length, compressed).to_le_bytes() != stored {
+            return Err(FileError::Checksum);
+        }
+        let mut raw = [0; 8];
+        raw.copy_from_slice(length);
+        let length = u64::from_le_bytes(raw);
+        let compression = |error: std::io::Error| FileError::Compression(error.to_string());
+        let mut payload = Vec::new();
+        let decoder = zstd::stream::read::Decoder::new(compressed).map_err(compression)?;
+        decoder
+            .take(length.saturating_add(1))
+            .read_to_end(&mut payload)
+            .map_err(compression)?;
+        if payload.len() as u64 != length {
+            return Err(FileError::Compression(format!(
+                "{} bytes instead of {length}",
+                payload.len()
+            )));
+        }
+        let mut reader = Reader {
+            bytes: &payload,
+            at: 0,
+            last: Vec::new(),
+            module: 0,
+        };
+        let set = reader.set()?;
+        if reader.at != payload.len() {
+            return Err(reader.error("something follows the last burst"));
+        }
+        Ok(set)
+    }
+}
+
+fn checksum(length: &[u8], compressed: &[u8]) -> u64 {
+    let mut hash = Xxh3::new();
+    hash.update(length);
+    hash.update(compressed);
+    hash.digest()
+}
+
+/// The process's file mode creation mask, without changing it.
+fn umask() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
+        .unwrap_or(0o022)
+}
+
+#[derive(Default)]
+struct Writer {
+    out: Vec<u8>,
+    /// Last offset seen in each module; the first place is that of [`ModuleId::EXTERNAL`].
+    last: Vec<u64>,
+    module: usize,
+}
+
+impl Writer {
+    fn number(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.out.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.out.push(value as u8);
+    }
+
+    fn difference(&mut self, from: u64, to: u64) {
+        let difference = to.wrapping_sub(from) as i64;
+        self.number(((difference << 1) ^ (difference >> 63)) as u64);
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.out.extend(bytes);
+    }
+
+    fn address(&mut self, address: CodeAddress) {
+        let place = address.module.0.wrapping_add(1) as usize;
+        // 0: the module of the address before.
+        self.number(if place == self.module { 0 } else { place as u64 + 1 });
+        self.module = place;
+        if self.last.len() <= place {
+            self.last.resize(place + 1, 0);
+        }
+        self.difference(self.last[place], address.offset);
+        self.last[place] = address.offset;
+    }
+
+    fn optional(&mut self, address: Option<CodeAddress>) {
+        self.number(address.is_some().into());
+        if let Some(address) = address {
+            self.address(address);
+        }
+    }
+
+    fn set(&mut self, set: &VectorSet) {
+        self.number(set.modules.len() as u64);
+        for module in &set.modules {
+            self.bytes(module.path.as_os_str().as_bytes());
+            self.number(module.build_id.is_some().into());
+            if let Some(id) = &module.build_id {
+                self.bytes(&id.0);
+            }
+            self.number(module.mappings.len() as u64);
+            for mapping in &module.mappings {
+                self.number(mapping.process.into());
+                self.number(mapping.start);
+                self.difference(mapping.start, mapping.end);
+                self.number(mapping.file_offset);
+            }
+        }
+        self.number(set.processes.len() as u64);
+        for process in &set.processes {
+            self.number(process.pid.into());
+            self.number(process.parent.map_or(0, |parent| u64::from(parent) + 1));
+            self.bytes(process.command.as_bytes());
+            self.out.extend(process.program_cpu_seconds.to_le_bytes());
+            self.out.extend(process.own_cpu_seconds.to_le_bytes());
+            self.number(process.lost);
+            self.number(process.declined);
+        }
+        self.number(set.bursts.len() as u64);
+        let mut time = 0;
+        for burst in &set.bursts {
+            self.number(burst.process.into());
+            self.number(burst.thread.into());
+            self.difference(time, burst.time_ns);
+            time = burst.time_ns;
+            self.out.extend([burst.engine as u8, burst.end_reason as u8]);
+            self.number(burst.instructions.into());
+            self.number(burst.count);
+            self.optional(burst.start);
+            self.number(burst.branches.len() as u64);
+            for branch in &burst.branches {
+                self.address(branch.from);
+                self.address(branch.to);
+            }
+            self.optional(burst.end);
+        }
+    }
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    last: Vec<u64>,
+    module: usize,
+}
+
+type Decoded<T> = Result<T, FileError>;
+
+impl Reader<'_> {
+    fn error(&self, what: &'static str) -> FileError {
+        FileError::Malformed { offset: self.at, what }
+    }
+
+    fn byte(&mut self) -> Decoded<u8> {
+        let byte = *self.bytes.get(self.at).ok_or_else(|| self.error("it ends early"))?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    fn take(&mut self, count: usize) -> Decoded<&[u8]> {
+        let end = self.at.checked_add(count).filter(|end| *end <= self.bytes.len());
+        let end = end.ok_or_else(|| self.error("it ends early"))?;
+        let taken = &self.bytes[self.at..end];
+        self.at = end;
+        Ok(taken)
+    }
+
+    fn number(&mut self) -> Decoded<u64> {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            if shift == 63 && byte > 1 {
+                break;
+            }
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(self.error("a number is too long"))
+    }
+
+    fn number32(&mut self) -> Decoded<u32> {
+        let value = self.number()?;
+        u32::try_from(value).map_err(|_| self.error("a number is too large"))
+    }
+
+    fn difference(&mut self, from: u64) -> Decoded<u64> {
+        let value = self.number()?;
+        Ok(from.wrapping_add(((value >> 1) as i64 ^ -((value & 1) as i64)) as u64))
+    }
+
+    fn flag(&mut self) -> Decoded<bool> {
+        match self.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(self.error("a flag is neither 0 nor 1")),
+        }
+    }
+
+    /// A number of items that take at least `least` bytes each: more than fit are refused before room is made for them.
+    fn count(&mut self, least: usize) -> Decoded<usize> {
+        let count = self.number()?;
+        let fit = (self.bytes.len() - self.at) / least;
+        usize::try_from(count)
+            .ok()
+            .filter(|c| *c <= fit)
+            .ok_or_else(|| self.error("more items than bytes"))
+    }
+
+    fn byte_string(&mut self) -> Decoded<Vec<u8>> {
+        let length = self.count(1)?;
+        Ok(self.take(length)?.to_vec())
+    }
+
+    fn float(&mut self) -> Decoded<f64> {
+        let mut raw = [0; 8];
+        raw.copy_from_slice(self.take(8)?);
+        Ok(f64::from_le_bytes(raw))
+    }
+
+    fn address(&mut self) -> Decoded<CodeAddress> {
+        match self.number()? {
+            0 => {}
+            place => {
+                let place = usize::try_from(place - 1).ok().filter(|place| *place < self.last.len());
+                self.module = place.ok_or_else(|| self.error("an address is in no module"))?;
+            }
+        }
+        let last = *self
+            .last
+            .get(self.module)
+            .ok_or_else(|| self.error("an address is in no module"))?;
+        let offset = self.difference(last)?;
+        self.last[self.module] = offset;
+        Ok(CodeAddress {
+            module: ModuleId((self.module as u32).wrapping_sub(1)),
+            offset,
+        })
+    }
+
+    fn optional(&mut self) -> Decoded<Option<CodeAddress>> {
+        if self.flag()? {
+            self.address().map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    fn set(&mut self) -> Decoded<VectorSet> {
+        let mut set = VectorSet::default();
+        let modules = self.count(3)?;
+        for _ in 0..modules {
+            let path = PathBuf::from(std::ffi::OsString::from_vec(self.byte_string()?));
+            let build_id = if self.flag()? {
+                Some(BuildId(self.byte_string()?))
+            } else {
+                None
+            };
+            let count = self.count(4)?;
+            let mut mappings = Vec::with_capacity(count);
+            for _ in 0..count {
+                let (process, start) = (self.number32()?, self.number()?);
+                let (end, file_offset) = (self.difference(start)?, self.number()?);
+                mappings.push(ModuleMapping {
+                    process,
+                    start,
+                    end,
+                    file_offset,
+                });
+            }
+            set.modules.push(Module {
+                path,
+                build_id,
+                mappings,
+            });
+        }
+        let processes = self.count(21)?;
+        for _ in 0..processes {
+            let pid = self.number32()?;
+            let parent = match self.number()? {
+                0 => None,
+                parent if parent <= processes as u64 => Some((parent - 1) as u32),
+                _ => return Err(self.error("a parent is no process")),
+            };
+            let command = String::from_utf8(self.byte_string()?);
+            set.processes.push(Process {
+                pid,
+                parent,
+                command: command.map_err(|_| self.error("a command is not UTF-8"))?,
+                program_cpu_seconds: self.float()?,
+                own_cpu_seconds: self.float()?,
+                lost: self.number()?,
+                declined: self.number()?,
+            });
+        }
+        let of_processes = set
+            .modules
+            .iter()
+            .flat_map(|module| &module.mappings)
+            .map(|mapping| mapping.process);
+        if of_processes.max().is_some_and(|process| process as usize >= processes) {
+            return Err(self.error("a mapping is of no process"));
+        }
+        self.last = vec![0; modules + 1];
+        let bursts = self.count(10)?;
+        set.bursts.reserve(bursts);
+        let mut time = 0;
+        for _ in 0..bursts {
+            let burst = self.burst(time)?;
+            if burst.process as usize >= processes {
+                return Err(self.error("a burst is of no process"));
+            }
+            time = burst.time_ns;
+            set.bursts.push(burst);
+        }
+        Ok(set)
+    }
+
+    fn burst(&mut self, time: u64) -> Decoded<Burst> {
+        let (process, thread, time_ns) = (self.number32()?, self.number32()?, self.difference(time)?);
+        let (engine, end_reason) = (Engine::from_u8(self.byte()?), EndReason::from_u8(self.byte()?));
+        let (instructions, count, start) = (self.number32()?, self.number()?, self.optional()?);
+        let branches = self.count(4)?;
+        let mut list = Vec::with_capacity(branches);
+        for _ in 0..branches {
+            list.push(Branch {
+                from: self.address()?,
+                to: self.address()?,
+            });
+        }
+        Ok(Burst {
+            process,
+            thread,
+            time_ns,
+            engine: engine.ok_or_else(|| self.error("an engine is unknown"))?,
+            start,
+            branches: list,
+            end: self.optional()?,
+            end_reason: end_reason.ok_or_else(|| self.error("an end reason is unknown"))?,
+            instructions,
+            count,
+        })
+    }
+}

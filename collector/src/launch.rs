@@ -1,0 +1,226 @@
+//! Examines a command before it is run: what the sampler cannot enter is refused with a reason.
+
+use object::Endianness;
+use object::elf;
+use object::read::elf::{FileHeader, ProgramHeader};
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Why a command is not run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// There is no such command.
+    #[error("{0}: command not found")]
+    NotFound(String),
+    /// It is there, but may not be executed.
+    #[error("{path}: {reason}")]
+    NotExecutable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It can run, but not be sampled.
+    #[error("{path} cannot be sampled: {reason}\n  {advice}")]
+    Unsampled {
+        /// The file.
+        path: PathBuf,
+        /// What is in the way.
+        reason: &'static str,
+        /// What can be done.
+        advice: &'static str,
+    },
+}
+
+impl LaunchError {
+    /// The status with which shells end in this case.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::NotFound(_) => 127,
+            _ => 126,
+        }
+    }
+}
+
+/// Nested `#!` lines that the kernel follows.
+const MAX_INTERPRETERS: usize = 5;
+
+/// Finds a command as `execvp` does and makes sure that the sampler can be loaded into it.
+pub fn examine(command: &OsStr) -> Result<PathBuf, LaunchError> {
+    let path = find(command)?;
+    let mut program = path.clone();
+    for _ in 0..MAX_INTERPRETERS {
+        check_privileges(&program)?;
+        match check_format(&program)? {
+            None => return Ok(path),
+            Some(interpreter) => program = interpreter,
+        }
+    }
+    Err(refuse(&path, "too many interpreters of interpreters"))
+}
+
+fn refuse(path: &Path, reason: impl Into<String>) -> LaunchError {
+    LaunchError::NotExecutable {
+        path: path.to_owned(),
+        reason: reason.into(),
+    }
+}
+
+fn find(command: &OsStr) -> Result<PathBuf, LaunchError> {
+    let not_found = || LaunchError::NotFound(command.to_string_lossy().into_owned());
+    if command.is_empty() {
+        return Err(not_found());
+    }
+    if command.as_bytes().contains(&b'/') {
+        let path = PathBuf::from(command);
+        return is_executable(&path)
+            .map(|()| path.clone())
+            .map_err(|error| match error {
+                Some(reason) => refuse(&path, reason),
+                None => not_found(),
+            });
+    }
+    let search = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/bin:/usr/bin"));
+    let mut denied = None;
+    for directory in std::env::split_paths(&search) {
+        let path = if directory.as_os_str().is_empty() {
+            PathBuf::from(".")
+        } else {
+            directory
+        }
+        .join(command);
+        match is_executable(&path) {
+            Ok(()) => return Ok(path),
+            Err(Some(reason)) => denied = denied.or(Some(refuse(&path, reason))),
+            Err(None) => {}
+        }
+    }
+    Err(denied.unwrap_or_else(not_found))
+}
+
+/// The reason why not; `None`: it does not exist.
+fn is_executable(path: &Path) -> Result<(), Option<String>> {
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(None),
+        Err(error) if error.raw_os_error() == Some(libc::ENOTDIR) => return Err(None),
+        Err(error) => return Err(Some(error.to_string())),
+    };
+    if metadata.is_dir() {
+        return Err(Some("is a directory".to_owned()));
+    }
+    let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| None)?;
+    // SAFETY: the name is terminated.
+    let allowed = unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), libc::X_OK, libc::AT_EACCESS) } == 0;
+    if !allowed || metadata.permissions().mode() & 0o111 == 0 {
+        return Err(Some("permission denied".to_owned()));
+    }
+    Ok(())
+}
+
+/// The loader ignores preloads where a program gains privileges.
+fn check_privileges(path: &Path) -> Result<(), LaunchError> {
+    let Ok(metadata) = std::fs::metadata(path) else {
+        return Ok(());
+    };
+    // SAFETY: no arguments.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let mode = metadata.mode();
+    let unsampled = |reason, advice| {
+        Err(LaunchError::Unsampled {
+            path: path.to_owned(),
+            reason,
+            advice,
+        })
+    };
+    if mode & 0o4000 != 0 && metadata.uid() != user {
+        return unsampled(
+            "it is set-user-ID",
+            "Run it as its owner, or record a copy without the set-user-ID bit.",
+        );
+    }
+    if mode & 0o2010 == 0o2010 && metadata.gid() != group {
+        return unsampled(
+            "it is set-group-ID",
+            "Run it as its group, or record a copy without the set-group-ID bit.",
+        );
+    }
+    if let Ok(name) = CString::new(path.as_os_str().as_bytes()) {
+        let attribute = c"security.capability";
+        // SAFETY: both names are terminated; no value is asked for.
+        let size = unsafe { libc::getxattr(name.as_ptr(), attribute.as_ptr(), std::ptr::null_mut(), 0) };
+        if size > 0 && user != 0 {
+            return unsampled("it has file capabilities", "Record a copy of the file, which has none.");
+        }
+    }
+    Ok(())
+}
+
+/// Checks the format; the interpreter if it is a script.
+fn check_format(path: &Path) -> Result<Option<PathBuf>, LaunchError> {
+    // The program headers follow the header in all files that linkers make.
+    let mut head = Vec::new();
+    match File::open(path) {
+        Ok(file) => drop(
+            file.take(64 * 1024)
+                .read_to_end(&mut head)
+                .map_err(|e| refuse(path, e.to_string()))?,
+        ),
+        // Executable but not readable: the loader can read it, we cannot tell more.
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Ok(None),
+        Err(error) => return Err(refuse(path, error.to_string())),
+    }
+    if let Some(line) = head.strip_prefix(b"#!") {
+        let line = line.split(|b| *b == b'\n').next().unwrap_or_default().trim_ascii();
+        let interpreter = line.split(|b| b.is_ascii_whitespace()).next().unwrap_or_default();
+        let interpreter = PathBuf::from(OsStr::from_bytes(interpreter));
+        if !interpreter.is_file() {
+            return Err(refuse(
+                path,
+                format!("its interpreter {} does not exist", interpreter.display()),
+            ));
+        }
+        return Ok(Some(interpreter));
+    }
+    let unsampled = |reason, advice| {
+        Err(LaunchError::Unsampled {
+            path: path.to_owned(),
+            reason,
+            advice,
+        })
+    };
+    if !head.starts_with(&elf::ELFMAG) {
+        return Err(refuse(
+            path,
+            "exec format error (neither an ELF file nor a script with #!)",
+        ));
+    }
+    let file = match elf::FileHeader64::<Endianness>::parse(head.as_slice()) {
+        Ok(file) => file,
+        Err(_) if head.get(4) == Some(&elf::ELFCLASS32.0) => {
+            return unsampled("it is a 32-bit program", "Build it for x86-64.");
+        }
+        Err(error) => return Err(refuse(path, error.to_string())),
+    };
+    let Ok(endian) = file.endian() else {
+        return Err(refuse(path, "unknown byte order"));
+    };
+    if file.e_machine(endian) != elf::EM_X86_64 {
+        return unsampled("it is for another architecture", "Build it for x86-64.");
+    }
+    let segments = file
+        .program_headers(endian, head.as_slice())
+        .map_err(|error| refuse(path, error.to_string()))?;
+    if !segments.iter().any(|segment| segment.p_type(endian) == elf::PT_INTERP) {
+        return unsampled(
+            "it is statically linked, so that nothing can be preloaded into it",
+            "Link it dynamically (without -static or -static-pie) for the recording.",
+        );
+    }
+    Ok(None)
+}

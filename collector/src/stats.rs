@@ -1,0 +1,72 @@
+//! Figures of a recording.
+
+use crate::convert::Found;
+use crate::vector::{Engine, VectorSet};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Figures of a recording, serialised under the names that scripts rely on.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Stats {
+    /// Engine that produced the vectors.
+    pub engine: String,
+    /// CPU seconds of all sampled processes, the sampler's own excluded.
+    pub program_cpu_seconds: f64,
+    /// CPU seconds that the sampler took, its start-up and the delivery of signals included.
+    pub own_cpu_seconds: f64,
+    /// `own_cpu_seconds / program_cpu_seconds`, a fraction.
+    pub overhead: f64,
+    /// Bursts stored.
+    pub bursts: u64,
+    /// Bursts that have at least one taken branch.
+    pub vectors: u64,
+    /// Taken branches stored.
+    pub taken_branches: u64,
+    /// Instructions followed.
+    pub instructions: u64,
+    /// Bursts by the reason for which they ended.
+    pub end_reasons: BTreeMap<String, u64>,
+    /// Bursts that could not be stored.
+    pub lost: u64,
+    /// Ticks at which sampling was declined.
+    pub declined: u64,
+    /// Sampled process images.
+    pub processes: u64,
+    /// Sampled threads.
+    pub threads: u64,
+    /// Threads that could not be sampled.
+    pub unsampled_threads: u64,
+    /// Bytes that processes left behind half-written.
+    pub damaged_bytes: u64,
+}
+
+impl Stats {
+    /// Sums up a set.
+    pub fn of(set: &VectorSet, engine: Engine, found: Found) -> Self {
+        let mut stats = Self {
+            engine: engine.name().to_owned(),
+            processes: set.processes.len() as u64,
+            threads: found.threads,
+            unsampled_threads: found.unsampled_threads,
+            damaged_bytes: found.damaged_bytes,
+            ..Self::default()
+        };
+        for process in &set.processes {
+            stats.program_cpu_seconds += process.program_cpu_seconds;
+            stats.own_cpu_seconds += process.own_cpu_seconds;
+            stats.lost += process.lost;
+            stats.declined += process.declined;
+        }
+        for burst in &set.bursts {
+            stats.bursts += burst.count;
+            stats.vectors += if burst.branches.is_empty() { 0 } else { burst.count };
+            stats.taken_branches += burst.count * burst.branches.len() as u64;
+            stats.instructions += burst.count * u64::from(burst.instructions);
+            *stats.end_reasons.entry(burst.end_reason.name().to_owned()).or_default() += burst.count;
+        }
+        if stats.program_cpu_seconds > 0.0 {
+            stats.overhead = stats.own_cpu_seconds / stats.program_cpu_seconds;
+        }
+        stats
+    }
+}

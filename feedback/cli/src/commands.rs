@@ -1,0 +1,7 @@
+//! One module per subcommand.
+
+pub mod doctor;
+pub mod flags;
+pub mod merge;
+pub mod record;
+pub mod show;

@@ -1,0 +1,146 @@
+//! `pleach doctor`: what this machine offers, and why not more.
+
+use crate::install;
+use anyhow::Result;
+use std::process::{Command, ExitCode};
+
+/// Say what this machine offers for recording and building, and why not more.
+///
+/// Exits with 1 where something that every use needs is missing.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+struct Check {
+    name: &'static str,
+    /// `None`: not needed by everybody.
+    ok: Option<bool>,
+    found: String,
+}
+
+/// Examines the machine.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let checks = [
+        tool("clang", &["clang-22", "clang"], "apt-get install clang-22"),
+        library("compiler plugin", install::PLUGIN),
+        library("sampler", install::SAMPLER),
+        processor(),
+        ticks(),
+        branch_records(),
+    ];
+    if args.json {
+        let list: Vec<_> = checks
+            .iter()
+            .map(|c| serde_json::json!({ "check": c.name, "ok": c.ok, "found": c.found }))
+            .collect();
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&serde_json::json!({ "version": 1, "checks": list }))?
+        );
+    } else {
+        for check in &checks {
+            let mark = match check.ok {
+                Some(true) => "ok",
+                Some(false) => "MISSING",
+                None => "-",
+            };
+            println!("{mark:>7}  {}: {}", check.name, check.found);
+        }
+    }
+    let complete = checks.iter().all(|c| c.ok != Some(false));
+    Ok(if complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn tool(name: &'static str, candidates: &[&str], hint: &str) -> Check {
+    for candidate in candidates {
+        let Ok(out) = Command::new(candidate).arg("--version").output() else {
+            continue;
+        };
+        let text = String::from_utf8_lossy(&out.stdout);
+        let line = text.lines().next().unwrap_or_default().to_owned();
+        if line.contains("version 22.") {
+            return Check {
+                name,
+                ok: Some(true),
+                found: format!("{candidate}: {line}"),
+            };
+        }
+    }
+    Check {
+        name,
+        ok: Some(false),
+        found: format!("no clang 22 found: {hint}"),
+    }
+}
+
+fn library(name: &'static str, file: &str) -> Check {
+    match install::library(file) {
+        Ok(path) => Check {
+            name,
+            ok: Some(true),
+            found: path.display().to_string(),
+        },
+        Err(error) => Check {
+            name,
+            ok: Some(false),
+            found: error.to_string(),
+        },
+    }
+}
+
+fn processor() -> Check {
+    let supported = cfg!(all(target_arch = "x86_64", target_os = "linux"));
+    let found = if supported {
+        "x86-64 Linux: the step engine works".to_owned()
+    } else {
+        format!(
+            "{} {}: recording needs x86-64 Linux",
+            std::env::consts::ARCH,
+            std::env::consts::OS
+        )
+    };
+    Check {
+        name: "processor",
+        ok: Some(supported),
+        found,
+    }
+}
+
+fn ticks() -> Check {
+    let found = match std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid") {
+        Ok(level) => match level.trim().parse::<i32>() {
+            Ok(level) if level <= 2 => {
+                format!("perf events allowed (perf_event_paranoid = {level}): ticks at any period")
+            }
+            Ok(level) => format!(
+                "perf_event_paranoid = {level}: perf events may be refused, then ticks come at the kernel's HZ; \
+                 `sysctl kernel.perf_event_paranoid=2` allows them"
+            ),
+            Err(_) => "perf_event_paranoid is unreadable".to_owned(),
+        },
+        Err(_) => "no perf events in this kernel: ticks come at the kernel's HZ".to_owned(),
+    };
+    Check {
+        name: "ticks",
+        ok: None,
+        found,
+    }
+}
+
+fn branch_records() -> Check {
+    let branches = std::path::Path::new("/sys/bus/event_source/devices/cpu/caps/branches");
+    let found = match std::fs::read_to_string(branches) {
+        Ok(depth) if depth.trim() != "0" => {
+            format!("{} branch records in hardware (not used by this release)", depth.trim())
+        }
+        _ => "none offered by this machine (usual in virtual machines); pleach does not need them".to_owned(),
+    };
+    Check {
+        name: "branch records",
+        ok: None,
+        found,
+    }
+}

@@ -1,0 +1,105 @@
+//! `pleach flags`: what to add to a compiler's command line.
+
+use crate::install;
+use anyhow::{Context, Result, bail};
+use clap::{Subcommand, ValueEnum};
+use pleach_feedback::profile::file::ProfileFile;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Print compiler flags, for $(…) on a clang command line.
+///
+/// The flags are good for compiling, assembling and linking, for C and C++, at every -O level, and say nothing under
+/// -Werror. Use the same anchor, -O level and clang for `annotate` and `use`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Give IR blocks identifiers that the emitted code carries; the program runs at normal speed.
+    Annotate {
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Optimise with a recorded profile.
+    Use {
+        /// Profile that `pleach record` or `pleach merge` wrote.
+        profile: PathBuf,
+        /// Print a line per compiled file on what was done.
+        #[arg(long)]
+        summary: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+#[derive(clap::Args)]
+struct Common {
+    /// Where in LLVM's pipeline IR is identified.
+    #[arg(long, value_enum, default_value_t = AnchorArg::Early)]
+    anchor: AnchorArg,
+    /// Print a clang configuration file (for clang's --config=FILE) instead of flags.
+    #[arg(long)]
+    config: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum AnchorArg {
+    /// Before the inliner.
+    Early,
+    /// The graph as code generation gets it.
+    Late,
+}
+
+/// Prints the flags.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let plugin = install::library(install::PLUGIN)?;
+    let (options, common) = match &args.what {
+        What::Annotate { common } => (vec!["-pleach-annotate".to_owned()], common),
+        What::Use {
+            profile,
+            summary,
+            common,
+        } => {
+            let mut options = vec![format!("-pleach-use={}", usable(profile)?)];
+            if *summary {
+                options.push("-pleach-summary".into());
+            }
+            (options, common)
+        }
+    };
+    let mut words = vec![
+        "--start-no-unused-arguments".to_owned(),
+        format!("-fpass-plugin={}", text(&plugin)?),
+    ];
+    let anchor = (common.anchor == AnchorArg::Late).then(|| "-pleach-anchor=late".to_owned());
+    for option in options.into_iter().chain(anchor) {
+        // Through -Xclang: a plain -mllvm would reach the assembler stage, which loads no plugin.
+        words.extend(["-Xclang".into(), "-mllvm".into(), "-Xclang".into(), option]);
+    }
+    words.push("--end-no-unused-arguments".into());
+    println!("{}", words.join(if common.config { "\n" } else { " " }));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The profile's absolute path, once it is known to be a profile: a build should not be the first to find out.
+fn usable(profile: &Path) -> Result<String> {
+    ProfileFile::open(profile)?;
+    let absolute = profile
+        .canonicalize()
+        .with_context(|| format!("cannot resolve {}", profile.display()))?;
+    text(&absolute)
+}
+
+fn text(path: &Path) -> Result<String> {
+    let Some(text) = path.to_str() else {
+        bail!("{} is not valid UTF-8", path.display())
+    };
+    if text.contains(|c: char| c.is_whitespace() || "'\"\\$`*?[]".contains(c)) {
+        bail!("{text}: the path has a space or another character that a shell would take apart; move it elsewhere");
+    }
+    Ok(text.to_owned())
+}

@@ -1,0 +1,35 @@
+//! Finds what is installed beside the `pleach` executable.
+
+use anyhow::{Context, Result, bail};
+use std::path::PathBuf;
+
+/// File name of the LLVM plugin.
+pub const PLUGIN: &str = "libpleach_pass.so";
+/// File name of the preloaded sampler.
+pub const SAMPLER: &str = "libpleach_preload.so";
+
+/// A library of pleach's: beside the executable (also in a build's output folder), or in `../lib/pleach` or `../lib` of it.
+pub fn library(name: &str) -> Result<PathBuf> {
+    let executable = std::env::current_exe()
+        .and_then(|path| path.canonicalize())
+        .context("cannot tell where the pleach executable is")?;
+    let Some(dir) = executable.parent() else {
+        bail!("{} has no parent folder", executable.display())
+    };
+    let candidates = [
+        dir.join(name),
+        dir.join("../lib/pleach").join(name),
+        dir.join("../lib").join(name),
+    ];
+    for candidate in &candidates {
+        if candidate.is_file() {
+            return candidate
+                .canonicalize()
+                .with_context(|| format!("cannot resolve {}", candidate.display()));
+        }
+    }
+    bail!(
+        "{name} not found beside {}: build it with `cargo build --release`, or copy it there",
+        executable.display()
+    )
+}

@@ -1,0 +1,274 @@
+//! Header and index of the profile file, byte by byte. Everything is little-endian and without padding:
+//!
+//! ```text
+//! header  (fixed)     magic, version, byte order, anchor, scale, sections, summary, checksum of all that
+//! index   n × 44      sorted by (identifier, graph): guid, module, cfg hash, record offset, length, checksum
+//! records             one per function, in the index's order (see `record`)
+//! provenance          JSON
+//! vectors             opaque, optional
+//! ```
+//! Checksums are xxh3. The header has those of index, provenance and vectors, the index those of the records: the
+//! header's own checksum identifies the whole file.
+
+use super::Anchor;
+use super::summary::{CUTOFFS, Cutoff, Summary};
+use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId, ModuleHash};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+/// The first bytes of a profile. Like PNG's, they show a file that was treated as text.
+pub(super) const MAGIC: [u8; 8] = *b"\x89PLEACH\n";
+/// Version of the format.
+pub(super) const VERSION: u32 = 1;
+const BYTE_ORDER: u32 = 0x0102_0304;
+
+/// A section of the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Section {
+    pub offset: u64,
+    pub length: u64,
+    /// xxh3 of the section; 0 for the records, which have checksums of their own.
+    pub checksum: u64,
+}
+
+/// The header.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Header {
+    pub anchor: Anchor,
+    pub scale: f64,
+    /// Sampled block entries behind all functions.
+    pub samples: u64,
+    pub has_vectors: bool,
+    pub index: Section,
+    pub records: Section,
+    pub provenance: Section,
+    pub vectors: Section,
+    pub summary: Summary,
+}
+
+/// Magic, version, byte order.
+const PREFIX: usize = 16;
+const FIXED: usize = PREFIX + 8 + 8 + 8 + 4 * 24;
+const SUMMARY: usize = 6 * 8 + CUTOFFS.len() * 20;
+/// Length of the header with its checksum.
+pub(super) const HEADER: usize = FIXED + SUMMARY + 8;
+
+/// Why a header is not accepted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum HeaderError {
+    Magic,
+    Truncated,
+    Version(u32),
+    ByteOrder,
+    Damaged(&'static str),
+}
+
+impl Header {
+    /// Length of the file.
+    pub fn file_length(&self) -> u64 {
+        self.vectors.offset.saturating_add(self.vectors.length)
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(HEADER);
+        out.extend(MAGIC);
+        out.extend(VERSION.to_le_bytes());
+        out.extend(BYTE_ORDER.to_le_bytes());
+        out.extend([self.anchor as u8, u8::from(self.has_vectors), 0, 0, 0, 0, 0, 0]);
+        out.extend(self.scale.to_bits().to_le_bytes());
+        out.extend(self.samples.to_le_bytes());
+        for section in [self.index, self.records, self.provenance, self.vectors] {
+            for value in [section.offset, section.length, section.checksum] {
+                out.extend(value.to_le_bytes());
+            }
+        }
+        let s = &self.summary;
+        let numbers = [
+            s.total_count,
+            s.max_count,
+            s.max_internal_count,
+            s.max_function_count,
+            s.num_counts,
+            s.num_functions,
+        ];
+        out.extend(numbers.iter().flat_map(|n| n.to_le_bytes()));
+        for cutoff in &s.cutoffs {
+            out.extend(cutoff.ppm.to_le_bytes());
+            out.extend(cutoff.min_count.to_le_bytes());
+            out.extend(cutoff.num_counts.to_le_bytes());
+        }
+        out.extend(xxh3_64(&out).to_le_bytes());
+        debug_assert_eq!(out.len(), HEADER);
+        out
+    }
+
+    /// Decodes the beginning of a file.
+    pub fn decode(file: &[u8]) -> Result<Self, HeaderError> {
+        let known = file.len().min(MAGIC.len());
+        if file.is_empty() || file[..known] != MAGIC[..known] {
+            return Err(HeaderError::Magic);
+        }
+        let prefix = file.get(..PREFIX).ok_or(HeaderError::Truncated)?;
+        let mut reader = Reader {
+            bytes: &prefix[MAGIC.len()..],
+        };
+        let (version, order) = (reader.u32(), reader.u32());
+        if order == BYTE_ORDER.swap_bytes() && version == VERSION.swap_bytes() {
+            return Err(HeaderError::ByteOrder);
+        }
+        if version != VERSION {
+            // A damaged version and a foreign one look alike; the rest of the prefix tells.
+            let whole = order == BYTE_ORDER && !checksum_holds_with_version(file, VERSION);
+            return Err(if whole {
+                HeaderError::Version(version)
+            } else {
+                HeaderError::Damaged("header")
+            });
+        }
+        let header = file.get(..HEADER).ok_or(HeaderError::Truncated)?;
+        let (body, checksum) = header.split_at(HEADER - 8);
+        if xxh3_64(body).to_le_bytes() != checksum {
+            return Err(HeaderError::Damaged("header"));
+        }
+        let header = Self::decode_body(Reader { bytes: &body[PREFIX..] })?;
+        header.check()?;
+        Ok(header)
+    }
+
+    fn decode_body(mut reader: Reader<'_>) -> Result<Self, HeaderError> {
+        let flags = reader.take::<8>();
+        let mut header = Self {
+            anchor: Anchor::from_u8(flags[0]).ok_or(HeaderError::Damaged("unknown anchor"))?,
+            has_vectors: flags[1] == 1,
+            scale: f64::from_bits(reader.u64()),
+            samples: reader.u64(),
+            ..Self::default()
+        };
+        let mut section = || Section {
+            offset: reader.u64(),
+            length: reader.u64(),
+            checksum: reader.u64(),
+        };
+        header.index = section();
+        header.records = section();
+        header.provenance = section();
+        header.vectors = section();
+        header.summary = Summary {
+            total_count: reader.u64(),
+            max_count: reader.u64(),
+            max_internal_count: reader.u64(),
+            max_function_count: reader.u64(),
+            num_counts: reader.u64(),
+            num_functions: reader.u64(),
+            cutoffs: std::array::from_fn(|_| Cutoff {
+                ppm: reader.u32(),
+                min_count: reader.u64(),
+                num_counts: reader.u64(),
+            }),
+        };
+        Ok(header)
+    }
+
+    /// Sections follow each other without gaps.
+    fn check(&self) -> Result<(), HeaderError> {
+        let mut end = Some(HEADER as u64);
+        for section in [self.index, self.records, self.provenance, self.vectors] {
+            if end != Some(section.offset) {
+                return Err(HeaderError::Damaged("sections out of place"));
+            }
+            end = section.offset.checked_add(section.length);
+        }
+        if end.is_none() || self.index.length % ENTRY as u64 != 0 {
+            return Err(HeaderError::Damaged("sections out of bounds"));
+        }
+        if !(self.scale.is_finite() && self.scale >= 0.0) {
+            return Err(HeaderError::Damaged("senseless scale"));
+        }
+        Ok(())
+    }
+}
+
+/// The header would be right if it said this version: then only the version was damaged.
+fn checksum_holds_with_version(file: &[u8], version: u32) -> bool {
+    let Some(header) = file.get(..HEADER) else { return false };
+    let mut header = header.to_vec();
+    header[MAGIC.len()..MAGIC.len() + 4].copy_from_slice(&version.to_le_bytes());
+    xxh3_64(&header[..HEADER - 8]).to_le_bytes() == header[HEADER - 8..]
+}
+
+/// Bytes of an index entry.
+pub(super) const ENTRY: usize = 44;
+
+/// An index entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Entry {
+    pub id: FunctionId,
+    pub cfg_hash: CfgHash,
+    /// From the beginning of the records.
+    pub offset: u64,
+    pub length: u32,
+    /// See [`record_checksum`].
+    pub checksum: u64,
+    /// Reserved: 0.
+    pub reserved: u32,
+}
+
+impl Entry {
+    /// What the index is sorted by.
+    pub fn key(&self) -> (FunctionId, CfgHash) {
+        (self.id, self.cfg_hash)
+    }
+
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend(self.id.guid.0.to_le_bytes());
+        out.extend(self.id.module.0.to_le_bytes());
+        out.extend(self.cfg_hash.0.to_le_bytes());
+        out.extend(self.offset.to_le_bytes());
+        out.extend(self.length.to_le_bytes());
+        out.extend(self.checksum.to_le_bytes());
+        out.extend(self.reserved.to_le_bytes());
+    }
+
+    pub fn decode(bytes: &[u8]) -> Self {
+        let mut reader = Reader { bytes };
+        Self {
+            id: FunctionId {
+                guid: FunctionGuid(reader.u64()),
+                module: ModuleHash(reader.u32()),
+            },
+            cfg_hash: CfgHash(reader.u64()),
+            offset: reader.u64(),
+            length: reader.u32(),
+            checksum: reader.u64(),
+            reserved: reader.u32(),
+        }
+    }
+}
+
+/// Checksum of a record; it depends on whose record it is.
+pub(super) fn record_checksum(id: FunctionId, cfg_hash: CfgHash, record: &[u8]) -> u64 {
+    let seed = id.guid.0 ^ cfg_hash.0.rotate_left(32) ^ u64::from(id.module.0).rotate_left(16);
+    xxh3_64_with_seed(record, seed)
+}
+
+/// Reads fixed-size values; beyond the end it reads zeros.
+struct Reader<'b> {
+    bytes: &'b [u8],
+}
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let mut out = [0; N];
+        let n = N.min(self.bytes.len());
+        out[..n].copy_from_slice(&self.bytes[..n]);
+        self.bytes = &self.bytes[n..];
+        out
+    }
+
+    fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.take())
+    }
+
+    fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.take())
+    }
+}

@@ -1,0 +1,270 @@
+//! One function's record in the profile file.
+//!
+//! Numbers are LEB128. Because flow is conserved, the same count recurs in block after block and edge after edge, and most
+//! functions never run: counts are a stream of tokens, `0, n` for n+1 zeros, `1, v` for a new count, `k ≥ 2` for the count
+//! that was the (k−1)-th last new one.
+
+use super::{CallTargets, FunctionProfile};
+use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
+
+/// More counts than any function has; it bounds what a record can make us allocate.
+const MOST_COUNTS: u64 = 1 << 24;
+/// How many new counts back a token may refer. A longer window would hardly find more.
+const WINDOW: usize = 120;
+
+/// Appends a function's record.
+pub(super) fn encode(function: &FunctionProfile, out: &mut Vec<u8>) {
+    number(out, function.name.len() as u64);
+    out.extend_from_slice(function.name.as_bytes());
+    number(out, function.samples);
+    number(out, function.blocks.len() as u64);
+    number(out, function.edges.len() as u64);
+    counts(out, function.blocks.iter().chain(&function.edges).copied());
+    number(out, function.call_targets.len() as u64);
+    for site in &function.call_targets {
+        number(out, u64::from(site.call));
+        number(out, site.targets.len() as u64);
+        for &(target, count) in &site.targets {
+            out.extend_from_slice(&target.0.to_le_bytes());
+            number(out, count);
+        }
+    }
+}
+
+/// Whether a function can be stored: the reader's limits hold for the writer too.
+pub(super) fn fits(function: &FunctionProfile) -> bool {
+    (function.blocks.len() + function.edges.len()) as u64 <= MOST_COUNTS
+}
+
+fn number(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn counts(out: &mut Vec<u8>, counts: impl Iterator<Item = u64>) {
+    let mut seen = Seen::default();
+    let mut zeros = 0u64;
+    let flush = |out: &mut Vec<u8>, zeros: &mut u64| {
+        if *zeros > 0 {
+            number(out, 0);
+            number(out, *zeros - 1);
+            *zeros = 0;
+        }
+    };
+    for count in counts {
+        if count == 0 {
+            zeros += 1;
+            continue;
+        }
+        flush(out, &mut zeros);
+        match seen.position(count) {
+            Some(back) => number(out, back as u64 + 2),
+            None => {
+                number(out, 1);
+                number(out, count);
+                seen.push(count);
+            }
+        }
+    }
+    flush(out, &mut zeros);
+}
+
+/// The latest new counts.
+#[derive(Default)]
+struct Seen {
+    counts: Vec<u64>,
+}
+
+impl Seen {
+    fn position(&self, count: u64) -> Option<usize> {
+        self.counts.iter().rev().take(WINDOW).position(|&c| c == count)
+    }
+
+    fn get(&self, back: u64) -> Option<u64> {
+        self.counts.iter().rev().nth(usize::try_from(back).ok()?).copied()
+    }
+
+    fn push(&mut self, count: u64) {
+        self.counts.push(count);
+    }
+}
+
+/// Decodes a whole record; an error says what is wrong with it.
+pub(super) fn decode(id: FunctionId, cfg_hash: CfgHash, record: &[u8]) -> Result<FunctionProfile, &'static str> {
+    let mut reader = Reader { bytes: record };
+    let length = reader.number()?;
+    let name = reader.take(length)?;
+    let name = std::str::from_utf8(name)
+        .map_err(|_| "the function's name is not text")?
+        .to_owned();
+    let samples = reader.number()?;
+    let (blocks, edges) = (reader.number()?, reader.number()?);
+    let total = blocks
+        .checked_add(edges)
+        .filter(|&t| t <= MOST_COUNTS)
+        .ok_or("too many counts")?;
+    let mut blocks_then_edges = reader.counts(total as usize)?;
+    let edges = blocks_then_edges.split_off(blocks as usize);
+    let call_targets = reader.call_targets()?;
+    if !reader.bytes.is_empty() {
+        return Err("bytes left over");
+    }
+    Ok(FunctionProfile {
+        id,
+        cfg_hash,
+        name,
+        samples,
+        blocks: blocks_then_edges,
+        edges,
+        call_targets,
+    })
+}
+
+struct Reader<'r> {
+    bytes: &'r [u8],
+}
+
+const ENDS: &str = "it ends too early";
+
+impl<'r> Reader<'r> {
+    fn number(&mut self) -> Result<u64, &'static str> {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let (&byte, rest) = self.bytes.split_first().ok_or(ENDS)?;
+            self.bytes = rest;
+            let low = u64::from(byte & 0x7f);
+            if shift == 63 && low > 1 {
+                break;
+            }
+            value |= low << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err("a number is too large")
+    }
+
+    fn take(&mut self, length: u64) -> Result<&'r [u8], &'static str> {
+        let length = usize::try_from(length)
+            .ok()
+            .filter(|&l| l <= self.bytes.len())
+            .ok_or(ENDS)?;
+        let (taken, rest) = self.bytes.split_at(length);
+        self.bytes = rest;
+        Ok(taken)
+    }
+
+    fn counts(&mut self, total: usize) -> Result<Vec<u64>, &'static str> {
+        // Reserves no more than the bytes at hand suggest; runs of zeros are bounded by `total` itself.
+        let mut counts = Vec::with_capacity(total.min(self.bytes.len()));
+        let mut seen = Seen::default();
+        while counts.len() < total {
+            match self.number()? {
+                0 => {
+                    let zeros = self.number()?.checked_add(1).ok_or("too many zeros")?;
+                    if zeros > (total - counts.len()) as u64 {
+                        return Err("too many zeros");
+                    }
+                    counts.resize(counts.len() + zeros as usize, 0);
+                }
+                1 => {
+                    let count = self.number()?;
+                    seen.push(count);
+                    counts.push(count);
+                }
+                back => counts.push(seen.get(back - 2).ok_or("a count refers to none")?),
+            }
+        }
+        Ok(counts)
+    }
+
+    fn call_targets(&mut self) -> Result<Vec<CallTargets>, &'static str> {
+        let sites = self.number()?;
+        let mut out = Vec::new();
+        for _ in 0..sites {
+            let call = u32::try_from(self.number()?).map_err(|_| "a call's number is too large")?;
+            let mut targets = Vec::new();
+            for _ in 0..self.number()? {
+                let mut guid = [0; 8];
+                guid.copy_from_slice(self.take(8)?);
+                targets.push((FunctionGuid(u64::from_le_bytes(guid)), self.number()?));
+            }
+            out.push(CallTargets { call, targets });
+        }
+        Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pleach_annotate::id::ModuleHash;
+    use proptest::prelude::*;
+
+    const ID: FunctionId = FunctionId {
+        guid: FunctionGuid(7),
+        module: ModuleHash(3),
+    };
+
+    fn function() -> impl Strategy<Value = FunctionProfile> {
+        let count = || prop_oneof![3 => Just(0), 3 => 0u64..5, 1 => any::<u64>()];
+        let targets = prop::collection::vec((any::<u64>().prop_map(FunctionGuid), any::<u64>()), 0..4);
+        let sites = prop::collection::vec(
+            (any::<u32>(), targets).prop_map(|(call, targets)| CallTargets { call, targets }),
+            0..4,
+        );
+        (
+            ".*",
+            any::<u64>(),
+            prop::collection::vec(count(), 0..300),
+            prop::collection::vec(count(), 0..300),
+            sites,
+        )
+            .prop_map(|(name, samples, blocks, edges, call_targets)| FunctionProfile {
+                id: ID,
+                cfg_hash: CfgHash(9),
+                name,
+                samples,
+                blocks,
+                edges,
+                call_targets,
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(function in function()) {
+            let mut record = Vec::new();
+            encode(&function, &mut record);
+            prop_assert_eq!(decode(ID, CfgHash(9), &record), Ok(function));
+            for end in 0..record.len() {
+                prop_assert!(decode(ID, CfgHash(9), &record[..end]).is_err());
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_survived(record in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = decode(ID, CfgHash(9), &record);
+        }
+    }
+
+    #[test]
+    fn a_function_that_never_ran_takes_a_few_bytes() {
+        let mut record = Vec::new();
+        let (blocks, edges) = (vec![0; 1000], vec![0; 1500]);
+        let empty = FunctionProfile {
+            id: ID,
+            cfg_hash: CfgHash(0),
+            name: "f".into(),
+            samples: 0,
+            blocks,
+            edges,
+            call_targets: vec![],
+        };
+        encode(&empty, &mut record);
+        assert_eq!(record.len(), 11);
+    }
+}

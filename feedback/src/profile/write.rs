@@ -1,0 +1,167 @@
+//! Writes a profile: wholly, or not at all.
+
+use super::error::ProfileError;
+use super::layout::{ENTRY, Entry, HEADER, Header, Section, record_checksum};
+use super::record;
+use super::summary::Summary;
+use super::{FunctionProfile, Profile};
+use std::fs::{File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Writes a profile to a file, sorted, whatever the order of its functions in memory.
+///
+/// The file appears under its name when it is complete and on disk. On failure what was there before is untouched, and
+/// nothing is left behind.
+pub fn write(path: &Path, profile: &Profile) -> Result<(), ProfileError> {
+    let target = resolve(path)?;
+    let encoded = encode(profile).map_err(|what| ProfileError::Unstorable {
+        path: path.into(),
+        what,
+    })?;
+    let vectors = profile.vectors.as_deref().unwrap_or_default();
+    let parts = [
+        &encoded.header,
+        &encoded.index,
+        &encoded.records,
+        &encoded.provenance,
+        vectors,
+    ];
+    replace(&target, &parts).map_err(ProfileError::io(path, "write"))
+}
+
+/// The file to replace: what a symbolic link points at, not the link.
+fn resolve(path: &Path) -> Result<PathBuf, ProfileError> {
+    let Ok(metadata) = path.metadata() else {
+        return Ok(path.into());
+    };
+    if metadata.is_dir() {
+        return Err(ProfileError::NotAFile {
+            path: path.into(),
+            what: "a directory",
+        });
+    }
+    if !metadata.is_file() {
+        return Err(ProfileError::NotAFile {
+            path: path.into(),
+            what: "a device or pipe",
+        });
+    }
+    path.canonicalize().map_err(ProfileError::io(path, "resolve"))
+}
+
+/// Finds out whether files can be created in a directory, before work is done whose result goes there.
+pub fn probe_writable(directory: &Path) -> io::Result<()> {
+    temporary(directory).map(drop)
+}
+
+/// A file that is removed when it is dropped, with the usual permissions, less what the umask takes away.
+fn temporary(directory: &Path) -> io::Result<NamedTempFile> {
+    let permissions = Permissions::from_mode(0o666);
+    tempfile::Builder::new()
+        .prefix(".pleach-")
+        .permissions(permissions)
+        .tempfile_in(directory)
+}
+
+fn replace(target: &Path, parts: &[&[u8]]) -> io::Result<()> {
+    let directory = match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut file = temporary(directory)?;
+    for part in parts {
+        file.write_all(part)?;
+    }
+    file.as_file().sync_all()?;
+    file.persist(target).map_err(|e| e.error)?;
+    // The new name must survive a crash too; not every file system can say so, and the content is safe by now.
+    let _ = File::open(directory).and_then(|d| d.sync_all());
+    Ok(())
+}
+
+struct Encoded {
+    header: Vec<u8>,
+    index: Vec<u8>,
+    records: Vec<u8>,
+    provenance: Vec<u8>,
+}
+
+fn encode(profile: &Profile) -> Result<Encoded, String> {
+    let functions = sorted(profile)?;
+    if !(profile.scale.is_finite() && profile.scale >= 0.0) {
+        return Err(format!("its scale is {}", profile.scale));
+    }
+    let mut index = Vec::with_capacity(functions.len() * ENTRY);
+    let mut records = Vec::new();
+    for function in &functions {
+        let start = records.len();
+        record::encode(function, &mut records);
+        let content = &records[start..];
+        let length = u32::try_from(content.len()).ok().filter(|_| record::fits(function));
+        let entry = Entry {
+            id: function.id,
+            cfg_hash: function.cfg_hash,
+            offset: start as u64,
+            length: length.ok_or_else(|| format!("function {} is too large", function.name))?,
+            checksum: record_checksum(function.id, function.cfg_hash, content),
+            reserved: 0,
+        };
+        entry.encode(&mut index);
+    }
+    let provenance = provenance(profile)?;
+    let header = header(profile, &index, &records, &provenance).encode();
+    Ok(Encoded {
+        header,
+        index,
+        records,
+        provenance,
+    })
+}
+
+fn sorted(profile: &Profile) -> Result<Vec<&FunctionProfile>, String> {
+    let mut functions: Vec<&FunctionProfile> = profile.functions.iter().collect();
+    functions.sort_by_key(|f| (f.id, f.cfg_hash));
+    match functions
+        .windows(2)
+        .find(|f| (f[0].id, f[0].cfg_hash) == (f[1].id, f[1].cfg_hash))
+    {
+        Some(twice) => Err(format!("function {} ({}) occurs twice", twice[0].name, twice[0].id)),
+        None => Ok(functions),
+    }
+}
+
+fn provenance(profile: &Profile) -> Result<Vec<u8>, String> {
+    let p = &profile.provenance;
+    if !(p.program_cpu_seconds.is_finite() && p.own_cpu_seconds.is_finite()) {
+        return Err("its CPU seconds are not numbers".into());
+    }
+    serde_json::to_vec(p).map_err(|e| e.to_string())
+}
+
+fn header(profile: &Profile, index: &[u8], records: &[u8], provenance: &[u8]) -> Header {
+    let mut offset = HEADER as u64;
+    let mut section = |bytes: &[u8], checked: bool| {
+        let section = Section {
+            offset,
+            length: bytes.len() as u64,
+            checksum: if checked { xxh3_64(bytes) } else { 0 },
+        };
+        offset += section.length;
+        section
+    };
+    Header {
+        anchor: profile.anchor,
+        scale: profile.scale,
+        samples: profile.functions.iter().fold(0, |sum, f| sum.saturating_add(f.samples)),
+        has_vectors: profile.vectors.is_some(),
+        index: section(index, true),
+        records: section(records, false),
+        provenance: section(provenance, true),
+        vectors: section(profile.vectors.as_deref().unwrap_or_default(), true),
+        summary: Summary::of(&profile.functions),
+    }
+}

@@ -1,0 +1,4 @@
+//! Profiles for people and scripts.
+
+pub mod show;
+mod text;

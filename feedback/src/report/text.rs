@@ -1,0 +1,203 @@
+//! Tables for people.
+
+use super::show::{FunctionDetail, Show};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use std::fmt::Write;
+
+/// The cut-offs that the overview shows: all are in the JSON form.
+const SHOWN_CUTOFFS: [u32; 4] = [500_000, 900_000, 990_000, 999_999];
+
+/// Nothing but a line below the header: easy on the eye, and on `grep`.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
+
+pub(super) fn render(show: &Show) -> String {
+    let mut out = String::new();
+    if show.details.is_empty() {
+        overview(show, &mut out);
+    }
+    for detail in &show.details {
+        function(detail, &mut out);
+    }
+    // Cells are padded: nobody wants that at the ends of lines.
+    out.lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
+}
+
+/// A table whose columns are right-aligned, but for the first `left` ones.
+fn table(header: &[&str], left: usize) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(STYLE)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(header.to_vec());
+    for (at, column) in table.column_iter_mut().enumerate() {
+        column.set_cell_alignment(if at < left {
+            CellAlignment::Left
+        } else {
+            CellAlignment::Right
+        });
+    }
+    table
+}
+
+fn overview(show: &Show, out: &mut String) {
+    let (p, t) = (&show.provenance, &show.totals);
+    let rows = [
+        ("commands", p.commands.join("\n")),
+        ("engines", p.engines.join(", ")),
+        ("anchor", show.anchor.to_owned()),
+        ("program CPU time", format!("{:.2} s", p.program_cpu_seconds)),
+        (
+            "sampler CPU time",
+            format!("{:.3} s{}", p.own_cpu_seconds, overhead(show)),
+        ),
+        ("bursts", grouped(p.bursts)),
+        ("taken branches", grouped(p.taken_branches)),
+        ("sampled block entries", grouped(t.samples)),
+        (
+            "functions",
+            format!("{} sampled of {}", grouped(t.sampled_functions), grouped(t.functions)),
+        ),
+        (
+            "blocks",
+            format!("{} executed of {}", grouped(t.executed_blocks), grouped(t.blocks)),
+        ),
+        (
+            "edges",
+            format!("{} executed of {}", grouped(t.executed_edges), grouped(t.edges)),
+        ),
+        ("indirect calls with targets", grouped(t.indirect_calls)),
+        ("executions per sample", number(show.scale)),
+        (
+            "raw vectors",
+            if show.has_vectors { "kept" } else { "not kept" }.to_owned(),
+        ),
+    ];
+    let mut facts = table(&["profile", ""], 2);
+    rows.into_iter().for_each(|(name, value)| {
+        facts.add_row([name.to_owned(), value]);
+    });
+    let _ = writeln!(out, "{facts}\n");
+    let mut cutoffs = table(&["share of executions", "blocks", "least count"], 0);
+    for cutoff in show.summary.cutoffs.iter().filter(|c| SHOWN_CUTOFFS.contains(&c.ppm)) {
+        let share = format!("{} %", number(f64::from(cutoff.ppm) / 1e4));
+        cutoffs.add_row([share, grouped(cutoff.num_counts), grouped(cutoff.min_count)]);
+    }
+    let _ = writeln!(out, "{cutoffs}\n");
+    let mut functions = table(&["function", "share", "entries", "hottest block", "samples"], 1);
+    for line in &show.functions {
+        let share = format!("{:.2} %", line.share * 100.0);
+        functions.add_row([
+            line.name.clone(),
+            share,
+            grouped(line.entry_count),
+            grouped(line.max_count),
+            grouped(line.samples),
+        ]);
+    }
+    let _ = writeln!(out, "{functions}");
+    let hidden = t.sampled_functions.saturating_sub(show.functions.len() as u64);
+    if hidden > 0 {
+        let _ = writeln!(out, "and {} more sampled functions", grouped(hidden));
+    }
+}
+
+fn overhead(show: &Show) -> String {
+    let p = &show.provenance;
+    if p.program_cpu_seconds > 0.0 {
+        return format!(" ({:.2} %)", p.own_cpu_seconds / p.program_cpu_seconds * 100.0);
+    }
+    String::new()
+}
+
+fn function(detail: &FunctionDetail, out: &mut String) {
+    let line = &detail.line;
+    let _ = writeln!(
+        out,
+        "{} ({}, graph {}): {:.2} % of all block executions, {} samples\n",
+        line.name,
+        line.id,
+        line.cfg_hash,
+        line.share * 100.0,
+        grouped(line.samples)
+    );
+    let mut blocks = table(&["block", "line", "count"], 0);
+    for block in &detail.blocks {
+        let line = block.line.map_or_else(String::new, |l| l.to_string());
+        blocks.add_row([block.block.to_string(), line, grouped(block.count)]);
+    }
+    let _ = writeln!(out, "{blocks}\n");
+    if !detail.edges.is_empty() {
+        edges(detail, out);
+    }
+    if !detail.calls.is_empty() {
+        calls(detail, out);
+    }
+}
+
+fn edges(detail: &FunctionDetail, out: &mut String) {
+    let known = detail.edges.iter().all(|e| e.from.is_some());
+    let mut edges = table(
+        if known {
+            &["edge", "count", "probability"]
+        } else {
+            &["edge", "count"]
+        },
+        1,
+    );
+    for edge in &detail.edges {
+        match (edge.from, edge.to) {
+            (Some(from), Some(to)) if known => {
+                let probability = edge
+                    .probability
+                    .map_or_else(String::new, |p| format!("{:.2} %", p * 100.0));
+                edges.add_row([format!("{from} → {to}"), grouped(edge.count), probability])
+            }
+            _ => edges.add_row([format!("#{}", edge.slot), grouped(edge.count)]),
+        };
+    }
+    let _ = writeln!(out, "{edges}");
+    if !known {
+        let _ = writeln!(out, "give --binary to see which blocks the edges connect");
+    }
+    let _ = writeln!(out);
+}
+
+fn calls(detail: &FunctionDetail, out: &mut String) {
+    let mut calls = table(&["indirect call", "target", "count", "probability"], 2);
+    for call in &detail.calls {
+        for (at, target) in call.targets.iter().enumerate() {
+            let place = match call.block {
+                _ if at > 0 => String::new(),
+                Some(block) => format!("#{} in block {block}", call.call),
+                None => format!("#{}", call.call),
+            };
+            let name = target.name.clone().unwrap_or_else(|| target.guid.clone());
+            calls.add_row([
+                place,
+                name,
+                grouped(target.count),
+                format!("{:.2} %", target.probability * 100.0),
+            ]);
+        }
+    }
+    let _ = writeln!(out, "{calls}\n");
+}
+
+/// Digits in groups of three.
+fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A number without needless decimals.
+fn number(value: f64) -> String {
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

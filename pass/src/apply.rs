@@ -1,0 +1,261 @@
+//! Tells the optimiser what a profile says. The decisions are `pleach_feedback::weights`'; here they are only applied.
+
+use crate::ffi;
+use crate::ir::{FunctionIr, ModuleFacts};
+use inkwell::llvm_sys::prelude::LLVMValueRef;
+use inkwell::module::Module;
+use inkwell::values::AsValueRef;
+use pleach_annotate::cfg::Callee;
+use pleach_annotate::id::FunctionGuid;
+use pleach_annotate::manifest::Anchor;
+use pleach_feedback::profile::FunctionProfile;
+use pleach_feedback::profile::file::{Lookup, ProfileFile};
+use pleach_feedback::weights::{Verdict, verdict};
+use rustc_hash::FxHashMap;
+use std::ffi::CString;
+use std::path::Path;
+
+/// What was done to a module.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Outcome {
+    /// Functions that got counts.
+    pub sampled: usize,
+    /// Functions found cold.
+    pub cold: usize,
+    /// Functions that the profile knows but cannot say anything about.
+    pub unsampled: usize,
+    /// Functions whose graph changed since the profile was recorded.
+    pub stale: usize,
+    /// Functions that the profile does not know.
+    pub absent: usize,
+    /// Indirect calls that got targets.
+    pub indirect_calls: usize,
+}
+
+impl Outcome {
+    /// One line for people.
+    pub fn line(&self, module: &str) -> String {
+        format!(
+            "pleach: {module}: profile used for {} functions ({} indirect calls), {} cold, {} not sampled, {} stale, {} unknown to the profile",
+            self.sampled, self.indirect_calls, self.cold, self.unsampled, self.stale, self.absent
+        )
+    }
+}
+
+/// Applies a profile to a module.
+///
+/// # Errors
+/// Text for the user, where the profile cannot be read or is for another anchor.
+pub fn run(
+    module: &Module<'_>,
+    functions: &[FunctionIr<'_>],
+    facts: &mut ModuleFacts,
+    context: *mut ffi::RunContext,
+    path: &Path,
+    anchor: Anchor,
+) -> Result<Outcome, String> {
+    let file = ProfileFile::open(path).map_err(|e| format!("pleach: {e}"))?;
+    if file.anchor() != anchor {
+        return Err(format!(
+            "pleach: {}: recorded at the {} anchor, but used at the {} anchor: give both builds the same --anchor",
+            path.display(),
+            file.anchor().name(),
+            anchor.name()
+        ));
+    }
+    let mut outcome = Outcome::default();
+    // SAFETY: the module is alive.
+    if unsafe { ffi::pleach_has_profile_summary(module.as_mut_ptr()) } {
+        // The user gave clang a profile of its own: two profiles in one module would contradict each other.
+        return Ok(outcome);
+    }
+    set_summary(module, context, &file);
+    let mut applier = Applier {
+        module,
+        context,
+        file: &file,
+        // SAFETY: the module is alive.
+        remarks: unsafe { ffi::pleach_remarks_enabled(module.as_mut_ptr()) },
+        value_profile_ids: FxHashMap::default(),
+    };
+    applier.name_call_targets(facts);
+    for function in functions {
+        applier.function(function, &mut outcome)?;
+    }
+    Ok(outcome)
+}
+
+fn set_summary(module: &Module<'_>, context: *mut ffi::RunContext, file: &ProfileFile) {
+    let summary = file.summary();
+    let entries: Vec<_> = summary
+        .cutoffs
+        .iter()
+        .map(|c| ffi::SummaryEntry {
+            cutoff: c.ppm,
+            min_count: c.min_count,
+            num_counts: c.num_counts,
+        })
+        .collect();
+    let summary = ffi::Summary {
+        total_count: summary.total_count,
+        max_count: summary.max_count,
+        max_internal_count: summary.max_internal_count,
+        max_function_count: summary.max_function_count,
+        num_counts: u32::try_from(summary.num_counts).unwrap_or(u32::MAX),
+        num_functions: u32::try_from(summary.num_functions).unwrap_or(u32::MAX),
+        entries: entries.as_ptr(),
+        num_entries: entries.len(),
+    };
+    // SAFETY: module and context are those of this run; the shim copies the summary.
+    unsafe { ffi::pleach_set_profile_summary(module.as_mut_ptr(), context, &summary) };
+}
+
+struct Applier<'a, 'ctx> {
+    module: &'a Module<'ctx>,
+    context: *mut ffi::RunContext,
+    file: &'a ProfileFile,
+    remarks: bool,
+    /// Names of this module's local functions in LLVM's value profiles: they differ from their GUIDs.
+    value_profile_ids: FxHashMap<FunctionGuid, u64>,
+}
+
+impl Applier<'_, '_> {
+    fn name_call_targets(&mut self, facts: &mut ModuleFacts) {
+        for function in self.module.get_functions() {
+            let value = function.as_value_ref();
+            // SAFETY: the function belongs to the module.
+            let id = unsafe { ffi::pleach_value_profile_id(value) };
+            let guid = facts.guid(value);
+            if id != guid.0 {
+                self.value_profile_ids.insert(guid, id);
+            }
+        }
+    }
+
+    fn function(&self, function: &FunctionIr<'_>, outcome: &mut Outcome) -> Result<(), String> {
+        let value = function.value.as_value_ref();
+        let lookup = self
+            .file
+            .lookup(function.cfg.id, function.cfg.hash())
+            .map_err(|e| format!("pleach: {e}"))?;
+        let profile = match lookup {
+            Lookup::Found(profile) => profile,
+            Lookup::Stale { .. } => {
+                outcome.stale += 1;
+                self.remark(value, false, "StaleProfile", || {
+                    "its control flow changed since the profile was recorded; it gets no profile".into()
+                });
+                return Ok(());
+            }
+            Lookup::Absent => {
+                outcome.absent += 1;
+                self.remark(value, false, "NoProfile", || {
+                    "the profile does not know it: the recorded program was built without it, or without annotations"
+                        .into()
+                });
+                return Ok(());
+            }
+        };
+        let samples = self.file.summary().total_count as f64 / self.file.scale();
+        match verdict(&function.cfg, &profile, self.file.scale(), samples) {
+            Verdict::Sampled {
+                entry_count,
+                max_count,
+                branch_weights,
+            } => {
+                outcome.sampled += 1;
+                // SAFETY: the function and its terminators belong to the module.
+                unsafe {
+                    ffi::pleach_set_entry_count(value, entry_count);
+                    for (block, weights) in &branch_weights {
+                        let terminator = function.terminators[block.index()];
+                        ffi::pleach_set_branch_weights(terminator, weights.as_ptr(), weights.len());
+                    }
+                }
+                outcome.indirect_calls += self.call_targets(function, &profile);
+                self.mark(value, entry_count, max_count);
+                self.remark(value, true, "ProfileUsed", || {
+                    format!(
+                        "profile used: {entry_count} calls, hottest block {max_count}, {} branches weighted, from {} samples",
+                        branch_weights.len(),
+                        profile.samples
+                    )
+                });
+            }
+            Verdict::Cold => {
+                outcome.cold += 1;
+                // SAFETY: the function belongs to the module.
+                unsafe {
+                    ffi::pleach_set_entry_count(value, 0);
+                    ffi::pleach_mark_cold(value);
+                }
+                self.remark(value, true, "Cold", || "never sampled: taken for cold".into());
+            }
+            Verdict::Unknown => {
+                outcome.unsampled += 1;
+                self.remark(value, false, "NotSampled", || {
+                    "never sampled, by a profile too small to call it cold; it gets no profile".into()
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The attributes that clang's own profiles set, in the same cases.
+    fn mark(&self, function: LLVMValueRef, entry_count: u64, max_count: u64) {
+        let module = self.module.as_mut_ptr();
+        // SAFETY: module, context and function are those of this run.
+        unsafe {
+            if ffi::pleach_is_hot_count(module, self.context, entry_count) {
+                ffi::pleach_mark_hot(function);
+            } else if ffi::pleach_is_cold_count(module, self.context, max_count) {
+                ffi::pleach_mark_cold(function);
+            }
+        }
+    }
+
+    fn call_targets(&self, function: &FunctionIr<'_>, profile: &FunctionProfile) -> usize {
+        let mut set = 0;
+        for site in &profile.call_targets {
+            let index = site.call as usize;
+            let indirect = function
+                .cfg
+                .calls
+                .get(index)
+                .is_some_and(|c| c.callee == Callee::Indirect);
+            let Some(&call) = function.calls.get(index).filter(|_| indirect) else {
+                continue;
+            };
+            let (targets, counts): (Vec<u64>, Vec<u64>) = site
+                .targets
+                .iter()
+                .map(|&(guid, count)| (self.value_profile_ids.get(&guid).copied().unwrap_or(guid.0), count))
+                .unzip();
+            let total = counts.iter().sum();
+            // SAFETY: the call belongs to the module; the shim copies the values.
+            unsafe {
+                ffi::pleach_set_call_targets(
+                    self.module.as_mut_ptr(),
+                    call,
+                    targets.as_ptr(),
+                    counts.as_ptr(),
+                    targets.len(),
+                    total,
+                );
+            }
+            set += 1;
+        }
+        set
+    }
+
+    fn remark(&self, function: LLVMValueRef, passed: bool, name: &str, text: impl FnOnce() -> String) {
+        if !self.remarks {
+            return;
+        }
+        let (Ok(name), text) = (CString::new(name), text()) else {
+            return;
+        };
+        // SAFETY: the function belongs to the module; the texts are copied.
+        unsafe { ffi::pleach_remark(function, passed, name.as_ptr(), text.as_ptr().cast(), text.len()) };
+    }
+}

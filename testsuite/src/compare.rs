@@ -1,0 +1,281 @@
+//! Comparing variants over workloads: instructions, code size, compile time and paired run times against a base.
+
+use crate::bench::Bench;
+use crate::build::Binary;
+use crate::counts::{Counts, Simulation};
+use crate::paired::Paired;
+use crate::parallel;
+use crate::progress;
+use crate::size::{TextSize, text_size};
+use crate::stats::geometric_mean;
+use crate::table::{Cell, Table};
+use crate::variant::Variant;
+use crate::workload::{InputKind, Workload};
+use anyhow::Result;
+
+/// What to measure, and how long.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The input that is run under cachegrind; none to leave counting out.
+    pub count_on: Option<InputKind>,
+    /// What cachegrind simulates.
+    pub simulation: Simulation,
+    /// The input that is timed.
+    pub time_on: InputKind,
+    /// Pairs of timed runs; 0 to leave timing out.
+    pub pairs: usize,
+    /// Builds and cachegrind runs at a time. Timed runs are always alone.
+    pub jobs: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            count_on: Some(InputKind::Count),
+            simulation: Simulation::InstructionsOnly,
+            time_on: InputKind::Ref,
+            pairs: 5,
+            jobs: parallel::default_jobs(),
+        }
+    }
+}
+
+/// What can be told of one binary alone.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The binary.
+    pub binary: Binary,
+    /// Its size.
+    pub size: TextSize,
+    /// Its counts, unless left out.
+    pub counts: Option<Counts>,
+}
+
+/// One variant of one workload beside the base.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The workload's name.
+    pub workload: String,
+    /// The base's figures.
+    pub base: Measured,
+    /// The variant's figures.
+    pub variant: Measured,
+    /// Times of both, unless left out.
+    pub times: Option<Paired>,
+}
+
+/// Builds all variants of all workloads and measures them against `base`.
+pub fn compare(
+    bench: &Bench,
+    workloads: &[&Workload],
+    base: &Variant,
+    variants: &[Variant],
+    options: &Options,
+) -> Result<Vec<Row>> {
+    let binaries = produce_all(bench, workloads, base, variants, options)?;
+    let measured = measure_all(bench, binaries, options)?;
+
+    let columns = variants.len() + 1;
+    let mut rows = Vec::new();
+    for (workload, row) in workloads.iter().zip(measured.chunks(columns)) {
+        let Some((base, others)) = row.split_first() else {
+            continue;
+        };
+        for variant in others {
+            rows.push(Row {
+                workload: workload.name.clone(),
+                base: base.clone(),
+                variant: variant.clone(),
+                times: None,
+            });
+        }
+    }
+    if options.pairs > 0 {
+        let bar = progress::bar(rows.len(), "timing");
+        for row in &mut rows {
+            bar.set_message(format!("{} {}", row.workload, row.variant.binary.label));
+            let (base, variant) = (&row.base.binary, &row.variant.binary);
+            row.times = Some(bench.paired(base, variant, options.time_on, options.pairs)?);
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+    }
+    Ok(rows)
+}
+
+/// The binaries of each workload, base first.
+fn produce_all(
+    bench: &Bench,
+    workloads: &[&Workload],
+    base: &Variant,
+    variants: &[Variant],
+    options: &Options,
+) -> Result<Vec<Binary>> {
+    let all: Vec<(&Workload, &Variant)> = workloads
+        .iter()
+        .flat_map(|&workload| {
+            std::iter::once(base)
+                .chain(variants)
+                .map(move |variant| (workload, variant))
+        })
+        .collect();
+    let bar = progress::bar(all.len(), "building");
+    let side_by_side = bench.with_jobs(1);
+    let early = parallel::map(&all, options.jobs, |(workload, variant)| {
+        if variant.samples() {
+            return Ok(None);
+        }
+        bar.set_message(format!("{} {}", workload.name, variant.label()));
+        let binary = variant.produce(&side_by_side, workload)?;
+        bar.inc(1);
+        Ok(Some(binary))
+    })?;
+    // Sampling keeps an overhead budget by the clock, which other work beside it would upset.
+    let mut binaries = Vec::with_capacity(all.len());
+    for (binary, (workload, variant)) in early.into_iter().zip(&all) {
+        binaries.push(match binary {
+            Some(binary) => binary,
+            None => {
+                bar.set_message(format!("{} {}", workload.name, variant.label()));
+                let binary = variant.produce(bench, workload)?;
+                bar.inc(1);
+                binary
+            }
+        });
+    }
+    bar.finish_and_clear();
+    Ok(binaries)
+}
+
+fn measure_all(bench: &Bench, binaries: Vec<Binary>, options: &Options) -> Result<Vec<Measured>> {
+    let bar = progress::bar(binaries.len(), "counting");
+    let measured = parallel::map(&binaries, options.jobs, |binary| {
+        bar.set_message(format!("{} {}", binary.workload, binary.label));
+        let counts = options
+            .count_on
+            .map(|kind| bench.counts(binary, kind, options.simulation))
+            .transpose()?;
+        bar.inc(1);
+        Ok(Measured {
+            binary: binary.clone(),
+            size: text_size(&binary.path)?,
+            counts,
+        })
+    });
+    bar.finish_and_clear();
+    measured
+}
+
+impl Row {
+    /// Variant ÷ base, of anything that both have.
+    fn ratio(&self, of: impl Fn(&Measured) -> Option<f64>) -> f64 {
+        match (of(&self.base), of(&self.variant)) {
+            (Some(base), Some(variant)) if base > 0.0 => variant / base,
+            _ => f64::NAN,
+        }
+    }
+
+    /// Executed instructions against the base.
+    pub fn instructions(&self) -> f64 {
+        self.ratio(|measured| Some(measured.counts?.instructions as f64))
+    }
+
+    /// First-level instruction-cache misses in cachegrind's model, against the base.
+    pub fn i1_misses(&self) -> f64 {
+        self.ratio(|measured| Some(measured.counts?.i1_misses? as f64))
+    }
+
+    /// Mispredicted branches in cachegrind's model, against the base.
+    pub fn mispredicts(&self) -> f64 {
+        self.ratio(|measured| Some(measured.counts?.mispredicts()? as f64))
+    }
+
+    /// Executable bytes against the base.
+    pub fn text(&self) -> f64 {
+        self.ratio(|measured| Some(measured.size.executable as f64))
+    }
+
+    /// CPU time of the compilations against the base.
+    pub fn compile_time(&self) -> f64 {
+        self.ratio(|measured| Some(measured.binary.report.compile_cpu()))
+    }
+}
+
+/// One line per workload and variant, then the geometric means of each variant.
+pub fn table(rows: &[Row]) -> Table {
+    let with_model = rows.iter().any(|row| row.i1_misses().is_finite());
+    let mut columns = vec![
+        ("workload", "workload"),
+        ("variant", "variant"),
+        ("base_instructions", "base instr."),
+        ("instructions", "instr. ×"),
+    ];
+    if with_model {
+        columns.extend([("i1_misses", "I1 misses ×"), ("mispredicts", "mispredicts ×")]);
+    }
+    columns.extend([
+        ("base_text", "base text"),
+        ("text", "text ×"),
+        ("compile_time", "compile ×"),
+        ("base_seconds", "base s"),
+        ("wall", "wall × [95 %]"),
+        ("cpu", "CPU × [95 %]"),
+    ]);
+    let mut table = Table::new(columns);
+
+    for row in rows {
+        let mut cells: Vec<Cell> = vec![
+            row.workload.as_str().into(),
+            row.variant.binary.label.as_str().into(),
+            row.base.counts.map(|counts| counts.instructions).into(),
+            Cell::Number(row.instructions(), 3),
+        ];
+        if with_model {
+            cells.extend([Cell::Number(row.i1_misses(), 3), Cell::Number(row.mispredicts(), 3)]);
+        }
+        cells.extend([
+            row.base.size.executable.into(),
+            Cell::Number(row.text(), 3),
+            Cell::Number(row.compile_time(), 2),
+        ]);
+        if let Some(times) = &row.times {
+            cells.extend([
+                Cell::Number(times.cpu.a.median, 3),
+                Cell::Ratio(times.wall.ratio),
+                Cell::Ratio(times.cpu.ratio),
+            ]);
+        }
+        table.push(cells);
+    }
+
+    let mut labels: Vec<&str> = rows.iter().map(|row| row.variant.binary.label.as_str()).collect();
+    labels.sort_unstable();
+    labels.dedup();
+    for label in labels {
+        let own: Vec<&Row> = rows.iter().filter(|row| row.variant.binary.label == label).collect();
+        let mean = |of: &dyn Fn(&Row) -> f64| geometric_mean(own.iter().map(|&row| of(row)));
+        let time = |of: &dyn Fn(&Paired) -> f64| mean(&|row| row.times.as_ref().map_or(f64::NAN, of));
+        let mut cells = vec![
+            "geometric mean".into(),
+            label.into(),
+            Cell::Missing,
+            Cell::Number(mean(&Row::instructions), 3),
+        ];
+        if with_model {
+            cells.extend([
+                Cell::Number(mean(&Row::i1_misses), 3),
+                Cell::Number(mean(&Row::mispredicts), 3),
+            ]);
+        }
+        cells.extend([
+            Cell::Missing,
+            Cell::Number(mean(&Row::text), 3),
+            Cell::Number(mean(&Row::compile_time), 2),
+            Cell::Missing,
+            Cell::Number(time(&|times| times.wall.ratio.value), 3),
+            Cell::Number(time(&|times| times.cpu.ratio.value), 3),
+        ]);
+        table.push(cells);
+    }
+    table
+}

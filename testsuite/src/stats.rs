@@ -1,0 +1,182 @@
+//! Medians, means of ratios, and how sure they are.
+
+use serde::Serialize;
+
+/// The middle value, or the mean of the two middle ones; `NaN` for none.
+pub fn median(values: &[f64]) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// A quantile with linear interpolation between neighbours; `NaN` for no values.
+pub fn quantile(values: &[f64], q: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let Some(last) = sorted.len().checked_sub(1) else {
+        return f64::NAN;
+    };
+    let position = q.clamp(0.0, 1.0) * last as f64;
+    let below = position.floor() as usize;
+    let above = position.ceil() as usize;
+    sorted[below] + (sorted[above] - sorted[below]) * (position - below as f64)
+}
+
+/// The geometric mean, the right one for ratios; `NaN` for none.
+pub fn geometric_mean(values: impl IntoIterator<Item = f64>) -> f64 {
+    let (mut sum, mut count) = (0.0, 0usize);
+    for value in values {
+        sum += value.ln();
+        count += 1;
+    }
+    if count == 0 {
+        f64::NAN
+    } else {
+        (sum / count as f64).exp()
+    }
+}
+
+/// A value with the bounds that hold it in 95 of 100 cases.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Interval {
+    /// The estimate.
+    pub value: f64,
+    /// Lower bound.
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
+}
+
+/// Resamples per bootstrap interval.
+const RESAMPLES: usize = 2_000;
+
+/// The median with its 95 % percentile-bootstrap interval. The same values always give the same interval.
+pub fn bootstrap_median(values: &[f64]) -> Interval {
+    let value = median(values);
+    if values.is_empty() {
+        return Interval {
+            value,
+            low: f64::NAN,
+            high: f64::NAN,
+        };
+    }
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let medians: Vec<f64> = (0..RESAMPLES)
+        .map(|_| {
+            let sample: Vec<f64> = (0..values.len())
+                .map(|_| values[(next() % values.len() as u64) as usize])
+                .collect();
+            median(&sample)
+        })
+        .collect();
+    Interval {
+        value,
+        low: quantile(&medians, 0.025),
+        high: quantile(&medians, 0.975),
+    }
+}
+
+/// Median and extremes.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Spread {
+    /// The median.
+    pub median: f64,
+    /// The smallest value.
+    pub min: f64,
+    /// The largest value.
+    pub max: f64,
+    /// How many values.
+    pub n: usize,
+}
+
+impl Spread {
+    /// Of the values given; all `NaN` for none.
+    pub fn of(values: &[f64]) -> Self {
+        Self {
+            median: median(values),
+            min: quantile(values, 0.0),
+            max: quantile(values, 1.0),
+            n: values.len(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_and_quantiles() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert_eq!(median(&[7.0]), 7.0);
+        assert!(median(&[]).is_nan());
+        assert_eq!(quantile(&[10.0, 20.0, 30.0], 0.25), 15.0);
+        assert_eq!(quantile(&[10.0, 20.0, 30.0], 1.0), 30.0);
+    }
+
+    #[test]
+    fn a_ratio_and_its_inverse_average_to_one() {
+        assert!((geometric_mean([0.5, 2.0]) - 1.0).abs() < 1e-12);
+        assert!((geometric_mean([0.9]) - 0.9).abs() < 1e-12);
+        assert!(geometric_mean([]).is_nan());
+    }
+
+    #[test]
+    fn intervals_hold_the_median_and_shrink_with_more_values() {
+        let noisy = |n: usize| -> Vec<f64> { (0..n).map(|i| 1.0 + ((i * 37) % 101) as f64 / 1000.0).collect() };
+        let few = bootstrap_median(&noisy(8));
+        let many = bootstrap_median(&noisy(400));
+        for interval in [few, many] {
+            assert!(
+                interval.low <= interval.value && interval.value <= interval.high,
+                "{interval:?}"
+            );
+        }
+        assert!(many.high - many.low < few.high - few.low);
+        assert_eq!(
+            bootstrap_median(&noisy(8)),
+            few,
+            "the same values give the same interval"
+        );
+    }
+
+    #[test]
+    fn constant_values_have_no_spread() {
+        let interval = bootstrap_median(&[0.97; 5]);
+        assert_eq!((interval.low, interval.value, interval.high), (0.97, 0.97, 0.97));
+        assert_eq!(
+            Spread::of(&[2.0, 2.0]),
+            Spread {
+                median: 2.0,
+                min: 2.0,
+                max: 2.0,
+                n: 2
+            }
+        );
+    }
+
+    /// About 95 of 100 intervals must hold the true median.
+    #[test]
+    fn coverage_of_the_interval() {
+        let mut state = 1u64;
+        let mut uniform = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        };
+        let held = (0..200)
+            .filter(|_| {
+                let values: Vec<f64> = (0..25).map(|_| uniform()).collect();
+                let interval = bootstrap_median(&values);
+                interval.low <= 0.5 && 0.5 <= interval.high
+            })
+            .count();
+        assert!((180..=200).contains(&held), "{held} of 200");
+    }
+}

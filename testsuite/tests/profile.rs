@@ -1,0 +1,279 @@
+//! The whole line on programs small enough to check by hand: build, record, build again.
+
+mod support;
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::*;
+
+/// Annotates, records and returns (annotated binary, profile).
+fn record(dir: &Path, sources: &[&str]) -> (PathBuf, PathBuf) {
+    let (binary, profile) = (dir.join("annotated"), dir.join("app.pleach"));
+    let sources: Vec<_> = sources.iter().map(|s| program(s)).collect();
+    compile(&binary, &flags(&["annotate"]), &sources);
+    stdout(
+        Command::new(pleach())
+            .args(["record", "--overhead", "3000%", "--repeat", "5", "-o"])
+            .arg(&profile)
+            .arg("--")
+            .arg(&binary),
+    );
+    (binary, profile)
+}
+
+fn show(profile: &Path) -> Value {
+    let text = stdout(Command::new(pleach()).args(["show", "--json"]).arg(profile));
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn function<'v>(shown: &'v Value, name: &str) -> &'v Value {
+    let functions = shown["functions"].as_array().expect("functions");
+    functions
+        .iter()
+        .find(|f| f["name"] == name)
+        .unwrap_or_else(|| panic!("{name} is not in the profile"))
+}
+
+fn use_flags(profile: &Path) -> Vec<String> {
+    flags(&["use", profile.to_str().expect("UTF-8")])
+}
+
+/// LLVM IR of a source compiled with a profile.
+fn ir(profile: &Path, source: &str, passes: &str) -> String {
+    stdout(
+        clang()
+            .args(["-O2", "-S", "-emit-llvm", "-o", "-"])
+            .args(passes.split_whitespace())
+            .args(use_flags(profile))
+            .arg(program(source)),
+    )
+}
+
+#[test]
+fn counts_are_what_the_program_does() {
+    let dir = scratch();
+    let (_, profile) = record(dir.path(), &["loops.c"]);
+    let shown = show(&profile);
+    let mix = function(&shown, "mix");
+    let blocks: Vec<f64> = mix["blocks"]
+        .as_array()
+        .expect("blocks")
+        .iter()
+        .map(|b| b.as_f64().expect("a count"))
+        .collect();
+    // A hundred rounds a call, a third of them through `square`, and `puts` never.
+    let (entry, hottest) = (blocks[0], blocks.iter().copied().fold(0.0, f64::max));
+    assert!(
+        (60.0..150.0).contains(&(hottest / entry)),
+        "loop count {} of {blocks:?}",
+        hottest / entry
+    );
+    let square = function(&shown, "square")["blocks"][0].as_f64().expect("a count");
+    assert!(
+        (0.25..0.45).contains(&(square / hottest)),
+        "square {square} of {hottest}"
+    );
+}
+
+#[test]
+fn weights_reach_the_optimiser() {
+    let dir = scratch();
+    let (_, profile) = record(dir.path(), &["loops.c"]);
+    let text = ir(&profile, "loops.c", "");
+    for needle in ["function_entry_count", "branch_weights", "ProfileSummary", "InstrProf"] {
+        assert!(text.contains(needle), "no {needle} in\n{text}");
+    }
+    // What LLVM makes of it: the loop runs about a hundred times for each call.
+    let file = dir.path().join("loops.ll");
+    std::fs::write(&file, &text).expect("written");
+    let out = output(
+        Command::new("opt-22")
+            .args(["-passes=print<block-freq>", "-disable-output"])
+            .arg(&file),
+    );
+    let printed = String::from_utf8_lossy(&out.stderr).into_owned();
+    let mix = printed
+        .split("block-frequency-info: ")
+        .find(|part| part.starts_with("mix"))
+        .expect("mix is printed");
+    let hottest = mix
+        .lines()
+        .filter_map(|line| line.split("float = ").nth(1)?.split(',').next()?.parse::<f64>().ok())
+        .fold(0.0, f64::max);
+    assert!((50.0..200.0).contains(&hottest), "{hottest} in {mix}");
+}
+
+#[test]
+fn indirect_calls_are_promoted() {
+    let dir = scratch();
+    let (binary, profile) = record(dir.path(), &["indirect.c"]);
+    let text = ir(&profile, "indirect.c", "");
+    let drive = text.split("define ").find(|f| f.contains("@drive(")).expect("drive");
+    assert!(
+        drive.contains("icmp eq ptr") && drive.contains("@add"),
+        "not promoted:\n{drive}"
+    );
+    let optimised = dir.path().join("optimised");
+    compile(&optimised, &use_flags(&profile), &[program("indirect.c")]);
+    assert_eq!(run(&binary), run(&optimised));
+}
+
+#[test]
+fn statics_of_one_name_get_their_own_counts() {
+    let dir = scratch();
+    let (_, profile) = record(dir.path(), &["twins_a.c", "twins_b.c"]);
+    let shown = show(&profile);
+    let twins: Vec<_> = shown["functions"]
+        .as_array()
+        .expect("functions")
+        .iter()
+        .filter(|f| f["name"] == "step")
+        .collect();
+    assert_eq!(twins.len(), 2);
+    for twin in twins {
+        assert!(twin["blocks"][0].as_f64().expect("a count") > 0.0, "{twin}");
+    }
+}
+
+#[test]
+fn remarks_say_what_was_done_and_why_not() {
+    let dir = scratch();
+    let (_, profile) = record(dir.path(), &["loops.c"]);
+    let remarks = |source: &Path| {
+        let mut command = clang();
+        command.args(["-O2", "-c", "-Rpass=pleach", "-Rpass-missed=pleach", "-o", "/dev/null"]);
+        let out = output(command.args(use_flags(&profile)).arg(source));
+        assert!(out.status.success());
+        String::from_utf8_lossy(&out.stderr).into_owned()
+    };
+    let used = remarks(&program("loops.c"));
+    assert!(
+        used.contains("profile used") && used.contains("-Rpass=pleach"),
+        "{used}"
+    );
+    // An edit that changes the control flow of `mix` only.
+    let edited = dir.path().join("loops.c");
+    let text = std::fs::read_to_string(program("loops.c")).expect("source");
+    std::fs::write(
+        &edited,
+        text.replace("sum ^= sum << 1;", "while (sum & 4) sum ^= sum << 1;"),
+    )
+    .expect("written");
+    let stale = remarks(&edited);
+    assert!(stale.contains("control flow changed"), "{stale}");
+    assert!(stale.contains("profile used"), "main's profile is still good: {stale}");
+    let foreign = remarks(&program("twins_b.c"));
+    assert!(
+        foreign.contains("does not know it") && !foreign.contains("profile used"),
+        "{foreign}"
+    );
+}
+
+#[test]
+fn a_bad_profile_stops_the_build_with_a_reason() {
+    let dir = scratch();
+    let (_, profile) = record(dir.path(), &["loops.c"]);
+    let good = std::fs::read(&profile).expect("profile");
+    let compile_with = |path: &Path| {
+        let plugin = built().join("libpleach_pass.so");
+        failure(
+            clang()
+                .args(["-O2", "-c", "-o", "/dev/null"])
+                .arg(format!("-fpass-plugin={}", plugin.display()))
+                .args(["-Xclang", "-mllvm", "-Xclang"])
+                .arg(format!("-pleach-use={}", path.display()))
+                .arg(program("loops.c")),
+        )
+    };
+    let bad = dir.path().join("bad.pleach");
+    let mut cases: Vec<(&str, Vec<u8>)> = vec![
+        ("empty", Vec::new()),
+        ("half", good[..good.len() / 2].to_vec()),
+        ("an ELF file", std::fs::read("/bin/true").expect("a file")),
+    ];
+    let mut flipped = good.clone();
+    flipped[good.len() / 3] ^= 0x10;
+    cases.push(("a flipped bit", flipped));
+    for (what, bytes) in cases {
+        std::fs::write(&bad, bytes).expect("written");
+        let (code, text) = compile_with(&bad);
+        assert_eq!(code, 1, "{what}");
+        assert!(text.contains("bad.pleach") && text.contains("error:"), "{what}: {text}");
+        // `pleach flags use` finds out before the build does, except for damage that only a record shows.
+        if what != "a flipped bit" {
+            failure(Command::new(pleach()).args(["flags", "use"]).arg(&bad));
+        }
+    }
+    let (_, text) = compile_with(&dir.path().join("missing.pleach"));
+    assert!(text.contains("missing.pleach"), "{text}");
+}
+
+#[test]
+fn a_binary_without_annotations_keeps_its_vectors() {
+    let dir = scratch();
+    let (binary, profile) = (dir.path().join("plain"), dir.path().join("plain.pleach"));
+    compile(&binary, &[] as &[&str], &[program("loops.c")]);
+    let out = output(
+        Command::new(pleach())
+            .args(["record", "--overhead", "500%", "-o"])
+            .arg(&profile)
+            .arg("--")
+            .arg(&binary),
+    );
+    assert!(out.status.success());
+    let text = String::from_utf8_lossy(&out.stderr);
+    assert!(text.contains("raw vectors are kept"), "{text}");
+    let shown = show(&profile);
+    assert_eq!(shown["functions"].as_array().map(Vec::len), Some(0));
+}
+
+#[test]
+fn stripped_binaries_map_through_their_debug_file_or_say_so() {
+    let dir = scratch();
+    let annotated = dir.path().join("annotated");
+    compile(
+        &annotated,
+        &[&flags(&["annotate"])[..], &["-Wl,--build-id".into()]].concat(),
+        &[program("loops.c")],
+    );
+    let stripped = dir.path().join("stripped");
+    stdout(Command::new("strip").arg(&annotated).arg("-o").arg(&stripped));
+    let profile = dir.path().join("stripped.pleach");
+    let record = |extra: &[&std::ffi::OsStr]| {
+        let mut command = Command::new(pleach());
+        command
+            .args(["record", "--overhead", "1000%", "-o"])
+            .arg(&profile)
+            .args(extra)
+            .arg("--")
+            .arg(&stripped);
+        let out = output(&mut command);
+        assert!(out.status.success());
+        String::from_utf8_lossy(&out.stderr).into_owned()
+    };
+    let text = record(&[]);
+    assert!(text.contains("no symbols"), "{text}");
+    record(&["--binary".as_ref(), annotated.as_os_str()]);
+    let blocks = &function(&show(&profile), "mix")["blocks"];
+    assert!(blocks[0].as_f64().expect("a count") > 0.0);
+}
+
+#[test]
+fn an_existing_profile_survives_a_failed_recording() {
+    let dir = scratch();
+    let profile = dir.path().join("kept.pleach");
+    std::fs::write(&profile, b"precious").expect("written");
+    let (code, text) = failure(
+        Command::new(pleach())
+            .args(["record", "-o"])
+            .arg(&profile)
+            .args(["--", "/nonexistent/program"]),
+    );
+    assert_eq!(code, 127, "{text}");
+    assert!(text.contains("/nonexistent/program"), "{text}");
+    assert_eq!(std::fs::read(&profile).expect("still there"), b"precious");
+    let (_, text) =
+        failure(Command::new(pleach()).args(["record", "-o", "/proc/no/such/folder.pleach", "--", "/bin/true"]));
+    assert!(text.contains("/proc/no/such"), "{text}");
+}

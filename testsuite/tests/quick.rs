@@ -1,0 +1,181 @@
+//! The workloads themselves: recipes, sources, a build and its results. Meant to stay below a minute.
+
+use anyhow::Result;
+use pleach_testsuite::size::text_size;
+use pleach_testsuite::workload::load_all;
+use pleach_testsuite::{Bench, InputKind, Simulation, Variant, bench::workloads_dir};
+use std::sync::LazyLock;
+
+/// Shared by the tests: opening asks cargo where the sources are, and downloads them where they are not there yet.
+static BENCH: LazyLock<Bench> = LazyLock::new(|| Bench::open(None).expect("the sources can be fetched"));
+
+#[test]
+fn recipes_parse_and_name_the_public_eight() -> Result<()> {
+    let names: Vec<String> = load_all(&workloads_dir())?
+        .into_iter()
+        .map(|workload| workload.name)
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "bzip2",
+            "lua",
+            "metis",
+            "onig",
+            "openjpeg",
+            "sqlite",
+            "treesitter",
+            "zlib"
+        ]
+    );
+    Ok(())
+}
+
+#[test]
+fn checksums_are_committed_for_all_inputs() -> Result<()> {
+    for workload in load_all(&workloads_dir())? {
+        for kind in InputKind::ALL {
+            let checksum = &workload.input(kind)?.checksum;
+            let is_checksum = checksum.len() == 16 && checksum.bytes().all(|b| b.is_ascii_hexdigit());
+            assert!(is_checksum, "{} {kind}: '{checksum}'", workload.name);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn sources_and_inputs_resolve() -> Result<()> {
+    for workload in BENCH.select(&[])? {
+        assert!(!BENCH.sources(workload)?.is_empty(), "{}", workload.name);
+        for kind in InputKind::ALL {
+            BENCH.invocation(workload, kind)?;
+        }
+    }
+    Ok(())
+}
+
+/// Builds at -O2 and runs the short input; the checksum must be the committed one.
+fn builds_and_runs(name: &str) -> Result<()> {
+    let workload = BENCH.workload(name)?;
+    let binary = Variant::O2.produce(&BENCH, workload)?;
+    let result = BENCH.run(&binary, InputKind::Short)?;
+    assert!(result.checksum_ok, "{name} printed {}", result.checksum);
+    assert!(result.usage.cpu > 0.0 && result.usage.wall > 0.0);
+    assert_eq!(binary.report.compilations.len(), BENCH.sources(workload)?.len());
+    assert!(binary.report.compile_cpu() > 0.0);
+
+    let size = text_size(&binary.path)?;
+    assert!(
+        0 < size.text && size.text <= size.executable && size.executable < size.loaded,
+        "{size:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn bzip2_builds_and_runs() -> Result<()> {
+    builds_and_runs("bzip2")
+}
+
+#[test]
+fn lua_builds_and_runs() -> Result<()> {
+    builds_and_runs("lua")
+}
+
+#[test]
+fn builds_are_kept_until_flags_change() -> Result<()> {
+    let workload = BENCH.workload("bzip2")?;
+    let folder = tempfile::tempdir()?;
+    let bench = Bench::open(Some(folder.path()))?;
+    let variant = |flag: &str| Variant::Flags {
+        label: "test".into(),
+        cflags: vec![flag.into()],
+        ldflags: vec![],
+    };
+    let first = variant("-O1").produce(&bench, workload)?;
+    let modified = first.path.metadata()?.modified()?;
+    let again = variant("-O1").produce(&bench, workload)?;
+    assert_eq!(again.path, first.path);
+    assert_eq!(again.path.metadata()?.modified()?, modified, "built a second time");
+    let other = variant("-O0").produce(&bench, workload)?;
+    assert_ne!(other.path, first.path);
+    Ok(())
+}
+
+#[test]
+fn a_file_that_a_flag_names_is_part_of_the_key() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let bench = Bench::open(Some(folder.path()))?;
+    let workload = bench.workload("bzip2")?;
+    let header = folder.path().join("extra.h");
+    let produce = || {
+        let cflags = vec!["-O0".into(), "-include".into(), header.display().to_string()];
+        Variant::Flags {
+            label: "test".into(),
+            cflags,
+            ldflags: vec![],
+        }
+        .produce(&bench, workload)
+    };
+    std::fs::write(&header, "#define PLEACH_TEST 1\n")?;
+    let first = produce()?;
+    std::fs::write(&header, "#define PLEACH_TEST 2\n")?;
+    assert_ne!(produce()?.path, first.path);
+    Ok(())
+}
+
+#[test]
+fn a_failing_compilation_names_the_file_and_the_error() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let bench = Bench::open(Some(folder.path()))?;
+    let cflags = vec!["-Dmain=}".into()];
+    let variant = Variant::Flags {
+        label: "broken".into(),
+        cflags,
+        ldflags: vec![],
+    };
+    let error = variant.produce(&bench, bench.workload("lua")?).unwrap_err();
+    let text = format!("{error:#}");
+    assert!(text.contains("driver.c") && text.contains("error:"), "{text}");
+    // Nothing that looks like a finished build is left.
+    assert_eq!(std::fs::read_dir(folder.path().join("builds/lua"))?.count(), 0);
+    Ok(())
+}
+
+#[test]
+fn wrong_results_are_noticed() -> Result<()> {
+    let workload = BENCH.workload("bzip2")?;
+    let binary = Variant::O2.produce(&BENCH, workload)?;
+    let mut invocation = BENCH.invocation(workload, InputKind::Short)?;
+    invocation.checksum = "0000000000000000".into();
+    let result = pleach_testsuite::run::run(&binary, &invocation)?;
+    assert!(!result.checksum_ok);
+    assert!(result.expect_checksum(&binary, &invocation).is_err());
+    assert!(pleach_testsuite::paired::paired(&binary, &binary, &invocation, 1).is_err());
+    Ok(())
+}
+
+#[test]
+fn instruction_counts_repeat_exactly() -> Result<()> {
+    let workload = BENCH.workload("lua")?;
+    let binary = Variant::O2.produce(&BENCH, workload)?;
+    let first = BENCH.counts(&binary, InputKind::Short, Simulation::InstructionsOnly)?;
+    let second = BENCH.counts(&binary, InputKind::Short, Simulation::InstructionsOnly)?;
+    assert!(first.instructions > 10_000_000, "{first:?}");
+    assert_eq!(first.i1_misses, None);
+    let drift = first.instructions.abs_diff(second.instructions) as f64 / first.instructions as f64;
+    assert!(drift < 1e-4, "{first:?} {second:?}");
+    Ok(())
+}
+
+#[test]
+fn a_binary_paired_with_itself_is_as_fast_as_itself() -> Result<()> {
+    let workload = BENCH.workload("lua")?;
+    let binary = Variant::O2.produce(&BENCH, workload)?;
+    let times = BENCH.paired(&binary, &binary, InputKind::Short, 5)?;
+    // Wide: other tests run at the same time.
+    assert!((0.5..2.0).contains(&times.cpu.ratio.value), "{times:?}");
+    assert!(times.wall.a.min <= times.wall.a.median && times.wall.a.median <= times.wall.a.max);
+    assert_eq!(times.wall.a.n, 5);
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! What the end-to-end tests share: the built tools, scratch folders, and running commands with everything they print
+//! in the failure message.
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// Folder of the built `pleach`, plugin and sampler. They are built once, by the cargo that runs the tests.
+pub fn built() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .parent()
+            .expect("target folder")
+            .to_owned();
+        let status = Command::new(env!("CARGO"))
+            .args([
+                "build",
+                "--release",
+                "--quiet",
+                "-p",
+                "pleach",
+                "-p",
+                "pleach-pass",
+                "-p",
+                "pleach-preload",
+            ])
+            .arg("--target-dir")
+            .arg(&target)
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("workspace"))
+            .status()
+            .expect("cargo runs");
+        assert!(status.success(), "building pleach failed");
+        target.join("release")
+    })
+}
+
+/// The `pleach` command.
+pub fn pleach() -> PathBuf {
+    built().join("pleach")
+}
+
+/// A test program's source.
+pub fn program(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
+}
+
+/// A scratch folder, removed when dropped.
+pub fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir().expect("scratch folder")
+}
+
+/// Runs a command to its end.
+pub fn output(command: &mut Command) -> Output {
+    command
+        .output()
+        .unwrap_or_else(|e| panic!("cannot run {command:?}: {e}"))
+}
+
+/// Runs a command that must succeed; returns what it prints.
+pub fn stdout(command: &mut Command) -> String {
+    let out = output(command);
+    assert!(
+        out.status.success(),
+        "{command:?} failed: {}\n{}",
+        out.status,
+        String::from_utf8_lossy(&out.stderr)
+    );
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+/// Runs a command that must fail without a crash; returns its exit status and what it says on its error stream.
+pub fn failure(command: &mut Command) -> (i32, String) {
+    let out = output(command);
+    let code = out
+        .status
+        .code()
+        .unwrap_or_else(|| panic!("{command:?} was killed: {}", out.status));
+    let text = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_ne!(code, 0, "{command:?} was expected to fail\n{text}");
+    assert!(
+        !text.contains("panicked") && !text.contains("PLEASE submit a bug report"),
+        "{command:?} crashed:\n{text}"
+    );
+    (code, text)
+}
+
+/// The words that `pleach flags …` prints.
+pub fn flags(args: &[&str]) -> Vec<String> {
+    let text = stdout(Command::new(pleach()).arg("flags").args(args));
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// clang for C.
+pub fn clang() -> Command {
+    Command::new("clang-22")
+}
+
+/// clang for C++.
+pub fn clangxx() -> Command {
+    Command::new("clang++-22")
+}
+
+/// Runs a built program; returns what it prints.
+pub fn run(program: &Path) -> String {
+    stdout(&mut Command::new(program))
+}
+
+/// Compiles and links C sources in one go.
+pub fn compile(out: &Path, flags: &[impl AsRef<OsStr>], sources: &[PathBuf]) {
+    stdout(clang().arg("-O2").args(flags).args(sources).arg("-o").arg(out));
+}
+
+/// The names of an ELF file's sections.
+pub fn sections(path: &Path) -> Vec<String> {
+    use object::{Object, ObjectSection};
+    let data = std::fs::read(path).expect("the file exists");
+    let file = object::File::parse(&*data).expect("an object file");
+    file.sections()
+        .filter_map(|s| s.name().ok().map(str::to_owned))
+        .collect()
+}
