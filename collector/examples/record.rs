@@ -24,7 +24,9 @@ fn main() {
             if let Some(path) = std::env::var_os("OUTPUT") {
                 recording.vectors.write_to(path.as_ref()).expect("OUTPUT is writable");
             }
-            std::process::exit(recording.status.code().unwrap_or(255));
+            use std::os::unix::process::ExitStatusExt;
+            let status = recording.status;
+            std::process::exit(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
         }
         Err(error) => {
             eprintln!("{error}");

@@ -45,6 +45,11 @@ fn slot(fd: i32) -> Option<(&'static AtomicU64, u64)> {
     Some((OURS.get(index as usize / 64)?, 1 << (index % 64)))
 }
 
+/// Whether a number is among those that we use.
+pub fn is_in_range(fd: i32) -> bool {
+    slot(fd).is_some()
+}
+
 fn is_ours(fd: i32) -> bool {
     slot(fd).is_some_and(|(word, bit)| word.load(Acquire) & bit != 0)
 }

@@ -290,6 +290,12 @@ fn is_ours(sampler: &Sampler, thread: *mut Thread, info: &libc::siginfo_t) -> bo
     }
 }
 
+/// Whether it is a late tick, of a thread that is not sampled any more.
+pub fn is_stray(info: &libc::siginfo_t) -> bool {
+    // SAFETY: a code of POLL_… comes with a descriptor. Nobody else has timers of this signal while it is ours.
+    info.si_code == libc::SI_TIMER || (1..=6).contains(&info.si_code) && fds::is_in_range(unsafe { poll_descriptor(info) })
+}
+
 /// # Safety
 /// The signal is one of `SIGPOLL`'s kind.
 unsafe fn poll_descriptor(info: &libc::siginfo_t) -> i32 {

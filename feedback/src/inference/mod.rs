@@ -25,8 +25,9 @@
 //!
 //! # After the flow
 //! Blocks with flow that is not connected to the entry get connected by half a sample along the likeliest path
-//! ([`connect`], profi §4.3). Where flow passes through unknown alternatives that nothing tells apart, it is spread evenly
-//! over them instead of taking one arbitrary path ([`balance`], profi §4.4).
+//! ([`connect`], profi §4.3). Where flow passes through unknown alternatives, it is spread evenly over them instead of
+//! taking one arbitrary path: exactly where nothing tells them apart (profi §4.4), and as evenly as the known counts
+//! behind them allow elsewhere, by solving again with a slight preference for even shares ([`balance`]).
 
 mod balance;
 mod connect;
@@ -86,12 +87,29 @@ pub fn infer(cfg: &Cfg, evidence: &Evidence, scale: f64) -> FlowCounts {
     if !observed.any_positive() {
         return Flow::zero(&graph).into_counts(&graph, &observed);
     }
-    let problem = Problem::new(&graph, &observed);
-    let mut flow = problem.solve(&graph);
+    let (problem, mut flow) = likeliest(&graph, &observed);
     connect::connect(&graph, &problem, &mut flow, observed.half_sample());
     balance::spread(&graph, &observed, &mut flow);
     debug_assert!(flow.is_consistent(&graph));
     flow.into_counts(&graph, &observed)
+}
+
+/// Rounds of nearing even shares: each starts from the flow that the last one found. More hardly change anything.
+const SHARE_ROUNDS: usize = 2;
+
+/// The flow of least cost; among unknown alternatives, one that is near an even distribution.
+fn likeliest(graph: &Graph, observed: &Observed) -> (Problem, Flow) {
+    let mut problem = Problem::new(graph, observed, &[]);
+    let mut flow = problem.flow(graph);
+    for _ in 0..SHARE_ROUNDS {
+        let shares = balance::even_shares(graph, observed, &flow);
+        if shares.iter().all(Option::is_none) {
+            break;
+        }
+        problem = Problem::new(graph, observed, &shares);
+        flow = problem.flow(graph);
+    }
+    (problem, flow)
 }
 
 #[cfg(test)]

@@ -7,12 +7,14 @@ use super::cost::{deviance, linear};
 use super::flow::Flow;
 use super::graph::{BlockId, EdgeId, Exit, Graph};
 use super::observed::Observed;
-use super::simplex::{Network, Node, Piece};
+use super::simplex::{Network, Node, Piece, UNBOUNDED};
 
 /// Costs per sample of what nothing was observed of, in units of deviance. An observed zero costs 1 to contradict.
 mod slope {
     /// An ordinary unknown block or edge: even a hundred in a row must not bias the known counts around them.
     pub const UNKNOWN: f64 = 1.0 / 65536.0;
+    /// What an unknown edge gains by nearing its even share.
+    pub const SHARE: f64 = 1.0 / 4096.0;
     /// An unknown way into exception handling or a trap.
     pub const UNLIKELY: f64 = 0.25;
     /// A call that does not return.
@@ -43,7 +45,9 @@ fn way_out(block: BlockId) -> Node {
 }
 
 impl Problem {
-    pub fn new(graph: &Graph, observed: &Observed) -> Self {
+    /// Sets up and solves the problem. `shares` are what unknown edges would carry if flow spread evenly
+    /// ([`super::balance::even_shares`]); none at first.
+    pub fn new(graph: &Graph, observed: &Observed, shares: &[Option<i64>]) -> Self {
         let mut problem = Self {
             network: Network::new(1 + 2 * graph.blocks as Node),
             block_arcs: vec![None; graph.blocks],
@@ -54,7 +58,7 @@ impl Problem {
         };
         let mut pieces = Vec::new();
         problem.add_blocks(graph, observed, &mut pieces);
-        problem.add_edges(graph, observed, &mut pieces);
+        problem.add_edges(graph, observed, shares, &mut pieces);
         problem.add_outside(graph, observed, &mut pieces);
         problem.solution = problem.network.solve();
         problem
@@ -73,7 +77,7 @@ impl Problem {
         }
     }
 
-    fn add_edges(&mut self, graph: &Graph, observed: &Observed, pieces: &mut Vec<Piece>) {
+    fn add_edges(&mut self, graph: &Graph, observed: &Observed, shares: &[Option<i64>], pieces: &mut Vec<Piece>) {
         for (id, edge) in graph.edges.iter().enumerate().filter(|(_, e)| graph.reachable[e.from]) {
             let unlikely = graph.unlikely[edge.to] && observed.blocks[edge.to].is_none();
             cost(
@@ -83,6 +87,9 @@ impl Problem {
                 observed.units,
                 pieces,
             );
+            if let Some(share) = shares.get(id).copied().flatten() {
+                bend(share, pieces);
+            }
             self.edge_arcs[id] = self.add(way_out(edge.from), entrance(edge.to), pieces);
         }
     }
@@ -104,7 +111,7 @@ impl Problem {
     }
 
     /// The likeliest flow.
-    pub fn solve(&self, graph: &Graph) -> Flow {
+    pub fn flow(&self, graph: &Graph) -> Flow {
         let flow = |arc: &Option<usize>| arc.map_or(0, |a| self.solution[a]);
         let found = Flow {
             entry: flow(&self.entry_arc),
@@ -132,6 +139,14 @@ impl Problem {
         // Less than nothing where more flow would suit the evidence: paths are found by Dijkstra's algorithm.
         piece.map_or(0, |p| p.slope.max(0))
     }
+}
+
+/// Makes a linear cost favour a flow up to `share` over one beyond it.
+fn bend(share: i64, pieces: &mut Vec<Piece>) {
+    let (slope, by) = (pieces[0].slope, linear(slope::SHARE).slope);
+    pieces.clear();
+    pieces.push(Piece { end: share, slope: slope - by });
+    pieces.push(Piece { end: UNBOUNDED, slope: slope + by });
 }
 
 /// Fills `pieces` with the cost of a count.

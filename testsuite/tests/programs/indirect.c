@@ -16,7 +16,7 @@ __attribute__((noinline)) int drive(int n) {
 
 int main(void) {
     int sum = 0;
-    for (int i = 0; i < 200; i++)
+    for (int i = 0; i < 20000; i++)
         sum += drive(1000);
     printf("%d\n", sum);
     return 0;

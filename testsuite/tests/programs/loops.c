@@ -1,4 +1,4 @@
-// Counts that a person can check: main calls `mix` 2000 times, `mix` loops 100 times, a third of it through `square`.
+// Counts that a person can check: main calls `mix` 100 000 times, `mix` loops 100 times, a third of it through `square`.
 #include <stdio.h>
 
 static int square(int x) {
@@ -24,7 +24,7 @@ __attribute__((noinline)) int mix(int n, int seed) {
 
 int main(int argc, char **argv) {
     int sum = 0;
-    for (int i = 0; i < 2000; i++)
+    for (int i = 0; i < 100000; i++)
         sum += mix(100, i + argc);
     printf("%d\n", sum);
     return 0;

@@ -18,7 +18,7 @@ int run_a(int n) {
 
 int main(int argc, char **argv) {
     int sum = 0;
-    for (int i = 0; i < 3000; i++)
+    for (int i = 0; i < 60000; i++)
         sum += run_a(100 + argc) + run_b(100 + argc);
     printf("%d\n", sum);
     return 0;

@@ -103,7 +103,10 @@ pub fn deliver(signal: i32, info: &mut libc::siginfo_t, context: &mut Context) {
     let Some(which) = Virtual::of(signal) else { return };
     let action = action(which);
     // Raised by an instruction: it cannot be held back or ignored.
-    let forced = info.si_code > 0;
+    let forced = which == Virtual::Trap && info.si_code > 0;
+    if which == Virtual::Tick && tick::is_stray(info) {
+        return;
+    }
     let thread = entry::current_thread();
     // SAFETY: null or this thread's.
     let blocked = unsafe { thread.as_ref() }.map_or(0, |t| t.blocked.load(Relaxed)) & which.bit() != 0;
