@@ -3,7 +3,11 @@
 //! A sampled process needs these figures before its first burst; measuring them in each would cost every process of a
 //! build a millisecond.
 
+use crate::shard;
 use std::arch::asm;
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,6 +18,8 @@ pub struct Costs {
     pub step_ns: u64,
     /// Delivery of a signal and return from an empty handler.
     pub signal_ns: u64,
+    /// Loading the sampler into a process.
+    pub load_ns: u64,
 }
 
 static MEASURING: Mutex<()> = Mutex::new(());
@@ -37,8 +43,29 @@ fn thread_cpu_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// What the dynamic loader takes for the sampler, which does nothing here: the variables that wake it are not set.
+fn load_cost(preload: &Path) -> u64 {
+    let Ok(name) = CString::new(preload.as_os_str().as_bytes()) else {
+        return 0;
+    };
+    if std::env::var_os(shard::DIRECTORY_VARIABLE).is_some() {
+        return 0;
+    }
+    let start = thread_cpu_ns();
+    // SAFETY: the library's constructor only looks for its variables; nothing of it is used.
+    unsafe {
+        let handle = libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
+        let loaded = thread_cpu_ns();
+        if !handle.is_null() {
+            libc::dlclose(handle);
+        }
+        loaded.saturating_sub(start)
+    }
+}
+
 /// Measures. The calling process has no handler of SIGTRAP for a moment but ours.
-pub fn costs() -> Costs {
+pub fn costs(preload: &Path) -> Costs {
+    let load_ns = load_cost(preload);
     let _guard = MEASURING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     // SAFETY: plain structures; the handler does what handlers may do, and what was there before comes back. The trap
     // flag is set for the loop alone: the handler clears it.
@@ -54,6 +81,7 @@ pub fn costs() -> Costs {
             return Costs {
                 step_ns: 5_000,
                 signal_ns: 2_000,
+                load_ns,
             };
         }
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &trap, &mut before);
@@ -82,6 +110,7 @@ pub fn costs() -> Costs {
         Costs {
             step_ns: stepped.saturating_sub(start) / u64::from(STEPS),
             signal_ns: signalled.saturating_sub(stepped) / u64::from(SIGNALS),
+            load_ns,
         }
     }
 }

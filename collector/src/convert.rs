@@ -46,9 +46,20 @@ pub fn convert(shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) -> Found {
         let mut frames = Frames::new(bytes);
         let shard = Shard::read(name.clone(), &mut frames);
         found.damaged_bytes += frames.damaged() as u64;
-        read.extend(shard);
+        if let Some(mut shard) = shard {
+            // What failed last can leave no count of itself.
+            shard.counters.lost = shard.counters.lost.max(u64::from(frames.damaged() > 0));
+            read.push(shard);
+        }
     }
     read.sort_by_key(|shard| (shard.head.start_ns, shard.head.pid));
+    // CPU time goes on over execve: what a process had used as an earlier image is not the later one's.
+    let mut before: HashMap<u32, u64> = HashMap::new();
+    for shard in &mut read {
+        let base = &mut shard.head.base_cpu_ns;
+        *base = before.get(&shard.head.pid).copied().unwrap_or(0).min(*base);
+        before.insert(shard.head.pid, shard.head.base_cpu_ns + shard.cpu_ns());
+    }
     let first = set.processes.len();
     let positions: HashMap<&[u8], u32> = read
         .iter()

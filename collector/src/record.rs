@@ -50,9 +50,13 @@ impl RecordOptions {
     }
 
     fn settings(&self, run: u32, costs: Costs) -> String {
-        let Costs { step_ns, signal_ns } = costs;
+        let Costs {
+            step_ns,
+            signal_ns,
+            load_ns,
+        } = costs;
         let mut settings = format!("overhead={},filters={}", self.overhead, seccomp_filters());
-        settings += &format!(",step_ns={step_ns},signal_ns={signal_ns}");
+        settings += &format!(",step_ns={step_ns},signal_ns={signal_ns},load_ns={load_ns}");
         if let Some(period) = self.period {
             settings += &format!(",period_ns={}", period.as_nanos());
         }
@@ -152,7 +156,7 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
         .canonicalize()
         .map_err(|_| RecordError::NoSampler(options.preload.clone()))?;
 
-    let costs = calibrate::costs();
+    let costs = calibrate::costs(&preload);
     let mut vectors = VectorSet::default();
     let mut found = Found::default();
     let mut status = None;

@@ -8,7 +8,7 @@ use pleach_feedback::profile::file::{Lookup, ProfileFile, probe_writable, write}
 use pleach_feedback::profile::{Anchor, CallTargets, FunctionProfile, Profile, Provenance};
 use proptest::prelude::*;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use support::{Random, synthetic_profile};
 use tempfile::TempDir;
@@ -146,36 +146,36 @@ fn read_everything(path: &Path) -> Result<Profile, ProfileError> {
 
 #[test]
 fn no_flipped_bit_goes_unnoticed() {
-    let (dir, path) = written(&profile());
+    let (_dir, path) = written(&profile());
     let good = fs::read(&path).unwrap();
-    let bad = dir.path().join("bad.pleach");
+    // In place: file systems flush a file that is truncated and written again.
+    let bad = fs::OpenOptions::new().write(true).open(&path).unwrap();
     for bit in 0..good.len() * 8 {
-        let mut bytes = good.clone();
-        bytes[bit / 8] ^= 1 << (bit % 8);
-        fs::write(&bad, bytes).unwrap();
-        let error = read_everything(&bad).expect_err(&format!("bit {bit}")).to_string();
-        assert!(error.starts_with(&bad.display().to_string()), "{error}");
+        let (byte, at) = (good[bit / 8], bit as u64 / 8);
+        bad.write_all_at(&[byte ^ 1 << (bit % 8)], at).unwrap();
+        let error = read_everything(&path).expect_err(&format!("bit {bit}")).to_string();
+        assert!(error.starts_with(&path.display().to_string()), "{error}");
+        bad.write_all_at(&[byte], at).unwrap();
     }
+    assert_eq!(read_everything(&path).unwrap(), profile());
 }
 
 #[test]
 fn no_truncation_goes_unnoticed() {
-    let (dir, path) = written(&profile());
-    let good = fs::read(&path).unwrap();
-    let bad = dir.path().join("bad.pleach");
-    for length in 0..good.len() {
-        fs::write(&bad, &good[..length]).unwrap();
+    let (_dir, path) = written(&profile());
+    let bad = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    let length = bad.metadata().unwrap().len();
+    bad.write_all_at(b"x", length).unwrap();
+    assert!(error_of(&path).contains("appended"));
+    for length in (0..length).rev() {
+        bad.set_len(length).unwrap();
         // On opening already: a compiler must not find out in the middle of its work.
-        let error = ProfileFile::open(&bad)
-            .expect_err(&format!("length {length}"))
-            .to_string();
+        let error = error_of(&path);
         assert!(
             error.contains("cut off") || error.contains("empty"),
             "{length}: {error}"
         );
     }
-    fs::write(&bad, [good.as_slice(), b"x"].concat()).unwrap();
-    assert!(error_of(&bad).contains("appended"));
 }
 
 #[test]

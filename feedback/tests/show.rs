@@ -95,7 +95,14 @@ fn overview() {
 
 #[test]
 fn the_list_can_be_cut() {
-    let text = show(&ShowOptions { top: 1, function: None }, None).to_text();
+    let text = show(
+        &ShowOptions {
+            top: 1,
+            ..ShowOptions::default()
+        },
+        None,
+    )
+    .to_text();
     assert!(text.ends_with("and 2 more sampled functions\n"), "{text}");
 }
 
@@ -127,6 +134,7 @@ fn json() {
     let options = ShowOptions {
         top: 2,
         function: Some("parse_line".into()),
+        ..ShowOptions::default()
     };
     let text = serde_json::to_string_pretty(&show(&options, Some(&graph())).to_json()).unwrap();
     insta::assert_snapshot!(text);
@@ -169,4 +177,16 @@ fn an_empty_profile_can_be_shown() {
     let shown = Show::new(&Profile::default(), &ShowOptions::default(), &|_, _| None).unwrap();
     assert!(shown.to_text().contains("0 sampled of 0"));
     assert_eq!(shown.to_json()["version"], 1);
+}
+
+#[test]
+fn every_listed_function_can_be_shown_in_detail() {
+    let options = ShowOptions {
+        details: true,
+        ..ShowOptions::default()
+    };
+    let shown = show(&options, Some(&graph()));
+    let listed: Vec<&str> = shown.functions.iter().map(|f| f.name.as_str()).collect();
+    let detailed: Vec<&str> = shown.details.iter().map(|d| d.line.name.as_str()).collect();
+    assert_eq!(detailed, listed);
 }

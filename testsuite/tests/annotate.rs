@@ -63,8 +63,19 @@ fn every_linker_keeps_one_copy_of_each_graph() {
         assert_annotated(&out);
         let map = AddressMap::read(&out).expect("mapped");
         // These two keep the probes of functions that they throw away.
-        let without_symbol = if ["gold", "mold"].contains(&linker) { map.losses.without_symbol } else { 0 };
-        assert_eq!(map.losses, Losses { without_symbol, ..Losses::default() }, "{linker}");
+        let without_symbol = if ["gold", "mold"].contains(&linker) {
+            map.losses.without_symbol
+        } else {
+            0
+        };
+        assert_eq!(
+            map.losses,
+            Losses {
+                without_symbol,
+                ..Losses::default()
+            },
+            "{linker}"
+        );
         sizes.insert(map.binary.manifest.len());
     }
     assert_eq!(sizes.len(), 1, "linkers disagree about the manifest: {sizes:?}");

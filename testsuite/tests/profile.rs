@@ -69,7 +69,9 @@ fn counts_are_what_the_program_does() {
         "loop count {} of {blocks:?}",
         hottest / entry
     );
-    let square = function(&shown, "square")["blocks"][0]["count"].as_f64().expect("a count");
+    let square = function(&shown, "square")["blocks"][0]["count"]
+        .as_f64()
+        .expect("a count");
     assert!(
         (0.25..0.45).contains(&(square / hottest)),
         "square {square} of {hottest}"
@@ -108,12 +110,27 @@ fn weights_reach_the_optimiser() {
 fn indirect_calls_are_promoted() {
     let dir = scratch();
     let (binary, profile) = record(dir.path(), &["indirect.c"]);
-    let drive = |text: &str| text.split("define ").find(|f| f.contains("@drive(")).expect("drive").to_owned();
-    let plain = stdout(clang().args(["-O2", "-S", "-emit-llvm", "-o", "-"]).arg(program("indirect.c")));
-    assert!(drive(&plain).contains("call i32 %"), "the test needs an indirect call:\n{plain}");
+    let drive = |text: &str| {
+        text.split("define ")
+            .find(|f| f.contains("@drive("))
+            .expect("drive")
+            .to_owned()
+    };
+    let plain = stdout(
+        clang()
+            .args(["-O2", "-S", "-emit-llvm", "-o", "-"])
+            .arg(program("indirect.c")),
+    );
+    assert!(
+        drive(&plain).contains("call i32 %"),
+        "the test needs an indirect call:\n{plain}"
+    );
     // Every target is known and small: promoted, then inlined.
     let promoted = drive(&ir(&profile, "indirect.c", ""));
-    assert!(promoted.contains("xor i32") && promoted.contains("shl i32"), "not promoted:\n{promoted}");
+    assert!(
+        promoted.contains("xor i32") && promoted.contains("shl i32"),
+        "not promoted:\n{promoted}"
+    );
     let optimised = dir.path().join("optimised");
     compile(&optimised, &use_flags(&profile), &[program("indirect.c")]);
     assert_eq!(run(&binary), run(&optimised));

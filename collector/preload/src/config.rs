@@ -13,6 +13,7 @@ static SEED: AtomicU64 = AtomicU64::new(0);
 static BURST: AtomicU64 = AtomicU64::new(DEFAULT_BURST);
 static STEP_NS: AtomicU64 = AtomicU64::new(5_000);
 static SIGNAL_NS: AtomicU64 = AtomicU64::new(2_000);
+static LOAD_NS: AtomicU64 = AtomicU64::new(0);
 static FILTERS: AtomicU64 = AtomicU64::new(0);
 static TIMER_ONLY: AtomicU64 = AtomicU64::new(0);
 
@@ -30,6 +31,7 @@ pub fn parse(settings: &str) {
             "burst" => BURST.store(number().clamp(1, MAX_BURST), Relaxed),
             "step_ns" => STEP_NS.store(number().clamp(100, 1_000_000), Relaxed),
             "signal_ns" => SIGNAL_NS.store(number().clamp(100, 1_000_000), Relaxed),
+            "load_ns" => LOAD_NS.store(number().min(10_000_000), Relaxed),
             "filters" => FILTERS.store(number(), Relaxed),
             "tick" => TIMER_ONLY.store(u64::from(value == "timer"), Relaxed),
             _ => {}
@@ -66,6 +68,11 @@ pub fn step_ns() -> u64 {
 /// CPU time that the delivery of a signal takes beyond what its handler sees, in nanoseconds.
 pub fn signal_ns() -> u64 {
     SIGNAL_NS.load(Relaxed)
+}
+
+/// CPU time that the dynamic loader took for this library, in nanoseconds.
+pub fn load_ns() -> u64 {
+    LOAD_NS.load(Relaxed)
 }
 
 /// Seccomp filters that were in force in the recorder.

@@ -63,13 +63,13 @@ pub fn move_up(fd: i32) -> Option<i32> {
     LIMIT_LOCK.acquire(true);
     let before = limit(None);
     let top = (base + ROOM) as u64;
-    let raised = before.filter(|l| l.rlim_cur < top && l.rlim_max >= top).map(|l| {
+    let raised = before.filter(|l| l.rlim_cur < top && l.rlim_max >= top);
+    if let Some(before) = raised {
         limit(Some(libc::rlimit {
             rlim_cur: top,
-            rlim_max: l.rlim_max,
+            ..before
         }));
-        l
-    });
+    }
     // SAFETY: plain integers.
     let high = unsafe { syscall!(libc::SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, base) } as i32;
     if let Some(before) = raised {
@@ -93,10 +93,10 @@ pub fn move_up(fd: i32) -> Option<i32> {
 
 /// Closes one of ours, if it still is.
 pub fn drop_ours(fd: i32) {
-    if let Some((word, bit)) = slot(fd) {
-        if word.fetch_and(!bit, AcqRel) & bit != 0 {
-            sys::close(fd);
-        }
+    if let Some((word, bit)) = slot(fd)
+        && word.fetch_and(!bit, AcqRel) & bit != 0
+    {
+        sys::close(fd);
     }
 }
 
@@ -164,10 +164,11 @@ pub unsafe extern "C-unwind" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_
 
 fn give_up(fd: i32) {
     // A child made by `vfork` has descriptors of its own, and our memory.
-    if is_ours(fd) && crate::process::is_own_memory() {
-        if let Some((word, bit)) = slot(fd) {
-            word.fetch_and(!bit, AcqRel);
-        }
+    if is_ours(fd)
+        && crate::process::is_own_memory()
+        && let Some((word, bit)) = slot(fd)
+    {
+        word.fetch_and(!bit, AcqRel);
     }
 }
 

@@ -91,7 +91,7 @@ extern "C" fn begin() {
         process::stop();
         return;
     }
-    let cost = sys::thread_cpu_ns().saturating_sub(before);
+    let cost = sys::thread_cpu_ns().saturating_sub(before) + config::load_ns();
     process::OWN_NS.store(cost, Relaxed);
-    thread::charge_start(before, cost);
+    thread::charge_start(before.saturating_sub(config::load_ns()), cost);
 }

@@ -24,8 +24,6 @@ const RECORD_ROOM: usize = FRAME_HEADER + BurstHead::LENGTH + 20 * (config::MAX_
 const MAX_REPEAT: u64 = 64;
 /// Instructions of a burst for each taken branch it may have; more are a stretch without end.
 const STEPS_PER_BRANCH: u64 = 64;
-/// Another tick this long after a burst began means that the burst may have been left by `longjmp`.
-const WATCHDOG_NS: u64 = 50_000_000;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -129,7 +127,7 @@ impl Sampler {
         if self.active {
             if context.trap_flag() {
                 // Still at it.
-                tick::arm(self, WATCHDOG_NS);
+                tick::arm(self, self.watchdog_ns());
                 return;
             }
             // A handler of the program is running, or left the burst behind for good.
@@ -157,10 +155,15 @@ impl Sampler {
         match self.prepare(context) {
             Ok(()) => {
                 context.set_trap_flag(true);
-                tick::arm(self, WATCHDOG_NS + self.burst * 100_000);
+                tick::arm(self, self.watchdog_ns());
             }
             Err(reason) => self.finish(reason, context.pc(), sys::thread_cpu_ns()),
         }
+    }
+
+    /// How long to wait for a burst: a tick after that shows whether it was left for good, by `longjmp` from a handler.
+    fn watchdog_ns(&self) -> u64 {
+        (self.trap_ns * self.burst * 2).clamp(1_000_000, 20_000_000)
     }
 
     /// Drops what was decoded if code may have been replaced.
@@ -317,10 +320,11 @@ impl Sampler {
             length,
             kind,
         };
-        if known && self.range.file {
-            if let Some(slot) = self.cache.get_mut(slot) {
-                *slot = entry;
-            }
+        if known
+            && self.range.file
+            && let Some(slot) = self.cache.get_mut(slot)
+        {
+            *slot = entry;
         }
         Some(entry)
     }
@@ -434,10 +438,9 @@ pub extern "C" fn on_trap(signal: i32, info: *mut libc::siginfo_t, context: *mut
     // SAFETY: the kernel's frame.
     let (info, context) = unsafe { (&mut *info, &mut *context.cast::<Context>()) };
     // SAFETY: null, or this thread's, or the parent's of a `vfork` child, which sleeps and is not in a burst.
-    if let Some(thread) = unsafe { entry::current_thread().as_mut() } {
-        if info.si_code == TRAP_TRACE && thread.sampler.get_mut().trap(context) {
-            return;
-        }
+    let thread = unsafe { entry::current_thread().as_mut() };
+    if info.si_code == TRAP_TRACE && thread.is_some_and(|thread| thread.sampler.get_mut().trap(context)) {
+        return;
     }
     signals::deliver(signal, info, context);
 }

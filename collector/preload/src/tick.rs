@@ -182,10 +182,10 @@ pub fn close(sampler: &mut Sampler) {
 
 /// Forgets the parent's source in a child made by `fork`; timers do not come along.
 pub fn abandon(sampler: &mut Sampler) {
-    if let Source::Event(fd, id) = sampler.source {
-        if is_event(fd, id) {
-            fds::drop_ours(fd);
-        }
+    if let Source::Event(fd, id) = sampler.source
+        && is_event(fd, id)
+    {
+        fds::drop_ours(fd);
     }
     sampler.source = Source::None;
 }
@@ -293,7 +293,8 @@ fn is_ours(sampler: &Sampler, thread: *mut Thread, info: &libc::siginfo_t) -> bo
 /// Whether it is a late tick, of a thread that is not sampled any more.
 pub fn is_stray(info: &libc::siginfo_t) -> bool {
     // SAFETY: a code of POLL_… comes with a descriptor. Nobody else has timers of this signal while it is ours.
-    info.si_code == libc::SI_TIMER || (1..=6).contains(&info.si_code) && fds::is_in_range(unsafe { poll_descriptor(info) })
+    info.si_code == libc::SI_TIMER
+        || (1..=6).contains(&info.si_code) && fds::is_in_range(unsafe { poll_descriptor(info) })
 }
 
 /// # Safety

@@ -27,10 +27,15 @@ pub fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let target = target();
-        let both = [&["-p", "pleach-preload"][..], &["-p", "pleach-collector", "--example", "record"]];
+        let both = [
+            &["-p", "pleach-preload"][..],
+            &["-p", "pleach-collector", "--example", "record"],
+        ];
         for package in both {
             let mut cargo = Command::new(env!("CARGO"));
-            cargo.current_dir(env!("CARGO_MANIFEST_DIR")).args(["build", "--quiet", "--target-dir"]);
+            cargo
+                .current_dir(env!("CARGO_MANIFEST_DIR"))
+                .args(["build", "--quiet", "--target-dir"]);
             cargo.arg(target.parent().unwrap()).args(package);
             if target.ends_with("release") {
                 cargo.arg("--release");
@@ -48,10 +53,18 @@ pub fn sampler() -> PathBuf {
 
 /// Compiles `tests/fixtures/<name>.c` into a directory.
 pub fn fixture(directory: &Path, name: &str, flags: &[&str]) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name).with_extension("c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(name)
+        .with_extension("c");
     let program = directory.join(name);
     let mut compiler = Command::new("cc");
-    compiler.args(["-O1", "-pthread", "-Wl,--build-id"]).args(flags).arg("-o").arg(&program).arg(source);
+    compiler
+        .args(["-O1", "-pthread", "-Wl,--build-id"])
+        .args(flags)
+        .arg("-o")
+        .arg(&program)
+        .arg(source);
     assert!(compiler.status().unwrap().success(), "cc fails for {name}");
     program
 }
@@ -64,6 +77,8 @@ pub struct Run {
     pub vectors: VectorSet,
     /// The figures.
     pub stats: Stats,
+    /// Instructions that [`check`] looked at.
+    pub checked: u64,
 }
 
 /// Records a command at an overhead and reads the results back.
@@ -72,7 +87,10 @@ pub fn record(overhead: f64, command: &[&OsStr], settings: &[(&str, &str)]) -> R
     let (stats, vectors) = (scratch.path().join("stats"), scratch.path().join("vectors"));
     let mut recorder = Command::new(built().join("examples/record"));
     recorder.arg(sampler()).arg(overhead.to_string()).args(command);
-    recorder.env("STATS", &stats).env("OUTPUT", &vectors).envs(settings.iter().copied());
+    recorder
+        .env("STATS", &stats)
+        .env("OUTPUT", &vectors)
+        .envs(settings.iter().copied());
     let output = recorder.output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     let text = std::fs::read(&stats).unwrap_or_else(|_| panic!("nothing recorded of {command:?}: {error}"));
@@ -80,20 +98,36 @@ pub fn record(overhead: f64, command: &[&OsStr], settings: &[(&str, &str)]) -> R
         vectors: VectorSet::read_from(&vectors).unwrap(),
         stats: serde_json::from_slice(&text).unwrap(),
         output,
+        checked: 0,
     }
 }
 
 /// Records a command, and runs it without recording: both must end and print the same.
 pub fn compare(overhead: f64, command: &[&OsStr], settings: &[(&str, &str)]) -> Run {
-    let run = record(overhead, command, settings);
+    let mut run = record(overhead, command, settings);
     let plain = Command::new(command[0]).args(&command[1..]).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert_eq!(text(&run.output.stdout), text(&plain.stdout), "output of {command:?} at {overhead}");
-    assert_eq!(text(&run.output.stderr), text(&plain.stderr), "messages of {command:?} at {overhead}");
+    assert_eq!(
+        text(&run.output.stdout),
+        text(&plain.stdout),
+        "output of {command:?} at {overhead}"
+    );
+    assert_eq!(
+        text(&run.output.stderr),
+        text(&plain.stderr),
+        "messages of {command:?} at {overhead}"
+    );
     // The example ends with 128 + signal where the program ended by a signal, as shells do.
-    let expected = plain.status.code().unwrap_or_else(|| 128 + plain.status.signal().unwrap());
-    assert_eq!(run.output.status.code(), Some(expected), "status of {command:?} at {overhead}");
-    check(&run.vectors);
+    let expected = plain
+        .status
+        .code()
+        .unwrap_or_else(|| 128 + plain.status.signal().unwrap());
+    assert_eq!(
+        run.output.status.code(),
+        Some(expected),
+        "status of {command:?} at {overhead}"
+    );
+    run.checked = check(&run.vectors);
     run
 }
 
@@ -112,12 +146,19 @@ pub fn compare_fixture(overhead: f64, name: &str, arguments: &[&str]) -> Run {
 ///
 /// Returns how many instructions were checked.
 pub fn check(set: &VectorSet) -> u64 {
-    let files: Vec<Option<Vec<u8>>> = set.modules.iter().map(|module| std::fs::read(&module.path).ok()).collect();
+    let files: Vec<Option<Vec<u8>>> = set
+        .modules
+        .iter()
+        .map(|module| std::fs::read(&module.path).ok())
+        .collect();
     let mut cache: HashMap<CodeAddress, Instruction> = HashMap::new();
     let mut checked = 0;
     for (number, burst) in set.bursts.iter().enumerate() {
         let what = |text: &str, at: CodeAddress| {
-            let module = set.modules.get(at.module.0 as usize).map(|module| module.path.display().to_string());
+            let module = set
+                .modules
+                .get(at.module.0 as usize)
+                .map(|module| module.path.display().to_string());
             format!("burst {number}: {text} at {:#x} of {module:?}\n{burst:#x?}", at.offset)
         };
         let mut decode = |at: CodeAddress| -> Option<Instruction> {
@@ -129,19 +170,30 @@ pub fn check(set: &VectorSet) -> u64 {
                 Decoder::with_ip(64, &bytes[..bytes.len().min(15)], at.offset, DecoderOptions::NONE).decode()
             }))
         };
-        let next = |at: CodeAddress, by: &Instruction| CodeAddress { offset: at.offset + by.len() as u64, ..at };
+        let next = |at: CodeAddress, by: &Instruction| CodeAddress {
+            offset: at.offset + by.len() as u64,
+            ..at
+        };
         let mut at = burst.start.expect("the stepper knows where it starts");
         let mut instructions = 0u64;
         let mut complete = true;
         for branch in &burst.branches {
-            assert!(at.module == branch.from.module, "{}", what("fell into another module", at));
+            assert!(
+                at.module == branch.from.module,
+                "{}",
+                what("fell into another module", at)
+            );
             if at.module == ModuleId::EXTERNAL {
                 at = branch.to;
                 complete = false;
                 continue;
             }
             while at != branch.from {
-                assert!(at.offset < branch.from.offset, "{}", what("missed a branch", branch.from));
+                assert!(
+                    at.offset < branch.from.offset,
+                    "{}",
+                    what("missed a branch", branch.from)
+                );
                 let instruction = decode(at).unwrap_or_else(|| panic!("{}", what("no bytes", at)));
                 let through = instruction.flow_control();
                 let falls = matches!(through, FlowControl::Next | FlowControl::ConditionalBranch)
@@ -154,7 +206,10 @@ pub fn check(set: &VectorSet) -> u64 {
             instructions += 1;
             match instruction.flow_control() {
                 FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch | FlowControl::Call => {
-                    let target = CodeAddress { offset: instruction.near_branch_target(), ..at };
+                    let target = CodeAddress {
+                        offset: instruction.near_branch_target(),
+                        ..at
+                    };
                     assert_eq!(target, branch.to, "{}", what("a direct branch went elsewhere", at));
                 }
                 FlowControl::IndirectBranch | FlowControl::IndirectCall | FlowControl::Return => {}
@@ -164,13 +219,22 @@ pub fn check(set: &VectorSet) -> u64 {
         }
         let end = burst.end.expect("the stepper knows where it ends");
         while complete && at != end {
-            assert!(at.module == end.module && at.offset < end.offset, "{}", what("never reached the end", at));
+            assert!(
+                at.module == end.module && at.offset < end.offset,
+                "{}",
+                what("never reached the end", at)
+            );
             let Some(instruction) = decode(at) else { break };
             at = next(at, &instruction);
             instructions += 1;
         }
         if complete && burst.end_reason != EndReason::Signal && at.module != ModuleId::EXTERNAL {
-            assert_eq!(instructions, u64::from(burst.instructions), "{}", what("instructions", at));
+            assert_eq!(
+                instructions,
+                u64::from(burst.instructions),
+                "{}",
+                what("instructions", at)
+            );
         }
         checked += instructions;
     }

@@ -27,7 +27,11 @@ enum Destination {
 pub(super) fn even_shares(graph: &Graph, observed: &Observed, flow: &Flow) -> Vec<Option<i64>> {
     let mut shares = vec![None; graph.edges.len()];
     for block in 0..graph.blocks {
-        let free = || graph.out(block).filter(|&e| observed.edges[e].is_none() && !is_unlikely(graph, observed, e));
+        let free = || {
+            graph
+                .out(block)
+                .filter(|&e| observed.edges[e].is_none() && !is_unlikely(graph, observed, e))
+        };
         let (mut edges, mut total, mut slots) = (0, 0, 0);
         for edge in free() {
             edges += 1;
@@ -45,7 +49,7 @@ pub(super) fn even_shares(graph: &Graph, observed: &Observed, flow: &Flow) -> Ve
 }
 
 /// The edge leads to an unknown block that handles exceptions or traps.
-fn is_unlikely(graph: &Graph, observed: &Observed, edge: EdgeId) -> bool {
+pub(super) fn is_unlikely(graph: &Graph, observed: &Observed, edge: EdgeId) -> bool {
     let to = graph.edges[edge].to;
     graph.unlikely[to] && observed.blocks[to].is_none()
 }
@@ -60,10 +64,11 @@ pub(super) fn spread(graph: &Graph, observed: &Observed, flow: &mut Flow) {
         done: vec![false; graph.blocks],
     };
     for block in preorder(graph) {
-        if !spreader.done[block] && spreader.is_root(block) {
-            if let Some(piece) = spreader.find_piece(block) {
-                spreader.distribute(block, &piece);
-            }
+        if !spreader.done[block]
+            && spreader.is_root(block)
+            && let Some(piece) = spreader.find_piece(block)
+        {
+            spreader.distribute(block, &piece);
         }
     }
 }

@@ -99,14 +99,14 @@ const SHARE_ROUNDS: usize = 2;
 
 /// The flow of least cost; among unknown alternatives, one that is near an even distribution.
 fn likeliest(graph: &Graph, observed: &Observed) -> (Problem, Flow) {
-    let mut problem = Problem::new(graph, observed, &[]);
+    let mut problem = Problem::new(graph, observed);
     let mut flow = problem.flow(graph);
     for _ in 0..SHARE_ROUNDS {
         let shares = balance::even_shares(graph, observed, &flow);
         if shares.iter().all(Option::is_none) {
             break;
         }
-        problem = Problem::new(graph, observed, &shares);
+        problem.near(graph, observed, &shares);
         flow = problem.flow(graph);
     }
     (problem, flow)

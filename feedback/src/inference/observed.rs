@@ -5,8 +5,8 @@ use super::graph::{BlockId, EdgeId, Graph};
 
 /// Larger evidence (in samples) is cut off: no recording gets there.
 const MOST_SAMPLES: f64 = 1e15;
-/// Flows stay below it, so that sums over any function fit 64 bits.
-const MOST_FLOW: f64 = (1u64 << 44) as f64;
+/// Flows stay below it, so that sums over any function fit 64 bits, and 12 digits of it remain.
+const MOST_FLOW: f64 = (1u64 << 40) as f64;
 /// Entries that the function's mean completeness of transitions counts for in each block.
 const PRIOR_ENTRIES: f64 = 4.0;
 /// Completeness is never taken to be less.

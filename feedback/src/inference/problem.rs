@@ -5,9 +5,9 @@
 
 use super::cost::{deviance, linear};
 use super::flow::Flow;
-use super::graph::{BlockId, EdgeId, Exit, Graph};
+use super::graph::{BlockId, Edge, EdgeId, Exit, Graph};
 use super::observed::Observed;
-use super::simplex::{Network, Node, Piece, UNBOUNDED};
+use super::simplex::{Network, Node, Piece, Solution, UNBOUNDED};
 
 /// Costs per sample of what nothing was observed of, in units of deviance. An observed zero costs 1 to contradict.
 mod slope {
@@ -27,13 +27,12 @@ const OUTSIDE: Node = 0;
 
 /// The circulation problem of one function.
 pub(super) struct Problem {
-    network: Network,
+    solution: Solution,
     /// By block and by edge: its arc; `None` where it cannot be reached (or left, for exits).
     block_arcs: Vec<Option<usize>>,
     edge_arcs: Vec<Option<usize>>,
     exit_arcs: Vec<Option<usize>>,
     entry_arc: Option<usize>,
-    solution: Vec<i64>,
 }
 
 fn entrance(block: BlockId) -> Node {
@@ -44,75 +43,52 @@ fn way_out(block: BlockId) -> Node {
     2 + 2 * block as Node
 }
 
+/// The network while it is built, and which arc is what.
+struct Builder<'a> {
+    graph: &'a Graph,
+    observed: &'a Observed,
+    network: Network,
+    pieces: Vec<Piece>,
+}
+
 impl Problem {
-    /// Sets up and solves the problem. `shares` are what unknown edges would carry if flow spread evenly
-    /// ([`super::balance::even_shares`]); none at first.
-    pub fn new(graph: &Graph, observed: &Observed, shares: &[Option<i64>]) -> Self {
-        let mut problem = Self {
-            network: Network::new(1 + 2 * graph.blocks as Node),
-            block_arcs: vec![None; graph.blocks],
-            edge_arcs: vec![None; graph.edges.len()],
-            exit_arcs: vec![None; graph.blocks],
-            entry_arc: None,
-            solution: Vec::new(),
+    /// Sets up and solves the problem.
+    pub fn new(graph: &Graph, observed: &Observed) -> Self {
+        let network = Network::new(1 + 2 * graph.blocks as Node);
+        let mut builder = Builder {
+            graph,
+            observed,
+            network,
+            pieces: Vec::new(),
         };
-        let mut pieces = Vec::new();
-        problem.add_blocks(graph, observed, &mut pieces);
-        problem.add_edges(graph, observed, shares, &mut pieces);
-        problem.add_outside(graph, observed, &mut pieces);
-        problem.solution = problem.network.solve();
-        problem
-    }
-
-    fn add(&mut self, tail: Node, head: Node, pieces: &[Piece]) -> Option<usize> {
-        self.network.arc(tail, head, pieces);
-        Some(self.network.arcs() - 1)
-    }
-
-    fn add_blocks(&mut self, graph: &Graph, observed: &Observed, pieces: &mut Vec<Piece>) {
-        for block in (0..graph.blocks).filter(|&b| graph.reachable[b]) {
-            let unlikely = graph.unlikely[block];
-            cost(observed.blocks[block], 1.0, unlikely, observed.units, pieces);
-            self.block_arcs[block] = self.add(entrance(block), way_out(block), pieces);
+        let block_arcs = builder.add_blocks();
+        let edge_arcs = builder.add_edges();
+        let exit_arcs = builder.add_exits();
+        let entry_arc = builder.add_entry();
+        Self {
+            solution: Solution::new(builder.network),
+            block_arcs,
+            edge_arcs,
+            exit_arcs,
+            entry_arc,
         }
     }
 
-    fn add_edges(&mut self, graph: &Graph, observed: &Observed, shares: &[Option<i64>], pieces: &mut Vec<Piece>) {
-        for (id, edge) in graph.edges.iter().enumerate().filter(|(_, e)| graph.reachable[e.from]) {
-            let unlikely = graph.unlikely[edge.to] && observed.blocks[edge.to].is_none();
-            cost(
-                observed.edges[id],
-                observed.completeness[edge.from],
-                unlikely,
-                observed.units,
-                pieces,
-            );
-            if let Some(share) = shares.get(id).copied().flatten() {
-                bend(share, pieces);
-            }
-            self.edge_arcs[id] = self.add(way_out(edge.from), entrance(edge.to), pieces);
-        }
-    }
-
-    fn add_outside(&mut self, graph: &Graph, observed: &Observed, pieces: &mut Vec<Piece>) {
-        for block in (0..graph.blocks).filter(|&b| graph.reachable[b]) {
-            let slope = match graph.exits[block] {
-                Exit::None => continue,
-                Exit::Natural => 0.0,
-                Exit::Leak => slope::LEAK,
-                Exit::Endless => slope::ENDLESS,
-            };
-            self.exit_arcs[block] = self.add(way_out(block), OUTSIDE, &[linear(slope)]);
-        }
-        if graph.blocks > 0 {
-            cost(observed.entry, 1.0, false, observed.units, pieces);
-            self.entry_arc = self.add(OUTSIDE, entrance(0), pieces);
-        }
+    /// Solves again with a slight preference for what unknown edges would carry if flow spread evenly
+    /// ([`super::balance::even_shares`]).
+    pub fn near(&mut self, graph: &Graph, observed: &Observed, shares: &[Option<i64>]) {
+        let arcs = self.edge_arcs.iter().zip(shares).enumerate();
+        let changes = arcs.filter_map(|(edge, (&arc, &share))| {
+            let unlikely = super::balance::is_unlikely(graph, observed, edge);
+            let slope = linear(if unlikely { slope::UNLIKELY } else { slope::UNKNOWN }).slope;
+            Some((arc?, bent(slope, share?)))
+        });
+        self.solution.change(changes.collect::<Vec<_>>());
     }
 
     /// The likeliest flow.
     pub fn flow(&self, graph: &Graph) -> Flow {
-        let flow = |arc: &Option<usize>| arc.map_or(0, |a| self.solution[a]);
+        let flow = |arc: &Option<usize>| arc.map_or(0, |a| self.solution.flow(a));
         let found = Flow {
             entry: flow(&self.entry_arc),
             edges: self.edge_arcs.iter().map(flow).collect(),
@@ -134,19 +110,96 @@ impl Problem {
 
     fn price(&self, arc: Option<usize>) -> i64 {
         let Some(arc) = arc else { return i64::from(u32::MAX) };
-        let flow = self.solution[arc];
-        let piece = self.network.pieces(arc).iter().find(|p| flow < p.end);
+        let flow = self.solution.flow(arc);
+        let piece = self.solution.pieces(arc).iter().find(|p| flow < p.end);
         // Less than nothing where more flow would suit the evidence: paths are found by Dijkstra's algorithm.
         piece.map_or(0, |p| p.slope.max(0))
     }
 }
 
-/// Makes a linear cost favour a flow up to `share` over one beyond it.
-fn bend(share: i64, pieces: &mut Vec<Piece>) {
-    let (slope, by) = (pieces[0].slope, linear(slope::SHARE).slope);
-    pieces.clear();
-    pieces.push(Piece { end: share, slope: slope - by });
-    pieces.push(Piece { end: UNBOUNDED, slope: slope + by });
+impl Builder<'_> {
+    fn add(&mut self, tail: Node, head: Node) -> Option<usize> {
+        self.network.arc(tail, head, &self.pieces);
+        Some(self.network.arcs() - 1)
+    }
+
+    fn add_blocks(&mut self) -> Vec<Option<usize>> {
+        let (graph, observed) = (self.graph, self.observed);
+        let add = |block: BlockId| {
+            cost(
+                observed.blocks[block],
+                1.0,
+                graph.unlikely[block],
+                observed.units,
+                &mut self.pieces,
+            );
+            graph.reachable[block]
+                .then(|| self.add(entrance(block), way_out(block)))
+                .flatten()
+        };
+        (0..graph.blocks).map(add).collect()
+    }
+
+    fn add_edges(&mut self) -> Vec<Option<usize>> {
+        let (graph, observed) = (self.graph, self.observed);
+        let add = |(id, edge): (EdgeId, &Edge)| {
+            let unlikely = super::balance::is_unlikely(graph, observed, id);
+            let completeness = observed.completeness[edge.from];
+            cost(
+                observed.edges[id],
+                completeness,
+                unlikely,
+                observed.units,
+                &mut self.pieces,
+            );
+            graph.reachable[edge.from]
+                .then(|| self.add(way_out(edge.from), entrance(edge.to)))
+                .flatten()
+        };
+        graph.edges.iter().enumerate().map(add).collect()
+    }
+
+    fn add_exits(&mut self) -> Vec<Option<usize>> {
+        let graph = self.graph;
+        let add = |block: BlockId| {
+            let slope = match graph.exits[block] {
+                Exit::None => return None,
+                Exit::Natural => 0.0,
+                Exit::Leak => slope::LEAK,
+                Exit::Endless => slope::ENDLESS,
+            };
+            self.pieces.clear();
+            self.pieces.push(linear(slope));
+            graph.reachable[block]
+                .then(|| self.add(way_out(block), OUTSIDE))
+                .flatten()
+        };
+        (0..graph.blocks).map(add).collect()
+    }
+
+    fn add_entry(&mut self) -> Option<usize> {
+        cost(self.observed.entry, 1.0, false, self.observed.units, &mut self.pieces);
+        if self.graph.blocks > 0 {
+            self.add(OUTSIDE, entrance(0))
+        } else {
+            None
+        }
+    }
+}
+
+/// A linear cost that favours a flow up to `share` over one beyond it.
+fn bent(slope: i64, share: i64) -> Vec<Piece> {
+    let by = linear(slope::SHARE).slope;
+    vec![
+        Piece {
+            end: share,
+            slope: slope - by,
+        },
+        Piece {
+            end: UNBOUNDED,
+            slope: slope + by,
+        },
+    ]
 }
 
 /// Fills `pieces` with the cost of a count.

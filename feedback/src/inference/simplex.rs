@@ -6,6 +6,8 @@
 //! that minimises every arc on its own — for flow inference, the evidence itself —, with what it lacks in conservation
 //! on artificial arcs, so that the work grows with the noise of the evidence rather than with its size.
 //!
+//! After a solution, costs may be changed and the search resumed from where it stands.
+//!
 //! Trees stay *strongly feasible* (Cunningham 1976): every node can send some flow to the root, which excludes cycling.
 //! Pricing takes the most violating arc of a block of arcs (Grigoriadis 1986).
 
@@ -34,8 +36,8 @@ pub(super) struct Network {
     nodes: u32,
     tails: Vec<Node>,
     heads: Vec<Node>,
-    /// Where each arc's pieces begin, and a last entry where the last ones end.
-    pieces_at: Vec<u32>,
+    /// Where each arc's pieces begin and end.
+    spans: Vec<(u32, u32)>,
     pieces: Vec<Piece>,
 }
 
@@ -44,7 +46,6 @@ impl Network {
     pub fn new(nodes: u32) -> Self {
         Self {
             nodes,
-            pieces_at: vec![0],
             ..Self::default()
         }
     }
@@ -52,16 +53,10 @@ impl Network {
     /// Adds an arc; arcs are numbered in this order. Slopes must increase, the last piece be unbounded and its slope
     /// not negative (else nothing would keep the flow finite).
     pub fn arc(&mut self, tail: Node, head: Node, pieces: &[Piece]) {
-        debug_assert!(pieces.last().is_some_and(|p| p.end == UNBOUNDED && p.slope >= 0));
-        debug_assert!(
-            pieces
-                .windows(2)
-                .all(|p| p[0].end < p[1].end && p[0].slope <= p[1].slope)
-        );
         self.tails.push(tail);
         self.heads.push(head);
-        self.pieces.extend_from_slice(pieces);
-        self.pieces_at.push(self.pieces.len() as u32);
+        let span = self.store(pieces);
+        self.spans.push(span);
     }
 
     /// Number of arcs.
@@ -71,22 +66,28 @@ impl Network {
 
     /// The pieces of an arc's cost.
     pub fn pieces(&self, arc: usize) -> &[Piece] {
-        &self.pieces[self.pieces_at[arc] as usize..self.pieces_at[arc + 1] as usize]
+        let (start, end) = self.spans[arc];
+        &self.pieces[start as usize..end as usize]
     }
 
-    /// Flow of every arc in a circulation of minimum cost.
-    ///
-    /// The zero flow is feasible and costs are bounded below, so there always is one.
-    pub fn solve(&self) -> Vec<i64> {
-        let mut simplex = Simplex::new(self);
-        simplex.run();
-        simplex.flow.truncate(self.arcs());
-        simplex.flow
+    fn store(&mut self, pieces: &[Piece]) -> (u32, u32) {
+        debug_assert!(pieces.last().is_some_and(|p| p.end == UNBOUNDED && p.slope >= 0));
+        debug_assert!(
+            pieces
+                .windows(2)
+                .all(|p| p[0].end < p[1].end && p[0].slope <= p[1].slope)
+        );
+        let start = self.pieces.len() as u32;
+        self.pieces.extend_from_slice(pieces);
+        (start, self.pieces.len() as u32)
     }
 }
 
-struct Simplex<'n> {
-    network: &'n Network,
+/// A network with a circulation of minimum cost.
+///
+/// The zero flow is feasible and costs are bounded below, so there always is one.
+pub(super) struct Solution {
+    network: Network,
     root: Node,
     // By arc; the artificial arc of node v is number `arcs + v`.
     tails: Vec<Node>,
@@ -107,11 +108,16 @@ struct Simplex<'n> {
     first_child: Vec<Node>,
     next_sibling: Vec<Node>,
     previous_sibling: Vec<Node>,
-    /// Cost of a unit on an artificial arc: more than any path costs.
     penalty: i64,
     next_priced: usize,
     block: usize,
     stack: Vec<Node>,
+}
+
+/// Cost of a unit on an artificial arc: more than any path costs.
+fn penalty(network: &Network) -> i64 {
+    let steepest = network.pieces.iter().map(|p| p.slope.abs()).max().unwrap_or(0);
+    (steepest + 1) * (i64::from(network.nodes) + 2)
 }
 
 /// The tree arc that blocks a pivot.
@@ -125,12 +131,11 @@ struct Leaving {
     grows: bool,
 }
 
-impl<'n> Simplex<'n> {
-    fn new(network: &'n Network) -> Self {
+impl Solution {
+    /// Solves a network.
+    pub fn new(network: Network) -> Self {
         let (nodes, arcs) = (network.nodes as usize, network.arcs());
-        let steepest = network.pieces.iter().map(|p| p.slope.abs()).max().unwrap_or(0);
-        let mut simplex = Self {
-            network,
+        let mut solution = Self {
             root: network.nodes,
             tails: network.tails.clone(),
             heads: network.heads.clone(),
@@ -145,13 +150,89 @@ impl<'n> Simplex<'n> {
             first_child: vec![NONE; nodes + 1],
             next_sibling: vec![NONE; nodes + 1],
             previous_sibling: vec![NONE; nodes + 1],
-            penalty: (steepest + 1) * (nodes as i64 + 2),
+            penalty: penalty(&network),
             next_priced: 0,
             block: (arcs as f64).sqrt().ceil().max(16.0) as usize,
             stack: Vec::new(),
+            network,
         };
-        simplex.start();
-        simplex
+        solution.start();
+        solution.run();
+        solution
+    }
+
+    /// Flow of an arc.
+    pub fn flow(&self, arc: usize) -> i64 {
+        self.flow[arc]
+    }
+
+    /// The pieces of an arc's cost.
+    pub fn pieces(&self, arc: usize) -> &[Piece] {
+        self.network.pieces(arc)
+    }
+
+    /// Changes the costs of arcs and solves again, from the flow that is there.
+    pub fn change(&mut self, costs: impl IntoIterator<Item = (usize, Vec<Piece>)>) {
+        for (arc, pieces) in costs {
+            self.change_arc(arc, pieces);
+        }
+        self.penalty = penalty(&self.network);
+        self.renew_potentials();
+        self.run();
+    }
+
+    fn change_arc(&mut self, arc: usize, mut pieces: Vec<Piece>) {
+        let flow = self.flow[arc];
+        let mut at = pieces.iter().take_while(|p| p.end <= flow).count();
+        let on_breakpoint = flow == if at == 0 { 0 } else { pieces[at - 1].end };
+        let child = [self.tails[arc], self.heads[arc]]
+            .into_iter()
+            .find(|&v| self.parent_arc[v as usize] == arc as u32);
+        match child {
+            // Of two pieces, the one in which flow to the root has room.
+            Some(child) => at -= usize::from(on_breakpoint && at > 0 && self.tails[arc] != child),
+            None if !on_breakpoint => {
+                // Outside the tree flow lies on a breakpoint: one where the slope does not change serves as well.
+                pieces.insert(
+                    at,
+                    Piece {
+                        end: flow,
+                        ..pieces[at]
+                    },
+                );
+                at += 1;
+            }
+            None => {}
+        }
+        self.network.spans[arc] = self.network.store(&pieces);
+        self.piece[arc] = at as u32;
+        if child.is_none() {
+            self.price_outside(arc);
+        }
+    }
+
+    /// Potentials from scratch, down from the root.
+    fn renew_potentials(&mut self) {
+        self.stack.push(self.root);
+        while let Some(node) = self.stack.pop() {
+            let mut child = self.first_child[node as usize];
+            while child != NONE {
+                let arc = self.parent_arc[child as usize] as usize;
+                let slope = if arc < self.network.arcs() {
+                    self.network.pieces(arc)[self.piece[arc] as usize].slope
+                } else {
+                    self.penalty
+                };
+                let above = self.potential[node as usize];
+                self.potential[child as usize] = if self.tails[arc] == child {
+                    above - slope
+                } else {
+                    above + slope
+                };
+                self.stack.push(child);
+                child = self.next_sibling[child as usize];
+            }
+        }
     }
 
     /// Puts every arc at its own minimum and hangs all nodes on the root.
@@ -425,6 +506,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn solve(nodes: u32, arcs: &[Drawn]) -> Solution {
+        Solution::new(network(nodes, arcs))
+    }
+
+    fn flows(solution: &Solution) -> Vec<i64> {
+        (0..solution.network.arcs()).map(|arc| solution.flow(arc)).collect()
+    }
+
     /// An arc as the tests draw it: ends and pieces.
     type Drawn = (Node, Node, Vec<Piece>);
 
@@ -530,9 +619,29 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
         #[test]
         fn optimal_by_the_residual_network((nodes, arcs) in networks(12, 40)) {
-            let flow = network(nodes, &arcs).solve();
+            let flow = flows(&solve(nodes, &arcs));
             prop_assert!(conserves(nodes, &arcs, &flow));
             prop_assert!(!has_negative_cycle(nodes, &arcs, &flow));
+        }
+
+        #[test]
+        fn optimal_after_changes(
+            (nodes, mut arcs) in networks(10, 30),
+            changes in prop::collection::vec(prop::collection::vec((any::<prop::sample::Index>(), convex()), 0..12), 1..4),
+        ) {
+            let mut solution = solve(nodes, &arcs);
+            for changes in changes {
+                if !arcs.is_empty() {
+                    let changes: Vec<_> = changes.into_iter().map(|(i, pieces)| (i.index(arcs.len()), pieces)).collect();
+                    for (arc, pieces) in &changes {
+                        arcs[*arc].2.clone_from(pieces);
+                    }
+                    solution.change(changes);
+                }
+                let flow = flows(&solution);
+                prop_assert!(conserves(nodes, &arcs, &flow));
+                prop_assert!(!has_negative_cycle(nodes, &arcs, &flow));
+            }
         }
     }
 
@@ -540,7 +649,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(150))]
         #[test]
         fn no_worse_than_brute_force((nodes, arcs) in networks(4, 5)) {
-            let flow = network(nodes, &arcs).solve();
+            let flow = flows(&solve(nodes, &arcs));
             prop_assert!(conserves(nodes, &arcs, &flow));
             let found: i64 = arcs.iter().zip(&flow).map(|(a, &f)| cost(&a.2, f)).sum();
             prop_assert!(found <= brute_force(nodes, &arcs, 7));
@@ -549,6 +658,6 @@ mod tests {
 
     #[test]
     fn without_arcs_there_is_no_flow() {
-        assert!(Network::new(3).solve().is_empty());
+        assert!(flows(&Solution::new(Network::new(3))).is_empty());
     }
 }

@@ -177,7 +177,7 @@ impl Header {
             }
             end = section.offset.checked_add(section.length);
         }
-        if end.is_none() || self.index.length % ENTRY as u64 != 0 {
+        if end.is_none() || !self.index.length.is_multiple_of(ENTRY as u64) {
             return Err(HeaderError::Damaged("sections out of bounds"));
         }
         if !(self.scale.is_finite() && self.scale >= 0.0) {

@@ -212,9 +212,7 @@ impl Show {
             Some(name) => named(profile, &lines, name, graphs)?,
             None if options.details => {
                 let names = names(profile);
-                lines
-                    .iter()
-                    .take(options.top)
+                listed(&lines, options.top)
                     .map(|line| detail(profile, line, graphs, &names))
                     .collect()
             }
@@ -228,12 +226,7 @@ impl Show {
             provenance: profile.provenance.clone(),
             totals: totals(profile),
             summary: view(&summary),
-            functions: lines
-                .into_iter()
-                .take(options.top)
-                .filter(|(_, l)| l.max_count > 0)
-                .map(|(_, l)| l)
-                .collect(),
+            functions: listed(&lines, options.top).map(|(_, line)| line.clone()).collect(),
             details,
         })
     }
@@ -247,6 +240,11 @@ impl Show {
     pub fn to_text(&self) -> String {
         text::render(self)
     }
+}
+
+/// The hottest functions that ran at all.
+fn listed(lines: &[(usize, FunctionLine)], top: usize) -> impl Iterator<Item = &(usize, FunctionLine)> {
+    lines.iter().take(top).filter(|(_, line)| line.max_count > 0)
 }
 
 fn totals(profile: &Profile) -> Totals {

@@ -1,12 +1,13 @@
 //! `pleach-bench`: fetches, builds, checks and measures the workloads.
 
-use anyhow::{Result, ensure};
-use clap::{Args, Parser, Subcommand};
+use anyhow::{Context, Result, ensure};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use pleach_testsuite::bench::workloads_dir;
 use pleach_testsuite::bless::{bless_input, bless_made_inputs};
 use pleach_testsuite::compare::{self, Options};
 use pleach_testsuite::size::text_size;
 use pleach_testsuite::table::Cell;
+use pleach_testsuite::variant::{Pleach, Recording, split_words};
 use pleach_testsuite::workload::load_all;
 use pleach_testsuite::{Bench, InputKind, Simulation, Table, Variant, progress};
 use std::path::PathBuf;
@@ -55,8 +56,8 @@ enum Command {
         #[arg(long)]
         bless: bool,
     },
-    /// Compare plain -O2 with the compiler's own profile-guided optimisation
-    Baseline {
+    /// Compare variants with plain -O2: instructions, size, compile time, run time
+    Compare {
         #[command(flatten)]
         which: Which,
         #[command(flatten)]
@@ -103,9 +104,34 @@ struct Measure {
     /// Let cachegrind simulate caches and branches too
     #[arg(long)]
     model: bool,
-    /// More variants: instrumented, clang-probes
-    #[arg(long, value_name = "VARIANT")]
-    with: Vec<String>,
+    /// Variants to compare with plain -O2; may be repeated
+    #[arg(long = "with", value_name = "VARIANT", value_enum, default_values_t = [VariantName::IrPgo, VariantName::Annotated, VariantName::Pleach])]
+    variants: Vec<VariantName>,
+    /// Options of `pleach record` for the training run
+    #[arg(
+        long,
+        value_name = "OPTIONS",
+        default_value = "--overhead 1000%",
+        allow_hyphen_values = true
+    )]
+    record: String,
+    /// Options of `pleach flags annotate` and `pleach flags use` alike
+    #[arg(long, value_name = "OPTIONS", default_value = "", allow_hyphen_values = true)]
+    flags: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum VariantName {
+    /// clang's -fprofile-use, from exact counts
+    IrPgo,
+    /// clang's -fprofile-generate
+    Instrumented,
+    /// clang's own pseudo-probes
+    ClangProbes,
+    /// `pleach flags annotate`
+    Annotated,
+    /// `pleach flags use`, from a recording of the training input
+    Pleach,
 }
 
 fn main() -> Result<()> {
@@ -117,7 +143,7 @@ fn main() -> Result<()> {
         Command::Build(build) => build_all(&open()?, build)?,
         Command::Run { build, input, counts } => run(&open()?, build, *input, *counts)?,
         Command::Check { which, bless } => check(&open()?, which, *bless)?,
-        Command::Baseline { which, measure } => baseline(&open()?, which, measure)?,
+        Command::Compare { which, measure } => compare_variants(&open()?, which, measure)?,
     };
     if cli.json {
         println!("{}", serde_json::to_string_pretty(&table.to_json())?);
@@ -253,15 +279,25 @@ fn check(bench: &Bench, which: &Which, bless: bool) -> Result<Table> {
     Ok(table)
 }
 
-fn baseline(bench: &Bench, which: &Which, measure: &Measure) -> Result<Table> {
-    let mut variants = vec![Variant::IrPgo];
-    for name in &measure.with {
-        variants.push(match name.as_str() {
-            "instrumented" => Variant::IrPgoInstrumented,
-            "clang-probes" => Variant::ClangProbes,
-            other => anyhow::bail!("no variant is called '{other}' (there are instrumented, clang-probes)"),
-        });
-    }
+fn compare_variants(bench: &Bench, which: &Which, measure: &Measure) -> Result<Table> {
+    let pleach = Pleach {
+        command: pleach_command()?,
+        options: split_words(&measure.flags)?,
+    };
+    let recording = Recording {
+        options: split_words(&measure.record)?,
+    };
+    let variants: Vec<Variant> = measure
+        .variants
+        .iter()
+        .map(|name| match name {
+            VariantName::IrPgo => Variant::IrPgo,
+            VariantName::Instrumented => Variant::IrPgoInstrumented,
+            VariantName::ClangProbes => Variant::ClangProbes,
+            VariantName::Annotated => Variant::Annotated(pleach.clone()),
+            VariantName::Pleach => Variant::PleachUse(pleach.clone(), recording.clone()),
+        })
+        .collect();
     let options = Options {
         count_on: (!measure.no_counts).then_some(measure.count_on),
         simulation: if measure.model {
@@ -281,4 +317,16 @@ fn baseline(bench: &Bench, which: &Which, measure: &Measure) -> Result<Table> {
         &options,
     )?;
     Ok(compare::table(&rows))
+}
+
+/// The `pleach` that was built beside this program.
+fn pleach_command() -> Result<std::path::PathBuf> {
+    let own = std::env::current_exe().context("cannot tell where this program is")?;
+    let command = own.with_file_name("pleach");
+    ensure!(
+        command.is_file(),
+        "{} is not there: build everything with `cargo build --release`",
+        command.display()
+    );
+    Ok(command)
 }

@@ -68,6 +68,7 @@ pub fn remember(library: &CStr) {
         } else {
             // SAFETY: the name is terminated, the value too.
             match unsafe { libc::getenv(name.as_ptr()).as_ref() } {
+                // SAFETY: as above.
                 Some(value) => unsafe { CStr::from_ptr(value) }.to_bytes(),
                 None => return,
             }
@@ -175,10 +176,10 @@ impl Environment {
                     continue;
                 }
                 let mut string = text.as_ptr();
-                if let (0, Some(others)) = (index, preload) {
-                    if let Some(merged) = self.merge(terminated(text), others) {
-                        string = merged;
-                    }
+                if let (0, Some(others)) = (index, preload)
+                    && let Some(merged) = self.merge(terminated(text), others)
+                {
+                    string = merged;
                 }
                 target.add(at).write(string.cast());
                 at += 1;

@@ -118,6 +118,7 @@ pub fn deliver(signal: i32, info: &mut libc::siginfo_t, context: &mut Context) {
         }
         // SAFETY: handlers of a thread do not nest, and whoever takes a signal out blocks them.
         if let Some(thread) = unsafe { thread.as_ref() } {
+            // SAFETY: as above.
             unsafe { thread.pending_info[which as usize].get().write(*info) };
             thread.pending.fetch_or(which.bit(), Relaxed);
         }

@@ -1,0 +1,169 @@
+//! The vector file: what is written is read, and whatever else is read is refused without harm.
+
+use pleach_collector::file::FileError;
+use pleach_collector::vector::{
+    Branch, BuildId, Burst, CodeAddress, EndReason, Engine, Module, ModuleId, ModuleMapping, Process, VectorSet,
+};
+use proptest::prelude::*;
+use std::path::PathBuf;
+
+const MODULES: u32 = 3;
+const PROCESSES: u32 = 4;
+
+fn address() -> impl Strategy<Value = CodeAddress> {
+    let module = prop_oneof![(0..MODULES).prop_map(ModuleId), Just(ModuleId::EXTERNAL)];
+    let offset = prop_oneof![0u64..10_000, any::<u64>()];
+    (module, offset).prop_map(|(module, offset)| CodeAddress { module, offset })
+}
+
+fn burst() -> impl Strategy<Value = Burst> {
+    let branch = (address(), address()).prop_map(|(from, to)| Branch { from, to });
+    let head = (0..PROCESSES, any::<u32>(), any::<u64>(), 0u8..4, 0u8..5);
+    let body = (
+        prop::option::of(address()),
+        prop::collection::vec(branch, 0..20),
+        prop::option::of(address()),
+    );
+    (head, body, any::<u32>(), any::<u64>()).prop_map(|(head, (start, branches, end), instructions, count)| Burst {
+        process: head.0,
+        thread: head.1,
+        time_ns: head.2,
+        engine: Engine::from_u8(head.3).unwrap(),
+        end_reason: EndReason::from_u8(head.4).unwrap(),
+        start,
+        branches,
+        end,
+        instructions,
+        count,
+    })
+}
+
+fn set() -> impl Strategy<Value = VectorSet> {
+    let mapping =
+        (0..PROCESSES, any::<u64>(), any::<u64>(), any::<u64>()).prop_map(|(process, start, end, file_offset)| {
+            ModuleMapping {
+                process,
+                start,
+                end,
+                file_offset,
+            }
+        });
+    let id = prop::option::of(prop::collection::vec(any::<u8>(), 0..24).prop_map(BuildId));
+    let module = (".{0,20}", id, prop::collection::vec(mapping, 0..4)).prop_map(|(path, build_id, mappings)| Module {
+        path: PathBuf::from(path),
+        build_id,
+        mappings,
+    });
+    let numbers = (any::<u32>(), prop::option::of(0..PROCESSES), any::<u64>(), any::<u64>());
+    let process =
+        (numbers, ".{0,20}", 0.0..1e9, 0.0..1e9).prop_map(|((pid, parent, lost, declined), command, a, b)| Process {
+            pid,
+            parent,
+            command,
+            program_cpu_seconds: a,
+            own_cpu_seconds: b,
+            lost,
+            declined,
+        });
+    (
+        prop::collection::vec(module, MODULES as usize),
+        prop::collection::vec(process, PROCESSES as usize),
+        prop::collection::vec(burst(), 0..12),
+    )
+        .prop_map(|(modules, processes, bursts)| VectorSet {
+            modules,
+            processes,
+            bursts,
+        })
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(set in set()) {
+        prop_assert_eq!(VectorSet::from_bytes(&set.to_bytes()).unwrap(), set);
+    }
+
+    #[test]
+    fn any_change_is_noticed(set in set(), at in any::<prop::sample::Index>(), bit in 0u8..8) {
+        let mut bytes = set.to_bytes();
+        let at = at.index(bytes.len());
+        bytes[at] ^= 1 << bit;
+        prop_assert!(VectorSet::from_bytes(&bytes).is_err());
+    }
+
+    #[test]
+    fn any_cut_is_noticed(set in set(), at in any::<prop::sample::Index>()) {
+        let bytes = set.to_bytes();
+        prop_assert!(VectorSet::from_bytes(&bytes[..at.index(bytes.len())]).is_err());
+    }
+
+    /// Behind a checksum that matches, too.
+    #[test]
+    fn a_wrong_payload_is_refused_or_read(set in set(), at in any::<prop::sample::Index>(), value in any::<u8>()) {
+        let mut payload = payload_of(&set.to_bytes());
+        let at = at.index(payload.len());
+        payload[at] = value;
+        match VectorSet::from_bytes(&sealed(&payload)) {
+            Ok(other) => prop_assert!(VectorSet::from_bytes(&other.to_bytes()).is_ok()),
+            Err(error) => prop_assert!(matches!(error, FileError::Malformed { .. }), "{}", error),
+        }
+    }
+
+    #[test]
+    fn noise_is_refused_or_read(payload in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = VectorSet::from_bytes(&payload);
+        let _ = VectorSet::from_bytes(&sealed(&payload));
+    }
+}
+
+fn payload_of(file: &[u8]) -> Vec<u8> {
+    zstd::stream::decode_all(&file[24..]).unwrap()
+}
+
+fn sealed(payload: &[u8]) -> Vec<u8> {
+    let compressed = zstd::bulk::compress(payload, 1).unwrap();
+    let length = (payload.len() as u64).to_le_bytes();
+    let mut hash = xxhash_rust::xxh3::Xxh3::new();
+    hash.update(&length);
+    hash.update(&compressed);
+    [
+        b"PLEACHV1".as_slice(),
+        &length,
+        &hash.digest().to_le_bytes(),
+        &compressed,
+    ]
+    .concat()
+}
+
+#[test]
+fn errors_name_what_is_wrong() {
+    let bytes = VectorSet::default().to_bytes();
+    let error = |bytes: &[u8]| VectorSet::from_bytes(bytes).unwrap_err().to_string();
+    assert_eq!(error(b""), "not a vector file");
+    assert_eq!(error(b"ELF"), "not a vector file");
+    assert!(error(b"PLEACHV9........................").contains("version '9'"));
+    assert!(error(&bytes[..10]).contains("ends in its header"));
+    assert!(error(&bytes[..bytes.len() - 1]).contains("checksum"));
+    // Four thousand million modules in three bytes.
+    let claim = sealed(&[0xff, 0xff, 0xff, 0xff, 0x0f]);
+    assert!(error(&claim).contains("more items than bytes"), "{}", error(&claim));
+}
+
+#[test]
+fn files_are_replaced_in_one_step() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("vectors");
+    let set = VectorSet::default();
+    set.write_to(&path).unwrap();
+    set.write_to(&path).unwrap();
+    assert_eq!(VectorSet::read_from(&path).unwrap(), set);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    let nowhere = directory.path().join("missing/vectors");
+    assert!(
+        set.write_to(&nowhere)
+            .unwrap_err()
+            .to_string()
+            .contains("missing/vectors")
+    );
+    assert!(VectorSet::read_from(&nowhere).is_err());
+}
