@@ -13,6 +13,7 @@ fn main() {
     let command: Vec<OsString> = arguments.collect();
     let mut options = RecordOptions::new(preload);
     options.overhead = overhead;
+    options.timer_only = std::env::var_os("TIMER").is_some();
     options.burst = std::env::var("BURST").ok().and_then(|burst| burst.parse().ok());
     match record(&command, &options) {
         Ok(recording) => {

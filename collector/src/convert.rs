@@ -325,3 +325,184 @@ fn build_id(path: &Path, inode: u64) -> Option<BuildId> {
     let parsed = object::File::parse(&cache).ok()?;
     parsed.build_id().ok()?.map(|id| BuildId(id.to_vec()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shard::{BurstHead, Encoder, FrameKind};
+
+    fn frame(kind: FrameKind, fill: impl FnOnce(&mut Encoder)) -> Vec<u8> {
+        let mut buffer = [0; 1024];
+        let mut e = Encoder::new(&mut buffer);
+        fill(&mut e);
+        e.finish(kind).unwrap().to_vec()
+    }
+
+    fn process(pid: u32, start: u64, base: u64, parent: &str) -> Vec<u8> {
+        frame(FrameKind::Process, |e| {
+            e.u32(pid);
+            e.u32(1);
+            e.u64(start);
+            e.u64(base);
+            e.string(parent.as_bytes());
+            e.string(b"/bin/prog");
+            e.string(b"prog\0-x\0");
+        })
+    }
+
+    fn mappings(continued: bool, list: &[(u64, u64, u64, u64, &str)]) -> Vec<u8> {
+        frame(FrameKind::Mappings, |e| {
+            e.u8(continued.into());
+            for (start, end, offset, inode, path) in list {
+                for value in [start, end, offset, inode] {
+                    e.u64(*value);
+                }
+                e.string(path.as_bytes());
+            }
+        })
+    }
+
+    fn burst(thread: u32, start: u64, branches: &[(u64, u64)], thread_cpu_ns: u64, own_ns: u64) -> Vec<u8> {
+        let counters = Counters {
+            own_ns,
+            threads: 2,
+            ..Counters::default()
+        };
+        let (end, branches_len) = (start, branches.len() as u32);
+        let head = BurstHead {
+            thread,
+            start,
+            end,
+            branches: branches_len,
+            thread_cpu_ns,
+            counters,
+            ..BurstHead::default()
+        };
+        frame(FrameKind::Burst, |e| {
+            e.bytes(&head.to_bytes());
+            let mut last = start;
+            for (from, to) in branches {
+                e.delta(last, *from);
+                e.delta(*from, *to);
+                last = *to;
+            }
+        })
+    }
+
+    fn last(cpu_ns: u64, own_ns: u64) -> Vec<u8> {
+        frame(FrameKind::Final, |e| {
+            e.u64(cpu_ns);
+            e.bytes(
+                &Counters {
+                    own_ns,
+                    ..Counters::default()
+                }
+                .to_bytes(),
+            );
+        })
+    }
+
+    fn at(module: u32, offset: u64) -> CodeAddress {
+        CodeAddress {
+            module: ModuleId(module),
+            offset,
+        }
+    }
+
+    #[test]
+    fn addresses_belong_to_the_mappings_of_their_time() {
+        let shard = [
+            process(7, 1, 0, ""),
+            mappings(
+                false,
+                &[(0x1000, 0x2000, 0x400, 5, "/a"), (0x8000, 0x9000, 0, 0, "[vdso]")],
+            ),
+            mappings(true, &[(0x5000, 0x6000, 0, 9, "/c")]),
+            burst(
+                7,
+                0x1010,
+                &[(0x1020, 0x8004), (0x8008, 0x5000), (0x5004, 0x3000)],
+                100,
+                10,
+            ),
+            mappings(false, &[(0x1000, 0x2000, 0, 6, "/b"), (0x3000, 0x4000, 0x100, 5, "/a")]),
+            burst(7, 0x1010, &[(0x5004, 0x3000)], 200, 20),
+        ];
+        let mut set = VectorSet::default();
+        let found = convert(&[(b"x".to_vec(), shard.concat())], &mut set);
+        assert_eq!((found.shards, found.threads, found.damaged_bytes), (1, 2, 0));
+        let paths: Vec<_> = set.modules.iter().map(|module| module.path.to_str().unwrap()).collect();
+        assert_eq!(paths, ["/a", "/c", "/b"]);
+        let external = ModuleId::EXTERNAL.0;
+        let first = &set.bursts[0];
+        assert_eq!(first.start, Some(at(0, 0x410)));
+        assert_eq!(
+            first.branches[0],
+            Branch {
+                from: at(0, 0x420),
+                to: at(external, 0x8004)
+            }
+        );
+        assert_eq!(
+            first.branches[1],
+            Branch {
+                from: at(external, 0x8008),
+                to: at(1, 0)
+            }
+        );
+        // Mapped a moment later: the next snapshot has it.
+        assert_eq!(
+            first.branches[2],
+            Branch {
+                from: at(1, 4),
+                to: at(0, 0x100)
+            }
+        );
+        assert_eq!(set.bursts[1].start, Some(at(2, 0x10)));
+        assert_eq!(
+            set.bursts[1].branches[0],
+            Branch {
+                from: at(external, 0x5004),
+                to: at(0, 0x100)
+            }
+        );
+        assert_eq!(set.modules[0].mappings.len(), 2);
+        assert_eq!(set.processes[0].command, "prog -x");
+    }
+
+    #[test]
+    fn processes_have_their_own_time_and_their_parents() {
+        let shards = [
+            (
+                "2-5.shard",
+                [process(2, 5, 0, "1-1.shard"), last(3_000_000_000, 1_000_000_000)].concat(),
+            ),
+            // Killed: what its threads last told counts.
+            (
+                "1-1.shard",
+                [
+                    process(1, 1, 700, ""),
+                    burst(8, 1, &[], 4_000_000_000, 0),
+                    burst(9, 1, &[], 2_000_000_000, 0),
+                ]
+                .concat(),
+            ),
+            // The second image of a process: its first one had used three seconds.
+            (
+                "2-9.shard",
+                [process(2, 9, 3_500_000_000, ""), last(9_000_000_000, 0)].concat(),
+            ),
+            ("3-2.shard", b"no frame at all".to_vec()),
+        ];
+        let shards = shards.map(|(name, bytes)| (name.as_bytes().to_vec(), bytes));
+        let mut set = VectorSet::default();
+        let found = convert(&shards, &mut set);
+        assert_eq!((found.shards, found.damaged_bytes), (3, 15));
+        let seen: Vec<_> = set
+            .processes
+            .iter()
+            .map(|p| (p.pid, p.parent, p.program_cpu_seconds, p.own_cpu_seconds))
+            .collect();
+        assert_eq!(seen, [(1, None, 6.0, 0.0), (2, Some(0), 2.0, 1.0), (2, None, 6.0, 0.0)]);
+    }
+}

@@ -3,7 +3,7 @@
 //! This crate knows nothing of IR and nothing of paths.
 //!
 //! [`record`] runs a command with the sampler (the package `pleach-preload`) preloaded. The sampler leaves [`shard`]s;
-//! [`convert`] makes a [`vector::VectorSet`] of them, which [`file`] keeps. Without the feature `tools` only what the
+//! [`convert`] makes a [`vector::VectorSet`] of them, which [`mod@file`] keeps. Without the feature `tools` only what the
 //! sampler itself needs is left.
 
 pub mod shard;

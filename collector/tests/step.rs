@@ -5,11 +5,14 @@ mod common;
 use common::{check, compare, compare_fixture, fixture, record, sampler};
 use pleach_collector::launch::LaunchError;
 use pleach_collector::record::{RecordError, RecordOptions};
-use pleach_collector::vector::EndReason;
+use pleach_collector::vector::{EndReason, VectorSet};
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
+use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 #[test]
 fn one_thread_at_any_overhead() {
@@ -263,4 +266,78 @@ fn statistics_have_their_names() {
         assert!(json.get(key).is_some(), "{key}");
     }
     assert_eq!(json["engine"], "step");
+}
+
+#[test]
+fn more_threads_than_descriptors_and_forks_among_them() {
+    let run = compare_fixture(3.0, "many", &[]);
+    assert_eq!(run.stats.threads + run.stats.unsampled_threads, 1112, "{:?}", run.stats);
+    assert!(run.stats.threads > 1100, "{:?}", run.stats);
+}
+
+#[test]
+fn changes_behind_our_back_are_declined() {
+    let run = compare_fixture(3.0, "raw", &[]);
+    assert!(run.stats.declined > 10 && run.stats.bursts > 3, "{:?}", run.stats);
+}
+
+/// A recorder in a process group of its own, running a shell that tells what reaches it.
+fn spawn_shell(script: &str, output: &Path) -> Child {
+    let mut recorder = Command::new(common::built().join("examples/record"));
+    recorder
+        .arg(sampler())
+        .args(["1", "bash", "-c", script])
+        .process_group(0);
+    recorder
+        .env("OUTPUT", output)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    recorder.spawn().unwrap()
+}
+
+fn read_line(child: &mut Child) -> String {
+    let mut line = String::new();
+    let mut byte = [0];
+    while child.stdout.as_mut().unwrap().read(&mut byte).unwrap() == 1 && byte[0] != b'\n' {
+        line.push(byte[0].into());
+    }
+    line
+}
+
+#[test]
+fn signals_reach_the_program_and_the_recording_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("vectors");
+    let script = "trap 'echo term; exit 5' TERM; trap 'echo int; exit 6' INT; echo ready; while :; do :; done";
+    // One reaches the recorder alone, the other the whole group, as from a terminal.
+    for (signal, whole_group, heard, status) in [(libc::SIGTERM, false, "term", 5), (libc::SIGINT, true, "int", 6)] {
+        let mut recorder = spawn_shell(script, &output);
+        assert_eq!(read_line(&mut recorder), "ready");
+        let pid = recorder.id() as i32;
+        // SAFETY: plain integers, and a process of our own.
+        unsafe { libc::kill(if whole_group { -pid } else { pid }, signal) };
+        assert_eq!(read_line(&mut recorder), heard);
+        assert_eq!(recorder.wait().unwrap().code(), Some(status));
+        assert!(!VectorSet::read_from(&output).unwrap().processes.is_empty());
+        std::fs::remove_file(&output).unwrap();
+    }
+}
+
+#[test]
+fn descendants_that_go_on_contribute_what_they_have() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("vectors");
+    let script = "(trap '' HUP; exec >&-; i=0; while [ $i -lt 2000000 ]; do i=$((i+1)); done) & sleep 0.5; echo $!";
+    let mut recorder = spawn_shell(script, &output);
+    let survivor: i32 = read_line(&mut recorder).parse().unwrap();
+    assert!(recorder.wait().unwrap().success());
+    let set = VectorSet::read_from(&output).unwrap();
+    let position = set
+        .processes
+        .iter()
+        .position(|process| process.pid == survivor as u32)
+        .unwrap();
+    assert!(set.bursts.iter().any(|burst| burst.process as usize == position));
+    // SAFETY: plain integers, and a process of our own.
+    unsafe { libc::kill(survivor, libc::SIGKILL) };
 }

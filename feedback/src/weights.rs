@@ -1,18 +1,16 @@
 //! What a function's counts mean to the optimiser: entry count, branch weights, coldness.
 //!
-//! Counts are estimates from samples. An edge that was never sampled is not known to be dead, so every edge out of a
-//! sampled block gets the Krichevsky–Trofimov estimator's half a sample on top, and an entry that was never sampled
-//! half a sample. The two fit together: in a loop sampled n times whose entry and exit were not, the estimated trip count
-//! 2n times half an entry gives back the n.
+//! Counts are estimates from samples. An edge that was never sampled is not known to be dead, and an entry that was never
+//! sampled must have happened. Both get a share of half a sample (the Krichevsky–Trofimov estimator's pseudo-count): the
+//! entry all of it, the never-sampled edges of a function one half between them. A half for each would break the
+//! conservation of flow that block frequencies are computed from: an interpreter's loop has hundreds of ways out.
 
 use crate::profile::FunctionProfile;
 use pleach_annotate::cfg::{Cfg, Terminator};
 use pleach_annotate::id::BlockIndex;
 
-/// Samples added to every ordinary edge (Krichevsky–Trofimov).
+/// Samples that a function's never-sampled edges get between them, and a never-sampled entry gets.
 const PRIOR_SAMPLES: f64 = 0.5;
-/// Samples added to an edge that leads to exception handling or a trap: nobody expects those to be taken.
-const UNLIKELY_PRIOR_SAMPLES: f64 = 0.001;
 /// Sampled block entries from which on a function that was never sampled counts as cold: with this many, a function
 /// with more than 3/100 000 of all block entries would have been seen with 95 % probability.
 pub const ENOUGH_SAMPLES: f64 = 100_000.0;
@@ -48,17 +46,18 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, scale: f64, samples: f64) -
         };
     }
     let half = (scale * PRIOR_SAMPLES).max(1.0) as u64;
-    let bases = cfg.edge_bases();
-    let branch_weights = cfg
-        .blocks
+    let branches = sampled_branches(cfg, profile);
+    let unsampled = branches
         .iter()
-        .enumerate()
-        .filter(|(_, block)| block.successors.len() > 1)
-        .filter_map(|(index, block)| {
-            let base = bases[index] as usize;
-            let counts = profile.edges.get(base..base + block.successors.len())?;
-            let weights = block_weights(cfg, &block.successors, counts, scale)?;
-            Some((BlockIndex(index as u32), weights))
+        .flat_map(|b| b.slots())
+        .filter(|&(to, count)| count == 0 && !unlikely(cfg, to))
+        .count();
+    let prior = half / unsampled.max(1) as u64;
+    let branch_weights = branches
+        .iter()
+        .map(|branch| {
+            let weight = |(to, count)| if count == 0 && !unlikely(cfg, to) { prior } else { count };
+            (branch.block, branch.slots().map(weight).collect())
         })
         .collect();
     let entry_count = profile.blocks.first().copied().unwrap_or(0).max(half);
@@ -69,30 +68,45 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, scale: f64, samples: f64) -
     }
 }
 
-/// Weights of a block's successor slots; `None` where it was never sampled.
-fn block_weights(cfg: &Cfg, successors: &[BlockIndex], counts: &[u64], scale: f64) -> Option<Vec<u64>> {
-    if counts.iter().all(|&c| c == 0) {
-        return None;
+/// A block with several successor slots, at least one of which was taken.
+struct SampledBranch<'a> {
+    block: BlockIndex,
+    successors: &'a [BlockIndex],
+    counts: &'a [u64],
+}
+
+impl SampledBranch<'_> {
+    fn slots(&self) -> impl Iterator<Item = (BlockIndex, u64)> {
+        self.successors.iter().copied().zip(self.counts.iter().copied())
     }
-    let unlikely = |b: BlockIndex| {
-        let block = &cfg.blocks[b.index()];
-        block.is_eh_pad || block.terminator == Terminator::Unreachable
-    };
-    let prior = |b| {
-        scale
-            * if unlikely(b) {
-                UNLIKELY_PRIOR_SAMPLES
-            } else {
-                PRIOR_SAMPLES
-            }
-    };
-    Some(
-        counts
-            .iter()
-            .zip(successors)
-            .map(|(&c, &s)| c.saturating_add(prior(s) as u64))
-            .collect(),
-    )
+}
+
+fn sampled_branches<'a>(cfg: &'a Cfg, profile: &'a FunctionProfile) -> Vec<SampledBranch<'a>> {
+    let bases = cfg.edge_bases();
+    let branches = cfg
+        .blocks
+        .iter()
+        .zip(bases)
+        .enumerate()
+        .filter(|(_, (block, _))| block.successors.len() > 1);
+    branches
+        .filter_map(|(index, (block, base))| {
+            let base = base as usize;
+            let counts = profile.edges.get(base..base + block.successors.len())?;
+            let sampled = counts.iter().any(|&c| c > 0);
+            sampled.then_some(SampledBranch {
+                block: BlockIndex(index as u32),
+                successors: &block.successors,
+                counts,
+            })
+        })
+        .collect()
+}
+
+/// Exception handling and traps: nobody expects those, sampled or not.
+fn unlikely(cfg: &Cfg, block: BlockIndex) -> bool {
+    let block = &cfg.blocks[block.index()];
+    block.is_eh_pad || block.terminator == Terminator::Unreachable
 }
 
 #[cfg(test)]
@@ -130,12 +144,11 @@ mod tests {
         }
     }
 
-    fn profile(blocks: &[u64], edges: &[u64]) -> FunctionProfile {
-        let cfg = diamond();
+    fn profile(cfg: &Cfg, blocks: &[u64], edges: &[u64]) -> FunctionProfile {
         FunctionProfile {
             id: cfg.id,
             cfg_hash: cfg.hash(),
-            name: cfg.name,
+            name: cfg.name.clone(),
             samples: 0,
             blocks: blocks.to_vec(),
             edges: edges.to_vec(),
@@ -143,27 +156,39 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_trap_gets_next_to_nothing() {
-        let verdict = verdict(
-            &diamond(),
-            &profile(&[5000, 5000, 0, 5000], &[5000, 0, 5000]),
-            1000.0,
-            1e6,
-        );
-        assert_eq!(
-            verdict,
+    fn weights(cfg: &Cfg, blocks: &[u64], edges: &[u64]) -> (u64, Vec<Vec<u64>>) {
+        match verdict(cfg, &profile(cfg, blocks, edges), 1000.0, 1e6) {
             Verdict::Sampled {
-                entry_count: 5000,
-                max_count: 5000,
-                branch_weights: vec![(BlockIndex(0), vec![5500, 1])]
-            }
+                entry_count,
+                branch_weights,
+                ..
+            } => (entry_count, branch_weights.into_iter().map(|(_, w)| w).collect()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_trap_that_was_never_sampled_gets_nothing() {
+        assert_eq!(
+            weights(&diamond(), &[5000, 5000, 0, 5000], &[5000, 0, 5000]),
+            (5000, vec![vec![5000, 0]])
         );
     }
 
     #[test]
+    fn the_ways_out_of_a_loop_share_half_a_sample() {
+        // Block 0 loops to itself or leaves by one of five returns; neither entry nor exit was sampled.
+        let mut cfg = diamond();
+        cfg.blocks = vec![block(&[0, 1, 2, 3, 4, 5], Terminator::Switch)];
+        cfg.blocks.extend((0..5).map(|_| block(&[], Terminator::Return)));
+        let (entry, branches) = weights(&cfg, &[100_000, 0, 0, 0, 0, 0], &[100_000, 0, 0, 0, 0, 0]);
+        assert_eq!(branches, [[100_000, 100, 100, 100, 100, 100]]);
+        assert_eq!(entry, 100_000);
+    }
+
+    #[test]
     fn never_sampled_is_cold_only_where_the_profile_is_large() {
-        let never = profile(&[0; 4], &[0; 3]);
+        let never = profile(&diamond(), &[0; 4], &[0; 3]);
         assert_eq!(verdict(&diamond(), &never, 1000.0, ENOUGH_SAMPLES), Verdict::Cold);
         assert_eq!(
             verdict(&diamond(), &never, 1000.0, ENOUGH_SAMPLES / 2.0),

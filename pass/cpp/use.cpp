@@ -1,6 +1,11 @@
 // What `use` needs beyond LLVM's C API: counts, weights, value profiles and the profile summary.
 #include "shim.h"
+#include "llvm/Analysis/BlockFrequencyInfo.h"
+#include "llvm/Analysis/BranchProbabilityInfo.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ProfileSummaryInfo.h"
+#include "llvm/IR/CFG.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/MDBuilder.h"
@@ -8,6 +13,7 @@
 #include "llvm/IR/ProfDataUtils.h"
 #include "llvm/IR/ProfileSummary.h"
 #include "llvm/ProfileData/InstrProf.h"
+#include "llvm/Transforms/Instrumentation/PGOInstrumentation.h"
 
 using namespace llvm;
 
@@ -69,6 +75,32 @@ void pleach_mark_cold(LLVMValueRef V) {
 void pleach_set_branch_weights(LLVMValueRef Terminator, const uint64_t *Weights, size_t Count) {
   setFittedBranchWeights(*unwrap<Instruction>(Terminator), ArrayRef(Weights, Count),
                          /*IsExpected=*/false);
+}
+
+// Branch weights alone do not determine frequencies in an irreducible loop, nor behind an indirect
+// branch: clang's own profiles give such headers their counts too.
+void pleach_set_irreducible_headers(LLVMModuleRef Ref, LLVMValueRef V, const uint64_t *Counts,
+                                    size_t Count) {
+  Function &F = *unwrap<Function>(V);
+  DominatorTree DT(F);
+  LoopInfo LI(DT);
+  BranchProbabilityInfo BPI(F, LI);
+  BlockFrequencyInfo BFI(F, BPI, LI);
+  size_t Index = 0;
+  if (getenv("PLEACH_VERIFY")) {
+    size_t I = 0; double worst=0; uint64_t wa=0, wb=0, tot=0, dif=0;
+    for (BasicBlock &BB : F) { if (I>=Count) break; uint64_t c=Counts[I++]; auto p=BFI.getBlockProfileCount(&BB); uint64_t b=p?*p:0; tot+=c; dif+= b>c? b-c: c-b; double r=c>b? double(c)/(b+1000): double(b)/(c+1000); if(r>worst){worst=r;wa=c;wb=b;} }
+    errs() << "VERIFY " << F.getName() << " " << tot << " diff " << dif << " ratio " << (tot? double(dif)/tot:0) << " worst " << worst << " " << wa << " " << wb << "\n";
+  }
+  for (BasicBlock &BB : F) {
+    if (Index == Count)
+      break;
+    bool IndirectTarget = llvm::any_of(
+        predecessors(&BB), [](BasicBlock *P) { return isa<IndirectBrInst>(P->getTerminator()); });
+    if (IndirectTarget || BFI.isIrrLoopHeader(&BB))
+      setIrrLoopHeaderMetadata(unwrap(Ref), BB.getTerminator(), Counts[Index]);
+    ++Index;
+  }
 }
 
 // The identifier by which LLVM's value profiles name a function: it differs from the GUID of the

@@ -171,6 +171,12 @@ impl Applier<'_, '_> {
                         let terminator = function.terminators[block.index()];
                         ffi::pleach_set_branch_weights(terminator, weights.as_ptr(), weights.len());
                     }
+                    ffi::pleach_set_irreducible_headers(
+                        self.module.as_mut_ptr(),
+                        value,
+                        profile.blocks.as_ptr(),
+                        profile.blocks.len(),
+                    );
                 }
                 outcome.indirect_calls += self.call_targets(function, &profile);
                 self.mark(value, entry_count, max_count);

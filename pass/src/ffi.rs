@@ -90,6 +90,12 @@ unsafe extern "C" {
     pub fn pleach_mark_hot(function: LLVMValueRef);
     pub fn pleach_mark_cold(function: LLVMValueRef);
     pub fn pleach_set_branch_weights(terminator: LLVMValueRef, weights: *const u64, count: usize);
+    pub fn pleach_set_irreducible_headers(
+        module: LLVMModuleRef,
+        function: LLVMValueRef,
+        counts: *const u64,
+        count: usize,
+    );
     pub fn pleach_value_profile_id(function: LLVMValueRef) -> u64;
     pub fn pleach_set_call_targets(
         module: LLVMModuleRef,

@@ -1,12 +1,23 @@
 //! The sampler, preloaded into every process of a recording.
 //!
-//! Ticks ([`tick`]) interrupt each thread after a random amount of its CPU time; a burst ([`step`]) follows it for some
-//! taken branches; what it saw goes to the process's shard ([`process`], `pleach_collector::shard`). Everything else
-//! keeps the program from noticing: [`fds`], [`interpose`], and stacks of our own ([`thread`], [`entry`]).
+//! Ticks (`tick`) interrupt each thread after a random amount of its CPU time; a burst (`step`) follows it for some
+//! taken branches; what it saw goes to the process's shard (`process`, `pleach_collector::shard`). Everything else
+//! keeps the program from noticing: `fds`, `interpose`, and stacks of our own (`thread`, `entry`).
 //!
 //! Handlers run with all signals blocked, allocate nothing, wait for nothing but a short lock between threads, and use no
 //! thread-local storage but one pointer. They never panic: there is no indexing that can fail and no arithmetic that
 //! matters if it wraps.
+
+//!
+//! What a program could still notice, or hide from us:
+//! - It sees `LD_PRELOAD` and our variables, more mappings, descriptors from the top of its range on, and time that passes.
+//! - Threads made by a raw `clone`, children of `system` and `popen` while the environment lacks our variables, and
+//!   statically linked children are not sampled.
+//! - Handlers of a program that sets an alternate stack are not sampled while they run there.
+//! - A raw `rt_sigaction` for SIGTRAP while another thread is in a burst gets that thread's next trap.
+//! - SIGTRAP does not arrive through `signalfd`; `sigsuspend`, `ppoll` and the like use the masks as given.
+//! - Where ticks come from a timer, they can interrupt system calls that are never restarted.
+//! - Code that moves the thread pointer (`arch_prctl`, `wrfsbase`) must not be interrupted by a tick.
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("the sampler is for Linux on x86-64");

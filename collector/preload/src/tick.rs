@@ -20,6 +20,8 @@ pub static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
 /// Ticks below this distance make bursts shorter than they need be; bursts are made longer instead.
 const MIN_PERIOD_NS: u64 = 200_000;
+/// Timers tick at the kernel's rate, which is 100 to 1000 Hz.
+const TIMER_PERIOD_NS: u64 = 4_000_000;
 /// Instructions between two taken branches, for the first guess.
 const BRANCH_DISTANCE: u64 = 6;
 
@@ -270,7 +272,10 @@ pub fn arm_next(sampler: &mut Sampler, thread_cpu_ns: u64) {
     // What the program must run until all that was spent is within the budget.
     let debt = sampler.own_ns as f64 / overhead - program_ns as f64;
     let mean = debt.clamp(nominal * 0.5, nominal * 4.0);
-    let floor = MIN_PERIOD_NS as f64;
+    let floor = match sampler.source {
+        Source::Timer(_) => TIMER_PERIOD_NS as f64,
+        _ => MIN_PERIOD_NS as f64,
+    };
     let (base, burst) = (config::burst() as f64, sampler.burst as f64);
     if mean < floor {
         sampler.burst = (burst * (floor / mean).min(4.0)).min(config::MAX_BURST as f64) as u64 + 1;

@@ -1,6 +1,7 @@
 //! Signal masks: the program sees what it set, while SIGTRAP and the tick stay deliverable.
 
 use super::signals::{self, Virtual};
+use super::stacks;
 use crate::process;
 use crate::real::Real;
 use crate::sys;
@@ -38,7 +39,7 @@ pub fn change(how: c_int, set: Option<u64>) -> Option<(u8, Option<u64>)> {
         libc::SIG_UNBLOCK => before & !ours,
         libc::SIG_SETMASK => {
             // On an alternate stack of the program's, ticks stay blocked.
-            if signals::is_on_program_stack(thread) {
+            if stacks::is_on_program_stack(thread) {
                 rest |= sys::bit(tick::SIGNAL.load(Relaxed));
             }
             ours

@@ -7,6 +7,7 @@ pub mod exec;
 pub mod exit;
 pub mod masks;
 pub mod signals;
+pub mod stacks;
 pub mod threads;
 
 /// Looks all functions up before a handler or a child of `vfork` can need them.
@@ -15,6 +16,7 @@ pub fn resolve() {
     exit::resolve();
     masks::resolve();
     signals::resolve();
+    stacks::resolve();
     threads::resolve();
     crate::fds::resolve();
 }

@@ -4,15 +4,16 @@
 //! through a signal frame built as the kernel would have built it, on the stack and with the mask that the program expects.
 //! In its actions for other signals, our two are never really blocked.
 
+use super::stacks;
 use crate::entry::{self, Context, TRAP_FLAG};
 use crate::process;
 use crate::real::Real;
 use crate::sys::{self, KernelAction};
 use crate::thread::Thread;
 use crate::tick;
-use core::ffi::{c_int, c_void};
+use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64};
+use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU64};
 
 /// One of our two signals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -229,11 +230,8 @@ pub fn release_pending(thread: &Thread) {
 // For every signal: what was taken out of its action, to be shown when the program asks.
 const HAD_TRAP: u8 = 1;
 const HAD_TICK: u8 = 2;
-const HAD_STACK: u8 = 4;
-static TAKEN: [AtomicU8; 65] = [const { AtomicU8::new(0) }; 65];
-/// Whether the program set an alternate stack in any thread. Until then ours is the only one, and its handlers must not
-/// run there.
-static PROGRAM_STACK: AtomicBool = AtomicBool::new(false);
+pub(super) const HAD_STACK: u8 = 4;
+pub(super) static TAKEN: [AtomicU8; 65] = [const { AtomicU8::new(0) }; 65];
 
 type Sigaction = unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
 static SIGACTION: Real<Sigaction> = Real::new(c"sigaction");
@@ -242,8 +240,6 @@ static SIGNAL: Real<Signal> = Real::new(c"signal");
 static SYSV_SIGNAL: Real<Signal> = Real::new(c"__sysv_signal");
 static SIGSET: Real<Signal> = Real::new(c"sigset");
 static SIGIGNORE: Real<unsafe extern "C" fn(c_int) -> c_int> = Real::new(c"sigignore");
-type Sigaltstack = unsafe extern "C" fn(*const libc::stack_t, *mut libc::stack_t) -> c_int;
-static SIGALTSTACK: Real<Sigaltstack> = Real::new(c"sigaltstack");
 
 /// Looks the functions up.
 pub fn resolve() {
@@ -252,7 +248,6 @@ pub fn resolve() {
     SYSV_SIGNAL.get();
     SIGSET.get();
     SIGIGNORE.get();
-    SIGALTSTACK.get();
 }
 
 /// The first 64 signals of libc's set, which are all there are.
@@ -274,7 +269,7 @@ pub unsafe fn set_low(set: *mut libc::sigset_t, bits: u64) {
 }
 
 /// A child made by `vfork` has actions of its own, and our memory.
-fn pretends() -> bool {
+pub(super) fn pretends() -> bool {
     process::is_active() && process::is_own_memory()
 }
 
@@ -316,7 +311,7 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, o
             let mut bits = ours & (HAD_TRAP | HAD_TICK);
             if new.sa_flags & libc::SA_ONSTACK != 0 {
                 bits |= HAD_STACK;
-                if PROGRAM_STACK.load(Relaxed) {
+                if stacks::is_used() {
                     // The program sized that stack for its own handlers: no tick's frame on top of theirs.
                     rest |= sys::bit(tick::SIGNAL.load(Relaxed));
                 } else {
@@ -445,111 +440,5 @@ pub unsafe extern "C" fn sigignore(signal: c_int) -> c_int {
         // SAFETY: forwarded.
         Some(real) => unsafe { real(signal) },
         None => -1,
-    }
-}
-
-/// Whether the thread runs on an alternate stack of the program's.
-pub fn is_on_program_stack(thread: &Thread) -> bool {
-    if !PROGRAM_STACK.load(Relaxed) {
-        return false;
-    }
-    let mut now = libc::stack_t {
-        ss_sp: core::ptr::null_mut(),
-        ss_flags: 0,
-        ss_size: 0,
-    };
-    // SAFETY: `now` lives here.
-    unsafe { sys::syscall!(libc::SYS_sigaltstack, 0, &raw mut now) };
-    now.ss_flags & libc::SS_ONSTACK != 0 && now.ss_sp as usize != thread.alternate_stack()
-}
-
-/// The program's alternate stack replaces ours, and shows in place of it.
-///
-/// # Safety
-/// As `sigaltstack(2)`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
-    let Some(real) = SIGALTSTACK.get() else { return -1 };
-    let Some(thread) = Thread::current().filter(|_| pretends()) else {
-        // SAFETY: forwarded.
-        return unsafe { real(new, old) };
-    };
-    let ours = thread.alternate_stack() as *mut c_void;
-    let mut before = libc::stack_t {
-        ss_sp: core::ptr::null_mut(),
-        ss_flags: 0,
-        ss_size: 0,
-    };
-    // SAFETY: the caller's pointers are null or valid.
-    unsafe {
-        let result = match new.as_ref() {
-            Some(new) if new.ss_flags & libc::SS_DISABLE != 0 => {
-                let mut result = real(core::ptr::null(), &mut before);
-                if before.ss_sp != ours {
-                    result = real(new, core::ptr::null_mut());
-                    if result == 0 {
-                        thread.use_alternate_stack();
-                        pause(thread, false);
-                    }
-                }
-                result
-            }
-            _ => real(new, &mut before),
-        };
-        if result != 0 {
-            return result;
-        }
-        if let Some(new) = new.as_ref().filter(|new| new.ss_flags & libc::SS_DISABLE == 0) {
-            pause(
-                thread,
-                new.ss_size < libc::getauxval(libc::AT_MINSIGSTKSZ) as usize + 256,
-            );
-            if !PROGRAM_STACK.swap(true, Relaxed) {
-                give_handlers_their_stack();
-            }
-        }
-        if let Some(old) = old.as_mut() {
-            if before.ss_sp == ours {
-                before = libc::stack_t {
-                    ss_sp: core::ptr::null_mut(),
-                    ss_flags: libc::SS_DISABLE,
-                    ss_size: 0,
-                };
-            }
-            *old = before;
-        }
-    }
-    0
-}
-
-/// An alternate stack without room for a frame: no ticks.
-fn pause(thread: &Thread, paused: bool) {
-    if thread.paused.swap(paused.into(), Relaxed) == u8::from(paused) {
-        return;
-    }
-    let _blocked = sys::SignalsBlocked::new();
-    // SAFETY: signals are blocked.
-    let sampler = unsafe { &mut *thread.sampler.get() };
-    if paused {
-        process::UNSAMPLED.fetch_add(1, Relaxed);
-        tick::disable(sampler);
-    } else {
-        tick::arm_first(sampler);
-    }
-}
-
-/// From now on handlers that asked for an alternate stack run there.
-fn give_handlers_their_stack() {
-    let tick = sys::bit(tick::SIGNAL.load(Relaxed));
-    for (signal, taken) in TAKEN.iter().enumerate().skip(1) {
-        if taken.load(Relaxed) & HAD_STACK == 0 {
-            continue;
-        }
-        let mut action = KernelAction::default();
-        if sys::signal_action(signal as i32, None, Some(&mut action)) == 0 && action.handler > libc::SIG_IGN {
-            action.flags |= libc::SA_ONSTACK as u64;
-            action.mask |= tick;
-            sys::signal_action(signal as i32, Some(&action), None);
-        }
     }
 }

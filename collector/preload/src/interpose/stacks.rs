@@ -1,0 +1,133 @@
+//! Alternate signal stacks: the program's replaces ours, and ours does not show.
+
+use super::signals::{HAD_STACK, TAKEN, pretends};
+use crate::process;
+use crate::real::Real;
+use crate::sys::{self, KernelAction};
+use crate::thread::Thread;
+use crate::tick;
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// Whether the program set an alternate stack in any thread. Until then ours is the only one, and its handlers must not
+/// run there.
+static PROGRAM_STACK: AtomicBool = AtomicBool::new(false);
+type Sigaltstack = unsafe extern "C" fn(*const libc::stack_t, *mut libc::stack_t) -> c_int;
+static SIGALTSTACK: Real<Sigaltstack> = Real::new(c"sigaltstack");
+
+/// Looks the function up.
+pub fn resolve() {
+    SIGALTSTACK.get();
+}
+
+/// Whether the program ever set one.
+pub fn is_used() -> bool {
+    PROGRAM_STACK.load(Relaxed)
+}
+
+/// Whether the thread runs on an alternate stack of the program's.
+pub fn is_on_program_stack(thread: &Thread) -> bool {
+    if !PROGRAM_STACK.load(Relaxed) {
+        return false;
+    }
+    let mut now = libc::stack_t {
+        ss_sp: core::ptr::null_mut(),
+        ss_flags: 0,
+        ss_size: 0,
+    };
+    // SAFETY: `now` lives here.
+    unsafe { sys::syscall!(libc::SYS_sigaltstack, 0, &raw mut now) };
+    now.ss_flags & libc::SS_ONSTACK != 0 && now.ss_sp as usize != thread.alternate_stack()
+}
+
+/// The program's alternate stack replaces ours, and shows in place of it.
+///
+/// # Safety
+/// As `sigaltstack(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
+    let Some(real) = SIGALTSTACK.get() else { return -1 };
+    let Some(thread) = Thread::current().filter(|_| pretends()) else {
+        // SAFETY: forwarded.
+        return unsafe { real(new, old) };
+    };
+    let ours = thread.alternate_stack() as *mut c_void;
+    let mut before = libc::stack_t {
+        ss_sp: core::ptr::null_mut(),
+        ss_flags: 0,
+        ss_size: 0,
+    };
+    // SAFETY: the caller's pointers are null or valid.
+    unsafe {
+        let result = match new.as_ref() {
+            Some(new) if new.ss_flags & libc::SS_DISABLE != 0 => {
+                let mut result = real(core::ptr::null(), &mut before);
+                if before.ss_sp != ours {
+                    result = real(new, core::ptr::null_mut());
+                    if result == 0 {
+                        thread.use_alternate_stack();
+                        pause(thread, false);
+                    }
+                }
+                result
+            }
+            _ => real(new, &mut before),
+        };
+        if result != 0 {
+            return result;
+        }
+        if let Some(new) = new.as_ref().filter(|new| new.ss_flags & libc::SS_DISABLE == 0) {
+            pause(
+                thread,
+                new.ss_size < libc::getauxval(libc::AT_MINSIGSTKSZ) as usize + 256,
+            );
+            if !PROGRAM_STACK.swap(true, Relaxed) {
+                give_handlers_their_stack();
+            }
+        }
+        if let Some(old) = old.as_mut() {
+            if before.ss_sp == ours {
+                before = libc::stack_t {
+                    ss_sp: core::ptr::null_mut(),
+                    ss_flags: libc::SS_DISABLE,
+                    ss_size: 0,
+                };
+            }
+            *old = before;
+        }
+    }
+    0
+}
+
+/// An alternate stack without room for a frame: no ticks.
+fn pause(thread: &Thread, paused: bool) {
+    if thread.paused.swap(paused.into(), Relaxed) == u8::from(paused) {
+        return;
+    }
+    let _blocked = sys::SignalsBlocked::new();
+    // SAFETY: signals are blocked.
+    let sampler = unsafe { &mut *thread.sampler.get() };
+    if paused {
+        process::UNSAMPLED.fetch_add(1, Relaxed);
+        tick::disable(sampler);
+    } else {
+        tick::arm_first(sampler);
+    }
+}
+
+/// From now on handlers that asked for an alternate stack run there.
+fn give_handlers_their_stack() {
+    let tick = sys::bit(tick::SIGNAL.load(Relaxed));
+    for (signal, taken) in TAKEN.iter().enumerate().skip(1) {
+        if taken.load(Relaxed) & HAD_STACK == 0 {
+            continue;
+        }
+        let mut action = KernelAction::default();
+        if sys::signal_action(signal as i32, None, Some(&mut action)) == 0 && action.handler > libc::SIG_IGN {
+            action.flags |= libc::SA_ONSTACK as u64;
+            action.mask |= tick;
+            sys::signal_action(signal as i32, Some(&action), None);
+        }
+    }
+}
