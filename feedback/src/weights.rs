@@ -11,9 +11,18 @@ use pleach_annotate::id::BlockIndex;
 
 /// Samples that a function's never-sampled edges get between them, and a never-sampled entry gets.
 const PRIOR_SAMPLES: f64 = 0.5;
-/// Sampled block entries from which on a function that was never sampled counts as cold: with this many, a function
-/// with more than 3/100 000 of all block entries would have been seen with 95 % probability.
-pub const ENOUGH_SAMPLES: f64 = 100_000.0;
+/// Sampled block entries from which on a function that was never sampled is placed apart: with this many, a function with
+/// more than 3/100 000 of all block entries would have been seen with 95 % probability.
+pub const ENOUGH_SAMPLES: u64 = 100_000;
+
+/// The count up to which a block is cold, so that it may be optimised for size: less than one sample.
+///
+/// LLVM takes the least count among the blocks that make up 99.9999 % of all. A sampled profile does not resolve that
+/// far: what it saw once may well matter in another run, and the loss where a loop is no longer vectorised is larger
+/// than the gain where some code shrinks.
+pub fn cold_count(scale: f64) -> u64 {
+    (scale * PRIOR_SAMPLES) as u64
+}
 
 /// What to tell the optimiser about a function.
 #[derive(Clone, PartialEq, Debug)]
@@ -27,8 +36,9 @@ pub enum Verdict {
         /// For each block with two successors or more that was sampled: a weight for each successor slot.
         branch_weights: Vec<(BlockIndex, Vec<u64>)>,
     },
-    /// Never sampled, by a profile large enough to say that it hardly runs.
-    Cold,
+    /// Never sampled, by a profile large enough to say that it hardly runs: placed apart from code that does, but compiled
+    /// as without a profile. It may run on other inputs, and must not be slow then.
+    Apart,
     /// Never sampled, by a profile too small to say anything.
     Unknown,
 }
@@ -36,11 +46,11 @@ pub enum Verdict {
 /// Decides what a profile says about a function.
 ///
 /// `scale` is the profile's factor from samples to counts, `samples` its number of sampled block entries.
-pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, scale: f64, samples: f64) -> Verdict {
+pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, scale: f64, samples: u64) -> Verdict {
     let max_count = profile.blocks.iter().copied().max().unwrap_or(0);
     if max_count == 0 {
         return if samples >= ENOUGH_SAMPLES {
-            Verdict::Cold
+            Verdict::Apart
         } else {
             Verdict::Unknown
         };
@@ -157,7 +167,7 @@ mod tests {
     }
 
     fn weights(cfg: &Cfg, blocks: &[u64], edges: &[u64]) -> (u64, Vec<Vec<u64>>) {
-        match verdict(cfg, &profile(cfg, blocks, edges), 1000.0, 1e6) {
+        match verdict(cfg, &profile(cfg, blocks, edges), 1000.0, 1_000_000) {
             Verdict::Sampled {
                 entry_count,
                 branch_weights,
@@ -187,11 +197,11 @@ mod tests {
     }
 
     #[test]
-    fn never_sampled_is_cold_only_where_the_profile_is_large() {
+    fn never_sampled_is_placed_apart_only_where_the_profile_is_large() {
         let never = profile(&diamond(), &[0; 4], &[0; 3]);
-        assert_eq!(verdict(&diamond(), &never, 1000.0, ENOUGH_SAMPLES), Verdict::Cold);
+        assert_eq!(verdict(&diamond(), &never, 1000.0, ENOUGH_SAMPLES), Verdict::Apart);
         assert_eq!(
-            verdict(&diamond(), &never, 1000.0, ENOUGH_SAMPLES / 2.0),
+            verdict(&diamond(), &never, 1000.0, ENOUGH_SAMPLES / 2),
             Verdict::Unknown
         );
     }

@@ -72,6 +72,12 @@ void pleach_mark_cold(LLVMValueRef V) {
     F->addFnAttr(Attribute::Cold);
 }
 
+// Into .text.unlikely, without a word on how to compile it.
+void pleach_place_apart(LLVMValueRef F) {
+  if (!unwrap<Function>(F)->hasSection())
+    unwrap<Function>(F)->setSectionPrefix("unlikely");
+}
+
 void pleach_set_branch_weights(LLVMValueRef Terminator, const uint64_t *Weights, size_t Count) {
   setFittedBranchWeights(*unwrap<Instruction>(Terminator), ArrayRef(Weights, Count),
                          /*IsExpected=*/false);
@@ -87,11 +93,6 @@ void pleach_set_irreducible_headers(LLVMModuleRef Ref, LLVMValueRef V, const uin
   BranchProbabilityInfo BPI(F, LI);
   BlockFrequencyInfo BFI(F, BPI, LI);
   size_t Index = 0;
-  if (getenv("PLEACH_VERIFY")) {
-    size_t I = 0; double worst=0; uint64_t wa=0, wb=0, tot=0, dif=0;
-    for (BasicBlock &BB : F) { if (I>=Count) break; uint64_t c=Counts[I++]; auto p=BFI.getBlockProfileCount(&BB); uint64_t b=p?*p:0; tot+=c; dif+= b>c? b-c: c-b; double r=c>b? double(c)/(b+1000): double(b)/(c+1000); if(r>worst){worst=r;wa=c;wb=b;} }
-    errs() << "VERIFY " << F.getName() << " " << tot << " diff " << dif << " ratio " << (tot? double(dif)/tot:0) << " worst " << worst << " " << wa << " " << wb << "\n";
-  }
   for (BasicBlock &BB : F) {
     if (Index == Count)
       break;

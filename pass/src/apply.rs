@@ -10,18 +10,21 @@ use pleach_annotate::id::FunctionGuid;
 use pleach_annotate::manifest::Anchor;
 use pleach_feedback::profile::FunctionProfile;
 use pleach_feedback::profile::file::{Lookup, ProfileFile};
-use pleach_feedback::weights::{Verdict, verdict};
+use pleach_feedback::weights::{Verdict, cold_count, verdict};
 use rustc_hash::FxHashMap;
 use std::ffi::CString;
 use std::path::Path;
+
+/// The cut-off, in parts per million, whose least count LLVM takes for the threshold of coldness.
+const COLD_CUTOFF: u32 = 999_999;
 
 /// What was done to a module.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Outcome {
     /// Functions that got counts.
     pub sampled: usize,
-    /// Functions found cold.
-    pub cold: usize,
+    /// Functions that were never sampled, placed apart.
+    pub apart: usize,
     /// Functions that the profile knows but cannot say anything about.
     pub unsampled: usize,
     /// Functions whose graph changed since the profile was recorded.
@@ -36,8 +39,8 @@ impl Outcome {
     /// One line for people.
     pub fn line(&self, module: &str) -> String {
         format!(
-            "pleach: {module}: profile used for {} functions ({} indirect calls), {} cold, {} not sampled, {} stale, {} unknown to the profile",
-            self.sampled, self.indirect_calls, self.cold, self.unsampled, self.stale, self.absent
+            "pleach: {module}: profile used for {} functions ({} indirect calls), {} placed apart, {} not sampled, {} stale, {} unknown to the profile",
+            self.sampled, self.indirect_calls, self.apart, self.unsampled, self.stale, self.absent
         )
     }
 }
@@ -87,13 +90,21 @@ pub fn run(
 
 fn set_summary(module: &Module<'_>, context: *mut ffi::RunContext, file: &ProfileFile) {
     let summary = file.summary();
+    let cold = cold_count(file.scale());
     let entries: Vec<_> = summary
         .cutoffs
         .iter()
-        .map(|c| ffi::SummaryEntry {
-            cutoff: c.ppm,
-            min_count: c.min_count,
-            num_counts: c.num_counts,
+        .map(|c| {
+            let min_count = if c.ppm == COLD_CUTOFF {
+                c.min_count.min(cold)
+            } else {
+                c.min_count
+            };
+            ffi::SummaryEntry {
+                cutoff: c.ppm,
+                min_count,
+                num_counts: c.num_counts,
+            }
         })
         .collect();
     let summary = ffi::Summary {
@@ -156,8 +167,7 @@ impl Applier<'_, '_> {
                 return Ok(());
             }
         };
-        let samples = self.file.summary().total_count as f64 / self.file.scale();
-        match verdict(&function.cfg, &profile, self.file.scale(), samples) {
+        match verdict(&function.cfg, &profile, self.file.scale(), self.file.samples()) {
             Verdict::Sampled {
                 entry_count,
                 max_count,
@@ -188,14 +198,13 @@ impl Applier<'_, '_> {
                     )
                 });
             }
-            Verdict::Cold => {
-                outcome.cold += 1;
+            Verdict::Apart => {
+                outcome.apart += 1;
                 // SAFETY: the function belongs to the module.
-                unsafe {
-                    ffi::pleach_set_entry_count(value, 0);
-                    ffi::pleach_mark_cold(value);
-                }
-                self.remark(value, true, "Cold", || "never sampled: taken for cold".into());
+                unsafe { ffi::pleach_place_apart(value) };
+                self.remark(value, true, "PlacedApart", || {
+                    "never sampled: placed apart from code that runs".into()
+                });
             }
             Verdict::Unknown => {
                 outcome.unsampled += 1;
