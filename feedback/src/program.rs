@@ -63,10 +63,8 @@ impl Program {
             };
             program.maps.push(map);
         }
-        if let Some((_, Err(_))) = &replacement {
-            if let Some((_, Err(error))) = replacement {
-                program.problems.push(error.into());
-            }
+        if let Some((_, Err(error))) = replacement {
+            program.problems.push(error.into());
         }
         program
     }
