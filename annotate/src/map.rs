@@ -8,7 +8,7 @@ use crate::binary::{Binary, BinaryError};
 use crate::cfg::{Cfg, ProbeTarget};
 use crate::id::{CallIndex, CfgHash, FunctionGuid, ModuleHash};
 use crate::manifest::{self, Anchor, Entry};
-use crate::probe::{self, Address, ProbeForest, ProbeKind, RawNodeIndex, RawProbe};
+use crate::probe::{self, Address, ProbeForest, ProbeKind, RawNodeIndex, RawProbe, Symbol};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::path::Path;
@@ -42,8 +42,8 @@ pub struct Function {
 pub struct Node {
     /// Whose copy.
     pub function: FunctionIndex,
-    /// Into what it was inlined, and at which call.
-    pub parent: Option<(NodeIndex, CallIndex)>,
+    /// Into what it was inlined, and at which call, where the optimiser kept track of that.
+    pub parent: Option<(NodeIndex, Option<CallIndex>)>,
     /// Position of the emitted function's symbol in the binary's symbols.
     pub symbol: u32,
 }
@@ -171,6 +171,17 @@ impl AddressMap {
         &self.functions[self.nodes[node.index()].function.0 as usize]
     }
 
+    /// The symbol and function of a node that is an emitted function's own body. Code that lost its inline stack is not:
+    /// it has no parent either, but lies in some other function's symbol.
+    pub fn body(&self, node: &Node) -> Option<(&Symbol, &Function)> {
+        let symbol = self.binary.symbols.get(node.symbol as usize)?;
+        let function = &self.functions[node.function.0 as usize];
+        // Specialised and promoted copies have the function's name and a suffix.
+        let suffix = symbol.name.strip_prefix(function.cfg.name.as_str())?;
+        let own = node.parent.is_none() && (suffix.is_empty() || suffix.starts_with('.'));
+        own.then_some((symbol, function))
+    }
+
     /// The probes at addresses from `start` to `end`, both included.
     pub fn probes_in(&self, start: Address, end: Address) -> &[Probe] {
         let first = self.probes.partition_point(|p| p.address < start);
@@ -252,10 +263,11 @@ impl<'a> Resolver<'a> {
             let parent = raw.parent.and_then(|(parent, call)| {
                 let parent = mapped[parent.0 as usize]?;
                 let outer = &self.functions[nodes[parent.index()].function.0 as usize].cfg;
-                match outer.probe_target(call)? {
-                    ProbeTarget::Call(call) => Some((parent, call)),
-                    ProbeTarget::Block(_) => None,
-                }
+                let call = match outer.probe_target(call) {
+                    Some(ProbeTarget::Call(call)) => Some(call),
+                    _ => None,
+                };
+                Some((parent, call))
             });
             let new = Node {
                 function,

@@ -246,15 +246,10 @@ fn same_function(map: &AddressMap, first: Address, last: Address) -> bool {
 fn function_starts(program: &Program) -> FxHashMap<CodeAddress, FunctionId> {
     let mut starts = FxHashMap::default();
     for (module, map) in program.annotated() {
-        for node in map.nodes.iter().filter(|n| n.parent.is_none()) {
-            let Some(symbol) = map.binary.symbols.get(node.symbol as usize) else {
-                continue;
-            };
-            let Some(offset) = map.binary.offset_of_address(symbol.address) else {
-                continue;
-            };
-            let function = &map.functions[node.function.0 as usize];
-            starts.entry(CodeAddress { module, offset }).or_insert(function.cfg.id);
+        for (symbol, function) in map.nodes.iter().filter_map(|node| map.body(node)) {
+            if let Some(offset) = map.binary.offset_of_address(symbol.address) {
+                starts.entry(CodeAddress { module, offset }).or_insert(function.cfg.id);
+            }
         }
     }
     starts

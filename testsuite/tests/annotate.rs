@@ -4,6 +4,8 @@ mod support;
 
 use pleach_annotate::cfg::ProbeTarget;
 use pleach_annotate::map::{AddressMap, Losses};
+use pleach_testsuite::Bench;
+use pleach_testsuite::variant::{Pleach, Variant};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -200,7 +202,8 @@ fn our_probes(map: &AddressMap) -> BTreeSet<String> {
         let mut node = map.nodes[probe.node.index()];
         while let Some((parent, call)) = node.parent {
             let outer = &map.function_of(parent).cfg;
-            stack.push(format!("{}:{}", outer.name, outer.blocks.len() as u32 + call.0 + 1));
+            let probe = call.map_or(0, |call| outer.blocks.len() as u32 + call.0 + 1);
+            stack.push(format!("{}:{probe}", outer.name));
             node = map.nodes[parent.index()];
         }
         stack.reverse();
@@ -245,6 +248,43 @@ fn probes_are_what_llvm_profgen_reads() {
         let (ours, llvms) = (our_probes(&AddressMap::read(&out).expect("mapped")), llvms_probes(&out));
         assert!(llvms.len() > 10, "{source}: {llvms:?}");
         assert_eq!(ours, llvms, "{source}");
+    }
+}
+
+#[test]
+fn probes_of_a_real_program_are_what_llvm_profgen_reads() {
+    let bench = Bench::open(None).expect("workloads");
+    let pleach = Pleach {
+        command: pleach(),
+        options: Vec::new(),
+    };
+    for name in ["lua", "bzip2"] {
+        let workload = bench.select(&[name.to_owned()]).expect("a workload")[0];
+        let binary = Variant::Annotated(pleach.clone())
+            .produce(&bench, workload)
+            .expect("built");
+        let map = AddressMap::read(&binary.path).expect("mapped");
+        assert_eq!(map.losses, Losses::default(), "{name}");
+        let (ours, llvms) = (our_probes(&map), llvms_probes(&binary.path));
+        // LLVM tells two local functions of one name apart as little as two copies of one: compare the others.
+        let names: Vec<&str> = map.functions.iter().map(|f| f.cfg.name.as_str()).collect();
+        let twice: BTreeSet<&str> = names
+            .iter()
+            .copied()
+            .filter(|n| names.iter().filter(|m| m == &n).count() > 1)
+            .collect();
+        let told_apart = |probe: &&String| {
+            twice
+                .iter()
+                .all(|n| !probe.contains(&format!(" {n} ")) && !probe.contains(&format!("{n}:")))
+        };
+        let (ours, llvms): (BTreeSet<_>, BTreeSet<_>) = (
+            ours.iter().filter(told_apart).collect(),
+            llvms.iter().filter(told_apart).collect(),
+        );
+        assert!(llvms.len() > 500, "{name}: {}", llvms.len());
+        let only: Vec<_> = ours.symmetric_difference(&llvms).take(10).collect();
+        assert!(only.is_empty(), "{name}: not in both: {only:#?}");
     }
 }
 

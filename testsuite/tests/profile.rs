@@ -2,7 +2,11 @@
 
 mod support;
 
+use pleach_annotate::binary::Binary;
+use pleach_collector::vector::{CodeAddress, ModuleId, VectorSet};
+use pleach_feedback::profile::file::ProfileFile;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::*;
@@ -293,4 +297,92 @@ fn an_existing_profile_survives_a_failed_recording() {
     let (_, text) =
         failure(Command::new(pleach()).args(["record", "-o", "/proc/no/such/folder.pleach", "--", "/bin/true"]));
     assert!(text.contains("/proc/no/such"), "{text}");
+}
+
+/// One instruction as `llvm-objdump` prints it.
+struct Printed {
+    mnemonic: String,
+    /// Target of a direct branch.
+    target: Option<u64>,
+}
+
+fn disassembly(binary: &Path) -> BTreeMap<u64, Printed> {
+    let text = stdout(
+        Command::new("llvm-objdump-22")
+            .args(["-d", "--no-show-raw-insn"])
+            .arg(binary),
+    );
+    let instruction = |line: &str| {
+        let (address, rest) = line.trim().split_once(':')?;
+        let address = u64::from_str_radix(address, 16).ok()?;
+        let mut words = rest.split_whitespace();
+        let mnemonic = words.next()?.to_owned();
+        let target = words
+            .next()
+            .and_then(|w| u64::from_str_radix(w.strip_prefix("0x")?, 16).ok());
+        Some((address, Printed { mnemonic, target }))
+    };
+    text.lines().filter_map(instruction).collect()
+}
+
+#[test]
+fn vectors_agree_with_llvm_objdump() {
+    let dir = scratch();
+    let (binary, profile) = (dir.path().join("binary"), dir.path().join("vectors.pleach"));
+    compile(&binary, &flags(&["annotate"]), &[program("indirect.c")]);
+    let mut command = Command::new(pleach());
+    command
+        .args(["record", "--overhead", "1000%", "--keep-vectors", "-o"])
+        .arg(&profile)
+        .arg("--")
+        .arg(&binary);
+    stdout(&mut command);
+
+    let file = ProfileFile::open(&profile).expect("a profile");
+    let bytes = file.vectors().expect("intact").expect("kept").to_vec();
+    let set = VectorSet::from_bytes(&bytes).expect("vectors");
+    let module = set
+        .modules
+        .iter()
+        .position(|m| m.path.ends_with("binary"))
+        .expect("the program was sampled");
+    let module = ModuleId(module as u32);
+    let elf = Binary::open(&binary).expect("an ELF file");
+    let listing = disassembly(&binary);
+    let address = |place: CodeAddress| elf.address_of_offset(place.offset).map(|a| a.0);
+    let (mut branches, mut stretches) = (0, 0);
+    for burst in &set.bursts {
+        for pair in burst.branches.windows(2) {
+            let (branch, next) = (pair[0], pair[1]);
+            if branch.from.module == module {
+                let from = address(branch.from).expect("in the file");
+                let printed = &listing[&from];
+                assert!(
+                    printed.mnemonic.starts_with(['j', 'c', 'r']),
+                    "{from:#x} is a {}",
+                    printed.mnemonic
+                );
+                if let Some(target) = printed.target.filter(|_| branch.to.module == module) {
+                    assert_eq!(address(branch.to), Some(target), "{from:#x} {}", printed.mnemonic);
+                }
+                branches += 1;
+            }
+            if branch.to.module == module && next.from.module == module {
+                let (to, end) = (
+                    address(branch.to).expect("in the file"),
+                    address(next.from).expect("in the file"),
+                );
+                assert!(to <= end, "{to:#x}..{end:#x}");
+                for (at, printed) in listing.range(to..end) {
+                    let leaves = ["jmp", "call", "ret"].iter().any(|m| printed.mnemonic.starts_with(m));
+                    assert!(!leaves, "{at:#x} {} inside {to:#x}..{end:#x}", printed.mnemonic);
+                }
+                stretches += 1;
+            }
+        }
+    }
+    assert!(
+        branches > 1000 && stretches > 1000,
+        "{branches} branches, {stretches} stretches"
+    );
 }
