@@ -386,3 +386,20 @@ fn vectors_agree_with_llvm_objdump() {
         "{branches} branches, {stretches} stretches"
     );
 }
+
+#[test]
+fn local_functions_keep_their_profile_when_their_file_gets_another_function() {
+    let dir = scratch();
+    let (_, profile) = record(dir.path(), &["twins_a.c", "twins_b.c"]);
+    let edited = dir.path().join("twins_b.c");
+    let text = std::fs::read_to_string(program("twins_b.c")).expect("source");
+    std::fs::write(&edited, text + "\nint another(int x) { return x + 1; }\n").expect("written");
+    let mut command = clang();
+    command
+        .args(["-O2", "-c", "-Rpass=pleach", "-o", "/dev/null"])
+        .args(use_flags(&profile))
+        .arg(&edited);
+    let out = output(&mut command);
+    let text = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(text.matches("profile used").count(), 2, "step and run_b: {text}");
+}

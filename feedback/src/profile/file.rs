@@ -5,7 +5,7 @@ use super::layout::{ENTRY, Entry, Header, HeaderError, Section, VERSION, record_
 use super::summary::Summary;
 use super::{Anchor, FunctionProfile, Profile, Provenance, record};
 use memmap2::Mmap;
-use pleach_annotate::id::{CfgHash, FunctionId};
+use pleach_annotate::id::{CfgHash, FunctionId, ModuleHash};
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -106,19 +106,44 @@ impl ProfileFile {
     }
 
     /// What the profile says about a function with this graph.
+    ///
+    /// A local function whose module is not known is looked for by name and graph: its module's hash changes with any
+    /// function that is added to the file. It is taken where one local function of the profile has both.
     pub fn lookup(&self, id: FunctionId, cfg_hash: CfgHash) -> Result<Lookup, ProfileError> {
-        let first = self.first_of(id);
-        let of_function = (first..self.len())
-            .map(|at| self.entry(at))
-            .take_while(|entry| entry.id == id);
         let mut other = None;
-        for entry in of_function {
+        for entry in self.entries_from(id).take_while(|entry| entry.id == id) {
             if entry.cfg_hash == cfg_hash {
                 return Ok(Lookup::Found(self.read(&entry)?));
             }
             other.get_or_insert(entry.cfg_hash);
         }
-        Ok(other.map_or(Lookup::Absent, |profile_hash| Lookup::Stale { profile_hash }))
+        if let Some(profile_hash) = other {
+            return Ok(Lookup::Stale { profile_hash });
+        }
+        match self.local_elsewhere(id, cfg_hash) {
+            Some(entry) => Ok(Lookup::Found(self.read(&entry)?)),
+            None => Ok(Lookup::Absent),
+        }
+    }
+
+    fn entries_from(&self, id: FunctionId) -> impl Iterator<Item = Entry> {
+        (self.first_of(id)..self.len()).map(|at| self.entry(at))
+    }
+
+    fn local_elsewhere(&self, id: FunctionId, cfg_hash: CfgHash) -> Option<Entry> {
+        if id.module == ModuleHash(0) {
+            return None;
+        }
+        let first_local = FunctionId {
+            guid: id.guid,
+            module: ModuleHash(1),
+        };
+        let mut same = self
+            .entries_from(first_local)
+            .take_while(|entry| entry.id.guid == id.guid)
+            .filter(|entry| entry.cfg_hash == cfg_hash);
+        let found = same.next()?;
+        same.next().is_none().then_some(found)
     }
 
     /// All records, by identifier.
