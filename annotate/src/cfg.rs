@@ -89,7 +89,7 @@ pub struct Cfg {
     pub module: ModuleHash,
     /// Linkage name.
     pub name: String,
-    /// The module's source file as the compiler was given it.
+    /// Name of the module's source file, without its folder.
     pub source_file: String,
     /// In the function's block order; a block's position is its [`BlockIndex`].
     pub blocks: Vec<Block>,

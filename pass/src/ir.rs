@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::Xxh3;
 pub struct ModuleFacts {
     /// Tells this module's local functions from those of other modules.
     pub hash: ModuleHash,
-    /// As the compiler was given it.
+    /// The source file's name, without its folder.
     pub source_file: String,
     /// GUIDs by function, computed once: every call asks for its callee's.
     guids: FxHashMap<LLVMValueRef, FunctionGuid>,
@@ -29,7 +29,13 @@ impl ModuleFacts {
     /// Reads them. The hash covers the source file's base name and what the module defines, not the directory, so that
     /// the two builds may be made in different places.
     pub fn of(module: &Module<'_>) -> Self {
-        let source_file = module.get_source_file_name().to_string_lossy().into_owned();
+        let path = module.get_source_file_name().to_string_lossy().into_owned();
+        // Folders would make builds in different places differ.
+        let source_file = Path::new(&path)
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let mut names: Vec<Vec<u8>> = module
             .get_functions()
             .filter(|f| f.count_basic_blocks() > 0)
@@ -37,12 +43,7 @@ impl ModuleFacts {
             .collect();
         names.sort_unstable();
         let mut hasher = Xxh3::new();
-        hasher.update(
-            Path::new(&source_file)
-                .file_name()
-                .unwrap_or_default()
-                .as_encoded_bytes(),
-        );
+        hasher.update(source_file.as_bytes());
         for name in &names {
             hasher.update(&[0]);
             hasher.update(name);
