@@ -41,8 +41,19 @@ fn main() -> ExitCode {
     match done {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("pleach: error: {error:#}");
+            eprintln!("pleach: error: {}", explain(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// An error and its causes in one line, each said once: many errors name their cause themselves.
+fn explain(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }

@@ -101,7 +101,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let written = finish(args, &recording);
     if let Err(error) = written {
         // The command's own failure must not hide ours, nor ours its: both are reported, its status is returned.
-        eprintln!("pleach: error: {error:#}");
+        eprintln!("pleach: error: {}", crate::explain(&error));
         if recording.status.success() {
             return Ok(ExitCode::FAILURE);
         }
