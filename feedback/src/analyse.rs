@@ -58,7 +58,7 @@ pub fn analyse(program: &Program, vectors: &VectorSet) -> Result<Analysis, Analy
         provenance: provenance(vectors),
         scale: SCALE,
         anchor,
-        functions: prevailing(functions),
+        functions: functions.into_values().map(Accumulator::finish).collect(),
         vectors: None,
     };
     Ok(Analysis {
@@ -170,23 +170,6 @@ fn add_call_targets(program: &Program, observations: &Observations, functions: &
             }
         }
     }
-}
-
-/// One record for each identifier: where a function was compiled in several ways, the most sampled one.
-fn prevailing(functions: Functions) -> Vec<FunctionProfile> {
-    let mut out: Vec<FunctionProfile> = Vec::with_capacity(functions.len());
-    for accumulator in functions.into_values() {
-        let next = accumulator.finish();
-        match out.last_mut() {
-            Some(last) if last.id == next.id => {
-                if next.samples > last.samples {
-                    *last = next;
-                }
-            }
-            _ => out.push(next),
-        }
-    }
-    out
 }
 
 fn provenance(vectors: &VectorSet) -> Provenance {

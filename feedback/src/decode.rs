@@ -52,8 +52,6 @@ pub struct DecodeReport {
     pub branches: u64,
     /// Stretches of straight-line execution inside annotated modules.
     pub stretches: u64,
-    /// Of these, the ones that lie in a function that carries probes.
-    pub annotated: u64,
     /// Stretches that cannot have happened (they end before they begin, or span two functions).
     pub inconsistent: u64,
 }
@@ -222,9 +220,6 @@ impl<'p> Decoder<'p> {
         } else {
             Address(last.0 - 1)
         };
-        if map.binary.symbol_at(first).is_some() {
-            self.report.annotated += count;
-        }
         for probe in map.probes_in(first, last) {
             if let ProbeTarget::Block(block) = probe.target {
                 sink(Event::Block {

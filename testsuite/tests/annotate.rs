@@ -110,6 +110,20 @@ fn build_habits_are_kept() {
     in_dir(&["-fPIC", "-shared", "-o", "libloops.so"], &["loops.c"]);
     in_dir(&["-no-pie", "-o", "no-pie"], &["loops.c"]);
     in_dir(&["-g", "-o", "debug"], &["loops.c"]);
+    // A configuration file instead of flags.
+    let config = dir.path().join("pleach.cfg");
+    let text = stdout(Command::new(pleach()).args(["flags", "annotate", "--config"]));
+    std::fs::write(&config, text).expect("written");
+    let by_config = dir.path().join("by-config");
+    let option = format!("--config={}", config.display());
+    stdout(
+        clang()
+            .args([&option, "-O2", "-Werror"])
+            .arg(program("loops.c"))
+            .arg("-o")
+            .arg(&by_config),
+    );
+    assert_annotated(&by_config);
     // A static library, and a link step with the same flags.
     in_dir(&["-c", "-o", "b.o"], &["twins_b.c"]);
     stdout(

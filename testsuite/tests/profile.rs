@@ -44,11 +44,10 @@ fn use_flags(profile: &Path) -> Vec<String> {
 }
 
 /// LLVM IR of a source compiled with a profile.
-fn ir(profile: &Path, source: &str, passes: &str) -> String {
+fn ir(profile: &Path, source: &str) -> String {
     stdout(
         clang()
             .args(["-O2", "-S", "-emit-llvm", "-o", "-"])
-            .args(passes.split_whitespace())
             .args(use_flags(profile))
             .arg(program(source)),
     )
@@ -86,7 +85,7 @@ fn counts_are_what_the_program_does() {
 fn weights_reach_the_optimiser() {
     let dir = scratch();
     let (_, profile) = record(dir.path(), &["loops.c"]);
-    let text = ir(&profile, "loops.c", "");
+    let text = ir(&profile, "loops.c");
     for needle in ["function_entry_count", "branch_weights", "ProfileSummary", "InstrProf"] {
         assert!(text.contains(needle), "no {needle} in\n{text}");
     }
@@ -130,7 +129,7 @@ fn indirect_calls_are_promoted() {
         "the test needs an indirect call:\n{plain}"
     );
     // Every target is known and small: promoted, then inlined.
-    let promoted = drive(&ir(&profile, "indirect.c", ""));
+    let promoted = drive(&ir(&profile, "indirect.c"));
     assert!(
         promoted.contains("xor i32") && promoted.contains("shl i32"),
         "not promoted:\n{promoted}"

@@ -147,17 +147,7 @@ fn parse(line: &[u8]) -> Option<Line<'_>> {
 
 /// Calls `each` with every executable mapping.
 fn read(input: &mut [u8], each: &mut dyn FnMut(&Line)) -> bool {
-    let path = c"/proc/self/maps";
-    // SAFETY: the path is terminated.
-    let fd = unsafe {
-        syscall!(
-            libc::SYS_openat,
-            libc::AT_FDCWD,
-            path.as_ptr(),
-            libc::O_RDONLY | libc::O_CLOEXEC,
-            0
-        )
-    };
+    let fd = sys::open_to_read(c"/proc/self/maps");
     if fd < 0 {
         return false;
     }

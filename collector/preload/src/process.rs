@@ -186,16 +186,7 @@ fn decimal(mut value: u64, buffer: &mut [u8; 20]) -> &[u8] {
 
 /// Reads a small file of `/proc` whole, or as much as fits.
 pub fn read_file<'a>(path: &core::ffi::CStr, buffer: &'a mut [u8]) -> &'a [u8] {
-    // SAFETY: the path is terminated.
-    let fd = unsafe {
-        syscall!(
-            libc::SYS_openat,
-            libc::AT_FDCWD,
-            path.as_ptr(),
-            libc::O_RDONLY | libc::O_CLOEXEC,
-            0
-        )
-    };
+    let fd = sys::open_to_read(path);
     if fd < 0 {
         return &[];
     }

@@ -210,3 +210,17 @@ impl SpinLock {
         self.0.store(false, core::sync::atomic::Ordering::Release);
     }
 }
+
+/// Opens a file for reading, without libc: negative where it cannot be.
+pub fn open_to_read(path: &core::ffi::CStr) -> isize {
+    // SAFETY: the path is terminated.
+    unsafe {
+        syscall!(
+            libc::SYS_openat,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            libc::O_RDONLY | libc::O_CLOEXEC,
+            0
+        )
+    }
+}
