@@ -47,7 +47,7 @@ fn main() -> Result<()> {
         .flag("-fvisibility=hidden")
         .flag_if_supported("-Wno-unused-parameter")
         .define("NDEBUG", None);
-    for file in ["plugin.cpp", "annotate.cpp", "use.cpp"] {
+    for file in ["plugin.cpp", "annotate.cpp", "use.cpp", "instrument.cpp", "lower.cpp"] {
         shim.file(format!("cpp/{file}"));
     }
     for def in [
@@ -59,5 +59,36 @@ fn main() -> Result<()> {
         shim.define(def, None);
     }
     shim.try_compile("pleach_shim")?;
+    compile_runtime()
+}
+
+/// Compiles what instrumented programs run to bitcode, which the plugin carries.
+fn compile_runtime() -> Result<()> {
+    println!("cargo::rerun-if-changed=runtime");
+    let clang = PathBuf::from(query("--bindir")?).join("clang");
+    let bitcode = PathBuf::from(env::var("OUT_DIR")?).join("runtime.bc");
+    // Small rather than fast: the hot code is the pass's own. No builtins, as the program may replace what they call.
+    let status = Command::new(&clang)
+        .args([
+            "--target=x86_64-linux-gnu",
+            "-Os",
+            "-fPIC",
+            "-ffreestanding",
+            "-fno-builtin",
+        ])
+        .args([
+            "-fno-stack-protector",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-emit-llvm",
+            "-c",
+        ])
+        .arg("runtime/counts.c")
+        .arg("-o")
+        .arg(&bitcode)
+        .status()
+        .with_context(|| format!("cannot run {}: install clang-{LLVM_MAJOR}", clang.display()))?;
+    ensure!(status.success(), "compiling runtime/counts.c failed");
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! From branch vectors to profiles, and the decisions that rest on them.
 
 pub mod analyse;
+pub mod ball_larus;
+pub mod counts;
 pub mod decode;
 pub mod inference;
 pub mod merge;

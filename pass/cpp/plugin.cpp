@@ -24,6 +24,12 @@ cl::opt<std::string> UseProfile("pleach-use", cl::value_desc("profile"),
                          cl::desc("Optimise with this pleach profile"));
 cl::opt<std::string> AnchorName("pleach-anchor", cl::init(""), cl::value_desc("early|late"),
                                 cl::desc("Where in the pipeline IR is identified (default: early)"));
+cl::opt<std::string> Instrument("pleach-instrument", cl::value_desc("paths|edges"),
+                                cl::desc("Count every path, or every edge, exactly"));
+cl::opt<unsigned> Iterations("pleach-iterations", cl::init(1),
+                             cl::desc("Consecutive paths of an activation that are counted together (1 to 4)"));
+cl::opt<std::string> Weights("pleach-weights", cl::value_desc("profile"),
+                             cl::desc("Place counters by this pleach profile instead of by static estimates"));
 cl::opt<bool> Summary("pleach-summary",
                       cl::desc("Print one line per module on what was done with the profile"));
 cl::opt<bool> Promote("pleach-icall-promotion", cl::init(true), cl::Hidden,
@@ -73,6 +79,15 @@ struct PleachPass : PassInfoMixin<PleachPass> {
   }
 };
 
+// Lowers the counts that an early run left in a function, once nothing is inlined into it any more.
+struct PleachLowerPass : PassInfoMixin<PleachLowerPass> {
+  static bool isRequired() { return true; }
+
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &) {
+    return pleachLowerCounts(F) ? PreservedAnalyses::none() : PreservedAnalyses::all();
+  }
+};
+
 } // namespace
 
 extern "C" {
@@ -94,6 +109,9 @@ void pleach_register(PassBuilder *PB, RunFn Run, UsesProfileFn UsesProfile) {
         if (UsesProfile() && ReduceHeight && Level == OptimizationLevel::O3)
           FPM.addPass(ControlHeightReductionPass());
       });
+  PB->registerVectorizerStartEPCallback([](FunctionPassManager &FPM, OptimizationLevel) {
+    FPM.addPass(PleachLowerPass());
+  });
   PB->registerOptimizerLastEPCallback(
       [Run](ModulePassManager &MPM, OptimizationLevel, ThinOrFullLTOPhase P) {
         MPM.addPass(PleachPass(Run, OptimizerLast, P));
@@ -119,6 +137,9 @@ size_t pleach_plugin_info_size() { return sizeof(PassPluginLibraryInfo); }
 bool pleach_option_annotate() { return Annotate; }
 bool pleach_option_summary() { return Summary; }
 PleachText pleach_option_use() { return {UseProfile.data(), UseProfile.size()}; }
+PleachText pleach_option_instrument() { return {Instrument.data(), Instrument.size()}; }
+unsigned pleach_option_iterations() { return Iterations; }
+PleachText pleach_option_weights() { return {Weights.data(), Weights.size()}; }
 PleachText pleach_option_anchor() { return {AnchorName.data(), AnchorName.size()}; }
 
 bool pleach_module_is_elf(LLVMModuleRef M) {

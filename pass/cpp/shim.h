@@ -2,11 +2,20 @@
 #ifndef PLEACH_SHIM_H
 #define PLEACH_SHIM_H
 
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/PassManager.h"
 
 // What Rust hands back to the shim while one module runs.
 struct PleachRun {
   llvm::ModuleAnalysisManager &MAM;
 };
+
+// A counter's increment by `Step`: of the unit that `Slot` belongs to, at `Index` of its array, or where `Hashed` is not 0, of
+// this number in the table of the unit's hash-counted function `Hashed - 1`, whose two words are at `Word`.
+void pleachEmitCount(llvm::IRBuilderBase &B, llvm::Value *Slot, llvm::Value *Index, uint32_t Hashed,
+                     uint32_t Word, llvm::Value *Step);
+
+// Turns a function's counts into memory operations; returns whether there were any.
+bool pleachLowerCounts(llvm::Function &F);
 
 #endif

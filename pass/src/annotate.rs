@@ -103,7 +103,7 @@ fn describe(module: &Module<'_>, cfg: &Cfg) {
 
 /// One manifest entry, in a section group of its own so that linkers keep one copy of each identifier and graph, and
 /// keep it for functions without text of their own.
-fn write_entry(assembly: &mut String, cfg: &Cfg, anchor: Anchor) {
+pub fn write_entry(assembly: &mut String, cfg: &Cfg, anchor: Anchor) {
     let section = manifest::SECTION;
     // Pushed and popped, so that assembly of the user's that comes after stays in its own section.
     let _ = writeln!(
@@ -123,7 +123,7 @@ fn write_entry(assembly: &mut String, cfg: &Cfg, anchor: Anchor) {
     assembly.push_str(".popsection\n");
 }
 
-fn append_assembly(module: &Module<'_>, assembly: &str) {
+pub fn append_assembly(module: &Module<'_>, assembly: &str) {
     if assembly.is_empty() {
         return;
     }

@@ -54,6 +54,69 @@ pub struct Summary {
     pub num_entries: usize,
 }
 
+/// Mirror of `PleachOp` in `cpp/instrument.cpp`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Op {
+    pub kind: u32,
+    pub value: i64,
+}
+
+/// Mirror of `PleachOps`.
+#[repr(C)]
+pub struct Ops {
+    pub data: *const Op,
+    pub count: usize,
+}
+
+/// Mirror of `PleachEdge`.
+#[repr(C)]
+pub struct EdgeOps {
+    pub from: u32,
+    pub to: u32,
+    pub ops: Ops,
+}
+
+/// Mirror of `PleachBlock`.
+#[repr(C)]
+pub struct BlockOps {
+    pub block: u32,
+    pub ops: Ops,
+}
+
+/// Mirror of `PleachResume`.
+#[repr(C)]
+pub struct ResumeOps {
+    pub call: LLVMValueRef,
+    pub ops: Ops,
+}
+
+/// Mirror of `PleachPlan`.
+#[repr(C)]
+pub struct Plan {
+    pub entry: Ops,
+    pub edges: *const EdgeOps,
+    pub edge_count: usize,
+    pub exits: *const BlockOps,
+    pub exit_count: usize,
+    pub records: *const BlockOps,
+    pub record_count: usize,
+    pub resumes: *const ResumeOps,
+    pub resume_count: usize,
+    pub word: u64,
+    pub base: u64,
+    pub window: u32,
+    pub hashed: u32,
+    pub tag: u32,
+}
+
+/// Mirror of `PleachHashed`, and of `struct hashed` in `runtime/counts.c`.
+#[repr(C)]
+pub struct Hashed {
+    pub function: u64,
+    pub word: u64,
+}
+
 /// Opaque: `PleachRun` in `cpp/shim.h`.
 pub enum RunContext {}
 
@@ -68,6 +131,9 @@ unsafe extern "C" {
     pub safe fn pleach_option_summary() -> bool;
     pub safe fn pleach_option_use() -> Text;
     pub safe fn pleach_option_anchor() -> Text;
+    pub safe fn pleach_option_instrument() -> Text;
+    pub safe fn pleach_option_iterations() -> u32;
+    pub safe fn pleach_option_weights() -> Text;
 
     pub fn pleach_module_is_elf(module: LLVMModuleRef) -> bool;
     pub fn pleach_diagnose(module: LLVMModuleRef, text: *const c_char, size: usize, fatal: bool);
@@ -106,6 +172,22 @@ unsafe extern "C" {
         count: usize,
         total: u64,
     );
+
+    pub fn pleach_is_x86_64(module: LLVMModuleRef) -> bool;
+    pub fn pleach_wants_no_counts(function: LLVMValueRef) -> bool;
+    pub fn pleach_cannot_instrument(function: LLVMValueRef, plan: *const Plan) -> *const c_char;
+    pub fn pleach_make_unit(
+        module: LLVMModuleRef,
+        description: *const u8,
+        size: usize,
+        id: u64,
+        words: u64,
+        tag: u32,
+        hashed: *const Hashed,
+        hashed_count: usize,
+    ) -> LLVMValueRef;
+    pub fn pleach_instrument(function: LLVMValueRef, slot: LLVMValueRef, plan: *const Plan);
+    pub fn pleach_finish_counts(module: LLVMModuleRef, runtime: *const u8, size: usize) -> *const c_char;
 }
 
 /// Reports through the module's diagnostic handler: clang and lld print it in their usual form, and a fatal one makes

@@ -6,6 +6,7 @@
 mod annotate;
 mod apply;
 mod ffi;
+mod instrument;
 mod ir;
 mod settings;
 
@@ -132,13 +133,23 @@ fn at_anchor(anchor: Anchor, stage: Stage, phase: LtoPhase) -> bool {
 
 fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: LtoPhase) -> Result<bool, String> {
     let settings = Settings::read()?;
-    if !at_anchor(settings.anchor, stage, phase) || !(settings.annotate || settings.profile.is_some()) {
-        return Ok(false);
+    let mut changed = false;
+    if at_anchor(settings.anchor, stage, phase) && settings.does_something() {
+        // SAFETY: the module is alive.
+        if unsafe { !ffi::pleach_module_is_elf(module.as_mut_ptr()) } {
+            return Err("pleach: only ELF targets are supported".into());
+        }
+        run_at_anchor(module, context, &settings)?;
+        changed = true;
     }
-    // SAFETY: the module is alive.
-    if unsafe { !ffi::pleach_module_is_elf(module.as_mut_ptr()) } {
-        return Err("pleach: only ELF targets are supported".into());
+    if stage == Stage::OptimizerLast && settings.instrument.is_some() {
+        instrument::finish(module)?;
+        changed = true;
     }
+    Ok(changed)
+}
+
+fn run_at_anchor(module: &Module<'_>, context: *mut ffi::RunContext, settings: &Settings) -> Result<(), String> {
     let mut facts = ir::ModuleFacts::of(module);
     let functions = ir::functions(module, &mut facts);
     if let Some(path) = &settings.profile {
@@ -150,5 +161,14 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
     if settings.annotate && !annotate::is_annotated(module) {
         annotate::run(module, &functions, settings.anchor);
     }
-    Ok(true)
+    if let Some(options) = &settings.instrument {
+        instrument::run(
+            module,
+            &functions,
+            settings.anchor,
+            options,
+            settings.weights.as_deref(),
+        )?;
+    }
+    Ok(())
 }

@@ -2,11 +2,13 @@
 
 use crate::ffi;
 use pleach_annotate::manifest::Anchor;
+use pleach_feedback::ball_larus::{Mode, Options};
 use std::path::PathBuf;
 
 /// Prefix of the environment variables that stand in for options. An option beats its variable.
 const ANNOTATE_VARIABLE: &str = "PLEACH_ANNOTATE";
 const USE_VARIABLE: &str = "PLEACH_USE";
+const INSTRUMENT_VARIABLE: &str = "PLEACH_INSTRUMENT";
 const ANCHOR_VARIABLE: &str = "PLEACH_ANCHOR";
 const SUMMARY_VARIABLE: &str = "PLEACH_SUMMARY";
 
@@ -17,6 +19,10 @@ pub struct Settings {
     pub annotate: bool,
     /// Optimise with this profile.
     pub profile: Option<PathBuf>,
+    /// Count exactly.
+    pub instrument: Option<Options>,
+    /// Place counters by this profile.
+    pub weights: Option<PathBuf>,
     /// Where IR is identified.
     pub anchor: Anchor,
     /// Print one line per module.
@@ -41,12 +47,36 @@ fn profile() -> Option<PathBuf> {
     (!path.is_empty()).then(|| path.into())
 }
 
+/// What to count, by option or environment.
+fn instrument() -> Result<Option<Options>, String> {
+    let mode = match text(ffi::pleach_option_instrument().to_owned(), INSTRUMENT_VARIABLE).as_str() {
+        "" | "0" => return Ok(None),
+        "paths" | "1" => Mode::Paths,
+        "edges" => Mode::Edges,
+        other => return Err(format!("pleach: cannot count '{other}': it is 'paths' or 'edges'")),
+    };
+    let iterations = ffi::pleach_option_iterations();
+    if !(1..=4).contains(&iterations) {
+        return Err(format!("pleach: {iterations} iterations: it is 1 to 4"));
+    }
+    Ok(Some(Options {
+        mode,
+        iterations: iterations as u8,
+        ..Options::default()
+    }))
+}
+
 /// Whether a profile was asked for: decides which passes of clang's profile pipeline are scheduled.
 pub extern "C" fn uses_profile() -> bool {
     profile().is_some()
 }
 
 impl Settings {
+    /// Whether there is anything to do at the anchor.
+    pub fn does_something(&self) -> bool {
+        self.annotate || self.profile.is_some() || self.instrument.is_some()
+    }
+
     /// Reads them; an unknown anchor is an error.
     pub fn read() -> Result<Self, String> {
         let anchor = match text(ffi::pleach_option_anchor().to_owned(), ANCHOR_VARIABLE).as_str() {
@@ -57,6 +87,10 @@ impl Settings {
         Ok(Self {
             annotate: ffi::pleach_option_annotate() || flag(ANNOTATE_VARIABLE),
             profile: profile(),
+            instrument: instrument()?,
+            weights: Some(ffi::pleach_option_weights().to_owned())
+                .filter(|path| !path.is_empty())
+                .map(PathBuf::from),
             anchor,
             summary: ffi::pleach_option_summary() || flag(SUMMARY_VARIABLE),
         })

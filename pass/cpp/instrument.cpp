@@ -1,0 +1,481 @@
+// What `instrument` needs beyond LLVM's C API: applies a plan of operations on edges to a function.
+//
+// A counter is counted by a call of the intrinsic `llvm.instrprof.increment.step`, told to touch only memory that the program cannot
+// see. That costs the optimiser's cost models what an add would, moves with the code it counts, and is in nobody's way;
+// lower.cpp turns it into memory operations once inlining is done.
+#include "shim.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/Local.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
+#include "llvm/Transforms/Utils/PromoteMemToReg.h"
+
+using namespace llvm;
+
+// The kinds are those of `Op` in src/ffi.rs.
+enum PleachOpKind : uint32_t { OpSet = 0, OpAdd = 1, OpCountConst = 2, OpCountRegister = 3 };
+
+struct PleachOp {
+  uint32_t Kind;
+  int64_t Value;
+};
+struct PleachOps {
+  const PleachOp *Data;
+  size_t Count;
+  ArrayRef<PleachOp> get() const { return ArrayRef(Data, Count); }
+};
+struct PleachEdge {
+  uint32_t From, To;
+  PleachOps Ops;
+};
+struct PleachBlock {
+  uint32_t Block;
+  PleachOps Ops; // of a record: one count
+};
+struct PleachResume {
+  LLVMValueRef Call;
+  PleachOps Ops;
+};
+struct PleachPlan {
+  PleachOps Entry;
+  const PleachEdge *Edges;
+  size_t EdgeCount;
+  const PleachBlock *Exits;
+  size_t ExitCount;
+  const PleachBlock *Records;
+  size_t RecordCount;
+  const PleachResume *Resumes;
+  size_t ResumeCount;
+  uint64_t Word;     // first counter in the unit's array
+  uint64_t Base;     // of a window's digits
+  uint32_t Window;   // paths counted together
+  uint32_t Hashed;   // 1 + position among the unit's hash-counted functions, 0 for an array
+  uint32_t Tag;      // of the unit's records
+};
+
+namespace {
+
+constexpr uint32_t RecordHash = 0x80000000; // runtime/counts.c
+
+// Calls that end the process or the thread without unwinding, whose callee is usually not instrumented. `exit` is not
+// among them: it runs the runtime's handler.
+bool endsThread(StringRef Name) {
+  return StringSwitch<bool>(Name)
+      .Cases({"abort", "_exit", "_Exit", "quick_exit", "pthread_exit", "thrd_exit"}, true)
+      .Cases({"__assert_fail", "__assert_perror_fail", "__assert", "_ZSt9terminatev"}, true)
+      .Cases({"__stack_chk_fail", "__chk_fail", "__fortify_fail"}, true)
+      .Default(false);
+}
+bool isSetjmp(StringRef Name) {
+  return StringSwitch<bool>(Name)
+      .Cases({"setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp"}, true)
+      .Default(false);
+}
+bool isLongjmp(StringRef Name) {
+  return StringSwitch<bool>(Name)
+      .Cases({"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"}, true)
+      .Default(false);
+}
+
+StringRef calleeName(const CallBase &Call) {
+  const auto *F = dyn_cast<Function>(Call.getCalledOperand()->stripPointerCastsAndAliases());
+  return F ? F->getName() : StringRef();
+}
+
+class Instrumenter {
+  Function &F;
+  Module &M;
+  Value *Slot;
+  const PleachPlan &Plan;
+  Type *I64, *I32, *Ptr;
+  // Blocks of the graph; where control enters each of them, which splitting multiplies.
+  SmallVector<BasicBlock *> Blocks;
+  SmallVector<Instruction *> Terminators;
+  DenseMap<BasicBlock *, uint32_t> HeadOf;
+  SmallVector<AllocaInst *> Variables;
+  AllocaInst *Register = nullptr, *Record = nullptr;
+  SmallVector<AllocaInst *, 3> History;
+  SmallVector<CallInst *> Throwing, Setjmps, Longjmps, Endings;
+  bool ReturnsTwice;
+
+public:
+  Instrumenter(Function &F, Value *Slot, const PleachPlan &Plan)
+      : F(F), M(*F.getParent()), Slot(Slot), Plan(Plan), I64(Type::getInt64Ty(F.getContext())),
+        I32(Type::getInt32Ty(F.getContext())), Ptr(PointerType::getUnqual(F.getContext())),
+        ReturnsTwice(F.callsFunctionThatReturnsTwice()) {
+    for (BasicBlock &BB : F) {
+      HeadOf[&BB] = Blocks.size();
+      Blocks.push_back(&BB);
+      Terminators.push_back(BB.getTerminator());
+    }
+  }
+
+  void run() {
+    collectCalls();
+    IRBuilder<> Entry(&*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+    makeVariables();
+    // In this order, so that what belongs to an edge comes before what belongs to the block it enters.
+    for (const PleachBlock &R : ArrayRef(Plan.Records, Plan.RecordCount)) {
+      IRBuilder<> B = atStart(Blocks[R.Block]);
+      writeRecord(B, R.Ops.get().front());
+    }
+    for (const PleachBlock &E : ArrayRef(Plan.Exits, Plan.ExitCount)) {
+      IRBuilder<> B = atStart(Blocks[E.Block]);
+      emit(B, E.Ops.get());
+    }
+    if (Record)
+      for (BasicBlock *BB : Blocks)
+        if (succ_empty(BB) && !isa<UnreachableInst>(BB->getFirstNonPHIOrDbg())) {
+          IRBuilder<> B = atStart(BB);
+          storeHalf(B, 1, B.getInt32(0));
+        }
+    splitIndirect();
+    for (const PleachEdge &E : ArrayRef(Plan.Edges, Plan.EdgeCount)) {
+      IRBuilder<> B(edgePoint(E.From, E.To));
+      emit(B, E.Ops.get());
+    }
+    IRBuilder<> B = atStart(&F.getEntryBlock());
+    emit(B, Plan.Entry.get());
+    for (const PleachResume &R : ArrayRef(Plan.Resumes, Plan.ResumeCount))
+      resume(unwrap<CallInst>(R.Call), R.Ops.get());
+    callRuntime();
+    unwindThrowing();
+    if (!ReturnsTwice && !Variables.empty()) {
+      DominatorTree DT(F);
+      PromoteMemToReg(Variables, DT);
+    }
+  }
+
+private:
+  IRBuilder<> atStart(BasicBlock *BB) {
+    return IRBuilder<>(BB, BB == &F.getEntryBlock() ? BB->getFirstNonPHIOrDbgOrAlloca()
+                                                    : BB->getFirstInsertionPt());
+  }
+
+  void collectCalls() {
+    SmallPtrSet<BasicBlock *, 16> Recorded;
+    for (const PleachBlock &R : ArrayRef(Plan.Records, Plan.RecordCount))
+      Recorded.insert(Blocks[R.Block]);
+    for (BasicBlock *BB : Blocks)
+      for (Instruction &I : *BB) {
+        auto *Call = dyn_cast<CallInst>(&I);
+        if (!Call || isa<IntrinsicInst>(Call) || Call->isInlineAsm())
+          continue;
+        StringRef Name = calleeName(*Call);
+        if (isSetjmp(Name))
+          Setjmps.push_back(Call);
+        else if (isLongjmp(Name))
+          Longjmps.push_back(Call);
+        else if (endsThread(Name))
+          Endings.push_back(Call);
+        else if (Recorded.contains(BB) && !Call->doesNotThrow() && !Call->isMustTailCall())
+          Throwing.push_back(Call);
+      }
+  }
+
+  AllocaInst *variable(const Twine &Name) {
+    IRBuilder<> B(&F.getEntryBlock(), F.getEntryBlock().begin());
+    AllocaInst *A = B.CreateAlloca(I64, nullptr, Name);
+    Variables.push_back(A);
+    return A;
+  }
+
+  void makeVariables() {
+    Register = variable("pleach.path");
+    for (uint32_t I = 1; I < Plan.Window; ++I)
+      History.push_back(variable("pleach.earlier"));
+    IRBuilder<> B = atStart(&F.getEntryBlock());
+    for (AllocaInst *Variable : Variables)
+      store(B, B.getInt64(0), Variable);
+    if (Plan.RecordCount) {
+      IRBuilder<> A(&F.getEntryBlock(), F.getEntryBlock().begin());
+      Record = A.CreateAlloca(ArrayType::get(I32, Plan.Hashed ? 4 : 2), nullptr, "pleach.record");
+      Record->setAlignment(Align(8));
+    }
+  }
+
+  // Values live across setjmp have to survive the second return: in memory, as the C standard has it.
+  Value *load(IRBuilder<> &B, AllocaInst *Variable) {
+    return B.CreateLoad(I64, Variable, ReturnsTwice);
+  }
+  void store(IRBuilder<> &B, Value *V, AllocaInst *Variable) {
+    B.CreateStore(V, Variable, ReturnsTwice);
+  }
+
+  Value *number(IRBuilder<> &B, const PleachOp &Op) {
+    if (Op.Kind == OpCountConst)
+      return B.getInt64(Op.Value);
+    Value *R = load(B, Register);
+    return Op.Value ? B.CreateAdd(R, B.getInt64(Op.Value)) : R;
+  }
+
+  // A window's key: the numbers plus one as digits, the latest last.
+  Value *key(IRBuilder<> &B, Value *Number) {
+    if (Plan.Window <= 1)
+      return Number;
+    Value *Key = nullptr;
+    for (size_t I = History.size(); I-- > 0;) {
+      Value *Digit = load(B, History[I]);
+      Key = Key ? B.CreateAdd(B.CreateMul(Key, B.getInt64(Plan.Base)), Digit) : Digit;
+    }
+    return B.CreateAdd(B.CreateMul(Key, B.getInt64(Plan.Base)),
+                       B.CreateAdd(Number, B.getInt64(1)));
+  }
+
+  void emit(IRBuilder<> &B, ArrayRef<PleachOp> Ops) {
+    for (const PleachOp &Op : Ops)
+      switch (Op.Kind) {
+      case OpSet:
+        store(B, B.getInt64(Op.Value), Register);
+        break;
+      case OpAdd:
+        store(B, B.CreateAdd(load(B, Register), B.getInt64(Op.Value)), Register);
+        break;
+      default:
+        count(B, number(B, Op));
+      }
+  }
+
+  void count(IRBuilder<> &B, Value *Number) {
+    Value *Index = key(B, Number);
+    if (!Plan.Hashed)
+      Index = B.CreateAdd(Index, B.getInt64(Plan.Word));
+    pleachEmitCount(B, Slot, Index, Plan.Hashed, Plan.Hashed ? Plan.Word : 0, B.getInt64(1));
+    for (size_t I = History.size(); I-- > 0;)
+      store(B, I ? load(B, History[I - 1]) : B.CreateAdd(Number, B.getInt64(1)), History[I]);
+  }
+
+  void storeHalf(IRBuilder<> &B, unsigned Half, Value *V) {
+    B.CreateAlignedStore(V, B.CreateConstInBoundsGEP1_32(I32, Record, Half), Align(4),
+                         /*isVolatile=*/true);
+  }
+
+  // In two halves, so that no register ever holds a whole record: its copy on the stack would be taken for one.
+  void writeRecord(IRBuilder<> &B, const PleachOp &Op) {
+    Value *Key = key(B, number(B, Op));
+    if (Plan.Hashed) {
+      B.CreateStore(Key, B.CreateConstInBoundsGEP1_32(I32, Record, 2), /*isVolatile=*/true);
+      storeHalf(B, 0, B.getInt32(RecordHash | (Plan.Hashed - 1)));
+    } else {
+      storeHalf(B, 0, B.CreateTrunc(B.CreateAdd(Key, B.getInt64(Plan.Word)), I32));
+    }
+    storeHalf(B, 1, B.getInt32(Plan.Tag));
+  }
+
+  // No block can be put on an edge of an indirect branch: its targets are cloned for their other predecessors.
+  void splitIndirect() {
+    if (none_of(Terminators, [](Instruction *T) { return isa<IndirectBrInst>(T); }))
+      return;
+    SplitIndirectBrCriticalEdges(F, /*IgnoreBlocksWithoutPHI=*/false);
+    for (uint32_t I = 0; I < Blocks.size(); ++I) {
+      BasicBlock *Body = Terminators[I]->getParent();
+      if (Body == Blocks[I])
+        continue;
+      for (BasicBlock *Head : predecessors(Body))
+        HeadOf.try_emplace(Head, I);
+    }
+  }
+
+  Instruction *edgePoint(uint32_t From, uint32_t To) {
+    Instruction *T = Terminators[From];
+    BasicBlock *Dest = nullptr;
+    unsigned Index = 0;
+    bool Unique = true;
+    for (unsigned I = 0; I < T->getNumSuccessors(); ++I) {
+      auto Head = HeadOf.find(T->getSuccessor(I));
+      if (Head == HeadOf.end() || Head->second != To) {
+        Unique = false;
+      } else if (!Dest) {
+        Dest = T->getSuccessor(I);
+        Index = I;
+      }
+    }
+    assert(Dest && "the plan's edges are the graph's");
+    if (Unique && !isa<InvokeInst, IndirectBrInst, CallBrInst>(T))
+      return T;
+    if (Dest->getUniquePredecessor() == T->getParent())
+      return &*Dest->getFirstInsertionPt();
+    if (Dest->isLandingPad()) {
+      SmallVector<BasicBlock *, 2> New;
+      SplitLandingPadPredecessors(Dest, {T->getParent()}, ".pleach", ".rest", New);
+      for (BasicBlock *BB : New)
+        HeadOf[BB] = To;
+      return &*New[0]->getFirstInsertionPt();
+    }
+    BasicBlock *Between =
+        SplitKnownCriticalEdge(T, Index, CriticalEdgeSplittingOptions().setMergeIdenticalEdges());
+    assert(Between && "checked before");
+    return Between->getTerminator();
+  }
+
+  // A call that returned for the second time begins another path.
+  void resume(CallInst *Call, ArrayRef<PleachOp> Ops) {
+    IRBuilder<> B(Call->getNextNode());
+    Value *Again = B.CreateICmpNE(Call, ConstantInt::get(Call->getType(), 0));
+    for (const PleachOp &Op : Ops)
+      if (Op.Kind == OpSet)
+        store(B, B.CreateSelect(Again, B.getInt64(Op.Value), load(B, Register)), Register);
+    for (AllocaInst *Earlier : History)
+      store(B, B.CreateSelect(Again, B.getInt64(0), load(B, Earlier)), Earlier);
+  }
+
+  void callRuntime() {
+    Type *Void = Type::getVoidTy(F.getContext());
+    auto Declare = [&](const char *Name, ArrayRef<Type *> Args) {
+      FunctionCallee Callee = M.getOrInsertFunction(Name, FunctionType::get(Void, Args, false));
+      cast<Function>(Callee.getCallee())->setDoesNotThrow();
+      return Callee;
+    };
+    for (CallInst *Call : Setjmps) {
+      IRBuilder<> B(Call);
+      Value *Frame = B.CreateIntrinsic(Intrinsic::frameaddress, {Ptr}, {B.getInt32(0)});
+      B.CreateCall(Declare("__pleach_mark", {Ptr, Ptr}), {Call->getArgOperand(0), Frame});
+    }
+    for (CallInst *Call : Longjmps)
+      IRBuilder<>(Call).CreateCall(Declare("__pleach_jump", {Ptr}), {Call->getArgOperand(0)});
+    for (CallInst *Call : Endings)
+      IRBuilder<>(Call).CreateCall(Declare("__pleach_ending", {}));
+  }
+
+  // Calls through which an exception may leave the function get a landing pad that counts what was recorded.
+  void unwindThrowing() {
+    if (Throwing.empty() || F.doesNotThrow())
+      return;
+    if (!F.hasPersonalityFn()) {
+      // The inliner wants one personality in caller and callee.
+      bool IsCxx = any_of(M.functions(), [](Function &G) {
+        return G.getName().starts_with("_Z") || G.getName() == "__gxx_personality_v0";
+      });
+      F.setPersonalityFn(cast<Constant>(
+          M.getOrInsertFunction(IsCxx ? "__gxx_personality_v0" : "__gcc_personality_v0",
+                                FunctionType::get(I32, true))
+              .getCallee()));
+    }
+    LLVMContext &C = F.getContext();
+    BasicBlock *Pad = BasicBlock::Create(C, "pleach.unwind", &F);
+    IRBuilder<> B(Pad);
+    LandingPadInst *Landing = B.CreateLandingPad(StructType::get(Ptr, I32), 0);
+    Landing->setCleanup(true);
+    FunctionCallee Abandon =
+        M.getOrInsertFunction("__pleach_abandon", Type::getVoidTy(C), Ptr);
+    cast<Function>(Abandon.getCallee())->setDoesNotThrow();
+    CallInst *Call = B.CreateCall(Abandon, {Record});
+    if (DISubprogram *SP = F.getSubprogram())
+      Call->setDebugLoc(DILocation::get(C, 0, 0, SP));
+    B.CreateResume(Landing);
+    for (CallInst *Thrower : Throwing)
+      changeToInvokeAndSplitBasicBlock(Thrower, Pad);
+  }
+};
+
+} // namespace
+
+void pleachEmitCount(IRBuilderBase &B, Value *Slot, Value *Index, uint32_t Hashed, uint32_t Word,
+                     Value *Step) {
+  CallInst *Count = B.CreateIntrinsic(Intrinsic::instrprof_increment_step, {},
+                                      {Slot, Index, B.getInt32(Hashed), B.getInt32(Word), Step});
+  Count->setMemoryEffects(MemoryEffects::inaccessibleMemOnly());
+  Count->setDoesNotThrow();
+  Count->addFnAttr(Attribute::WillReturn);
+  Count->addFnAttr(Attribute::NoCallback);
+}
+
+// Mirror of `struct hashed` in runtime/counts.c.
+struct PleachHashed {
+  uint64_t Function, Word;
+};
+
+extern "C" {
+
+// Emits a module's unit: the description, the variable through which a thread finds its array, and a constructor that makes the
+// unit known. Returns the variable.
+LLVMValueRef pleach_make_unit(LLVMModuleRef Ref, const char *Description, size_t Size, uint64_t Id,
+                              uint64_t Words, uint32_t Tag, const PleachHashed *Hashed,
+                              size_t HashedCount) {
+  Module &M = *unwrap(Ref);
+  LLVMContext &C = M.getContext();
+  Type *I64 = Type::getInt64Ty(C);
+  auto *Ptr = PointerType::getUnqual(C);
+  auto Global = [&](Type *T, bool Constant, llvm::Constant *Init, const Twine &Name) {
+    return new GlobalVariable(M, T, Constant, GlobalValue::InternalLinkage, Init, Name);
+  };
+  auto Word = [&](uint64_t V) { return ConstantInt::get(I64, V); };
+  Constant *Text = ConstantDataArray::getString(C, StringRef(Description, Size), /*AddNull=*/false);
+  GlobalVariable *Bytes = Global(Text->getType(), true, Text, "__pleach_description");
+  SmallVector<Constant *> Pairs;
+  auto *Pair = StructType::get(I64, I64);
+  for (const PleachHashed &H : ArrayRef(Hashed, HashedCount))
+    Pairs.push_back(ConstantStruct::get(Pair, {Word(H.Function), Word(H.Word)}));
+  auto *Table = ArrayType::get(Pair, Pairs.size());
+  GlobalVariable *Functions =
+      Global(Table, true, ConstantArray::get(Table, Pairs), "__pleach_hashed");
+  // At least the pair that a hash counter without memory gets.
+  auto *Lost = ArrayType::get(I64, std::max<uint64_t>(Words, 2));
+  GlobalVariable *Spare =
+      Global(Lost, false, ConstantAggregateZero::get(Lost), "__pleach_lost");
+  Constant *Null = ConstantPointerNull::get(Ptr);
+  // `struct unit` in runtime/counts.c.
+  SmallVector<Constant *> Fields = {Word(Id),      Bytes, Word(Size),        Word(Words),
+                                    Word(Tag),     Functions, Word(HashedCount), Spare,
+                                    Null,          Null,  Word(0),           Word(0)};
+  Constant *Init = ConstantStruct::getAnon(Fields);
+  GlobalVariable *Unit = Global(Init->getType(), false, Init, "__pleach_unit");
+  GlobalVariable *Slot = Global(Ptr, false, Null, "__pleach_slot");
+  Slot->setThreadLocalMode(GlobalValue::GeneralDynamicTLSModel);
+  // Used once counts are lowered.
+  appendToCompilerUsed(M, {Unit, Slot});
+
+  auto *Void = FunctionType::get(Type::getVoidTy(C), false);
+  Function *Start = Function::Create(Void, GlobalValue::InternalLinkage, "__pleach_start_unit", M);
+  Start->setDoesNotThrow();
+  IRBuilder<> B(BasicBlock::Create(C, "", Start));
+  FunctionCallee Register =
+      M.getOrInsertFunction("__pleach_register", FunctionType::get(B.getVoidTy(), {Ptr}, false));
+  B.CreateCall(Register, {Unit});
+  B.CreateRetVoid();
+  // Before the program's own constructors.
+  appendToGlobalCtors(M, Start, 0);
+  return wrap(Slot);
+}
+
+bool pleach_wants_no_counts(LLVMValueRef V) {
+  Function *F = unwrap<Function>(V);
+  return F->hasFnAttribute(Attribute::NoProfile) || F->hasFnAttribute(Attribute::SkipProfile);
+}
+
+// Whether every edge that a plan has operations on can be given a block of its own; a reason where not.
+const char *pleach_cannot_instrument(LLVMValueRef V, const PleachPlan *Plan) {
+  Function *F = unwrap<Function>(V);
+  SmallVector<BasicBlock *> Blocks;
+  for (BasicBlock &BB : *F)
+    Blocks.push_back(&BB);
+  for (const PleachEdge &E : ArrayRef(Plan->Edges, Plan->EdgeCount)) {
+    Instruction *T = Blocks[E.From]->getTerminator();
+    BasicBlock *To = Blocks[E.To];
+    if (To->getFirstInsertionPt() == To->end())
+      return "it has funclet-style exception handling";
+    bool Alone = To->getUniquePredecessor() == Blocks[E.From];
+    if (isa<CallBrInst>(T) && !Alone)
+      return "an asm goto jumps where other code does too";
+    if (isa<IndirectBrInst>(T) && !Alone) {
+      unsigned Indirect = 0;
+      for (BasicBlock *Pred : predecessors(To))
+        Indirect += isa<IndirectBrInst>(Pred->getTerminator());
+      if (Indirect != 1 || To->isEHPad())
+        return "several indirect branches have one target";
+    }
+  }
+  return nullptr;
+}
+
+void pleach_instrument(LLVMValueRef F, LLVMValueRef Slot, const PleachPlan *Plan) {
+  Instrumenter(*unwrap<Function>(F), unwrap(Slot), *Plan).run();
+}
+
+} // extern "C"

@@ -1,0 +1,254 @@
+// Turns the counts that instrument.cpp put in into memory operations, once inlining is done, and brings in the runtime.
+//
+// Counters are per thread: a function looks up its thread's array once, and every count is one add to memory, no atomic.
+// The add is volatile, so that a signal handler which counts the same path finds it either done or not begun. In innermost
+// loops that call nothing that may not return, counters live in registers and are added when the loop is left.
+#include "shim.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/MDBuilder.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/PromoteMemToReg.h"
+
+using namespace llvm;
+
+namespace {
+
+constexpr StringRef SlotName = "__pleach_slot";
+constexpr StringRef UnitName = "__pleach_unit";
+constexpr StringRef AttachName = "__pleach_attach";
+constexpr StringRef CountName = "__pleach_count";
+// Registers that a loop can spare for counters; more would be spilled, and a spilled counter costs what one in memory does.
+constexpr unsigned MostPromoted = 8;
+constexpr unsigned MostExits = 4;
+
+// One count: operands of the intrinsic.
+struct Count {
+  CallInst *Call;
+  Value *index() const { return Call->getArgOperand(1); }
+  uint64_t hashed() const { return cast<ConstantInt>(Call->getArgOperand(2))->getZExtValue(); }
+  uint64_t word() const { return cast<ConstantInt>(Call->getArgOperand(3))->getZExtValue(); }
+  Value *step() const { return Call->getArgOperand(4); }
+};
+
+bool isCount(const Instruction &I) {
+  auto *II = dyn_cast<IntrinsicInst>(&I);
+  if (!II || II->getIntrinsicID() != Intrinsic::instrprof_increment_step)
+    return false;
+  auto *Slot = dyn_cast<GlobalVariable>(II->getArgOperand(0)->stripPointerCasts());
+  return Slot && Slot->isThreadLocal() && Slot->getName().starts_with(SlotName);
+}
+
+SmallVector<Count> countsOf(Function &F) {
+  SmallVector<Count> Counts;
+  for (BasicBlock &BB : F)
+    for (Instruction &I : BB)
+      if (isCount(I))
+        Counts.push_back({cast<CallInst>(&I)});
+  return Counts;
+}
+
+// Keeps the counters of one loop in registers. Returns whether anything changed.
+bool promote(Loop &L, SmallVectorImpl<AllocaInst *> &Variables) {
+  SmallVector<BasicBlock *> Exits;
+  L.getUniqueExitBlocks(Exits);
+  if (!L.isInnermost() || !L.isLoopSimplifyForm() || Exits.empty() || Exits.size() > MostExits)
+    return false;
+  MapVector<ConstantInt *, SmallVector<Count, 2>> Counters;
+  for (BasicBlock *BB : L.blocks())
+    for (Instruction &I : *BB) {
+      if (isCount(I)) {
+        Count C{cast<CallInst>(&I)};
+        if (auto *Index = dyn_cast<ConstantInt>(C.index()); Index && !C.hashed())
+          Counters[Index].push_back(C);
+      } else if (auto *Call = dyn_cast<CallBase>(&I); Call && !isa<IntrinsicInst>(Call)) {
+        // What the loop has counted would be lost if the call did not come back.
+        if (!Call->doesNotThrow() || !Call->hasFnAttr(Attribute::WillReturn))
+          return false;
+      }
+    }
+  if (Counters.empty() || Counters.size() > MostPromoted)
+    return false;
+  for (BasicBlock *Exit : Exits)
+    if (Exit->getFirstInsertionPt() == Exit->end())
+      return false;
+  Function &F = *L.getHeader()->getParent();
+  for (auto &[Index, Counts] : Counters) {
+    IRBuilder<> B(&F.getEntryBlock(), F.getEntryBlock().begin());
+    Type *I64 = B.getInt64Ty();
+    AllocaInst *Variable = B.CreateAlloca(I64, nullptr, "pleach.count");
+    Variables.push_back(Variable);
+    B.SetInsertPoint(L.getLoopPreheader()->getTerminator());
+    B.CreateStore(B.getInt64(0), Variable);
+    Value *Slot = Counts.front().Call->getArgOperand(0);
+    for (const Count &C : Counts) {
+      B.SetInsertPoint(C.Call);
+      B.CreateStore(B.CreateAdd(B.CreateLoad(I64, Variable), C.step()), Variable);
+      C.Call->eraseFromParent();
+    }
+    for (BasicBlock *Exit : Exits) {
+      B.SetInsertPoint(Exit, Exit->getFirstInsertionPt());
+      pleachEmitCount(B, Slot, Index, 0, 0, B.CreateLoad(I64, Variable));
+    }
+  }
+  return true;
+}
+
+class Lowering {
+  Function &F;
+  Module &M;
+  SmallVector<Count> Counts;
+  Type *I64, *Ptr;
+
+public:
+  Lowering(Function &F, SmallVector<Count> Counts)
+      : F(F), M(*F.getParent()), Counts(std::move(Counts)),
+        I64(Type::getInt64Ty(F.getContext())), Ptr(PointerType::getUnqual(F.getContext())) {}
+
+  void run() {
+    Value *Words = threadsArray();
+    for (const Count &C : Counts) {
+      IRBuilder<> B(C.Call);
+      Value *Counter = C.hashed() ? hashed(C, Words) : B.CreateInBoundsGEP(I64, Words, C.index());
+      B.SetInsertPoint(C.Call);
+      Value *Old = B.CreateAlignedLoad(I64, Counter, Align(8), /*isVolatile=*/true);
+      B.CreateAlignedStore(B.CreateAdd(Old, C.step()), Counter, Align(8), /*isVolatile=*/true);
+      C.Call->eraseFromParent();
+    }
+  }
+
+private:
+  GlobalVariable *unit() { return M.getGlobalVariable(UnitName, /*AllowInternal=*/true); }
+
+  // The thread's array, looked up at the latest place that every count comes after, outside loops.
+  Value *threadsArray() {
+    DominatorTree DT(F);
+    LoopInfo LI(DT);
+    BasicBlock *At = nullptr;
+    for (const Count &C : Counts)
+      if (DT.isReachableFromEntry(C.Call->getParent()))
+        At = At ? DT.findNearestCommonDominator(At, C.Call->getParent()) : C.Call->getParent();
+    if (!At)
+      At = &F.getEntryBlock();
+    while (Loop *L = LI.getLoopFor(At))
+      At = DT.getNode(L->getHeader())->getIDom()->getBlock();
+    Instruction *Before = At->getTerminator();
+    for (Instruction &I : *At)
+      if (isCount(I)) {
+        Before = &I;
+        break;
+      }
+
+    Value *Slot = Counts.front().Call->getArgOperand(0);
+    IRBuilder<> B(Before);
+    Value *Address = B.CreateThreadLocalAddress(cast<GlobalVariable>(Slot));
+    Value *Found = B.CreateAlignedLoad(Ptr, Address, Align(8), "pleach.words");
+    Instruction *Slow = SplitBlockAndInsertIfThen(
+        B.CreateIsNull(Found), Before, /*Unreachable=*/false,
+        MDBuilder(F.getContext()).createBranchWeights(1, 1 << 20));
+    B.SetInsertPoint(Slow);
+    Value *Attached = call(B, AttachName, {unit(), Address});
+    B.SetInsertPoint(Before->getParent(), Before->getParent()->begin());
+    PHINode *Words = B.CreatePHI(Ptr, 2, "pleach.words");
+    Words->addIncoming(Found, Slow->getParent()->getSinglePredecessor());
+    Words->addIncoming(Attached, Slow->getParent());
+    return Words;
+  }
+
+  // The counter of a number in a hash table: the pair used last, or one that the runtime looks up.
+  Value *hashed(const Count &C, Value *Words) {
+    IRBuilder<> B(C.Call);
+    Value *Last = B.CreateLoad(Ptr, B.CreateConstInBoundsGEP1_64(I64, Words, C.word() + 1));
+    Value *Key = B.CreateLoad(I64, Last);
+    Value *Same = B.CreateICmpEQ(Key, B.CreateAdd(C.index(), B.getInt64(1)));
+    Value *Fast = B.CreateConstInBoundsGEP1_64(I64, Last, 1);
+    Instruction *Slow = SplitBlockAndInsertIfThen(B.CreateNot(Same), C.Call, /*Unreachable=*/false);
+    B.SetInsertPoint(Slow);
+    Value *Looked = call(B, CountName, {unit(), Words, B.getInt64(C.hashed() - 1), C.index()});
+    B.SetInsertPoint(C.Call->getParent(), C.Call->getParent()->begin());
+    PHINode *Counter = B.CreatePHI(Ptr, 2);
+    Counter->addIncoming(Fast, Slow->getParent()->getSinglePredecessor());
+    Counter->addIncoming(Looked, Slow->getParent());
+    return Counter;
+  }
+
+  Value *call(IRBuilder<> &B, StringRef Name, ArrayRef<Value *> Args) {
+    SmallVector<Type *> Types;
+    for (Value *Arg : Args)
+      Types.push_back(Arg->getType());
+    FunctionCallee Callee = M.getOrInsertFunction(Name, FunctionType::get(Ptr, Types, false));
+    CallInst *Call = B.CreateCall(Callee, Args);
+    Call->setCallingConv(CallingConv::PreserveMost);
+    Call->setDoesNotThrow();
+    return Call;
+  }
+};
+
+bool lower(Function &F) {
+  if (F.isDeclaration() || none_of(instructions(F), isCount))
+    return false;
+  {
+    DominatorTree DT(F);
+    LoopInfo LI(DT);
+    SmallVector<AllocaInst *> Variables;
+    for (Loop *L : LI.getLoopsInPreorder())
+      promote(*L, Variables);
+    if (!Variables.empty())
+      PromoteMemToReg(Variables, DT);
+  }
+  Lowering(F, countsOf(F)).run();
+  return true;
+}
+
+} // namespace
+
+bool pleachLowerCounts(Function &F) { return lower(F); }
+
+extern "C" {
+
+bool pleach_is_x86_64(LLVMModuleRef M) {
+  return unwrap(M)->getTargetTriple().getArch() == Triple::x86_64;
+}
+
+// Lowers what is left to lower (all of it, where no earlier hook ran), then links in what was called of the runtime.
+// Returns text on failure, null otherwise; the caller does not free it.
+const char *pleach_finish_counts(LLVMModuleRef Ref, const char *Bitcode, size_t Size) {
+  Module &M = *unwrap(Ref);
+  for (Function &F : M)
+    lower(F);
+  if (!M.getGlobalVariable(UnitName, /*AllowInternal=*/true))
+    return nullptr;
+  auto Runtime =
+      parseBitcodeFile(MemoryBufferRef(StringRef(Bitcode, Size), "pleach runtime"), M.getContext());
+  if (!Runtime) {
+    consumeError(Runtime.takeError());
+    return "pleach: the counting runtime cannot be read by this LLVM";
+  }
+  Module &R = **Runtime;
+  R.setDataLayout(M.getDataLayout());
+  R.setTargetTriple(M.getTargetTriple());
+  // The user's choices of code model and the like stand.
+  if (NamedMDNode *Flags = R.getModuleFlagsMetadata())
+    R.eraseNamedMetadata(Flags);
+  if (NamedMDNode *Ident = R.getNamedMetadata("llvm.ident"))
+    R.eraseNamedMetadata(Ident);
+  for (GlobalObject &G : R.global_objects())
+    if (G.hasWeakLinkage()) {
+      // One copy for each executable or shared library, and none where nothing is counted.
+      G.setLinkage(GlobalValue::LinkOnceODRLinkage);
+      G.setComdat(R.getOrInsertComdat(G.getName()));
+    }
+  if (Linker::linkModules(M, std::move(*Runtime), Linker::Flags::LinkOnlyNeeded))
+    return "pleach: the counting runtime does not link with this module";
+  return nullptr;
+}
+
+} // extern "C"

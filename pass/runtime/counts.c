@@ -1,0 +1,622 @@
+// What an instrumented program runs besides its own code: where its counters live, and what becomes of activations that
+// end early. build.rs compiles this to bitcode; the pass links it into every instrumented module, and the linker keeps one
+// copy per executable or shared library. The file's layout is described in feedback/src/counts.rs.
+//
+// Only raw system calls are used, apart from registering for exit, fork and thread end: the program may replace any
+// function of its C library, and counting may begin in a signal handler.
+#define _GNU_SOURCE // mremap's flags
+#include <asm/unistd.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/auxv.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+
+typedef unsigned long u64;
+typedef unsigned int u32;
+typedef unsigned char u8;
+
+#define RUNTIME __attribute__((weak, visibility("hidden")))
+// Called from hot code, which must not spill registers for it.
+#define COLD RUNTIME __attribute__((preserve_most, cold, noinline))
+
+enum {
+  PAGE = 4096,
+  BLOCK_MAGIC = 0x4b424c50, // "PLBK"
+  KIND_UNIT = 1,
+  KIND_COUNTERS = 2,
+  KIND_TABLE = 3,
+  FIRST_SEGMENT = 64 << 10,
+  LARGEST_SEGMENT = 1 << 20,
+  FIRST_TABLE = 256,
+  // What may lie on a stack; beyond, the stack pointer is on a stack of the program's own.
+  LARGEST_STACK = 1 << 30,
+  MARKS = 128,
+};
+#define FILE_MAGIC 0x3143484341454c50UL    // "PLEACHC1"
+#define SEGMENT_MAGIC 0x31544d4745534c50UL // "PLSEGMT1"
+// The top byte of every record's tag; no pointer, small number or common floating-point number has it.
+#define TAG_BYTE 0x9eUL
+// In a record: the number is a hash table's key, in the next word, and the low half says whose.
+#define RECORD_HASH 0x80000000UL
+
+struct segment_header {
+  u64 magic, length, used;
+  u32 process, reserved;
+  u64 padding[4];
+};
+
+struct block {
+  u32 magic, kind;
+  u64 length, unit, function, size, state, replaces, padding;
+};
+
+struct pair {
+  u64 key, count;
+};
+
+// Where a hash-counted function keeps its two words.
+struct hashed {
+  u64 function; // position in the unit
+  u64 word;     // of the array: [table's block, last pair used]
+};
+
+// One per instrumented module, emitted by the pass (`unit_type` in cpp/instrument.cpp).
+struct unit {
+  u64 id;
+  const u8 *description;
+  u64 description_size;
+  u64 words;
+  u64 tag; // in the upper half of a record
+  const struct hashed *hashed;
+  u64 hashed_count;
+  u64 *lost; // counters where there is memory for nothing else
+  // From here on, the runtime's.
+  struct unit *next;
+  struct counters *free; // of threads that have ended
+  u64 registered, described;
+};
+
+// One thread's counters of one unit.
+struct counters {
+  struct counters *next; // in the thread, or in the unit's free list
+  struct unit *unit;
+  u64 **slot; // the thread's variable that points to the words
+  u64 *words;
+};
+
+struct segment {
+  struct segment *next;
+  u8 *address;
+  u64 length;
+  u64 offset; // in the file
+};
+
+// setjmp calls whose frames are alive, innermost last.
+struct marks {
+  u32 count;
+  struct {
+    void *environment, *frame;
+  } mark[MARKS];
+};
+
+RUNTIME u32 __pleach_lock;
+RUNTIME u32 __pleach_started;
+RUNTIME u32 __pleach_process;
+RUNTIME u32 __pleach_warned;
+RUNTIME u32 __pleach_key;
+RUNTIME struct unit *__pleach_units;
+RUNTIME struct segment *__pleach_segments;
+RUNTIME u8 *__pleach_private, *__pleach_private_end;
+RUNTIME char __pleach_pattern[PAGE + 512];
+RUNTIME __thread struct counters *__pleach_thread;
+RUNTIME __thread struct marks *__pleach_marks;
+
+extern int atexit(void (*)(void));
+extern int pthread_atfork(void (*)(void), void (*)(void), void (*)(void));
+extern int pthread_key_create(u32 *, void (*)(void *));
+extern int pthread_setspecific(u32, const void *);
+extern char *getenv(const char *);
+
+static inline long call6(long number, long a, long b, long c, long d, long e, long f) {
+  register long r10 __asm__("r10") = d;
+  register long r8 __asm__("r8") = e;
+  register long r9 __asm__("r9") = f;
+  long result;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                   : "rcx", "r11", "memory");
+  return result;
+}
+#define CALL(number, a, b, c, d) \
+  call6(number, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+
+static inline u8 *map(u64 length, int flags, int file, u64 offset) {
+  long at = call6(__NR_mmap, 0, (long)length, PROT_READ | PROT_WRITE, flags, file, (long)offset);
+  return at < 0 && at > -PAGE ? NULL : (u8 *)at;
+}
+
+static inline u64 up(u64 value, u64 to) { return (value + to - 1) & ~(to - 1); }
+
+// Blocks every signal and takes the lock: a handler may count too. Returns what to give back.
+RUNTIME u64 __pleach_enter(void) {
+  u64 all = ~0UL, before = 0;
+  CALL(__NR_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &before, 8);
+  while (__atomic_exchange_n(&__pleach_lock, 1, __ATOMIC_ACQUIRE))
+    CALL(__NR_sched_yield, 0, 0, 0, 0);
+  return before;
+}
+
+RUNTIME void __pleach_leave(u64 before) {
+  __atomic_store_n(&__pleach_lock, 0, __ATOMIC_RELEASE);
+  CALL(__NR_rt_sigprocmask, 2 /* SIG_SETMASK */, &before, 0, 8);
+}
+
+RUNTIME u64 __pleach_append(char *to, u64 at, u64 size, const char *text) {
+  while (*text && at + 1 < size)
+    to[at++] = *text++;
+  to[at] = 0;
+  return at;
+}
+
+// The name of this process's file.
+RUNTIME void __pleach_file_name(char *name, u64 size) {
+  u64 at = 0;
+  for (const char *p = __pleach_pattern; *p && at + 1 < size; ++p) {
+    if (p[0] == '%' && p[1] == 'p') {
+      char digits[12];
+      u64 i = sizeof digits - 1;
+      digits[i] = 0;
+      for (u32 process = __pleach_process; process || !digits[i]; process /= 10)
+        digits[--i] = (char)('0' + process % 10);
+      at = __pleach_append(name, at, size, digits + i);
+      ++p;
+    } else {
+      name[at++] = *p;
+    }
+  }
+  name[at] = 0;
+}
+
+RUNTIME void __pleach_warn(const char *name, const char *what) {
+  if (__pleach_warned)
+    return;
+  __pleach_warned = 1;
+  char text[PAGE + 1024];
+  u64 at = __pleach_append(text, 0, sizeof text, "pleach: error: ");
+  at = __pleach_append(text, at, sizeof text, name);
+  at = __pleach_append(text, at, sizeof text, what);
+  at = __pleach_append(text, at, sizeof text,
+              "; paths counted from here on are lost: set PLEACH_COUNTS to a file that can be written "
+              "(%p stands for the process)\n");
+  CALL(__NR_write, 2, text, at, 0);
+}
+
+// Opens the process's file, locked and with its header. Another start of a program with the same file name is replaced,
+// never overwritten: it may still be running.
+RUNTIME long __pleach_open_file(const char *name) {
+  const u64 *start = (const u64 *)getauxval(AT_RANDOM);
+  u64 header[4] = {FILE_MAGIC, 1 | (u64)PAGE << 32, start ? start[0] : 0, start ? start[1] : 0};
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    long file = CALL(__NR_open, name, O_RDWR | O_CREAT | O_CLOEXEC, 0666, 0);
+    if (file < 0)
+      return file;
+    CALL(__NR_flock, file, LOCK_EX, 0, 0);
+    u64 found[4] = {0};
+    long got = CALL(__NR_pread64, file, found, sizeof found, 0);
+    if (got == 0) {
+      CALL(__NR_pwrite64, file, header, sizeof header, 0);
+      if (CALL(__NR_ftruncate, file, PAGE, 0, 0) == 0)
+        return file;
+      CALL(__NR_close, file, 0, 0, 0);
+      return -1;
+    }
+    int same = got == (long)sizeof found;
+    for (int i = 0; i < 4; ++i)
+      same &= found[i] == header[i];
+    if (same)
+      return file;
+    // Only what is ours by its first bytes is replaced; anything else is the user's.
+    if (got != (long)sizeof found || found[0] != FILE_MAGIC) {
+      CALL(__NR_close, file, 0, 0, 0);
+      return -2 * PAGE;
+    }
+    CALL(__NR_unlink, name, 0, 0, 0);
+    CALL(__NR_close, file, 0, 0, 0);
+  }
+  return -1;
+}
+
+// Room at the end of the process's file, mapped. Where there is none, plain memory.
+RUNTIME u8 *__pleach_map_segment(u64 length, u64 *offset) {
+  char name[sizeof __pleach_pattern + 16];
+  __pleach_file_name(name, sizeof name);
+  u8 *at = NULL;
+  long file = __pleach_open_file(name);
+  if (file >= 0) {
+    u64 end = up((u64)CALL(__NR_lseek, file, 0, SEEK_END, 0), PAGE);
+    // Reserved, so that a full disk is found out here and not by a fatal signal when counting.
+    long done = CALL(__NR_fallocate, file, 0, end, length);
+    if (done == -95 /* EOPNOTSUPP */ || done == -38 /* ENOSYS */)
+      done = CALL(__NR_ftruncate, file, end + length, 0, 0);
+    if (done == 0)
+      at = map(length, MAP_SHARED, (int)file, end);
+    *offset = end;
+    CALL(__NR_close, file, 0, 0, 0); // unlocks it too
+    if (!at)
+      __pleach_warn(name, ": no room for counters");
+  } else {
+    __pleach_warn(name, file == -2 * PAGE ? ": exists and is not a count file" : ": cannot be written");
+  }
+  if (!at)
+    at = map(length, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at) {
+    struct segment_header *header = (struct segment_header *)at;
+    header->length = length;
+    header->used = sizeof *header;
+    header->process = __pleach_process;
+    header->magic = SEGMENT_MAGIC;
+  }
+  return at;
+}
+
+// Memory of the process's own, zeroed.
+RUNTIME void *__pleach_private_memory(u64 size) {
+  size = up(size, 16);
+  if (!__pleach_private || (u64)(__pleach_private_end - __pleach_private) < size) {
+    u64 length = up(size > FIRST_SEGMENT ? size : FIRST_SEGMENT, PAGE);
+    u8 *at = map(length, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!at)
+      return NULL;
+    __pleach_private = at;
+    __pleach_private_end = at + length;
+  }
+  void *result = __pleach_private;
+  __pleach_private += size;
+  return result;
+}
+
+// A new block of the file for `size` items of so many bytes, zeroed; NULL where there is no memory at all.
+RUNTIME struct block *__pleach_block(u32 kind, u64 unit, u64 size, u64 item) {
+  u64 length = up(sizeof(struct block) + size * item, 64);
+  struct segment *segment = __pleach_segments;
+  struct segment_header *header = segment ? (struct segment_header *)segment->address : NULL;
+  if (!header || header->used + length > segment->length) {
+    u64 size = segment ? segment->length * 2 : FIRST_SEGMENT;
+    if (size > LARGEST_SEGMENT)
+      size = LARGEST_SEGMENT;
+    u64 need = up(sizeof *header + length, PAGE);
+    struct segment *next = __pleach_private_memory(sizeof *next);
+    if (!next)
+      return NULL;
+    next->length = size > need ? size : need;
+    next->address = __pleach_map_segment(next->length, &next->offset);
+    if (!next->address)
+      return NULL;
+    next->next = segment;
+    __pleach_segments = segment = next;
+    header = (struct segment_header *)segment->address;
+  }
+  struct block *block = (struct block *)(segment->address + header->used);
+  block->kind = kind;
+  block->length = length;
+  block->unit = unit;
+  block->size = size;
+  block->magic = BLOCK_MAGIC;
+  // What a killed process leaves is whole up to `used`.
+  __atomic_store_n(&header->used, header->used + length, __ATOMIC_RELEASE);
+  return block;
+}
+
+RUNTIME void __pleach_copy(u8 *to, const u8 *from, u64 size) {
+  for (u64 i = 0; i < size; ++i)
+    to[i] = from[i];
+}
+
+// Points a unit's hash counters to nothing.
+RUNTIME void __pleach_forget_tables(const struct unit *unit, u64 *words) {
+  for (u64 i = 0; i < unit->hashed_count; ++i) {
+    words[unit->hashed[i].word] = 0;
+    // The two counter words of a lost array never match a key.
+    words[unit->hashed[i].word + 1] = (u64)unit->lost;
+  }
+}
+
+// The pair of a number in a thread's table, made where there is none. Nobody but this thread's signal handlers can be in
+// between, so that no lock is needed; a table that gets full stays as it is and a larger one goes on beside it: whoever reads
+// the file sums them.
+RUNTIME struct pair *__pleach_find(struct unit *unit, u64 *words, const struct hashed *hashed, u64 key) {
+  for (;;) {
+    struct block *table = (struct block *)words[hashed->word];
+    if (table) {
+      struct pair *pairs = (struct pair *)(table + 1);
+      u64 mask = table->size - 1, at = key * 0x9e3779b97f4a7c15UL >> 20;
+      for (u64 tried = 0; tried <= mask; ++tried) {
+        struct pair *pair = &pairs[at++ & mask];
+        if (pair->key == key + 1)
+          return pair;
+        if (pair->key)
+          continue;
+        if (table->padding * 4 >= table->size * 3)
+          break;
+        u64 free = 0;
+        if (__atomic_compare_exchange_n(&pair->key, &free, key + 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+          ++table->padding; // pairs in use
+        if (pair->key == key + 1)
+          return pair;
+      }
+    }
+    u64 before = __pleach_enter();
+    struct block *larger =
+        __pleach_block(KIND_TABLE, unit->id, table ? table->size * 2 : FIRST_TABLE, sizeof(struct pair));
+    if (larger) {
+      larger->function = hashed->function;
+      larger->state = 1;
+      words[hashed->word] = (u64)larger;
+    }
+    __pleach_leave(before);
+    if (!larger)
+      return (struct pair *)unit->lost; // its second word is a counter that nobody reads
+  }
+}
+
+// A number's counter in a hash table; the hot code looks at the pair used last before it comes here.
+COLD u64 *__pleach_count(struct unit *unit, u64 *words, u64 position, u64 key) {
+  const struct hashed *hashed = &unit->hashed[position];
+  struct pair *pair = __pleach_find(unit, words, hashed, key);
+  words[hashed->word + 1] = (u64)pair;
+  return &pair->count;
+}
+
+COLD u64 *__pleach_attach(struct unit *unit, u64 **slot);
+
+// A record is a word in the frame of an activation that is inside a call: (tag, number of the path up to here). Counts it
+// and clears it; anything else is left alone.
+RUNTIME void __pleach_count_record(u64 *record, u64 word, u64 next) {
+  if (word >> 56 != TAG_BYTE)
+    return;
+  struct unit *unit = __pleach_units;
+  while (unit && unit->tag != word >> 32)
+    unit = unit->next;
+  if (!unit)
+    return;
+  struct counters *counters = __pleach_thread;
+  while (counters && counters->unit != unit)
+    counters = counters->next;
+  u64 low = word & 0xffffffff;
+  if (!counters) {
+    // This thread has counted nothing of this unit yet.
+    u64 before = __pleach_enter();
+    u64 **slot = __pleach_private_memory(sizeof *slot);
+    __pleach_leave(before);
+    if (!slot || __pleach_attach(unit, slot) == unit->lost)
+      return;
+    counters = __pleach_thread;
+  }
+  if (low & RECORD_HASH) {
+    u64 position = low & ~RECORD_HASH;
+    if (position >= unit->hashed_count)
+      return;
+    ++__pleach_find(unit, counters->words, &unit->hashed[position], next)->count;
+  } else {
+    if (low >= unit->words)
+      return;
+    ++counters->words[low];
+  }
+  *record = 0;
+}
+
+// Counts the records in a stretch of this thread's stack. It is read through the kernel: part of it may not be mapped where the
+// program made the stack itself.
+RUNTIME void __pleach_count_records(u8 *low, u8 *high) {
+  low = (u8 *)up((u64)low, 8);
+  if (high < low || high - low > LARGEST_STACK)
+    return;
+  u64 words[257];
+  while (low + 8 <= high) {
+    struct iovec to = {words, sizeof words}, from = {low, sizeof words};
+    if (from.iov_len > (u64)(high - low))
+      from.iov_len = (u64)(high - low) & ~7UL;
+    long got = call6(__NR_process_vm_readv, CALL(__NR_getpid, 0, 0, 0, 0), (long)&to, 1, (long)&from, 1, 0);
+    if (got < 8)
+      break;
+    u64 count = (u64)got / 8;
+    // The last word of a piece may be followed by a key in the next piece.
+    int last = low + got >= high || (u64)got < sizeof words;
+    for (u64 i = 0; i + !last < count; ++i)
+      __pleach_count_record((u64 *)low + i, words[i], i + 1 < count ? words[i + 1] : 0);
+    if (last)
+      break;
+    low += (count - 1) * 8;
+  }
+}
+
+// The end of this thread's stack: the auxiliary vector's bytes lie above every frame of the main thread, the thread control
+// block above every frame of another.
+RUNTIME u8 *__pleach_stack_end(void) {
+  u8 *control;
+  __asm__("mov %%fs:0, %0" : "=r"(control));
+  long thread = CALL(__NR_gettid, 0, 0, 0, 0), process = CALL(__NR_getpid, 0, 0, 0, 0);
+  return thread == process ? (u8 *)getauxval(AT_RANDOM) : control;
+}
+
+// Before a call that ends the process or the thread without coming back, and at exit: what is active on this thread's
+// stack ends here. In a child of vfork the stack is the parent's, where it goes on.
+RUNTIME void __pleach_ending(void) {
+  if ((u32)CALL(__NR_getpid, 0, 0, 0, 0) == __pleach_process)
+    __pleach_count_records(__builtin_frame_address(0), __pleach_stack_end());
+}
+
+// One activation is being left by an exception: its record.
+RUNTIME void __pleach_abandon(u64 *record) {
+  __pleach_count_record(record, record[0], record[1]);
+}
+
+// Before setjmp: which frame a longjmp to this environment comes back to. Frames below it that set marks are gone.
+RUNTIME void __pleach_mark(void *environment, u8 *frame) {
+  struct marks *marks = __pleach_marks;
+  if (!marks) {
+    u64 before = __pleach_enter();
+    __pleach_marks = marks = __pleach_private_memory(sizeof *marks);
+    __pleach_leave(before);
+    if (!marks)
+      return;
+  }
+  while (marks->count && (u8 *)marks->mark[marks->count - 1].frame < frame)
+    --marks->count;
+  for (u32 i = 0; i < marks->count; ++i)
+    if (marks->mark[i].environment == environment) {
+      marks->mark[i].frame = frame;
+      return;
+    }
+  if (marks->count == MARKS) { // the outermost is forgotten
+    for (u32 i = 1; i < MARKS; ++i)
+      marks->mark[i - 1] = marks->mark[i];
+    --marks->count;
+  }
+  marks->mark[marks->count].environment = environment;
+  marks->mark[marks->count++].frame = frame;
+}
+
+// Before longjmp: the activations from here to the frame that it comes back to end here, and so does what that one was
+// doing.
+RUNTIME void __pleach_jump(void *environment) {
+  struct marks *marks = __pleach_marks;
+  for (u32 i = marks ? marks->count : 0; i-- > 0;)
+    if (marks->mark[i].environment == environment) {
+      __pleach_count_records(__builtin_frame_address(0), marks->mark[i].frame);
+      return;
+    }
+}
+
+RUNTIME void __pleach_before_fork(void) {
+  while (__atomic_exchange_n(&__pleach_lock, 1, __ATOMIC_ACQUIRE))
+    CALL(__NR_sched_yield, 0, 0, 0, 0);
+}
+
+RUNTIME void __pleach_after_fork_in_parent(void) { __atomic_store_n(&__pleach_lock, 0, __ATOMIC_RELEASE); }
+
+// The child counts from zero, in a file of its own, at the same addresses.
+RUNTIME void __pleach_after_fork_in_child(void) {
+  __pleach_process = (u32)CALL(__NR_getpid, 0, 0, 0, 0);
+  __pleach_warned = 0;
+  for (struct segment *s = __pleach_segments; s; s = s->next) {
+    u64 offset = 0;
+    u8 *fresh = __pleach_map_segment(s->length, &offset);
+    if (!fresh)
+      continue;
+    struct segment_header *old = (struct segment_header *)s->address, *new = (struct segment_header *)fresh;
+    for (u64 at = sizeof *old; at < old->used;) {
+      struct block *block = (struct block *)(s->address + at), *twin = (struct block *)(fresh + at);
+      __pleach_copy((u8 *)twin, (u8 *)block, block->kind == KIND_UNIT ? block->length : sizeof *block);
+      twin->replaces = twin->padding = 0;
+      at += block->length;
+    }
+    new->used = old->used;
+    s->offset = offset;
+    call6(__NR_mremap, (long)fresh, (long)s->length, (long)s->length, MREMAP_MAYMOVE | MREMAP_FIXED,
+          (long)s->address, 0);
+  }
+  // The zeroed words of hash counters would be taken for pairs. Threads other than this one are not in the child, but
+  // nobody uses their arrays either.
+  for (struct counters *c = __pleach_thread; c; c = c->next)
+    __pleach_forget_tables(c->unit, c->words);
+  __atomic_store_n(&__pleach_lock, 0, __ATOMIC_RELEASE);
+}
+
+// The next thread goes on with this one's arrays: what they hold is summed anyway.
+RUNTIME void __pleach_thread_ends(void *unused) {
+  (void)unused;
+  u64 before = __pleach_enter();
+  struct counters *c = __pleach_thread;
+  __pleach_thread = NULL;
+  while (c) {
+    struct counters *next = c->next;
+    *c->slot = NULL;
+    c->next = c->unit->free;
+    c->unit->free = c;
+    c = next;
+  }
+  __pleach_leave(before);
+}
+
+RUNTIME void __pleach_start(void) {
+  __pleach_process = (u32)CALL(__NR_getpid, 0, 0, 0, 0);
+  const char *name = getenv("PLEACH_COUNTS");
+  if (!name || !*name)
+    name = "default-%p.plcnt";
+  u64 at = 0;
+  if (*name != '/') {
+    // The program may go elsewhere before it needs more room.
+    long length = CALL(__NR_getcwd, __pleach_pattern, PAGE, 0, 0);
+    at = length > 0 ? (u64)length - 1 : 0;
+    if (at)
+      __pleach_pattern[at++] = '/';
+  }
+  __pleach_append(__pleach_pattern, at, sizeof __pleach_pattern, name);
+}
+
+// Makes a unit known. Runs as a constructor, and before the unit's first count where another constructor comes first.
+RUNTIME void __pleach_register(struct unit *unit) {
+  u64 before = __pleach_enter();
+  int first = !__pleach_started;
+  if (first) {
+    __pleach_start();
+    __pleach_started = 1;
+  }
+  if (!unit->registered) {
+    unit->registered = 1;
+    unit->next = __pleach_units;
+    __pleach_units = unit;
+  }
+  __pleach_leave(before);
+  if (first) {
+    // These may allocate, and so run instrumented code: it finds everything in place.
+    pthread_key_create(&__pleach_key, __pleach_thread_ends);
+    pthread_atfork(__pleach_before_fork, __pleach_after_fork_in_parent, __pleach_after_fork_in_child);
+    atexit(__pleach_ending);
+  }
+}
+
+// The first count of a unit in a thread comes here for the thread's array.
+COLD u64 *__pleach_attach(struct unit *unit, u64 **slot) {
+  if (!unit->registered)
+    __pleach_register(unit);
+  u64 before = __pleach_enter();
+  if (*slot) { // by a signal handler, just now
+    __pleach_leave(before);
+    return *slot;
+  }
+  if (!unit->described) {
+    unit->described = 1;
+    struct block *description = __pleach_block(KIND_UNIT, unit->id, unit->description_size, 1);
+    if (description)
+      __pleach_copy((u8 *)(description + 1), unit->description, unit->description_size);
+  }
+  struct counters *counters = unit->free;
+  if (counters) {
+    unit->free = counters->next;
+  } else {
+    struct block *block = __pleach_block(KIND_COUNTERS, unit->id, unit->words, sizeof(u64));
+    counters = block ? __pleach_private_memory(sizeof *counters) : NULL;
+    if (!counters) {
+      *slot = unit->lost;
+      __pleach_leave(before);
+      return unit->lost;
+    }
+    counters->unit = unit;
+    counters->words = (u64 *)(block + 1);
+    __pleach_forget_tables(unit, counters->words);
+  }
+  counters->slot = slot;
+  counters->next = __pleach_thread;
+  int first = !counters->next;
+  __pleach_thread = counters;
+  *slot = counters->words;
+  __pleach_leave(before);
+  if (first)
+    pthread_setspecific(__pleach_key, counters);
+  return counters->words;
+}

@@ -1,0 +1,284 @@
+//! Makes a program count its paths exactly. The plan is `pleach_feedback::ball_larus`'; here it is only applied.
+
+use crate::annotate;
+use crate::ffi;
+use crate::ir::FunctionIr;
+use inkwell::llvm_sys::prelude::LLVMValueRef;
+use inkwell::module::Module;
+use inkwell::values::AsValueRef;
+use pleach_annotate::cfg::Cfg;
+use pleach_annotate::id::BlockIndex;
+use pleach_annotate::manifest::Anchor;
+use pleach_feedback::ball_larus::graph::PathGraph;
+use pleach_feedback::ball_larus::{self, Index, Op, Options, Plan, Storage, weights};
+use pleach_feedback::counts::unit::{self, HASH_WORDS, Unit, UnitFunction};
+use pleach_feedback::profile::file::{Lookup, ProfileFile};
+use std::ffi::CStr;
+use std::path::Path;
+
+/// What instrumented programs run beside their own code, as LLVM bitcode (`runtime/counts.c`).
+const RUNTIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime.bc"));
+
+/// The top byte of a record's tag (`TAG_BYTE` in `runtime/counts.c`).
+const TAG_BYTE: u32 = 0x9e00_0000;
+/// Numbers from here on do not fit in a record.
+const MOST_WORDS: u64 = 1 << 31;
+
+/// One function's plan, and where its counters are.
+struct Planned<'a, 'ctx> {
+    function: &'a FunctionIr<'ctx>,
+    plan: Plan,
+    word: u64,
+    /// 1 + position among the hash-counted functions, 0 for an array.
+    hashed: u32,
+}
+
+/// Instruments a module's functions.
+///
+/// # Errors
+/// Text for the user, where the target is not supported or the profile for the weights cannot be read.
+pub fn run(
+    module: &Module<'_>,
+    functions: &[FunctionIr<'_>],
+    anchor: Anchor,
+    options: &Options,
+    weights: Option<&Path>,
+) -> Result<(), String> {
+    // SAFETY: the module is alive.
+    if unsafe { !ffi::pleach_is_x86_64(module.as_mut_ptr()) } {
+        return Err("pleach: exact counting needs an x86-64 target".into());
+    }
+    let profile = weights
+        .map(|path| ProfileFile::open(path).map_err(|e| format!("pleach: {e}")))
+        .transpose()?;
+    let mut planned = Vec::new();
+    for function in functions {
+        // SAFETY: the function belongs to the module.
+        if unsafe { ffi::pleach_wants_no_counts(function.value.as_value_ref()) } {
+            continue;
+        }
+        let plan = ball_larus::plan(&function.cfg, options, |graph| {
+            edge_weights(&function.cfg, graph, profile.as_ref())
+        });
+        let one = Planned {
+            function,
+            plan,
+            word: 0,
+            hashed: 0,
+        };
+        match one.obstacle() {
+            None => planned.push(one),
+            Some(reason) => ffi::diagnose(
+                module.as_mut_ptr(),
+                &format!("pleach: '{}' is not counted: {reason}", function.cfg.name),
+                false,
+            ),
+        }
+    }
+    if planned.is_empty() {
+        return Ok(());
+    }
+    let (words, hashed) = place_counters(&mut planned);
+    let unit = Unit {
+        anchor,
+        options: *options,
+        words,
+        functions: planned.iter().map(Planned::described).collect(),
+    };
+    let (description, id) = unit::encode(&unit);
+    let tag = TAG_BYTE | (id.0 as u32 & !0xff00_0000);
+    // SAFETY: the module is alive; the shim copies what it is given.
+    let slot = unsafe {
+        ffi::pleach_make_unit(
+            module.as_mut_ptr(),
+            description.as_ptr(),
+            description.len(),
+            id.0,
+            words,
+            tag,
+            hashed.as_ptr(),
+            hashed.len(),
+        )
+    };
+    let mut assembly = String::new();
+    for one in &planned {
+        annotate::write_entry(&mut assembly, &one.function.cfg, anchor);
+        one.apply(slot, tag);
+    }
+    if !annotate::is_annotated(module) {
+        annotate::append_assembly(module, &assembly);
+    }
+    Ok(())
+}
+
+/// Lowers counts to memory operations where an earlier hook did not, and brings in the runtime.
+///
+/// # Errors
+/// Text for the user, where the runtime does not go with the module.
+pub fn finish(module: &Module<'_>) -> Result<(), String> {
+    // SAFETY: the module is alive; the runtime's bytes are constant.
+    let failure = unsafe { ffi::pleach_finish_counts(module.as_mut_ptr(), RUNTIME.as_ptr(), RUNTIME.len()) };
+    text(failure).map_or(Ok(()), Err)
+}
+
+/// A constant text of the shim's; `None` for null.
+fn text(text: *const std::ffi::c_char) -> Option<String> {
+    // SAFETY: null, or a constant of the shim's that ends in a zero.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+}
+
+/// How often edges are taken, by the profile where it knows the function.
+fn edge_weights(cfg: &Cfg, graph: &PathGraph, profile: Option<&ProfileFile>) -> Vec<u64> {
+    let found = profile.and_then(|p| p.lookup(cfg.id, cfg.hash()).ok());
+    let Some(Lookup::Found(counts)) = found else {
+        return weights::static_weights(cfg, graph);
+    };
+    let bases = cfg.edge_bases();
+    let entry = counts.blocks.first().copied().unwrap_or(0);
+    weights::measured(graph, entry, |from: BlockIndex, to: BlockIndex| {
+        let base = bases[from.index()] as usize;
+        let slots = cfg.blocks[from.index()].successors.iter().zip(&counts.edges[base..]);
+        slots.filter(|(target, _)| **target == to).map(|(_, count)| count).sum()
+    })
+}
+
+/// Gives every function its words; returns how many there are, and the hash-counted functions.
+fn place_counters(planned: &mut [Planned<'_, '_>]) -> (u64, Vec<ffi::Hashed>) {
+    let (mut words, mut hashed) = (0, Vec::new());
+    for (position, one) in planned.iter_mut().enumerate() {
+        if one.plan.storage == Storage::Array && words + one.plan.counters > MOST_WORDS {
+            one.plan.storage = Storage::Hash;
+        }
+        one.word = words;
+        words += match one.plan.storage {
+            Storage::Array => one.plan.counters,
+            Storage::Hash => {
+                hashed.push(ffi::Hashed {
+                    function: position as u64,
+                    word: words,
+                });
+                one.hashed = hashed.len() as u32;
+                HASH_WORDS
+            }
+        };
+    }
+    (words, hashed)
+}
+
+impl Planned<'_, '_> {
+    fn described(&self) -> UnitFunction {
+        UnitFunction {
+            cfg: self.function.cfg.clone(),
+            offset: self.word,
+            counters: self.plan.counters,
+            window: self.plan.window,
+            storage: self.plan.storage,
+            chords: self.plan.chords.clone(),
+        }
+    }
+
+    /// Why the function cannot be instrumented.
+    fn obstacle(&self) -> Option<String> {
+        // SAFETY: the function belongs to the module.
+        self.with_raw(0, |raw| {
+            text(unsafe { ffi::pleach_cannot_instrument(self.function.value.as_value_ref(), raw) })
+        })
+    }
+
+    fn apply(&self, slot: LLVMValueRef, tag: u32) {
+        // SAFETY: function, slot and the calls in the plan belong to the module; `obstacle` found none.
+        self.with_raw(tag, |raw| unsafe {
+            ffi::pleach_instrument(self.function.value.as_value_ref(), slot, raw)
+        });
+    }
+
+    /// Calls `use_it` with the plan in the shim's form, whose pointers are good for that long.
+    fn with_raw<R>(&self, tag: u32, use_it: impl FnOnce(&ffi::Plan) -> R) -> R {
+        let plan = &self.plan;
+        let lists = |lists: &mut dyn Iterator<Item = &Vec<Op>>| -> Vec<Vec<ffi::Op>> {
+            lists.map(|ops| ops.iter().map(raw_op).collect()).collect()
+        };
+        let entry: Vec<_> = plan.entry.iter().map(raw_op).collect();
+        let edges = lists(&mut plan.edges.iter().map(|(_, _, ops)| ops));
+        let exits = lists(&mut plan.exits.iter().map(|(_, ops)| ops));
+        let resumes = lists(&mut plan.resumes.iter().map(|(_, ops)| ops));
+        let records: Vec<_> = plan
+            .records
+            .iter()
+            .map(|(_, index)| [raw_op(&Op::Count(*index))])
+            .collect();
+
+        let edges: Vec<_> = plan
+            .edges
+            .iter()
+            .zip(&edges)
+            .map(|((from, to, _), ops)| ffi::EdgeOps {
+                from: from.0,
+                to: to.0,
+                ops: raw_ops(ops),
+            })
+            .collect();
+        let exits: Vec<_> = plan
+            .exits
+            .iter()
+            .zip(&exits)
+            .map(|((b, _), ops)| raw_block(*b, ops))
+            .collect();
+        let records: Vec<_> = plan
+            .records
+            .iter()
+            .zip(&records)
+            .map(|((b, _), ops)| raw_block(*b, ops))
+            .collect();
+        let resumes: Vec<_> = plan
+            .resumes
+            .iter()
+            .zip(&resumes)
+            .map(|((call, _), ops)| ffi::ResumeOps {
+                call: self.function.calls[call.index()],
+                ops: raw_ops(ops),
+            })
+            .collect();
+        use_it(&ffi::Plan {
+            entry: raw_ops(&entry),
+            edges: edges.as_ptr(),
+            edge_count: edges.len(),
+            exits: exits.as_ptr(),
+            exit_count: exits.len(),
+            records: records.as_ptr(),
+            record_count: records.len(),
+            resumes: resumes.as_ptr(),
+            resume_count: resumes.len(),
+            word: self.word,
+            base: plan.numbers + 1,
+            window: u32::from(plan.window),
+            hashed: self.hashed,
+            tag,
+        })
+    }
+}
+
+fn raw_ops(ops: &[ffi::Op]) -> ffi::Ops {
+    ffi::Ops {
+        data: ops.as_ptr(),
+        count: ops.len(),
+    }
+}
+
+fn raw_block(block: BlockIndex, ops: &[ffi::Op]) -> ffi::BlockOps {
+    ffi::BlockOps {
+        block: block.0,
+        ops: raw_ops(ops),
+    }
+}
+
+/// The kinds are those of `PleachOpKind` in `cpp/instrument.cpp`.
+fn raw_op(op: &Op) -> ffi::Op {
+    let (kind, value) = match *op {
+        Op::Set(value) => (0, value),
+        Op::Add(value) => (1, value),
+        Op::Count(Index::Const(number)) => (2, number as i64),
+        Op::Count(Index::Register(offset)) => (3, offset),
+    };
+    ffi::Op { kind, value }
+}
