@@ -1,7 +1,7 @@
 //! Counts of an instrumented program: the `.plcnt` file.
 //!
-//! The instrumented program writes the file through a shared mapping, so that it is complete to the last finished path even when
-//! the program is killed. All numbers are little-endian. The file is a header page and segments to its end:
+//! The instrumented program writes the file through a shared mapping, so that it is complete to the last finished path
+//! even when the program is killed. All numbers are little-endian. The file is a header page and segments to its end:
 //!
 //! | header (4096 bytes) | |
 //! |---|---|
@@ -32,9 +32,38 @@
 //! | 40 | u64 hash table: state, 0 being filled, 1 live |
 //! | 48 | u64 hash table: file offset of the block header of the table that this one replaces, 0 for none |
 //!
-//! A *unit* block holds the description of one compiled module ([`unit`]): its functions' graphs and where their counters are. A
-//! *counters* block is one thread's array of counters for a unit. A *hash table* block is one thread's table for one
-//! function: pairs (u64 number + 1, u64 count), the number 0 marking a free one. A table that a live one replaces is dead: its counts were
-//! copied. Blocks of one unit are summed.
+//! A *unit* block holds the description of one compiled module ([`unit`]): its functions' graphs and where their counters
+//! are. A *counters* block is one thread's array of counters for a unit. A *hash table* block is one thread's table for one
+//! function: pairs (u64 number + 1, u64 count), the number 0 marking a free one. A table that a live one replaces is dead:
+//! its counts were copied. Blocks of one unit are summed.
 
+pub mod error;
+pub mod exact;
+pub mod file;
+mod layout;
+pub mod merge;
+mod sum;
 pub mod unit;
+pub mod write;
+
+use error::CountProblem;
+use std::collections::BTreeMap;
+use unit::{Unit, UnitId};
+
+/// The counts of one or several files.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// What was counted in each compiled module.
+    pub units: BTreeMap<UnitId, (Unit, UnitCounts)>,
+    /// What could not be read. Everything else is complete.
+    pub problems: Vec<CountProblem>,
+}
+
+/// The counts of one module, over all its threads.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct UnitCounts {
+    /// For each of the unit's functions, in its order: counts above 0, by increasing number of the counter. That is the
+    /// number of a path, the key of a window of paths ([`unit::UnitFunction::window`]), or the position of a chord. Sums
+    /// that do not fit stay at the largest number.
+    pub functions: Vec<Vec<(u64, u64)>>,
+}

@@ -236,7 +236,11 @@ impl Machine<'_> {
                 }
                 Event::Leave(_) => machine.counted.extend(machine.record.take()),
                 Event::Resume(call) => {
-                    let (_, ops) = plan.resumes.iter().find(|r| r.0 == call).expect("every such call is listed");
+                    let (_, ops) = plan
+                        .resumes
+                        .iter()
+                        .find(|r| r.0 == call)
+                        .expect("every such call is listed");
                     machine.ops(ops);
                     machine.write_record(cfg.calls[call.index()].block);
                 }
@@ -297,7 +301,8 @@ fn flow_of(cfg: &Cfg, walks: &[Vec<Event>]) -> Flow {
         ..Flow::default()
     };
     for from in search(cfg).0 {
-        flow.edges.extend(successors(cfg, from).into_iter().map(|to| ((from, to), 0)));
+        flow.edges
+            .extend(successors(cfg, from).into_iter().map(|to| ((from, to), 0)));
     }
     for walk in walks {
         flow.entries += 1;
@@ -322,7 +327,11 @@ fn flow_of(cfg: &Cfg, walks: &[Vec<Event>]) -> Flow {
 
 fn any_weights(random: &mut Random, cfg: &Cfg, graph: &PathGraph, flow: &Flow) -> Vec<u64> {
     match random.below(3) {
-        0 => graph.edges().iter().map(|_| random.next() >> random.below(64)).collect(),
+        0 => graph
+            .edges()
+            .iter()
+            .map(|_| random.next() >> random.below(64))
+            .collect(),
         1 => weights::static_weights(cfg, graph),
         _ => weights::measured(graph, flow.entries, |from, to| flow.edges[&(from, to)]),
     }
@@ -345,7 +354,10 @@ fn assert_well_formed(cfg: &Cfg, graph: &PathGraph, options: &Options) {
         let out = successors(cfg, block);
         let ends = cfg.calls.iter().any(|c| c.block == block && may_not_return(c));
         let has = |kind| graph.find(kind).is_some();
-        assert_eq!(has(EdgeKind::End(block, End::Exit)), out.is_empty() && reachable.contains(&block));
+        assert_eq!(
+            has(EdgeKind::End(block, End::Exit)),
+            out.is_empty() && reachable.contains(&block)
+        );
         let ends = ends && !out.is_empty() && reachable.contains(&block);
         assert_eq!(has(EdgeKind::End(block, End::Call)), ends);
         let mut kept = 0;
@@ -386,7 +398,9 @@ fn assert_numbered(graph: &PathGraph, increments: &[i64], random: &mut Random) {
             kinds.push(EdgeKind::End(last, path.end));
             let edges: Vec<_> = kinds.into_iter().map(|kind| graph.find(kind).unwrap()).collect();
             assert_eq!(edges.iter().map(|&e| graph.value(e)).sum::<u64>(), number);
-            let sum = edges.iter().fold(0_i64, |sum, e| sum.wrapping_add(increments[e.index()]));
+            let sum = edges
+                .iter()
+                .fold(0_i64, |sum, e| sum.wrapping_add(increments[e.index()]));
             assert_eq!(sum as u64, number);
         }
         assert!(!all || seen.insert(path));
@@ -396,11 +410,20 @@ fn assert_numbered(graph: &PathGraph, increments: &[i64], random: &mut Random) {
 }
 
 /// Executes the plan for paths on activations; how often each number was counted.
-fn count_paths(cfg: &Cfg, graph: &PathGraph, options: &Options, plan: &Plan, walks: &[Vec<Event>]) -> BTreeMap<u64, u64> {
+fn count_paths(
+    cfg: &Cfg,
+    graph: &PathGraph,
+    options: &Options,
+    plan: &Plan,
+    walks: &[Vec<Event>],
+) -> BTreeMap<u64, u64> {
     let mut counts = BTreeMap::new();
     for walk in walks {
         let paths = split(cfg, graph, options, walk);
-        let expected: Vec<_> = paths.iter().map(|p| graph.number_of(p).expect("a path of the graph")).collect();
+        let expected: Vec<_> = paths
+            .iter()
+            .map(|p| graph.number_of(p).expect("a path of the graph"))
+            .collect();
         let counted = Machine::run(cfg, plan, graph.paths(), walk);
         assert_eq!(tally(counted.iter().copied()), tally(expected.iter().copied()));
         if options.iterations > 1 {

@@ -102,6 +102,7 @@ class Instrumenter {
   AllocaInst *Register = nullptr, *Record = nullptr;
   SmallVector<AllocaInst *, 3> History;
   SmallVector<CallInst *> Throwing, Setjmps, Longjmps, Endings;
+  DenseMap<CallInst *, uint32_t> SetjmpBlock;
   bool ReturnsTwice;
 
 public:
@@ -118,12 +119,12 @@ public:
 
   void run() {
     collectCalls();
-    IRBuilder<> Entry(&*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
     makeVariables();
     // In this order, so that what belongs to an edge comes before what belongs to the block it enters.
+    SmallPtrSet<BasicBlock *, 16> Tagged = tagged();
     for (const PleachBlock &R : ArrayRef(Plan.Records, Plan.RecordCount)) {
       IRBuilder<> B = atStart(Blocks[R.Block]);
-      writeRecord(B, R.Ops.get().front());
+      writeRecord(B, R.Ops.get().front(), !Tagged.contains(Blocks[R.Block]));
     }
     for (const PleachBlock &E : ArrayRef(Plan.Exits, Plan.ExitCount)) {
       IRBuilder<> B = atStart(Blocks[E.Block]);
@@ -133,7 +134,7 @@ public:
       for (BasicBlock *BB : Blocks)
         if (succ_empty(BB) && !isa<UnreachableInst>(BB->getFirstNonPHIOrDbg())) {
           IRBuilder<> B = atStart(BB);
-          storeHalf(B, 1, B.getInt32(0));
+          clearRecord(B);
         }
     splitIndirect();
     for (const PleachEdge &E : ArrayRef(Plan.Edges, Plan.EdgeCount)) {
@@ -168,15 +169,32 @@ private:
         if (!Call || isa<IntrinsicInst>(Call) || Call->isInlineAsm())
           continue;
         StringRef Name = calleeName(*Call);
-        if (isSetjmp(Name))
+        if (isSetjmp(Name)) {
           Setjmps.push_back(Call);
-        else if (isLongjmp(Name))
+          SetjmpBlock[Call] = HeadOf[BB];
+        } else if (isLongjmp(Name)) {
           Longjmps.push_back(Call);
-        else if (endsThread(Name))
+        } else if (endsThread(Name)) {
           Endings.push_back(Call);
-        else if (Recorded.contains(BB) && !Call->doesNotThrow() && !Call->isMustTailCall())
+        } else if (Recorded.contains(BB) && !Call->doesNotThrow() && !Call->isMustTailCall()) {
           Throwing.push_back(Call);
+        }
       }
+  }
+
+  // Blocks whose record has its tag already: it stays until the function is left.
+  SmallPtrSet<BasicBlock *, 16> tagged() {
+    SmallPtrSet<BasicBlock *, 16> Result, Recorded;
+    DominatorTree DT(F);
+    for (const PleachBlock &R : ArrayRef(Plan.Records, Plan.RecordCount))
+      Recorded.insert(Blocks[R.Block]);
+    for (BasicBlock *BB : Recorded)
+      for (DomTreeNode *N = DT.getNode(BB)->getIDom(); N; N = N->getIDom())
+        if (Recorded.contains(N->getBlock())) {
+          Result.insert(BB);
+          break;
+        }
+    return Result;
   }
 
   AllocaInst *variable(const Twine &Name) {
@@ -256,8 +274,13 @@ private:
                          /*isVolatile=*/true);
   }
 
+  // As one word: a volatile access to all of it keeps the optimiser from taking the halves apart.
+  void clearRecord(IRBuilder<> &B) {
+    B.CreateAlignedStore(B.getInt64(0), Record, Align(8), /*isVolatile=*/true);
+  }
+
   // In two halves, so that no register ever holds a whole record: its copy on the stack would be taken for one.
-  void writeRecord(IRBuilder<> &B, const PleachOp &Op) {
+  void writeRecord(IRBuilder<> &B, const PleachOp &Op, bool WithTag) {
     Value *Key = key(B, number(B, Op));
     if (Plan.Hashed) {
       B.CreateStore(Key, B.CreateConstInBoundsGEP1_32(I32, Record, 2), /*isVolatile=*/true);
@@ -265,7 +288,8 @@ private:
     } else {
       storeHalf(B, 0, B.CreateTrunc(B.CreateAdd(Key, B.getInt64(Plan.Word)), I32));
     }
-    storeHalf(B, 1, B.getInt32(Plan.Tag));
+    if (WithTag)
+      storeHalf(B, 1, B.getInt32(Plan.Tag));
   }
 
   // No block can be put on an edge of an indirect branch: its targets are cloned for their other predecessors.
@@ -318,11 +342,14 @@ private:
   void resume(CallInst *Call, ArrayRef<PleachOp> Ops) {
     IRBuilder<> B(Call->getNextNode());
     Value *Again = B.CreateICmpNE(Call, ConstantInt::get(Call->getType(), 0));
-    for (const PleachOp &Op : Ops)
-      if (Op.Kind == OpSet)
-        store(B, B.CreateSelect(Again, B.getInt64(Op.Value), load(B, Register)), Register);
+    B.SetInsertPoint(SplitBlockAndInsertIfThen(Again, &*B.GetInsertPoint(), /*Unreachable=*/false));
     for (AllocaInst *Earlier : History)
-      store(B, B.CreateSelect(Again, B.getInt64(0), load(B, Earlier)), Earlier);
+      store(B, B.getInt64(0), Earlier);
+    emit(B, Ops);
+    // The runtime cleared the record when it counted what the jump left.
+    for (const PleachBlock &R : ArrayRef(Plan.Records, Plan.RecordCount))
+      if (R.Block == SetjmpBlock[Call])
+        writeRecord(B, R.Ops.get().front(), true);
   }
 
   void callRuntime() {
@@ -384,6 +411,8 @@ void pleachEmitCount(IRBuilderBase &B, Value *Slot, Value *Index, uint32_t Hashe
   Count->setDoesNotThrow();
   Count->addFnAttr(Attribute::WillReturn);
   Count->addFnAttr(Attribute::NoCallback);
+  // Merged, counts of different paths would need their numbers in registers.
+  Count->addFnAttr(Attribute::NoMerge);
 }
 
 // Mirror of `struct hashed` in runtime/counts.c.
@@ -443,6 +472,9 @@ LLVMValueRef pleach_make_unit(LLVMModuleRef Ref, const char *Description, size_t
   appendToGlobalCtors(M, Start, 0);
   return wrap(Slot);
 }
+
+// Whether the linker may put another definition in this one's place.
+bool pleach_is_replaceable(LLVMValueRef V) { return unwrap<Function>(V)->isInterposable(); }
 
 bool pleach_wants_no_counts(LLVMValueRef V) {
   Function *F = unwrap<Function>(V);

@@ -1,10 +1,11 @@
-// Turns the counts that instrument.cpp put in into memory operations, once inlining is done, and brings in the runtime.
+// Turns the counts that instrument.cpp put in into memory operations, at the end of the pipeline, and brings in the runtime.
 //
 // Counters are per thread: a function looks up its thread's array once, and every count is one add to memory, no atomic.
 // The add is volatile, so that a signal handler which counts the same path finds it either done or not begun. In innermost
 // loops that call nothing that may not return, counters live in registers and are added when the loop is left.
 #include "shim.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Dominators.h"
@@ -26,6 +27,7 @@ constexpr StringRef SlotName = "__pleach_slot";
 constexpr StringRef UnitName = "__pleach_unit";
 constexpr StringRef AttachName = "__pleach_attach";
 constexpr StringRef CountName = "__pleach_count";
+constexpr uint64_t HashFactor = 0x9e3779b97f4a7c15; // runtime/counts.c
 // Registers that a loop can spare for counters; more would be spilled, and a spilled counter costs what one in memory does.
 constexpr unsigned MostPromoted = 8;
 constexpr unsigned MostExits = 4;
@@ -114,10 +116,11 @@ public:
         I64(Type::getInt64Ty(F.getContext())), Ptr(PointerType::getUnqual(F.getContext())) {}
 
   void run() {
-    Value *Words = threadsArray();
+    SmallPtrSet<CallInst *, 8> Repeating;
+    Value *Words = threadsArray(Repeating);
     for (const Count &C : Counts) {
       IRBuilder<> B(C.Call);
-      Value *Counter = C.hashed() ? hashed(C, Words) : B.CreateInBoundsGEP(I64, Words, C.index());
+      Value *Counter = C.hashed() ? hashed(C, Words, Repeating.contains(C.Call)) : B.CreateInBoundsGEP(I64, Words, C.index());
       B.SetInsertPoint(C.Call);
       Value *Old = B.CreateAlignedLoad(I64, Counter, Align(8), /*isVolatile=*/true);
       B.CreateAlignedStore(B.CreateAdd(Old, C.step()), Counter, Align(8), /*isVolatile=*/true);
@@ -128,10 +131,14 @@ public:
 private:
   GlobalVariable *unit() { return M.getGlobalVariable(UnitName, /*AllowInternal=*/true); }
 
-  // The thread's array, looked up at the latest place that every count comes after, outside loops.
-  Value *threadsArray() {
+  // The thread's array, looked up at the latest place that every count comes after, outside loops. Finds the counts in
+  // innermost loops on the way.
+  Value *threadsArray(SmallPtrSetImpl<CallInst *> &Repeating) {
     DominatorTree DT(F);
     LoopInfo LI(DT);
+    for (const Count &C : Counts)
+      if (Loop *L = LI.getLoopFor(C.Call->getParent()); L && L->isInnermost())
+        Repeating.insert(C.Call);
     BasicBlock *At = nullptr;
     for (const Count &C : Counts)
       if (DT.isReachableFromEntry(C.Call->getParent()))
@@ -163,14 +170,25 @@ private:
     return Words;
   }
 
-  // The counter of a number in a hash table: the pair used last, or one that the runtime looks up.
-  Value *hashed(const Count &C, Value *Words) {
+  // The counter of a number in a hash table. Innermost loops tend to repeat a path: there the pair used last is looked at, and
+  // elsewhere the first place that the number may have. Where that is not it, the runtime looks further.
+  Value *hashed(const Count &C, Value *Words, bool Repeats) {
     IRBuilder<> B(C.Call);
-    Value *Last = B.CreateLoad(Ptr, B.CreateConstInBoundsGEP1_64(I64, Words, C.word() + 1));
-    Value *Key = B.CreateLoad(I64, Last);
-    Value *Same = B.CreateICmpEQ(Key, B.CreateAdd(C.index(), B.getInt64(1)));
-    Value *Fast = B.CreateConstInBoundsGEP1_64(I64, Last, 1);
-    Instruction *Slow = SplitBlockAndInsertIfThen(B.CreateNot(Same), C.Call, /*Unreachable=*/false);
+    auto Word = [&](unsigned I, Type *T) {
+      return B.CreateLoad(T, B.CreateConstInBoundsGEP1_64(I64, Words, C.word() + I));
+    };
+    Value *Pair;
+    if (Repeats) {
+      Pair = Word(2, Ptr);
+    } else {
+      Value *Hash = B.CreateLShr(B.CreateMul(C.index(), B.getInt64(HashFactor)), 32);
+      Pair = B.CreateGEP(B.getInt8Ty(), Word(0, Ptr), B.CreateAnd(Hash, Word(1, I64)));
+    }
+    Value *Other = B.CreateICmpNE(B.CreateLoad(I64, Pair), B.CreateAdd(C.index(), B.getInt64(1)));
+    Value *Fast = B.CreateConstInBoundsGEP1_64(I64, Pair, 1);
+    Instruction *Slow =
+        SplitBlockAndInsertIfThen(Other, C.Call, /*Unreachable=*/false,
+                                  MDBuilder(F.getContext()).createBranchWeights(1, 100));
     B.SetInsertPoint(Slow);
     Value *Looked = call(B, CountName, {unit(), Words, B.getInt64(C.hashed() - 1), C.index()});
     B.SetInsertPoint(C.Call->getParent(), C.Call->getParent()->begin());
@@ -192,25 +210,28 @@ private:
   }
 };
 
-bool lower(Function &F) {
-  if (F.isDeclaration() || none_of(instructions(F), isCount))
+bool promoteLoops(Function &F) {
+  if (none_of(instructions(F), isCount))
     return false;
-  {
-    DominatorTree DT(F);
-    LoopInfo LI(DT);
-    SmallVector<AllocaInst *> Variables;
-    for (Loop *L : LI.getLoopsInPreorder())
-      promote(*L, Variables);
-    if (!Variables.empty())
-      PromoteMemToReg(Variables, DT);
-  }
-  Lowering(F, countsOf(F)).run();
-  return true;
+  DominatorTree DT(F);
+  LoopInfo LI(DT);
+  SmallVector<AllocaInst *> Variables;
+  for (Loop *L : LI.getLoopsInPreorder())
+    promote(*L, Variables);
+  if (!Variables.empty())
+    PromoteMemToReg(Variables, DT);
+  return !Variables.empty();
+}
+
+void lower(Function &F) {
+  SmallVector<Count> Counts = countsOf(F);
+  if (!Counts.empty())
+    Lowering(F, std::move(Counts)).run();
 }
 
 } // namespace
 
-bool pleachLowerCounts(Function &F) { return lower(F); }
+bool pleachPromoteCounts(Function &F) { return promoteLoops(F); }
 
 extern "C" {
 
@@ -218,7 +239,7 @@ bool pleach_is_x86_64(LLVMModuleRef M) {
   return unwrap(M)->getTargetTriple().getArch() == Triple::x86_64;
 }
 
-// Lowers what is left to lower (all of it, where no earlier hook ran), then links in what was called of the runtime.
+// Lowers a module's counts, then links in what they call of the runtime.
 // Returns text on failure, null otherwise; the caller does not free it.
 const char *pleach_finish_counts(LLVMModuleRef Ref, const char *Bitcode, size_t Size) {
   Module &M = *unwrap(Ref);

@@ -79,12 +79,10 @@ struct PleachPass : PassInfoMixin<PleachPass> {
   }
 };
 
-// Lowers the counts that an early run left in a function, once nothing is inlined into it any more.
-struct PleachLowerPass : PassInfoMixin<PleachLowerPass> {
-  static bool isRequired() { return true; }
-
+// Keeps counters of loops in registers, once nothing is inlined into a function any more, and before loops are vectorised.
+struct PleachPromotePass : PassInfoMixin<PleachPromotePass> {
   PreservedAnalyses run(Function &F, FunctionAnalysisManager &) {
-    return pleachLowerCounts(F) ? PreservedAnalyses::none() : PreservedAnalyses::all();
+    return pleachPromoteCounts(F) ? PreservedAnalyses::none() : PreservedAnalyses::all();
   }
 };
 
@@ -110,7 +108,7 @@ void pleach_register(PassBuilder *PB, RunFn Run, UsesProfileFn UsesProfile) {
           FPM.addPass(ControlHeightReductionPass());
       });
   PB->registerVectorizerStartEPCallback([](FunctionPassManager &FPM, OptimizationLevel) {
-    FPM.addPass(PleachLowerPass());
+    FPM.addPass(PleachPromotePass());
   });
   PB->registerOptimizerLastEPCallback(
       [Run](ModulePassManager &MPM, OptimizationLevel, ThinOrFullLTOPhase P) {

@@ -15,7 +15,7 @@ struct PleachRun {
 void pleachEmitCount(llvm::IRBuilderBase &B, llvm::Value *Slot, llvm::Value *Index, uint32_t Hashed,
                      uint32_t Word, llvm::Value *Step);
 
-// Turns a function's counts into memory operations; returns whether there were any.
-bool pleachLowerCounts(llvm::Function &F);
+// Keeps the counters of a function's innermost loops in registers; returns whether anything changed.
+bool pleachPromoteCounts(llvm::Function &F);
 
 #endif

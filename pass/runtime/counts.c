@@ -12,6 +12,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
+#include <time.h>
 
 typedef unsigned long u64;
 typedef unsigned int u32;
@@ -29,13 +30,17 @@ enum {
   KIND_TABLE = 3,
   FIRST_SEGMENT = 64 << 10,
   LARGEST_SEGMENT = 1 << 20,
-  FIRST_TABLE = 256,
+  FIRST_TABLE = 512,
   // What may lie on a stack; beyond, the stack pointer is on a stack of the program's own.
   LARGEST_STACK = 1 << 30,
+  // Frames so close are on one stack, unless a signal's stack lies beside it.
+  NEAR = 64 << 10,
   MARKS = 128,
 };
 #define FILE_MAGIC 0x3143484341454c50UL    // "PLEACHC1"
 #define SEGMENT_MAGIC 0x31544d4745534c50UL // "PLSEGMT1"
+// Spreads keys; also in cpp/lower.cpp.
+#define HASH_FACTOR 0x9e3779b97f4a7c15UL
 // The top byte of every record's tag; no pointer, small number or common floating-point number has it.
 #define TAG_BYTE 0x9eUL
 // In a record: the number is a hash table's key, in the next word, and the low half says whose.
@@ -56,10 +61,10 @@ struct pair {
   u64 key, count;
 };
 
-// Where a hash-counted function keeps its two words.
+// Where a hash-counted function keeps its three words.
 struct hashed {
   u64 function; // position in the unit
-  u64 word;     // of the array: [table's block, last pair used]
+  u64 word;     // of the array: [pairs of the table, mask of their byte offsets, pair used last]
 };
 
 // One per instrumented module, emitted by the pass (`unit_type` in cpp/instrument.cpp).
@@ -194,6 +199,23 @@ RUNTIME void __pleach_warn(const char *name, const char *what) {
   CALL(__NR_write, 2, text, at, 0);
 }
 
+// Others hold the lock only while they add room; whoever holds it longer is not one of us.
+RUNTIME int __pleach_lock_file(long file) {
+  struct timespec pause = {0, 100000};
+  for (int attempt = 0; attempt < 10000; ++attempt) {
+    if (CALL(__NR_flock, file, LOCK_EX | LOCK_NB, 0, 0) == 0)
+      return 1;
+    CALL(__NR_nanosleep, &pause, 0, 0, 0);
+  }
+  return 0;
+}
+
+// Closes a file, unlocked before: a mapping keeps the lock of a file that is only closed.
+RUNTIME void __pleach_close(long file) {
+  CALL(__NR_flock, file, LOCK_UN, 0, 0);
+  CALL(__NR_close, file, 0, 0, 0);
+}
+
 // Opens the process's file, locked and with its header. Another start of a program with the same file name is replaced,
 // never overwritten: it may still be running.
 RUNTIME long __pleach_open_file(const char *name) {
@@ -203,14 +225,17 @@ RUNTIME long __pleach_open_file(const char *name) {
     long file = CALL(__NR_open, name, O_RDWR | O_CREAT | O_CLOEXEC, 0666, 0);
     if (file < 0)
       return file;
-    CALL(__NR_flock, file, LOCK_EX, 0, 0);
+    if (!__pleach_lock_file(file)) {
+      __pleach_close(file);
+      return -1;
+    }
     u64 found[4] = {0};
     long got = CALL(__NR_pread64, file, found, sizeof found, 0);
     if (got == 0) {
       CALL(__NR_pwrite64, file, header, sizeof header, 0);
       if (CALL(__NR_ftruncate, file, PAGE, 0, 0) == 0)
         return file;
-      CALL(__NR_close, file, 0, 0, 0);
+      __pleach_close(file);
       return -1;
     }
     int same = got == (long)sizeof found;
@@ -220,11 +245,11 @@ RUNTIME long __pleach_open_file(const char *name) {
       return file;
     // Only what is ours by its first bytes is replaced; anything else is the user's.
     if (got != (long)sizeof found || found[0] != FILE_MAGIC) {
-      CALL(__NR_close, file, 0, 0, 0);
+      __pleach_close(file);
       return -2 * PAGE;
     }
     CALL(__NR_unlink, name, 0, 0, 0);
-    CALL(__NR_close, file, 0, 0, 0);
+    __pleach_close(file);
   }
   return -1;
 }
@@ -244,7 +269,7 @@ RUNTIME u8 *__pleach_map_segment(u64 length, u64 *offset) {
     if (done == 0)
       at = map(length, MAP_SHARED, (int)file, end);
     *offset = end;
-    CALL(__NR_close, file, 0, 0, 0); // unlocks it too
+    __pleach_close(file);
     if (!at)
       __pleach_warn(name, ": no room for counters");
   } else {
@@ -318,9 +343,10 @@ RUNTIME void __pleach_copy(u8 *to, const u8 *from, u64 size) {
 // Points a unit's hash counters to nothing.
 RUNTIME void __pleach_forget_tables(const struct unit *unit, u64 *words) {
   for (u64 i = 0; i < unit->hashed_count; ++i) {
-    words[unit->hashed[i].word] = 0;
-    // The two counter words of a lost array never match a key.
-    words[unit->hashed[i].word + 1] = (u64)unit->lost;
+    u64 *word = &words[unit->hashed[i].word];
+    // A table of one free pair.
+    word[0] = word[2] = (u64)unit->lost;
+    word[1] = 0;
   }
 }
 
@@ -328,18 +354,20 @@ RUNTIME void __pleach_forget_tables(const struct unit *unit, u64 *words) {
 // between, so that no lock is needed; a table that gets full stays as it is and a larger one goes on beside it: whoever reads
 // the file sums them.
 RUNTIME struct pair *__pleach_find(struct unit *unit, u64 *words, const struct hashed *hashed, u64 key) {
+  u64 *word = &words[hashed->word];
   for (;;) {
-    struct block *table = (struct block *)words[hashed->word];
+    u8 *pairs = (u8 *)word[0];
+    struct block *table = pairs == (u8 *)unit->lost ? NULL : (struct block *)pairs - 1;
     if (table) {
-      struct pair *pairs = (struct pair *)(table + 1);
-      u64 mask = table->size - 1, at = key * 0x9e3779b97f4a7c15UL >> 20;
-      for (u64 tried = 0; tried <= mask; ++tried) {
-        struct pair *pair = &pairs[at++ & mask];
+      u64 mask = (table->size - 1) * sizeof(struct pair), at = key * HASH_FACTOR >> 32;
+      for (;; at += sizeof(struct pair)) {
+        struct pair *pair = (struct pair *)(pairs + (at & mask));
         if (pair->key == key + 1)
           return pair;
         if (pair->key)
           continue;
-        if (table->padding * 4 >= table->size * 3)
+        // Sparse, because the hot code looks at the first place only.
+        if (table->padding * 2 >= table->size)
           break;
         u64 free = 0;
         if (__atomic_compare_exchange_n(&pair->key, &free, key + 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
@@ -354,7 +382,10 @@ RUNTIME struct pair *__pleach_find(struct unit *unit, u64 *words, const struct h
     if (larger) {
       larger->function = hashed->function;
       larger->state = 1;
-      words[hashed->word] = (u64)larger;
+      // In between, a handler looks at too small a part of the larger table, which does no harm.
+      word[1] = 0;
+      word[0] = (u64)(larger + 1);
+      word[1] = (larger->size - 1) * sizeof(struct pair);
     }
     __pleach_leave(before);
     if (!larger)
@@ -362,11 +393,11 @@ RUNTIME struct pair *__pleach_find(struct unit *unit, u64 *words, const struct h
   }
 }
 
-// A number's counter in a hash table; the hot code looks at the pair used last before it comes here.
+// A number's counter in a hash table; the hot code looks at the pair used last or at the key's first place before it comes here.
 COLD u64 *__pleach_count(struct unit *unit, u64 *words, u64 position, u64 key) {
   const struct hashed *hashed = &unit->hashed[position];
   struct pair *pair = __pleach_find(unit, words, hashed, key);
-  words[hashed->word + 1] = (u64)pair;
+  words[hashed->word + 2] = (u64)pair;
   return &pair->count;
 }
 
@@ -408,10 +439,14 @@ RUNTIME void __pleach_count_record(u64 *record, u64 word, u64 next) {
   *record = 0;
 }
 
-// Counts the records in a stretch of this thread's stack. It is read through the kernel: part of it may not be mapped where the
-// program made the stack itself.
-RUNTIME void __pleach_count_records(u8 *low, u8 *high) {
-  low = (u8 *)up((u64)low, 8);
+// Counts the records in a stretch of this thread's stack that is known to be mapped.
+RUNTIME void __pleach_count_frames(u64 *low, u64 *high) {
+  for (; low < high; ++low)
+    __pleach_count_record(low, low[0], low + 1 < high ? low[1] : 0);
+}
+
+// The same where part of it may not be mapped, because the program made the stack itself: read through the kernel.
+RUNTIME void __pleach_count_stack(u8 *low, u8 *high) {
   if (high < low || high - low > LARGEST_STACK)
     return;
   u64 words[257];
@@ -446,7 +481,7 @@ RUNTIME u8 *__pleach_stack_end(void) {
 // stack ends here. In a child of vfork the stack is the parent's, where it goes on.
 RUNTIME void __pleach_ending(void) {
   if ((u32)CALL(__NR_getpid, 0, 0, 0, 0) == __pleach_process)
-    __pleach_count_records(__builtin_frame_address(0), __pleach_stack_end());
+    __pleach_count_stack(__builtin_frame_address(0), __pleach_stack_end());
 }
 
 // One activation is being left by an exception: its record.
@@ -486,7 +521,11 @@ RUNTIME void __pleach_jump(void *environment) {
   struct marks *marks = __pleach_marks;
   for (u32 i = marks ? marks->count : 0; i-- > 0;)
     if (marks->mark[i].environment == environment) {
-      __pleach_count_records(__builtin_frame_address(0), marks->mark[i].frame);
+      u8 *here = __builtin_frame_address(0), *there = marks->mark[i].frame;
+      if (there - here > 0 && there - here < NEAR)
+        __pleach_count_frames((u64 *)here, (u64 *)there);
+      else
+        __pleach_count_stack(here, there);
       return;
     }
 }

@@ -174,6 +174,7 @@ unsafe extern "C" {
     );
 
     pub fn pleach_is_x86_64(module: LLVMModuleRef) -> bool;
+    pub fn pleach_is_replaceable(function: LLVMValueRef) -> bool;
     pub fn pleach_wants_no_counts(function: LLVMValueRef) -> bool;
     pub fn pleach_cannot_instrument(function: LLVMValueRef, plan: *const Plan) -> *const c_char;
     pub fn pleach_make_unit(

@@ -27,6 +27,8 @@ const MOST_WORDS: u64 = 1 << 31;
 /// One function's plan, and where its counters are.
 struct Planned<'a, 'ctx> {
     function: &'a FunctionIr<'ctx>,
+    /// Its graph, with what is known of its calls.
+    cfg: Cfg,
     plan: Plan,
     word: u64,
     /// 1 + position among the hash-counted functions, 0 for an array.
@@ -51,17 +53,20 @@ pub fn run(
     let profile = weights
         .map(|path| ProfileFile::open(path).map_err(|e| format!("pleach: {e}")))
         .transpose()?;
+    // SAFETY: the functions belong to the module.
+    let replaceable = |i: usize| unsafe { ffi::pleach_is_replaceable(functions[i].value.as_value_ref()) };
+    let mut cfgs: Vec<Cfg> = functions.iter().map(|f| f.cfg.clone()).collect();
+    ball_larus::returns::settle(&mut cfgs, replaceable);
     let mut planned = Vec::new();
-    for function in functions {
+    for (function, cfg) in functions.iter().zip(cfgs) {
         // SAFETY: the function belongs to the module.
         if unsafe { ffi::pleach_wants_no_counts(function.value.as_value_ref()) } {
             continue;
         }
-        let plan = ball_larus::plan(&function.cfg, options, |graph| {
-            edge_weights(&function.cfg, graph, profile.as_ref())
-        });
+        let plan = ball_larus::plan(&cfg, options, |graph| edge_weights(&cfg, graph, profile.as_ref()));
         let one = Planned {
             function,
+            cfg,
             plan,
             word: 0,
             hashed: 0,
@@ -168,7 +173,7 @@ fn place_counters(planned: &mut [Planned<'_, '_>]) -> (u64, Vec<ffi::Hashed>) {
 impl Planned<'_, '_> {
     fn described(&self) -> UnitFunction {
         UnitFunction {
-            cfg: self.function.cfg.clone(),
+            cfg: self.cfg.clone(),
             offset: self.word,
             counters: self.plan.counters,
             window: self.plan.window,

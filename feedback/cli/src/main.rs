@@ -25,6 +25,7 @@ enum Command {
     Flags(commands::flags::Args),
     Record(commands::record::Args),
     Show(commands::show::Args),
+    Paths(commands::paths::Args),
     Merge(commands::merge::Args),
     Doctor(commands::doctor::Args),
 }
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Flags(args) => commands::flags::run(&args),
         Command::Record(args) => commands::record::run(&args),
         Command::Show(args) => commands::show::run(&args),
+        Command::Paths(args) => commands::paths::run(&args),
         Command::Merge(args) => commands::merge::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
     };

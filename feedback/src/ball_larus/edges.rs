@@ -111,7 +111,9 @@ struct Equations {
 impl Equations {
     fn new(graph: &PathGraph, mut counts: Vec<Option<u64>>) -> Self {
         counts.push(None);
-        let mut ends: Vec<_> = (0..graph.edges().len()).map(|e| (graph.source(e), graph.target(e))).collect();
+        let mut ends: Vec<_> = (0..graph.edges().len())
+            .map(|e| (graph.source(e), graph.target(e)))
+            .collect();
         ends.push((graph.exit(), graph.entry()));
         let mut this = Self {
             ends,
@@ -150,8 +152,15 @@ impl Equations {
             }
             let edge = self.remaining[leaf];
             let (from, to) = self.ends[edge];
-            let count = if from == leaf { self.excess[leaf] } else { -self.excess[leaf] };
-            let impossible = |_| Inconsistent::Impossible { edge: edge as u32, count };
+            let count = if from == leaf {
+                self.excess[leaf]
+            } else {
+                -self.excess[leaf]
+            };
+            let impossible = |_| Inconsistent::Impossible {
+                edge: edge as u32,
+                count,
+            };
             self.counts[edge] = Some(u64::try_from(count).map_err(impossible)?);
             self.flow(edge, count);
             for vertex in [from, to] {
@@ -164,7 +173,10 @@ impl Equations {
             return Err(Inconsistent::Undetermined);
         }
         self.counts.pop();
-        self.counts.into_iter().collect::<Option<_>>().ok_or(Inconsistent::Undetermined)
+        self.counts
+            .into_iter()
+            .collect::<Option<_>>()
+            .ok_or(Inconsistent::Undetermined)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The graph whose paths from ENTRY to EXIT are counted (§2.1 and §4 of the paper): the function's edges, those of them
 //! that a path ends at replaced by dummy edges, and the edges that stand for beginnings and ends.
 
-use super::numbering::{self, Numbering};
+use super::numbering::{self, Fate, Numbering};
 use super::{End, Mode, Options, Start, may_not_return, returns_twice};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CallIndex};
@@ -71,10 +71,7 @@ impl PathGraph {
                 resumes.push((CallIndex(call as u32), content.block));
             }
         }
-        let mut fates = fates(&search, options);
-        if options.mode == Mode::Paths {
-            numbering::cut(&search, &mut fates, &leaves, options.max_paths);
-        }
+        let fates = numbering::fates(&search, options, &leaves);
         let mut graph = Self {
             edges: Vec::with_capacity(search.arcs.len() + 2),
             edges_at: Vec::with_capacity(blocks + 1),
@@ -123,7 +120,9 @@ impl PathGraph {
 
     /// The edge that stands for this, if the graph has one.
     pub fn find(&self, kind: EdgeKind) -> Option<EdgeIndex> {
-        let position = self.sorted.binary_search_by_key(&kind, |&edge| self.edges[edge as usize]);
+        let position = self
+            .sorted
+            .binary_search_by_key(&kind, |&edge| self.edges[edge as usize]);
         position.ok().map(|p| EdgeIndex(self.sorted[p]))
     }
 
@@ -197,7 +196,8 @@ impl PathGraph {
         }
         self.edges.push(EdgeKind::Start(Start::Entry, BlockIndex::ENTRY));
         let inside = (0..inside.len()).filter(|&b| inside[b]);
-        self.edges.extend(inside.map(|b| EdgeKind::Start(Start::Inside, block(b))));
+        self.edges
+            .extend(inside.map(|b| EdgeKind::Start(Start::Inside, block(b))));
     }
 
     fn add_blocks(&mut self, search: &Search, fates: &[Fate], leaves: &[bool], mode: Mode) {
@@ -236,39 +236,6 @@ impl PathGraph {
 
 fn block(index: usize) -> BlockIndex {
     BlockIndex(index as u32)
-}
-
-/// What becomes of one of the function's edges.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Fate {
-    /// It stays.
-    Flow,
-    /// Paths end at it since it closes a cycle.
-    Back,
-    /// Paths end at it since there would be too many.
-    Cut,
-    /// It is counted by itself.
-    Alone,
-    /// It is never taken.
-    Unreachable,
-}
-
-fn fates(search: &Search, options: &Options) -> Vec<Fate> {
-    let mut fates = vec![Fate::Unreachable; search.arcs.len()];
-    for &from in &search.postorder {
-        for arc in search.out(from) {
-            let Arc { to, back, .. } = search.arcs[arc];
-            fates[arc] = if options.mode == Mode::Edges || !back {
-                Fate::Flow
-            } else if to == from && options.iterations <= 1 && search.out(from).len() > 1 {
-                Fate::Alone
-            } else {
-                // Also a block's only edge, if it leads back to the block: something has to lead to EXIT.
-                Fate::Back
-            };
-        }
-    }
-    fates
 }
 
 /// All successor slots of a block that name the same target.
@@ -373,7 +340,7 @@ impl Search {
         stack.push((block, self.arcs_at[block]));
     }
 
-    /// Origins of each reachable block's incoming edges, and where each block's begin.
+    /// The origins of reachable blocks' incoming edges, by target, and where each block's begin in that list.
     pub fn incoming(&self, wanted: impl Fn(&Arc) -> bool) -> (Vec<usize>, Vec<usize>) {
         let wanted = |&arc: &usize| wanted(&self.arcs[arc]);
         let mut at = vec![0; self.entered.len() + 1];

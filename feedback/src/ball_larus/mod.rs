@@ -9,6 +9,8 @@
 //! 5. [`regenerate`]: from a number back to its path (§3.5), from windows of k numbers to k-iteration paths;
 //! 6. [`edges`]: the variant that counts edges only, and the solution of its equations.
 //!
+//! [`returns`] finds out before all this which calls always come back.
+//!
 //! Beyond the paper, activations that end early keep their counts: a block that calls something which may not return gets
 //! an edge to EXIT, so that the path up to such a call has a number too ([`End::Call`]). The instrumented program writes that number
 //! into its frame before the call ([`Plan::records`]), and the runtime counts it where the call does not come back.
@@ -21,6 +23,7 @@ pub mod graph;
 pub mod numbering;
 pub mod place;
 pub mod regenerate;
+pub mod returns;
 pub mod tree;
 pub mod weights;
 
@@ -58,7 +61,7 @@ impl Default for Options {
             mode: Mode::Paths,
             iterations: 1,
             max_paths: 100_000_000,
-            hash_above: 4096,
+            hash_above: 1 << 16,
         }
     }
 }

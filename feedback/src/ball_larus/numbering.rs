@@ -1,8 +1,8 @@
 //! Values on edges so that the sum along each path from ENTRY to EXIT is another number, 0…N−1 (§3.2 of the paper,
 //! figure 5), and the edges that are cut so that N stays small (§5).
 
-use super::Mode;
-use super::graph::{EdgeKind, Fate, PathGraph, Search};
+use super::graph::{Arc, EdgeKind, PathGraph, Search};
+use super::{Mode, Options};
 
 /// One more than what any function's number of numbers may be: windows of one path then fit in 62 bits.
 const MOST_NUMBERS: u64 = 1 << 61;
@@ -44,7 +44,12 @@ impl Numbering {
 
     /// Gives a vertex's edges their values, once all their targets have theirs. The number of paths from the vertex.
     fn assign(&mut self, graph: &PathGraph, vertex: usize) -> u64 {
-        let Self { paths_from, values, order, .. } = self;
+        let Self {
+            paths_from,
+            values,
+            order,
+            ..
+        } = self;
         let paths = |edge: u32| match graph.edges()[edge as usize] {
             EdgeKind::End(..) => 1,
             _ => paths_from[graph.target(edge as usize)],
@@ -61,12 +66,49 @@ impl Numbering {
     }
 }
 
+/// What becomes of one of the function's edges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fate {
+    /// It stays.
+    Flow,
+    /// Paths end at it since it closes a cycle.
+    Back,
+    /// Paths end at it since there would be too many.
+    Cut,
+    /// It is counted by itself.
+    Alone,
+    /// It is never taken.
+    Unreachable,
+}
+
+/// What becomes of each of [`Search::arcs`]. By block, `leaves` says whether a path may end in one of its calls.
+pub(super) fn fates(search: &Search, options: &Options, leaves: &[bool]) -> Vec<Fate> {
+    let mut fates = vec![Fate::Unreachable; search.arcs.len()];
+    for &from in &search.postorder {
+        for arc in search.out(from) {
+            let Arc { to, back, .. } = search.arcs[arc];
+            fates[arc] = if options.mode == Mode::Edges || !back {
+                Fate::Flow
+            } else if to == from && options.iterations <= 1 && search.out(from).len() > 1 {
+                Fate::Alone
+            } else {
+                // Also a block's only edge, if it leads back to the block: something has to lead to EXIT.
+                Fate::Back
+            };
+        }
+    }
+    if options.mode == Mode::Paths {
+        cut(search, &mut fates, leaves, options.max_paths);
+    }
+    fates
+}
+
 /// Cuts the edges of blocks from which more than `max_paths` paths would lead, in reverse topological order.
 ///
 /// From such a block as many paths remain as it has edges: more than `max_paths` only where it has more edges. Blocks
 /// that cutting would leave with as many paths as before keep their edges. Since as many paths begin as there are
 /// blocks, at most, `max_paths` is lowered where N could otherwise exceed 61 bits.
-pub(super) fn cut(search: &Search, fates: &mut [Fate], leaves: &[bool], max_paths: u64) {
+fn cut(search: &Search, fates: &mut [Fate], leaves: &[bool], max_paths: u64) {
     let blocks = leaves.len() as u64;
     let limit = max_paths.min(MOST_NUMBERS / (blocks + 1)).max(1);
     let mut paths_from = vec![0_u64; leaves.len()];

@@ -107,7 +107,9 @@ pub(super) fn assemble(graph: &PathGraph, op: impl Fn(usize) -> Option<Op>) -> P
     let find = |kind| graph.find(kind).and_then(|edge| op(edge.index()));
     let inside = |block| find(EdgeKind::Start(Start::Inside, block));
     let mut plan = Plan {
-        entry: find(EdgeKind::Start(Start::Entry, BlockIndex::ENTRY)).into_iter().collect(),
+        entry: find(EdgeKind::Start(Start::Entry, BlockIndex::ENTRY))
+            .into_iter()
+            .collect(),
         edges: Vec::new(),
         exits: Vec::new(),
         records: Vec::new(),
@@ -141,7 +143,8 @@ pub(super) fn assemble(graph: &PathGraph, op: impl Fn(usize) -> Option<Op>) -> P
     for &(call, block) in graph.resumes() {
         // In a block without successors the path that begins here is complete at once: its exit has been passed.
         let exit = find(EdgeKind::End(block, End::Exit));
-        plan.resumes.push((call, inside(block).into_iter().chain(exit).collect()));
+        plan.resumes
+            .push((call, inside(block).into_iter().chain(exit).collect()));
     }
     plan
 }

@@ -57,7 +57,11 @@ pub fn increments(graph: &PathGraph, tree: &[bool]) -> Vec<i64> {
         }
     }
     let at = |vertex: usize| distance[vertex].unwrap_or(0);
-    let increment = |edge: usize| value(edge).wrapping_add(at(graph.source(edge))).wrapping_sub(at(graph.target(edge)));
+    let increment = |edge: usize| {
+        value(edge)
+            .wrapping_add(at(graph.source(edge)))
+            .wrapping_sub(at(graph.target(edge)))
+    };
     let chord = |edge: usize| edge < graph.acyclic() && !tree[edge];
     (0..graph.edges().len())
         .map(|edge| if chord(edge) { increment(edge) } else { 0 })

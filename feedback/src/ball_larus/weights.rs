@@ -169,7 +169,8 @@ impl Loops {
             let mut body = Vec::new();
             let mut add = |block: usize, body: &mut Vec<usize>, sets: &mut Sets| {
                 let block = sets.find(block);
-                let below = search.entered[header] <= search.entered[block] && search.left[block] <= search.left[header];
+                let below =
+                    search.entered[header] <= search.entered[block] && search.left[block] <= search.left[header];
                 if below && seen_in[block].replace(header) != Some(header) {
                     body.push(block);
                 }
@@ -198,7 +199,11 @@ impl Loops {
 
     /// Whether an edge leaves the innermost loop of its origin.
     fn leaves(&self, from: usize, to: usize) -> bool {
-        let innermost = if self.is_header[from] { Some(from) } else { self.header[from] };
+        let innermost = if self.is_header[from] {
+            Some(from)
+        } else {
+            self.header[from]
+        };
         let Some(innermost) = innermost else { return false };
         let mut at = to;
         while self.depth[at] > self.depth[innermost] {

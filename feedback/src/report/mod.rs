@@ -1,4 +1,6 @@
 //! Profiles for people and scripts.
 
+pub mod paths;
+mod paths_text;
 pub mod show;
 mod text;

@@ -2,6 +2,8 @@
 //! in the failure message.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub mod counted;
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

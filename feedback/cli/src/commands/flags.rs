@@ -10,7 +10,7 @@ use std::process::ExitCode;
 /// Print compiler flags, for $(…) on a clang command line.
 ///
 /// The flags are good for compiling, assembling and linking, for C and C++, at every -O level, and say nothing under
-/// -Werror. Use the same anchor, -O level and clang for `annotate` and `use`.
+/// -Werror. Use the same anchor, -O level and clang for `annotate`, `instrument` and `use`.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -24,6 +24,7 @@ enum What {
         #[command(flatten)]
         common: Common,
     },
+    Instrument(Instrument),
     /// Optimise with a recorded profile.
     Use {
         /// Profile that `pleach record` or `pleach merge` wrote.
@@ -34,6 +35,50 @@ enum What {
         #[command(flatten)]
         common: Common,
     },
+}
+
+/// Make the program count every path that it executes, exactly; it runs slower.
+///
+///   clang -O2 $(pleach flags instrument) …    build
+///   ./app …                                   run: writes default-PROCESS.plcnt
+///   pleach paths default-*.plcnt              print the paths
+///
+/// The variable PLEACH_COUNTS names another file; %p in it stands for the process, so that children of one run do not
+/// replace each other's counts. Counts survive when the program is killed. `pleach merge` adds files up.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+struct Instrument {
+    /// Count edges only: fewer counters, and the program runs faster. `pleach paths --edges` prints them.
+    #[arg(long)]
+    edges: bool,
+    /// Count as many consecutive paths together, 1 to 4: paths across loop iterations.
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=4))]
+    iterations: u8,
+    /// A sampled profile: counters go where it says that the program seldom is.
+    #[arg(long, value_name = "PROFILE")]
+    weights: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Instrument {
+    fn options(&self) -> Result<Vec<String>> {
+        if self.edges && self.iterations > 1 {
+            bail!(
+                "--edges counts no paths, so that --iterations {} has no meaning with it",
+                self.iterations
+            );
+        }
+        let what = if self.edges { "edges" } else { "paths" };
+        let mut options = vec![format!("-pleach-instrument={what}")];
+        if self.iterations != 1 {
+            options.push(format!("-pleach-iterations={}", self.iterations));
+        }
+        if let Some(profile) = &self.weights {
+            options.push(format!("-pleach-weights={}", usable(profile)?));
+        }
+        Ok(options)
+    }
 }
 
 #[derive(clap::Args)]
@@ -59,6 +104,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let plugin = install::library(install::PLUGIN)?;
     let (options, common) = match &args.what {
         What::Annotate { common } => (vec!["-pleach-annotate".to_owned()], common),
+        What::Instrument(instrument) => (instrument.options()?, &instrument.common),
         What::Use {
             profile,
             summary,

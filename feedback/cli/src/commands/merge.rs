@@ -1,20 +1,24 @@
-//! `pleach merge`: add profiles up.
+//! `pleach merge`: add profiles or counts up.
 
 use anyhow::{Result, bail};
+use pleach_feedback::counts;
+use pleach_feedback::counts::file::CountFile;
 use pleach_feedback::merge::merge;
 use pleach_feedback::profile::file::{self, ProfileFile};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Add profiles up, of several runs or several programs that share code.
+///
+/// Also adds up files of exact counts (.plcnt), as instrumented programs write them.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The profiles.
+    /// The profiles, or files of exact counts.
     profiles: Vec<PathBuf>,
     /// A profile whose counts are multiplied by a weight.
     #[arg(short, long, value_name = "WEIGHT,FILE", value_parser = weighted)]
     weighted_input: Vec<(f64, PathBuf)>,
-    /// The profile to write.
+    /// The profile, or file of exact counts, to write.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }
@@ -31,6 +35,9 @@ fn weighted(text: &str) -> Result<(f64, PathBuf), String> {
 
 /// Merges.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    if let Some(counts) = exact_counts(args)? {
+        return merge_counts(counts, &args.output);
+    }
     let inputs = args
         .profiles
         .iter()
@@ -53,6 +60,40 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     if !merged.vectors.is_empty() {
         eprintln!("pleach: note: raw vectors are not merged; they stay in the profiles they came in");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The files to merge, if they hold exact counts.
+fn exact_counts(args: &Args) -> Result<Option<&[PathBuf]>> {
+    let weighted = args.weighted_input.iter().map(|(_, path)| path);
+    // What cannot be read is left to whoever reads it.
+    let (counts, others): (Vec<_>, Vec<_>) = (args.profiles.iter())
+        .chain(weighted)
+        .partition(|path| CountFile::is_one(path).unwrap_or(false));
+    let Some(first) = counts.first() else { return Ok(None) };
+    if let Some(profile) = others.into_iter().find(|path| ProfileFile::open(path).is_ok()) {
+        bail!(
+            "{} holds exact counts, {} is a sampled profile: they cannot be added up; merge files of one kind",
+            first.display(),
+            profile.display()
+        );
+    }
+    if let Some((weight, path)) = args.weighted_input.first() {
+        bail!(
+            "{}: exact counts have no weight, so that {weight} cannot be applied: merge without --weighted-input",
+            path.display()
+        );
+    }
+    Ok(Some(&args.profiles))
+}
+
+fn merge_counts(files: &[PathBuf], output: &Path) -> Result<ExitCode> {
+    let inputs: Result<Vec<_>, _> = files.iter().map(CountFile::open).collect();
+    let merged = counts::merge::merge(inputs?);
+    counts::file::write(output, &merged)?;
+    for problem in &merged.problems {
+        eprintln!("pleach: warning: {problem}");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,279 @@
+//! `pleach paths`, `merge` and `flags instrument` as commands.
+
+use pleach_annotate::cfg::{Block, Cfg, Terminator};
+use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId, ModuleHash};
+use pleach_annotate::manifest::{self, Anchor};
+use pleach_feedback::ball_larus::{Mode, Options, Storage};
+use pleach_feedback::counts::file::{CountFile, write};
+use pleach_feedback::counts::unit::{Unit, UnitFunction, encode};
+use pleach_feedback::counts::{Counts, UnitCounts};
+use pleach_feedback::profile::{Profile, file as profile_file};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// An empty folder of a test's own.
+fn folder(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("counts-{test}"));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn pleach(args: &[&str], folder: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pleach"));
+    command.args(args).current_dir(folder).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// The error of a command that has to fail.
+fn error(args: &[&str], folder: &Path) -> String {
+    let output = pleach(args, folder);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(output.stdout.is_empty());
+    stderr(&output)
+}
+
+/// Two blocks in a row.
+fn cfg(name: &str) -> Cfg {
+    let block = |to: &[u32]| Block {
+        successors: to.iter().map(|&b| BlockIndex(b)).collect(),
+        terminator: if to.is_empty() {
+            Terminator::Return
+        } else {
+            Terminator::Branch
+        },
+        is_eh_pad: false,
+        instructions: 1,
+        line: 1,
+    };
+    Cfg {
+        id: FunctionId {
+            guid: FunctionGuid::of_name(name),
+            module: ModuleHash(0),
+        },
+        module: ModuleHash(1),
+        name: name.into(),
+        source_file: "a.c".into(),
+        blocks: vec![block(&[1]), block(&[])],
+        calls: vec![],
+    }
+}
+
+fn counts(of: &[(&str, u64)]) -> Counts {
+    let function = |(at, (name, _)): (usize, &(&str, u64))| UnitFunction {
+        cfg: cfg(name),
+        offset: at as u64,
+        counters: 1,
+        window: 1,
+        storage: Storage::Array,
+        chords: vec![],
+    };
+    let unit = Unit {
+        anchor: Anchor::Early,
+        options: Options {
+            mode: Mode::Paths,
+            ..Options::default()
+        },
+        words: of.len() as u64,
+        functions: of.iter().enumerate().map(function).collect(),
+    };
+    let functions = of.iter().map(|&(_, count)| vec![(0, count)]).collect();
+    Counts {
+        units: [(encode(&unit).1, (unit, UnitCounts { functions }))].into(),
+        problems: vec![],
+    }
+}
+
+/// An ELF file that has nothing but a manifest, and perhaps not even that.
+fn binary(path: &Path, manifest: &[u8]) {
+    let names = b"\0.shstrtab\0.pleach_cfg\0";
+    let mut out = b"\x7fELF\x02\x01\x01".to_vec();
+    out.resize(16, 0);
+    let half = |out: &mut Vec<u8>, value: u16| out.extend(value.to_le_bytes());
+    let word = |out: &mut Vec<u8>, value: u32| out.extend(value.to_le_bytes());
+    let long = |out: &mut Vec<u8>, value: usize| out.extend((value as u64).to_le_bytes());
+    half(&mut out, 2);
+    half(&mut out, 62);
+    word(&mut out, 1);
+    // Entry, program headers, section headers.
+    let headers_at = 64 + (names.len() + manifest.len()).next_multiple_of(8);
+    [0, 0, headers_at].into_iter().for_each(|value| long(&mut out, value));
+    word(&mut out, 0);
+    let sections = if manifest.is_empty() { 2 } else { 3 };
+    [64, 56, 0, 64, sections, 1]
+        .into_iter()
+        .for_each(|value| half(&mut out, value));
+    out.extend(manifest);
+    out.extend(names);
+    out.resize(headers_at + 64, 0);
+    let mut section = |name: u32, kind: u32, at: usize, size: usize| {
+        word(&mut out, name);
+        word(&mut out, kind);
+        [0, 0, at, size, 0, 1, 0]
+            .into_iter()
+            .for_each(|value| long(&mut out, value));
+    };
+    section(1, 3, 64 + manifest.len(), names.len());
+    if !manifest.is_empty() {
+        section(11, 1, 64, manifest.len());
+    }
+    fs::write(path, out).unwrap();
+}
+
+#[test]
+fn files_are_summed_and_printed() {
+    let dir = folder("summed");
+    write(&dir.join("a.plcnt"), &counts(&[("f", 2), ("g", 1)])).unwrap();
+    write(&dir.join("b.plcnt"), &counts(&[("f", 40)])).unwrap();
+    let output = pleach(&["paths", "a.plcnt", "b.plcnt", "--json"], &dir);
+    assert!(output.status.success() && output.stderr.is_empty());
+    let paths: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!((&paths[0]["count"], &paths[1]["count"]), (&42.into(), &1.into()));
+    let text = stdout(&pleach(&["paths", "a.plcnt", "--top", "1"], &dir));
+    assert!(text.contains("66.67 %") && text.contains("and 1 more"), "{text}");
+    let edges = stdout(&pleach(&["paths", "a.plcnt", "--edges", "--function", "f"], &dir));
+    assert!(edges.contains("0→1") && !edges.contains(" g "), "{edges}");
+    assert_eq!(
+        error(&["paths", "a.plcnt", "--function", "h"], &dir),
+        "pleach: error: no function h was counted: `pleach paths` without --function lists all\n"
+    );
+    // What is lost is said, and nothing else is lost.
+    let mut bytes = fs::read(dir.join("a.plcnt")).unwrap();
+    bytes.extend([7; 100]);
+    fs::write(dir.join("c.plcnt"), bytes).unwrap();
+    let output = pleach(&["paths", "c.plcnt", "--json"], &dir);
+    assert!(output.status.success() && stdout(&output).lines().count() == 4);
+    assert_eq!(
+        stderr(&output),
+        "pleach: warning: c.plcnt: no segment begins at offset 0x2000: the counts in 100 bytes from there are left out\n"
+    );
+}
+
+#[test]
+fn another_builds_counts_are_told() {
+    let dir = folder("binary");
+    write(&dir.join("a.plcnt"), &counts(&[("f", 2), ("g", 1)])).unwrap();
+    let entries = ["f", "g"].map(|name| manifest::encode(&cfg(name), Anchor::Early));
+    binary(&dir.join("same"), &entries.concat());
+    binary(&dir.join("other"), &entries[0]);
+    binary(&dir.join("library"), &entries[1]);
+    binary(&dir.join("bare"), &[]);
+    let output = pleach(&["paths", "a.plcnt", "--binary", "same", "--json"], &dir);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let output = pleach(&["paths", "a.plcnt", "--binary", "other", "--json"], &dir);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        stderr(&output),
+        "pleach: error: counts of function g are from another build, or from a library: the binary has no such function; they \
+         are left out\n"
+    );
+    let paths: Vec<serde_json::Value> = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!((paths.len(), &paths[0]["function"]), (1, &"f".into()));
+    let both = ["paths", "a.plcnt", "--binary", "other", "--binary", "library"];
+    assert!(pleach(&both, &dir).status.success());
+    let bare = error(&["paths", "a.plcnt", "--binary", "bare"], &dir);
+    assert!(bare.starts_with("pleach: error: bare: has no manifest"), "{bare}");
+}
+
+#[test]
+fn profiles_and_counts_are_told_apart() {
+    let dir = folder("kinds");
+    write(&dir.join("a.plcnt"), &counts(&[("f", 2)])).unwrap();
+    write(&dir.join("b.plcnt"), &counts(&[("f", 3)])).unwrap();
+    profile_file::write(&dir.join("p.pleach"), &Profile::default()).unwrap();
+    assert_eq!(
+        error(&["paths", "p.pleach"], &dir),
+        "pleach: error: p.pleach: estimated paths come with a later release; this is a sampled profile: `pleach show` \
+         prints it\n"
+    );
+    let mixed = error(&["merge", "p.pleach", "a.plcnt", "-o", "m.plcnt"], &dir);
+    assert_eq!(
+        mixed,
+        "pleach: error: a.plcnt holds exact counts, p.pleach is a sampled profile: they cannot be added up; merge files of \
+         one kind\n"
+    );
+    let weighted = error(&["merge", "a.plcnt", "-w", "2,b.plcnt", "-o", "m.plcnt"], &dir);
+    assert!(weighted.contains("b.plcnt: exact counts have no weight"), "{weighted}");
+    fs::write(dir.join("text"), "x").unwrap();
+    let foreign = error(&["merge", "a.plcnt", "text", "-o", "m.plcnt"], &dir);
+    assert!(foreign.contains("text: not a count file"), "{foreign}");
+    assert!(!dir.join("m.plcnt").exists());
+    assert!(
+        pleach(&["merge", "a.plcnt", "b.plcnt", "-o", "m.plcnt"], &dir)
+            .status
+            .success()
+    );
+    assert_eq!(CountFile::open(dir.join("m.plcnt")).unwrap(), counts(&[("f", 5)]));
+    assert!(pleach(&["merge", "p.pleach", "-o", "m.pleach"], &dir).status.success());
+}
+
+#[test]
+fn flags_say_what_to_count() {
+    let dir = folder("flags");
+    // Beside the plugin, as it is installed.
+    let installed = dir.join("pleach");
+    fs::copy(env!("CARGO_BIN_EXE_pleach"), &installed).unwrap();
+    fs::write(dir.join("libpleach_pass.so"), "").unwrap();
+    profile_file::write(&dir.join("p.pleach"), &Profile::default()).unwrap();
+    let flags = |args: &[&str]| {
+        let mut command = Command::new(&installed);
+        command
+            .args(["flags", "instrument"])
+            .args(args)
+            .current_dir(&dir)
+            .output()
+            .unwrap()
+    };
+    let options = |args: &[&str]| {
+        let output = flags(args);
+        assert!(output.status.success(), "{output:?}");
+        let text = stdout(&output);
+        let own = text.split_whitespace().filter(|word| word.starts_with("-pleach-"));
+        own.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let plugin = dir.join("libpleach_pass.so").canonicalize().unwrap();
+    assert_eq!(
+        stdout(&flags(&[])),
+        format!(
+            "--start-no-unused-arguments -fpass-plugin={} -Xclang -mllvm -Xclang -pleach-instrument=paths \
+             --end-no-unused-arguments\n",
+            plugin.display()
+        )
+    );
+    assert_eq!(
+        options(&["--edges", "--anchor", "late"]),
+        ["-pleach-instrument=edges", "-pleach-anchor=late"]
+    );
+    let weights = format!(
+        "-pleach-weights={}",
+        dir.join("p.pleach").canonicalize().unwrap().display()
+    );
+    assert_eq!(
+        options(&["--iterations", "3", "--weights", "p.pleach", "--config"]),
+        ["-pleach-instrument=paths", "-pleach-iterations=3", &weights]
+    );
+    for (args, expected) in [
+        (&["--edges", "--iterations", "2"][..], "--edges counts no paths"),
+        (&["--iterations", "5"], "5 is not in 1..=4"),
+        (&["--weights", "missing"], "No such file"),
+    ] {
+        let output = flags(args);
+        assert!(
+            !output.status.success() && stderr(&output).contains(expected),
+            "{output:?}"
+        );
+    }
+    let help = stdout(&flags(&["--help"]));
+    assert!(
+        help.contains("PLEACH_COUNTS") && help.contains("pleach paths default-*.plcnt"),
+        "{help}"
+    );
+}
