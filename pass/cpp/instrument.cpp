@@ -8,6 +8,7 @@
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/Module.h"
@@ -102,7 +103,7 @@ class Instrumenter {
   AllocaInst *Register = nullptr, *Record = nullptr;
   SmallVector<AllocaInst *, 3> History;
   SmallVector<CallInst *> Throwing, Setjmps, Longjmps, Endings;
-  DenseMap<CallInst *, uint32_t> SetjmpBlock;
+  DenseMap<CallInst *, uint32_t> ResumedBlock;
   bool ReturnsTwice;
 
 public:
@@ -147,6 +148,10 @@ public:
       resume(unwrap<CallInst>(R.Call), R.Ops.get());
     callRuntime();
     unwindThrowing();
+    // Last, and so before everything else in the entry block.
+    B.SetInsertPoint(&F.getEntryBlock(), F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+    for (AllocaInst *Variable : Variables)
+      store(B, B.getInt64(0), Variable);
     if (!ReturnsTwice && !Variables.empty()) {
       DominatorTree DT(F);
       PromoteMemToReg(Variables, DT);
@@ -169,9 +174,10 @@ private:
         if (!Call || isa<IntrinsicInst>(Call) || Call->isInlineAsm())
           continue;
         StringRef Name = calleeName(*Call);
-        if (isSetjmp(Name)) {
-          Setjmps.push_back(Call);
-          SetjmpBlock[Call] = HeadOf[BB];
+        if (isSetjmp(Name) || Name == "vfork") {
+          if (isSetjmp(Name))
+            Setjmps.push_back(Call);
+          ResumedBlock[Call] = HeadOf[BB];
         } else if (isLongjmp(Name)) {
           Longjmps.push_back(Call);
         } else if (endsThread(Name)) {
@@ -208,9 +214,6 @@ private:
     Register = variable("pleach.path");
     for (uint32_t I = 1; I < Plan.Window; ++I)
       History.push_back(variable("pleach.earlier"));
-    IRBuilder<> B = atStart(&F.getEntryBlock());
-    for (AllocaInst *Variable : Variables)
-      store(B, B.getInt64(0), Variable);
     if (Plan.RecordCount) {
       IRBuilder<> A(&F.getEntryBlock(), F.getEntryBlock().begin());
       Record = A.CreateAlloca(ArrayType::get(I32, Plan.Hashed ? 4 : 2), nullptr, "pleach.record");
@@ -348,7 +351,7 @@ private:
     emit(B, Ops);
     // The runtime cleared the record when it counted what the jump left.
     for (const PleachBlock &R : ArrayRef(Plan.Records, Plan.RecordCount))
-      if (R.Block == SetjmpBlock[Call])
+      if (R.Block == ResumedBlock[Call])
         writeRecord(B, R.Ops.get().front(), true);
   }
 
@@ -487,6 +490,14 @@ const char *pleach_cannot_instrument(LLVMValueRef V, const PleachPlan *Plan) {
   SmallVector<BasicBlock *> Blocks;
   for (BasicBlock &BB : *F)
     Blocks.push_back(&BB);
+  for (Instruction &I : instructions(*F)) {
+    auto *Call = dyn_cast<CallBase>(&I);
+    if (!Call || isa<IntrinsicInst>(Call) || !Call->hasFnAttr(Attribute::ReturnsTwice))
+      continue;
+    StringRef Name = calleeName(*Call);
+    if (!isa<CallInst>(Call) || !(isSetjmp(Name) || Name == "vfork"))
+      return "it calls a function that returns twice, in a way that pleach does not know";
+  }
   for (const PleachEdge &E : ArrayRef(Plan->Edges, Plan->EdgeCount)) {
     Instruction *T = Blocks[E.From]->getTerminator();
     BasicBlock *To = Blocks[E.To];

@@ -1,15 +1,17 @@
 // Turns the counts that instrument.cpp put in into memory operations, at the end of the pipeline, and brings in the runtime.
 //
 // Counters are per thread: a function looks up its thread's array once, and every count is one add to memory, no atomic.
-// The add is volatile, so that a signal handler which counts the same path finds it either done or not begun. In innermost
+// That add is one instruction, so that no count is lost to a signal handler. In innermost
 // loops that call nothing that may not return, counters live in registers and are added when the loop is left.
 #include "shim.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/MDBuilder.h"
@@ -31,6 +33,8 @@ constexpr uint64_t HashFactor = 0x9e3779b97f4a7c15; // runtime/counts.c
 // Registers that a loop can spare for counters; more would be spilled, and a spilled counter costs what one in memory does.
 constexpr unsigned MostPromoted = 8;
 constexpr unsigned MostExits = 4;
+// Where a path number takes more values than this, telling them apart costs more than an add to memory.
+constexpr unsigned MostValues = 4;
 
 // One count: operands of the intrinsic.
 struct Count {
@@ -58,51 +62,182 @@ SmallVector<Count> countsOf(Function &F) {
   return Counts;
 }
 
-// Keeps the counters of one loop in registers. Returns whether anything changed.
-bool promote(Loop &L, SmallVectorImpl<AllocaInst *> &Variables) {
-  SmallVector<BasicBlock *> Exits;
-  L.getUniqueExitBlocks(Exits);
-  if (!L.isInnermost() || !L.isLoopSimplifyForm() || Exits.empty() || Exits.size() > MostExits)
+using Values = SmallSetVector<int64_t, 8>;
+
+// The values that an index may have, few and known: a superset, so that what equals none of the others is the first. False where
+// there is no such set.
+bool valuesOf(Value *V, Values &Out, SmallPtrSetImpl<Value *> &Open, unsigned &Budget) {
+  if (Budget-- == 0) {
+    Budget = 0;
     return false;
-  MapVector<ConstantInt *, SmallVector<Count, 2>> Counters;
-  for (BasicBlock *BB : L.blocks())
-    for (Instruction &I : *BB) {
-      if (isCount(I)) {
-        Count C{cast<CallInst>(&I)};
-        if (auto *Index = dyn_cast<ConstantInt>(C.index()); Index && !C.hashed())
-          Counters[Index].push_back(C);
-      } else if (auto *Call = dyn_cast<CallBase>(&I); Call && !isa<IntrinsicInst>(Call)) {
-        // What the loop has counted would be lost if the call did not come back.
-        if (!Call->doesNotThrow() || !Call->hasFnAttr(Attribute::WillReturn))
-          return false;
-      }
-    }
-  if (Counters.empty() || Counters.size() > MostPromoted)
-    return false;
-  for (BasicBlock *Exit : Exits)
-    if (Exit->getFirstInsertionPt() == Exit->end())
+  }
+  if (auto *C = dyn_cast<ConstantInt>(V)) {
+    Out.insert(C->getSExtValue());
+    return Out.size() <= MostValues;
+  }
+  if (isa<PHINode>(V)) {
+    if (!Open.insert(V).second)
+      return true; // its values are being collected
+    for (Value *In : cast<PHINode>(V)->incoming_values())
+      if (!valuesOf(In, Out, Open, Budget))
+        return false;
+    return true;
+  }
+  if (auto *Select = dyn_cast<SelectInst>(V))
+    return valuesOf(Select->getTrueValue(), Out, Open, Budget) &&
+           valuesOf(Select->getFalseValue(), Out, Open, Budget);
+  if (auto *Cast = dyn_cast<CastInst>(V); Cast && Cast->getSrcTy()->isIntegerTy(1)) {
+    if (!isa<ZExtInst, SExtInst>(Cast))
       return false;
-  Function &F = *L.getHeader()->getParent();
-  for (auto &[Index, Counts] : Counters) {
+    Out.insert(0);
+    Out.insert(isa<ZExtInst>(Cast) ? 1 : -1);
+    return Out.size() <= MostValues;
+  }
+  auto *Op = dyn_cast<BinaryOperator>(V);
+  if (!Op || !Op->getType()->isIntegerTy(64))
+    return false;
+  // Operands are taken by themselves; around a loop's own phi a sum has no end, and the budget gives one.
+  SmallPtrSet<Value *, 8> Left, Right;
+  Values A, B;
+  if (!valuesOf(Op->getOperand(0), A, Left, Budget) || !valuesOf(Op->getOperand(1), B, Right, Budget))
+    return false;
+  for (int64_t X : A)
+    for (int64_t Y : B) {
+      uint64_t U = X, W = Y;
+      switch (Op->getOpcode()) {
+      case Instruction::Add: Out.insert(U + W); break;
+      case Instruction::Sub: Out.insert(U - W); break;
+      case Instruction::And: Out.insert(U & W); break;
+      case Instruction::Or:  Out.insert(U | W); break;
+      case Instruction::Xor: Out.insert(U ^ W); break;
+      case Instruction::Mul: Out.insert(U * W); break;
+      case Instruction::Shl:
+        if (W > 63)
+          return false;
+        Out.insert(U << W);
+        break;
+      default:
+        return false;
+      }
+      if (Out.size() > MostValues)
+        return false;
+    }
+  return true;
+}
+
+// Keeps the counters of one loop in registers. Returns whether anything changed.
+class Promotion {
+  Loop &L;
+  Function &F;
+  SmallVectorImpl<AllocaInst *> &Variables;
+  SmallVector<BasicBlock *> Exits;
+  struct Several {
+    AllocaInst *All;
+    int64_t First;
+    SmallVector<std::pair<int64_t, AllocaInst *>, 3> Others;
+  };
+  MapVector<int64_t, AllocaInst *> Constant; // by index
+  SmallVector<Several, 4> Varying;
+  Value *Slot = nullptr;
+
+public:
+  Promotion(Loop &L, SmallVectorImpl<AllocaInst *> &Variables)
+      : L(L), F(*L.getHeader()->getParent()), Variables(Variables) {}
+
+  bool run() {
+    L.getUniqueExitBlocks(Exits);
+    if (!L.isInnermost() || !L.isLoopSimplifyForm() || Exits.empty() || Exits.size() > MostExits)
+      return false;
+    for (BasicBlock *Exit : Exits)
+      if (Exit->getFirstInsertionPt() == Exit->end())
+        return false;
+    SmallVector<std::pair<Count, Values>> Counts;
+    Values All;
+    for (BasicBlock *BB : L.blocks())
+      for (Instruction &I : *BB) {
+        if (isCount(I)) {
+          Count C{cast<CallInst>(&I)};
+          Values Of;
+          SmallPtrSet<Value *, 8> Open;
+          unsigned Budget = 100;
+          if (!C.hashed() && valuesOf(C.index(), Of, Open, Budget)) {
+            All.insert_range(Of);
+            Counts.push_back({C, Of});
+          }
+        } else if (auto *Call = dyn_cast<CallBase>(&I); Call && !isa<IntrinsicInst>(Call)) {
+          // What the loop has counted would be lost if the call did not come back.
+          if (!Call->doesNotThrow() || !Call->hasFnAttr(Attribute::WillReturn))
+            return false;
+        }
+      }
+    if (Counts.empty() || All.size() > MostPromoted)
+      return false;
+    Slot = Counts.front().first.Call->getArgOperand(0);
+    for (auto &[C, Of] : Counts)
+      keep(C, Of);
+    flush();
+    return true;
+  }
+
+private:
+  AllocaInst *variable() {
     IRBuilder<> B(&F.getEntryBlock(), F.getEntryBlock().begin());
-    Type *I64 = B.getInt64Ty();
-    AllocaInst *Variable = B.CreateAlloca(I64, nullptr, "pleach.count");
+    AllocaInst *Variable = B.CreateAlloca(B.getInt64Ty(), nullptr, "pleach.count");
     Variables.push_back(Variable);
     B.SetInsertPoint(L.getLoopPreheader()->getTerminator());
     B.CreateStore(B.getInt64(0), Variable);
-    Value *Slot = Counts.front().Call->getArgOperand(0);
-    for (const Count &C : Counts) {
-      B.SetInsertPoint(C.Call);
-      B.CreateStore(B.CreateAdd(B.CreateLoad(I64, Variable), C.step()), Variable);
-      C.Call->eraseFromParent();
+    return Variable;
+  }
+
+  static Value *read(IRBuilder<> &B, AllocaInst *Variable) {
+    return B.CreateLoad(B.getInt64Ty(), Variable);
+  }
+
+  void keep(const Count &C, const Values &Of) {
+    IRBuilder<> B(C.Call);
+    auto Add = [&](AllocaInst *Variable, Value *Step) {
+      B.CreateStore(B.CreateAdd(read(B, Variable), Step), Variable);
+    };
+    if (Of.size() == 1) {
+      AllocaInst *&Variable = Constant[Of.front()];
+      if (!Variable)
+        Variable = variable();
+      Add(Variable, C.step());
+    } else {
+      // How often in all, and how often each value but the first.
+      Several &S = Varying.emplace_back();
+      S.All = variable();
+      S.First = Of.front();
+      Add(S.All, C.step());
+      for (int64_t Index : ArrayRef(Of.getArrayRef()).drop_front()) {
+        S.Others.push_back({Index, variable()});
+        Value *Is = B.CreateICmpEQ(C.index(), B.getInt64(Index));
+        Add(S.Others.back().second, B.CreateSelect(Is, C.step(), B.getInt64(0)));
+      }
     }
+    C.Call->eraseFromParent();
+  }
+
+  void flush() {
     for (BasicBlock *Exit : Exits) {
-      B.SetInsertPoint(Exit, Exit->getFirstInsertionPt());
-      pleachEmitCount(B, Slot, Index, 0, 0, B.CreateLoad(I64, Variable));
+      IRBuilder<> B(Exit, Exit->getFirstInsertionPt());
+      auto Emit = [&](int64_t Index, Value *Step) {
+        pleachEmitCount(B, Slot, B.getInt64(Index), 0, 0, Step);
+      };
+      for (auto [Index, Variable] : Constant)
+        Emit(Index, read(B, Variable));
+      for (const Several &S : Varying) {
+        Value *Rest = read(B, S.All);
+        for (auto [Index, Variable] : S.Others) {
+          Value *Step = read(B, Variable);
+          Emit(Index, Step);
+          Rest = B.CreateSub(Rest, Step);
+        }
+        Emit(S.First, Rest);
+      }
     }
   }
-  return true;
-}
+};
 
 class Lowering {
   Function &F;
@@ -122,13 +257,26 @@ public:
       IRBuilder<> B(C.Call);
       Value *Counter = C.hashed() ? hashed(C, Words, Repeating.contains(C.Call)) : B.CreateInBoundsGEP(I64, Words, C.index());
       B.SetInsertPoint(C.Call);
-      Value *Old = B.CreateAlignedLoad(I64, Counter, Align(8), /*isVolatile=*/true);
-      B.CreateAlignedStore(B.CreateAdd(Old, C.step()), Counter, Align(8), /*isVolatile=*/true);
+      add(B, Counter, C.step());
       C.Call->eraseFromParent();
     }
   }
 
 private:
+  // One instruction, which a signal's handler finds done or not begun. Instruction selection makes one of a volatile load, add and
+  // store, except where it does not optimise.
+  void add(IRBuilder<> &B, Value *Counter, Value *Step) {
+    if (F.hasOptNone()) {
+      auto *T = FunctionType::get(B.getVoidTy(), {Ptr, I64}, false);
+      CallInst *Add = B.CreateCall(
+          InlineAsm::get(T, "addq $1, $0", "=*m,r,~{flags}", /*hasSideEffects=*/true), {Counter, Step});
+      Add->addParamAttr(0, Attribute::get(F.getContext(), Attribute::ElementType, I64));
+      return;
+    }
+    Value *Old = B.CreateAlignedLoad(I64, Counter, Align(8), /*isVolatile=*/true);
+    B.CreateAlignedStore(B.CreateAdd(Old, Step), Counter, Align(8), /*isVolatile=*/true);
+  }
+
   GlobalVariable *unit() { return M.getGlobalVariable(UnitName, /*AllowInternal=*/true); }
 
   // The thread's array, looked up at the latest place that every count comes after, outside loops. Finds the counts in
@@ -217,7 +365,7 @@ bool promoteLoops(Function &F) {
   LoopInfo LI(DT);
   SmallVector<AllocaInst *> Variables;
   for (Loop *L : LI.getLoopsInPreorder())
-    promote(*L, Variables);
+    Promotion(*L, Variables).run();
   if (!Variables.empty())
     PromoteMemToReg(Variables, DT);
   return !Variables.empty();

@@ -7,10 +7,12 @@
 #define _GNU_SOURCE // mremap's flags
 #include <asm/unistd.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/auxv.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <time.h>
 
@@ -33,7 +35,7 @@ enum {
   FIRST_TABLE = 512,
   // What may lie on a stack; beyond, the stack pointer is on a stack of the program's own.
   LARGEST_STACK = 1 << 30,
-  // Frames so close are on one stack, unless a signal's stack lies beside it.
+  // Frames so close are on one stack.
   NEAR = 64 << 10,
   MARKS = 128,
 };
@@ -73,7 +75,7 @@ struct unit {
   const u8 *description;
   u64 description_size;
   u64 words;
-  u64 tag; // in the upper half of a record
+  u64 tag; // of its records
   const struct hashed *hashed;
   u64 hashed_count;
   u64 *lost; // counters where there is memory for nothing else
@@ -262,8 +264,11 @@ RUNTIME u8 *__pleach_map_segment(u64 length, u64 *offset) {
   long file = __pleach_open_file(name);
   if (file >= 0) {
     u64 end = up((u64)CALL(__NR_lseek, file, 0, SEEK_END, 0), PAGE);
+    // Beyond the limit of file sizes a signal would end the program.
+    u64 limit[2] = {~0UL, ~0UL};
+    CALL(__NR_prlimit64, 0, RLIMIT_FSIZE, 0, limit);
     // Reserved, so that a full disk is found out here and not by a fatal signal when counting.
-    long done = CALL(__NR_fallocate, file, 0, end, length);
+    long done = end + length > limit[0] ? -27 /* EFBIG */ : CALL(__NR_fallocate, file, 0, end, length);
     if (done == -95 /* EOPNOTSUPP */ || done == -38 /* ENOSYS */)
       done = CALL(__NR_ftruncate, file, end + length, 0, 0);
     if (done == 0)
@@ -403,20 +408,20 @@ COLD u64 *__pleach_count(struct unit *unit, u64 *words, u64 position, u64 key) {
 
 COLD u64 *__pleach_attach(struct unit *unit, u64 **slot);
 
-// A record is a word in the frame of an activation that is inside a call: (tag, number of the path up to here). Counts it
-// and clears it; anything else is left alone.
-RUNTIME void __pleach_count_record(u64 *record, u64 word, u64 next) {
-  if (word >> 56 != TAG_BYTE)
+// A record is two half words in the frame of an activation that is inside a call: number of the path up to here, and tag.
+// Counts it and clears it; anything else is left alone. A copy of a whole record must never be left on the stack, where it would
+// be taken for another: the halves are kept apart, and the buffer below is wiped.
+RUNTIME void __pleach_count_record(u64 *record, u32 low, u32 tag, const u32 *key) {
+  if (tag >> 24 != TAG_BYTE)
     return;
   struct unit *unit = __pleach_units;
-  while (unit && unit->tag != word >> 32)
+  while (unit && unit->tag != tag)
     unit = unit->next;
   if (!unit)
     return;
   struct counters *counters = __pleach_thread;
   while (counters && counters->unit != unit)
     counters = counters->next;
-  u64 low = word & 0xffffffff;
   if (!counters) {
     // This thread has counted nothing of this unit yet.
     u64 before = __pleach_enter();
@@ -428,9 +433,9 @@ RUNTIME void __pleach_count_record(u64 *record, u64 word, u64 next) {
   }
   if (low & RECORD_HASH) {
     u64 position = low & ~RECORD_HASH;
-    if (position >= unit->hashed_count)
+    if (position >= unit->hashed_count || !key)
       return;
-    ++__pleach_find(unit, counters->words, &unit->hashed[position], next)->count;
+    ++__pleach_find(unit, counters->words, &unit->hashed[position], key[0] | (u64)key[1] << 32)->count;
   } else {
     if (low >= unit->words)
       return;
@@ -439,33 +444,54 @@ RUNTIME void __pleach_count_record(u64 *record, u64 word, u64 next) {
   *record = 0;
 }
 
-// Counts the records in a stretch of this thread's stack that is known to be mapped.
-RUNTIME void __pleach_count_frames(u64 *low, u64 *high) {
-  for (; low < high; ++low)
-    __pleach_count_record(low, low[0], low + 1 < high ? low[1] : 0);
+// Counts the records in a copy of a stretch of the stack; `more` words follow it.
+RUNTIME void __pleach_count_copy(u64 *at, const u32 *halves, u64 count, u64 more) {
+  for (u64 i = 0; i < count; ++i)
+    __pleach_count_record(at + i, halves[2 * i], halves[2 * i + 1], i + 1 < count + more ? &halves[2 * i + 2] : NULL);
 }
 
-// The same where part of it may not be mapped, because the program made the stack itself: read through the kernel.
-RUNTIME void __pleach_count_stack(u8 *low, u8 *high) {
-  if (high < low || high - low > LARGEST_STACK)
-    return;
-  u64 words[257];
-  while (low + 8 <= high) {
-    struct iovec to = {words, sizeof words}, from = {low, sizeof words};
-    if (from.iov_len > (u64)(high - low))
-      from.iov_len = (u64)(high - low) & ~7UL;
-    long got = call6(__NR_process_vm_readv, CALL(__NR_getpid, 0, 0, 0, 0), (long)&to, 1, (long)&from, 1, 0);
-    if (got < 8)
-      break;
-    u64 count = (u64)got / 8;
-    // The last word of a piece may be followed by a key in the next piece.
-    int last = low + got >= high || (u64)got < sizeof words;
-    for (u64 i = 0; i + !last < count; ++i)
-      __pleach_count_record((u64 *)low + i, words[i], i + 1 < count ? words[i + 1] : 0);
-    if (last)
-      break;
-    low += (count - 1) * 8;
+// Counts the records of a page or less of stack, read through the kernel because it may not be mapped; false where it is not.
+RUNTIME int __pleach_count_piece(u8 *low, u64 size) {
+  u32 halves[PAGE / 4 + 2];
+  struct iovec to = {halves, size + 8}, from = {low, size + 8};
+  u64 process = (u64)CALL(__NR_getpid, 0, 0, 0, 0);
+  long got = call6(__NR_process_vm_readv, (long)process, (long)&to, 1, (long)&from, 1, 0);
+  if (got >= (long)size)
+    __pleach_count_copy((u64 *)low, halves, size / 8, (u64)got > size);
+  for (u64 i = 0; i < sizeof halves / sizeof *halves; ++i)
+    ((volatile u32 *)halves)[i] = 0;
+  return got >= (long)size;
+}
+
+// Counts the records from a frame to the end of its stack.
+RUNTIME void __pleach_count_up(u8 *low, u8 *high) {
+  for (low = (u8 *)up((u64)low, 8); low < high;) {
+    u8 *end = (u8 *)up((u64)low + 8, PAGE);
+    if (end > high)
+      end = high;
+    if (!__pleach_count_piece(low, (u64)(end - low) & ~7UL))
+      return;
+    low = end;
   }
+}
+
+// The same downwards, where the innermost frame is not known: what returned has cleared its records.
+RUNTIME void __pleach_count_down(u8 *high) {
+  high = (u8 *)((u64)high & ~7UL);
+  for (u8 *limit = high - LARGEST_STACK; high > limit;) {
+    u8 *start = (u8 *)(((u64)high - 8) & ~(u64)(PAGE - 1));
+    if (!__pleach_count_piece(start, (u64)(high - start)))
+      return;
+    high = start;
+  }
+}
+
+// The end of the alternate signal stack that this thread is on, NULL where it is on another.
+RUNTIME u8 *__pleach_signal_stack_end(void) {
+  stack_t stack;
+  if (CALL(__NR_sigaltstack, 0, &stack, 0, 0) != 0 || !(stack.ss_flags & SS_ONSTACK))
+    return NULL;
+  return (u8 *)stack.ss_sp + stack.ss_size;
 }
 
 // The end of this thread's stack: the auxiliary vector's bytes lie above every frame of the main thread, the thread control
@@ -480,13 +506,31 @@ RUNTIME u8 *__pleach_stack_end(void) {
 // Before a call that ends the process or the thread without coming back, and at exit: what is active on this thread's
 // stack ends here. In a child of vfork the stack is the parent's, where it goes on.
 RUNTIME void __pleach_ending(void) {
-  if ((u32)CALL(__NR_getpid, 0, 0, 0, 0) == __pleach_process)
-    __pleach_count_stack(__builtin_frame_address(0), __pleach_stack_end());
+  if ((u32)CALL(__NR_getpid, 0, 0, 0, 0) != __pleach_process)
+    return;
+  u8 *here = __builtin_frame_address(0), *end = __pleach_stack_end(), *signal = __pleach_signal_stack_end();
+  if (signal) {
+    __pleach_count_up(here, signal);
+    __pleach_count_down(end);
+  } else if (here < end && end - here < LARGEST_STACK) {
+    __pleach_count_up(here, end);
+  }
+}
+
+// std::terminate, where an exception finds no handler: the stack is as it was at the throw.
+RUNTIME void (*__pleach_terminate_before)(void);
+extern void (*_ZSt13set_terminatePFvvE(void (*)(void)))(void) __attribute__((weak));
+
+RUNTIME void __pleach_terminate(void) {
+  __pleach_ending();
+  if (__pleach_terminate_before)
+    __pleach_terminate_before();
 }
 
 // One activation is being left by an exception: its record.
 RUNTIME void __pleach_abandon(u64 *record) {
-  __pleach_count_record(record, record[0], record[1]);
+  const u32 *halves = (const u32 *)record;
+  __pleach_count_record(record, halves[0], halves[1], halves + 2);
 }
 
 // Before setjmp: which frame a longjmp to this environment comes back to. Frames below it that set marks are gone.
@@ -522,10 +566,12 @@ RUNTIME void __pleach_jump(void *environment) {
   for (u32 i = marks ? marks->count : 0; i-- > 0;)
     if (marks->mark[i].environment == environment) {
       u8 *here = __builtin_frame_address(0), *there = marks->mark[i].frame;
-      if (there - here > 0 && there - here < NEAR)
-        __pleach_count_frames((u64 *)here, (u64 *)there);
-      else
-        __pleach_count_stack(here, there);
+      if (__pleach_signal_stack_end())
+        __pleach_count_down(there);
+      else if (there - here > 0 && there - here < NEAR)
+        __pleach_count_copy((u64 *)here, (const u32 *)here, (u64)(there - here) / 8, 0);
+      else if (there - here > 0 && there - here < LARGEST_STACK)
+        __pleach_count_up(here, there);
       return;
     }
 }
@@ -616,6 +662,8 @@ RUNTIME void __pleach_register(struct unit *unit) {
     pthread_key_create(&__pleach_key, __pleach_thread_ends);
     pthread_atfork(__pleach_before_fork, __pleach_after_fork_in_parent, __pleach_after_fork_in_child);
     atexit(__pleach_ending);
+    if (_ZSt13set_terminatePFvvE)
+      __pleach_terminate_before = _ZSt13set_terminatePFvvE(__pleach_terminate);
   }
 }
 

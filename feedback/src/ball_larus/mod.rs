@@ -164,10 +164,11 @@ pub fn may_not_return(call: &pleach_annotate::cfg::Call) -> bool {
     call.may_not_return && call.callee != pleach_annotate::cfg::Callee::InlineAsm
 }
 
-/// Whether a call is one of those that return a second time when somebody jumps back to them.
+/// Whether a call is one of those that return a second time, and then not with 0: the parent's return from `vfork`, and
+/// `setjmp`'s when somebody jumps back to it. The path that begins there counts the call's block again.
 pub fn returns_twice(call: &pleach_annotate::cfg::Call) -> bool {
     use pleach_annotate::{cfg::Callee, id::FunctionGuid};
-    const NAMES: [&str; 4] = ["setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp"];
+    const NAMES: [&str; 5] = ["setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "vfork"];
     match call.callee {
         Callee::Direct(guid) => NAMES.iter().any(|name| FunctionGuid::of_name(name) == guid),
         _ => false,

@@ -239,7 +239,8 @@ NOINLINE static int many(unsigned bits) {
   BIT(0) BIT(1) BIT(2) BIT(3) BIT(4) BIT(5) BIT(6) BIT(7)
   MARK(39);
   BIT(8) BIT(9) BIT(10) BIT(11) BIT(12) BIT(13)
-  if (bits >> 14 & 1)
+  BIT(14) BIT(15) BIT(16) BIT(17)
+  if (bits >> 18 & 1)
     MARK(40);
   return r;
 }
@@ -280,7 +281,7 @@ int main(void) {
   total += interpret(code);
   total += dispatch(200) + indirect(60) + sum_of(4, 1, -2, 3, -4) + even(11) + odd(6) + assembly(31) + matrix(3);
   for (int i = 0; i < 3000; ++i)
-    total += many(roll(1 << 15));
+    total += many(roll(1 << 15) * 2654435761u);
   printf("%ld\n", total);
   return 0;
 }

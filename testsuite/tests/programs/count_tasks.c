@@ -41,8 +41,10 @@ NOINLINE static unsigned spin(unsigned x, int n) {
 // Hash counters.
 NOINLINE static unsigned wide(unsigned x) {
   volatile unsigned r = 0;
+  x *= 2654435761u;
 #define BIT(i) if (x >> i & 1) r = r + i;
   BIT(0) BIT(1) BIT(2) BIT(3) BIT(4) BIT(5) BIT(6) BIT(7) BIT(8) BIT(9) BIT(10) BIT(11) BIT(12) BIT(13) BIT(14) BIT(15)
+  BIT(16) BIT(17) BIT(18) BIT(19)
   MARK(4);
   return r;
 }
@@ -103,14 +105,17 @@ static void threads(int count, int at_once, long n) {
   }
 }
 
+NOINLINE static void child_begins(void) { MARK(20); }
+NOINLINE static void parent_begins(void) { MARK(21); }
 static void forks(void) {
+  parent_begins();
   work(7);
   for (int i = 0; i < 3; ++i) {
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
       count_next_region();
-      MARK(20);
+      child_begins();
       work(255);
       wide(3);
       if (i == 2) { // and on
