@@ -67,11 +67,11 @@ fn compile_runtime() -> Result<()> {
     println!("cargo::rerun-if-changed=runtime");
     let clang = PathBuf::from(query("--bindir")?).join("clang");
     let bitcode = PathBuf::from(env::var("OUT_DIR")?).join("runtime.bc");
-    // Small rather than fast: the hot code is the pass's own. No builtins, as the program may replace what they call.
+    // No builtins, as the program may replace what they call.
     let status = Command::new(&clang)
         .args([
             "--target=x86_64-linux-gnu",
-            "-Os",
+            "-O2",
             "-fPIC",
             "-ffreestanding",
             "-fno-builtin",

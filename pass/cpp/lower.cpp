@@ -318,32 +318,50 @@ private:
     return Words;
   }
 
-  // The counter of a number in a hash table. Innermost loops tend to repeat a path: there the pair used last is looked at, and
-  // elsewhere the first place that the number may have. Where that is not it, the runtime looks further.
+  // The counter of a number in a hash table: at the first place that the number may have, or where the runtime finds it. Innermost
+  // loops tend to repeat a path: there the pair used last comes first.
   Value *hashed(const Count &C, Value *Words, bool Repeats) {
     IRBuilder<> B(C.Call);
-    auto Word = [&](unsigned I, Type *T) {
-      return B.CreateLoad(T, B.CreateConstInBoundsGEP1_64(I64, Words, C.word() + I));
+    auto Word = [&](unsigned I) { return B.CreateConstInBoundsGEP1_64(I64, Words, C.word() + I); };
+    Value *Key = B.CreateAdd(C.index(), B.getInt64(1));
+    auto IsOther = [&](Value *Pair) { return B.CreateICmpNE(B.CreateLoad(I64, Pair), Key); };
+    auto Merge = [&](Instruction *Then, Value *Fast, Value *Slow) {
+      BasicBlock *Join = C.Call->getParent();
+      B.SetInsertPoint(Join, Join->begin());
+      PHINode *Pair = B.CreatePHI(Ptr, 2);
+      for (BasicBlock *Pred : predecessors(Join))
+        Pair->addIncoming(Pred == Then->getParent() ? Slow : Fast, Pred);
+      return Pair;
     };
-    Value *Pair;
+
+    Value *Last = nullptr;
+    Instruction *Probe = C.Call;
     if (Repeats) {
-      Pair = Word(2, Ptr);
-    } else {
-      Value *Hash = B.CreateLShr(B.CreateMul(C.index(), B.getInt64(HashFactor)), 32);
-      Pair = B.CreateGEP(B.getInt8Ty(), Word(0, Ptr), B.CreateAnd(Hash, Word(1, I64)));
+      Last = B.CreateLoad(Ptr, Word(2));
+      Probe = SplitBlockAndInsertIfThen(IsOther(Last), C.Call, /*Unreachable=*/false);
+      B.SetInsertPoint(Probe);
     }
-    Value *Other = B.CreateICmpNE(B.CreateLoad(I64, Pair), B.CreateAdd(C.index(), B.getInt64(1)));
-    Value *Fast = B.CreateConstInBoundsGEP1_64(I64, Pair, 1);
+    Value *Hash = B.CreateLShr(B.CreateMul(C.index(), B.getInt64(HashFactor)), 32);
+    Value *First = B.CreateGEP(B.getInt8Ty(), B.CreateLoad(Ptr, Word(0)),
+                               B.CreateAnd(Hash, B.CreateLoad(I64, Word(1))));
     Instruction *Slow =
-        SplitBlockAndInsertIfThen(Other, C.Call, /*Unreachable=*/false,
+        SplitBlockAndInsertIfThen(IsOther(First), Probe, /*Unreachable=*/false,
                                   MDBuilder(F.getContext()).createBranchWeights(1, 100));
     B.SetInsertPoint(Slow);
-    Value *Looked = call(B, CountName, {unit(), Words, B.getInt64(C.hashed() - 1), C.index()});
-    B.SetInsertPoint(C.Call->getParent(), C.Call->getParent()->begin());
-    PHINode *Counter = B.CreatePHI(Ptr, 2);
-    Counter->addIncoming(Fast, Slow->getParent()->getSinglePredecessor());
-    Counter->addIncoming(Looked, Slow->getParent());
-    return Counter;
+    Value *Found = call(B, CountName, {unit(), Words, B.getInt64(C.hashed() - 1), C.index()});
+    BasicBlock *Join = Probe->getParent();
+    B.SetInsertPoint(Join, Join->begin());
+    PHINode *Pair = B.CreatePHI(Ptr, 2);
+    for (BasicBlock *Pred : predecessors(Join))
+      Pair->addIncoming(Pred == Slow->getParent() ? Found : First, Pred);
+    Value *Result = Pair;
+    if (Repeats) {
+      B.SetInsertPoint(Probe);
+      B.CreateStore(Pair, Word(2));
+      Result = Merge(Probe, Last, Pair);
+    }
+    B.SetInsertPoint(C.Call);
+    return B.CreateConstInBoundsGEP1_64(I64, Result, 1);
   }
 
   Value *call(IRBuilder<> &B, StringRef Name, ArrayRef<Value *> Args) {

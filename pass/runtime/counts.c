@@ -32,7 +32,8 @@ enum {
   KIND_TABLE = 3,
   FIRST_SEGMENT = 64 << 10,
   LARGEST_SEGMENT = 1 << 20,
-  FIRST_TABLE = 512,
+  FIRST_TABLE = 1024,
+  LARGE_TABLE = 16384,
   // What may lie on a stack; beyond, the stack pointer is on a stack of the program's own.
   LARGEST_STACK = 1 << 30,
   // Frames so close are on one stack.
@@ -44,7 +45,7 @@ enum {
 // Spreads keys; also in cpp/lower.cpp.
 #define HASH_FACTOR 0x9e3779b97f4a7c15UL
 // The top byte of every record's tag; no pointer, small number or common floating-point number has it.
-#define TAG_BYTE 0x9eUL
+#define TAG_BYTE 0x9e
 // In a record: the number is a hash table's key, in the next word, and the low half says whose.
 #define RECORD_HASH 0x80000000UL
 
@@ -371,8 +372,8 @@ RUNTIME struct pair *__pleach_find(struct unit *unit, u64 *words, const struct h
           return pair;
         if (pair->key)
           continue;
-        // Sparse, because the hot code looks at the first place only.
-        if (table->padding * 2 >= table->size)
+        // Sparse, because the hot code looks at the first place only; less so where that would cost cache.
+        if (table->padding * (table->size < LARGE_TABLE ? 8 : 2) >= table->size)
           break;
         u64 free = 0;
         if (__atomic_compare_exchange_n(&pair->key, &free, key + 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
@@ -398,24 +399,21 @@ RUNTIME struct pair *__pleach_find(struct unit *unit, u64 *words, const struct h
   }
 }
 
-// A number's counter in a hash table; the hot code looks at the pair used last or at the key's first place before it comes here.
-COLD u64 *__pleach_count(struct unit *unit, u64 *words, u64 position, u64 key) {
-  const struct hashed *hashed = &unit->hashed[position];
-  struct pair *pair = __pleach_find(unit, words, hashed, key);
-  words[hashed->word + 2] = (u64)pair;
-  return &pair->count;
+// A number's pair in a hash table; the hot code looks at its first place, and maybe at the pair used last, before it comes here.
+COLD struct pair *__pleach_count(struct unit *unit, u64 *words, u64 position, u64 key) {
+  return __pleach_find(unit, words, &unit->hashed[position], key);
 }
 
 COLD u64 *__pleach_attach(struct unit *unit, u64 **slot);
 
-// A record is two half words in the frame of an activation that is inside a call: number of the path up to here, and tag.
-// Counts it and clears it; anything else is left alone. A copy of a whole record must never be left on the stack, where it would
-// be taken for another: the halves are kept apart, and the buffer below is wiped.
-RUNTIME void __pleach_count_record(u64 *record, u32 low, u32 tag, const u32 *key) {
-  if (tag >> 24 != TAG_BYTE)
-    return;
+// A record is two half words in the frame of an activation that is inside a call: number of the path up to here, and tag; the
+// key in a hash table follows, where `halves` holds that much. Counts it and clears it; what is none is left alone.
+//
+// A copy of a whole record must never be left on the stack, where it would be taken for another: the tag is read anew for
+// every comparison, as a value that lives on might be spilled beside the number, and the buffer below is wiped.
+RUNTIME void __pleach_count_record(u64 *record, const volatile u32 *halves, int has_key) {
   struct unit *unit = __pleach_units;
-  while (unit && unit->tag != tag)
+  while (unit && unit->tag != halves[1])
     unit = unit->next;
   if (!unit)
     return;
@@ -431,11 +429,13 @@ RUNTIME void __pleach_count_record(u64 *record, u32 low, u32 tag, const u32 *key
       return;
     counters = __pleach_thread;
   }
+  u64 low = halves[0];
   if (low & RECORD_HASH) {
     u64 position = low & ~RECORD_HASH;
-    if (position >= unit->hashed_count || !key)
+    if (position >= unit->hashed_count || !has_key)
       return;
-    ++__pleach_find(unit, counters->words, &unit->hashed[position], key[0] | (u64)key[1] << 32)->count;
+    u64 key = halves[2] | (u64)halves[3] << 32;
+    ++__pleach_find(unit, counters->words, &unit->hashed[position], key)->count;
   } else {
     if (low >= unit->words)
       return;
@@ -444,10 +444,11 @@ RUNTIME void __pleach_count_record(u64 *record, u32 low, u32 tag, const u32 *key
   *record = 0;
 }
 
-// Counts the records in a copy of a stretch of the stack; `more` words follow it.
-RUNTIME void __pleach_count_copy(u64 *at, const u32 *halves, u64 count, u64 more) {
+// Counts the records in a stretch of the stack, or in a copy of it; `more` words follow it.
+RUNTIME void __pleach_count_copy(u64 *at, const volatile u32 *halves, u64 count, u64 more) {
   for (u64 i = 0; i < count; ++i)
-    __pleach_count_record(at + i, halves[2 * i], halves[2 * i + 1], i + 1 < count + more ? &halves[2 * i + 2] : NULL);
+    if (((const volatile u8 *)&halves[2 * i])[7] == TAG_BYTE)
+      __pleach_count_record(at + i, &halves[2 * i], i + 1 < count + more);
 }
 
 // Counts the records of a page or less of stack, read through the kernel because it may not be mapped; false where it is not.
@@ -529,8 +530,7 @@ RUNTIME void __pleach_terminate(void) {
 
 // One activation is being left by an exception: its record.
 RUNTIME void __pleach_abandon(u64 *record) {
-  const u32 *halves = (const u32 *)record;
-  __pleach_count_record(record, halves[0], halves[1], halves + 2);
+  __pleach_count_copy(record, (const volatile u32 *)record, 1, 1);
 }
 
 // Before setjmp: which frame a longjmp to this environment comes back to. Frames below it that set marks are gone.
@@ -569,7 +569,7 @@ RUNTIME void __pleach_jump(void *environment) {
       if (__pleach_signal_stack_end())
         __pleach_count_down(there);
       else if (there - here > 0 && there - here < NEAR)
-        __pleach_count_copy((u64 *)here, (const u32 *)here, (u64)(there - here) / 8, 0);
+        __pleach_count_copy((u64 *)here, (const volatile u32 *)here, (u64)(there - here) / 8, 0);
       else if (there - here > 0 && there - here < LARGEST_STACK)
         __pleach_count_up(here, there);
       return;

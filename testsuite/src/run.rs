@@ -63,13 +63,16 @@ pub fn run_with(
         }
         None => Command::new(&binary.path),
     };
+    // Whatever a build variant may leave in the working directory vanishes with it, and so do the counts of instrumented
+    // ones that nobody asked for.
+    let (scratch, counts) = (tempfile::tempdir()?, tempfile::tempdir()?);
     command
         .args(&invocation.args)
+        .current_dir(scratch.path())
         .env("LC_ALL", "C")
+        .env("PLEACH_COUNTS", counts.path().join("%p.plcnt"))
+        .env("LLVM_PROFILE_FILE", counts.path().join("%p.profraw"))
         .envs(environment.iter().copied());
-    // Whatever a build variant may leave in the working directory vanishes with it.
-    let scratch = tempfile::tempdir()?;
-    command.current_dir(scratch.path());
 
     let what = format!("{} ({})", binary.workload, binary.label);
     let finished = run_measured(&mut command)?.expect_success(&what)?;

@@ -10,6 +10,7 @@ use crate::run::{Invocation, run_with};
 use crate::tools::Tool;
 use crate::workload::{InputKind, Workload};
 use anyhow::{Context, Result, ensure};
+use pleach_feedback::ball_larus::Mode;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,6 +18,14 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// The level that all variants share.
 pub const BASE_FLAGS: [&str; 1] = ["-O2"];
+
+const NO_PREINLINE: [&str; 5] = [
+    "-fprofile-generate",
+    "-Xclang",
+    "-mllvm",
+    "-Xclang",
+    "-disable-preinline",
+];
 
 /// A way to build a workload.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,6 +47,8 @@ pub enum Variant {
     IrPgoInstrumented,
     /// `-O2` guided by exact IR-level counts of the training input.
     IrPgo,
+    /// `-O2` instrumented to count paths or edges exactly.
+    Counted(Pleach, Mode),
     /// `-O2` annotated: normal speed is the aim.
     Annotated(Pleach),
     /// `-O2` guided by what `pleach record` sampled on the training input.
@@ -49,7 +60,7 @@ pub enum Variant {
 pub struct Pleach {
     /// The executable.
     pub command: PathBuf,
-    /// Options of `pleach flags annotate` and `pleach flags use` alike, such as `--anchor late`.
+    /// Options of `pleach flags annotate`, `instrument` and `use` alike, such as `--anchor late`.
     pub options: Vec<String>,
 }
 
@@ -61,6 +72,26 @@ pub struct Recording {
 }
 
 impl Variant {
+    /// [`Variant::IrPgoInstrumented`] without the inlining that clang does before it instruments, so that the functions
+    /// that the early anchor sees are counted.
+    pub fn instrumented_without_preinlining() -> Self {
+        Self::Flags {
+            label: format!("{}-no-preinline", Self::IrPgoInstrumented.label()),
+            cflags: own(&NO_PREINLINE),
+            ldflags: Vec::new(),
+        }
+    }
+
+    /// The same, with every function's first counter counting its calls.
+    pub fn counting_calls() -> Self {
+        let entries = ["-Xclang", "-mllvm", "-Xclang", "-pgo-instrument-entry"];
+        Self::Flags {
+            label: "ir-pgo-calls".to_owned(),
+            cflags: own(&[&NO_PREINLINE[..], &entries].concat()),
+            ldflags: Vec::new(),
+        }
+    }
+
     /// A short name for tables and folders.
     pub fn label(&self) -> String {
         match self {
@@ -69,6 +100,8 @@ impl Variant {
             Self::ClangProbes => "clang-probes".to_owned(),
             Self::IrPgoInstrumented => "ir-pgo-instrumented".to_owned(),
             Self::IrPgo => "ir-pgo".to_owned(),
+            Self::Counted(_, Mode::Paths) => "paths".to_owned(),
+            Self::Counted(_, Mode::Edges) => "edges".to_owned(),
             Self::Annotated(_) => "annotated".to_owned(),
             Self::PleachUse(..) => "pleach-use".to_owned(),
         }
@@ -94,6 +127,13 @@ impl Variant {
             ),
             Self::IrPgoInstrumented => bench.build(workload, &self.config(bench, &own(&["-fprofile-generate"]))?),
             Self::IrPgo => self.produce_ir_pgo(bench, workload),
+            Self::Counted(pleach, mode) => {
+                let words = match mode {
+                    Mode::Paths => &["instrument"][..],
+                    Mode::Edges => &["instrument", "--edges"],
+                };
+                bench.build(workload, &self.config(bench, &pleach.flags(words)?)?)
+            }
             Self::Annotated(pleach) => bench.build(workload, &self.config(bench, &pleach.flags(&["annotate"])?)?),
             Self::PleachUse(pleach, recording) => self.produce_pleach_use(bench, workload, pleach, recording),
         };

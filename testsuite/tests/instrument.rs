@@ -15,7 +15,11 @@ fn every_block_is_counted() {
         let what = format!("{build:?}");
         let binary = build.program(dir.path(), &["count_flow.c"]);
         let ran = run_counted(&binary, &[]);
-        assert_eq!((ran.code(), ran.stdout.as_str(), ran.stderr.as_str()), (0, expected.as_str(), ""), "{what}");
+        assert_eq!(
+            (ran.code(), ran.stdout.as_str(), ran.stderr.as_str()),
+            (0, expected.as_str(), ""),
+            "{what}"
+        );
         let (by_paths, _) = check_paths(&binary, &ran, &what);
 
         let build = build.what(&["--edges"]);
@@ -74,9 +78,14 @@ fn many_paths_are_told_apart() {
                 let of = |name: &str| rows.iter().filter(|r| r.function == name).map(|r| r.count).collect();
                 assert_eq!(sorted(of("twenty")), histogram(twenty.iter().copied()), "{what}");
                 // Every bit's block, and nothing else, is executed as often as its bit is set.
-                let sixty_blocks = &by_paths.values().find(|f| f.function == "sixty").expect("counted").blocks;
+                let sixty_blocks = &by_paths
+                    .values()
+                    .find(|f| f.function == "sixty")
+                    .expect("counted")
+                    .blocks;
                 for bit in 0..30 {
-                    let set = |get: fn(&(u32, u32)) -> u32| sixty.iter().filter(|p| get(p) >> bit & 1 == 1).count() as u64;
+                    let set =
+                        |get: fn(&(u32, u32)) -> u32| sixty.iter().filter(|p| get(p) >> bit & 1 == 1).count() as u64;
                     for times in [set(|p| p.0), set(|p| p.1)] {
                         assert!(sixty_blocks.contains(&times), "{what}: bit {bit}: {times}");
                     }
@@ -141,8 +150,10 @@ fn windows_are_consistent() {
                             if !branch.is_empty() {
                                 let one = branch[0];
                                 for (window, count) in &windows {
-                                    let seen: Vec<bool> =
-                                        window.split(|b| Some(*b) == window_head(window)).map(|it| it.contains(&one)).collect();
+                                    let seen: Vec<bool> = window
+                                        .split(|b| Some(*b) == window_head(window))
+                                        .map(|it| it.contains(&one))
+                                        .collect();
                                     let seen = &seen[1..];
                                     assert!(
                                         seen.len() < 3 || seen[1..seen.len() - 1].windows(2).all(|w| w[0] != w[1]),
@@ -169,7 +180,10 @@ fn windows_are_consistent() {
 
 /// The block that begins iterations: the most frequent.
 fn window_head(window: &[u32]) -> Option<u32> {
-    window.iter().copied().max_by_key(|b| window.iter().filter(|c| *c == b).count())
+    window
+        .iter()
+        .copied()
+        .max_by_key(|b| window.iter().filter(|c| *c == b).count())
 }
 
 /// Function counts as LLVM's own instrumentation has them.
@@ -208,11 +222,23 @@ fn entries_are_what_llvm_counts() {
         command.args(["-w", "-pthread", "-O2", "-fprofile-generate", "-fprofile-update=atomic"]);
         command.args(["-Xclang", "-mllvm", "-Xclang", "-disable-preinline"]);
         command.args(["-Xclang", "-mllvm", "-Xclang", "-pgo-instrument-entry"]);
-        stdout(command.arg(program(source)).arg(marks_object()).arg("-o").arg(&reference));
+        stdout(
+            command
+                .arg(program(source))
+                .arg(marks_object())
+                .arg("-o")
+                .arg(&reference),
+        );
         let raw = dir.path().join(format!("{source}.profraw"));
         let profile = dir.path().join(format!("{source}.profdata"));
         stdout(Command::new(&reference).args(args).env("LLVM_PROFILE_FILE", &raw));
-        stdout(Command::new("llvm-profdata-22").arg("merge").arg(&raw).arg("-o").arg(&profile));
+        stdout(
+            Command::new("llvm-profdata-22")
+                .arg("merge")
+                .arg(&raw)
+                .arg("-o")
+                .arg(&profile),
+        );
         let theirs = llvm_entries(&profile);
         assert!(theirs.len() >= 5, "{theirs:?}");
         for build in builds(&["-O2"]).iter().filter(|b| b.anchor == "early") {

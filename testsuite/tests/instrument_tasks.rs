@@ -70,7 +70,11 @@ fn processes_are_told_apart() {
         let ran = run_counted(program, &[how]);
         assert_same(&ran, &expected, what);
         assert_eq!(ran.marks, expected.marks, "{what}");
-        let names: Vec<_> = ran.files.iter().map(|f| f.file_name().expect("a name").to_owned()).collect();
+        let names: Vec<_> = ran
+            .files
+            .iter()
+            .map(|f| f.file_name().expect("a name").to_owned())
+            .collect();
         assert!(
             names.iter().all(|n| {
                 let name = n.to_str().expect("UTF-8");
@@ -132,7 +136,9 @@ fn a_killed_program_keeps_what_it_counted() {
             .spawn()
             .expect("it runs");
         let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("read");
+        BufReader::new(child.stdout.take().expect("piped"))
+            .read_line(&mut line)
+            .expect("read");
         child.kill().expect("killed");
         child.wait().expect("ended");
         let counts = dir.path().join(format!("default-{}.plcnt", child.id()));
@@ -207,7 +213,11 @@ fn a_program_runs_on_where_counts_cannot_be_written() {
         let ran = run_counted(program, &[how]);
         let size = fs::metadata(ran.file()).expect("a file").len();
         let again = run_with(program, &[how], |command| {
-            fs::copy(ran.file(), command.get_current_dir().expect("a folder").join("again.plcnt")).expect("copied");
+            fs::copy(
+                ran.file(),
+                command.get_current_dir().expect("a folder").join("again.plcnt"),
+            )
+            .expect("copied");
             command.env("PLEACH_COUNTS", "again.plcnt");
         });
         assert_same(&again, &expected, what);

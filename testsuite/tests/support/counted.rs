@@ -138,7 +138,10 @@ pub fn run_with(program: &Path, args: &[&str], change: impl FnOnce(&mut Command)
     // A program that hangs is ended.
     let mut command = Command::new("timeout");
     command.args(["-s", "KILL", "60"]).arg(program).args(args);
-    command.current_dir(dir.path()).env("COUNT_MARKS", &file).stdin(Stdio::null());
+    command
+        .current_dir(dir.path())
+        .env("COUNT_MARKS", &file)
+        .stdin(Stdio::null());
     command.env_remove("PLEACH_COUNTS");
     change(&mut command);
     let out = output(&mut command);
@@ -165,7 +168,9 @@ pub fn run_with(program: &Path, args: &[&str], change: impl FnOnce(&mut Command)
 impl Run {
     /// Exit status as a shell has it.
     pub fn code(&self) -> i32 {
-        self.status.code().unwrap_or_else(|| 128 + self.status.signal().unwrap_or(0))
+        self.status
+            .code()
+            .unwrap_or_else(|| 128 + self.status.signal().unwrap_or(0))
     }
 
     /// The only count file, of the default name.
@@ -176,7 +181,9 @@ impl Run {
 
     /// Marks of all regions.
     pub fn all_marks(&self) -> Vec<u64> {
-        (0..MARKS).map(|i| self.marks.iter().map(|region| region[i]).sum()).collect()
+        (0..MARKS)
+            .map(|i| self.marks.iter().map(|region| region[i]).sum())
+            .collect()
     }
 }
 
@@ -256,7 +263,9 @@ pub fn counted_marks(flows: &BTreeMap<Key, FunctionRow>, graphs: &BTreeMap<Key, 
         .collect();
     let mut counted = vec![0; MARKS];
     for (key, flow) in flows {
-        let graph = graphs.get(key).unwrap_or_else(|| panic!("{} has no graph", flow.function));
+        let graph = graphs
+            .get(key)
+            .unwrap_or_else(|| panic!("{} has no graph", flow.function));
         for call in &graph.calls {
             if let Callee::Direct(guid) = call.callee
                 && let Some(&mark) = names.get(&guid)
@@ -312,8 +321,15 @@ fn assert_rows_agree(rows: &[PathRow], flows: &BTreeMap<Key, FunctionRow>, what:
     let mut entries: BTreeMap<Key, u64> = BTreeMap::new();
     let mut edges: BTreeMap<Key, BTreeMap<(u32, u32), u64>> = BTreeMap::new();
     for row in rows {
-        assert!(row.count > 0 && row.low == row.count && row.high == row.count, "{what}: {row:?}");
-        assert_eq!(row.to.is_some(), ["back", "cut"].contains(&row.end.as_str()), "{what}: {row:?}");
+        assert!(
+            row.count > 0 && row.low == row.count && row.high == row.count,
+            "{what}: {row:?}"
+        );
+        assert_eq!(
+            row.to.is_some(),
+            ["back", "cut"].contains(&row.end.as_str()),
+            "{what}: {row:?}"
+        );
         let key = (row.function_id.clone(), row.cfg_hash.clone());
         let flow = &flows[&key];
         let of = blocks.entry(key.clone()).or_insert_with(|| vec![0; flow.blocks.len()]);
@@ -354,12 +370,7 @@ pub fn check(binary: &Path, run: &Run, what: &str) -> BTreeMap<Key, FunctionRow>
     check_files(&[binary], &run.files, &run.all_marks(), what)
 }
 
-pub fn check_files(
-    binaries: &[&Path],
-    files: &[PathBuf],
-    marks: &[u64],
-    what: &str,
-) -> BTreeMap<Key, FunctionRow> {
+pub fn check_files(binaries: &[&Path], files: &[PathBuf], marks: &[u64], what: &str) -> BTreeMap<Key, FunctionRow> {
     let mut known = BTreeMap::new();
     for binary in binaries {
         known.extend(graphs(binary));
@@ -394,7 +405,11 @@ pub fn ends_in_calls(rows: &[PathRow], function: &str) -> u64 {
 
 /// Calls of a function.
 pub fn entries(flows: &BTreeMap<Key, FunctionRow>, function: &str) -> u64 {
-    flows.values().filter(|f| f.function == function).map(|f| f.entries).sum()
+    flows
+        .values()
+        .filter(|f| f.function == function)
+        .map(|f| f.entries)
+        .sum()
 }
 
 /// Runs every case, then fails with what all of them say.
@@ -404,7 +419,12 @@ impl Cases {
     pub fn run(what: impl FnOnce(&mut Self)) {
         let mut cases = Self(Vec::new());
         what(&mut cases);
-        assert!(cases.0.is_empty(), "{} failed:\n{}", cases.0.len(), cases.0.join("\n\n"));
+        assert!(
+            cases.0.is_empty(),
+            "{} failed:\n{}",
+            cases.0.len(),
+            cases.0.join("\n\n")
+        );
     }
 
     pub fn case<R>(&mut self, name: &str, case: impl FnOnce() -> R) -> Option<R> {
