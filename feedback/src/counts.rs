@@ -29,13 +29,12 @@
 //! | 16 | u64 unit: xxh3 of the unit's description |
 //! | 24 | u64 hash table: function's position in the unit |
 //! | 32 | u64 unit: bytes of the description; counters: how many u64 follow; hash table: capacity in pairs |
-//! | 40 | u64 hash table: state, 0 being filled, 1 live |
-//! | 48 | u64 hash table: file offset of the block header of the table that this one replaces, 0 for none |
+//! | 56 | u64 hash table: pairs in use, for the runtime |
 //!
 //! A *unit* block holds the description of one compiled module ([`unit`]): its functions' graphs and where their counters
 //! are. A *counters* block is one thread's array of counters for a unit. A *hash table* block is one thread's table for one
-//! function: pairs (u64 number + 1, u64 count), the number 0 marking a free one. A table that a live one replaces is dead:
-//! its counts were copied. Blocks of one unit are summed.
+//! function: pairs (u64 number + 1, u64 count), the number 0 marking a free one. Where a
+//! table fills up, a larger one goes on beside it. Blocks of one unit are summed.
 
 pub mod error;
 pub mod exact;

@@ -279,7 +279,8 @@ private:
 
   // As one word: a volatile access to all of it keeps the optimiser from taking the halves apart.
   void clearRecord(IRBuilder<> &B) {
-    B.CreateAlignedStore(B.getInt64(0), Record, Align(8), /*isVolatile=*/true);
+    Value *Zero = ConstantInt::get(B.getIntNTy(Plan.Hashed ? 128 : 64), 0);
+    B.CreateAlignedStore(Zero, Record, Align(8), /*isVolatile=*/true);
   }
 
   // In two halves, so that no register ever holds a whole record: its copy on the stack would be taken for one.

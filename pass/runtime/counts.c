@@ -57,7 +57,7 @@ struct segment_header {
 
 struct block {
   u32 magic, kind;
-  u64 length, unit, function, size, state, replaces, padding;
+  u64 length, unit, function, size, reserved[2], in_use;
 };
 
 struct pair {
@@ -373,11 +373,11 @@ RUNTIME struct pair *__pleach_find(struct unit *unit, u64 *words, const struct h
         if (pair->key)
           continue;
         // Sparse, because the hot code looks at the first place only; less so where that would cost cache.
-        if (table->padding * (table->size < LARGE_TABLE ? 8 : 2) >= table->size)
+        if (table->in_use * (table->size < LARGE_TABLE ? 8 : 2) >= table->size)
           break;
         u64 free = 0;
         if (__atomic_compare_exchange_n(&pair->key, &free, key + 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-          ++table->padding; // pairs in use
+          ++table->in_use;
         if (pair->key == key + 1)
           return pair;
       }
@@ -387,7 +387,6 @@ RUNTIME struct pair *__pleach_find(struct unit *unit, u64 *words, const struct h
         __pleach_block(KIND_TABLE, unit->id, table ? table->size * 2 : FIRST_TABLE, sizeof(struct pair));
     if (larger) {
       larger->function = hashed->function;
-      larger->state = 1;
       // In between, a handler looks at too small a part of the larger table, which does no harm.
       word[1] = 0;
       word[0] = (u64)(larger + 1);
@@ -596,7 +595,7 @@ RUNTIME void __pleach_after_fork_in_child(void) {
     for (u64 at = sizeof *old; at < old->used;) {
       struct block *block = (struct block *)(s->address + at), *twin = (struct block *)(fresh + at);
       __pleach_copy((u8 *)twin, (u8 *)block, block->kind == KIND_UNIT ? block->length : sizeof *block);
-      twin->replaces = twin->padding = 0;
+      twin->in_use = 0;
       at += block->length;
     }
     new->used = old->used;

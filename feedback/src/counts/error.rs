@@ -171,16 +171,6 @@ pub enum Problem {
         /// The function's position.
         function: u64,
     },
-    /// A hash table's header makes no sense.
-    #[error("function {function}: the hash table at offset {offset:#x} {what}")]
-    Table {
-        /// Where the block begins.
-        offset: u64,
-        /// The function's name.
-        function: String,
-        /// What is wrong, and what follows.
-        what: &'static str,
-    },
     /// Counts for numbers that the function's counters do not have.
     #[error(
         "function {function}: {numbers} of its counts have numbers beyond its {counters} counters (first: \

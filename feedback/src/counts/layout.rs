@@ -14,9 +14,6 @@ pub const BLOCK_HEADER: usize = 64;
 /// Length of a hash table's pair.
 pub const PAIR: usize = 16;
 
-/// A block's `state` once a hash table is complete.
-pub const LIVE: u64 = 1;
-
 /// What a block holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -86,8 +83,6 @@ pub struct BlockHeader {
     pub unit: UnitId,
     pub function: u64,
     pub size: u64,
-    pub state: u64,
-    pub replaces: u64,
 }
 
 impl BlockHeader {
@@ -98,8 +93,6 @@ impl BlockHeader {
             unit,
             function: 0,
             size,
-            state: 0,
-            replaces: 0,
         }
     }
 
@@ -112,8 +105,6 @@ impl BlockHeader {
             unit: UnitId(read_u64(header, 16)),
             function: read_u64(header, 24),
             size: read_u64(header, 32),
-            state: read_u64(header, 40),
-            replaces: read_u64(header, 48),
         })
     }
 
@@ -126,10 +117,8 @@ impl BlockHeader {
             self.unit.0,
             self.function,
             self.size,
-            self.state,
-            self.replaces,
         ];
-        for (to, word) in bytes[8..56].chunks_exact_mut(8).zip(words) {
+        for (to, word) in bytes[8..40].chunks_exact_mut(8).zip(words) {
             to.copy_from_slice(&word.to_le_bytes());
         }
         bytes

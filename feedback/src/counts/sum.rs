@@ -3,10 +3,10 @@
 use super::UnitCounts;
 use super::error::Problem;
 use super::file::Found;
-use super::layout::{Kind, LIVE, PAIR, read_u64};
+use super::layout::{Kind, PAIR, read_u64};
 use super::unit::{self, Unit, UnitError, UnitFunction, UnitId};
 use crate::ball_larus::Storage;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// The counts of all units of a file, from its blocks.
@@ -18,7 +18,6 @@ pub(super) fn units(file: &[u8], blocks: &[Found]) -> (BTreeMap<UnitId, (Unit, U
     for block in of_kind(Kind::Counters) {
         contents.entry(block.header.unit).or_default().arrays.push(block);
     }
-    let replaced = replaced(of_kind(Kind::Table));
     for block in of_kind(Kind::Table) {
         contents.entry(block.header.unit).or_default().tables.push(block);
     }
@@ -36,7 +35,6 @@ pub(super) fn units(file: &[u8], blocks: &[Found]) -> (BTreeMap<UnitId, (Unit, U
             file,
             id,
             unit: &unit,
-            replaced: &replaced,
             problems: &mut problems,
         };
         let counts = sum.content(content);
@@ -83,21 +81,10 @@ fn describe<'b>(
     units
 }
 
-/// Hash tables, by offset, that live ones replace. Only a table of the same function can be replaced.
-fn replaced<'b>(tables: impl Iterator<Item = &'b Found> + Clone) -> FxHashSet<u64> {
-    let function = |b: &Found| (b.header.unit, b.header.function);
-    let known: FxHashMap<u64, _> = tables.clone().map(|b| (b.at as u64, function(b))).collect();
-    tables
-        .filter(|b| b.header.state == LIVE && known.get(&b.header.replaces) == Some(&function(b)))
-        .map(|b| b.header.replaces)
-        .collect()
-}
-
 struct Sum<'a> {
     file: &'a [u8],
     id: UnitId,
     unit: &'a Unit,
-    replaced: &'a FxHashSet<u64>,
     problems: &'a mut Vec<Problem>,
 }
 
@@ -143,7 +130,7 @@ impl<'a> Sum<'a> {
         let (header, offset) = (&block.header, block.at as u64);
         let position = usize::try_from(header.function).ok();
         let function = position.and_then(|p| self.unit.functions.get(p));
-        let (Some(position), Some(function)) = (position, function.filter(|f| f.storage == Storage::Hash)) else {
+        let (Some(position), Some(_)) = (position, function.filter(|f| f.storage == Storage::Hash)) else {
             if is_filled(block.content(self.file)) {
                 self.problems.push(Problem::NoFunction {
                     offset,
@@ -153,32 +140,7 @@ impl<'a> Sum<'a> {
             }
             return None;
         };
-        let mut wrong = |what| {
-            self.problems.push(Problem::Table {
-                offset,
-                function: function.cfg.name.clone(),
-                what,
-            });
-        };
-        match header.state {
-            // A copy of what it is to replace.
-            0 if header.replaces != 0 => return None,
-            0 => {
-                if is_filled(block.content(self.file)) {
-                    wrong("was never put to use, but has counts: they are left out");
-                }
-                return None;
-            }
-            LIVE => {}
-            _ => {
-                wrong("is in an unknown state: its counts are left out");
-                return None;
-            }
-        }
-        if header.replaces != 0 && !self.replaced.contains(&header.replaces) {
-            wrong("replaces one that does not exist: counts may be missing, or there twice");
-        }
-        (!self.replaced.contains(&offset)).then_some(position)
+        Some(position)
     }
 
     fn of_tables(&mut self, function: &UnitFunction, tables: &[&Found]) -> Vec<(u64, u64)> {

@@ -3,7 +3,7 @@
 use super::Counts;
 use super::UnitCounts;
 use super::error::CountError;
-use super::layout::{BLOCK_HEADER, BlockHeader, Kind, LIVE, MAGIC, PAGE, PAIR, SEGMENT_HEADER, SegmentHeader, VERSION};
+use super::layout::{BLOCK_HEADER, BlockHeader, Kind, MAGIC, PAGE, PAIR, SEGMENT_HEADER, SegmentHeader, VERSION};
 use super::unit::{self, Unit, UnitId};
 use crate::ball_larus::Storage;
 use std::fs::Permissions;
@@ -160,7 +160,6 @@ fn table(out: &mut Vec<u8>, unit: UnitId, position: usize, counts: &[(u64, u64)]
     }
     let header = BlockHeader {
         function: position as u64,
-        state: LIVE,
         ..BlockHeader::new(Kind::Table, unit, capacity as u64)
     };
     push(out, header, &pairs);
