@@ -527,9 +527,13 @@ RUNTIME void __pleach_terminate(void) {
     __pleach_terminate_before();
 }
 
-// One activation is being left by an exception: its record.
-RUNTIME void __pleach_abandon(u64 *record) {
-  __pleach_count_copy(record, (const volatile u32 *)record, 1, 1);
+// One activation is being left by an exception: its record, the tag inverted.
+RUNTIME void __pleach_abandon(u64 low, u64 inverted, u64 key) {
+  u64 record;
+  volatile u32 halves[4] = {(u32)low, 0, (u32)key, (u32)(key >> 32)};
+  halves[1] = ~(u32)inverted;
+  __pleach_count_copy(&record, halves, 1, 1);
+  halves[1] = 0;
 }
 
 // Before setjmp: which frame a longjmp to this environment comes back to. Frames below it that set marks are gone.

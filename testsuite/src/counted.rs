@@ -40,7 +40,12 @@ pub fn count(bench: &Bench, binary: &Binary, kind: InputKind) -> Result<Counted>
         .iter()
         .map(CountFile::open)
         .collect::<Result<Vec<_>, _>>()?;
-    ensure!(!counts.is_empty(), "{} ({}) left no counts", binary.workload, binary.label);
+    ensure!(
+        !counts.is_empty(),
+        "{} ({}) left no counts",
+        binary.workload,
+        binary.label
+    );
     let counts = merge(counts);
     Ok(Counted {
         exact: Exact::of(&counts),
@@ -96,7 +101,9 @@ fn parse_calls(shown: &str) -> Result<BTreeMap<String, u64>> {
         if let Some(counters) = line.trim().strip_prefix("Block counts: [") {
             let name: &str = name.context("counts without a function")?;
             let first = counters.split([',', ']']).next().unwrap_or_default();
-            let first: u64 = first.parse().with_context(|| format!("{name} was called '{first}' times"))?;
+            let first: u64 = first
+                .parse()
+                .with_context(|| format!("{name} was called '{first}' times"))?;
             // Two of one name have different hashes, and a place each.
             *calls.entry(name.to_owned()).or_default() += first;
         } else if let Some(function) = line

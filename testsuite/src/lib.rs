@@ -11,17 +11,21 @@
 //! | sources and inputs | [`fetch`], [`inputs`] |
 //! | building | [`build`], [`variant`] |
 //! | measuring | [`run`], [`paired`], [`counts`], [`size`] |
+//! | exact counts of paths | [`counted`], [`predict`], [`path_figures`], [`verify`] |
 //! | summing up | [`stats`], [`compare`], [`table`] |
 
 pub mod bench;
 pub mod bless;
 pub mod build;
 pub mod compare;
+pub mod counted;
 pub mod counts;
 pub mod fetch;
 pub mod inputs;
 pub mod paired;
 pub mod parallel;
+pub mod path_figures;
+pub mod predict;
 pub mod process;
 pub mod progress;
 pub mod run;
@@ -29,7 +33,9 @@ pub mod size;
 pub mod stats;
 pub mod table;
 pub mod tools;
+pub mod trace;
 pub mod variant;
+pub mod verify;
 pub mod workload;
 
 pub use bench::Bench;

@@ -42,9 +42,7 @@ impl Predictor {
                 }
                 EdgeKind::Flow(from, to) => (from, Step::To(to), taken(from, to)),
                 EdgeKind::End(from, end @ (End::Back(to) | End::Cut(to))) => (from, Step::End(end), taken(from, to)),
-                EdgeKind::End(from, end @ (End::Exit | End::Call)) => {
-                    (from, Step::End(end), flow.exits[from.index()])
-                }
+                EdgeKind::End(from, end @ (End::Exit | End::Call)) => (from, Step::End(end), flow.exits[from.index()]),
             };
             let way = &mut this.ways[from.index()];
             if way.is_none_or(|(_, most)| count > most) {

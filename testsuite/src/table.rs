@@ -89,6 +89,11 @@ pub struct Table {
 }
 
 impl Table {
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// A table without rows; each column has a key for JSON and a heading.
     pub fn new<H: Into<String>>(columns: impl IntoIterator<Item = (&'static str, H)>) -> Self {
         Self {
@@ -145,6 +150,55 @@ impl fmt::Display for Table {
         }
         let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
         f.write_str(&lines.join("\n"))
+    }
+}
+
+/// A table among several.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// For JSON.
+    pub key: &'static str,
+    /// For people; may be empty.
+    pub heading: String,
+    /// The rows.
+    pub table: Table,
+}
+
+impl Section {
+    /// A table with a name.
+    pub fn new(key: &'static str, heading: impl Into<String>, table: Table) -> Self {
+        Self {
+            key,
+            heading: heading.into(),
+            table,
+        }
+    }
+}
+
+impl From<Table> for Vec<Section> {
+    fn from(table: Table) -> Self {
+        vec![Section::new("rows", "", table)]
+    }
+}
+
+/// One table as the array of its rows, several as an object.
+pub fn sections_to_json(sections: &[Section]) -> Value {
+    match sections {
+        [only] => only.table.to_json(),
+        several => several
+            .iter()
+            .map(|section| (section.key.to_owned(), section.table.to_json()))
+            .collect::<Map<_, _>>()
+            .into(),
+    }
+}
+
+impl fmt::Display for Section {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.heading.is_empty() {
+            writeln!(f, "{}", self.heading)?;
+        }
+        write!(f, "{}", self.table)
     }
 }
 

@@ -1,156 +1,51 @@
 //! `pleach-bench`: fetches, builds, checks and measures the workloads.
 
-use anyhow::{Context, Result, ensure};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+mod args;
+
+use anyhow::{Context, Result, bail, ensure};
+use args::{AnchorName, Build, Cli, Command, Exact, Measure, VariantName, Which};
+use clap::Parser;
+use pleach_feedback::ball_larus::Mode;
 use pleach_testsuite::bench::workloads_dir;
 use pleach_testsuite::bless::{bless_input, bless_made_inputs};
 use pleach_testsuite::compare::{self, Options};
 use pleach_testsuite::size::text_size;
-use pleach_testsuite::table::Cell;
+use pleach_testsuite::table::{Cell, Section, sections_to_json};
 use pleach_testsuite::variant::{Pleach, Recording, split_words};
+use pleach_testsuite::verify::Verified;
 use pleach_testsuite::workload::load_all;
-use pleach_testsuite::{Bench, InputKind, Simulation, Table, Variant, progress};
-use std::path::PathBuf;
-
-#[derive(Parser)]
-#[command(version, about = "Real programs to measure pleach on")]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-    /// Where builds and inputs are kept [default: pleach-bench in cargo's target folder]
-    #[arg(long, global = true, env = "PLEACH_BENCH_DIR")]
-    work_dir: Option<PathBuf>,
-    /// Print JSON instead of a table
-    #[arg(long, global = true)]
-    json: bool,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    /// Say which workloads there are
-    List,
-    /// Download the sources
-    Fetch {
-        /// Write the checksums of the inputs made from them into inputs.toml
-        #[arg(long)]
-        bless: bool,
-    },
-    /// Build workloads with clang
-    Build(Build),
-    /// Build a workload and run it on one of its inputs
-    Run {
-        #[command(flatten)]
-        build: Build,
-        /// train, ref, count, short or other
-        #[arg(short, long, default_value = "ref")]
-        input: InputKind,
-        /// Run under cachegrind, and print what it counts
-        #[arg(long)]
-        counts: bool,
-    },
-    /// Run all inputs at -O2 and compare checksums with the committed ones
-    Check {
-        #[command(flatten)]
-        which: Which,
-        /// Write the checksums into the recipes instead
-        #[arg(long)]
-        bless: bool,
-    },
-    /// Compare variants with plain -O2: instructions, size, compile time, run time
-    Compare {
-        #[command(flatten)]
-        which: Which,
-        #[command(flatten)]
-        measure: Measure,
-    },
-}
-
-#[derive(Args)]
-struct Which {
-    /// Only this workload; may be repeated
-    #[arg(short, long = "workload", value_name = "NAME")]
-    workloads: Vec<String>,
-}
-
-#[derive(Args)]
-struct Build {
-    #[command(flatten)]
-    which: Which,
-    /// Compiler flags, split as a shell would
-    #[arg(long, default_value = "-O2", allow_hyphen_values = true)]
-    cflags: String,
-    /// Linker flags, split as a shell would
-    #[arg(long, default_value = "", allow_hyphen_values = true)]
-    ldflags: String,
-    /// A name for the build
-    #[arg(long, default_value = "custom")]
-    label: String,
-}
-
-#[derive(Args)]
-struct Measure {
-    /// Pairs of timed runs; 0 leaves timing out
-    #[arg(long, default_value_t = 5)]
-    pairs: usize,
-    /// The input that is timed
-    #[arg(long, default_value = "ref")]
-    time_on: InputKind,
-    /// The input that is counted
-    #[arg(long, default_value = "count")]
-    count_on: InputKind,
-    /// Leave cachegrind out
-    #[arg(long)]
-    no_counts: bool,
-    /// Let cachegrind simulate caches and branches too
-    #[arg(long)]
-    model: bool,
-    /// Variants to compare with plain -O2; may be repeated
-    #[arg(long = "with", value_name = "VARIANT", value_enum, default_values_t = [VariantName::IrPgo, VariantName::Annotated, VariantName::Pleach])]
-    variants: Vec<VariantName>,
-    /// Options of `pleach record` for the training run
-    #[arg(
-        long,
-        value_name = "OPTIONS",
-        default_value = "--overhead 1000%",
-        allow_hyphen_values = true
-    )]
-    record: String,
-    /// Options of `pleach flags annotate` and `pleach flags use` alike
-    #[arg(long, value_name = "OPTIONS", default_value = "", allow_hyphen_values = true)]
-    flags: String,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum VariantName {
-    /// clang's -fprofile-use, from exact counts
-    IrPgo,
-    /// clang's -fprofile-generate
-    Instrumented,
-    /// clang's own pseudo-probes
-    ClangProbes,
-    /// `pleach flags annotate`
-    Annotated,
-    /// `pleach flags use`, from a recording of the training input
-    Pleach,
-}
+use pleach_testsuite::{Bench, InputKind, Simulation, Table, Variant, parallel, path_figures, progress, verify};
 
 fn main() -> Result<()> {
     let cli = Cli::parse();
     let open = || Bench::open(cli.work_dir.as_deref());
-    let table = match &cli.command {
-        Command::List => list()?,
-        Command::Fetch { bless } => fetch(&open()?, *bless)?,
-        Command::Build(build) => build_all(&open()?, build)?,
-        Command::Run { build, input, counts } => run(&open()?, build, *input, *counts)?,
-        Command::Check { which, bless } => check(&open()?, which, *bless)?,
-        Command::Compare { which, measure } => compare_variants(&open()?, which, measure)?,
+    let print = |sections: &[Section]| -> Result<()> {
+        if cli.json {
+            println!("{}", serde_json::to_string_pretty(&sections_to_json(sections))?);
+            return Ok(());
+        }
+        let shown = sections.iter().filter(|section| !section.table.is_empty());
+        println!("{}", shown.map(Section::to_string).collect::<Vec<_>>().join("\n\n"));
+        Ok(())
     };
-    if cli.json {
-        println!("{}", serde_json::to_string_pretty(&table.to_json())?);
-    } else {
-        println!("{table}");
-    }
-    Ok(())
+    let sections = match &cli.command {
+        Command::List => list()?.into(),
+        Command::Fetch { bless } => fetch(&open()?, *bless)?.into(),
+        Command::Build(build) => build_all(&open()?, build)?.into(),
+        Command::Run { build, input, counts } => run(&open()?, build, *input, *counts)?.into(),
+        Command::Check { which, bless } => check(&open()?, which, *bless)?.into(),
+        Command::Compare { which, measure } => compare_variants(&open()?, which, measure)?,
+        Command::Paths { exact, no_counts } => paths(&open()?, exact, !no_counts)?,
+        Command::Verify(exact) => {
+            let verified = verify_all(&open()?, exact)?;
+            print(&verify::sections(&verified))?;
+            if !verified.iter().all(Verified::is_consistent) {
+                bail!("the counts contradict each other");
+            }
+            return Ok(());
+        }
+    };
+    print(&sections)
 }
 
 fn list() -> Result<Table> {
@@ -279,7 +174,7 @@ fn check(bench: &Bench, which: &Which, bless: bool) -> Result<Table> {
     Ok(table)
 }
 
-fn compare_variants(bench: &Bench, which: &Which, measure: &Measure) -> Result<Table> {
+fn compare_variants(bench: &Bench, which: &Which, measure: &Measure) -> Result<Vec<Section>> {
     let pleach = Pleach {
         command: pleach_command()?,
         options: split_words(&measure.flags)?,
@@ -293,6 +188,9 @@ fn compare_variants(bench: &Bench, which: &Which, measure: &Measure) -> Result<T
         .map(|name| match name {
             VariantName::IrPgo => Variant::IrPgo,
             VariantName::Instrumented => Variant::IrPgoInstrumented,
+            VariantName::InstrumentedNoPreinline => Variant::instrumented_without_preinlining(),
+            VariantName::Paths => Variant::Counted(pleach.clone(), Mode::Paths),
+            VariantName::Edges => Variant::Counted(pleach.clone(), Mode::Edges),
             VariantName::ClangProbes => Variant::ClangProbes,
             VariantName::Annotated => Variant::Annotated(pleach.clone()),
             VariantName::Pleach => Variant::PleachUse(pleach.clone(), recording.clone()),
@@ -316,7 +214,36 @@ fn compare_variants(bench: &Bench, which: &Which, measure: &Measure) -> Result<T
         &variants,
         &options,
     )?;
-    Ok(compare::table(&rows))
+    Ok(compare::sections(&rows))
+}
+
+impl Exact {
+    fn pleach(&self) -> Result<Pleach> {
+        let anchor = match self.anchor {
+            AnchorName::Early => "early",
+            AnchorName::Late => "late",
+        };
+        Ok(Pleach {
+            command: pleach_command()?,
+            options: ["--anchor", anchor].map(str::to_owned).to_vec(),
+        })
+    }
+}
+
+fn paths(bench: &Bench, exact: &Exact, instructions: bool) -> Result<Vec<Section>> {
+    let options = path_figures::Options {
+        on: exact.on,
+        instructions,
+        jobs: parallel::default_jobs(),
+    };
+    let workloads = bench.select(&exact.which.workloads)?;
+    let figures = path_figures::figures(bench, &workloads, &exact.pleach()?, &options)?;
+    Ok(path_figures::sections(&figures, &options))
+}
+
+fn verify_all(bench: &Bench, exact: &Exact) -> Result<Vec<Verified>> {
+    let workloads = bench.select(&exact.which.workloads)?;
+    verify::verify(bench, &workloads, &exact.pleach()?, exact.on, parallel::default_jobs())
 }
 
 /// The `pleach` that was built beside this program.

@@ -1,0 +1,163 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use pleach_testsuite::InputKind;
+use std::path::PathBuf;
+
+#[derive(Parser)]
+#[command(version, about = "Real programs to measure pleach on")]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+    /// Where builds and inputs are kept [default: pleach-bench in cargo's target folder]
+    #[arg(long, global = true, env = "PLEACH_BENCH_DIR")]
+    pub work_dir: Option<PathBuf>,
+    /// Print JSON instead of a table
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Say which workloads there are
+    List,
+    /// Download the sources
+    Fetch {
+        /// Write the checksums of the inputs made from them into inputs.toml
+        #[arg(long)]
+        bless: bool,
+    },
+    /// Build workloads with clang
+    Build(Build),
+    /// Build a workload and run it on one of its inputs
+    Run {
+        #[command(flatten)]
+        build: Build,
+        /// train, ref, count, short or other
+        #[arg(short, long, default_value = "ref")]
+        input: InputKind,
+        /// Run under cachegrind, and print what it counts
+        #[arg(long)]
+        counts: bool,
+    },
+    /// Run all inputs at -O2 and compare checksums with the committed ones
+    Check {
+        #[command(flatten)]
+        which: Which,
+        /// Write the checksums into the recipes instead
+        #[arg(long)]
+        bless: bool,
+    },
+    /// Compare variants with plain -O2: instructions, size, compile time, run time
+    Compare {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        measure: Measure,
+    },
+    /// Say what executed paths are like, how often they are counted, and what training shows of them
+    Paths {
+        #[command(flatten)]
+        exact: Exact,
+        /// Leave cachegrind out
+        #[arg(long)]
+        no_counts: bool,
+    },
+    /// Check that exact counts are exact: flows balance, and paths, edges and clang's own instrumentation agree
+    Verify(Exact),
+}
+
+#[derive(Args)]
+pub struct Which {
+    /// Only this workload; may be repeated
+    #[arg(short, long = "workload", value_name = "NAME")]
+    pub workloads: Vec<String>,
+}
+
+#[derive(Args)]
+pub struct Exact {
+    #[command(flatten)]
+    pub which: Which,
+    /// Where paths are counted
+    #[arg(long, value_enum, default_value_t = AnchorName::Early)]
+    pub anchor: AnchorName,
+    /// The input that is counted: train, ref, count, short or other
+    #[arg(long, default_value = "short")]
+    pub on: InputKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AnchorName {
+    /// Before the inliner
+    Early,
+    /// The graph as code generation gets it
+    Late,
+}
+
+#[derive(Args)]
+pub struct Build {
+    #[command(flatten)]
+    pub which: Which,
+    /// Compiler flags, split as a shell would
+    #[arg(long, default_value = "-O2", allow_hyphen_values = true)]
+    pub cflags: String,
+    /// Linker flags, split as a shell would
+    #[arg(long, default_value = "", allow_hyphen_values = true)]
+    pub ldflags: String,
+    /// A name for the build
+    #[arg(long, default_value = "custom")]
+    pub label: String,
+}
+
+#[derive(Args)]
+pub struct Measure {
+    /// Pairs of timed runs; 0 leaves timing out
+    #[arg(long, default_value_t = 5)]
+    pub pairs: usize,
+    /// The input that is timed
+    #[arg(long, default_value = "ref")]
+    pub time_on: InputKind,
+    /// The input that is counted
+    #[arg(long, default_value = "count")]
+    pub count_on: InputKind,
+    /// Leave cachegrind out
+    #[arg(long)]
+    pub no_counts: bool,
+    /// Let cachegrind simulate caches and branches too
+    #[arg(long)]
+    pub model: bool,
+    /// Variants to compare with plain -O2; may be repeated
+    #[arg(long = "with", value_name = "VARIANT", value_enum, default_values_t = [VariantName::IrPgo, VariantName::Annotated, VariantName::Pleach])]
+    pub variants: Vec<VariantName>,
+    /// Options of `pleach record` for the training run
+    #[arg(
+        long,
+        value_name = "OPTIONS",
+        default_value = "--overhead 1000%",
+        allow_hyphen_values = true
+    )]
+    pub record: String,
+    /// Options of `pleach flags annotate`, `instrument` and `use` alike
+    #[arg(long, value_name = "OPTIONS", default_value = "", allow_hyphen_values = true)]
+    pub flags: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum VariantName {
+    /// clang's -fprofile-use, from exact counts
+    IrPgo,
+    /// clang's -fprofile-generate
+    Instrumented,
+    /// The same without the inlining before it
+    InstrumentedNoPreinline,
+    /// `pleach flags instrument`
+    Paths,
+    /// `pleach flags instrument --edges`
+    Edges,
+    /// clang's own pseudo-probes
+    ClangProbes,
+    /// `pleach flags annotate`
+    Annotated,
+    /// `pleach flags use`, from a recording of the training input
+    Pleach,
+}
