@@ -74,6 +74,8 @@ pub struct Decoder<'p> {
     stack: Vec<Pending>,
     frame: FrameId,
     next_frame: u64,
+    /// The last branch went back to the function's own first instruction.
+    looped: bool,
     /// What was and was not explained so far.
     pub report: DecodeReport,
 }
@@ -88,6 +90,7 @@ impl<'p> Decoder<'p> {
             stack: Vec::new(),
             frame: FrameId(0),
             next_frame: 1,
+            looped: false,
             report: DecodeReport::default(),
         }
     }
@@ -151,13 +154,27 @@ impl<'p> Decoder<'p> {
                 self.report_target(from, to, sink);
                 self.fresh_frame();
             }
-            // A tail call is a jump to another function's first instruction; one to the own entry is a loop at most for
-            // the machine: an entry block has no predecessors, so an activation begins there anyway.
-            Some(Transfer::Jump | Transfer::Conditional) if self.starts.contains_key(&to) => self.fresh_frame(),
+            // A tail call is a jump to a function's first instruction, except where a loop begins there.
+            Some(Transfer::Jump | Transfer::Conditional) if self.starts.contains_key(&to) => {
+                if self.is_own_loop(from, to) {
+                    self.looped = true;
+                } else {
+                    self.fresh_frame();
+                }
+            }
             Some(Transfer::Jump | Transfer::Conditional | Transfer::IndirectJump) => {}
             // Returns, and everything that comes back from code that is not known.
             _ => self.return_to(to),
         }
+    }
+
+    /// Whether a jump to a function's start comes from the function itself, at no call.
+    fn is_own_loop(&self, from: CodeAddress, to: CodeAddress) -> bool {
+        let (Some((map, from)), Some((_, to))) = (self.program.locate(from), self.program.locate(to)) else {
+            return false;
+        };
+        let calls = |target| matches!(target, ProbeTarget::Call(_));
+        same_function(map, from, to) && !map.probes_in(from, from).iter().any(|probe| calls(probe.target))
     }
 
     fn return_to(&mut self, to: CodeAddress) {
@@ -199,6 +216,7 @@ impl<'p> Decoder<'p> {
         count: u64,
         sink: &mut impl FnMut(Event),
     ) {
+        let looped = std::mem::take(&mut self.looped);
         let Some((map, first)) = self.program.locate(start) else {
             return;
         };
@@ -222,6 +240,11 @@ impl<'p> Decoder<'p> {
         };
         for probe in map.probes_in(first, last) {
             if let ProbeTarget::Block(block) = probe.target {
+                // An entry block that has no code lies where the loop begins. Nothing goes back to it.
+                let is_entry = looped && probe.address == first && block == BlockIndex::ENTRY;
+                if is_entry && map.body(&map.nodes[probe.node.index()]).is_some() {
+                    continue;
+                }
                 sink(Event::Block {
                     module: start.module,
                     frame: self.frame,

@@ -293,6 +293,7 @@ pub fn sections(rows: &[Row]) -> Vec<Section> {
 /// Geometric means of variants' ratios to the base, against each other.
 fn overheads(rows: &[Row]) -> Table {
     let cpu = |row: &Row| row.times.as_ref().map_or(f64::NAN, |times| times.cpu.ratio.value);
+    let figures: [&dyn Fn(&Row) -> f64; 2] = [&cpu, &Row::instructions];
     let mean = |label: &str, of: &dyn Fn(&Row) -> f64| {
         geometric_mean(rows.iter().filter(|row| row.variant.binary.label == label).map(of))
     };
@@ -305,18 +306,16 @@ fn overheads(rows: &[Row]) -> Table {
         ("edges", &no_preinline),
     ];
     let mut table = Table::new([("what", "what"), ("cpu", "CPU"), ("instructions", "instr.")]);
-    let mut push = |what: String, of: &dyn Fn(&dyn Fn(&Row) -> f64) -> f64| {
-        let (cpu, instructions) = (of(&cpu), of(&Row::instructions));
+    let mut push = |what: String, [cpu, instructions]: [f64; 2]| {
         if cpu.is_finite() || instructions.is_finite() {
             table.push([what.into(), Cell::Number(cpu, 3), Cell::Number(instructions, 3)]);
         }
     };
     for (a, b) in pairs {
-        push(format!("{a} ÷ {b}"), &|of| mean(a, of) / mean(b, of));
+        push(format!("{a} ÷ {b}"), figures.map(|of| mean(a, of) / mean(b, of)));
     }
     // Ball & Larus report 1.9: 31 % for paths, 16 % for edges.
-    push("overhead of paths ÷ of edges (paper: 1.9)".to_owned(), &|of| {
-        (mean("paths", of) - 1.0) / (mean("edges", of) - 1.0)
-    });
+    let overheads = figures.map(|of| (mean("paths", of) - 1.0) / (mean("edges", of) - 1.0));
+    push("overhead of paths ÷ of edges (paper: 1.9)".to_owned(), overheads);
     table
 }

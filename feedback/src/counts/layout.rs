@@ -112,12 +112,7 @@ impl BlockHeader {
         let mut bytes = [0; BLOCK_HEADER];
         bytes[..4].copy_from_slice(BLOCK_MAGIC);
         bytes[4..8].copy_from_slice(&self.kind.to_le_bytes());
-        let words = [
-            self.length,
-            self.unit.0,
-            self.function,
-            self.size,
-        ];
+        let words = [self.length, self.unit.0, self.function, self.size];
         for (to, word) in bytes[8..40].chunks_exact_mut(8).zip(words) {
             to.copy_from_slice(&word.to_le_bytes());
         }

@@ -2,7 +2,9 @@
 //! in the failure message.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub mod classes;
 pub mod counted;
+pub mod executed;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
