@@ -9,5 +9,6 @@ pub mod merge;
 pub mod observe;
 pub mod profile;
 pub mod program;
+mod replace;
 pub mod report;
 pub mod weights;

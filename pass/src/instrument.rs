@@ -184,10 +184,9 @@ impl Planned<'_, '_> {
 
     /// Why the function cannot be instrumented.
     fn obstacle(&self) -> Option<String> {
-        // SAFETY: the function belongs to the module.
-        self.with_raw(0, |raw| {
-            text(unsafe { ffi::pleach_cannot_instrument(self.function.value.as_value_ref(), raw) })
-        })
+        let function = self.function.value.as_value_ref();
+        // SAFETY: the function belongs to the module, and the shim only reads it.
+        self.with_raw(0, |raw| text(unsafe { ffi::pleach_cannot_instrument(function, raw) }))
     }
 
     fn apply(&self, slot: LLVMValueRef, tag: u32) {

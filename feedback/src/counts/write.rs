@@ -6,10 +6,9 @@ use super::error::CountError;
 use super::layout::{BLOCK_HEADER, BlockHeader, Kind, MAGIC, PAGE, PAIR, SEGMENT_HEADER, SegmentHeader, VERSION};
 use super::unit::{self, Unit, UnitId};
 use crate::ball_larus::Storage;
-use std::fs::Permissions;
+use crate::replace::{self, Obstacle};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Pairs of the smallest hash table, as in an instrumented program.
 const FIRST_TABLE: usize = 256;
@@ -22,52 +21,26 @@ const FIRST_TABLE: usize = 256;
 /// # Errors
 /// The file cannot be written, or the counts are for numbers that their functions do not have.
 pub fn write(path: &Path, counts: &Counts) -> Result<(), CountError> {
-    let io = |source| CountError::Io {
-        path: path.into(),
-        action: "write",
-        source,
-    };
     for (unit, counts) in counts.units.values() {
         check(unit, counts).map_err(|what| CountError::Unstorable {
             path: path.into(),
             what,
         })?;
     }
-    let target = resolve(path)?;
-    let directory = match target.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    // The usual permissions, less what the umask takes away.
-    let file = tempfile::Builder::new()
-        .prefix(".pleach-")
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(directory)
-        .map_err(io)?;
-    write_to(file.as_file(), counts).map_err(io)?;
-    file.as_file().sync_all().map_err(io)?;
-    file.persist(&target).map_err(|e| io(e.error))?;
-    Ok(())
-}
-
-/// The file to replace: what a symbolic link points at, not the link.
-fn resolve(path: &Path) -> Result<PathBuf, CountError> {
-    let Ok(metadata) = path.metadata() else {
-        return Ok(path.into());
-    };
-    if !metadata.is_file() {
-        return Err(CountError::NotAFile {
+    let target = replace::resolve(path).map_err(|obstacle| match obstacle {
+        Obstacle::NotAFile(what) => CountError::NotAFile {
             path: path.into(),
-            what: if metadata.is_dir() {
-                "a directory"
-            } else {
-                "a device or pipe"
-            },
-        });
-    }
-    path.canonicalize().map_err(|source| CountError::Io {
+            what,
+        },
+        Obstacle::Io(source) => CountError::Io {
+            path: path.into(),
+            action: "resolve",
+            source,
+        },
+    })?;
+    replace::replace(&target, |file| write_to(file, counts)).map_err(|source| CountError::Io {
         path: path.into(),
-        action: "resolve",
+        action: "write",
         source,
     })
 }

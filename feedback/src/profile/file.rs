@@ -11,7 +11,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64;
 
-pub use super::write::{probe_writable, write};
+pub use super::write::write;
+pub use crate::replace::probe_writable;
 
 /// Identity of a profile file's whole content.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

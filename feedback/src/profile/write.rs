@@ -5,11 +5,10 @@ use super::layout::{ENTRY, Entry, HEADER, Header, Section, record_checksum};
 use super::record;
 use super::summary::Summary;
 use super::{FunctionProfile, Profile};
-use std::fs::{File, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use crate::replace::{self, Obstacle};
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Writes a profile to a file, sorted, whatever the order of its functions in memory.
@@ -17,7 +16,13 @@ use xxhash_rust::xxh3::xxh3_64;
 /// The file appears under its name when it is complete and on disk. On failure what was there before is untouched, and
 /// nothing is left behind.
 pub fn write(path: &Path, profile: &Profile) -> Result<(), ProfileError> {
-    let target = resolve(path)?;
+    let target = replace::resolve(path).map_err(|obstacle| match obstacle {
+        Obstacle::NotAFile(what) => ProfileError::NotAFile {
+            path: path.into(),
+            what,
+        },
+        Obstacle::Io(source) => ProfileError::io(path, "resolve")(source),
+    })?;
     let encoded = encode(profile).map_err(|what| ProfileError::Unstorable {
         path: path.into(),
         what,
@@ -30,57 +35,8 @@ pub fn write(path: &Path, profile: &Profile) -> Result<(), ProfileError> {
         &encoded.provenance,
         vectors,
     ];
-    replace(&target, &parts).map_err(ProfileError::io(path, "write"))
-}
-
-/// The file to replace: what a symbolic link points at, not the link.
-fn resolve(path: &Path) -> Result<PathBuf, ProfileError> {
-    let Ok(metadata) = path.metadata() else {
-        return Ok(path.into());
-    };
-    if metadata.is_dir() {
-        return Err(ProfileError::NotAFile {
-            path: path.into(),
-            what: "a directory",
-        });
-    }
-    if !metadata.is_file() {
-        return Err(ProfileError::NotAFile {
-            path: path.into(),
-            what: "a device or pipe",
-        });
-    }
-    path.canonicalize().map_err(ProfileError::io(path, "resolve"))
-}
-
-/// Finds out whether files can be created in a directory, before work is done whose result goes there.
-pub fn probe_writable(directory: &Path) -> io::Result<()> {
-    temporary(directory).map(drop)
-}
-
-/// A file that is removed when it is dropped, with the usual permissions, less what the umask takes away.
-fn temporary(directory: &Path) -> io::Result<NamedTempFile> {
-    let permissions = Permissions::from_mode(0o666);
-    tempfile::Builder::new()
-        .prefix(".pleach-")
-        .permissions(permissions)
-        .tempfile_in(directory)
-}
-
-fn replace(target: &Path, parts: &[&[u8]]) -> io::Result<()> {
-    let directory = match target.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let mut file = temporary(directory)?;
-    for part in parts {
-        file.write_all(part)?;
-    }
-    file.as_file().sync_all()?;
-    file.persist(target).map_err(|e| e.error)?;
-    // The new name must survive a crash too; not every file system can say so, and the content is safe by now.
-    let _ = File::open(directory).and_then(|d| d.sync_all());
-    Ok(())
+    let write = |file: &mut File| parts.iter().try_for_each(|part| file.write_all(part));
+    replace::replace(&target, write).map_err(ProfileError::io(path, "write"))
 }
 
 struct Encoded {

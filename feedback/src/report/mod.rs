@@ -3,4 +3,5 @@
 pub mod paths;
 mod paths_text;
 pub mod show;
+mod tables;
 mod text;

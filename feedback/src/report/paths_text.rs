@@ -1,8 +1,8 @@
 //! Tables of paths and edges, for people.
 
 use super::paths::{Edges, Paths, Totals, cut};
+use super::tables::{grouped, table, without_padding};
 use crate::ball_larus::{End, Path, Start};
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use pleach_annotate::id::BlockIndex;
 use std::fmt::{Display, Write};
 
@@ -15,7 +15,7 @@ const LEGEND: &str = "▸ from the function's entry, ■ to its end, ↺b by a b
 pub(super) fn paths(paths: &Paths<'_>) -> String {
     let mut out = String::new();
     if !paths.rows.is_empty() {
-        let mut rows = table(&["share", "so far", "count", "function", "path"], 3);
+        let mut rows = table(&["share", "so far", "count", "function", "path"], ..3);
         let share = |count: u128| format!("{:.2} %", count as f64 / paths.totals.executions as f64 * 100.0);
         let mut so_far = 0;
         for (function, exact) in &paths.rows {
@@ -72,7 +72,7 @@ pub(super) fn edges(edges: &Edges<'_>) -> String {
     let hidden = cut(&mut rows, edges.top);
     let mut out = String::new();
     if !rows.is_empty() {
-        let mut shown = table(&["count", "function", "edge"], 1);
+        let mut shown = table(&["count", "function", "edge"], ..1);
         for (count, name, edge) in rows {
             shown.add_row([grouped(count), name.clone(), edge]);
         }
@@ -115,38 +115,7 @@ fn path(path: &Path) -> String {
     out
 }
 
-/// A table whose first columns, so many, are right-aligned.
-fn table(header: &[&str], right: usize) -> Table {
-    const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
-    let mut table = Table::new();
-    table
-        .load_style(STYLE)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(header.to_vec());
-    for column in table.column_iter_mut().take(right) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
-}
-
-fn without_padding(text: &str) -> String {
-    text.lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
-}
-
 fn counted(count: impl Display + PartialEq + From<u8>, what: &str) -> String {
     let plural = if count == 1.into() { "" } else { "s" };
     format!("{} {what}{plural}", grouped(count))
-}
-
-/// Digits in groups of three.
-fn grouped(value: impl Display) -> String {
-    let digits = value.to_string();
-    let mut out = String::with_capacity(digits.len() * 4 / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(' ');
-        }
-        out.push(digit);
-    }
-    out
 }

@@ -1,14 +1,11 @@
 //! Tables for people.
 
 use super::show::{FunctionDetail, Show};
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use super::tables::{grouped, table, without_padding};
 use std::fmt::Write;
 
 /// The cut-offs that the overview shows: all are in the JSON form.
 const SHOWN_CUTOFFS: [u32; 4] = [500_000, 900_000, 990_000, 999_999];
-
-/// Nothing but a line below the header: easy on the eye, and on `grep`.
-const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
 pub(super) fn render(show: &Show) -> String {
     let mut out = String::new();
@@ -18,25 +15,7 @@ pub(super) fn render(show: &Show) -> String {
     for detail in &show.details {
         function(detail, &mut out);
     }
-    // Cells are padded: nobody wants that at the ends of lines.
-    out.lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
-}
-
-/// A table whose columns are right-aligned, but for the first `left` ones.
-fn table(header: &[&str], left: usize) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(STYLE)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(header.to_vec());
-    for (at, column) in table.column_iter_mut().enumerate() {
-        column.set_cell_alignment(if at < left {
-            CellAlignment::Left
-        } else {
-            CellAlignment::Right
-        });
-    }
-    table
+    without_padding(&out)
 }
 
 fn overview(show: &Show, out: &mut String) {
@@ -72,18 +51,18 @@ fn overview(show: &Show, out: &mut String) {
             if show.has_vectors { "kept" } else { "not kept" }.to_owned(),
         ),
     ];
-    let mut facts = table(&["profile", ""], 2);
+    let mut facts = table(&["profile", ""], 2..);
     rows.into_iter().for_each(|(name, value)| {
         facts.add_row([name.to_owned(), value]);
     });
     let _ = writeln!(out, "{facts}\n");
-    let mut cutoffs = table(&["share of executions", "blocks", "least count"], 0);
+    let mut cutoffs = table(&["share of executions", "blocks", "least count"], 0..);
     for cutoff in show.summary.cutoffs.iter().filter(|c| SHOWN_CUTOFFS.contains(&c.ppm)) {
         let share = format!("{} %", number(f64::from(cutoff.ppm) / 1e4));
         cutoffs.add_row([share, grouped(cutoff.num_counts), grouped(cutoff.min_count)]);
     }
     let _ = writeln!(out, "{cutoffs}\n");
-    let mut functions = table(&["function", "share", "entries", "hottest block", "samples"], 1);
+    let mut functions = table(&["function", "share", "entries", "hottest block", "samples"], 1..);
     for line in &show.functions {
         let share = format!("{:.2} %", line.share * 100.0);
         functions.add_row([
@@ -120,7 +99,7 @@ fn function(detail: &FunctionDetail, out: &mut String) {
         line.share * 100.0,
         grouped(line.samples)
     );
-    let mut blocks = table(&["block", "line", "count"], 0);
+    let mut blocks = table(&["block", "line", "count"], 0..);
     for block in &detail.blocks {
         let line = block.line.map_or_else(String::new, |l| l.to_string());
         blocks.add_row([block.block.to_string(), line, grouped(block.count)]);
@@ -142,7 +121,7 @@ fn edges(detail: &FunctionDetail, out: &mut String) {
         } else {
             &["edge", "count"]
         },
-        1,
+        1..,
     );
     for edge in &detail.edges {
         match (edge.from, edge.to) {
@@ -163,7 +142,7 @@ fn edges(detail: &FunctionDetail, out: &mut String) {
 }
 
 fn calls(detail: &FunctionDetail, out: &mut String) {
-    let mut calls = table(&["indirect call", "target", "count", "probability"], 2);
+    let mut calls = table(&["indirect call", "target", "count", "probability"], 2..);
     for call in &detail.calls {
         for (at, target) in call.targets.iter().enumerate() {
             let place = match call.block {
@@ -181,19 +160,6 @@ fn calls(detail: &FunctionDetail, out: &mut String) {
         }
     }
     let _ = writeln!(out, "{calls}\n");
-}
-
-/// Digits in groups of three.
-fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut out = String::with_capacity(digits.len() * 4 / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(' ');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// A number without needless decimals.

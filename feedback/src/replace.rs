@@ -1,0 +1,59 @@
+//! Files that are written wholly, or not at all.
+
+use std::fs::{File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// Why no file can take a path's place.
+pub(crate) enum Obstacle {
+    /// It is not a file, but this.
+    NotAFile(&'static str),
+    /// The system says no.
+    Io(io::Error),
+}
+
+/// The file to replace: what a symbolic link points at, not the link.
+pub(crate) fn resolve(path: &Path) -> Result<PathBuf, Obstacle> {
+    let Ok(metadata) = path.metadata() else {
+        return Ok(path.into());
+    };
+    if metadata.is_dir() {
+        return Err(Obstacle::NotAFile("a directory"));
+    }
+    if !metadata.is_file() {
+        return Err(Obstacle::NotAFile("a device or pipe"));
+    }
+    path.canonicalize().map_err(Obstacle::Io)
+}
+
+/// Finds out whether files can be created in a directory, before work is done whose result goes there.
+pub fn probe_writable(directory: &Path) -> io::Result<()> {
+    temporary(directory).map(drop)
+}
+
+/// A file that is removed when it is dropped, with the usual permissions, less what the umask takes away.
+fn temporary(directory: &Path) -> io::Result<NamedTempFile> {
+    let permissions = Permissions::from_mode(0o666);
+    tempfile::Builder::new()
+        .prefix(".pleach-")
+        .permissions(permissions)
+        .tempfile_in(directory)
+}
+
+/// Puts what is written in a file's place when it is complete and on disk. On failure what was there before is untouched,
+/// and nothing is left behind.
+pub(crate) fn replace(target: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let directory = match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut file = temporary(directory)?;
+    write(file.as_file_mut())?;
+    file.as_file().sync_all()?;
+    file.persist(target).map_err(|e| e.error)?;
+    // The new name must survive a crash too; not every file system can say so, and the content is safe by now.
+    let _ = File::open(directory).and_then(|d| d.sync_all());
+    Ok(())
+}

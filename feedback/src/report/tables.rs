@@ -1,0 +1,43 @@
+//! What all tables for people look like.
+
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use std::fmt::Display;
+use std::ops::RangeBounds;
+
+/// Nothing but a line below the header: easy on the eye, and on `grep`.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
+
+/// A table with right-aligned columns at these positions.
+pub(super) fn table(header: &[&str], right: impl RangeBounds<usize>) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(STYLE)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(header.to_vec());
+    for (at, column) in table.column_iter_mut().enumerate() {
+        column.set_cell_alignment(if right.contains(&at) {
+            CellAlignment::Right
+        } else {
+            CellAlignment::Left
+        });
+    }
+    table
+}
+
+/// Cells are padded: nobody wants that at the ends of lines.
+pub(super) fn without_padding(text: &str) -> String {
+    text.lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
+}
+
+/// Digits in groups of three.
+pub(super) fn grouped(value: impl Display) -> String {
+    let digits = value.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    out
+}
