@@ -1,6 +1,7 @@
 //! Records a command: `record SAMPLER OVERHEAD COMMAND…`, with the figures as JSON in `$STATS` or on standard error.
 
 use pleach_collector::record::{RecordOptions, record};
+use pleach_collector::vector::Engine;
 use std::ffi::OsString;
 
 fn main() {
@@ -13,6 +14,9 @@ fn main() {
     let command: Vec<OsString> = arguments.collect();
     let mut options = RecordOptions::new(preload);
     options.overhead = overhead;
+    if std::env::var_os("ENGINE").is_some_and(|engine| engine == Engine::Step.name()) {
+        options.engine = Engine::Step;
+    }
     options.timer_only = std::env::var_os("TIMER").is_some();
     options.burst = std::env::var("BURST").ok().and_then(|burst| burst.parse().ok());
     match record(&command, &options) {

@@ -1,19 +1,22 @@
 //! Shards to vectors: run-time addresses become offsets in files, with the mappings in force when they were seen.
+//!
+//! What imported recordings need as well is in [`modules`] and [`space`].
 
-use crate::shard::{Counters, EXTENSION, Frame, Frames, Mapping, ProcessHead, RawBurst};
-use crate::vector::{
-    Branch, BuildId, Burst, CodeAddress, EndReason, Engine, Module, ModuleId, ModuleMapping, Process, VectorSet,
-};
-use object::Object;
+pub(crate) mod modules;
+pub(crate) mod space;
+
+use crate::shard::{Counters, Disagreement, EXTENSION, Frame, Frames, Mapping, ProcessHead, RawBurst};
+use crate::vector::{Branch, Burst, EndReason, Engine, Process, VectorSet};
+use crate::verify::Verified;
+use modules::{FileIdentity, Modules};
+use space::{Space, external};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::path::Path;
 
 /// What a conversion found besides vectors.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Found {
     /// Shards read.
     pub shards: u64,
@@ -23,6 +26,8 @@ pub struct Found {
     pub threads: u64,
     /// Threads that could not be sampled.
     pub unsampled_threads: u64,
+    /// What comparing shadow execution with the real one found, where it was done.
+    pub verified: Verified,
 }
 
 /// Adds every shard of a directory to `set`, in the order in which their processes began.
@@ -72,6 +77,8 @@ pub fn convert(shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) -> Found {
         found.shards += 1;
         found.threads += u64::from(shard.counters.threads);
         found.unsampled_threads += u64::from(shard.counters.unsampled_threads);
+        let threads = shard.counters.threads + shard.counters.unsampled_threads;
+        found.verified.add(shard.compared, &shard.disagreements, threads);
         shard.add_to(parent, &mut modules);
     }
     found
@@ -85,6 +92,9 @@ struct Shard {
     /// Bursts with the number of snapshots before them.
     bursts: Vec<(usize, RawBurst)>,
     counters: Counters,
+    /// Instructions of shadow execution compared with the real one.
+    compared: u64,
+    disagreements: Vec<Disagreement>,
     /// CPU time of the process, where it ended in a way that let us know.
     final_cpu_ns: Option<u64>,
 }
@@ -98,6 +108,8 @@ impl Shard {
             bursts: Vec::new(),
             counters: Counters::default(),
             final_cpu_ns: None,
+            compared: 0,
+            disagreements: Vec::new(),
         };
         let mut known = false;
         for frame in frames {
@@ -114,6 +126,10 @@ impl Shard {
                 Frame::Burst(burst) => {
                     shard.count(burst.head.counters);
                     shard.bursts.push((shard.snapshots.len(), burst));
+                }
+                Frame::Verified(compared, disagreement) => {
+                    shard.compared += u64::from(compared);
+                    shard.disagreements.extend(disagreement);
                 }
                 Frame::Final(cpu_ns, counters) => {
                     shard.count(counters);
@@ -169,24 +185,33 @@ impl Shard {
             lost: self.counters.lost,
             declined: self.counters.declined,
         });
-        let snapshots: Vec<Vec<Located>> = self
+        let snapshots: Vec<Space> = self
             .snapshots
             .iter()
             .map(|snapshot| {
-                snapshot
-                    .iter()
-                    .map(|mapping| modules.locate(process, mapping))
-                    .collect()
+                let located = snapshot.iter().map(|mapping| {
+                    let identity = FileIdentity::Inode(mapping.inode);
+                    modules.locate(
+                        process,
+                        &mapping.path,
+                        mapping.start..mapping.end,
+                        mapping.offset,
+                        identity,
+                    )
+                });
+                located.collect()
             })
             .collect();
         for (snapshot, burst) in &self.bursts {
             // What was mapped a moment later may have been missed in the snapshot before.
-            let current = snapshots.get(snapshot.wrapping_sub(1)).map_or(&[][..], |s| s);
-            let next = snapshots.get(*snapshot).map_or(&[][..], |s| s);
+            let current = snapshot.checked_sub(1).and_then(|at| snapshots.get(at));
+            let next = snapshots.get(*snapshot);
             let at = |address| {
-                find(current, address)
-                    .or_else(|| find(next, address))
-                    .unwrap_or(external(address))
+                let found = [current, next]
+                    .into_iter()
+                    .flatten()
+                    .find_map(|space| space.find(address));
+                found.unwrap_or(external(address))
             };
             modules.set.bursts.push(Burst {
                 process,
@@ -206,130 +231,17 @@ impl Shard {
                 end_reason: EndReason::from_u8(burst.head.end_reason).unwrap_or(EndReason::Instruction),
                 instructions: burst.head.instructions,
                 count: 1,
+                hardware: None,
             });
         }
     }
-}
-
-/// A mapping and the module it belongs to.
-struct Located {
-    start: u64,
-    end: u64,
-    offset: u64,
-    module: ModuleId,
-}
-
-fn external(address: u64) -> CodeAddress {
-    CodeAddress {
-        module: ModuleId::EXTERNAL,
-        offset: address,
-    }
-}
-
-fn find(snapshot: &[Located], address: u64) -> Option<CodeAddress> {
-    let after = snapshot.partition_point(|mapping| mapping.start <= address);
-    let mapping = snapshot
-        .get(after.checked_sub(1)?)
-        .filter(|mapping| address < mapping.end)?;
-    if mapping.module == ModuleId::EXTERNAL {
-        return Some(external(address));
-    }
-    Some(CodeAddress {
-        module: mapping.module,
-        offset: address - mapping.start + mapping.offset,
-    })
-}
-
-/// The modules of a set, found by path and build.
-struct Modules<'a> {
-    set: &'a mut VectorSet,
-    known: HashMap<(PathBuf, Option<BuildId>), ModuleId>,
-    builds: HashMap<(PathBuf, u64), Option<Rc<BuildId>>>,
-}
-
-impl<'a> Modules<'a> {
-    fn new(set: &'a mut VectorSet) -> Self {
-        let known = set
-            .modules
-            .iter()
-            .enumerate()
-            .map(|(i, module)| ((module.path.clone(), module.build_id.clone()), ModuleId(i as u32)))
-            .collect();
-        Self {
-            set,
-            known,
-            builds: HashMap::new(),
-        }
-    }
-
-    fn locate(&mut self, process: u32, mapping: &Mapping) -> Located {
-        let Mapping {
-            start,
-            end,
-            offset,
-            inode,
-            ..
-        } = *mapping;
-        let mut located = Located {
-            start,
-            end,
-            offset,
-            module: ModuleId::EXTERNAL,
-        };
-        if mapping.inode == 0 || !mapping.path.starts_with(b"/") || mapping.path.starts_with(b"/memfd:") {
-            return located;
-        }
-        let path = PathBuf::from(OsStr::from_bytes(&mapping.path));
-        let build = self
-            .builds
-            .entry((path.clone(), inode))
-            .or_insert_with(|| build_id(&path, inode).map(Rc::new));
-        let build_id = build.as_deref().cloned();
-        let modules = &mut self.set.modules;
-        located.module = *self.known.entry((path.clone(), build_id.clone())).or_insert_with(|| {
-            modules.push(Module {
-                path,
-                build_id,
-                mappings: Vec::new(),
-            });
-            ModuleId(modules.len() as u32 - 1)
-        });
-        let mapping = ModuleMapping {
-            process,
-            start,
-            end,
-            file_offset: offset,
-        };
-        let mappings = &mut modules[located.module.0 as usize].mappings;
-        // Snapshots repeat most of what the one before had.
-        if !mappings
-            .iter()
-            .rev()
-            .take_while(|m| m.process == process)
-            .any(|m| *m == mapping)
-        {
-            mappings.push(mapping);
-        }
-        located
-    }
-}
-
-/// The build-id of a file, if it still is the one that was mapped.
-fn build_id(path: &Path, inode: u64) -> Option<BuildId> {
-    let file = std::fs::File::open(path).ok()?;
-    let metadata = file.metadata().ok()?;
-    if metadata.ino() != inode || !metadata.is_file() {
-        return None;
-    }
-    let cache = object::ReadCache::new(file);
-    let parsed = object::File::parse(&cache).ok()?;
-    parsed.build_id().ok()?.map(|id| BuildId(id.to_vec()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::shard::{BurstHead, Encoder, FrameKind};
+    use crate::vector::{CodeAddress, ModuleId};
 
     fn frame(kind: FrameKind, fill: impl FnOnce(&mut Encoder)) -> Vec<u8> {
         let mut buffer = [0; 1024];

@@ -1,19 +1,28 @@
 //! The vector file: a [`VectorSet`] in a compressed, checked container.
 //!
 //! Layout: magic with version (8 bytes), length of the uncompressed payload (8), checksum of that length and everything
-//! after the header (8), all little-endian; then the payload, compressed by zstd. The payload is modules, processes, bursts,
-//! in variable-length integers; code addresses are differences from the last one in the same module.
+//! after the header (8), all little-endian; then the payload, compressed by zstd. The payload is modules, processes, events,
+//! bursts, in variable-length integers; code addresses are differences from the last one in the same module. What hardware
+//! adds to a burst is there only where a bit of the burst's engine says so. Version 1, which is still read, had neither events
+//! nor that bit.
+
+mod write;
 
 use crate::vector::{
-    Branch, BuildId, Burst, CodeAddress, EndReason, Engine, Module, ModuleId, ModuleMapping, Process, VectorSet,
+    Branch, BranchFacts, BuildId, Burst, CodeAddress, EndReason, Engine, EventId, HardwareSample, Module, ModuleId,
+    ModuleMapping, Prediction, Process, VectorSet,
 };
 use std::io::{Read, Write};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 const MAGIC: &[u8; 7] = b"PLEACHV";
-const VERSION: u8 = b'1';
+const VERSION: u8 = b'2';
+/// The last version without events.
+const VERSION_WITHOUT_EVENTS: u8 = b'1';
+/// In the byte of a burst's engine: a [`HardwareSample`] follows the burst.
+const HAS_HARDWARE: u8 = 0x80;
 const HEADER: usize = 24;
 /// Level at which sets of a million branches still take less than a second.
 const LEVEL: i32 = 6;
@@ -91,9 +100,7 @@ impl VectorSet {
 
     /// Encodes the set as the contents of a vector file.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut writer = Writer::default();
-        writer.set(self);
-        let payload = writer.out;
+        let payload = write::payload(self);
         // Compressing to memory cannot fail at a valid level.
         let compressed = zstd::bulk::compress(&payload, LEVEL).unwrap_or_default();
         let length = (payload.len() as u64).to_le_bytes();
@@ -111,11 +118,11 @@ impl VectorSet {
         if bytes.len() < MAGIC.len() || !bytes.starts_with(MAGIC) {
             return Err(FileError::Magic);
         }
-        match bytes.get(MAGIC.len()) {
-            Some(&VERSION) => {}
+        let version = match bytes.get(MAGIC.len()) {
+            Some(version @ (&VERSION | &VERSION_WITHOUT_EVENTS)) => *version,
             Some(version) => return Err(FileError::Version(*version)),
             None => return Err(FileError::Truncated),
-        }
+        };
         let (Some(header), Some(compressed)) = (bytes.get(8..HEADER), bytes.get(HEADER..)) else {
             return Err(FileError::Truncated);
         };
@@ -142,6 +149,7 @@ impl VectorSet {
         let mut reader = Reader {
             bytes: &payload,
             at: 0,
+            version,
             last: Vec::new(),
             module: 0,
         };
@@ -168,102 +176,10 @@ fn umask() -> u32 {
         .unwrap_or(0o022)
 }
 
-#[derive(Default)]
-struct Writer {
-    out: Vec<u8>,
-    /// Last offset seen in each module; the first place is that of [`ModuleId::EXTERNAL`].
-    last: Vec<u64>,
-    module: usize,
-}
-
-impl Writer {
-    fn number(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.out.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.out.push(value as u8);
-    }
-
-    fn difference(&mut self, from: u64, to: u64) {
-        let difference = to.wrapping_sub(from) as i64;
-        self.number(((difference << 1) ^ (difference >> 63)) as u64);
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.number(bytes.len() as u64);
-        self.out.extend(bytes);
-    }
-
-    fn address(&mut self, address: CodeAddress) {
-        let place = address.module.0.wrapping_add(1) as usize;
-        // 0: the module of the address before.
-        self.number(if place == self.module { 0 } else { place as u64 + 1 });
-        self.module = place;
-        if self.last.len() <= place {
-            self.last.resize(place + 1, 0);
-        }
-        self.difference(self.last[place], address.offset);
-        self.last[place] = address.offset;
-    }
-
-    fn optional(&mut self, address: Option<CodeAddress>) {
-        self.number(address.is_some().into());
-        if let Some(address) = address {
-            self.address(address);
-        }
-    }
-
-    fn set(&mut self, set: &VectorSet) {
-        self.number(set.modules.len() as u64);
-        for module in &set.modules {
-            self.bytes(module.path.as_os_str().as_bytes());
-            self.number(module.build_id.is_some().into());
-            if let Some(id) = &module.build_id {
-                self.bytes(&id.0);
-            }
-            self.number(module.mappings.len() as u64);
-            for mapping in &module.mappings {
-                self.number(mapping.process.into());
-                self.number(mapping.start);
-                self.difference(mapping.start, mapping.end);
-                self.number(mapping.file_offset);
-            }
-        }
-        self.number(set.processes.len() as u64);
-        for process in &set.processes {
-            self.number(process.pid.into());
-            self.number(process.parent.map_or(0, |parent| u64::from(parent) + 1));
-            self.bytes(process.command.as_bytes());
-            self.out.extend(process.program_cpu_seconds.to_le_bytes());
-            self.out.extend(process.own_cpu_seconds.to_le_bytes());
-            self.number(process.lost);
-            self.number(process.declined);
-        }
-        self.number(set.bursts.len() as u64);
-        let mut time = 0;
-        for burst in &set.bursts {
-            self.number(burst.process.into());
-            self.number(burst.thread.into());
-            self.difference(time, burst.time_ns);
-            time = burst.time_ns;
-            self.out.extend([burst.engine as u8, burst.end_reason as u8]);
-            self.number(burst.instructions.into());
-            self.number(burst.count);
-            self.optional(burst.start);
-            self.number(burst.branches.len() as u64);
-            for branch in &burst.branches {
-                self.address(branch.from);
-                self.address(branch.to);
-            }
-            self.optional(burst.end);
-        }
-    }
-}
-
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
+    version: u8,
     last: Vec<u64>,
     module: usize,
 }
@@ -426,6 +342,15 @@ impl Reader<'_> {
         if of_processes.max().is_some_and(|process| process as usize >= processes) {
             return Err(self.error("a mapping is of no process"));
         }
+        let events = if self.version == VERSION_WITHOUT_EVENTS {
+            0
+        } else {
+            self.count(1)?
+        };
+        for _ in 0..events {
+            let name = String::from_utf8(self.byte_string()?);
+            set.events.push(name.map_err(|_| self.error("an event is not UTF-8"))?);
+        }
         self.last = vec![0; modules + 1];
         let bursts = self.count(10)?;
         set.bursts.reserve(bursts);
@@ -435,6 +360,10 @@ impl Reader<'_> {
             if burst.process as usize >= processes {
                 return Err(self.error("a burst is of no process"));
             }
+            let event = burst.hardware.as_ref().map(|hardware| hardware.event.0 as usize);
+            if event.is_some_and(|event| event >= events) {
+                return Err(self.error("a burst is of no event"));
+            }
             time = burst.time_ns;
             set.bursts.push(burst);
         }
@@ -443,7 +372,11 @@ impl Reader<'_> {
 
     fn burst(&mut self, time: u64) -> Decoded<Burst> {
         let (process, thread, time_ns) = (self.number32()?, self.number32()?, self.difference(time)?);
-        let (engine, end_reason) = (Engine::from_u8(self.byte()?), EndReason::from_u8(self.byte()?));
+        let (mut engine, end_reason) = (self.byte()?, EndReason::from_u8(self.byte()?));
+        let has_hardware = self.version != VERSION_WITHOUT_EVENTS && engine & HAS_HARDWARE != 0;
+        if has_hardware {
+            engine &= !HAS_HARDWARE;
+        }
         let (instructions, count, start) = (self.number32()?, self.number()?, self.optional()?);
         let branches = self.count(4)?;
         let mut list = Vec::with_capacity(branches);
@@ -453,17 +386,46 @@ impl Reader<'_> {
                 to: self.address()?,
             });
         }
+        let end = self.optional()?;
+        let hardware = if has_hardware {
+            Some(Box::new(self.hardware(branches)?))
+        } else {
+            None
+        };
         Ok(Burst {
             process,
             thread,
             time_ns,
-            engine: engine.ok_or_else(|| self.error("an engine is unknown"))?,
+            engine: Engine::from_u8(engine).ok_or_else(|| self.error("an engine is unknown"))?,
             start,
             branches: list,
-            end: self.optional()?,
+            end,
             end_reason: end_reason.ok_or_else(|| self.error("an end reason is unknown"))?,
             instructions,
             count,
+            hardware,
+        })
+    }
+
+    fn hardware(&mut self, branches: usize) -> Decoded<HardwareSample> {
+        let (event, ip, count) = (EventId(self.number32()?), self.address()?, self.count(1)?);
+        if count != 0 && count != branches {
+            return Err(self.error("not every branch has its facts"));
+        }
+        let mut facts = Vec::with_capacity(count);
+        for _ in 0..count {
+            let fact = self.number()?;
+            let prediction = Prediction::from_u8((fact & 3) as u8);
+            let cycles = u16::try_from(fact >> 2).ok();
+            let (Some(prediction), Some(cycles)) = (prediction, cycles) else {
+                return Err(self.error("a branch has impossible facts"));
+            };
+            facts.push(BranchFacts { prediction, cycles });
+        }
+        Ok(HardwareSample {
+            event,
+            ip,
+            facts: facts.into(),
         })
     }
 }

@@ -6,7 +6,9 @@
 //! [`convert`] makes a [`vector::VectorSet`] of them, which [`mod@file`] keeps. Without the feature `tools` only what the
 //! sampler itself needs is left.
 
+pub mod shadow;
 pub mod shard;
+pub mod stream;
 pub mod vector;
 pub mod x86;
 
@@ -19,8 +21,12 @@ pub mod file;
 #[cfg(feature = "tools")]
 pub mod launch;
 #[cfg(feature = "tools")]
+pub mod perf;
+#[cfg(feature = "tools")]
 pub mod record;
 #[cfg(feature = "tools")]
 mod signals;
 #[cfg(feature = "tools")]
 pub mod stats;
+#[cfg(feature = "tools")]
+pub mod verify;

@@ -16,10 +16,14 @@ use std::time::Duration;
 /// How to record.
 #[derive(Clone, Debug)]
 pub struct RecordOptions {
-    /// What produces the vectors. Only [`Engine::Step`] yet.
+    /// What produces the vectors: [`Engine::RunAhead`] or [`Engine::Step`].
     pub engine: Engine,
     /// CPU time that the sampler may take, as a fraction of the program's: 0.01 is 1 %, 30 is 3000 %.
     pub overhead: f64,
+    /// Compare shadow execution with what the program does then, instruction by instruction; that is slow.
+    pub verify: bool,
+    /// How long to sample each run, from its start; to its end if `None`. The command runs on afterwards.
+    pub duration: Option<Duration>,
     /// A fixed mean CPU time between bursts, instead of the budget.
     pub period: Option<Duration>,
     /// Taken branches of a burst where the budget allows no more; the sampler's default if `None`.
@@ -38,8 +42,10 @@ impl RecordOptions {
     /// One run at 1 %.
     pub fn new(preload: impl Into<PathBuf>) -> Self {
         Self {
-            engine: Engine::Step,
+            engine: Engine::RunAhead,
             overhead: 0.01,
+            verify: false,
+            duration: None,
             period: None,
             burst: None,
             preload: preload.into(),
@@ -55,8 +61,22 @@ impl RecordOptions {
             signal_ns,
             load_ns,
         } = costs;
-        let mut settings = format!("overhead={},filters={}", self.overhead, seccomp_filters());
+        let engine = self.engine.name();
+        let mut settings = format!(
+            "engine={engine},overhead={},filters={}",
+            self.overhead,
+            seccomp_filters()
+        );
         settings += &format!(",step_ns={step_ns},signal_ns={signal_ns},load_ns={load_ns}");
+        if self.verify {
+            settings += ",verify=1";
+        }
+        if let Some(duration) = self.duration {
+            settings += &format!(
+                ",deadline_ns={}",
+                monotonic_ns().saturating_add(duration.as_nanos() as u64)
+            );
+        }
         if let Some(period) = self.period {
             settings += &format!(",period_ns={}", period.as_nanos());
         }
@@ -144,7 +164,7 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
     let Some((name, arguments)) = command.split_first() else {
         return Err(LaunchError::NotFound("(nothing)".to_owned()).into());
     };
-    if options.engine != Engine::Step {
+    if !matches!(options.engine, Engine::Step | Engine::RunAhead) {
         return Err(RecordError::Engine(options.engine));
     }
     if options.overhead.is_nan() || options.overhead <= 0.0 {
@@ -189,6 +209,7 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
         found.damaged_bytes += here.damaged_bytes;
         found.threads += here.threads;
         found.unsampled_threads += here.unsampled_threads;
+        found.verified.join(here.verified);
         if status.is_none_or(|before: ExitStatus| before.success()) {
             status = Some(ended);
         }
@@ -218,6 +239,13 @@ fn preload_list(preload: &Path, directory: &Path) -> Result<OsString, RecordErro
         list.push(others);
     }
     Ok(list)
+}
+
+fn monotonic_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` lives here.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Seccomp filters in force here; a program with more has confined itself.

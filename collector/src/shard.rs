@@ -34,6 +34,8 @@ pub enum FrameKind {
     Burst = 3,
     /// Counters of the process as it ends.
     Final = 4,
+    /// How a burst of shadow execution compared with the real one.
+    Verified = 5,
 }
 
 /// Appends little-endian fields to a fixed buffer; what does not fit marks the encoder as overflowed.
@@ -236,6 +238,42 @@ impl BurstHead {
     }
 }
 
+/// General registers in the order of their encoding, flags, program counter.
+pub const REGISTERS: usize = 18;
+
+/// An instruction after which shadow execution and the program differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Disagreement {
+    /// Its address.
+    pub from: u64,
+    /// Bytes of `code` that could be read.
+    pub length: u8,
+    /// The bytes at its address.
+    pub code: [u8; 16],
+    /// Nothing differs but status flags.
+    pub only_flags: bool,
+    /// Registers other than the general ones differ.
+    pub others: bool,
+    /// General registers before it; zeroes if it is the first of its burst.
+    pub before: [u64; REGISTERS],
+    /// After it, as run ahead.
+    pub shadow: [u64; REGISTERS],
+    /// After it, really.
+    pub real: [u64; REGISTERS],
+}
+
+impl Disagreement {
+    /// Appends it to a frame.
+    pub fn encode(&self, e: &mut Encoder) {
+        e.u64(self.from);
+        e.bytes(&[self.length, self.only_flags.into(), self.others.into()]);
+        e.bytes(&self.code);
+        for register in [self.before, self.shadow, self.real].as_flattened() {
+            e.u64(*register);
+        }
+    }
+}
+
 /// Who writes a shard.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ProcessHead {
@@ -290,6 +328,8 @@ pub enum Frame {
     Burst(RawBurst),
     /// CPU time of the whole process at its end, and the counters.
     Final(u64, Counters),
+    /// Instructions compared in a burst, and the first after which something differs.
+    Verified(u32, Option<Disagreement>),
 }
 
 /// Reads the frames of a shard; damaged stretches are skipped and counted.
@@ -393,6 +433,23 @@ impl<'a> Decoder<'a> {
         None
     }
 
+    fn disagreement(&mut self) -> Option<Disagreement> {
+        let mut found = Disagreement {
+            from: self.u64()?,
+            length: self.u8()?,
+            only_flags: self.u8()? != 0,
+            others: self.u8()? != 0,
+            code: self.take(16)?.try_into().ok()?,
+            ..Disagreement::default()
+        };
+        for registers in [&mut found.before, &mut found.shadow, &mut found.real] {
+            for register in registers {
+                *register = self.u64()?;
+            }
+        }
+        Some(found)
+    }
+
     fn counters(&mut self) -> Option<Counters> {
         Some(Counters {
             own_ns: self.u64()?,
@@ -459,6 +516,10 @@ fn decode_frame(kind: u8, payload: &[u8]) -> Option<Frame> {
             Frame::Burst(RawBurst { head, branches })
         }
         4 => Frame::Final(d.u64()?, d.counters()?),
+        5 => {
+            let compared = d.u32()?;
+            Frame::Verified(compared, if d.0.is_empty() { None } else { Some(d.disagreement()?) })
+        }
         _ => return None,
     })
 }

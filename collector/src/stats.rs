@@ -2,6 +2,7 @@
 
 use crate::convert::Found;
 use crate::vector::{Engine, VectorSet};
+use crate::verify::Verified;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -38,17 +39,26 @@ pub struct Stats {
     pub unsampled_threads: u64,
     /// Bytes that processes left behind half-written.
     pub damaged_bytes: u64,
+    /// What comparing shadow execution with the real one found, where it was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<Verified>,
 }
 
 impl Stats {
-    /// Sums up a set.
+    /// Sums up a set. `engine` is what was asked for; programs in which it does not work may have used another one.
     pub fn of(set: &VectorSet, engine: Engine, found: Found) -> Self {
+        let mut engines: BTreeMap<&str, u64> = BTreeMap::new();
+        for burst in &set.bursts {
+            *engines.entry(burst.engine.name()).or_default() += burst.count;
+        }
+        let most = engines.iter().max_by_key(|(_, bursts)| **bursts);
         let mut stats = Self {
-            engine: engine.name().to_owned(),
+            engine: most.map_or(engine.name(), |(name, _)| name).to_owned(),
             processes: set.processes.len() as u64,
             threads: found.threads,
             unsampled_threads: found.unsampled_threads,
             damaged_bytes: found.damaged_bytes,
+            verified: Some(found.verified).filter(|verified| verified.instructions > 0),
             ..Self::default()
         };
         for process in &set.processes {

@@ -32,6 +32,52 @@ pub struct Branch {
     pub to: CodeAddress,
 }
 
+/// Position of an event's name in [`VectorSet::events`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct EventId(pub u32);
+
+/// Whether the processor had foreseen a branch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[repr(u8)]
+pub enum Prediction {
+    /// The hardware does not say.
+    #[default]
+    Unknown = 0,
+    /// It had.
+    Predicted = 1,
+    /// It had not.
+    Mispredicted = 2,
+}
+
+impl Prediction {
+    /// Decodes a stored discriminant.
+    pub fn from_u8(value: u8) -> Option<Self> {
+        [Self::Unknown, Self::Predicted, Self::Mispredicted]
+            .into_iter()
+            .find(|prediction| *prediction as u8 == value)
+    }
+}
+
+/// What branch-record hardware says about one branch.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct BranchFacts {
+    /// Whether the branch was foreseen.
+    pub prediction: Prediction,
+    /// Cycles since the branch before; 0 where that is not known.
+    pub cycles: u16,
+}
+
+/// What only a hardware sample knows about a burst.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HardwareSample {
+    /// The event at whose overflow the branches were read.
+    pub event: EventId,
+    /// The instruction pointer of the sample. It need not lie behind the last branch: samples arrive late.
+    pub ip: CodeAddress,
+    /// One for each branch, or none at all where the hardware tells neither prediction nor cycles.
+    pub facts: Box<[BranchFacts]>,
+}
+
 /// What produced a burst.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
@@ -79,15 +125,30 @@ pub enum EndReason {
     Signal = 3,
     /// The thread or process ended.
     Exit = 4,
+    /// The way on depends on something that only running the program tells (the time, for instance).
+    Unknown = 5,
+    /// The next instruction reads memory that is not there, or fails otherwise.
+    Fault = 6,
+    /// More memory was written than could be kept.
+    Memory = 7,
+    /// It waits for another thread.
+    Spin = 8,
+    /// More code was met for the first time than may be decoded at once.
+    Decoding = 9,
 }
 
 impl EndReason {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 10] = [
         Self::Budget,
         Self::SystemCall,
         Self::Instruction,
         Self::Signal,
         Self::Exit,
+        Self::Unknown,
+        Self::Fault,
+        Self::Memory,
+        Self::Spin,
+        Self::Decoding,
     ];
 
     /// Decodes a stored discriminant.
@@ -103,6 +164,11 @@ impl EndReason {
             Self::Instruction => "instruction",
             Self::Signal => "signal",
             Self::Exit => "exit",
+            Self::Unknown => "unknown",
+            Self::Fault => "fault",
+            Self::Memory => "memory",
+            Self::Spin => "spin",
+            Self::Decoding => "decoding",
         }
     }
 }
@@ -132,6 +198,8 @@ pub struct Burst {
     pub instructions: u32,
     /// How many equal bursts this one stands for.
     pub count: u64,
+    /// What branch-record hardware adds; behind a pointer, because most bursts have none.
+    pub hardware: Option<Box<HardwareSample>>,
 }
 
 /// A GNU build-id.
@@ -200,6 +268,8 @@ pub struct VectorSet {
     pub modules: Vec<Module>,
     /// Sampled process images.
     pub processes: Vec<Process>,
+    /// Names of hardware events (`cycles:u`), referred to by [`EventId`].
+    pub events: Vec<String>,
     /// Bursts in the order they were stored.
     pub bursts: Vec<Burst>,
 }

@@ -2,18 +2,37 @@
 
 use pleach_collector::file::FileError;
 use pleach_collector::vector::{
-    Branch, BuildId, Burst, CodeAddress, EndReason, Engine, Module, ModuleId, ModuleMapping, Process, VectorSet,
+    Branch, BranchFacts, BuildId, Burst, CodeAddress, EndReason, Engine, EventId, HardwareSample, Module, ModuleId,
+    ModuleMapping, Prediction, Process, VectorSet,
 };
 use proptest::prelude::*;
 use std::path::PathBuf;
 
 const MODULES: u32 = 3;
 const PROCESSES: u32 = 4;
+const EVENTS: u32 = 2;
 
 fn address() -> impl Strategy<Value = CodeAddress> {
     let module = prop_oneof![(0..MODULES).prop_map(ModuleId), Just(ModuleId::EXTERNAL)];
     let offset = prop_oneof![0u64..10_000, any::<u64>()];
     (module, offset).prop_map(|(module, offset)| CodeAddress { module, offset })
+}
+
+/// For so many branches; the facts of a branch are made of these numbers.
+fn hardware(branches: usize, event: u32, ip: CodeAddress, numbers: &[u32]) -> Box<HardwareSample> {
+    let fact = |i: usize| {
+        let number = numbers[i % numbers.len()];
+        BranchFacts {
+            prediction: Prediction::from_u8((number >> 16) as u8 % 3).unwrap(),
+            cycles: number as u16,
+        }
+    };
+    let branches = if numbers.is_empty() { 0 } else { branches };
+    Box::new(HardwareSample {
+        event: EventId(event),
+        ip,
+        facts: (0..branches).map(fact).collect(),
+    })
 }
 
 fn burst() -> impl Strategy<Value = Burst> {
@@ -24,18 +43,22 @@ fn burst() -> impl Strategy<Value = Burst> {
         prop::collection::vec(branch, 0..20),
         prop::option::of(address()),
     );
-    (head, body, any::<u32>(), any::<u64>()).prop_map(|(head, (start, branches, end), instructions, count)| Burst {
-        process: head.0,
-        thread: head.1,
-        time_ns: head.2,
-        engine: Engine::from_u8(head.3).unwrap(),
-        end_reason: EndReason::from_u8(head.4).unwrap(),
-        start,
-        branches,
-        end,
-        instructions,
-        count,
-    })
+    let sample = prop::option::of((0..EVENTS, address(), prop::collection::vec(any::<u32>(), 0..5)));
+    (head, body, any::<u32>(), any::<u64>(), sample).prop_map(
+        |(head, (start, branches, end), instructions, count, sample)| Burst {
+            process: head.0,
+            thread: head.1,
+            time_ns: head.2,
+            engine: Engine::from_u8(head.3).unwrap(),
+            end_reason: EndReason::from_u8(head.4).unwrap(),
+            start,
+            hardware: sample.map(|(event, ip, numbers)| hardware(branches.len(), event, ip, &numbers)),
+            branches,
+            end,
+            instructions,
+            count,
+        },
+    )
 }
 
 fn set() -> impl Strategy<Value = VectorSet> {
@@ -73,6 +96,7 @@ fn set() -> impl Strategy<Value = VectorSet> {
         .prop_map(|(modules, processes, bursts)| VectorSet {
             modules,
             processes,
+            events: vec!["cycles:u".to_owned(); EVENTS as usize],
             bursts,
         })
 }
@@ -121,18 +145,43 @@ fn payload_of(file: &[u8]) -> Vec<u8> {
 }
 
 fn sealed(payload: &[u8]) -> Vec<u8> {
+    sealed_as(b"PLEACHV2", payload)
+}
+
+fn sealed_as(magic: &[u8; 8], payload: &[u8]) -> Vec<u8> {
     let compressed = zstd::bulk::compress(payload, 1).unwrap();
     let length = (payload.len() as u64).to_le_bytes();
     let mut hash = xxhash_rust::xxh3::Xxh3::new();
     hash.update(&length);
     hash.update(&compressed);
-    [
-        b"PLEACHV1".as_slice(),
-        &length,
-        &hash.digest().to_le_bytes(),
-        &compressed,
-    ]
-    .concat()
+    [magic.as_slice(), &length, &hash.digest().to_le_bytes(), &compressed].concat()
+}
+
+/// No modules, one process, one burst of it with a branch outside of every module.
+#[test]
+fn files_from_before_hardware_are_read() {
+    let process = [&[7, 0, 0][..], &[0; 16], &[0, 0]].concat();
+    let burst = [0, 7, 0, Engine::Lbr as u8, 0, 0, 1, 0, 1, 0, 2, 0, 2, 0];
+    let payload = [&[0, 1][..], &process, &[1], &burst].concat();
+    let set = VectorSet::from_bytes(&sealed_as(b"PLEACHV1", &payload)).unwrap();
+    assert_eq!((set.events.len(), set.bursts.len()), (0, 1));
+    assert_eq!(set.bursts[0].branches.len(), 1);
+    assert_eq!(set.bursts[0].hardware, None);
+    // What is now the sign of hardware was no engine then.
+    let at = payload.len() - burst.len() + 3;
+    let mut changed = payload;
+    changed[at] |= 0x80;
+    assert!(VectorSet::from_bytes(&sealed_as(b"PLEACHV1", &changed)).is_err());
+}
+
+/// An engine without hardware pays nothing for what others keep.
+#[test]
+fn bursts_without_hardware_take_no_more_room() {
+    let mut set = VectorSet::default();
+    let empty = payload_of(&set.to_bytes()).len();
+    set.events = vec![String::new()];
+    assert_eq!(payload_of(&set.to_bytes()).len(), empty + 1);
+    assert!(size_of::<Option<Box<HardwareSample>>>() == size_of::<usize>() && size_of::<BranchFacts>() == 4);
 }
 
 #[test]

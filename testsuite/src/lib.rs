@@ -12,6 +12,7 @@
 //! | building | [`build`], [`variant`] |
 //! | measuring | [`run`], [`paired`], [`counts`], [`size`] |
 //! | exact counts of paths | [`counted`], [`predict`], [`path_figures`], [`verify`] |
+//! | recording | [`rates`] |
 //! | summing up | [`stats`], [`compare`], [`table`] |
 
 pub mod bench;
@@ -28,6 +29,7 @@ pub mod path_figures;
 pub mod predict;
 pub mod process;
 pub mod progress;
+pub mod rates;
 pub mod run;
 pub mod size;
 pub mod stats;

@@ -1,21 +1,29 @@
 //! Settings that the recorder passes in the environment.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use pleach_collector::vector::Engine;
 
-/// Taken branches of a burst, unless the budget has room for longer ones.
-pub const DEFAULT_BURST: u64 = 64;
+/// Taken branches of a stepped burst, unless the budget has room for longer ones.
+const STEPPED_BURST: u64 = 64;
+/// Taken branches of a shadow burst, unless the budget has room for shorter ones only, or for even longer ones.
+const SHADOW_BURST: u64 = 1000;
+/// The shortest shadow burst.
+pub const SHORTEST_BURST: u64 = 64;
 /// Longest burst, in taken branches.
 pub const MAX_BURST: u64 = 4096;
 
 static OVERHEAD: AtomicU64 = AtomicU64::new(0);
 static PERIOD: AtomicU64 = AtomicU64::new(0);
 static SEED: AtomicU64 = AtomicU64::new(0);
-static BURST: AtomicU64 = AtomicU64::new(DEFAULT_BURST);
+static BURST: AtomicU64 = AtomicU64::new(0);
 static STEP_NS: AtomicU64 = AtomicU64::new(5_000);
 static SIGNAL_NS: AtomicU64 = AtomicU64::new(2_000);
 static LOAD_NS: AtomicU64 = AtomicU64::new(0);
 static FILTERS: AtomicU64 = AtomicU64::new(0);
 static TIMER_ONLY: AtomicU64 = AtomicU64::new(0);
+static VERIFY: AtomicU64 = AtomicU64::new(0);
+static DEADLINE: AtomicU64 = AtomicU64::new(u64::MAX);
+static ENGINE: AtomicU64 = AtomicU64::new(Engine::Step as u64);
 
 /// Reads `key=value,key=value`; unknown keys are skipped, so that old and new versions mix.
 pub fn parse(settings: &str) {
@@ -33,6 +41,9 @@ pub fn parse(settings: &str) {
             "signal_ns" => SIGNAL_NS.store(number().clamp(100, 1_000_000), Relaxed),
             "load_ns" => LOAD_NS.store(number().min(10_000_000), Relaxed),
             "filters" => FILTERS.store(number(), Relaxed),
+            "engine" if value == Engine::RunAhead.name() => ENGINE.store(Engine::RunAhead as u64, Relaxed),
+            "verify" => VERIFY.store(number(), Relaxed),
+            "deadline_ns" => DEADLINE.store(number(), Relaxed),
             "tick" => TIMER_ONLY.store(u64::from(value == "timer"), Relaxed),
             _ => {}
         }
@@ -57,7 +68,11 @@ pub fn seed() -> Option<u64> {
 
 /// Taken branches of a burst.
 pub fn burst() -> u64 {
-    BURST.load(Relaxed)
+    match (BURST.load(Relaxed), engine()) {
+        (0, Engine::RunAhead) => SHADOW_BURST,
+        (0, _) => STEPPED_BURST,
+        (burst, _) => burst,
+    }
 }
 
 /// First guess of what a step costs, in nanoseconds.
@@ -83,4 +98,27 @@ pub fn seccomp_filters() -> u64 {
 /// Whether to tick by CPU timers even where perf events work.
 pub fn timer_only() -> bool {
     TIMER_ONLY.load(Relaxed) != 0
+}
+
+/// What produces bursts.
+pub fn engine() -> Engine {
+    match ENGINE.load(Relaxed) {
+        engine if engine == Engine::RunAhead as u64 => Engine::RunAhead,
+        _ => Engine::Step,
+    }
+}
+
+/// Makes do with the trap flag.
+pub fn use_step() {
+    ENGINE.store(Engine::Step as u64, Relaxed);
+}
+
+/// `CLOCK_MONOTONIC` in nanoseconds when sampling ends.
+pub fn deadline_ns() -> u64 {
+    DEADLINE.load(Relaxed)
+}
+
+/// Whether shadow bursts are compared with what the program does then.
+pub fn verifies() -> bool {
+    VERIFY.load(Relaxed) != 0
 }

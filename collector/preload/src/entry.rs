@@ -39,6 +39,25 @@ global_asm!(
     ".endm",
     "pleach_entry pleach_tick_entry, {tick}",
     "pleach_entry pleach_trap_entry, {trap}",
+    // A fault goes to the handler that the program set for it, as if the kernel had called that, unless the burst of
+    // this thread caused it. The burst runs on our stack, where the frame of its fault lies too.
+    ".hidden pleach_fault_entry",
+    ".globl pleach_fault_entry",
+    ".type pleach_fault_entry,@function",
+    "pleach_fault_entry:",
+    "push rdi",
+    "push rsi",
+    "push rdx",
+    "call {fault}",
+    "pop rdx",
+    "pop rsi",
+    "pop rdi",
+    "test rax, rax",
+    "jz 3f",
+    "jmp rax",
+    "3:",
+    "ret",
+    ".size pleach_fault_entry, . - pleach_fault_entry",
     ".hidden pleach_restorer",
     ".globl pleach_restorer",
     ".type pleach_restorer,@function",
@@ -47,6 +66,7 @@ global_asm!(
     "syscall",
     tick = sym crate::tick::on_tick,
     trap = sym crate::step::on_trap,
+    fault = sym crate::interpose::faults::on_fault,
 );
 
 unsafe extern "C" {
@@ -54,6 +74,8 @@ unsafe extern "C" {
     pub fn pleach_tick_entry(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void);
     /// Handler of SIGTRAP.
     pub fn pleach_trap_entry(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void);
+    /// Handler of the signals that instructions raise.
+    pub fn pleach_fault_entry(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void);
     /// Returns from a signal frame.
     pub fn pleach_restorer();
 }

@@ -1,7 +1,7 @@
 //! The sampler, preloaded into every process of a recording.
 //!
-//! Ticks (`tick`) interrupt each thread after a random amount of its CPU time; a burst (`step`) follows it for some
-//! taken branches; what it saw goes to the process's shard (`process`, `pleach_collector::shard`). Everything else
+//! Ticks (`tick`) interrupt each thread after a random amount of its CPU time; a burst (`ahead`, `step`) follows it for
+//! some taken branches; what it saw (`sampler`) goes to the process's shard (`process`, `pleach_collector::shard`). Everything else
 //! keeps the program from noticing: `fds`, `interpose`, and stacks of our own (`thread`, `entry`).
 //!
 //! Handlers run with all signals blocked, allocate nothing, wait for nothing but a short lock between threads, and use no
@@ -22,6 +22,7 @@
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("the sampler is for Linux on x86-64");
 
+mod ahead;
 mod config;
 mod entry;
 mod fds;
@@ -29,14 +30,17 @@ mod interpose;
 mod maps;
 mod process;
 mod real;
+mod sampler;
 mod step;
 mod sys;
 mod thread;
 mod tick;
+mod verify;
 
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::Relaxed;
 use pleach_collector::shard;
+use pleach_collector::vector::Engine;
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -97,6 +101,9 @@ extern "C" fn begin() {
     let blocked = sys::SignalsBlocked::new();
     fds::begin();
     let begun = process::begin(directory) && tick::install();
+    if begun && config::engine() == Engine::RunAhead && !ahead::begin() {
+        config::use_step();
+    }
     drop(blocked);
     if !begun || !thread::begin_main() {
         process::stop();

@@ -8,18 +8,15 @@
 use crate::entry::{self, Context};
 use crate::interpose::signals;
 use crate::maps::{self, Range};
+use crate::sampler::Sampler;
 use crate::sys::{self, KernelAction};
-use crate::tick::{self, Source};
+use crate::tick;
 use crate::{config, process};
-use core::sync::atomic::Ordering::Relaxed;
-use pleach_collector::shard::{BurstHead, Encoder, FRAME_HEADER, FrameKind};
 use pleach_collector::vector::{EndReason, Engine};
 use pleach_collector::x86::{self, Instruction, Kind};
 
 /// Direct-mapped, by address.
 const CACHE_ENTRIES: usize = 4096;
-/// A branch takes at most 20 bytes.
-const RECORD_ROOM: usize = FRAME_HEADER + BurstHead::LENGTH + 20 * (config::MAX_BURST as usize + 1);
 /// Longest repeated string instruction, in iterations, that is worth a trap for each.
 const MAX_REPEAT: u64 = 64;
 /// Instructions of a burst for each taken branch it may have; more are a stretch without end.
@@ -39,131 +36,51 @@ impl Entry {
     }
 }
 
-/// The sampler's state in one thread.
+/// The trap-flag engine's state in one thread.
 #[derive(Debug)]
-pub struct Sampler {
-    /// Where ticks come from.
-    pub source: Source,
-    /// CPU time of this thread that went into sampling.
-    pub own_ns: u64,
-    /// CPU time of this thread before it was sampled.
-    pub base_cpu_ns: u64,
-    /// Expected cost of a burst.
-    pub cost_ns: f64,
-    /// Taken branches of the next burst.
-    pub burst: u64,
-    random: u64,
+pub struct Stepper {
     active: bool,
     /// Bursts given up whose trap flag may still come back from a signal frame.
     abandoned: u32,
     /// The instruction that the next trap completes.
     stepped: Entry,
-    start: u64,
-    begin_ns: u64,
-    begin_cpu_ns: u64,
     /// CPU time within the burst that was the program's, in system calls.
     program_ns: u64,
     /// Measured cost of a trap.
     trap_ns: u64,
     system_call_since: Option<u64>,
-    instructions: u32,
     traps: u64,
-    branches: u32,
-    last_target: u64,
-    length: usize,
     range: Range,
     version: u32,
     unknown: bool,
     cache: [Entry; CACHE_ENTRIES],
-    record: [u8; RECORD_ROOM],
 }
 
-impl Sampler {
+impl Stepper {
     /// Makes zeroed memory a valid value.
     ///
     /// # Safety
     /// `this` points to a zeroed value.
     pub unsafe fn reset(this: *mut Self) {
-        // SAFETY: these are the fields for which zeroes may be no value.
-        unsafe {
-            (&raw mut (*this).source).write(Source::None);
-            (&raw mut (*this).system_call_since).write(None);
-        }
+        // SAFETY: the one field for which zeroes may be no value.
+        unsafe { (&raw mut (*this).system_call_since).write(None) };
     }
 
     /// Starts over in a new thread or process.
-    pub fn begin(&mut self, ordinal: u32) {
-        self.base_cpu_ns = sys::thread_cpu_ns();
-        self.own_ns = 0;
-        self.cost_ns = tick::expected_cost();
-        self.burst = config::burst();
+    pub fn begin(&mut self) {
         self.trap_ns = config::step_ns();
         self.active = false;
         self.abandoned = 0;
-        let mut seed = config::seed().unwrap_or_else(|| {
-            let mut random = sys::now_ns() ^ (sys::thread_id() as u64) << 32;
-            // SAFETY: `random` lives here.
-            unsafe { sys::syscall!(libc::SYS_getrandom, &raw mut random, 8, libc::GRND_NONBLOCK) };
-            random
-        });
-        // Neighbouring seeds must not give neighbouring sequences.
-        seed = seed.wrapping_add(u64::from(ordinal).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        seed = (seed ^ seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        seed = (seed ^ seed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        self.random = (seed ^ seed >> 31) | 1;
     }
 
-    /// Uniform in 0..1.
-    pub fn random_fraction(&mut self) -> f64 {
-        self.random ^= self.random >> 12;
-        self.random ^= self.random << 25;
-        self.random ^= self.random >> 27;
-        (self.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
+    /// Whether a burst is going on.
+    pub fn is_active(&self) -> bool {
+        self.active
     }
 
-    /// A tick in the program's code at `context`.
-    pub fn tick(&mut self, context: &mut Context) {
-        let cpu = sys::thread_cpu_ns();
-        if self.active {
-            if context.trap_flag() {
-                // Still at it.
-                tick::arm(self, self.watchdog_ns());
-                return;
-            }
-            // A handler of the program is running, or left the burst behind for good.
-            self.abandoned = self.abandoned.saturating_add(1);
-            self.finish(EndReason::Signal, self.stepped.address, cpu);
-            return;
-        }
-        if context.mask & sys::bit(libc::SIGTRAP) != 0 || !context.is_64_bit() || !trap_is_ours() {
-            process::DECLINED.fetch_add(1, Relaxed);
-            self.account(cpu);
-            tick::arm_next(self, cpu);
-            return;
-        }
-        self.begin_ns = sys::now_ns();
-        self.begin_cpu_ns = cpu;
-        self.program_ns = 0;
-        self.system_call_since = None;
-        self.start = context.pc();
-        self.last_target = self.start;
-        (self.instructions, self.traps, self.branches) = (0, 0, 0);
-        self.length = FRAME_HEADER + BurstHead::LENGTH;
-        self.unknown = false;
-        self.renew();
-        self.active = true;
-        match self.prepare(context) {
-            Ok(()) => {
-                context.set_trap_flag(true);
-                tick::arm(self, self.watchdog_ns());
-            }
-            Err(reason) => self.finish(reason, context.pc(), sys::thread_cpu_ns()),
-        }
-    }
-
-    /// How long to wait for a burst: a tick after that shows whether it was left for good, by `longjmp` from a handler.
-    fn watchdog_ns(&self) -> u64 {
-        (self.trap_ns * self.burst * 2).clamp(1_000_000, 20_000_000)
+    /// Whether traps would reach us.
+    pub fn is_possible(context: &Context) -> bool {
+        context.mask & sys::bit(libc::SIGTRAP) == 0 && trap_is_ours()
     }
 
     /// Drops what was decoded if code may have been replaced.
@@ -176,74 +93,6 @@ impl Sampler {
                 entry.address = 0;
             }
         }
-    }
-
-    /// A trap: one instruction more has run. True: it was ours.
-    pub fn trap(&mut self, context: &mut Context) -> bool {
-        if !context.trap_flag() {
-            return false;
-        }
-        if !self.active {
-            // The flag of a burst given up, back from a signal frame.
-            if self.abandoned == 0 && !process::is_stopped() {
-                return false;
-            }
-            self.abandoned = self.abandoned.saturating_sub(1);
-            context.set_trap_flag(false);
-            return true;
-        }
-        if process::is_stopped() {
-            self.active = false;
-            context.set_trap_flag(false);
-            return true;
-        }
-        if let Some(since) = self.system_call_since.take() {
-            let spent = sys::thread_cpu_ns().saturating_sub(since);
-            self.program_ns += spent.saturating_sub(self.trap_ns);
-        }
-        self.traps += 1;
-        let pc = context.pc();
-        let end = match self.advance(pc) {
-            Err(reason) => Some((reason, self.stepped.address)),
-            Ok(()) if u64::from(self.branches) >= self.burst => Some((EndReason::Budget, pc)),
-            Ok(()) if self.traps >= self.burst.saturating_mul(STEPS_PER_BRANCH) => Some((EndReason::Budget, pc)),
-            Ok(()) => self.prepare(context).err().map(|reason| (reason, pc)),
-        };
-        if let Some((reason, end)) = end {
-            context.set_trap_flag(false);
-            self.finish(reason, end, sys::thread_cpu_ns());
-        }
-        true
-    }
-
-    /// Notes what the completed instruction did; `pc` is where control is now.
-    fn advance(&mut self, pc: u64) -> Result<(), EndReason> {
-        let stepped = self.stepped;
-        let taken = match stepped.kind {
-            Kind::IndirectJump | Kind::IndirectCall | Kind::Return => pc != stepped.address,
-            Kind::Jump | Kind::Call => pc == stepped.target,
-            Kind::Conditional => pc == stepped.target && pc != stepped.next(),
-            _ => false,
-        };
-        if taken {
-            self.instructions += 1;
-            self.branch(stepped.address, pc);
-        } else if pc == stepped.next() && !stepped.kind.is_unconditional() {
-            self.instructions += 1;
-        } else if pc != stepped.address {
-            // A handler of the program moved it, or the kernel aborted a restartable sequence.
-            return Err(EndReason::Signal);
-        }
-        Ok(())
-    }
-
-    fn branch(&mut self, from: u64, to: u64) {
-        let mut e = Encoder::resume(&mut self.record, self.length);
-        e.delta(self.last_target, from);
-        e.delta(from, to);
-        self.length = e.length();
-        self.last_target = to;
-        self.branches += 1;
     }
 
     /// Looks at the instruction about to run. `Err`: it must run without the flag.
@@ -269,7 +118,6 @@ impl Sampler {
                     return Err(EndReason::SystemCall);
                 }
                 self.system_call_since = Some(sys::thread_cpu_ns());
-                self.instructions += 1;
                 self.stepped = next;
                 return Ok(());
             }
@@ -328,55 +176,132 @@ impl Sampler {
         }
         Some(entry)
     }
+}
 
-    /// Ends the burst, stores it, and arms the next tick. `cpu` is the thread's CPU time now.
-    fn finish(&mut self, reason: EndReason, end: u64, cpu: u64) {
-        self.active = false;
+impl Sampler {
+    /// A tick within a burst.
+    pub fn step_again(&mut self, context: &mut Context, cpu: u64) {
+        if context.trap_flag() {
+            // Still at it.
+            tick::arm(self, self.watchdog_ns());
+            return;
+        }
+        // A handler of the program is running, or left the burst behind for good.
+        self.step.abandoned = self.step.abandoned.saturating_add(1);
+        self.end_steps(EndReason::Signal, self.step.stepped.address, cpu);
+    }
+
+    /// Begins a burst.
+    pub fn step_first(&mut self, context: &mut Context) {
+        let step = &mut self.step;
+        step.program_ns = 0;
+        step.system_call_since = None;
+        step.traps = 0;
+        step.unknown = false;
+        step.renew();
+        step.active = true;
+        match step.prepare(context) {
+            Ok(()) => {
+                self.record.instructions += u32::from(step.system_call_since.is_some());
+                context.set_trap_flag(true);
+                tick::arm(self, self.watchdog_ns());
+            }
+            Err(reason) => self.end_steps(reason, context.pc(), sys::thread_cpu_ns()),
+        }
+    }
+
+    /// How long to wait for a burst: a tick after that shows whether it was left for good, by `longjmp` from a handler.
+    fn watchdog_ns(&self) -> u64 {
+        (self.step.trap_ns * self.burst * 2).clamp(1_000_000, 20_000_000)
+    }
+
+    /// A trap: one instruction more has run. True: it was ours.
+    pub fn trap(&mut self, context: &mut Context) -> bool {
+        if !context.trap_flag() {
+            return false;
+        }
+        let step = &mut self.step;
+        if !step.active {
+            // The flag of a burst given up, back from a signal frame.
+            if step.abandoned == 0 && !process::is_stopped() {
+                return false;
+            }
+            step.abandoned = step.abandoned.saturating_sub(1);
+            context.set_trap_flag(false);
+            return true;
+        }
+        if process::is_stopped() {
+            step.active = false;
+            context.set_trap_flag(false);
+            return true;
+        }
+        if let Some(since) = step.system_call_since.take() {
+            let spent = sys::thread_cpu_ns().saturating_sub(since);
+            step.program_ns += spent.saturating_sub(step.trap_ns);
+        }
+        step.traps += 1;
+        let (traps, pc, from) = (step.traps, context.pc(), step.stepped.address);
+        let end = match self.advance(pc) {
+            Err(reason) => Some((reason, self.step.stepped.address)),
+            Ok(()) if u64::from(self.record.branches) >= self.burst => Some((EndReason::Budget, pc)),
+            Ok(()) if traps >= self.burst.saturating_mul(STEPS_PER_BRANCH) => Some((EndReason::Budget, pc)),
+            Ok(()) if self.verify.is_over(from, context) => Some((EndReason::Budget, pc)),
+            Ok(()) => {
+                let prepared = self.step.prepare(context);
+                // The system call runs on the way.
+                self.record.instructions += u32::from(self.step.system_call_since.is_some());
+                prepared.err().map(|reason| (reason, pc))
+            }
+        };
+        if let Some((reason, end)) = end {
+            context.set_trap_flag(false);
+            self.end_steps(reason, end, sys::thread_cpu_ns());
+        }
+        true
+    }
+
+    /// Notes what the completed instruction did; `pc` is where control is now.
+    fn advance(&mut self, pc: u64) -> Result<(), EndReason> {
+        let stepped = self.step.stepped;
+        let taken = match stepped.kind {
+            Kind::IndirectJump | Kind::IndirectCall | Kind::Return => pc != stepped.address,
+            Kind::Jump | Kind::Call => pc == stepped.target,
+            Kind::Conditional => pc == stepped.target && pc != stepped.next(),
+            _ => false,
+        };
+        if taken {
+            self.record.instructions += 1;
+            self.record.branch(stepped.address, pc);
+        } else if pc == stepped.next() && !stepped.kind.is_unconditional() {
+            self.record.instructions += 1;
+        } else if pc != stepped.address {
+            // A handler of the program moved it, or the kernel aborted a restartable sequence.
+            return Err(EndReason::Signal);
+        }
+        Ok(())
+    }
+
+    /// Ends the burst. `cpu` is the thread's CPU time now.
+    fn end_steps(&mut self, reason: EndReason, end: u64, cpu: u64) {
+        let step = &mut self.step;
+        step.active = false;
         // The instructions themselves are the program's, whatever becomes of the rest.
         let ours = cpu
-            .saturating_sub(self.begin_cpu_ns)
-            .saturating_sub(self.program_ns)
-            .saturating_sub(u64::from(self.instructions));
+            .saturating_sub(self.record.begin_cpu_ns)
+            .saturating_sub(step.program_ns)
+            .saturating_sub(u64::from(self.record.instructions));
         // With a handler of the program in between, the clock says nothing about our cost.
         let ours = if reason == EndReason::Signal {
-            ours.min(self.traps * self.trap_ns)
+            ours.min(step.traps * step.trap_ns)
         } else {
             ours
         };
-        if reason == EndReason::Budget && self.traps >= 32 {
-            self.trap_ns = (3 * self.trap_ns + ours / self.traps) / 4;
+        if reason == EndReason::Budget && step.traps >= 32 {
+            step.trap_ns = (3 * step.trap_ns + ours / step.traps) / 4;
         }
-        process::ready(self.unknown);
-        let mut counters = process::counters();
-        counters.own_ns += ours;
-        let head = BurstHead {
-            engine: Engine::Step as u8,
-            end_reason: reason as u8,
-            thread: sys::thread_id() as u32,
-            time_ns: self.begin_ns,
-            start: self.start,
-            end,
-            instructions: self.instructions,
-            branches: self.branches,
-            thread_cpu_ns: cpu.saturating_sub(self.base_cpu_ns),
-            counters,
-        };
-        let mut e = Encoder::resume(&mut self.record, self.length);
-        e.patch(FRAME_HEADER, &head.to_bytes());
-        process::append(e.finish(FrameKind::Burst));
-        let now = sys::thread_cpu_ns();
-        let cost = ours + now.saturating_sub(cpu) + config::signal_ns();
-        self.own_ns += cost;
-        process::OWN_NS.fetch_add(cost, Relaxed);
-        // Costs differ by the burst's length; the budget is kept by the debt, this only sets the pace.
-        self.cost_ns += (cost as f64 - self.cost_ns) * 0.25;
-        tick::arm_next(self, now);
-    }
-
-    fn account(&mut self, since: u64) {
-        let cost = sys::thread_cpu_ns().saturating_sub(since) + config::signal_ns();
-        self.own_ns += cost;
-        process::OWN_NS.fetch_add(cost, Relaxed);
+        self.record.unknown = step.unknown;
+        self.verify.end();
+        self.finish(Engine::Step, reason, end, cpu, ours);
     }
 }
 

@@ -3,10 +3,11 @@
 //! Each has one mapping: an alternate signal stack for the kernel's frames, a stack on which our handlers work, and its
 //! state. A thread's own stack is never written to, however little room it has left.
 
+use crate::ahead::{self, Running};
 use crate::entry;
 use crate::interpose::signals;
 use crate::process;
-use crate::step::Sampler;
+use crate::sampler::Sampler;
 use crate::sys::{self, SignalsBlocked, SpinLock, syscall};
 use crate::tick;
 use core::cell::UnsafeCell;
@@ -48,6 +49,8 @@ pub struct Thread {
     pub pending_info: [UnsafeCell<libc::siginfo_t>; 2],
     /// Nesting of reasons not to tick: no room on the program's alternate stack.
     pub paused: AtomicU8,
+    /// The shadow execution that is going on.
+    pub ahead: Running,
     /// What handlers work on.
     pub sampler: UnsafeCell<Sampler>,
     routine: Option<Routine>,
@@ -132,6 +135,7 @@ unsafe fn begin(thread: *mut Thread, blocked: &mut SignalsBlocked) -> bool {
     // SAFETY: ours alone.
     let state = unsafe { &mut *thread };
     state.id.store(sys::thread_id(), Relaxed);
+    ahead::begin_thread();
     if !state.use_alternate_stack() {
         return false;
     }
@@ -317,6 +321,7 @@ extern "C" fn after_fork_in_child() {
     let before = sys::thread_cpu_ns();
     LIST_LOCK.release();
     crate::fds::begin_child();
+    ahead::begin_child();
     let mine = entry::current_thread();
     let mut link = LIST.load(Relaxed);
     let mut kept = null_mut();

@@ -8,12 +8,13 @@
 
 use crate::entry::{self, Context};
 use crate::interpose::signals;
-use crate::step::Sampler;
+use crate::sampler::Sampler;
 use crate::sys::{self, KernelAction, syscall};
 use crate::thread::Thread;
 use crate::{config, fds, process};
 use core::sync::atomic::AtomicI32;
 use core::sync::atomic::Ordering::Relaxed;
+use pleach_collector::vector::{EndReason, Engine};
 
 /// The signal.
 pub static SIGNAL: AtomicI32 = AtomicI32::new(0);
@@ -24,6 +25,10 @@ const MIN_PERIOD_NS: u64 = 200_000;
 const TIMER_PERIOD_NS: u64 = 4_000_000;
 /// Instructions between two taken branches, for the first guess.
 const BRANCH_DISTANCE: u64 = 6;
+/// What shadow execution of an instruction costs, for the first guess.
+const SHADOW_NS: u64 = 50;
+/// CPU time between two shadow bursts where the budget allows shorter ones only.
+const BURST_DISTANCE_NS: f64 = 40_000_000.0;
 
 const PERIOD: u32 = 0x4008_2404;
 const ID: u32 = 0x8008_2407;
@@ -227,8 +232,11 @@ fn set_timer(sampler: &Sampler, ns: u64) {
     }
 }
 
-/// One tick, after this much CPU time of the thread.
+/// One tick, after this much CPU time of the thread, unless the recording is over.
 pub fn arm(sampler: &Sampler, ns: u64) {
+    if config::deadline_ns() != u64::MAX && sys::now_ns() > config::deadline_ns() {
+        return;
+    }
     match sampler.source {
         Source::Event(fd, _) => {
             // SAFETY: if the descriptor is not our event any more, other files refuse the requests.
@@ -254,11 +262,31 @@ pub fn arm_first(sampler: &mut Sampler) {
 
 /// First guess of a burst's cost.
 pub fn expected_cost() -> f64 {
-    (config::burst() * BRANCH_DISTANCE * config::step_ns()) as f64
+    let instruction_ns = match config::engine() {
+        Engine::RunAhead => SHADOW_NS,
+        _ => config::step_ns(),
+    };
+    (config::burst() * BRANCH_DISTANCE * instruction_ns) as f64
+}
+
+/// Taken branches that the next burst should have.
+///
+/// A shadow burst costs little beside the tick: few long bursts show most branches. But branches of one burst are not
+/// independent, so there are at least so many bursts in a second.
+fn next_burst(sampler: &Sampler, reason: EndReason) -> f64 {
+    match config::engine() {
+        Engine::RunAhead if reason == EndReason::Budget => {
+            let affordable = config::overhead() * BURST_DISTANCE_NS / sampler.cost_ns;
+            let next = sampler.burst as f64 * affordable.clamp(0.5, 2.0);
+            next.clamp(config::SHORTEST_BURST as f64, config::burst() as f64)
+        }
+        Engine::RunAhead => sampler.burst as f64,
+        _ => config::burst() as f64,
+    }
 }
 
 /// Arms the next tick after a burst, or after one that was declined.
-pub fn arm_next(sampler: &mut Sampler, thread_cpu_ns: u64) {
+pub fn arm_next(sampler: &mut Sampler, thread_cpu_ns: u64, reason: EndReason) {
     let jitter = 0.5 + sampler.random_fraction();
     if let Some(period) = config::period_ns() {
         arm(sampler, ((period as f64 * jitter) as u64).max(1000));
@@ -276,9 +304,11 @@ pub fn arm_next(sampler: &mut Sampler, thread_cpu_ns: u64) {
         Source::Timer(_) => TIMER_PERIOD_NS as f64,
         _ => MIN_PERIOD_NS as f64,
     };
-    let (base, burst) = (config::burst() as f64, sampler.burst as f64);
+    let (base, burst) = (next_burst(sampler, reason), sampler.burst as f64);
     if mean < floor {
         sampler.burst = (burst * (floor / mean).min(4.0)).min(config::MAX_BURST as f64) as u64 + 1;
+    } else if burst < base {
+        sampler.burst = base as u64;
     } else if burst > base && mean > 2.0 * floor {
         sampler.burst = (burst * 0.75).max(base) as u64;
     }
@@ -316,11 +346,12 @@ pub extern "C" fn on_tick(signal: i32, info: *mut libc::siginfo_t, context: *mut
     // SAFETY: the kernel's frame.
     let (info, context) = unsafe { (&mut *info, &mut *context.cast::<Context>()) };
     // SAFETY: null, or this thread's, or the parent's of a `vfork` child, which sleeps.
-    if let Some(state) = unsafe { thread.as_mut() } {
-        let sampler = state.sampler.get_mut();
+    if let Some(state) = unsafe { thread.as_ref() } {
+        // SAFETY: it belongs to handlers, which do not nest.
+        let sampler = unsafe { &mut *state.sampler.get() };
         if is_ours(sampler, thread, info) {
             if !process::is_stopped() {
-                sampler.tick(context);
+                sampler.tick(context, &state.ahead);
             }
             return;
         }

@@ -3,8 +3,9 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
+use pleach_collector::record::RecordOptions;
 use pleach_collector::stats::Stats;
-use pleach_collector::vector::{CodeAddress, EndReason, ModuleId, VectorSet};
+use pleach_collector::vector::{CodeAddress, EndReason, Engine, ModuleId, VectorSet};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt;
@@ -44,6 +45,25 @@ pub fn built() -> &'static Path {
         }
         target
     })
+}
+
+/// What this test records with: it is in the name of its executable.
+pub fn engine() -> Engine {
+    let own = std::env::current_exe().unwrap();
+    let name = own.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if name.starts_with("step") {
+        Engine::Step
+    } else {
+        Engine::RunAhead
+    }
+}
+
+/// How to record with it.
+pub fn options() -> RecordOptions {
+    RecordOptions {
+        engine: engine(),
+        ..RecordOptions::new(sampler())
+    }
 }
 
 /// The sampler.
@@ -88,6 +108,7 @@ pub fn record(overhead: f64, command: &[&OsStr], settings: &[(&str, &str)]) -> R
     let mut recorder = Command::new(built().join("examples/record"));
     recorder.arg(sampler()).arg(overhead.to_string()).args(command);
     recorder
+        .env("ENGINE", engine().name())
         .env("STATS", &stats)
         .env("OUTPUT", &vectors)
         .envs(settings.iter().copied());
@@ -174,7 +195,7 @@ pub fn check(set: &VectorSet) -> u64 {
             offset: at.offset + by.len() as u64,
             ..at
         };
-        let mut at = burst.start.expect("the stepper knows where it starts");
+        let mut at = burst.start.expect("it is known where it starts");
         let mut instructions = 0u64;
         let mut complete = true;
         for branch in &burst.branches {
@@ -217,7 +238,7 @@ pub fn check(set: &VectorSet) -> u64 {
             }
             at = branch.to;
         }
-        let end = burst.end.expect("the stepper knows where it ends");
+        let end = burst.end.expect("it is known where it ends");
         while complete && at != end {
             assert!(
                 at.module == end.module && at.offset < end.offset,

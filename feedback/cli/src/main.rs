@@ -24,6 +24,8 @@ struct Cli {
 enum Command {
     Flags(commands::flags::Args),
     Record(commands::record::Args),
+    Import(commands::import::Args),
+    Export(commands::export::Args),
     Show(commands::show::Args),
     Paths(commands::paths::Args),
     Merge(commands::merge::Args),
@@ -35,6 +37,8 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Flags(args) => commands::flags::run(&args),
         Command::Record(args) => commands::record::run(&args),
+        Command::Import(args) => commands::import::run(&args),
+        Command::Export(args) => commands::export::run(&args),
         Command::Show(args) => commands::show::run(&args),
         Command::Paths(args) => commands::paths::run(&args),
         Command::Merge(args) => commands::merge::run(&args),

@@ -2,7 +2,7 @@
 //!
 //! Nothing here allocates: a child made by `vfork` runs in its parent's memory.
 
-use super::signals;
+use super::{faults, signals};
 use crate::process;
 use crate::real::Real;
 use crate::sys::{self, syscall};
@@ -225,6 +225,7 @@ impl Leaving {
         if own {
             process::conclude();
             thread::pause_current();
+            faults::leave(true);
         }
         // What the program believes it blocks, its successor inherits.
         // SAFETY: null, this thread's, or that of the parent of a `vfork` child, whose mask the child inherits.
@@ -241,6 +242,7 @@ impl Drop for Leaving {
             sys::signal_mask(libc::SIG_SETMASK, mask);
         }
         if self.own {
+            faults::leave(false);
             thread::resume_current();
         }
     }

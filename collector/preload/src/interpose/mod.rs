@@ -5,6 +5,7 @@
 
 pub mod exec;
 pub mod exit;
+pub mod faults;
 pub mod masks;
 pub mod signals;
 pub mod stacks;

@@ -4,7 +4,7 @@
 //! through a signal frame built as the kernel would have built it, on the stack and with the mask that the program expects.
 //! In its actions for other signals, our two are never really blocked.
 
-use super::stacks;
+use super::{faults, stacks};
 use crate::entry::{self, Context, TRAP_FLAG};
 use crate::process;
 use crate::real::Real;
@@ -305,6 +305,7 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, o
         }
         let taken = &TAKEN[signal as usize];
         let before = taken.load(Relaxed);
+        let fault = faults::shown(signal);
         let mut changed = new.as_ref().copied();
         if let Some(new) = changed.as_mut() {
             let (ours, mut rest) = split(low(&new.sa_mask));
@@ -320,6 +321,7 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, o
             }
             set_low(&mut new.sa_mask, rest);
             taken.store(bits, Relaxed);
+            *new = faults::replace(signal, new).unwrap_or(*new);
         }
         let result = real(signal, changed.as_ref().map_or(new, |new| new), old);
         if result != 0 {
@@ -327,6 +329,9 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, o
         } else if let Some(old) = old.as_mut() {
             let (_, rest) = split(low(&old.sa_mask));
             set_low(&mut old.sa_mask, join(before & (HAD_TRAP | HAD_TICK), rest));
+            if let Some((handler, flags)) = fault {
+                (old.sa_sigaction, old.sa_flags) = (handler, flags);
+            }
             if before & HAD_STACK != 0 {
                 old.sa_flags |= libc::SA_ONSTACK;
             }
@@ -365,12 +370,32 @@ fn old_style(signal: c_int, handler: usize, flags: c_int, real: &Real<Signal>) -
         return before;
     }
     if (1..65).contains(&signal) && pretends() {
+        if faults::shown(signal).is_some() {
+            return old_style_fault(signal, handler, flags);
+        }
         TAKEN[signal as usize].store(0, Relaxed);
     }
     match real.get() {
         // SAFETY: forwarded.
         Some(real) => unsafe { real(signal, handler) },
         None => libc::SIG_ERR,
+    }
+}
+
+/// The older functions, for signals that instructions raise.
+fn old_style_fault(signal: c_int, handler: usize, flags: c_int) -> usize {
+    // SAFETY: all zeroes is valid for this plain structure.
+    let (mut new, mut old): (libc::sigaction, libc::sigaction) = unsafe { core::mem::zeroed() };
+    new.sa_sigaction = handler;
+    new.sa_flags = flags;
+    if flags & libc::SA_NODEFER == 0 {
+        // SAFETY: the set lives here.
+        unsafe { set_low(&mut new.sa_mask, sys::bit(signal)) };
+    }
+    // SAFETY: both live here.
+    match unsafe { sigaction(signal, &new, &mut old) } {
+        0 => old.sa_sigaction,
+        _ => libc::SIG_ERR,
     }
 }
 
@@ -434,6 +459,10 @@ pub unsafe extern "C" fn sigignore(signal: c_int) -> c_int {
                 ..KernelAction::default()
             },
         );
+        return 0;
+    }
+    if faults::shown(signal).is_some() && pretends() {
+        old_style_fault(signal, libc::SIG_IGN, 0);
         return 0;
     }
     match SIGIGNORE.get() {

@@ -4,7 +4,8 @@ use crate::install;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use pleach_collector::record::{RecordError, RecordOptions, Recording, record};
-use pleach_collector::vector::VectorSet;
+use pleach_collector::vector::{Engine, VectorSet};
+use pleach_collector::verify::Verified;
 use pleach_feedback::analyse::{Analysis, AnalysisError, analyse, without_functions};
 use pleach_feedback::profile::{Profile, file as profile_file};
 use pleach_feedback::program::Program;
@@ -26,6 +27,13 @@ pub struct Args {
     /// CPU time to spend on sampling, as a share of the program's: 1%, 0.5%, 300%.
     #[arg(long, default_value = "1%", value_parser = percentage)]
     overhead: f64,
+    /// Check shadow execution: compare each burst with what the program does then, one instruction at a time. Slow; for
+    /// finding faults of pleach.
+    #[arg(long, conflicts_with = "engine")]
+    verify: bool,
+    /// Sample only so long, from the command's start: 30s. The command runs on to its end.
+    #[arg(long, value_parser = duration)]
+    duration: Option<Duration>,
     /// Mean CPU time between bursts, instead of a budget: 500us, 4ms.
     #[arg(long, value_parser = duration)]
     period: Option<Duration>,
@@ -62,8 +70,19 @@ pub struct Args {
 enum EngineArg {
     /// The best one that this machine offers.
     Auto,
-    /// Single-stepping of the program in bursts: exact, works everywhere, costs microseconds per instruction.
+    /// Shadow execution: the program's next instructions run ahead on a copy of its state. Some 30 ns per instruction.
+    RunAhead,
+    /// Single-stepping of the program in bursts: exact, costs microseconds per instruction.
     Step,
+}
+
+impl EngineArg {
+    fn engine(self) -> Engine {
+        match self {
+            Self::Auto | Self::RunAhead => Engine::RunAhead,
+            Self::Step => Engine::Step,
+        }
+    }
 }
 
 fn percentage(text: &str) -> Result<f64, String> {
@@ -87,7 +106,10 @@ fn duration(text: &str) -> Result<Duration, String> {
 pub fn run(args: &Args) -> Result<ExitCode> {
     ensure_writable(args)?;
     let options = RecordOptions {
+        engine: args.engine.engine(),
         overhead: args.overhead,
+        verify: args.verify,
+        duration: args.duration,
         period: args.period,
         burst: args.burst,
         repeat: args.repeat,
@@ -132,7 +154,15 @@ fn finish(args: &Args, recording: &Recording) -> Result<()> {
         let text = serde_json::to_string_pretty(&recording.stats)?;
         std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let profile = analysed(args, &recording.vectors)?;
+    if let Some(verified) = &recording.stats.verified {
+        report(verified);
+    }
+    let profile = analysed(
+        &recording.vectors,
+        args.binary.as_deref(),
+        args.keep_vectors,
+        args.quiet,
+    )?;
     profile_file::write(&args.output, &profile)?;
     if !args.quiet {
         let stats = &recording.stats;
@@ -148,18 +178,29 @@ fn finish(args: &Args, recording: &Recording) -> Result<()> {
     Ok(())
 }
 
+/// Says how shadow execution compared.
+fn report(verified: &Verified) {
+    eprintln!("pleach: {} instructions compared", verified.instructions);
+    for (class, count) in &verified.disagreements {
+        eprintln!("pleach: {class}: {count}");
+    }
+    for bug in &verified.bugs {
+        eprintln!("pleach: bug: {bug}");
+    }
+}
+
 /// The profile; for a program without annotations, one that holds raw vectors only.
-fn analysed(args: &Args, vectors: &VectorSet) -> Result<Profile> {
-    let program = Program::read(&vectors.modules, args.binary.as_deref());
-    if !args.quiet {
+pub(super) fn analysed(vectors: &VectorSet, binary: Option<&Path>, keep_vectors: bool, quiet: bool) -> Result<Profile> {
+    let program = Program::read(&vectors.modules, binary);
+    if !quiet {
         for problem in &program.problems {
             eprintln!("pleach: warning: {problem}");
         }
     }
     match analyse(&program, vectors) {
         Ok(Analysis { mut profile, report }) => {
-            profile.vectors = args.keep_vectors.then(|| vectors.to_bytes());
-            if !args.quiet && report.inconsistent * 100 > report.stretches {
+            profile.vectors = keep_vectors.then(|| vectors.to_bytes());
+            if !quiet && report.inconsistent * 100 > report.stretches {
                 eprintln!(
                     "pleach: warning: {} of {} sampled stretches do not fit the binary: was it changed while it ran?",
                     report.inconsistent, report.stretches

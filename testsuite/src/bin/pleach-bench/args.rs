@@ -55,6 +55,23 @@ pub enum Command {
         #[command(flatten)]
         measure: Measure,
     },
+    /// Record with several engines and budgets: branches per CPU-second, and overhead as accounted and as measured
+    Rates {
+        #[command(flatten)]
+        which: Which,
+        /// How branch vectors are obtained; may be repeated
+        #[arg(long = "engine", default_values_t = ["run-ahead".to_owned(), "step".to_owned()])]
+        engines: Vec<String>,
+        /// Budgets; may be repeated
+        #[arg(long = "overhead", default_values_t = ["1%".to_owned()])]
+        budgets: Vec<String>,
+        /// Pairs of a plain and a recorded run
+        #[arg(long, default_value_t = 5)]
+        pairs: usize,
+        /// The input
+        #[arg(long, default_value = "ref")]
+        on: InputKind,
+    },
     /// Say what executed paths are like, how often they are counted, and what training shows of them
     Paths {
         #[command(flatten)]

@@ -14,7 +14,7 @@ use pleach_testsuite::table::{Cell, Section, sections_to_json};
 use pleach_testsuite::variant::{Pleach, Recording, split_words};
 use pleach_testsuite::verify::Verified;
 use pleach_testsuite::workload::load_all;
-use pleach_testsuite::{Bench, InputKind, Simulation, Table, Variant, parallel, path_figures, progress, verify};
+use pleach_testsuite::{Bench, InputKind, Simulation, Table, Variant, parallel, path_figures, progress, rates, verify};
 
 fn main() -> Result<()> {
     let cli = Cli::parse();
@@ -35,6 +35,27 @@ fn main() -> Result<()> {
         Command::Run { build, input, counts } => run(&open()?, build, *input, *counts)?.into(),
         Command::Check { which, bless } => check(&open()?, which, *bless)?.into(),
         Command::Compare { which, measure } => compare_variants(&open()?, which, measure)?,
+        Command::Rates {
+            which,
+            engines,
+            budgets,
+            pairs,
+            on,
+        } => {
+            let bench = open()?;
+            let options = rates::Options {
+                engines: engines.clone(),
+                budgets: budgets.clone(),
+                pairs: *pairs,
+                on: *on,
+            };
+            rates::sections(&rates::rates(
+                &bench,
+                &bench.select(&which.workloads)?,
+                &plain_pleach()?,
+                &options,
+            )?)
+        }
         Command::Paths { exact, no_counts } => paths(&open()?, exact, !no_counts)?,
         Command::Verify(exact) => {
             let verified = verify_all(&open()?, exact)?;
@@ -244,6 +265,13 @@ fn paths(bench: &Bench, exact: &Exact, instructions: bool) -> Result<Vec<Section
 fn verify_all(bench: &Bench, exact: &Exact) -> Result<Vec<Verified>> {
     let workloads = bench.select(&exact.which.workloads)?;
     verify::verify(bench, &workloads, &exact.pleach()?, exact.on, parallel::default_jobs())
+}
+
+fn plain_pleach() -> Result<Pleach> {
+    Ok(Pleach {
+        command: pleach_command()?,
+        options: Vec::new(),
+    })
 }
 
 /// The `pleach` that was built beside this program.

@@ -1,0 +1,132 @@
+//! The signals that instructions raise. Shadow execution reads memory that may not be there; what it raises must not
+//! reach the program, and what the program raises must reach it as ever.
+//!
+//! The kernel has the program's flags and mask for them, but always our handler. That one jumps to the program's, with
+//! everything as the kernel left it.
+
+use crate::ahead;
+use crate::entry::{self, Context};
+use crate::process;
+use crate::sys::{self, KernelAction};
+use core::ffi::c_void;
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicI32, AtomicUsize};
+
+/// The signals.
+pub const SIGNALS: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
+/// Their bits.
+pub const MASK: u64 =
+    sys::bit(libc::SIGSEGV) | sys::bit(libc::SIGBUS) | sys::bit(libc::SIGFPE) | sys::bit(libc::SIGILL);
+
+/// What the program set: handlers and flags.
+static HANDLERS: [AtomicUsize; 4] = [const { AtomicUsize::new(libc::SIG_DFL) }; 4];
+static FLAGS: [AtomicI32; 4] = [const { AtomicI32::new(0) }; 4];
+
+fn index(signal: i32) -> Option<usize> {
+    SIGNALS.iter().position(|s| *s == signal)
+}
+
+/// Takes the four signals over, with what they were set to. False: they cannot be had.
+pub fn install() -> bool {
+    SIGNALS.iter().enumerate().all(|(at, &signal)| {
+        let mut action = KernelAction::default();
+        if sys::signal_action(signal, None, Some(&mut action)) != 0 {
+            return false;
+        }
+        HANDLERS[at].store(action.handler, Relaxed);
+        FLAGS[at].store(action.flags as i32, Relaxed);
+        action.handler = handler();
+        action.flags = flags(action.flags as i32) as u32 as u64 | SA_RESTORER;
+        action.restorer = entry::pleach_restorer as *const () as usize;
+        sys::signal_action(signal, Some(&action), None) == 0
+    })
+}
+
+const SA_RESTORER: u64 = 0x0400_0000;
+
+fn handler() -> usize {
+    entry::pleach_fault_entry as *const () as usize
+}
+
+/// The flags for our handler in place of the program's: it wants the context, and stays.
+fn flags(programs: i32) -> i32 {
+    (programs | libc::SA_SIGINFO) & !libc::SA_RESETHAND
+}
+
+/// Whether faults would reach us: the program may have changed an action by a raw system call.
+pub fn are_ours() -> bool {
+    [libc::SIGSEGV, libc::SIGBUS].iter().all(|&signal| {
+        let mut action = KernelAction::default();
+        sys::signal_action(signal, None, Some(&mut action)) == 0 && action.handler == handler()
+    })
+}
+
+/// What an action that the program sets becomes; `None` for other signals, and where nothing is taken over.
+pub fn replace(signal: i32, action: &libc::sigaction) -> Option<libc::sigaction> {
+    let at = index(signal).filter(|_| ahead::is_on())?;
+    let mut ours = *action;
+    HANDLERS[at].store(action.sa_sigaction, Relaxed);
+    FLAGS[at].store(action.sa_flags, Relaxed);
+    ours.sa_sigaction = handler();
+    ours.sa_flags = flags(action.sa_flags);
+    Some(ours)
+}
+
+/// What the program set, as it asks for it.
+pub fn shown(signal: i32) -> Option<(usize, i32)> {
+    let at = index(signal).filter(|_| ahead::is_on())?;
+    Some((HANDLERS[at].load(Relaxed), FLAGS[at].load(Relaxed)))
+}
+
+/// Before the program becomes another one, which inherits what it ignored; and after that failed.
+pub fn leave(leaving: bool) {
+    if !ahead::is_on() {
+        return;
+    }
+    for (at, &signal) in SIGNALS.iter().enumerate() {
+        let mut action = KernelAction::default();
+        if HANDLERS[at].load(Relaxed) == libc::SIG_IGN && sys::signal_action(signal, None, Some(&mut action)) == 0 {
+            action.handler = if leaving { libc::SIG_IGN } else { handler() };
+            sys::signal_action(signal, Some(&action), None);
+        }
+    }
+}
+
+/// The program's handler to jump to; 0 if there is nothing more to do.
+pub extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) -> usize {
+    // SAFETY: the kernel's frame.
+    let (info, context) = unsafe { (&mut *info, &mut *context.cast::<Context>()) };
+    let raised = info.si_code > 0;
+    // SAFETY: null, or this thread's, or the parent's of a `vfork` child, which sleeps and is not in a burst.
+    let thread = unsafe { entry::current_thread().as_ref() };
+    if let Some(engine) = thread.and_then(|thread| thread.ahead.running()) {
+        if !raised {
+            // Sent by somebody: not before the burst is over, which ends here.
+            context.mask |= sys::bit(signal);
+            sys::queue_signal(sys::thread_id(), signal, info);
+        }
+        if ahead::recover(engine, context) {
+            return 0;
+        }
+    }
+    let Some(at) = index(signal) else { return 0 };
+    let programs = HANDLERS[at].load(Relaxed);
+    match programs {
+        libc::SIG_IGN if !raised => 0,
+        libc::SIG_DFL | libc::SIG_IGN => {
+            // The instruction runs again and meets the default action; what was sent, is sent again.
+            sys::signal_action(signal, Some(&KernelAction::default()), None);
+            if !raised {
+                context.mask &= !sys::bit(signal);
+                sys::queue_signal(sys::thread_id(), signal, info);
+            }
+            0
+        }
+        _ => {
+            if FLAGS[at].load(Relaxed) & libc::SA_RESETHAND != 0 && process::is_own_memory() {
+                HANDLERS[at].store(libc::SIG_DFL, Relaxed);
+            }
+            programs
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Shadow execution against the real one: what a burst ran ahead is written down, and every instruction that the program
+//! then runs under the trap flag is compared with it.
+
+use crate::ahead::{self, Running};
+use crate::entry::Context;
+use crate::process;
+use core::cell::UnsafeCell;
+use core::ptr::null_mut;
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::{Acquire, Release};
+use pleach_collector::shadow::{End, Engine, Limits, State};
+use pleach_collector::shard::{Disagreement, Encoder, FrameKind, REGISTERS};
+
+/// Instructions of a burst that are compared at most.
+const LENGTH: usize = 2048;
+
+/// All registers after an instruction.
+#[derive(Clone, Copy)]
+struct Registers {
+    /// General ones in the order of the encoding, flags, program counter.
+    general: [u64; REGISTERS],
+    /// Hash of all others.
+    others: u64,
+}
+
+struct Log {
+    entries: [Registers; LENGTH],
+}
+
+/// One thread at a time writes down and compares.
+struct Shared {
+    busy: AtomicBool,
+    log: UnsafeCell<Log>,
+}
+
+// SAFETY: used by the thread that set `busy`.
+unsafe impl Sync for Shared {}
+
+const NONE: Registers = Registers {
+    general: [0; REGISTERS],
+    others: 0,
+};
+static SHARED: Shared = Shared {
+    busy: AtomicBool::new(false),
+    log: UnsafeCell::new(Log {
+        entries: [NONE; LENGTH],
+    }),
+};
+
+/// A thread's comparison.
+#[derive(Debug)]
+pub struct Verify {
+    active: bool,
+    engine: *mut Engine,
+    /// Entries of the log.
+    count: usize,
+    /// The next one to compare.
+    next: usize,
+    /// Flags that differ since an instruction that may leave them as it likes.
+    ignored_flags: u64,
+    /// Instructions compared and not yet told of.
+    compared: u32,
+}
+
+impl Verify {
+    /// Runs ahead from the tick, and writes down what comes. Without an engine, or with another thread at it, nothing will be
+    /// compared.
+    pub fn begin(&mut self, ordinal: u32, context: &mut Context, running: &Running) {
+        (self.count, self.next, self.compared, self.ignored_flags) = (0, 0, 0, 0);
+        if SHARED.busy.swap(true, Acquire) {
+            return;
+        }
+        let Some(engine) = ahead::lease(ordinal) else {
+            SHARED.busy.store(false, Release);
+            return;
+        };
+        (self.active, self.engine) = (true, engine);
+        // SAFETY: this thread set `busy`.
+        let log = unsafe { &mut *SHARED.log.get() };
+        let one = Limits {
+            max_instructions: 1,
+            ..Limits::default()
+        };
+        // SAFETY: leased; the frame is the kernel's.
+        self.count = unsafe {
+            ahead::guarded(engine, running, |engine| {
+                engine.load_frame((context as *mut Context).cast());
+                engine.begin();
+                let follow = |entry: &mut Registers| {
+                    let outcome = engine.go_on(&one, &mut |_, _| ());
+                    *entry = Registers::of(engine.state());
+                    outcome.end == End::Instructions
+                };
+                log.entries.iter_mut().map(follow).take_while(|went| *went).count()
+            })
+        };
+    }
+
+    /// The program ran one instruction more, which began at `from`. True: there is nothing more to compare.
+    pub fn is_over(&mut self, from: u64, context: &mut Context) -> bool {
+        self.active && !self.check(from, context)
+    }
+
+    fn check(&mut self, from: u64, context: &mut Context) -> bool {
+        if self.next >= self.count {
+            return false;
+        }
+        // SAFETY: this thread set `busy`.
+        let log = unsafe { &*SHARED.log.get() };
+        let Some(shadow) = log.entries.get(self.next) else {
+            return false;
+        };
+        // SAFETY: leased; the frame is the kernel's.
+        let mut real = unsafe {
+            (*self.engine).load_frame((context as *mut Context).cast());
+            Registers::of((*self.engine).state())
+        };
+        const FLAGS: usize = REGISTERS - 2;
+        // The flag that makes the trap.
+        real.general[FLAGS] &= !0x100;
+        // A repeated instruction traps each time.
+        if real.general[REGISTERS - 1] == from && shadow.general[REGISTERS - 1] != from {
+            return true;
+        }
+        self.next += 1;
+        self.compared += 1;
+        const STATUS: u64 = 0x8d5;
+        let flags = (shadow.general[FLAGS] ^ real.general[FLAGS]) & STATUS;
+        self.ignored_flags &= flags;
+        let new_flags = flags & !self.ignored_flags;
+        self.ignored_flags |= new_flags;
+        let rest = (0..REGISTERS).any(|i| i != FLAGS && shadow.general[i] != real.general[i])
+            || (shadow.general[FLAGS] ^ real.general[FLAGS]) & !STATUS & !0x10100 != 0;
+        let others = shadow.others != real.others;
+        if !rest && !others && new_flags == 0 {
+            return true;
+        }
+        let before = self.next.checked_sub(2).and_then(|at| log.entries.get(at));
+        let mut found = Disagreement {
+            from,
+            only_flags: !rest && !others,
+            others,
+            before: before.map_or([0; REGISTERS], |b| b.general),
+            shadow: shadow.general,
+            real: real.general,
+            ..Disagreement::default()
+        };
+        found.length = crate::sys::read_memory(from, &mut found.code) as u8;
+        let goes_on = found.only_flags;
+        self.tell(Some(&found));
+        goes_on
+    }
+
+    /// Stores how it went.
+    fn tell(&mut self, found: Option<&Disagreement>) {
+        let mut buffer = [0; 512];
+        let mut e = Encoder::new(&mut buffer);
+        e.u32(core::mem::take(&mut self.compared));
+        if let Some(found) = found {
+            found.encode(&mut e);
+        }
+        process::append(e.finish(FrameKind::Verified));
+    }
+
+    /// Ends it.
+    pub fn end(&mut self) {
+        if core::mem::take(&mut self.active) {
+            self.tell(None);
+            ahead::release(core::mem::replace(&mut self.engine, null_mut()));
+            SHARED.busy.store(false, Release);
+        }
+    }
+}
+
+impl Registers {
+    fn of(state: &State) -> Self {
+        let mut general = [0; REGISTERS];
+        for (to, from) in general.iter_mut().zip(state.general()) {
+            *to = *from;
+        }
+        general[REGISTERS - 2] = state.rflags();
+        general[REGISTERS - 1] = state.pc();
+        let mut others = u64::from(state.mxcsr());
+        let mut add = |word: u64| others = (others.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+        state.vectors().iter().flatten().copied().for_each(&mut add);
+        state.masks().iter().copied().for_each(&mut add);
+        // Control, status and tags of the x87; where its last instruction was does not matter.
+        let x87 = state.x87();
+        let word = |at: usize| {
+            let bytes = x87.get(at..at + 8).and_then(|b| <[u8; 8]>::try_from(b).ok());
+            bytes.map_or(0, u64::from_le_bytes)
+        };
+        add(word(0) & 0xff_ffff_ffff);
+        for register in 0..8 {
+            add(word(32 + 16 * register));
+            add(word(40 + 16 * register) & 0xffff);
+        }
+        Self { general, others }
+    }
+}

@@ -1,0 +1,128 @@
+//! The modules of a set, found by path and build.
+
+use super::space::Located;
+use crate::vector::{BuildId, Module, ModuleId, ModuleMapping, VectorSet};
+use object::Object;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// How a mapped file is known to be the one on disk.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum FileIdentity {
+    /// It has this inode; 0: it is no file.
+    Inode(u64),
+    /// The recording has its build-id.
+    Build(BuildId),
+    /// It cannot be known.
+    Unknown,
+}
+
+/// The modules of a set, found by path and build.
+pub(crate) struct Modules<'a> {
+    pub(crate) set: &'a mut VectorSet,
+    known: HashMap<(PathBuf, Option<BuildId>), ModuleId>,
+    builds: HashMap<(PathBuf, u64), Option<Rc<BuildId>>>,
+}
+
+impl<'a> Modules<'a> {
+    pub(crate) fn new(set: &'a mut VectorSet) -> Self {
+        let known = set
+            .modules
+            .iter()
+            .enumerate()
+            .map(|(i, module)| ((module.path.clone(), module.build_id.clone()), ModuleId(i as u32)))
+            .collect();
+        Self {
+            set,
+            known,
+            builds: HashMap::new(),
+        }
+    }
+
+    /// Notes an executable mapping of a process, and says whose it is.
+    pub(crate) fn locate(
+        &mut self,
+        process: u32,
+        path: &[u8],
+        addresses: Range<u64>,
+        file_offset: u64,
+        identity: FileIdentity,
+    ) -> Located {
+        let mut located = Located {
+            start: addresses.start,
+            end: addresses.end,
+            offset: file_offset,
+            module: ModuleId::EXTERNAL,
+        };
+        if identity == FileIdentity::Inode(0) || !path.starts_with(b"/") || is_no_file(path) {
+            return located;
+        }
+        let path = PathBuf::from(OsStr::from_bytes(path));
+        let build_id = match identity {
+            FileIdentity::Build(build_id) => Some(build_id),
+            FileIdentity::Unknown => None,
+            FileIdentity::Inode(inode) => {
+                let build = self.builds.entry((path.clone(), inode));
+                build
+                    .or_insert_with(|| build_id(&path, inode).map(Rc::new))
+                    .as_deref()
+                    .cloned()
+            }
+        };
+        let modules = &mut self.set.modules;
+        located.module = *self.known.entry((path.clone(), build_id.clone())).or_insert_with(|| {
+            modules.push(Module {
+                path,
+                build_id,
+                mappings: Vec::new(),
+            });
+            ModuleId(modules.len() as u32 - 1)
+        });
+        let mapping = ModuleMapping {
+            process,
+            start: addresses.start,
+            end: addresses.end,
+            file_offset,
+        };
+        let mappings = &mut modules[located.module.0 as usize].mappings;
+        // Snapshots repeat most of what the one before had.
+        if !mappings
+            .iter()
+            .rev()
+            .take_while(|m| m.process == process)
+            .any(|m| *m == mapping)
+        {
+            mappings.push(mapping);
+        }
+        located
+    }
+}
+
+/// Names that the kernel and perf give to memory that no file can be read for.
+fn is_no_file(path: &[u8]) -> bool {
+    [&b"/memfd:"[..], b"//anon", b"/dev/zero", b"/SYSV", b"/anon_hugepage"]
+        .iter()
+        .any(|name| path.starts_with(name))
+}
+
+/// The build-id of a file, if it still is the one that was mapped.
+fn build_id(path: &Path, inode: u64) -> Option<BuildId> {
+    let file = std::fs::File::open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    if metadata.ino() != inode || !metadata.is_file() {
+        return None;
+    }
+    build_id_of(file)
+}
+
+/// The build-id in an open ELF file.
+pub(crate) fn build_id_of(file: std::fs::File) -> Option<BuildId> {
+    let cache = object::ReadCache::new(file);
+    let parsed = object::File::parse(&cache).ok()?;
+    parsed.build_id().ok()?.map(|id| BuildId(id.to_vec()))
+}

@@ -1,0 +1,121 @@
+//! `perf_event_attr`: what an event's samples consist of.
+
+use super::cursor::{Cursor, u64_at};
+
+/// Bits of `sample_type`.
+pub(super) mod sample_type {
+    pub(in super::super) const IP: u64 = 1;
+    pub(in super::super) const TID: u64 = 1 << 1;
+    pub(in super::super) const TIME: u64 = 1 << 2;
+    pub(in super::super) const ADDR: u64 = 1 << 3;
+    pub(in super::super) const READ: u64 = 1 << 4;
+    pub(in super::super) const CALLCHAIN: u64 = 1 << 5;
+    pub(in super::super) const ID: u64 = 1 << 6;
+    pub(in super::super) const CPU: u64 = 1 << 7;
+    pub(in super::super) const PERIOD: u64 = 1 << 8;
+    pub(in super::super) const STREAM_ID: u64 = 1 << 9;
+    pub(in super::super) const RAW: u64 = 1 << 10;
+    pub(in super::super) const BRANCH_STACK: u64 = 1 << 11;
+    pub(in super::super) const IDENTIFIER: u64 = 1 << 16;
+}
+
+/// Bits of `branch_sample_type`.
+pub(super) mod branch_type {
+    pub(in super::super) const USER: u64 = 1;
+    pub(in super::super) const ANY: u64 = 1 << 3;
+    pub(in super::super) const NO_FLAGS: u64 = 1 << 14;
+    pub(in super::super) const NO_CYCLES: u64 = 1 << 15;
+    pub(in super::super) const HW_INDEX: u64 = 1 << 17;
+    /// Filters other than `ANY`, with the names that `perf record -j` has for them.
+    pub(in super::super) const FILTERS: [(u64, &str); 9] = [
+        (1 << 4, "any_call"),
+        (1 << 5, "any_ret"),
+        (1 << 6, "ind_call"),
+        (1 << 7, "abort_tx"),
+        (1 << 8, "in_tx"),
+        (1 << 10, "cond"),
+        (1 << 11, "call_stack"),
+        (1 << 12, "ind_jmp"),
+        (1 << 13, "call"),
+    ];
+}
+
+/// `sample_id_all` among the attribute's flags.
+pub(super) const SAMPLE_ID_ALL: u64 = 1 << 18;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
+/// The first published size; what later ones added reads as 0 where it is missing.
+pub(super) const SMALLEST: usize = 64;
+
+/// One event of a recording.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Event {
+    pub(super) sample_type: u64,
+    pub(super) read_format: u64,
+    pub(super) sample_id_all: bool,
+    pub(super) branch_type: u64,
+    pub(super) name: String,
+    pub(super) ids: Vec<u64>,
+}
+
+impl Event {
+    /// Reads an attribute, which may have any size from [`SMALLEST`] on.
+    pub(super) fn read(attr: &[u8]) -> Option<Self> {
+        let mut cursor = Cursor(attr);
+        let (kind, size, config) = (cursor.u32()?, cursor.u32()?, cursor.u64()?);
+        let (_period, sample_type, read_format, flags) = (cursor.u64()?, cursor.u64()?, cursor.u64()?, cursor.u64()?);
+        // The first version had no size.
+        let size = if size == 0 { SMALLEST } else { size as usize };
+        let attr = attr.get(..size.min(attr.len())).filter(|attr| attr.len() >= SMALLEST)?;
+        Some(Self {
+            sample_type,
+            read_format,
+            sample_id_all: flags & SAMPLE_ID_ALL != 0,
+            branch_type: u64_at(attr, 72).unwrap_or(0),
+            name: default_name(kind, config, flags),
+            ids: Vec::new(),
+        })
+    }
+
+    /// The filter that left branches out, if there was one: what lies between two branches is then not known.
+    pub(super) fn filter(&self) -> Option<&'static str> {
+        if self.sample_type & sample_type::BRANCH_STACK == 0 || self.branch_type & branch_type::ANY != 0 {
+            return None;
+        }
+        let filters = branch_type::FILTERS.iter();
+        filters
+            .filter(|(bit, _)| self.branch_type & bit != 0)
+            .map(|(_, name)| *name)
+            .next()
+    }
+}
+
+const HARDWARE: u32 = 0;
+const SOFTWARE: u32 = 1;
+const RAW: u32 = 4;
+const NAMES: [(u32, u64, &str); 12] = [
+    (HARDWARE, 0, "cycles"),
+    (HARDWARE, 1, "instructions"),
+    (HARDWARE, 2, "cache-references"),
+    (HARDWARE, 3, "cache-misses"),
+    (HARDWARE, 4, "branches"),
+    (HARDWARE, 5, "branch-misses"),
+    (HARDWARE, 6, "bus-cycles"),
+    (HARDWARE, 9, "ref-cycles"),
+    (SOFTWARE, 0, "cpu-clock"),
+    (SOFTWARE, 1, "task-clock"),
+    (SOFTWARE, 2, "page-faults"),
+    (RAW, 0x20c4, "near_taken"),
+];
+
+fn default_name(kind: u32, config: u64, flags: u64) -> String {
+    let known = NAMES.iter().find(|(k, c, _)| (*k, *c) == (kind, config));
+    let name = known.map_or_else(|| format!("type{kind}/{config:#x}/"), |(_, _, name)| (*name).to_owned());
+    if flags & EXCLUDE_KERNEL != 0 { name + ":u" } else { name }
+}
+
+/// Type and configuration of an event of that name; a raw event where the name is not known.
+pub(super) fn kind_of(name: &str) -> (u32, u64) {
+    let base = name.split(':').next().unwrap_or_default();
+    let known = NAMES.iter().find(|(_, _, known)| *known == base);
+    known.map_or((RAW, 0), |(kind, config, _)| (*kind, *config))
+}

@@ -1,0 +1,220 @@
+//! Processes and their mappings while events go by in order of time; samples become bursts.
+
+use super::branches::{RawBranch, clean};
+use super::replacement::Replacement;
+use super::report::Report;
+use crate::convert::modules::{FileIdentity, Modules};
+use crate::convert::space::{Space, external};
+use crate::vector::{Branch, BranchFacts, Burst, EndReason, Engine, EventId, HardwareSample, Process, VectorSet};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// An executable mapping, as recorded.
+#[derive(Clone, Debug)]
+pub(super) struct RawMapping {
+    pub(super) path: Vec<u8>,
+    pub(super) addresses: Range<u64>,
+    pub(super) offset: u64,
+    pub(super) identity: FileIdentity,
+}
+
+/// A sample without its branches.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SampleHead {
+    pub(super) pid: u32,
+    pub(super) thread: u32,
+    pub(super) time_ns: u64,
+    pub(super) ip: u64,
+    pub(super) event: EventId,
+}
+
+/// A process image. It gets a place in the set with its first sample: most processes of a machine have none.
+#[derive(Clone, Debug, Default)]
+struct Image {
+    command: String,
+    mappings: Rc<Vec<RawMapping>>,
+    space: Space,
+    process: Rc<Cell<Option<u32>>>,
+    parent: Option<Rc<Cell<Option<u32>>>>,
+}
+
+/// Everything that an import has gathered so far.
+pub(super) struct Session<'a> {
+    modules: Modules<'a>,
+    replacement: Option<&'a Replacement>,
+    images: HashMap<u32, Image>,
+    /// Of the processes in the set.
+    parents: Vec<Option<Rc<Cell<Option<u32>>>>>,
+    /// Lost samples by process.
+    lost: HashMap<u32, u64>,
+    cleaned: Vec<RawBranch>,
+    pub(super) report: Report,
+}
+
+impl<'a> Session<'a> {
+    /// Adds to an empty set.
+    pub(super) fn new(set: &'a mut VectorSet, replacement: Option<&'a Replacement>) -> Self {
+        Self {
+            modules: Modules::new(set),
+            replacement,
+            images: HashMap::new(),
+            parents: Vec::new(),
+            lost: HashMap::new(),
+            cleaned: Vec::new(),
+            report: Report::default(),
+        }
+    }
+
+    /// The place of an event's name.
+    pub(super) fn event(&mut self, name: &str) -> EventId {
+        let events = &mut self.modules.set.events;
+        let known = events.iter().position(|known| known == name);
+        EventId(known.unwrap_or_else(|| {
+            events.push(name.to_owned());
+            events.len() - 1
+        }) as u32)
+    }
+
+    pub(super) fn map(&mut self, pid: u32, mut mapping: RawMapping) {
+        if let Some(identity) = self.replacement.and_then(|file| file.identity_of(&mapping)) {
+            mapping.identity = identity;
+        }
+        let image = self.images.entry(pid).or_default();
+        if let Some(process) = image.process.get() {
+            image.space.map(locate(&mut self.modules, process, &mapping));
+        }
+        Rc::make_mut(&mut image.mappings).push(mapping);
+    }
+
+    /// A process has a name; with `exec`, it begins anew.
+    pub(super) fn name(&mut self, pid: u32, command: String, exec: bool) {
+        let image = self.images.entry(pid).or_default();
+        if exec {
+            *image = Image::default();
+        }
+        if let Some(process) = image.process.get() {
+            self.modules.set.processes[process as usize]
+                .command
+                .clone_from(&command);
+        }
+        image.command = command;
+    }
+
+    /// A process begins as a copy of another one; without its mappings if they are told one by one.
+    pub(super) fn fork(&mut self, parent: u32, child: u32, with_mappings: bool) {
+        if parent == child {
+            return;
+        }
+        let from = self.images.entry(parent).or_default();
+        let image = Image {
+            command: from.command.clone(),
+            mappings: if with_mappings {
+                Rc::clone(&from.mappings)
+            } else {
+                Rc::default()
+            },
+            space: Space::default(),
+            process: Rc::default(),
+            parent: Some(Rc::clone(&from.process)),
+        };
+        self.images.insert(child, image);
+    }
+
+    pub(super) fn lose(&mut self, pid: Option<u32>, samples: u64) {
+        self.report.lost = self.report.lost.saturating_add(samples);
+        if let Some(process) = pid.and_then(|pid| self.images.get(&pid)?.process.get()) {
+            let lost = &mut self.modules.set.processes[process as usize].lost;
+            *lost = lost.saturating_add(samples);
+        } else if let Some(pid) = pid {
+            let lost = self.lost.entry(pid).or_default();
+            *lost = lost.saturating_add(samples);
+        }
+    }
+
+    /// Makes a burst of a sample's branches.
+    pub(super) fn sample(&mut self, head: SampleHead, newest_first: impl DoubleEndedIterator<Item = RawBranch>) {
+        self.report.samples += 1;
+        clean(newest_first, &mut self.cleaned, &mut self.report);
+        if self.cleaned.is_empty() {
+            self.report.without_branches += 1;
+            return;
+        }
+        let process = self.process(head.pid);
+        let space = &self.images[&head.pid].space;
+        let at = |address| space.find(address).unwrap_or(external(address));
+        let branches = self.cleaned.iter().map(|raw| Branch {
+            from: at(raw.from),
+            to: at(raw.to),
+        });
+        let known = self.cleaned.iter().any(|raw| raw.facts != BranchFacts::default());
+        let facts = if known { &self.cleaned[..] } else { &[] };
+        let burst = Burst {
+            process,
+            thread: head.thread,
+            time_ns: head.time_ns,
+            engine: Engine::Perf,
+            start: None,
+            branches: branches.collect(),
+            // The sample's own address may lie behind branches that were taken after the stack was read.
+            end: None,
+            end_reason: EndReason::Budget,
+            instructions: 0,
+            count: 1,
+            hardware: Some(Box::new(HardwareSample {
+                event: head.event,
+                ip: at(head.ip),
+                facts: facts.iter().map(|raw| raw.facts).collect(),
+            })),
+        };
+        self.modules.set.bursts.push(burst);
+    }
+
+    /// The place of a process's image, which it gets now if it has none.
+    fn process(&mut self, pid: u32) -> u32 {
+        let image = self.images.entry(pid).or_default();
+        if let Some(process) = image.process.get() {
+            return process;
+        }
+        let process = self.modules.set.processes.len() as u32;
+        self.modules.set.processes.push(Process {
+            pid,
+            parent: None,
+            command: image.command.clone(),
+            program_cpu_seconds: 0.0,
+            own_cpu_seconds: 0.0,
+            lost: self.lost.remove(&pid).unwrap_or(0),
+            declined: 0,
+        });
+        self.parents.push(image.parent.clone());
+        image.process.set(Some(process));
+        for mapping in image.mappings.iter() {
+            image.space.map(locate(&mut self.modules, process, mapping));
+        }
+        process
+    }
+
+    /// Ends the import.
+    pub(super) fn finish(self) -> Report {
+        let mut report = self.report;
+        let set = self.modules.set;
+        for (process, parent) in set.processes.iter_mut().zip(&self.parents) {
+            process.parent = parent.as_ref().and_then(|parent| parent.get());
+        }
+        super::branches::drop_duplicates(&mut set.bursts, &mut report);
+        report.vectors = set.bursts.len() as u64;
+        report.branches = set.bursts.iter().map(|burst| burst.branches.len() as u64).sum();
+        report
+    }
+}
+
+fn locate(modules: &mut Modules, process: u32, mapping: &RawMapping) -> crate::convert::space::Located {
+    modules.locate(
+        process,
+        &mapping.path,
+        mapping.addresses.clone(),
+        mapping.offset,
+        mapping.identity.clone(),
+    )
+}

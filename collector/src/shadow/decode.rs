@@ -1,0 +1,760 @@
+//! From bytes to [`Op`]s.
+
+use super::alu::TEST;
+use super::op::{FS, GS, HIGH, Kind, NONE, Op, RIP, Repeat, SEGMENT_FS, SEGMENT_GS, SHORT_ADDRESS, ThunkRef};
+use super::rewrite::{Place, rewrite};
+use super::state::Machine;
+use super::thunk::{Thunks, Used, Width};
+use iced_x86::{
+    Code, Decoder, DecoderOptions, EncodingKind, FlowControl, Instruction, InstructionInfoFactory, Mnemonic as M,
+    OpAccess, OpKind, Register,
+};
+
+/// Decodes what is at an address; `None` if that is no instruction.
+pub(super) fn decode(
+    code: &[u8],
+    address: u64,
+    machine: &Machine,
+    thunks: &mut Thunks,
+    info: &mut InstructionInfoFactory,
+) -> Option<Op> {
+    let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
+    let instruction = decoder.decode();
+    if instruction.is_invalid() {
+        return None;
+    }
+    let mut op = Op::new(address, instruction.len());
+    if set_memory(&mut op, &instruction).is_some() && interpreted(&mut op, &instruction).is_some() {
+        return Some(op);
+    }
+    let offsets = decoder.get_constant_offsets(&instruction);
+    let immediates = offsets.immediate_size() + offsets.immediate_size2();
+    let bytes = code.get(..instruction.len())?;
+    op.kind = by_processor(&mut op, &instruction, bytes, immediates, machine, thunks, info).unwrap_or(Kind::Stop);
+    Some(op)
+}
+
+/// Number of a general register of any size.
+fn general(register: Register) -> Option<u8> {
+    match register {
+        Register::AH | Register::CH | Register::DH | Register::BH => {
+            Some(HIGH + (register as u32 - Register::AH as u32) as u8)
+        }
+        register if register.is_gpr() => Some(register.full_register().number() as u8),
+        _ => None,
+    }
+}
+
+/// The memory operand, if there is one. `None`: it is of a kind that cannot be followed.
+fn set_memory(op: &mut Op, instruction: &Instruction) -> Option<()> {
+    let explicit = (0..instruction.op_count()).any(|i| instruction.op_kind(i) == OpKind::Memory);
+    if !explicit {
+        return Some(());
+    }
+    let (base, index) = (instruction.memory_base(), instruction.memory_index());
+    op.scale = instruction.memory_index_scale().trailing_zeros() as u8;
+    op.disp = instruction.memory_displacement64() as i32;
+    match base {
+        Register::None => {}
+        Register::RIP => {
+            op.base = RIP;
+            op.disp = instruction.memory_displacement64().wrapping_sub(op.next()) as i32;
+        }
+        Register::EIP => return None,
+        _ => op.base = general(base)?,
+    }
+    if index != Register::None {
+        op.index = general(index)?;
+    }
+    if base.size() == 4 || index.size() == 4 || instruction.memory_displ_size() == 4 && base == Register::None {
+        // A displacement alone is sign-extended unless the address is short.
+        if base != Register::None || index != Register::None {
+            op.scale |= SHORT_ADDRESS;
+        }
+    }
+    match instruction.memory_segment() {
+        Register::FS => op.scale |= SEGMENT_FS,
+        Register::GS => op.scale |= SEGMENT_GS,
+        _ => {}
+    }
+    // An absolute address of 64 bits has no room; one of 32 bits may need more than its sign says.
+    let absolute = instruction.memory_displacement64();
+    if op.base == NONE && op.index == NONE && i64::from(op.disp) as u64 != absolute {
+        return None;
+    }
+    Some(())
+}
+
+/// Where an operand is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operand {
+    Register(u8),
+    Memory,
+    Immediate(u64),
+}
+
+fn operand(instruction: &Instruction, i: u32) -> Option<Operand> {
+    match instruction.op_kind(i) {
+        OpKind::Register => general(instruction.op_register(i)).map(Operand::Register),
+        OpKind::Memory => Some(Operand::Memory),
+        OpKind::Immediate8
+        | OpKind::Immediate16
+        | OpKind::Immediate32
+        | OpKind::Immediate64
+        | OpKind::Immediate8to16
+        | OpKind::Immediate8to32
+        | OpKind::Immediate8to64
+        | OpKind::Immediate32to64 => Some(Operand::Immediate(instruction.immediate(i))),
+        _ => None,
+    }
+}
+
+fn size_of_operand(instruction: &Instruction, i: u32) -> usize {
+    match instruction.op_kind(i) {
+        OpKind::Register => instruction.op_register(i).size(),
+        _ => instruction.memory_size().size(),
+    }
+}
+
+fn condition(code: iced_x86::ConditionCode) -> u8 {
+    use iced_x86::ConditionCode as C;
+    match code {
+        C::o => 0,
+        C::no => 1,
+        C::b => 2,
+        C::ae => 3,
+        C::e => 4,
+        C::ne => 5,
+        C::be => 6,
+        C::a => 7,
+        C::s => 8,
+        C::ns => 9,
+        C::p => 10,
+        C::np => 11,
+        C::l => 12,
+        C::ge => 13,
+        C::le => 14,
+        _ => 15,
+    }
+}
+
+/// Fills in what is interpreted; `None` for anything else.
+fn interpreted(op: &mut Op, instruction: &Instruction) -> Option<()> {
+    match instruction.flow_control() {
+        FlowControl::Next => {}
+        _ => return flow(op, instruction),
+    }
+    let mnemonic = instruction.mnemonic();
+    // Lock is for other threads, which see nothing of this.
+    match mnemonic {
+        M::Nop
+        | M::Endbr64
+        | M::Endbr32
+        | M::Pause
+        | M::Mfence
+        | M::Lfence
+        | M::Sfence
+        | M::Prefetcht0
+        | M::Prefetcht1
+        | M::Prefetcht2
+        | M::Prefetchnta
+        | M::Prefetchw
+        | M::Fnop => op.kind = Kind::Nop,
+        M::Clc => op.kind = Kind::Clc,
+        M::Stc => op.kind = Kind::Stc,
+        M::Cmc => op.kind = Kind::Cmc,
+        M::Cld => op.kind = Kind::Cld,
+        M::Std => op.kind = Kind::Std,
+        M::Lahf => op.kind = Kind::Lahf,
+        M::Sahf => op.kind = Kind::Sahf,
+        M::Rdtsc | M::Rdtscp | M::Cpuid | M::Rdrand | M::Rdseed | M::Rdpid | M::Xgetbv | M::Rdpmc => {
+            op.kind = Kind::Unknown;
+        }
+        M::Vzeroupper => op.kind = Kind::ZeroUpper,
+        M::Vzeroall => {
+            op.kind = Kind::ZeroUpper;
+            op.set_extra(1);
+        }
+        M::Mov => moves(op, instruction)?,
+        M::Movzx => extend(op, instruction, Kind::ZeroExtendR, Kind::ZeroExtendM)?,
+        M::Movsx | M::Movsxd => extend(op, instruction, Kind::SignExtendR, Kind::SignExtendM)?,
+        M::Lea => {
+            op.kind = Kind::Lea;
+            op.dst = general(instruction.op0_register())?;
+            op.set_size(instruction.op0_register().size());
+        }
+        M::Add => alu(op, instruction, 0)?,
+        M::Or => alu(op, instruction, 1)?,
+        M::Adc => alu(op, instruction, 2)?,
+        M::Sbb => alu(op, instruction, 3)?,
+        M::And => alu(op, instruction, 4)?,
+        M::Sub => alu(op, instruction, 5)?,
+        M::Xor => alu(op, instruction, 6)?,
+        M::Cmp => alu(op, instruction, super::alu::CMP)?,
+        M::Test => alu(op, instruction, TEST)?,
+        M::Inc => unary(op, instruction, 0)?,
+        M::Dec => unary(op, instruction, 1)?,
+        M::Not => unary(op, instruction, 2)?,
+        M::Neg => unary(op, instruction, 3)?,
+        M::Rol => shift(op, instruction, 0)?,
+        M::Ror => shift(op, instruction, 1)?,
+        M::Rcl => shift(op, instruction, 2)?,
+        M::Rcr => shift(op, instruction, 3)?,
+        M::Shl | M::Sal => shift(op, instruction, 4)?,
+        M::Shr => shift(op, instruction, 5)?,
+        M::Sar => shift(op, instruction, 7)?,
+        M::Imul if instruction.op_count() > 1 => imul(op, instruction)?,
+        M::Mul | M::Imul => {
+            op.set_size(size_of_operand(instruction, 0));
+            op.set_extra((mnemonic == M::Imul).into());
+            match operand(instruction, 0)? {
+                Operand::Register(register) => (op.kind, op.src) = (Kind::MulR, register),
+                _ => op.kind = Kind::MulM,
+            }
+        }
+        M::Xchg => exchange(op, instruction)?,
+        M::Push | M::Pop => stack(op, instruction, mnemonic == M::Push)?,
+        M::Leave if instruction.code() == Code::Leaveq => op.kind = Kind::Leave,
+        M::Cbw | M::Cwde | M::Cdqe => {
+            op.kind = Kind::Widen;
+            op.set_size(match mnemonic {
+                M::Cbw => 2,
+                M::Cwde => 4,
+                _ => 8,
+            });
+        }
+        M::Cwd | M::Cdq | M::Cqo => {
+            op.kind = Kind::SpreadSign;
+            op.set_size(match mnemonic {
+                M::Cwd => 2,
+                M::Cdq => 4,
+                _ => 8,
+            });
+        }
+        _ if instruction.is_string_instruction() => string(op, instruction)?,
+        _ if is_cmov(mnemonic) => {
+            op.set_size(instruction.op0_register().size());
+            op.set_extra(condition(instruction.condition_code()));
+            op.dst = general(instruction.op0_register())?;
+            match operand(instruction, 1)? {
+                Operand::Register(register) => (op.kind, op.src) = (Kind::CmovR, register),
+                _ => op.kind = Kind::CmovM,
+            }
+        }
+        _ if is_setcc(mnemonic) => {
+            op.set_size(1);
+            op.set_extra(condition(instruction.condition_code()));
+            match operand(instruction, 0)? {
+                Operand::Register(register) => (op.kind, op.dst) = (Kind::SetR, register),
+                _ => op.kind = Kind::SetM,
+            }
+        }
+        M::Movups | M::Movaps | M::Movdqu | M::Movdqa | M::Movupd | M::Movapd => vector(op, instruction)?,
+        _ => return None,
+    }
+    Some(())
+}
+
+fn is_cmov(mnemonic: M) -> bool {
+    matches!(
+        mnemonic,
+        M::Cmovo
+            | M::Cmovno
+            | M::Cmovb
+            | M::Cmovae
+            | M::Cmove
+            | M::Cmovne
+            | M::Cmovbe
+            | M::Cmova
+            | M::Cmovs
+            | M::Cmovns
+            | M::Cmovp
+            | M::Cmovnp
+            | M::Cmovl
+            | M::Cmovge
+            | M::Cmovle
+            | M::Cmovg
+    )
+}
+
+fn is_setcc(mnemonic: M) -> bool {
+    matches!(
+        mnemonic,
+        M::Seto
+            | M::Setno
+            | M::Setb
+            | M::Setae
+            | M::Sete
+            | M::Setne
+            | M::Setbe
+            | M::Seta
+            | M::Sets
+            | M::Setns
+            | M::Setp
+            | M::Setnp
+            | M::Setl
+            | M::Setge
+            | M::Setle
+            | M::Setg
+    )
+}
+
+fn moves(op: &mut Op, instruction: &Instruction) -> Option<()> {
+    let (to, from) = (operand(instruction, 0)?, operand(instruction, 1)?);
+    op.set_size(size_of_operand(instruction, 0));
+    match (to, from) {
+        (Operand::Register(to), Operand::Register(from)) => (op.kind, op.dst, op.src) = (Kind::MovRR, to, from),
+        (Operand::Register(to), Operand::Immediate(value)) => (op.kind, op.dst, op.imm) = (Kind::MovRI, to, value),
+        (Operand::Register(to), Operand::Memory) => (op.kind, op.dst) = (Kind::Load, to),
+        (Operand::Memory, Operand::Register(from)) => (op.kind, op.src) = (Kind::Store, from),
+        (Operand::Memory, Operand::Immediate(value)) => (op.kind, op.imm) = (Kind::StoreI, value),
+        _ => return None,
+    }
+    Some(())
+}
+
+fn extend(op: &mut Op, instruction: &Instruction, from_register: Kind, from_memory: Kind) -> Option<()> {
+    op.dst = general(instruction.op0_register())?;
+    op.set_size(instruction.op0_register().size());
+    op.set_extra(size_of_operand(instruction, 1).trailing_zeros() as u8);
+    match operand(instruction, 1)? {
+        Operand::Register(register) => (op.kind, op.src) = (from_register, register),
+        _ => op.kind = from_memory,
+    }
+    Some(())
+}
+
+fn alu(op: &mut Op, instruction: &Instruction, what: u8) -> Option<()> {
+    let (to, from) = (operand(instruction, 0)?, operand(instruction, 1)?);
+    op.set_size(size_of_operand(instruction, 0));
+    op.set_extra(what);
+    match (to, from) {
+        (Operand::Register(to), Operand::Register(from)) => (op.kind, op.dst, op.src) = (Kind::AluRR, to, from),
+        (Operand::Register(to), Operand::Immediate(value)) => (op.kind, op.dst, op.imm) = (Kind::AluRI, to, value),
+        (Operand::Register(to), Operand::Memory) => (op.kind, op.dst) = (Kind::AluRM, to),
+        (Operand::Memory, Operand::Register(from)) => (op.kind, op.src) = (Kind::AluMR, from),
+        (Operand::Memory, Operand::Immediate(value)) => (op.kind, op.imm) = (Kind::AluMI, value),
+        _ => return None,
+    }
+    Some(())
+}
+
+fn unary(op: &mut Op, instruction: &Instruction, what: u8) -> Option<()> {
+    op.set_size(size_of_operand(instruction, 0));
+    op.set_extra(what);
+    match operand(instruction, 0)? {
+        Operand::Register(register) => (op.kind, op.dst) = (Kind::UnaryR, register),
+        _ => op.kind = Kind::UnaryM,
+    }
+    Some(())
+}
+
+fn shift(op: &mut Op, instruction: &Instruction, what: u8) -> Option<()> {
+    op.set_size(size_of_operand(instruction, 0));
+    op.set_extra(what);
+    let by_register = instruction.op1_kind() == OpKind::Register;
+    if !by_register {
+        op.imm = instruction.immediate(1);
+    }
+    op.kind = match (operand(instruction, 0)?, by_register) {
+        (Operand::Register(register), by_register) => {
+            op.dst = register;
+            if by_register { Kind::ShiftRC } else { Kind::ShiftRI }
+        }
+        (_, true) => Kind::ShiftMC,
+        (_, false) => Kind::ShiftMI,
+    };
+    Some(())
+}
+
+fn imul(op: &mut Op, instruction: &Instruction) -> Option<()> {
+    op.dst = general(instruction.op0_register())?;
+    op.set_size(instruction.op0_register().size());
+    let third = instruction.op_count() == 3;
+    if third {
+        op.imm = instruction.immediate(2);
+    }
+    op.kind = match (operand(instruction, 1)?, third) {
+        (Operand::Register(register), third) => {
+            op.src = register;
+            if third { Kind::ImulRRI } else { Kind::ImulRR }
+        }
+        (_, true) => Kind::ImulRMI,
+        (_, false) => Kind::ImulRM,
+    };
+    Some(())
+}
+
+fn exchange(op: &mut Op, instruction: &Instruction) -> Option<()> {
+    op.set_size(size_of_operand(instruction, 0));
+    match (operand(instruction, 0)?, operand(instruction, 1)?) {
+        (Operand::Register(a), Operand::Register(b)) => (op.kind, op.dst, op.src) = (Kind::XchgRR, a, b),
+        (Operand::Memory, Operand::Register(b)) | (Operand::Register(b), Operand::Memory) => {
+            (op.kind, op.src) = (Kind::XchgMR, b);
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+fn stack(op: &mut Op, instruction: &Instruction, push: bool) -> Option<()> {
+    // With 16 bits, or a segment register, nobody pushes.
+    if instruction.stack_pointer_increment().abs() != 8 {
+        return None;
+    }
+    op.set_size(8);
+    op.kind = match (operand(instruction, 0)?, push) {
+        (Operand::Register(register), true) => {
+            op.src = register;
+            Kind::PushR
+        }
+        (Operand::Immediate(value), true) => {
+            op.imm = value;
+            Kind::PushI
+        }
+        (Operand::Memory, true) => Kind::PushM,
+        (Operand::Register(register), false) => {
+            op.dst = register;
+            Kind::PopR
+        }
+        (Operand::Memory, false) => Kind::PopM,
+        _ => return None,
+    };
+    Some(())
+}
+
+fn string(op: &mut Op, instruction: &Instruction) -> Option<()> {
+    let (kind, size) = match instruction.mnemonic() {
+        M::Movsb => (Kind::Movs, 1),
+        M::Movsw => (Kind::Movs, 2),
+        // The vector instruction has the same name.
+        M::Movsd if instruction.code() == Code::Movsd_m32_m32 => (Kind::Movs, 4),
+        M::Movsq => (Kind::Movs, 8),
+        M::Stosb => (Kind::Stos, 1),
+        M::Stosw => (Kind::Stos, 2),
+        M::Stosd => (Kind::Stos, 4),
+        M::Stosq => (Kind::Stos, 8),
+        M::Lodsb => (Kind::Lods, 1),
+        M::Lodsw => (Kind::Lods, 2),
+        M::Lodsd => (Kind::Lods, 4),
+        M::Lodsq => (Kind::Lods, 8),
+        M::Scasb => (Kind::Scas, 1),
+        M::Scasw => (Kind::Scas, 2),
+        M::Scasd => (Kind::Scas, 4),
+        M::Scasq => (Kind::Scas, 8),
+        M::Cmpsb => (Kind::Cmps, 1),
+        M::Cmpsw => (Kind::Cmps, 2),
+        M::Cmpsd if instruction.code() == Code::Cmpsd_m32_m32 => (Kind::Cmps, 4),
+        M::Cmpsq => (Kind::Cmps, 8),
+        _ => return None,
+    };
+    let has_short_address = (0..instruction.op_count()).any(|i| {
+        matches!(
+            instruction.op_kind(i),
+            OpKind::MemorySegSI
+                | OpKind::MemorySegESI
+                | OpKind::MemorySegDI
+                | OpKind::MemorySegEDI
+                | OpKind::MemoryESDI
+                | OpKind::MemoryESEDI
+        )
+    });
+    if has_short_address || !matches!(instruction.segment_prefix(), Register::None | Register::DS) {
+        return None;
+    }
+    op.kind = kind;
+    op.set_size(size);
+    let repeat = if instruction.has_repne_prefix() {
+        Repeat::NotEqual
+    } else if instruction.has_rep_prefix() {
+        Repeat::Equal
+    } else {
+        Repeat::Once
+    };
+    op.set_extra(repeat as u8);
+    Some(())
+}
+
+fn vector(op: &mut Op, instruction: &Instruction) -> Option<()> {
+    let number = |i: u32| {
+        let register = instruction.op_register(i);
+        (instruction.op_kind(i) == OpKind::Register && register.is_xmm()).then(|| register.number() as u8)
+    };
+    // Faults of unaligned operands are the processor's to tell.
+    let aligned = matches!(instruction.mnemonic(), M::Movaps | M::Movdqa | M::Movapd);
+    op.set_extra(aligned.into());
+    match (number(0), number(1)) {
+        (Some(to), Some(from)) => (op.kind, op.dst, op.src) = (Kind::VectorMove, to, from),
+        (Some(to), None) => (op.kind, op.dst) = (Kind::VectorLoad, to),
+        (None, Some(from)) => (op.kind, op.src) = (Kind::VectorStore, from),
+        (None, None) => return None,
+    }
+    Some(())
+}
+
+/// Jumps, calls, and what enters the kernel.
+fn flow(op: &mut Op, instruction: &Instruction) -> Option<()> {
+    let target = instruction.near_branch_target();
+    op.set_size(8);
+    match instruction.flow_control() {
+        FlowControl::UnconditionalBranch if instruction.is_jmp_short_or_near() => {
+            (op.kind, op.imm) = (Kind::Jump, target);
+        }
+        FlowControl::ConditionalBranch if instruction.is_jcc_short_or_near() => {
+            (op.kind, op.imm) = (Kind::JumpIf, target);
+            op.set_extra(condition(instruction.condition_code()));
+        }
+        FlowControl::ConditionalBranch => {
+            (op.kind, op.imm) = (Kind::Loop, target);
+            op.set_extra(match instruction.code() {
+                Code::Jrcxz_rel8_64 => 0,
+                Code::Loop_rel8_64_RCX => 1,
+                Code::Loope_rel8_64_RCX => 2,
+                Code::Loopne_rel8_64_RCX => 3,
+                _ => return None,
+            });
+        }
+        FlowControl::Call if instruction.is_call_near() => (op.kind, op.imm) = (Kind::Call, target),
+        FlowControl::IndirectBranch | FlowControl::IndirectCall => {
+            let is_call = instruction.flow_control() == FlowControl::IndirectCall;
+            if !instruction.is_jmp_near_indirect() && !instruction.is_call_near_indirect() {
+                return None;
+            }
+            op.kind = match (operand(instruction, 0)?, is_call) {
+                (Operand::Register(register), call) if instruction.op0_register().size() == 8 => {
+                    op.src = register;
+                    if call { Kind::CallR } else { Kind::JumpR }
+                }
+                (Operand::Memory, call) if instruction.memory_size().size() == 8 => {
+                    if call {
+                        Kind::CallM
+                    } else {
+                        Kind::JumpM
+                    }
+                }
+                _ => return None,
+            };
+        }
+        FlowControl::Return if matches!(instruction.code(), Code::Retnq | Code::Retnq_imm16) => {
+            op.kind = Kind::Return;
+            if instruction.op_count() > 0 {
+                op.imm = instruction.immediate(0);
+            }
+        }
+        FlowControl::Call if matches!(instruction.mnemonic(), M::Syscall | M::Sysenter) => op.kind = Kind::SystemCall,
+        FlowControl::Interrupt => op.kind = Kind::SystemCall,
+        _ => return None,
+    }
+    Some(())
+}
+
+fn by_processor(
+    op: &mut Op,
+    instruction: &Instruction,
+    code: &[u8],
+    immediates: usize,
+    machine: &Machine,
+    thunks: &mut Thunks,
+    info: &mut InstructionInfoFactory,
+) -> Option<Kind> {
+    let refused = instruction.flow_control() != FlowControl::Next
+        || instruction.is_privileged()
+        || instruction.is_stack_instruction()
+        || instruction.is_save_restore_instruction()
+        || instruction.is_vsib()
+        || instruction.is_string_instruction()
+        || refused(instruction.mnemonic());
+    if refused {
+        return None;
+    }
+    let explicit = (0..instruction.op_count()).any(|i| instruction.op_kind(i) == OpKind::Memory);
+    let mut thunk = ThunkRef {
+        offset: 0,
+        memory: 0,
+        reads_memory: false,
+        writes_memory: false,
+        writes_flags: instruction.rflags_modified() != 0,
+    };
+    if explicit {
+        // What an index reaches beyond its operand cannot be brought along.
+        if matches!(instruction.mnemonic(), M::Bt | M::Bts | M::Btr | M::Btc)
+            && instruction.op1_kind() == OpKind::Register
+        {
+            return None;
+        }
+        if set_memory(op, instruction).is_none() {
+            return None;
+        }
+        let size = instruction.memory_size().size();
+        if !(1..=64).contains(&size) {
+            return None;
+        }
+        thunk.memory = size as u8;
+    }
+    // With its operand at an address relative to itself, it uses what it uses besides.
+    let used_by = if explicit {
+        let bytes = rewrite(code, immediates, Place::Relative)?;
+        let elsewhere = Decoder::with_ip(64, bytes.get(), instruction.ip(), DecoderOptions::NONE).decode();
+        if elsewhere.code() != instruction.code() {
+            return None;
+        }
+        elsewhere
+    } else {
+        *instruction
+    };
+    let mut used = Used {
+        flags: instruction.rflags_read() != 0 || instruction.rflags_modified() != 0,
+        writes_flags: thunk.writes_flags,
+        width: match instruction.encoding() {
+            EncodingKind::VEX => Width::Vex,
+            EncodingKind::EVEX => Width::Evex,
+            EncodingKind::Legacy => Width::Legacy,
+            _ => return None,
+        },
+        ..Used::default()
+    };
+    let described = info.info(&used_by);
+    for register in described.used_registers() {
+        let writes = !matches!(
+            register.access(),
+            OpAccess::Read | OpAccess::CondRead | OpAccess::None | OpAccess::NoMemAccess
+        );
+        let register = register.register();
+        if register.is_gpr() {
+            used.general |= 1 << register.full_register().number();
+        } else if register.is_vector_register() {
+            used.vectors |= 1 << register.number();
+            used.written_vectors |= u32::from(writes) << register.number();
+        } else if register.is_k() {
+            used.masks |= 1 << register.number();
+        } else if register.is_st() || register.is_mm() {
+            used.x87 = true;
+        } else if !matches!(
+            register,
+            Register::None
+                | Register::RIP
+                | Register::EIP
+                | Register::DS
+                | Register::SS
+                | Register::FS
+                | Register::GS
+                | Register::ES
+                | Register::CS
+        ) {
+            return None;
+        }
+    }
+    let mut memory_uses = 0;
+    for memory in described.used_memory() {
+        memory_uses += 1;
+        match memory.access() {
+            OpAccess::Read | OpAccess::CondRead => thunk.reads_memory = true,
+            OpAccess::Write => thunk.writes_memory = true,
+            // With masks, some of the bytes are touched. All are read: where they are not there, the burst ends.
+            OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite => {
+                (thunk.reads_memory, thunk.writes_memory) = (true, true);
+            }
+            _ => {}
+        }
+    }
+    if memory_uses > usize::from(explicit) {
+        return None;
+    }
+    used.x87 |= instruction.cpuid_features().iter().any(|f| {
+        matches!(
+            f,
+            iced_x86::CpuidFeature::FPU
+                | iced_x86::CpuidFeature::FPU287
+                | iced_x86::CpuidFeature::FPU387
+                | iced_x86::CpuidFeature::MMX
+        )
+    });
+    // The stack pointer is ours, and its like cannot be had by EVEX without the processor.
+    if used.general & 1 << 4 != 0
+        || used.width == Width::Evex && !machine.has_avx512
+        || used.width == Width::Vex && !machine.has_avx
+        || used.masks != 0 && !machine.has_avx512
+        || used.width == Width::Legacy && used.vectors >> 16 != 0
+    {
+        return None;
+    }
+    let memory = if explicit {
+        Some(*[3u8, 6, 7, 1, 2, 0].iter().find(|r| used.general >> **r & 1 == 0)?)
+    } else {
+        None
+    };
+    let base = *[3u8, 6, 7, 1, 2, 0, 8, 9, 10, 11, 14, 15, 5, 13]
+        .iter()
+        .find(|r| used.general >> **r & 1 == 0 && Some(**r) != memory)?;
+    let offset = match memory {
+        Some(register) => {
+            let bytes = rewrite(code, immediates, Place::At(register))?;
+            thunks.make(bytes.get(), &used, memory, base, machine)
+        }
+        None => thunks.make(code, &used, None, base, machine),
+    }?;
+    thunk.offset = offset;
+    op.imm = thunk.pack();
+    Some(Kind::Thunk)
+}
+
+/// What must not run, or means something else elsewhere.
+fn refused(mnemonic: M) -> bool {
+    matches!(
+        mnemonic,
+        M::Xbegin
+            | M::Xend
+            | M::Xabort
+            | M::Xtest
+            | M::Rdfsbase
+            | M::Rdgsbase
+            | M::Wrfsbase
+            | M::Wrgsbase
+            | M::Rdpkru
+            | M::Wrpkru
+            | M::Rdsspd
+            | M::Rdsspq
+            | M::Incsspd
+            | M::Incsspq
+            | M::Xlatb
+            | M::Maskmovdqu
+            | M::Maskmovq
+            | M::Vmaskmovdqu
+            | M::Clflush
+            | M::Clflushopt
+            | M::Clwb
+            | M::Cldemote
+            | M::Clzero
+            | M::Monitorx
+            | M::Mwaitx
+            | M::Umonitor
+            | M::Umwait
+            | M::Tpause
+            | M::Emms
+            | M::Fldenv
+            | M::Fnstenv
+            | M::Frstor
+            | M::Fnsave
+            | M::Pushfq
+            | M::Popfq
+            | M::Enter
+            | M::Sgdt
+            | M::Sidt
+            | M::Sldt
+            | M::Smsw
+            | M::Str
+            | M::Lsl
+            | M::Lar
+            | M::Verr
+            | M::Verw
+    )
+}
+
+/// What a segment adds, as a register of the state.
+pub(super) fn segment(scale: u8) -> Option<u8> {
+    match scale & (SEGMENT_FS | SEGMENT_GS) {
+        0 => None,
+        SEGMENT_FS => Some(FS),
+        _ => Some(GS),
+    }
+}

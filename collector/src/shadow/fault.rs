@@ -1,0 +1,81 @@
+//! The way into the interpreter, and the way out when it faults.
+
+use super::Engine;
+use super::state::{FRAME_FLAGS, FRAME_RDI, FRAME_RIP, FRAME_RSP, frame_registers};
+use core::arch::naked_asm;
+use core::ffi::c_void;
+use core::mem::offset_of;
+
+/// Trap, direction, alignment check.
+const FLAGS_TO_CLEAR: u64 = 1 << 8 | 1 << 10 | 1 << 18;
+
+/// Calls `body(engine)`; [`leave`] returns from it at any time.
+///
+/// # Safety
+/// `body` must not own anything that needs dropping.
+#[unsafe(naked)]
+pub(super) unsafe extern "C" fn enter(engine: *mut Engine, body: unsafe extern "C" fn(*mut Engine)) {
+    naked_asm!(
+        "push rbx",
+        "push rbp",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "sub rsp, 8",
+        "mov [rdi + {stack}], rsp",
+        "call rsi",
+        "add rsp, 8",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbp",
+        "pop rbx",
+        "ret",
+        stack = const offset_of!(Engine, stack),
+    );
+}
+
+/// The end of [`enter`], with the engine in rdi.
+#[unsafe(naked)]
+unsafe extern "C" fn leave(engine: *mut Engine) {
+    naked_asm!(
+        "cld",
+        "mov rsp, [rdi + {stack}]",
+        "ldmxcsr [rdi + {mxcsr}]",
+        "add rsp, 8",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbp",
+        "pop rbx",
+        "ret",
+        stack = const offset_of!(Engine, stack),
+        mxcsr = const offset_of!(Engine, state) + offset_of!(super::State, host_mxcsr),
+    );
+}
+
+/// Ends a burst that faulted; called by the handler of SIGSEGV, SIGBUS, SIGFPE or SIGILL with its third argument.
+///
+/// True: the fault was the burst's, and returning from the handler ends it with [`super::End::Fault`]. False: it was
+/// not; nothing was changed.
+///
+/// # Safety
+/// `engine` is null or an engine that only the calling thread uses, and `context` is the handler's.
+pub unsafe fn recover(engine: *mut Engine, context: *mut c_void) -> bool {
+    // SAFETY: see above.
+    unsafe {
+        if engine.is_null() || !(&raw const (*engine).running).read_volatile() {
+            return false;
+        }
+        (&raw mut (*engine).running).write_volatile(false);
+        let registers = frame_registers(context);
+        *registers.add(FRAME_RIP) = leave as *const () as u64;
+        *registers.add(FRAME_RSP) = (*engine).stack;
+        *registers.add(FRAME_RDI) = engine as u64;
+        *registers.add(FRAME_FLAGS) &= !FLAGS_TO_CLEAR;
+    }
+    true
+}

@@ -1,0 +1,596 @@
+//! One instruction after the other.
+
+use super::alu::{self, CMP, TEST};
+use super::op::{HIGH, Kind, NONE, Op, RIP, SHORT_ADDRESS, ThunkRef};
+use super::rewrite::MAX_LENGTH;
+use super::{End, Engine, Sink, decode, memory, strings};
+
+/// The next instruction cannot run; why.
+pub(super) type Step = Result<(), End>;
+
+const RCX: usize = 1;
+const RSP: usize = 4;
+const RBP: usize = 5;
+
+/// Runs ahead until a limit, or an instruction that ends the burst. What it leaves is in the engine.
+///
+/// # Safety
+/// Called through [`super::fault::enter`] with an engine that nobody else uses.
+pub(super) unsafe extern "C" fn follow(engine: *mut Engine) {
+    // SAFETY: given.
+    let engine = unsafe { &mut *engine };
+    loop {
+        if engine.instructions_left == 0 {
+            engine.end = End::Instructions;
+            return;
+        }
+        if engine.branches_left == 0 {
+            engine.end = End::Branches;
+            return;
+        }
+        // SAFETY: given.
+        if let Err(end) = unsafe { engine.step() } {
+            engine.end = end;
+            return;
+        }
+        engine.instructions_left -= 1;
+    }
+}
+
+/// Bytes of an operand, from the logarithm.
+pub(super) fn bytes(size: u8) -> u64 {
+    1 << size
+}
+
+fn truncate(value: u64, size: u8) -> u64 {
+    value & u64::MAX >> (64 - 8 * bytes(size))
+}
+
+fn sign_extend(value: u64, size: u8) -> u64 {
+    let shift = 64 - 8 * bytes(size);
+    ((value << shift) as i64 >> shift) as u64
+}
+
+impl Engine {
+    #[inline(always)]
+    pub(super) fn register(&self, number: u8) -> u64 {
+        self.state.registers[number as usize % 24]
+    }
+
+    /// A register's part of a size; the rest is cut off.
+    #[inline(always)]
+    fn part(&self, number: u8, size: u8) -> u64 {
+        if number >= HIGH {
+            return self.register(number - HIGH) >> 8 & 0xff;
+        }
+        truncate(self.register(number), size)
+    }
+
+    /// Sets a register's part: with 4 bytes, the others become 0.
+    #[inline(always)]
+    pub(super) fn write(&mut self, number: u8, size: u8, value: u64) {
+        if number >= HIGH {
+            let whole = &mut self.state.registers[(number - HIGH) as usize % 24];
+            *whole = *whole & !0xff00 | (value & 0xff) << 8;
+            return;
+        }
+        let whole = &mut self.state.registers[number as usize % 24];
+        *whole = match size {
+            0 => *whole & !0xff | value & 0xff,
+            1 => *whole & !0xffff | value & 0xffff,
+            2 => value & 0xffff_ffff,
+            _ => value,
+        };
+    }
+
+    /// Address of the memory operand.
+    #[inline(always)]
+    fn address(&self, op: &Op) -> u64 {
+        let base = if op.base == RIP {
+            op.next()
+        } else {
+            self.register(op.base)
+        };
+        let index = self.register(op.index) << (op.scale & 3);
+        let mut address = base.wrapping_add(index).wrapping_add(op.disp as i64 as u64);
+        if op.scale >= 4 {
+            if op.scale & SHORT_ADDRESS != 0 {
+                address &= 0xffff_ffff;
+            }
+            if let Some(segment) = decode::segment(op.scale) {
+                address = address.wrapping_add(self.register(segment));
+            }
+        }
+        address
+    }
+
+    #[inline(always)]
+    pub(super) unsafe fn load(&self, address: u64, size: u8) -> u64 {
+        // SAFETY: within a burst.
+        self.overlay
+            .load(address, bytes(size), || unsafe { memory::load(address, size) })
+    }
+
+    #[inline(always)]
+    pub(super) fn store(&mut self, address: u64, size: u8, value: u64) -> Step {
+        self.effects = self.effects.wrapping_add(1);
+        let stored = self
+            .overlay
+            .store(address, &value.to_le_bytes()[..bytes(size) as usize]);
+        stored.map_err(|_| End::OverlayFull)
+    }
+
+    unsafe fn load_bytes(&self, address: u64, to: &mut [u8]) {
+        // SAFETY: within a burst.
+        unsafe { memory::copy(address, to) };
+        if !self.overlay.is_empty() {
+            self.overlay.patch(address, to);
+        }
+    }
+
+    unsafe fn push(&mut self, value: u64) -> Step {
+        let to = self.state.registers[RSP].wrapping_sub(8);
+        self.store(to, 3, value)?;
+        self.state.registers[RSP] = to;
+        Ok(())
+    }
+
+    /// Control goes elsewhere.
+    #[inline(always)]
+    fn branch(&mut self, from: u64, to: u64, next: u64, conditional: bool) -> Step {
+        self.state.pc = to;
+        // A branch to the next instruction takes nothing, if it need not be taken.
+        if conditional && to == next {
+            return Ok(());
+        }
+        self.branches_left -= 1;
+        if let Some(Sink(sink)) = self.sink {
+            // SAFETY: it lives as long as the burst.
+            unsafe { (*sink)(from, to) };
+        }
+        self.look_for_spinning(to)
+    }
+
+    /// A state that comes twice with nothing stored in between comes forever. It is compared with one of an ever older past.
+    #[inline(always)]
+    fn look_for_spinning(&mut self, to: u64) -> Step {
+        let spin = &mut self.spin;
+        spin.count = spin.count.wrapping_add(1);
+        if spin.pc == to
+            && spin.effects == self.effects
+            && spin.registers == *self.state.general()
+            && spin.flags == self.state.flags
+        {
+            return Err(End::Spin);
+        }
+        if spin.count.is_power_of_two() {
+            spin.pc = to;
+            spin.effects = self.effects;
+            spin.registers = *self.state.general();
+            spin.flags = self.state.flags;
+        }
+        Ok(())
+    }
+
+    /// The instruction at the program counter, decoded.
+    #[inline(always)]
+    unsafe fn fetch(&mut self) -> Result<Op, End> {
+        let pc = self.state.pc;
+        let generation = self.generation;
+        if let Some(op) = self.cache.find(pc) {
+            if op.generation == generation {
+                return Ok(*op);
+            }
+            let found = *op;
+            // SAFETY: within a burst.
+            if unsafe { check(pc, found.length) } == found.check {
+                op.generation = generation;
+                if self.overlay.has_any(pc, found.length.into()) {
+                    return Err(End::ModifiedCode);
+                }
+                return Ok(found);
+            }
+        }
+        // SAFETY: as above.
+        unsafe { self.decode(pc) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    unsafe fn decode(&mut self, pc: u64) -> Result<Op, End> {
+        if self.decodes_left == 0 {
+            return Err(End::Decodes);
+        }
+        self.decodes_left -= 1;
+        let mut code = [0; MAX_LENGTH];
+        // What lies behind the instruction need not be there: first what is on its page.
+        let on_page = (4096 - (pc & 4095)).min(MAX_LENGTH as u64) as usize;
+        // SAFETY: within a burst.
+        unsafe { memory::copy(pc, &mut code[..on_page]) };
+        if self.thunks.exist() && !self.thunks.has_room() {
+            self.cache.drop_thunks();
+            self.thunks.clear();
+        }
+        let machine = self.machine;
+        let mut op = decode::decode(&code[..on_page], pc, &machine, &mut self.thunks, &mut self.info);
+        if op.is_none() && on_page < MAX_LENGTH {
+            // SAFETY: as above.
+            unsafe { memory::copy(pc.wrapping_add(on_page as u64), &mut code[on_page..]) };
+            op = decode::decode(&code, pc, &machine, &mut self.thunks, &mut self.info);
+        }
+        let mut op = op.ok_or(End::Fault)?;
+        op.generation = self.generation;
+        // SAFETY: as above.
+        op.check = unsafe { check(pc, op.length) };
+        self.cache.insert(&op);
+        if self.overlay.has_any(pc, op.length.into()) {
+            return Err(End::ModifiedCode);
+        }
+        Ok(op)
+    }
+
+    /// Runs one instruction; nothing has happened if that fails.
+    unsafe fn step(&mut self) -> Step {
+        // SAFETY: within a burst, all of it.
+        unsafe {
+            let op = self.fetch()?;
+            let (size, next) = (op.size(), op.next());
+            match op.kind {
+                Kind::Nop => {}
+                Kind::MovRR => self.write(op.dst, size, self.part(op.src, size)),
+                Kind::MovRI => self.write(op.dst, size, op.imm),
+                Kind::Load => {
+                    let value = self.load(self.address(&op), size);
+                    self.write(op.dst, size, value);
+                }
+                Kind::Store => self.store(self.address(&op), size, self.part(op.src, size))?,
+                Kind::StoreI => self.store(self.address(&op), size, op.imm)?,
+                Kind::ZeroExtendR => self.write(op.dst, size, self.part(op.src, op.extra())),
+                Kind::ZeroExtendM => {
+                    let value = self.load(self.address(&op), op.extra());
+                    self.write(op.dst, size, value);
+                }
+                Kind::SignExtendR => self.write(op.dst, size, sign_extend(self.part(op.src, op.extra()), op.extra())),
+                Kind::SignExtendM => {
+                    let value = self.load(self.address(&op), op.extra());
+                    self.write(op.dst, size, sign_extend(value, op.extra()));
+                }
+                Kind::Lea => self.write(op.dst, size, self.address(&op)),
+                Kind::AluRR => self.arithmetic(&op, self.part(op.src, size)),
+                Kind::AluRI => self.arithmetic(&op, op.imm),
+                Kind::AluRM => {
+                    let value = self.load(self.address(&op), size);
+                    self.arithmetic(&op, value);
+                }
+                Kind::AluMR => self.arithmetic_in_memory(&op, self.part(op.src, size))?,
+                Kind::AluMI => self.arithmetic_in_memory(&op, op.imm)?,
+                Kind::UnaryR => {
+                    let (result, flags) = alu::unary(op.extra(), size, self.part(op.dst, size), self.state.flags);
+                    self.state.flags = flags;
+                    self.write(op.dst, size, result);
+                }
+                Kind::UnaryM => {
+                    let address = self.address(&op);
+                    let (result, flags) = alu::unary(op.extra(), size, self.load(address, size), self.state.flags);
+                    self.store(address, size, result)?;
+                    self.state.flags = flags;
+                }
+                Kind::ShiftRI => self.shift(&op, op.imm),
+                Kind::ShiftRC => self.shift(&op, self.register(1)),
+                Kind::ShiftMI => self.shift_in_memory(&op, op.imm)?,
+                Kind::ShiftMC => self.shift_in_memory(&op, self.register(1))?,
+                Kind::ImulRR => self.product(&op, self.part(op.dst, size), self.part(op.src, size)),
+                Kind::ImulRM => {
+                    let value = self.load(self.address(&op), size);
+                    self.product(&op, self.part(op.dst, size), value);
+                }
+                Kind::ImulRRI => self.product(&op, self.part(op.src, size), op.imm),
+                Kind::ImulRMI => {
+                    let value = self.load(self.address(&op), size);
+                    self.product(&op, value, op.imm);
+                }
+                Kind::MulR => self.wide_product(&op, self.part(op.src, size)),
+                Kind::MulM => {
+                    let value = self.load(self.address(&op), size);
+                    self.wide_product(&op, value);
+                }
+                Kind::CmovR => self.conditional_move(&op, self.part(op.src, size)),
+                Kind::CmovM => {
+                    let value = self.load(self.address(&op), size);
+                    self.conditional_move(&op, value);
+                }
+                Kind::SetR => self.write(op.dst, 0, alu::condition(op.extra(), self.state.flags).into()),
+                Kind::SetM => {
+                    let value = alu::condition(op.extra(), self.state.flags).into();
+                    self.store(self.address(&op), 0, value)?;
+                }
+                Kind::PushR => self.push(self.register(op.src))?,
+                Kind::PushI => self.push(op.imm)?,
+                Kind::PushM => {
+                    let value = self.load(self.address(&op), 3);
+                    self.push(value)?;
+                }
+                Kind::PopR => {
+                    let value = self.load(self.state.registers[RSP], 3);
+                    self.state.registers[RSP] = self.state.registers[RSP].wrapping_add(8);
+                    self.write(op.dst, 3, value);
+                }
+                Kind::PopM => {
+                    let before = self.state.registers[RSP];
+                    let value = self.load(before, 3);
+                    // An address by the stack pointer is that of afterwards.
+                    self.state.registers[RSP] = before.wrapping_add(8);
+                    let stored = self.store(self.address(&op), 3, value);
+                    if stored.is_err() {
+                        self.state.registers[RSP] = before;
+                    }
+                    stored?;
+                }
+                Kind::Leave => {
+                    let frame = self.state.registers[RBP];
+                    let value = self.load(frame, 3);
+                    self.state.registers[RSP] = frame.wrapping_add(8);
+                    self.state.registers[RBP] = value;
+                }
+                Kind::XchgRR => {
+                    let (a, b) = (self.part(op.dst, size), self.part(op.src, size));
+                    self.write(op.dst, size, b);
+                    self.write(op.src, size, a);
+                }
+                Kind::XchgMR => {
+                    let address = self.address(&op);
+                    let value = self.load(address, size);
+                    self.store(address, size, self.part(op.src, size))?;
+                    self.write(op.src, size, value);
+                }
+                Kind::SpreadSign => {
+                    let sign = sign_extend(self.part(0, size), size) as i64 >> 63;
+                    self.write(2, size, sign as u64);
+                }
+                Kind::Widen => {
+                    let half = self.part(0, size - 1);
+                    self.write(0, size, sign_extend(half, size - 1));
+                }
+                Kind::Clc => self.state.flags &= !super::state::CARRY,
+                Kind::Stc => self.state.flags |= super::state::CARRY,
+                Kind::Cmc => self.state.flags ^= super::state::CARRY,
+                Kind::Cld => self.state.set_backwards(false),
+                Kind::Std => self.state.set_backwards(true),
+                Kind::Lahf => {
+                    let flags = self.state.flags >> 8 & 0xd5 | 2;
+                    self.write(HIGH, 0, flags);
+                }
+                Kind::Sahf => self.state.flags = self.state.flags & 0xff | (self.part(HIGH, 0) & 0xd5) << 8,
+                Kind::Movs | Kind::Stos | Kind::Lods | Kind::Scas | Kind::Cmps => strings::run(self, &op)?,
+                Kind::VectorMove => {
+                    let from = self.state.vectors[op.src as usize % 32];
+                    self.state.vectors[op.dst as usize % 32][..2].copy_from_slice(&from[..2]);
+                }
+                Kind::VectorLoad => {
+                    let address = self.address(&op);
+                    if op.extra() != 0 && address % 16 != 0 {
+                        return Err(End::Fault);
+                    }
+                    let mut both = [0; 16];
+                    self.load_bytes(address, &mut both);
+                    let both = u128::from_le_bytes(both);
+                    self.state.vectors[op.dst as usize % 32][..2].copy_from_slice(&[both as u64, (both >> 64) as u64]);
+                }
+                Kind::VectorStore => {
+                    let address = self.address(&op);
+                    if op.extra() != 0 && address % 16 != 0 {
+                        return Err(End::Fault);
+                    }
+                    let from = &self.state.vectors[op.src as usize % 32];
+                    let both = u128::from(from[0]) | u128::from(from[1]) << 64;
+                    self.effects = self.effects.wrapping_add(1);
+                    self.overlay
+                        .store(address, &both.to_le_bytes())
+                        .map_err(|_| End::OverlayFull)?;
+                }
+                Kind::ZeroUpper => {
+                    let kept = if op.extra() == 0 { 2 } else { 0 };
+                    for register in &mut self.state.vectors[..16] {
+                        register[kept..].fill(0);
+                    }
+                }
+                Kind::Jump => return self.branch(op.address, op.imm, next, true),
+                Kind::JumpR => return self.branch(op.address, self.register(op.src), next, false),
+                Kind::JumpM => {
+                    let to = self.load(self.address(&op), 3);
+                    return self.branch(op.address, to, next, false);
+                }
+                Kind::JumpIf => {
+                    if alu::condition(op.extra(), self.state.flags) {
+                        return self.branch(op.address, op.imm, next, true);
+                    }
+                }
+                Kind::Loop => {
+                    let count = if op.extra() == 0 {
+                        self.state.registers[RCX]
+                    } else {
+                        self.state.registers[RCX] = self.state.registers[RCX].wrapping_sub(1);
+                        self.state.registers[RCX]
+                    };
+                    let zero = self.state.flags & super::state::ZERO != 0;
+                    let taken = match op.extra() {
+                        0 => count == 0,
+                        1 => count != 0,
+                        2 => count != 0 && zero,
+                        _ => count != 0 && !zero,
+                    };
+                    if taken {
+                        return self.branch(op.address, op.imm, next, true);
+                    }
+                }
+                Kind::Call => {
+                    self.push(next)?;
+                    return self.branch(op.address, op.imm, next, false);
+                }
+                Kind::CallR => {
+                    let to = self.register(op.src);
+                    self.push(next)?;
+                    return self.branch(op.address, to, next, false);
+                }
+                Kind::CallM => {
+                    let to = self.load(self.address(&op), 3);
+                    self.push(next)?;
+                    return self.branch(op.address, to, next, false);
+                }
+                Kind::Return => {
+                    let stack = self.state.registers[RSP];
+                    let to = self.load(stack, 3);
+                    self.state.registers[RSP] = stack.wrapping_add(8).wrapping_add(op.imm);
+                    return self.branch(op.address, to, next, false);
+                }
+                Kind::Thunk => self.run_thunk(&op)?,
+                Kind::Unknown => return Err(End::Taint),
+                Kind::SystemCall => return Err(End::SystemCall),
+                Kind::Stop => return Err(End::Instruction),
+            }
+            self.state.pc = next;
+            Ok(())
+        }
+    }
+
+    #[inline(always)]
+    fn arithmetic(&mut self, op: &Op, b: u64) {
+        let (result, flags) = alu::binary(op.extra(), op.size(), self.part(op.dst, op.size()), b, self.state.flags);
+        self.state.flags = flags;
+        if !matches!(op.extra(), CMP | TEST) {
+            self.write(op.dst, op.size(), result);
+        }
+    }
+
+    unsafe fn arithmetic_in_memory(&mut self, op: &Op, b: u64) -> Step {
+        let address = self.address(op);
+        // SAFETY: within a burst.
+        let a = unsafe { self.load(address, op.size()) };
+        let (result, flags) = alu::binary(op.extra(), op.size(), a, b, self.state.flags);
+        if !matches!(op.extra(), CMP | TEST) {
+            self.store(address, op.size(), result)?;
+        }
+        self.state.flags = flags;
+        Ok(())
+    }
+
+    fn shift(&mut self, op: &Op, count: u64) {
+        let (result, flags) = alu::shift(
+            op.extra(),
+            op.size(),
+            self.part(op.dst, op.size()),
+            count,
+            self.state.flags,
+        );
+        self.state.flags = flags;
+        self.write(op.dst, op.size(), result);
+    }
+
+    unsafe fn shift_in_memory(&mut self, op: &Op, count: u64) -> Step {
+        let address = self.address(op);
+        // SAFETY: within a burst.
+        let a = unsafe { self.load(address, op.size()) };
+        let (result, flags) = alu::shift(op.extra(), op.size(), a, count, self.state.flags);
+        self.store(address, op.size(), result)?;
+        self.state.flags = flags;
+        Ok(())
+    }
+
+    fn product(&mut self, op: &Op, a: u64, b: u64) {
+        let (result, flags) = alu::imul(op.size(), a, b, self.state.flags);
+        self.state.flags = flags;
+        self.write(op.dst, op.size(), result);
+    }
+
+    fn wide_product(&mut self, op: &Op, b: u64) {
+        let size = op.size();
+        let (low, high, flags) = alu::multiply(size, op.extra() != 0, self.part(0, size), b, self.state.flags);
+        self.state.flags = flags;
+        if size == 0 {
+            self.write(0, 1, low | high << 8);
+        } else {
+            self.write(0, size, low);
+            self.write(2, size, high);
+        }
+    }
+
+    fn conditional_move(&mut self, op: &Op, value: u64) {
+        // With 4 bytes, the upper half becomes 0 even if nothing moves.
+        let moved = if alu::condition(op.extra(), self.state.flags) {
+            value
+        } else {
+            self.part(op.dst, op.size())
+        };
+        self.write(op.dst, op.size(), moved);
+    }
+
+    #[inline(never)]
+    unsafe fn run_thunk(&mut self, op: &Op) -> Step {
+        let thunk = ThunkRef::unpack(op.imm);
+        let mut address = 0;
+        let size = usize::from(thunk.memory).min(64);
+        let mut operand = core::ptr::null_mut();
+        if size != 0 {
+            address = self.address(op);
+            // The same place within a line: instructions may insist on alignment.
+            let at = 64 + address as usize % 64;
+            if thunk.reads_memory {
+                let mut bytes = [0; 64];
+                // SAFETY: within a burst.
+                unsafe { self.load_bytes(address, &mut bytes[..size]) };
+                self.bounce.0[at..at + size].copy_from_slice(&bytes[..size]);
+            }
+            operand = self.bounce.0[at..].as_mut_ptr();
+        }
+        self.state.rflags = self.state.rflags() & 0x8d5 | 0x202;
+        let code = self.thunks.code(thunk.offset);
+        let state: *mut super::State = &mut self.state;
+        // SAFETY: code made for this purpose, which uses the state and the operand.
+        unsafe {
+            let code: unsafe extern "C" fn(*mut super::State, *mut u8) = core::mem::transmute(code);
+            code(state, operand);
+        }
+        if thunk.writes_flags {
+            self.state.set_status(self.state.rflags);
+        }
+        if thunk.writes_memory {
+            let at = 64 + address as usize % 64;
+            self.effects = self.effects.wrapping_add(1);
+            let stored = self.overlay.store(address, &self.bounce.0[at..at + size]);
+            stored.map_err(|_| End::OverlayFull)?;
+        }
+        self.effects = self.effects.wrapping_add(1);
+        self.thunks_run += 1;
+        Ok(())
+    }
+}
+
+/// Of an instruction's bytes, to see that they are still the same.
+///
+/// # Safety
+/// Called within a burst.
+#[inline(always)]
+unsafe fn check(pc: u64, length: u8) -> u16 {
+    let length = u64::from(length).clamp(1, MAX_LENGTH as u64);
+    // SAFETY: within a burst; the bytes of an instruction, and none behind it on another page.
+    let value = unsafe {
+        if length <= 8 && pc & 4095 <= 4088 {
+            memory::load(pc, 3) & u64::MAX >> (64 - 8 * length)
+        } else if length > 8 && pc & 4095 <= 4080 {
+            let high = memory::load(pc + 8, 3) & u64::MAX >> (64 - 8 * (length - 8));
+            memory::load(pc, 3) ^ high.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        } else {
+            let mut bytes = [0; 16];
+            memory::copy(pc, &mut bytes[..length as usize]);
+            let both = u128::from_le_bytes(bytes);
+            if length <= 8 {
+                both as u64
+            } else {
+                both as u64 ^ ((both >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            }
+        }
+    };
+    (value.wrapping_mul(0xff51_afd7_ed55_8ccd) >> 48) as u16
+}
+
+const _: () = assert!(NONE < RIP);

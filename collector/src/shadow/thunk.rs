@@ -1,0 +1,279 @@
+//! Instructions run by the processor: code that loads what one instruction uses of the shadow's registers, runs it, and
+//! stores what it writes.
+//!
+//! A memory operand is always in a buffer of ours. The code lies in memory that is mapped twice, to be written and to be
+//! run, never both.
+
+use super::state::{Machine, State};
+use super::sys;
+use core::mem::offset_of;
+use core::ptr::null_mut;
+
+/// Bytes of code.
+const ROOM: usize = 256 * 1024;
+/// The longest thunk: 16 general registers, 32 vectors, masks, and more.
+const LONGEST: usize = 1024;
+
+/// Registers that an instruction uses, a bit each.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Used {
+    pub general: u32,
+    pub vectors: u32,
+    pub written_vectors: u32,
+    pub masks: u8,
+    pub flags: bool,
+    pub writes_flags: bool,
+    pub x87: bool,
+    pub width: Width,
+}
+
+/// How much of a vector an encoding knows of.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) enum Width {
+    /// 16 bytes; the rest is left alone.
+    #[default]
+    Legacy,
+    /// VEX: 32 bytes; what is written is zeroed above.
+    Vex,
+    /// EVEX: all.
+    Evex,
+}
+
+/// The code.
+#[derive(Debug)]
+pub(super) struct Thunks {
+    write: *mut u8,
+    run: *const u8,
+    used: usize,
+}
+
+impl Thunks {
+    /// None.
+    pub(super) fn none() -> Self {
+        Self {
+            write: null_mut(),
+            run: null_mut(),
+            used: 0,
+        }
+    }
+
+    /// Maps the memory; none where executable memory is refused.
+    pub(super) fn reserve() -> Self {
+        let Ok(fd) = sys::memory_file(ROOM) else {
+            return Self::none();
+        };
+        let write = sys::map(ROOM, sys::READ_WRITE, sys::SHARED, fd);
+        let run = sys::map(ROOM, sys::READ_EXECUTE, sys::SHARED, fd);
+        sys::close(fd);
+        match (write, run) {
+            (Ok(write), Ok(run)) => Self { write, run, used: 0 },
+            (write, run) => {
+                for mapped in [write, run].into_iter().flatten() {
+                    // SAFETY: just mapped.
+                    unsafe { sys::unmap(mapped, ROOM) };
+                }
+                Self::none()
+            }
+        }
+    }
+
+    /// Gives the memory back.
+    pub(super) fn release(&mut self) {
+        if self.exist() {
+            // SAFETY: ours; nothing of it runs.
+            unsafe {
+                sys::unmap(self.write, ROOM);
+                sys::unmap(self.run.cast_mut(), ROOM);
+            }
+        }
+        *self = Self::none();
+    }
+
+    pub(super) fn exist(&self) -> bool {
+        !self.write.is_null()
+    }
+
+    /// Whether another thunk fits.
+    pub(super) fn has_room(&self) -> bool {
+        self.used + LONGEST <= ROOM
+    }
+
+    /// Forgets all.
+    pub(super) fn clear(&mut self) {
+        self.used = 0;
+    }
+
+    /// Where a thunk's code is.
+    pub(super) fn code(&self, offset: u32) -> *const u8 {
+        self.run.wrapping_add(offset as usize % ROOM)
+    }
+
+    /// Makes one: `(state, operand)`, where `memory` is the register in which `code` has the operand's address and `base` a
+    /// register that it does not use.
+    pub(super) fn make(
+        &mut self,
+        code: &[u8],
+        used: &Used,
+        memory: Option<u8>,
+        base: u8,
+        machine: &Machine,
+    ) -> Option<u32> {
+        if !self.exist() || !self.has_room() {
+            return None;
+        }
+        // SAFETY: within the mapping, of which nothing else is used for writing.
+        let room = unsafe { core::slice::from_raw_parts_mut(self.write.add(self.used), LONGEST) };
+        let mut e = Emitter { room, length: 0, base };
+        e.thunk(code, used, memory, machine);
+        if e.length > LONGEST {
+            return None;
+        }
+        let offset = self.used as u32;
+        self.used += e.length.next_multiple_of(16);
+        Some(offset)
+    }
+}
+
+const MXCSR: i32 = offset_of!(State, mxcsr) as i32;
+const HOST_MXCSR: i32 = offset_of!(State, host_mxcsr) as i32;
+const RFLAGS: i32 = offset_of!(State, rflags) as i32;
+const X87: i32 = offset_of!(State, x87) as i32;
+
+struct Emitter<'a> {
+    room: &'a mut [u8],
+    /// May be more than there is room for.
+    length: usize,
+    /// The register that holds the state's address; not rsp or r12.
+    base: u8,
+}
+
+impl Emitter<'_> {
+    fn bytes(&mut self, bytes: &[u8]) {
+        if let Some(room) = self.room.get_mut(self.length..self.length + bytes.len()) {
+            room.copy_from_slice(bytes);
+        }
+        self.length += bytes.len();
+    }
+
+    /// ModRM and displacement of a place in the state.
+    fn operand(&mut self, register: u8, at: i32) {
+        self.bytes(&[0x80 | (register & 7) << 3 | self.base & 7]);
+        self.bytes(&at.to_le_bytes());
+    }
+
+    /// An instruction on a place in the state, with `prefix` for REX.W.
+    fn on_state(&mut self, wide: bool, opcode: &[u8], register: u8, at: i32) {
+        let rex = 0x40 | u8::from(wide) << 3 | (register >> 3 & 1) << 2 | self.base >> 3;
+        if rex != 0x40 {
+            self.bytes(&[rex]);
+        }
+        self.bytes(opcode);
+        self.operand(register, at);
+    }
+
+    fn push(&mut self, register: u8) {
+        if register >= 8 {
+            self.bytes(&[0x41]);
+        }
+        self.bytes(&[0x50 | register & 7]);
+    }
+
+    fn pop(&mut self, register: u8) {
+        if register >= 8 {
+            self.bytes(&[0x41]);
+        }
+        self.bytes(&[0x58 | register & 7]);
+    }
+
+    fn general(&mut self, mask: u32, store: bool) {
+        for register in (0..16u8).filter(|r| mask >> r & 1 != 0 && *r != 4) {
+            let at = offset_of!(State, registers) as i32 + 8 * i32::from(register);
+            self.on_state(true, &[if store { 0x89 } else { 0x8b }], register, at);
+        }
+    }
+
+    fn masks(&mut self, mask: u8, store: bool) {
+        for register in (0..8u8).filter(|r| mask >> r & 1 != 0) {
+            let at = offset_of!(State, masks) as i32 + 8 * i32::from(register);
+            // kmovq
+            let vex = 0xc1 | u8::from(self.base < 8) << 5;
+            self.bytes(&[0xc4, vex, 0xf8, if store { 0x91 } else { 0x90 }]);
+            self.operand(register, at);
+        }
+    }
+
+    fn vectors(&mut self, mask: u32, width: Width, store: bool) {
+        let opcode = if store { 0x11 } else { 0x10 };
+        for register in (0..32u8).filter(|r| mask >> r & 1 != 0) {
+            let at = offset_of!(State, vectors) as i32 + 64 * i32::from(register);
+            let low_base = u8::from(self.base < 8) << 5;
+            match width {
+                Width::Legacy => self.on_state(false, &[0x0f, opcode], register, at),
+                Width::Vex => {
+                    let vex = 0x41 | u8::from(register < 8) << 7 | low_base;
+                    self.bytes(&[0xc4, vex, 0x7c, opcode]);
+                    self.operand(register, at);
+                }
+                Width::Evex => {
+                    let high = u8::from(register & 8 == 0) << 7 | u8::from(register & 16 == 0) << 4;
+                    self.bytes(&[0x62, 0x41 | high | low_base, 0x7c, 0x48, opcode]);
+                    self.operand(register, at);
+                }
+            }
+        }
+    }
+
+    fn thunk(&mut self, code: &[u8], used: &Used, memory: Option<u8>, machine: &Machine) {
+        const KEPT: [u8; 6] = [3, 5, 12, 13, 14, 15];
+        for register in KEPT {
+            self.push(register);
+        }
+        // rsi, then rdi, in whatever registers.
+        self.push(6);
+        self.push(7);
+        self.pop(self.base);
+        match memory {
+            Some(register) => self.pop(register),
+            // lea rsp, [rsp + 8]
+            None => self.bytes(&[0x48, 0x8d, 0x64, 0x24, 0x08]),
+        }
+        if used.x87 {
+            self.on_state(true, &[0x0f, 0xae], 1, X87);
+        }
+        self.on_state(false, &[0x0f, 0xae], 2, MXCSR);
+        self.masks(used.masks, false);
+        self.vectors(used.vectors, used.width, false);
+        self.general(used.general, false);
+        if used.flags {
+            // push [rflags]; popfq
+            self.on_state(false, &[0xff], 6, RFLAGS);
+            self.bytes(&[0x9d]);
+        }
+        self.bytes(code);
+        if used.writes_flags {
+            // pushfq; pop [rflags]
+            self.bytes(&[0x9c]);
+            self.on_state(false, &[0x8f], 0, RFLAGS);
+        }
+        self.general(used.general, true);
+        let stored = match used.width {
+            // What VEX writes is zero above: so is the register now.
+            Width::Vex if machine.has_avx512 => Width::Evex,
+            width => width,
+        };
+        self.vectors(used.written_vectors, stored, true);
+        self.masks(used.masks, true);
+        if used.x87 {
+            self.on_state(true, &[0x0f, 0xae], 0, X87);
+        }
+        self.on_state(false, &[0x0f, 0xae], 3, MXCSR);
+        if used.width != Width::Legacy {
+            self.bytes(&[0xc5, 0xf8, 0x77]);
+        }
+        self.on_state(false, &[0x0f, 0xae], 2, HOST_MXCSR);
+        for register in KEPT.into_iter().rev() {
+            self.pop(register);
+        }
+        self.bytes(&[0xc3]);
+    }
+}

@@ -1,0 +1,34 @@
+//! Stream compression after Sastry, Bodík and Smith, *Rapid Profiling via Stratified Sampling* (ISCA 2001).
+//!
+//! A stream of events becomes a shorter stream of [`Message`]s ⟨event, weight⟩ (§2, figure 1). Compressors are made of few
+//! parts (§3, figures 2 and 3):
+//!
+//! | paper | here |
+//! |---|---|
+//! | R_r, P_r, CR_r (§3.1) | [`Random`], [`Periodic`], [`CountedRandom`]; [`Countdown`] is what the paper's references use |
+//! | H\[X\]_n (§3.2, §3.5) | [`Split`] with a keyed [`Hasher`] |
+//! | tagged table (§4, figure 6) | [`Tagged`] |
+//! | A_k (§3.4) | [`Accumulator`], behind any sampler with [`Accumulated`] |
+//! | events (§2.1) | [`Event`] |
+//! | error and overhead (§5.3) | [`error`] |
+//! | Monte-Carlo figure (§3.3, figure 4) | [`convergence`] |
+//!
+//! Unlike the paper's, samplers may start in their stationary state ([`Start::Stationary`]), because what is left in the counters
+//! at the end is not reported: with zero phases many strata and few events lose most of the weight, with random ones
+//! every event is expected to be reported exactly once.
+
+mod accumulator;
+pub mod convergence;
+pub mod error;
+mod event;
+mod hash;
+mod random;
+mod sampler;
+mod tagged;
+
+pub use accumulator::{Accumulated, Accumulator};
+pub use event::{Event, Tuple, calls, edges};
+pub use hash::Hasher;
+pub use random::Generator;
+pub use sampler::{Countdown, CountedRandom, Message, Periodic, Random, Sampler, Split, Start};
+pub use tagged::{State, Tagged};

@@ -1,0 +1,234 @@
+//! The paper's basic samplers (§3.1), and the splitter over them (§3.2).
+
+use super::event::Tuple;
+use super::hash::Hasher;
+use super::random::Generator;
+use std::num::NonZeroU64;
+
+/// An event that stands for so many.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Message<E> {
+    /// The event.
+    pub event: E,
+    /// How many events it stands for; for samplers without a counter, always their rate (§3.3).
+    pub weight: u64,
+}
+
+/// Something that compresses a stream of events.
+pub trait Sampler<E> {
+    /// Takes an event, and may give out a message.
+    fn push(&mut self, event: E) -> Option<Message<E>>;
+
+    /// Gives out what is held without loss, a message at a time. What counters hold stays there: it is of no known event.
+    fn drain(&mut self) -> Option<Message<E>> {
+        None
+    }
+}
+
+impl<E> Sampler<E> for Box<dyn Sampler<E>> {
+    fn push(&mut self, event: E) -> Option<Message<E>> {
+        (**self).push(event)
+    }
+
+    fn drain(&mut self) -> Option<Message<E>> {
+        (**self).drain()
+    }
+}
+
+/// What samplers' counters start from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Start {
+    /// Zero, as in the paper: the weight that remains in counters at the end is lost.
+    Zero,
+    /// A state as if the sampler had always been running: no event's expected weight is changed by where the stream begins or ends.
+    Stationary,
+}
+
+/// R_r: each event with probability 1/r, whatever the others.
+#[derive(Clone, Debug)]
+pub struct Random {
+    rate: NonZeroU64,
+    generator: Generator,
+}
+
+impl Random {
+    /// With rate r.
+    pub fn new(rate: NonZeroU64, generator: &mut Generator) -> Self {
+        Self {
+            rate,
+            generator: Generator::new(generator.word()),
+        }
+    }
+}
+
+impl<E> Sampler<E> for Random {
+    fn push(&mut self, event: E) -> Option<Message<E>> {
+        let weight = self.rate.get();
+        self.generator.one_in(weight).then_some(Message { event, weight })
+    }
+}
+
+/// P_r: every r-th event. Between two messages there are r − 1 events, never more: k messages mean rk to rk + (r − 1) events.
+#[derive(Clone, Debug)]
+pub struct Periodic {
+    rate: NonZeroU64,
+    /// Events since the last message, below the rate.
+    phase: u64,
+}
+
+impl Periodic {
+    /// With rate r.
+    pub fn new(rate: NonZeroU64, start: Start, generator: &mut Generator) -> Self {
+        let phase = match start {
+            Start::Zero => 0,
+            Start::Stationary => generator.below(rate.get()),
+        };
+        Self { rate, phase }
+    }
+
+    /// Takes an event `count` times over, and says how many times it was an r-th one.
+    pub fn advance(&mut self, count: u64) -> u64 {
+        let sum = u128::from(self.phase) + u128::from(count);
+        let rate = u128::from(self.rate.get());
+        self.phase = (sum % rate) as u64;
+        (sum / rate) as u64
+    }
+
+    /// Doubles the rate. The phase stays uniform, now below twice as much.
+    pub fn double(&mut self, generator: &mut Generator) {
+        if generator.one_in(2) {
+            self.phase += self.rate.get();
+        }
+        self.rate = self.rate.saturating_mul(NonZeroU64::MIN.saturating_add(1));
+    }
+
+    /// Events since the last message.
+    pub fn phase(&self) -> u64 {
+        self.phase
+    }
+}
+
+impl<E> Sampler<E> for Periodic {
+    fn push(&mut self, event: E) -> Option<Message<E>> {
+        self.phase += 1;
+        if self.phase < self.rate.get() {
+            return None;
+        }
+        self.phase = 0;
+        let weight = self.rate.get();
+        Some(Message { event, weight })
+    }
+}
+
+/// CR_r: R_r with a counter C. A message's weight is the number of events since the last one, so that the stream's length is known as
+/// exactly as with P_r (§3.1).
+#[derive(Clone, Debug)]
+pub struct CountedRandom {
+    random: Random,
+    count: u64,
+}
+
+impl CountedRandom {
+    /// With rate r.
+    pub fn new(rate: NonZeroU64, start: Start, generator: &mut Generator) -> Self {
+        let mut random = Random::new(rate, generator);
+        let mut count = 0;
+        // The time since the last message is geometric at any moment.
+        while start == Start::Stationary && !random.generator.one_in(rate.get()) {
+            count += 1;
+        }
+        Self { random, count }
+    }
+
+    /// Events since the last message.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+}
+
+impl<E> Sampler<E> for CountedRandom {
+    fn push(&mut self, event: E) -> Option<Message<E>> {
+        self.count += 1;
+        let chosen = self.random.push(event)?;
+        let weight = std::mem::take(&mut self.count);
+        Some(Message { weight, ..chosen })
+    }
+}
+
+/// The random sampler of ProfileMe and DCPI (§3.1): a counter is loaded with a number from the open interval (1, 2r), or 1, and the
+/// event at which it has run down is chosen. The mean distance is r, but choices are not independent.
+#[derive(Clone, Debug)]
+pub struct Countdown {
+    rate: NonZeroU64,
+    left: u64,
+    generator: Generator,
+}
+
+impl Countdown {
+    /// With mean rate r.
+    pub fn new(rate: NonZeroU64, start: Start, generator: &mut Generator) -> Self {
+        let mut generator = Generator::new(generator.word());
+        let distances = 2 * rate.get() - 1;
+        let left = match start {
+            Start::Zero => 1 + generator.below(distances),
+            // A stream meets long distances more often, in proportion to their length, and anywhere inside.
+            Start::Stationary => loop {
+                let distance = 1 + generator.below(distances);
+                if generator.below(distances) < distance {
+                    break 1 + generator.below(distance);
+                }
+            },
+        };
+        Self { rate, left, generator }
+    }
+}
+
+impl<E> Sampler<E> for Countdown {
+    fn push(&mut self, event: E) -> Option<Message<E>> {
+        self.left -= 1;
+        if self.left > 0 {
+            return None;
+        }
+        let weight = self.rate.get();
+        self.left = 1 + self.generator.below(2 * weight - 1);
+        Some(Message { event, weight })
+    }
+}
+
+/// H\[X\]_n: events are hashed into n substreams, each with a sampler X of its own. Equal events are always in the same one, so
+/// that substreams are more uniform than the whole; one with a single event is counted with an error below the rate.
+#[derive(Clone, Debug)]
+pub struct Split<S> {
+    hasher: Hasher,
+    strata: Box<[S]>,
+}
+
+impl<S> Split<S> {
+    /// With n = 2^`bits` samplers.
+    pub fn new(bits: u32, generator: &mut Generator, mut sampler: impl FnMut(&mut Generator) -> S) -> Self {
+        let hasher = Hasher::new(bits, generator);
+        let strata = (0..1usize << bits).map(|_| sampler(generator)).collect();
+        Self { hasher, strata }
+    }
+
+    /// The sampler of an event's substream.
+    pub fn stratum(&mut self, event: &impl Tuple) -> &mut S {
+        let index = self.hasher.index(event.words());
+        &mut self.strata[index]
+    }
+
+    /// All samplers.
+    pub fn strata(&mut self) -> &mut [S] {
+        &mut self.strata
+    }
+}
+
+impl<E: Tuple, S: Sampler<E>> Sampler<E> for Split<S> {
+    fn push(&mut self, event: E) -> Option<Message<E>> {
+        self.stratum(&event).push(event)
+    }
+
+    fn drain(&mut self) -> Option<Message<E>> {
+        self.strata.iter_mut().find_map(Sampler::drain)
+    }
+}

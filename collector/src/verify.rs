@@ -1,0 +1,174 @@
+//! What comparing shadow execution with the real one found.
+
+use crate::shard::{Disagreement, REGISTERS};
+use iced_x86::{Code, Decoder, DecoderOptions, InstructionInfoFactory, OpAccess, RflagsBits};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Why the two may differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// Only flags that the instruction leaves undefined.
+    UndefinedFlags,
+    /// The instruction reads memory, in a process with several threads: another one may have stored meanwhile.
+    SharedMemory,
+    /// Nothing excuses it.
+    Bug,
+}
+
+impl Class {
+    /// The name used in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::UndefinedFlags => "undefined-flags",
+            Self::SharedMemory => "shared-memory",
+            Self::Bug => "bug",
+        }
+    }
+}
+
+/// What a recording with comparison found.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Verified {
+    /// Instructions compared, register by register.
+    pub instructions: u64,
+    /// Disagreements by class.
+    pub disagreements: BTreeMap<String, u64>,
+    /// The first ones that nothing excuses, for people.
+    pub bugs: Vec<String>,
+}
+
+/// As many bugs are described.
+const DESCRIBED: usize = 20;
+
+impl Verified {
+    /// Adds one process's.
+    pub fn add(&mut self, instructions: u64, disagreements: &[Disagreement], threads: u32) {
+        self.instructions += instructions;
+        for found in disagreements {
+            let class = classify(found, threads > 1);
+            *self.disagreements.entry(class.name().to_owned()).or_default() += 1;
+            if class == Class::Bug && self.bugs.len() < DESCRIBED {
+                self.bugs.push(describe(found));
+            }
+        }
+    }
+
+    /// Adds another recording's.
+    pub fn join(&mut self, other: Self) {
+        self.instructions += other.instructions;
+        for (class, count) in other.disagreements {
+            *self.disagreements.entry(class).or_default() += count;
+        }
+        self.bugs.extend(other.bugs);
+        self.bugs.truncate(DESCRIBED);
+    }
+}
+
+/// The instruction, if its bytes are one.
+fn instruction(found: &Disagreement) -> Option<iced_x86::Instruction> {
+    let code = found.code.get(..found.length.into())?;
+    let decoded = Decoder::with_ip(64, code, found.from, DecoderOptions::NONE).decode();
+    (decoded.code() != Code::INVALID).then_some(decoded)
+}
+
+/// Why the two differ, as far as one can tell.
+pub fn classify(found: &Disagreement, has_threads: bool) -> Class {
+    let Some(instruction) = instruction(found) else {
+        return Class::Bug;
+    };
+    let differing = (found.shadow[REGISTERS - 2] ^ found.real[REGISTERS - 2]) as u32;
+    let undefined = instruction.rflags_undefined();
+    let bits = [
+        (RflagsBits::CF, 0),
+        (RflagsBits::PF, 2),
+        (RflagsBits::AF, 4),
+        (RflagsBits::ZF, 6),
+        (RflagsBits::SF, 7),
+        (RflagsBits::OF, 11),
+    ];
+    let may_differ = |(bit, at): &(u32, u32)| if undefined & bit != 0 { 1 << at } else { 0 };
+    let excused: u32 = bits.iter().map(may_differ).sum();
+    if found.only_flags && differing & !excused & 0x8d5 == 0 {
+        return Class::UndefinedFlags;
+    }
+    let mut info = InstructionInfoFactory::new();
+    let reads = |access| {
+        matches!(
+            access,
+            OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+        )
+    };
+    if has_threads && info.info(&instruction).used_memory().iter().any(|m| reads(m.access())) {
+        return Class::SharedMemory;
+    }
+    Class::Bug
+}
+
+fn describe(found: &Disagreement) -> String {
+    const NAMES: [&str; REGISTERS] = [
+        "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+        "flags", "rip",
+    ];
+    let mut text = format!("{:#x}: ", found.from);
+    match instruction(found) {
+        Some(instruction) => drop(write!(text, "{:?}", instruction.code())),
+        None => text.push_str("(undecodable)"),
+    }
+    for (i, name) in NAMES.iter().enumerate() {
+        if found.shadow[i] != found.real[i] {
+            let (before, shadow, real) = (found.before[i], found.shadow[i], found.real[i]);
+            let _ = write!(text, "; {name} was {before:#x}, ahead {shadow:#x}, really {real:#x}");
+        }
+    }
+    if found.others {
+        text.push_str("; vector, mask or x87 registers");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(code: &[u8], only_flags: bool, differing: u64) -> Disagreement {
+        let mut found = Disagreement {
+            from: 0x1000,
+            length: code.len() as u8,
+            only_flags,
+            ..Disagreement::default()
+        };
+        found.code[..code.len()].copy_from_slice(code);
+        found.real[REGISTERS - 2] = differing;
+        found
+    }
+
+    #[test]
+    fn only_what_is_undefined_is_excused() {
+        // imul eax, ecx: the sign flag is undefined, the carry is not.
+        let imul = [0x0f, 0xaf, 0xc1];
+        assert_eq!(classify(&found(&imul, true, 0x80), false), Class::UndefinedFlags);
+        assert_eq!(classify(&found(&imul, true, 0x81), false), Class::Bug);
+        assert_eq!(classify(&found(&imul, false, 0), true), Class::Bug);
+        // mov eax, [rdi]
+        let load = [0x8b, 0x07];
+        assert_eq!(classify(&found(&load, false, 0), true), Class::SharedMemory);
+        assert_eq!(classify(&found(&load, false, 0), false), Class::Bug);
+        assert_eq!(classify(&found(&[], false, 0), true), Class::Bug);
+    }
+
+    #[test]
+    fn bugs_are_described() {
+        let mut verified = Verified::default();
+        let mut bug = found(&[0x8b, 0x07], false, 0);
+        (bug.shadow[0], bug.real[0]) = (1, 2);
+        verified.add(10, &[bug], 1);
+        assert_eq!(verified.instructions, 10);
+        assert_eq!(verified.disagreements["bug"], 1);
+        assert_eq!(
+            verified.bugs,
+            ["0x1000: Mov_r32_rm32; rax was 0x0, ahead 0x1, really 0x2"]
+        );
+    }
+}

@@ -1,0 +1,4 @@
+//! Records by shadow execution.
+
+mod common;
+mod programs;

@@ -1,0 +1,85 @@
+//! `pleach export`: branch vectors for other tools.
+
+use super::import::ensure_writable;
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use pleach_collector::perf::export::{ExportOptions, perf_data, perf_script};
+use pleach_collector::vector::VectorSet;
+use pleach_feedback::profile::file::ProfileFile;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Write a profile's raw branch vectors for other tools: perf script, llvm-profgen, perf2bolt.
+///
+/// The profile has to hold them: `pleach record --keep-vectors` and `pleach import --keep-vectors` leave them in. Bursts that
+/// are longer than --depth are cut into several branch stacks: each branch is told once, but not what ran between two
+/// stacks.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The profile.
+    profile: PathBuf,
+    /// What to write.
+    #[arg(long, value_enum, default_value_t = FormatArg::PerfData)]
+    format: FormatArg,
+    /// Most branches of a branch stack.
+    #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2700))]
+    depth: u32,
+    /// Say nothing but errors.
+    #[arg(short, long)]
+    quiet: bool,
+    /// The file to write; `-` is the standard output.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FormatArg {
+    /// As `perf record -b` writes.
+    #[value(name = "perf.data")]
+    PerfData,
+    /// As `perf script -F ip,brstack --show-mmap-events` prints.
+    Perfscript,
+}
+
+/// Exports.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let to_file = args.output != Path::new("-");
+    if to_file {
+        ensure_writable(&args.output)?;
+    }
+    let name = args.profile.display();
+    let file = ProfileFile::open(&args.profile)?;
+    let Some(bytes) = file.vectors()? else {
+        bail!("{name} holds no raw vectors: record or import again with --keep-vectors")
+    };
+    let vectors = VectorSet::from_bytes(bytes).with_context(|| format!("{name}: raw vectors"))?;
+    let options = ExportOptions {
+        depth: args.depth as usize,
+    };
+    let (out, exported) = match args.format {
+        FormatArg::PerfData => perf_data(&vectors, options),
+        FormatArg::Perfscript => perf_script(&vectors, options),
+    };
+    let written = if to_file {
+        std::fs::write(&args.output, out)
+    } else {
+        std::io::stdout().write_all(&out)
+    };
+    written.with_context(|| format!("cannot write {}", args.output.display()))?;
+    if !args.quiet {
+        if exported.unmapped > 0 {
+            eprintln!(
+                "pleach: warning: {} branches to or from addresses that no mapping has are left out",
+                exported.unmapped
+            );
+        }
+        eprintln!(
+            "pleach: {} taken branches in {} branch stacks; wrote {}",
+            exported.branches,
+            exported.stacks,
+            args.output.display()
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}

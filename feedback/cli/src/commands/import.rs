@@ -1,0 +1,152 @@
+//! `pleach import`: a recording of perf's becomes a profile.
+
+use super::record::analysed;
+use anyhow::{Context, Result, bail};
+use pleach_collector::perf::{Imported, PerfError, Report, import};
+use pleach_feedback::profile::file as profile_file;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Make a profile of a recording by `perf record -b`.
+///
+/// Reads perf.data files, and what `perf script -F ip,brstack` prints: add --show-mmap-events there, or name the binary
+/// with --binary. `-` is the standard input. The profile is good for `pleach flags use` at once, if the recorded program
+/// was compiled with $(pleach flags annotate); otherwise its raw vectors are kept, but no compiler can use them.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The perf.data file or text.
+    file: PathBuf,
+    /// Read this file instead of the recorded binary of the same build-id or name.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+    /// Keep the raw vectors in the profile.
+    #[arg(long)]
+    keep_vectors: bool,
+    /// Say nothing but errors.
+    #[arg(short, long)]
+    quiet: bool,
+    /// The profile to write.
+    #[arg(short, long, default_value = "default.pleach", value_name = "FILE")]
+    output: PathBuf,
+}
+
+/// Imports.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    ensure_writable(&args.output)?;
+    let Imported { vectors, report } = import(&args.file, args.binary.as_deref())?;
+    if vectors.bursts.is_empty()
+        && let Some(damage) = report.damage
+    {
+        return Err(PerfError::Damaged {
+            path: args.file.clone(),
+            damage,
+        }
+        .into());
+    }
+    if vectors.bursts.is_empty() {
+        bail!(
+            "{}: no sample has branches: nothing ran, or the machine has no branch records",
+            args.file.display()
+        );
+    }
+    if !args.quiet {
+        for line in remarks(&args.file, &report) {
+            eprintln!("pleach: {line}");
+        }
+    }
+    let profile = analysed(&vectors, args.binary.as_deref(), args.keep_vectors, args.quiet)?;
+    profile_file::write(&args.output, &profile)?;
+    if !args.quiet {
+        eprintln!(
+            "pleach: {} taken branches in {} samples; wrote {}",
+            report.branches,
+            report.vectors,
+            args.output.display()
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Finds out before the work, not after it, that the result cannot be written.
+pub(super) fn ensure_writable(output: &Path) -> Result<()> {
+    if output.is_dir() {
+        bail!("cannot write {}: it is a folder", output.display());
+    }
+    let dir = output.parent().filter(|dir| !dir.as_os_str().is_empty());
+    profile_file::probe_writable(dir.unwrap_or(Path::new(".")))
+        .with_context(|| format!("cannot write {}", output.display()))
+}
+
+/// What is worth knowing about an import, a line each.
+fn remarks(path: &Path, report: &Report) -> Vec<String> {
+    let mut lines = Vec::new();
+    let path = path.display();
+    if let Some(damage) = &report.damage {
+        let kept = report.vectors;
+        lines.push(format!(
+            "warning: {path}: {damage}; the {kept} samples up to there are used: record again if you need the rest"
+        ));
+    }
+    if let Some(first) = &report.first_malformed {
+        let count = report.malformed;
+        lines.push(format!(
+            "warning: {path}: left out what makes no sense, {count} times; first: {first}"
+        ));
+    }
+    if report.lost > 0 {
+        let lost = report.lost;
+        lines.push(format!(
+            "note: {path}: the kernel lost {lost} samples: try a lower rate (perf record -F)"
+        ));
+    }
+    if report.without_branches * 2 > report.samples {
+        let (without, all) = (report.without_branches, report.samples);
+        lines.push(format!("warning: {path}: {without} of {all} samples have no branches"));
+    }
+    let left_out = [
+        (report.duplicates, "recorded twice by the processor"),
+        (report.wrong_path, "fetched but not executed"),
+    ];
+    for (count, why) in left_out.into_iter().filter(|(count, _)| *count > 0) {
+        lines.push(format!("note: {path}: {count} branches {why} are left out"));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pleach_collector::perf::{Damage, Format};
+
+    #[test]
+    fn remarks_name_the_file_and_what_to_do() {
+        let damage = |at, what: &str, format| {
+            Some(Damage {
+                at,
+                what: what.to_owned(),
+                format,
+            })
+        };
+        let report = Report {
+            samples: 10,
+            vectors: 4,
+            without_branches: 6,
+            duplicates: 3,
+            wrong_path: 2,
+            lost: 1,
+            malformed: 5,
+            first_malformed: damage(9, "a line that is no sample", Format::PerfScript),
+            damage: damage(77, "the file ends in a record", Format::PerfData),
+            ..Report::default()
+        };
+        insta::assert_snapshot!(remarks(Path::new("a/perf.data"), &report).join("\n"), @r"
+        warning: a/perf.data: the file ends in a record at byte 77; the 4 samples up to there are used: record again if you need the rest
+        warning: a/perf.data: left out what makes no sense, 5 times; first: a line that is no sample in line 9
+        note: a/perf.data: the kernel lost 1 samples: try a lower rate (perf record -F)
+        warning: a/perf.data: 6 of 10 samples have no branches
+        note: a/perf.data: 3 branches recorded twice by the processor are left out
+        note: a/perf.data: 2 branches fetched but not executed are left out
+        ");
+        assert!(remarks(Path::new("x"), &Report::default()).is_empty());
+    }
+}
