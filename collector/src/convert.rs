@@ -129,7 +129,7 @@ impl Shard {
                 }
                 Frame::Verified(compared, disagreement) => {
                     shard.compared += u64::from(compared);
-                    shard.disagreements.extend(disagreement);
+                    shard.disagreements.extend(disagreement.map(|found| *found));
                 }
                 Frame::Final(cpu_ns, counters) => {
                     shard.count(counters);

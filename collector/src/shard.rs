@@ -329,7 +329,7 @@ pub enum Frame {
     /// CPU time of the whole process at its end, and the counters.
     Final(u64, Counters),
     /// Instructions compared in a burst, and the first after which something differs.
-    Verified(u32, Option<Disagreement>),
+    Verified(u32, Option<Box<Disagreement>>),
 }
 
 /// Reads the frames of a shard; damaged stretches are skipped and counted.
@@ -518,7 +518,14 @@ fn decode_frame(kind: u8, payload: &[u8]) -> Option<Frame> {
         4 => Frame::Final(d.u64()?, d.counters()?),
         5 => {
             let compared = d.u32()?;
-            Frame::Verified(compared, if d.0.is_empty() { None } else { Some(d.disagreement()?) })
+            Frame::Verified(
+                compared,
+                if d.0.is_empty() {
+                    None
+                } else {
+                    Some(Box::new(d.disagreement()?))
+                },
+            )
         }
         _ => return None,
     })

@@ -20,7 +20,7 @@ use pleach_collector::vector::{EndReason, Engine};
 pub static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
 /// Ticks below this distance make bursts shorter than they need be; bursts are made longer instead.
-const MIN_PERIOD_NS: u64 = 200_000;
+const MIN_PERIOD_NS: f64 = 200_000.0;
 /// Timers tick at the kernel's rate, which is 100 to 1000 Hz.
 const TIMER_PERIOD_NS: u64 = 4_000_000;
 /// Instructions between two taken branches, for the first guess.
@@ -254,7 +254,7 @@ pub fn arm(sampler: &Sampler, ns: u64) {
 pub fn arm_first(sampler: &mut Sampler) {
     let mean = match config::period_ns() {
         Some(period) => period as f64,
-        None => (sampler.cost_ns / config::overhead()).max(MIN_PERIOD_NS as f64),
+        None => (sampler.cost_ns / config::overhead()).max(MIN_PERIOD_NS),
     };
     let ns = mean * sampler.random_fraction();
     arm(sampler, (ns as u64).max(1000));
@@ -302,7 +302,7 @@ pub fn arm_next(sampler: &mut Sampler, thread_cpu_ns: u64, reason: EndReason) {
     let mean = debt.clamp(nominal * 0.5, nominal * 4.0);
     let floor = match sampler.source {
         Source::Timer(_) => TIMER_PERIOD_NS as f64,
-        _ => MIN_PERIOD_NS as f64,
+        _ => MIN_PERIOD_NS,
     };
     let (base, burst) = (next_burst(sampler, reason), sampler.burst as f64);
     if mean < floor {

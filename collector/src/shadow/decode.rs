@@ -582,9 +582,7 @@ fn by_processor(
         {
             return None;
         }
-        if set_memory(op, instruction).is_none() {
-            return None;
-        }
+        set_memory(op, instruction)?;
         let size = instruction.memory_size().size();
         if !(1..=64).contains(&size) {
             return None;

@@ -368,7 +368,7 @@ impl Engine {
                 }
                 Kind::VectorLoad => {
                     let address = self.address(&op);
-                    if op.extra() != 0 && address % 16 != 0 {
+                    if op.extra() != 0 && !address.is_multiple_of(16) {
                         return Err(End::Fault);
                     }
                     let mut both = [0; 16];
@@ -378,7 +378,7 @@ impl Engine {
                 }
                 Kind::VectorStore => {
                     let address = self.address(&op);
-                    if op.extra() != 0 && address % 16 != 0 {
+                    if op.extra() != 0 && !address.is_multiple_of(16) {
                         return Err(End::Fault);
                     }
                     let from = &self.state.vectors[op.src as usize % 32];
@@ -394,7 +394,7 @@ impl Engine {
                         register[kept..].fill(0);
                     }
                 }
-                Kind::Jump => return self.branch(op.address, op.imm, next, true),
+                Kind::Jump => return self.branch(op.address, op.imm, next, false),
                 Kind::JumpR => return self.branch(op.address, self.register(op.src), next, false),
                 Kind::JumpM => {
                     let to = self.load(self.address(&op), 3);

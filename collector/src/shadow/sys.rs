@@ -4,15 +4,16 @@ use core::arch::asm;
 
 pub(super) const READ_WRITE: usize = 3;
 pub(super) const READ_EXECUTE: usize = 5;
-pub(super) const SHARED: usize = 1;
+/// Shared, anonymous, not reserved.
+pub(super) const SHARED: usize = 0x4021;
 /// Private, anonymous, not reserved.
 pub(super) const PRIVATE: usize = 0x4022;
 
 const MMAP: usize = 9;
 const MUNMAP: usize = 11;
-const CLOSE: usize = 3;
-const FTRUNCATE: usize = 77;
-const MEMFD_CREATE: usize = 319;
+const MPROTECT: usize = 10;
+const MADVISE: usize = 28;
+const MREMAP: usize = 25;
 
 /// # Safety
 /// As unsafe as the call itself.
@@ -28,14 +29,36 @@ unsafe fn call(number: usize, args: [usize; 6]) -> isize {
 }
 
 /// A new mapping, or the kernel's error number.
-pub(super) fn map(length: usize, protection: usize, flags: usize, fd: isize) -> Result<*mut u8, i32> {
+pub(super) fn map(length: usize, protection: usize, flags: usize) -> Result<*mut u8, i32> {
+    const NO_FILE: usize = usize::MAX;
     // SAFETY: a mapping at a place that the kernel picks.
-    let address = unsafe { call(MMAP, [0, length, protection, flags, fd as usize, 0]) };
+    let address = unsafe { call(MMAP, [0, length, protection, flags, NO_FILE, 0]) };
     if (-4095..0).contains(&address) {
         Err(-address as i32)
     } else {
         Ok(address as *mut u8)
     }
+}
+
+/// A new private mapping at a multiple of the size of large pages, which it asks for.
+pub(super) fn map_large(length: usize) -> Result<*mut u8, i32> {
+    const LARGE: usize = 2 << 20;
+    const HUGE_PAGE: usize = 14;
+    let length = length.next_multiple_of(LARGE);
+    let start = map(length + LARGE, READ_WRITE, PRIVATE)?;
+    let before = start.align_offset(LARGE).min(LARGE);
+    let aligned = start.wrapping_add(before);
+    // SAFETY: what is not wanted of the new mapping. Large pages are a wish.
+    unsafe {
+        if before > 0 {
+            unmap(start, before);
+        }
+        if before < LARGE {
+            unmap(aligned.wrapping_add(length), LARGE - before);
+        }
+        call(MADVISE, [aligned as usize, length, HUGE_PAGE, 0, 0, 0]);
+    }
+    Ok(aligned)
 }
 
 /// # Safety
@@ -45,32 +68,26 @@ pub(super) unsafe fn unmap(address: *mut u8, length: usize) {
     unsafe { call(MUNMAP, [address as usize, length, 0, 0, 0, 0]) };
 }
 
-/// Memory that can be mapped twice.
-pub(super) fn memory_file(length: usize) -> Result<isize, i32> {
-    const CLOSE_ON_EXEC: usize = 1;
-    const EXECUTABLE: usize = 0x10;
-    let name = c"pleach".as_ptr() as usize;
-    // SAFETY: the name is terminated.
-    let mut fd = unsafe { call(MEMFD_CREATE, [name, CLOSE_ON_EXEC | EXECUTABLE, 0, 0, 0, 0]) };
-    if fd < 0 {
-        // Older kernels do not know the second flag.
-        // SAFETY: as above.
-        fd = unsafe { call(MEMFD_CREATE, [name, CLOSE_ON_EXEC, 0, 0, 0, 0]) };
+/// The same shared memory at a second place.
+pub(super) fn map_again(address: *mut u8, length: usize) -> Result<*mut u8, i32> {
+    const MAY_MOVE: usize = 1;
+    // SAFETY: with an old length of zero, shared memory stays where it is, too.
+    let again = unsafe { call(MREMAP, [address as usize, 0, length, MAY_MOVE, 0, 0]) };
+    if (-4095..0).contains(&again) {
+        Err(-again as i32)
+    } else {
+        Ok(again as *mut u8)
     }
-    if fd < 0 {
-        return Err(-fd as i32);
-    }
-    // SAFETY: our descriptor.
-    let cut = unsafe { call(FTRUNCATE, [fd as usize, length, 0, 0, 0, 0]) };
-    if cut < 0 {
-        close(fd);
-        return Err(-cut as i32);
-    }
-    Ok(fd)
 }
 
-/// Closes a descriptor of ours.
-pub(super) fn close(fd: isize) {
-    // SAFETY: ours.
-    unsafe { call(CLOSE, [fd as usize, 0, 0, 0, 0, 0]) };
+/// Changes what a mapping is for.
+///
+/// # Safety
+/// Nobody uses it otherwise.
+pub(super) unsafe fn protect(address: *mut u8, length: usize, protection: usize) -> Result<(), i32> {
+    // SAFETY: given.
+    match unsafe { call(MPROTECT, [address as usize, length, protection, 0, 0, 0]) } {
+        0 => Ok(()),
+        error => Err(-error as i32),
+    }
 }

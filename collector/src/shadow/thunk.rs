@@ -59,19 +59,23 @@ impl Thunks {
 
     /// Maps the memory; none where executable memory is refused.
     pub(super) fn reserve() -> Self {
-        let Ok(fd) = sys::memory_file(ROOM) else {
+        let Ok(write) = sys::map(ROOM, sys::READ_WRITE, sys::SHARED) else {
             return Self::none();
         };
-        let write = sys::map(ROOM, sys::READ_WRITE, sys::SHARED, fd);
-        let run = sys::map(ROOM, sys::READ_EXECUTE, sys::SHARED, fd);
-        sys::close(fd);
-        match (write, run) {
-            (Ok(write), Ok(run)) => Self { write, run, used: 0 },
-            (write, run) => {
-                for mapped in [write, run].into_iter().flatten() {
-                    // SAFETY: just mapped.
-                    unsafe { sys::unmap(mapped, ROOM) };
-                }
+        let run = sys::map_again(write, ROOM).and_then(|run| {
+            // SAFETY: just mapped, and not used yet.
+            let ready = unsafe { sys::protect(run, ROOM, sys::READ_EXECUTE) };
+            if ready.is_err() {
+                // SAFETY: as above.
+                unsafe { sys::unmap(run, ROOM) };
+            }
+            ready.map(|()| run)
+        });
+        match run {
+            Ok(run) => Self { write, run, used: 0 },
+            Err(_) => {
+                // SAFETY: as above.
+                unsafe { sys::unmap(write, ROOM) };
                 Self::none()
             }
         }

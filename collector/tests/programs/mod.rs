@@ -3,7 +3,7 @@
 use crate::common::{self, check, compare, compare_fixture, engine, fixture, options, record};
 use pleach_collector::launch::LaunchError;
 use pleach_collector::record::{RecordError, RecordOptions};
-use pleach_collector::vector::{EndReason, VectorSet};
+use pleach_collector::vector::{EndReason, Engine, VectorSet};
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -14,10 +14,12 @@ use std::process::{Child, Command, Stdio};
 
 #[test]
 fn one_thread_at_any_overhead() {
-    for overhead in [0.05, 1.0, 8.0] {
+    // Shadow bursts are so cheap that their budget ends where ticks cannot come faster.
+    let most = if engine() == Engine::Step { 8.0 } else { 0.5 };
+    for overhead in [0.05, 0.3, most] {
         let run = compare_fixture(overhead, "compute", &["3"]);
         assert!(run.stats.bursts > 0, "{overhead}: {:?}", run.stats);
-        if overhead >= 1.0 {
+        if overhead == most {
             assert!(
                 (run.stats.overhead / overhead - 1.0).abs() < 0.3,
                 "{overhead}: {:?}",
@@ -279,7 +281,10 @@ fn more_threads_than_descriptors_and_forks_among_them() {
 #[test]
 fn changes_behind_our_back_are_declined() {
     let run = compare_fixture(3.0, "raw", &[]);
-    assert!(run.stats.declined > 10 && run.stats.bursts > 3, "{:?}", run.stats);
+    // Shadow execution has no use for the trap flag.
+    let declines = engine() == Engine::Step;
+    assert!(!declines || run.stats.declined > 10, "{:?}", run.stats);
+    assert!(run.stats.bursts > 3, "{:?}", run.stats);
 }
 
 /// A recorder in a process group of its own, running a shell that tells what reaches it.

@@ -66,7 +66,8 @@ pub fn replace(signal: i32, action: &libc::sigaction) -> Option<libc::sigaction>
     let at = index(signal).filter(|_| ahead::is_on())?;
     let mut ours = *action;
     HANDLERS[at].store(action.sa_sigaction, Relaxed);
-    FLAGS[at].store(action.sa_flags, Relaxed);
+    // libc adds this one, and shows it.
+    FLAGS[at].store(action.sa_flags | SA_RESTORER as i32, Relaxed);
     ours.sa_sigaction = handler();
     ours.sa_flags = flags(action.sa_flags);
     Some(ours)
