@@ -156,7 +156,6 @@ impl Sampler {
             max_branches: self.burst as u32,
             max_instructions: self.burst as u32 * INSTRUCTIONS_PER_BRANCH,
             max_new_decodes: MAX_DECODES,
-            ..Limits::default()
         };
         let record = &mut self.record;
         let mut range = Range::default();

@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn words_are_folded_piece_by_piece() {
-        assert_eq!(fold(0x1234, 4), 1 ^ 2 ^ 3 ^ 4);
+        assert_eq!(fold(0x1234, 4), 4, "1 ^ 2 ^ 3 ^ 4");
         assert_eq!(fold(0x1234, 0), 0);
         assert_eq!(fold(u64::MAX, 11), 0x7ff ^ 0x1ff);
         assert_eq!(tag((0b0110, 0b0001), 2), 0b01 ^ 0b11);
