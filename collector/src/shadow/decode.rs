@@ -24,6 +24,14 @@ pub(super) fn decode(
         return None;
     }
     let mut op = Op::new(address, instruction.len());
+    let is_jump = matches!(
+        instruction.flow_control(),
+        FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
+    );
+    if is_jump && code.first() == Some(&0x66) {
+        // Some processors cut the target off, others do not.
+        return Some(op);
+    }
     if set_memory(&mut op, &instruction).is_some() && interpreted(&mut op, &instruction).is_some() {
         return Some(op);
     }
@@ -177,9 +185,12 @@ fn interpreted(op: &mut Op, instruction: &Instruction) -> Option<()> {
         }
         M::Mov => moves(op, instruction)?,
         M::Movzx => extend(op, instruction, Kind::ZeroExtendR, Kind::ZeroExtendM)?,
+        // Processors differ in what this one reads.
+        M::Movsxd if instruction.op0_register().size() == 2 => return None,
         M::Movsx | M::Movsxd => extend(op, instruction, Kind::SignExtendR, Kind::SignExtendM)?,
         M::Lea => {
             op.kind = Kind::Lea;
+            op.scale &= !(SEGMENT_FS | SEGMENT_GS);
             op.dst = general(instruction.op0_register())?;
             op.set_size(instruction.op0_register().size());
         }
@@ -640,6 +651,9 @@ fn by_processor(
                 | Register::CS
         ) {
             return None;
+        } else if writes {
+            // A segment register would be ours.
+            return None;
         }
     }
     let mut memory_uses = 0;
@@ -667,6 +681,9 @@ fn by_processor(
                 | iced_x86::CpuidFeature::MMX
         )
     });
+    used.x87 |= instruction.mnemonic() == M::Wait;
+    // An exception that is not masked leaves the operand as it was.
+    thunk.reads_memory |= used.x87;
     // The stack pointer is ours, and its like cannot be had by EVEX without the processor.
     if used.general & 1 << 4 != 0
         || used.width == Width::Evex && !machine.has_avx512
@@ -736,6 +753,11 @@ fn refused(mnemonic: M) -> bool {
             | M::Pushfq
             | M::Popfq
             | M::Enter
+            | M::Lds
+            | M::Les
+            | M::Lfs
+            | M::Lgs
+            | M::Lss
             | M::Sgdt
             | M::Sidt
             | M::Sldt

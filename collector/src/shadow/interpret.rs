@@ -138,6 +138,7 @@ impl Engine {
     /// Control goes elsewhere.
     #[inline(always)]
     fn branch(&mut self, from: u64, to: u64, next: u64, conditional: bool) -> Step {
+        reachable(to)?;
         self.state.pc = to;
         // A branch to the next instruction takes nothing, if it need not be taken.
         if conditional && to == next {
@@ -429,17 +430,20 @@ impl Engine {
                 }
                 Kind::CallR => {
                     let to = self.register(op.src);
+                    reachable(to)?;
                     self.push(next)?;
                     return self.branch(op.address, to, next, false);
                 }
                 Kind::CallM => {
                     let to = self.load(self.address(&op), 3);
+                    reachable(to)?;
                     self.push(next)?;
                     return self.branch(op.address, to, next, false);
                 }
                 Kind::Return => {
                     let stack = self.state.registers[RSP];
                     let to = self.load(stack, 3);
+                    reachable(to)?;
                     self.state.registers[RSP] = stack.wrapping_add(8).wrapping_add(op.imm);
                     return self.branch(op.address, to, next, false);
                 }
@@ -563,6 +567,12 @@ impl Engine {
         self.thunks_run += 1;
         Ok(())
     }
+}
+
+/// The processor faults at a jump to what is no address, not there.
+fn reachable(to: u64) -> Step {
+    let is_address = ((to << 16) as i64 >> 16) as u64 == to;
+    if is_address { Ok(()) } else { Err(End::Fault) }
 }
 
 /// Of an instruction's bytes, to see that they are still the same.
