@@ -27,7 +27,7 @@ use std::time::Instant;
 
 const STATUS: u64 = 0x8d5;
 const DIRECTION: u64 = 0x400;
-/// What to end with, however many there are.
+/// How many mismatches to end with.
 const MOST_SHOWN: usize = 60;
 
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(core::ptr::null_mut());
@@ -300,13 +300,12 @@ impl Test {
     /// Whether parts of the operand do not have to be there.
     fn suppresses(&mut self, ins: &Instruction) -> bool {
         let conditional = |access| matches!(access, OpAccess::CondRead | OpAccess::CondWrite);
-        ins.has_op_mask()
-            || self
-                .factory
-                .info(ins)
-                .used_memory()
-                .iter()
-                .any(|m| conditional(m.access()))
+        let masked = matches!(
+            ins.mnemonic(),
+            Mnemonic::Vmaskmovps | Mnemonic::Vmaskmovpd | Mnemonic::Vpmaskmovd | Mnemonic::Vpmaskmovq
+        );
+        let used = self.factory.info(ins).used_memory();
+        masked || ins.has_op_mask() || used.iter().any(|m| conditional(m.access()))
     }
 
     /// Whether there is an operand that is stored and not read.

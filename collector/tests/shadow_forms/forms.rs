@@ -106,15 +106,11 @@ fn signature(ins: &Instruction) -> u32 {
     bits.iter().fold(0, |sum, &bit| sum << 1 | u32::from(bit))
 }
 
-/// What would take a segment from under the program, and what differs between vendors.
+/// What vendors do differently.
 fn is_special(ins: &Instruction, code: &[u8]) -> bool {
     let amd = Decoder::with_ip(64, code, 0, DecoderOptions::AMD).decode();
-    let loads_segment =
-        ins.op_count() > 0 && ins.op0_kind() == OpKind::Register && ins.op0_register().is_segment_register();
-    loads_segment
-        || matches!(ins.mnemonic(), Mnemonic::Lfs | Mnemonic::Lgs | Mnemonic::Lss)
-        || matches!(ins.mnemonic(), Mnemonic::Loope | Mnemonic::Loopne)
-            && (ins.has_rep_prefix() || ins.has_repne_prefix())
+    let repeated = ins.has_rep_prefix() || ins.has_repne_prefix();
+    matches!(ins.mnemonic(), Mnemonic::Loope | Mnemonic::Loopne) && repeated
         || ins.code() == Code::Movsxd_r16_rm16
         || (amd.code(), amd.len()) != (ins.code(), ins.len())
 }

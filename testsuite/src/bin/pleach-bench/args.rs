@@ -150,7 +150,7 @@ pub struct Measure {
     #[arg(
         long,
         value_name = "OPTIONS",
-        default_value = "--overhead 1000%",
+        default_value = "--engine step --overhead 1000%",
         allow_hyphen_values = true
     )]
     pub record: String,
