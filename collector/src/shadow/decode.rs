@@ -1,13 +1,12 @@
 //! From bytes to [`Op`]s.
 
 use super::alu::TEST;
-use super::op::{FS, GS, HIGH, Kind, NONE, Op, RIP, Repeat, SEGMENT_FS, SEGMENT_GS, SHORT_ADDRESS, ThunkRef};
-use super::rewrite::{Place, rewrite};
+use super::native::by_processor;
+use super::op::{FS, GS, HIGH, Kind, NONE, Op, RIP, Repeat, SEGMENT_FS, SEGMENT_GS, SHORT_ADDRESS};
 use super::state::Machine;
-use super::thunk::{Thunks, Used, Width};
+use super::thunk::Thunks;
 use iced_x86::{
-    Code, Decoder, DecoderOptions, EncodingKind, FlowControl, Instruction, InstructionInfoFactory, Mnemonic as M,
-    OpAccess, OpKind, Register,
+    Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic as M, OpKind, Register,
 };
 
 /// Decodes what is at an address; `None` if that is no instruction.
@@ -54,7 +53,7 @@ fn general(register: Register) -> Option<u8> {
 }
 
 /// The memory operand, if there is one. `None`: it is of a kind that cannot be followed.
-fn set_memory(op: &mut Op, instruction: &Instruction) -> Option<()> {
+pub(super) fn set_memory(op: &mut Op, instruction: &Instruction) -> Option<()> {
     let explicit = (0..instruction.op_count()).any(|i| instruction.op_kind(i) == OpKind::Memory);
     if !explicit {
         return Some(());
@@ -557,217 +556,6 @@ fn flow(op: &mut Op, instruction: &Instruction) -> Option<()> {
         _ => return None,
     }
     Some(())
-}
-
-fn by_processor(
-    op: &mut Op,
-    instruction: &Instruction,
-    code: &[u8],
-    immediates: usize,
-    machine: &Machine,
-    thunks: &mut Thunks,
-    info: &mut InstructionInfoFactory,
-) -> Option<Kind> {
-    let refused = instruction.flow_control() != FlowControl::Next
-        || instruction.is_privileged()
-        || instruction.is_stack_instruction()
-        || instruction.is_save_restore_instruction()
-        || instruction.is_vsib()
-        || instruction.is_string_instruction()
-        || refused(instruction.mnemonic());
-    if refused {
-        return None;
-    }
-    let explicit = (0..instruction.op_count()).any(|i| instruction.op_kind(i) == OpKind::Memory);
-    let mut thunk = ThunkRef {
-        offset: 0,
-        memory: 0,
-        reads_memory: false,
-        writes_memory: false,
-        writes_flags: instruction.rflags_modified() != 0,
-    };
-    if explicit {
-        // What an index reaches beyond its operand cannot be brought along.
-        if matches!(instruction.mnemonic(), M::Bt | M::Bts | M::Btr | M::Btc)
-            && instruction.op1_kind() == OpKind::Register
-        {
-            return None;
-        }
-        set_memory(op, instruction)?;
-        let size = instruction.memory_size().size();
-        if !(1..=64).contains(&size) {
-            return None;
-        }
-        thunk.memory = size as u8;
-    }
-    // With its operand at an address relative to itself, it uses what it uses besides.
-    let used_by = if explicit {
-        let bytes = rewrite(code, immediates, Place::Relative)?;
-        let elsewhere = Decoder::with_ip(64, bytes.get(), instruction.ip(), DecoderOptions::NONE).decode();
-        if elsewhere.code() != instruction.code() {
-            return None;
-        }
-        elsewhere
-    } else {
-        *instruction
-    };
-    let mut used = Used {
-        flags: instruction.rflags_read() != 0 || instruction.rflags_modified() != 0,
-        writes_flags: thunk.writes_flags,
-        width: match instruction.encoding() {
-            EncodingKind::VEX => Width::Vex,
-            EncodingKind::EVEX => Width::Evex,
-            EncodingKind::Legacy => Width::Legacy,
-            _ => return None,
-        },
-        ..Used::default()
-    };
-    let described = info.info(&used_by);
-    for register in described.used_registers() {
-        let writes = !matches!(
-            register.access(),
-            OpAccess::Read | OpAccess::CondRead | OpAccess::None | OpAccess::NoMemAccess
-        );
-        let register = register.register();
-        if register.is_gpr() {
-            used.general |= 1 << register.full_register().number();
-        } else if register.is_vector_register() {
-            used.vectors |= 1 << register.number();
-            used.written_vectors |= u32::from(writes) << register.number();
-        } else if register.is_k() {
-            used.masks |= 1 << register.number();
-        } else if register.is_st() || register.is_mm() {
-            used.x87 = true;
-        } else if !matches!(
-            register,
-            Register::None
-                | Register::RIP
-                | Register::EIP
-                | Register::DS
-                | Register::SS
-                | Register::FS
-                | Register::GS
-                | Register::ES
-                | Register::CS
-        ) {
-            return None;
-        } else if writes {
-            // A segment register would be ours.
-            return None;
-        }
-    }
-    let mut memory_uses = 0;
-    for memory in described.used_memory() {
-        memory_uses += 1;
-        match memory.access() {
-            OpAccess::Read | OpAccess::CondRead => thunk.reads_memory = true,
-            OpAccess::Write => thunk.writes_memory = true,
-            // With masks, some of the bytes are touched. All are read: where they are not there, the burst ends.
-            OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite => {
-                (thunk.reads_memory, thunk.writes_memory) = (true, true);
-            }
-            _ => {}
-        }
-    }
-    if memory_uses > usize::from(explicit) {
-        return None;
-    }
-    used.x87 |= instruction.cpuid_features().iter().any(|f| {
-        matches!(
-            f,
-            iced_x86::CpuidFeature::FPU
-                | iced_x86::CpuidFeature::FPU287
-                | iced_x86::CpuidFeature::FPU387
-                | iced_x86::CpuidFeature::MMX
-        )
-    });
-    used.x87 |= instruction.mnemonic() == M::Wait;
-    // An exception that is not masked leaves the operand as it was.
-    thunk.reads_memory |= used.x87;
-    // The stack pointer is ours, and its like cannot be had by EVEX without the processor.
-    if used.general & 1 << 4 != 0
-        || used.width == Width::Evex && !machine.has_avx512
-        || used.width == Width::Vex && !machine.has_avx
-        || used.masks != 0 && !machine.has_avx512
-        || used.width == Width::Legacy && used.vectors >> 16 != 0
-    {
-        return None;
-    }
-    let memory = if explicit {
-        Some(*[3u8, 6, 7, 1, 2, 0].iter().find(|r| used.general >> **r & 1 == 0)?)
-    } else {
-        None
-    };
-    let base = *[3u8, 6, 7, 1, 2, 0, 8, 9, 10, 11, 14, 15, 5, 13]
-        .iter()
-        .find(|r| used.general >> **r & 1 == 0 && Some(**r) != memory)?;
-    let offset = match memory {
-        Some(register) => {
-            let bytes = rewrite(code, immediates, Place::At(register))?;
-            thunks.make(bytes.get(), &used, memory, base, machine)
-        }
-        None => thunks.make(code, &used, None, base, machine),
-    }?;
-    thunk.offset = offset;
-    op.imm = thunk.pack();
-    Some(Kind::Thunk)
-}
-
-/// What must not run, or means something else elsewhere.
-fn refused(mnemonic: M) -> bool {
-    matches!(
-        mnemonic,
-        M::Xbegin
-            | M::Xend
-            | M::Xabort
-            | M::Xtest
-            | M::Rdfsbase
-            | M::Rdgsbase
-            | M::Wrfsbase
-            | M::Wrgsbase
-            | M::Rdpkru
-            | M::Wrpkru
-            | M::Rdsspd
-            | M::Rdsspq
-            | M::Incsspd
-            | M::Incsspq
-            | M::Xlatb
-            | M::Maskmovdqu
-            | M::Maskmovq
-            | M::Vmaskmovdqu
-            | M::Clflush
-            | M::Clflushopt
-            | M::Clwb
-            | M::Cldemote
-            | M::Clzero
-            | M::Monitorx
-            | M::Mwaitx
-            | M::Umonitor
-            | M::Umwait
-            | M::Tpause
-            | M::Emms
-            | M::Fldenv
-            | M::Fnstenv
-            | M::Frstor
-            | M::Fnsave
-            | M::Pushfq
-            | M::Popfq
-            | M::Enter
-            | M::Lds
-            | M::Les
-            | M::Lfs
-            | M::Lgs
-            | M::Lss
-            | M::Sgdt
-            | M::Sidt
-            | M::Sldt
-            | M::Smsw
-            | M::Str
-            | M::Lsl
-            | M::Lar
-            | M::Verr
-            | M::Verw
-    )
 }
 
 /// What a segment adds, as a register of the state.

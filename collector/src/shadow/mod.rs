@@ -42,6 +42,7 @@ mod decode;
 mod fault;
 mod interpret;
 mod memory;
+mod native;
 mod op;
 mod overlay;
 mod rewrite;
@@ -308,7 +309,7 @@ impl Engine {
 
     /// Runs ahead from a state; `sink` gets each taken branch as address and target.
     ///
-    /// `sink` is left behind if it faults.
+    /// `sink` is left behind if it faults. What the x87 holds afterwards is the shadow's; a signal handler's return mends that.
     pub fn run(&mut self, state: &State, limits: &Limits, sink: &mut dyn FnMut(u64, u64)) -> Outcome {
         self.state = *state;
         self.run_loaded(limits, sink)

@@ -94,7 +94,7 @@ fn library(name: &'static str, file: &str) -> Check {
 fn processor() -> Check {
     let supported = cfg!(all(target_arch = "x86_64", target_os = "linux"));
     let found = if supported {
-        "x86-64 Linux: the step engine works".to_owned()
+        "x86-64 Linux: the engines run-ahead and step work".to_owned()
     } else {
         format!(
             "{} {}: recording needs x86-64 Linux",
