@@ -8,7 +8,7 @@ use core::cell::UnsafeCell;
 use core::ptr::null_mut;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::{Acquire, Release};
-use pleach_collector::shadow::{End, Engine, Limits, State};
+use pleach_collector::shadow::{End, Engine, Limits, State, Taint};
 use pleach_collector::shard::{Disagreement, Encoder, FrameKind, REGISTERS};
 
 /// Instructions of a burst that are compared at most.
@@ -21,6 +21,8 @@ struct Registers {
     general: [u64; REGISTERS],
     /// Hash of all others.
     others: u64,
+    /// Those that cannot be known.
+    taint: Taint,
 }
 
 struct Log {
@@ -39,6 +41,7 @@ unsafe impl Sync for Shared {}
 const NONE: Registers = Registers {
     general: [0; REGISTERS],
     others: 0,
+    taint: Taint::NONE,
 };
 static SHARED: Shared = Shared {
     busy: AtomicBool::new(false),
@@ -89,6 +92,7 @@ impl Verify {
                 let follow = |entry: &mut Registers| {
                     let outcome = engine.go_on(&one, &mut |_, _| ());
                     *entry = Registers::of(engine.state());
+                    entry.taint = *engine.taint();
                     outcome.end == End::Instructions
                 };
                 log.entries.iter_mut().map(follow).take_while(|went| *went).count()
@@ -125,13 +129,15 @@ impl Verify {
         self.next += 1;
         self.compared += 1;
         const STATUS: u64 = 0x8d5;
-        let flags = (shadow.general[FLAGS] ^ real.general[FLAGS]) & STATUS;
+        let unknown = &shadow.taint;
+        let flags = (shadow.general[FLAGS] ^ real.general[FLAGS]) & STATUS & !u64::from(unknown.flags);
         self.ignored_flags &= flags;
         let new_flags = flags & !self.ignored_flags;
         self.ignored_flags |= new_flags;
-        let rest = (0..REGISTERS).any(|i| i != FLAGS && shadow.general[i] != real.general[i])
+        let is_known = |i: usize| i >= 16 || unknown.general >> i & 1 == 0;
+        let rest = (0..REGISTERS).any(|i| i != FLAGS && is_known(i) && shadow.general[i] != real.general[i])
             || (shadow.general[FLAGS] ^ real.general[FLAGS]) & !STATUS & !0x10100 != 0;
-        let others = shadow.others != real.others;
+        let others = shadow.others != real.others && !unknown.has_others();
         if !rest && !others && new_flags == 0 {
             return true;
         }
@@ -195,6 +201,10 @@ impl Registers {
             add(word(32 + 16 * register));
             add(word(40 + 16 * register) & 0xffff);
         }
-        Self { general, others }
+        Self {
+            general,
+            others,
+            taint: Taint::NONE,
+        }
     }
 }

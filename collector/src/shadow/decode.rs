@@ -5,6 +5,7 @@ use super::native::by_processor;
 use super::op::{FS, GS, HIGH, Kind, NONE, Op, RIP, Repeat, SEGMENT_FS, SEGMENT_GS, SHORT_ADDRESS};
 use super::state::Machine;
 use super::thunk::Thunks;
+use super::{gather, save, taint};
 use iced_x86::{
     Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic as M, OpKind, Register,
 };
@@ -31,13 +32,15 @@ pub(super) fn decode(
         // Some processors cut the target off, others do not.
         return Some(op);
     }
-    if set_memory(&mut op, &instruction).is_some() && interpreted(&mut op, &instruction).is_some() {
+    let known = set_memory(&mut op, &instruction).is_some() && interpreted(&mut op, &instruction, machine).is_some();
+    if known || gather::decode(&mut op, &instruction).is_some() {
         return Some(op);
     }
-    let offsets = decoder.get_constant_offsets(&instruction);
-    let immediates = offsets.immediate_size() + offsets.immediate_size2();
     let bytes = code.get(..instruction.len())?;
-    op.kind = by_processor(&mut op, &instruction, bytes, immediates, machine, thunks, info).unwrap_or(Kind::Stop);
+    if save::decode(&mut op, &instruction, bytes, machine, thunks).is_some() {
+        return Some(op);
+    }
+    op.kind = by_processor(&mut op, &instruction, bytes, machine, thunks, info).unwrap_or(Kind::Stop);
     Some(op)
 }
 
@@ -146,7 +149,7 @@ fn condition(code: iced_x86::ConditionCode) -> u8 {
 }
 
 /// Fills in what is interpreted; `None` for anything else.
-fn interpreted(op: &mut Op, instruction: &Instruction) -> Option<()> {
+fn interpreted(op: &mut Op, instruction: &Instruction, machine: &Machine) -> Option<()> {
     match instruction.flow_control() {
         FlowControl::Next => {}
         _ => return flow(op, instruction),
@@ -174,9 +177,24 @@ fn interpreted(op: &mut Op, instruction: &Instruction) -> Option<()> {
         M::Std => op.kind = Kind::Std,
         M::Lahf => op.kind = Kind::Lahf,
         M::Sahf => op.kind = Kind::Sahf,
-        M::Rdtsc | M::Rdtscp | M::Cpuid | M::Rdrand | M::Rdseed | M::Rdpid | M::Xgetbv | M::Rdpmc => {
+        M::Rdtsc | M::Rdtscp | M::Cpuid | M::Rdrand | M::Rdseed | M::Rdpid | M::Xgetbv => {
             op.kind = Kind::Unknown;
+            op.set_extra(taint::Source::of(mnemonic) as u8);
+            if instruction.op0_kind() == OpKind::Register && instruction.op_count() > 0 {
+                op.dst = general(instruction.op0_register())?;
+                op.set_size(instruction.op0_register().size());
+            }
         }
+        // Without a shadow stack they do nothing.
+        M::Rdsspd | M::Rdsspq if !machine.has_shadow_stack => op.kind = Kind::Nop,
+        M::Rdfsbase | M::Rdgsbase => {
+            op.kind = Kind::MovRR;
+            op.dst = general(instruction.op0_register())?;
+            op.src = if mnemonic == M::Rdfsbase { FS } else { GS };
+            op.set_size(instruction.op0_register().size());
+        }
+        M::Pushfq => op.kind = Kind::PushFlags,
+        M::Popfq => op.kind = Kind::PopFlags,
         M::Vzeroupper => op.kind = Kind::ZeroUpper,
         M::Vzeroall => {
             op.kind = Kind::ZeroUpper;

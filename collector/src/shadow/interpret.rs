@@ -3,7 +3,7 @@
 use super::alu::{self, CMP, TEST};
 use super::op::{HIGH, Kind, NONE, Op, RIP, SHORT_ADDRESS, ThunkRef};
 use super::rewrite::MAX_LENGTH;
-use super::{End, Engine, Sink, decode, memory, strings};
+use super::{End, Engine, Sink, decode, gather, memory, save, strings};
 
 /// The next instruction cannot run; why.
 pub(super) type Step = Result<(), End>;
@@ -29,7 +29,14 @@ pub(super) unsafe extern "C" fn follow(engine: *mut Engine) {
             return;
         }
         // SAFETY: given.
-        if let Err(end) = unsafe { engine.step() } {
+        let stepped = unsafe {
+            if engine.is_tainted {
+                engine.step_tainted()
+            } else {
+                engine.step()
+            }
+        };
+        if let Err(end) = stepped {
             engine.end = end;
             return;
         }
@@ -85,7 +92,7 @@ impl Engine {
 
     /// Address of the memory operand.
     #[inline(always)]
-    fn address(&self, op: &Op) -> u64 {
+    pub(super) fn address(&self, op: &Op) -> u64 {
         let base = if op.base == RIP {
             op.next()
         } else {
@@ -120,7 +127,7 @@ impl Engine {
         stored.map_err(|_| End::OverlayFull)
     }
 
-    unsafe fn load_bytes(&self, address: u64, to: &mut [u8]) {
+    pub(super) unsafe fn load_bytes(&self, address: u64, to: &mut [u8]) {
         // SAFETY: within a burst.
         unsafe { memory::copy(address, to) };
         if !self.overlay.is_empty() {
@@ -175,7 +182,7 @@ impl Engine {
 
     /// The instruction at the program counter, decoded.
     #[inline(always)]
-    unsafe fn fetch(&mut self) -> Result<Op, End> {
+    pub(super) unsafe fn fetch(&mut self) -> Result<Op, End> {
         let pc = self.state.pc;
         let generation = self.generation;
         if let Some(op) = self.cache.find(pc) {
@@ -231,7 +238,7 @@ impl Engine {
     }
 
     /// Runs one instruction; nothing has happened if that fails.
-    unsafe fn step(&mut self) -> Step {
+    pub(super) unsafe fn step(&mut self) -> Step {
         // SAFETY: within a burst, all of it.
         unsafe {
             let op = self.fetch()?;
@@ -326,6 +333,14 @@ impl Engine {
                         self.state.registers[RSP] = before;
                     }
                     stored?;
+                }
+                Kind::PushFlags => self.push(self.state.rflags())?,
+                Kind::PopFlags => {
+                    let value = self.load(self.state.registers[RSP], 3);
+                    if !self.state.pop_rflags(value) {
+                        return Err(End::Instruction);
+                    }
+                    self.state.registers[RSP] = self.state.registers[RSP].wrapping_add(8);
                 }
                 Kind::Leave => {
                     let frame = self.state.registers[RBP];
@@ -448,7 +463,9 @@ impl Engine {
                     return self.branch(op.address, to, next, false);
                 }
                 Kind::Thunk => self.run_thunk(&op)?,
-                Kind::Unknown => return Err(End::Taint),
+                Kind::Gather => gather::run(self, &op)?,
+                Kind::Save => save::run(self, &op)?,
+                Kind::Unknown => self.taint_result(&op),
                 Kind::SystemCall => return Err(End::SystemCall),
                 Kind::Stop => return Err(End::Instruction),
             }

@@ -2,8 +2,8 @@
 //!
 //! An [`Engine`] runs ahead from the registers of an interrupted thread, on copies. Common integer instructions are
 //! interpreted; all others are run by the processor, one at a time, on the shadow's registers. Stores go to a private
-//! overlay, where later loads find them. A burst ends at a system call, at an instruction whose outcome cannot be known
-//! (`rdtsc`, `cpuid` …), at a fault, or when a budget is used up. The program never sees any of it.
+//! overlay, where later loads find them. What cannot be known (`rdtsc`, `cpuid` …) is marked, and what is computed from it. A
+//! burst ends at a system call, where something marked decides, at a fault, or when a budget is used up. The program never sees any of it.
 //!
 //! [`Engine::run`] is for signal handlers: no allocation, locks, thread-local storage, system calls or panics. The
 //! signals SIGSEGV, SIGBUS, SIGFPE and SIGILL must not be blocked while it runs (the kernel kills a process that faults
@@ -40,19 +40,23 @@ mod alu;
 mod cache;
 mod decode;
 mod fault;
+mod gather;
 mod interpret;
 mod memory;
 mod native;
 mod op;
 mod overlay;
 mod rewrite;
+mod save;
 mod state;
 mod strings;
 mod sys;
+mod taint;
 mod thunk;
 
 pub use fault::recover;
 pub use state::State;
+pub use taint::Taint;
 
 use cache::Cache;
 use core::ffi::c_void;
@@ -74,7 +78,7 @@ pub enum End {
     Decodes = 2,
     /// The next instruction is a system call.
     SystemCall = 3,
-    /// The outcome of the next instruction cannot be known: the time, for instance.
+    /// The next instruction depends on what cannot be known: the time, for instance.
     Taint = 4,
     /// The next instruction cannot be followed.
     Instruction = 5,
@@ -143,6 +147,11 @@ pub struct Engine {
     branches_left: u32,
     decodes_left: u32,
     thunks_run: u32,
+    /// Instructions with something marked that the burst may still have.
+    tainted_left: u32,
+    taint: Taint,
+    /// Something is marked.
+    is_tainted: bool,
     /// Stores and other things that make progress.
     effects: u32,
     spin: Spin,
@@ -151,6 +160,7 @@ pub struct Engine {
     thunks: Thunks,
     info: InstructionInfoFactory,
     bounce: Bounce,
+    area: save::Area,
     overlay: Overlay,
     cache: Cache,
 }
@@ -287,6 +297,11 @@ impl Engine {
         &self.state
     }
 
+    /// The same, to be changed before a burst.
+    pub fn state_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+
     /// Copies what a signal interrupted to the shadow registers.
     ///
     /// # Safety
@@ -329,6 +344,8 @@ impl Engine {
             self.generation = 1;
         }
         self.overlay.clear();
+        (self.taint, self.is_tainted) = (Taint::NONE, false);
+        self.tainted_left = taint::MOST;
         self.effects = 0;
         (self.spin.pc, self.spin.count) = (0, 0);
     }

@@ -10,12 +10,11 @@ use iced_x86::{
     OpKind, Register,
 };
 
-/// What runs `instruction` natively; `None` if nothing may. `immediates`: bytes of it at the end of `code`.
+/// What runs `instruction`, whose bytes are `code`, natively; `None` if nothing may.
 pub(super) fn by_processor(
     op: &mut Op,
     instruction: &Instruction,
     code: &[u8],
-    immediates: usize,
     machine: &Machine,
     thunks: &mut Thunks,
     info: &mut InstructionInfoFactory,
@@ -54,7 +53,7 @@ pub(super) fn by_processor(
     }
     // With its operand at an address relative to itself, it uses what it uses besides.
     let used_by = if explicit {
-        let bytes = rewrite(code, immediates, Place::Relative)?;
+        let bytes = rewrite(code, Place::Relative)?;
         let elsewhere = Decoder::with_ip(64, bytes.get(), instruction.ip(), DecoderOptions::NONE).decode();
         if elsewhere.code() != instruction.code() {
             return None;
@@ -155,7 +154,7 @@ pub(super) fn by_processor(
         .find(|r| used.general >> **r & 1 == 0 && Some(**r) != memory)?;
     let offset = match memory {
         Some(register) => {
-            let bytes = rewrite(code, immediates, Place::At(register))?;
+            let bytes = rewrite(code, Place::At(register))?;
             thunks.make(bytes.get(), &used, memory, base, machine)
         }
         None => thunks.make(code, &used, None, base, machine),
@@ -173,8 +172,6 @@ fn refused(mnemonic: M) -> bool {
             | M::Xend
             | M::Xabort
             | M::Xtest
-            | M::Rdfsbase
-            | M::Rdgsbase
             | M::Wrfsbase
             | M::Wrgsbase
             | M::Rdpkru
@@ -202,8 +199,6 @@ fn refused(mnemonic: M) -> bool {
             | M::Fnstenv
             | M::Frstor
             | M::Fnsave
-            | M::Pushfq
-            | M::Popfq
             | M::Enter
             | M::Lds
             | M::Les

@@ -56,6 +56,8 @@ pub(super) enum Kind {
     PushM,
     PopR,
     PopM,
+    PushFlags,
+    PopFlags,
     Leave,
     XchgRR,
     XchgMR,
@@ -95,7 +97,11 @@ pub(super) enum Kind {
     Return,
     /// By the processor; `imm` is a `ThunkRef`.
     Thunk,
-    /// Its outcome cannot be known.
+    /// Elements at several addresses; `imm` says more.
+    Gather,
+    /// Registers to memory or back; `imm` is a thunk's offset.
+    Save,
+    /// Its outcome cannot be known; `extra` is a `taint::Source`.
     Unknown,
     SystemCall,
     /// It cannot be followed.

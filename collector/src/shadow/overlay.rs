@@ -27,6 +27,10 @@ pub(super) struct Overlay {
     numbers: [u64; LINES],
     stored: [u64; LINES],
     places: [u16; LINES],
+    /// By line: the bytes whose values cannot be known.
+    tainted: [u64; LINES],
+    /// How many there are.
+    tainted_bytes: u32,
     lines: [Line; LINES],
 }
 
@@ -46,6 +50,7 @@ impl Overlay {
             self.index[place] = 0;
         }
         self.used = 0;
+        self.tainted_bytes = 0;
     }
 
     /// Whether nothing was stored.
@@ -85,6 +90,7 @@ impl Overlay {
                 self.used += 1;
                 self.index[place] = line as u16 + 1;
                 (self.numbers[line], self.stored[line], self.places[line]) = (number, 0, place as u16);
+                self.tainted[line] = 0;
                 return Ok(line);
             }
             if self.numbers[(line - 1) % LINES] == number {
@@ -159,6 +165,45 @@ impl Overlay {
             done += size as usize;
         }
         Ok(())
+    }
+
+    /// Calls `act` with the lines of a stored range, and the bytes of each.
+    fn each_line(&mut self, address: u64, size: u64, mut act: impl FnMut(&mut Self, usize, u64)) {
+        let mut done = 0;
+        while done < size {
+            let at = address.wrapping_add(done);
+            let part = (LINE - at % LINE).min(size - done);
+            if let Some(line) = self.find(at / LINE) {
+                act(self, line, mask(at % LINE, part));
+            }
+            done += part;
+        }
+    }
+
+    /// Marks bytes that were stored.
+    pub(super) fn taint(&mut self, address: u64, size: u64) {
+        self.each_line(address, size, |this, line, bytes| {
+            this.tainted_bytes += (bytes & !this.tainted[line]).count_ones();
+            this.tainted[line] |= bytes;
+        });
+    }
+
+    /// Takes marks away. Whether there are others.
+    pub(super) fn untaint(&mut self, address: u64, size: u64) -> bool {
+        self.each_line(address, size, |this, line, bytes| {
+            this.tainted_bytes -= (bytes & this.tainted[line]).count_ones();
+            this.tainted[line] &= !bytes;
+        });
+        self.tainted_bytes != 0
+    }
+
+    /// Whether any of these bytes is marked.
+    pub(super) fn is_tainted(&mut self, address: u64, size: u64) -> bool {
+        let mut any = false;
+        self.each_line(address, size, |this, line, bytes| {
+            any |= this.tainted[line] & bytes != 0
+        });
+        any
     }
 
     /// Whether any of these bytes was stored.

@@ -40,9 +40,8 @@ pub(super) enum Place {
     Relative,
 }
 
-/// The instruction with its memory operand elsewhere. `immediates`: bytes of it at the end. `None`: an encoding that this
-/// does not know.
-pub(super) fn rewrite(code: &[u8], immediates: usize, place: Place) -> Option<Bytes> {
+/// The instruction with its memory operand elsewhere. `None`: an encoding that this does not know.
+pub(super) fn rewrite(code: &[u8], place: Place) -> Option<Bytes> {
     let mut out = Bytes::new();
     let mut at = 0;
     let next = |at: &mut usize| {
@@ -125,11 +124,15 @@ pub(super) fn rewrite(code: &[u8], immediates: usize, place: Place) -> Option<By
             }
         }
     }
-    let tail = code.len().checked_sub(immediates)?;
-    if tail < at {
-        return None;
-    }
-    for &byte in code.get(tail..)? {
+    let base = if modrm & 7 == 4 { next(&mut at)? & 7 } else { modrm & 7 };
+    at += match modrm >> 6 {
+        0 if base == 5 => 4,
+        0 => 0,
+        1 => 1,
+        _ => 4,
+    };
+    // What is left are immediates.
+    for &byte in code.get(at..)? {
         out.push(byte);
     }
     Some(out)
@@ -140,11 +143,8 @@ mod tests {
     use super::*;
     use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind, Register};
 
-    fn decode(code: &[u8]) -> (Instruction, usize) {
-        let mut decoder = Decoder::with_ip(64, code, 0x1000, DecoderOptions::NONE);
-        let instruction = decoder.decode();
-        let offsets = decoder.get_constant_offsets(&instruction);
-        (instruction, offsets.immediate_size() + offsets.immediate_size2())
+    fn decode(code: &[u8]) -> Instruction {
+        Decoder::with_ip(64, code, 0x1000, DecoderOptions::NONE).decode()
     }
 
     proptest::proptest! {
@@ -160,14 +160,14 @@ mod tests {
             let mut code = start;
             code.extend(rest);
             code.truncate(15);
-            let (old, immediates) = decode(&code);
+            let old = decode(&code);
             let memory = (0..old.op_count()).filter(|&i| old.op_kind(i) == OpKind::Memory).count();
             let has_vector_index = old.memory_index().is_vector_register();
             if old.is_invalid() || memory != 1 || has_vector_index {
                 return Ok(());
             }
-            let Some(new) = rewrite(&code[..old.len()], immediates, Place::At(3)) else { return Ok(()) };
-            let (new, _) = decode(new.get());
+            let Some(new) = rewrite(&code[..old.len()], Place::At(3)) else { return Ok(()) };
+            let new = decode(new.get());
             // Moves of the accumulator to an absolute address have no such operand.
             if matches!(old.code() as usize, _ if old.memory_base() == Register::None && old.memory_displ_size() == 8) {
                 return Ok(());

@@ -62,6 +62,11 @@ pub(super) struct Machine {
     pub(super) has_avx: bool,
     /// With 64-bit opmask registers.
     pub(super) has_avx512: bool,
+    /// Features that the kernel has enabled, as in XCR0, and bytes of what `xsave` saves of them.
+    pub(super) features: u64,
+    pub(super) save_size: usize,
+    /// A shadow stack is on: of no use here, and in need of more than memory.
+    pub(super) has_shadow_stack: bool,
     /// `rdfsbase` works.
     has_fsgsbase: bool,
 }
@@ -77,6 +82,9 @@ impl Machine {
         // SAFETY: OSXSAVE is set.
         let enabled = unsafe { os_features() };
         let features = __cpuid_count(7, 0);
+        machine.features = enabled;
+        machine.save_size = __cpuid_count(0xd, 0).ebx as usize;
+        machine.has_shadow_stack = shadow_stack() != 0;
         let offset = |component: u32| __cpuid_count(0xd, component).ebx as usize;
         machine.has_avx = enabled & 6 == 6;
         machine.has_avx512 = enabled & 0xe6 == 0xe6 && features.ebx & 1 << 16 != 0 && features.ebx & 1 << 30 != 0;
@@ -89,6 +97,14 @@ impl Machine {
         }
         machine
     }
+}
+
+/// Pointer of the shadow stack, 0 without one.
+fn shadow_stack() -> u64 {
+    let pointer: u64;
+    // SAFETY: changes nothing else. `rdsspq rax`, which does nothing where there is none.
+    unsafe { asm!("xor eax, eax", ".byte 0xf3, 0x48, 0x0f, 0x1e, 0xc8", out("rax") pointer, options(nomem, nostack)) };
+    pointer
 }
 
 /// # Safety
@@ -173,6 +189,20 @@ impl State {
     /// Takes the status flags of an RFLAGS.
     pub(super) fn set_status(&mut self, rflags: u64) {
         self.flags = (rflags & 0xd5) << 8 | rflags >> 11 & 1;
+    }
+
+    /// Takes what `popfq` does. False: it would do more than change flags.
+    pub(super) fn pop_rflags(&mut self, value: u64) -> bool {
+        const TRAP: u64 = 1 << 8;
+        const ALIGNMENT: u64 = 1 << 18;
+        /// Direction, nested task, identification.
+        const CHANGED: u64 = DIRECTION | 1 << 14 | 1 << 21;
+        if value & (TRAP | ALIGNMENT) != 0 {
+            return false;
+        }
+        self.other_flags = self.other_flags & !CHANGED | value & CHANGED;
+        self.set_status(value);
+        true
     }
 
     /// Zmm0–31 as words, the lowest first.

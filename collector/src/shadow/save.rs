@@ -1,0 +1,111 @@
+//! Instructions that save registers to memory or restore them: the dynamic linker's, around the first call of a function.
+//!
+//! The processor runs them on all of the shadow's registers and on a buffer, for their operand is larger than others'.
+
+use super::decode::set_memory;
+use super::interpret::Step;
+use super::op::{Kind, Op};
+use super::rewrite::{Place, rewrite};
+use super::state::Machine;
+use super::thunk::{Thunks, Used, Width};
+use super::{End, Engine};
+use iced_x86::{Instruction, Mnemonic as M, OpKind};
+
+/// Bytes of the buffer.
+pub(super) const AREA: usize = 4096;
+/// The parts of the state that the shadow has: x87, SSE, AVX, opmasks and AVX-512.
+const PARTS: u64 = 0xe7;
+/// What is saved and restored of `fxsave`.
+const LEGACY: usize = 512;
+
+/// Fills in one that saves or restores; `None` for anything else.
+pub(super) fn decode(
+    op: &mut Op,
+    instruction: &Instruction,
+    code: &[u8],
+    machine: &Machine,
+    thunks: &mut Thunks,
+) -> Option<()> {
+    let (restores, extended) = match instruction.mnemonic() {
+        M::Fxsave | M::Fxsave64 => (false, false),
+        M::Fxrstor | M::Fxrstor64 => (true, false),
+        M::Xsave | M::Xsave64 | M::Xsavec | M::Xsavec64 => (false, true),
+        M::Xrstor | M::Xrstor64 => (true, true),
+        _ => return None,
+    };
+    if extended && machine.save_size > AREA || instruction.op0_kind() != OpKind::Memory {
+        return None;
+    }
+    let width = match (machine.has_avx512, machine.has_avx) {
+        (true, _) if extended => Width::Evex,
+        (_, true) if extended => Width::Vex,
+        _ => Width::Legacy,
+    };
+    let vectors = if width == Width::Evex { u32::MAX } else { 0xffff };
+    set_memory(op, instruction)?;
+    let used = Used {
+        // The parts are chosen by edx and eax.
+        general: if extended { 1 | 1 << 2 } else { 0 },
+        vectors,
+        written_vectors: if restores { vectors } else { 0 },
+        masks: if width == Width::Evex { 0xff } else { 0 },
+        flags: false,
+        writes_flags: false,
+        x87: true,
+        width,
+    };
+    // rsi has the operand's address, rbx the state's.
+    let bytes = rewrite(code, Place::At(6))?;
+    op.imm = thunks.make(bytes.get(), &used, Some(6), 3, machine)?.into();
+    op.kind = Kind::Save;
+    op.set_extra(u8::from(restores) | u8::from(extended) << 1);
+    Some(())
+}
+
+/// Runs one.
+///
+/// # Safety
+/// Called within a burst.
+pub(super) unsafe fn run(engine: &mut Engine, op: &Op) -> Step {
+    let (restores, extended) = (op.extra() & 1 != 0, op.extra() & 2 != 0);
+    let chosen = engine.register(0) & 0xffff_ffff | engine.register(2) << 32;
+    if extended && chosen & engine.machine.features & !PARTS != 0 {
+        return Err(End::Instruction);
+    }
+    let address = engine.address(op);
+    let size = if extended { engine.machine.save_size } else { LEGACY }.min(AREA);
+    if !address.is_multiple_of(if extended { 64 } else { 16 }) {
+        return Err(End::Fault);
+    }
+    // What is not saved stays as it was.
+    let area = &raw mut engine.area.0;
+    // SAFETY: given; loading does not touch the area.
+    unsafe { engine.load_bytes(address, &mut (&mut *area)[..size]) };
+    if restores && extended && word(&engine.area.0, LEGACY) & !PARTS != 0 {
+        return Err(End::Instruction);
+    }
+    let code = engine.thunks.code(op.imm as u32);
+    let state: *mut super::State = &mut engine.state;
+    // SAFETY: code made for this purpose, which uses the state and the operand.
+    unsafe {
+        let code: unsafe extern "C" fn(*mut super::State, *mut u8) = core::mem::transmute(code);
+        code(state, engine.area.0.as_mut_ptr());
+    }
+    if !restores {
+        engine.effects = engine.effects.wrapping_add(1);
+        let stored = engine.overlay.store(address, &engine.area.0[..size]);
+        stored.map_err(|_| End::OverlayFull)?;
+    }
+    engine.thunks_run += 1;
+    Ok(())
+}
+
+fn word(bytes: &[u8; AREA], at: usize) -> u64 {
+    let word = bytes.get(at..at + 8).and_then(|word| word.try_into().ok());
+    word.map_or(0, u64::from_le_bytes)
+}
+
+/// The buffer.
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+pub(super) struct Area(pub [u8; AREA]);

@@ -1,0 +1,371 @@
+//! What cannot be known: the time, random numbers, which processor runs. Its place is marked, and so is all that is computed
+//! from it. The burst goes on as long as that decides nothing: no branch, no address, no division.
+//!
+//! Nearly no burst meets any, so only marked states pay: their instructions are described by the decoder one by one.
+
+use super::interpret::Step;
+use super::op::{Kind, NONE, Op};
+use super::rewrite::MAX_LENGTH;
+use super::{End, Engine, memory};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic as M, OpAccess, Register, RflagsBits};
+
+/// Instructions with something marked that a burst may have: each costs as much as some twenty others.
+pub(super) const MOST: u32 = 4096;
+
+/// What an instruction asks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(super) enum Source {
+    Time,
+    TimeAndProcessor,
+    Features,
+    Random,
+    Processor,
+    Enabled,
+}
+
+impl Source {
+    pub(super) fn of(mnemonic: M) -> Self {
+        match mnemonic {
+            M::Rdtsc => Self::Time,
+            M::Rdtscp => Self::TimeAndProcessor,
+            M::Cpuid => Self::Features,
+            M::Rdpid => Self::Processor,
+            M::Xgetbv => Self::Enabled,
+            _ => Self::Random,
+        }
+    }
+
+    /// The registers it gives, a bit each, beside an explicit one.
+    fn registers(extra: u8) -> u16 {
+        const TIME: u8 = Source::Time as u8;
+        const TIME_AND_PROCESSOR: u8 = Source::TimeAndProcessor as u8;
+        const FEATURES: u8 = Source::Features as u8;
+        const ENABLED: u8 = Source::Enabled as u8;
+        match extra {
+            TIME | ENABLED => 0b101,
+            TIME_AND_PROCESSOR => 0b111,
+            FEATURES => 0b1111,
+            _ => 0,
+        }
+    }
+}
+
+/// What is marked, beside bytes of the overlay.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Taint {
+    /// General registers, a bit each in the order of the encoding.
+    pub general: u16,
+    /// Status flags, as in RFLAGS.
+    pub flags: u32,
+    /// Vectors' lowest 16 bytes, and what is above them.
+    pub vectors: [u32; 2],
+    /// Opmask registers.
+    pub masks: u8,
+    /// The x87 registers, control and status.
+    pub x87: bool,
+    /// Control and status of SSE.
+    pub mxcsr: bool,
+    /// Some bytes of memory are.
+    memory: bool,
+}
+
+impl Taint {
+    /// Nothing.
+    pub const NONE: Self = Self {
+        general: 0,
+        flags: 0,
+        vectors: [0; 2],
+        masks: 0,
+        x87: false,
+        mxcsr: false,
+        memory: false,
+    };
+
+    /// Whether anything is.
+    fn is_any(&self) -> bool {
+        *self != Self::NONE
+    }
+
+    /// Whether any register other than the general ones is.
+    pub fn has_others(&self) -> bool {
+        self.vectors != [0; 2] || self.masks != 0 || self.x87 || self.mxcsr
+    }
+}
+
+const FLAGS: [(u32, u32); 6] = [
+    (RflagsBits::CF, 1),
+    (RflagsBits::PF, 4),
+    (RflagsBits::AF, 0x10),
+    (RflagsBits::ZF, 0x40),
+    (RflagsBits::SF, 0x80),
+    (RflagsBits::OF, 0x800),
+];
+
+fn in_rflags(bits: u32) -> u32 {
+    let held = FLAGS.iter().filter(|(bit, _)| bits & bit != 0);
+    held.map(|(_, flag)| flag).sum()
+}
+
+fn reads(access: OpAccess) -> bool {
+    matches!(
+        access,
+        OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+    )
+}
+
+fn writes(access: OpAccess) -> bool {
+    matches!(
+        access,
+        OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+    )
+}
+
+fn is_certain(access: OpAccess) -> bool {
+    matches!(access, OpAccess::Write | OpAccess::ReadWrite)
+}
+
+/// What an instruction does to marks, found before it runs.
+#[derive(Clone, Copy)]
+struct Effect {
+    /// It uses something marked.
+    input: bool,
+    /// What it writes at all, and what it overwrites whatever happens.
+    written: Taint,
+    cleared: Taint,
+    /// Address and bytes of what it stores, and whether it does so whatever happens.
+    stores: [(u64, u64, bool); 2],
+}
+
+impl Taint {
+    /// A register, as a set.
+    fn of(register: Register) -> Self {
+        let mut set = Self::NONE;
+        if register.is_gpr() {
+            set.general = 1 << register.full_register().number();
+        } else if register.is_vector_register() {
+            set.vectors = [
+                1 << register.number(),
+                u32::from(register.size() > 16) << register.number(),
+            ];
+        } else if register.is_k() {
+            set.masks = 1 << register.number();
+        } else if register.is_st() || register.is_mm() {
+            set.x87 = true;
+        }
+        set
+    }
+
+    fn intersects(&self, other: &Self) -> bool {
+        self.general & other.general != 0
+            || self.flags & other.flags != 0
+            || self.vectors[0] & other.vectors[0] != 0
+            || self.vectors[1] & other.vectors[1] != 0
+            || self.masks & other.masks != 0
+            || self.x87 & other.x87
+            || self.mxcsr & other.mxcsr
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.general |= other.general;
+        self.flags |= other.flags;
+        self.vectors[0] |= other.vectors[0];
+        self.vectors[1] |= other.vectors[1];
+        self.masks |= other.masks;
+        self.x87 |= other.x87;
+        self.mxcsr |= other.mxcsr;
+    }
+
+    fn remove(&mut self, other: &Self) {
+        self.general &= !other.general;
+        self.flags &= !other.flags;
+        self.vectors[0] &= !other.vectors[0];
+        self.vectors[1] &= !other.vectors[1];
+        self.masks &= !other.masks;
+        self.x87 &= !other.x87;
+        self.mxcsr &= !other.mxcsr;
+    }
+}
+
+impl Engine {
+    /// What is marked after the last instruction.
+    pub fn taint(&self) -> &Taint {
+        &self.taint
+    }
+
+    /// Marks registers whose values cannot be known, after [`Engine::begin`].
+    pub fn mark(&mut self, taint: &Taint) {
+        self.taint.add(taint);
+        self.is_tainted = self.taint.is_any();
+    }
+
+    /// Whether what the burst stored in these bytes cannot be known.
+    pub fn is_unknown(&mut self, address: u64, size: u64) -> bool {
+        self.overlay.is_tainted(address, size)
+    }
+
+    /// Runs an instruction whose outcome cannot be known. What it leaves is marked; its value is 0.
+    pub(super) fn taint_result(&mut self, op: &Op) {
+        let mut registers = Source::registers(op.extra());
+        if op.dst < NONE {
+            registers |= 1 << op.dst;
+        }
+        let size = if op.dst < NONE { op.size() } else { 2 };
+        for register in (0..16).filter(|r| registers >> r & 1 != 0) {
+            self.write(register, size, 0);
+        }
+        self.taint.general |= registers;
+        if op.extra() == Source::Random as u8 {
+            // The carry says whether there was a number; the others are 0.
+            self.state.flags = 0;
+            self.taint.flags = 1;
+        }
+        self.is_tainted = true;
+    }
+
+    /// Runs one instruction while something is marked.
+    ///
+    /// # Safety
+    /// Within a burst.
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn step_tainted(&mut self) -> Step {
+        // SAFETY: given.
+        let op = unsafe { self.fetch()? };
+        if matches!(op.kind, Kind::Unknown | Kind::Nop) {
+            // SAFETY: given.
+            return unsafe { self.step() };
+        }
+        self.tainted_left = self.tainted_left.checked_sub(1).ok_or(End::Taint)?;
+        let mut code = [0; MAX_LENGTH];
+        let code = &mut code[..usize::from(op.length).min(MAX_LENGTH)];
+        // SAFETY: given.
+        unsafe { memory::copy(self.state.pc, code) };
+        let instruction = Decoder::with_ip(64, code, self.state.pc, DecoderOptions::NONE).decode();
+        let effect = self.effect(&instruction).ok_or(End::Taint)?;
+        // SAFETY: given.
+        unsafe { self.step()? };
+        self.apply(&effect);
+        Ok(())
+    }
+
+    /// What an instruction will do to marks. `None`: something marked decides where it goes, what it touches, or whether it
+    /// faults.
+    fn effect(&mut self, instruction: &Instruction) -> Option<Effect> {
+        let taint = self.taint;
+        let mut effect = Effect {
+            input: false,
+            written: Taint::NONE,
+            cleared: Taint::NONE,
+            stores: [(0, 0, false); 2],
+        };
+        let mut cleared = Taint::NONE;
+        // With these, what is touched is hard to tell.
+        let is_hard = instruction.is_vsib() || instruction.is_save_restore_instruction();
+        let repeats =
+            instruction.is_string_instruction() && (instruction.has_rep_prefix() || instruction.has_repne_prefix());
+        if is_hard && (taint.has_others() || taint.memory) || repeats && (taint.memory || taint.general != 0) {
+            return None;
+        }
+        let is_legacy = instruction.encoding() == iced_x86::EncodingKind::Legacy;
+        let mut has_vectors = false;
+        let described = self.info.info(instruction);
+        for used in described.used_registers() {
+            let set = Taint::of(used.register());
+            has_vectors |= set.vectors[0] != 0;
+            effect.input |= reads(used.access()) && taint.intersects(&set);
+            if !writes(used.access()) {
+                continue;
+            }
+            effect.written.add(&set);
+            // Parts of general registers leave the rest as it was, and so do vector instructions without VEX.
+            let is_whole = used.register().size() >= 4 && !(set.x87 || is_legacy && set.vectors[1] != 0);
+            if is_certain(used.access()) && is_whole {
+                cleared.add(&set);
+            }
+        }
+        let mut stores = 0;
+        for used in described.used_memory() {
+            if is_hard {
+                break;
+            }
+            let by = |register: Register| register.is_gpr() && taint.intersects(&Taint::of(register));
+            if by(used.base()) || by(used.index()) {
+                return None;
+            }
+            let state = &self.state;
+            let address = used.virtual_address(0, |register, _, _| {
+                Some(match register {
+                    Register::FS => state.registers[super::op::FS as usize],
+                    Register::GS => state.registers[super::op::GS as usize],
+                    register if register.is_segment_register() => 0,
+                    register => {
+                        let value = state.registers[register.full_register().number() % 16];
+                        if register.size() == 4 {
+                            value & 0xffff_ffff
+                        } else {
+                            value
+                        }
+                    }
+                })
+            })?;
+            let size = used.memory_size().size() as u64;
+            if !(1..=64).contains(&size) && !repeats {
+                return None;
+            }
+            if reads(used.access()) && taint.memory {
+                effect.input |= self.overlay.is_tainted(address, size.clamp(1, 64));
+            }
+            if writes(used.access()) {
+                *effect.stores.get_mut(stores)? = (address, size.clamp(1, 64), is_certain(used.access()) && !repeats);
+                stores += 1;
+            }
+        }
+        effect.input |= taint.flags & in_rflags(instruction.rflags_read()) != 0;
+        let modified = in_rflags(instruction.rflags_modified());
+        effect.written.flags = modified;
+        // A count of 0 leaves flags as they were.
+        let counts = instruction.op_count() > 1 && instruction.op_register(instruction.op_count() - 1) == Register::CL
+            || repeats;
+        if !counts {
+            // Undefined ones may be left as they were.
+            cleared.flags = modified & !in_rflags(instruction.rflags_undefined());
+        }
+        match instruction.mnemonic() {
+            M::Stmxcsr | M::Vstmxcsr => effect.input |= taint.mxcsr,
+            M::Ldmxcsr | M::Vldmxcsr => {
+                effect.written.mxcsr = true;
+                cleared.mxcsr = true;
+            }
+            // What was computed may have raised a flag there.
+            _ => effect.written.mxcsr = has_vectors,
+        }
+        let decides = instruction.flow_control() != FlowControl::Next
+            || matches!(instruction.mnemonic(), M::Div | M::Idiv)
+            || instruction.is_save_restore_instruction()
+            || instruction.is_string_instruction() && repeats;
+        if effect.input && decides {
+            return None;
+        }
+        effect.cleared = cleared;
+        Some(effect)
+    }
+
+    /// Marks what was computed from something marked, and nothing else that was overwritten.
+    fn apply(&mut self, effect: &Effect) {
+        if effect.input {
+            self.taint.add(&effect.written);
+        } else {
+            self.taint.remove(&effect.cleared);
+        }
+        for (address, size, is_certain) in effect.stores {
+            if size != 0 && effect.input {
+                self.overlay.taint(address, size);
+                self.taint.memory = true;
+            } else if size != 0 && is_certain && self.taint.memory {
+                self.taint.memory = self.overlay.untaint(address, size);
+            }
+        }
+        self.is_tainted = self.taint.is_any();
+    }
+}
