@@ -79,6 +79,7 @@ pub fn convert(shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) -> Found {
         found.unsampled_threads += u64::from(shard.counters.unsampled_threads);
         let threads = shard.counters.threads + shard.counters.unsampled_threads;
         found.verified.add(shard.compared, &shard.disagreements, threads);
+        found.verified.meet(&shard.opcodes);
         shard.add_to(parent, &mut modules);
     }
     found
@@ -95,6 +96,7 @@ struct Shard {
     /// Instructions of shadow execution compared with the real one.
     compared: u64,
     disagreements: Vec<Disagreement>,
+    opcodes: Vec<(u16, u8)>,
     /// CPU time of the process, where it ended in a way that let us know.
     final_cpu_ns: Option<u64>,
 }
@@ -110,6 +112,7 @@ impl Shard {
             final_cpu_ns: None,
             compared: 0,
             disagreements: Vec::new(),
+            opcodes: Vec::new(),
         };
         let mut known = false;
         for frame in frames {
@@ -131,6 +134,7 @@ impl Shard {
                     shard.compared += u64::from(compared);
                     shard.disagreements.extend(disagreement.map(|found| *found));
                 }
+                Frame::Opcodes(opcodes) => shard.opcodes.extend(opcodes),
                 Frame::Final(cpu_ns, counters) => {
                     shard.count(counters);
                     shard.final_cpu_ns = Some(cpu_ns.max(shard.final_cpu_ns.unwrap_or(0)));

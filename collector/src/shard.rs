@@ -36,6 +36,8 @@ pub enum FrameKind {
     Final = 4,
     /// How a burst of shadow execution compared with the real one.
     Verified = 5,
+    /// Opcodes that shadow execution met, and how each was handled.
+    Opcodes = 6,
 }
 
 /// Appends little-endian fields to a fixed buffer; what does not fit marks the encoder as overflowed.
@@ -254,6 +256,10 @@ pub struct Disagreement {
     pub only_flags: bool,
     /// Registers other than the general ones differ.
     pub others: bool,
+    /// Its operand lies in memory where the kernel or another process stores.
+    pub shared_memory: bool,
+    /// The program has handlers of signals, one of which may have run.
+    pub handlers: bool,
     /// General registers before it; zeroes if it is the first of its burst.
     pub before: [u64; REGISTERS],
     /// After it, as run ahead.
@@ -266,7 +272,9 @@ impl Disagreement {
     /// Appends it to a frame.
     pub fn encode(&self, e: &mut Encoder) {
         e.u64(self.from);
-        e.bytes(&[self.length, self.only_flags.into(), self.others.into()]);
+        let flags = [self.only_flags, self.others, self.shared_memory, self.handlers];
+        e.bytes(&[self.length]);
+        e.bytes(&flags.map(u8::from));
         e.bytes(&self.code);
         for register in [self.before, self.shadow, self.real].as_flattened() {
             e.u64(*register);
@@ -330,6 +338,8 @@ pub enum Frame {
     Final(u64, Counters),
     /// Instructions compared in a burst, and the first after which something differs.
     Verified(u32, Option<Box<Disagreement>>),
+    /// Numbers of opcodes, with a bit for each `shadow::Handling`.
+    Opcodes(Vec<(u16, u8)>),
 }
 
 /// Reads the frames of a shard; damaged stretches are skipped and counted.
@@ -404,6 +414,10 @@ impl<'a> Decoder<'a> {
         Some(self.take(1)?[0])
     }
 
+    fn u16(&mut self) -> Option<u16> {
+        Some(u16::from_le_bytes(self.take(2)?.try_into().ok()?))
+    }
+
     fn u32(&mut self) -> Option<u32> {
         Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
     }
@@ -439,6 +453,8 @@ impl<'a> Decoder<'a> {
             length: self.u8()?,
             only_flags: self.u8()? != 0,
             others: self.u8()? != 0,
+            shared_memory: self.u8()? != 0,
+            handlers: self.u8()? != 0,
             code: self.take(16)?.try_into().ok()?,
             ..Disagreement::default()
         };
@@ -526,6 +542,13 @@ fn decode_frame(kind: u8, payload: &[u8]) -> Option<Frame> {
                     Some(Box::new(d.disagreement()?))
                 },
             )
+        }
+        6 => {
+            let mut opcodes = Vec::new();
+            while !d.0.is_empty() {
+                opcodes.push((d.u16()?, d.u8()?));
+            }
+            Frame::Opcodes(opcodes)
         }
         _ => return None,
     })

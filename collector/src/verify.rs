@@ -1,9 +1,10 @@
 //! What comparing shadow execution with the real one found.
 
+use crate::shadow::Handling;
 use crate::shard::{Disagreement, REGISTERS};
 use iced_x86::{Code, Decoder, DecoderOptions, InstructionInfoFactory, OpAccess, RflagsBits};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Why the two may differ.
@@ -11,8 +12,10 @@ use std::fmt::Write;
 pub enum Class {
     /// Only flags that the instruction leaves undefined.
     UndefinedFlags,
-    /// The instruction reads memory, in a process with several threads: another one may have stored meanwhile.
+    /// The instruction reads memory where others store: other threads, other processes, the kernel with its clock.
     SharedMemory,
+    /// The instruction reads memory, in a program that has signal handlers: one may have stored meanwhile.
+    Signal,
     /// Nothing excuses it.
     Bug,
 }
@@ -23,6 +26,7 @@ impl Class {
         match self {
             Self::UndefinedFlags => "undefined-flags",
             Self::SharedMemory => "shared-memory",
+            Self::Signal => "signal",
             Self::Bug => "bug",
         }
     }
@@ -37,6 +41,8 @@ pub struct Verified {
     pub disagreements: BTreeMap<String, u64>,
     /// The first ones that nothing excuses, for people.
     pub bugs: Vec<String>,
+    /// Opcodes met, by how they were handled.
+    pub opcodes: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// As many bugs are described.
@@ -55,6 +61,19 @@ impl Verified {
         }
     }
 
+    /// Adds opcodes, as numbers with a bit for each [`Handling`].
+    pub fn meet(&mut self, opcodes: &[(u16, u8)]) {
+        for (number, ways) in opcodes {
+            let Ok(code) = Code::try_from(usize::from(*number)) else {
+                continue;
+            };
+            for way in Handling::ALL.into_iter().filter(|way| ways & *way as u8 != 0) {
+                let met = self.opcodes.entry(way.name().to_owned()).or_default();
+                met.insert(format!("{code:?}"));
+            }
+        }
+    }
+
     /// Adds another recording's.
     pub fn join(&mut self, other: Self) {
         self.instructions += other.instructions;
@@ -63,6 +82,9 @@ impl Verified {
         }
         self.bugs.extend(other.bugs);
         self.bugs.truncate(DESCRIBED);
+        for (way, met) in other.opcodes {
+            self.opcodes.entry(way).or_default().extend(met);
+        }
     }
 }
 
@@ -100,10 +122,12 @@ pub fn classify(found: &Disagreement, has_threads: bool) -> Class {
             OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite
         )
     };
-    if has_threads && info.info(&instruction).used_memory().iter().any(|m| reads(m.access())) {
-        return Class::SharedMemory;
+    let loads = info.info(&instruction).used_memory().iter().any(|m| reads(m.access()));
+    match loads {
+        true if has_threads || found.shared_memory => Class::SharedMemory,
+        true if found.handlers => Class::Signal,
+        _ => Class::Bug,
     }
-    Class::Bug
 }
 
 fn describe(found: &Disagreement) -> String {
@@ -155,7 +179,33 @@ mod tests {
         let load = [0x8b, 0x07];
         assert_eq!(classify(&found(&load, false, 0), true), Class::SharedMemory);
         assert_eq!(classify(&found(&load, false, 0), false), Class::Bug);
+        let mut excused = found(&load, false, 0);
+        excused.handlers = true;
+        assert_eq!(classify(&excused, false), Class::Signal);
+        excused.shared_memory = true;
+        assert_eq!(classify(&excused, false), Class::SharedMemory);
         assert_eq!(classify(&found(&[], false, 0), true), Class::Bug);
+    }
+
+    #[test]
+    fn opcodes_are_named() {
+        let mut verified = Verified::default();
+        verified.meet(&[(Code::Cpuid as u16, 4), (Code::Syscall as u16, 8), (u16::MAX, 1)]);
+        verified.meet(&[(Code::Nopw as u16, 1 | 2)]);
+        let names: Vec<String> = verified
+            .opcodes
+            .iter()
+            .map(|(way, met)| format!("{way}: {met:?}"))
+            .collect();
+        assert_eq!(
+            names,
+            [
+                r#"ends the burst: {"Syscall"}"#,
+                r#"interpreted: {"Nopw"}"#,
+                r#"marked: {"Cpuid"}"#,
+                r#"native: {"Nopw"}"#
+            ]
+        );
     }
 
     #[test]

@@ -111,6 +111,13 @@ struct Line<'a> {
     offset: u64,
     inode: u64,
     path: &'a [u8],
+    permissions: &'a [u8],
+}
+
+impl Line<'_> {
+    fn is_executable(&self) -> bool {
+        self.permissions.get(2) == Some(&b'x')
+    }
 }
 
 fn number(text: &[u8], radix: u64) -> Option<u64> {
@@ -122,7 +129,7 @@ fn number(text: &[u8], radix: u64) -> Option<u64> {
     (!text.is_empty()).then_some(value)
 }
 
-/// `start-end perms offset device inode      path`; `None` where the mapping is not executable.
+/// `start-end perms offset device inode      path`.
 fn parse(line: &[u8]) -> Option<Line<'_>> {
     let mut rest = line;
     let mut field = || {
@@ -132,9 +139,6 @@ fn parse(line: &[u8]) -> Option<Line<'_>> {
         Some(head)
     };
     let (range, permissions, offset, _device, inode) = (field()?, field()?, field()?, field()?, field()?);
-    if permissions.get(2) != Some(&b'x') {
-        return None;
-    }
     let dash = range.iter().position(|b| *b == b'-')?;
     Some(Line {
         start: number(range.get(..dash)?, 16)?,
@@ -142,10 +146,11 @@ fn parse(line: &[u8]) -> Option<Line<'_>> {
         offset: number(offset, 16)?,
         inode: number(inode, 10)?,
         path: rest.trim_ascii_start(),
+        permissions,
     })
 }
 
-/// Calls `each` with every executable mapping.
+/// Calls `each` with every mapping.
 fn read(input: &mut [u8], each: &mut dyn FnMut(&Line)) -> bool {
     let fd = sys::open_to_read(c"/proc/self/maps");
     if fd < 0 {
@@ -192,6 +197,9 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
 
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     read(input, &mut |line| {
+        if !line.is_executable() {
+            return;
+        }
         for value in [line.start, line.end, line.offset, line.inode] {
             hash = (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
         }
@@ -208,6 +216,9 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
     let mut count = 0usize;
     let mut length = start_frame(output, false);
     read(input, &mut |line| {
+        if !line.is_executable() {
+            return;
+        }
         if let (Some(start), Some(end), Some(word)) = (STARTS.get(count), ENDS.get(count), FILES.get(count / 64)) {
             start.store(line.start, Relaxed);
             end.store(line.end, Relaxed);
@@ -237,6 +248,17 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
     if let Some(frame) = Encoder::resume(output, length).finish(FrameKind::Mappings) {
         write(frame);
     }
+}
+
+/// Whether others may store at an address: the kernel in its clock pages, or another process.
+pub fn is_shared(address: u64, input: &mut [u8]) -> bool {
+    let mut shared = false;
+    read(input, &mut |line| {
+        if line.start <= address && address < line.end {
+            shared = line.permissions.get(3) == Some(&b's') || line.path.starts_with(b"[vvar");
+        }
+    });
+    shared
 }
 
 fn start_frame(output: &mut [u8], continued: bool) -> usize {

@@ -132,17 +132,16 @@ impl Sampler {
         let verifies = engine == Engine::RunAhead && config::verifies();
         let steps = engine == Engine::Step || verifies;
         let declined = !context.is_64_bit()
-            || engine == Engine::RunAhead && !ahead::is_possible(context)
+            || engine == Engine::RunAhead && !ahead::is_possible()
             || steps && !Stepper::is_possible(context);
         if declined {
             self.decline(cpu);
             return;
         }
         self.record.begin(context.pc(), cpu);
-        if verifies {
-            self.verify.begin(self.ordinal, context, running);
-        }
-        if steps {
+        if verifies && !self.verify.begin(self.ordinal, context, running) {
+            self.decline(cpu);
+        } else if steps {
             self.step_first(context);
         } else {
             self.run_ahead(context, running);

@@ -3,7 +3,8 @@
 
 use crate::ahead::{self, Running};
 use crate::entry::Context;
-use crate::process;
+use crate::interpose::signals;
+use crate::{maps, process};
 use core::cell::UnsafeCell;
 use core::ptr::null_mut;
 use core::sync::atomic::AtomicBool;
@@ -33,6 +34,8 @@ struct Log {
 struct Shared {
     busy: AtomicBool,
     log: UnsafeCell<Log>,
+    /// Room to read the mappings.
+    maps: UnsafeCell<[u8; 16 * 1024]>,
 }
 
 // SAFETY: used by the thread that set `busy`.
@@ -48,6 +51,7 @@ static SHARED: Shared = Shared {
     log: UnsafeCell::new(Log {
         entries: [NONE; LENGTH],
     }),
+    maps: UnsafeCell::new([0; 16 * 1024]),
 };
 
 /// A thread's comparison.
@@ -66,16 +70,15 @@ pub struct Verify {
 }
 
 impl Verify {
-    /// Runs ahead from the tick, and writes down what comes. Without an engine, or with another thread at it, nothing will be
-    /// compared.
-    pub fn begin(&mut self, ordinal: u32, context: &mut Context, running: &Running) {
+    /// Runs ahead from the tick, and writes down what comes. False: there is no engine, or another thread is at it.
+    pub fn begin(&mut self, ordinal: u32, context: &mut Context, running: &Running) -> bool {
         (self.count, self.next, self.compared, self.ignored_flags) = (0, 0, 0, 0);
         if SHARED.busy.swap(true, Acquire) {
-            return;
+            return false;
         }
         let Some(engine) = ahead::lease(ordinal) else {
             SHARED.busy.store(false, Release);
-            return;
+            return false;
         };
         (self.active, self.engine) = (true, engine);
         // SAFETY: this thread set `busy`.
@@ -98,6 +101,7 @@ impl Verify {
                 log.entries.iter_mut().map(follow).take_while(|went| *went).count()
             })
         };
+        true
     }
 
     /// The program ran one instruction more, which began at `from`. True: there is nothing more to compare.
@@ -151,6 +155,11 @@ impl Verify {
             real: real.general,
             ..Disagreement::default()
         };
+        found.handlers = signals::has_handlers();
+        // SAFETY: leased, and this thread set `busy`.
+        let (engine, maps) = unsafe { (&mut *self.engine, &mut *SHARED.maps.get()) };
+        let operand = before.and_then(|before| engine.operand(before.general.first_chunk()?, from));
+        found.shared_memory = operand.is_some_and(|address| maps::is_shared(address, maps));
         found.length = crate::sys::read_memory(from, &mut found.code) as u8;
         let goes_on = found.only_flags;
         self.tell(Some(&found));
@@ -168,10 +177,31 @@ impl Verify {
         process::append(e.finish(FrameKind::Verified));
     }
 
+    /// Stores which opcodes were new.
+    fn tell_opcodes(&mut self) {
+        const MOST: u32 = 150;
+        let mut buffer = [0; 512];
+        let mut e = Encoder::new(&mut buffer);
+        let mut count = 0;
+        // SAFETY: leased.
+        unsafe { &mut *self.engine }.tell_opcodes(&mut |code, ways| {
+            count += 1;
+            if count <= MOST {
+                e.bytes(&code.to_le_bytes());
+                e.bytes(&[ways]);
+            }
+            count <= MOST
+        });
+        if count > 0 {
+            process::append(e.finish(FrameKind::Opcodes));
+        }
+    }
+
     /// Ends it.
     pub fn end(&mut self) {
         if core::mem::take(&mut self.active) {
             self.tell(None);
+            self.tell_opcodes();
             ahead::release(core::mem::replace(&mut self.engine, null_mut()));
             SHARED.busy.store(false, Release);
         }

@@ -10,38 +10,47 @@ use iced_x86::{
     Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic as M, OpKind, Register,
 };
 
-/// Decodes what is at an address; `None` if that is no instruction.
+/// Decodes what is at an address, and names its opcode; `None` if that is no instruction.
 pub(super) fn decode(
     code: &[u8],
     address: u64,
     machine: &Machine,
     thunks: &mut Thunks,
     info: &mut InstructionInfoFactory,
-) -> Option<Op> {
-    let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
-    let instruction = decoder.decode();
+) -> Option<(Op, Code)> {
+    let instruction = Decoder::with_ip(64, code, address, DecoderOptions::NONE).decode();
     if instruction.is_invalid() {
         return None;
     }
-    let mut op = Op::new(address, instruction.len());
+    let op = translate(&instruction, code, machine, thunks, info);
+    Some((op, instruction.code()))
+}
+
+fn translate(
+    instruction: &Instruction,
+    code: &[u8],
+    machine: &Machine,
+    thunks: &mut Thunks,
+    info: &mut InstructionInfoFactory,
+) -> Op {
+    let mut op = Op::new(instruction.ip(), instruction.len());
     let is_jump = matches!(
         instruction.flow_control(),
         FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
     );
     if is_jump && code.first() == Some(&0x66) {
         // Some processors cut the target off, others do not.
-        return Some(op);
+        return op;
     }
-    let known = set_memory(&mut op, &instruction).is_some() && interpreted(&mut op, &instruction, machine).is_some();
-    if known || gather::decode(&mut op, &instruction).is_some() {
-        return Some(op);
+    let known = set_memory(&mut op, instruction).is_some() && interpreted(&mut op, instruction, machine).is_some();
+    if known || gather::decode(&mut op, instruction).is_some() {
+        return op;
     }
-    let bytes = code.get(..instruction.len())?;
-    if save::decode(&mut op, &instruction, bytes, machine, thunks).is_some() {
-        return Some(op);
+    let code = code.get(..instruction.len()).unwrap_or_default();
+    if save::decode(&mut op, instruction, code, machine, thunks).is_none() {
+        op.kind = by_processor(&mut op, instruction, code, machine, thunks, info).unwrap_or(Kind::Stop);
     }
-    op.kind = by_processor(&mut op, &instruction, bytes, machine, thunks, info).unwrap_or(Kind::Stop);
-    Some(op)
+    op
 }
 
 /// Number of a general register of any size.

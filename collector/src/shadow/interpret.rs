@@ -226,7 +226,8 @@ impl Engine {
             unsafe { memory::copy(pc.wrapping_add(on_page as u64), &mut code[on_page..]) };
             op = decode::decode(&code, pc, &machine, &mut self.thunks, &mut self.info);
         }
-        let mut op = op.ok_or(End::Fault)?;
+        let (mut op, opcode) = op.ok_or(End::Fault)?;
+        self.opcodes.meet(opcode, op.kind);
         op.generation = self.generation;
         // SAFETY: as above.
         op.check = unsafe { check(pc, op.length) };

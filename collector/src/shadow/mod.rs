@@ -45,6 +45,7 @@ mod interpret;
 mod memory;
 mod native;
 mod op;
+mod opcodes;
 mod overlay;
 mod rewrite;
 mod save;
@@ -55,6 +56,7 @@ mod taint;
 mod thunk;
 
 pub use fault::recover;
+pub use opcodes::Handling;
 pub use state::State;
 pub use taint::Taint;
 
@@ -161,6 +163,7 @@ pub struct Engine {
     info: InstructionInfoFactory,
     bounce: Bounce,
     area: save::Area,
+    opcodes: opcodes::Opcodes,
     overlay: Overlay,
     cache: Cache,
 }
@@ -310,6 +313,15 @@ impl Engine {
         let machine = self.machine;
         // SAFETY: see above.
         unsafe { self.state.load_frame(context, &machine) };
+    }
+
+    /// Where the memory operand of an instruction that was met lies, with these general registers.
+    pub fn operand(&mut self, general: &[u64; 16], pc: u64) -> Option<u64> {
+        let op = *self.cache.find(pc)?;
+        let mine = core::mem::replace(self.state.general_mut(), *general);
+        let address = self.address(&op);
+        *self.state.general_mut() = mine;
+        op.has_address().then_some(address)
     }
 
     /// What memory holds as the last burst left it, its own stores included.

@@ -172,6 +172,11 @@ impl Op {
         self.address.wrapping_add(self.length.into())
     }
 
+    /// Whether it has a memory operand.
+    pub(super) fn has_address(&self) -> bool {
+        self.base != NONE || self.index != NONE || self.disp != 0
+    }
+
     /// Logarithm of the operand's size.
     pub(super) fn size(&self) -> u8 {
         self.sizes & 3

@@ -99,6 +99,17 @@ pub static WAITER: AtomicI32 = AtomicI32::new(0);
 
 /// Does with a signal that is not ours what the program wants.
 ///
+/// Whether the program has handlers of signals that others send.
+pub fn has_handlers() -> bool {
+    (1..=64).any(|signal| {
+        let mut action = KernelAction::default();
+        let ours = Virtual::of(signal).is_some() || faults::SIGNALS.contains(&signal);
+        !ours
+            && sys::signal_action(signal, None, Some(&mut action)) == 0
+            && !matches!(action.handler, libc::SIG_DFL | libc::SIG_IGN)
+    })
+}
+
 /// Call from a handler, with its context; the program's handler starts when that handler returns.
 pub fn deliver(signal: i32, info: &mut libc::siginfo_t, context: &mut Context) {
     let Some(which) = Virtual::of(signal) else { return };

@@ -184,6 +184,9 @@ fn report(verified: &Verified) {
     for (class, count) in &verified.disagreements {
         eprintln!("pleach: {class}: {count}");
     }
+    for (way, opcodes) in &verified.opcodes {
+        eprintln!("pleach: {} opcodes: {way}", opcodes.len());
+    }
     for bug in &verified.bugs {
         eprintln!("pleach: bug: {bug}");
     }

@@ -1,0 +1,80 @@
+//! Which opcodes were met, and how each was handled.
+
+use super::Engine;
+use super::op::Kind;
+
+/// More than the decoder has.
+const CODES: usize = 5200;
+/// In a cell: not yet told of.
+const NEW: u8 = 0x80;
+
+/// How instructions of an opcode were handled; several ways may go together, for operands differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Handling {
+    /// Interpreted.
+    Interpreted = 1,
+    /// Run by the processor on the shadow's registers.
+    Native = 2,
+    /// What it leaves is marked as unknown.
+    Marked = 4,
+    /// The burst ends before it.
+    Ends = 8,
+}
+
+impl Handling {
+    /// All.
+    pub const ALL: [Self; 4] = [Self::Interpreted, Self::Native, Self::Marked, Self::Ends];
+
+    /// The name used in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Interpreted => "interpreted",
+            Self::Native => "native",
+            Self::Marked => "marked",
+            Self::Ends => "ends the burst",
+        }
+    }
+
+    fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Thunk | Kind::Save => Self::Native,
+            Kind::Unknown => Self::Marked,
+            Kind::SystemCall | Kind::Stop => Self::Ends,
+            _ => Self::Interpreted,
+        }
+    }
+}
+
+/// A set of ways for each opcode; all zeroes is the empty one.
+#[derive(Debug)]
+pub(super) struct Opcodes {
+    ways: [u8; CODES],
+}
+
+impl Opcodes {
+    /// Takes note of an instruction.
+    pub(super) fn meet(&mut self, code: iced_x86::Code, kind: Kind) {
+        if let Some(ways) = self.ways.get_mut(code as usize) {
+            let way = Handling::of(kind) as u8;
+            if *ways & way == 0 {
+                *ways |= way | NEW;
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// Calls `tell` with each opcode that was met for the first time since the last call, or in a new way: its number (an
+    /// `iced_x86::Code`), and a bit for each [`Handling`]. It stops when `tell` has no room left.
+    pub fn tell_opcodes(&mut self, tell: &mut dyn FnMut(u16, u8) -> bool) {
+        for (code, ways) in self.opcodes.ways.iter_mut().enumerate() {
+            if *ways & NEW != 0 {
+                if !tell(code as u16, *ways & !NEW) {
+                    return;
+                }
+                *ways &= !NEW;
+            }
+        }
+    }
+}
