@@ -155,12 +155,12 @@ impl Verify {
             real: real.general,
             ..Disagreement::default()
         };
+        found.length = crate::sys::read_memory(from, &mut found.code) as u8;
         found.handlers = signals::has_handlers();
         // SAFETY: leased, and this thread set `busy`.
         let (engine, maps) = unsafe { (&mut *self.engine, &mut *SHARED.maps.get()) };
-        let operand = before.and_then(|before| engine.operand(before.general.first_chunk()?, from));
+        let operand = before.and_then(|before| engine.operand(before.general.first_chunk()?, from, &found.code));
         found.shared_memory = operand.is_some_and(|address| maps::is_shared(address, maps));
-        found.length = crate::sys::read_memory(from, &mut found.code) as u8;
         let goes_on = found.only_flags;
         self.tell(Some(&found));
         goes_on

@@ -10,20 +10,20 @@ use iced_x86::{
     Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic as M, OpKind, Register,
 };
 
-/// Decodes what is at an address, and names its opcode; `None` if that is no instruction.
+/// Decodes what is at an address, for us and as such; `None` if that is no instruction.
 pub(super) fn decode(
     code: &[u8],
     address: u64,
     machine: &Machine,
     thunks: &mut Thunks,
     info: &mut InstructionInfoFactory,
-) -> Option<(Op, Code)> {
+) -> Option<(Op, Instruction)> {
     let instruction = Decoder::with_ip(64, code, address, DecoderOptions::NONE).decode();
     if instruction.is_invalid() {
         return None;
     }
     let op = translate(&instruction, code, machine, thunks, info);
-    Some((op, instruction.code()))
+    Some((op, instruction))
 }
 
 fn translate(
@@ -33,7 +33,7 @@ fn translate(
     thunks: &mut Thunks,
     info: &mut InstructionInfoFactory,
 ) -> Op {
-    let mut op = Op::new(instruction.ip(), instruction.len());
+    let mut op = Op::new(instruction.len());
     let is_jump = matches!(
         instruction.flow_control(),
         FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
@@ -51,6 +51,14 @@ fn translate(
         op.kind = by_processor(&mut op, instruction, code, machine, thunks, info).unwrap_or(Kind::Stop);
     }
     op
+}
+
+/// The memory operand alone of an instruction; `None` without one.
+pub(super) fn operand_of(code: &[u8], address: u64) -> Option<Op> {
+    let instruction = Decoder::with_ip(64, code, address, DecoderOptions::NONE).decode();
+    let mut op = Op::new(instruction.len());
+    set_memory(&mut op, &instruction)?;
+    op.has_address().then_some(op)
 }
 
 /// Number of a general register of any size.
@@ -77,7 +85,7 @@ pub(super) fn set_memory(op: &mut Op, instruction: &Instruction) -> Option<()> {
         Register::None => {}
         Register::RIP => {
             op.base = RIP;
-            op.disp = instruction.memory_displacement64().wrapping_sub(op.next()) as i32;
+            op.disp = instruction.memory_displacement64().wrapping_sub(instruction.next_ip()) as i32;
         }
         Register::EIP => return None,
         _ => op.base = general(base)?,
@@ -341,10 +349,18 @@ fn moves(op: &mut Op, instruction: &Instruction) -> Option<()> {
     op.set_size(size_of_operand(instruction, 0));
     match (to, from) {
         (Operand::Register(to), Operand::Register(from)) => (op.kind, op.dst, op.src) = (Kind::MovRR, to, from),
-        (Operand::Register(to), Operand::Immediate(value)) => (op.kind, op.dst, op.imm) = (Kind::MovRI, to, value),
+        (Operand::Register(to), Operand::Immediate(value)) => {
+            // What does not fit has a constant behind it.
+            let is_wide = op.size() == 3 && i64::from(value as i32) as u64 != value;
+            (op.kind, op.dst) = (if is_wide { Kind::MovWide } else { Kind::MovRI }, to);
+            op.set_imm(value);
+        }
         (Operand::Register(to), Operand::Memory) => (op.kind, op.dst) = (Kind::Load, to),
         (Operand::Memory, Operand::Register(from)) => (op.kind, op.src) = (Kind::Store, from),
-        (Operand::Memory, Operand::Immediate(value)) => (op.kind, op.imm) = (Kind::StoreI, value),
+        (Operand::Memory, Operand::Immediate(value)) => {
+            op.kind = Kind::StoreI;
+            op.set_imm(value);
+        }
         _ => return None,
     }
     Some(())
@@ -367,10 +383,16 @@ fn alu(op: &mut Op, instruction: &Instruction, what: u8) -> Option<()> {
     op.set_extra(what);
     match (to, from) {
         (Operand::Register(to), Operand::Register(from)) => (op.kind, op.dst, op.src) = (Kind::AluRR, to, from),
-        (Operand::Register(to), Operand::Immediate(value)) => (op.kind, op.dst, op.imm) = (Kind::AluRI, to, value),
+        (Operand::Register(to), Operand::Immediate(value)) => {
+            (op.kind, op.dst) = (Kind::AluRI, to);
+            op.set_imm(value);
+        }
         (Operand::Register(to), Operand::Memory) => (op.kind, op.dst) = (Kind::AluRM, to),
         (Operand::Memory, Operand::Register(from)) => (op.kind, op.src) = (Kind::AluMR, from),
-        (Operand::Memory, Operand::Immediate(value)) => (op.kind, op.imm) = (Kind::AluMI, value),
+        (Operand::Memory, Operand::Immediate(value)) => {
+            op.kind = Kind::AluMI;
+            op.set_imm(value);
+        }
         _ => return None,
     }
     Some(())
@@ -391,7 +413,7 @@ fn shift(op: &mut Op, instruction: &Instruction, what: u8) -> Option<()> {
     op.set_extra(what);
     let by_register = instruction.op1_kind() == OpKind::Register;
     if !by_register {
-        op.imm = instruction.immediate(1);
+        op.set_imm(instruction.immediate(1));
     }
     op.kind = match (operand(instruction, 0)?, by_register) {
         (Operand::Register(register), by_register) => {
@@ -409,7 +431,7 @@ fn imul(op: &mut Op, instruction: &Instruction) -> Option<()> {
     op.set_size(instruction.op0_register().size());
     let third = instruction.op_count() == 3;
     if third {
-        op.imm = instruction.immediate(2);
+        op.set_imm(instruction.immediate(2));
     }
     op.kind = match (operand(instruction, 1)?, third) {
         (Operand::Register(register), third) => {
@@ -446,7 +468,7 @@ fn stack(op: &mut Op, instruction: &Instruction, push: bool) -> Option<()> {
             Kind::PushR
         }
         (Operand::Immediate(value), true) => {
-            op.imm = value;
+            op.set_imm(value);
             Kind::PushI
         }
         (Operand::Memory, true) => Kind::PushM,
@@ -531,18 +553,19 @@ fn vector(op: &mut Op, instruction: &Instruction) -> Option<()> {
 
 /// Jumps, calls, and what enters the kernel.
 fn flow(op: &mut Op, instruction: &Instruction) -> Option<()> {
-    let target = instruction.near_branch_target();
+    // How far.
+    op.set_imm(instruction.near_branch_target().wrapping_sub(instruction.next_ip()));
     op.set_size(8);
     match instruction.flow_control() {
         FlowControl::UnconditionalBranch if instruction.is_jmp_short_or_near() => {
-            (op.kind, op.imm) = (Kind::Jump, target);
+            op.kind = Kind::Jump;
         }
         FlowControl::ConditionalBranch if instruction.is_jcc_short_or_near() => {
-            (op.kind, op.imm) = (Kind::JumpIf, target);
+            op.kind = Kind::JumpIf;
             op.set_extra(condition(instruction.condition_code()));
         }
         FlowControl::ConditionalBranch => {
-            (op.kind, op.imm) = (Kind::Loop, target);
+            op.kind = Kind::Loop;
             op.set_extra(match instruction.code() {
                 Code::Jrcxz_rel8_64 => 0,
                 Code::Loop_rel8_64_RCX => 1,
@@ -551,7 +574,7 @@ fn flow(op: &mut Op, instruction: &Instruction) -> Option<()> {
                 _ => return None,
             });
         }
-        FlowControl::Call if instruction.is_call_near() => (op.kind, op.imm) = (Kind::Call, target),
+        FlowControl::Call if instruction.is_call_near() => op.kind = Kind::Call,
         FlowControl::IndirectBranch | FlowControl::IndirectCall => {
             let is_call = instruction.flow_control() == FlowControl::IndirectCall;
             if !instruction.is_jmp_near_indirect() && !instruction.is_call_near_indirect() {
@@ -574,8 +597,9 @@ fn flow(op: &mut Op, instruction: &Instruction) -> Option<()> {
         }
         FlowControl::Return if matches!(instruction.code(), Code::Retnq | Code::Retnq_imm16) => {
             op.kind = Kind::Return;
+            op.set_imm(0);
             if instruction.op_count() > 0 {
-                op.imm = instruction.immediate(0);
+                op.set_imm(instruction.immediate(0));
             }
         }
         FlowControl::Call if matches!(instruction.mnemonic(), M::Syscall | M::Sysenter) => op.kind = Kind::SystemCall,

@@ -19,26 +19,17 @@ struct Shape {
 
 impl Shape {
     fn pack(self) -> u64 {
-        u64::from_le_bytes([
-            self.index_size,
-            self.size,
-            self.count,
-            self.scatters.into(),
-            self.has_opmask.into(),
-            0,
-            0,
-            0,
-        ])
+        let [scatters, has_opmask] = [self.scatters, self.has_opmask].map(u64::from);
+        u64::from(self.index_size) | u64::from(self.size) << 4 | u64::from(self.count) << 8 | scatters << 16 | has_opmask << 17
     }
 
     fn unpack(packed: u64) -> Self {
-        let [index_size, size, count, scatters, has_opmask, ..] = packed.to_le_bytes();
         Self {
-            index_size,
-            size,
-            count,
-            scatters: scatters != 0,
-            has_opmask: has_opmask != 0,
+            index_size: packed as u8 & 15,
+            size: packed as u8 >> 4,
+            count: (packed >> 8) as u8,
+            scatters: packed >> 16 & 1 != 0,
+            has_opmask: packed >> 17 & 1 != 0,
         }
     }
 }
@@ -88,14 +79,14 @@ pub(super) fn decode(op: &mut Op, instruction: &Instruction) -> Option<()> {
     op.src = mask.number() as u8;
     op.scale = instruction.memory_index_scale().trailing_zeros() as u8;
     op.disp = instruction.memory_displacement64() as i32;
-    op.imm = Shape {
+    let shape = Shape {
         index_size,
         size,
         count: count as u8,
         scatters,
         has_opmask,
-    }
-    .pack();
+    };
+    op.set_imm(shape.pack());
     Some(())
 }
 
@@ -104,7 +95,7 @@ pub(super) fn decode(op: &mut Op, instruction: &Instruction) -> Option<()> {
 /// # Safety
 /// Called within a burst.
 pub(super) unsafe fn run(engine: &mut Engine, op: &Op) -> Step {
-    let shape = Shape::unpack(op.imm);
+    let shape = Shape::unpack(op.imm());
     let bits = 8usize << shape.size;
     let element = |vector: &[u64; 8], i: usize, size: u8| {
         let (at, bits) = (i << size, 8u32 << size);

@@ -1,8 +1,8 @@
 //! One instruction after the other.
 
 use super::alu::{self, CMP, TEST};
+use super::blocks::Blocks;
 use super::op::{HIGH, Kind, NONE, Op, RIP, SHORT_ADDRESS, ThunkRef};
-use super::rewrite::MAX_LENGTH;
 use super::{End, Engine, Sink, decode, gather, memory, save, strings};
 
 /// The next instruction cannot run; why.
@@ -18,30 +18,7 @@ const RBP: usize = 5;
 /// Called through [`super::fault::enter`] with an engine that nobody else uses.
 pub(super) unsafe extern "C" fn follow(engine: *mut Engine) {
     // SAFETY: given.
-    let engine = unsafe { &mut *engine };
-    loop {
-        if engine.instructions_left == 0 {
-            engine.end = End::Instructions;
-            return;
-        }
-        if engine.branches_left == 0 {
-            engine.end = End::Branches;
-            return;
-        }
-        // SAFETY: given.
-        let stepped = unsafe {
-            if engine.is_tainted {
-                engine.step_tainted()
-            } else {
-                engine.step()
-            }
-        };
-        if let Err(end) = stepped {
-            engine.end = end;
-            return;
-        }
-        engine.instructions_left -= 1;
-    }
+    unsafe { (*engine).end = (*engine).follow() };
 }
 
 /// Bytes of an operand, from the logarithm.
@@ -94,7 +71,7 @@ impl Engine {
     #[inline(always)]
     pub(super) fn address(&self, op: &Op) -> u64 {
         let base = if op.base == RIP {
-            op.next()
+            self.state.pc.wrapping_add(op.length.into())
         } else {
             self.register(op.base)
         };
@@ -180,143 +157,137 @@ impl Engine {
         Ok(())
     }
 
-    /// The instruction at the program counter, decoded.
-    #[inline(always)]
-    pub(super) unsafe fn fetch(&mut self) -> Result<Op, End> {
-        let pc = self.state.pc;
-        let generation = self.generation;
-        if let Some(op) = self.cache.find(pc) {
-            if op.generation == generation {
-                return Ok(*op);
+    /// Block after block.
+    unsafe fn follow(&mut self) -> End {
+        let mut resumed = self.resume();
+        let mut link = None;
+        loop {
+            if self.instructions_left == 0 {
+                return End::Instructions;
             }
-            let found = *op;
-            // SAFETY: within a burst.
-            if unsafe { check(pc, found.length) } == found.check {
-                op.generation = generation;
-                if self.overlay.has_any(pc, found.length.into()) {
-                    return Err(End::ModifiedCode);
+            if self.branches_left == 0 {
+                return End::Branches;
+            }
+            let (block, mut slot, end) = match resumed.take() {
+                Some(cursor) => (cursor.block, cursor.slot, cursor.end),
+                None => {
+                    // SAFETY: given.
+                    let block = match unsafe { self.enter(link) } {
+                        Ok(block) => block,
+                        Err(end) => return end,
+                    };
+                    let (slot, end) = self.blocks.range(block);
+                    (block, slot, end)
                 }
-                return Ok(found);
+            };
+            let mut next = self.state.pc;
+            while slot < end {
+                if self.instructions_left == 0 {
+                    self.stop_at(block, slot, end);
+                    return End::Instructions;
+                }
+                // SAFETY: of this block; constants are stepped over.
+                let op = unsafe { self.blocks.op(slot) };
+                next = next.wrapping_add(op.length.into());
+                // SAFETY: given.
+                let stepped = unsafe {
+                    if self.is_tainted {
+                        self.step_tainted(&op, slot)
+                    } else {
+                        self.step(&op, slot)
+                    }
+                };
+                if let Err(end) = stepped {
+                    return end;
+                }
+                self.instructions_left -= 1;
+                slot += 1 + usize::from(op.kind == Kind::MovWide);
             }
+            link = Some(Blocks::link(block, self.state.pc == next));
         }
-        // SAFETY: as above.
-        unsafe { self.decode(pc) }
     }
 
-    #[cold]
-    #[inline(never)]
-    unsafe fn decode(&mut self, pc: u64) -> Result<Op, End> {
-        if self.decodes_left == 0 {
-            return Err(End::Decodes);
-        }
-        self.decodes_left -= 1;
-        let mut code = [0; MAX_LENGTH];
-        // What lies behind the instruction need not be there: first what is on its page.
-        let on_page = (4096 - (pc & 4095)).min(MAX_LENGTH as u64) as usize;
-        // SAFETY: within a burst.
-        unsafe { memory::copy(pc, &mut code[..on_page]) };
-        if self.thunks.exist() && !self.thunks.has_room() {
-            self.cache.drop_thunks();
-            self.thunks.clear();
-        }
-        let machine = self.machine;
-        let mut op = decode::decode(&code[..on_page], pc, &machine, &mut self.thunks, &mut self.info);
-        if op.is_none() && on_page < MAX_LENGTH {
-            // SAFETY: as above.
-            unsafe { memory::copy(pc.wrapping_add(on_page as u64), &mut code[on_page..]) };
-            op = decode::decode(&code, pc, &machine, &mut self.thunks, &mut self.info);
-        }
-        let (mut op, opcode) = op.ok_or(End::Fault)?;
-        self.opcodes.meet(opcode, op.kind);
-        op.generation = self.generation;
-        // SAFETY: as above.
-        op.check = unsafe { check(pc, op.length) };
-        self.cache.insert(&op);
-        if self.overlay.has_any(pc, op.length.into()) {
-            return Err(End::ModifiedCode);
-        }
-        Ok(op)
-    }
-
-    /// Runs one instruction; nothing has happened if that fails.
-    pub(super) unsafe fn step(&mut self) -> Step {
+    /// Runs one instruction, which is in a slot; nothing has happened if that fails.
+    #[inline(always)]
+    pub(super) unsafe fn step(&mut self, op: &Op, slot: usize) -> Step {
+        let pc = self.state.pc;
         // SAFETY: within a burst, all of it.
         unsafe {
-            let op = self.fetch()?;
-            let (size, next) = (op.size(), op.next());
+            let (size, next) = (op.size(), pc.wrapping_add(op.length.into()));
             match op.kind {
                 Kind::Nop => {}
                 Kind::MovRR => self.write(op.dst, size, self.part(op.src, size)),
-                Kind::MovRI => self.write(op.dst, size, op.imm),
+                Kind::MovRI => self.write(op.dst, size, op.imm()),
+                Kind::MovWide => self.write(op.dst, size, self.blocks.constant(slot)),
                 Kind::Load => {
-                    let value = self.load(self.address(&op), size);
+                    let value = self.load(self.address(op), size);
                     self.write(op.dst, size, value);
                 }
-                Kind::Store => self.store(self.address(&op), size, self.part(op.src, size))?,
-                Kind::StoreI => self.store(self.address(&op), size, op.imm)?,
+                Kind::Store => self.store(self.address(op), size, self.part(op.src, size))?,
+                Kind::StoreI => self.store(self.address(op), size, op.imm())?,
                 Kind::ZeroExtendR => self.write(op.dst, size, self.part(op.src, op.extra())),
                 Kind::ZeroExtendM => {
-                    let value = self.load(self.address(&op), op.extra());
+                    let value = self.load(self.address(op), op.extra());
                     self.write(op.dst, size, value);
                 }
                 Kind::SignExtendR => self.write(op.dst, size, sign_extend(self.part(op.src, op.extra()), op.extra())),
                 Kind::SignExtendM => {
-                    let value = self.load(self.address(&op), op.extra());
+                    let value = self.load(self.address(op), op.extra());
                     self.write(op.dst, size, sign_extend(value, op.extra()));
                 }
-                Kind::Lea => self.write(op.dst, size, self.address(&op)),
-                Kind::AluRR => self.arithmetic(&op, self.part(op.src, size)),
-                Kind::AluRI => self.arithmetic(&op, op.imm),
+                Kind::Lea => self.write(op.dst, size, self.address(op)),
+                Kind::AluRR => self.arithmetic(op, self.part(op.src, size)),
+                Kind::AluRI => self.arithmetic(op, op.imm()),
                 Kind::AluRM => {
-                    let value = self.load(self.address(&op), size);
-                    self.arithmetic(&op, value);
+                    let value = self.load(self.address(op), size);
+                    self.arithmetic(op, value);
                 }
-                Kind::AluMR => self.arithmetic_in_memory(&op, self.part(op.src, size))?,
-                Kind::AluMI => self.arithmetic_in_memory(&op, op.imm)?,
+                Kind::AluMR => self.arithmetic_in_memory(op, self.part(op.src, size))?,
+                Kind::AluMI => self.arithmetic_in_memory(op, op.imm())?,
                 Kind::UnaryR => {
                     let (result, flags) = alu::unary(op.extra(), size, self.part(op.dst, size), self.state.flags);
                     self.state.flags = flags;
                     self.write(op.dst, size, result);
                 }
                 Kind::UnaryM => {
-                    let address = self.address(&op);
+                    let address = self.address(op);
                     let (result, flags) = alu::unary(op.extra(), size, self.load(address, size), self.state.flags);
                     self.store(address, size, result)?;
                     self.state.flags = flags;
                 }
-                Kind::ShiftRI => self.shift(&op, op.imm),
-                Kind::ShiftRC => self.shift(&op, self.register(1)),
-                Kind::ShiftMI => self.shift_in_memory(&op, op.imm)?,
-                Kind::ShiftMC => self.shift_in_memory(&op, self.register(1))?,
-                Kind::ImulRR => self.product(&op, self.part(op.dst, size), self.part(op.src, size)),
+                Kind::ShiftRI => self.shift(op, op.imm()),
+                Kind::ShiftRC => self.shift(op, self.register(1)),
+                Kind::ShiftMI => self.shift_in_memory(op, op.imm())?,
+                Kind::ShiftMC => self.shift_in_memory(op, self.register(1))?,
+                Kind::ImulRR => self.product(op, self.part(op.dst, size), self.part(op.src, size)),
                 Kind::ImulRM => {
-                    let value = self.load(self.address(&op), size);
-                    self.product(&op, self.part(op.dst, size), value);
+                    let value = self.load(self.address(op), size);
+                    self.product(op, self.part(op.dst, size), value);
                 }
-                Kind::ImulRRI => self.product(&op, self.part(op.src, size), op.imm),
+                Kind::ImulRRI => self.product(op, self.part(op.src, size), op.imm()),
                 Kind::ImulRMI => {
-                    let value = self.load(self.address(&op), size);
-                    self.product(&op, value, op.imm);
+                    let value = self.load(self.address(op), size);
+                    self.product(op, value, op.imm());
                 }
-                Kind::MulR => self.wide_product(&op, self.part(op.src, size)),
+                Kind::MulR => self.wide_product(op, self.part(op.src, size)),
                 Kind::MulM => {
-                    let value = self.load(self.address(&op), size);
-                    self.wide_product(&op, value);
+                    let value = self.load(self.address(op), size);
+                    self.wide_product(op, value);
                 }
-                Kind::CmovR => self.conditional_move(&op, self.part(op.src, size)),
+                Kind::CmovR => self.conditional_move(op, self.part(op.src, size)),
                 Kind::CmovM => {
-                    let value = self.load(self.address(&op), size);
-                    self.conditional_move(&op, value);
+                    let value = self.load(self.address(op), size);
+                    self.conditional_move(op, value);
                 }
                 Kind::SetR => self.write(op.dst, 0, alu::condition(op.extra(), self.state.flags).into()),
                 Kind::SetM => {
                     let value = alu::condition(op.extra(), self.state.flags).into();
-                    self.store(self.address(&op), 0, value)?;
+                    self.store(self.address(op), 0, value)?;
                 }
                 Kind::PushR => self.push(self.register(op.src))?,
-                Kind::PushI => self.push(op.imm)?,
+                Kind::PushI => self.push(op.imm())?,
                 Kind::PushM => {
-                    let value = self.load(self.address(&op), 3);
+                    let value = self.load(self.address(op), 3);
                     self.push(value)?;
                 }
                 Kind::PopR => {
@@ -329,7 +300,7 @@ impl Engine {
                     let value = self.load(before, 3);
                     // An address by the stack pointer is that of afterwards.
                     self.state.registers[RSP] = before.wrapping_add(8);
-                    let stored = self.store(self.address(&op), 3, value);
+                    let stored = self.store(self.address(op), 3, value);
                     if stored.is_err() {
                         self.state.registers[RSP] = before;
                     }
@@ -355,7 +326,7 @@ impl Engine {
                     self.write(op.src, size, a);
                 }
                 Kind::XchgMR => {
-                    let address = self.address(&op);
+                    let address = self.address(op);
                     let value = self.load(address, size);
                     self.store(address, size, self.part(op.src, size))?;
                     self.write(op.src, size, value);
@@ -378,13 +349,13 @@ impl Engine {
                     self.write(HIGH, 0, flags);
                 }
                 Kind::Sahf => self.state.flags = self.state.flags & 0xff | (self.part(HIGH, 0) & 0xd5) << 8,
-                Kind::Movs | Kind::Stos | Kind::Lods | Kind::Scas | Kind::Cmps => strings::run(self, &op)?,
+                Kind::Movs | Kind::Stos | Kind::Lods | Kind::Scas | Kind::Cmps => strings::run(self, op)?,
                 Kind::VectorMove => {
                     let from = self.state.vectors[op.src as usize % 32];
                     self.state.vectors[op.dst as usize % 32][..2].copy_from_slice(&from[..2]);
                 }
                 Kind::VectorLoad => {
-                    let address = self.address(&op);
+                    let address = self.address(op);
                     if op.extra() != 0 && !address.is_multiple_of(16) {
                         return Err(End::Fault);
                     }
@@ -394,7 +365,7 @@ impl Engine {
                     self.state.vectors[op.dst as usize % 32][..2].copy_from_slice(&[both as u64, (both >> 64) as u64]);
                 }
                 Kind::VectorStore => {
-                    let address = self.address(&op);
+                    let address = self.address(op);
                     if op.extra() != 0 && !address.is_multiple_of(16) {
                         return Err(End::Fault);
                     }
@@ -411,15 +382,15 @@ impl Engine {
                         register[kept..].fill(0);
                     }
                 }
-                Kind::Jump => return self.branch(op.address, op.imm, next, false),
-                Kind::JumpR => return self.branch(op.address, self.register(op.src), next, false),
+                Kind::Jump => return self.branch(pc, next.wrapping_add(op.imm()), next, false),
+                Kind::JumpR => return self.branch(pc, self.register(op.src), next, false),
                 Kind::JumpM => {
-                    let to = self.load(self.address(&op), 3);
-                    return self.branch(op.address, to, next, false);
+                    let to = self.load(self.address(op), 3);
+                    return self.branch(pc, to, next, false);
                 }
                 Kind::JumpIf => {
                     if alu::condition(op.extra(), self.state.flags) {
-                        return self.branch(op.address, op.imm, next, true);
+                        return self.branch(pc, next.wrapping_add(op.imm()), next, true);
                     }
                 }
                 Kind::Loop => {
@@ -437,36 +408,36 @@ impl Engine {
                         _ => count != 0 && !zero,
                     };
                     if taken {
-                        return self.branch(op.address, op.imm, next, true);
+                        return self.branch(pc, next.wrapping_add(op.imm()), next, true);
                     }
                 }
                 Kind::Call => {
                     self.push(next)?;
-                    return self.branch(op.address, op.imm, next, false);
+                    return self.branch(pc, next.wrapping_add(op.imm()), next, false);
                 }
                 Kind::CallR => {
                     let to = self.register(op.src);
                     reachable(to)?;
                     self.push(next)?;
-                    return self.branch(op.address, to, next, false);
+                    return self.branch(pc, to, next, false);
                 }
                 Kind::CallM => {
-                    let to = self.load(self.address(&op), 3);
+                    let to = self.load(self.address(op), 3);
                     reachable(to)?;
                     self.push(next)?;
-                    return self.branch(op.address, to, next, false);
+                    return self.branch(pc, to, next, false);
                 }
                 Kind::Return => {
                     let stack = self.state.registers[RSP];
                     let to = self.load(stack, 3);
                     reachable(to)?;
-                    self.state.registers[RSP] = stack.wrapping_add(8).wrapping_add(op.imm);
-                    return self.branch(op.address, to, next, false);
+                    self.state.registers[RSP] = stack.wrapping_add(8).wrapping_add(op.imm());
+                    return self.branch(pc, to, next, false);
                 }
-                Kind::Thunk => self.run_thunk(&op)?,
-                Kind::Gather => gather::run(self, &op)?,
-                Kind::Save => save::run(self, &op)?,
-                Kind::Unknown => self.taint_result(&op),
+                Kind::Thunk => self.run_thunk(op)?,
+                Kind::Gather => gather::run(self, op)?,
+                Kind::Save => save::run(self, op)?,
+                Kind::Unknown => self.taint_result(op),
                 Kind::SystemCall => return Err(End::SystemCall),
                 Kind::Stop => return Err(End::Instruction),
             }
@@ -548,7 +519,7 @@ impl Engine {
 
     #[inline(never)]
     unsafe fn run_thunk(&mut self, op: &Op) -> Step {
-        let thunk = ThunkRef::unpack(op.imm);
+        let thunk = ThunkRef::unpack(op.imm());
         let mut address = 0;
         let size = usize::from(thunk.memory).min(64);
         let mut operand = core::ptr::null_mut();
@@ -591,34 +562,6 @@ impl Engine {
 fn reachable(to: u64) -> Step {
     let is_address = ((to << 16) as i64 >> 16) as u64 == to;
     if is_address { Ok(()) } else { Err(End::Fault) }
-}
-
-/// Of an instruction's bytes, to see that they are still the same.
-///
-/// # Safety
-/// Called within a burst.
-#[inline(always)]
-unsafe fn check(pc: u64, length: u8) -> u16 {
-    let length = u64::from(length).clamp(1, MAX_LENGTH as u64);
-    // SAFETY: within a burst; the bytes of an instruction, and none behind it on another page.
-    let value = unsafe {
-        if length <= 8 && pc & 4095 <= 4088 {
-            memory::load(pc, 3) & u64::MAX >> (64 - 8 * length)
-        } else if length > 8 && pc & 4095 <= 4080 {
-            let high = memory::load(pc + 8, 3) & u64::MAX >> (64 - 8 * (length - 8));
-            memory::load(pc, 3) ^ high.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        } else {
-            let mut bytes = [0; 16];
-            memory::copy(pc, &mut bytes[..length as usize]);
-            let both = u128::from_le_bytes(bytes);
-            if length <= 8 {
-                both as u64
-            } else {
-                both as u64 ^ ((both >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            }
-        }
-    };
-    (value.wrapping_mul(0xff51_afd7_ed55_8ccd) >> 48) as u16
 }
 
 const _: () = assert!(NONE < RIP);

@@ -37,9 +37,10 @@
 //! or not at all.
 
 mod alu;
-mod cache;
+mod blocks;
 mod decode;
 mod fault;
+mod fetch;
 mod gather;
 mod interpret;
 mod memory;
@@ -60,7 +61,7 @@ pub use opcodes::Handling;
 pub use state::State;
 pub use taint::Taint;
 
-use cache::Cache;
+use blocks::Blocks;
 use core::ffi::c_void;
 use core::mem::size_of;
 use iced_x86::InstructionInfoFactory;
@@ -165,7 +166,8 @@ pub struct Engine {
     area: save::Area,
     opcodes: opcodes::Opcodes,
     overlay: Overlay,
-    cache: Cache,
+    cursor: Option<fetch::Cursor>,
+    blocks: Blocks,
 }
 
 /// Who is told of branches.
@@ -236,6 +238,7 @@ impl Engine {
         unsafe {
             (&raw mut (*engine).state).write(State::new());
             (&raw mut (*engine).sink).write(None);
+            (&raw mut (*engine).cursor).write(None);
             (&raw mut (*engine).machine).write(Machine::find(auxiliary(CAPABILITIES2)));
             (&raw mut (*engine).thunks).write(thunks);
             (&raw mut (*engine).info).write(InstructionInfoFactory::new());
@@ -286,7 +289,7 @@ impl Engine {
 
     /// Drops all decoded instructions. Changed bytes are noticed without it.
     pub fn invalidate(&mut self) {
-        self.cache.clear();
+        self.blocks.clear();
         self.thunks.clear();
     }
 
@@ -315,13 +318,14 @@ impl Engine {
         unsafe { self.state.load_frame(context, &machine) };
     }
 
-    /// Where the memory operand of an instruction that was met lies, with these general registers.
-    pub fn operand(&mut self, general: &[u64; 16], pc: u64) -> Option<u64> {
-        let op = *self.cache.find(pc)?;
-        let mine = core::mem::replace(self.state.general_mut(), *general);
+    /// Where the memory operand of an instruction lies, with these general registers.
+    pub fn operand(&mut self, general: &[u64; 16], pc: u64, code: &[u8]) -> Option<u64> {
+        let op = decode::operand_of(code, pc)?;
+        let mine = self.state;
+        (*self.state.general_mut(), self.state.pc) = (*general, pc);
         let address = self.address(&op);
-        *self.state.general_mut() = mine;
-        op.has_address().then_some(address)
+        self.state = mine;
+        Some(address)
     }
 
     /// What memory holds as the last burst left it, its own stores included.
@@ -352,7 +356,7 @@ impl Engine {
     pub fn begin(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         if self.generation == 0 {
-            self.cache.age();
+            self.blocks.age();
             self.generation = 1;
         }
         self.overlay.clear();

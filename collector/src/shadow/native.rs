@@ -160,7 +160,7 @@ pub(super) fn by_processor(
         None => thunks.make(code, &used, None, base, machine),
     }?;
     thunk.offset = offset;
-    op.imm = thunk.pack();
+    op.set_imm(thunk.pack());
     Some(Kind::Thunk)
 }
 

@@ -16,6 +16,8 @@ pub(super) enum Kind {
     Nop,
     MovRR,
     MovRI,
+    /// The immediate is the constant behind it.
+    MovWide,
     Load,
     Store,
     StoreI,
@@ -108,6 +110,28 @@ pub(super) enum Kind {
     Stop,
 }
 
+impl Kind {
+    /// Whether nothing that follows it belongs to its block: it goes elsewhere, or ends the burst, or changes how
+    /// instructions are followed.
+    pub(super) fn ends_block(self) -> bool {
+        matches!(
+            self,
+            Self::Jump
+                | Self::JumpR
+                | Self::JumpM
+                | Self::JumpIf
+                | Self::Loop
+                | Self::Call
+                | Self::CallR
+                | Self::CallM
+                | Self::Return
+                | Self::Unknown
+                | Self::SystemCall
+                | Self::Stop
+        )
+    }
+}
+
 /// `rep` prefixes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -119,13 +143,11 @@ pub(super) enum Repeat {
     NotEqual,
 }
 
-/// One decoded instruction: half a cache line.
-#[repr(C)]
+/// One decoded instruction. Its address is the program counter's.
+#[repr(C, align(16))]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Op {
-    /// 0: none.
-    pub address: u64,
-    pub imm: u64,
+    imm: i32,
     pub disp: i32,
     pub kind: Kind,
     pub length: u8,
@@ -137,22 +159,15 @@ pub(super) struct Op {
     pub index: u8,
     /// Bits 0–1: logarithm of the scale. Bit 2: fs. Bit 3: gs. Bit 4: 32-bit address.
     pub scale: u8,
-    /// Burst in which its bytes were compared with memory.
-    pub generation: u16,
-    /// Of its bytes.
-    pub check: u16,
 }
-
-const _: () = assert!(size_of::<Op>() == 32);
 
 pub(super) const SEGMENT_FS: u8 = 4;
 pub(super) const SEGMENT_GS: u8 = 8;
 pub(super) const SHORT_ADDRESS: u8 = 16;
 
 impl Op {
-    pub(super) fn new(address: u64, length: usize) -> Self {
+    pub(super) fn new(length: usize) -> Self {
         Self {
-            address,
             imm: 0,
             disp: 0,
             kind: Kind::Stop,
@@ -163,13 +178,18 @@ impl Op {
             base: NONE,
             index: NONE,
             scale: 0,
-            generation: 0,
-            check: 0,
         }
     }
 
-    pub(super) fn next(&self) -> u64 {
-        self.address.wrapping_add(self.length.into())
+    /// The immediate, or how far a jump goes from the next instruction; sign-extended.
+    #[inline(always)]
+    pub(super) fn imm(&self) -> u64 {
+        i64::from(self.imm) as u64
+    }
+
+    /// Sets it. Operands of less than 8 bytes do not have the rest.
+    pub(super) fn set_imm(&mut self, value: u64) {
+        self.imm = value as i32;
     }
 
     /// Whether it has a memory operand.
@@ -198,9 +218,9 @@ impl Op {
 /// A thunk, and what it needs: packed into an instruction's immediate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ThunkRef {
-    /// Offset of its code.
+    /// Offset of its code, a multiple of 16 below 2^20.
     pub offset: u32,
-    /// Bytes of its memory operand, 0 if it has none.
+    /// Bytes of its memory operand, 0 if it has none; up to 64.
     pub memory: u8,
     pub reads_memory: bool,
     pub writes_memory: bool,
@@ -210,21 +230,21 @@ pub(super) struct ThunkRef {
 impl ThunkRef {
     pub(super) fn pack(self) -> u64 {
         let bit = |is: bool, at: u32| u64::from(is) << at;
-        u64::from(self.offset)
-            | u64::from(self.memory) << 32
-            | bit(self.reads_memory, 40)
-            | bit(self.writes_memory, 41)
-            | bit(self.writes_flags, 42)
+        u64::from(self.offset >> 4)
+            | u64::from(self.memory) << 16
+            | bit(self.reads_memory, 24)
+            | bit(self.writes_memory, 25)
+            | bit(self.writes_flags, 26)
     }
 
     pub(super) fn unpack(packed: u64) -> Self {
         let bit = |at: u32| packed >> at & 1 != 0;
         Self {
-            offset: packed as u32,
-            memory: (packed >> 32) as u8,
-            reads_memory: bit(40),
-            writes_memory: bit(41),
-            writes_flags: bit(42),
+            offset: (packed as u32 & 0xffff) << 4,
+            memory: (packed >> 16) as u8,
+            reads_memory: bit(24),
+            writes_memory: bit(25),
+            writes_flags: bit(26),
         }
     }
 }

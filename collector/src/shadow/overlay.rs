@@ -211,16 +211,17 @@ impl Overlay {
         if self.used == 0 {
             return false;
         }
-        let last = address.wrapping_add(size - 1);
-        let touched = |number: u64, at: u64, size: u64| {
-            self.find(number)
-                .is_some_and(|line| self.stored[line] & mask(at, size) != 0)
-        };
-        if address / LINE == last / LINE {
-            return touched(address / LINE, address % LINE, size);
+        let mut done = 0;
+        while done < size {
+            let at = address.wrapping_add(done);
+            let part = (LINE - at % LINE).min(size - done);
+            let is_stored = |line| self.stored[line] & mask(at % LINE, part) != 0;
+            if self.find(at / LINE).is_some_and(is_stored) {
+                return true;
+            }
+            done += part;
         }
-        let first = LINE - address % LINE;
-        touched(address / LINE, address % LINE, first) || touched(last / LINE, 0, size - first)
+        false
     }
 }
 

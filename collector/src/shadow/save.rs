@@ -56,7 +56,7 @@ pub(super) fn decode(
     };
     // rsi has the operand's address, rbx the state's.
     let bytes = rewrite(code, Place::At(6))?;
-    op.imm = thunks.make(bytes.get(), &used, Some(6), 3, machine)?.into();
+    op.set_imm(thunks.make(bytes.get(), &used, Some(6), 3, machine)?.into());
     op.kind = Kind::Save;
     op.set_extra(u8::from(restores) | u8::from(extended) << 1);
     Some(())
@@ -84,7 +84,7 @@ pub(super) unsafe fn run(engine: &mut Engine, op: &Op) -> Step {
     if restores && extended && word(&engine.area.0, LEGACY) & !PARTS != 0 {
         return Err(End::Instruction);
     }
-    let code = engine.thunks.code(op.imm as u32);
+    let code = engine.thunks.code(op.imm() as u32);
     let state: *mut super::State = &mut engine.state;
     // SAFETY: code made for this purpose, which uses the state and the operand.
     unsafe {

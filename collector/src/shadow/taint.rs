@@ -223,18 +223,16 @@ impl Engine {
         self.is_tainted = true;
     }
 
-    /// Runs one instruction while something is marked.
+    /// Runs one instruction, which is in a slot, while something is marked.
     ///
     /// # Safety
     /// Within a burst.
     #[cold]
     #[inline(never)]
-    pub(super) unsafe fn step_tainted(&mut self) -> Step {
-        // SAFETY: given.
-        let op = unsafe { self.fetch()? };
+    pub(super) unsafe fn step_tainted(&mut self, op: &Op, slot: usize) -> Step {
         if matches!(op.kind, Kind::Unknown | Kind::Nop) {
             // SAFETY: given.
-            return unsafe { self.step() };
+            return unsafe { self.step(op, slot) };
         }
         self.tainted_left = self.tainted_left.checked_sub(1).ok_or(End::Taint)?;
         let mut code = [0; MAX_LENGTH];
@@ -244,7 +242,7 @@ impl Engine {
         let instruction = Decoder::with_ip(64, code, self.state.pc, DecoderOptions::NONE).decode();
         let effect = self.effect(&instruction).ok_or(End::Taint)?;
         // SAFETY: given.
-        unsafe { self.step()? };
+        unsafe { self.step(op, slot)? };
         self.apply(&effect);
         Ok(())
     }

@@ -1,0 +1,185 @@
+//! The next block: found, compared with memory, or decoded.
+
+use super::blocks::{Block, Header, LONGEST, Link};
+use super::interpret::Step;
+use super::op::Kind;
+use super::rewrite::MAX_LENGTH;
+use super::{End, Engine, decode, memory};
+
+const PAGE: u64 = 4096;
+/// Bytes of a block, as far as whole instructions fit.
+const MAX_BYTES: u64 = 255;
+
+/// Where a burst stands within a block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cursor {
+    pc: u64,
+    pub block: Block,
+    pub slot: usize,
+    pub end: usize,
+    epoch: u32,
+}
+
+impl Engine {
+    /// The place at which the last stretch stopped in the middle of a block, if the program counter still is there.
+    pub(super) fn resume(&mut self) -> Option<Cursor> {
+        let cursor = self.cursor.take()?;
+        let is_same = cursor.pc == self.state.pc && cursor.epoch == self.blocks.epoch;
+        let is_checked = is_same && self.blocks.header(cursor.block).generation == self.generation;
+        is_checked.then_some(cursor)
+    }
+
+    /// Remembers it.
+    pub(super) fn stop_at(&mut self, block: Block, slot: usize, end: usize) {
+        self.cursor = Some(Cursor {
+            pc: self.state.pc,
+            block,
+            slot,
+            end,
+            epoch: self.blocks.epoch,
+        });
+    }
+
+    /// The block at the program counter, to which `link` led.
+    ///
+    /// # Safety
+    /// Within a burst.
+    #[inline(always)]
+    pub(super) unsafe fn enter(&mut self, link: Option<Link>) -> Result<Block, End> {
+        let pc = self.state.pc;
+        if let Some(link) = link
+            && let Some(block) = self.blocks.follow(link)
+        {
+            let header = self.blocks.header(block);
+            if header.start == pc && header.generation == self.generation {
+                return Ok(block);
+            }
+        }
+        // SAFETY: given.
+        unsafe { self.find_block(pc, link) }
+    }
+
+    #[inline(never)]
+    unsafe fn find_block(&mut self, pc: u64, link: Option<Link>) -> Result<Block, End> {
+        let epoch = self.blocks.epoch;
+        let block = match self.blocks.find(pc) {
+            Some(block) => {
+                let header = *self.blocks.header(block);
+                // SAFETY: within a burst.
+                if header.generation == self.generation || unsafe { check(pc, header.bytes) } == header.check {
+                    block
+                } else {
+                    self.blocks.remove(block);
+                    // SAFETY: as above.
+                    unsafe { self.decode_block(pc)? }
+                }
+            }
+            // SAFETY: as above.
+            None => unsafe { self.decode_block(pc)? },
+        };
+        let generation = self.generation;
+        let header = self.blocks.header(block);
+        if header.generation != generation {
+            let bytes = header.bytes.into();
+            header.generation = generation;
+            self.unmodified(pc, bytes)?;
+        }
+        if let Some(link) = link
+            && epoch == self.blocks.epoch
+        {
+            self.blocks.set_link(link, block);
+        }
+        Ok(block)
+    }
+
+    /// What the burst itself wrote is not followed.
+    fn unmodified(&self, pc: u64, bytes: u64) -> Step {
+        if self.overlay.has_any(pc, bytes) {
+            return Err(End::ModifiedCode);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    unsafe fn decode_block(&mut self, start: u64) -> Result<Block, End> {
+        if self.decodes_left == 0 {
+            return Err(End::Decodes);
+        }
+        if !self.blocks.has_room() || self.thunks.exist() && !self.thunks.has_room() {
+            self.invalidate();
+        }
+        let machine = self.machine;
+        let block = self.blocks.begin(Header::new(start));
+        let mut pc = start;
+        let mut slots = 0;
+        while slots < LONGEST && pc - start < MAX_BYTES - MAX_LENGTH as u64 && self.decodes_left > 0 {
+            let is_first = pc == start;
+            if !is_first && self.thunks.exist() && !self.thunks.has_room() {
+                break;
+            }
+            let mut code = [0; MAX_LENGTH];
+            // What lies behind the instruction need not be there: first what is on its page.
+            let on_page = (PAGE - pc % PAGE).min(MAX_LENGTH as u64) as usize;
+            if !is_first && pc / PAGE != start / PAGE {
+                break;
+            }
+            // SAFETY: within a burst.
+            unsafe { memory::copy(pc, &mut code[..on_page]) };
+            let mut found = decode::decode(&code[..on_page], pc, &machine, &mut self.thunks, &mut self.info);
+            if found.is_none() && on_page < MAX_LENGTH && is_first {
+                // SAFETY: as above.
+                unsafe { memory::copy(pc.wrapping_add(on_page as u64), &mut code[on_page..]) };
+                found = decode::decode(&code, pc, &machine, &mut self.thunks, &mut self.info);
+            }
+            let Some((op, instruction)) = found else { break };
+            self.decodes_left -= 1;
+            self.opcodes.meet(instruction.code(), op.kind);
+            let constant = (op.kind == Kind::MovWide).then(|| instruction.immediate(1));
+            slots += 1 + usize::from(constant.is_some());
+            self.blocks.push(op, constant);
+            pc = instruction.next_ip();
+            if op.kind.ends_block() {
+                break;
+            }
+        }
+        let bytes = pc.wrapping_sub(start);
+        if bytes == 0 {
+            return Err(End::Fault);
+        }
+        // SAFETY: within a burst; these bytes were just read.
+        let check = unsafe { check(start, bytes as u16) };
+        if !self.blocks.end(block, bytes as usize, check, self.generation) {
+            // Too many in that place: from the start.
+            self.invalidate();
+            return Err(End::Decodes);
+        }
+        self.unmodified(start, bytes)?;
+        Ok(block)
+    }
+}
+
+/// Of a block's bytes, to see that they are still the same.
+///
+/// # Safety
+/// Called within a burst.
+unsafe fn check(start: u64, bytes: u16) -> u32 {
+    let mut hash = 0x9e37_79b9_7f4a_7c15u64 ^ u64::from(bytes);
+    let mut at = start;
+    let mut left = u64::from(bytes);
+    while left >= 8 {
+        // SAFETY: given.
+        let word = unsafe { memory::load(at, 3) };
+        hash = (hash.rotate_left(23) ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        at = at.wrapping_add(8);
+        left -= 8;
+    }
+    if left > 0 {
+        let mut word = [0; 8];
+        // SAFETY: given.
+        unsafe { memory::copy(at, &mut word[..left as usize]) };
+        hash = (hash.rotate_left(23) ^ u64::from_le_bytes(word)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    }
+    (hash >> 32) as u32
+}
+
