@@ -4,6 +4,7 @@
 //! and 16 bytes for an instruction. It remembers which block came after it.
 
 use super::op::Op;
+use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
 /// Headers and instructions that are kept.
 const SLOTS: usize = 1 << 17;
@@ -159,6 +160,19 @@ impl Blocks {
     pub(super) fn follow(&mut self, link: Link) -> Option<Block> {
         let next = self.header(link.block).links[usize::from(link.falls)];
         (next != 0).then_some(Block(next))
+    }
+
+    /// Has the processor fetch what may come after a block.
+    #[inline(always)]
+    pub(super) fn prefetch(&mut self, block: Block) {
+        for next in self.header(block).links {
+            let at = (&raw const self.slots).cast::<Slot>().wrapping_add(next as usize).cast::<i8>();
+            // SAFETY: no more than a hint.
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(at);
+                _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(64));
+            }
+        }
     }
 
     /// Remembers that it came.

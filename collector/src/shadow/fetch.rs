@@ -47,22 +47,25 @@ impl Engine {
     #[inline(always)]
     pub(super) unsafe fn enter(&mut self, link: Option<Link>) -> Result<Block, End> {
         let pc = self.state.pc;
-        if let Some(link) = link
-            && let Some(block) = self.blocks.follow(link)
-        {
+        let known = link.and_then(|link| self.blocks.follow(link));
+        if let Some(block) = known {
             let header = self.blocks.header(block);
             if header.start == pc && header.generation == self.generation {
+                self.blocks.prefetch(block);
                 return Ok(block);
             }
         }
         // SAFETY: given.
-        unsafe { self.find_block(pc, link) }
+        let block = unsafe { self.find_block(pc, link, known)? };
+        self.blocks.prefetch(block);
+        Ok(block)
     }
 
     #[inline(never)]
-    unsafe fn find_block(&mut self, pc: u64, link: Option<Link>) -> Result<Block, End> {
+    unsafe fn find_block(&mut self, pc: u64, link: Option<Link>, known: Option<Block>) -> Result<Block, End> {
         let epoch = self.blocks.epoch;
-        let block = match self.blocks.find(pc) {
+        let known = known.filter(|&block| self.blocks.header(block).start == pc);
+        let block = match known.or_else(|| self.blocks.find(pc)) {
             Some(block) => {
                 let header = *self.blocks.header(block);
                 // SAFETY: within a burst.
@@ -85,6 +88,7 @@ impl Engine {
             self.unmodified(pc, bytes)?;
         }
         if let Some(link) = link
+            && known != Some(block)
             && epoch == self.blocks.epoch
         {
             self.blocks.set_link(link, block);

@@ -12,7 +12,6 @@ pub(super) const PRIVATE: usize = 0x4022;
 const MMAP: usize = 9;
 const MUNMAP: usize = 11;
 const MPROTECT: usize = 10;
-const MADVISE: usize = 28;
 const MREMAP: usize = 25;
 
 /// # Safety
@@ -38,27 +37,6 @@ pub(super) fn map(length: usize, protection: usize, flags: usize) -> Result<*mut
     } else {
         Ok(address as *mut u8)
     }
-}
-
-/// A new private mapping at a multiple of the size of large pages, which it asks for.
-pub(super) fn map_large(length: usize) -> Result<*mut u8, i32> {
-    const LARGE: usize = 2 << 20;
-    const HUGE_PAGE: usize = 14;
-    let length = length.next_multiple_of(LARGE);
-    let start = map(length + LARGE, READ_WRITE, PRIVATE)?;
-    let before = start.align_offset(LARGE).min(LARGE);
-    let aligned = start.wrapping_add(before);
-    // SAFETY: what is not wanted of the new mapping. Large pages are a wish.
-    unsafe {
-        if before > 0 {
-            unmap(start, before);
-        }
-        if before < LARGE {
-            unmap(aligned.wrapping_add(length), LARGE - before);
-        }
-        call(MADVISE, [aligned as usize, length, HUGE_PAGE, 0, 0, 0]);
-    }
-    Ok(aligned)
 }
 
 /// # Safety
