@@ -215,20 +215,13 @@ pub(super) fn multiply(size: u8, signed: bool, a: u64, b: u64, flags: u64) -> (u
     (low, high, f)
 }
 
-/// Whether a condition of the encoding holds.
+/// Whether a condition of the encoding holds. Without jumps of its own, which would be hard to predict.
 #[inline(always)]
 pub(super) fn condition(code: u8, flags: u64) -> bool {
-    let is = |bits: u64| flags & bits != 0;
-    let less = is(SIGN) != is(OVERFLOW);
-    let holds = match code >> 1 {
-        0 => is(OVERFLOW),
-        1 => is(CARRY),
-        2 => is(ZERO),
-        3 => is(CARRY | ZERO),
-        4 => is(SIGN),
-        5 => is(PARITY),
-        6 => less,
-        _ => less || is(ZERO),
-    };
+    /// Sign and overflow differ.
+    const LESS: u64 = 1 << 16;
+    const ANY_OF: [u64; 8] = [OVERFLOW, CARRY, ZERO, CARRY | ZERO, SIGN, PARITY, LESS, LESS | ZERO];
+    let with_less = flags | ((flags >> 15 ^ flags) & 1) << 16;
+    let holds = with_less & ANY_OF[usize::from(code >> 1) % 8] != 0;
     holds != (code & 1 != 0)
 }

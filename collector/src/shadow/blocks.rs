@@ -123,14 +123,10 @@ impl Blocks {
         (first, first + self.header(block).slots as usize)
     }
 
-    /// The instruction in a slot.
-    ///
-    /// # Safety
-    /// The slot is one of a block's, and no constant.
+    /// The instruction in a slot, which must be one of a block's, and no constant. It stays there while a block runs.
     #[inline(always)]
-    pub(super) unsafe fn op(&self, slot: usize) -> Op {
-        // SAFETY: given; 16 bytes that were an instruction.
-        unsafe { core::mem::transmute::<Slot, Op>(self.slots[slot % SLOTS]) }
+    pub(super) fn op(&self, slot: usize) -> *const Op {
+        (&raw const self.slots[slot % SLOTS]).cast()
     }
 
     /// The constant behind an instruction.
@@ -166,7 +162,10 @@ impl Blocks {
     #[inline(always)]
     pub(super) fn prefetch(&mut self, block: Block) {
         for next in self.header(block).links {
-            let at = (&raw const self.slots).cast::<Slot>().wrapping_add(next as usize).cast::<i8>();
+            let at = (&raw const self.slots)
+                .cast::<Slot>()
+                .wrapping_add(next as usize)
+                .cast::<i8>();
             // SAFETY: no more than a hint.
             unsafe {
                 _mm_prefetch::<_MM_HINT_T0>(at);

@@ -186,4 +186,3 @@ unsafe fn check(start: u64, bytes: u16) -> u32 {
     }
     (hash >> 32) as u32
 }
-

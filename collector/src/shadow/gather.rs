@@ -20,7 +20,11 @@ struct Shape {
 impl Shape {
     fn pack(self) -> u64 {
         let [scatters, has_opmask] = [self.scatters, self.has_opmask].map(u64::from);
-        u64::from(self.index_size) | u64::from(self.size) << 4 | u64::from(self.count) << 8 | scatters << 16 | has_opmask << 17
+        u64::from(self.index_size)
+            | u64::from(self.size) << 4
+            | u64::from(self.count) << 8
+            | scatters << 16
+            | has_opmask << 17
     }
 
     fn unpack(packed: u64) -> Self {

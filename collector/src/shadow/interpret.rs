@@ -187,14 +187,14 @@ impl Engine {
                     return End::Instructions;
                 }
                 // SAFETY: of this block; constants are stepped over.
-                let op = unsafe { self.blocks.op(slot) };
+                let op = &unsafe { *self.blocks.op(slot) };
                 next = next.wrapping_add(op.length.into());
                 // SAFETY: given.
                 let stepped = unsafe {
                     if self.is_tainted {
-                        self.step_tainted(&op, slot)
+                        self.step_tainted(op, slot)
                     } else {
-                        self.step(&op, slot)
+                        self.step(op, slot)
                     }
                 };
                 if let Err(end) = stepped {
@@ -210,10 +210,32 @@ impl Engine {
     /// Runs one instruction, which is in a slot; nothing has happened if that fails.
     #[inline(always)]
     pub(super) unsafe fn step(&mut self, op: &Op, slot: usize) -> Step {
+        // Each size has code of its own: one jump that is hard to predict instead of several.
+        // SAFETY: given.
+        unsafe {
+            match op.size() {
+                3 => self.sized_step::<3>(op, slot),
+                2 => self.sized_step::<2>(op, slot),
+                1 => self.small_step::<1>(op, slot),
+                _ => self.small_step::<0>(op, slot),
+            }
+        }
+    }
+
+    #[inline(never)]
+    unsafe fn small_step<const SIZE: u8>(&mut self, op: &Op, slot: usize) -> Step {
+        // SAFETY: given.
+        unsafe { self.sized_step::<SIZE>(op, slot) }
+    }
+
+    /// `SIZE`: the logarithm of the operand's.
+    #[inline(always)]
+    unsafe fn sized_step<const SIZE: u8>(&mut self, op: &Op, slot: usize) -> Step {
         let pc = self.state.pc;
+        let size = SIZE;
         // SAFETY: within a burst, all of it.
         unsafe {
-            let (size, next) = (op.size(), pc.wrapping_add(op.length.into()));
+            let next = pc.wrapping_add(op.length.into());
             match op.kind {
                 Kind::Nop => {}
                 Kind::MovRR => self.write(op.dst, size, self.part(op.src, size)),
@@ -236,14 +258,14 @@ impl Engine {
                     self.write(op.dst, size, sign_extend(value, op.extra()));
                 }
                 Kind::Lea => self.write(op.dst, size, self.address(op)),
-                Kind::AluRR => self.arithmetic(op, self.part(op.src, size)),
-                Kind::AluRI => self.arithmetic(op, op.imm()),
+                Kind::AluRR => self.arithmetic::<SIZE>(op, self.part(op.src, size)),
+                Kind::AluRI => self.arithmetic::<SIZE>(op, op.imm()),
                 Kind::AluRM => {
                     let value = self.load(self.address(op), size);
-                    self.arithmetic(op, value);
+                    self.arithmetic::<SIZE>(op, value);
                 }
-                Kind::AluMR => self.arithmetic_in_memory(op, self.part(op.src, size))?,
-                Kind::AluMI => self.arithmetic_in_memory(op, op.imm())?,
+                Kind::AluMR => self.arithmetic_in_memory::<SIZE>(op, self.part(op.src, size))?,
+                Kind::AluMI => self.arithmetic_in_memory::<SIZE>(op, op.imm())?,
                 Kind::UnaryR => {
                     let (result, flags) = alu::unary(op.extra(), size, self.part(op.dst, size), self.state.flags);
                     self.state.flags = flags;
@@ -255,29 +277,29 @@ impl Engine {
                     self.store(address, size, result)?;
                     self.state.flags = flags;
                 }
-                Kind::ShiftRI => self.shift(op, op.imm()),
-                Kind::ShiftRC => self.shift(op, self.register(1)),
-                Kind::ShiftMI => self.shift_in_memory(op, op.imm())?,
-                Kind::ShiftMC => self.shift_in_memory(op, self.register(1))?,
-                Kind::ImulRR => self.product(op, self.part(op.dst, size), self.part(op.src, size)),
+                Kind::ShiftRI => self.shift::<SIZE>(op, op.imm()),
+                Kind::ShiftRC => self.shift::<SIZE>(op, self.register(1)),
+                Kind::ShiftMI => self.shift_in_memory::<SIZE>(op, op.imm())?,
+                Kind::ShiftMC => self.shift_in_memory::<SIZE>(op, self.register(1))?,
+                Kind::ImulRR => self.product::<SIZE>(op, self.part(op.dst, size), self.part(op.src, size)),
                 Kind::ImulRM => {
                     let value = self.load(self.address(op), size);
-                    self.product(op, self.part(op.dst, size), value);
+                    self.product::<SIZE>(op, self.part(op.dst, size), value);
                 }
-                Kind::ImulRRI => self.product(op, self.part(op.src, size), op.imm()),
+                Kind::ImulRRI => self.product::<SIZE>(op, self.part(op.src, size), op.imm()),
                 Kind::ImulRMI => {
                     let value = self.load(self.address(op), size);
-                    self.product(op, value, op.imm());
+                    self.product::<SIZE>(op, value, op.imm());
                 }
-                Kind::MulR => self.wide_product(op, self.part(op.src, size)),
+                Kind::MulR => self.wide_product::<SIZE>(op, self.part(op.src, size)),
                 Kind::MulM => {
                     let value = self.load(self.address(op), size);
-                    self.wide_product(op, value);
+                    self.wide_product::<SIZE>(op, value);
                 }
-                Kind::CmovR => self.conditional_move(op, self.part(op.src, size)),
+                Kind::CmovR => self.conditional_move::<SIZE>(op, self.part(op.src, size)),
                 Kind::CmovM => {
                     let value = self.load(self.address(op), size);
-                    self.conditional_move(op, value);
+                    self.conditional_move::<SIZE>(op, value);
                 }
                 Kind::SetR => self.write(op.dst, 0, alu::condition(op.extra(), self.state.flags).into()),
                 Kind::SetM => {
@@ -447,56 +469,50 @@ impl Engine {
     }
 
     #[inline(always)]
-    fn arithmetic(&mut self, op: &Op, b: u64) {
-        let (result, flags) = alu::binary(op.extra(), op.size(), self.part(op.dst, op.size()), b, self.state.flags);
+    fn arithmetic<const SIZE: u8>(&mut self, op: &Op, b: u64) {
+        let (result, flags) = alu::binary(op.extra(), SIZE, self.part(op.dst, SIZE), b, self.state.flags);
         self.state.flags = flags;
         if !matches!(op.extra(), CMP | TEST) {
-            self.write(op.dst, op.size(), result);
+            self.write(op.dst, SIZE, result);
         }
     }
 
-    unsafe fn arithmetic_in_memory(&mut self, op: &Op, b: u64) -> Step {
+    unsafe fn arithmetic_in_memory<const SIZE: u8>(&mut self, op: &Op, b: u64) -> Step {
         let address = self.address(op);
         // SAFETY: within a burst.
-        let a = unsafe { self.load(address, op.size()) };
-        let (result, flags) = alu::binary(op.extra(), op.size(), a, b, self.state.flags);
+        let a = unsafe { self.load(address, SIZE) };
+        let (result, flags) = alu::binary(op.extra(), SIZE, a, b, self.state.flags);
         if !matches!(op.extra(), CMP | TEST) {
-            self.store(address, op.size(), result)?;
+            self.store(address, SIZE, result)?;
         }
         self.state.flags = flags;
         Ok(())
     }
 
-    fn shift(&mut self, op: &Op, count: u64) {
-        let (result, flags) = alu::shift(
-            op.extra(),
-            op.size(),
-            self.part(op.dst, op.size()),
-            count,
-            self.state.flags,
-        );
+    fn shift<const SIZE: u8>(&mut self, op: &Op, count: u64) {
+        let (result, flags) = alu::shift(op.extra(), SIZE, self.part(op.dst, SIZE), count, self.state.flags);
         self.state.flags = flags;
-        self.write(op.dst, op.size(), result);
+        self.write(op.dst, SIZE, result);
     }
 
-    unsafe fn shift_in_memory(&mut self, op: &Op, count: u64) -> Step {
+    unsafe fn shift_in_memory<const SIZE: u8>(&mut self, op: &Op, count: u64) -> Step {
         let address = self.address(op);
         // SAFETY: within a burst.
-        let a = unsafe { self.load(address, op.size()) };
-        let (result, flags) = alu::shift(op.extra(), op.size(), a, count, self.state.flags);
-        self.store(address, op.size(), result)?;
+        let a = unsafe { self.load(address, SIZE) };
+        let (result, flags) = alu::shift(op.extra(), SIZE, a, count, self.state.flags);
+        self.store(address, SIZE, result)?;
         self.state.flags = flags;
         Ok(())
     }
 
-    fn product(&mut self, op: &Op, a: u64, b: u64) {
-        let (result, flags) = alu::imul(op.size(), a, b, self.state.flags);
+    fn product<const SIZE: u8>(&mut self, op: &Op, a: u64, b: u64) {
+        let (result, flags) = alu::imul(SIZE, a, b, self.state.flags);
         self.state.flags = flags;
-        self.write(op.dst, op.size(), result);
+        self.write(op.dst, SIZE, result);
     }
 
-    fn wide_product(&mut self, op: &Op, b: u64) {
-        let size = op.size();
+    fn wide_product<const SIZE: u8>(&mut self, op: &Op, b: u64) {
+        let size = SIZE;
         let (low, high, flags) = alu::multiply(size, op.extra() != 0, self.part(0, size), b, self.state.flags);
         self.state.flags = flags;
         if size == 0 {
@@ -507,14 +523,14 @@ impl Engine {
         }
     }
 
-    fn conditional_move(&mut self, op: &Op, value: u64) {
+    fn conditional_move<const SIZE: u8>(&mut self, op: &Op, value: u64) {
         // With 4 bytes, the upper half becomes 0 even if nothing moves.
         let moved = if alu::condition(op.extra(), self.state.flags) {
             value
         } else {
-            self.part(op.dst, op.size())
+            self.part(op.dst, SIZE)
         };
-        self.write(op.dst, op.size(), moved);
+        self.write(op.dst, SIZE, moved);
     }
 
     #[inline(never)]

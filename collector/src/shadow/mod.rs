@@ -233,7 +233,9 @@ impl Engine {
 
     fn with(thunks: Thunks) -> Result<*mut Self, ReserveError> {
         const CAPABILITIES2: u64 = 26;
-        let engine = sys::map(ENGINE_SIZE, sys::READ_WRITE, sys::PRIVATE).map_err(ReserveError)?.cast::<Self>();
+        let engine = sys::map(ENGINE_SIZE, sys::READ_WRITE, sys::PRIVATE)
+            .map_err(ReserveError)?
+            .cast::<Self>();
         // SAFETY: the mapping is new and all zeroes, which is valid for all that is not written here.
         unsafe {
             (&raw mut (*engine).state).write(State::new());
