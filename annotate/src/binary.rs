@@ -86,7 +86,7 @@ impl Binary {
 
     fn complete_from_debug_file(&mut self, file: &object::File<'_>) {
         for path in debug_file_candidates(&self.path, file) {
-            let Ok(data) = std::fs::read(&path) else { continue };
+            let Ok(data) = read_file(&path) else { continue };
             let Ok(debug) = object::File::parse(&*data) else {
                 continue;
             };
@@ -149,8 +149,16 @@ impl Binary {
     }
 }
 
+/// Only files: a recording may name any path, and reading a device or pipe need not end.
+fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
+    if !path.metadata()?.is_file() {
+        return Err(std::io::Error::other("not a file"));
+    }
+    std::fs::read(path)
+}
+
 fn read(path: &Path) -> Result<Vec<u8>, BinaryError> {
-    std::fs::read(path).map_err(|source| BinaryError::Read {
+    read_file(path).map_err(|source| BinaryError::Read {
         path: path.to_owned(),
         source,
     })
@@ -214,12 +222,17 @@ fn code_segments(path: &Path, data: &[u8]) -> Result<Vec<CodeSegment>, BinaryErr
     let malformed = |e: object::Error| unsupported(path, format!("malformed ELF file: {e}"));
     let header = elf::FileHeader64::<object::LittleEndian>::parse(data).map_err(malformed)?;
     let endian = header.endian().map_err(malformed)?;
-    let mut out = Vec::new();
+    let mut out: Vec<CodeSegment> = Vec::new();
     for segment in header.program_headers(endian, data).map_err(malformed)? {
         if segment.p_type(endian) == elf::PT_LOAD && segment.p_flags(endian) & elf::PF_X != elf::ProgramFlags(0) {
             let bytes = segment
                 .data(endian, data)
                 .map_err(|()| unsupported(path, "a segment lies outside the file"))?;
+            // Each is copied: a malformed file could have the same bytes in all of 65 000.
+            let before: usize = out.iter().map(|segment| segment.bytes.len()).sum();
+            if before + bytes.len() > data.len() {
+                return Err(unsupported(path, "malformed ELF file: its executable segments overlap"));
+            }
             out.push(CodeSegment {
                 address: Address(segment.p_vaddr(endian)),
                 file_offset: segment.p_offset(endian),
@@ -240,7 +253,9 @@ fn debug_file_candidates(path: &Path, file: &object::File<'_>) -> Vec<PathBuf> {
     }
     if let Ok(Some((name, _))) = file.gnu_debuglink() {
         let name = String::from_utf8_lossy(name).into_owned();
-        if let Some(dir) = path.parent() {
+        // It names a file beside this one, not a path.
+        let is_name = Path::new(&name).file_name() == Some(name.as_ref());
+        if let Some(dir) = path.parent().filter(|_| is_name) {
             out.push(dir.join(&name));
             out.push(dir.join(".debug").join(&name));
         }

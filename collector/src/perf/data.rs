@@ -150,8 +150,9 @@ impl<'a> Reader<'a> {
                 };
                 let ids = record.body.get(size.unwrap_or(0)..).unwrap_or_default();
                 event.ids = ids.chunks_exact(8).filter_map(|id| Cursor(id).u64()).collect();
+                let position = self.container.events.len();
+                self.ids.extend(event.ids.iter().map(|id| (*id, position)));
                 self.container.events.push(event);
-                self.index_ids();
             }
             kind::HEADER_FEATURE => {
                 if let Some(feature) = cursor.u64() {
