@@ -6,6 +6,9 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind, elf};
 use std::path::{Path, PathBuf};
 
+/// Most that a compressed section grows to, as zlib does: room is made for what it says before it is known to be true.
+const MOST_GROWTH: u64 = 1032;
+
 /// What was read from a file, or from its separate debug file.
 #[derive(Clone, Debug)]
 pub struct Binary {
@@ -185,9 +188,11 @@ fn parse<'d>(path: &Path, data: &'d [u8]) -> Result<object::File<'d>, BinaryErro
     Ok(file)
 }
 
+/// A section's contents; nothing where it is missing or malformed.
 fn section(file: &object::File<'_>, name: &str) -> Vec<u8> {
-    file.section_by_name(name)
-        .and_then(|s| s.uncompressed_data().ok())
+    let data = file.section_by_name(name).and_then(|s| s.compressed_data().ok());
+    data.filter(|data| data.uncompressed_size / MOST_GROWTH <= data.data.len() as u64)
+        .and_then(|data| data.decompress().ok())
         .map(|data| data.into_owned())
         .unwrap_or_default()
 }

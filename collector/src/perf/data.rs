@@ -48,6 +48,7 @@ pub(super) fn import(path: &Path, bytes: &[u8], mut session: Session) -> Result<
     let mut filtered = None;
     records::for_each(data, offset, &mut report, &mut |record, report| {
         std::mem::swap(report, &mut session.report);
+        session.reached(record.at);
         reader.record(record, &mut session);
         filtered = filtered.or_else(|| reader.filter());
         std::mem::swap(report, &mut session.report);

@@ -43,8 +43,8 @@ pub fn file(blocks: &[u8]) -> Vec<u8> {
 
 /// Puts the checksums of descriptions right, and names all blocks behind one after it.
 fn repair(blocks: &mut [u8]) {
-    let (mut at, mut unit) = (0, None);
-    while at + BLOCK_HEADER <= blocks.len() {
+    let (mut at, mut unit) = (0usize, None);
+    while at.saturating_add(BLOCK_HEADER) <= blocks.len() {
         let word = |at: usize| u64::from_le_bytes(blocks[at..at + 8].try_into().expect("eight bytes"));
         let (length, size) = (word(at + 8) as usize, word(at + 32) as usize);
         if blocks[at..].starts_with(b"PLBK\x01\0\0\0") {
@@ -61,7 +61,10 @@ fn repair(blocks: &mut [u8]) {
         if let Some(unit) = unit {
             blocks[at + 16..at + 24].copy_from_slice(&unit.0.to_le_bytes());
         }
-        at = at.saturating_add(length.max(BLOCK_HEADER).next_multiple_of(BLOCK_HEADER));
+        at = match length.max(BLOCK_HEADER).checked_next_multiple_of(BLOCK_HEADER) {
+            Some(length) => at.saturating_add(length),
+            None => return,
+        };
     }
 }
 
