@@ -51,7 +51,12 @@ pub fn pseudo_probe(data: &[u8]) {
         file: None,
         local: false,
     };
-    let symbols = [symbol("a", 0x1000), symbol("b", 0x1040), symbol("a", 0x1080), symbol("main", u64::MAX)];
+    let symbols = [
+        symbol("a", 0x1000),
+        symbol("b", 0x1040),
+        symbol("a", 0x1080),
+        symbol("main", u64::MAX),
+    ];
     let Ok(forest) = probe::decode(data, &symbols) else {
         return;
     };
@@ -61,5 +66,10 @@ pub fn pseudo_probe(data: &[u8]) {
         assert!(node.parent.is_none_or(|(parent, _)| (parent.0 as usize) < position));
         assert!(node.symbol == u32::MAX || (node.symbol as usize) < symbols.len());
     }
-    assert!(forest.probes.iter().all(|probe| (probe.node.0 as usize) < forest.nodes.len()));
+    assert!(
+        forest
+            .probes
+            .iter()
+            .all(|probe| (probe.node.0 as usize) < forest.nodes.len())
+    );
 }

@@ -97,7 +97,11 @@ pub fn exact_counts(data: &[u8]) {
     for function in &exact.functions {
         let _ = (function.acyclic(), function.is_executed());
         let blocks = function.cfg.blocks.len();
-        let inside = function.paths.iter().flat_map(|path| &path.path).flat_map(|path| &path.blocks);
+        let inside = function
+            .paths
+            .iter()
+            .flat_map(|path| &path.path)
+            .flat_map(|path| &path.blocks);
         assert!(inside.into_iter().all(|block| block.index() < blocks));
     }
 }
@@ -128,8 +132,16 @@ pub fn made_of(input: &mut Input) -> Counts {
             (_, 0) => input.number(),
             _ => numbers,
         };
-        let storage = if counters > options.hash_above { Storage::Hash } else { Storage::Array };
-        let used = if storage == Storage::Hash { unit::HASH_WORDS } else { counters };
+        let storage = if counters > options.hash_above {
+            Storage::Hash
+        } else {
+            Storage::Array
+        };
+        let used = if storage == Storage::Hash {
+            unit::HASH_WORDS
+        } else {
+            counters
+        };
         let mut counts: Vec<(u64, u64)> = (0..input.u8() % 20)
             .map(|_| (input.number() % counters.max(1), input.number().max(1)))
             .filter(|(number, _)| *number < counters)

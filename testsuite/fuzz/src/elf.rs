@@ -14,7 +14,10 @@ pub fn elf(data: &[u8]) {
         let code: usize = binary.code.iter().map(|segment| segment.bytes.len()).sum();
         assert!(code <= bytes.len());
         for symbol in binary.symbols.iter().take(16) {
-            let _ = (instruction_at(&binary, symbol.address), binary.symbol_at(symbol.address));
+            let _ = (
+                instruction_at(&binary, symbol.address),
+                binary.symbol_at(symbol.address),
+            );
             if let Some(offset) = binary.offset_of_address(symbol.address) {
                 assert!(binary.address_of_offset(offset).is_some());
             }

@@ -53,7 +53,10 @@ fn check(path: &Path) {
     let Ok(mut profile) = file.read_all() else { return };
     // Not sampled ones can't be added up beyond the largest number; times that are no numbers are not written.
     with_file(&[], |path| {
-        let times = (profile.provenance.program_cpu_seconds, profile.provenance.own_cpu_seconds);
+        let times = (
+            profile.provenance.program_cpu_seconds,
+            profile.provenance.own_cpu_seconds,
+        );
         if !(times.0.is_finite() && times.1.is_finite()) {
             profile.provenance = Provenance::default();
         }
@@ -100,7 +103,9 @@ fn repair(bytes: &mut [u8]) {
 fn repair_index(bytes: &mut [u8], index: &Range<usize>, records: &Range<usize>) {
     for at in index.clone().step_by(ENTRY) {
         let (offset, length) = (word(bytes, at + 20) as usize, word(bytes, at + 28) as u32 as usize);
-        let seed = word(bytes, at) ^ word(bytes, at + 12).rotate_left(32) ^ (word(bytes, at + 8) & 0xffff_ffff).rotate_left(16);
+        let seed = word(bytes, at)
+            ^ word(bytes, at + 12).rotate_left(32)
+            ^ (word(bytes, at + 8) & 0xffff_ffff).rotate_left(16);
         let end = offset.checked_add(length);
         let Some(record) = end.and_then(|end| bytes[records.clone()].get(offset..end)) else {
             continue;
@@ -131,7 +136,9 @@ pub fn made_of(input: &mut Input) -> Profile {
             call_targets: (0..input.u8() % 3)
                 .map(|call| CallTargets {
                     call: call.into(),
-                    targets: (0..input.u8() % 3).map(|_| (FunctionGuid(input.number()), input.number())).collect(),
+                    targets: (0..input.u8() % 3)
+                        .map(|_| (FunctionGuid(input.number()), input.number()))
+                        .collect(),
                 })
                 .collect(),
         }
@@ -144,7 +151,11 @@ pub fn made_of(input: &mut Input) -> Profile {
             ..Provenance::default()
         },
         scale: f64::from(input.u32()),
-        anchor: if input.u8() % 2 == 0 { Anchor::Early } else { Anchor::Late },
+        anchor: if input.u8() % 2 == 0 {
+            Anchor::Early
+        } else {
+            Anchor::Late
+        },
         functions,
         vectors: (input.u8() % 2 == 0).then(|| input.take(9).to_vec()),
     }

@@ -27,7 +27,9 @@ pub fn all() -> Vec<Seed> {
     });
     let count_file = with_file(&[], |path| {
         let of_one = (0..).map(|skip| counts::made_of(&mut Input(&noise[skip..])));
-        let written = of_one.take(2000).any(|counts| pleach_feedback::counts::file::write(path, &counts).is_ok());
+        let written = of_one
+            .take(2000)
+            .any(|counts| pleach_feedback::counts::file::write(path, &counts).is_ok());
         assert!(written);
         std::fs::read(path).expect("read")
     });
@@ -46,7 +48,11 @@ pub fn all() -> Vec<Seed> {
         ("profile", "file", with_mode(0, &profile_file)),
         ("profile", "repaired", with_mode(1, &profile_file)),
         ("profile", "made", with_mode(2, &noise[..700])),
-        ("count_file", "blocks", with_mode(1, count_file[4096 + 64..].trim_ascii_end())),
+        (
+            "count_file",
+            "blocks",
+            with_mode(1, count_file[4096 + 64..].trim_ascii_end()),
+        ),
         ("exact_counts", "noise", noise[..500].to_vec()),
         ("exact_counts", "more", noise[500..1200].to_vec()),
     ]
@@ -118,10 +124,12 @@ fn vectors() -> VectorSet {
     let hardware = HardwareSample {
         event: EventId(0),
         ip: at(0, 0x1c),
-        facts: Box::new([BranchFacts {
-            prediction: Prediction::Predicted,
-            cycles: 5,
-        }; 3]),
+        facts: Box::new(
+            [BranchFacts {
+                prediction: Prediction::Predicted,
+                cycles: 5,
+            }; 3],
+        ),
     };
     let process = |parent| Process {
         pid: 4,

@@ -30,7 +30,10 @@ pub fn shard(data: &[u8]) {
     let damaged = frames.damaged();
     assert!(damaged <= shard.len());
     let mut set = VectorSet::default();
-    let found = convert(&[(b"a.shard".to_vec(), shard.clone()), (b"b.shard".to_vec(), shard)], &mut set);
+    let found = convert(
+        &[(b"a.shard".to_vec(), shard.clone()), (b"b.shard".to_vec(), shard)],
+        &mut set,
+    );
     assert_eq!(found.damaged_bytes, 2 * damaged as u64);
     check_set(&set);
 }
@@ -67,7 +70,9 @@ fn encode(decoded: &Frame) -> Vec<u8> {
         Frame::Mappings(continued, mappings) => frame(FrameKind::Mappings, |e| {
             e.u8((*continued).into());
             for mapping in mappings {
-                [mapping.start, mapping.end, mapping.offset, mapping.inode].iter().for_each(|word| e.u64(*word));
+                [mapping.start, mapping.end, mapping.offset, mapping.inode]
+                    .iter()
+                    .for_each(|word| e.u64(*word));
                 e.string(&mapping.path);
             }
         }),
