@@ -19,7 +19,7 @@ pub fn all_threads() {
     wait(deadline);
     let blocked = SignalsBlocked::new();
     thread::for_all(|thread| {
-        tick::silence(thread.source());
+        tick::silence(source_of(thread));
         true
     });
     // What has come meanwhile is taken now.
@@ -63,5 +63,17 @@ fn is_quiet(thread: &Thread) -> bool {
         core::str::from_utf8(hex).map_or(0, |hex| u64::from_str_radix(hex.trim(), 16).unwrap_or(0))
     };
     let ours = sys::bit(tick::SIGNAL.load(Relaxed));
-    (set(b"SigPnd:") | set(b"SigBlk:")) & ours == 0 && !thread.is_stepped()
+    (set(b"SigPnd:") | set(b"SigBlk:")) & ours == 0 && !is_stepped(thread)
+}
+
+/// Where another thread's ticks come from: that is set while it begins and ends only.
+fn source_of(thread: &Thread) -> tick::Source {
+    // SAFETY: the threads of the list are alive; no reference is made.
+    unsafe { (&raw const (*thread.sampler.get()).source).read_volatile() }
+}
+
+/// Whether another thread is being stepped.
+fn is_stepped(thread: &Thread) -> bool {
+    // SAFETY: as above; whoever asks goes on asking while the answer is yes.
+    unsafe { (*thread.sampler.get()).step.is_active() }
 }

@@ -118,18 +118,6 @@ impl Thread {
         unsafe { syscall!(libc::SYS_sigaltstack, &raw const stack, 0) == 0 }
     }
 
-    /// Where its ticks come from, asked by another thread: set while it begins and ends only.
-    pub fn source(&self) -> tick::Source {
-        // SAFETY: the threads of the list are alive; no reference is made.
-        unsafe { (&raw const (*self.sampler.get()).source).read_volatile() }
-    }
-
-    /// Whether it is being stepped, asked by another thread.
-    pub fn is_stepped(&self) -> bool {
-        // SAFETY: as above; whoever asks goes on asking while the answer is yes.
-        unsafe { (*self.sampler.get()).step.is_active() }
-    }
-
     /// The calling thread's state, if it is sampled and this is not a child that only shares its memory.
     pub fn current<'a>() -> Option<&'a Self> {
         // A confined program may be killed for the system call below.
