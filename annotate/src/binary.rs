@@ -6,6 +6,9 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind, elf};
 use std::path::{Path, PathBuf};
 
+/// Most that a compressed section grows to, as zlib does: room is made for what it says before it is known to be true.
+const MOST_GROWTH: u64 = 1032;
+
 /// What was read from a file, or from its separate debug file.
 #[derive(Clone, Debug)]
 pub struct Binary {
@@ -86,7 +89,7 @@ impl Binary {
 
     fn complete_from_debug_file(&mut self, file: &object::File<'_>) {
         for path in debug_file_candidates(&self.path, file) {
-            let Ok(data) = std::fs::read(&path) else { continue };
+            let Ok(data) = read_file(&path) else { continue };
             let Ok(debug) = object::File::parse(&*data) else {
                 continue;
             };
@@ -149,8 +152,16 @@ impl Binary {
     }
 }
 
+/// Only files: a recording may name any path, and reading a device or pipe need not end.
+fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
+    if !path.metadata()?.is_file() {
+        return Err(std::io::Error::other("not a file"));
+    }
+    std::fs::read(path)
+}
+
 fn read(path: &Path) -> Result<Vec<u8>, BinaryError> {
-    std::fs::read(path).map_err(|source| BinaryError::Read {
+    read_file(path).map_err(|source| BinaryError::Read {
         path: path.to_owned(),
         source,
     })
@@ -177,9 +188,11 @@ fn parse<'d>(path: &Path, data: &'d [u8]) -> Result<object::File<'d>, BinaryErro
     Ok(file)
 }
 
+/// A section's contents; nothing where it is missing or malformed.
 fn section(file: &object::File<'_>, name: &str) -> Vec<u8> {
-    file.section_by_name(name)
-        .and_then(|s| s.uncompressed_data().ok())
+    let data = file.section_by_name(name).and_then(|s| s.compressed_data().ok());
+    data.filter(|data| data.uncompressed_size / MOST_GROWTH <= data.data.len() as u64)
+        .and_then(|data| data.decompress().ok())
         .map(|data| data.into_owned())
         .unwrap_or_default()
 }
@@ -214,12 +227,17 @@ fn code_segments(path: &Path, data: &[u8]) -> Result<Vec<CodeSegment>, BinaryErr
     let malformed = |e: object::Error| unsupported(path, format!("malformed ELF file: {e}"));
     let header = elf::FileHeader64::<object::LittleEndian>::parse(data).map_err(malformed)?;
     let endian = header.endian().map_err(malformed)?;
-    let mut out = Vec::new();
+    let mut out: Vec<CodeSegment> = Vec::new();
     for segment in header.program_headers(endian, data).map_err(malformed)? {
         if segment.p_type(endian) == elf::PT_LOAD && segment.p_flags(endian) & elf::PF_X != elf::ProgramFlags(0) {
             let bytes = segment
                 .data(endian, data)
                 .map_err(|()| unsupported(path, "a segment lies outside the file"))?;
+            // Each is copied: a malformed file could have the same bytes in all of 65 000.
+            let before: usize = out.iter().map(|segment| segment.bytes.len()).sum();
+            if before + bytes.len() > data.len() {
+                return Err(unsupported(path, "malformed ELF file: its executable segments overlap"));
+            }
             out.push(CodeSegment {
                 address: Address(segment.p_vaddr(endian)),
                 file_offset: segment.p_offset(endian),
@@ -240,7 +258,9 @@ fn debug_file_candidates(path: &Path, file: &object::File<'_>) -> Vec<PathBuf> {
     }
     if let Ok(Some((name, _))) = file.gnu_debuglink() {
         let name = String::from_utf8_lossy(name).into_owned();
-        if let Some(dir) = path.parent() {
+        // It names a file beside this one, not a path.
+        let is_name = Path::new(&name).file_name() == Some(name.as_ref());
+        if let Some(dir) = path.parent().filter(|_| is_name) {
             out.push(dir.join(&name));
             out.push(dir.join(".debug").join(&name));
         }

@@ -63,7 +63,8 @@ pub fn convert(shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) -> Found {
     for shard in &mut read {
         let base = &mut shard.head.base_cpu_ns;
         *base = before.get(&shard.head.pid).copied().unwrap_or(0).min(*base);
-        before.insert(shard.head.pid, shard.head.base_cpu_ns + shard.cpu_ns());
+        let ended = shard.head.base_cpu_ns.saturating_add(shard.cpu_ns());
+        before.insert(shard.head.pid, ended);
     }
     let first = set.processes.len();
     let positions: HashMap<&[u8], u32> = read
@@ -77,7 +78,7 @@ pub fn convert(shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) -> Found {
         found.shards += 1;
         found.threads += u64::from(shard.counters.threads);
         found.unsampled_threads += u64::from(shard.counters.unsampled_threads);
-        let threads = shard.counters.threads + shard.counters.unsampled_threads;
+        let threads = shard.counters.threads.saturating_add(shard.counters.unsampled_threads);
         found.verified.add(shard.compared, &shard.disagreements, threads);
         found.verified.meet(&shard.opcodes);
         shard.add_to(parent, &mut modules);
@@ -164,7 +165,7 @@ impl Shard {
             let seen = threads.entry(burst.head.thread).or_default();
             *seen = burst.head.thread_cpu_ns.max(*seen);
         }
-        let seen = threads.values().sum();
+        let seen = threads.values().fold(0, |sum: u64, seen| sum.saturating_add(*seen));
         self.final_cpu_ns
             .map_or(0, |cpu_ns| cpu_ns.saturating_sub(self.head.base_cpu_ns))
             .max(seen)

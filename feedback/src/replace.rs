@@ -1,7 +1,7 @@
 //! Files that are written wholly, or not at all.
 
 use std::fs::{File, Permissions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -26,6 +26,16 @@ pub(crate) fn resolve(path: &Path) -> Result<PathBuf, Obstacle> {
         return Err(Obstacle::NotAFile("a device or pipe"));
     }
     path.canonicalize().map_err(Obstacle::Io)
+}
+
+/// Writes a file wholly, or not at all: what was there before is untouched until all is on disk. What is no file (a device,
+/// a pipe) is written to as it is.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match resolve(path) {
+        Ok(target) => replace(&target, |file| file.write_all(bytes)),
+        Err(Obstacle::NotAFile(_)) => std::fs::write(path, bytes),
+        Err(Obstacle::Io(error)) => Err(error),
+    }
 }
 
 /// Finds out whether files can be created in a directory, before work is done whose result goes there.

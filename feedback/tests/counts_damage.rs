@@ -204,3 +204,15 @@ proptest! {
         let _ = read_bytes(&path, &file(&[[b"PLSEGMT1".as_slice(), &[0, 32, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0], &tail].concat()]));
     }
 }
+
+#[test]
+fn functions_that_share_counters_are_refused() {
+    let mut shared = unit(
+        options(Mode::Paths, 1),
+        &[cfg("a", &[&[1, 2], &[2], &[]]), cfg("b", &[&[1], &[]])],
+    );
+    assert_eq!(decode(&encode(&shared).0).as_ref(), Ok(&shared));
+    shared.functions[1].offset -= 1;
+    let error = decode(&encode(&shared).0).unwrap_err().to_string();
+    assert_eq!(error, "function 1: its counters are another function's too");
+}

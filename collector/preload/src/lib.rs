@@ -29,6 +29,7 @@ mod fds;
 mod interpose;
 mod maps;
 mod process;
+mod quiet;
 mod real;
 mod sampler;
 mod step;

@@ -169,7 +169,8 @@ pub fn counters() -> Counters {
     }
 }
 
-fn decimal(mut value: u64, buffer: &mut [u8; 20]) -> &[u8] {
+/// A number in decimal digits.
+pub fn decimal(mut value: u64, buffer: &mut [u8; 20]) -> &[u8] {
     let mut at = buffer.len();
     while at > 0 {
         at -= 1;

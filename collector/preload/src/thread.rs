@@ -120,10 +120,29 @@ impl Thread {
 
     /// The calling thread's state, if it is sampled and this is not a child that only shares its memory.
     pub fn current<'a>() -> Option<&'a Self> {
+        // A confined program may be killed for the system call below.
+        if process::is_stopped() {
+            return None;
+        }
         // SAFETY: the pointer is null or that of this thread, which lives until the thread clears it.
         let thread = unsafe { entry::current_thread().as_ref() }?;
         (thread.id.load(Relaxed) == sys::thread_id()).then_some(thread)
     }
+}
+
+/// Asks all threads of the process that are known, up to the first no.
+pub fn for_all(mut ask: impl FnMut(&Thread) -> bool) -> bool {
+    let _blocked = SignalsBlocked::new();
+    LIST_LOCK.acquire(true);
+    let mut link = LIST.load(Relaxed);
+    let mut all = true;
+    // SAFETY: everything in the list is alive, and changes under the lock only.
+    while let (true, Some(thread)) = (all, unsafe { link.as_ref() }) {
+        all = ask(thread);
+        link = thread.next;
+    }
+    LIST_LOCK.release();
+    all
 }
 
 /// Begins to sample the calling thread. Call with signals blocked; `blocked` is its mask.
@@ -254,6 +273,11 @@ extern "C" fn at_thread_exit(value: *mut c_void) {
     if thread.is_null() || thread != entry::current_thread() {
         return;
     }
+    // Confined: its memory stays, rather than a system call is risked.
+    if process::is_stopped() {
+        entry::set_current_thread(null_mut());
+        return;
+    }
     let _blocked = SignalsBlocked::new();
     // SAFETY: the thread's own; signals are blocked.
     let state = unsafe { &mut *thread };
@@ -317,6 +341,10 @@ extern "C" fn after_fork_in_parent() {
 }
 
 extern "C" fn after_fork_in_child() {
+    if process::is_stopped() {
+        LIST_LOCK.release();
+        return;
+    }
     let _blocked = SignalsBlocked::new();
     let before = sys::thread_cpu_ns();
     LIST_LOCK.release();

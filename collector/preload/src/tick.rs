@@ -12,8 +12,8 @@ use crate::sampler::Sampler;
 use crate::sys::{self, KernelAction, syscall};
 use crate::thread::Thread;
 use crate::{config, fds, process};
-use core::sync::atomic::AtomicI32;
 use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, AtomicI32};
 use pleach_collector::vector::{EndReason, Engine};
 
 /// The signal.
@@ -23,6 +23,9 @@ pub static SIGNAL: AtomicI32 = AtomicI32::new(0);
 const MIN_PERIOD_NS: f64 = 200_000.0;
 /// Timers tick at the kernel's rate, which is 100 to 1000 Hz.
 const TIMER_PERIOD_NS: u64 = 4_000_000;
+/// So many signals must fit in the program's queue, or events are not used.
+pub const QUEUE: u64 = 256;
+static NO_EVENTS: AtomicBool = AtomicBool::new(false);
 /// Instructions between two taken branches, for the first guess.
 const BRANCH_DISTANCE: u64 = 6;
 /// What shadow execution of an instruction costs, for the first guess.
@@ -95,7 +98,7 @@ pub fn trap_handler() -> usize {
 }
 
 fn open_event() -> Option<Source> {
-    if config::timer_only() {
+    if config::timer_only() || NO_EVENTS.load(Relaxed) {
         return None;
     }
     // The event's signal needs a queue entry; without one it would arrive as a fatal SIGIO.
@@ -106,7 +109,7 @@ fn open_event() -> Option<Source> {
     let none = core::ptr::null::<libc::rlimit>();
     // SAFETY: `limit` lives here.
     unsafe { syscall!(libc::SYS_prlimit64, 0, libc::RLIMIT_SIGPENDING, none, &raw mut limit) };
-    if limit.rlim_cur < 256 {
+    if limit.rlim_cur < QUEUE {
         return None;
     }
     const DISABLED: u64 = 1;
@@ -204,20 +207,30 @@ fn is_event(fd: i32, id: u64) -> bool {
     unsafe { syscall!(libc::SYS_ioctl, fd, ID, &raw mut now) == 0 && now == id }
 }
 
+/// No event is armed any more.
+pub fn forbid_events() {
+    NO_EVENTS.store(true, Relaxed);
+}
+
 /// No more ticks until armed.
 pub fn disable(sampler: &mut Sampler) {
-    match sampler.source {
+    silence(sampler.source);
+}
+
+/// The same for the source of any thread.
+pub fn silence(source: Source) {
+    match source {
         Source::Event(fd, id) if is_event(fd, id) => {
             // SAFETY: our event.
             unsafe { syscall!(libc::SYS_ioctl, fd, DISABLE, 0) };
         }
-        Source::Timer(_) => set_timer(sampler, 0),
+        Source::Timer(_) => set_timer(source, 0),
         _ => {}
     }
 }
 
-fn set_timer(sampler: &Sampler, ns: u64) {
-    if let Source::Timer(id) = sampler.source {
+fn set_timer(source: Source, ns: u64) {
+    if let Source::Timer(id) = source {
         let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let value = libc::timespec {
             tv_sec: (ns / 1_000_000_000) as i64,
@@ -238,6 +251,7 @@ pub fn arm(sampler: &Sampler, ns: u64) {
         return;
     }
     match sampler.source {
+        Source::Event(..) if NO_EVENTS.load(Relaxed) => {}
         Source::Event(fd, _) => {
             // SAFETY: if the descriptor is not our event any more, other files refuse the requests.
             unsafe {
@@ -245,7 +259,7 @@ pub fn arm(sampler: &Sampler, ns: u64) {
                 syscall!(libc::SYS_ioctl, fd, REFRESH, 1);
             }
         }
-        Source::Timer(_) => set_timer(sampler, ns),
+        Source::Timer(_) => set_timer(sampler.source, ns),
         Source::None => {}
     }
 }

@@ -112,11 +112,11 @@ fn is_no_file(path: &[u8]) -> bool {
 
 /// The build-id of a file, if it still is the one that was mapped.
 fn build_id(path: &Path, inode: u64) -> Option<BuildId> {
+    let is_it = |metadata: &std::fs::Metadata| metadata.ino() == inode && metadata.is_file();
+    // Before opening: that would block on a pipe nobody writes to.
+    path.metadata().ok().filter(is_it)?;
     let file = std::fs::File::open(path).ok()?;
-    let metadata = file.metadata().ok()?;
-    if metadata.ino() != inode || !metadata.is_file() {
-        return None;
-    }
+    file.metadata().ok().filter(is_it)?;
     build_id_of(file)
 }
 

@@ -48,6 +48,7 @@ pub(super) fn import(path: &Path, bytes: &[u8], mut session: Session) -> Result<
     let mut filtered = None;
     records::for_each(data, offset, &mut report, &mut |record, report| {
         std::mem::swap(report, &mut session.report);
+        session.reached(record.at);
         reader.record(record, &mut session);
         filtered = filtered.or_else(|| reader.filter());
         std::mem::swap(report, &mut session.report);
@@ -150,8 +151,9 @@ impl<'a> Reader<'a> {
                 };
                 let ids = record.body.get(size.unwrap_or(0)..).unwrap_or_default();
                 event.ids = ids.chunks_exact(8).filter_map(|id| Cursor(id).u64()).collect();
+                let position = self.container.events.len();
+                self.ids.extend(event.ids.iter().map(|id| (*id, position)));
                 self.container.events.push(event);
-                self.index_ids();
             }
             kind::HEADER_FEATURE => {
                 if let Some(feature) = cursor.u64() {

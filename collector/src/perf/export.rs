@@ -8,7 +8,7 @@ mod plan;
 mod text;
 mod write;
 
-use crate::vector::VectorSet;
+use crate::vector::{Burst, VectorSet};
 
 /// How to export.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,14 +40,26 @@ pub struct Exported {
     pub unmapped: u64,
 }
 
-/// The contents of a perf.data file.
+/// Branch stacks that an export writes: a burst that stands for many equal ones becomes as many stacks.
+pub fn stacks(set: &VectorSet, options: ExportOptions) -> u64 {
+    let of_burst = |burst: &Burst| {
+        let pieces = burst
+            .branches
+            .len()
+            .div_ceil(options.depth.clamp(1, ExportOptions::DEEPEST));
+        burst.count.saturating_mul(pieces as u64)
+    };
+    set.bursts.iter().map(of_burst).fold(0, u64::saturating_add)
+}
+
+/// The contents of a perf.data file. Its size depends on [`stacks`].
 pub fn perf_data(set: &VectorSet, options: ExportOptions) -> (Vec<u8>, Exported) {
     let mut file = write::File::new(set);
     let exported = plan::run(set, options, &mut file);
     (file.finish(), exported)
 }
 
-/// What `perf script -F ip,brstack --show-mmap-events` would print.
+/// What `perf script -F ip,brstack --show-mmap-events` would print. Its size depends on [`stacks`].
 pub fn perf_script(set: &VectorSet, options: ExportOptions) -> (Vec<u8>, Exported) {
     let mut text = text::Text::default();
     let exported = plan::run(set, options, &mut text);

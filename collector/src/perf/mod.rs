@@ -45,9 +45,17 @@ pub struct Imported {
     pub report: Report,
 }
 
+/// Is told how far a long piece of work has come: steps done, of how many.
+pub type Watch<'a> = &'a dyn Fn(u64, u64);
+
 /// Reads a file; `-` is the standard input. A `binary` stands for the recorded one of its name or build, and for the
 /// only one where a text tells no mappings.
 pub fn import(path: &Path, binary: Option<&Path>) -> Result<Imported, PerfError> {
+    import_watched(path, binary, &|_, _| {})
+}
+
+/// As [`import`]; `watch` is told from time to time how many bytes of how many have been read.
+pub fn import_watched(path: &Path, binary: Option<&Path>, watch: Watch) -> Result<Imported, PerfError> {
     let io = |error| PerfError::Io {
         path: path.to_owned(),
         error,
@@ -64,7 +72,7 @@ pub fn import(path: &Path, binary: Option<&Path>) -> Result<Imported, PerfError>
             let file = File::open(path).map_err(io)?;
             // SAFETY: the map is read-only. Whoever cuts the file short meanwhile ends this process, not its memory safety.
             let map = unsafe { Mmap::map(&file) }.map_err(io)?;
-            import_bytes(path, &map, binary)
+            import_of(path, &map, binary, watch)
         }
         other => {
             let mut bytes = Vec::new();
@@ -73,16 +81,20 @@ pub fn import(path: &Path, binary: Option<&Path>) -> Result<Imported, PerfError>
                 None => std::io::stdin().read_to_end(&mut bytes),
             }
             .map_err(io)?;
-            import_bytes(path, &bytes, binary)
+            import_of(path, &bytes, binary, watch)
         }
     }
 }
 
 /// Reads the contents of a file; `path` names it in errors.
 pub fn import_bytes(path: &Path, bytes: &[u8], binary: Option<&Path>) -> Result<Imported, PerfError> {
+    import_of(path, bytes, binary, &|_, _| {})
+}
+
+fn import_of(path: &Path, bytes: &[u8], binary: Option<&Path>, watch: Watch) -> Result<Imported, PerfError> {
     let replacement = binary.map(Replacement::open).transpose()?;
     let mut vectors = VectorSet::default();
-    let session = Session::new(&mut vectors, replacement.as_ref());
+    let session = Session::new(&mut vectors, replacement.as_ref(), (watch, bytes.len() as u64));
     let report = if bytes.starts_with(container::MAGIC_SWAPPED) {
         return Err(PerfError::ByteOrder { path: path.to_owned() });
     } else if bytes.starts_with(container::MAGIC) {

@@ -31,8 +31,11 @@ pub(super) fn import(
         without_process: false,
         seen: HashSet::new(),
     };
+    let mut at = 0;
     for line in text.split(|byte| *byte == b'\n') {
         script.line += 1;
+        script.session.reached(at);
+        at += line.len() as u64 + 1;
         script.read(&String::from_utf8_lossy(line));
     }
     if script.recognised {

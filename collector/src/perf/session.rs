@@ -1,5 +1,6 @@
 //! Processes and their mappings while events go by in order of time; samples become bursts.
 
+use super::Watch;
 use super::branches::{RawBranch, clean};
 use super::replacement::Replacement;
 use super::report::Report;
@@ -50,12 +51,22 @@ pub(super) struct Session<'a> {
     /// Lost samples by process.
     lost: HashMap<u32, u64>,
     cleaned: Vec<RawBranch>,
+    watch: Watch<'a>,
+    bytes: u64,
+    told: u64,
     pub(super) report: Report,
 }
 
+/// Bytes between two reports of how far the reading has come.
+const STRIDE: u64 = 1 << 20;
+
 impl<'a> Session<'a> {
-    /// Adds to an empty set.
-    pub(super) fn new(set: &'a mut VectorSet, replacement: Option<&'a Replacement>) -> Self {
+    /// Adds to an empty set; `watch` is told how much has been read of so many bytes.
+    pub(super) fn new(
+        set: &'a mut VectorSet,
+        replacement: Option<&'a Replacement>,
+        (watch, bytes): (Watch<'a>, u64),
+    ) -> Self {
         Self {
             modules: Modules::new(set),
             replacement,
@@ -63,7 +74,18 @@ impl<'a> Session<'a> {
             parents: Vec::new(),
             lost: HashMap::new(),
             cleaned: Vec::new(),
+            watch,
+            bytes,
+            told: 0,
             report: Report::default(),
+        }
+    }
+
+    /// Takes note of how far the reading has come.
+    pub(super) fn reached(&mut self, at: u64) {
+        if at >= self.told.saturating_add(STRIDE) {
+            self.told = at;
+            (self.watch)(at, self.bytes);
         }
     }
 

@@ -77,7 +77,7 @@ pub fn fixture(directory: &Path, name: &str, flags: &[&str]) -> PathBuf {
         .join("tests/fixtures")
         .join(name)
         .with_extension("c");
-    let program = directory.join(name);
+    let program = directory.join(Path::new(name).file_name().unwrap());
     let mut compiler = Command::new("cc");
     compiler
         .args(["-O1", "-pthread", "-Wl,--build-id"])

@@ -6,5 +6,6 @@ pub mod flags;
 pub mod import;
 pub mod merge;
 pub mod paths;
+mod progress;
 pub mod record;
 pub mod show;

@@ -48,6 +48,16 @@ pub struct UnitFunction {
     pub chords: Vec<u32>,
 }
 
+impl UnitFunction {
+    /// Words of the unit's array that are its own.
+    fn words(&self) -> u64 {
+        match self.storage {
+            Storage::Array => self.counters,
+            Storage::Hash => HASH_WORDS,
+        }
+    }
+}
+
 /// One instrumented module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unit {
@@ -201,6 +211,10 @@ pub fn decode(description: &[u8]) -> Result<Unit, UnitError> {
     if !rest.is_empty() {
         return Err(UnitError::Senseless("more functions than it says"));
     }
+    if let Some(position) = overlapping(&decoded) {
+        let what = "its counters are another function's too";
+        return Err(UnitError::Function { position, what });
+    }
     Ok(Unit {
         anchor,
         options,
@@ -257,17 +271,31 @@ fn check_function(function: &UnitFunction, options: &Options, words: u64) -> Res
     if function.window == 0 || function.window > options.iterations.max(1) {
         return Err("its windows are longer than those of the unit, or empty");
     }
-    let used = match function.storage {
-        Storage::Array => function.counters,
-        Storage::Hash => HASH_WORDS,
-    };
-    if function.offset.checked_add(used).is_none_or(|end| end > words) {
+    if function
+        .offset
+        .checked_add(function.words())
+        .is_none_or(|end| end > words)
+    {
         return Err("its counters are outside of the unit's");
     }
     if options.mode == Mode::Edges && function.chords.len() as u64 != function.counters {
         return Err("not one counter for each chord");
     }
     Ok(())
+}
+
+/// The first function that has counters of another one. Each would be read as often as functions claim it.
+fn overlapping(functions: &[UnitFunction]) -> Option<u64> {
+    let mut order: Vec<usize> = (0..functions.len()).collect();
+    order.sort_by_key(|&position| functions[position].offset);
+    let mut end = 0;
+    let overlap = order.into_iter().find(|&position| {
+        let (offset, used) = (functions[position].offset, functions[position].words());
+        let overlaps = used > 0 && offset < end;
+        end = end.max(offset.saturating_add(used));
+        overlaps
+    });
+    overlap.map(|position| position as u64)
 }
 
 /// The caller knows that it is there.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64;
 
 pub use super::write::write;
-pub use crate::replace::probe_writable;
+pub use crate::replace::{probe_writable, write_bytes};
 
 /// Identity of a profile file's whole content.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

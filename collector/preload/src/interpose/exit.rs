@@ -1,7 +1,9 @@
 //! Ways out of the process, and out of our sight.
 
+use super::faults;
 use crate::maps;
 use crate::process;
+use crate::quiet;
 use crate::real::Real;
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_ulong, c_void};
@@ -83,6 +85,8 @@ extern "C" fn confine() {
     if process::is_active() && process::is_own_memory() {
         process::conclude();
         process::stop();
+        quiet::all_threads();
+        faults::give_back();
     }
 }
 

@@ -79,6 +79,21 @@ pub fn shown(signal: i32) -> Option<(usize, i32)> {
     Some((HANDLERS[at].load(Relaxed), FLAGS[at].load(Relaxed)))
 }
 
+/// Gives them back for good: what the program set is what the kernel has from now on.
+pub fn give_back() {
+    if !ahead::is_on() {
+        return;
+    }
+    for (at, &signal) in SIGNALS.iter().enumerate() {
+        let mut action = KernelAction::default();
+        if sys::signal_action(signal, None, Some(&mut action)) == 0 && action.handler == handler() {
+            action.handler = HANDLERS[at].load(Relaxed);
+            action.flags = FLAGS[at].load(Relaxed) as u32 as u64 | SA_RESTORER;
+            sys::signal_action(signal, Some(&action), None);
+        }
+    }
+}
+
 /// Before the program becomes another one, which inherits what it ignored; and after that failed.
 pub fn leave(leaving: bool) {
     if !ahead::is_on() {

@@ -6,6 +6,7 @@
 pub mod exec;
 pub mod exit;
 pub mod faults;
+pub mod limits;
 pub mod masks;
 pub mod signals;
 pub mod stacks;
@@ -15,6 +16,7 @@ pub mod threads;
 pub fn resolve() {
     exec::resolve();
     exit::resolve();
+    limits::resolve();
     masks::resolve();
     signals::resolve();
     stacks::resolve();

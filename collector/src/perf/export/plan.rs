@@ -81,7 +81,7 @@ impl Plan<'_> {
             let to = self.address(burst, branch.to, sink);
             match (from, to) {
                 (Some(from), Some(to)) => branches.push((from, to, facts.get(position).copied().unwrap_or_default())),
-                _ => self.exported.unmapped += burst.count,
+                _ => self.exported.unmapped = self.exported.unmapped.saturating_add(burst.count),
             }
         }
         let last = burst.hardware.as_ref().map(|hardware| hardware.ip).or(burst.end);
@@ -112,24 +112,30 @@ impl Plan<'_> {
         }
     }
 
-    /// Names a process and maps its files, the first time.
+    /// Names a process and maps its files, the first time; its parents before it.
     fn begin(&mut self, process: u32, time_ns: u64, sink: &mut impl Sink) {
-        if self.spaces.contains_key(&process) {
-            return;
+        let mut new = Vec::new();
+        let mut next = Some(process);
+        while let Some(process) = next.filter(|process| !self.spaces.contains_key(process)) {
+            self.spaces.insert(process, Space::default());
+            new.push(process);
+            next = self.parent(process);
         }
-        let told = &self.set.processes[process as usize];
-        let (pid, parent) = (self.pids[process as usize], told.parent);
-        self.spaces.insert(process, Space::default());
-        let parent = parent.filter(|parent| (*parent as usize) < self.pids.len());
-        if let Some(parent) = parent {
-            self.begin(parent, time_ns, sink);
-        }
-        sink.process(pid, parent.map(|parent| self.pids[parent as usize]), told, time_ns);
-        for (position, module) in self.set.modules.iter().enumerate() {
-            for mapping in module.mappings.iter().filter(|mapping| mapping.process == process) {
-                self.map(ModuleId(position as u32), mapping, time_ns, sink);
+        for process in new.into_iter().rev() {
+            let parent = self.parent(process).map(|parent| self.pids[parent as usize]);
+            let (pid, told) = (self.pids[process as usize], &self.set.processes[process as usize]);
+            sink.process(pid, parent, told, time_ns);
+            for (position, module) in self.set.modules.iter().enumerate() {
+                for mapping in module.mappings.iter().filter(|mapping| mapping.process == process) {
+                    self.map(ModuleId(position as u32), mapping, time_ns, sink);
+                }
             }
         }
+    }
+
+    fn parent(&self, process: u32) -> Option<u32> {
+        let parent = self.set.processes[process as usize].parent;
+        parent.filter(|parent| (*parent as usize) < self.pids.len())
     }
 
     fn map(&mut self, module: ModuleId, mapping: &ModuleMapping, time_ns: u64, sink: &mut impl Sink) {

@@ -3,9 +3,9 @@
 use super::import::ensure_writable;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use pleach_collector::perf::export::{ExportOptions, perf_data, perf_script};
+use pleach_collector::perf::export::{ExportOptions, perf_data, perf_script, stacks};
 use pleach_collector::vector::VectorSet;
-use pleach_feedback::profile::file::ProfileFile;
+use pleach_feedback::profile::file::{ProfileFile, write_bytes};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -42,6 +42,9 @@ enum FormatArg {
     Perfscript,
 }
 
+/// A burst may stand for many equal ones: beyond this, files have hundreds of gigabytes.
+const MOST_STACKS: u64 = 1 << 28;
+
 /// Exports.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let to_file = args.output != Path::new("-");
@@ -57,12 +60,20 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let options = ExportOptions {
         depth: args.depth as usize,
     };
+    let stacks = stacks(&vectors, options);
+    if stacks > MOST_STACKS {
+        bail!("{name} would become {stacks} branch stacks, more than any tool reads: export with a larger --depth")
+    }
     let (out, exported) = match args.format {
         FormatArg::PerfData => perf_data(&vectors, options),
         FormatArg::Perfscript => perf_script(&vectors, options),
     };
+    if exported.stacks == 0 {
+        // A perf.data file without samples looks like one that perf did not finish.
+        bail!("{name} holds no taken branches of a mapped file: there is nothing to export")
+    }
     let written = if to_file {
-        std::fs::write(&args.output, out)
+        write_bytes(&args.output, &out)
     } else {
         std::io::stdout().write_all(&out)
     };

@@ -1,8 +1,9 @@
 //! `pleach import`: a recording of perf's becomes a profile.
 
+use super::progress::Progress;
 use super::record::analysed;
 use anyhow::{Context, Result, bail};
-use pleach_collector::perf::{Imported, PerfError, Report, import};
+use pleach_collector::perf::{Imported, PerfError, Report, import_watched};
 use pleach_feedback::profile::file as profile_file;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,6 +13,9 @@ use std::process::ExitCode;
 /// Reads perf.data files, and what `perf script -F ip,brstack` prints: add --show-mmap-events there, or name the binary
 /// with --binary. `-` is the standard input. The profile is good for `pleach flags use` at once, if the recorded program
 /// was compiled with $(pleach flags annotate); otherwise its raw vectors are kept, but no compiler can use them.
+///
+/// Exit status: 0 if all was read, 1 if no profile was written, 3 if the recording is damaged (cut short, for instance) and
+/// the profile was made of what could be read of it.
 #[derive(clap::Args)]
 pub struct Args {
     /// The perf.data file or text.
@@ -30,10 +34,16 @@ pub struct Args {
     output: PathBuf,
 }
 
+/// The exit status where only a part of the recording could be read.
+const DAMAGED: u8 = 3;
+
 /// Imports.
 pub fn run(args: &Args) -> Result<ExitCode> {
     ensure_writable(&args.output)?;
-    let Imported { vectors, report } = import(&args.file, args.binary.as_deref())?;
+    let progress = Progress::new("reading", args.quiet);
+    let watch = |done, of| progress.at(done, of);
+    let Imported { vectors, report } = import_watched(&args.file, args.binary.as_deref(), &watch)?;
+    drop(progress);
     if vectors.bursts.is_empty()
         && let Some(damage) = report.damage
     {
@@ -49,10 +59,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             args.file.display()
         );
     }
-    if !args.quiet {
-        for line in remarks(&args.file, &report) {
-            eprintln!("pleach: {line}");
-        }
+    // The exit status needs an explanation, however quiet.
+    let told = if args.quiet {
+        usize::from(report.damage.is_some())
+    } else {
+        usize::MAX
+    };
+    for line in remarks(&args.file, &report).iter().take(told) {
+        eprintln!("pleach: {line}");
     }
     let profile = analysed(&vectors, args.binary.as_deref(), args.keep_vectors, args.quiet)?;
     profile_file::write(&args.output, &profile)?;
@@ -64,6 +78,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             args.output.display()
         );
     }
+    if report.damage.is_some() {
+        return Ok(ExitCode::from(DAMAGED));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -71,6 +88,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 pub(super) fn ensure_writable(output: &Path) -> Result<()> {
     if output.is_dir() {
         bail!("cannot write {}: it is a folder", output.display());
+    }
+    if output.metadata().is_ok_and(|found| !found.is_file()) {
+        // A device or pipe: nothing is created beside it.
+        return Ok(());
     }
     let dir = output.parent().filter(|dir| !dir.as_os_str().is_empty());
     profile_file::probe_writable(dir.unwrap_or(Path::new(".")))

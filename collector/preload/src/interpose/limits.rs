@@ -1,0 +1,80 @@
+//! Limits that a program sets itself: an event's signal that cannot be queued would arrive as a fatal SIGIO.
+
+use super::signals::pretends;
+use crate::real::Real;
+use crate::{quiet, tick};
+use core::ffi::c_int;
+
+type Set = unsafe extern "C" fn(c_int, *const libc::rlimit) -> c_int;
+static SETRLIMIT: Real<Set> = Real::new(c"setrlimit");
+type Change = unsafe extern "C" fn(libc::pid_t, c_int, *const libc::rlimit, *mut libc::rlimit) -> c_int;
+static PRLIMIT: Real<Change> = Real::new(c"prlimit");
+
+/// Looks the functions up.
+pub fn resolve() {
+    SETRLIMIT.get();
+    PRLIMIT.get();
+}
+
+/// # Safety
+/// `new` is null or valid.
+unsafe fn notice(resource: c_int, new: *const libc::rlimit) {
+    // SAFETY: given.
+    let limit = unsafe { new.as_ref() }.filter(|_| resource == libc::RLIMIT_SIGPENDING as c_int);
+    if limit.is_some_and(|limit| limit.rlim_cur < tick::QUEUE) && pretends() {
+        tick::forbid_events();
+        quiet::all_threads();
+    }
+}
+
+/// # Safety
+/// As `setrlimit(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn setrlimit(resource: c_int, new: *const libc::rlimit) -> c_int {
+    let Some(real) = SETRLIMIT.get() else { return -1 };
+    // SAFETY: the caller's pointer, forwarded.
+    unsafe {
+        notice(resource, new);
+        real(resource, new)
+    }
+}
+
+/// # Safety
+/// As `setrlimit(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn setrlimit64(resource: c_int, new: *const libc::rlimit) -> c_int {
+    // SAFETY: the structures are the same here.
+    unsafe { setrlimit(resource, new) }
+}
+
+/// # Safety
+/// As `prlimit(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prlimit(
+    pid: libc::pid_t,
+    resource: c_int,
+    new: *const libc::rlimit,
+    old: *mut libc::rlimit,
+) -> c_int {
+    let Some(real) = PRLIMIT.get() else { return -1 };
+    // SAFETY: the caller's pointers, forwarded.
+    unsafe {
+        if pid == 0 || pid == crate::process::pid() {
+            notice(resource, new);
+        }
+        real(pid, resource, new, old)
+    }
+}
+
+/// # Safety
+/// As `prlimit(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prlimit64(
+    pid: libc::pid_t,
+    resource: c_int,
+    new: *const libc::rlimit,
+    old: *mut libc::rlimit,
+) -> c_int {
+    // SAFETY: the structures are the same here.
+    unsafe { prlimit(pid, resource, new, old) }
+}

@@ -1,0 +1,54 @@
+//! Progress of long work: on a terminal only, and only after a second.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::cell::OnceCell;
+use std::io::{IsTerminal, stderr};
+use std::time::{Duration, Instant};
+
+/// Work that is shorter shows nothing.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A bar that appears when the work turns out to be long, and is gone when this is dropped.
+pub struct Progress {
+    what: &'static str,
+    shown: bool,
+    begin: Instant,
+    bar: OnceCell<ProgressBar>,
+}
+
+impl Progress {
+    /// Begins; with `quiet`, nothing is ever shown.
+    pub fn new(what: &'static str, quiet: bool) -> Self {
+        Self {
+            what,
+            shown: !quiet && stderr().is_terminal(),
+            begin: Instant::now(),
+            bar: OnceCell::new(),
+        }
+    }
+
+    /// So many bytes are done, of so many.
+    pub fn at(&self, done: u64, of: u64) {
+        if self.shown && self.begin.elapsed() > PATIENCE {
+            let bar = self.bar.get_or_init(|| bar(self.what, of));
+            bar.set_position(done);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = self.bar.get() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn bar(what: &'static str, of: u64) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(of), ProgressDrawTarget::stderr());
+    // The template is a constant; a bad one falls back to the default look.
+    let style = ProgressStyle::with_template("{prefix:>10} {bar:24} {bytes}/{total_bytes} {elapsed} (ends in {eta})");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.set_prefix(what);
+    bar
+}

@@ -1,0 +1,40 @@
+//! What each fuzz target does with its input. The targets themselves, in `fuzz_targets/`, only call it.
+//!
+//! Most formats have checksums, which random changes break: besides raw bytes, each target reads a form of its input whose
+//! checksums it puts right first. Each checks more than that nothing panics: what was decoded is encoded and decoded again
+//! and is the same, references stay within bounds, and memory stays within the limit that `run` sets.
+
+mod annotated;
+mod counts;
+mod elf;
+mod input;
+mod perf;
+mod profile;
+pub mod seeds;
+mod shard;
+mod vectors;
+
+pub use annotated::{manifest, pseudo_probe};
+pub use counts::{count_file, exact_counts};
+pub use elf::elf;
+pub use perf::{perf_data, perf_script};
+pub use profile::profile;
+pub use shard::shard;
+pub use vectors::vector_file;
+
+/// A target: its name and what it does.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All of them.
+pub const TARGETS: [Target; 10] = [
+    ("vector_file", vector_file),
+    ("shard", shard),
+    ("perf_data", perf_data),
+    ("perf_script", perf_script),
+    ("manifest", manifest),
+    ("pseudo_probe", pseudo_probe),
+    ("elf", elf),
+    ("profile", profile),
+    ("count_file", count_file),
+    ("exact_counts", exact_counts),
+];

@@ -1,0 +1,162 @@
+//! The profile file.
+
+use crate::input::{Input, with_file};
+use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId, ModuleHash};
+use pleach_annotate::manifest::Anchor;
+use pleach_feedback::profile::file::{Lookup, ProfileFile, write};
+use pleach_feedback::profile::{CallTargets, FunctionProfile, Profile, Provenance};
+use std::ops::Range;
+use std::path::Path;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+/// As the format has it: where the descriptions of the four sections are, the header's length, an index entry's.
+const SECTIONS: usize = 40;
+const HEADER: usize = 512;
+const ENTRY: usize = 44;
+/// Counts of all functions up to which everything is read at once: runs of zeros take next to no bytes.
+const FEW: usize = 1 << 20;
+
+/// Raw bytes; or a file whose checksums are put right; or a profile that is written and read.
+pub fn profile(data: &[u8]) {
+    let mut input = Input(data);
+    match input.u8() % 3 {
+        0 => with_file(input.0, check),
+        1 => {
+            let mut bytes = input.0.to_vec();
+            repair(&mut bytes);
+            with_file(&bytes, check);
+        }
+        _ => {
+            let profile = made_of(&mut input);
+            with_file(&[], |path| {
+                if write(path, &profile).is_ok() {
+                    check(path);
+                }
+            });
+        }
+    }
+}
+
+fn check(path: &Path) {
+    let Ok(file) = ProfileFile::open(path) else { return };
+    let mut counts = 0;
+    for function in file.functions().flatten() {
+        counts += function.blocks.len() + function.edges.len();
+        let found = file.lookup(function.id, function.cfg_hash);
+        assert!(matches!(found, Ok(Lookup::Found(found)) if found == function));
+        let other = file.lookup(function.id, CfgHash(!function.cfg_hash.0));
+        assert!(!matches!(other, Ok(Lookup::Absent)));
+    }
+    if counts > FEW {
+        return;
+    }
+    let Ok(mut profile) = file.read_all() else { return };
+    // Not sampled ones can't be added up beyond the largest number; times that are no numbers are not written.
+    with_file(&[], |path| {
+        let times = (
+            profile.provenance.program_cpu_seconds,
+            profile.provenance.own_cpu_seconds,
+        );
+        if !(times.0.is_finite() && times.1.is_finite()) {
+            profile.provenance = Provenance::default();
+        }
+        write(path, &profile).expect("what was read can be written");
+        let again = ProfileFile::open(path).and_then(|file| file.read_all());
+        assert_eq!(again.expect("what was written is read"), profile);
+    });
+}
+
+/// Puts magic, checksums and what else a header needs right, as far as there are bytes.
+fn repair(bytes: &mut [u8]) {
+    if bytes.len() < HEADER {
+        return;
+    }
+    let length = bytes.len();
+    bytes[..8].copy_from_slice(b"\x89PLEACH\n");
+    bytes[8..12].copy_from_slice(&1u32.to_le_bytes());
+    bytes[12..16].copy_from_slice(&0x0102_0304u32.to_le_bytes());
+    let mut end = HEADER;
+    let mut sections: [Range<usize>; 4] = Default::default();
+    for (number, section) in sections.iter_mut().enumerate() {
+        let at = SECTIONS + number * 24;
+        let rest = length - end;
+        let asked = word(bytes, at + 8) as usize;
+        let size = match number {
+            0 => asked % (rest + 1) / ENTRY * ENTRY,
+            3 => rest,
+            _ => asked % (rest + 1),
+        };
+        bytes[at..at + 8].copy_from_slice(&(end as u64).to_le_bytes());
+        bytes[at + 8..at + 16].copy_from_slice(&(size as u64).to_le_bytes());
+        *section = end..end + size;
+        end += size;
+    }
+    repair_index(bytes, &sections[0], &sections[1]);
+    for (number, section) in sections.iter().enumerate().filter(|(number, _)| *number != 1) {
+        let check = xxh3_64(&bytes[section.clone()]);
+        bytes[SECTIONS + number * 24 + 16..][..8].copy_from_slice(&check.to_le_bytes());
+    }
+    let check = xxh3_64(&bytes[..HEADER - 8]);
+    bytes[HEADER - 8..HEADER].copy_from_slice(&check.to_le_bytes());
+}
+
+fn repair_index(bytes: &mut [u8], index: &Range<usize>, records: &Range<usize>) {
+    for at in index.clone().step_by(ENTRY) {
+        let (offset, length) = (word(bytes, at + 20) as usize, word(bytes, at + 28) as u32 as usize);
+        let seed = word(bytes, at)
+            ^ word(bytes, at + 12).rotate_left(32)
+            ^ (word(bytes, at + 8) & 0xffff_ffff).rotate_left(16);
+        let end = offset.checked_add(length);
+        let Some(record) = end.and_then(|end| bytes[records.clone()].get(offset..end)) else {
+            continue;
+        };
+        let check = xxh3_64_with_seed(record, seed);
+        bytes[at + 32..at + 40].copy_from_slice(&check.to_le_bytes());
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+/// A profile of a few functions.
+pub fn made_of(input: &mut Input) -> Profile {
+    let functions = (0..input.u8() % 6).map(|_| {
+        let counts = |input: &mut Input| (0..input.u8()).map(|_| input.number()).collect::<Vec<u64>>();
+        FunctionProfile {
+            id: FunctionId {
+                guid: FunctionGuid(input.number()),
+                module: ModuleHash(input.u8().into()),
+            },
+            cfg_hash: CfgHash(input.number()),
+            name: input.text(),
+            samples: input.number(),
+            blocks: counts(input),
+            edges: counts(input),
+            call_targets: (0..input.u8() % 3)
+                .map(|call| CallTargets {
+                    call: call.into(),
+                    targets: (0..input.u8() % 3)
+                        .map(|_| (FunctionGuid(input.number()), input.number()))
+                        .collect(),
+                })
+                .collect(),
+        }
+    });
+    let mut functions: Vec<_> = functions.collect();
+    functions.sort_by_key(|function| (function.id, function.cfg_hash));
+    Profile {
+        provenance: Provenance {
+            commands: vec![input.text()],
+            ..Provenance::default()
+        },
+        scale: f64::from(input.u32()),
+        anchor: if input.u8() % 2 == 0 {
+            Anchor::Early
+        } else {
+            Anchor::Late
+        },
+        functions,
+        vectors: (input.u8() % 2 == 0).then(|| input.take(9).to_vec()),
+    }
+}
