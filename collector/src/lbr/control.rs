@@ -31,7 +31,12 @@ const LOOKING_SHARE: f64 = 0.2;
 const STEP: f64 = 4.0;
 /// Samples by which the rate of events is judged.
 const ENOUGH: u64 = 4;
+/// What a look costs, before it is known.
+const LOOK_NS: f64 = 30_000.0;
+/// Shortest time between two looks …
 const SOONEST: Duration = Duration::from_millis(10);
+/// … and where samples come so fast that the gate has to close soon.
+const RUSHED: Duration = Duration::from_millis(1);
 const LATEST: Duration = Duration::from_secs(1);
 
 /// Totals since the program began.
@@ -73,8 +78,9 @@ pub struct Controller {
     rate: Option<f64>,
     /// Debt at the first look: what starting cost.
     start_debt: Option<f64>,
-    /// Cost of a look.
+    /// What the reader takes for a look, and for each sample.
     look_ns: f64,
+    read_ns: f64,
     next: Duration,
     open: bool,
     random: Generator,
@@ -92,7 +98,8 @@ impl Controller {
             changed: Seen::default(),
             rate: None,
             start_debt: None,
-            look_ns: 0.0,
+            look_ns: LOOK_NS,
+            read_ns: 0.0,
             next: SOONEST,
             open: true,
             random: Generator::new(seed),
@@ -138,36 +145,54 @@ impl Controller {
             let now = events as f64 / program;
             self.rate = Some(self.rate.map_or(now, |rate| (rate + now) / 2.0));
         }
+        self.judge_reader(reader, samples as f64);
         let wanted = match self.goal {
-            Goal::Overhead(overhead) => self.within(overhead, &seen, reader),
+            Goal::Overhead(overhead) => {
+                // In a nanosecond of time: the program's CPU time, and what samples cost while they are taken.
+                let wall = (self.next.as_nanos() as f64).max(1.0);
+                let pace = program / wall;
+                let spending = samples as f64 * (self.sample_ns + self.read_ns) / wall;
+                self.within(overhead, &seen, pace, spending)
+            }
             Goal::Distance(_) => Self::samples_per_second(self.goal, self.sample_ns) / 1e9,
         };
         let period = self.aim(wanted, &seen, was_open);
         self.decide(period)
     }
 
-    /// Samples in a nanosecond of the program that the budget has room for; sets the gate and the time of the next look.
-    fn within(&mut self, overhead: f64, seen: &Seen, reader: f64) -> f64 {
-        let debt = self.spent_ns(seen) - overhead * self.program_ns(seen);
-        let start_debt = *self.start_debt.get_or_insert(debt.max(0.0));
-        self.look_ns = if self.look_ns == 0.0 {
-            reader
+    fn judge_reader(&mut self, reader: f64, samples: f64) {
+        let mean = |old: f64, new: f64| (3.0 * old + new) / 4.0;
+        if samples == 0.0 {
+            self.look_ns = mean(self.look_ns, reader);
         } else {
-            (3.0 * self.look_ns + reader) / 4.0
-        };
-        let next = self.look_ns / (overhead * LOOKING_SHARE);
-        self.next = Duration::from_nanos(next as u64).clamp(SOONEST, LATEST);
-
-        let slack = (overhead * SLACK_NS).max(SLACK_SAMPLES * self.sample_ns);
-        if self.open {
-            self.open = debt <= start_debt + slack;
-        } else {
-            self.open = debt <= start_debt.min(overhead * SLACK_NS);
+            self.read_ns = mean(self.read_ns, ((reader - self.look_ns) / samples).max(0.0));
+            // Never more than everything.
+            self.look_ns = self.look_ns.min(mean(self.look_ns, reader));
         }
-        // Reading goes on at this pace; what is left is for samples.
-        let reading = self.look_ns / next.max(SOONEST.as_nanos() as f64);
-        let left = overhead - reading.min(overhead) - debt / HORIZON_NS;
-        left.clamp(overhead * LEAST_SHARE, overhead * 2.0) / self.sample_ns
+    }
+
+    /// Samples in a nanosecond of the program that the budget has room for; sets the gate and the time of the next look.
+    fn within(&mut self, overhead: f64, seen: &Seen, pace: f64, spending: f64) -> f64 {
+        let program = self.program_ns(seen);
+        let debt = self.spent_ns(seen) - overhead * program;
+        let start_debt = *self.start_debt.get_or_insert(debt.max(0.0));
+        // What starting cost is paid off with half of the budget.
+        let allowed = (start_debt - overhead * program / 2.0).max(0.0);
+        let slack = (overhead * SLACK_NS).max(SLACK_SAMPLES * self.sample_ns);
+        self.open = debt <= if self.open { allowed + slack } else { allowed };
+
+        let nanoseconds = |ns: f64| Duration::from_nanos(ns.clamp(0.0, 1e12) as u64);
+        let cheap = nanoseconds(self.look_ns / (overhead * LOOKING_SHARE * pace)).clamp(SOONEST, LATEST);
+        self.next = if self.open {
+            let until_closed = (allowed + slack - debt) / (spending - overhead * pace).max(1e-9);
+            cheap.min(nanoseconds(until_closed).max(RUSHED))
+        } else {
+            nanoseconds((debt - allowed) / (overhead * pace)).clamp(SOONEST, LATEST)
+        };
+        // Looking goes on at this pace; what is left is for samples.
+        let looking = self.look_ns / (cheap.as_nanos() as f64 * pace);
+        let left = overhead - looking.min(overhead) - debt / HORIZON_NS;
+        left.clamp(overhead * LEAST_SHARE, overhead * 2.0) / (self.sample_ns + self.read_ns)
     }
 
     /// The next mean period for a rate of samples; `None` if it is better to wait.

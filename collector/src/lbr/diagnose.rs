@@ -106,14 +106,14 @@ fn no_pmu(virtual_machine: bool) -> &'static str {
 
 fn no_records(pmus: &[String], virtual_machine: bool) -> String {
     let pmus = if pmus.is_empty() {
-        "the PMU".to_owned()
+        String::new()
     } else {
-        pmus.join(", ")
+        format!(" ({})", pmus.join(", "))
     };
     if virtual_machine {
-        format!("this is a virtual machine: it offers performance counters ({pmus}), but no branch records")
+        format!("this is a virtual machine: it offers performance counters{pmus}, but no branch records")
     } else {
-        format!("this processor's performance-monitoring unit ({pmus}) has no branch records that the kernel knows")
+        format!("this processor's performance-monitoring unit{pmus} has no branch records that the kernel knows")
     }
 }
 
@@ -330,6 +330,29 @@ mod tests {
         ];
         let lines =
             cases.map(|(case, errno, asked, facts)| format!("{case}: {}", diagnose(&facts, errno, "r1c2:u", asked)));
-        insta::assert_snapshot!(lines.join("\n"), @"");
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        no CONFIG_PERF_EVENTS: this kernel has no perf events (it was built without CONFIG_PERF_EVENTS)
+        virtual machine without PMU: this is a virtual machine without a performance-monitoring unit, so that there are no branch records
+        the same for a user who may not: this is a virtual machine without a performance-monitoring unit, so that there are no branch records
+        bare metal without PMU: this machine has no performance-monitoring unit that the kernel knows, so that there are no branch records
+        virtual machine with a PMU: this is a virtual machine: it offers performance counters (cpu), but no branch records
+        old processor: this processor's performance-monitoring unit (cpu) has no branch records that the kernel knows
+        sysfs hidden: this processor's performance-monitoring unit has no branch records that the kernel knows
+        Debian's default: kernel.perf_event_paranoid is 3, which keeps perf events from users: run `sudo sysctl kernel.perf_event_paranoid=2`, or give the command CAP_PERFMON
+        the same in a container: kernel.perf_event_paranoid is 4, which keeps perf events from users: run `sudo sysctl kernel.perf_event_paranoid=2`, or give the command CAP_PERFMON
+        root in a container: a seccomp filter, as containers have it, refuses perf_event_open (EPERM), which this kernel's settings would allow: allow the system call (for instance `docker run --cap-add PERFMON --security-opt seccomp=unconfined`)
+        a filter that says ENOSYS: a seccomp filter, as containers have it, refuses perf_event_open (ENOSYS), which this kernel's settings would allow: allow the system call (for instance `docker run --cap-add PERFMON --security-opt seccomp=unconfined`)
+        a security module: a container or a security module refuses perf_event_open (EACCES), which this kernel's settings would allow: allow the system call (for instance `docker run --cap-add PERFMON --security-opt seccomp=unconfined`)
+        Zen 3 or 4, 5.10: kernel 5.10 is too old: AMD's branch records (6.1 on Zen 4 and later) need Linux 5.19
+        Zen 4, 6.0: kernel 6.0 is too old: AMD's branch records of Zen 4 and later need Linux 6.1
+        Zen 2: this processor's performance-monitoring unit (cpu) has no branch records that the kernel knows
+        Arm, 6.12: kernel 6.12 is too old: Arm's branch records (BRBE) need Linux 6.17
+        Alder Lake without: this hybrid processor has several kinds of cores (cpu_core, cpu_atom), and none of them offers branch records to this kernel
+        event without records: this machine does not read branch records at the event r1c2:u: leave out --event, or try --event near_taken
+        very old kernel: kernel 3.10 is too old: perf events with a clock of their own need Linux 4.1
+        in use: the processor's counters are in use by somebody else: stop other profilers, or `sysctl kernel.nmi_watchdog=0`
+        few descriptors: too many open files: two for each of 8 processors are needed; raise `ulimit -n`
+        unforeseen: perf_event_open failed: Interrupted system call (os error 4)
+        ");
     }
 }
