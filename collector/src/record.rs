@@ -121,7 +121,7 @@ pub enum RecordError {
     #[error("the engine {} cannot record a command", .0.name())]
     Engine(Engine),
     /// The kernel grants no branch records.
-    #[error("the engine lbr cannot record here: {0}")]
+    #[error("no branch records: {0}")]
     Refused(#[from] Refusal),
     /// The budget is none.
     #[error("the overhead has to be a number above 0, not {0}")]

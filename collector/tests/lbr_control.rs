@@ -49,6 +49,7 @@ fn run(world: World, goal: Goal, first_period: u64, seconds: f64) -> Ran {
         let seen = Seen {
             cpu_ns: (program + samples * world.sample_ns) as u64,
             reader_ns: reader as u64,
+            reading_ns: (samples * world.read_ns) as u64,
             samples: samples as u64,
             events: events as u64,
         };
@@ -152,6 +153,7 @@ fn periods_are_random_and_seeds_repeat_them() {
             controller.look(Seen {
                 cpu_ns: number * 10_000_000 + samples * 4_000,
                 reader_ns: number * 10_000,
+                reading_ns: number * 1_000,
                 samples,
                 events: samples * 150_000,
             })

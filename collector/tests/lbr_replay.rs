@@ -90,7 +90,9 @@ const TRACKER: u64 = 80;
 
 impl Script {
     /// A record other than a sample: its fields, a name, and who it is of and when.
-    fn tell(&mut self, cpu: usize, kind: u32, misc: u16, words: &[u64], name: Option<&str>, pid: u32, time: u64) {
+    ///
+    /// That is the processor, the process and the time.
+    fn tell(&mut self, (cpu, pid, time): (usize, u32, u64), kind: u32, misc: u16, words: &[u64], name: Option<&str>) {
         let mut body: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         if let Some(name) = name {
             body.extend(name.as_bytes());
@@ -157,7 +159,7 @@ fn a_recording_by_our_own_attributes_is_read() {
 
     const EXEC: u16 = 1 << 13;
     const BUILD_ID: u16 = 1 << 14;
-    script.tell(0, 3, EXEC, &[pair(5, 5)], Some("program"), 5, 10);
+    script.tell((0, 5, 10), 3, EXEC, &[pair(5, 5)], Some("program"));
     // MMAP2: process, address, length, offset, size of the build-id with 20 bytes of it, protection and flags, name.
     let build = |pid, start: u64| {
         [
@@ -171,7 +173,7 @@ fn a_recording_by_our_own_attributes_is_read() {
             pair(5, 2),
         ]
     };
-    script.tell(0, 10, BUILD_ID, &build(5, 0x40_1000), Some("/nowhere/program"), 5, 11);
+    script.tell((0, 5, 11), 10, BUILD_ID, &build(5, 0x40_1000), Some("/nowhere/program"));
     script.sample(
         0,
         (5, 5),
@@ -184,18 +186,18 @@ fn a_recording_by_our_own_attributes_is_read() {
         ],
     );
     // A thread, a child on another processor, its end; the buffers are read while that goes on.
-    script.tell(0, 7, 0, &[pair(5, 5), pair(6, 5), 21], None, 5, 21);
+    script.tell((0, 5, 21), 7, 0, &[pair(5, 5), pair(6, 5), 21], None);
     gather.round(&rings);
     script.sample(2, (5, 6), 30, 1_003, &[(0x40_1040, 0x40_1000, 2)]);
-    script.tell(1, 7, 0, &[pair(8, 5), pair(8, 5), 35], None, 5, 35);
+    script.tell((1, 5, 35), 7, 0, &[pair(8, 5), pair(8, 5), 35], None);
     gather.round(&rings);
     script.sample(2, (8, 8), 40, 2_001, &[(0x40_1044, 0x40_1004, 2)]);
-    script.tell(2, 3, EXEC, &[pair(8, 8)], Some("other"), 8, 50);
+    script.tell((2, 8, 50), 3, EXEC, &[pair(8, 8)], Some("other"));
     script.sample(2, (8, 8), 51, 2_001, &[(0x40_1044, 0x40_1004, 2)]);
     // THROTTLE: time, event, stream. Then the buffer was full.
-    script.tell(1, 5, 0, &[52, SAMPLER + 1, SAMPLER + 1], None, 5, 52);
-    script.tell(1, 2, 0, &[TRACKER + 1, 4], None, 5, 53);
-    script.tell(2, 4, 0, &[pair(8, 5), pair(8, 5), 60], None, 8, 60);
+    script.tell((1, 5, 52), 5, 0, &[52, SAMPLER + 1, SAMPLER + 1], None);
+    script.tell((1, 5, 53), 2, 0, &[TRACKER + 1, 4], None);
+    script.tell((2, 8, 60), 4, 0, &[pair(8, 5), pair(8, 5), 60], None);
     gather.round(&rings);
 
     let arrived = gather.arrived();

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 /// Where it cannot be measured. Reading 32 records in an interrupt takes 2 to 5 µs on the machines that have them.
 const USUAL_NS: f64 = 5_000.0;
 const LEAST_NS: f64 = 200.0;
-/// Time for each piece of work.
-const PIECE: Duration = Duration::from_millis(3);
-const PIECES: usize = 5;
+/// Time for each piece of work: short, so that other programs leave some alone.
+const PIECE: Duration = Duration::from_millis(1);
+const PIECES: usize = 15;
 /// Samples wanted in a piece.
-const SAMPLES: u64 = 150;
+const SAMPLES: u64 = 50;
 /// Fewer say nothing.
 const ENOUGH: u64 = 20;
 
@@ -34,7 +34,7 @@ fn work(rounds: u64) -> Duration {
 }
 
 fn measured(plan: &Plan) -> Option<f64> {
-    let mut rounds = 100_000;
+    let mut rounds = 50_000;
     while work(rounds) < PIECE {
         rounds *= 2;
     }
@@ -46,17 +46,21 @@ fn measured(plan: &Plan) -> Option<f64> {
     counter.run(false).ok()?;
     let events = counter.count().ok()?;
     let period = (events / SAMPLES).max(plan.event.least_period());
-    let samples = events / period;
-    if samples < ENOUGH {
-        return None;
-    }
     let sampler = Event::open(&plan.sampling(&target, period, Scope::This).to_bytes(), 0, -1).ok()?;
-    let (mut without, mut with) = (Duration::MAX, Duration::MAX);
+    let (mut without, mut with, mut before) = (Duration::MAX, (Duration::MAX, 0), 0);
     for _ in 0..PIECES {
         without = without.min(work(rounds));
         sampler.run(true).ok()?;
-        with = with.min(work(rounds));
+        let time = work(rounds);
         sampler.run(false).ok()?;
+        // Clocks go on while samples are taken: what was counted now says how many there were.
+        let events = sampler.count().ok()?;
+        with = with.min((time, (events - before) / period));
+        before = events;
+    }
+    let (with, samples) = with;
+    if samples < ENOUGH {
+        return None;
     }
     let extra = with.checked_sub(without)?.as_nanos() as f64;
     Some((extra / samples as f64).max(LEAST_NS))

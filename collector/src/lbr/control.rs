@@ -18,7 +18,7 @@ pub enum Goal {
 }
 
 /// Over how much CPU time of the program debts are worked off.
-const HORIZON_NS: f64 = 1e9;
+const HORIZON_NS: f64 = 0.4e9;
 /// The gate closes when the debt is as large as the budget for this much CPU time of the program …
 const SLACK_NS: f64 = 0.2e9;
 /// … and at least as large as this many samples' cost.
@@ -46,6 +46,8 @@ pub struct Seen {
     pub cpu_ns: u64,
     /// CPU time of the reader, in nanoseconds.
     pub reader_ns: u64,
+    /// Part of it that depends on how much there was to read.
+    pub reading_ns: u64,
     /// Samples taken, lost ones included.
     pub samples: u64,
     /// Events that they stand for.
@@ -132,10 +134,12 @@ impl Controller {
     pub fn look(&mut self, seen: Seen) -> Decision {
         let program = self.program_ns(&seen) - self.program_ns(&self.last);
         let reader = seen.reader_ns.saturating_sub(self.last.reader_ns) as f64;
+        let reading = seen.reading_ns.saturating_sub(self.last.reading_ns) as f64;
         if program <= 0.0 {
             // It sleeps: looking costs, and finds nothing.
             self.next = (self.next * 2).min(LATEST);
             self.last.reader_ns = seen.reader_ns;
+            self.last.reading_ns = seen.reading_ns;
             return self.decide(None);
         }
         let (samples, events) = (seen.samples - self.last.samples, seen.events - self.last.events);
@@ -145,7 +149,7 @@ impl Controller {
             let now = events as f64 / program;
             self.rate = Some(self.rate.map_or(now, |rate| (rate + now) / 2.0));
         }
-        self.judge_reader(reader, samples as f64);
+        self.judge_reader(reader - reading, reading, samples as f64);
         let wanted = match self.goal {
             Goal::Overhead(overhead) => {
                 // In a nanosecond of time: the program's CPU time, and what samples cost while they are taken.
@@ -160,14 +164,11 @@ impl Controller {
         self.decide(period)
     }
 
-    fn judge_reader(&mut self, reader: f64, samples: f64) {
+    fn judge_reader(&mut self, looking: f64, reading: f64, samples: f64) {
         let mean = |old: f64, new: f64| (3.0 * old + new) / 4.0;
-        if samples == 0.0 {
-            self.look_ns = mean(self.look_ns, reader);
-        } else {
-            self.read_ns = mean(self.read_ns, ((reader - self.look_ns) / samples).max(0.0));
-            // Never more than everything.
-            self.look_ns = self.look_ns.min(mean(self.look_ns, reader));
+        self.look_ns = mean(self.look_ns, looking);
+        if samples > 0.0 {
+            self.read_ns = mean(self.read_ns, reading / samples);
         }
     }
 

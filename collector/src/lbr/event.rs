@@ -117,7 +117,7 @@ impl Event {
     /// No period is shorter. (AMD's branch sampling refuses less than its 16 records.)
     pub fn least_period(&self) -> u64 {
         match self {
-            Self::Software(_) => 100_000,
+            Self::Software(_) => 20_000,
             Self::NearTaken | Self::General(0 | 1 | 4 | 9) => 1_000,
             Self::General(_) | Self::Raw(_) => 100,
         }

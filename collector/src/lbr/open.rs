@@ -1,8 +1,8 @@
-//! Opens what a plan says on a process: on every processor an event that tracks, with a buffer, and one that samples
-//! into it.
+//! Opens what a plan says on a process: on every processor an event that tracks, with a buffer, and where there are branch
+//! records one that samples into it.
 
 use super::attr::{Scope, Tracking};
-use super::plan::{Plan, Target};
+use super::plan::Plan;
 use super::ring::Ring;
 use super::sys::{Event, page_size};
 use crate::perf::live::LiveEvent;
@@ -41,23 +41,24 @@ impl Opened {
         };
         let (mut tracker_ids, mut sampler_ids) = (Vec::new(), Vec::new());
         let mut room = ROOM;
-        for target in &plan.targets {
-            let tracker = match open_tracker(&mut tracking, pid, target) {
+        for &cpu in &plan.cpus {
+            let tracker = match open_tracker(&mut tracking, pid, cpu) {
                 // Taken away meanwhile.
                 Err(libc::ENODEV) => continue,
                 other => other?,
             };
-            let sampling = plan.sampling(target, period, scope).to_bytes();
-            let sampler = Event::open(&sampling, pid, target.cpu as i32)?;
-            let ring = map(tracker.fd(), &mut room)?;
-            sampler.set_output(&tracker)?;
+            opened.rings.push(map(tracker.fd(), &mut room)?);
             tracker_ids.push(tracker.id()?);
-            sampler_ids.push(sampler.id()?);
-            opened.rings.push(ring);
+            for target in plan.targets.iter().filter(|target| target.cpu == cpu) {
+                let sampling = plan.sampling(target, period, scope).to_bytes();
+                let sampler = Event::open(&sampling, pid, cpu as i32)?;
+                sampler.set_output(&tracker)?;
+                sampler_ids.push(sampler.id()?);
+                opened.samplers.push(sampler);
+            }
             opened.trackers.push(tracker);
-            opened.samplers.push(sampler);
         }
-        let Some(first) = plan.targets.first().filter(|_| !opened.rings.is_empty()) else {
+        let Some(first) = plan.targets.first().filter(|_| !opened.samplers.is_empty()) else {
             return Err(libc::ENODEV);
         };
         opened.events = vec![
@@ -120,8 +121,8 @@ fn run(events: &[Event], on: bool) {
     }
 }
 
-fn open_tracker(tracking: &mut Tracking, pid: u32, target: &Target) -> Result<Event, i32> {
-    let cpu = target.cpu as i32;
+fn open_tracker(tracking: &mut Tracking, pid: u32, cpu: u32) -> Result<Event, i32> {
+    let cpu = cpu as i32;
     match Event::open(&tracking.to_bytes(), pid, cpu) {
         Err(libc::EINVAL) if tracking.build_ids => {
             tracking.build_ids = false;

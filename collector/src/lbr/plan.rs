@@ -25,6 +25,8 @@ pub struct Plan {
     pub name: String,
     /// Where to count it.
     pub targets: Vec<Target>,
+    /// All processors: what is mapped on one is needed for samples of the others.
+    pub cpus: Vec<u32>,
     /// Read branch records; without, samples have no branches and the recording is empty.
     pub branches: bool,
     /// Hardware indices are granted.
@@ -69,6 +71,7 @@ impl Plan {
             event: event.clone(),
             name: event.name(facts.processor),
             targets: Vec::new(),
+            cpus: facts.cpus.clone(),
             branches: true,
             hardware_index: true,
             without: Vec::new(),
@@ -143,6 +146,7 @@ impl Plan {
         Self {
             name: event.name(Processor::Other),
             targets: facts.cpus.iter().map(target).collect(),
+            cpus: facts.cpus.clone(),
             event,
             branches: false,
             hardware_index: false,
@@ -207,7 +211,7 @@ mod tests {
             }
         };
         let plan = Plan::find(&hybrid(), None, only_core).unwrap();
-        assert_eq!(plan.targets.len(), 2);
+        assert_eq!((plan.targets.len(), plan.cpus.len()), (2, 3));
         assert_eq!(plan.without, ["cpu_atom"]);
 
         let refusal = Plan::find(&hybrid(), None, |_, _| Err(libc::EOPNOTSUPP)).unwrap_err();

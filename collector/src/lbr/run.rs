@@ -160,12 +160,12 @@ impl Run<'_> {
         let mut child = held.release().map_err(cannot_run)?;
         forwarding.to(pid);
 
-        self.follow(&mut child, &opened, &mut gather, &mut controller, began);
+        let reading = self.follow(&mut child, &opened, &mut gather, &mut controller, began);
         // What the command has left behind runs on unsampled.
         opened.sample(false);
         opened.track(false);
         gather.round(opened.rings());
-        let seen = seen(&opened, &gather, began);
+        let seen = seen(&opened, &gather, began, reading);
         let seconds = |ns: f64| ns * 1e-9;
         let report = gather.finish(
             pid,
@@ -177,25 +177,35 @@ impl Run<'_> {
         Ok((status, report))
     }
 
-    /// Reads and controls until the command ends, or its time is over.
-    fn follow(&self, child: &mut Child, opened: &Opened, gather: &mut Gather, controller: &mut Controller, began: u64) {
+    /// Reads and controls until the command ends, or its time is over; returns the CPU time that reading took, in
+    /// nanoseconds.
+    fn follow(
+        &self,
+        child: &mut Child,
+        opened: &Opened,
+        gather: &mut Gather,
+        controller: &mut Controller,
+        began: u64,
+    ) -> u64 {
         let start = Instant::now();
         let deadline = self.duration.map(|duration| start + duration);
         let mut wait = Wait::new(child.id(), opened);
         let mut look_at = start + FIRST_LOOK;
-        let mut open = true;
+        let (mut open, mut reading) = (true, 0);
         loop {
             let until = deadline.map_or(look_at, |deadline| deadline.min(look_at));
             let ended = wait.until(until, child);
+            let before = sys::thread_cpu_ns();
             gather.round(opened.rings());
+            reading += sys::thread_cpu_ns().saturating_sub(before);
             let now = Instant::now();
             if ended || deadline.is_some_and(|deadline| now >= deadline) {
-                return;
+                return reading;
             }
             if now < look_at {
                 continue;
             }
-            let decision = controller.look(seen(opened, gather, began));
+            let decision = controller.look(seen(opened, gather, began, reading));
             if let Some(period) = decision.period {
                 opened.set_period(period);
             }
@@ -208,11 +218,12 @@ impl Run<'_> {
     }
 }
 
-fn seen(opened: &Opened, gather: &Gather, began: u64) -> Seen {
+fn seen(opened: &Opened, gather: &Gather, began: u64, reading_ns: u64) -> Seen {
     let arrived = gather.arrived();
     Seen {
         cpu_ns: opened.cpu_ns(),
         reader_ns: sys::thread_cpu_ns().saturating_sub(began),
+        reading_ns,
         samples: arrived.samples + arrived.lost,
         events: arrived.events,
     }
