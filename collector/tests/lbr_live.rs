@@ -299,7 +299,8 @@ fn the_cost_of_a_sample_is_plausible() {
     let cost = calibrate::sample_cost(&plan);
     assert!((200.0..200_000.0).contains(&cost), "{cost}");
 }
-/// The kernel changes the period of the thread that an event was opened on, and of whoever is born later.
+/// The kernel changes the period of one thread, and of whoever is born later. Mostly that is the first thread, but when
+/// threads of a family take turns on a processor, it may let them swap their events instead of stopping and starting them.
 #[test]
 fn periods_change_while_a_program_runs() {
     let plan = Plan::software_clock(&Facts::read());
@@ -311,8 +312,8 @@ fn periods_change_while_a_program_runs() {
     let mut command = Command::new(&program);
     command.stdout(Stdio::null());
     let held = Held::start(command).unwrap();
-    let (root, before, after) = (held.pid(), 1_000_000, 3_000_001);
-    let opened = Opened::new(&plan, root, before, Scope::FromExec).unwrap();
+    let (before, after) = (1_000_000, 3_000_001);
+    let opened = Opened::new(&plan, held.pid(), before, Scope::FromExec).unwrap();
     let mut child = held.release().unwrap();
     std::thread::sleep(Duration::from_millis(20));
     opened.set_period(after);
@@ -330,7 +331,7 @@ fn periods_change_while_a_program_runs() {
         seen.keys().all(|(_, period)| [before, after].contains(period)),
         "{seen:?}"
     );
-    assert!(seen.contains_key(&((root, root), after)), "{seen:?}");
+    assert!(seen.keys().any(|(_, period)| *period == after), "{seen:?}");
 }
 
 /// The real costs of a real program's samples: the controller keeps them within the budget.

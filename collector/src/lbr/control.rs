@@ -1,7 +1,7 @@
 //! Holds the budget: from what sampling has cost so far to the next period.
 //!
 //! Two things are set. The *period* makes samples as frequent as the budget allows; it counts for threads and processes
-//! that start from then on, and for the first thread, because the kernel changes no other thread's period. The *gate*
+//! that start from then on, and for one that runs already (mostly the first): the kernel changes no others. The *gate*
 //! stops sampling of all threads at once while more was spent than the budget allows; it holds the budget for those
 //! whose period is too short. Nothing is asked of the machine here.
 

@@ -48,7 +48,7 @@ impl Event {
         self.control(if on { ENABLE } else { DISABLE }, 0)
     }
 
-    /// Sets the period for the thread that it was opened on, and for threads and processes to come.
+    /// Sets the period for one thread, mostly the one that it was opened on, and for threads and processes to come.
     pub fn set_period(&self, period: u64) -> Result<(), i32> {
         self.control(PERIOD, (&raw const period) as u64)
     }

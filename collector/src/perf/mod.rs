@@ -1,7 +1,8 @@
 //! Recordings of `perf record -b`, and what perf makes of ours.
 //!
 //! [`import`] reads perf.data and the text of `perf script`. Both become events of one session, which keeps track of
-//! processes and mappings as the converter of live recordings does, with the same parts of it. [`export`] is the way back.
+//! processes and mappings as the converter of live recordings does, with the same parts of it. [`export`] is the way back;
+//! [`live`] lets the records of a running kernel take the same way in.
 
 pub(crate) mod attr;
 mod branches;
