@@ -52,6 +52,18 @@ const MAX_INTERPRETERS: usize = 5;
 
 /// Finds a command as `execvp` does and makes sure that the sampler can be loaded into it.
 pub fn examine(command: &OsStr) -> Result<PathBuf, LaunchError> {
+    examine_with(command, check_format)
+}
+
+/// The same for engines that work from outside: they sample static programs as well, but none that gains privileges.
+pub fn examine_outside(command: &OsStr) -> Result<PathBuf, LaunchError> {
+    examine_with(command, |path| Ok(interpreter(path)?.0))
+}
+
+fn examine_with(
+    command: &OsStr,
+    check_format: impl Fn(&Path) -> Result<Option<PathBuf>, LaunchError>,
+) -> Result<PathBuf, LaunchError> {
     let path = find(command)?;
     let mut program = path.clone();
     for _ in 0..MAX_INTERPRETERS {
@@ -161,8 +173,8 @@ fn check_privileges(path: &Path) -> Result<(), LaunchError> {
     Ok(())
 }
 
-/// Checks the format; the interpreter if it is a script.
-fn check_format(path: &Path) -> Result<Option<PathBuf>, LaunchError> {
+/// The interpreter if it is a script, else the head of an ELF file, which is empty if it may not be read.
+fn interpreter(path: &Path) -> Result<(Option<PathBuf>, Vec<u8>), LaunchError> {
     // The program headers follow the header in all files that linkers make.
     let mut head = Vec::new();
     match File::open(path) {
@@ -172,7 +184,7 @@ fn check_format(path: &Path) -> Result<Option<PathBuf>, LaunchError> {
                 .map_err(|e| refuse(path, e.to_string()))?,
         ),
         // Executable but not readable: the loader can read it, we cannot tell more.
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Ok((None, head)),
         Err(error) => return Err(refuse(path, error.to_string())),
     }
     if let Some(line) = head.strip_prefix(b"#!") {
@@ -185,7 +197,22 @@ fn check_format(path: &Path) -> Result<Option<PathBuf>, LaunchError> {
                 format!("its interpreter {} does not exist", interpreter.display()),
             ));
         }
-        return Ok(Some(interpreter));
+        return Ok((Some(interpreter), Vec::new()));
+    }
+    if !head.starts_with(&elf::ELFMAG) {
+        return Err(refuse(
+            path,
+            "exec format error (neither an ELF file nor a script with #!)",
+        ));
+    }
+    Ok((None, head))
+}
+
+/// Checks the format; the interpreter if it is a script.
+fn check_format(path: &Path) -> Result<Option<PathBuf>, LaunchError> {
+    let (interpreter, head) = interpreter(path)?;
+    if interpreter.is_some() || head.is_empty() {
+        return Ok(interpreter);
     }
     let unsampled = |reason, advice| {
         Err(LaunchError::Unsampled {
@@ -194,12 +221,6 @@ fn check_format(path: &Path) -> Result<Option<PathBuf>, LaunchError> {
             advice,
         })
     };
-    if !head.starts_with(&elf::ELFMAG) {
-        return Err(refuse(
-            path,
-            "exec format error (neither an ELF file nor a script with #!)",
-        ));
-    }
     let file = match elf::FileHeader64::<Endianness>::parse(head.as_slice()) {
         Ok(file) => file,
         Err(_) if head.get(4) == Some(&elf::ELFCLASS32.0) => {

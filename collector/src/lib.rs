@@ -3,7 +3,8 @@
 //! This crate knows nothing of IR and nothing of paths.
 //!
 //! [`record`] runs a command with the sampler (the package `pleach-preload`) preloaded. The sampler leaves [`shard`]s;
-//! [`convert`] makes a [`vector::VectorSet`] of them, which [`mod@file`] keeps. Without the feature `tools` only what the
+//! [`convert`] makes a [`vector::VectorSet`] of them, which [`mod@file`] keeps. Where the processor records branches,
+//! [`lbr`] reads them through the kernel, and [`perf`] imports what others have read. Without the feature `tools` only what the
 //! sampler itself needs is left.
 
 pub mod shadow;
@@ -20,6 +21,8 @@ pub mod convert;
 pub mod file;
 #[cfg(feature = "tools")]
 pub mod launch;
+#[cfg(feature = "tools")]
+pub mod lbr;
 #[cfg(feature = "tools")]
 pub mod perf;
 #[cfg(feature = "tools")]

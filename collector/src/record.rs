@@ -1,8 +1,9 @@
-//! Runs a command with the sampler preloaded.
+//! Runs a command with the sampler preloaded, or with branch records of the processor ([`crate::lbr`]).
 
 use crate::calibrate::{self, Costs};
 use crate::convert::{self, Found};
 use crate::launch::{self, LaunchError};
+use crate::lbr::{self, Refusal};
 use crate::shard;
 use crate::signals::Forwarding;
 use crate::stats::Stats;
@@ -16,8 +17,10 @@ use std::time::Duration;
 /// How to record.
 #[derive(Clone, Debug)]
 pub struct RecordOptions {
-    /// What produces the vectors: [`Engine::RunAhead`] or [`Engine::Step`].
+    /// What produces the vectors: [`Engine::RunAhead`], [`Engine::Step`] or [`Engine::Lbr`].
     pub engine: Engine,
+    /// The event at which [`Engine::Lbr`] samples; the best one if `None`.
+    pub event: Option<String>,
     /// CPU time that the sampler may take, as a fraction of the program's: 0.01 is 1 %, 30 is 3000 %.
     pub overhead: f64,
     /// Compare shadow execution with what the program does then, instruction by instruction; that is slow.
@@ -43,6 +46,7 @@ impl RecordOptions {
     pub fn new(preload: impl Into<PathBuf>) -> Self {
         Self {
             engine: Engine::RunAhead,
+            event: None,
             overhead: 0.01,
             verify: false,
             duration: None,
@@ -102,6 +106,8 @@ pub struct Recording {
     pub vectors: VectorSet,
     /// Their figures.
     pub stats: Stats,
+    /// What is worth knowing besides, a line each.
+    pub remarks: Vec<String>,
 }
 
 /// Why nothing was recorded.
@@ -114,6 +120,9 @@ pub enum RecordError {
     /// The engine cannot be used here.
     #[error("the engine {} cannot record a command", .0.name())]
     Engine(Engine),
+    /// The kernel grants no branch records.
+    #[error("no branch records: {0}")]
+    Refused(#[from] Refusal),
     /// The budget is none.
     #[error("the overhead has to be a number above 0, not {0}")]
     Overhead(f64),
@@ -164,11 +173,13 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
     let Some((name, arguments)) = command.split_first() else {
         return Err(LaunchError::NotFound("(nothing)".to_owned()).into());
     };
-    if !matches!(options.engine, Engine::Step | Engine::RunAhead) {
-        return Err(RecordError::Engine(options.engine));
-    }
     if options.overhead.is_nan() || options.overhead <= 0.0 {
         return Err(RecordError::Overhead(options.overhead));
+    }
+    match options.engine {
+        Engine::Lbr => return lbr::run::record(command, options),
+        Engine::Step | Engine::RunAhead => {}
+        Engine::Perf => return Err(RecordError::Engine(options.engine)),
     }
     let program = launch::examine(name)?;
     let preload = options
@@ -216,7 +227,12 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
     }
     let stats = Stats::of(&vectors, options.engine, found);
     let status = status.unwrap_or_default();
-    Ok(Recording { status, vectors, stats })
+    Ok(Recording {
+        status,
+        vectors,
+        stats,
+        remarks: Vec::new(),
+    })
 }
 
 fn run_forwarding(command: &mut Command) -> std::io::Result<ExitStatus> {
@@ -241,7 +257,8 @@ fn preload_list(preload: &Path, directory: &Path) -> Result<OsString, RecordErro
     Ok(list)
 }
 
-fn monotonic_ns() -> u64 {
+/// Nanoseconds of the clock that all bursts use.
+pub(crate) fn monotonic_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` lives here.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };

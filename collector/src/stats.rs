@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 pub struct Stats {
     /// Engine that produced the vectors.
     pub engine: String,
+    /// The event at which branch records were read, where they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
     /// CPU seconds of all sampled processes, the sampler's own excluded.
     pub program_cpu_seconds: f64,
     /// CPU seconds that the sampler took, its start-up and the delivery of signals included.

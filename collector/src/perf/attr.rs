@@ -3,31 +3,31 @@
 use super::cursor::{Cursor, u64_at};
 
 /// Bits of `sample_type`.
-pub(super) mod sample_type {
-    pub(in super::super) const IP: u64 = 1;
-    pub(in super::super) const TID: u64 = 1 << 1;
-    pub(in super::super) const TIME: u64 = 1 << 2;
-    pub(in super::super) const ADDR: u64 = 1 << 3;
-    pub(in super::super) const READ: u64 = 1 << 4;
-    pub(in super::super) const CALLCHAIN: u64 = 1 << 5;
-    pub(in super::super) const ID: u64 = 1 << 6;
-    pub(in super::super) const CPU: u64 = 1 << 7;
-    pub(in super::super) const PERIOD: u64 = 1 << 8;
-    pub(in super::super) const STREAM_ID: u64 = 1 << 9;
-    pub(in super::super) const RAW: u64 = 1 << 10;
-    pub(in super::super) const BRANCH_STACK: u64 = 1 << 11;
-    pub(in super::super) const IDENTIFIER: u64 = 1 << 16;
+pub(crate) mod sample_type {
+    pub(crate) const IP: u64 = 1;
+    pub(crate) const TID: u64 = 1 << 1;
+    pub(crate) const TIME: u64 = 1 << 2;
+    pub(crate) const ADDR: u64 = 1 << 3;
+    pub(crate) const READ: u64 = 1 << 4;
+    pub(crate) const CALLCHAIN: u64 = 1 << 5;
+    pub(crate) const ID: u64 = 1 << 6;
+    pub(crate) const CPU: u64 = 1 << 7;
+    pub(crate) const PERIOD: u64 = 1 << 8;
+    pub(crate) const STREAM_ID: u64 = 1 << 9;
+    pub(crate) const RAW: u64 = 1 << 10;
+    pub(crate) const BRANCH_STACK: u64 = 1 << 11;
+    pub(crate) const IDENTIFIER: u64 = 1 << 16;
 }
 
 /// Bits of `branch_sample_type`.
-pub(super) mod branch_type {
-    pub(in super::super) const USER: u64 = 1;
-    pub(in super::super) const ANY: u64 = 1 << 3;
-    pub(in super::super) const NO_FLAGS: u64 = 1 << 14;
-    pub(in super::super) const NO_CYCLES: u64 = 1 << 15;
-    pub(in super::super) const HW_INDEX: u64 = 1 << 17;
+pub(crate) mod branch_type {
+    pub(crate) const USER: u64 = 1;
+    pub(crate) const ANY: u64 = 1 << 3;
+    pub(crate) const NO_FLAGS: u64 = 1 << 14;
+    pub(crate) const NO_CYCLES: u64 = 1 << 15;
+    pub(crate) const HW_INDEX: u64 = 1 << 17;
     /// Filters other than `ANY`, with the names that `perf record -j` has for them.
-    pub(in super::super) const FILTERS: [(u64, &str); 9] = [
+    pub(crate) const FILTERS: [(u64, &str); 9] = [
         (1 << 4, "any_call"),
         (1 << 5, "any_ret"),
         (1 << 6, "ind_call"),
@@ -41,7 +41,7 @@ pub(super) mod branch_type {
 }
 
 /// `sample_id_all` among the attribute's flags.
-pub(super) const SAMPLE_ID_ALL: u64 = 1 << 18;
+pub(crate) const SAMPLE_ID_ALL: u64 = 1 << 18;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 /// The first published size; what later ones added reads as 0 where it is missing.
 pub(super) const SMALLEST: usize = 64;

@@ -1,15 +1,18 @@
 //! Recordings of `perf record -b`, and what perf makes of ours.
 //!
 //! [`import`] reads perf.data and the text of `perf script`. Both become events of one session, which keeps track of
-//! processes and mappings as the converter of live recordings does, with the same parts of it. [`export`] is the way back.
+//! processes and mappings as the converter of live recordings does, with the same parts of it. [`export`] is the way back;
+//! [`live`] lets the records of a running kernel take the same way in.
 
-mod attr;
+pub(crate) mod attr;
 mod branches;
 mod container;
 mod cursor;
 mod data;
 pub mod export;
+pub mod live;
 mod order;
+mod reader;
 mod records;
 mod replacement;
 mod report;
@@ -19,7 +22,7 @@ mod session;
 
 pub use report::{Damage, PerfError, Report};
 
-use crate::vector::VectorSet;
+use crate::vector::{Engine, VectorSet};
 use memmap2::Mmap;
 use replacement::Replacement;
 use session::Session;
@@ -94,7 +97,7 @@ pub fn import_bytes(path: &Path, bytes: &[u8], binary: Option<&Path>) -> Result<
 fn import_of(path: &Path, bytes: &[u8], binary: Option<&Path>, watch: Watch) -> Result<Imported, PerfError> {
     let replacement = binary.map(Replacement::open).transpose()?;
     let mut vectors = VectorSet::default();
-    let session = Session::new(&mut vectors, replacement.as_ref(), (watch, bytes.len() as u64));
+    let session = Session::new(&mut vectors, Engine::Perf, replacement.as_ref()).watched(watch, bytes.len() as u64);
     let report = if bytes.starts_with(container::MAGIC_SWAPPED) {
         return Err(PerfError::ByteOrder { path: path.to_owned() });
     } else if bytes.starts_with(container::MAGIC) {

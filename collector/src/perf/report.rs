@@ -98,6 +98,8 @@ pub struct Report {
     pub empty_entries: u64,
     /// Samples that the kernel lost.
     pub lost: u64,
+    /// How often the kernel stopped an event for the rest of a tick, because it came too often.
+    pub throttled: u64,
     /// Samples and entries that make no sense, left out.
     pub malformed: u64,
     /// The first of them.

@@ -64,6 +64,23 @@ pub(super) fn time(event: &Event, body: &[u8]) -> Option<u64> {
     sample.time
 }
 
+/// The period of a sample, without the rest of it.
+pub(super) fn period(event: &Event, body: &[u8]) -> Option<u64> {
+    let has = |bit| event.sample_type & bit != 0;
+    let before = [
+        sample_type::IDENTIFIER,
+        sample_type::IP,
+        sample_type::TID,
+        sample_type::TIME,
+        sample_type::ADDR,
+        sample_type::ID,
+        sample_type::STREAM_ID,
+        sample_type::CPU,
+    ];
+    let fields = before.into_iter().filter(|bit| has(*bit)).count();
+    has(sample_type::PERIOD).then(|| super::cursor::u64_at(body, fields * 8))?
+}
+
 /// The time of any other record that has one: `sample_id` at its end, last field last.
 pub(super) fn time_of_other(event: &Event, body: &[u8]) -> Option<u64> {
     if !event.sample_id_all || event.sample_type & sample_type::TIME == 0 {

@@ -43,6 +43,10 @@ struct Image {
 
 /// Everything that an import has gathered so far.
 pub(super) struct Session<'a> {
+    /// Whose vectors these are.
+    engine: Engine,
+    /// Processes and bursts that the set had before.
+    first: (usize, usize),
     modules: Modules<'a>,
     replacement: Option<&'a Replacement>,
     images: HashMap<u32, Image>,
@@ -51,41 +55,50 @@ pub(super) struct Session<'a> {
     /// Lost samples by process.
     lost: HashMap<u32, u64>,
     cleaned: Vec<RawBranch>,
+    watch: Option<Progress<'a>>,
+    pub(super) report: Report,
+}
+
+/// Who is told how far the reading has come, of how many bytes, and of which byte last.
+struct Progress<'a> {
     watch: Watch<'a>,
     bytes: u64,
     told: u64,
-    pub(super) report: Report,
 }
 
 /// Bytes between two reports of how far the reading has come.
 const STRIDE: u64 = 1 << 20;
 
 impl<'a> Session<'a> {
-    /// Adds to an empty set; `watch` is told how much has been read of so many bytes.
-    pub(super) fn new(
-        set: &'a mut VectorSet,
-        replacement: Option<&'a Replacement>,
-        (watch, bytes): (Watch<'a>, u64),
-    ) -> Self {
+    /// Adds to a set.
+    pub(super) fn new(set: &'a mut VectorSet, engine: Engine, replacement: Option<&'a Replacement>) -> Self {
         Self {
+            engine,
+            first: (set.processes.len(), set.bursts.len()),
             modules: Modules::new(set),
             replacement,
             images: HashMap::new(),
             parents: Vec::new(),
             lost: HashMap::new(),
             cleaned: Vec::new(),
-            watch,
-            bytes,
-            told: 0,
+            watch: None,
             report: Report::default(),
         }
     }
 
+    /// The same, with somebody who is told how much has been read of so many bytes.
+    pub(super) fn watched(mut self, watch: Watch<'a>, bytes: u64) -> Self {
+        self.watch = Some(Progress { watch, bytes, told: 0 });
+        self
+    }
+
     /// Takes note of how far the reading has come.
     pub(super) fn reached(&mut self, at: u64) {
-        if at >= self.told.saturating_add(STRIDE) {
-            self.told = at;
-            (self.watch)(at, self.bytes);
+        if let Some(progress) = &mut self.watch
+            && at >= progress.told.saturating_add(STRIDE)
+        {
+            progress.told = at;
+            (progress.watch)(at, progress.bytes);
         }
     }
 
@@ -176,7 +189,7 @@ impl<'a> Session<'a> {
             process,
             thread: head.thread,
             time_ns: head.time_ns,
-            engine: Engine::Perf,
+            engine: self.engine,
             start: None,
             branches: branches.collect(),
             // The sample's own address may lie behind branches that were taken after the stack was read.
@@ -191,6 +204,16 @@ impl<'a> Session<'a> {
             })),
         };
         self.modules.set.bursts.push(burst);
+    }
+
+    /// Notes what all processes together used, with one of them: a place in the set is made for it.
+    pub(super) fn account(&mut self, pid: u32, program_cpu_seconds: f64, own_cpu_seconds: f64) {
+        let process = self.process(pid);
+        let lost = self.report.lost;
+        let process = &mut self.modules.set.processes[process as usize];
+        process.program_cpu_seconds += program_cpu_seconds;
+        process.own_cpu_seconds += own_cpu_seconds;
+        process.lost = lost;
     }
 
     /// The place of a process's image, which it gets now if it has none.
@@ -221,12 +244,13 @@ impl<'a> Session<'a> {
     pub(super) fn finish(self) -> Report {
         let mut report = self.report;
         let set = self.modules.set;
-        for (process, parent) in set.processes.iter_mut().zip(&self.parents) {
+        let (processes, bursts) = (&mut set.processes[self.first.0..], &mut set.bursts[self.first.1..]);
+        for (process, parent) in processes.iter_mut().zip(&self.parents) {
             process.parent = parent.as_ref().and_then(|parent| parent.get());
         }
-        super::branches::drop_duplicates(&mut set.bursts, &mut report);
-        report.vectors = set.bursts.len() as u64;
-        report.branches = set.bursts.iter().map(|burst| burst.branches.len() as u64).sum();
+        super::branches::drop_duplicates(bursts, &mut report);
+        report.vectors = bursts.len() as u64;
+        report.branches = bursts.iter().map(|burst| burst.branches.len() as u64).sum();
         report
     }
 }

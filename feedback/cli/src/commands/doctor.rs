@@ -2,6 +2,7 @@
 
 use crate::install;
 use anyhow::Result;
+use pleach_collector::lbr::{self, Facts, Plan, Refusal};
 use std::process::{Command, ExitCode};
 
 /// Say what this machine offers for recording and building, and why not more.
@@ -29,7 +30,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         library("sampler", install::SAMPLER),
         processor(),
         ticks(),
-        branch_records(),
+        branch_records(lbr::probe(&Facts::read(), None)),
     ];
     if args.json {
         let list: Vec<_> = checks
@@ -130,17 +131,74 @@ fn ticks() -> Check {
     }
 }
 
-fn branch_records() -> Check {
-    let branches = std::path::Path::new("/sys/bus/event_source/devices/cpu/caps/branches");
-    let found = match std::fs::read_to_string(branches) {
-        Ok(depth) if depth.trim() != "0" => {
-            format!("{} branch records in hardware (not used by this release)", depth.trim())
+/// What the kernel grants, or why it grants nothing.
+fn branch_records(granted: Result<Plan, Refusal>) -> Check {
+    let found = match granted {
+        Ok(plan) => {
+            let depth = plan.depth.map_or(String::new(), |depth| format!(", {depth} deep"));
+            let without = match plan.without.join(", ") {
+                cores if cores.is_empty() => String::new(),
+                cores => format!("; not on the cores {cores}"),
+            };
+            format!(
+                "read at {} on {} processors{depth}{without}: the engine lbr works, and is the default",
+                plan.name,
+                plan.targets.len()
+            )
         }
-        _ => "none offered by this machine (usual in virtual machines); pleach does not need them".to_owned(),
+        Err(refusal) => format!("none: {refusal}. The engine run-ahead does without"),
     };
     Check {
         name: "branch records",
         ok: None,
         found,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pleach_collector::lbr::facts::{Pmu, Processor};
+
+    fn machine(branches: Option<u32>, virtual_machine: bool) -> Facts {
+        let pmu = Pmu {
+            name: "cpu".to_owned(),
+            kind: 4,
+            cpus: Vec::new(),
+            branches,
+        };
+        Facts {
+            processor: Processor::Intel,
+            virtual_machine,
+            paranoid: Some(2),
+            pmus: Some(branches.map(|_| pmu).into_iter().collect()),
+            release: (6, 12),
+            cpus: vec![0, 1, 2, 3],
+            ..Facts::default()
+        }
+    }
+
+    #[test]
+    fn branch_records_are_explained() {
+        let told = |facts: &Facts, errno: Option<i32>| {
+            let found = Plan::find(facts, None, |_, _| errno.map_or(Ok(()), Err));
+            let check = branch_records(found);
+            assert_eq!(check.ok, None, "nobody needs them");
+            check.found
+        };
+        let paranoid = Facts {
+            paranoid: Some(4),
+            ..machine(Some(32), false)
+        };
+        let all = [
+            told(&machine(Some(32), false), None),
+            told(&machine(None, true), Some(2)),
+            told(&paranoid, Some(13)),
+        ];
+        insta::assert_snapshot!(all.join("\n"), @r"
+        read at near_taken:u on 4 processors, 32 deep: the engine lbr works, and is the default
+        none: this is a virtual machine without a performance-monitoring unit, so that there are no branch records. The engine run-ahead does without
+        none: kernel.perf_event_paranoid is 4, which keeps perf events from users: run `sudo sysctl kernel.perf_event_paranoid=2`, or give the command CAP_PERFMON. The engine run-ahead does without
+        ");
     }
 }

@@ -3,7 +3,9 @@
 use crate::install;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use pleach_collector::lbr::{self, Facts, Refusal};
 use pleach_collector::record::{RecordError, RecordOptions, Recording, record};
+use pleach_collector::stats::Stats;
 use pleach_collector::vector::{Engine, VectorSet};
 use pleach_collector::verify::Verified;
 use pleach_feedback::analyse::{Analysis, AnalysisError, analyse, without_functions};
@@ -24,6 +26,10 @@ pub struct Args {
     /// How branch vectors are obtained.
     #[arg(long, value_enum, default_value_t = EngineArg::Auto)]
     engine: EngineArg,
+    /// The event at which branch records are read: near_taken, cycles, cache-misses, branch-misses, … or rHEX. Only with
+    /// branch records (lbr); near_taken if it is left out, or cycles where the processor has no such event.
+    #[arg(long, value_name = "EVENT", conflicts_with = "verify")]
+    event: Option<String>,
     /// CPU time to spend on sampling, as a share of the program's: 1%, 0.5%, 300%.
     #[arg(long, default_value = "1%", value_parser = percentage)]
     overhead: f64,
@@ -68,8 +74,10 @@ pub struct Args {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum EngineArg {
-    /// The best one that this machine offers.
+    /// The best one that this machine offers: lbr, or else run-ahead.
     Auto,
+    /// Branch records of the processor (Intel LBR, AMD BRS and LbrExtV2, Arm BRBE), read by the kernel.
+    Lbr,
     /// Shadow execution: the program's next instructions run ahead on a copy of its state. Some 30 ns per instruction.
     RunAhead,
     /// Single-stepping of the program in bursts: exact, costs microseconds per instruction.
@@ -77,10 +85,18 @@ enum EngineArg {
 }
 
 impl EngineArg {
-    fn engine(self) -> Engine {
+    /// The engine to use. Whether the kernel grants branch records is asked only where the answer matters.
+    fn engine(self, args: &Args, granted: impl FnOnce() -> bool) -> Result<Engine> {
         match self {
-            Self::Auto | Self::RunAhead => Engine::RunAhead,
-            Self::Step => Engine::Step,
+            Self::Lbr => Ok(Engine::Lbr),
+            // Who names an event wants to know why it cannot be had.
+            Self::Auto if args.event.is_some() => Ok(Engine::Lbr),
+            Self::Auto if !args.verify && args.burst.is_none() && granted() => Ok(Engine::Lbr),
+            Self::Step | Self::RunAhead if args.event.is_some() => {
+                bail!("--event is for branch records: use it with --engine lbr")
+            }
+            Self::Auto | Self::RunAhead => Ok(Engine::RunAhead),
+            Self::Step => Ok(Engine::Step),
         }
     }
 }
@@ -105,8 +121,15 @@ fn duration(text: &str) -> Result<Duration, String> {
 /// Records.
 pub fn run(args: &Args) -> Result<ExitCode> {
     ensure_writable(args)?;
+    let engine = args.engine.engine(args, || lbr::probe(&Facts::read(), None).is_ok())?;
+    let sampler = match engine {
+        // Nothing is loaded into the command.
+        Engine::Lbr => PathBuf::new(),
+        _ => install::library(install::SAMPLER)?,
+    };
     let options = RecordOptions {
-        engine: args.engine.engine(),
+        engine,
+        event: args.event.clone(),
         overhead: args.overhead,
         verify: args.verify,
         duration: args.duration,
@@ -114,7 +137,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         burst: args.burst,
         repeat: args.repeat,
         seed: args.seed,
-        ..RecordOptions::new(install::library(install::SAMPLER)?)
+        ..RecordOptions::new(sampler)
     };
     let recording = match record(&args.command, &options) {
         Ok(recording) => recording,
@@ -134,6 +157,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 /// A command that was not run, or not sampled: the status is a shell's for commands that cannot be run.
 fn refused(error: &RecordError) -> ExitCode {
     eprintln!("pleach: error: {error}");
+    if let RecordError::Refused(reason) = error
+        && !matches!(reason, Refusal::UnknownEvent { .. } | Refusal::Event { .. })
+    {
+        eprintln!("pleach: without branch records, `--engine run-ahead` works; `pleach doctor` says what there is");
+    }
     ExitCode::from(error.exit_code())
 }
 
@@ -165,17 +193,26 @@ fn finish(args: &Args, recording: &Recording) -> Result<()> {
     )?;
     profile_file::write(&args.output, &profile)?;
     if !args.quiet {
-        let stats = &recording.stats;
-        eprintln!(
-            "pleach: {} taken branches in {} bursts, {:.2} s of CPU time at {:.2} % overhead; wrote {}",
-            stats.taken_branches,
-            stats.bursts,
-            stats.program_cpu_seconds,
-            stats.overhead * 100.0,
-            args.output.display()
-        );
+        for remark in &recording.remarks {
+            eprintln!("pleach: note: {remark}");
+        }
+        eprintln!("pleach: {}; wrote {}", summary(&recording.stats), args.output.display());
     }
     Ok(())
+}
+
+/// What was recorded, and at which cost.
+fn summary(stats: &Stats) -> String {
+    let at = stats.event.as_ref().map(|event| format!(" at {event}"));
+    format!(
+        "{} taken branches in {} bursts{} ({}), {:.2} s of CPU time at {:.2} % overhead",
+        stats.taken_branches,
+        stats.bursts,
+        at.unwrap_or_default(),
+        stats.engine,
+        stats.program_cpu_seconds,
+        stats.overhead * 100.0,
+    )
 }
 
 /// Says how shadow execution compared.
@@ -233,6 +270,51 @@ fn exit_code(status: ExitStatus) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn engine(options: &str, granted: bool) -> Result<Engine, String> {
+        let words = ["record"].into_iter().chain(options.split_whitespace()).chain(["true"]);
+        let Line { args } = Line::try_parse_from(words).map_err(|error| error.to_string())?;
+        args.engine.engine(&args, || granted).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn auto_takes_branch_records_where_they_are_granted() {
+        assert_eq!(engine("", true), Ok(Engine::Lbr));
+        assert_eq!(engine("", false), Ok(Engine::RunAhead));
+        // Only shadow execution can be checked, and has bursts of a length to choose.
+        assert_eq!(engine("--verify", true), Ok(Engine::RunAhead));
+        assert_eq!(engine("--burst 100", true), Ok(Engine::RunAhead));
+        assert_eq!(engine("--event cycles", false), Ok(Engine::Lbr));
+        assert_eq!(engine("--engine lbr", false), Ok(Engine::Lbr));
+        assert_eq!(engine("--engine step", true), Ok(Engine::Step));
+        assert!(
+            engine("--engine run-ahead --event cycles", true)
+                .unwrap_err()
+                .contains("--engine lbr")
+        );
+        assert!(engine("--verify --event cycles", true).is_err());
+    }
+
+    #[test]
+    fn the_summary_names_the_event() {
+        let stats = Stats {
+            engine: "lbr".to_owned(),
+            event: Some("near_taken:u".to_owned()),
+            taken_branches: 320,
+            bursts: 10,
+            program_cpu_seconds: 2.0,
+            overhead: 0.0098,
+            ..Stats::default()
+        };
+        insta::assert_snapshot!(summary(&stats), @"320 taken branches in 10 bursts at near_taken:u (lbr), 2.00 s of CPU time at 0.98 % overhead");
+    }
 
     #[test]
     fn budgets_and_periods_are_read() {

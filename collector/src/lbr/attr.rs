@@ -1,0 +1,200 @@
+//! `perf_event_attr` of the events that are opened: plain bytes, laid out without asking the kernel anything.
+
+use crate::perf::attr::{SAMPLE_ID_ALL, branch_type, sample_type};
+
+/// Bytes of an attribute: all kernels since 4.1 know as many.
+pub const SIZE: usize = 112;
+const DISABLED: u64 = 1;
+const INHERIT: u64 = 1 << 1;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
+const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+const MMAP: u64 = 1 << 8;
+const COMM: u64 = 1 << 9;
+const ENABLE_ON_EXEC: u64 = 1 << 12;
+/// FORK and EXIT.
+const TASK: u64 = 1 << 13;
+const WATERMARK: u64 = 1 << 14;
+const MMAP2: u64 = 1 << 23;
+const COMM_EXEC: u64 = 1 << 24;
+const USE_CLOCKID: u64 = 1 << 25;
+const BUILD_ID: u64 = 1 << 34;
+const SOFTWARE: u32 = 1;
+const TASK_CLOCK: u64 = 1;
+/// Both events have these, so that every record ends in the same fields.
+const COMMON: u64 =
+    sample_type::TID | sample_type::TIME | sample_type::CPU | sample_type::PERIOD | sample_type::IDENTIFIER;
+
+/// Of which threads an event is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scope {
+    /// A process that is about to call `execve`, and all that it will start.
+    FromExec,
+    /// The calling thread alone, to measure or to ask whether the kernel grants the event; not started.
+    This,
+}
+
+impl Scope {
+    fn flags(self) -> u64 {
+        let flags = DISABLED | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR | SAMPLE_ID_ALL | USE_CLOCKID;
+        match self {
+            Self::FromExec => flags | INHERIT | ENABLE_ON_EXEC,
+            Self::This => flags,
+        }
+    }
+}
+
+/// The event that takes samples.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sampling {
+    /// Type.
+    pub kind: u32,
+    /// Configuration.
+    pub config: u64,
+    /// Events between two samples.
+    pub period: u64,
+    /// Of whom.
+    pub scope: Scope,
+    /// Read branch records: all kinds of branches of user code.
+    pub branches: bool,
+    /// Say at which hardware entry a stack begins; AMD's branch sampling and kernels before 5.7 refuse it.
+    pub hardware_index: bool,
+}
+
+impl Sampling {
+    /// The attribute.
+    pub fn to_bytes(self) -> Vec<u8> {
+        let mut fields = Fields {
+            kind: self.kind,
+            config: self.config,
+            period: self.period,
+            sample_type: COMMON | sample_type::IP,
+            flags: self.scope.flags(),
+            ..Fields::default()
+        };
+        if self.branches {
+            fields.sample_type |= sample_type::BRANCH_STACK;
+            fields.branch_type = branch_type::USER | branch_type::ANY;
+            if self.hardware_index {
+                fields.branch_type |= branch_type::HW_INDEX;
+            }
+        }
+        fields.to_bytes()
+    }
+}
+
+/// The event that tells of mappings, names, forks and exits, and counts the CPU time of all. It is never stopped, and
+/// owns the buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tracking {
+    /// Of whom.
+    pub scope: Scope,
+    /// Bytes in the buffer at which to wake its reader.
+    pub watermark: u32,
+    /// Tell mapped files by build-id, not by inode; kernels before 5.12 refuse it.
+    pub build_ids: bool,
+}
+
+impl Tracking {
+    /// The attribute.
+    pub fn to_bytes(self) -> Vec<u8> {
+        let told = MMAP | MMAP2 | COMM | COMM_EXEC | TASK | WATERMARK;
+        Fields {
+            kind: SOFTWARE,
+            config: TASK_CLOCK,
+            sample_type: COMMON,
+            flags: self.scope.flags() | told | if self.build_ids { BUILD_ID } else { 0 },
+            watermark: self.watermark,
+            ..Fields::default()
+        }
+        .to_bytes()
+    }
+}
+
+/// The fields in use.
+#[derive(Default)]
+struct Fields {
+    kind: u32,
+    config: u64,
+    period: u64,
+    sample_type: u64,
+    flags: u64,
+    watermark: u32,
+    branch_type: u64,
+}
+
+impl Fields {
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![0; SIZE];
+        let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
+        put(0, &self.kind.to_ne_bytes());
+        put(4, &(SIZE as u32).to_ne_bytes());
+        put(8, &self.config.to_ne_bytes());
+        put(16, &self.period.to_ne_bytes());
+        put(24, &self.sample_type.to_ne_bytes());
+        put(40, &self.flags.to_ne_bytes());
+        put(48, &self.watermark.to_ne_bytes());
+        put(72, &self.branch_type.to_ne_bytes());
+        put(92, &(libc::CLOCK_MONOTONIC).to_ne_bytes());
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(bytes: &[u8]) -> String {
+        let words = bytes.chunks(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap()));
+        let words = words.enumerate().filter(|(_, word)| *word != 0);
+        words.map(|(at, word)| format!("{:3} {word:#x}\n", at * 8)).collect()
+    }
+
+    /// Checked against `include/uapi/linux/perf_event.h`.
+    #[test]
+    fn attributes_are_laid_out_as_the_kernel_has_them() {
+        let sampling = Sampling {
+            kind: 4,
+            config: 0x20c4,
+            period: 100_003,
+            scope: Scope::FromExec,
+            branches: true,
+            hardware_index: true,
+        };
+        let tracking = Tracking {
+            scope: Scope::FromExec,
+            watermark: 4096,
+            build_ids: true,
+        };
+        insta::assert_snapshot!(words(&sampling.to_bytes()), @r"
+          0 0x7000000004
+          8 0x20c4
+         16 0x186a3
+         24 0x10987
+         40 0x2041063
+         72 0x20009
+         88 0x100000000
+        ");
+        insta::assert_snapshot!(words(&tracking.to_bytes()), @r"
+          0 0x7000000001
+          8 0x1
+         24 0x10186
+         40 0x403847363
+         48 0x1000
+         88 0x100000000
+        ");
+        let plain = Sampling {
+            hardware_index: false,
+            scope: Scope::This,
+            ..sampling
+        };
+        insta::assert_snapshot!(words(&plain.to_bytes()), @r"
+          0 0x7000000004
+          8 0x20c4
+         16 0x186a3
+         24 0x10987
+         40 0x2040061
+         72 0x9
+         88 0x100000000
+        ");
+    }
+}

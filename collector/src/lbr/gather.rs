@@ -1,0 +1,77 @@
+//! Buffers of all processors → records → one set of vectors.
+
+use super::ring::Ring;
+use crate::perf::Report;
+use crate::perf::live::{Live, LiveEvent};
+use crate::vector::{Engine, VectorSet};
+
+/// `PERF_RECORD_LOST`, `PERF_RECORD_SAMPLE`.
+const LOST: u32 = 2;
+const SAMPLE: u32 = 9;
+
+/// What has come so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Arrived {
+    /// Records.
+    pub records: u64,
+    /// Samples.
+    pub samples: u64,
+    /// Events that the samples stand for: the sum of their periods, where they tell them.
+    pub events: u64,
+    /// Records that did not fit into a buffer.
+    pub lost: u64,
+}
+
+/// Reads buffers and puts what they hold in order of time.
+pub struct Gather<'a> {
+    live: Live<'a>,
+    arrived: Arrived,
+}
+
+impl<'a> Gather<'a> {
+    /// Adds to a set.
+    pub fn new(set: &'a mut VectorSet, engine: Engine, events: &[LiveEvent]) -> Self {
+        Self {
+            live: Live::new(set, engine, events),
+            arrived: Arrived::default(),
+        }
+    }
+
+    /// Reads every buffer once.
+    ///
+    /// A buffer that makes no sense is noted as damage in the report; what it holds later is used again.
+    pub fn round(&mut self, rings: &[Ring]) {
+        let Self { live, arrived } = self;
+        for ring in rings {
+            let read = ring.drain(|record| {
+                arrived.records += 1;
+                match record.kind {
+                    LOST => {
+                        let lost = record.body.get(8..16).and_then(|lost| lost.try_into().ok());
+                        arrived.lost += lost.map_or(0, u64::from_ne_bytes);
+                    }
+                    SAMPLE => {
+                        arrived.samples += 1;
+                        arrived.events += live.period(&record.body).unwrap_or(0);
+                    }
+                    _ => {}
+                }
+                live.record(record.kind, record.misc, record.body, record.at);
+            });
+            if let Err(error) = read {
+                live.damaged(0, error.to_string());
+            }
+        }
+        live.round();
+    }
+
+    /// What has come so far.
+    pub fn arrived(&self) -> Arrived {
+        self.arrived
+    }
+
+    /// Ends it. What all processes used, and what sampling them took, in CPU seconds, is kept with the process `root`.
+    pub fn finish(self, root: u32, program_cpu_seconds: f64, own_cpu_seconds: f64) -> Report {
+        self.live.finish(root, program_cpu_seconds, own_cpu_seconds)
+    }
+}

@@ -1,0 +1,155 @@
+//! Opens what a plan says on a process: on every processor an event that tracks, with a buffer, and where there are branch
+//! records one that samples into it.
+
+use super::attr::{Scope, Tracking};
+use super::plan::Plan;
+use super::ring::Ring;
+use super::sys::{Event, page_size};
+use crate::perf::live::LiveEvent;
+use memmap2::{MmapOptions, MmapRaw};
+
+/// Size of a buffer's data where the kernel gives as much: what `perf record` takes, and may be locked by every user.
+const ROOM: usize = 512 << 10;
+/// Less is of no use.
+const LEAST_PAGES: usize = 4;
+
+/// The events of a recording.
+#[derive(Debug)]
+pub struct Opened {
+    rings: Vec<Ring>,
+    trackers: Vec<Event>,
+    samplers: Vec<Event>,
+    events: Vec<LiveEvent>,
+}
+
+impl Opened {
+    /// Opens everything. The events begin when the process calls `execve`, if that is their scope, else with
+    /// [`Opened::sample`] and [`Opened::track`].
+    ///
+    /// Returns the kernel's error number.
+    pub fn new(plan: &Plan, pid: u32, period: u64, scope: Scope) -> Result<Self, i32> {
+        let mut tracking = Tracking {
+            scope,
+            watermark: (ROOM / 2) as u32,
+            build_ids: true,
+        };
+        let mut opened = Self {
+            rings: Vec::new(),
+            trackers: Vec::new(),
+            samplers: Vec::new(),
+            events: Vec::new(),
+        };
+        let (mut tracker_ids, mut sampler_ids) = (Vec::new(), Vec::new());
+        let mut room = ROOM;
+        for &cpu in &plan.cpus {
+            let tracker = match open_tracker(&mut tracking, pid, cpu) {
+                // Taken away meanwhile.
+                Err(libc::ENODEV) => continue,
+                other => other?,
+            };
+            opened.rings.push(map(tracker.fd(), &mut room)?);
+            tracker_ids.push(tracker.id()?);
+            for target in plan.targets.iter().filter(|target| target.cpu == cpu) {
+                let sampling = plan.sampling(target, period, scope).to_bytes();
+                let sampler = Event::open(&sampling, pid, cpu as i32)?;
+                sampler.set_output(&tracker)?;
+                sampler_ids.push(sampler.id()?);
+                opened.samplers.push(sampler);
+            }
+            opened.trackers.push(tracker);
+        }
+        let Some(first) = plan.targets.first().filter(|_| !opened.samplers.is_empty()) else {
+            return Err(libc::ENODEV);
+        };
+        opened.events = vec![
+            LiveEvent {
+                attr: plan.sampling(first, period, scope).to_bytes(),
+                name: plan.name.clone(),
+                ids: sampler_ids,
+            },
+            LiveEvent {
+                attr: tracking.to_bytes(),
+                name: "task-clock:u".to_owned(),
+                ids: tracker_ids,
+            },
+        ];
+        Ok(opened)
+    }
+
+    /// The buffers.
+    pub fn rings(&self) -> &[Ring] {
+        &self.rings
+    }
+
+    /// What records are of.
+    pub fn events(&self) -> &[LiveEvent] {
+        &self.events
+    }
+
+    /// Descriptors that become readable when a buffer is half full.
+    pub fn descriptors(&self) -> impl Iterator<Item = i32> {
+        self.trackers.iter().map(Event::fd)
+    }
+
+    /// Sets the period. An event that refuses keeps its own.
+    pub fn set_period(&self, period: u64) {
+        for sampler in &self.samplers {
+            let _ = sampler.set_period(period);
+        }
+    }
+
+    /// Lets samples be taken, or not.
+    pub fn sample(&self, on: bool) {
+        run(&self.samplers, on);
+    }
+
+    /// Lets the rest be told, and CPU time be counted, or not.
+    pub fn track(&self, on: bool) {
+        run(&self.trackers, on);
+    }
+
+    /// CPU time of all threads and processes in nanoseconds.
+    pub fn cpu_ns(&self) -> u64 {
+        self.trackers.iter().filter_map(|tracker| tracker.count().ok()).sum()
+    }
+}
+
+fn run(events: &[Event], on: bool) {
+    for event in events {
+        // It only fails for events that ended with their process.
+        let _ = event.run(on);
+    }
+}
+
+fn open_tracker(tracking: &mut Tracking, pid: u32, cpu: u32) -> Result<Event, i32> {
+    let cpu = cpu as i32;
+    match Event::open(&tracking.to_bytes(), pid, cpu) {
+        Err(libc::EINVAL) if tracking.build_ids => {
+            tracking.build_ids = false;
+            Event::open(&tracking.to_bytes(), pid, cpu)
+        }
+        other => other,
+    }
+}
+
+/// Maps a buffer, a smaller one where the kernel does not give as much.
+fn map(fd: i32, room: &mut usize) -> Result<Ring, i32> {
+    let page = page_size();
+    *room = (*room).max(LEAST_PAGES * page);
+    loop {
+        match map_of(fd, page, *room) {
+            // Too much memory would be locked.
+            Err(libc::EPERM | libc::ENOMEM) if *room > LEAST_PAGES * page => *room /= 2,
+            Err(libc::EPERM | libc::ENOMEM) => return Err(libc::ENOMEM),
+            other => return other,
+        }
+    }
+}
+
+fn map_of(fd: i32, page: usize, room: usize) -> Result<Ring, i32> {
+    let map: MmapRaw = MmapOptions::new()
+        .len(page + room)
+        .map_raw(fd)
+        .map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL))?;
+    Ring::new(map, page).ok_or(libc::EINVAL)
+}

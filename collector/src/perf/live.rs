@@ -1,0 +1,86 @@
+//! Records of a running kernel, through the same reader and session as those of a file.
+
+use super::attr::Event;
+use super::container::Container;
+use super::reader::Reader;
+use super::records::{self, Record};
+use super::report::{Format, Report};
+use super::session::Session;
+use crate::vector::{Engine, VectorSet};
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// An event of the recording.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LiveEvent {
+    /// Its `perf_event_attr`.
+    pub attr: Vec<u8>,
+    /// What it is called.
+    pub name: String,
+    /// The kernel's ids for it, one for each processor.
+    pub ids: Vec<u64>,
+}
+
+/// A recording that goes on.
+pub struct Live<'a> {
+    reader: Reader<'static>,
+    session: Session<'a>,
+}
+
+impl<'a> Live<'a> {
+    /// Adds to a set, as vectors of an engine.
+    pub fn new(set: &'a mut VectorSet, engine: Engine, events: &[LiveEvent]) -> Self {
+        let events = events.iter().filter_map(|event| {
+            Some(Event {
+                name: event.name.clone(),
+                ids: event.ids.clone(),
+                ..Event::read(&event.attr)?
+            })
+        });
+        let container = Container {
+            events: events.collect(),
+            build_ids: HashMap::new(),
+            data: &[],
+            data_offset: 0,
+        };
+        Self {
+            reader: Reader::new(container),
+            session: Session::new(set, engine, None),
+        }
+    }
+
+    /// Takes the next record of a buffer; `at` says in errors where it stood.
+    ///
+    /// Records that no kernel makes are counted as malformed.
+    pub fn record(&mut self, kind: u32, misc: u16, body: Vec<u8>, at: u64) {
+        if kind >= records::kind::FIRST_OF_TOOL {
+            let what = "a record of a kind that kernels do not make";
+            return self.session.report.malformed(at, Format::PerfData, what);
+        }
+        let body = Cow::Owned(body);
+        let record = Record { kind, misc, body, at };
+        self.reader.record(record, &mut self.session);
+    }
+
+    /// How many events a sample stands for, if it tells.
+    pub fn period(&self, sample: &[u8]) -> Option<u64> {
+        self.reader.period(sample)
+    }
+
+    /// Records were lost because a buffer could not be read in time, or was damaged.
+    pub fn damaged(&mut self, at: u64, what: impl Into<String>) {
+        self.session.report.damaged(at, what);
+    }
+
+    /// All buffers were read up to where they were when the first one was looked at.
+    pub fn round(&mut self) {
+        self.reader.round(&mut self.session);
+    }
+
+    /// Ends it. What all processes used, and what sampling them took, in CPU seconds, is kept with the process `root`.
+    pub fn finish(mut self, root: u32, program_cpu_seconds: f64, own_cpu_seconds: f64) -> Report {
+        self.reader.finish(&mut self.session);
+        self.session.account(root, program_cpu_seconds, own_cpu_seconds);
+        self.session.finish()
+    }
+}
