@@ -98,6 +98,7 @@ fn set() -> impl Strategy<Value = VectorSet> {
             processes,
             events: vec!["cycles:u".to_owned(); EVENTS as usize],
             bursts,
+            compressed: None,
         })
 }
 

@@ -90,6 +90,7 @@ fn set() -> impl Strategy<Value = VectorSet> {
         processes: (0..PROCESSES).map(process).collect(),
         events: vec!["cycles:u".to_owned(), "my event".to_owned()],
         bursts,
+        compressed: None,
     })
 }
 
@@ -301,6 +302,7 @@ fn example() -> VectorSet {
         processes: (0..PROCESSES).map(process).collect(),
         events: Vec::new(),
         bursts: (1..=3).map(burst).collect(),
+        compressed: None,
     }
 }
 

@@ -1,12 +1,17 @@
 //! Events of profiles (§2.1), and how bursts are read as streams of them.
 
 use crate::vector::{Branch, Burst, CodeAddress};
-use std::hash::Hash;
 
 /// What compressors take: two words are enough for every profile of the paper.
-pub trait Tuple: Copy + Eq + Hash {
+pub trait Tuple {
     /// The word that says where something happened (`pc`), and the one that says what.
     fn words(&self) -> (u64, u64);
+}
+
+impl Tuple for (u64, u64) {
+    fn words(&self) -> (u64, u64) {
+        *self
+    }
 }
 
 impl Tuple for u64 {
