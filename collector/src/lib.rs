@@ -19,6 +19,8 @@ pub mod convert;
 #[cfg(feature = "tools")]
 pub mod file;
 #[cfg(feature = "tools")]
+mod gather;
+#[cfg(feature = "tools")]
 pub mod launch;
 #[cfg(feature = "tools")]
 pub mod perf;
@@ -28,5 +30,7 @@ pub mod record;
 mod signals;
 #[cfg(feature = "tools")]
 pub mod stats;
+#[cfg(feature = "tools")]
+mod store;
 #[cfg(feature = "tools")]
 pub mod verify;

@@ -1,7 +1,7 @@
 //! Runs a command with the sampler preloaded.
 
 use crate::calibrate::{self, Costs};
-use crate::convert::{self, Found};
+use crate::gather::Gathering;
 use crate::launch::{self, LaunchError};
 use crate::shard;
 use crate::signals::Forwarding;
@@ -36,6 +36,9 @@ pub struct RecordOptions {
     pub repeat: u32,
     /// Tick by CPU timers even where perf events work.
     pub timer_only: bool,
+    /// Bytes that the vectors may take in a file. Where they would take more, what there is is compressed to a sample of it,
+    /// [`VectorSet::compressed`]; memory and temporary files are bounded, too.
+    pub max_size: Option<u64>,
 }
 
 impl RecordOptions {
@@ -52,6 +55,7 @@ impl RecordOptions {
             seed: None,
             repeat: 1,
             timer_only: false,
+            max_size: None,
         }
     }
 
@@ -102,6 +106,8 @@ pub struct Recording {
     pub vectors: VectorSet,
     /// Their figures.
     pub stats: Stats,
+    /// The file system of temporary files cannot free parts of them: with a limit on the size they took more than it allows.
+    pub unreclaimed: bool,
 }
 
 /// Why nothing was recorded.
@@ -177,8 +183,7 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
         .map_err(|_| RecordError::NoSampler(options.preload.clone()))?;
 
     let costs = calibrate::costs(&preload);
-    let mut vectors = VectorSet::default();
-    let mut found = Found::default();
+    let mut gathering = Gathering::new(options.max_size, options.seed.unwrap_or_else(monotonic_ns));
     let mut status = None;
     for run in 0..options.repeat.max(1) {
         let directory = tempfile::Builder::new()
@@ -194,10 +199,11 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
         child.env("LD_PRELOAD", preload_list(&preload, directory.path())?);
         child.env(shard::DIRECTORY_VARIABLE, directory.path());
         child.env(shard::SETTINGS_VARIABLE, options.settings(run, costs));
-        let ended = run_forwarding(&mut child).map_err(io(format!("cannot run {}", program.display())))?;
-        let here =
-            convert::read_directory(directory.path(), &mut vectors).map_err(io("cannot read what was sampled"))?;
-        if here.shards == 0 {
+        let (ended, shards) = gathering
+            .run(directory.path(), || run_forwarding(&mut child))
+            .map_err(io("cannot read what was sampled"))?;
+        let ended = ended.map_err(io(format!("cannot run {}", program.display())))?;
+        if shards == 0 {
             let command = program.display().to_string();
             return Err(RecordError::NotSampled {
                 command,
@@ -205,18 +211,19 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
                 preload,
             });
         }
-        found.shards += here.shards;
-        found.damaged_bytes += here.damaged_bytes;
-        found.threads += here.threads;
-        found.unsampled_threads += here.unsampled_threads;
-        found.verified.join(here.verified);
         if status.is_none_or(|before: ExitStatus| before.success()) {
             status = Some(ended);
         }
     }
+    let (vectors, found, unreclaimed) = gathering.finish();
     let stats = Stats::of(&vectors, options.engine, found);
     let status = status.unwrap_or_default();
-    Ok(Recording { status, vectors, stats })
+    Ok(Recording {
+        status,
+        vectors,
+        stats,
+        unreclaimed,
+    })
 }
 
 fn run_forwarding(command: &mut Command) -> std::io::Result<ExitStatus> {
