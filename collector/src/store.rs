@@ -3,12 +3,15 @@
 use crate::stream::{Compressor, Generator, size_of};
 use crate::vector::{Burst, VectorSet};
 
-/// So many times the size of the file may be kept, unpacked. Loops pack well: a branch takes 5 bytes, packed about a fourth.
+/// So many times the size of the file may be kept, unpacked. Loops pack well: of an unpacked branch's 5 bytes a fourth is left
+/// at most, and a hundredth in long bursts.
 const UNPACKED: u64 = 8;
+/// Nor is less than this worth saving memory for.
+const LEAST_UNPACKED: u64 = 16 << 20;
 
 /// Bursts, or what is left of them.
 ///
-/// With a limit, memory is bounded: bursts and windows take at most some 50 bytes for each byte of the limit.
+/// With a limit, memory is bounded: bursts and windows take at most some 50 bytes for each byte of the limit, or 100 MB.
 #[derive(Debug)]
 pub(crate) struct Store {
     /// Bytes that a file of all this may take.
@@ -53,18 +56,18 @@ impl Store {
 
     /// Packs what there is, to see whether more is allowed; if not, gives up some of it.
     fn make_room(&mut self) {
-        let (Some(limit), Some(most)) = (self.limit, self.limit.map(|limit| limit.saturating_mul(UNPACKED))) else {
+        let Some(limit) = self.limit else { return };
+        let most = limit.saturating_mul(UNPACKED).max(LEAST_UNPACKED);
+        if self.allowed < most && self.packed() <= limit / 10 * 9 {
+            // Growing by no more than half, because what comes may pack less well.
+            self.allowed = (self.bytes + self.bytes / 2).min(most);
             return;
-        };
-        if self.allowed < most {
-            let packed = self.packed();
-            if packed.saturating_mul(10) < limit.saturating_mul(9) {
-                // Growing by no more than half, because what comes may pack less well.
-                self.allowed = (self.bytes + self.bytes / 2).min(most);
+        }
+        while self.give_up() {
+            if self.bytes <= self.allowed / 2 && self.packed() <= limit / 2 {
                 return;
             }
         }
-        while self.bytes > self.allowed / 2 && self.give_up() {}
     }
 
     /// Bytes of a file of what there is, without the names of files and processes.

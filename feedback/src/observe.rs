@@ -71,7 +71,7 @@ pub fn observe(program: &Program, vectors: &VectorSet) -> Observations {
     for burst in &vectors.bursts {
         decoder.burst(burst, &mut |event| count(event, burst.count));
     }
-    for compressed in &vectors.compressed {
+    if let Some(compressed) = &vectors.compressed {
         decoder.note_compressed(compressed);
         for window in &compressed.windows {
             decoder.window(window, &mut count);
