@@ -30,7 +30,7 @@ mod tagged;
 
 pub use accumulator::{Accumulated, Accumulator};
 pub use compress::{Compressor, STRATA_BITS, WINDOW, size_of};
-pub use event::{Event, Tuple, calls, edges};
+pub use event::{Event, Tuple, control_flow};
 pub use hash::Hasher;
 pub use random::Generator;
 pub use sampler::{Countdown, CountedRandom, Message, Periodic, Random, Sampler, Split, Start};
