@@ -43,6 +43,7 @@ mod fault;
 mod interpret;
 mod memory;
 mod native;
+mod observe;
 mod op;
 mod overlay;
 mod rewrite;
