@@ -1,6 +1,6 @@
 //! Where bursts go while a command is recorded: all of them as long as there is room, samples of windows afterwards.
 
-use crate::stream::{Compressor, Generator, size_of};
+use crate::stream::{Compressor, Generator, size_of_burst};
 use crate::vector::{Burst, VectorSet};
 
 /// So many times the size of the file may be kept, unpacked. Loops pack well: of an unpacked branch's 5 bytes a fourth is left
@@ -45,7 +45,7 @@ impl Store {
                 self.bytes = compressor.bytes();
             }
             None => {
-                self.bytes += size_of(&burst);
+                self.bytes += size_of_burst(&burst);
                 self.bursts.push(burst);
             }
         }

@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::xxh3_128;
 /// .02 more than those of 64.
 pub const WINDOW: usize = 32;
 /// n = 2^`STRATA_BITS` = 2048, as in the paper's experiments (§5.4).
-pub const STRATA_BITS: u32 = 11;
+const STRATA_BITS: u32 = 11;
 /// k, as in the paper's (§5.6).
 const ENTRIES: usize = 16;
 
@@ -263,7 +263,7 @@ fn size(window: &Window) -> u64 {
 }
 
 /// About the bytes of a burst in a file.
-pub fn size_of(burst: &Burst) -> u64 {
+pub fn size_of_burst(burst: &Burst) -> u64 {
     let branches = burst.branches.iter().flat_map(|branch| [branch.from, branch.to]);
     24 + size_of_addresses(burst.start.into_iter().chain(branches).chain(burst.end))
 }

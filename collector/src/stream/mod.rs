@@ -29,9 +29,9 @@ mod sampler;
 mod tagged;
 
 pub use accumulator::{Accumulated, Accumulator};
-pub use compress::{Compressor, STRATA_BITS, WINDOW, size_of};
+pub use compress::{Compressor, WINDOW, size_of_burst};
 pub use event::{Event, Tuple, control_flow};
 pub use hash::Hasher;
 pub use random::Generator;
 pub use sampler::{Countdown, CountedRandom, Message, Periodic, Random, Sampler, Split, Start};
-pub use tagged::{State, Tagged};
+pub use tagged::Tagged;

@@ -101,11 +101,6 @@ impl Periodic {
         self.rate = self.rate.saturating_mul(thinning.rate);
     }
 
-    /// Events since the last message.
-    pub fn phase(&self) -> u64 {
-        self.phase
-    }
-
     /// r.
     pub fn rate(&self) -> NonZeroU64 {
         self.rate

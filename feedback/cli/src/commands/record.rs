@@ -194,10 +194,16 @@ fn finish(args: &Args, recording: &Recording) -> Result<()> {
         );
     }
     if let Some(compressed) = recording.vectors.compressed.as_ref().filter(|_| !args.quiet) {
-        eprintln!(
-            "pleach: the vectors were sampled to fit: one of {} windows of {} branches was kept",
-            compressed.rate, compressed.branches
-        );
+        match (compressed.branches, compressed.rate) {
+            (branches, 1) => {
+                eprintln!("pleach: to save memory, bursts were cut into windows of {branches} branches; all are kept")
+            }
+            (branches, rate) => {
+                eprintln!(
+                    "pleach: the vectors were sampled to fit: of windows of {branches} branches, one in {rate} was kept"
+                );
+            }
+        }
     }
     if !args.quiet {
         let stats = &recording.stats;
