@@ -124,7 +124,7 @@ impl Curve {
             let inside = (fewer.messages..=more.messages).contains(&messages);
             let part = (messages / more.messages).ln() / (fewer.messages / more.messages).ln();
             // An error of 0 has no logarithm.
-            let log = |error: f64| error.max(1e-9).ln();
+            let log = |error: f64| if error < 1e-9 { 1e-9f64.ln() } else { error.ln() };
             inside.then(|| (log(more.error) * (1.0 - part) + log(fewer.error) * part).exp())
         });
         between.unwrap_or(f64::NAN)
