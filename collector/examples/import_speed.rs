@@ -121,5 +121,6 @@ fn made_up(stacks: u64) -> VectorSet {
         }],
         events: Vec::new(),
         bursts: (1..=stacks).map(burst).collect(),
+        compressed: None,
     }
 }

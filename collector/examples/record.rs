@@ -19,6 +19,7 @@ fn main() {
     }
     options.timer_only = std::env::var_os("TIMER").is_some();
     options.burst = std::env::var("BURST").ok().and_then(|burst| burst.parse().ok());
+    options.max_size = std::env::var("MAX_SIZE").ok().and_then(|size| size.parse().ok());
     match record(&command, &options) {
         Ok(recording) => {
             let stats = serde_json::to_string(&recording.stats).expect("plain figures");

@@ -1,19 +1,17 @@
 //! Shards to vectors: run-time addresses become offsets in files, with the mappings in force when they were seen.
 //!
-//! What imported recordings need as well is in [`modules`] and [`space`].
+//! Shards can be read while they grow. What imported recordings need as well is in [`modules`] and [`space`].
 
 pub(crate) mod modules;
+mod reading;
 pub(crate) mod space;
 
-use crate::shard::{Counters, Disagreement, EXTENSION, Frame, Frames, Mapping, ProcessHead, RawBurst};
-use crate::vector::{Branch, Burst, EndReason, Engine, Process, VectorSet};
+use crate::store::Store;
+use crate::vector::VectorSet;
 use crate::verify::Verified;
-use modules::{FileIdentity, Modules};
-use space::{Space, external};
+use modules::{Builds, Modules};
+use reading::Reading;
 use std::collections::HashMap;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
 /// What a conversion found besides vectors.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -30,223 +28,156 @@ pub struct Found {
     pub verified: Verified,
 }
 
-/// Adds every shard of a directory to `set`, in the order in which their processes began.
-pub fn read_directory(directory: &Path, set: &mut VectorSet) -> std::io::Result<Found> {
-    let mut shards = Vec::new();
-    for entry in std::fs::read_dir(directory)? {
-        let path = entry?.path();
-        if path.extension() == Some(OsStr::new(EXTENSION)) {
-            let name = path.file_name().unwrap_or_default().as_bytes().to_vec();
-            shards.push((name, std::fs::read(&path)?));
+impl Found {
+    /// Adds what another conversion found.
+    pub fn join(&mut self, other: Self) {
+        self.shards += other.shards;
+        self.damaged_bytes += other.damaged_bytes;
+        self.threads += other.threads;
+        self.unsampled_threads += other.unsampled_threads;
+        self.verified.join(other.verified);
+    }
+}
+
+/// Shards of one run that are being read.
+#[derive(Debug, Default)]
+pub(crate) struct Conversion {
+    shards: Vec<Reading>,
+    positions: HashMap<Vec<u8>, usize>,
+    builds: Builds,
+    /// Bytes of what is no shard.
+    foreign: u64,
+}
+
+impl Conversion {
+    /// Meets shards, as pairs of file name and first bytes; those that are known, and those that do not say yet whose
+    /// they are, are left out. Processes are told of in the order in which they began.
+    pub(crate) fn meet(&mut self, shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) {
+        let new = shards.iter().filter(|(name, _)| !self.positions.contains_key(name));
+        let mut new: Vec<Reading> = new.filter_map(|(name, bytes)| Reading::begin(name, bytes)).collect();
+        new.sort_by_key(|shard| (shard.head.start_ns, shard.head.pid));
+        let mut modules = Modules::with(set, std::mem::take(&mut self.builds));
+        for mut shard in new {
+            shard.announce(&mut modules);
+            self.positions.insert(shard.name.clone(), self.shards.len());
+            self.shards.push(shard);
         }
+        self.builds = modules.into_builds();
     }
-    Ok(convert(&shards, set))
-}
 
-/// Adds shards, as pairs of file name and contents.
-pub fn convert(shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) -> Found {
-    let mut found = Found::default();
-    let mut read: Vec<Shard> = Vec::new();
-    for (name, bytes) in shards {
-        let mut frames = Frames::new(bytes);
-        let shard = Shard::read(name.clone(), &mut frames);
-        found.damaged_bytes += frames.damaged() as u64;
-        if let Some(mut shard) = shard {
-            // What failed last can leave no count of itself.
-            shard.counters.lost = shard.counters.lost.max(u64::from(frames.damaged() > 0));
-            read.push(shard);
-        }
+    /// Whether a shard was met.
+    pub(crate) fn knows(&self, name: &[u8]) -> bool {
+        self.positions.contains_key(name)
     }
-    read.sort_by_key(|shard| (shard.head.start_ns, shard.head.pid));
-    // CPU time goes on over execve: what a process had used as an earlier image is not the later one's.
-    let mut before: HashMap<u32, u64> = HashMap::new();
-    for shard in &mut read {
-        let base = &mut shard.head.base_cpu_ns;
-        *base = before.get(&shard.head.pid).copied().unwrap_or(0).min(*base);
-        let ended = shard.head.base_cpu_ns.saturating_add(shard.cpu_ns());
-        before.insert(shard.head.pid, ended);
-    }
-    let first = set.processes.len();
-    let positions: HashMap<&[u8], u32> = read
-        .iter()
-        .enumerate()
-        .map(|(i, shard)| (shard.name.as_slice(), (first + i) as u32))
-        .collect();
-    let mut modules = Modules::new(set);
-    for shard in &read {
-        let parent = positions.get(shard.head.parent.as_slice()).copied();
-        found.shards += 1;
-        found.threads += u64::from(shard.counters.threads);
-        found.unsampled_threads += u64::from(shard.counters.unsampled_threads);
-        let threads = shard.counters.threads.saturating_add(shard.counters.unsampled_threads);
-        found.verified.add(shard.compared, &shard.disagreements, threads);
-        found.verified.meet(&shard.opcodes);
-        shard.add_to(parent, &mut modules);
-    }
-    found
-}
 
-/// One process image.
-struct Shard {
-    name: Vec<u8>,
-    head: ProcessHead,
-    snapshots: Vec<Vec<Mapping>>,
-    /// Bursts with the number of snapshots before them.
-    bursts: Vec<(usize, RawBurst)>,
-    counters: Counters,
-    /// Instructions of shadow execution compared with the real one.
-    compared: u64,
-    disagreements: Vec<Disagreement>,
-    opcodes: Vec<(u16, u8)>,
-    /// CPU time of the process, where it ended in a way that let us know.
-    final_cpu_ns: Option<u64>,
-}
+    /// All shards that were met, in the order of their processes: file names, and bytes read.
+    pub(crate) fn met(&self) -> Vec<(Vec<u8>, u64)> {
+        let shards = self.shards.iter();
+        shards.map(|shard| (shard.name.clone(), shard.read)).collect()
+    }
 
-impl Shard {
-    fn read(name: Vec<u8>, frames: &mut Frames) -> Option<Self> {
-        let mut shard = Self {
-            name,
-            head: ProcessHead::default(),
-            snapshots: Vec::new(),
-            bursts: Vec::new(),
-            counters: Counters::default(),
-            final_cpu_ns: None,
-            compared: 0,
-            disagreements: Vec::new(),
-            opcodes: Vec::new(),
+    /// Takes further bytes of a shard that was met, and returns how many are done with. `all`: no more will come.
+    pub(crate) fn take(
+        &mut self,
+        name: &[u8],
+        bytes: &[u8],
+        all: bool,
+        set: &mut VectorSet,
+        store: &mut Store,
+    ) -> usize {
+        let Some(at) = self.positions.get(name) else { return 0 };
+        let mut modules = Modules::with(set, std::mem::take(&mut self.builds));
+        let done = self.shards[*at].take(bytes, all, &mut modules, store);
+        self.builds = modules.into_builds();
+        done
+    }
+
+    /// Bytes of a file that is no shard at all.
+    pub(crate) fn refuse(&mut self, bytes: u64) {
+        self.foreign += bytes;
+    }
+
+    /// Tells the set what processes took and whose children they are.
+    pub(crate) fn finish(mut self, set: &mut VectorSet) -> Found {
+        let mut found = Found {
+            damaged_bytes: self.foreign,
+            ..Found::default()
         };
-        let mut known = false;
-        for frame in frames {
-            match frame {
-                Frame::Process(head) => {
-                    shard.head = head;
-                    known = true;
-                }
-                Frame::Mappings(true, more) => match shard.snapshots.last_mut() {
-                    Some(snapshot) => snapshot.extend(more),
-                    None => shard.snapshots.push(more),
-                },
-                Frame::Mappings(false, snapshot) => shard.snapshots.push(snapshot),
-                Frame::Burst(burst) => {
-                    shard.count(burst.head.counters);
-                    shard.bursts.push((shard.snapshots.len(), burst));
-                }
-                Frame::Verified(compared, disagreement) => {
-                    shard.compared += u64::from(compared);
-                    shard.disagreements.extend(disagreement.map(|found| *found));
-                }
-                Frame::Opcodes(opcodes) => shard.opcodes.extend(opcodes),
-                Frame::Final(cpu_ns, counters) => {
-                    shard.count(counters);
-                    shard.final_cpu_ns = Some(cpu_ns.max(shard.final_cpu_ns.unwrap_or(0)));
-                }
-            }
+        // CPU time goes on over execve: what a process had used as an earlier image is not the later one's.
+        let mut order: Vec<usize> = (0..self.shards.len()).collect();
+        order.sort_by_key(|at| (self.shards[*at].head.start_ns, self.shards[*at].head.pid));
+        let mut before: HashMap<u32, u64> = HashMap::new();
+        for at in order {
+            let shard = &mut self.shards[at];
+            let base = &mut shard.head.base_cpu_ns;
+            *base = before.get(&shard.head.pid).copied().unwrap_or(0).min(*base);
+            before.insert(shard.head.pid, shard.head.base_cpu_ns.saturating_add(shard.cpu_ns()));
         }
-        for snapshot in &mut shard.snapshots {
-            snapshot.sort_by_key(|mapping| mapping.start);
+        for shard in &self.shards {
+            found.shards += 1;
+            found.damaged_bytes += shard.damaged;
+            found.threads += u64::from(shard.counters.threads);
+            found.unsampled_threads += u64::from(shard.counters.unsampled_threads);
+            let threads = shard.counters.threads.saturating_add(shard.counters.unsampled_threads);
+            found.verified.add(shard.compared, &shard.disagreements, threads);
+            found.verified.meet(&shard.opcodes);
+            let (own, parent) = (shard.counters.own_ns, self.positions.get(&shard.head.parent));
+            let process = &mut set.processes[shard.process as usize];
+            process.parent = parent.map(|at| self.shards[*at].process);
+            process.program_cpu_seconds = shard.cpu_ns().saturating_sub(own) as f64 * 1e-9;
+            process.own_cpu_seconds = own as f64 * 1e-9;
+            // What failed last can leave no count of itself.
+            process.lost = shard.counters.lost.max(u64::from(shard.damaged > 0));
+            process.declined = shard.counters.declined;
         }
-        known.then_some(shard)
-    }
-
-    /// Threads store their records in any order, but the counters only grow.
-    fn count(&mut self, now: Counters) {
-        let all = &mut self.counters;
-        all.own_ns = all.own_ns.max(now.own_ns);
-        all.lost = all.lost.max(now.lost);
-        all.declined = all.declined.max(now.declined);
-        all.threads = all.threads.max(now.threads);
-        all.unsampled_threads = all.unsampled_threads.max(now.unsampled_threads);
-    }
-
-    /// CPU time of the image, the sampler's included.
-    fn cpu_ns(&self) -> u64 {
-        let mut threads: HashMap<u32, u64> = HashMap::new();
-        for (_, burst) in &self.bursts {
-            let seen = threads.entry(burst.head.thread).or_default();
-            *seen = burst.head.thread_cpu_ns.max(*seen);
-        }
-        let seen = threads.values().fold(0, |sum: u64, seen| sum.saturating_add(*seen));
-        self.final_cpu_ns
-            .map_or(0, |cpu_ns| cpu_ns.saturating_sub(self.head.base_cpu_ns))
-            .max(seen)
-    }
-
-    fn add_to(&self, parent: Option<u32>, modules: &mut Modules) {
-        let process = modules.set.processes.len() as u32;
-        let own = self.counters.own_ns;
-        let arguments = self.head.arguments.strip_suffix(b"\0").unwrap_or(&self.head.arguments);
-        let command = String::from_utf8_lossy(arguments).replace('\0', " ");
-        let executable = String::from_utf8_lossy(&self.head.executable);
-        modules.set.processes.push(Process {
-            pid: self.head.pid,
-            parent,
-            command: if command.is_empty() {
-                executable.into_owned()
-            } else {
-                command
-            },
-            program_cpu_seconds: self.cpu_ns().saturating_sub(own) as f64 * 1e-9,
-            own_cpu_seconds: own as f64 * 1e-9,
-            lost: self.counters.lost,
-            declined: self.counters.declined,
-        });
-        let snapshots: Vec<Space> = self
-            .snapshots
-            .iter()
-            .map(|snapshot| {
-                let located = snapshot.iter().map(|mapping| {
-                    let identity = FileIdentity::Inode(mapping.inode);
-                    modules.locate(
-                        process,
-                        &mapping.path,
-                        mapping.start..mapping.end,
-                        mapping.offset,
-                        identity,
-                    )
-                });
-                located.collect()
-            })
-            .collect();
-        for (snapshot, burst) in &self.bursts {
-            // What was mapped a moment later may have been missed in the snapshot before.
-            let current = snapshot.checked_sub(1).and_then(|at| snapshots.get(at));
-            let next = snapshots.get(*snapshot);
-            let at = |address| {
-                let found = [current, next]
-                    .into_iter()
-                    .flatten()
-                    .find_map(|space| space.find(address));
-                found.unwrap_or(external(address))
-            };
-            modules.set.bursts.push(Burst {
-                process,
-                thread: burst.head.thread,
-                time_ns: burst.head.time_ns,
-                engine: Engine::from_u8(burst.head.engine).unwrap_or(Engine::Step),
-                start: Some(at(burst.head.start)),
-                branches: burst
-                    .branches
-                    .iter()
-                    .map(|(from, to)| Branch {
-                        from: at(*from),
-                        to: at(*to),
-                    })
-                    .collect(),
-                end: Some(at(burst.head.end)),
-                end_reason: EndReason::from_u8(burst.head.end_reason).unwrap_or(EndReason::Instruction),
-                instructions: burst.head.instructions,
-                count: 1,
-                hardware: None,
-            });
-        }
+        found
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shard::{BurstHead, Encoder, FrameKind};
-    use crate::vector::{CodeAddress, ModuleId};
+    use crate::shard::{BurstHead, Counters, Encoder, FrameKind};
+    use crate::vector::{Branch, CodeAddress, ModuleId};
+
+    /// Reads shards, so many bytes more of each at a time.
+    fn convert_by(step: usize, shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) -> Found {
+        let mut conversion = Conversion::default();
+        let mut store = Store::new(None, 1);
+        let longest = shards.iter().map(|(_, bytes)| bytes.len()).max().unwrap_or(0);
+        for so_far in (step..longest).step_by(step).chain([longest]) {
+            let part = |bytes: &[u8]| bytes[..so_far.min(bytes.len())].to_vec();
+            let parts: Vec<_> = shards.iter().map(|(name, bytes)| (name.clone(), part(bytes))).collect();
+            conversion.meet(&parts, set);
+            for (name, read) in conversion.met() {
+                let bytes = &parts.iter().find(|part| part.0 == name).unwrap().1;
+                conversion.take(&name, &bytes[read as usize..], so_far == longest, set, &mut store);
+            }
+        }
+        for (name, bytes) in shards {
+            if !conversion.knows(name) {
+                conversion.refuse(bytes.len() as u64);
+            }
+        }
+        let found = conversion.finish(set);
+        store.finish(set);
+        found
+    }
+
+    fn convert(shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) -> Found {
+        let found = convert_by(usize::MAX / 2, shards, set);
+        for step in [1, 7, 64, 300] {
+            let mut other = VectorSet::default();
+            assert_eq!(convert_by(step, shards, &mut other), found, "{step} bytes at a time");
+            let sorted = |set: &VectorSet| {
+                let mut bursts: Vec<_> = set.bursts.iter().map(|b| (b.thread, b.branches.len())).collect();
+                bursts.sort_unstable();
+                bursts
+            };
+            assert_eq!(sorted(&other), sorted(set), "{step} bytes at a time");
+        }
+        found
+    }
 
     fn frame(kind: FrameKind, fill: impl FnOnce(&mut Encoder)) -> Vec<u8> {
         let mut buffer = [0; 1024];

@@ -2,14 +2,15 @@
 //!
 //! Layout: magic with version (8 bytes), length of the uncompressed payload (8), checksum of that length and everything
 //! after the header (8), all little-endian; then the payload, compressed by zstd. The payload is modules, processes, events,
-//! bursts, in variable-length integers; code addresses are differences from the last one in the same module. What hardware
-//! adds to a burst is there only where a bit of the burst's engine says so. Version 1, which is still read, had neither events
-//! nor that bit.
+//! bursts, what stands for bursts without room, in variable-length integers; code addresses are differences from the last one in the same module. What hardware
+//! adds to a burst is there only where a bit of the burst's engine says so. Versions 1 and 2 are still read: the first had neither
+//! events nor that bit, neither had compressed bursts.
 
+mod compressed;
 mod write;
 
 use crate::vector::{
-    Branch, BranchFacts, BuildId, Burst, CodeAddress, EndReason, Engine, EventId, HardwareSample, Module, ModuleId,
+    BranchFacts, BuildId, Burst, CodeAddress, EndReason, Engine, EventId, HardwareSample, Module, ModuleId,
     ModuleMapping, Prediction, Process, VectorSet,
 };
 use std::io::{Read, Write};
@@ -18,7 +19,9 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 const MAGIC: &[u8; 7] = b"PLEACHV";
-const VERSION: u8 = b'2';
+const VERSION: u8 = b'3';
+/// The last version without compressed bursts.
+const VERSION_WITHOUT_WINDOWS: u8 = b'2';
 /// The last version without events.
 const VERSION_WITHOUT_EVENTS: u8 = b'1';
 /// In the byte of a burst's engine: a [`HardwareSample`] follows the burst.
@@ -119,7 +122,7 @@ impl VectorSet {
             return Err(FileError::Magic);
         }
         let version = match bytes.get(MAGIC.len()) {
-            Some(version @ (&VERSION | &VERSION_WITHOUT_EVENTS)) => *version,
+            Some(version @ (&VERSION | &VERSION_WITHOUT_WINDOWS | &VERSION_WITHOUT_EVENTS)) => *version,
             Some(version) => return Err(FileError::Version(*version)),
             None => return Err(FileError::Truncated),
         };
@@ -367,6 +370,9 @@ impl Reader<'_> {
             time = burst.time_ns;
             set.bursts.push(burst);
         }
+        if ![VERSION_WITHOUT_EVENTS, VERSION_WITHOUT_WINDOWS].contains(&self.version) && self.flag()? {
+            set.compressed = Some(self.compressed(processes)?);
+        }
         Ok(set)
     }
 
@@ -381,10 +387,7 @@ impl Reader<'_> {
         let branches = self.count(4)?;
         let mut list = Vec::with_capacity(branches);
         for _ in 0..branches {
-            list.push(Branch {
-                from: self.address()?,
-                to: self.address()?,
-            });
+            list.push(self.branch()?);
         }
         let end = self.optional()?;
         let hardware = if has_hardware {

@@ -20,6 +20,8 @@ pub mod convert;
 #[cfg(feature = "tools")]
 pub mod file;
 #[cfg(feature = "tools")]
+mod gather;
+#[cfg(feature = "tools")]
 pub mod launch;
 #[cfg(feature = "tools")]
 pub mod lbr;
@@ -31,5 +33,7 @@ pub mod record;
 mod signals;
 #[cfg(feature = "tools")]
 pub mod stats;
+#[cfg(feature = "tools")]
+mod store;
 #[cfg(feature = "tools")]
 pub mod verify;

@@ -1,7 +1,7 @@
 //! Runs a command with the sampler preloaded, or with branch records of the processor ([`crate::lbr`]).
 
 use crate::calibrate::{self, Costs};
-use crate::convert::{self, Found};
+use crate::gather::Gathering;
 use crate::launch::{self, LaunchError};
 use crate::lbr::{self, Refusal};
 use crate::shard;
@@ -39,6 +39,9 @@ pub struct RecordOptions {
     pub repeat: u32,
     /// Tick by CPU timers even where perf events work.
     pub timer_only: bool,
+    /// Bytes that the vectors may take in a file. Where they would take more, what there is is compressed to a sample of it,
+    /// [`VectorSet::compressed`]; memory and temporary files are bounded, too.
+    pub max_size: Option<u64>,
 }
 
 impl RecordOptions {
@@ -56,6 +59,7 @@ impl RecordOptions {
             seed: None,
             repeat: 1,
             timer_only: false,
+            max_size: None,
         }
     }
 
@@ -108,6 +112,8 @@ pub struct Recording {
     pub stats: Stats,
     /// What is worth knowing besides, a line each.
     pub remarks: Vec<String>,
+    /// The file system of temporary files cannot free parts of them: with a limit on the size they took more than it allows.
+    pub unreclaimed: bool,
 }
 
 /// Why nothing was recorded.
@@ -188,8 +194,7 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
         .map_err(|_| RecordError::NoSampler(options.preload.clone()))?;
 
     let costs = calibrate::costs(&preload);
-    let mut vectors = VectorSet::default();
-    let mut found = Found::default();
+    let mut gathering = Gathering::new(options.max_size, options.seed.unwrap_or_else(monotonic_ns));
     let mut status = None;
     for run in 0..options.repeat.max(1) {
         let directory = tempfile::Builder::new()
@@ -205,10 +210,11 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
         child.env("LD_PRELOAD", preload_list(&preload, directory.path())?);
         child.env(shard::DIRECTORY_VARIABLE, directory.path());
         child.env(shard::SETTINGS_VARIABLE, options.settings(run, costs));
-        let ended = run_forwarding(&mut child).map_err(io(format!("cannot run {}", program.display())))?;
-        let here =
-            convert::read_directory(directory.path(), &mut vectors).map_err(io("cannot read what was sampled"))?;
-        if here.shards == 0 {
+        let (ended, shards) = gathering
+            .run(directory.path(), || run_forwarding(&mut child))
+            .map_err(io("cannot read what was sampled"))?;
+        let ended = ended.map_err(io(format!("cannot run {}", program.display())))?;
+        if shards == 0 {
             let command = program.display().to_string();
             return Err(RecordError::NotSampled {
                 command,
@@ -216,15 +222,11 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
                 preload,
             });
         }
-        found.shards += here.shards;
-        found.damaged_bytes += here.damaged_bytes;
-        found.threads += here.threads;
-        found.unsampled_threads += here.unsampled_threads;
-        found.verified.join(here.verified);
         if status.is_none_or(|before: ExitStatus| before.success()) {
             status = Some(ended);
         }
     }
+    let (vectors, found, unreclaimed) = gathering.finish();
     let stats = Stats::of(&vectors, options.engine, found);
     let status = status.unwrap_or_default();
     Ok(Recording {
@@ -232,6 +234,7 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
         vectors,
         stats,
         remarks: Vec::new(),
+        unreclaimed,
     })
 }
 

@@ -365,6 +365,11 @@ impl<'a> Frames<'a> {
         self.damaged
     }
 
+    /// Bytes read so far: the end of the frame that was returned last.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
     fn frame_at(&self, at: usize) -> Option<(u8, &'a [u8])> {
         let header = self.bytes.get(at..at.checked_add(FRAME_HEADER)?)?;
         if header[..2] != MAGIC {

@@ -4,7 +4,7 @@
 //! is kept. SIGTERM and SIGHUP reach the recorder alone, and are passed on.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 const SURVIVED: [i32; 2] = [libc::SIGINT, libc::SIGQUIT];
 const FORWARDED: [i32; 2] = [libc::SIGTERM, libc::SIGHUP];
@@ -12,6 +12,8 @@ const SLOTS: usize = 64;
 
 /// Processes to pass signals on to; 0 is a free slot.
 static TARGETS: [AtomicI32; SLOTS] = [const { AtomicI32::new(0) }; SLOTS];
+/// How often each of [`FORWARDED`] came.
+static CAME: [AtomicU32; FORWARDED.len()] = [const { AtomicU32::new(0) }; FORWARDED.len()];
 static USERS: Mutex<(u32, Vec<(i32, libc::sigaction)>)> = Mutex::new((0, Vec::new()));
 
 extern "C" fn survive(_signal: i32) {}
@@ -19,8 +21,11 @@ extern "C" fn survive(_signal: i32) {}
 extern "C" fn forward(signal: i32) {
     // SAFETY: the calling thread's own errno.
     let error = unsafe { *libc::__errno_location() };
+    if let Some(position) = FORWARDED.iter().position(|forwarded| *forwarded == signal) {
+        CAME[position].fetch_add(1, Ordering::SeqCst);
+    }
     for target in &TARGETS {
-        let pid = target.load(Ordering::Relaxed);
+        let pid = target.load(Ordering::SeqCst);
         if pid > 0 {
             // SAFETY: plain integers.
             unsafe { libc::kill(pid, signal) };
@@ -33,11 +38,18 @@ extern "C" fn forward(signal: i32) {
 /// The recorder's handlers are in place while one of these lives.
 pub(crate) struct Forwarding {
     slot: Option<usize>,
+    /// How often each of [`FORWARDED`] had come before.
+    came: [u32; FORWARDED.len()],
+}
+
+fn came() -> [u32; FORWARDED.len()] {
+    std::array::from_fn(|position| CAME[position].load(Ordering::SeqCst))
 }
 
 impl Forwarding {
     /// Puts them in place. Handlers, unlike ignored signals, are not inherited by the command.
     pub(crate) fn begin() -> Self {
+        let came = came();
         let mut users = USERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         users.0 += 1;
         if users.0 == 1 {
@@ -60,15 +72,21 @@ impl Forwarding {
                 }
             }
         }
-        Self { slot: None }
+        Self { slot: None, came }
     }
 
-    /// Passes signals on to a process from now on.
+    /// Passes signals on to a process from now on, and those that came while it was started.
     pub(crate) fn to(&mut self, pid: u32) {
         self.slot = TARGETS.iter().position(|slot| {
-            slot.compare_exchange(0, pid as i32, Ordering::Relaxed, Ordering::Relaxed)
+            slot.compare_exchange(0, pid as i32, Ordering::SeqCst, Ordering::Relaxed)
                 .is_ok()
         });
+        for ((signal, now), before) in FORWARDED.iter().zip(came()).zip(self.came) {
+            if now != before {
+                // SAFETY: plain integers.
+                unsafe { libc::kill(pid as i32, *signal) };
+            }
+        }
     }
 }
 

@@ -54,6 +54,10 @@ impl Stats {
         for burst in &set.bursts {
             *engines.entry(burst.engine.name()).or_default() += burst.count;
         }
+        let epochs = || set.compressed.iter().flat_map(|compressed| &compressed.epochs);
+        for (engine, bursts) in epochs().flat_map(|epoch| &epoch.engines) {
+            *engines.entry(engine.name()).or_default() += bursts;
+        }
         let most = engines.iter().max_by_key(|(_, bursts)| **bursts);
         let mut stats = Self {
             engine: most.map_or(engine.name(), |(name, _)| name).to_owned(),
@@ -76,6 +80,15 @@ impl Stats {
             stats.taken_branches += burst.count * burst.branches.len() as u64;
             stats.instructions += burst.count * u64::from(burst.instructions);
             *stats.end_reasons.entry(burst.end_reason.name().to_owned()).or_default() += burst.count;
+        }
+        for epoch in epochs() {
+            stats.bursts += epoch.bursts;
+            stats.vectors += epoch.bursts - epoch.empty_bursts.min(epoch.bursts);
+            stats.taken_branches += epoch.branches;
+            stats.instructions += epoch.instructions;
+            for (reason, bursts) in &epoch.end_reasons {
+                *stats.end_reasons.entry(reason.name().to_owned()).or_default() += bursts;
+            }
         }
         if stats.program_cpu_seconds > 0.0 {
             stats.overhead = stats.own_cpu_seconds / stats.program_cpu_seconds;

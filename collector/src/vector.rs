@@ -1,5 +1,9 @@
 //! Branch vectors: what every engine produces and everything downstream reads.
 
+mod compressed;
+
+pub use compressed::{Compressed, Epoch, Window};
+
 use std::fmt;
 use std::path::PathBuf;
 
@@ -272,4 +276,6 @@ pub struct VectorSet {
     pub events: Vec<String>,
     /// Bursts in the order they were stored.
     pub bursts: Vec<Burst>,
+    /// What stands for the bursts for which there was no room.
+    pub compressed: Option<Compressed>,
 }

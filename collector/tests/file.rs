@@ -2,8 +2,8 @@
 
 use pleach_collector::file::FileError;
 use pleach_collector::vector::{
-    Branch, BranchFacts, BuildId, Burst, CodeAddress, EndReason, Engine, EventId, HardwareSample, Module, ModuleId,
-    ModuleMapping, Prediction, Process, VectorSet,
+    Branch, BranchFacts, BuildId, Burst, CodeAddress, Compressed, EndReason, Engine, Epoch, EventId, HardwareSample,
+    Module, ModuleId, ModuleMapping, Prediction, Process, VectorSet, Window,
 };
 use proptest::prelude::*;
 use std::path::PathBuf;
@@ -61,6 +61,57 @@ fn burst() -> impl Strategy<Value = Burst> {
     )
 }
 
+fn compressed() -> impl Strategy<Value = Compressed> {
+    let counted = prop::collection::btree_map(0u8..4, any::<u64>(), 0..4);
+    let ended = prop::collection::btree_map(0u8..10, any::<u64>(), 0..4);
+    let epoch = (any::<[u64; 8]>(), counted, ended).prop_map(|(numbers, counted, ended)| {
+        let engine = |(engine, bursts)| (Engine::from_u8(engine).unwrap(), bursts);
+        let reason = |(reason, bursts)| (EndReason::from_u8(reason).unwrap(), bursts);
+        Epoch {
+            rate: numbers[0],
+            first_ns: numbers[1],
+            last_ns: numbers[2],
+            bursts: numbers[3],
+            empty_bursts: numbers[4],
+            branches: numbers[5],
+            windows: numbers[6],
+            instructions: numbers[7],
+            engines: counted.into_iter().map(engine).collect(),
+            end_reasons: ended.into_iter().map(reason).collect(),
+        }
+    });
+    let branch = || (address(), address()).prop_map(|(from, to)| Branch { from, to });
+    let window = (
+        (0..2u32, 0..PROCESSES),
+        prop::option::of(branch()),
+        prop::collection::vec(branch(), 0..9),
+        prop::option::of(address()),
+        any::<bool>(),
+        any::<u32>(),
+    );
+    let window = window.prop_map(|((epoch, process), lead, branches, end, last, messages)| Window {
+        epoch,
+        process,
+        lead,
+        branches,
+        end,
+        last,
+        weight: u64::from(messages),
+    });
+    let settings = (1u64..1 << 30, any::<u32>(), any::<u32>());
+    let lists = (prop::collection::vec(epoch, 2..4), prop::collection::vec(window, 0..6));
+    (settings, lists).prop_map(|((rate, strata, branches), (epochs, mut windows))| {
+        windows.iter_mut().for_each(|window| window.weight *= rate);
+        Compressed {
+            rate,
+            strata,
+            branches,
+            epochs,
+            windows,
+        }
+    })
+}
+
 fn set() -> impl Strategy<Value = VectorSet> {
     let mapping =
         (0..PROCESSES, any::<u64>(), any::<u64>(), any::<u64>()).prop_map(|(process, start, end, file_offset)| {
@@ -92,12 +143,14 @@ fn set() -> impl Strategy<Value = VectorSet> {
         prop::collection::vec(module, MODULES as usize),
         prop::collection::vec(process, PROCESSES as usize),
         prop::collection::vec(burst(), 0..12),
+        prop::option::of(compressed()),
     )
-        .prop_map(|(modules, processes, bursts)| VectorSet {
+        .prop_map(|(modules, processes, bursts, compressed)| VectorSet {
             modules,
             processes,
             events: vec!["cycles:u".to_owned(); EVENTS as usize],
             bursts,
+            compressed,
         })
 }
 
@@ -145,7 +198,7 @@ fn payload_of(file: &[u8]) -> Vec<u8> {
 }
 
 fn sealed(payload: &[u8]) -> Vec<u8> {
-    sealed_as(b"PLEACHV2", payload)
+    sealed_as(b"PLEACHV3", payload)
 }
 
 fn sealed_as(magic: &[u8; 8], payload: &[u8]) -> Vec<u8> {
@@ -172,6 +225,20 @@ fn files_from_before_hardware_are_read() {
     let mut changed = payload;
     changed[at] |= 0x80;
     assert!(VectorSet::from_bytes(&sealed_as(b"PLEACHV1", &changed)).is_err());
+}
+
+/// They end with their last burst.
+#[test]
+fn files_from_before_compression_are_read() {
+    let set = VectorSet {
+        events: vec!["cycles".to_owned()],
+        ..VectorSet::default()
+    };
+    let payload = payload_of(&set.to_bytes());
+    let before = &payload[..payload.len() - 1];
+    assert_eq!(VectorSet::from_bytes(&sealed_as(b"PLEACHV2", before)).unwrap(), set);
+    assert!(VectorSet::from_bytes(&sealed_as(b"PLEACHV2", &payload)).is_err());
+    assert!(VectorSet::from_bytes(&sealed(before)).is_err());
 }
 
 /// An engine without hardware pays nothing for what others keep.

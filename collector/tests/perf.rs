@@ -208,6 +208,7 @@ fn example() -> VectorSet {
         processes: (0..PROCESSES).map(process).collect(),
         events: Vec::new(),
         bursts: (1..=3).map(burst).collect(),
+        compressed: None,
     }
 }
 

@@ -173,7 +173,10 @@ fn add_call_targets(program: &Program, observations: &Observations, functions: &
 }
 
 fn provenance(vectors: &VectorSet) -> Provenance {
-    let mut engines: Vec<&str> = vectors.bursts.iter().map(|b| engine_name(b.engine)).collect();
+    let epochs = || vectors.compressed.iter().flat_map(|compressed| &compressed.epochs);
+    let compressed = epochs().flat_map(|epoch| epoch.engines.keys().copied());
+    let all = vectors.bursts.iter().map(|b| b.engine).chain(compressed);
+    let mut engines: Vec<&str> = all.map(engine_name).collect();
     engines.sort_unstable();
     engines.dedup();
     Provenance {
@@ -186,8 +189,13 @@ fn provenance(vectors: &VectorSet) -> Provenance {
         engines: engines.into_iter().map(str::to_owned).collect(),
         program_cpu_seconds: vectors.processes.iter().map(|p| p.program_cpu_seconds).sum(),
         own_cpu_seconds: vectors.processes.iter().map(|p| p.own_cpu_seconds).sum(),
-        bursts: vectors.bursts.iter().map(|b| b.count).sum(),
-        taken_branches: vectors.bursts.iter().map(|b| b.count * b.branches.len() as u64).sum(),
+        bursts: vectors.bursts.iter().map(|b| b.count).sum::<u64>() + epochs().map(|e| e.bursts).sum::<u64>(),
+        taken_branches: vectors
+            .bursts
+            .iter()
+            .map(|b| b.count * b.branches.len() as u64)
+            .sum::<u64>()
+            + epochs().map(|e| e.branches).sum::<u64>(),
     }
 }
 

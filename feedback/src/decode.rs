@@ -9,7 +9,7 @@ use pleach_annotate::code::{Instruction, Transfer, instruction_at};
 use pleach_annotate::id::{BlockIndex, CallIndex, FunctionId};
 use pleach_annotate::map::{AddressMap, NodeIndex};
 use pleach_annotate::probe::Address;
-use pleach_collector::vector::{Burst, CodeAddress, ModuleId};
+use pleach_collector::vector::{Branch, Burst, CodeAddress, Compressed, ModuleId, Window};
 use rustc_hash::FxHashMap;
 
 /// Tells activations of emitted functions apart within a decoder's lifetime.
@@ -102,15 +102,59 @@ impl<'p> Decoder<'p> {
         self.fresh_frame();
         self.report.bursts += burst.count;
         self.report.branches += burst.branches.len() as u64 * burst.count;
-        for (position, branch) in burst.branches.iter().enumerate() {
+        self.branches(&burst.branches, burst.end, false, burst.count, sink);
+    }
+
+    /// Decodes a window of a compressed burst. Its lead says which call control is in and which block it comes from, so that
+    /// no transition is lost where windows were cut; `sink` gets the lead's blocks with a count of 0.
+    pub fn window(&mut self, window: &Window, sink: &mut impl FnMut(Event, u64)) {
+        self.stack.clear();
+        self.fresh_frame();
+        if let (Some(lead), Some(first)) = (window.lead, window.branches.first()) {
+            let mut blocks = |event| {
+                if matches!(event, Event::Block { .. }) {
+                    sink(event, 0);
+                }
+            };
+            self.branches(&[lead], Some(first.from), true, 0, &mut blocks);
+        }
+        self.branches(
+            &window.branches,
+            window.end,
+            !window.last,
+            window.weight,
+            &mut |event| {
+                sink(event, window.weight);
+            },
+        );
+    }
+
+    /// Takes note of the bursts behind all windows; how many there were is known exactly.
+    pub fn note_compressed(&mut self, compressed: &Compressed) {
+        for epoch in &compressed.epochs {
+            self.report.bursts += epoch.bursts;
+            self.report.branches += epoch.branches;
+        }
+    }
+
+    /// Decodes consecutive branches, and the stretch from the last one's target to `end`; `end_ran`: that instruction, too.
+    fn branches(
+        &mut self,
+        branches: &[Branch],
+        end: Option<CodeAddress>,
+        end_ran: bool,
+        count: u64,
+        sink: &mut impl FnMut(Event),
+    ) {
+        for (position, branch) in branches.iter().enumerate() {
             self.transfer(branch.from, branch.to, sink);
             // A stretch ends with the next branch, the last one before the instruction that was not reached.
-            let (end, inclusive) = match burst.branches.get(position + 1) {
+            let (end, inclusive) = match branches.get(position + 1) {
                 Some(next) => (Some(next.from), true),
-                None => (burst.end, false),
+                None => (end, end_ran),
             };
             if let Some(end) = end {
-                self.stretch(branch.to, end, inclusive, burst.count, sink);
+                self.stretch(branch.to, end, inclusive, count, sink);
             }
         }
     }

@@ -46,29 +46,36 @@ pub fn observe(program: &Program, vectors: &VectorSet) -> Observations {
         .map(|(module, map)| (module, Counter::new(map)))
         .collect();
     let mut decoder = Decoder::new(program);
+    let mut count = |event, count| match event {
+        Event::Block {
+            module,
+            frame,
+            node,
+            block,
+        } => {
+            if let Some(counter) = counters.get_mut(&module) {
+                counter.block(frame, node, block, count);
+            }
+        }
+        Event::IndirectCall {
+            module,
+            node,
+            call,
+            target,
+        } => {
+            if let Some(counter) = counters.get_mut(&module) {
+                *counter.out.targets.entry((node, call.0, target)).or_default() += count;
+            }
+        }
+    };
     for burst in &vectors.bursts {
-        decoder.burst(burst, &mut |event| match event {
-            Event::Block {
-                module,
-                frame,
-                node,
-                block,
-            } => {
-                if let Some(counter) = counters.get_mut(&module) {
-                    counter.block(frame, node, block, burst.count);
-                }
-            }
-            Event::IndirectCall {
-                module,
-                node,
-                call,
-                target,
-            } => {
-                if let Some(counter) = counters.get_mut(&module) {
-                    *counter.out.targets.entry((node, call.0, target)).or_default() += burst.count;
-                }
-            }
-        });
+        decoder.burst(burst, &mut |event| count(event, burst.count));
+    }
+    if let Some(compressed) = &vectors.compressed {
+        decoder.note_compressed(compressed);
+        for window in &compressed.windows {
+            decoder.window(window, &mut count);
+        }
     }
     Observations {
         modules: counters

@@ -12,7 +12,7 @@
 //! | building | [`build`], [`variant`] |
 //! | measuring | [`run`], [`paired`], [`counts`], [`size`] |
 //! | exact counts of paths | [`counted`], [`predict`], [`path_figures`], [`verify`] |
-//! | recording | [`rates`] |
+//! | recording | [`rates`], [`streams`] |
 //! | summing up | [`stats`], [`compare`], [`table`] |
 
 pub mod bench;
@@ -33,6 +33,7 @@ pub mod rates;
 pub mod run;
 pub mod size;
 pub mod stats;
+pub mod streams;
 pub mod table;
 pub mod tools;
 pub mod trace;

@@ -9,7 +9,6 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 /// How a mapped file is known to be the one on disk.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,22 +25,31 @@ pub(crate) enum FileIdentity {
 pub(crate) struct Modules<'a> {
     pub(crate) set: &'a mut VectorSet,
     known: HashMap<(PathBuf, Option<BuildId>), ModuleId>,
-    builds: HashMap<(PathBuf, u64), Option<Rc<BuildId>>>,
+    builds: Builds,
 }
+
+/// Build-ids by path and inode.
+pub(crate) type Builds = HashMap<(PathBuf, u64), Option<BuildId>>;
 
 impl<'a> Modules<'a> {
     pub(crate) fn new(set: &'a mut VectorSet) -> Self {
+        Self::with(set, Builds::new())
+    }
+
+    /// With build-ids that were read before, see [`Modules::into_builds`].
+    pub(crate) fn with(set: &'a mut VectorSet, builds: Builds) -> Self {
         let known = set
             .modules
             .iter()
             .enumerate()
             .map(|(i, module)| ((module.path.clone(), module.build_id.clone()), ModuleId(i as u32)))
             .collect();
-        Self {
-            set,
-            known,
-            builds: HashMap::new(),
-        }
+        Self { set, known, builds }
+    }
+
+    /// The build-ids that were read.
+    pub(crate) fn into_builds(self) -> Builds {
+        self.builds
     }
 
     /// Notes an executable mapping of a process, and says whose it is.
@@ -68,10 +76,7 @@ impl<'a> Modules<'a> {
             FileIdentity::Unknown => None,
             FileIdentity::Inode(inode) => {
                 let build = self.builds.entry((path.clone(), inode));
-                build
-                    .or_insert_with(|| build_id(&path, inode).map(Rc::new))
-                    .as_deref()
-                    .cloned()
+                build.or_insert_with(|| build_id(&path, inode)).clone()
             }
         };
         let modules = &mut self.set.modules;

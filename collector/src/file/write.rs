@@ -12,7 +12,7 @@ pub(super) fn payload(set: &VectorSet) -> Vec<u8> {
 }
 
 #[derive(Default)]
-struct Writer {
+pub(super) struct Writer {
     out: Vec<u8>,
     /// Last offset seen in each module; the first place is that of [`ModuleId::EXTERNAL`].
     last: Vec<u64>,
@@ -20,7 +20,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn number(&mut self, mut value: u64) {
+    pub(super) fn number(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.out.push(value as u8 | 0x80);
             value >>= 7;
@@ -28,7 +28,7 @@ impl Writer {
         self.out.push(value as u8);
     }
 
-    fn difference(&mut self, from: u64, to: u64) {
+    pub(super) fn difference(&mut self, from: u64, to: u64) {
         let difference = to.wrapping_sub(from) as i64;
         self.number(((difference << 1) ^ (difference >> 63)) as u64);
     }
@@ -38,7 +38,7 @@ impl Writer {
         self.out.extend(bytes);
     }
 
-    fn address(&mut self, address: CodeAddress) {
+    pub(super) fn address(&mut self, address: CodeAddress) {
         let place = address.module.0.wrapping_add(1) as usize;
         // 0: the module of the address before.
         self.number(if place == self.module { 0 } else { place as u64 + 1 });
@@ -108,6 +108,10 @@ impl Writer {
             if let Some(hardware) = &burst.hardware {
                 self.hardware(hardware);
             }
+        }
+        self.number(set.compressed.is_some().into());
+        if let Some(compressed) = &set.compressed {
+            self.compressed(compressed);
         }
     }
 

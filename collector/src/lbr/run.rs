@@ -13,6 +13,7 @@ use crate::perf::Report;
 use crate::record::{RecordError, RecordOptions, Recording};
 use crate::signals::Forwarding;
 use crate::stats::Stats;
+use crate::store::Store;
 use crate::vector::{Engine, VectorSet};
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -88,11 +89,20 @@ pub fn record_planned(
     };
     let mut stats = Stats::of(&vectors, Engine::Lbr, found);
     stats.event = Some(plan.name.clone());
+    if options.max_size.is_some() {
+        // Memory holds all until here; only the file is bounded.
+        let mut store = Store::new(options.max_size, seed);
+        for burst in std::mem::take(&mut vectors.bursts) {
+            store.push(burst);
+        }
+        store.finish(&mut vectors);
+    }
     let recording = Recording {
         status: status.unwrap_or_default(),
         remarks: remarks(plan, &reports),
         vectors,
         stats,
+        unreclaimed: false,
     };
     Ok((recording, reports))
 }

@@ -38,6 +38,8 @@ pub struct Exported {
     pub branches: u64,
     /// Branches with an end that no mapping of their process has; they are left out.
     pub unmapped: u64,
+    /// How many stacks each one stands for, 1 unless bursts were compressed. perf.data says it of each sample, text does not.
+    pub period: u64,
 }
 
 /// Branch stacks that an export writes: a burst that stands for many equal ones becomes as many stacks.

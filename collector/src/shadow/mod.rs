@@ -45,6 +45,7 @@ mod gather;
 mod interpret;
 mod memory;
 mod native;
+mod observe;
 mod op;
 mod opcodes;
 mod overlay;

@@ -1,8 +1,8 @@
-//! The paper's measures (§5.3).
+//! The paper's measures (§5.3.1).
 
 use super::event::Tuple;
 use std::collections::HashMap;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash};
 
 /// Which tuples count: those that an optimiser would use (§5.3.1).
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -36,7 +36,7 @@ fn by_pc<E: Tuple, S: BuildHasher>(profile: &HashMap<E, u64, S>) -> HashMap<u64,
 
 /// Frequency-weighted mean of |I_i − I_p| over the selected tuples of the true profile, where I is a tuple's share among its
 /// `pc`'s. `None` where nothing is selected.
-pub fn invariance_error<E: Tuple, S: BuildHasher>(
+pub fn invariance_error<E: Tuple + Copy + Eq + Hash, S: BuildHasher>(
     truth: &HashMap<E, u64, S>,
     estimate: &HashMap<E, u64, S>,
     selection: &Selection,
@@ -65,9 +65,4 @@ pub fn invariance_error<E: Tuple, S: BuildHasher>(
         frequency += *count as f64;
     }
     (frequency > 0.0).then(|| error / frequency)
-}
-
-/// Messages per event.
-pub fn message_rate(messages: u64, events: u64) -> f64 {
-    messages as f64 / events as f64
 }

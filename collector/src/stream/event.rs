@@ -1,12 +1,18 @@
 //! Events of profiles (§2.1), and how bursts are read as streams of them.
 
 use crate::vector::{Branch, Burst, CodeAddress};
-use std::hash::Hash;
+use crate::x86::{Instruction, Kind};
 
 /// What compressors take: two words are enough for every profile of the paper.
-pub trait Tuple: Copy + Eq + Hash {
+pub trait Tuple {
     /// The word that says where something happened (`pc`), and the one that says what.
     fn words(&self) -> (u64, u64);
+}
+
+impl Tuple for (u64, u64) {
+    fn words(&self) -> (u64, u64) {
+        *self
+    }
 }
 
 impl Tuple for u64 {
@@ -18,7 +24,7 @@ impl Tuple for u64 {
 /// An event of one of several profiles, which may be collected at the same time by one compressor (§5.7).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Event {
-    /// Edge profile: any taken branch.
+    /// Edge profile: a branch that is no call, and where it went.
     Edge(Branch),
     /// Call-target profile: a call.
     CallTarget(Branch),
@@ -47,20 +53,40 @@ pub(super) fn word(address: CodeAddress) -> u64 {
     address.offset ^ u64::from(address.module.0) << 48
 }
 
-/// The edge profile's events of a burst.
-pub fn edges(burst: &Burst) -> impl Iterator<Item = Event> + '_ {
-    burst.branches.iter().copied().map(Event::Edge)
+/// The edge and call-target profiles' events of a burst, in order: calls, all other branches that were taken, and conditional
+/// ones that were not. `code` knows the instruction at an address; where it does not, only what was taken is told.
+pub fn control_flow(
+    burst: &Burst,
+    code: &mut impl FnMut(CodeAddress) -> Option<Instruction>,
+    sink: &mut impl FnMut(Event),
+) {
+    for (position, branch) in burst.branches.iter().enumerate() {
+        let is_call = code(branch.from).is_some_and(|i| matches!(i.kind, Kind::Call | Kind::IndirectCall));
+        sink(if is_call {
+            Event::CallTarget(*branch)
+        } else {
+            Event::Edge(*branch)
+        });
+        let next = burst.branches.get(position + 1).map(|next| next.from);
+        if let Some(end) = next.or(burst.end) {
+            fallen_through(branch.to, end, code, sink);
+        }
+    }
 }
 
-/// The call-target profile's events of a burst. `is_call` tells whether there is a call, direct or not, at an address.
-pub fn calls<'a>(
-    burst: &'a Burst,
-    mut is_call: impl FnMut(CodeAddress) -> bool + 'a,
-) -> impl Iterator<Item = Event> + 'a {
-    let calls = burst
-        .branches
-        .iter()
-        .copied()
-        .filter(move |branch| is_call(branch.from));
-    calls.map(Event::CallTarget)
+/// The conditional branches in front of `end`: none was taken.
+fn fallen_through(
+    mut at: CodeAddress,
+    end: CodeAddress,
+    code: &mut impl FnMut(CodeAddress) -> Option<Instruction>,
+    sink: &mut impl FnMut(Event),
+) {
+    while at.module == end.module && at.offset < end.offset {
+        let Some(instruction) = code(at) else { return };
+        let from = at;
+        at.offset += u64::from(instruction.length);
+        if instruction.kind == Kind::Conditional {
+            sink(Event::Edge(Branch { from, to: at }));
+        }
+    }
 }

@@ -10,14 +10,16 @@
 //! | tagged table (§4, figure 6) | [`Tagged`] |
 //! | A_k (§3.4) | [`Accumulator`], behind any sampler with [`Accumulated`] |
 //! | events (§2.1) | [`Event`] |
-//! | error and overhead (§5.3) | [`error`] |
+//! | error (§5.3.1) | [`error`] |
 //! | Monte-Carlo figure (§3.3, figure 4) | [`convergence`] |
+//! | two-level compression (§3.4, §5.6) of recordings | [`Compressor`] |
 //!
 //! Unlike the paper's, samplers may start in their stationary state ([`Start::Stationary`]), because what is left in the counters
 //! at the end is not reported: with zero phases many strata and few events lose most of the weight, with random ones
 //! every event is expected to be reported exactly once.
 
 mod accumulator;
+mod compress;
 pub mod convergence;
 pub mod error;
 mod event;
@@ -27,8 +29,9 @@ mod sampler;
 mod tagged;
 
 pub use accumulator::{Accumulated, Accumulator};
-pub use event::{Event, Tuple, calls, edges};
+pub use compress::{Compressor, WINDOW, size_of_burst};
+pub use event::{Event, Tuple, control_flow};
 pub use hash::Hasher;
 pub use random::Generator;
 pub use sampler::{Countdown, CountedRandom, Message, Periodic, Random, Sampler, Split, Start};
-pub use tagged::{State, Tagged};
+pub use tagged::Tagged;

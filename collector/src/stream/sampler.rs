@@ -94,17 +94,16 @@ impl Periodic {
         (sum / rate) as u64
     }
 
-    /// Doubles the rate. The phase stays uniform, now below twice as much.
-    pub fn double(&mut self, generator: &mut Generator) {
-        if generator.one_in(2) {
-            self.phase += self.rate.get();
-        }
-        self.rate = self.rate.saturating_mul(NonZeroU64::MIN.saturating_add(1));
+    /// Doubles the rate: the sampler P_2 of its messages becomes part of it, in the state in which it is. If that one began
+    /// with a random phase, all is as if the rate had been twice as high from the start.
+    pub fn double(&mut self, thinning: &Self) {
+        self.phase += thinning.phase * self.rate.get();
+        self.rate = self.rate.saturating_mul(thinning.rate);
     }
 
-    /// Events since the last message.
-    pub fn phase(&self) -> u64 {
-        self.phase
+    /// r.
+    pub fn rate(&self) -> NonZeroU64 {
+        self.rate
     }
 }
 
@@ -138,11 +137,6 @@ impl CountedRandom {
             count += 1;
         }
         Self { random, count }
-    }
-
-    /// Events since the last message.
-    pub fn count(&self) -> u64 {
-        self.count
     }
 }
 
@@ -211,21 +205,26 @@ impl<S> Split<S> {
         Self { hasher, strata }
     }
 
-    /// The sampler of an event's substream.
-    pub fn stratum(&mut self, event: &impl Tuple) -> &mut S {
-        let index = self.hasher.index(event.words());
-        &mut self.strata[index]
+    /// The number of an event's substream.
+    pub fn index(&self, event: &impl Tuple) -> usize {
+        self.hasher.index(event.words())
     }
 
-    /// All samplers.
-    pub fn strata(&mut self) -> &mut [S] {
+    /// The samplers of all substreams.
+    pub fn strata(&self) -> &[S] {
+        &self.strata
+    }
+
+    /// The samplers of all substreams.
+    pub fn strata_mut(&mut self) -> &mut [S] {
         &mut self.strata
     }
 }
 
 impl<E: Tuple, S: Sampler<E>> Sampler<E> for Split<S> {
     fn push(&mut self, event: E) -> Option<Message<E>> {
-        self.stratum(&event).push(event)
+        let index = self.index(&event);
+        self.strata[index].push(event)
     }
 
     fn drain(&mut self) -> Option<Message<E>> {

@@ -13,7 +13,7 @@ const MOST_MISSES: u64 = 7;
 
 /// What an entry is in (figure 6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
+enum State {
     /// Nobody's. Hits that it holds go to whoever comes next.
     Empty,
     /// A tuple's.

@@ -2,7 +2,10 @@
 
 use super::{ExportOptions, Exported};
 use crate::convert::space::{Located, Space};
-use crate::vector::{BranchFacts, Burst, CodeAddress, EventId, Module, ModuleId, ModuleMapping, Process, VectorSet};
+use crate::vector::{
+    BranchFacts, Burst, CodeAddress, Compressed, EndReason, Engine, EventId, Module, ModuleId, ModuleMapping, Process,
+    VectorSet, Window,
+};
 use std::collections::{HashMap, HashSet};
 
 /// Takes down what the plan says.
@@ -22,6 +25,8 @@ pub(super) struct Stack<'a> {
     pub(super) time_ns: u64,
     pub(super) ip: u64,
     pub(super) event: Option<EventId>,
+    /// How many stacks it stands for.
+    pub(super) period: u64,
     pub(super) branches: &'a [(u64, u64, BranchFacts)],
 }
 
@@ -34,12 +39,40 @@ pub(super) fn run(set: &VectorSet, options: ExportOptions, sink: &mut impl Sink)
         spaces: HashMap::new(),
         exported: Exported::default(),
     };
-    let mut order: Vec<&Burst> = set.bursts.iter().collect();
-    order.sort_by_key(|burst| burst.time_ns);
-    for burst in order {
-        plan.burst(burst, sink);
+    let windows = set.compressed.as_ref().map(|compressed| windows(set, compressed));
+    let windows = windows.unwrap_or_default();
+    let rate = set.compressed.as_ref().map_or(1, |compressed| compressed.rate.max(1));
+    let all = set.bursts.iter().map(|burst| (burst, 1));
+    let mut order: Vec<(&Burst, u64)> = all.chain(windows.iter().map(|burst| (burst, rate))).collect();
+    order.sort_by_key(|(burst, _)| burst.time_ns);
+    for (burst, period) in order {
+        plan.burst(burst, period, sink);
     }
     plan.exported
+}
+
+/// Windows as bursts. Each weight is a multiple of r: written w ÷ r times, with r for a period, all are right beside each other.
+fn windows(set: &VectorSet, compressed: &Compressed) -> Vec<Burst> {
+    let burst = |window: &Window| Burst {
+        process: window.process,
+        thread: set
+            .processes
+            .get(window.process as usize)
+            .map_or(0, |process| process.pid),
+        time_ns: compressed
+            .epochs
+            .get(window.epoch as usize)
+            .map_or(0, |epoch| epoch.first_ns),
+        engine: Engine::RunAhead,
+        start: None,
+        branches: window.branches.clone(),
+        end: window.end,
+        end_reason: EndReason::Budget,
+        instructions: 0,
+        count: window.weight / compressed.rate.max(1),
+        hardware: None,
+    };
+    compressed.windows.iter().map(burst).collect()
 }
 
 struct Plan<'a> {
@@ -69,7 +102,7 @@ fn pids(set: &VectorSet) -> Vec<u32> {
 }
 
 impl Plan<'_> {
-    fn burst(&mut self, burst: &Burst, sink: &mut impl Sink) {
+    fn burst(&mut self, burst: &Burst, period: u64, sink: &mut impl Sink) {
         if burst.branches.is_empty() || burst.process as usize >= self.set.processes.len() {
             return;
         }
@@ -102,6 +135,7 @@ impl Plan<'_> {
                 time_ns: burst.time_ns,
                 ip,
                 event: burst.hardware.as_ref().map(|hardware| hardware.event),
+                period,
                 branches: &newest_first,
             };
             for _ in 0..burst.count {
@@ -109,6 +143,7 @@ impl Plan<'_> {
             }
             self.exported.stacks += burst.count;
             self.exported.branches += burst.count * newest_first.len() as u64;
+            self.exported.period = self.exported.period.max(period);
         }
     }
 

@@ -45,7 +45,7 @@ impl File {
     pub(super) fn new(set: &VectorSet) -> Self {
         let mut events = set.events.clone();
         // What has no event comes last.
-        if events.is_empty() || set.bursts.iter().any(|burst| burst.hardware.is_none()) {
+        if events.is_empty() || set.compressed.is_some() || set.bursts.iter().any(|burst| burst.hardware.is_none()) {
             events.push(NO_EVENT.to_owned());
         }
         Self {
@@ -180,7 +180,7 @@ impl Sink for File {
         put(&mut body, stack.ip);
         put_pair(&mut body, stack.pid, stack.thread);
         put(&mut body, stack.time_ns);
-        put(&mut body, 1);
+        put(&mut body, stack.period);
         put(&mut body, stack.branches.len() as u64);
         for (from, to, facts) in stack.branches {
             put(&mut body, *from);

@@ -85,6 +85,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                 exported.unmapped
             );
         }
+        if exported.period > 1 {
+            eprintln!(
+                "pleach: the recording was sampled to fit: each branch stack stands for {}",
+                exported.period
+            );
+        }
         eprintln!(
             "pleach: {} taken branches in {} branch stacks; wrote {}",
             exported.branches,

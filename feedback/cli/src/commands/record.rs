@@ -58,6 +58,10 @@ pub struct Args {
     /// Keep the raw vectors in the profile.
     #[arg(long)]
     keep_vectors: bool,
+    /// Let the raw vectors take at most so much of the profile: 64k, 20M, 1G. What would be more is sampled while the command
+    /// runs, and memory and temporary files are bounded with it: for runs of hours.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    max_size: Option<u64>,
     /// Read this file instead of the recorded binary of the same build-id or name.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
@@ -118,6 +122,23 @@ fn duration(text: &str) -> Result<Duration, String> {
     parsed.ok_or_else(|| "expected a time like 500us, 4ms or 1s".into())
 }
 
+fn size(text: &str) -> Result<u64, String> {
+    let units = [("k", 10), ("K", 10), ("M", 20), ("G", 30)];
+    let unit = units
+        .iter()
+        .find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)));
+    let (number, shift) = unit.unwrap_or((text, 0));
+    let bytes = number
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(1 << shift));
+    let enough = bytes.filter(|bytes| *bytes >= LEAST_SIZE);
+    enough.ok_or_else(|| "expected a size of 16k or more, like 64k, 20M or 1G".into())
+}
+
+/// Less would hold but a few dozen windows.
+const LEAST_SIZE: u64 = 16 << 10;
+
 /// Records.
 pub fn run(args: &Args) -> Result<ExitCode> {
     ensure_writable(args)?;
@@ -137,6 +158,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         burst: args.burst,
         repeat: args.repeat,
         seed: args.seed,
+        max_size: args.max_size,
         ..RecordOptions::new(sampler)
     };
     let recording = match record(&args.command, &options) {
@@ -192,6 +214,25 @@ fn finish(args: &Args, recording: &Recording) -> Result<()> {
         args.quiet,
     )?;
     profile_file::write(&args.output, &profile)?;
+    if !args.quiet && recording.unreclaimed {
+        eprintln!(
+            "pleach: warning: the file system of {} cannot free parts of a file: temporary files grew with the run. Set TMPDIR to \
+             a folder elsewhere",
+            std::env::temp_dir().display()
+        );
+    }
+    if let Some(compressed) = recording.vectors.compressed.as_ref().filter(|_| !args.quiet) {
+        match (compressed.branches, compressed.rate) {
+            (branches, 1) => {
+                eprintln!("pleach: to save memory, bursts were cut into windows of {branches} branches; all are kept")
+            }
+            (branches, rate) => {
+                eprintln!(
+                    "pleach: the vectors were sampled to fit: of windows of {branches} branches, one in {rate} was kept"
+                );
+            }
+        }
+    }
     if !args.quiet {
         for remark in &recording.remarks {
             eprintln!("pleach: note: {remark}");
@@ -325,5 +366,10 @@ mod tests {
         assert_eq!(duration("500us"), Ok(Duration::from_micros(500)));
         assert_eq!(duration("4ms"), Ok(Duration::from_millis(4)));
         assert!(duration("4").is_err());
+        assert_eq!(
+            ["64k", "20M", "1G", "16384"].map(size),
+            [64 << 10, 20 << 20, 1 << 30, 16384].map(Ok)
+        );
+        assert!(size("1k").is_err() && size("20 M").is_err() && size("99999999999G").is_err());
     }
 }

@@ -72,6 +72,23 @@ pub enum Command {
         #[arg(long, default_value = "ref")]
         on: InputKind,
     },
+    /// Compress recorded streams of branches in the ways of Sastry, Bodík and Smith: error against messages
+    Streams {
+        #[command(flatten)]
+        which: Which,
+        /// Budget of the recording
+        #[arg(long, default_value = "30%")]
+        overhead: String,
+        /// The input that is recorded
+        #[arg(long, default_value = "ref")]
+        on: InputKind,
+        /// Repetitions with other random numbers
+        #[arg(long, default_value_t = 3)]
+        trials: u64,
+        /// Repetitions of the Monte-Carlo experiment; 0 leaves it out
+        #[arg(long, default_value_t = 2500)]
+        experiments: u64,
+    },
     /// Say what executed paths are like, how often they are counted, and what training shows of them
     Paths {
         #[command(flatten)]

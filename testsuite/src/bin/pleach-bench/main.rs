@@ -14,7 +14,9 @@ use pleach_testsuite::table::{Cell, Section, sections_to_json};
 use pleach_testsuite::variant::{Pleach, Recording, split_words};
 use pleach_testsuite::verify::Verified;
 use pleach_testsuite::workload::load_all;
-use pleach_testsuite::{Bench, InputKind, Simulation, Table, Variant, parallel, path_figures, progress, rates, verify};
+use pleach_testsuite::{
+    Bench, InputKind, Simulation, Table, Variant, parallel, path_figures, progress, rates, streams, verify,
+};
 
 fn main() -> Result<()> {
     let cli = Cli::parse();
@@ -55,6 +57,24 @@ fn main() -> Result<()> {
                 &plain_pleach()?,
                 &options,
             )?)
+        }
+        Command::Streams {
+            which,
+            overhead,
+            on,
+            trials,
+            experiments,
+        } => {
+            let bench = open()?;
+            let options = streams::Options {
+                overhead: overhead.clone(),
+                on: *on,
+                trials: *trials,
+            };
+            let streams = streams::streams(&bench, &bench.select(&which.workloads)?, &plain_pleach()?, &options)?;
+            let mut sections = streams::sections(&streams);
+            sections.extend((*experiments > 0).then(|| streams::convergence(*experiments)));
+            sections
         }
         Command::Paths { exact, no_counts } => paths(&open()?, exact, !no_counts)?,
         Command::Verify(exact) => {

@@ -1,0 +1,242 @@
+//! One shard, read while it grows.
+
+use super::modules::{FileIdentity, Modules};
+use super::space::{Space, external};
+use crate::shard::{Counters, Disagreement, FRAME_HEADER, Frame, Frames, MAX_PAYLOAD, Mapping, ProcessHead, RawBurst};
+use crate::store::Store;
+use crate::vector::{Branch, Burst, CodeAddress, EndReason, Engine, Process};
+use std::collections::{HashMap, VecDeque};
+
+/// So many bursts wait for the next snapshot of mappings, if there are addresses in them that are in none.
+const MOST_WAITING: usize = 256;
+
+/// One process image.
+#[derive(Debug)]
+pub(super) struct Reading {
+    /// File name.
+    pub(super) name: Vec<u8>,
+    /// Bytes read so far.
+    pub(super) read: u64,
+    pub(super) head: ProcessHead,
+    /// Position in the set.
+    pub(super) process: u32,
+    /// Snapshots so far.
+    snapshots: usize,
+    /// The last ones, oldest first.
+    spaces: VecDeque<Space>,
+    /// Bursts, with the number of snapshots before them.
+    waiting: VecDeque<(usize, RawBurst)>,
+    pub(super) counters: Counters,
+    /// Instructions of shadow execution compared with the real one.
+    pub(super) compared: u64,
+    pub(super) disagreements: Vec<Disagreement>,
+    pub(super) opcodes: Vec<(u16, u8)>,
+    /// CPU time of threads.
+    threads: HashMap<u32, u64>,
+    /// CPU time of the process, where it ended in a way that let us know.
+    final_cpu_ns: Option<u64>,
+    pub(super) damaged: u64,
+}
+
+impl Reading {
+    /// A shard that begins with these bytes; `None` if they do not say yet whose it is.
+    pub(super) fn begin(name: &[u8], bytes: &[u8]) -> Option<Self> {
+        let head = Frames::new(bytes).find_map(|frame| match frame {
+            Frame::Process(head) => Some(head),
+            _ => None,
+        })?;
+        Some(Self {
+            name: name.to_vec(),
+            read: 0,
+            head,
+            process: 0,
+            snapshots: 0,
+            spaces: VecDeque::new(),
+            waiting: VecDeque::new(),
+            counters: Counters::default(),
+            compared: 0,
+            disagreements: Vec::new(),
+            opcodes: Vec::new(),
+            threads: HashMap::new(),
+            final_cpu_ns: None,
+            damaged: 0,
+        })
+    }
+
+    /// Adds the process to the set. What it took is told when it has ended.
+    pub(super) fn announce(&mut self, modules: &mut Modules) {
+        self.process = modules.set.processes.len() as u32;
+        let arguments = self.head.arguments.strip_suffix(b"\0").unwrap_or(&self.head.arguments);
+        let command = String::from_utf8_lossy(arguments).replace('\0', " ");
+        let executable = String::from_utf8_lossy(&self.head.executable);
+        modules.set.processes.push(Process {
+            pid: self.head.pid,
+            parent: None,
+            command: if command.is_empty() {
+                executable.into_owned()
+            } else {
+                command
+            },
+            program_cpu_seconds: 0.0,
+            own_cpu_seconds: 0.0,
+            lost: 0,
+            declined: 0,
+        });
+    }
+
+    /// Takes the bytes that follow what was read so far, and returns how many are done with.
+    ///
+    /// `all`: no more will come. Otherwise the last frame may be in the middle of being written. Writes do not overlap, so what
+    /// is in front of an intact frame, or too long for one, is damaged.
+    pub(super) fn take(&mut self, bytes: &[u8], all: bool, modules: &mut Modules, store: &mut Store) -> usize {
+        let mut frames = Frames::new(bytes);
+        let (mut intact, mut damaged) = (0, 0);
+        while let Some(frame) = frames.next() {
+            (intact, damaged) = (frames.position(), frames.damaged());
+            self.frame(frame, modules, store);
+        }
+        let done = if all {
+            self.resolve(usize::MAX, store);
+            bytes.len()
+        } else {
+            intact.max(bytes.len().saturating_sub(FRAME_HEADER + MAX_PAYLOAD))
+        };
+        self.damaged += (damaged + done - intact) as u64;
+        self.read += done as u64;
+        done
+    }
+
+    fn frame(&mut self, frame: Frame, modules: &mut Modules, store: &mut Store) {
+        match frame {
+            Frame::Process(head) => self.head = head,
+            Frame::Mappings(continued, mappings) => {
+                if !continued || self.spaces.is_empty() {
+                    if let Some(complete) = self.snapshots.checked_sub(1) {
+                        self.resolve(complete, store);
+                    }
+                    self.snapshots += 1;
+                    self.spaces.push_back(Space::default());
+                }
+                self.map(mappings, modules);
+            }
+            Frame::Burst(burst) => {
+                self.count(burst.head.counters);
+                let seen = self.threads.entry(burst.head.thread).or_default();
+                *seen = burst.head.thread_cpu_ns.max(*seen);
+                self.waiting.push_back((self.snapshots, burst));
+                self.resolve_known(store);
+            }
+            Frame::Verified(compared, disagreement) => {
+                self.compared += u64::from(compared);
+                self.disagreements.extend(disagreement.map(|found| *found));
+            }
+            Frame::Opcodes(opcodes) => self.opcodes.extend(opcodes),
+            Frame::Final(cpu_ns, counters) => {
+                self.count(counters);
+                self.final_cpu_ns = Some(cpu_ns.max(self.final_cpu_ns.unwrap_or(0)));
+            }
+        }
+    }
+
+    fn map(&mut self, mut mappings: Vec<Mapping>, modules: &mut Modules) {
+        mappings.sort_by_key(|mapping| mapping.start);
+        let Some(space) = self.spaces.back_mut() else { return };
+        for mapping in mappings {
+            let identity = FileIdentity::Inode(mapping.inode);
+            space.map(modules.locate(
+                self.process,
+                &mapping.path,
+                mapping.start..mapping.end,
+                mapping.offset,
+                identity,
+            ));
+        }
+    }
+
+    /// Threads store their records in any order, but the counters only grow.
+    fn count(&mut self, now: Counters) {
+        let all = &mut self.counters;
+        all.own_ns = all.own_ns.max(now.own_ns);
+        all.lost = all.lost.max(now.lost);
+        all.declined = all.declined.max(now.declined);
+        all.threads = all.threads.max(now.threads);
+        all.unsampled_threads = all.unsampled_threads.max(now.unsampled_threads);
+    }
+
+    /// CPU time of the image, the sampler's included.
+    pub(super) fn cpu_ns(&self) -> u64 {
+        let seen = self
+            .threads
+            .values()
+            .fold(0, |sum: u64, seen| sum.saturating_add(*seen));
+        self.final_cpu_ns
+            .map_or(0, |cpu_ns| cpu_ns.saturating_sub(self.head.base_cpu_ns))
+            .max(seen)
+    }
+
+    /// The space of a snapshot, counted from 1; none if it is not there yet or any more.
+    fn space(&self, snapshot: usize) -> Option<&Space> {
+        let before = self.snapshots - self.spaces.len();
+        self.spaces.get(snapshot.checked_sub(before + 1)?)
+    }
+
+    /// Gives out bursts that follow at most so many snapshots, and forgets mappings that nothing refers to.
+    fn resolve(&mut self, snapshots: usize, store: &mut Store) {
+        while self.waiting.front().is_some_and(|(before, _)| *before <= snapshots) {
+            if let Some((before, burst)) = self.waiting.pop_front() {
+                store.push(self.burst(before, &burst));
+            }
+        }
+        let needed = self.waiting.front().map_or(self.snapshots, |(before, _)| *before);
+        while self.spaces.len() > 1 && self.snapshots - self.spaces.len() + 1 < needed {
+            self.spaces.pop_front();
+        }
+    }
+
+    /// Gives out the bursts in front that need no further snapshot, and those that waited too long.
+    fn resolve_known(&mut self, store: &mut Store) {
+        while let Some((snapshots, burst)) = self.waiting.front() {
+            let known = |address| {
+                self.space(*snapshots)
+                    .is_some_and(|space| space.find(address).is_some())
+            };
+            let all = burst.branches.iter().all(|(from, to)| known(*from) && known(*to));
+            if self.waiting.len() <= MOST_WAITING && !(all && known(burst.head.start) && known(burst.head.end)) {
+                return;
+            }
+            let resolved = self.burst(*snapshots, burst);
+            store.push(resolved);
+            self.waiting.pop_front();
+        }
+    }
+
+    /// A burst that follows so many snapshots.
+    fn burst(&self, snapshots: usize, burst: &RawBurst) -> Burst {
+        let spaces = [self.space(snapshots), self.space(snapshots + 1)];
+        let at = |address: u64| -> CodeAddress {
+            // What was mapped a moment later may have been missed in the snapshot before.
+            let found = spaces.iter().flatten().find_map(|space| space.find(address));
+            found.unwrap_or(external(address))
+        };
+        Burst {
+            process: self.process,
+            thread: burst.head.thread,
+            time_ns: burst.head.time_ns,
+            engine: Engine::from_u8(burst.head.engine).unwrap_or(Engine::Step),
+            start: Some(at(burst.head.start)),
+            branches: burst
+                .branches
+                .iter()
+                .map(|(from, to)| Branch {
+                    from: at(*from),
+                    to: at(*to),
+                })
+                .collect(),
+            end: Some(at(burst.head.end)),
+            end_reason: EndReason::from_u8(burst.head.end_reason).unwrap_or(EndReason::Instruction),
+            instructions: burst.head.instructions,
+            count: 1,
+            hardware: None,
+        }
+    }
+}

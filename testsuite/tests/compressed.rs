@@ -1,0 +1,71 @@
+//! What the analysis makes of compressed bursts is what it makes of the bursts themselves.
+
+mod support;
+
+use pleach_collector::stream::{Compressor, Generator};
+use pleach_collector::vector::VectorSet;
+use pleach_feedback::observe::{Observations, observe};
+use pleach_feedback::profile::file::ProfileFile;
+use pleach_feedback::program::Program;
+use std::path::Path;
+use std::process::Command;
+use support::*;
+
+fn recorded(dir: &Path) -> VectorSet {
+    let (binary, profile) = (dir.join("annotated"), dir.join("app.pleach"));
+    compile(&binary, &flags(&["annotate"]), &[program("loops.c")]);
+    let mut record = Command::new(pleach());
+    record.args([
+        "record",
+        "-q",
+        "--overhead",
+        "1000%",
+        "--repeat",
+        "3",
+        "--keep-vectors",
+        "-o",
+    ]);
+    record.arg(&profile);
+    stdout(record.arg("--").arg(&binary));
+    let file = ProfileFile::open(&profile).expect("a profile");
+    VectorSet::from_bytes(file.vectors().expect("intact").expect("kept")).expect("vectors")
+}
+
+/// Sums over everything: entries of blocks, transitions, targets of indirect calls.
+fn sums(observations: &Observations) -> [u64; 3] {
+    let modules = || observations.modules.values();
+    let nodes = || modules().flat_map(|module| module.nodes.values());
+    [
+        nodes().flat_map(|node| node.blocks.iter().flatten()).sum(),
+        nodes().flat_map(|node| node.edges.iter().flatten()).sum(),
+        modules().flat_map(|module| module.targets.values()).sum(),
+    ]
+}
+
+#[test]
+fn windows_of_all_bursts_are_the_bursts() {
+    let dir = scratch();
+    let mut set = recorded(dir.path());
+    let program = Program::read(&set.modules, None);
+    let whole = observe(&program, &set);
+    let mut compressor = Compressor::new(Generator::new(1));
+    set.bursts.drain(..).for_each(|burst| compressor.push(&burst));
+    set.compressed = Some(compressor.finish());
+    let windows = observe(&program, &set);
+    assert_eq!(windows.report.bursts, whole.report.bursts);
+    assert_eq!(windows.report.branches, whole.report.branches);
+    for (module, observed) in &whole.modules {
+        let other = &windows.modules[module];
+        for (node, counts) in &observed.nodes {
+            assert_eq!(
+                other.nodes[node].blocks, counts.blocks,
+                "every block is entered as often"
+            );
+        }
+        assert_eq!(other.targets, observed.targets);
+    }
+    let ([_, all, _], [_, kept, _]) = (sums(&whole), sums(&windows));
+    println!("{kept} transitions of {all}");
+    // Lost are those of calls that return in a later window than the next.
+    assert!(kept <= all && kept * 100 >= all * 97, "{kept} transitions of {all}");
+}
