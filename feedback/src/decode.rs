@@ -95,14 +95,16 @@ impl<'p> Decoder<'p> {
         }
     }
 
-    /// Decodes one burst. The stretch that the timer interrupted is left out: the chance of landing in it grows with the
-    /// time that it takes, not with how often it runs (ALGORITHMS 3.2).
-    pub fn burst(&mut self, burst: &Burst, sink: &mut impl FnMut(Event)) {
+    /// Decodes one burst; `sink` gets each event with the position of the branch that it follows. The stretch that the
+    /// timer interrupted is left out: the chance of landing in it grows with the time that it takes, not with how often it
+    /// runs (ALGORITHMS 3.2).
+    pub fn burst(&mut self, burst: &Burst, sink: &mut impl FnMut(usize, Event)) {
         self.stack.clear();
         self.fresh_frame();
         self.report.bursts += burst.count;
         self.report.branches += burst.branches.len() as u64 * burst.count;
         for (position, branch) in burst.branches.iter().enumerate() {
+            let sink = &mut |event| sink(position, event);
             self.transfer(branch.from, branch.to, sink);
             // A stretch ends with the next branch, the last one before the instruction that was not reached.
             let (end, inclusive) = match burst.branches.get(position + 1) {

@@ -9,6 +9,7 @@ use pleach_collector::verify::Verified;
 use pleach_feedback::analyse::{Analysis, AnalysisError, analyse, without_functions};
 use pleach_feedback::profile::{Profile, file as profile_file};
 use pleach_feedback::program::Program;
+use pleach_feedback::time_bias::{Model, Weights};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -197,7 +198,7 @@ pub(super) fn analysed(vectors: &VectorSet, binary: Option<&Path>, keep_vectors:
             eprintln!("pleach: warning: {problem}");
         }
     }
-    match analyse(&program, vectors) {
+    match analyse(&program, vectors, &Weights::of(vectors, &Model::default())) {
         Ok(Analysis { mut profile, report }) => {
             profile.vectors = keep_vectors.then(|| vectors.to_bytes());
             if !quiet && report.inconsistent * 100 > report.stretches {

@@ -14,7 +14,9 @@ use pleach_testsuite::table::{Cell, Section, sections_to_json};
 use pleach_testsuite::variant::{Pleach, Recording, split_words};
 use pleach_testsuite::verify::Verified;
 use pleach_testsuite::workload::load_all;
-use pleach_testsuite::{Bench, InputKind, Simulation, Table, Variant, parallel, path_figures, progress, rates, verify};
+use pleach_testsuite::{
+    Bench, InputKind, Simulation, Table, Variant, bias, parallel, path_figures, progress, rates, verify,
+};
 
 fn main() -> Result<()> {
     let cli = Cli::parse();
@@ -55,6 +57,23 @@ fn main() -> Result<()> {
                 &plain_pleach()?,
                 &options,
             )?)
+        }
+        Command::Bias {
+            which,
+            budgets,
+            repeat,
+            on,
+            functions,
+        } => {
+            let bench = open()?;
+            let options = bias::Options {
+                budgets: budgets.clone(),
+                repeat: *repeat,
+                on: *on,
+                functions: *functions,
+            };
+            let workloads = bench.select(&which.workloads)?;
+            bias::sections(&bias::bias(&bench, &workloads, &plain_pleach()?, &options)?, &options)
         }
         Command::Paths { exact, no_counts } => paths(&open()?, exact, !no_counts)?,
         Command::Verify(exact) => {
