@@ -5,6 +5,7 @@ use crate::inference::{Evidence, infer};
 use crate::observe::{NodeObservations, Observations, observe};
 use crate::profile::{Anchor, CallTargets, FunctionProfile, Profile, Provenance};
 use crate::program::Program;
+use crate::time_bias::Weights;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 use pleach_annotate::map::AddressMap;
@@ -36,10 +37,10 @@ pub enum AnalysisError {
     MixedAnchors,
 }
 
-/// Analyses a recording.
-pub fn analyse(program: &Program, vectors: &VectorSet) -> Result<Analysis, AnalysisError> {
+/// Analyses a recording; `weights` say how much each of its branches counts.
+pub fn analyse(program: &Program, vectors: &VectorSet, weights: &Weights) -> Result<Analysis, AnalysisError> {
     let anchor = common_anchor(program)?;
-    let observations = observe(program, vectors);
+    let observations = observe(program, vectors, weights);
     let mut functions = all_functions(program);
     for (module, map) in program.annotated() {
         if let Some(observed) = observations.modules.get(&module) {
@@ -88,7 +89,9 @@ fn common_anchor(program: &Program) -> Result<Anchor, AnalysisError> {
 /// A function's counts while they add up.
 struct Accumulator {
     profile: FunctionProfile,
-    targets: BTreeMap<u32, FxHashMap<FunctionGuid, u64>>,
+    /// Weighted block entries.
+    samples: f64,
+    targets: BTreeMap<u32, FxHashMap<FunctionGuid, f64>>,
 }
 
 type Functions = BTreeMap<(FunctionId, CfgHash), Accumulator>;
@@ -104,6 +107,7 @@ fn empty(cfg: &Cfg) -> Accumulator {
             edges: vec![0; cfg.edge_count()],
             call_targets: Vec::new(),
         },
+        samples: 0.0,
         targets: BTreeMap::new(),
     }
 }
@@ -111,10 +115,9 @@ fn empty(cfg: &Cfg) -> Accumulator {
 impl Accumulator {
     /// Infers one copy's counts and adds them.
     fn add(&mut self, cfg: &Cfg, observed: &NodeObservations) {
-        let float = |counts: &[Option<u64>]| counts.iter().map(|c| c.map(|c| c as f64)).collect();
         let evidence = Evidence {
-            blocks: float(&observed.blocks),
-            edges: float(&observed.edges),
+            blocks: observed.blocks.clone(),
+            edges: observed.edges.clone(),
             ..Evidence::default()
         };
         let counts = infer(cfg, &evidence, SCALE);
@@ -124,17 +127,18 @@ impl Accumulator {
         for (sum, count) in self.profile.edges.iter_mut().zip(counts.edges) {
             *sum += count;
         }
-        self.profile.samples += observed.blocks.iter().flatten().sum::<u64>();
+        self.samples += observed.blocks.iter().flatten().sum::<f64>();
     }
 
     fn finish(mut self) -> FunctionProfile {
+        self.profile.samples = self.samples.round() as u64;
         self.profile.call_targets = self
             .targets
             .into_iter()
             .map(|(call, targets)| {
                 let mut targets: Vec<_> = targets
                     .into_iter()
-                    .map(|(guid, samples)| (guid, (samples as f64 * SCALE) as u64))
+                    .map(|(guid, samples)| (guid, (samples * SCALE) as u64))
                     .collect();
                 targets.sort_by_key(|&(guid, count)| (std::cmp::Reverse(count), guid));
                 CallTargets { call, targets }

@@ -95,9 +95,10 @@ impl<'p> Decoder<'p> {
         }
     }
 
-    /// Decodes one burst. The stretch that the timer interrupted is left out: the chance of landing in it grows with the
-    /// time that it takes, not with how often it runs (ALGORITHMS 3.2).
-    pub fn burst(&mut self, burst: &Burst, sink: &mut impl FnMut(Event)) {
+    /// Decodes one burst; `sink` gets each event with the position of the branch that it follows. The stretch that the
+    /// timer interrupted is left out: the chance of landing in it grows with the time that it takes, not with how often it
+    /// runs (ALGORITHMS 3.2).
+    pub fn burst(&mut self, burst: &Burst, sink: &mut impl FnMut(usize, Event)) {
         self.stack.clear();
         self.fresh_frame();
         self.report.bursts += burst.count;
@@ -116,16 +117,14 @@ impl<'p> Decoder<'p> {
                     sink(event, 0);
                 }
             };
-            self.branches(&[lead], Some(first.from), true, 0, &mut blocks);
+            self.branches(&[lead], Some(first.from), true, 0, &mut |_, event| blocks(event));
         }
         self.branches(
             &window.branches,
             window.end,
             !window.last,
             window.weight,
-            &mut |event| {
-                sink(event, window.weight);
-            },
+            &mut |_, event| sink(event, window.weight),
         );
     }
 
@@ -144,9 +143,10 @@ impl<'p> Decoder<'p> {
         end: Option<CodeAddress>,
         end_ran: bool,
         count: u64,
-        sink: &mut impl FnMut(Event),
+        sink: &mut impl FnMut(usize, Event),
     ) {
         for (position, branch) in branches.iter().enumerate() {
+            let sink = &mut |event| sink(position, event);
             self.transfer(branch.from, branch.to, sink);
             // A stretch ends with the next branch, the last one before the instruction that was not reached.
             let (end, inclusive) = match branches.get(position + 1) {

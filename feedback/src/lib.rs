@@ -11,4 +11,5 @@ pub mod profile;
 pub mod program;
 mod replace;
 pub mod report;
+pub mod time_bias;
 pub mod weights;

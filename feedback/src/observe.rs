@@ -5,6 +5,7 @@
 
 use crate::decode::{DecodeReport, Decoder, Event, FrameId};
 use crate::program::Program;
+use crate::time_bias::Weights;
 use pleach_annotate::cfg::{Cfg, ProbeTarget};
 use pleach_annotate::id::{BlockIndex, FunctionId};
 use pleach_annotate::map::{AddressMap, NodeIndex};
@@ -14,11 +15,11 @@ use rustc_hash::FxHashMap;
 /// What was observed of one copy of a function.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NodeObservations {
-    /// Sampled entries of each block; `None` where the block left no probe in this copy.
-    pub blocks: Vec<Option<u64>>,
+    /// Sampled entries of each block, weighted; `None` where the block left no probe in this copy.
+    pub blocks: Vec<Option<f64>>,
     /// Observed transitions by successor slot (all slots of one target are given in the first). `None` where the two
     /// ends alone do not tell that the edge was taken.
-    pub edges: Vec<Option<u64>>,
+    pub edges: Vec<Option<f64>>,
 }
 
 /// Everything that a recording says about one annotated module.
@@ -26,8 +27,8 @@ pub struct NodeObservations {
 pub struct ModuleObservations {
     /// Copies with at least one sampled block.
     pub nodes: FxHashMap<NodeIndex, NodeObservations>,
-    /// Targets of indirect calls, by caller's copy, call and target.
-    pub targets: FxHashMap<(NodeIndex, u32, FunctionId), u64>,
+    /// Targets of indirect calls, by caller's copy, call and target, weighted.
+    pub targets: FxHashMap<(NodeIndex, u32, FunctionId), f64>,
 }
 
 /// Everything that a recording says about IR.
@@ -39,14 +40,14 @@ pub struct Observations {
     pub report: DecodeReport,
 }
 
-/// Decodes all bursts of a recording.
-pub fn observe(program: &Program, vectors: &VectorSet) -> Observations {
+/// Decodes all bursts of a recording, and counts what follows each branch with that branch's weight.
+pub fn observe(program: &Program, vectors: &VectorSet, weights: &Weights) -> Observations {
     let mut counters: FxHashMap<ModuleId, Counter<'_>> = program
         .annotated()
         .map(|(module, map)| (module, Counter::new(map)))
         .collect();
     let mut decoder = Decoder::new(program);
-    let mut count = |event, count| match event {
+    let mut count = |event, count: f64| match event {
         Event::Block {
             module,
             frame,
@@ -68,13 +69,15 @@ pub fn observe(program: &Program, vectors: &VectorSet) -> Observations {
             }
         }
     };
-    for burst in &vectors.bursts {
-        decoder.burst(burst, &mut |event| count(event, burst.count));
+    for (number, burst) in vectors.bursts.iter().enumerate() {
+        decoder.burst(burst, &mut |position, event| {
+            count(event, burst.count as f64 * weights.get(number, position));
+        });
     }
     if let Some(compressed) = &vectors.compressed {
         decoder.note_compressed(compressed);
         for window in &compressed.windows {
-            decoder.window(window, &mut count);
+            decoder.window(window, &mut |event, weight| count(event, weight as f64));
         }
     }
     Observations {
@@ -129,7 +132,7 @@ impl<'m> Counter<'m> {
         }
     }
 
-    fn block(&mut self, frame: FrameId, node: NodeIndex, block: BlockIndex, count: u64) {
+    fn block(&mut self, frame: FrameId, node: NodeIndex, block: BlockIndex, weight: f64) {
         let cfg = &self.map.function_of(node).cfg;
         let bases = &mut self.bases[self.map.nodes[node.index()].function.0 as usize];
         if bases.is_empty() {
@@ -142,7 +145,7 @@ impl<'m> Counter<'m> {
         };
         let seen = self.out.nodes.entry(node).or_insert_with(|| graph.unobserved());
         if let Some(entries) = &mut seen.blocks[block.index()] {
-            *entries += count;
+            *entries += weight;
         }
         // An entry block has no predecessors: whatever came before was another activation.
         let before = self.last[node.index()].filter(|&(f, _)| f == frame && block != BlockIndex::ENTRY);
@@ -153,7 +156,7 @@ impl<'m> Counter<'m> {
                 .or_insert_with(|| graph.find_step(previous, block));
             if let Step::Path(edges) = step {
                 for &slot in edges.iter() {
-                    *seen.edges[slot as usize].get_or_insert(0) += count;
+                    *seen.edges[slot as usize].get_or_insert(0.0) += weight;
                 }
             }
         }
@@ -183,11 +186,11 @@ impl Graph<'_> {
                     && self.probed[successor.index()]
                     && !block.successors[..slot].contains(&successor)
                     && matches!(self.find_step(block_index, successor), Step::Path(p) if p.len() == 1);
-                edges.push(tells.then_some(0));
+                edges.push(tells.then_some(0.0));
             }
         }
         NodeObservations {
-            blocks: self.probed.iter().map(|&p| p.then_some(0)).collect(),
+            blocks: self.probed.iter().map(|&p| p.then_some(0.0)).collect(),
             edges,
         }
     }

@@ -12,10 +12,11 @@
 //! | building | [`build`], [`variant`] |
 //! | measuring | [`run`], [`paired`], [`counts`], [`size`] |
 //! | exact counts of paths | [`counted`], [`predict`], [`path_figures`], [`verify`] |
-//! | recording | [`rates`], [`streams`] |
+//! | recording | [`rates`], [`streams`], [`bias`] |
 //! | summing up | [`stats`], [`compare`], [`table`] |
 
 pub mod bench;
+pub mod bias;
 pub mod bless;
 pub mod build;
 pub mod compare;

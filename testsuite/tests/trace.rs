@@ -314,7 +314,7 @@ impl Traced {
         // What each activation passed. An inlined function has several, one after the other, in one of its caller's.
         let mut passed: BTreeMap<(NodeIndex, u64), Vec<BlockIndex>> = BTreeMap::new();
         let mut decoder = Decoder::new(&self.program);
-        decoder.burst(burst, &mut |event| {
+        decoder.burst(burst, &mut |_, event| {
             if let Event::Block {
                 frame: FrameId(frame),
                 node,

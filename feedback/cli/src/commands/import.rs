@@ -5,6 +5,7 @@ use super::record::analysed;
 use anyhow::{Context, Result, bail};
 use pleach_collector::perf::{Imported, PerfError, Report, import_watched};
 use pleach_feedback::profile::file as profile_file;
+use pleach_feedback::time_bias::Weights;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -68,7 +69,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     for line in remarks(&args.file, &report).iter().take(told) {
         eprintln!("pleach: {line}");
     }
-    let profile = analysed(&vectors, args.binary.as_deref(), args.keep_vectors, args.quiet)?;
+    let profile = analysed(
+        &vectors,
+        &Weights::equal(),
+        args.binary.as_deref(),
+        args.keep_vectors,
+        args.quiet,
+    )?;
     profile_file::write(&args.output, &profile)?;
     if !args.quiet {
         eprintln!(

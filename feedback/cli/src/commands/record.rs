@@ -11,6 +11,7 @@ use pleach_collector::verify::Verified;
 use pleach_feedback::analyse::{Analysis, AnalysisError, analyse, without_functions};
 use pleach_feedback::profile::{Profile, file as profile_file};
 use pleach_feedback::program::Program;
+use pleach_feedback::time_bias::{Model, Weights};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -55,6 +56,9 @@ pub struct Args {
     /// Write measurements of the recording as JSON.
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
+    /// Weight branches against the preference of timer ticks for slow code. Helps programs that make many system calls.
+    #[arg(long)]
+    correct_time_bias: bool,
     /// Keep the raw vectors in the profile.
     #[arg(long)]
     keep_vectors: bool,
@@ -207,8 +211,14 @@ fn finish(args: &Args, recording: &Recording) -> Result<()> {
     if let Some(verified) = &recording.stats.verified {
         report(verified);
     }
+    let weights = if args.correct_time_bias {
+        Weights::of(&recording.vectors, &Model::default())
+    } else {
+        Weights::equal()
+    };
     let profile = analysed(
         &recording.vectors,
+        &weights,
         args.binary.as_deref(),
         args.keep_vectors,
         args.quiet,
@@ -271,14 +281,20 @@ fn report(verified: &Verified) {
 }
 
 /// The profile; for a program without annotations, one that holds raw vectors only.
-pub(super) fn analysed(vectors: &VectorSet, binary: Option<&Path>, keep_vectors: bool, quiet: bool) -> Result<Profile> {
+pub(super) fn analysed(
+    vectors: &VectorSet,
+    weights: &Weights,
+    binary: Option<&Path>,
+    keep_vectors: bool,
+    quiet: bool,
+) -> Result<Profile> {
     let program = Program::read(&vectors.modules, binary);
     if !quiet {
         for problem in &program.problems {
             eprintln!("pleach: warning: {problem}");
         }
     }
-    match analyse(&program, vectors) {
+    match analyse(&program, vectors, weights) {
         Ok(Analysis { mut profile, report }) => {
             profile.vectors = keep_vectors.then(|| vectors.to_bytes());
             if !quiet && report.inconsistent * 100 > report.stretches {

@@ -89,6 +89,23 @@ pub enum Command {
         #[arg(long, default_value_t = 2500)]
         experiments: u64,
     },
+    /// Compare sampled distributions of instructions and branches with exact ones
+    Bias {
+        #[command(flatten)]
+        which: Which,
+        /// Budgets; may be repeated
+        #[arg(long = "overhead", default_values_t = ["100%".to_owned(), "1%".to_owned()])]
+        budgets: Vec<String>,
+        /// Runs that go into one recording
+        #[arg(long, default_value_t = 20)]
+        repeat: u32,
+        /// The input
+        #[arg(long, default_value = "short")]
+        on: InputKind,
+        /// Functions to list for each recording
+        #[arg(long, default_value_t = 3)]
+        functions: usize,
+    },
     /// Say what executed paths are like, how often they are counted, and what training shows of them
     Paths {
         #[command(flatten)]

@@ -15,7 +15,7 @@ use pleach_testsuite::variant::{Pleach, Recording, split_words};
 use pleach_testsuite::verify::Verified;
 use pleach_testsuite::workload::load_all;
 use pleach_testsuite::{
-    Bench, InputKind, Simulation, Table, Variant, parallel, path_figures, progress, rates, streams, verify,
+    Bench, InputKind, Simulation, Table, Variant, bias, parallel, path_figures, progress, rates, streams, verify,
 };
 
 fn main() -> Result<()> {
@@ -75,6 +75,23 @@ fn main() -> Result<()> {
             let mut sections = streams::sections(&streams);
             sections.extend((*experiments > 0).then(|| streams::convergence(*experiments)));
             sections
+        }
+        Command::Bias {
+            which,
+            budgets,
+            repeat,
+            on,
+            functions,
+        } => {
+            let bench = open()?;
+            let options = bias::Options {
+                budgets: budgets.clone(),
+                repeat: *repeat,
+                on: *on,
+                functions: *functions,
+            };
+            let workloads = bench.select(&which.workloads)?;
+            bias::sections(&bias::bias(&bench, &workloads, &plain_pleach()?, &options)?, &options)
         }
         Command::Paths { exact, no_counts } => paths(&open()?, exact, !no_counts)?,
         Command::Verify(exact) => {
