@@ -5,6 +5,8 @@
 
 use super::op::Op;
 use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
 
 /// Headers and instructions that are kept.
 const SLOTS: usize = 1 << 17;
@@ -81,6 +83,39 @@ pub(super) struct Blocks {
     slots: [Slot; SLOTS],
 }
 
+/// Blocks that lie apart from the engine that uses them, so that an instruction stays borrowed while the engine changes.
+#[derive(Debug)]
+pub(super) struct Shelf(NonNull<Blocks>);
+
+impl Shelf {
+    /// The blocks at an address.
+    ///
+    /// # Safety
+    /// They are valid, and nobody else's.
+    pub(super) unsafe fn at(blocks: *mut Blocks) -> Self {
+        // SAFETY: given.
+        Self(unsafe { NonNull::new_unchecked(blocks) })
+    }
+}
+
+impl Deref for Shelf {
+    type Target = Blocks;
+
+    #[inline(always)]
+    fn deref(&self) -> &Blocks {
+        // SAFETY: see `at`.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl DerefMut for Shelf {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Blocks {
+        // SAFETY: see `at`.
+        unsafe { self.0.as_mut() }
+    }
+}
+
 fn home(address: u64) -> usize {
     (address ^ (address >> 15).wrapping_mul(0x9e5)) as usize % PLACES
 }
@@ -105,7 +140,7 @@ impl Blocks {
 
     /// Whether a block of any length fits.
     pub(super) fn has_room(&self) -> bool {
-        self.used + 2 * HEADER + LONGEST + 1 <= SLOTS
+        self.used + 2 * HEADER + LONGEST < SLOTS
     }
 
     /// A block's header.

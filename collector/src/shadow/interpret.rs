@@ -186,8 +186,8 @@ impl Engine {
                     self.stop_at(block, slot, end);
                     return End::Instructions;
                 }
-                // SAFETY: of this block; constants are stepped over.
-                let op = &unsafe { *self.blocks.op(slot) };
+                // SAFETY: of this block, for constants are stepped over; no block changes while an instruction runs.
+                let op = unsafe { &*self.blocks.op(slot) };
                 next = next.wrapping_add(op.length.into());
                 // SAFETY: given.
                 let stepped = unsafe {

@@ -62,7 +62,7 @@ pub use opcodes::Handling;
 pub use state::State;
 pub use taint::Taint;
 
-use blocks::Blocks;
+use blocks::{Blocks, Shelf};
 use core::ffi::c_void;
 use core::mem::size_of;
 use iced_x86::InstructionInfoFactory;
@@ -168,7 +168,8 @@ pub struct Engine {
     opcodes: opcodes::Opcodes,
     overlay: Overlay,
     cursor: Option<fetch::Cursor>,
-    blocks: Blocks,
+    /// Behind the engine.
+    blocks: Shelf,
 }
 
 /// Who is told of branches.
@@ -209,7 +210,7 @@ impl core::fmt::Display for ReserveError {
 impl core::error::Error for ReserveError {}
 
 /// Bytes of an engine's mapping; its thunks have two more, of 256 KiB, of the same memory.
-pub const ENGINE_SIZE: usize = size_of::<Engine>();
+pub const ENGINE_SIZE: usize = size_of::<Engine>() + size_of::<Blocks>();
 const _: () = assert!(ENGINE_SIZE <= 4 << 20);
 
 impl Engine {
@@ -242,6 +243,7 @@ impl Engine {
             (&raw mut (*engine).state).write(State::new());
             (&raw mut (*engine).sink).write(None);
             (&raw mut (*engine).cursor).write(None);
+            (&raw mut (*engine).blocks).write(Shelf::at(engine.add(1).cast()));
             (&raw mut (*engine).machine).write(Machine::find(auxiliary(CAPABILITIES2)));
             (&raw mut (*engine).thunks).write(thunks);
             (&raw mut (*engine).info).write(InstructionInfoFactory::new());
