@@ -39,6 +39,23 @@ impl Found {
     }
 }
 
+/// Adds shards that are complete, as pairs of file name and contents.
+pub fn convert(shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) -> Found {
+    let mut conversion = Conversion::default();
+    let mut store = Store::new(None, 0);
+    conversion.meet(shards, set);
+    for (name, bytes) in shards {
+        if conversion.knows(name) {
+            conversion.take(name, bytes, true, set, &mut store);
+        } else {
+            conversion.refuse(bytes.len() as u64);
+        }
+    }
+    let found = conversion.finish(set);
+    store.finish(set);
+    found
+}
+
 /// Shards of one run that are being read.
 #[derive(Debug, Default)]
 pub(crate) struct Conversion {
@@ -164,8 +181,9 @@ mod tests {
         found
     }
 
+    /// All at once, and compared with reading in steps.
     fn convert(shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) -> Found {
-        let found = convert_by(usize::MAX / 2, shards, set);
+        let found = super::convert(shards, set);
         for step in [1, 7, 64, 300] {
             let mut other = VectorSet::default();
             assert_eq!(convert_by(step, shards, &mut other), found, "{step} bytes at a time");

@@ -118,6 +118,7 @@ fn set(processes: u32, parent: impl Fn(u32) -> Option<u32>, count: u64) -> Vecto
             count,
             hardware: None,
         }],
+        compressed: None,
     }
 }
 

@@ -90,6 +90,7 @@ pub fn set() -> impl Strategy<Value = VectorSet> {
         processes: (0..PROCESSES).map(process).collect(),
         events: vec!["cycles:u".to_owned(), "my event".to_owned()],
         bursts,
+        compressed: None,
     })
 }
 

@@ -154,6 +154,7 @@ fn vectors() -> VectorSet {
         processes: vec![process(None), process(Some(0))],
         events: vec!["cycles:u".into()],
         bursts: vec![burst(7, None), burst(9, Some(Box::new(hardware)))],
+        compressed: None,
     }
 }
 

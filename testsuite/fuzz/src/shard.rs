@@ -29,22 +29,26 @@ pub fn shard(data: &[u8]) {
     }
     let damaged = frames.damaged();
     assert!(damaged <= shard.len());
+    let bytes = shard.len() as u64;
     let mut set = VectorSet::default();
     let found = convert(
         &[(b"a.shard".to_vec(), shard.clone()), (b"b.shard".to_vec(), shard)],
         &mut set,
     );
-    assert_eq!(found.damaged_bytes, 2 * damaged as u64);
+    // What does not say first whose it is, is no shard.
+    let expected = if found.shards == 0 { bytes } else { damaged as u64 };
+    assert_eq!(found.damaged_bytes, 2 * expected);
     check_set(&set);
 }
 
 fn kind_of(byte: u8) -> Option<FrameKind> {
-    Some(match byte % 6 {
+    Some(match byte % 7 {
         1 => FrameKind::Process,
         2 => FrameKind::Mappings,
         3 => FrameKind::Burst,
         4 => FrameKind::Final,
         5 => FrameKind::Verified,
+        6 => FrameKind::Opcodes,
         _ => return None,
     })
 }
@@ -93,6 +97,12 @@ fn encode(decoded: &Frame) -> Vec<u8> {
             e.u32(*compared);
             if let Some(found) = found {
                 found.encode(e);
+            }
+        }),
+        Frame::Opcodes(opcodes) => frame(FrameKind::Opcodes, |e| {
+            for (code, ways) in opcodes {
+                e.bytes(&code.to_le_bytes());
+                e.u8(*ways);
             }
         }),
     }
