@@ -23,6 +23,8 @@ pub struct Options {
     pub pairs: usize,
     /// The input.
     pub on: InputKind,
+    /// Other options of `pleach record`.
+    pub with: Vec<String>,
 }
 
 /// What `pleach record --stats` says; see there.
@@ -71,7 +73,7 @@ pub fn rates(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options: &
         for engine in &options.engines {
             for budget in &options.budgets {
                 bar.set_message(format!("{} {engine} {budget}", workload.name));
-                let runs = Runs::new(&binary, &invocation, pleach, engine, budget, options.pairs)?;
+                let runs = Runs::new(&binary, &invocation, pleach, engine, budget, options)?;
                 rates.push(runs.rate(workload, engine, budget));
                 bar.inc(1);
             }
@@ -94,14 +96,15 @@ impl Runs {
         pleach: &Pleach,
         engine: &str,
         budget: &str,
-        pairs: usize,
+        options: &Options,
     ) -> Result<Self> {
+        let pairs = options.pairs;
         ensure!(pairs > 0, "no pairs to run");
         let folder = tempfile::tempdir()?;
         let (stats, profile) = (folder.path().join("stats.json"), folder.path().join("rate.pleach"));
         let mut wrapper = vec![pleach.command.display().to_string(), "record".to_owned()];
-        let options = ["--quiet", "--engine", engine, "--overhead", budget, "--stats"];
-        wrapper.extend(options.map(str::to_owned));
+        wrapper.extend(options.with.iter().cloned());
+        wrapper.extend(["--quiet", "--engine", engine, "--overhead", budget, "--stats"].map(str::to_owned));
         wrapper.extend([
             stats.display().to_string(),
             "-o".to_owned(),

@@ -139,7 +139,7 @@ impl Sampler {
             return;
         }
         self.record.begin(context.pc(), cpu);
-        if verifies && !self.verify.begin(self.ordinal, context, running) {
+        if verifies && !(self.step.can_begin(context) && self.verify.begin(self.ordinal, context, running)) {
             self.decline(cpu);
         } else if steps {
             self.step_first(context);

@@ -83,6 +83,14 @@ impl Stepper {
         context.mask & sys::bit(libc::SIGTRAP) == 0 && trap_is_ours()
     }
 
+    /// Whether a burst can begin with the next instruction.
+    pub fn can_begin(&mut self, context: &Context) -> bool {
+        self.renew();
+        let can = self.prepare(context).is_ok();
+        self.system_call_since = None;
+        can
+    }
+
     /// Drops what was decoded if code may have been replaced.
     fn renew(&mut self) {
         let version = maps::version();

@@ -47,6 +47,9 @@ pub struct Args {
     /// Taken branches in a burst where the budget allows no more.
     #[arg(long, hide = true)]
     burst: Option<u32>,
+    /// Take ticks from a CPU timer at the kernel's pace, as where perf_event_open is refused.
+    #[arg(long, hide = true)]
+    timer_only: bool,
     /// Run the command this many times, into one profile.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
@@ -163,6 +166,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         repeat: args.repeat,
         seed: args.seed,
         max_size: args.max_size,
+        timer_only: args.timer_only,
         ..RecordOptions::new(sampler)
     };
     let recording = match record(&args.command, &options) {

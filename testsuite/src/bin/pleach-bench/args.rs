@@ -71,6 +71,9 @@ pub enum Command {
         /// The input
         #[arg(long, default_value = "ref")]
         on: InputKind,
+        /// Another option of `pleach record`; may be repeated
+        #[arg(long = "with", allow_hyphen_values = true)]
+        with: Vec<String>,
     },
     /// Compress recorded streams of branches in the ways of Sastry, Bodík and Smith: error against messages
     Streams {

@@ -43,6 +43,7 @@ fn main() -> Result<()> {
             budgets,
             pairs,
             on,
+            with,
         } => {
             let bench = open()?;
             let options = rates::Options {
@@ -50,6 +51,7 @@ fn main() -> Result<()> {
                 budgets: budgets.clone(),
                 pairs: *pairs,
                 on: *on,
+                with: with.clone(),
             };
             rates::sections(&rates::rates(
                 &bench,
