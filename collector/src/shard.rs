@@ -254,8 +254,8 @@ pub struct Disagreement {
     pub code: [u8; 16],
     /// Nothing differs but status flags.
     pub only_flags: bool,
-    /// Registers other than the general ones differ.
-    pub others: bool,
+    /// Registers other than the general ones that differ, a bit each: vectors, opmasks, x87, MXCSR.
+    pub others: u64,
     /// Its operand lies in memory where the kernel or another process stores.
     pub shared_memory: bool,
     /// The program has handlers of signals, one of which may have run.
@@ -272,8 +272,9 @@ impl Disagreement {
     /// Appends it to a frame.
     pub fn encode(&self, e: &mut Encoder) {
         e.u64(self.from);
-        let flags = [self.only_flags, self.others, self.shared_memory, self.handlers];
+        let flags = [self.only_flags, self.shared_memory, self.handlers];
         e.bytes(&[self.length]);
+        e.u64(self.others);
         e.bytes(&flags.map(u8::from));
         e.bytes(&self.code);
         for register in [self.before, self.shadow, self.real].as_flattened() {
@@ -456,8 +457,8 @@ impl<'a> Decoder<'a> {
         let mut found = Disagreement {
             from: self.u64()?,
             length: self.u8()?,
+            others: self.u64()?,
             only_flags: self.u8()? != 0,
-            others: self.u8()? != 0,
             shared_memory: self.u8()? != 0,
             handlers: self.u8()? != 0,
             code: self.take(16)?.try_into().ok()?,

@@ -140,14 +140,22 @@ fn describe(found: &Disagreement) -> String {
         Some(instruction) => drop(write!(text, "{:?}", instruction.code())),
         None => text.push_str("(undecodable)"),
     }
+    for byte in found.code.iter().take(found.length.into()) {
+        let _ = write!(text, " {byte:02x}");
+    }
     for (i, name) in NAMES.iter().enumerate() {
         if found.shadow[i] != found.real[i] {
             let (before, shadow, real) = (found.before[i], found.shadow[i], found.real[i]);
             let _ = write!(text, "; {name} was {before:#x}, ahead {shadow:#x}, really {real:#x}");
         }
     }
-    if found.others {
-        text.push_str("; vector, mask or x87 registers");
+    for i in (0..35).filter(|i| found.others >> i & 1 != 0) {
+        let _ = match i {
+            32 => write!(text, "; opmasks"),
+            33 => write!(text, "; x87"),
+            34 => write!(text, "; mxcsr"),
+            _ => write!(text, "; vector {i}"),
+        };
     }
     text
 }
@@ -218,7 +226,7 @@ mod tests {
         assert_eq!(verified.disagreements["bug"], 1);
         assert_eq!(
             verified.bugs,
-            ["0x1000: Mov_r32_rm32; rax was 0x0, ahead 0x1, really 0x2"]
+            ["0x1000: Mov_r32_rm32 8b 07; rax was 0x0, ahead 0x1, really 0x2"]
         );
     }
 }

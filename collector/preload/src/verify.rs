@@ -15,13 +15,24 @@ use pleach_collector::shard::{Disagreement, Encoder, FrameKind, REGISTERS};
 /// Instructions of a burst that are compared at most.
 const LENGTH: usize = 2048;
 
+/// Vectors, and then these.
+const OTHERS: usize = 35;
+const MASKS: usize = 32;
+const X87: usize = 33;
+const MXCSR: usize = 34;
+
+fn hash(words: impl Iterator<Item = u64>) -> u32 {
+    let add = |sum: u64, word: u64| (sum.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    (words.fold(0, add) >> 32) as u32
+}
+
 /// All registers after an instruction.
 #[derive(Clone, Copy)]
 struct Registers {
     /// General ones in the order of the encoding, flags, program counter.
     general: [u64; REGISTERS],
-    /// Hash of all others.
-    others: u64,
+    /// Of all others a hash each.
+    others: [u32; OTHERS],
     /// Those that cannot be known.
     taint: Taint,
 }
@@ -43,7 +54,7 @@ unsafe impl Sync for Shared {}
 
 const NONE: Registers = Registers {
     general: [0; REGISTERS],
-    others: 0,
+    others: [0; OTHERS],
     taint: Taint::NONE,
 };
 static SHARED: Shared = Shared {
@@ -141,14 +152,16 @@ impl Verify {
         let is_known = |i: usize| i >= 16 || unknown.general >> i & 1 == 0;
         let rest = (0..REGISTERS).any(|i| i != FLAGS && is_known(i) && shadow.general[i] != real.general[i])
             || (shadow.general[FLAGS] ^ real.general[FLAGS]) & !STATUS & !0x10100 != 0;
-        let others = shadow.others != real.others && !unknown.has_others();
-        if !rest && !others && new_flags == 0 {
+        let differs = |i: &usize| shadow.others[*i] != real.others[*i];
+        let others: u64 = (0..OTHERS).filter(differs).map(|i| 1 << i).sum();
+        let others = if unknown.has_others() { 0 } else { others };
+        if !rest && others == 0 && new_flags == 0 {
             return true;
         }
         let before = self.next.checked_sub(2).and_then(|at| log.entries.get(at));
         let mut found = Disagreement {
             from,
-            only_flags: !rest && !others,
+            only_flags: !rest && others == 0,
             others,
             before: before.map_or([0; REGISTERS], |b| b.general),
             shadow: shadow.general,
@@ -216,21 +229,20 @@ impl Registers {
         }
         general[REGISTERS - 2] = state.rflags();
         general[REGISTERS - 1] = state.pc();
-        let mut others = u64::from(state.mxcsr());
-        let mut add = |word: u64| others = (others.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
-        state.vectors().iter().flatten().copied().for_each(&mut add);
-        state.masks().iter().copied().for_each(&mut add);
+        let mut others = [0u32; OTHERS];
+        for (to, vector) in others.iter_mut().zip(state.vectors()) {
+            *to = hash(vector.iter().copied());
+        }
+        others[MASKS] = hash(state.masks().iter().copied());
         // Control, status and tags of the x87; where its last instruction was does not matter.
         let x87 = state.x87();
         let word = |at: usize| {
             let bytes = x87.get(at..at + 8).and_then(|b| <[u8; 8]>::try_from(b).ok());
             bytes.map_or(0, u64::from_le_bytes)
         };
-        add(word(0) & 0xff_ffff_ffff);
-        for register in 0..8 {
-            add(word(32 + 16 * register));
-            add(word(40 + 16 * register) & 0xffff);
-        }
+        let registers = (0..8).flat_map(|register| [word(32 + 16 * register), word(40 + 16 * register) & 0xffff]);
+        others[X87] = hash(registers.chain([word(0) & 0xff_ffff_ffff]));
+        others[MXCSR] = state.mxcsr();
         Self {
             general,
             others,
