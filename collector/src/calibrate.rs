@@ -3,6 +3,8 @@
 //! A sampled process needs these figures before its first burst; measuring them in each would cost every process of a
 //! build a millisecond.
 
+mod tick;
+
 use crate::shard;
 use std::arch::asm;
 use std::ffi::CString;
@@ -16,8 +18,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub struct Costs {
     /// One trap with the handler that it calls.
     pub step_ns: u64,
-    /// Delivery of a signal and return from an empty handler.
+    /// Delivery of a signal and return from an empty handler, as by a timer at the kernel's pace.
     pub signal_ns: u64,
+    /// A tick of an event: interrupt, signal, return, and arming the next one; `None` where there are none.
+    pub tick_ns: Option<u64>,
     /// Loading the sampler into a process.
     pub load_ns: u64,
 }
@@ -67,6 +71,7 @@ fn load_cost(preload: &Path) -> u64 {
 pub fn costs(preload: &Path) -> Costs {
     let load_ns = load_cost(preload);
     let _guard = MEASURING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let tick_ns = tick::cost();
     // SAFETY: plain structures; the handler does what handlers may do, and what was there before comes back. The trap
     // flag is set for the loop alone: the handler clears it.
     unsafe {
@@ -81,6 +86,7 @@ pub fn costs(preload: &Path) -> Costs {
             return Costs {
                 step_ns: 5_000,
                 signal_ns: 2_000,
+                tick_ns,
                 load_ns,
             };
         }
@@ -110,6 +116,7 @@ pub fn costs(preload: &Path) -> Costs {
         Costs {
             step_ns: stepped.saturating_sub(start) / u64::from(STEPS),
             signal_ns: signalled.saturating_sub(stepped) / u64::from(SIGNALS),
+            tick_ns,
             load_ns,
         }
     }

@@ -67,8 +67,11 @@ impl RecordOptions {
         let Costs {
             step_ns,
             signal_ns,
+            tick_ns,
             load_ns,
         } = costs;
+        // What a burst costs beside the handler's own time.
+        let signal_ns = tick_ns.filter(|_| !self.timer_only).unwrap_or(signal_ns);
         let engine = self.engine.name();
         let mut settings = format!(
             "engine={engine},overhead={},filters={}",

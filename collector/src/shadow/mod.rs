@@ -165,6 +165,8 @@ pub struct Engine {
     info: InstructionInfoFactory,
     bounce: Bounce,
     area: save::Area,
+    /// Where registers were saved last in this burst, and a hash of what was.
+    saved: (u64, u64),
     opcodes: opcodes::Opcodes,
     overlay: Overlay,
     cursor: Option<fetch::Cursor>,
@@ -367,6 +369,7 @@ impl Engine {
         self.overlay.clear();
         (self.taint, self.is_tainted) = (Taint::NONE, false);
         self.tainted_left = taint::MOST;
+        self.saved = (0, 0);
         self.effects = 0;
         (self.spin.pc, self.spin.count) = (0, 0);
     }

@@ -95,6 +95,11 @@ pub(super) unsafe fn run(engine: &mut Engine, op: &Op) -> Step {
         engine.effects = engine.effects.wrapping_add(1);
         let stored = engine.overlay.store(address, &engine.area.0[..size]);
         stored.map_err(|_| End::OverlayFull)?;
+        if extended {
+            // Which parts are in use, and so what goes where, cannot be known. What restores it need not.
+            engine.saved = (address, hash(&engine.area.0[..size]));
+            engine.taint_stored(address, size as u64);
+        }
     }
     engine.thunks_run += 1;
     Ok(())
@@ -103,6 +108,34 @@ pub(super) unsafe fn run(engine: &mut Engine, op: &Op) -> Step {
 fn word(bytes: &[u8; AREA], at: usize) -> u64 {
     let word = bytes.get(at..at + 8).and_then(|word| word.try_into().ok());
     word.map_or(0, u64::from_le_bytes)
+}
+
+impl Engine {
+    /// Whether an instruction restores what the last one saved.
+    ///
+    /// # Safety
+    /// Called within a burst.
+    pub(super) unsafe fn restores_what_was_saved(&mut self, op: &Op) -> bool {
+        let (address, size) = (self.address(op), self.machine.save_size.min(AREA));
+        if op.kind != Kind::Save || op.extra() != 3 || address != self.saved.0 {
+            return false;
+        }
+        let area = &raw mut self.area.0;
+        // SAFETY: given; loading does not touch the area.
+        unsafe { self.load_bytes(address, &mut (&mut *area)[..size]) };
+        hash(&self.area.0[..size]) == self.saved.1
+    }
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    let words = bytes.chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    });
+    words.fold(0, |sum, word| {
+        (sum.rotate_left(23) ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd)
+    })
 }
 
 /// The buffer.

@@ -204,6 +204,13 @@ impl Engine {
         self.overlay.is_tainted(address, size)
     }
 
+    /// Marks what was just stored.
+    pub(super) fn taint_stored(&mut self, address: u64, size: u64) {
+        self.overlay.taint(address, size);
+        self.taint.memory = true;
+        self.is_tainted = true;
+    }
+
     /// Runs an instruction whose outcome cannot be known. What it leaves is marked; its value is 0.
     pub(super) fn taint_result(&mut self, op: &Op) {
         let mut registers = Source::registers(op.extra());
@@ -240,7 +247,9 @@ impl Engine {
         // SAFETY: given.
         unsafe { memory::copy(self.state.pc, code) };
         let instruction = Decoder::with_ip(64, code, self.state.pc, DecoderOptions::NONE).decode();
-        let effect = self.effect(&instruction).ok_or(End::Taint)?;
+        // SAFETY: given.
+        let is_own = op.kind == Kind::Save && (op.extra() & 1 == 0 || unsafe { self.restores_what_was_saved(op) });
+        let effect = self.effect(&instruction, is_own).ok_or(End::Taint)?;
         // SAFETY: given.
         unsafe { self.step(op, slot)? };
         self.apply(&effect);
@@ -248,8 +257,8 @@ impl Engine {
     }
 
     /// What an instruction will do to marks. `None`: something marked decides where it goes, what it touches, or whether it
-    /// faults.
-    fn effect(&mut self, instruction: &Instruction) -> Option<Effect> {
+    /// faults. `is_own`: registers are saved, or those restored that were saved.
+    fn effect(&mut self, instruction: &Instruction, is_own: bool) -> Option<Effect> {
         let taint = self.taint;
         let mut effect = Effect {
             input: false,
@@ -262,7 +271,8 @@ impl Engine {
         let is_hard = instruction.is_vsib() || instruction.is_save_restore_instruction();
         let repeats =
             instruction.is_string_instruction() && (instruction.has_rep_prefix() || instruction.has_repne_prefix());
-        if is_hard && (taint.has_others() || taint.memory) || repeats && (taint.memory || taint.general != 0) {
+        if is_hard && (taint.has_others() || taint.memory && !is_own) || repeats && (taint.memory || taint.general != 0)
+        {
             return None;
         }
         let is_legacy = instruction.encoding() == iced_x86::EncodingKind::Legacy;
@@ -340,8 +350,8 @@ impl Engine {
         }
         let decides = instruction.flow_control() != FlowControl::Next
             || matches!(instruction.mnemonic(), M::Div | M::Idiv)
-            || instruction.is_save_restore_instruction()
-            || instruction.is_string_instruction() && repeats;
+            || is_hard
+            || repeats;
         if effect.input && decides {
             return None;
         }
