@@ -11,11 +11,12 @@ use std::sync::atomic::AtomicI32;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-const PIECE_NS: u64 = 1_000_000;
+const PIECE_NS: u64 = 2_000_000;
 const PIECES: usize = 9;
-const PERIOD_NS: u64 = 100_000;
+/// Ticks that come one after the other cost more than single ones.
+const PERIOD_NS: u64 = 400_000;
 /// Fewer ticks in a piece say nothing.
-const ENOUGH: u64 = 5;
+const ENOUGH: u64 = 3;
 const LEAST_NS: u64 = 500;
 
 // _IO('$', …): arm for so many ticks, stop, set the period.
