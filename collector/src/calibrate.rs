@@ -5,6 +5,7 @@
 
 mod tick;
 
+use crate::lbr::sys::thread_cpu_ns;
 use crate::shard;
 use std::arch::asm;
 use std::ffi::CString;
@@ -38,13 +39,6 @@ extern "C" fn on_signal(_signal: i32, _info: *mut libc::siginfo_t, context: *mut
         let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
         context.uc_mcontext.gregs[libc::REG_EFL as usize] &= !0x100;
     }
-}
-
-fn thread_cpu_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` lives here.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// What the dynamic loader takes for the sampler, which does nothing here: the variables that wake it are not set.

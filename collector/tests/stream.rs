@@ -109,25 +109,4 @@ fn stratified_sampling_converges_as_fast_as_in_the_paper() {
         (random - 4.0).abs() < 0.5 && (split - 4.0).abs() < 0.5,
         "{random} {split}"
     );
-    for kind in Kind::ALL {
-        println!("{kind:?} at 4600: {}", at(kind, 4600));
-    }
-}
-
-/// Figure 4 with the paper's 2500 experiments.
-#[test]
-#[ignore = "takes half a minute"]
-fn the_whole_monte_carlo_figure() {
-    let mut generator = Generator::new(11);
-    for kind in Kind::ALL {
-        let lengths = (2..=20).map(|thousands| thousands * 1000);
-        let errors = lengths.map(|length| (length, mean_error(kind, rate(10), length, 2500, &mut generator)));
-        let errors: Vec<(u64, f64)> = errors.collect();
-        // The error falls with the root of the length, so its square's inverse is interpolated.
-        let crossing = errors.windows(2).find(|pair| pair[1].1 <= 4.0).map(|pair| {
-            let (before, after) = (pair[0].1.powi(-2), pair[1].1.powi(-2));
-            pair[0].0 as f64 + 1000.0 * (1.0 / 16.0 - before) / (after - before)
-        });
-        println!("{kind:?}: 4 % after {crossing:.0?} events; {errors:.2?}");
-    }
 }

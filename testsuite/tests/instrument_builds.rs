@@ -217,7 +217,7 @@ fn random_programs_count_the_same() {
 
 /// The same for many.
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes minutes: cargo test --release -p pleach-testsuite --test instrument_builds -- --ignored"]
 fn many_random_programs_count_the_same() {
     random_programs(100..=200);
 }

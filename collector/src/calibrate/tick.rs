@@ -3,13 +3,13 @@
 //!
 //! The same work is done with and without ticks, in pieces that are short, so that other programs leave some alone.
 
-use super::thread_cpu_ns;
+use crate::lbr::attr;
+use crate::lbr::sys::{Event, thread_cpu_ns};
 use std::hint::black_box;
 use std::mem::zeroed;
 use std::ptr::null_mut;
-use std::sync::atomic::AtomicI32;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicPtr, AtomicU64};
 
 const PIECE_NS: u64 = 2_000_000;
 const PIECES: usize = 9;
@@ -19,25 +19,22 @@ const PERIOD_NS: u64 = 400_000;
 const ENOUGH: u64 = 3;
 const LEAST_NS: u64 = 500;
 
-// _IO('$', …): arm for so many ticks, stop, set the period.
-const REFRESH: libc::c_ulong = 0x2402;
-const DISABLE: libc::c_ulong = 0x2401;
-const PERIOD: libc::c_ulong = 0x4008_2404;
-
-static EVENT: AtomicI32 = AtomicI32::new(-1);
+/// The event that ticks, while it does.
+static EVENT: AtomicPtr<Event> = AtomicPtr::new(null_mut());
 static TICKS: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn on_tick(_signal: i32, _info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     TICKS.fetch_add(1, Relaxed);
-    arm(EVENT.load(Relaxed));
+    // SAFETY: null, or an event that lives until no tick is armed.
+    if let Some(event) = unsafe { EVENT.load(Relaxed).as_ref() } {
+        arm(event);
+    }
 }
 
-fn arm(event: i32) {
-    // SAFETY: our event; the period lives here.
-    unsafe {
-        libc::ioctl(event, PERIOD, &PERIOD_NS);
-        libc::ioctl(event, REFRESH, 1);
-    }
+/// As the sampler does.
+fn arm(event: &Event) {
+    let _ = event.set_period(PERIOD_NS);
+    let _ = event.once();
 }
 
 /// CPU time of a tick in nanoseconds; `None` where there is no such timer. One caller at a time.
@@ -48,8 +45,8 @@ pub(super) fn cost() -> Option<u64> {
 
 fn measure() -> Option<u64> {
     let signal = libc::SIGRTMAX() - 3;
-    let event = open(signal)?;
-    EVENT.store(event, Relaxed);
+    let mut event = Event::open(&attr::tick(PERIOD_NS), 0, -1).ok()?;
+    event.signal(signal).ok()?;
     // SAFETY: plain structures; what was there before comes back when no tick is armed any more.
     unsafe {
         let mut new: libc::sigaction = zeroed();
@@ -61,13 +58,13 @@ fn measure() -> Option<u64> {
         libc::sigemptyset(&mut ours);
         libc::sigaddset(&mut ours, signal);
         if libc::sigaction(signal, &new, &mut old) != 0 {
-            libc::close(event);
             return None;
         }
+        EVENT.store(&raw mut event, Relaxed);
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &ours, null_mut());
-        let cost = compare(event);
-        libc::ioctl(event, DISABLE, 0);
-        libc::close(event);
+        let cost = compare(&event);
+        EVENT.store(null_mut(), Relaxed);
+        let _ = event.run(false);
         // A tick that was on its way arrives now.
         libc::pthread_sigmask(libc::SIG_BLOCK, &ours, null_mut());
         libc::sigaction(signal, &old, null_mut());
@@ -75,7 +72,7 @@ fn measure() -> Option<u64> {
     }
 }
 
-fn compare(event: i32) -> Option<u64> {
+fn compare(event: &Event) -> Option<u64> {
     let mut rounds = 50_000;
     while work(rounds) < PIECE_NS {
         rounds *= 2;
@@ -86,8 +83,7 @@ fn compare(event: i32) -> Option<u64> {
         let before = TICKS.load(Relaxed);
         arm(event);
         let time = work(rounds);
-        // SAFETY: our event.
-        unsafe { libc::ioctl(event, DISABLE, 0) };
+        event.run(false).ok()?;
         with = with.min((time, TICKS.load(Relaxed) - before));
     }
     let (with, ticks) = with;
@@ -103,64 +99,6 @@ fn work(rounds: u64) -> u64 {
     }
     black_box(word);
     thread_cpu_ns() - start
-}
-
-/// An event as the sampler's: a clock of this thread's, not yet armed.
-fn open(signal: i32) -> Option<i32> {
-    #[repr(C)]
-    struct Attributes {
-        kind: u32,
-        size: u32,
-        config: u64,
-        period: u64,
-        sample_type: u64,
-        read_format: u64,
-        flags: u64,
-        wakeup_events: u32,
-        breakpoint_type: u32,
-        breakpoint_address: u64,
-    }
-    const SOFTWARE: u32 = 1;
-    const TASK_CLOCK: u64 = 1;
-    /// Disabled; without the kernel and the hypervisor.
-    const FLAGS: u64 = 1 | 1 << 5 | 1 << 6;
-    const CLOSE_ON_EXEC: u64 = 8;
-    const SET_SIGNAL: i32 = 10;
-    const SET_OWNER: i32 = 15;
-    let attributes = Attributes {
-        kind: SOFTWARE,
-        size: size_of::<Attributes>() as u32,
-        config: TASK_CLOCK,
-        period: PERIOD_NS,
-        sample_type: 0,
-        read_format: 0,
-        flags: FLAGS,
-        wakeup_events: 1,
-        breakpoint_type: 0,
-        breakpoint_address: 0,
-    };
-    // SAFETY: the structures live here.
-    unsafe {
-        let event = libc::syscall(
-            libc::SYS_perf_event_open,
-            &raw const attributes,
-            0,
-            -1,
-            -1,
-            CLOSE_ON_EXEC,
-        ) as i32;
-        if event < 0 {
-            return None;
-        }
-        let owner = [0, libc::syscall(libc::SYS_gettid) as i32];
-        let is_set = libc::fcntl(event, SET_OWNER, owner.as_ptr()) == 0
-            && libc::fcntl(event, SET_SIGNAL, signal) == 0
-            && libc::fcntl(event, libc::F_SETFL, libc::O_RDWR | libc::O_ASYNC) == 0;
-        if !is_set {
-            libc::close(event);
-        }
-        is_set.then_some(event)
-    }
 }
 
 #[cfg(test)]

@@ -110,6 +110,20 @@ impl Tracking {
     }
 }
 
+/// A clock of the calling thread that signals, without records: what the preloaded sampler takes its ticks from.
+pub fn tick(period_ns: u64) -> Vec<u8> {
+    Fields {
+        kind: SOFTWARE,
+        config: TASK_CLOCK,
+        period: period_ns,
+        flags: DISABLED | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
+        // Not a watermark without its flag: overflows until a signal.
+        watermark: 1,
+        ..Fields::default()
+    }
+    .to_bytes()
+}
+
 /// The fields in use.
 #[derive(Default)]
 struct Fields {

@@ -26,7 +26,7 @@ pub mod open;
 pub mod plan;
 pub mod ring;
 pub mod run;
-mod sys;
+pub(crate) mod sys;
 
 pub use diagnose::Refusal;
 pub use facts::Facts;

@@ -4,6 +4,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 const ENABLE: u64 = 0x2400;
 const DISABLE: u64 = 0x2401;
+const REFRESH: u64 = 0x2402;
 const SET_OUTPUT: u64 = 0x2405;
 /// Encoded with the size of a pointer to 64 bits: the same on all 64-bit machines but MIPS, PowerPC and SPARC.
 const PERIOD: u64 = 0x4008_2404;
@@ -46,6 +47,25 @@ impl Event {
     /// Starts or stops it, in all threads.
     pub fn run(&self, on: bool) -> Result<(), i32> {
         self.control(if on { ENABLE } else { DISABLE }, 0)
+    }
+
+    /// Lets it signal the calling thread.
+    pub fn signal(&self, signal: i32) -> Result<(), i32> {
+        const SET_SIGNAL: i32 = 10;
+        const SET_OWNER: i32 = 15;
+        // SAFETY: the owner lives here; `F_OWNER_TID` is 0.
+        let is_set = unsafe {
+            let owner = [0, libc::syscall(libc::SYS_gettid) as i32];
+            libc::fcntl(self.fd(), SET_OWNER, owner.as_ptr()) == 0
+                && libc::fcntl(self.fd(), SET_SIGNAL, signal) == 0
+                && libc::fcntl(self.fd(), libc::F_SETFL, libc::O_RDWR | libc::O_ASYNC) == 0
+        };
+        if is_set { Ok(()) } else { Err(errno()) }
+    }
+
+    /// Starts it until it has overflowed once.
+    pub fn once(&self) -> Result<(), i32> {
+        self.control(REFRESH, 1)
     }
 
     /// Sets the period for one thread, mostly the one that it was opened on, and for threads and processes to come.
