@@ -106,6 +106,8 @@ fn empty(cfg: &Cfg) -> Accumulator {
             blocks: vec![0; cfg.blocks.len()],
             edges: vec![0; cfg.edge_count()],
             call_targets: Vec::new(),
+            paths: Vec::new(),
+            coverage: Vec::new(),
         },
         samples: 0.0,
         targets: BTreeMap::new(),

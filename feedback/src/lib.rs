@@ -7,6 +7,8 @@ pub mod decode;
 pub mod inference;
 pub mod merge;
 pub mod observe;
+pub mod partial;
+pub mod path_profile;
 pub mod profile;
 pub mod program;
 mod replace;

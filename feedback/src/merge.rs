@@ -260,6 +260,8 @@ impl Sum {
                 blocks: vec![0; like.blocks.len()],
                 edges: vec![0; like.edges.len()],
                 call_targets: Vec::new(),
+                paths: Vec::new(),
+                coverage: Vec::new(),
                 ..*like
             },
             targets: BTreeMap::new(),

@@ -7,6 +7,7 @@ mod record;
 pub mod summary;
 mod write;
 
+use crate::ball_larus::Path;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 pub use pleach_annotate::manifest::Anchor;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,43 @@ pub struct FunctionProfile {
     pub edges: Vec<u64>,
     /// Indirect calls with observed targets, by call index.
     pub call_targets: Vec<CallTargets>,
+    /// Estimated paths, by descending count and then by path; only those that something was seen of.
+    pub paths: Vec<EstimatedPath>,
+    /// What the recording says about whether each block was executed, in block order; empty where it says nothing.
+    pub coverage: Vec<Covered>,
+}
+
+/// An acyclic path and how often it was executed, as far as samples tell.
+#[derive(Clone, PartialEq, Debug)]
+pub struct EstimatedPath {
+    /// The path, of the graph that [`crate::ball_larus`] numbers with its default options.
+    pub path: Path,
+    /// Estimated executions, in the profile's counts (sampled executions × [`Profile::scale`]).
+    pub count: f64,
+    /// Lower end of the interval that holds the true count with 90 % probability, given the profile's total.
+    pub low: f64,
+    /// Upper end of that interval.
+    pub high: f64,
+    /// How many independent observations the estimate is worth: what bursts see is not independent.
+    pub effective: f64,
+}
+
+/// What is known about whether a block was executed. The order is that of what is known: `max` combines recordings.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[repr(u8)]
+pub enum Covered {
+    /// Nothing says that it was.
+    #[default]
+    No = 0,
+    /// Implied by blocks that shadow execution passed where the program may have gone elsewhere.
+    PredictedByDominance = 1,
+    /// Shadow execution passed it where the program may have gone elsewhere (other threads, signals).
+    Predicted = 2,
+    /// Implied by blocks that were executed: the graph has no way around it.
+    ByDominance = 3,
+    /// A recorded branch proves it.
+    Seen = 4,
 }
 
 /// Observed targets of one indirect call.

@@ -163,6 +163,8 @@ mod tests {
             blocks: blocks.to_vec(),
             edges: edges.to_vec(),
             call_targets: vec![],
+            paths: Vec::new(),
+            coverage: Vec::new(),
         }
     }
 

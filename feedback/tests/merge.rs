@@ -16,6 +16,8 @@ fn function(guid: u64, hash: u64, samples: u64, blocks: &[u64]) -> FunctionProfi
         blocks: blocks.to_vec(),
         edges: vec![blocks[0]],
         call_targets: vec![],
+        paths: Vec::new(),
+        coverage: Vec::new(),
     }
 }
 

@@ -28,6 +28,8 @@ fn function(guid: u64, module: u32, hash: u64, counts: &[u64]) -> FunctionProfil
             call: 1,
             targets: vec![(FunctionGuid(guid + 1), 9), (FunctionGuid(3), 2)],
         }],
+        paths: Vec::new(),
+        coverage: Vec::new(),
     }
 }
 

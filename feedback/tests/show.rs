@@ -21,6 +21,8 @@ fn function(name: &str, module: u32, samples: u64, blocks: &[u64], edges: &[u64]
         blocks: blocks.to_vec(),
         edges: edges.to_vec(),
         call_targets: vec![],
+        paths: Vec::new(),
+        coverage: Vec::new(),
     }
 }
 

@@ -325,6 +325,8 @@ mod tests {
             blocks: vec![1],
             edges: vec![],
             call_targets: vec![],
+            paths: Vec::new(),
+            coverage: Vec::new(),
         };
         let dir = TempDir::new().expect("a temporary directory");
         let path = dir.path().join("p.pleach");

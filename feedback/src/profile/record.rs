@@ -120,6 +120,8 @@ pub(super) fn decode(id: FunctionId, cfg_hash: CfgHash, record: &[u8]) -> Result
         blocks: blocks_then_edges,
         edges,
         call_targets,
+        paths: Vec::new(),
+        coverage: Vec::new(),
     })
 }
 
@@ -231,6 +233,8 @@ mod tests {
                 blocks,
                 edges,
                 call_targets,
+                paths: Vec::new(),
+                coverage: Vec::new(),
             })
     }
 
@@ -263,6 +267,8 @@ mod tests {
             blocks,
             edges,
             call_targets: vec![],
+            paths: Vec::new(),
+            coverage: Vec::new(),
         };
         encode(&empty, &mut record);
         assert_eq!(record.len(), 11);

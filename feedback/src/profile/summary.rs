@@ -108,6 +108,8 @@ mod tests {
             blocks: blocks.to_vec(),
             edges: vec![],
             call_targets: vec![],
+            paths: Vec::new(),
+            coverage: Vec::new(),
         }
     }
 

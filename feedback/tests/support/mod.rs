@@ -352,6 +352,8 @@ pub fn synthetic_profile(random: &mut Random, functions: usize, blocks: usize) -
             blocks: scaled(&truth.blocks),
             edges: scaled(&truth.edges),
             call_targets: Vec::new(),
+            paths: Vec::new(),
+            coverage: Vec::new(),
         }
     };
     let mut profile = Profile {

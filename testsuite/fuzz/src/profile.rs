@@ -141,6 +141,8 @@ pub fn made_of(input: &mut Input) -> Profile {
                         .collect(),
                 })
                 .collect(),
+            paths: Vec::new(),
+            coverage: Vec::new(),
         }
     });
     let mut functions: Vec<_> = functions.collect();

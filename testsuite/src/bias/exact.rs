@@ -35,7 +35,8 @@ pub fn exact(binary: &Binary, invocation: &Invocation) -> Result<Exact> {
     ];
     run_with(binary, invocation, &wrapper, &[])?.expect_checksum(binary, invocation)?;
     let text = fs::read_to_string(&file).context("callgrind left no output file")?;
-    let counts = parse(&text, &binary.path)?;
+    // Callgrind writes names as the kernel has them.
+    let counts = parse(&text, &binary.path.canonicalize()?)?;
     ensure!(
         !counts.instructions.is_empty(),
         "callgrind counted nothing in {}",
