@@ -4,14 +4,17 @@
 //! `region_figures PROFILE.pleach COUNTS.plcnt`; the profile was recorded with `--keep-vectors`, the counts come from the same
 //! source, compiled at the same anchor, with the same input.
 
-use pleach_collector::vector::VectorSet;
+use pleach_annotate::id::{CfgHash, FunctionId};
+use pleach_collector::vector::{Burst, VectorSet};
 use pleach_feedback::counts::exact::Exact;
 use pleach_feedback::counts::{file::CountFile, merge::merge};
+use pleach_feedback::decode::{Decoder, Event};
 use pleach_feedback::partial::{FunctionEvidence, gather};
 use pleach_feedback::profile::file::ProfileFile;
 use pleach_feedback::program::Program;
 use pleach_feedback::regions::cold::Cold;
 use pleach_feedback::regions::credit::{EqualOptions, Portions, equal};
+use pleach_feedback::regions::lengths::{Lengths, Visit};
 use pleach_feedback::regions::overmatching::{OverMatching, RegionReport, compare};
 use pleach_feedback::regions::profile::RegionProfile;
 use pleach_feedback::regions::{DEFAULT_THRESHOLD, Regions};
@@ -41,6 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         exact.paths.len(),
         exact.hot(HOT).len()
     );
+    lengths(&program, &vectors);
     println!("vector  extend cold obvious   wall overlap   |M| unique  false flow  false hot");
     for window in [Some(4), Some(16), None] {
         for extend in [false, true] {
@@ -68,6 +72,55 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
+}
+
+/// The papers' tables 2 and 3, for vectors of four branches.
+fn lengths(program: &Program, vectors: &VectorSet) {
+    let mut regions: BTreeMap<(FunctionId, CfgHash), Regions> = BTreeMap::new();
+    for function in program.annotated().flat_map(|(_, map)| &map.functions) {
+        let key = (function.cfg.id, function.hash);
+        regions.insert(key, Regions::new(&function.cfg, DEFAULT_THRESHOLD));
+    }
+    let maps: BTreeMap<u32, _> = program.annotated().map(|(module, map)| (module.0, map)).collect();
+    let mut decoder = Decoder::new(program);
+    let mut lengths = Lengths::default();
+    for burst in &vectors.bursts {
+        for branches in burst.branches.chunks_exact(4) {
+            let vector = Burst {
+                branches: branches.to_vec(),
+                end: None,
+                ..burst.clone()
+            };
+            let mut visits = Vec::new();
+            decoder.burst(&vector, &mut |_, event| {
+                if let Event::Block {
+                    module,
+                    frame,
+                    node,
+                    block,
+                    ..
+                } = event
+                {
+                    let function = maps[&module.0].function_of(node);
+                    visits.push(Visit {
+                        function: &regions[&(function.cfg.id, function.hash)],
+                        activation: frame.0 << 32 | u64::from(node.0),
+                        block,
+                    });
+                }
+            });
+            lengths.add(&visits, burst.count as f64);
+        }
+    }
+    println!(
+        "IR instructions: initial {:.1}, extended {:.1}, split at functions {:.1}, at loops {:.1}, at regions {:.1}",
+        lengths.initial.get(),
+        lengths.extended.get(),
+        lengths.functions.get(),
+        lengths.loops.get(),
+        lengths.regions.get()
+    );
+    println!("vectors that span 0, 1, … function boundaries: {:?}", lengths.spans);
 }
 
 /// How false hot paths lie in regions of low and of high matching ratios.

@@ -59,7 +59,7 @@ impl Lengths {
     /// Adds a vector's blocks, oldest first, seen `weight` times.
     ///
     /// Blocks of one activation between blocks of another are pieces of their own: the papers split wherever a function
-    /// boundary is crossed. Two blocks of an activation that no edge joins also end a piece.
+    /// boundary is crossed. Blocks that a vector does not show because nothing is left of them count nothing.
     pub fn add(&mut self, vector: &[Visit<'_>], weight: f64) {
         let pieces: Vec<&[Visit<'_>]> = vector.chunk_by(|a, b| a.activation == b.activation).collect();
         if pieces.is_empty() {
@@ -80,7 +80,7 @@ impl Lengths {
             let length = instructions(function, &blocks);
             extended += length;
             self.functions.add(length, weight);
-            for part in blocks.chunk_by(|&a, &b| function.follows(a, b)) {
+            for part in function.iterations(&blocks) {
                 self.loops.add(instructions(function, part), weight);
             }
             for part in function.split(&blocks, None) {
@@ -92,9 +92,20 @@ impl Lengths {
 }
 
 impl Regions {
-    /// Whether an edge that is not a back edge leads from one block to another.
-    fn follows(&self, from: BlockIndex, to: BlockIndex) -> bool {
-        self.is_edge(from, to) && !self.flow.is_back(from, to)
+    /// Blocks of one activation, split at back edges. Where blocks between two were not shown, a back edge was among what is
+    /// missing if the second of them had been passed before.
+    fn iterations<'b>(&self, blocks: &'b [BlockIndex]) -> Vec<&'b [BlockIndex]> {
+        let (mut parts, mut first) = (Vec::new(), 0);
+        for (position, pair) in blocks.windows(2).enumerate() {
+            let next = position + 1;
+            let was_passed = blocks[first..next].contains(&pair[1]);
+            if self.flow.is_back(pair[0], pair[1]) || (was_passed && !self.is_edge(pair[0], pair[1])) {
+                parts.push(&blocks[first..next]);
+                first = next;
+            }
+        }
+        parts.push(&blocks[first..]);
+        parts
     }
 }
 
