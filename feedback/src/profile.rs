@@ -139,6 +139,7 @@ impl Profile {
     /// Estimated executions of all paths of all functions, as far as a file holds them.
     pub fn path_flow(&self) -> f64 {
         let paths = self.functions.iter().flat_map(|f| &f.paths);
-        paths.map(|p| f64::from(estimates::stored(p.count))).sum()
+        // Not `sum`, which makes −0 of nothing.
+        paths.fold(0.0, |sum, p| sum + f64::from(estimates::stored(p.count)))
     }
 }
