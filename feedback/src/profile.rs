@@ -49,7 +49,8 @@ pub struct EstimatedPath {
     pub low: f64,
     /// Upper end of that interval.
     pub high: f64,
-    /// How many independent observations the estimate is worth: what bursts see is not independent.
+    /// How many independent observations the estimate is worth: what bursts see is not independent. Infinitely many where
+    /// nothing varies.
     pub effective: f64,
 }
 

@@ -307,6 +307,9 @@ fn what_was_never_seen_may_have_been_missed() {
     let few = of(1, 3.0);
     assert!((few.unseen_share() - 0.631_597).abs() < 1e-6);
     assert_eq!(exact().unseen_share(), 0.0);
+    let mut bursts = sampled();
+    bursts.provenance.bursts = 100;
+    assert!((Flows::of_profile(&bursts).unseen_share() - 0.029_513).abs() < 1e-6);
     let both = Diff::new(&few, &of(2, 300.0), None).unwrap();
     assert_eq!(both.paths.len(), 2, "{both:?}");
     let hardly = Diff::new(&of(1, 1.0), &of(1, 1.0), None).unwrap();

@@ -198,6 +198,19 @@ fn an_interval_ends_at_zero() {
 }
 
 #[test]
+fn what_varies_in_nothing_adds_nothing_to_the_interval() {
+    let sure = with_paths(&[estimated(1, [10.0, 10.0, 10.0, f64::INFINITY])]);
+    let both = merged_paths(vec![(sure.clone(), 1.0), (sure.clone(), 2.0)]);
+    assert_eq!(both, [estimated(1, [30.0, 30.0, 30.0, f64::INFINITY])]);
+    let unsure = with_paths(&[estimated(1, [10.0, 6.0, 15.0, 4.0])]);
+    // (10 + 10)² / (10² / 4).
+    assert_eq!(
+        merged_paths(vec![(sure, 1.0), (unsure, 1.0)]),
+        [estimated(1, [20.0, 16.0, 25.0, 16.0])]
+    );
+}
+
+#[test]
 fn merging_in_parts_gives_the_same() {
     let part = |count: f64| with_paths(&[estimated(1, [count, count * 0.8, count * 1.5, count / 7.0])]);
     let [a, b, c] = [part(30.0), part(700.0), part(11.0)];

@@ -42,7 +42,7 @@ pub(super) fn unstorable(function: &FunctionProfile) -> Option<&'static str> {
     if paths.iter().any(senseless) {
         return Some("a path has no blocks, too many, or ones that are not there");
     }
-    if paths.iter().flat_map(numbers).any(|n| !(n.is_finite() && n >= 0.0)) {
+    if !paths.iter().all(is_sensible) {
         return Some("a path's count or interval is no number from 0 on");
     }
     let sorted = in_order(paths);
@@ -94,18 +94,19 @@ pub(super) fn decode(
         let mut value = || -> Result<f64, &'static str> {
             let mut raw = [0; 4];
             raw.copy_from_slice(reader.take(4)?);
-            let value = f32::from_le_bytes(raw);
-            let sensible = value.is_finite() && value >= 0.0;
-            sensible.then_some(value.into()).ok_or("a path's count is no number")
+            Ok(f32::from_le_bytes(raw).into())
         };
-        let (count, low, high, effective) = (value()?, value()?, value()?, value()?);
-        paths.push(EstimatedPath {
+        let estimated = EstimatedPath {
             path,
-            count,
-            low,
-            high,
-            effective,
-        });
+            count: value()?,
+            low: value()?,
+            high: value()?,
+            effective: value()?,
+        };
+        if !is_sensible(&estimated) {
+            return Err("a path's count is no number");
+        }
+        paths.push(estimated);
     }
     paths.sort_unstable_by(EstimatedPath::hottest_first);
     Ok((paths, decode_coverage(reader, blocks)?))
@@ -114,13 +115,25 @@ pub(super) fn decode(
 /// A value as the file has it.
 pub(super) fn stored(value: f64) -> f32 {
     // A cast alone would make infinity of what is too large.
-    (value as f32).min(f32::MAX)
+    if value.is_infinite() {
+        f32::INFINITY
+    } else {
+        (value as f32).min(f32::MAX)
+    }
 }
 
 fn in_order(paths: &[EstimatedPath]) -> Vec<&EstimatedPath> {
     let mut sorted: Vec<&EstimatedPath> = paths.iter().collect();
     sorted.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     sorted
+}
+
+/// Only what is estimated of nothing that varied is worth infinitely many observations.
+fn is_sensible(path: &EstimatedPath) -> bool {
+    let finite = [path.count, path.low, path.high]
+        .iter()
+        .all(|n| n.is_finite() && *n >= 0.0);
+    finite && path.effective >= 0.0
 }
 
 fn numbers(path: &EstimatedPath) -> [f64; 4] {
@@ -265,13 +278,17 @@ mod tests {
 
     fn any_function() -> impl Strategy<Value = FunctionProfile> {
         let value = || prop_oneof![Just(0.0), 0.0..5.0, 0.0..1e12, Just(f64::MAX)];
-        let paths = prop::collection::btree_map(path(), [value(), value(), value(), value()], 0..30);
+        let effective = prop_oneof![3 => value(), 1 => Just(f64::INFINITY)];
+        let paths = prop::collection::btree_map(path(), (value(), value(), value(), effective), 0..30);
         let state = (0u8..5).prop_map(|s| Covered::from_u8(s).expect("a state"));
         let coverage = prop_oneof![
             Just(vec![]),
             prop::collection::vec(state, BLOCKS as usize..=BLOCKS as usize)
         ];
-        (paths, coverage).prop_map(|(paths, coverage)| function(paths.into_iter().collect(), coverage))
+        (paths, coverage).prop_map(|(paths, coverage)| {
+            let values = |(path, (a, b, c, d))| (path, [a, b, c, d]);
+            function(paths.into_iter().map(values).collect(), coverage)
+        })
     }
 
     fn encoded(function: &FunctionProfile) -> Vec<u8> {
@@ -345,6 +362,10 @@ mod tests {
         for bad in [f64::NAN, f64::INFINITY, -1.0] {
             let (path, _) = simple(&[1]);
             assert!(says(&with(vec![(path, [1.0, 1.0, bad, 1.0])])).contains("no number"));
+        }
+        for bad in [f64::NAN, -1.0] {
+            let (path, _) = simple(&[1]);
+            assert!(says(&with(vec![(path, [1.0, 1.0, 1.0, bad])])).contains("no number"));
         }
     }
 

@@ -60,7 +60,7 @@ pub struct Flows {
     pub anchor: Anchor,
     /// Every function that is known, by identifier and graph.
     pub functions: BTreeMap<FunctionKey, FunctionFlow>,
-    /// How many independent observations all estimates are worth together; `None` for exact counts.
+    /// How many independent observations (bursts) the estimates are of; `None` for exact counts.
     pub observations: Option<f64>,
     /// Functions of which only edges were counted, so that their paths are not known.
     pub only_edges: u64,
@@ -88,7 +88,12 @@ impl Flows {
                 .collect(),
             blocks: f.blocks.iter().map(|&c| c as f64).collect(),
         };
-        let paths = profile.functions.iter().flat_map(|f| &f.paths);
+        let worth = profile.functions.iter().flat_map(|f| &f.paths).map(|p| p.effective);
+        // Bursts are independent of each other; what one of them sees is not.
+        let observations = match profile.provenance.bursts {
+            0 => worth.filter(|e| e.is_finite()).sum(),
+            bursts => bursts as f64,
+        };
         Self {
             anchor: profile.anchor,
             functions: profile
@@ -96,7 +101,7 @@ impl Flows {
                 .iter()
                 .map(|f| ((f.id, f.cfg_hash), function(f)))
                 .collect(),
-            observations: Some(paths.map(|p| p.effective).sum()),
+            observations: Some(observations),
             only_edges: 0,
         }
     }
