@@ -6,7 +6,7 @@ use pleach_annotate::manifest::{self, Entry};
 use pleach_feedback::counts::exact::Exact;
 use pleach_feedback::counts::file::CountFile;
 use pleach_feedback::counts::merge::merge as merge_counts;
-use pleach_feedback::merge::merge;
+use pleach_feedback::merge::{MergeReport, merge};
 use pleach_feedback::profile::Profile;
 use pleach_feedback::profile::file::ProfileFile;
 use pleach_feedback::report::flows::Flows;
@@ -54,13 +54,18 @@ pub fn sampled(files: &[PathBuf]) -> Result<Profile> {
         return Ok(profiles.swap_remove(0).0);
     }
     let merged = merge(profiles)?;
-    for dropped in &merged.report.dropped {
+    warn_of_dropped(&merged.report);
+    Ok(merged.profile)
+}
+
+/// Says what merging left out.
+pub fn warn_of_dropped(report: &MergeReport) {
+    for dropped in &report.dropped {
         eprintln!(
             "pleach: warning: {} has different control flow in these profiles: the {} samples of graph {} are left out",
             dropped.name, dropped.samples, dropped.cfg_hash
         );
     }
-    Ok(merged.profile)
 }
 
 fn exact(files: &[PathBuf]) -> Result<Exact> {
