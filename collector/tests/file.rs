@@ -86,10 +86,10 @@ fn compressed() -> impl Strategy<Value = Compressed> {
         prop::option::of(branch()),
         prop::collection::vec(branch(), 0..9),
         prop::option::of(address()),
-        any::<bool>(),
+        (any::<bool>(), any::<bool>()),
         any::<u32>(),
     );
-    let window = window.prop_map(|((epoch, process), lead, branches, end, last, messages)| Window {
+    let window = window.prop_map(|((epoch, process), lead, branches, end, (last, proved), messages)| Window {
         epoch,
         process,
         lead,
@@ -97,6 +97,7 @@ fn compressed() -> impl Strategy<Value = Compressed> {
         end,
         last,
         weight: u64::from(messages),
+        proved,
     });
     let settings = (1u64..1 << 30, any::<u32>(), any::<u32>());
     let lists = (prop::collection::vec(epoch, 2..4), prop::collection::vec(window, 0..6));
@@ -128,9 +129,9 @@ fn set() -> impl Strategy<Value = VectorSet> {
         build_id,
         mappings,
     });
-    let numbers = (any::<u32>(), prop::option::of(0..PROCESSES), any::<u64>(), any::<u64>());
+    let numbers = (any::<u32>(), prop::option::of(0..PROCESSES), any::<u64>(), any::<(u64, bool)>());
     let process =
-        (numbers, ".{0,20}", 0.0..1e9, 0.0..1e9).prop_map(|((pid, parent, lost, declined), command, a, b)| Process {
+        (numbers, ".{0,20}", 0.0..1e9, 0.0..1e9).prop_map(|((pid, parent, lost, (declined, undisturbed)), command, a, b)| Process {
             pid,
             parent,
             command,
@@ -138,6 +139,7 @@ fn set() -> impl Strategy<Value = VectorSet> {
             own_cpu_seconds: b,
             lost,
             declined,
+            undisturbed,
         });
     (
         prop::collection::vec(module, MODULES as usize),

@@ -119,6 +119,7 @@ fn vectors() -> VectorSet {
         end_reason: EndReason::SystemCall,
         instructions: 30,
         count: 1,
+        proved: true,
         hardware,
     };
     let hardware = HardwareSample {
@@ -139,6 +140,7 @@ fn vectors() -> VectorSet {
         own_cpu_seconds: 0.5,
         lost: 1,
         declined: 2,
+        undisturbed: false,
     };
     VectorSet {
         modules: vec![Module {
@@ -198,6 +200,7 @@ fn shard() -> Vec<u8> {
         frame(FrameKind::Final, &|e| {
             e.u64(99);
             e.bytes(&Counters::default().to_bytes());
+            e.u8(1);
         }),
     ];
     frames.concat()
