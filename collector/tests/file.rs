@@ -44,8 +44,8 @@ fn burst() -> impl Strategy<Value = Burst> {
         prop::option::of(address()),
     );
     let sample = prop::option::of((0..EVENTS, address(), prop::collection::vec(any::<u32>(), 0..5)));
-    (head, body, any::<u32>(), any::<u64>(), sample).prop_map(
-        |(head, (start, branches, end), instructions, count, sample)| Burst {
+    (head, body, any::<u32>(), any::<(u64, bool)>(), sample).prop_map(
+        |(head, (start, branches, end), instructions, (count, proved), sample)| Burst {
             process: head.0,
             thread: head.1,
             time_ns: head.2,
@@ -57,6 +57,7 @@ fn burst() -> impl Strategy<Value = Burst> {
             end,
             instructions,
             count,
+            proved,
         },
     )
 }

@@ -12,7 +12,7 @@
 //! | building | [`build`], [`variant`] |
 //! | measuring | [`run`], [`paired`], [`counts`], [`size`] |
 //! | exact counts of paths | [`counted`], [`predict`], [`path_figures`], [`verify`] |
-//! | recording | [`rates`], [`streams`], [`bias`] |
+//! | recording | [`rates`], [`streams`], [`bias`], [`coverage`] |
 //! | summing up | [`stats`], [`compare`], [`table`] |
 
 pub mod bench;
@@ -21,6 +21,7 @@ pub mod bless;
 pub mod build;
 pub mod compare;
 pub mod counted;
+pub mod coverage;
 pub mod counts;
 pub mod fetch;
 pub mod inputs;

@@ -3,7 +3,7 @@
 //! Then a burst of shadow execution shows what will happen; else it may come differently: other threads and processes store
 //! to memory that the program reads, and handlers of signals run in between. What is looked at: threads of the process, made in whatever way; actions
 //! for signals, however they were set, except for those that instructions raise, which nobody sends; memory that the
-//! program maps as shared, or that is seen in a snapshot of its mappings. Not noticed: debuggers, `process_vm_writev`, processes made by a raw
+//! program maps as shared through libc, and shared files seen in a snapshot of its mappings. Not noticed: debuggers, `process_vm_writev`, processes made by a raw
 //! `clone` that share all memory, and asynchronous input into private memory.
 
 use crate::interpose::signals;

@@ -198,7 +198,9 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
 
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     read(input, &mut |line| {
-        if line.permissions.get(1) == Some(&b'w') && line.permissions.get(3) == Some(&b's') {
+        // The engines' own such memory has no file; the program's, `mmap` has noticed.
+        let is_file = line.path != b"/dev/zero (deleted)";
+        if is_file && line.permissions.get(1) == Some(&b'w') && line.permissions.get(3) == Some(&b's') {
             alone::SHARES_MEMORY.store(true, Relaxed);
         }
         if !line.is_executable() {
