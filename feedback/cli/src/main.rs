@@ -28,6 +28,9 @@ enum Command {
     Export(commands::export::Args),
     Show(commands::show::Args),
     Paths(commands::paths::Args),
+    Report(commands::report::Args),
+    Overlap(commands::overlap::Args),
+    Diff(commands::diff::Args),
     Merge(commands::merge::Args),
     Doctor(commands::doctor::Args),
 }
@@ -41,6 +44,9 @@ fn main() -> ExitCode {
         Command::Export(args) => commands::export::run(&args),
         Command::Show(args) => commands::show::run(&args),
         Command::Paths(args) => commands::paths::run(&args),
+        Command::Report(args) => commands::report::run(&args),
+        Command::Overlap(args) => commands::overlap::run(&args),
+        Command::Diff(args) => commands::diff::run(&args),
         Command::Merge(args) => commands::merge::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
     };
