@@ -1,5 +1,6 @@
 //! The whole analysis: vectors → observations → flow-consistent counts → profile.
 
+use crate::coverage::{self, seeds::View};
 use crate::decode::DecodeReport;
 use crate::inference::{Evidence, infer};
 use crate::observe::{NodeObservations, Observations, observe};
@@ -55,6 +56,11 @@ pub fn analyse(program: &Program, vectors: &VectorSet, weights: &Weights) -> Res
         }
     }
     add_call_targets(program, &observations, &mut functions);
+    for (key, covered) in coverage::of(program, vectors, View::ALL, true).functions {
+        if let Some(function) = functions.get_mut(&key) {
+            function.profile.coverage = covered.blocks;
+        }
+    }
     let profile = Profile {
         provenance: provenance(vectors),
         scale: SCALE,

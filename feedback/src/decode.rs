@@ -132,7 +132,7 @@ impl<'p> Decoder<'p> {
 
     /// Decodes everything that a burst shows to have been passed, the interrupted stretch too, up to a number of taken branches and
     /// what their last one leads to: how likely it was to be seen does not matter.
-    pub fn passed(&mut self, burst: &Burst, branches: usize, sink: &mut impl FnMut(Event)) {
+    pub fn everything(&mut self, burst: &Burst, branches: usize, sink: &mut impl FnMut(Event)) {
         self.stack.clear();
         self.fresh_frame();
         let first = burst.branches.first().map(|first| first.from);

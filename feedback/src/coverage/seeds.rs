@@ -84,7 +84,7 @@ impl Seeds {
         for burst in &vectors.bursts {
             let evidence = evidence(burst.process, burst.proved);
             let mut is_over = false;
-            decoder.passed(burst, most, &mut |event| {
+            decoder.everything(burst, most, &mut |event| {
                 if let Event::Block { module, node, block, .. } = event
                     && let Some(map) = program.map(module)
                     && !is_over
