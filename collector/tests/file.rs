@@ -90,16 +90,18 @@ fn compressed() -> impl Strategy<Value = Compressed> {
         (any::<bool>(), any::<bool>()),
         any::<u32>(),
     );
-    let window = window.prop_map(|((epoch, process), lead, branches, end, (last, proved), messages)| Window {
-        epoch,
-        process,
-        lead,
-        branches,
-        end,
-        last,
-        weight: u64::from(messages),
-        proved,
-    });
+    let window = window.prop_map(
+        |((epoch, process), lead, branches, end, (last, proved), messages)| Window {
+            epoch,
+            process,
+            lead,
+            branches,
+            end,
+            last,
+            weight: u64::from(messages),
+            proved,
+        },
+    );
     let settings = (1u64..1 << 30, any::<u32>(), any::<u32>());
     let lists = (prop::collection::vec(epoch, 2..4), prop::collection::vec(window, 0..6));
     (settings, lists).prop_map(|((rate, strata, branches), (epochs, mut windows))| {
@@ -130,9 +132,14 @@ fn set() -> impl Strategy<Value = VectorSet> {
         build_id,
         mappings,
     });
-    let numbers = (any::<u32>(), prop::option::of(0..PROCESSES), any::<u64>(), any::<(u64, bool)>());
-    let process =
-        (numbers, ".{0,20}", 0.0..1e9, 0.0..1e9).prop_map(|((pid, parent, lost, (declined, undisturbed)), command, a, b)| Process {
+    let numbers = (
+        any::<u32>(),
+        prop::option::of(0..PROCESSES),
+        any::<u64>(),
+        any::<(u64, bool)>(),
+    );
+    let process = (numbers, ".{0,20}", 0.0..1e9, 0.0..1e9).prop_map(
+        |((pid, parent, lost, (declined, undisturbed)), command, a, b)| Process {
             pid,
             parent,
             command,
@@ -141,7 +148,8 @@ fn set() -> impl Strategy<Value = VectorSet> {
             lost,
             declined,
             undisturbed,
-        });
+        },
+    );
     (
         prop::collection::vec(module, MODULES as usize),
         prop::collection::vec(process, PROCESSES as usize),

@@ -32,7 +32,12 @@ fn a_program_alone_is_proof() {
         let set = recorded("company", how);
         assert!(process(&set).undisturbed, "{how}");
         // What comes after the process told its end proves nothing.
-        assert!(proved(&set) + 2 >= set.bursts.len(), "{how}: {} of {}", proved(&set), set.bursts.len());
+        assert!(
+            proved(&set) + 2 >= set.bursts.len(),
+            "{how}: {} of {}",
+            proved(&set),
+            set.bursts.len()
+        );
     }
 }
 

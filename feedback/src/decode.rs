@@ -141,7 +141,11 @@ impl<'p> Decoder<'p> {
         }
         let taken = burst.branches.get(..branches).unwrap_or(&burst.branches);
         let cut = taken.len() < burst.branches.len();
-        let end = if cut { taken.last().map(|last| last.to) } else { burst.end };
+        let end = if cut {
+            taken.last().map(|last| last.to)
+        } else {
+            burst.end
+        };
         self.branches(taken, end, cut, 0, &mut |_, event| sink(event));
     }
 

@@ -70,7 +70,9 @@ fn execute(random: &mut Random, program: &[Cfg]) -> Run {
                 continue;
             }
             top.may_be_left = next.may_not_return;
-            let callee = program.iter().position(|cfg| Callee::Direct(cfg.id.guid) == next.callee);
+            let callee = program
+                .iter()
+                .position(|cfg| Callee::Direct(cfg.id.guid) == next.callee);
             match callee {
                 Some(callee) => call(&mut stack, &mut run, callee),
                 // Code that is not annotated may end the process, or leave activations behind.
@@ -190,7 +192,9 @@ fn dominance_proves_something() {
 
 #[test]
 fn post_dominators_of_what_was_killed_would_be_wrong() {
-    let wrong: usize = (0..500).map(|seed| trial(seed, |_| Evidence::Completed, |_| ()).0).sum();
+    let wrong: usize = (0..500)
+        .map(|seed| trial(seed, |_| Evidence::Completed, |_| ()).0)
+        .sum();
     assert!(wrong > 20, "{wrong}");
 }
 

@@ -55,7 +55,14 @@ const SHARE_COLUMNS: [(&str, &str); 10] = [
 /// The thesis's modes, and the same with whole bursts: how much of a burst is used, whether dominance adds to it.
 fn modes(branches: usize) -> [(View, bool); 6] {
     let (one, short, all) = (View::SingleBlock, View::Vectors(branches), View::ALL);
-    [(one, false), (one, true), (short, false), (short, true), (all, false), (all, true)]
+    [
+        (one, false),
+        (one, true),
+        (short, false),
+        (short, true),
+        (all, false),
+        (all, true),
+    ]
 }
 
 /// Columns for them.

@@ -96,7 +96,13 @@ mod tests {
 
     #[test]
     fn what_is_met_beyond_proves() {
-        for (pc, proved) in [(0x100, false), (0x108, false), (0x109, true), (0x20f, false), (0x210, true)] {
+        for (pc, proved) in [
+            (0x100, false),
+            (0x108, false),
+            (0x109, true),
+            (0x20f, false),
+            (0x210, true),
+        ] {
             let mut proof = Proof::of(&burst(Engine::RunAhead, true));
             assert_eq!(proof.decided(), None);
             proof.meet(pc);

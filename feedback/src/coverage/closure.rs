@@ -83,7 +83,12 @@ impl<'p> Known<'p> {
             functions: closure
                 .reached
                 .into_iter()
-                .map(|(key, reached)| (key, covered(&reached, seeds.functions.get(&key).map_or(&[], Vec::as_slice))))
+                .map(|(key, reached)| {
+                    (
+                        key,
+                        covered(&reached, seeds.functions.get(&key).map_or(&[], Vec::as_slice)),
+                    )
+                })
                 .collect(),
         }
     }

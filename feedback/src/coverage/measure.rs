@@ -156,9 +156,12 @@ impl Executed {
                 + 1.0
         };
         let blocks = || {
-            self.blocks
-                .iter()
-                .flat_map(|(key, blocks)| blocks.iter().enumerate().map(move |(position, block)| (key, position, block)))
+            self.blocks.iter().flat_map(|(key, blocks)| {
+                blocks
+                    .iter()
+                    .enumerate()
+                    .map(move |(position, block)| (key, position, block))
+            })
         };
         let weigh = |block: &Block, count: f64| block.instructions as f64 * count;
         let exact: f64 = blocks().map(|(_, _, block)| weigh(block, block.count as f64)).sum();
@@ -167,7 +170,11 @@ impl Executed {
             .sum();
         let term = |(key, position, block): (&Key, usize, &Block)| {
             let (p, q) = (block.count as f64 / exact, passed(key, position) / sampled);
-            if block.count == 0 { 0.0 } else { weigh(block, p * (p / q).log2()) }
+            if block.count == 0 {
+                0.0
+            } else {
+                weigh(block, p * (p / q).log2())
+            }
         };
         blocks().map(term).sum()
     }
@@ -179,9 +186,18 @@ impl Executed {
         self.blocks.iter().flat_map(|(key, blocks)| {
             let covered = coverage.blocks(key);
             let of_block = move |(position, block): (usize, &Block)| {
-                (*key, position, *block, covered.get(position).copied().unwrap_or_default())
+                (
+                    *key,
+                    position,
+                    *block,
+                    covered.get(position).copied().unwrap_or_default(),
+                )
             };
-            blocks.iter().enumerate().map(of_block).filter(|(_, _, block, _)| block.count > 0)
+            blocks
+                .iter()
+                .enumerate()
+                .map(of_block)
+                .filter(|(_, _, block, _)| block.count > 0)
         })
     }
 }

@@ -85,7 +85,9 @@ impl Seeds {
             let evidence = evidence(burst.process, burst.proved);
             let mut is_over = false;
             decoder.everything(burst, most, &mut |event| {
-                if let Event::Block { module, node, block, .. } = event
+                if let Event::Block {
+                    module, node, block, ..
+                } = event
                     && let Some(map) = program.map(module)
                     && !is_over
                 {
@@ -97,7 +99,9 @@ impl Seeds {
         for window in vectors.compressed.iter().flat_map(|compressed| &compressed.windows) {
             let evidence = evidence(window.process, window.proved);
             decoder.window(window, &mut |event, weight| {
-                if let Event::Block { module, node, block, .. } = event
+                if let Event::Block {
+                    module, node, block, ..
+                } = event
                     && let Some(map) = program.map(module)
                 {
                     seeds.pass(map, node, block, evidence, weight);

@@ -115,7 +115,12 @@ impl CoverageReport {
         rows.retain(|row| row.blocks.proved() + row.blocks.only_predicted() > 0);
         rows.sort_by(|a, b| {
             let size = |row: &FunctionRow| std::cmp::Reverse(row.blocks.proved() + row.blocks.only_predicted());
-            (size(a), &a.function, &a.function_id, &a.cfg_hash).cmp(&(size(b), &b.function, &b.function_id, &b.cfg_hash))
+            (size(a), &a.function, &a.function_id, &a.cfg_hash).cmp(&(
+                size(b),
+                &b.function,
+                &b.function_id,
+                &b.cfg_hash,
+            ))
         });
         Self {
             version: JSON_VERSION,
@@ -161,10 +166,18 @@ impl CoverageReport {
             grouped(self.functions_all),
             grouped(self.functions_covered - self.functions_proved),
         );
-        let mut functions = table(&["executed", "predicted", "blocks", "seen", "by dominance", "function"], ..5);
+        let mut functions = table(
+            &["executed", "predicted", "blocks", "seen", "by dominance", "function"],
+            ..5,
+        );
         let shown = self.functions.len().min(top.unwrap_or(usize::MAX));
         for row in &self.functions[..shown] {
-            let Tally { all, seen, by_dominance, .. } = row.blocks;
+            let Tally {
+                all,
+                seen,
+                by_dominance,
+                ..
+            } = row.blocks;
             functions.add_row([
                 percent(row.blocks.proved(), all),
                 percent(row.blocks.only_predicted(), all),

@@ -102,7 +102,11 @@ impl SourceFiles {
 
     /// A trace file as `lcov` and `genhtml` read it. Lines that are only predicted count as not executed, unless `predicted`.
     pub fn to_lcov(&self, predicted: bool) -> String {
-        let least = if predicted { Covered::PredictedByDominance } else { Covered::ByDominance };
+        let least = if predicted {
+            Covered::PredictedByDominance
+        } else {
+            Covered::ByDominance
+        };
         let hits = |covered: Covered, count: u64| if covered >= least { count.max(1) } else { 0 };
         let mut out = String::new();
         for (path, file) in &self.files {
@@ -148,7 +152,9 @@ impl SourceFile {
         let mut out = String::new();
         let mut print = |number: u32, text: &str| {
             let line = self.lines.get(&number);
-            let count = line.filter(|line| line.covered > Covered::No).map(|line| grouped(line.count));
+            let count = line
+                .filter(|line| line.covered > Covered::No)
+                .map(|line| grouped(line.count));
             let [state, partly] = line.map_or([' ', ' '], mark);
             let row = format!("{:>16} {state}{partly} {number:>6} │ {text}", count.unwrap_or_default());
             out += row.trim_end();

@@ -108,9 +108,7 @@ pub fn has_handlers() -> bool {
     (1..=64).any(|signal| {
         let mut action = KernelAction::default();
         let ours = Virtual::of(signal).is_some() || faults::SIGNALS.contains(&signal);
-        !ours
-            && sys::signal_action(signal, None, Some(&mut action)) == 0
-            && is_handler(action.handler)
+        !ours && sys::signal_action(signal, None, Some(&mut action)) == 0 && is_handler(action.handler)
     })
 }
 

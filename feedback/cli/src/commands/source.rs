@@ -42,7 +42,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut binaries = args.binary.clone();
     if binaries.is_empty() {
         let programs = profile.provenance.commands.iter();
-        let programs = programs.filter_map(|command| command.split(' ').next()).map(PathBuf::from);
+        let programs = programs
+            .filter_map(|command| command.split(' ').next())
+            .map(PathBuf::from);
         binaries.extend(programs.filter(|path| path.is_file()));
         binaries.sort();
         binaries.dedup();

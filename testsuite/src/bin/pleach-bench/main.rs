@@ -15,7 +15,8 @@ use pleach_testsuite::variant::{Pleach, Recording, split_words};
 use pleach_testsuite::verify::Verified;
 use pleach_testsuite::workload::load_all;
 use pleach_testsuite::{
-    Bench, InputKind, Simulation, Table, Variant, bias, coverage, parallel, path_figures, progress, rates, streams, verify,
+    Bench, InputKind, Simulation, Table, Variant, bias, coverage, parallel, path_figures, progress, rates, streams,
+    verify,
 };
 
 fn main() -> Result<()> {
