@@ -1,5 +1,6 @@
 //! The whole analysis: vectors → observations → flow-consistent counts → profile.
 
+use crate::coverage::{self, seeds::View};
 use crate::credit::{Crediting, credit};
 use crate::decode::DecodeReport;
 use crate::inference::{Evidence, infer};
@@ -58,6 +59,11 @@ pub fn analyse(program: &Program, vectors: &VectorSet, weights: &Weights) -> Res
     }
     add_call_targets(program, &observations, &mut functions);
     add_paths(&gather(program, vectors, weights, None), anchor, &mut functions);
+    for (key, covered) in coverage::of(program, vectors, View::ALL, true).functions {
+        if let Some(function) = functions.get_mut(&key) {
+            function.profile.coverage = covered.blocks;
+        }
+    }
     let profile = Profile {
         provenance: provenance(vectors),
         scale: SCALE,

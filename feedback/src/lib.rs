@@ -3,6 +3,7 @@
 pub mod analyse;
 pub mod ball_larus;
 pub mod counts;
+pub mod coverage;
 pub mod credit;
 pub mod decode;
 pub mod inference;

@@ -1,5 +1,6 @@
 //! One module per subcommand.
 
+pub mod coverage;
 pub mod diff;
 pub mod doctor;
 pub mod export;
@@ -13,3 +14,4 @@ mod progress;
 pub mod record;
 pub mod report;
 pub mod show;
+pub mod source;

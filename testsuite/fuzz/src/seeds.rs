@@ -124,6 +124,7 @@ fn vectors() -> VectorSet {
         end_reason: EndReason::SystemCall,
         instructions: 30,
         count: 1,
+        proved: true,
         hardware,
     };
     let hardware = HardwareSample {
@@ -144,6 +145,7 @@ fn vectors() -> VectorSet {
         own_cpu_seconds: 0.5,
         lost: 1,
         declined: 2,
+        undisturbed: false,
     };
     VectorSet {
         modules: vec![Module {
@@ -203,6 +205,7 @@ fn shard() -> Vec<u8> {
         frame(FrameKind::Final, &|e| {
             e.u64(99);
             e.bytes(&Counters::default().to_bytes());
+            e.u8(1);
         }),
     ];
     frames.concat()

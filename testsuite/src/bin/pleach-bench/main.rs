@@ -15,7 +15,8 @@ use pleach_testsuite::variant::{Pleach, Recording, split_words};
 use pleach_testsuite::verify::Verified;
 use pleach_testsuite::workload::load_all;
 use pleach_testsuite::{
-    Bench, InputKind, Simulation, Table, Variant, bias, parallel, path_figures, progress, rates, streams, verify,
+    Bench, InputKind, Simulation, Table, Variant, bias, coverage, parallel, path_figures, progress, rates, streams,
+    verify,
 };
 
 fn main() -> Result<()> {
@@ -94,6 +95,25 @@ fn main() -> Result<()> {
             };
             let workloads = bench.select(&which.workloads)?;
             bias::sections(&bias::bias(&bench, &workloads, &plain_pleach()?, &options)?, &options)
+        }
+        Command::Coverage {
+            exact,
+            budget,
+            runs,
+            exact_runs,
+            branches,
+        } => {
+            let bench = open()?;
+            let options = coverage::Options {
+                budget: budget.clone(),
+                runs: (*runs).max(1),
+                exact_runs: (*exact_runs).max(1),
+                on: exact.on,
+                branches: *branches,
+            };
+            let workloads = bench.select(&exact.which.workloads)?;
+            let found = coverage::coverage(&bench, &workloads, &exact.pleach()?, &options)?;
+            coverage::sections(&found, &options)
         }
         Command::Paths { exact, no_counts } => paths(&open()?, exact, !no_counts)?,
         Command::Verify(exact) => {
