@@ -301,7 +301,7 @@ impl<'p> Decoder<'p> {
 }
 
 /// Straight-line execution does not leave a function, except where none is known.
-fn same_function(map: &AddressMap, first: Address, last: Address) -> bool {
+pub(crate) fn same_function(map: &AddressMap, first: Address, last: Address) -> bool {
     map.binary.symbol_at(first) == map.binary.symbol_at(last)
 }
 

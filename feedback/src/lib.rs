@@ -1,9 +1,11 @@
 //! From branch vectors to profiles, and the decisions that rest on them.
 
+pub mod accuracy;
 pub mod analyse;
 pub mod ball_larus;
 pub mod counts;
 pub mod decode;
+pub mod evaluate;
 pub mod inference;
 pub mod merge;
 pub mod observe;

@@ -1,6 +1,7 @@
 //! One module per subcommand.
 
 pub mod doctor;
+pub mod evaluate;
 pub mod export;
 pub mod flags;
 pub mod import;
@@ -8,4 +9,5 @@ pub mod merge;
 pub mod paths;
 mod progress;
 pub mod record;
+mod sampling;
 pub mod show;

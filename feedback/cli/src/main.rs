@@ -29,6 +29,7 @@ enum Command {
     Show(commands::show::Args),
     Paths(commands::paths::Args),
     Merge(commands::merge::Args),
+    Evaluate(commands::evaluate::Args),
     Doctor(commands::doctor::Args),
 }
 
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Command::Show(args) => commands::show::run(&args),
         Command::Paths(args) => commands::paths::run(&args),
         Command::Merge(args) => commands::merge::run(&args),
+        Command::Evaluate(args) => commands::evaluate::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
     };
     match done {

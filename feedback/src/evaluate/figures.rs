@@ -1,0 +1,158 @@
+//! One recording against exact counts.
+
+use super::estimate::estimate;
+use super::{EvaluateError, Options};
+use crate::accuracy::decoded::decoded;
+use crate::accuracy::shares::{calibration, wall};
+use crate::accuracy::truth::{FunctionKey, Unmatched};
+use crate::accuracy::{HOT, PathKey, Shares, Truth};
+use crate::program::Program;
+use pleach_collector::record::Recording;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a figure's values look like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A share of a whole, to four decimals.
+    Fraction,
+    /// A share of a whole that is small, in per cent.
+    Percent,
+    /// A number of things or seconds.
+    Number,
+}
+
+/// Every figure: key, meaning, kind.
+pub const FIGURES: [(&str, &str, Kind); 18] = [
+    ("wall_accuracy", "Wall accuracy", Kind::Fraction),
+    ("wall_accuracy_regions", "Wall accuracy, region paths", Kind::Fraction),
+    ("overlap", "overlap", Kind::Fraction),
+    ("overlap_ceiling", "overlap of two recordings (ceiling)", Kind::Fraction),
+    ("calibration", "calibration of 90 % intervals", Kind::Fraction),
+    ("overhead", "overhead", Kind::Percent),
+    (
+        "taken_branches_per_cpu_second",
+        "taken branches a CPU-second",
+        Kind::Number,
+    ),
+    ("coverage_recall", "coverage recall", Kind::Fraction),
+    ("coverage_false_positives", "coverage, false positives", Kind::Percent),
+    ("decode_yield", "decode yield", Kind::Fraction),
+    ("program_cpu_seconds", "CPU-seconds of the program", Kind::Number),
+    ("bursts", "bursts", Kind::Number),
+    ("taken_branches", "taken branches", Kind::Number),
+    ("executed_paths", "executed paths", Kind::Number),
+    ("hot_paths", "hot paths", Kind::Number),
+    ("hot_flow", "flow of hot paths", Kind::Fraction),
+    ("excluded_exact", "flow of functions not annotated", Kind::Percent),
+    ("excluded_estimated", "estimate of functions not counted", Kind::Percent),
+];
+
+/// Figures of one recording.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Figures {
+    /// By the keys of [`FIGURES`].
+    pub values: BTreeMap<&'static str, f64>,
+    /// Estimated flow, for the ceiling.
+    pub shares: Shares<PathKey>,
+    /// Functions that were estimated but not counted.
+    pub unmatched: Unmatched,
+}
+
+/// Exact counts, ready to be compared with estimates.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    truth: Truth,
+    flow: Shares<PathKey>,
+    unmatched: Unmatched,
+}
+
+impl Comparison {
+    /// Counts of a program's annotated functions.
+    pub fn new(mut truth: Truth, program: &Program) -> Self {
+        let functions = program.annotated().flat_map(|(_, map)| &map.functions);
+        let annotated: BTreeSet<FunctionKey> = functions.map(|f| (f.cfg.id, f.hash)).collect();
+        let unmatched = truth.restrict(&annotated);
+        Self {
+            flow: truth.flow(),
+            truth,
+            unmatched,
+        }
+    }
+
+    /// Compares a recording.
+    pub fn figures(
+        &self,
+        program: &Program,
+        recording: &Recording,
+        options: &Options,
+    ) -> Result<Figures, EvaluateError> {
+        let estimated = self
+            .truth
+            .estimate(&estimate(program, &recording.vectors, options.crediting)?);
+        let stats = &recording.stats;
+        let hot = self.flow.hot(HOT);
+        let hot_flow: f64 = hot.iter().map(|key| self.flow.get(key)).sum();
+        let mut values = BTreeMap::from([
+            ("overlap", self.flow.overlap(&estimated.shares)),
+            ("overhead", stats.overhead),
+            ("program_cpu_seconds", stats.program_cpu_seconds),
+            ("bursts", stats.bursts as f64),
+            ("taken_branches", stats.taken_branches as f64),
+            ("executed_paths", self.flow.len() as f64),
+            ("hot_paths", hot.len() as f64),
+            ("hot_flow", hot_flow),
+            ("excluded_exact", self.unmatched.share),
+            ("excluded_estimated", estimated.unmatched.share),
+        ]);
+        if stats.program_cpu_seconds > 0.0 {
+            let rate = stats.taken_branches as f64 / stats.program_cpu_seconds;
+            values.insert("taken_branches_per_cpu_second", rate);
+        }
+        let calibrated = || calibration(&self.flow, &estimated.intervals, HOT);
+        let more = [
+            ("wall_accuracy", wall(&self.flow, &estimated.shares, HOT)),
+            (
+                "calibration",
+                options.crediting.has_intervals().then(calibrated).flatten(),
+            ),
+            ("decode_yield", decoded(program, &recording.vectors).share()),
+        ];
+        values.extend(more.into_iter().filter_map(|(key, value)| Some((key, value?))));
+        Ok(Figures {
+            values,
+            shares: estimated.shares,
+            unmatched: estimated.unmatched,
+        })
+    }
+
+    /// Why the figures say less than they seem to.
+    pub fn warnings(&self, figures: &Figures) -> Vec<String> {
+        let sides = [
+            (&self.unmatched, "were executed but are not in the annotated program"),
+            (
+                &figures.unmatched,
+                "were sampled but not counted by the instrumented program",
+            ),
+        ];
+        let warning = |(unmatched, what): (&Unmatched, &str)| {
+            let first = unmatched.functions.first()?;
+            Some(format!(
+                "{} functions {what} with the same control flow, and are left out ({first}, …)",
+                unmatched.functions.len()
+            ))
+        };
+        sides.into_iter().filter_map(warning).collect()
+    }
+}
+
+/// Overlaps of each recording's estimate with the next one's; none where there is only one recording.
+pub fn ceilings(each: &[Figures]) -> Vec<f64> {
+    // Of two, the second's next is the first: the same pair.
+    let pairs = if each.len() < 3 {
+        each.len().saturating_sub(1)
+    } else {
+        each.len()
+    };
+    let pair = |at: usize| each[at].shares.overlap(&each[(at + 1) % each.len()].shares);
+    (0..pairs).map(pair).collect()
+}
