@@ -11,9 +11,10 @@ use pleach_annotate::map::{AddressMap, NodeIndex};
 use pleach_annotate::probe::Address;
 use pleach_collector::vector::{Branch, Burst, CodeAddress, Compressed, ModuleId, Window};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// Tells activations of emitted functions apart within a decoder's lifetime.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FrameId(pub u64);
 
 /// What a burst says about IR, in order of execution.
@@ -29,6 +30,18 @@ pub enum Event {
         node: NodeIndex,
         /// The block.
         block: BlockIndex,
+        /// Where its code begins. Blocks of one copy at one address come one after the other.
+        address: Address,
+    },
+    /// A function was called, or jumped to in place of a call: this is its activation.
+    Entered {
+        /// The activation of the emitted function.
+        frame: FrameId,
+    },
+    /// An activation returned to its caller.
+    Left {
+        /// The activation of the emitted function.
+        frame: FrameId,
     },
     /// An indirect call was made to a function of an annotated module.
     IndirectCall {
@@ -59,6 +72,12 @@ pub struct DecodeReport {
 /// The shadow stack never grows beyond it; what is older is forgotten.
 const MAX_STACK: usize = 1024;
 
+/// Distinct stretches that are remembered. A program's hot code has far fewer.
+const MAX_STRETCHES: usize = 1 << 20;
+
+/// The blocks of a stretch, in [`Decoder::passed`]; `None` where it cannot have happened.
+type Stretch = Option<Range<u32>>;
+
 struct Pending {
     /// Where the call returns to.
     return_to: CodeAddress,
@@ -69,6 +88,9 @@ struct Pending {
 pub struct Decoder<'p> {
     program: &'p Program,
     instructions: FxHashMap<CodeAddress, Option<Instruction>>,
+    /// Stretches seen before, by first and last instruction.
+    stretches: FxHashMap<(CodeAddress, CodeAddress), Stretch>,
+    passed: Vec<(Address, NodeIndex, BlockIndex)>,
     /// Functions by start address, per module.
     starts: FxHashMap<CodeAddress, FunctionId>,
     stack: Vec<Pending>,
@@ -86,6 +108,8 @@ impl<'p> Decoder<'p> {
         Self {
             program,
             instructions: FxHashMap::default(),
+            stretches: FxHashMap::default(),
+            passed: Vec::new(),
             starts: function_starts(program),
             stack: Vec::new(),
             frame: FrameId(0),
@@ -164,6 +188,11 @@ impl<'p> Decoder<'p> {
         self.next_frame += 1;
     }
 
+    fn enter(&mut self, sink: &mut impl FnMut(Event)) {
+        self.fresh_frame();
+        sink(Event::Entered { frame: self.frame });
+    }
+
     fn instruction(&mut self, at: CodeAddress) -> Option<Instruction> {
         let program = self.program;
         *self.instructions.entry(at).or_insert_with(|| {
@@ -192,23 +221,28 @@ impl<'p> Decoder<'p> {
                     return_to,
                     frame: self.frame,
                 });
-                self.fresh_frame();
+                self.enter(sink);
             }
             Some(Transfer::IndirectJump) if self.starts.contains_key(&to) => {
                 self.report_target(from, to, sink);
-                self.fresh_frame();
+                self.enter(sink);
             }
             // A tail call is a jump to a function's first instruction, except where a loop begins there.
             Some(Transfer::Jump | Transfer::Conditional) if self.starts.contains_key(&to) => {
                 if self.is_own_loop(from, to) {
                     self.looped = true;
                 } else {
-                    self.fresh_frame();
+                    self.enter(sink);
                 }
             }
             Some(Transfer::Jump | Transfer::Conditional | Transfer::IndirectJump) => {}
             // Returns, and everything that comes back from code that is not known.
-            _ => self.return_to(to),
+            kind => {
+                if kind == Some(Transfer::Return) {
+                    sink(Event::Left { frame: self.frame });
+                }
+                self.return_to(to);
+            }
         }
     }
 
@@ -265,39 +299,70 @@ impl<'p> Decoder<'p> {
             return;
         };
         self.report.stretches += count;
-        let last = if end.module == start.module {
-            map.binary.address_of_offset(end.offset)
-        } else {
-            None
-        };
-        let Some(last) = last.filter(|&last| last >= first && same_function(map, first, last)) else {
+        let Some(passed) = self.find_stretch(map, start, end, inclusive) else {
             self.report.inconsistent += count;
             self.fresh_frame();
             return;
         };
-        let last = if inclusive {
-            last
-        } else if last == first {
-            return;
-        } else {
-            Address(last.0 - 1)
-        };
-        for probe in map.probes_in(first, last) {
-            if let ProbeTarget::Block(block) = probe.target {
-                // An entry block that has no code lies where the loop begins. Nothing goes back to it.
-                let is_entry = looped && probe.address == first && block == BlockIndex::ENTRY;
-                if is_entry && map.body(&map.nodes[probe.node.index()]).is_some() {
-                    continue;
-                }
-                sink(Event::Block {
-                    module: start.module,
-                    frame: self.frame,
-                    node: probe.node,
-                    block,
-                });
+        for &(address, node, block) in &self.passed[as_usize(&passed)] {
+            // An entry block that has no code lies where the loop begins. Nothing goes back to it.
+            let is_entry = looped && address == first && block == BlockIndex::ENTRY;
+            if is_entry && map.body(&map.nodes[node.index()]).is_some() {
+                continue;
             }
+            sink(Event::Block {
+                module: start.module,
+                frame: self.frame,
+                node,
+                block,
+                address,
+            });
+        }
+        if !inclusive {
+            self.passed.truncate(passed.start as usize);
         }
     }
+
+    fn find_stretch(&mut self, map: &AddressMap, start: CodeAddress, end: CodeAddress, inclusive: bool) -> Stretch {
+        if inclusive && let Some(known) = self.stretches.get(&(start, end)) {
+            return known.clone();
+        }
+        if self.stretches.len() == MAX_STRETCHES {
+            self.stretches.clear();
+            self.passed.clear();
+        }
+        let stretch = self.new_stretch(map, start, end, inclusive);
+        if inclusive {
+            self.stretches.insert((start, end), stretch.clone());
+        }
+        stretch
+    }
+
+    fn new_stretch(&mut self, map: &AddressMap, start: CodeAddress, end: CodeAddress, inclusive: bool) -> Stretch {
+        let first = map.binary.address_of_offset(start.offset)?;
+        let last = (end.module == start.module).then(|| map.binary.address_of_offset(end.offset))??;
+        if last < first || !same_function(map, first, last) {
+            return None;
+        }
+        let begin = self.passed.len() as u32;
+        // Exclusive of an end where nothing ran at all: there is no last instruction.
+        if let Some(last) = if inclusive {
+            Some(last.0)
+        } else {
+            last.0.checked_sub(1).filter(|_| last != first)
+        } {
+            let blocks = map.probes_in(first, Address(last)).iter();
+            self.passed.extend(blocks.filter_map(|probe| match probe.target {
+                ProbeTarget::Block(block) => Some((probe.address, probe.node, block)),
+                ProbeTarget::Call(_) => None,
+            }));
+        }
+        Some(begin..self.passed.len() as u32)
+    }
+}
+
+fn as_usize(range: &Range<u32>) -> Range<usize> {
+    range.start as usize..range.end as usize
 }
 
 /// Straight-line execution does not leave a function, except where none is known.

@@ -53,11 +53,13 @@ pub fn observe(program: &Program, vectors: &VectorSet, weights: &Weights) -> Obs
             frame,
             node,
             block,
+            ..
         } => {
             if let Some(counter) = counters.get_mut(&module) {
                 counter.block(frame, node, block, count);
             }
         }
+        Event::Entered { .. } | Event::Left { .. } => {}
         Event::IndirectCall {
             module,
             node,

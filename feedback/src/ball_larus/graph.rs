@@ -33,7 +33,7 @@ pub enum EdgeKind {
 }
 
 /// A block, ENTRY or EXIT.
-pub(super) type Vertex = usize;
+pub(crate) type Vertex = usize;
 
 /// The graph of a function, with numbers for its paths when paths are counted.
 ///
@@ -49,6 +49,8 @@ pub struct PathGraph {
     /// All edges in the order of what they stand for.
     sorted: Vec<u32>,
     reachable: Vec<bool>,
+    /// Reachable blocks, each before those that an acyclic path may pass after it.
+    topological: Vec<BlockIndex>,
     resumes: Vec<(CallIndex, BlockIndex)>,
     numbering: Numbering,
 }
@@ -76,6 +78,7 @@ impl PathGraph {
             edges: Vec::with_capacity(search.arcs.len() + 2),
             edges_at: Vec::with_capacity(blocks + 1),
             sorted: Vec::new(),
+            topological: search.postorder.iter().rev().map(|&b| block(b)).collect(),
             reachable: (0..blocks).map(|b| search.reaches(b)).collect(),
             resumes,
             numbering: Numbering::default(),
@@ -118,6 +121,11 @@ impl PathGraph {
         self.reachable.len()
     }
 
+    /// The reachable blocks, each before those that an acyclic path may pass after it.
+    pub fn topological(&self) -> &[BlockIndex] {
+        &self.topological
+    }
+
     /// The edge that stands for this, if the graph has one.
     pub fn find(&self, kind: EdgeKind) -> Option<EdgeIndex> {
         let position = self
@@ -150,12 +158,12 @@ impl PathGraph {
     }
 
     /// How many edges there are without self loops, which come last.
-    pub(super) fn acyclic(&self) -> usize {
+    pub(crate) fn acyclic(&self) -> usize {
         self.edges_at.last().copied().unwrap_or(0)
     }
 
     /// The edges that leave a vertex.
-    pub(super) fn out(&self, vertex: Vertex) -> Range<usize> {
+    pub(crate) fn out(&self, vertex: Vertex) -> Range<usize> {
         match vertex {
             v if v < self.blocks() => self.edges_at[v]..self.edges_at[v + 1],
             v if v == self.entry() => 0..self.edges_at.first().copied().unwrap_or(0),

@@ -18,6 +18,7 @@
 //!
 //! The graph merges several successor slots of one block that name the same successor: a path is a sequence of blocks.
 
+mod containing;
 pub mod edges;
 pub mod graph;
 pub mod numbering;

@@ -2,7 +2,17 @@
 //!
 //! An activation's blocks are split where acyclic paths end (back edges, cut edges, exits), as Ball and Larus define them. A
 //! piece that lies wholly inside a burst is a whole path; the pieces at a burst's ends, and around code that is not known,
-//! lack a beginning or an end.
+//! lack a beginning or an end. A shadow call stack keeps activations apart, so that pieces go on after calls: they are not cut
+//! there, however much other code ran in between.
+//!
+//! The phases, one a file: [`copy`] finds the ways between blocks that were seen, [`walk`] splits what activations passed,
+//! [`gather`] does so for all bursts of a recording and sums up equal observations.
+
+pub mod copy;
+pub mod gather;
+mod walk;
+
+pub use gather::{Evidence, FunctionEvidence, Observation, gather};
 
 use crate::ball_larus::{End, Path, Start};
 use pleach_annotate::id::BlockIndex;
@@ -18,6 +28,9 @@ pub struct Piece {
     pub end: Option<End>,
 }
 
+/// Lists of pieces, one of which was passed; no branch of the program tells which.
+pub type Alternatives = Vec<Vec<Piece>>;
+
 impl Piece {
     /// The whole path, where all of it was seen.
     pub fn whole(&self) -> Option<Path> {
@@ -25,6 +38,24 @@ impl Piece {
             start: self.start?,
             blocks: self.blocks.clone(),
             end: self.end?,
+        })
+    }
+
+    /// Whether it is a part of a path, or all of it.
+    pub fn is_of(&self, path: &Path) -> bool {
+        let fits = |at: usize| path.blocks[at..].starts_with(&self.blocks);
+        let at = match self.start {
+            Some(start) => (start == path.start && fits(0)).then_some(0),
+            // A block is on an acyclic path once.
+            None => path
+                .blocks
+                .iter()
+                .position(|&b| b == self.blocks[0])
+                .filter(|&at| fits(at)),
+        };
+        at.is_some_and(|at| match self.end {
+            Some(end) => end == path.end && at + self.blocks.len() == path.blocks.len(),
+            None => true,
         })
     }
 }
