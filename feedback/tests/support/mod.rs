@@ -1,6 +1,8 @@
 //! Random graphs and walks over them.
 #![allow(dead_code, reason = "every test binary uses its own part")]
 
+pub mod activation;
+
 use pleach_annotate::cfg::{Block, Call, Callee, Cfg, Terminator};
 use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId, ModuleHash};
 use pleach_feedback::inference::{Evidence, FlowCounts};
