@@ -11,12 +11,11 @@
 //! | overlap ceiling | the same between two estimates of independent recordings of the same length |
 //! | calibration | share of the hottest paths whose exact share lies in the interval that the estimate gives |
 //!
-//! [`coverage`] compares what was executed at all, [`decoded`] says how much of the vectors the address maps explain,
-//! and [`independent`] is the baseline: a path profile made of an edge profile.
+//! [`coverage`] compares what was executed at all, [`decoded`] says how much of the vectors the address maps explain.
 
 pub mod coverage;
 pub mod decoded;
-pub mod independent;
+pub mod regions;
 pub mod shares;
 pub mod spread;
 pub mod truth;

@@ -5,6 +5,7 @@ use crate::ball_larus::{Mode, Options, Path};
 use crate::counts::exact::{Exact, ExactFunction};
 use crate::path_profile::{FunctionPaths, PathProfile};
 use crate::profile::Anchor;
+use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,8 +24,8 @@ pub struct PathKey {
 /// Exact counts of one function.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TrueFunction {
-    /// Linkage name.
-    pub name: String,
+    /// Its graph at the anchor.
+    pub cfg: Cfg,
     /// Executions of each acyclic path, in the order of paths.
     pub paths: BTreeMap<Path, u64>,
     /// Executions of each block.
@@ -83,7 +84,7 @@ impl Truth {
             let truth = functions
                 .entry((function.cfg.id, function.cfg.hash()))
                 .or_insert_with(|| TrueFunction {
-                    name: function.cfg.name.clone(),
+                    cfg: function.cfg.clone(),
                     paths: BTreeMap::new(),
                     blocks: vec![0; function.cfg.blocks.len()],
                 });
@@ -110,7 +111,7 @@ impl Truth {
             let count = function.executions();
             if !is_known && count > 0 {
                 executions += count;
-                unmatched.functions.push(function.name.clone());
+                unmatched.functions.push(function.cfg.name.clone());
             }
             is_known
         });
@@ -130,44 +131,49 @@ impl Truth {
         Shares::new(paths, 0.0)
     }
 
-    /// Takes an estimate apart: shares and intervals of the paths of functions that were counted.
-    pub fn estimate(&self, profile: &PathProfile) -> Estimated {
-        let is_counted = |f: &&FunctionPaths| self.functions.contains_key(&(f.id, f.cfg_hash));
-        let (counted, others): (Vec<_>, Vec<_>) = profile.functions.iter().partition(is_counted);
-        let executions = |f: &FunctionPaths| f.paths.iter().map(|path| path.count).sum::<f64>() + f.unlisted;
-        let total: f64 = counted.iter().map(|f| executions(f)).sum();
-        let other: f64 = others.iter().map(|f| executions(f)).sum();
-        let listed = counted.iter().flat_map(|f| {
+    /// Takes out of an estimate the functions that were not counted, and says what was estimated of them.
+    pub fn take_uncounted(&self, profile: &mut PathProfile) -> Unmatched {
+        let all = profile.total();
+        let is_counted = |f: &FunctionPaths| self.functions.contains_key(&(f.id, f.cfg_hash));
+        let (counted, others): (Vec<_>, Vec<_>) = profile.functions.drain(..).partition(is_counted);
+        profile.functions = counted;
+        let rest = all - profile.total();
+        Unmatched {
+            functions: others.into_iter().map(|f| f.name).collect(),
+            share: if all > 0.0 { rest.max(0.0) / all } else { 0.0 },
+        }
+    }
+}
+
+/// An estimate, ready to be compared.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Estimated {
+    /// Estimated flow.
+    pub shares: Shares<PathKey>,
+    /// The interval of each path's flow.
+    pub intervals: BTreeMap<PathKey, (f64, f64)>,
+}
+
+impl Estimated {
+    /// Shares and intervals of an estimate's paths, in all that it estimates.
+    pub fn new(profile: &PathProfile) -> Self {
+        let listed = profile.functions.iter().flat_map(|f| {
             f.paths.iter().map(|estimate| {
                 let path = estimate.path.clone();
                 let function = (f.id, f.cfg_hash);
                 (PathKey { function, path }, estimate)
             })
         });
-        let unlisted = counted.iter().map(|f| f.unlisted).sum();
-        Estimated {
+        let total = profile.total();
+        let unlisted = profile.functions.iter().map(|f| f.unlisted).sum();
+        Self {
             intervals: listed
                 .clone()
                 .map(|(key, e)| (key, (e.low / total, e.high / total)))
                 .collect(),
             shares: Shares::new(listed.map(|(key, e)| (key, e.count)), unlisted),
-            unmatched: Unmatched {
-                functions: others.iter().map(|f| f.name.clone()).collect(),
-                share: if other > 0.0 { other / (total + other) } else { 0.0 },
-            },
         }
     }
-}
-
-/// An estimate, ready to be compared.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Estimated {
-    /// Estimated flow.
-    pub shares: Shares<PathKey>,
-    /// The interval of each path's flow.
-    pub intervals: BTreeMap<PathKey, (f64, f64)>,
-    /// What was estimated of functions that were not counted.
-    pub unmatched: Unmatched,
 }
 
 fn check(function: &ExactFunction, anchor: Anchor) -> Result<(), TruthError> {

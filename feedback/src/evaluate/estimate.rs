@@ -1,49 +1,28 @@
-//! From vectors to an estimated path profile, in the ways that are compared.
+//! From vectors to an estimated path profile.
 
-use crate::accuracy::independent::independent;
-use crate::analyse::{AnalysisError, analyse};
+use crate::analyse::AnalysisError;
+use crate::credit::{Crediting, credit};
+use crate::partial::gather;
 use crate::path_profile::PathProfile;
 use crate::program::Program;
 use crate::time_bias::Weights;
-use pleach_annotate::cfg::Cfg;
 use pleach_collector::vector::VectorSet;
-use std::collections::HashMap;
 
-/// How what was seen is credited to paths.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub enum Crediting {
-    /// Not to paths but to edges, which are then taken to be independent of each other: the baseline.
-    #[default]
-    Independent,
+/// What an estimate is made with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Estimator {
+    /// How what was seen is credited to paths.
+    pub crediting: Crediting,
+    /// Bursts are cut into vectors of so many branches, which know nothing of each other; left whole if `None`.
+    pub vector_length: Option<usize>,
 }
 
-impl Crediting {
-    /// All of them.
-    pub const ALL: [Self; 1] = [Self::Independent];
-
-    /// The name on command lines and in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Independent => "edge-independent",
-        }
-    }
-
-    /// Whether estimates come with intervals.
-    pub fn has_intervals(self) -> bool {
-        self != Self::Independent
-    }
-}
-
-/// Estimates paths.
-pub fn estimate(program: &Program, vectors: &VectorSet, crediting: Crediting) -> Result<PathProfile, AnalysisError> {
-    match crediting {
-        Crediting::Independent => {
-            let analysis = analyse(program, vectors, &Weights::equal())?;
-            let functions = program.annotated().flat_map(|(_, map)| &map.functions);
-            let cfgs: HashMap<_, &Cfg> = functions.map(|f| ((f.cfg.id, f.hash), &f.cfg)).collect();
-            Ok(independent(&analysis.profile, |f| {
-                cfgs.get(&(f.id, f.cfg_hash)).copied()
-            }))
-        }
+impl Estimator {
+    /// Estimates paths.
+    pub fn estimate(self, program: &Program, vectors: &VectorSet) -> Result<PathProfile, AnalysisError> {
+        let anchor = program.annotated().map(|(_, map)| map.anchor).next();
+        let anchor = anchor.ok_or(AnalysisError::NotAnnotated)?;
+        let evidence = gather(program, vectors, &Weights::equal(), self.vector_length);
+        Ok(credit(&evidence, anchor, self.crediting))
     }
 }

@@ -1,11 +1,11 @@
 //! One recording against exact counts.
 
-use super::estimate::estimate;
-use super::{EvaluateError, Options};
 use crate::accuracy::decoded::decoded;
+use crate::accuracy::regions::RegionFlow;
 use crate::accuracy::shares::{calibration, wall};
-use crate::accuracy::truth::{FunctionKey, Unmatched};
+use crate::accuracy::truth::{Estimated, FunctionKey, Unmatched};
 use crate::accuracy::{HOT, PathKey, Shares, Truth};
+use crate::path_profile::PathProfile;
 use crate::program::Program;
 use pleach_collector::record::Recording;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,10 +22,11 @@ pub enum Kind {
 }
 
 /// Every figure: key, meaning, kind.
-pub const FIGURES: [(&str, &str, Kind); 18] = [
+pub const FIGURES: [(&str, &str, Kind); 19] = [
     ("wall_accuracy", "Wall accuracy", Kind::Fraction),
     ("wall_accuracy_regions", "Wall accuracy, region paths", Kind::Fraction),
     ("overlap", "overlap", Kind::Fraction),
+    ("overlap_regions", "overlap, region paths", Kind::Fraction),
     ("overlap_ceiling", "overlap of two recordings (ceiling)", Kind::Fraction),
     ("calibration", "calibration of 90 % intervals", Kind::Fraction),
     ("overhead", "overhead", Kind::Percent),
@@ -47,11 +48,14 @@ pub const FIGURES: [(&str, &str, Kind); 18] = [
     ("excluded_estimated", "estimate of functions not counted", Kind::Percent),
 ];
 
-/// Figures of one recording.
+/// Values by the keys of [`FIGURES`]; one that could not be had is left out.
+pub type Values = BTreeMap<&'static str, f64>;
+
+/// Figures of one estimate.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Figures {
-    /// By the keys of [`FIGURES`].
-    pub values: BTreeMap<&'static str, f64>,
+    /// What they are.
+    pub values: Values,
     /// Estimated flow, for the ceiling.
     pub shares: Shares<PathKey>,
     /// Functions that were estimated but not counted.
@@ -59,10 +63,11 @@ pub struct Figures {
 }
 
 /// Exact counts, ready to be compared with estimates.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Comparison {
     truth: Truth,
     flow: Shares<PathKey>,
+    regions: RegionFlow,
     unmatched: Unmatched,
 }
 
@@ -74,55 +79,38 @@ impl Comparison {
         let unmatched = truth.restrict(&annotated);
         Self {
             flow: truth.flow(),
+            regions: RegionFlow::new(&truth),
             truth,
             unmatched,
         }
     }
 
-    /// Compares a recording.
-    pub fn figures(
-        &self,
-        program: &Program,
-        recording: &Recording,
-        options: &Options,
-    ) -> Result<Figures, EvaluateError> {
-        let estimated = self
-            .truth
-            .estimate(&estimate(program, &recording.vectors, options.crediting)?);
-        let stats = &recording.stats;
+    /// Compares an estimate.
+    pub fn estimate(&self, mut profile: PathProfile) -> Figures {
+        let unmatched = self.truth.take_uncounted(&mut profile);
+        let estimated = Estimated::new(&profile);
+        let regions = self.regions.estimated(&profile);
         let hot = self.flow.hot(HOT);
-        let hot_flow: f64 = hot.iter().map(|key| self.flow.get(key)).sum();
-        let mut values = BTreeMap::from([
+        let mut values = Values::from([
             ("overlap", self.flow.overlap(&estimated.shares)),
-            ("overhead", stats.overhead),
-            ("program_cpu_seconds", stats.program_cpu_seconds),
-            ("bursts", stats.bursts as f64),
-            ("taken_branches", stats.taken_branches as f64),
+            ("overlap_regions", self.regions.exact.overlap(&regions)),
             ("executed_paths", self.flow.len() as f64),
             ("hot_paths", hot.len() as f64),
-            ("hot_flow", hot_flow),
+            ("hot_flow", hot.iter().map(|key| self.flow.get(key)).sum()),
             ("excluded_exact", self.unmatched.share),
-            ("excluded_estimated", estimated.unmatched.share),
+            ("excluded_estimated", unmatched.share),
         ]);
-        if stats.program_cpu_seconds > 0.0 {
-            let rate = stats.taken_branches as f64 / stats.program_cpu_seconds;
-            values.insert("taken_branches_per_cpu_second", rate);
-        }
-        let calibrated = || calibration(&self.flow, &estimated.intervals, HOT);
         let more = [
             ("wall_accuracy", wall(&self.flow, &estimated.shares, HOT)),
-            (
-                "calibration",
-                options.crediting.has_intervals().then(calibrated).flatten(),
-            ),
-            ("decode_yield", decoded(program, &recording.vectors).share()),
+            ("wall_accuracy_regions", wall(&self.regions.exact, &regions, HOT)),
+            ("calibration", calibration(&self.flow, &estimated.intervals, HOT)),
         ];
         values.extend(more.into_iter().filter_map(|(key, value)| Some((key, value?))));
-        Ok(Figures {
+        Figures {
             values,
             shares: estimated.shares,
-            unmatched: estimated.unmatched,
-        })
+            unmatched,
+        }
     }
 
     /// Why the figures say less than they seem to.
@@ -145,13 +133,32 @@ impl Comparison {
     }
 }
 
+/// What a recording cost and yielded, whatever is estimated from it.
+pub fn recording(program: &Program, recording: &Recording) -> Values {
+    let stats = &recording.stats;
+    let mut values = Values::from([
+        ("overhead", stats.overhead),
+        ("program_cpu_seconds", stats.program_cpu_seconds),
+        ("bursts", stats.bursts as f64),
+        ("taken_branches", stats.taken_branches as f64),
+    ]);
+    if stats.program_cpu_seconds > 0.0 {
+        let rate = stats.taken_branches as f64 / stats.program_cpu_seconds;
+        values.insert("taken_branches_per_cpu_second", rate);
+    }
+    if let Some(share) = decoded(program, &recording.vectors).share() {
+        values.insert("decode_yield", share);
+    }
+    values
+}
+
 /// Overlaps of each recording's estimate with the next one's; none where there is only one recording.
 pub fn ceilings(each: &[Figures]) -> Vec<f64> {
     // Of two, the second's next is the first: the same pair.
-    let pairs = if each.len() < 3 {
-        each.len().saturating_sub(1)
-    } else {
-        each.len()
+    let pairs = match each.len() {
+        0 | 1 => 0,
+        2 => 1,
+        many => many,
     };
     let pair = |at: usize| each[at].shares.overlap(&each[(at + 1) % each.len()].shares);
     (0..pairs).map(pair).collect()

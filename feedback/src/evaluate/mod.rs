@@ -16,7 +16,7 @@ use crate::analyse::AnalysisError;
 use crate::counts::error::CountError;
 use crate::profile::Anchor;
 use crate::program::Program;
-use estimate::Crediting;
+use estimate::Estimator;
 use figures::{Comparison, Figures};
 use pleach_annotate::binary::BinaryError;
 use pleach_annotate::map::MapError;
@@ -48,7 +48,7 @@ pub struct Options {
     /// A command that takes less is repeated, within one recording, until its CPU-seconds reach this.
     pub cpu_seconds: f64,
     /// How vectors become estimates.
-    pub crediting: Crediting,
+    pub estimator: Estimator,
 }
 
 impl Options {
@@ -58,7 +58,7 @@ impl Options {
             record,
             runs: 5,
             cpu_seconds: 10.0,
-            crediting: Crediting::default(),
+            estimator: Estimator::default(),
         }
     }
 }
@@ -225,7 +225,9 @@ pub fn evaluate(job: &Job, options: &Options, progress: &mut dyn FnMut(Stage)) -
         let program = Program::read(&recorded.recording.vectors.modules, None);
         warnings.extend(program.problems.iter().map(ToString::to_string));
         let comparison = comparison.get_or_insert_with(|| Comparison::new(counted.truth.clone(), &program));
-        let figures = comparison.figures(&program, &recorded.recording, options)?;
+        let estimated = options.estimator.estimate(&program, &recorded.recording.vectors)?;
+        let mut figures = comparison.estimate(estimated);
+        figures.values.extend(figures::recording(&program, &recorded.recording));
         warnings.extend(comparison.warnings(&figures));
         each.push(figures);
     }
@@ -240,7 +242,7 @@ pub fn evaluate(job: &Job, options: &Options, progress: &mut dyn FnMut(Stage)) -
 }
 
 /// Each figure over all recordings.
-fn spreads(each: &[Figures]) -> BTreeMap<&'static str, Spread> {
+pub fn spreads(each: &[Figures]) -> BTreeMap<&'static str, Spread> {
     let mut values: BTreeMap<&'static str, Vec<f64>> = BTreeMap::new();
     for (&key, &value) in each.iter().flat_map(|figures| &figures.values) {
         values.entry(key).or_default().push(value);
