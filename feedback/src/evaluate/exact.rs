@@ -29,6 +29,22 @@ impl Counted {
         let ended = (!self.status.success()).then(|| format!("the instrumented program failed ({})", self.status));
         self.problems.iter().cloned().chain(ended).collect()
     }
+
+    /// Where a recorded program, by how it ended and what it printed, did something else.
+    pub fn differences(&self, status: ExitStatus, output: u64) -> Vec<String> {
+        let ended = (status != self.status).then(|| {
+            format!(
+                "the instrumented program ended with {}, the recorded one with {status}: they may not have done the same",
+                self.status
+            )
+        });
+        let printed = (output != self.output).then(|| {
+            "the programs printed different things: where a program does not do the same in every run, exact counts of one \
+             run are not exact for another"
+                .to_owned()
+        });
+        ended.into_iter().chain(printed).collect()
+    }
 }
 
 /// Runs it; its counts go into `folder`, its standard error is inherited.

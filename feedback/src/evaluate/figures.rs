@@ -4,7 +4,7 @@ use crate::accuracy::decoded::decoded;
 use crate::accuracy::regions::RegionFlow;
 use crate::accuracy::shares::{calibration, wall};
 use crate::accuracy::truth::{Estimated, FunctionKey, Unmatched};
-use crate::accuracy::{HOT, PathKey, Shares, Truth};
+use crate::accuracy::{HOT, PathKey, Shares, Spread, Truth};
 use crate::path_profile::PathProfile;
 use crate::program::Program;
 use pleach_collector::record::Recording;
@@ -152,8 +152,19 @@ pub fn recording(program: &Program, recording: &Recording) -> Values {
     values
 }
 
+/// Each figure over all recordings.
+pub fn spreads(each: &[Figures]) -> BTreeMap<&'static str, Spread> {
+    let mut values: BTreeMap<&'static str, Vec<f64>> = BTreeMap::new();
+    for (&key, &value) in each.iter().flat_map(|figures| &figures.values) {
+        values.entry(key).or_default().push(value);
+    }
+    values.insert("overlap_ceiling", ceilings(each));
+    let spread = |(key, values): (_, Vec<f64>)| Some((key, Spread::of(&values)?));
+    values.into_iter().filter_map(spread).collect()
+}
+
 /// Overlaps of each recording's estimate with the next one's; none where there is only one recording.
-pub fn ceilings(each: &[Figures]) -> Vec<f64> {
+fn ceilings(each: &[Figures]) -> Vec<f64> {
     // Of two, the second's next is the first: the same pair.
     let pairs = match each.len() {
         0 | 1 => 0,

@@ -21,7 +21,8 @@ use figures::{Comparison, Figures};
 use pleach_annotate::binary::BinaryError;
 use pleach_annotate::map::MapError;
 use pleach_collector::record::{RecordError, RecordOptions};
-use std::collections::BTreeMap;
+use runs::Recorded;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -47,8 +48,6 @@ pub struct Options {
     pub runs: u32,
     /// A command that takes less is repeated, within one recording, until its CPU-seconds reach this.
     pub cpu_seconds: f64,
-    /// How vectors become estimates.
-    pub estimator: Estimator,
 }
 
 impl Options {
@@ -58,7 +57,6 @@ impl Options {
             record,
             runs: 5,
             cpu_seconds: 10.0,
-            estimator: Estimator::default(),
         }
     }
 }
@@ -66,6 +64,8 @@ impl Options {
 /// What came out.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Evaluation {
+    /// How estimates were made.
+    pub estimator: Estimator,
     /// Where the graphs were taken.
     pub anchor: Anchor,
     /// How often the command ran in one recording.
@@ -196,58 +196,53 @@ fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> EvaluateError {
     move |error| EvaluateError::Io { what, error }
 }
 
-/// Does all of it. `progress` is told what comes next.
-pub fn evaluate(job: &Job, options: &Options, progress: &mut dyn FnMut(Stage)) -> Result<Evaluation, EvaluateError> {
+/// Does all of it, and compares what each estimator makes of the same recordings: one evaluation for each. `progress` is
+/// told what comes next.
+pub fn evaluate(
+    job: &Job,
+    options: &Options,
+    estimators: &[Estimator],
+    progress: &mut dyn FnMut(Stage),
+) -> Result<Vec<Evaluation>, EvaluateError> {
     binaries::check(job)?;
     let folder = runs::folder()?;
     progress(Stage::Exact);
     let counted = exact::count(job, folder.path())?;
     progress(Stage::Trial);
     let recorder = runs::Recorder::new(job, options, folder.path())?;
-    let mut warnings = counted.warnings();
+    let mut warnings: BTreeSet<String> = counted.warnings().into_iter().collect();
     let mut comparison: Option<Comparison> = None;
-    let mut each = Vec::new();
-    for run in 1..=options.runs.max(1) {
-        progress(Stage::Run {
-            run,
-            of: options.runs.max(1),
-            repeat: recorder.repeat,
-        });
-        let recorded = recorder.record()?;
-        if recorded.recording.stats.vectors == 0 {
+    let mut each = vec![Vec::new(); estimators.len()];
+    let of = options.runs.max(1);
+    for run in 1..=of {
+        let repeat = recorder.repeat;
+        progress(Stage::Run { run, of, repeat });
+        let Recorded { recording, output } = recorder.record()?;
+        warnings.extend(counted.differences(recording.status, output));
+        if recording.stats.vectors == 0 {
             return Err(EvaluateError::NothingSampled {
                 path: job.annotated.clone(),
-                seconds: recorded.recording.stats.program_cpu_seconds,
+                seconds: recording.stats.program_cpu_seconds,
             });
         }
-        recorded.compare_with(&counted, &mut warnings);
         progress(Stage::Analysis);
-        let program = Program::read(&recorded.recording.vectors.modules, None);
+        let program = Program::read(&recording.vectors.modules, None);
         warnings.extend(program.problems.iter().map(ToString::to_string));
         let comparison = comparison.get_or_insert_with(|| Comparison::new(counted.truth.clone(), &program));
-        let estimated = options.estimator.estimate(&program, &recorded.recording.vectors)?;
-        let mut figures = comparison.estimate(estimated);
-        figures.values.extend(figures::recording(&program, &recorded.recording));
-        warnings.extend(comparison.warnings(&figures));
-        each.push(figures);
+        let common = figures::recording(&program, &recording);
+        for (estimator, each) in estimators.iter().zip(&mut each) {
+            let mut figures = comparison.estimate(estimator.estimate(&program, &recording.vectors)?);
+            figures.values.extend(&common);
+            warnings.extend(comparison.warnings(&figures));
+            each.push(figures);
+        }
     }
-    warnings.sort();
-    warnings.dedup();
-    Ok(Evaluation {
+    let evaluation = |(&estimator, each): (&Estimator, &Vec<Figures>)| Evaluation {
+        estimator,
         anchor: counted.truth.anchor,
         repeat: recorder.repeat,
-        figures: spreads(&each),
-        warnings,
-    })
-}
-
-/// Each figure over all recordings.
-pub fn spreads(each: &[Figures]) -> BTreeMap<&'static str, Spread> {
-    let mut values: BTreeMap<&'static str, Vec<f64>> = BTreeMap::new();
-    for (&key, &value) in each.iter().flat_map(|figures| &figures.values) {
-        values.entry(key).or_default().push(value);
-    }
-    values.insert("overlap_ceiling", figures::ceilings(each));
-    let spread = |(key, values): (_, Vec<f64>)| Some((key, Spread::of(&values)?));
-    values.into_iter().filter_map(spread).collect()
+        figures: figures::spreads(each),
+        warnings: warnings.iter().cloned().collect(),
+    };
+    Ok(estimators.iter().zip(&each).map(evaluation).collect())
 }

@@ -3,6 +3,7 @@
 use super::sampling::{self, EngineArg, Wants, percentage};
 use anyhow::{Context, Result, bail};
 use pleach_collector::record::{RecordError, RecordOptions};
+use pleach_feedback::evaluate::estimate::Estimator;
 use pleach_feedback::evaluate::{EvaluateError, Job, Options, Stage, evaluate};
 use std::ffi::OsString;
 use std::fs::File;
@@ -83,29 +84,34 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         input: input.as_ref().map(|file| file.path().to_owned()),
     };
     let shown = !args.quiet && io::stderr().is_terminal();
-    let evaluated = evaluate(&job, &options, &mut |stage| {
+    let evaluated = evaluate(&job, &options, &[Estimator::default()], &mut |stage| {
         if shown {
             eprintln!("pleach: {}", say(stage));
         }
     });
-    let evaluation = match evaluated {
-        Ok(evaluation) => evaluation,
+    let evaluations = match evaluated {
+        Ok(evaluations) => evaluations,
         Err(EvaluateError::Record(error)) => return Ok(refused(&error)),
         Err(error) => return Err(error.into()),
     };
-    if !args.quiet {
-        for warning in &evaluation.warnings {
+    for evaluation in &evaluations {
+        for warning in evaluation.warnings.iter().filter(|_| !args.quiet) {
             eprintln!("pleach: warning: {warning}");
         }
+        let text = match args.json {
+            true => evaluation.to_json()?,
+            false => evaluation.to_text(),
+        };
+        print(&text)?;
     }
-    let text = if args.json {
-        evaluation.to_json()?
-    } else {
-        evaluation.to_text()
-    };
+    Ok(ExitCode::SUCCESS)
+}
+
+/// To standard output. That nobody reads to the end is no error.
+fn print(text: &str) -> Result<()> {
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).context("cannot print"),
-        _ => Ok(ExitCode::SUCCESS),
+        _ => Ok(()),
     }
 }
 
