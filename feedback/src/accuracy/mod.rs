@@ -11,9 +11,8 @@
 //! | overlap ceiling | the same between two estimates of independent recordings of the same length |
 //! | calibration | share of the hottest paths whose exact share lies in the interval that the estimate gives |
 //!
-//! [`coverage`] compares what was executed at all, [`decoded`] says how much of the vectors the address maps explain.
+//! [`decoded`] says how much of the vectors the address maps explain.
 
-pub mod coverage;
 pub mod decoded;
 pub mod regions;
 pub mod shares;
