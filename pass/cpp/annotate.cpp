@@ -6,6 +6,7 @@
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PseudoProbe.h"
+#include "llvm/Support/CommandLine.h"
 
 using namespace llvm;
 
@@ -111,6 +112,16 @@ void pleach_set_probe_location(LLVMValueRef Probe, LLVMValueRef Position) {
   if (Loc && DILocation::isPseudoProbeDiscriminator(Loc->getDiscriminator()))
     Loc = Loc->cloneWithDiscriminator(0);
   P->setDebugLoc(Loc ? Loc : DILocation::get(SP->getContext(), 0, 0, SP));
+}
+
+// Code generation merges equal ends of blocks, and drops the probes of all but one: at an anchor this late, where blocks
+// are nearly those of the machine's code, that would hide most of what tells paths apart. Off unless the user asked for it.
+void pleach_keep_block_tails() {
+  StringRef Name = "enable-tail-merge";
+  auto &Options = cl::getRegisteredOptions();
+  auto Found = Options.find(Name);
+  if (Found != Options.end() && Found->second->getNumOccurrences() == 0)
+    Found->second->addOccurrence(0, Name, "0");
 }
 
 } // extern "C"

@@ -10,6 +10,7 @@ use inkwell::values::{AsValueRef, FunctionValue, InstructionValue};
 use pleach_annotate::cfg::{Callee, Cfg};
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::manifest::{self, Anchor};
+use pleach_feedback::ball_larus::returns::settle;
 use std::fmt::Write as _;
 
 /// LLVM's list of probed functions; a module that has it is probed already.
@@ -35,17 +36,34 @@ pub fn run<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], anchor: 
     let Some(probe) = Intrinsic::find("llvm.pseudoprobe").and_then(|i| i.get_declaration(module, &[])) else {
         unreachable!("every LLVM that loads this plugin has llvm.pseudoprobe")
     };
+    if anchor == Anchor::Late {
+        // SAFETY: options of code generation are read after all passes over IR.
+        unsafe { ffi::pleach_keep_block_tails() };
+    }
     let mut unit: LLVMMetadataRef = std::ptr::null_mut();
     let mut assembly = String::new();
-    for function in functions.iter().filter(|f| !is_too_large(&f.cfg)) {
+    for (function, cfg) in functions
+        .iter()
+        .zip(settled(functions))
+        .filter(|(_, cfg)| !is_too_large(cfg))
+    {
         // SAFETY: the function belongs to the module; `unit` is null or what an earlier call made.
         unsafe { ffi::pleach_ensure_subprogram(function.value.as_value_ref(), &mut unit) };
         insert_block_probes(module, function, probe);
         mark_calls(function);
         describe(module, &function.cfg);
-        write_entry(&mut assembly, &function.cfg, anchor);
+        write_entry(&mut assembly, &cfg, anchor);
     }
     append_assembly(module, &assembly);
+}
+
+/// The functions' graphs, with what their module knows of calls that come back: exact counting numbers the same paths.
+pub fn settled(functions: &[FunctionIr<'_>]) -> Vec<Cfg> {
+    // SAFETY: the functions belong to the module.
+    let replaceable = |i: usize| unsafe { ffi::pleach_is_replaceable(functions[i].value.as_value_ref()) };
+    let mut cfgs: Vec<Cfg> = functions.iter().map(|f| f.cfg.clone()).collect();
+    settle(&mut cfgs, replaceable);
+    cfgs
 }
 
 fn insert_block_probes<'ctx>(module: &Module<'ctx>, function: &FunctionIr<'ctx>, probe: FunctionValue<'ctx>) {

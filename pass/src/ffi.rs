@@ -173,6 +173,7 @@ unsafe extern "C" {
         total: u64,
     );
 
+    pub fn pleach_keep_block_tails();
     pub fn pleach_is_x86_64(module: LLVMModuleRef) -> bool;
     pub fn pleach_is_replaceable(function: LLVMValueRef) -> bool;
     pub fn pleach_wants_no_counts(function: LLVMValueRef) -> bool;

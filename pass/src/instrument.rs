@@ -1,6 +1,6 @@
 //! Makes a program count its paths exactly. The plan is `pleach_feedback::ball_larus`'; here it is only applied.
 
-use crate::annotate;
+use crate::annotate::{self, settled};
 use crate::ffi;
 use crate::ir::FunctionIr;
 use inkwell::llvm_sys::prelude::LLVMValueRef;
@@ -53,12 +53,8 @@ pub fn run(
     let profile = weights
         .map(|path| ProfileFile::open(path).map_err(|e| format!("pleach: {e}")))
         .transpose()?;
-    // SAFETY: the functions belong to the module.
-    let replaceable = |i: usize| unsafe { ffi::pleach_is_replaceable(functions[i].value.as_value_ref()) };
-    let mut cfgs: Vec<Cfg> = functions.iter().map(|f| f.cfg.clone()).collect();
-    ball_larus::returns::settle(&mut cfgs, replaceable);
     let mut planned = Vec::new();
-    for (function, cfg) in functions.iter().zip(cfgs) {
+    for (function, cfg) in functions.iter().zip(settled(functions)) {
         // SAFETY: the function belongs to the module.
         if unsafe { ffi::pleach_wants_no_counts(function.value.as_value_ref()) } {
             continue;
