@@ -49,31 +49,19 @@ impl Formation<'_> {
         let mut body = vec![entry];
         let mut paths = 1;
         let mut queue: VecDeque<BlockIndex> = self.flow.successors[entry.index()].iter().copied().collect();
-        // What would have made too many paths. Once a sibling has joined it may cost less: the paths that ended in their
-        // predecessor are those that go on through the last of them.
-        let mut refused: Vec<BlockIndex> = Vec::new();
-        let mut has_grown = false;
-        loop {
-            let Some(block) = queue.pop_front() else {
-                if !std::mem::take(&mut has_grown) || refused.is_empty() {
-                    break;
-                }
-                queue.extend(refused.drain(..));
-                continue;
-            };
+        while let Some(block) = queue.pop_front() {
             if !self.may_join(block, entry, index) {
                 continue;
             }
+            // Paths never get fewer when another block joins, so that what is refused would be refused later, too.
             let more = self.paths_with(block, paths);
             if more >= self.threshold {
-                refused.push(block);
                 continue;
             }
             self.join(block, index);
             paths = more;
             body.push(block);
             queue.extend(&self.flow.successors[block.index()]);
-            has_grown = true;
         }
         let exits = self.exits(&body, entry, index);
         Region { body, exits, paths }

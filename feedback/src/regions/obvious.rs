@@ -8,17 +8,17 @@ use super::split::{Leave, Portion};
 use pleach_annotate::id::BlockIndex;
 use std::collections::BTreeMap;
 
-/// The obvious paths among some ways through a region, and how often each was taken: as often as its own edges were, on
-/// average. The last block is such an edge where only one path ends in it.
+/// The obvious paths among some ways through a region, and how often each was taken: as often as that of its own edges which
+/// was seen most, for a partial path may end before it has shown all. The last block is such an edge where only one path
+/// ends in it.
 pub fn obvious(ways: &Ways<'_>, evidence: &EdgeEvidence) -> BTreeMap<Vec<BlockIndex>, f64> {
-    let mut sums: BTreeMap<Vec<BlockIndex>, (f64, f64)> = BTreeMap::new();
+    let mut paths: BTreeMap<Vec<BlockIndex>, f64> = BTreeMap::new();
     let mut add = |blocks: Vec<BlockIndex>, leave: Option<Leave>, taken: f64| {
         let region = ways.region();
         let own = Portion { region, blocks, leave };
         if let Some(path) = ways.path(&own, 0) {
-            let (sum, edges) = sums.entry(path).or_default();
-            *sum += taken;
-            *edges += 1.0;
+            let most = paths.entry(path).or_default();
+            *most = taken.max(*most);
         }
     };
     for (from, to) in ways.edges() {
@@ -31,7 +31,5 @@ pub fn obvious(ways: &Ways<'_>, evidence: &EdgeEvidence) -> BTreeMap<Vec<BlockIn
             add(vec![block], Some(Leave::Out), evidence.ended(block));
         }
     }
-    sums.into_iter()
-        .map(|(path, (sum, edges))| (path, sum / edges))
-        .collect()
+    paths
 }
