@@ -44,8 +44,8 @@ fn burst() -> impl Strategy<Value = Burst> {
         prop::option::of(address()),
     );
     let sample = prop::option::of((0..EVENTS, address(), prop::collection::vec(any::<u32>(), 0..5)));
-    (head, body, any::<u32>(), any::<u64>(), sample).prop_map(
-        |(head, (start, branches, end), instructions, count, sample)| Burst {
+    (head, body, any::<u32>(), any::<(u64, bool)>(), sample).prop_map(
+        |(head, (start, branches, end), instructions, (count, proved), sample)| Burst {
             process: head.0,
             thread: head.1,
             time_ns: head.2,
@@ -57,6 +57,7 @@ fn burst() -> impl Strategy<Value = Burst> {
             end,
             instructions,
             count,
+            proved,
         },
     )
 }
@@ -86,18 +87,21 @@ fn compressed() -> impl Strategy<Value = Compressed> {
         prop::option::of(branch()),
         prop::collection::vec(branch(), 0..9),
         prop::option::of(address()),
-        any::<bool>(),
+        (any::<bool>(), any::<bool>()),
         any::<u32>(),
     );
-    let window = window.prop_map(|((epoch, process), lead, branches, end, last, messages)| Window {
-        epoch,
-        process,
-        lead,
-        branches,
-        end,
-        last,
-        weight: u64::from(messages),
-    });
+    let window = window.prop_map(
+        |((epoch, process), lead, branches, end, (last, proved), messages)| Window {
+            epoch,
+            process,
+            lead,
+            branches,
+            end,
+            last,
+            weight: u64::from(messages),
+            proved,
+        },
+    );
     let settings = (1u64..1 << 30, any::<u32>(), any::<u32>());
     let lists = (prop::collection::vec(epoch, 2..4), prop::collection::vec(window, 0..6));
     (settings, lists).prop_map(|((rate, strata, branches), (epochs, mut windows))| {
@@ -128,9 +132,14 @@ fn set() -> impl Strategy<Value = VectorSet> {
         build_id,
         mappings,
     });
-    let numbers = (any::<u32>(), prop::option::of(0..PROCESSES), any::<u64>(), any::<u64>());
-    let process =
-        (numbers, ".{0,20}", 0.0..1e9, 0.0..1e9).prop_map(|((pid, parent, lost, declined), command, a, b)| Process {
+    let numbers = (
+        any::<u32>(),
+        prop::option::of(0..PROCESSES),
+        any::<u64>(),
+        any::<(u64, bool)>(),
+    );
+    let process = (numbers, ".{0,20}", 0.0..1e9, 0.0..1e9).prop_map(
+        |((pid, parent, lost, (declined, undisturbed)), command, a, b)| Process {
             pid,
             parent,
             command,
@@ -138,7 +147,9 @@ fn set() -> impl Strategy<Value = VectorSet> {
             own_cpu_seconds: b,
             lost,
             declined,
-        });
+            undisturbed,
+        },
+    );
     (
         prop::collection::vec(module, MODULES as usize),
         prop::collection::vec(process, PROCESSES as usize),

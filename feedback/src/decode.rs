@@ -130,6 +130,25 @@ impl<'p> Decoder<'p> {
         self.branches(&burst.branches, burst.end, false, burst.count, sink);
     }
 
+    /// Decodes everything that a burst shows to have been passed, the interrupted stretch too, up to a number of taken branches and
+    /// what their last one leads to: how likely it was to be seen does not matter.
+    pub fn passed(&mut self, burst: &Burst, branches: usize, sink: &mut impl FnMut(Event)) {
+        self.stack.clear();
+        self.fresh_frame();
+        let first = burst.branches.first().map(|first| first.from);
+        if let (Some(start), Some(end)) = (burst.start, first.or(burst.end)) {
+            self.stretch(start, end, first.is_some(), 0, sink);
+        }
+        let taken = burst.branches.get(..branches).unwrap_or(&burst.branches);
+        let cut = taken.len() < burst.branches.len();
+        let end = if cut {
+            taken.last().map(|last| last.to)
+        } else {
+            burst.end
+        };
+        self.branches(taken, end, cut, 0, &mut |_, event| sink(event));
+    }
+
     /// Decodes a window of a compressed burst. Its lead says which call control is in and which block it comes from, so that
     /// no transition is lost where windows were cut; `sink` gets the lead's blocks with a count of 0.
     pub fn window(&mut self, window: &Window, sink: &mut impl FnMut(Event, u64)) {

@@ -4,6 +4,7 @@ pub mod accuracy;
 pub mod analyse;
 pub mod ball_larus;
 pub mod counts;
+pub mod coverage;
 pub mod credit;
 pub mod decode;
 pub mod evaluate;

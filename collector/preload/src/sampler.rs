@@ -51,6 +51,8 @@ pub struct Record {
     pub branches: u32,
     /// Whether code was met that is in no known mapping.
     pub unknown: bool,
+    /// Whether the program will do what shadow execution shows, if it goes on.
+    pub alone: bool,
     begin_ns: u64,
     last_target: u64,
     length: usize,
@@ -65,7 +67,7 @@ impl Record {
         self.last_target = pc;
         (self.instructions, self.branches) = (0, 0);
         self.length = FRAME_HEADER + BurstHead::LENGTH;
-        self.unknown = false;
+        (self.unknown, self.alone) = (false, false);
     }
 
     /// Notes a taken branch.
@@ -165,6 +167,7 @@ impl Sampler {
         let head = BurstHead {
             engine: engine as u8,
             end_reason: reason as u8,
+            alone: record.alone,
             thread: sys::thread_id() as u32,
             time_ns: record.begin_ns,
             start: record.start,

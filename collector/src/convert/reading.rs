@@ -1,13 +1,15 @@
 //! One shard, read while it grows.
 
 use super::modules::{FileIdentity, Modules};
+use super::proof::Proof;
 use super::space::{Space, external};
 use crate::shard::{Counters, Disagreement, FRAME_HEADER, Frame, Frames, MAX_PAYLOAD, Mapping, ProcessHead, RawBurst};
 use crate::store::Store;
 use crate::vector::{Branch, Burst, CodeAddress, EndReason, Engine, Process};
 use std::collections::{HashMap, VecDeque};
 
-/// So many bursts wait for the next snapshot of mappings, if there are addresses in them that are in none.
+/// So many bursts wait for the next snapshot of mappings, if there are addresses in them that are in none, or for what proves
+/// them.
 const MOST_WAITING: usize = 256;
 
 /// One process image.
@@ -24,8 +26,8 @@ pub(super) struct Reading {
     snapshots: usize,
     /// The last ones, oldest first.
     spaces: VecDeque<Space>,
-    /// Bursts, with the number of snapshots before them.
-    waiting: VecDeque<(usize, RawBurst)>,
+    /// Bursts that were not given out yet.
+    waiting: VecDeque<Waiting>,
     pub(super) counters: Counters,
     /// Instructions of shadow execution compared with the real one.
     pub(super) compared: u64,
@@ -35,7 +37,17 @@ pub(super) struct Reading {
     threads: HashMap<u32, u64>,
     /// CPU time of the process, where it ended in a way that let us know.
     final_cpu_ns: Option<u64>,
+    /// As [`Process::undisturbed`].
+    pub(super) undisturbed: bool,
     pub(super) damaged: u64,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    /// Snapshots before it.
+    snapshots: usize,
+    burst: RawBurst,
+    proof: Proof,
 }
 
 impl Reading {
@@ -59,6 +71,7 @@ impl Reading {
             opcodes: Vec::new(),
             threads: HashMap::new(),
             final_cpu_ns: None,
+            undisturbed: false,
             damaged: 0,
         })
     }
@@ -81,6 +94,7 @@ impl Reading {
             own_cpu_seconds: 0.0,
             lost: 0,
             declined: 0,
+            undisturbed: false,
         });
     }
 
@@ -123,7 +137,18 @@ impl Reading {
                 self.count(burst.head.counters);
                 let seen = self.threads.entry(burst.head.thread).or_default();
                 *seen = burst.head.thread_cpu_ns.max(*seen);
-                self.waiting.push_back((self.snapshots, burst));
+                for before in &mut self.waiting {
+                    if before.burst.head.thread == burst.head.thread {
+                        before.proof.meet(burst.head.start);
+                    }
+                }
+                // It went on after what it told at its end.
+                self.undisturbed = false;
+                self.waiting.push_back(Waiting {
+                    snapshots: self.snapshots,
+                    proof: Proof::of(&burst),
+                    burst,
+                });
                 self.resolve_known(store);
             }
             Frame::Verified(compared, disagreement) => {
@@ -131,8 +156,10 @@ impl Reading {
                 self.disagreements.extend(disagreement.map(|found| *found));
             }
             Frame::Opcodes(opcodes) => self.opcodes.extend(opcodes),
-            Frame::Final(cpu_ns, counters) => {
+            Frame::Final(cpu_ns, counters, undisturbed) => {
                 self.count(counters);
+                self.waiting.iter_mut().for_each(|burst| burst.proof.finish());
+                self.undisturbed = undisturbed;
                 self.final_cpu_ns = Some(cpu_ns.max(self.final_cpu_ns.unwrap_or(0)));
             }
         }
@@ -182,37 +209,49 @@ impl Reading {
 
     /// Gives out bursts that follow at most so many snapshots, and forgets mappings that nothing refers to.
     fn resolve(&mut self, snapshots: usize, store: &mut Store) {
-        while self.waiting.front().is_some_and(|(before, _)| *before <= snapshots) {
-            if let Some((before, burst)) = self.waiting.pop_front() {
-                store.push(self.burst(before, &burst));
+        let crowded = self.waiting.len() > MOST_WAITING;
+        let is_ready = |first: &Waiting| {
+            let decided = first.proof.decided().is_some() || crowded || snapshots == usize::MAX;
+            first.snapshots <= snapshots && decided
+        };
+        while self.waiting.front().is_some_and(is_ready) {
+            if let Some(first) = self.waiting.pop_front() {
+                store.push(self.burst(&first));
             }
         }
-        let needed = self.waiting.front().map_or(self.snapshots, |(before, _)| *before);
+        let needed = self.waiting.front().map_or(self.snapshots, |first| first.snapshots);
         while self.spaces.len() > 1 && self.snapshots - self.spaces.len() + 1 < needed {
             self.spaces.pop_front();
         }
     }
 
-    /// Gives out the bursts in front that need no further snapshot, and those that waited too long.
+    /// Gives out the bursts in front that need no further snapshot and are proved or not, and those that waited too long.
     fn resolve_known(&mut self, store: &mut Store) {
-        while let Some((snapshots, burst)) = self.waiting.front() {
-            let known = |address| {
-                self.space(*snapshots)
-                    .is_some_and(|space| space.find(address).is_some())
-            };
-            let all = burst.branches.iter().all(|(from, to)| known(*from) && known(*to));
-            if self.waiting.len() <= MOST_WAITING && !(all && known(burst.head.start) && known(burst.head.end)) {
+        while let Some(first) = self.waiting.front() {
+            if self.waiting.len() <= MOST_WAITING && !(first.proof.decided().is_some() && self.is_mapped(first)) {
                 return;
             }
-            let resolved = self.burst(*snapshots, burst);
+            let resolved = self.burst(first);
             store.push(resolved);
             self.waiting.pop_front();
         }
     }
 
-    /// A burst that follows so many snapshots.
-    fn burst(&self, snapshots: usize, burst: &RawBurst) -> Burst {
-        let spaces = [self.space(snapshots), self.space(snapshots + 1)];
+    /// Whether all addresses of a burst are in the snapshot before it.
+    fn is_mapped(&self, waiting: &Waiting) -> bool {
+        let space = self.space(waiting.snapshots);
+        let known = |address| space.is_some_and(|space| space.find(address).is_some());
+        let RawBurst { head, branches } = &waiting.burst;
+        known(head.start) && known(head.end) && branches.iter().all(|(from, to)| known(*from) && known(*to))
+    }
+
+    fn burst(&self, waiting: &Waiting) -> Burst {
+        let Waiting {
+            snapshots,
+            burst,
+            proof,
+        } = waiting;
+        let spaces = [self.space(*snapshots), self.space(snapshots + 1)];
         let at = |address: u64| -> CodeAddress {
             // What was mapped a moment later may have been missed in the snapshot before.
             let found = spaces.iter().flatten().find_map(|space| space.find(address));
@@ -236,6 +275,7 @@ impl Reading {
             end_reason: EndReason::from_u8(burst.head.end_reason).unwrap_or(EndReason::Instruction),
             instructions: burst.head.instructions,
             count: 1,
+            proved: proof.decided().unwrap_or(false),
             hardware: None,
         }
     }

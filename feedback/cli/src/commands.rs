@@ -1,13 +1,17 @@
 //! One module per subcommand.
 
+pub mod diff;
 pub mod doctor;
 pub mod evaluate;
 pub mod export;
 pub mod flags;
 pub mod import;
+mod inputs;
 pub mod merge;
+pub mod overlap;
 pub mod paths;
 mod progress;
 pub mod record;
+pub mod report;
 mod sampling;
 pub mod show;

@@ -5,6 +5,7 @@ use crate::accuracy::Truth;
 use crate::counts::exact::Exact;
 use crate::counts::file::CountFile;
 use crate::counts::merge::merge;
+use crate::coverage::measure::Executed;
 use pleach_collector::redirect::Redirect;
 use std::fs;
 use std::path::Path;
@@ -13,8 +14,10 @@ use std::process::{Command, ExitStatus};
 /// What it counted and printed.
 #[derive(Clone, Debug)]
 pub struct Counted {
-    /// Executions.
+    /// Executions of paths.
     pub truth: Truth,
+    /// Executions of blocks.
+    pub executed: Executed,
     /// How it ended.
     pub status: ExitStatus,
     /// Hash of its standard output.
@@ -81,6 +84,7 @@ pub fn count(job: &Job, folder: &Path) -> Result<Counted, EvaluateError> {
     let unread = counts.problems.iter().map(ToString::to_string);
     Ok(Counted {
         problems: unread.chain(exact.problems.iter().map(ToString::to_string)).collect(),
+        executed: Executed::of(&exact),
         truth: Truth::of(&exact).map_err(|what| EvaluateError::Truth {
             path: job.exact.clone(),
             what,

@@ -5,7 +5,11 @@ use crate::accuracy::regions::RegionFlow;
 use crate::accuracy::shares::{calibration, wall};
 use crate::accuracy::truth::{Estimated, FunctionKey, Unmatched};
 use crate::accuracy::{HOT, PathKey, Shares, Spread, Truth};
+use crate::coverage;
+use crate::coverage::measure::Executed;
+use crate::coverage::seeds::View;
 use crate::path_profile::PathProfile;
+use crate::profile::Covered;
 use crate::program::Program;
 use pleach_collector::record::Recording;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +26,7 @@ pub enum Kind {
 }
 
 /// Every figure: key, meaning, kind.
-pub const FIGURES: [(&str, &str, Kind); 19] = [
+pub const FIGURES: [(&str, &str, Kind); 21] = [
     ("wall_accuracy", "Wall accuracy", Kind::Fraction),
     ("wall_accuracy_regions", "Wall accuracy, region paths", Kind::Fraction),
     ("overlap", "overlap", Kind::Fraction),
@@ -36,7 +40,13 @@ pub const FIGURES: [(&str, &str, Kind); 19] = [
         Kind::Number,
     ),
     ("coverage_recall", "coverage recall", Kind::Fraction),
-    ("coverage_false_positives", "coverage, false positives", Kind::Percent),
+    ("coverage_recall_proved", "coverage recall, proved", Kind::Fraction),
+    ("coverage_false_positives", "false positives, proved", Kind::Percent),
+    (
+        "coverage_false_positives_predicted",
+        "false positives, predicted",
+        Kind::Percent,
+    ),
     ("decode_yield", "decode yield", Kind::Fraction),
     ("program_cpu_seconds", "CPU-seconds of the program", Kind::Number),
     ("bursts", "bursts", Kind::Number),
@@ -131,6 +141,28 @@ impl Comparison {
         };
         sides.into_iter().filter_map(warning).collect()
     }
+}
+
+/// What a recording says of coverage, against exact coverage: with whole bursts and what they imply. Recall is the share of
+/// executed instructions that are covered; false positives are shares of the blocks said to be covered.
+pub fn coverage(program: &Program, recording: &Recording, executed: &Executed) -> Values {
+    let coverage = coverage::of(program, &recording.vectors, View::ALL, true);
+    let recall = |least| executed.recall(&coverage, least).share();
+    let said = coverage.functions.values().flat_map(|function| &function.blocks);
+    let said: Vec<Covered> = said.copied().filter(|&c| c > Covered::No).collect();
+    let proved = said.iter().filter(|&&c| c >= Covered::ByDominance).count();
+    let wrong = executed.false_positives(&coverage);
+    let wrong_proved = wrong.iter().filter(|wrong| wrong.is_proved()).count();
+    let share = |wrong: usize, of: usize| wrong as f64 / of.max(1) as f64;
+    Values::from([
+        ("coverage_recall", recall(Covered::PredictedByDominance)),
+        ("coverage_recall_proved", recall(Covered::ByDominance)),
+        ("coverage_false_positives", share(wrong_proved, proved)),
+        (
+            "coverage_false_positives_predicted",
+            share(wrong.len() - wrong_proved, said.len() - proved),
+        ),
+    ])
 }
 
 /// What a recording cost and yielded, whatever is estimated from it.

@@ -229,7 +229,8 @@ pub fn evaluate(
         let program = Program::read(&recording.vectors.modules, None);
         warnings.extend(program.problems.iter().map(ToString::to_string));
         let comparison = comparison.get_or_insert_with(|| Comparison::new(counted.truth.clone(), &program));
-        let common = figures::recording(&program, &recording);
+        let mut common = figures::recording(&program, &recording);
+        common.extend(figures::coverage(&program, &recording, &counted.executed));
         for (estimator, each) in estimators.iter().zip(&mut each) {
             let mut figures = comparison.estimate(estimator.estimate(&program, &recording.vectors)?);
             figures.values.extend(&common);

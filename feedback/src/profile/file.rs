@@ -86,6 +86,11 @@ impl ProfileFile {
         self.header.samples
     }
 
+    /// Estimated executions of all paths of all functions: what a path's share is of.
+    pub fn path_flow(&self) -> f64 {
+        self.header.path_flow
+    }
+
     /// Numbers about the whole profile.
     pub fn summary(&self) -> &Summary {
         &self.header.summary

@@ -1,6 +1,12 @@
 //! Profiles for people and scripts.
 
+pub mod compare;
+pub mod diff;
+pub mod estimated;
 mod evaluate;
+pub mod flows;
+pub mod foreign;
+pub mod functions;
 pub mod paths;
 mod paths_text;
 pub mod show;

@@ -112,6 +112,23 @@ pub enum Command {
     },
     /// Compare sampled paths with exactly counted ones: every combination of the options that may be repeated
     Accuracy(Accuracy),
+    /// Record, and compare what is covered with what was executed
+    Coverage {
+        #[command(flatten)]
+        exact: Exact,
+        /// Budget of the recording
+        #[arg(long = "overhead", default_value = "1%")]
+        budget: String,
+        /// Recordings, each looked at alone and all together
+        #[arg(long, default_value_t = 1)]
+        runs: usize,
+        /// Exact counts: programs that hash addresses do not always take the same paths
+        #[arg(long, default_value_t = 3)]
+        exact_runs: usize,
+        /// Taken branches of a short vector (thesis: 4)
+        #[arg(long, default_value_t = 4)]
+        branches: usize,
+    },
     /// Say what executed paths are like, how often they are counted, and what training shows of them
     Paths {
         #[command(flatten)]

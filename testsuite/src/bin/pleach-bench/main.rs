@@ -17,8 +17,8 @@ use pleach_testsuite::variant::{Pleach, Recording, split_words};
 use pleach_testsuite::verify::Verified;
 use pleach_testsuite::workload::load_all;
 use pleach_testsuite::{
-    Bench, InputKind, Simulation, Table, Variant, accuracy, bias, parallel, path_figures, progress, rates, streams,
-    verify,
+    Bench, InputKind, Simulation, Table, Variant, accuracy, bias, coverage, parallel, path_figures, progress, rates,
+    streams, verify,
 };
 
 fn main() -> Result<()> {
@@ -99,6 +99,25 @@ fn main() -> Result<()> {
             bias::sections(&bias::bias(&bench, &workloads, &plain_pleach()?, &options)?, &options)
         }
         Command::Accuracy(options) => accuracy_of(&open()?, options)?,
+        Command::Coverage {
+            exact,
+            budget,
+            runs,
+            exact_runs,
+            branches,
+        } => {
+            let bench = open()?;
+            let options = coverage::Options {
+                budget: budget.clone(),
+                runs: (*runs).max(1),
+                exact_runs: (*exact_runs).max(1),
+                on: exact.on,
+                branches: *branches,
+            };
+            let workloads = bench.select(&exact.which.workloads)?;
+            let found = coverage::coverage(&bench, &workloads, &exact.anchor.pleach()?, &options)?;
+            coverage::sections(&found, &options)
+        }
         Command::Paths { exact, no_counts } => paths(&open()?, exact, !no_counts)?,
         Command::Verify(exact) => {
             let verified = verify_all(&open()?, exact)?;
