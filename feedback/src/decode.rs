@@ -150,14 +150,15 @@ impl<'p> Decoder<'p> {
     }
 
     /// Decodes a window of a compressed burst. Its lead says which call control is in and which block it comes from, so that
-    /// no transition is lost where windows were cut; `sink` gets the lead's blocks with a count of 0.
-    pub fn window(&mut self, window: &Window, sink: &mut impl FnMut(Event, u64)) {
+    /// no transition is lost where windows were cut; `sink` gets the lead's blocks with a count of 0, as if they followed a
+    /// branch of their own. Positions are counted from there.
+    pub fn window(&mut self, window: &Window, sink: &mut impl FnMut(usize, Event, u64)) {
         self.stack.clear();
         self.fresh_frame();
         if let (Some(lead), Some(first)) = (window.lead, window.branches.first()) {
             let mut blocks = |event| {
                 if matches!(event, Event::Block { .. }) {
-                    sink(event, 0);
+                    sink(0, event, 0);
                 }
             };
             self.branches(&[lead], Some(first.from), true, 0, &mut |_, event| blocks(event));
@@ -167,7 +168,7 @@ impl<'p> Decoder<'p> {
             window.end,
             !window.last,
             window.weight,
-            &mut |_, event| sink(event, window.weight),
+            &mut |position, event| sink(position + 1, event, window.weight),
         );
     }
 
