@@ -50,6 +50,9 @@ pub fn repeats(wanted: f64, once: f64) -> u32 {
     (wanted / once.max(f64::MIN_POSITIVE)).ceil().clamp(1.0, MOST_REPEATS) as u32
 }
 
+/// How much of a recording's length a command's time is measured over.
+const TRIAL: f64 = 0.2;
+
 /// Makes recordings of the same length.
 #[derive(Clone, Debug)]
 pub struct Recorder {
@@ -70,8 +73,8 @@ pub struct Recorded {
 }
 
 impl Recorder {
-    /// Records the command once, to find out how often it has to run. That recording is not used: it also warms up the
-    /// machine. The program's output goes to a file in `folder`, its standard error nowhere.
+    /// Records the command for a while, to find out how often it has to run. What comes of it is not used: it also warms up
+    /// the machine. The program's output goes to a file in `folder`, its standard error nowhere.
     pub fn new(job: &Job, options: &Options, folder: &Path) -> Result<Self, EvaluateError> {
         let output = folder.join("annotated.out");
         let program = command_path(&job.annotated).into_os_string();
@@ -88,9 +91,17 @@ impl Recorder {
             output,
             repeat: 1,
         };
-        let trial = recorder.record()?;
-        recorder.repeat = repeats(options.cpu_seconds, trial.recording.stats.program_cpu_seconds);
-        Ok(recorder)
+        loop {
+            let taken = recorder.record()?.recording.stats.program_cpu_seconds;
+            let once = taken / f64::from(recorder.repeat);
+            // What is too short to be timed well is timed again, longer.
+            let enough = repeats(options.cpu_seconds * TRIAL, once);
+            if taken >= options.cpu_seconds * TRIAL / 2.0 || f64::from(recorder.repeat) >= MOST_REPEATS {
+                recorder.repeat = repeats(options.cpu_seconds, once);
+                return Ok(recorder);
+            }
+            recorder.repeat = enough.max(recorder.repeat + 1);
+        }
     }
 
     /// Makes one.
