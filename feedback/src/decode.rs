@@ -386,7 +386,7 @@ fn as_usize(range: &Range<u32>) -> Range<usize> {
 }
 
 /// Straight-line execution does not leave a function, except where none is known.
-fn same_function(map: &AddressMap, first: Address, last: Address) -> bool {
+pub(crate) fn same_function(map: &AddressMap, first: Address, last: Address) -> bool {
     map.binary.symbol_at(first) == map.binary.symbol_at(last)
 }
 

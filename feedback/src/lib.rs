@@ -1,11 +1,13 @@
 //! From branch vectors to profiles, and the decisions that rest on them.
 
+pub mod accuracy;
 pub mod analyse;
 pub mod ball_larus;
 pub mod counts;
 pub mod coverage;
 pub mod credit;
 pub mod decode;
+pub mod evaluate;
 pub mod inference;
 pub mod iterations;
 pub mod merge;

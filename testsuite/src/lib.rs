@@ -13,8 +13,10 @@
 //! | measuring | [`run`], [`paired`], [`counts`], [`size`] |
 //! | exact counts of paths | [`counted`], [`predict`], [`path_figures`], [`verify`] |
 //! | recording | [`rates`], [`streams`], [`bias`], [`coverage`] |
+//! | estimates against exact counts | [`accuracy`] |
 //! | summing up | [`stats`], [`compare`], [`table`] |
 
+pub mod accuracy;
 pub mod bench;
 pub mod bias;
 pub mod bless;

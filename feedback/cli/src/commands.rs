@@ -3,6 +3,7 @@
 pub mod coverage;
 pub mod diff;
 pub mod doctor;
+pub mod evaluate;
 pub mod export;
 pub mod flags;
 pub mod import;
@@ -13,5 +14,6 @@ pub mod paths;
 mod progress;
 pub mod record;
 pub mod report;
+mod sampling;
 pub mod show;
 pub mod source;

@@ -34,6 +34,7 @@ enum Command {
     Overlap(commands::overlap::Args),
     Diff(commands::diff::Args),
     Merge(commands::merge::Args),
+    Evaluate(commands::evaluate::Args),
     Doctor(commands::doctor::Args),
 }
 
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Command::Overlap(args) => commands::overlap::run(&args),
         Command::Diff(args) => commands::diff::run(&args),
         Command::Merge(args) => commands::merge::run(&args),
+        Command::Evaluate(args) => commands::evaluate::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
     };
     match done {

@@ -98,7 +98,7 @@ impl Seeds {
         }
         for window in vectors.compressed.iter().flat_map(|compressed| &compressed.windows) {
             let evidence = evidence(window.process, window.proved);
-            decoder.window(window, &mut |event, weight| {
+            decoder.window(window, &mut |_, event, weight| {
                 if let Event::Block {
                     module, node, block, ..
                 } = event

@@ -4,6 +4,7 @@ pub mod compare;
 pub mod coverage;
 pub mod diff;
 pub mod estimated;
+mod evaluate;
 pub mod flows;
 pub mod foreign;
 pub mod functions;
