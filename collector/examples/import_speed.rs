@@ -98,6 +98,7 @@ fn made_up(stacks: u64) -> VectorSet {
         instructions: 0,
         count: 1,
         hardware: None,
+        clock: None,
     };
     VectorSet {
         modules: vec![Module {

@@ -24,6 +24,10 @@ pub struct Found {
     pub threads: u64,
     /// Threads that could not be sampled.
     pub unsampled_threads: u64,
+    /// Bursts that were clocked.
+    pub clocked: u64,
+    /// Clocked bursts of which the measurement did not come to its end.
+    pub clock_dropped: u64,
     /// What comparing shadow execution with the real one found, where it was done.
     pub verified: Verified,
 }
@@ -35,6 +39,8 @@ impl Found {
         self.damaged_bytes += other.damaged_bytes;
         self.threads += other.threads;
         self.unsampled_threads += other.unsampled_threads;
+        self.clocked += other.clocked;
+        self.clock_dropped += other.clock_dropped;
         self.verified.join(other.verified);
     }
 }
@@ -136,6 +142,8 @@ impl Conversion {
             found.threads += u64::from(shard.counters.threads);
             found.unsampled_threads += u64::from(shard.counters.unsampled_threads);
             let threads = shard.counters.threads.saturating_add(shard.counters.unsampled_threads);
+            found.clocked += shard.clocked;
+            found.clock_dropped += shard.clock_dropped;
             found.verified.add(shard.compared, &shard.disagreements, threads);
             found.verified.meet(&shard.opcodes);
             let (own, parent) = (shard.counters.own_ns, self.positions.get(&shard.head.parent));

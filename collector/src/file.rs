@@ -3,14 +3,14 @@
 //! Layout: magic with version (8 bytes), length of the uncompressed payload (8), checksum of that length and everything
 //! after the header (8), all little-endian; then the payload, compressed by zstd. The payload is modules, processes, events,
 //! bursts, what stands for bursts without room, in variable-length integers; code addresses are differences from the last one in the same module. What hardware
-//! adds to a burst is there only where a bit of the burst's engine says so. Versions 1 and 2 are still read: the first had neither
-//! events nor that bit, neither had compressed bursts.
+//! adds to a burst is there only where a bit of the burst's engine says so; so is the time that branches took. Versions 1, 2 and 3 are still read: the first had neither
+//! events nor that bit, neither had compressed bursts, none clocked ones.
 
 mod compressed;
 mod write;
 
 use crate::vector::{
-    BranchFacts, BuildId, Burst, CodeAddress, EndReason, Engine, EventId, HardwareSample, Module, ModuleId,
+    BranchFacts, BuildId, Burst, Clock, CodeAddress, EndReason, Engine, EventId, HardwareSample, Module, ModuleId,
     ModuleMapping, Prediction, Process, VectorSet,
 };
 use std::io::{Read, Write};
@@ -19,13 +19,17 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 const MAGIC: &[u8; 7] = b"PLEACHV";
-const VERSION: u8 = b'3';
+const VERSION: u8 = b'4';
+/// The last version without clocked bursts.
+const VERSION_WITHOUT_CLOCKS: u8 = b'3';
 /// The last version without compressed bursts.
 const VERSION_WITHOUT_WINDOWS: u8 = b'2';
 /// The last version without events.
 const VERSION_WITHOUT_EVENTS: u8 = b'1';
 /// In the byte of a burst's engine: a [`HardwareSample`] follows the burst.
 const HAS_HARDWARE: u8 = 0x80;
+/// In the same byte: a [`Clock`] follows the burst.
+const HAS_CLOCK: u8 = 0x20;
 const HEADER: usize = 24;
 /// Level at which sets of a million branches still take less than a second.
 const LEVEL: i32 = 6;
@@ -122,7 +126,7 @@ impl VectorSet {
             return Err(FileError::Magic);
         }
         let version = match bytes.get(MAGIC.len()) {
-            Some(version @ (&VERSION | &VERSION_WITHOUT_WINDOWS | &VERSION_WITHOUT_EVENTS)) => *version,
+            Some(version @ (&VERSION | &VERSION_WITHOUT_CLOCKS | &VERSION_WITHOUT_WINDOWS | &VERSION_WITHOUT_EVENTS)) => *version,
             Some(version) => return Err(FileError::Version(*version)),
             None => return Err(FileError::Truncated),
         };
@@ -262,6 +266,12 @@ impl Reader<'_> {
         Ok(f64::from_le_bytes(raw))
     }
 
+    fn float32(&mut self) -> Decoded<f32> {
+        let mut raw = [0; 4];
+        raw.copy_from_slice(self.take(4)?);
+        Ok(f32::from_le_bytes(raw))
+    }
+
     fn address(&mut self) -> Decoded<CodeAddress> {
         match self.number()? {
             0 => {}
@@ -383,6 +393,10 @@ impl Reader<'_> {
         if has_hardware {
             engine &= !HAS_HARDWARE;
         }
+        let has_clock = self.version == VERSION && engine & HAS_CLOCK != 0;
+        if has_clock {
+            engine &= !HAS_CLOCK;
+        }
         let (instructions, count, start) = (self.number32()?, self.number()?, self.optional()?);
         let branches = self.count(4)?;
         let mut list = Vec::with_capacity(branches);
@@ -395,6 +409,7 @@ impl Reader<'_> {
         } else {
             None
         };
+        let clock = if has_clock { Some(self.clock()?) } else { None };
         Ok(Burst {
             process,
             thread,
@@ -407,7 +422,20 @@ impl Reader<'_> {
             instructions,
             count,
             hardware,
+            clock,
         })
+    }
+
+    fn clock(&mut self) -> Decoded<Clock> {
+        let clock = Clock {
+            branches: self.float32()?,
+            nanoseconds: self.float32()?,
+        };
+        let is_possible = clock.branches > 0.0 && clock.nanoseconds >= 0.0;
+        if !(is_possible && (clock.branches + clock.nanoseconds).is_finite()) {
+            return Err(self.error("a burst has an impossible clock"));
+        }
+        Ok(clock)
     }
 
     fn hardware(&mut self, branches: usize) -> Decoded<HardwareSample> {

@@ -117,6 +117,7 @@ fn set(processes: u32, parent: impl Fn(u32) -> Option<u32>, count: u64) -> Vecto
             instructions: 0,
             count,
             hardware: None,
+            clock: None,
         }],
         compressed: None,
     }

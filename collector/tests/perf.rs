@@ -202,6 +202,7 @@ fn example() -> VectorSet {
         instructions: 0,
         count: 1,
         hardware: None,
+        clock: None,
     };
     VectorSet {
         modules: modules(),

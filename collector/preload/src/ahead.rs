@@ -157,7 +157,8 @@ impl Sampler {
             max_instructions: self.burst as u32 * INSTRUCTIONS_PER_BRANCH,
             max_new_decodes: MAX_DECODES,
         };
-        let record = &mut self.record;
+        self.begin_clock();
+        let (record, clock) = (&mut self.record, &mut self.clock);
         let mut range = Range::default();
         let mut unknown = false;
         // SAFETY: leased; handlers block all signals; the frame is the kernel's.
@@ -170,6 +171,7 @@ impl Sampler {
                         unknown |= !range.contains(to);
                     }
                     record.branch(from, to);
+                    clock.meet(to);
                 })
             })
         };
@@ -178,7 +180,9 @@ impl Sampler {
         record.instructions = outcome.instructions;
         let cpu = sys::thread_cpu_ns();
         let ours = cpu.saturating_sub(record.begin_cpu_ns);
-        self.finish(Engine::RunAhead, reason(outcome.end), outcome.end_pc, cpu, ours);
+        let (reason, time_ns) = (reason(outcome.end), record.begin_ns);
+        self.finish(Engine::RunAhead, reason, outcome.end_pc, cpu, ours);
+        self.arm_clock(reason, time_ns);
     }
 }
 

@@ -23,8 +23,10 @@
 compile_error!("the sampler is for Linux on x86-64");
 
 mod ahead;
+mod clock;
 mod config;
 mod entry;
+mod event;
 mod fds;
 mod interpose;
 mod maps;

@@ -2,9 +2,9 @@
 
 use super::modules::{FileIdentity, Modules};
 use super::space::{Space, external};
-use crate::shard::{Counters, Disagreement, FRAME_HEADER, Frame, Frames, MAX_PAYLOAD, Mapping, ProcessHead, RawBurst};
+use crate::shard::{ClockFrame, Counters, Disagreement, FRAME_HEADER, Frame, Frames, MAX_PAYLOAD, Mapping, ProcessHead, RawBurst};
 use crate::store::Store;
-use crate::vector::{Branch, Burst, CodeAddress, EndReason, Engine, Process};
+use crate::vector::{Branch, Burst, Clock, CodeAddress, EndReason, Engine, Process};
 use std::collections::{HashMap, VecDeque};
 
 /// So many bursts wait for the next snapshot of mappings, if there are addresses in them that are in none.
@@ -25,12 +25,15 @@ pub(super) struct Reading {
     /// The last ones, oldest first.
     spaces: VecDeque<Space>,
     /// Bursts, with the number of snapshots before them.
-    waiting: VecDeque<(usize, RawBurst)>,
+    waiting: VecDeque<(usize, RawBurst, Option<Clock>)>,
     pub(super) counters: Counters,
     /// Instructions of shadow execution compared with the real one.
     pub(super) compared: u64,
     pub(super) disagreements: Vec<Disagreement>,
     pub(super) opcodes: Vec<(u16, u8)>,
+    /// Measurements of how long branches take, and those that did not come to their end.
+    pub(super) clocked: u64,
+    pub(super) clock_dropped: u64,
     /// CPU time of threads.
     threads: HashMap<u32, u64>,
     /// CPU time of the process, where it ended in a way that let us know.
@@ -57,6 +60,8 @@ impl Reading {
             compared: 0,
             disagreements: Vec::new(),
             opcodes: Vec::new(),
+            clocked: 0,
+            clock_dropped: 0,
             threads: HashMap::new(),
             final_cpu_ns: None,
             damaged: 0,
@@ -123,18 +128,38 @@ impl Reading {
                 self.count(burst.head.counters);
                 let seen = self.threads.entry(burst.head.thread).or_default();
                 *seen = burst.head.thread_cpu_ns.max(*seen);
-                self.waiting.push_back((self.snapshots, burst));
+                self.waiting.push_back((self.snapshots, burst, None));
                 self.resolve_known(store);
             }
             Frame::Verified(compared, disagreement) => {
                 self.compared += u64::from(compared);
                 self.disagreements.extend(disagreement.map(|found| *found));
             }
+            Frame::Clock(clock) => self.clock(clock, store),
             Frame::Opcodes(opcodes) => self.opcodes.extend(opcodes),
             Frame::Final(cpu_ns, counters) => {
                 self.count(counters);
                 self.final_cpu_ns = Some(cpu_ns.max(self.final_cpu_ns.unwrap_or(0)));
             }
+        }
+    }
+
+    /// The burst that a measurement belongs to waits here or is in the store.
+    fn clock(&mut self, frame: ClockFrame, store: &mut Store) {
+        if frame.passes == 0 || frame.distance_16 == 0 {
+            self.clock_dropped += 1;
+            return;
+        }
+        self.clocked += 1;
+        let clock = Clock {
+            branches: frame.passes as f32 * (frame.distance_16 as f32 / 16.0),
+            nanoseconds: frame.elapsed_ns.max(0) as f32,
+        };
+        let of_thread = |(_, burst, _): &&mut (usize, RawBurst, _)| burst.head.thread == frame.thread;
+        match self.waiting.iter_mut().rev().find(of_thread) {
+            Some((_, burst, slot)) if burst.head.time_ns == frame.time_ns => *slot = Some(clock),
+            Some(_) => {}
+            None => store.clock(self.process, frame.thread, frame.time_ns, clock),
         }
     }
 
@@ -182,12 +207,12 @@ impl Reading {
 
     /// Gives out bursts that follow at most so many snapshots, and forgets mappings that nothing refers to.
     fn resolve(&mut self, snapshots: usize, store: &mut Store) {
-        while self.waiting.front().is_some_and(|(before, _)| *before <= snapshots) {
-            if let Some((before, burst)) = self.waiting.pop_front() {
-                store.push(self.burst(before, &burst));
+        while self.waiting.front().is_some_and(|(before, ..)| *before <= snapshots) {
+            if let Some((before, burst, clock)) = self.waiting.pop_front() {
+                store.push(self.burst(before, &burst, clock));
             }
         }
-        let needed = self.waiting.front().map_or(self.snapshots, |(before, _)| *before);
+        let needed = self.waiting.front().map_or(self.snapshots, |(before, ..)| *before);
         while self.spaces.len() > 1 && self.snapshots - self.spaces.len() + 1 < needed {
             self.spaces.pop_front();
         }
@@ -195,7 +220,7 @@ impl Reading {
 
     /// Gives out the bursts in front that need no further snapshot, and those that waited too long.
     fn resolve_known(&mut self, store: &mut Store) {
-        while let Some((snapshots, burst)) = self.waiting.front() {
+        while let Some((snapshots, burst, clock)) = self.waiting.front() {
             let known = |address| {
                 self.space(*snapshots)
                     .is_some_and(|space| space.find(address).is_some())
@@ -204,14 +229,14 @@ impl Reading {
             if self.waiting.len() <= MOST_WAITING && !(all && known(burst.head.start) && known(burst.head.end)) {
                 return;
             }
-            let resolved = self.burst(*snapshots, burst);
+            let resolved = self.burst(*snapshots, burst, *clock);
             store.push(resolved);
             self.waiting.pop_front();
         }
     }
 
     /// A burst that follows so many snapshots.
-    fn burst(&self, snapshots: usize, burst: &RawBurst) -> Burst {
+    fn burst(&self, snapshots: usize, burst: &RawBurst, clock: Option<Clock>) -> Burst {
         let spaces = [self.space(snapshots), self.space(snapshots + 1)];
         let at = |address: u64| -> CodeAddress {
             // What was mapped a moment later may have been missed in the snapshot before.
@@ -237,6 +262,7 @@ impl Reading {
             instructions: burst.head.instructions,
             count: 1,
             hardware: None,
+            clock,
         }
     }
 }

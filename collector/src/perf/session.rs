@@ -202,6 +202,7 @@ impl<'a> Session<'a> {
                 ip: at(head.ip),
                 facts: facts.iter().map(|raw| raw.facts).collect(),
             })),
+            clock: None,
         };
         self.modules.set.bursts.push(burst);
     }

@@ -71,6 +71,7 @@ fn windows(set: &VectorSet, compressed: &Compressed) -> Vec<Burst> {
         instructions: 0,
         count: window.weight / compressed.rate.max(1),
         hardware: None,
+        clock: None,
     };
     compressed.windows.iter().map(burst).collect()
 }
