@@ -92,7 +92,9 @@ fn look_closely(targets: &[u64], address: u64) -> Option<Anchor> {
     let is_far = distance >= LEAST_DISTANCE && distance <= targets.len() as f32 / 2.0;
     let most = 2.0 * distance;
     let is_even = shortest as f32 >= distance / 2.0
-        && [longest, first, targets.len() - last].iter().all(|gap| *gap as f32 <= most);
+        && [longest, first, targets.len() - last]
+            .iter()
+            .all(|gap| *gap as f32 <= most);
     (is_far && is_even).then_some(Anchor {
         address,
         passes,
@@ -123,7 +125,9 @@ mod tests {
     fn the_outer_loop_is_the_anchor() {
         for (outer, passes) in [(250, 4), (333, 3), (490, 2)] {
             // One in 250 draws hits: most bursts of two targets alone give none.
-            let found: Vec<_> = (0..200).filter_map(|seed| choose(&nested(1000, outer), random(seed))).collect();
+            let found: Vec<_> = (0..200)
+                .filter_map(|seed| choose(&nested(1000, outer), random(seed)))
+                .collect();
             assert!(found.len() > 10, "{outer}: {}", found.len());
             for anchor in found {
                 let expected = Anchor {
@@ -150,7 +154,13 @@ mod tests {
         };
         let anchor = at(&[100, 450, 820]).expect("passed three times, evenly");
         assert_eq!((anchor.passes, anchor.distance), (3, 360.0));
-        for places in [&[100, 110, 820][..], &[10, 120], &[700, 820], &[400], &[1, 200, 400, 600, 800]] {
+        for places in [
+            &[100, 110, 820][..],
+            &[10, 120],
+            &[700, 820],
+            &[400],
+            &[1, 200, 400, 600, 800],
+        ] {
             assert_eq!(at(places), None, "{places:?}");
         }
     }

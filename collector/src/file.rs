@@ -126,7 +126,9 @@ impl VectorSet {
             return Err(FileError::Magic);
         }
         let version = match bytes.get(MAGIC.len()) {
-            Some(version @ (&VERSION | &VERSION_WITHOUT_CLOCKS | &VERSION_WITHOUT_WINDOWS | &VERSION_WITHOUT_EVENTS)) => *version,
+            Some(
+                version @ (&VERSION | &VERSION_WITHOUT_CLOCKS | &VERSION_WITHOUT_WINDOWS | &VERSION_WITHOUT_EVENTS),
+            ) => *version,
             Some(version) => return Err(FileError::Version(*version)),
             None => return Err(FileError::Truncated),
         };

@@ -90,6 +90,7 @@ impl Simulated {
                 instructions: 0,
                 count: 1,
                 hardware: None,
+                clock: None,
             }
         };
         VectorSet {

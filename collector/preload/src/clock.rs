@@ -10,6 +10,7 @@ use crate::sampler::Sampler;
 use crate::sys;
 use crate::tick::{self, Source};
 use crate::{config, process};
+use core::hint::black_box;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 use pleach_collector::clock::{self, LEAST_BRANCHES};
@@ -24,6 +25,11 @@ const MOST: u32 = 64;
 static OPEN: AtomicU32 = AtomicU32::new(0);
 /// The kernel refuses them: nobody asks again.
 const NONE: u32 = u32::MAX;
+/// Traps measured before a clock is armed. Their time falls from the first to the last, as the kernel's code comes back to the caches,
+/// and other machines disturb some.
+const TRAPS: usize = 6;
+/// So many of them are faster than one within the program.
+const FASTER: usize = 1;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -45,6 +51,9 @@ pub struct Clock {
     base: u64,
     /// Thread CPU time at the first signal.
     begin_ns: u64,
+    /// What a trap and a signal take just now.
+    trap_ns: u64,
+    signal_ns: u64,
     /// What is going to be stored.
     frame: ClockFrame,
     /// Whether this burst's targets are noted.
@@ -122,6 +131,34 @@ impl Clock {
     }
 }
 
+/// Where the breakpoint is while a trap is measured.
+#[inline(never)]
+extern "C" fn place(round: usize) -> usize {
+    black_box(round)
+}
+
+/// What a trap takes now, in nanoseconds: the machine's speed changes with what else runs on it. Adds what the event counted
+/// to `count`.
+fn measure_trap(event: Event, count: &mut u64) -> Option<u64> {
+    let place = black_box(place as extern "C" fn(usize) -> usize);
+    if !event.arm_at(place as usize as u64, u64::from(u32::MAX)) {
+        return None;
+    }
+    let mut times = [0u64; TRAPS];
+    let mut before = sys::thread_cpu_ns();
+    for (round, time) in times.iter_mut().enumerate() {
+        black_box(place(round));
+        let now = sys::thread_cpu_ns();
+        (*time, before) = (now.saturating_sub(before), now);
+    }
+    event.disable();
+    let start = sys::thread_cpu_ns();
+    let reading = sys::thread_cpu_ns().saturating_sub(start);
+    *count += TRAPS as u64;
+    times.sort_unstable();
+    times.get(FASTER).map(|time| time.saturating_sub(reading))
+}
+
 /// The event of another thread is stopped.
 ///
 /// # Safety
@@ -172,6 +209,8 @@ impl Sampler {
             distance_16: (anchor.distance * 16.0) as u32,
             elapsed_ns: 0,
         };
+        clock.trap_ns = measure_trap(event, &mut clock.base).unwrap_or(config::trap_ns());
+        clock.signal_ns = config::trap_signal_ns() * clock.trap_ns / config::trap_ns();
         clock.phase = Phase::Away;
         if !event.arm_at(anchor.address, u64::from(clock.frame.passes)) {
             // Closed behind our back, or the kernel cannot move it.
@@ -200,7 +239,7 @@ impl Sampler {
                 event.disable();
                 let count = event.count().unwrap_or(0);
                 let elapsed = now.saturating_sub(clock.begin_ns) as i64;
-                let ours = passes * config::trap_ns() + config::trap_signal_ns();
+                let ours = passes * clock.trap_ns + clock.signal_ns;
                 clock.frame.elapsed_ns = elapsed.saturating_sub(ours as i64);
                 let is_whole = count == clock.base + 2 * passes;
                 self.end_clock(count, is_whole);
@@ -232,7 +271,8 @@ impl Sampler {
         if !is_whole {
             frame.passes = 0;
         }
-        self.spend(traps * config::trap_ns() + signals * config::trap_signal_ns());
+        let cost = traps * clock.trap_ns + signals * clock.signal_ns;
+        self.spend(cost);
         let mut buffer = [0u8; 64];
         let mut e = Encoder::new(&mut buffer);
         frame.encode(&mut e);

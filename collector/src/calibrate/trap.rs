@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU64};
 
 /// Passes from one signal to the next.
 const PERIODS: [u64; 2] = [2, 6];
-/// Measurements with each; their median counts.
-const ROUNDS: usize = 25;
+/// Measurements with both.
+const ROUNDS: usize = 41;
 
 /// Costs in nanoseconds of CPU time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,13 +75,15 @@ fn measure() -> Option<TrapCosts> {
         }
         EVENT.store(&raw mut event, Relaxed);
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &ours, null_mut());
-        let medians = PERIODS.map(|period| median(&event, place, period));
+        let rounds: Vec<_> = (0..ROUNDS)
+            .map(|_| PERIODS.map(|period| time(&event, place, period)))
+            .filter_map(|[few, many]| solve(few?, many?))
+            .collect();
         EVENT.store(null_mut(), Relaxed);
         let _ = event.run(false);
         libc::pthread_sigmask(libc::SIG_BLOCK, &ours, null_mut());
         libc::sigaction(signal, &old, null_mut());
-        let [few, many] = medians;
-        solve(few?, many?)
+        typical(&rounds)
     }
 }
 
@@ -92,23 +94,33 @@ fn solve(few: u64, many: u64) -> Option<TrapCosts> {
     (trap_ns > 0).then_some(TrapCosts { trap_ns, signal_ns })
 }
 
-/// From one signal to the next.
-fn median(event: &Event, place: extern "C" fn(u64) -> u64, period: u64) -> Option<u64> {
-    let mut times = Vec::with_capacity(ROUNDS);
-    for _ in 0..ROUNDS {
-        SIGNALS.store(0, Relaxed);
-        event.set_period(period).ok()?;
-        event.run(true).ok()?;
-        for round in 0..2 * period {
-            black_box(black_box(place)(round));
-        }
-        event.run(false).ok()?;
-        if SIGNALS.load(Relaxed) == 2 {
-            times.push(SECOND_NS.load(Relaxed).saturating_sub(FIRST_NS.load(Relaxed)));
-        }
+/// Medians of a trap's cost and of its ratio to a signal's: the machine's speed changes from round to round, their ratio does not.
+fn typical(rounds: &[TrapCosts]) -> Option<TrapCosts> {
+    if rounds.len() <= ROUNDS / 2 {
+        return None;
     }
-    let middle = times.len() / 2;
-    (times.len() > ROUNDS / 2).then(|| *times.select_nth_unstable(middle).1)
+    let median = |of: fn(&TrapCosts) -> f64| {
+        let mut values: Vec<f64> = rounds.iter().map(of).collect();
+        *values.select_nth_unstable_by(rounds.len() / 2, f64::total_cmp).1
+    };
+    let trap_ns = median(|costs| costs.trap_ns as f64);
+    let ratio = median(|costs| costs.signal_ns as f64 / costs.trap_ns as f64);
+    Some(TrapCosts {
+        trap_ns: trap_ns as u64,
+        signal_ns: (trap_ns * ratio) as u64,
+    })
+}
+
+/// From one signal to the next.
+fn time(event: &Event, place: extern "C" fn(u64) -> u64, period: u64) -> Option<u64> {
+    SIGNALS.store(0, Relaxed);
+    event.set_period(period).ok()?;
+    event.run(true).ok()?;
+    for round in 0..2 * period {
+        black_box(black_box(place)(round));
+    }
+    event.run(false).ok()?;
+    (SIGNALS.load(Relaxed) == 2).then(|| SECOND_NS.load(Relaxed).saturating_sub(FIRST_NS.load(Relaxed)))
 }
 
 #[cfg(test)]
@@ -117,6 +129,7 @@ mod tests {
 
     #[test]
     fn a_trap_takes_microseconds() {
+        let _guard = crate::calibrate::MEASURING.lock();
         let Some(costs) = costs() else {
             return println!("skipped: no breakpoints");
         };
@@ -133,5 +146,15 @@ mod tests {
         };
         assert_eq!(solve(2 * 10_500 + 3_000, 6 * 10_500 + 3_000), Some(expected));
         assert_eq!(solve(5_000, 4_000), None);
+        // A machine that is twice as slow for a third of the time.
+        let slow = TrapCosts {
+            trap_ns: 21_000,
+            signal_ns: 6_000,
+        };
+        let rounds: Vec<_> = (0..ROUNDS)
+            .map(|round| if round % 3 == 0 { slow } else { expected })
+            .collect();
+        assert_eq!(typical(&rounds), Some(expected));
+        assert_eq!(typical(&rounds[..ROUNDS / 2]), None);
     }
 }

@@ -2,7 +2,9 @@
 
 use super::modules::{FileIdentity, Modules};
 use super::space::{Space, external};
-use crate::shard::{ClockFrame, Counters, Disagreement, FRAME_HEADER, Frame, Frames, MAX_PAYLOAD, Mapping, ProcessHead, RawBurst};
+use crate::shard::{
+    ClockFrame, Counters, Disagreement, FRAME_HEADER, Frame, Frames, MAX_PAYLOAD, Mapping, ProcessHead, RawBurst,
+};
 use crate::store::Store;
 use crate::vector::{Branch, Burst, Clock, CodeAddress, EndReason, Engine, Process};
 use std::collections::{HashMap, VecDeque};

@@ -96,7 +96,8 @@ impl Writer {
             time = burst.time_ns;
             let hardware = if burst.hardware.is_some() { HAS_HARDWARE } else { 0 };
             let clock = if burst.clock.is_some() { HAS_CLOCK } else { 0 };
-            self.out.extend([burst.engine as u8 | hardware | clock, burst.end_reason as u8]);
+            self.out
+                .extend([burst.engine as u8 | hardware | clock, burst.end_reason as u8]);
             self.number(burst.instructions.into());
             self.number(burst.count);
             self.optional(burst.start);

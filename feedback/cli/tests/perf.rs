@@ -45,6 +45,7 @@ fn vectors(bursts: u64) -> VectorSet {
         instructions: 0,
         count: 1,
         hardware: None,
+        clock: None,
     };
     VectorSet {
         modules: vec![Module {
