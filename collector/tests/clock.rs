@@ -2,11 +2,21 @@
 
 mod common;
 
-use common::{fixture, record};
+use common::{compare_fixture, fixture, record};
+use object::{Object, ObjectSection, ObjectSymbol};
 use pleach_collector::vector::{Burst, Clock};
+use std::ops::Range;
+use std::path::Path;
 
-/// Taken branches at most for which a burst's phase is told by its pace.
-const MANY: f32 = 1e4;
+/// Where a function is in a program's file.
+fn place(program: &Path, function: &str) -> Range<u64> {
+    let bytes = std::fs::read(program).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let symbol = file.symbols().find(|symbol| symbol.name() == Ok(function)).unwrap();
+    let section = file.section_by_index(symbol.section_index().unwrap()).unwrap();
+    let start = symbol.address() - section.address() + section.file_range().unwrap().0;
+    start..start + symbol.size()
+}
 
 fn clocks<'a>(bursts: impl Iterator<Item = &'a Burst>) -> Vec<Clock> {
     bursts.filter_map(|burst| burst.clock).collect()
@@ -38,18 +48,15 @@ fn phases_take_what_the_program_says() {
         .map(|number| number.parse().unwrap())
         .collect();
     let [slow, fast] = said[..] else { panic!("{output}") };
-    // The chain takes its time for memory, whatever else runs on the machine: the phases are at least ten times apart.
-    let border = (slow * fast).sqrt() as f32;
-    let all = clocks(run.vectors.bursts.iter());
-    assert!(
-        all.len() > 100 && all.len() as u64 <= run.stats.clocked,
-        "{}",
-        all.len()
-    );
-    assert!(all.iter().all(|clock| clock.branches > 200.0 && clock.branches < MANY));
-    let (slow_clocks, fast_clocks): (Vec<_>, Vec<_>) = all
-        .iter()
-        .partition(|clock| clock.nanoseconds / clock.branches > border);
+    assert!(run.stats.clocked > 100, "{:?}", run.stats);
+    let of = |function: &str| {
+        let place = place(&program, function);
+        let bursts = run.vectors.bursts.iter();
+        clocks(bursts.filter(|burst| burst.start.is_some_and(|start| place.contains(&start.offset))))
+    };
+    let (slow_clocks, fast_clocks) = (of("chase"), of("compute"));
+    let mut all = slow_clocks.iter().chain(&fast_clocks);
+    assert!(all.all(|clock| clock.branches > 200.0 && clock.branches < 1e4));
     println!(
         "slow: {slow:.1} ns, {:.1} at {} bursts; fast: {fast:.2} ns, {:.2} at {} bursts",
         median(&slow_clocks),
@@ -77,4 +84,16 @@ fn clocks_are_within_the_budget() {
     assert_eq!((without.stats.clocked, without.stats.clock_dropped), (0, 0));
     assert!(clocks(without.vectors.bursts.iter()).is_empty());
     assert!(without.stats.bursts > 20, "{:?}", without.stats);
+}
+
+#[test]
+fn breakpoints_disturb_nothing_and_outlive_nothing() {
+    let mut clocked = 0;
+    for how in ["fork", "exec", "spawn", "thread", "block", "limit", "confine", "close"] {
+        let run = compare_fixture(1.0, "hostile/clocked", &[how]);
+        println!("{how}: {} and {} dropped", run.stats.clocked, run.stats.clock_dropped);
+        clocked += run.stats.clocked;
+        assert!(run.stats.bursts > 0, "{how}: {:?}", run.stats);
+    }
+    println!("{clocked} clocked");
 }
