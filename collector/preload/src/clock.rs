@@ -205,7 +205,7 @@ impl Sampler {
         clock.frame = ClockFrame {
             thread: sys::thread_id() as u32,
             time_ns,
-            passes: anchor.passes + 1,
+            passes: anchor.timed_passes(),
             distance_16: (anchor.distance * 16.0) as u32,
             elapsed_ns: 0,
         };
