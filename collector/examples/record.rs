@@ -18,6 +18,7 @@ fn main() {
         options.engine = Engine::Step;
     }
     options.timer_only = std::env::var_os("TIMER").is_some();
+    options.clocks = std::env::var_os("CLOCKS").is_none_or(|clocks| clocks != "off");
     options.burst = std::env::var("BURST").ok().and_then(|burst| burst.parse().ok());
     options.max_size = std::env::var("MAX_SIZE").ok().and_then(|size| size.parse().ok());
     match record(&command, &options) {

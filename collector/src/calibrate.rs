@@ -4,6 +4,9 @@
 //! build a millisecond.
 
 mod tick;
+mod trap;
+
+pub use trap::TrapCosts;
 
 use crate::lbr::sys::thread_cpu_ns;
 use crate::shard;
@@ -23,6 +26,8 @@ pub struct Costs {
     pub signal_ns: u64,
     /// A tick of an event: interrupt, signal, return, and arming the next one; `None` where there are none.
     pub tick_ns: Option<u64>,
+    /// A breakpoint; `None` where there are none.
+    pub trap: Option<TrapCosts>,
     /// Loading the sampler into a process.
     pub load_ns: u64,
 }
@@ -61,11 +66,12 @@ fn load_cost(preload: &Path) -> u64 {
     }
 }
 
-/// Measures. The calling process has no handler of SIGTRAP for a moment but ours.
-pub fn costs(preload: &Path) -> Costs {
+/// Measures, breakpoints only if they are wanted. The calling process has no handler of SIGTRAP for a moment but ours.
+pub fn costs(preload: &Path, breakpoints: bool) -> Costs {
     let load_ns = load_cost(preload);
     let _guard = MEASURING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let tick_ns = tick::cost();
+    let breakpoint = if breakpoints { trap::costs() } else { None };
     // SAFETY: plain structures; the handler does what handlers may do, and what was there before comes back. The trap
     // flag is set for the loop alone: the handler clears it.
     unsafe {
@@ -81,6 +87,7 @@ pub fn costs(preload: &Path) -> Costs {
                 step_ns: 5_000,
                 signal_ns: 2_000,
                 tick_ns,
+                trap: breakpoint,
                 load_ns,
             };
         }
@@ -111,6 +118,7 @@ pub fn costs(preload: &Path) -> Costs {
             step_ns: stepped.saturating_sub(start) / u64::from(STEPS),
             signal_ns: signalled.saturating_sub(stepped) / u64::from(SIGNALS),
             tick_ns,
+            trap: breakpoint,
             load_ns,
         }
     }

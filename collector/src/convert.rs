@@ -25,6 +25,10 @@ pub struct Found {
     pub threads: u64,
     /// Threads that could not be sampled.
     pub unsampled_threads: u64,
+    /// Bursts that were clocked.
+    pub clocked: u64,
+    /// Clocked bursts of which the measurement did not come to its end.
+    pub clock_dropped: u64,
     /// What comparing shadow execution with the real one found, where it was done.
     pub verified: Verified,
 }
@@ -36,6 +40,8 @@ impl Found {
         self.damaged_bytes += other.damaged_bytes;
         self.threads += other.threads;
         self.unsampled_threads += other.unsampled_threads;
+        self.clocked += other.clocked;
+        self.clock_dropped += other.clock_dropped;
         self.verified.join(other.verified);
     }
 }
@@ -137,6 +143,8 @@ impl Conversion {
             found.threads += u64::from(shard.counters.threads);
             found.unsampled_threads += u64::from(shard.counters.unsampled_threads);
             let threads = shard.counters.threads.saturating_add(shard.counters.unsampled_threads);
+            found.clocked += shard.clocked;
+            found.clock_dropped += shard.clock_dropped;
             found.verified.add(shard.compared, &shard.disagreements, threads);
             found.verified.meet(&shard.opcodes);
             let (own, parent) = (shard.counters.own_ns, self.positions.get(&shard.head.parent));
@@ -156,8 +164,8 @@ impl Conversion {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shard::{BurstHead, Counters, Encoder, FrameKind};
-    use crate::vector::{Branch, CodeAddress, ModuleId};
+    use crate::shard::{BurstHead, ClockFrame, Counters, Encoder, FrameKind};
+    use crate::vector::{Branch, Clock, CodeAddress, ModuleId};
 
     /// Reads shards, so many bytes more of each at a time.
     fn convert_by(step: usize, shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) -> Found {
@@ -337,6 +345,41 @@ mod tests {
         );
         assert_eq!(set.modules[0].mappings.len(), 2);
         assert_eq!(set.processes[0].command, "prog -x");
+    }
+
+    #[test]
+    fn clocks_join_the_bursts_that_they_name() {
+        let clock = |thread, time_ns, passes, elapsed_ns| {
+            let clock = ClockFrame {
+                thread,
+                time_ns,
+                passes,
+                distance_16: 16 * 250 + 8,
+                elapsed_ns,
+            };
+            frame(FrameKind::Clock, |e| clock.encode(e))
+        };
+        // All began at 0.
+        let shard = [
+            process(7, 1, 0, ""),
+            mappings(false, &[(0x1000, 0x2000, 0x400, 5, "/a")]),
+            burst(7, 0x1010, &[], 100, 0),
+            burst(8, 0x1010, &[], 100, 0),
+            clock(7, 0, 4, 3000),
+            // Of no burst; of another time; not measured.
+            clock(9, 0, 4, 3000),
+            clock(8, 1, 4, 3000),
+            clock(8, 0, 0, 3000),
+            // Waits for the mapping of its address, with its clock.
+            burst(9, 0x9010, &[], 100, 0),
+            clock(9, 0, 2, -70),
+        ];
+        let mut set = VectorSet::default();
+        let found = convert(&[(b"x".to_vec(), shard.concat())], &mut set);
+        assert_eq!((found.clocked, found.clock_dropped), (4, 1));
+        let clocks: Vec<_> = set.bursts.iter().map(|burst| (burst.thread, burst.clock)).collect();
+        let clock = |branches, nanoseconds| Some(Clock { branches, nanoseconds });
+        assert_eq!(clocks, [(7, clock(1002.0, 3000.0)), (8, None), (9, clock(501.0, 0.0))]);
     }
 
     #[test]

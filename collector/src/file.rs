@@ -3,15 +3,15 @@
 //! Layout: magic with version (8 bytes), length of the uncompressed payload (8), checksum of that length and everything
 //! after the header (8), all little-endian; then the payload, compressed by zstd. The payload is modules, processes, events,
 //! bursts, what stands for bursts without room, in variable-length integers; code addresses are differences from the last one in the same module. What hardware
-//! adds to a burst is there only where a bit of the burst's engine says so; another bit says that the burst is proved. Older versions are
-//! still read: the first had neither events nor the first bit, the first two had no compressed bursts, and the third did not know
-//! what is proved, nor which processes ended undisturbed.
+//! adds to a burst is there only where a bit of the burst's engine says so, and so is the time that branches took; another bit says that
+//! the burst is proved. Older versions are still read: the first had neither events nor the first bit, the first two had no
+//! compressed bursts, and the third knew neither what is proved, nor which processes ended undisturbed, nor times.
 
 mod compressed;
 mod write;
 
 use crate::vector::{
-    BranchFacts, BuildId, Burst, CodeAddress, EndReason, Engine, EventId, HardwareSample, Module, ModuleId,
+    BranchFacts, BuildId, Burst, Clock, CodeAddress, EndReason, Engine, EventId, HardwareSample, Module, ModuleId,
     ModuleMapping, Prediction, Process, VectorSet,
 };
 use std::io::{Read, Write};
@@ -31,6 +31,8 @@ const VERSION_WITHOUT_EVENTS: u8 = b'1';
 const HAS_HARDWARE: u8 = 0x80;
 /// In the same byte: the program did what the burst shows.
 const PROVED: u8 = 0x40;
+/// In the same byte: a [`Clock`] follows the burst.
+const HAS_CLOCK: u8 = 0x20;
 const HEADER: usize = 24;
 /// Level at which sets of a million branches still take less than a second.
 const LEVEL: i32 = 6;
@@ -267,6 +269,12 @@ impl Reader<'_> {
         Ok(f64::from_le_bytes(raw))
     }
 
+    fn float32(&mut self) -> Decoded<f32> {
+        let mut raw = [0; 4];
+        raw.copy_from_slice(self.take(4)?);
+        Ok(f32::from_le_bytes(raw))
+    }
+
     fn address(&mut self) -> Decoded<CodeAddress> {
         match self.number()? {
             0 => {}
@@ -398,6 +406,10 @@ impl Reader<'_> {
         if proved {
             engine &= !PROVED;
         }
+        let has_clock = self.tells_proof() && engine & HAS_CLOCK != 0;
+        if has_clock {
+            engine &= !HAS_CLOCK;
+        }
         let (instructions, count, start) = (self.number32()?, self.number()?, self.optional()?);
         let branches = self.count(4)?;
         let mut list = Vec::with_capacity(branches);
@@ -410,6 +422,7 @@ impl Reader<'_> {
         } else {
             None
         };
+        let clock = if has_clock { Some(self.clock()?) } else { None };
         let engine = Engine::from_u8(engine).ok_or_else(|| self.error("an engine is unknown"))?;
         Ok(Burst {
             process,
@@ -424,7 +437,20 @@ impl Reader<'_> {
             count,
             proved: proved || !self.tells_proof() && engine != Engine::RunAhead,
             hardware,
+            clock,
         })
+    }
+
+    fn clock(&mut self) -> Decoded<Clock> {
+        let clock = Clock {
+            branches: self.float32()?,
+            nanoseconds: self.float32()?,
+        };
+        let is_possible = clock.branches > 0.0 && clock.nanoseconds >= 0.0;
+        if !(is_possible && (clock.branches + clock.nanoseconds).is_finite()) {
+            return Err(self.error("a burst has an impossible clock"));
+        }
+        Ok(clock)
     }
 
     fn hardware(&mut self, branches: usize) -> Decoded<HardwareSample> {

@@ -7,6 +7,7 @@
 //! [`lbr`] reads them through the kernel, and [`perf`] imports what others have read. Without the feature `tools` only what the
 //! sampler itself needs is left.
 
+pub mod clock;
 pub mod shadow;
 pub mod shard;
 pub mod stream;

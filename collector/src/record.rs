@@ -40,6 +40,9 @@ pub struct RecordOptions {
     pub repeat: u32,
     /// Tick by CPU timers even where perf events work.
     pub timer_only: bool,
+    /// Measure for a share of bursts how long the program takes for a branch there ([`crate::vector::Clock`]), where the kernel grants
+    /// breakpoints and ticks come from events.
+    pub clocks: bool,
     /// Bytes that the vectors may take in a file. Where they would take more, what there is is compressed to a sample of it,
     /// [`VectorSet::compressed`]; memory and temporary files are bounded, too.
     pub max_size: Option<u64>,
@@ -62,6 +65,7 @@ impl RecordOptions {
             seed: None,
             repeat: 1,
             timer_only: false,
+            clocks: true,
             max_size: None,
             redirect: Redirect::default(),
         }
@@ -72,6 +76,7 @@ impl RecordOptions {
             step_ns,
             signal_ns,
             tick_ns,
+            trap,
             load_ns,
         } = costs;
         // What a burst costs beside the handler's own time.
@@ -83,6 +88,9 @@ impl RecordOptions {
             seccomp_filters()
         );
         settings += &format!(",step_ns={step_ns},signal_ns={signal_ns},load_ns={load_ns}");
+        if let Some(trap) = trap.filter(|_| self.clocks) {
+            settings += &format!(",trap_ns={},trap_signal_ns={}", trap.trap_ns, trap.signal_ns);
+        }
         if self.verify {
             settings += ",verify=1";
         }
@@ -200,7 +208,8 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
         .canonicalize()
         .map_err(|_| RecordError::NoSampler(options.preload.clone()))?;
 
-    let costs = calibrate::costs(&preload);
+    let clocks = options.clocks && options.engine == Engine::RunAhead && !options.verify;
+    let costs = calibrate::costs(&preload, clocks);
     let mut gathering = Gathering::new(options.max_size, options.seed.unwrap_or_else(monotonic_ns));
     let mut status = None;
     for run in 0..options.repeat.max(1) {

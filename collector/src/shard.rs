@@ -38,6 +38,8 @@ pub enum FrameKind {
     Verified = 5,
     /// Opcodes that shadow execution met, and how each was handled.
     Opcodes = 6,
+    /// How long the program took for branches where a burst was.
+    Clock = 7,
 }
 
 /// Appends little-endian fields to a fixed buffer; what does not fit marks the encoder as overflowed.
@@ -287,6 +289,32 @@ impl Disagreement {
     }
 }
 
+/// How long the program took for branches where a burst was ([`crate::clock`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ClockFrame {
+    /// Kernel thread id.
+    pub thread: u32,
+    /// When the burst began: with the thread, that names it.
+    pub time_ns: u64,
+    /// Passes of the anchor while the clock ran; 0: the measurement did not come to its end.
+    pub passes: u32,
+    /// Taken branches from one pass to the next, in sixteenths.
+    pub distance_16: u32,
+    /// CPU time of the thread without what measuring took; below zero where that was less than expected.
+    pub elapsed_ns: i64,
+}
+
+impl ClockFrame {
+    /// Appends it to a frame.
+    pub fn encode(&self, e: &mut Encoder) {
+        e.u32(self.thread);
+        e.u64(self.time_ns);
+        e.u32(self.passes);
+        e.u32(self.distance_16);
+        e.u64(self.elapsed_ns as u64);
+    }
+}
+
 /// Who writes a shard.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ProcessHead {
@@ -346,6 +374,8 @@ pub enum Frame {
     Verified(u32, Option<Box<Disagreement>>),
     /// Numbers of opcodes, with a bit for each `shadow::Handling`.
     Opcodes(Vec<(u16, u8)>),
+    /// How long branches took where a burst was.
+    Clock(ClockFrame),
 }
 
 /// Reads the frames of a shard; damaged stretches are skipped and counted.
@@ -562,6 +592,13 @@ fn decode_frame(kind: u8, payload: &[u8]) -> Option<Frame> {
             }
             Frame::Opcodes(opcodes)
         }
+        7 => Frame::Clock(ClockFrame {
+            thread: d.u32()?,
+            time_ns: d.u64()?,
+            passes: d.u32()?,
+            distance_16: d.u32()?,
+            elapsed_ns: d.u64()? as i64,
+        }),
         _ => return None,
     })
 }

@@ -26,6 +26,12 @@ pub struct Stats {
     pub vectors: u64,
     /// Taken branches stored.
     pub taken_branches: u64,
+    /// Bursts at which it was measured how long the program takes for a branch.
+    #[serde(default)]
+    pub clocked: u64,
+    /// Such measurements that did not come to their end.
+    #[serde(default)]
+    pub clock_dropped: u64,
     /// Instructions followed.
     pub instructions: u64,
     /// Bursts by the reason for which they ended.
@@ -65,6 +71,8 @@ impl Stats {
             threads: found.threads,
             unsampled_threads: found.unsampled_threads,
             damaged_bytes: found.damaged_bytes,
+            clocked: found.clocked,
+            clock_dropped: found.clock_dropped,
             verified: Some(found.verified).filter(|verified| verified.instructions > 0),
             ..Self::default()
         };

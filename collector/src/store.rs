@@ -1,13 +1,16 @@
 //! Where bursts go while a command is recorded: all of them as long as there is room, samples of windows afterwards.
 
 use crate::stream::{Compressor, Generator, size_of_burst};
-use crate::vector::{Burst, VectorSet};
+use crate::vector::{Burst, Clock, VectorSet};
 
 /// So many times the size of the file may be kept, unpacked. Loops pack well: of an unpacked branch's 5 bytes a fourth is left
 /// at most, and a hundredth in long bursts.
 const UNPACKED: u64 = 8;
 /// Nor is less than this worth saving memory for.
 const LEAST_UNPACKED: u64 = 16 << 20;
+
+/// A measurement is stored soon after its burst: no more of other threads' come between.
+const LAST: usize = 1024;
 
 /// Bursts, or what is left of them.
 ///
@@ -51,6 +54,15 @@ impl Store {
         }
         if self.bytes > self.allowed {
             self.make_room();
+        }
+    }
+
+    /// Adds how long branches took where a thread's last burst was, if that burst is still there as it was.
+    pub(crate) fn clock(&mut self, process: u32, thread: u32, time_ns: u64, clock: Clock) {
+        let is_threads = |burst: &&mut Burst| (burst.process, burst.thread) == (process, thread);
+        let last = self.bursts.iter_mut().rev().take(LAST).find(is_threads);
+        if let Some(burst) = last.filter(|burst| burst.time_ns == time_ns) {
+            burst.clock = Some(clock);
         }
     }
 

@@ -177,10 +177,24 @@ impl EndReason {
     }
 }
 
+/// How long the program took for taken branches right behind a burst, measured between passes of a place that comes back there
+/// ([`crate::clock`]).
+///
+/// Ticks are spread over CPU time: code that takes twice as long for a branch is met twice as often for each branch that it takes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Clock {
+    /// Taken branches, as far apart as in the burst: an estimate, above zero.
+    pub branches: f32,
+    /// CPU time that the program took for them in nanoseconds, without what measuring took; not below zero.
+    ///
+    /// What measuring took varies by some hundred nanoseconds: fast code needs the mean of several bursts.
+    pub nanoseconds: f32,
+}
+
 /// Consecutive taken branches of one thread, oldest first.
 ///
 /// Between `branches[i].to` and `branches[i + 1].from` control fell through.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Burst {
     /// Position in [`VectorSet::processes`].
     pub process: u32,
@@ -208,6 +222,8 @@ pub struct Burst {
     pub proved: bool,
     /// What branch-record hardware adds; behind a pointer, because most bursts have none.
     pub hardware: Option<Box<HardwareSample>>,
+    /// How long branches take here, where that was measured: for a share of bursts of [`Engine::RunAhead`].
+    pub clock: Option<Clock>,
 }
 
 /// A GNU build-id.

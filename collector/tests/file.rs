@@ -2,8 +2,8 @@
 
 use pleach_collector::file::FileError;
 use pleach_collector::vector::{
-    Branch, BranchFacts, BuildId, Burst, CodeAddress, Compressed, EndReason, Engine, Epoch, EventId, HardwareSample,
-    Module, ModuleId, ModuleMapping, Prediction, Process, VectorSet, Window,
+    Branch, BranchFacts, BuildId, Burst, Clock, CodeAddress, Compressed, EndReason, Engine, Epoch, EventId,
+    HardwareSample, Module, ModuleId, ModuleMapping, Prediction, Process, VectorSet, Window,
 };
 use proptest::prelude::*;
 use std::path::PathBuf;
@@ -43,9 +43,12 @@ fn burst() -> impl Strategy<Value = Burst> {
         prop::collection::vec(branch, 0..20),
         prop::option::of(address()),
     );
+    let clock = prop::option::of(
+        (1e-6f32..1e9, 0f32..1e15).prop_map(|(branches, nanoseconds)| Clock { branches, nanoseconds }),
+    );
     let sample = prop::option::of((0..EVENTS, address(), prop::collection::vec(any::<u32>(), 0..5)));
-    (head, body, any::<u32>(), any::<(u64, bool)>(), sample).prop_map(
-        |(head, (start, branches, end), instructions, (count, proved), sample)| Burst {
+    (head, body, any::<u32>(), any::<(u64, bool)>(), (sample, clock)).prop_map(
+        |(head, (start, branches, end), instructions, (count, proved), (sample, clock))| Burst {
             process: head.0,
             thread: head.1,
             time_ns: head.2,
@@ -58,6 +61,7 @@ fn burst() -> impl Strategy<Value = Burst> {
             instructions,
             count,
             proved,
+            clock,
         },
     )
 }
@@ -209,7 +213,7 @@ fn payload_of(file: &[u8]) -> Vec<u8> {
 }
 
 fn sealed(payload: &[u8]) -> Vec<u8> {
-    sealed_as(b"PLEACHV3", payload)
+    sealed_as(b"PLEACHV4", payload)
 }
 
 fn sealed_as(magic: &[u8; 8], payload: &[u8]) -> Vec<u8> {
@@ -236,6 +240,35 @@ fn files_from_before_hardware_are_read() {
     let mut changed = payload;
     changed[at] |= 0x80;
     assert!(VectorSet::from_bytes(&sealed_as(b"PLEACHV1", &changed)).is_err());
+}
+
+/// No modules, one process, one burst of it without branches.
+#[test]
+fn files_from_before_clocks_are_read() {
+    let process = [&[7, 0, 0][..], &[0; 16], &[0, 0]].concat();
+    let burst = [0, 7, 0, Engine::RunAhead as u8, 0, 0, 1, 0, 0, 0];
+    let mut payload = [&[0, 1][..], &process, &[0, 1], &burst, &[0]].concat();
+    let before = VectorSet::from_bytes(&sealed_as(b"PLEACHV3", &payload)).unwrap();
+    assert_eq!(VectorSet::from_bytes(&sealed(&payload)).unwrap(), before);
+    assert_eq!((before.bursts.len(), before.bursts[0].clock), (1, None));
+    // What is now the sign of a clock was no engine then.
+    let at = payload.len() - 1 - burst.len() + 3;
+    payload[at] |= 0x20;
+    assert!(VectorSet::from_bytes(&sealed_as(b"PLEACHV3", &payload)).is_err());
+    let end = payload.len() - 1;
+    for (branches, nanoseconds, is_read) in [
+        (100f32, 5f32, true),
+        (0.0, 5.0, false),
+        (1.0, -1.0, false),
+        (f32::NAN, 1.0, false),
+        (1.0, f32::INFINITY, false),
+    ] {
+        let clock = [branches.to_le_bytes(), nanoseconds.to_le_bytes()].concat();
+        let clocked = [&payload[..end], &clock, &payload[end..]].concat();
+        let read = VectorSet::from_bytes(&sealed(&clocked));
+        let expected = is_read.then_some(Some(Clock { branches, nanoseconds }));
+        assert_eq!(read.ok().map(|set| set.bursts[0].clock), expected);
+    }
 }
 
 /// They end with their last burst.

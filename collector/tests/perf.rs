@@ -203,6 +203,7 @@ fn example() -> VectorSet {
         count: 1,
         proved: true,
         hardware: None,
+        clock: None,
     };
     VectorSet {
         modules: modules(),

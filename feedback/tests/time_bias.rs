@@ -91,6 +91,7 @@ impl Simulated {
                 count: 1,
                 proved: true,
                 hardware: None,
+                clock: None,
             }
         };
         VectorSet {

@@ -289,6 +289,7 @@ fn burst(map: &AddressMap, main: u64, trace: &Trace) -> Burst {
         count: 1,
         proved: true,
         hardware: None,
+        clock: None,
     }
 }
 

@@ -158,7 +158,8 @@ impl Sampler {
             max_instructions: self.burst as u32 * INSTRUCTIONS_PER_BRANCH,
             max_new_decodes: MAX_DECODES,
         };
-        let record = &mut self.record;
+        self.begin_clock();
+        let (record, clock) = (&mut self.record, &mut self.clock);
         let mut range = Range::default();
         let (mut unknown, mut reads_clocks) = (false, false);
         let clocks = alone::clocks();
@@ -173,6 +174,7 @@ impl Sampler {
                         reads_clocks |= range.contains(clocks);
                     }
                     record.branch(from, to);
+                    clock.meet(to);
                 })
             })
         };
@@ -182,7 +184,9 @@ impl Sampler {
         record.instructions = outcome.instructions;
         let cpu = sys::thread_cpu_ns();
         let ours = cpu.saturating_sub(record.begin_cpu_ns);
-        self.finish(Engine::RunAhead, reason(outcome.end), outcome.end_pc, cpu, ours);
+        let (reason, time_ns) = (reason(outcome.end), record.begin_ns);
+        self.finish(Engine::RunAhead, reason, outcome.end_pc, cpu, ours);
+        self.arm_clock(reason, time_ns);
     }
 }
 

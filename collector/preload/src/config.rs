@@ -18,6 +18,8 @@ static SEED: AtomicU64 = AtomicU64::new(0);
 static BURST: AtomicU64 = AtomicU64::new(0);
 static STEP_NS: AtomicU64 = AtomicU64::new(5_000);
 static SIGNAL_NS: AtomicU64 = AtomicU64::new(2_000);
+static TRAP_NS: AtomicU64 = AtomicU64::new(0);
+static TRAP_SIGNAL_NS: AtomicU64 = AtomicU64::new(0);
 static LOAD_NS: AtomicU64 = AtomicU64::new(0);
 static FILTERS: AtomicU64 = AtomicU64::new(0);
 static TIMER_ONLY: AtomicU64 = AtomicU64::new(0);
@@ -39,6 +41,8 @@ pub fn parse(settings: &str) {
             "burst" => BURST.store(number().clamp(1, MAX_BURST), Relaxed),
             "step_ns" => STEP_NS.store(number().clamp(100, 1_000_000), Relaxed),
             "signal_ns" => SIGNAL_NS.store(number().clamp(100, 1_000_000), Relaxed),
+            "trap_ns" => TRAP_NS.store(number().min(1_000_000), Relaxed),
+            "trap_signal_ns" => TRAP_SIGNAL_NS.store(number().min(1_000_000), Relaxed),
             "load_ns" => LOAD_NS.store(number().min(10_000_000), Relaxed),
             "filters" => FILTERS.store(number(), Relaxed),
             "engine" if value == Engine::RunAhead.name() => ENGINE.store(Engine::RunAhead as u64, Relaxed),
@@ -83,6 +87,16 @@ pub fn step_ns() -> u64 {
 /// CPU time that the delivery of a signal takes beyond what its handler sees, in nanoseconds.
 pub fn signal_ns() -> u64 {
     SIGNAL_NS.load(Relaxed)
+}
+
+/// What passing a breakpoint costs, in nanoseconds of CPU time; 0: bursts are not clocked.
+pub fn trap_ns() -> u64 {
+    TRAP_NS.load(Relaxed)
+}
+
+/// What its signal costs beside, the handler included.
+pub fn trap_signal_ns() -> u64 {
+    TRAP_SIGNAL_NS.load(Relaxed)
 }
 
 /// CPU time that the dynamic loader took for this library, in nanoseconds.

@@ -24,8 +24,10 @@ compile_error!("the sampler is for Linux on x86-64");
 
 mod ahead;
 mod alone;
+mod clock;
 mod config;
 mod entry;
+mod event;
 mod fds;
 mod interpose;
 mod maps;

@@ -1,6 +1,7 @@
 //! The sampler's state in one thread: its budget, and the burst that is being recorded.
 
 use crate::ahead::{self, Running};
+use crate::clock::Clock;
 use crate::entry::Context;
 use crate::step::Stepper;
 use crate::sys;
@@ -33,9 +34,26 @@ pub struct Sampler {
     pub step: Stepper,
     /// The thread's number in the process.
     pub ordinal: u32,
-    random: u64,
+    /// Where chance comes from.
+    pub random: Random,
+    /// How long branches take, here and there.
+    pub clock: Clock,
     /// The burst.
     pub record: Record,
+}
+
+/// A sequence of random numbers.
+#[derive(Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// Uniform in 0..1.
+    pub fn fraction(&mut self) -> f64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
+    }
 }
 
 /// The burst that is being recorded.
@@ -53,7 +71,8 @@ pub struct Record {
     pub unknown: bool,
     /// Whether the program will do what shadow execution shows, if it goes on.
     pub alone: bool,
-    begin_ns: u64,
+    /// `CLOCK_MONOTONIC` at that moment.
+    pub begin_ns: u64,
     last_target: u64,
     length: usize,
     bytes: [u8; RECORD_ROOM],
@@ -91,6 +110,7 @@ impl Sampler {
         unsafe {
             (&raw mut (*this).source).write(Source::None);
             Stepper::reset(&raw mut (*this).step);
+            Clock::reset(&raw mut (*this).clock);
         }
     }
 
@@ -112,20 +132,18 @@ impl Sampler {
         seed = seed.wrapping_add(u64::from(ordinal).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         seed = (seed ^ seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         seed = (seed ^ seed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        self.random = (seed ^ seed >> 31) | 1;
+        self.random = Random((seed ^ seed >> 31) | 1);
     }
 
     /// Uniform in 0..1.
     pub fn random_fraction(&mut self) -> f64 {
-        self.random ^= self.random >> 12;
-        self.random ^= self.random << 25;
-        self.random ^= self.random >> 27;
-        (self.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
+        self.random.fraction()
     }
 
     /// A tick in the program's code at `context`.
     pub fn tick(&mut self, context: &mut Context, running: &Running) {
         let cpu = sys::thread_cpu_ns();
+        self.drop_clock();
         if self.step.is_active() {
             self.step_again(context, cpu);
             return;
@@ -188,7 +206,8 @@ impl Sampler {
         tick::arm_next(self, now, reason);
     }
 
-    fn spend(&mut self, cost: u64) {
+    /// Puts a cost on the sampler's account.
+    pub fn spend(&mut self, cost: u64) {
         self.own_ns += cost;
         process::OWN_NS.fetch_add(cost, Relaxed);
     }

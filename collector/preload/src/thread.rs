@@ -4,6 +4,7 @@
 //! state. A thread's own stack is never written to, however little room it has left.
 
 use crate::ahead::{self, Running};
+use crate::clock;
 use crate::entry;
 use crate::interpose::signals;
 use crate::process;
@@ -282,6 +283,7 @@ extern "C" fn at_thread_exit(value: *mut c_void) {
     // SAFETY: the thread's own; signals are blocked.
     let state = unsafe { &mut *thread };
     tick::close(state.sampler.get_mut());
+    state.sampler.get_mut().clock.close();
     let mut stack = libc::stack_t {
         ss_sp: null_mut(),
         ss_flags: libc::SS_DISABLE,
@@ -319,7 +321,9 @@ pub fn pause_current() {
     if let Some(thread) = Thread::current() {
         let _blocked = SignalsBlocked::new();
         // SAFETY: signals are blocked.
-        tick::disable(unsafe { &mut *thread.sampler.get() });
+        let sampler = unsafe { &mut *thread.sampler.get() };
+        tick::disable(sampler);
+        sampler.clock.silence();
     }
 }
 
@@ -350,6 +354,7 @@ extern "C" fn after_fork_in_child() {
     LIST_LOCK.release();
     crate::fds::begin_child();
     ahead::begin_child();
+    clock::begin_child();
     let mine = entry::current_thread();
     let mut link = LIST.load(Relaxed);
     let mut kept = null_mut();
@@ -358,6 +363,7 @@ extern "C" fn after_fork_in_child() {
         let other = unsafe { &mut *link };
         let next = other.next;
         tick::abandon(other.sampler.get_mut());
+        other.sampler.get_mut().clock.abandon();
         if link == mine {
             other.next = null_mut();
             kept = link;

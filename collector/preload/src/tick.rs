@@ -7,13 +7,14 @@
 //! so far is within the budget again.
 
 use crate::entry::{self, Context};
+use crate::event::{self, Attributes, Event};
 use crate::interpose::signals;
 use crate::sampler::Sampler;
 use crate::sys::{self, KernelAction, syscall};
 use crate::thread::Thread;
 use crate::{config, fds, process};
+use core::sync::atomic::AtomicI32;
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicBool, AtomicI32};
 use pleach_collector::vector::{EndReason, Engine};
 
 /// The signal.
@@ -23,9 +24,6 @@ pub static SIGNAL: AtomicI32 = AtomicI32::new(0);
 const MIN_PERIOD_NS: f64 = 200_000.0;
 /// Timers tick at the kernel's rate, which is 100 to 1000 Hz.
 const TIMER_PERIOD_NS: u64 = 4_000_000;
-/// So many signals must fit in the program's queue, or events are not used.
-pub const QUEUE: u64 = 256;
-static NO_EVENTS: AtomicBool = AtomicBool::new(false);
 /// Instructions between two taken branches, for the first guess.
 const BRANCH_DISTANCE: u64 = 6;
 /// What shadow execution of an instruction costs, for the first guess.
@@ -33,35 +31,15 @@ const SHADOW_NS: u64 = 50;
 /// CPU time between two shadow bursts where the budget allows shorter ones only.
 const BURST_DISTANCE_NS: f64 = 40_000_000.0;
 
-const PERIOD: u32 = 0x4008_2404;
-const ID: u32 = 0x8008_2407;
-const DISABLE: u32 = 0x2401;
-const REFRESH: u32 = 0x2402;
-
 /// Where a thread's ticks come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
     /// None.
     None,
-    /// A perf event: descriptor and the kernel's id for it.
-    Event(i32, u64),
+    /// A perf event.
+    Event(Event),
     /// A CPU timer.
     Timer(i32),
-}
-
-/// The part of `struct perf_event_attr` that its first version had.
-#[repr(C)]
-struct EventAttributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup_events: u32,
-    breakpoint_type: u32,
-    breakpoint_address: u64,
 }
 
 /// Chooses the signal and installs the handlers. False: no real-time signal is free.
@@ -98,62 +76,10 @@ pub fn trap_handler() -> usize {
 }
 
 fn open_event() -> Option<Source> {
-    if config::timer_only() || NO_EVENTS.load(Relaxed) {
+    if config::timer_only() {
         return None;
     }
-    // The event's signal needs a queue entry; without one it would arrive as a fatal SIGIO.
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    let none = core::ptr::null::<libc::rlimit>();
-    // SAFETY: `limit` lives here.
-    unsafe { syscall!(libc::SYS_prlimit64, 0, libc::RLIMIT_SIGPENDING, none, &raw mut limit) };
-    if limit.rlim_cur < QUEUE {
-        return None;
-    }
-    const DISABLED: u64 = 1;
-    const EXCLUDE_KERNEL: u64 = 1 << 5;
-    const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
-    let attributes = EventAttributes {
-        kind: 1,   // PERF_TYPE_SOFTWARE
-        config: 1, // PERF_COUNT_SW_TASK_CLOCK
-        size: size_of::<EventAttributes>() as u32,
-        sample_period: 1_000_000_000,
-        sample_type: 0,
-        read_format: 0,
-        flags: DISABLED | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
-        wakeup_events: 1,
-        breakpoint_type: 0,
-        breakpoint_address: 0,
-    };
-    const CLOSE_ON_EXEC: usize = 8;
-    // SAFETY: the attributes live here.
-    let fd = unsafe {
-        syscall!(
-            libc::SYS_perf_event_open,
-            &raw const attributes,
-            0,
-            -1isize,
-            -1isize,
-            CLOSE_ON_EXEC
-        )
-    };
-    let fd = fds::move_up(fd as i32)?;
-    let owner = [0, sys::thread_id()]; // F_OWNER_TID
-    let mut id = 0u64;
-    // SAFETY: our descriptor; the structures live here.
-    let set_up = unsafe {
-        syscall!(libc::SYS_fcntl, fd, 15, owner.as_ptr()) == 0 // F_SETOWN_EX
-            && syscall!(libc::SYS_fcntl, fd, 10, SIGNAL.load(Relaxed)) == 0 // F_SETSIG
-            && syscall!(libc::SYS_fcntl, fd, libc::F_SETFL, libc::O_RDWR | libc::O_ASYNC) == 0
-            && syscall!(libc::SYS_ioctl, fd, ID, &raw mut id) == 0
-    };
-    if !set_up {
-        fds::drop_ours(fd);
-        return None;
-    }
-    Some(Source::Event(fd, id))
+    Event::open(&Attributes::task_clock()).map(Source::Event)
 }
 
 fn open_timer(thread: *mut Thread) -> Option<Source> {
@@ -180,7 +106,7 @@ pub fn open(sampler: &mut Sampler, thread: *mut Thread) -> bool {
 pub fn close(sampler: &mut Sampler) {
     disable(sampler);
     match sampler.source {
-        Source::Event(fd, id) if is_event(fd, id) => fds::drop_ours(fd),
+        Source::Event(event) => event.close(),
         Source::Timer(id) => {
             // SAFETY: our timer.
             unsafe { syscall!(libc::SYS_timer_delete, id) };
@@ -192,24 +118,10 @@ pub fn close(sampler: &mut Sampler) {
 
 /// Forgets the parent's source in a child made by `fork`; timers do not come along.
 pub fn abandon(sampler: &mut Sampler) {
-    if let Source::Event(fd, id) = sampler.source
-        && is_event(fd, id)
-    {
-        fds::drop_ours(fd);
+    if let Source::Event(event) = sampler.source {
+        event.close();
     }
     sampler.source = Source::None;
-}
-
-/// Whether a descriptor still is our event: the program may have closed it behind our back.
-fn is_event(fd: i32, id: u64) -> bool {
-    let mut now = 0u64;
-    // SAFETY: `now` lives here; other files refuse the request.
-    unsafe { syscall!(libc::SYS_ioctl, fd, ID, &raw mut now) == 0 && now == id }
-}
-
-/// No event is armed any more.
-pub fn forbid_events() {
-    NO_EVENTS.store(true, Relaxed);
 }
 
 /// No more ticks until armed.
@@ -220,10 +132,7 @@ pub fn disable(sampler: &mut Sampler) {
 /// The same for the source of any thread.
 pub fn silence(source: Source) {
     match source {
-        Source::Event(fd, id) if is_event(fd, id) => {
-            // SAFETY: our event.
-            unsafe { syscall!(libc::SYS_ioctl, fd, DISABLE, 0) };
-        }
+        Source::Event(event) => event.disable(),
         Source::Timer(_) => set_timer(source, 0),
         _ => {}
     }
@@ -245,20 +154,19 @@ fn set_timer(source: Source, ns: u64) {
     }
 }
 
+/// Whether the recording is over.
+pub fn is_over() -> bool {
+    config::deadline_ns() != u64::MAX && sys::now_ns() > config::deadline_ns()
+}
+
 /// One tick, after this much CPU time of the thread, unless the recording is over.
 pub fn arm(sampler: &Sampler, ns: u64) {
-    if config::deadline_ns() != u64::MAX && sys::now_ns() > config::deadline_ns() {
+    if is_over() {
         return;
     }
     match sampler.source {
-        Source::Event(..) if NO_EVENTS.load(Relaxed) => {}
-        Source::Event(fd, _) => {
-            // SAFETY: if the descriptor is not our event any more, other files refuse the requests.
-            unsafe {
-                syscall!(libc::SYS_ioctl, fd, PERIOD, &raw const ns);
-                syscall!(libc::SYS_ioctl, fd, REFRESH, 1);
-            }
-        }
+        Source::Event(_) if event::are_forbidden() => {}
+        Source::Event(event) => event.arm_once(ns),
         Source::Timer(_) => set_timer(sampler.source, ns),
         Source::None => {}
     }
@@ -331,8 +239,7 @@ pub fn arm_next(sampler: &mut Sampler, thread_cpu_ns: u64, reason: EndReason) {
 
 fn is_ours(sampler: &Sampler, thread: *mut Thread, info: &libc::siginfo_t) -> bool {
     match sampler.source {
-        // SAFETY: a code of POLL_… comes with a descriptor, at the same place as this value.
-        Source::Event(fd, _) => (1..=6).contains(&info.si_code) && unsafe { poll_descriptor(info) } == fd,
+        Source::Event(event) => event.sent(info),
         // SAFETY: timers send a value.
         Source::Timer(_) => info.si_code == libc::SI_TIMER && unsafe { info.si_value() }.sival_ptr == thread.cast(),
         Source::None => false,
@@ -341,17 +248,8 @@ fn is_ours(sampler: &Sampler, thread: *mut Thread, info: &libc::siginfo_t) -> bo
 
 /// Whether it is a late tick, of a thread that is not sampled any more.
 pub fn is_stray(info: &libc::siginfo_t) -> bool {
-    // SAFETY: a code of POLL_… comes with a descriptor. Nobody else has timers of this signal while it is ours.
-    info.si_code == libc::SI_TIMER
-        || (1..=6).contains(&info.si_code) && fds::is_in_range(unsafe { poll_descriptor(info) })
-}
-
-/// # Safety
-/// The signal is one of `SIGPOLL`'s kind.
-unsafe fn poll_descriptor(info: &libc::siginfo_t) -> i32 {
-    // struct { int si_signo, si_errno, si_code, pad; long si_band; int si_fd; }
-    // SAFETY: within the structure's 128 bytes.
-    unsafe { (info as *const libc::siginfo_t).cast::<i32>().add(6).read() }
+    // Nobody else has timers of this signal while it is ours.
+    info.si_code == libc::SI_TIMER || event::sender(info).is_some_and(fds::is_in_range)
 }
 
 /// The tick. Runs on the handlers' stack with all signals blocked.
@@ -366,6 +264,12 @@ pub extern "C" fn on_tick(signal: i32, info: *mut libc::siginfo_t, context: *mut
         if is_ours(sampler, thread, info) {
             if !process::is_stopped() {
                 sampler.tick(context, &state.ahead);
+            }
+            return;
+        }
+        if sampler.clock.sent(info) {
+            if !process::is_stopped() {
+                sampler.clock_overflowed();
             }
             return;
         }

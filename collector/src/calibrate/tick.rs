@@ -105,6 +105,7 @@ fn work(rounds: u64) -> u64 {
 mod tests {
     #[test]
     fn a_tick_takes_microseconds() {
+        let _guard = crate::calibrate::MEASURING.lock();
         let Some(cost) = super::cost() else {
             return println!("skipped: no event, or no quiet moment");
         };

@@ -3,9 +3,11 @@
 use super::modules::{FileIdentity, Modules};
 use super::proof::Proof;
 use super::space::{Space, external};
-use crate::shard::{Counters, Disagreement, FRAME_HEADER, Frame, Frames, MAX_PAYLOAD, Mapping, ProcessHead, RawBurst};
+use crate::shard::{
+    ClockFrame, Counters, Disagreement, FRAME_HEADER, Frame, Frames, MAX_PAYLOAD, Mapping, ProcessHead, RawBurst,
+};
 use crate::store::Store;
-use crate::vector::{Branch, Burst, CodeAddress, EndReason, Engine, Process};
+use crate::vector::{Branch, Burst, Clock, CodeAddress, EndReason, Engine, Process};
 use std::collections::{HashMap, VecDeque};
 
 /// So many bursts wait for the next snapshot of mappings, if there are addresses in them that are in none, or for what proves
@@ -33,6 +35,9 @@ pub(super) struct Reading {
     pub(super) compared: u64,
     pub(super) disagreements: Vec<Disagreement>,
     pub(super) opcodes: Vec<(u16, u8)>,
+    /// Measurements of how long branches take, and those that did not come to their end.
+    pub(super) clocked: u64,
+    pub(super) clock_dropped: u64,
     /// CPU time of threads.
     threads: HashMap<u32, u64>,
     /// CPU time of the process, where it ended in a way that let us know.
@@ -48,6 +53,7 @@ struct Waiting {
     snapshots: usize,
     burst: RawBurst,
     proof: Proof,
+    clock: Option<Clock>,
 }
 
 impl Reading {
@@ -69,6 +75,8 @@ impl Reading {
             compared: 0,
             disagreements: Vec::new(),
             opcodes: Vec::new(),
+            clocked: 0,
+            clock_dropped: 0,
             threads: HashMap::new(),
             final_cpu_ns: None,
             undisturbed: false,
@@ -148,6 +156,7 @@ impl Reading {
                     snapshots: self.snapshots,
                     proof: Proof::of(&burst),
                     burst,
+                    clock: None,
                 });
                 self.resolve_known(store);
             }
@@ -155,6 +164,7 @@ impl Reading {
                 self.compared += u64::from(compared);
                 self.disagreements.extend(disagreement.map(|found| *found));
             }
+            Frame::Clock(clock) => self.clock(clock, store),
             Frame::Opcodes(opcodes) => self.opcodes.extend(opcodes),
             Frame::Final(cpu_ns, counters, undisturbed) => {
                 self.count(counters);
@@ -162,6 +172,25 @@ impl Reading {
                 self.undisturbed = undisturbed;
                 self.final_cpu_ns = Some(cpu_ns.max(self.final_cpu_ns.unwrap_or(0)));
             }
+        }
+    }
+
+    /// The burst that a measurement belongs to waits here or is in the store.
+    fn clock(&mut self, frame: ClockFrame, store: &mut Store) {
+        if frame.passes == 0 || frame.distance_16 == 0 {
+            self.clock_dropped += 1;
+            return;
+        }
+        self.clocked += 1;
+        let clock = Clock {
+            branches: frame.passes as f32 * (frame.distance_16 as f32 / 16.0),
+            nanoseconds: frame.elapsed_ns.max(0) as f32,
+        };
+        let of_thread = |waiting: &&mut Waiting| waiting.burst.head.thread == frame.thread;
+        match self.waiting.iter_mut().rev().find(of_thread) {
+            Some(waiting) if waiting.burst.head.time_ns == frame.time_ns => waiting.clock = Some(clock),
+            Some(_) => {}
+            None => store.clock(self.process, frame.thread, frame.time_ns, clock),
         }
     }
 
@@ -250,6 +279,7 @@ impl Reading {
             snapshots,
             burst,
             proof,
+            clock,
         } = waiting;
         let spaces = [self.space(*snapshots), self.space(snapshots + 1)];
         let at = |address: u64| -> CodeAddress {
@@ -277,6 +307,7 @@ impl Reading {
             count: 1,
             proved: proof.decided().unwrap_or(false),
             hardware: None,
+            clock: *clock,
         }
     }
 }

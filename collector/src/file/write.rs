@@ -1,6 +1,6 @@
 //! Writes the payload.
 
-use super::{HAS_HARDWARE, PROVED};
+use super::{HAS_CLOCK, HAS_HARDWARE, PROVED};
 use crate::vector::{CodeAddress, HardwareSample, VectorSet};
 use std::os::unix::ffi::OsStrExt;
 
@@ -96,9 +96,10 @@ impl Writer {
             self.difference(time, burst.time_ns);
             time = burst.time_ns;
             let hardware = if burst.hardware.is_some() { HAS_HARDWARE } else { 0 };
+            let clock = if burst.clock.is_some() { HAS_CLOCK } else { 0 };
             let proved = if burst.proved { PROVED } else { 0 };
-            self.out
-                .extend([burst.engine as u8 | hardware | proved, burst.end_reason as u8]);
+            let flags = hardware | clock | proved;
+            self.out.extend([burst.engine as u8 | flags, burst.end_reason as u8]);
             self.number(burst.instructions.into());
             self.number(burst.count);
             self.optional(burst.start);
@@ -110,6 +111,10 @@ impl Writer {
             self.optional(burst.end);
             if let Some(hardware) = &burst.hardware {
                 self.hardware(hardware);
+            }
+            if let Some(clock) = burst.clock {
+                self.out.extend(clock.branches.to_le_bytes());
+                self.out.extend(clock.nanoseconds.to_le_bytes());
             }
         }
         self.number(set.compressed.is_some().into());

@@ -19,6 +19,7 @@ const COMM_EXEC: u64 = 1 << 24;
 const USE_CLOCKID: u64 = 1 << 25;
 const BUILD_ID: u64 = 1 << 34;
 const SOFTWARE: u32 = 1;
+const BREAKPOINT: u32 = 5;
 const TASK_CLOCK: u64 = 1;
 /// Both events have these, so that every record ends in the same fields.
 const COMMON: u64 =
@@ -124,6 +125,20 @@ pub fn tick(period_ns: u64) -> Vec<u8> {
     .to_bytes()
 }
 
+/// A breakpoint at an instruction of the calling thread that signals each time that it ran `period` times: what the preloaded
+/// sampler clocks bursts with.
+pub fn breakpoint(address: u64, period: u64) -> Vec<u8> {
+    Fields {
+        kind: BREAKPOINT,
+        period,
+        flags: DISABLED | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
+        watermark: 1,
+        breakpoint: Some(address),
+        ..Fields::default()
+    }
+    .to_bytes()
+}
+
 /// The fields in use.
 #[derive(Default)]
 struct Fields {
@@ -134,6 +149,7 @@ struct Fields {
     flags: u64,
     watermark: u32,
     branch_type: u64,
+    breakpoint: Option<u64>,
 }
 
 impl Fields {
@@ -147,6 +163,12 @@ impl Fields {
         put(24, &self.sample_type.to_ne_bytes());
         put(40, &self.flags.to_ne_bytes());
         put(48, &self.watermark.to_ne_bytes());
+        if let Some(address) = self.breakpoint {
+            const EXECUTE: u32 = 4;
+            put(52, &EXECUTE.to_ne_bytes());
+            put(56, &address.to_ne_bytes());
+            put(64, &(size_of::<usize>() as u64).to_ne_bytes());
+        }
         put(72, &self.branch_type.to_ne_bytes());
         put(92, &(libc::CLOCK_MONOTONIC).to_ne_bytes());
         bytes

@@ -203,6 +203,7 @@ impl<'a> Session<'a> {
                 ip: at(head.ip),
                 facts: facts.iter().map(|raw| raw.facts).collect(),
             })),
+            clock: None,
         };
         self.modules.set.bursts.push(burst);
     }

@@ -46,6 +46,7 @@ fn vectors(bursts: u64) -> VectorSet {
         count: 1,
         proved: true,
         hardware: None,
+        clock: None,
     };
     VectorSet {
         modules: vec![Module {

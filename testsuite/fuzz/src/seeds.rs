@@ -6,7 +6,7 @@ use pleach_annotate::cfg::{Block, Call, Callee, Cfg, Terminator};
 use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId, ModuleHash};
 use pleach_annotate::manifest::{self, Anchor};
 use pleach_collector::perf::export::{ExportOptions, perf_data, perf_script};
-use pleach_collector::shard::{BurstHead, Counters, Encoder, FrameKind};
+use pleach_collector::shard::{BurstHead, ClockFrame, Counters, Encoder, FrameKind};
 use pleach_collector::vector::*;
 
 /// A seed: its target, its name, its contents.
@@ -126,6 +126,10 @@ fn vectors() -> VectorSet {
         count: 1,
         proved: true,
         hardware,
+        clock: (time_ns == 7).then_some(Clock {
+            branches: 1200.0,
+            nanoseconds: 3500.0,
+        }),
     };
     let hardware = HardwareSample {
         event: EventId(0),
@@ -200,6 +204,16 @@ fn shard() -> Vec<u8> {
             e.delta(0x1018, 0x1010);
             e.delta(0x1010, 0x1018);
             e.delta(0x1018, 0x1010);
+        }),
+        frame(FrameKind::Clock, &|e| {
+            let clock = ClockFrame {
+                thread: 4,
+                passes: 4,
+                distance_16: 5000,
+                elapsed_ns: 3000,
+                ..ClockFrame::default()
+            };
+            clock.encode(e);
         }),
         frame(FrameKind::Verified, &|e| e.u32(20)),
         frame(FrameKind::Final, &|e| {

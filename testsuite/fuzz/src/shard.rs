@@ -42,13 +42,14 @@ pub fn shard(data: &[u8]) {
 }
 
 fn kind_of(byte: u8) -> Option<FrameKind> {
-    Some(match byte % 7 {
+    Some(match byte % 8 {
         1 => FrameKind::Process,
         2 => FrameKind::Mappings,
         3 => FrameKind::Burst,
         4 => FrameKind::Final,
         5 => FrameKind::Verified,
         6 => FrameKind::Opcodes,
+        7 => FrameKind::Clock,
         _ => return None,
     })
 }
@@ -100,6 +101,7 @@ fn encode(decoded: &Frame) -> Vec<u8> {
                 found.encode(e);
             }
         }),
+        Frame::Clock(clock) => frame(FrameKind::Clock, |e| clock.encode(e)),
         Frame::Opcodes(opcodes) => frame(FrameKind::Opcodes, |e| {
             for (code, ways) in opcodes {
                 e.bytes(&code.to_le_bytes());

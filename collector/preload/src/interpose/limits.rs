@@ -2,7 +2,7 @@
 
 use super::signals::pretends;
 use crate::real::Real;
-use crate::{quiet, tick};
+use crate::{event, quiet};
 use core::ffi::c_int;
 
 type Set = unsafe extern "C" fn(c_int, *const libc::rlimit) -> c_int;
@@ -21,8 +21,8 @@ pub fn resolve() {
 unsafe fn notice(resource: c_int, new: *const libc::rlimit) {
     // SAFETY: given.
     let limit = unsafe { new.as_ref() }.filter(|_| resource == libc::RLIMIT_SIGPENDING as c_int);
-    if limit.is_some_and(|limit| limit.rlim_cur < tick::QUEUE) && pretends() {
-        tick::forbid_events();
+    if limit.is_some_and(|limit| limit.rlim_cur < event::QUEUE) && pretends() {
+        event::forbid();
         quiet::all_threads();
     }
 }

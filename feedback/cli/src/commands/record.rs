@@ -49,6 +49,9 @@ pub struct Args {
     /// Take ticks from a CPU timer at the kernel's pace, as where perf_event_open is refused.
     #[arg(long, hide = true)]
     timer_only: bool,
+    /// Measure for a share of bursts, by hardware breakpoints, how long the program takes for a branch there: on or off.
+    #[arg(long, default_value = "on", value_name = "on|off", action = clap::ArgAction::Set, value_parser = clap::builder::BoolishValueParser::new())]
+    clocks: bool,
     /// Run the command this many times, into one profile.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
@@ -125,6 +128,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         seed: args.seed,
         max_size: args.max_size,
         timer_only: args.timer_only,
+        clocks: args.clocks,
         ..RecordOptions::new(sampling::sampler(engine)?)
     };
     let recording = match record(&args.command, &options) {
