@@ -12,8 +12,9 @@ use xxhash_rust::xxh3::Xxh3;
 
 /// Branches are told apart by so many hash values.
 const BUCKETS: usize = 256;
-/// What all clocked bursts together weigh beside those that are like a burst.
-const PRIOR: f32 = 0.25;
+/// How many clocked bursts like a burst the mean of all weighs: a single time scatters by twice itself, phases differ by a factor
+/// of two or so.
+const PRIOR: f32 = 6.0;
 /// More clocked bursts than this are not looked at.
 const MOST_CLOCKS: usize = 512;
 
@@ -53,7 +54,7 @@ pub(super) fn weights(bursts: &[Burst], clock_of: impl Fn(&Burst) -> Option<Cloc
         return Vec::new();
     }
     let every = clocked.len().div_ceil(MOST_CLOCKS);
-    let known: Vec<Known> = clocked
+    let mut known: Vec<Known> = clocked
         .iter()
         .step_by(every)
         .map(|&(number, (branches, nanoseconds))| Known {
@@ -62,12 +63,21 @@ pub(super) fn weights(bursts: &[Burst], clock_of: impl Fn(&Burst) -> Option<Cloc
             multipliers: multipliers(number as u64),
         })
         .collect();
+    limit(&mut known);
     let mean = mean(known.iter().map(|known| (1.0, known)), None);
     let times: Vec<Times> = bursts
         .iter()
         .map(|burst| expected(&content(burst), &known, &mean))
         .collect();
     normalised(bursts, times)
+}
+
+/// Times beyond the 90th percentile are taken for that: the program was interrupted, or went elsewhere meanwhile.
+fn limit(known: &mut [Known]) {
+    let mut times: Vec<f32> = known.iter().map(|known| known.time).collect();
+    times.sort_unstable_by(f32::total_cmp);
+    let most = times[times.len() * 9 / 10];
+    known.iter_mut().for_each(|known| known.time = known.time.min(most));
 }
 
 struct Known {
