@@ -24,6 +24,8 @@ pub struct Binary {
     pub manifest: Vec<u8>,
     /// Contents of `.pseudo_probe`.
     pub probes: Vec<u8>,
+    /// Programs are run, libraries loaded: others may stand in for a library's global symbols.
+    pub is_program: bool,
     /// The separate debug file that symbols were taken from.
     pub debug_file: Option<PathBuf>,
 }
@@ -75,6 +77,7 @@ impl Binary {
             manifest: section(&file, manifest::SECTION),
             probes: section(&file, probe::SECTION),
             build_id,
+            is_program: is_program(&data),
             debug_file: None,
         };
         if binary.symbols.is_empty() || binary.manifest.is_empty() {
@@ -246,6 +249,17 @@ fn code_segments(path: &Path, data: &[u8]) -> Result<Vec<CodeSegment>, BinaryErr
         }
     }
     Ok(out)
+}
+
+/// Position-independent programs are shared objects that name an interpreter.
+fn is_program(data: &[u8]) -> bool {
+    let Ok(header) = elf::FileHeader64::<object::LittleEndian>::parse(data) else {
+        return false;
+    };
+    let Ok(endian) = header.endian() else { return false };
+    let segments = header.program_headers(endian, data).unwrap_or_default();
+    let has_interpreter = segments.iter().any(|segment| segment.p_type(endian) == elf::PT_INTERP);
+    header.e_type(endian) == elf::ET_EXEC || has_interpreter
 }
 
 fn debug_file_candidates(path: &Path, file: &object::File<'_>) -> Vec<PathBuf> {

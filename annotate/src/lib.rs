@@ -9,3 +9,4 @@ pub mod id;
 pub mod manifest;
 pub mod map;
 pub mod probe;
+pub mod sources;

@@ -97,6 +97,7 @@ fn made_up(stacks: u64) -> VectorSet {
         end_reason: EndReason::Budget,
         instructions: 0,
         count: 1,
+        proved: true,
         hardware: None,
         clock: None,
     };
@@ -119,6 +120,7 @@ fn made_up(stacks: u64) -> VectorSet {
             own_cpu_seconds: 0.0,
             lost: 0,
             declined: 0,
+            undisturbed: false,
         }],
         events: Vec::new(),
         bursts: (1..=stacks).map(burst).collect(),

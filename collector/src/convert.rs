@@ -3,6 +3,7 @@
 //! Shards can be read while they grow. What imported recordings need as well is in [`modules`] and [`space`].
 
 pub(crate) mod modules;
+mod proof;
 mod reading;
 pub(crate) mod space;
 
@@ -154,6 +155,7 @@ impl Conversion {
             // What failed last can leave no count of itself.
             process.lost = shard.counters.lost.max(u64::from(shard.damaged > 0));
             process.declined = shard.counters.declined;
+            process.undisturbed = shard.undisturbed;
         }
         found
     }
@@ -273,6 +275,7 @@ mod tests {
                 }
                 .to_bytes(),
             );
+            e.u8(1);
         })
     }
 

@@ -3,8 +3,9 @@
 //! Layout: magic with version (8 bytes), length of the uncompressed payload (8), checksum of that length and everything
 //! after the header (8), all little-endian; then the payload, compressed by zstd. The payload is modules, processes, events,
 //! bursts, what stands for bursts without room, in variable-length integers; code addresses are differences from the last one in the same module. What hardware
-//! adds to a burst is there only where a bit of the burst's engine says so; so is the time that branches took. Versions 1, 2 and 3 are still read: the first had neither
-//! events nor that bit, neither had compressed bursts, none clocked ones.
+//! adds to a burst is there only where a bit of the burst's engine says so; other bits say that the burst is proved, and that the
+//! time follows that branches took. Older versions are still read: the first had neither events nor the first bit, the first two had no
+//! compressed bursts, and the third did not know what is proved or clocked, nor which processes ended undisturbed.
 
 mod compressed;
 mod write;
@@ -20,14 +21,16 @@ use xxhash_rust::xxh3::Xxh3;
 
 const MAGIC: &[u8; 7] = b"PLEACHV";
 const VERSION: u8 = b'4';
-/// The last version without clocked bursts.
-const VERSION_WITHOUT_CLOCKS: u8 = b'3';
+/// The last version that did not tell what is proved or clocked.
+const VERSION_WITHOUT_PROOF: u8 = b'3';
 /// The last version without compressed bursts.
 const VERSION_WITHOUT_WINDOWS: u8 = b'2';
 /// The last version without events.
 const VERSION_WITHOUT_EVENTS: u8 = b'1';
 /// In the byte of a burst's engine: a [`HardwareSample`] follows the burst.
 const HAS_HARDWARE: u8 = 0x80;
+/// In the same byte: the program did what the burst shows.
+const PROVED: u8 = 0x40;
 /// In the same byte: a [`Clock`] follows the burst.
 const HAS_CLOCK: u8 = 0x20;
 const HEADER: usize = 24;
@@ -126,9 +129,7 @@ impl VectorSet {
             return Err(FileError::Magic);
         }
         let version = match bytes.get(MAGIC.len()) {
-            Some(
-                version @ (&VERSION | &VERSION_WITHOUT_CLOCKS | &VERSION_WITHOUT_WINDOWS | &VERSION_WITHOUT_EVENTS),
-            ) => *version,
+            Some(version @ (b'1'..=VERSION)) => *version,
             Some(version) => return Err(FileError::Version(*version)),
             None => return Err(FileError::Truncated),
         };
@@ -347,6 +348,7 @@ impl Reader<'_> {
                 own_cpu_seconds: self.float()?,
                 lost: self.number()?,
                 declined: self.number()?,
+                undisturbed: self.tells_proof() && self.flag()?,
             });
         }
         let of_processes = set
@@ -357,10 +359,10 @@ impl Reader<'_> {
         if of_processes.max().is_some_and(|process| process as usize >= processes) {
             return Err(self.error("a mapping is of no process"));
         }
-        let events = if self.version == VERSION_WITHOUT_EVENTS {
-            0
-        } else {
+        let events = if self.version > VERSION_WITHOUT_EVENTS {
             self.count(1)?
+        } else {
+            0
         };
         for _ in 0..events {
             let name = String::from_utf8(self.byte_string()?);
@@ -382,18 +384,27 @@ impl Reader<'_> {
             time = burst.time_ns;
             set.bursts.push(burst);
         }
-        if ![VERSION_WITHOUT_EVENTS, VERSION_WITHOUT_WINDOWS].contains(&self.version) && self.flag()? {
+        if self.version > VERSION_WITHOUT_WINDOWS && self.flag()? {
             set.compressed = Some(self.compressed(processes)?);
         }
         Ok(set)
     }
 
+    /// Whether the file says what is proved. In older ones only real execution is.
+    fn tells_proof(&self) -> bool {
+        self.version > VERSION_WITHOUT_PROOF
+    }
+
     fn burst(&mut self, time: u64) -> Decoded<Burst> {
         let (process, thread, time_ns) = (self.number32()?, self.number32()?, self.difference(time)?);
         let (mut engine, end_reason) = (self.byte()?, EndReason::from_u8(self.byte()?));
-        let has_hardware = self.version != VERSION_WITHOUT_EVENTS && engine & HAS_HARDWARE != 0;
+        let has_hardware = self.version > VERSION_WITHOUT_EVENTS && engine & HAS_HARDWARE != 0;
         if has_hardware {
             engine &= !HAS_HARDWARE;
+        }
+        let proved = self.tells_proof() && engine & PROVED != 0;
+        if proved {
+            engine &= !PROVED;
         }
         let has_clock = self.version == VERSION && engine & HAS_CLOCK != 0;
         if has_clock {
@@ -412,17 +423,19 @@ impl Reader<'_> {
             None
         };
         let clock = if has_clock { Some(self.clock()?) } else { None };
+        let engine = Engine::from_u8(engine).ok_or_else(|| self.error("an engine is unknown"))?;
         Ok(Burst {
             process,
             thread,
             time_ns,
-            engine: Engine::from_u8(engine).ok_or_else(|| self.error("an engine is unknown"))?,
+            engine,
             start,
             branches: list,
             end,
             end_reason: end_reason.ok_or_else(|| self.error("an end reason is unknown"))?,
             instructions,
             count,
+            proved: proved || !self.tells_proof() && engine != Engine::RunAhead,
             hardware,
             clock,
         })

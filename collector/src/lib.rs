@@ -31,6 +31,8 @@ pub mod perf;
 #[cfg(feature = "tools")]
 pub mod record;
 #[cfg(feature = "tools")]
+pub mod redirect;
+#[cfg(feature = "tools")]
 mod signals;
 #[cfg(feature = "tools")]
 pub mod stats;

@@ -4,6 +4,7 @@ use crate::calibrate::{self, Costs};
 use crate::gather::Gathering;
 use crate::launch::{self, LaunchError};
 use crate::lbr::{self, Refusal};
+use crate::redirect::Redirect;
 use crate::shard;
 use crate::signals::Forwarding;
 use crate::stats::Stats;
@@ -45,6 +46,8 @@ pub struct RecordOptions {
     /// Bytes that the vectors may take in a file. Where they would take more, what there is is compressed to a sample of it,
     /// [`VectorSet::compressed`]; memory and temporary files are bounded, too.
     pub max_size: Option<u64>,
+    /// The command's standard streams.
+    pub redirect: Redirect,
 }
 
 impl RecordOptions {
@@ -64,6 +67,7 @@ impl RecordOptions {
             timer_only: false,
             clocks: true,
             max_size: None,
+            redirect: Redirect::default(),
         }
     }
 
@@ -177,12 +181,12 @@ impl RecordError {
     }
 }
 
-fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> RecordError {
+pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> RecordError {
     let what = what.into();
     move |error| RecordError::Io { what, error }
 }
 
-/// Runs a command, its standard streams inherited, and returns what was sampled of it and its descendants.
+/// Runs a command, its standard streams inherited where [`RecordOptions::redirect`] has no others, and returns what was sampled of it and its descendants.
 ///
 /// While it runs, SIGINT and SIGQUIT are left to the command, and SIGTERM and SIGHUP are passed on to it. Descendants
 /// that are still running when it ends contribute what they have stored by then.
@@ -215,6 +219,8 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
             .map_err(io("cannot make a temporary directory"))?;
         let mut child = Command::new(&program);
         child.args(arguments);
+        let redirected = options.redirect.apply(&mut child);
+        redirected.map_err(io("cannot redirect the command"))?;
         {
             use std::os::unix::process::CommandExt;
             child.arg0(name);

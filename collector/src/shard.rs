@@ -203,6 +203,9 @@ pub struct BurstHead {
     pub engine: u8,
     /// [`crate::vector::EndReason`] as a number.
     pub end_reason: u8,
+    /// At the tick, nothing but the program itself decided what it would do next: no other thread, no handler of its own for
+    /// signals that others send, no memory shared with other processes.
+    pub alone: bool,
     /// Kernel thread id.
     pub thread: u32,
     /// `CLOCK_MONOTONIC` when the burst began.
@@ -230,6 +233,7 @@ impl BurstHead {
         let mut bytes = [0; Self::LENGTH];
         bytes[0] = self.engine;
         bytes[1] = self.end_reason;
+        bytes[2] = self.alone.into();
         bytes[4..8].copy_from_slice(&self.thread.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.time_ns.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.start.to_le_bytes());
@@ -363,8 +367,9 @@ pub enum Frame {
     Mappings(bool, Vec<Mapping>),
     /// One burst.
     Burst(RawBurst),
-    /// CPU time of the whole process at its end, and the counters.
-    Final(u64, Counters),
+    /// CPU time of the whole process at its end, the counters, and whether it ended undisturbed, as
+    /// [`crate::vector::Process::undisturbed`] has it.
+    Final(u64, Counters, bool),
     /// Instructions compared in a burst, and the first after which something differs.
     Verified(u32, Option<Box<Disagreement>>),
     /// Numbers of opcodes, with a bit for each `shadow::Handling`.
@@ -540,11 +545,12 @@ fn decode_frame(kind: u8, payload: &[u8]) -> Option<Frame> {
             Frame::Mappings(continued, mappings)
         }
         3 => {
-            let (engine, end_reason) = (d.u8()?, d.u8()?);
-            d.take(2)?;
+            let (engine, end_reason, alone) = (d.u8()?, d.u8()?, d.u8()? != 0);
+            d.take(1)?;
             let head = BurstHead {
                 engine,
                 end_reason,
+                alone,
                 thread: d.u32()?,
                 time_ns: d.u64()?,
                 start: d.u64()?,
@@ -567,7 +573,7 @@ fn decode_frame(kind: u8, payload: &[u8]) -> Option<Frame> {
             }
             Frame::Burst(RawBurst { head, branches })
         }
-        4 => Frame::Final(d.u64()?, d.counters()?),
+        4 => Frame::Final(d.u64()?, d.counters()?, d.u8()? != 0),
         5 => {
             let compared = d.u32()?;
             Frame::Verified(
@@ -606,6 +612,7 @@ mod tests {
         let head = BurstHead {
             start: 0x400fff,
             end: 7,
+            alone: true,
             branches: 3,
             thread: 9,
             ..BurstHead::default()

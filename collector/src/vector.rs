@@ -216,6 +216,10 @@ pub struct Burst {
     pub instructions: u32,
     /// How many equal bursts this one stands for.
     pub count: u64,
+    /// The program did what the burst shows. False where it may have done otherwise: shadow execution only predicts, unless
+    /// nothing but the program itself decided what came next (one thread, no signal handlers, no shared memory) and the
+    /// program is known to have gone beyond the burst.
+    pub proved: bool,
     /// What branch-record hardware adds; behind a pointer, because most bursts have none.
     pub hardware: Option<Box<HardwareSample>>,
     /// How long branches take here, where that was measured: for a share of bursts of [`Engine::RunAhead`].
@@ -279,6 +283,9 @@ pub struct Process {
     pub lost: u64,
     /// Ticks at which sampling was declined (blocked signals, foreign handlers, no stack room).
     pub declined: u64,
+    /// It is known to have ended by its own call of `exit` or `_exit` (or by returning from `main`), and never to have had a
+    /// second thread or a signal handler: nothing but its own calls cut its activations short.
+    pub undisturbed: bool,
 }
 
 /// Everything one recording produced.

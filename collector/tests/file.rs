@@ -47,8 +47,8 @@ fn burst() -> impl Strategy<Value = Burst> {
         (1e-6f32..1e9, 0f32..1e15).prop_map(|(branches, nanoseconds)| Clock { branches, nanoseconds }),
     );
     let sample = prop::option::of((0..EVENTS, address(), prop::collection::vec(any::<u32>(), 0..5)));
-    (head, body, any::<u32>(), any::<u64>(), (sample, clock)).prop_map(
-        |(head, (start, branches, end), instructions, count, (sample, clock))| Burst {
+    (head, body, any::<u32>(), any::<(u64, bool)>(), (sample, clock)).prop_map(
+        |(head, (start, branches, end), instructions, (count, proved), (sample, clock))| Burst {
             process: head.0,
             thread: head.1,
             time_ns: head.2,
@@ -60,6 +60,7 @@ fn burst() -> impl Strategy<Value = Burst> {
             end,
             instructions,
             count,
+            proved,
             clock,
         },
     )
@@ -90,18 +91,21 @@ fn compressed() -> impl Strategy<Value = Compressed> {
         prop::option::of(branch()),
         prop::collection::vec(branch(), 0..9),
         prop::option::of(address()),
-        any::<bool>(),
+        (any::<bool>(), any::<bool>()),
         any::<u32>(),
     );
-    let window = window.prop_map(|((epoch, process), lead, branches, end, last, messages)| Window {
-        epoch,
-        process,
-        lead,
-        branches,
-        end,
-        last,
-        weight: u64::from(messages),
-    });
+    let window = window.prop_map(
+        |((epoch, process), lead, branches, end, (last, proved), messages)| Window {
+            epoch,
+            process,
+            lead,
+            branches,
+            end,
+            last,
+            weight: u64::from(messages),
+            proved,
+        },
+    );
     let settings = (1u64..1 << 30, any::<u32>(), any::<u32>());
     let lists = (prop::collection::vec(epoch, 2..4), prop::collection::vec(window, 0..6));
     (settings, lists).prop_map(|((rate, strata, branches), (epochs, mut windows))| {
@@ -132,9 +136,14 @@ fn set() -> impl Strategy<Value = VectorSet> {
         build_id,
         mappings,
     });
-    let numbers = (any::<u32>(), prop::option::of(0..PROCESSES), any::<u64>(), any::<u64>());
-    let process =
-        (numbers, ".{0,20}", 0.0..1e9, 0.0..1e9).prop_map(|((pid, parent, lost, declined), command, a, b)| Process {
+    let numbers = (
+        any::<u32>(),
+        prop::option::of(0..PROCESSES),
+        any::<u64>(),
+        any::<(u64, bool)>(),
+    );
+    let process = (numbers, ".{0,20}", 0.0..1e9, 0.0..1e9).prop_map(
+        |((pid, parent, lost, (declined, undisturbed)), command, a, b)| Process {
             pid,
             parent,
             command,
@@ -142,7 +151,9 @@ fn set() -> impl Strategy<Value = VectorSet> {
             own_cpu_seconds: b,
             lost,
             declined,
-        });
+            undisturbed,
+        },
+    );
     (
         prop::collection::vec(module, MODULES as usize),
         prop::collection::vec(process, PROCESSES as usize),
@@ -236,14 +247,17 @@ fn files_from_before_hardware_are_read() {
 fn files_from_before_clocks_are_read() {
     let process = [&[7, 0, 0][..], &[0; 16], &[0, 0]].concat();
     let burst = [0, 7, 0, Engine::RunAhead as u8, 0, 0, 1, 0, 0, 0];
-    let mut payload = [&[0, 1][..], &process, &[0, 1], &burst, &[0]].concat();
-    let before = VectorSet::from_bytes(&sealed_as(b"PLEACHV3", &payload)).unwrap();
-    assert_eq!(VectorSet::from_bytes(&sealed(&payload)).unwrap(), before);
+    let old = [&[0, 1][..], &process, &[0, 1], &burst, &[0]].concat();
+    let before = VectorSet::from_bytes(&sealed_as(b"PLEACHV3", &old)).unwrap();
     assert_eq!((before.bursts.len(), before.bursts[0].clock), (1, None));
     // What is now the sign of a clock was no engine then.
-    let at = payload.len() - 1 - burst.len() + 3;
-    payload[at] |= 0x20;
-    assert!(VectorSet::from_bytes(&sealed_as(b"PLEACHV3", &payload)).is_err());
+    let with_sign = |mut payload: Vec<u8>| {
+        let at = payload.len() - 1 - burst.len() + 3;
+        payload[at] |= 0x20;
+        payload
+    };
+    assert!(VectorSet::from_bytes(&sealed_as(b"PLEACHV3", &with_sign(old))).is_err());
+    let payload = with_sign(payload_of(&before.to_bytes()));
     let end = payload.len() - 1;
     for (branches, nanoseconds, is_read) in [
         (100f32, 5f32, true),

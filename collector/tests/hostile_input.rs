@@ -102,6 +102,7 @@ fn set(processes: u32, parent: impl Fn(u32) -> Option<u32>, count: u64) -> Vecto
                 own_cpu_seconds: 0.0,
                 lost: 0,
                 declined: 0,
+                undisturbed: false,
             })
             .collect(),
         events: Vec::new(),
@@ -116,6 +117,7 @@ fn set(processes: u32, parent: impl Fn(u32) -> Option<u32>, count: u64) -> Vecto
             end_reason: EndReason::Budget,
             instructions: 0,
             count,
+            proved: true,
             hardware: None,
             clock: None,
         }],

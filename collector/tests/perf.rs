@@ -201,6 +201,7 @@ fn example() -> VectorSet {
         end_reason: EndReason::Budget,
         instructions: 0,
         count: 1,
+        proved: true,
         hardware: None,
         clock: None,
     };

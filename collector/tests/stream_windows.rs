@@ -29,6 +29,7 @@ fn burst(length: usize, period: u64, start: u64, time_ns: u64) -> Burst {
         end_reason: EndReason::Budget,
         instructions: 5 * length as u32,
         count: 1,
+        proved: true,
         hardware: None,
         clock: None,
     }

@@ -25,6 +25,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     write(&output, &profile)?;
     println!("wrote {} bytes in {:.0?}", output.metadata()?.len(), start.elapsed());
+    let paths: usize = profile.functions.iter().map(|f| f.paths.len()).sum();
+    let executed = profile.functions.iter().filter(|f| f.samples > 0).count();
+    println!("{paths} paths in {executed} of {functions} functions");
+    for (what, without_coverage) in [("paths", false), ("paths and coverage", true)] {
+        let mut less = profile.clone();
+        for function in &mut less.functions {
+            function.paths.clear();
+            if without_coverage {
+                function.coverage.clear();
+            }
+        }
+        let beside = output.with_extension("less");
+        write(&beside, &less)?;
+        println!("without {what}: {} bytes", beside.metadata()?.len());
+        std::fs::remove_file(beside)?;
+    }
 
     let mut opening = Vec::new();
     for _ in 0..11 {
@@ -46,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let Lookup::Found(found) = file.lookup(function.id, function.cfg_hash)? else {
             return Err("not found".into());
         };
-        assert_eq!(found.blocks, function.blocks);
+        assert_eq!((&found.blocks, &found.paths), (&function.blocks, &function.paths));
     }
     println!(
         "lookup: mean {:.2?}",

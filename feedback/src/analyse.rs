@@ -1,9 +1,12 @@
 //! The whole analysis: vectors → observations → flow-consistent counts → profile.
 
+use crate::coverage::{self, seeds::View};
+use crate::credit::{Crediting, credit};
 use crate::decode::DecodeReport;
 use crate::inference::{Evidence, infer};
 use crate::observe::{NodeObservations, Observations, observe};
-use crate::profile::{Anchor, CallTargets, FunctionProfile, Profile, Provenance};
+use crate::partial::{self, gather};
+use crate::profile::{Anchor, CallTargets, EstimatedPath, FunctionProfile, Profile, Provenance};
 use crate::program::Program;
 use crate::time_bias::Weights;
 use pleach_annotate::cfg::Cfg;
@@ -55,6 +58,12 @@ pub fn analyse(program: &Program, vectors: &VectorSet, weights: &Weights) -> Res
         }
     }
     add_call_targets(program, &observations, &mut functions);
+    add_paths(&gather(program, vectors, weights, None), anchor, &mut functions);
+    for (key, covered) in coverage::of(program, vectors, View::ALL, true).functions {
+        if let Some(function) = functions.get_mut(&key) {
+            function.profile.coverage = covered.blocks;
+        }
+    }
     let profile = Profile {
         provenance: provenance(vectors),
         scale: SCALE,
@@ -174,6 +183,21 @@ fn add_call_targets(program: &Program, observations: &Observations, functions: &
                     .entry(target.guid)
                     .or_default() += count;
             }
+        }
+    }
+}
+
+/// Estimated paths, in the profile's counts.
+fn add_paths(evidence: &partial::Evidence, anchor: Anchor, functions: &mut Functions) {
+    for function in credit(evidence, anchor, Crediting::Em).functions {
+        if let Some(accumulator) = functions.get_mut(&(function.id, function.cfg_hash)) {
+            let scaled = function.paths.into_iter().map(|path| EstimatedPath {
+                count: path.count * SCALE,
+                low: path.low * SCALE,
+                high: path.high * SCALE,
+                ..path
+            });
+            accumulator.profile.paths = scaled.collect();
         }
     }
 }

@@ -130,15 +130,35 @@ impl<'p> Decoder<'p> {
         self.branches(&burst.branches, burst.end, false, burst.count, sink);
     }
 
+    /// Decodes everything that a burst shows to have been passed, the interrupted stretch too, up to a number of taken branches and
+    /// what their last one leads to: how likely it was to be seen does not matter.
+    pub fn everything(&mut self, burst: &Burst, branches: usize, sink: &mut impl FnMut(Event)) {
+        self.stack.clear();
+        self.fresh_frame();
+        let first = burst.branches.first().map(|first| first.from);
+        if let (Some(start), Some(end)) = (burst.start, first.or(burst.end)) {
+            self.stretch(start, end, first.is_some(), 0, sink);
+        }
+        let taken = burst.branches.get(..branches).unwrap_or(&burst.branches);
+        let cut = taken.len() < burst.branches.len();
+        let end = if cut {
+            taken.last().map(|last| last.to)
+        } else {
+            burst.end
+        };
+        self.branches(taken, end, cut, 0, &mut |_, event| sink(event));
+    }
+
     /// Decodes a window of a compressed burst. Its lead says which call control is in and which block it comes from, so that
-    /// no transition is lost where windows were cut; `sink` gets the lead's blocks with a count of 0.
-    pub fn window(&mut self, window: &Window, sink: &mut impl FnMut(Event, u64)) {
+    /// no transition is lost where windows were cut; `sink` gets the lead's blocks with a count of 0, as if they followed a
+    /// branch of their own. Positions are counted from there.
+    pub fn window(&mut self, window: &Window, sink: &mut impl FnMut(usize, Event, u64)) {
         self.stack.clear();
         self.fresh_frame();
         if let (Some(lead), Some(first)) = (window.lead, window.branches.first()) {
             let mut blocks = |event| {
                 if matches!(event, Event::Block { .. }) {
-                    sink(event, 0);
+                    sink(0, event, 0);
                 }
             };
             self.branches(&[lead], Some(first.from), true, 0, &mut |_, event| blocks(event));
@@ -148,7 +168,7 @@ impl<'p> Decoder<'p> {
             window.end,
             !window.last,
             window.weight,
-            &mut |_, event| sink(event, window.weight),
+            &mut |position, event| sink(position + 1, event, window.weight),
         );
     }
 
@@ -366,7 +386,7 @@ fn as_usize(range: &Range<u32>) -> Range<usize> {
 }
 
 /// Straight-line execution does not leave a function, except where none is known.
-fn same_function(map: &AddressMap, first: Address, last: Address) -> bool {
+pub(crate) fn same_function(map: &AddressMap, first: Address, last: Address) -> bool {
     map.binary.symbol_at(first) == map.binary.symbol_at(last)
 }
 

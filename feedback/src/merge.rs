@@ -2,9 +2,13 @@
 //!
 //! Counts are added up in executions, by function and graph: each profile's own scale is in its counts already, and the
 //! result's scale is what relates its counts to its samples. Weights become whole numbers, because a sum of rounded counts
-//! would not conserve flow: fractional ones by counting everything in a finer unit, down to 1/1024.
+//! would not conserve flow: fractional ones by counting everything in a finer unit, down to 1/1024. Estimated paths add up
+//! with their intervals (see [`paths`]); of what is known about a block's coverage, the most holds.
 
-use crate::profile::{CallTargets, FunctionProfile, Profile, Provenance};
+mod paths;
+
+use crate::profile::{CallTargets, Covered, FunctionProfile, Profile, Provenance};
+use paths::PathSums;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -249,6 +253,7 @@ fn choose_graphs(profiles: &[(Profile, f64)]) -> (Graphs, Vec<Dropped>) {
 struct Sum {
     function: FunctionProfile,
     targets: BTreeMap<u32, FxHashMap<FunctionGuid, u64>>,
+    paths: PathSums,
 }
 
 impl Sum {
@@ -265,6 +270,7 @@ impl Sum {
                 ..*like
             },
             targets: BTreeMap::new(),
+            paths: PathSums::default(),
         }
     }
 
@@ -292,6 +298,14 @@ impl Sum {
                 *sum = sum.saturating_add(count.saturating_mul(weight));
             }
         }
+        self.paths.add(other.paths, weight);
+        let covered = &mut self.function.coverage;
+        if covered.len() < other.coverage.len() {
+            covered.resize(other.coverage.len(), Covered::No);
+        }
+        for (state, other) in covered.iter_mut().zip(other.coverage) {
+            *state = (*state).max(other);
+        }
         Ok(())
     }
 
@@ -308,6 +322,7 @@ impl Sum {
                 targets: by_count(targets),
             })
             .collect();
+        self.function.paths = self.paths.finish();
         self.function
     }
 }

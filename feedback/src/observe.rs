@@ -79,7 +79,7 @@ pub fn observe(program: &Program, vectors: &VectorSet, weights: &Weights) -> Obs
     if let Some(compressed) = &vectors.compressed {
         decoder.note_compressed(compressed);
         for window in &compressed.windows {
-            decoder.window(window, &mut |event, weight| count(event, weight as f64));
+            decoder.window(window, &mut |_, event, weight| count(event, weight as f64));
         }
     }
     Observations {

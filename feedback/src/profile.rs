@@ -1,6 +1,8 @@
 //! The profile: in memory, here, and on disk ([`file`]).
 
+mod bytes;
 pub mod error;
+mod estimates;
 pub mod file;
 mod layout;
 mod record;
@@ -11,6 +13,7 @@ use crate::ball_larus::Path;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 pub use pleach_annotate::manifest::Anchor;
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 
 /// Estimated execution counts of one function at the anchor.
 #[derive(Clone, PartialEq, Debug)]
@@ -46,8 +49,16 @@ pub struct EstimatedPath {
     pub low: f64,
     /// Upper end of that interval.
     pub high: f64,
-    /// How many independent observations the estimate is worth: what bursts see is not independent.
+    /// How many independent observations the estimate is worth: what bursts see is not independent. Infinitely many where
+    /// nothing varies.
     pub effective: f64,
+}
+
+impl EstimatedPath {
+    /// The order of [`FunctionProfile::paths`].
+    pub fn hottest_first(a: &Self, b: &Self) -> Ordering {
+        b.count.total_cmp(&a.count).then_with(|| a.path.cmp(&b.path))
+    }
 }
 
 /// What is known about whether a block was executed. The order is that of what is known: `max` combines recordings.
@@ -66,6 +77,20 @@ pub enum Covered {
     ByDominance = 3,
     /// A recorded branch proves it.
     Seen = 4,
+}
+
+impl Covered {
+    /// Decodes the discriminant that a profile stores.
+    pub fn from_u8(value: u8) -> Option<Self> {
+        Some(match value {
+            0 => Self::No,
+            1 => Self::PredictedByDominance,
+            2 => Self::Predicted,
+            3 => Self::ByDominance,
+            4 => Self::Seen,
+            _ => return None,
+        })
+    }
 }
 
 /// Observed targets of one indirect call.
@@ -109,4 +134,13 @@ pub struct Profile {
     pub functions: Vec<FunctionProfile>,
     /// The raw vectors as a file of the collector, where they were kept.
     pub vectors: Option<Vec<u8>>,
+}
+
+impl Profile {
+    /// Estimated executions of all paths of all functions, as far as a file holds them.
+    pub fn path_flow(&self) -> f64 {
+        let paths = self.functions.iter().flat_map(|f| &f.paths);
+        // Not `sum`, which makes −0 of nothing.
+        paths.fold(0.0, |sum, p| sum + f64::from(estimates::stored(p.count)))
+    }
 }

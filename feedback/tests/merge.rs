@@ -1,8 +1,9 @@
 //! Merging profiles.
 
-use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId, ModuleHash};
+use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
+use pleach_feedback::ball_larus::{End, Path, Start};
 use pleach_feedback::merge::{MergeError, merge};
-use pleach_feedback::profile::{Anchor, CallTargets, FunctionProfile, Profile, Provenance};
+use pleach_feedback::profile::{Anchor, CallTargets, Covered, EstimatedPath, FunctionProfile, Profile, Provenance};
 
 fn function(guid: u64, hash: u64, samples: u64, blocks: &[u64]) -> FunctionProfile {
     FunctionProfile {
@@ -59,6 +60,8 @@ fn one_profile_stays_what_it_is() {
         call: 0,
         targets: vec![(FunctionGuid(4), 3)],
     }];
+    one.functions[0].paths = vec![estimated(1, [0.3, 0.1, 0.7, 0.9])];
+    one.functions[0].coverage = vec![Covered::Seen, Covered::No];
     assert_eq!(merge(vec![(one.clone(), 1.0)]).unwrap().profile, one);
 }
 
@@ -110,6 +113,139 @@ fn of_different_graphs_the_most_sampled_profiles_win() {
         .map(|d| (d.id.guid.0, d.cfg_hash.0, d.samples))
         .collect();
     assert_eq!(dropped, [(1, 5, 6)]);
+}
+
+fn estimated(block: u32, [count, low, high, effective]: [f64; 4]) -> EstimatedPath {
+    EstimatedPath {
+        path: Path {
+            start: Start::Entry,
+            blocks: vec![BlockIndex(0), BlockIndex(block)],
+            end: End::Exit,
+        },
+        count,
+        low,
+        high,
+        effective,
+    }
+}
+
+fn with_paths(paths: &[EstimatedPath]) -> Profile {
+    let function = FunctionProfile {
+        paths: paths.to_vec(),
+        ..function(1, 5, 2, &[20, 10])
+    };
+    profile(10.0, vec![function])
+}
+
+fn merged_paths(parts: Vec<(Profile, f64)>) -> Vec<EstimatedPath> {
+    merge(parts).unwrap().profile.functions.remove(0).paths
+}
+
+#[test]
+fn paths_add_up_and_their_intervals_as_independent_estimates() {
+    let merged = merged_paths(vec![
+        (
+            with_paths(&[
+                estimated(2, [100.0, 97.0, 104.0, 10.0]),
+                estimated(1, [50.0, 40.0, 70.0, 5.0]),
+            ]),
+            1.0,
+        ),
+        (with_paths(&[estimated(1, [200.0, 196.0, 203.0, 20.0])]), 1.0),
+    ]);
+    // Half-widths of 10 and 4 below, 20 and 3 above; observations of 10 executions each.
+    let (low, high) = (250.0 - 116f64.sqrt(), 250.0 + 409f64.sqrt());
+    assert_eq!(
+        merged,
+        [
+            estimated(1, [250.0, low, high, 25.0]),
+            estimated(2, [100.0, 97.0, 104.0, 10.0]),
+        ]
+    );
+}
+
+#[test]
+fn weights_multiply_paths_and_make_some_observations_count_for_less() {
+    let one = with_paths(&[estimated(1, [100.0, 90.0, 110.0, 10.0])]);
+    // The same weight for all leaves everything in proportion.
+    let both = merged_paths(vec![(one.clone(), 2.0), (one.clone(), 2.0)]);
+    assert_eq!(
+        both,
+        [estimated(
+            1,
+            [400.0, 400.0 - 800f64.sqrt(), 400.0 + 800f64.sqrt(), 20.0]
+        )]
+    );
+    let merged = merged_paths(vec![(one.clone(), 3.0), (one.clone(), 1.0)]);
+    assert_eq!((merged[0].count, merged[0].high), (400.0, 400.0 + 1000f64.sqrt()));
+    // (3·100 + 100)² / (300²/10 + 100²/10).
+    assert!((merged[0].effective - 16.0).abs() < 1e-9, "{merged:?}");
+    // A fraction has everything counted in a finer unit, paths as blocks.
+    let tenths = merge(vec![(one.clone(), 0.3), (one, 0.7)]).unwrap().profile;
+    assert_eq!(
+        (tenths.functions[0].blocks[0], tenths.functions[0].paths[0].count),
+        (200, 1000.0)
+    );
+}
+
+#[test]
+fn an_interval_ends_at_zero() {
+    let rare = with_paths(&[estimated(1, [1.0, 0.0, 900.0, 0.0])]);
+    let merged = merged_paths(vec![(rare.clone(), 1.0), (rare, 1.0)]);
+    assert_eq!((merged[0].low, merged[0].effective), (2.0 - 2f64.sqrt(), 0.0));
+    let wide = |count| with_paths(&[estimated(1, [count, count - 9.0, 99.0, 1.0])]);
+    assert_eq!(merged_paths(vec![(wide(9.0), 1.0), (wide(0.0), 1.0)])[0].low, 0.0);
+}
+
+#[test]
+fn what_varies_in_nothing_adds_nothing_to_the_interval() {
+    let sure = with_paths(&[estimated(1, [10.0, 10.0, 10.0, f64::INFINITY])]);
+    let both = merged_paths(vec![(sure.clone(), 1.0), (sure.clone(), 2.0)]);
+    assert_eq!(both, [estimated(1, [30.0, 30.0, 30.0, f64::INFINITY])]);
+    let unsure = with_paths(&[estimated(1, [10.0, 6.0, 15.0, 4.0])]);
+    // (10 + 10)² / (10² / 4).
+    assert_eq!(
+        merged_paths(vec![(sure, 1.0), (unsure, 1.0)]),
+        [estimated(1, [20.0, 16.0, 25.0, 16.0])]
+    );
+}
+
+#[test]
+fn merging_in_parts_gives_the_same() {
+    let part = |count: f64| with_paths(&[estimated(1, [count, count * 0.8, count * 1.5, count / 7.0])]);
+    let [a, b, c] = [part(30.0), part(700.0), part(11.0)];
+    let all = merged_paths(vec![(a.clone(), 1.0), (b.clone(), 1.0), (c.clone(), 1.0)]);
+    let first = merge(vec![(a, 1.0), (b, 1.0)]).unwrap().profile;
+    let parts = merged_paths(vec![(first, 1.0), (c, 1.0)]);
+    for (a, b) in [
+        (all[0].low, parts[0].low),
+        (all[0].high, parts[0].high),
+        (all[0].effective, parts[0].effective),
+    ] {
+        assert!((a - b).abs() < 1e-9 * a, "{all:?} {parts:?}");
+    }
+}
+
+#[test]
+fn what_is_known_most_about_a_block_holds() {
+    use Covered::*;
+    let with = |coverage: &[Covered]| {
+        let function = FunctionProfile {
+            coverage: coverage.to_vec(),
+            ..function(1, 5, 2, &[20, 10])
+        };
+        (profile(10.0, vec![function]), 1.0)
+    };
+    let merged = |parts| merge(parts).unwrap().profile.functions.remove(0).coverage;
+    assert_eq!(
+        merged(vec![with(&[Seen, No]), with(&[]), with(&[Predicted, ByDominance])]),
+        [Seen, ByDominance]
+    );
+    assert_eq!(
+        merged(vec![with(&[]), with(&[PredictedByDominance, No])]),
+        [PredictedByDominance, No]
+    );
+    assert_eq!(merged(vec![with(&[]), with(&[])]), []);
 }
 
 #[test]

@@ -8,7 +8,8 @@ use pleach_feedback::ball_larus::graph::PathGraph;
 use pleach_feedback::ball_larus::{End, Mode, Start};
 use pleach_feedback::counts::Counts;
 use pleach_feedback::counts::exact::Exact;
-use pleach_feedback::report::paths::{Edges, Paths, PathsOptions, take_foreign};
+use pleach_feedback::report::foreign::take_foreign;
+use pleach_feedback::report::paths::{Edges, Paths, PathsOptions};
 
 fn exact() -> Exact {
     let exact = Exact::of(&example());

@@ -2,10 +2,11 @@
 
 mod support;
 
-use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId, ModuleHash};
+use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
+use pleach_feedback::ball_larus::{End, Start};
 use pleach_feedback::profile::error::ProfileError;
 use pleach_feedback::profile::file::{Lookup, ProfileFile, probe_writable, write};
-use pleach_feedback::profile::{Anchor, CallTargets, FunctionProfile, Profile, Provenance};
+use pleach_feedback::profile::{Anchor, CallTargets, Covered, EstimatedPath, FunctionProfile, Profile, Provenance};
 use proptest::prelude::*;
 use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
@@ -28,8 +29,29 @@ fn function(guid: u64, module: u32, hash: u64, counts: &[u64]) -> FunctionProfil
             call: 1,
             targets: vec![(FunctionGuid(guid + 1), 9), (FunctionGuid(3), 2)],
         }],
-        paths: Vec::new(),
-        coverage: Vec::new(),
+        paths: vec![
+            estimated(Start::Entry, &[0, 1], End::Exit, counts[0] as f64),
+            estimated(Start::Inside, &[1], End::Back(BlockIndex(1)), 0.25),
+        ],
+        coverage: counts
+            .iter()
+            .map(|&c| if c > 0 { Covered::Seen } else { Covered::Predicted })
+            .collect(),
+    }
+}
+
+/// Of values that a file holds exactly.
+fn estimated(start: Start, blocks: &[u32], end: End, count: f64) -> EstimatedPath {
+    EstimatedPath {
+        path: pleach_feedback::ball_larus::Path {
+            start,
+            blocks: blocks.iter().map(|&b| BlockIndex(b)).collect(),
+            end,
+        },
+        count,
+        low: count / 2.0,
+        high: count * 2.0,
+        effective: 3.5,
     }
 }
 
@@ -47,7 +69,11 @@ fn profile() -> Profile {
         anchor: Anchor::Late,
         functions: vec![
             function(4, 0, 40, &[5000, 4000, 0, 0, 1000, 5000]),
-            function(4, 7, 41, &[0, 0, 0]),
+            FunctionProfile {
+                paths: vec![],
+                coverage: vec![],
+                ..function(4, 7, 41, &[0, 0, 0])
+            },
             function(9, 0, 90, &[1, 2]),
             function(9, 0, 91, &[3, 3, 3]),
         ],
@@ -77,6 +103,8 @@ fn what_was_written_is_read() {
     assert_eq!((file.len(), file.anchor(), file.scale()), (4, Anchor::Late, 1000.0));
     assert_eq!(file.summary().total_count, 15_012);
     assert_eq!(file.samples(), 15_012);
+    let flow = 5000.0 + 1.0 + 3.0 + 3.0 * 0.25;
+    assert_eq!((file.path_flow(), profile.path_flow()), (flow, flow));
 }
 
 #[test]
@@ -209,10 +237,18 @@ fn other_versions_and_byte_orders_are_named() {
     // A later version may have another header: only magic, version and byte order stay where they are.
     fs::write(
         &bad,
-        [b"\x89PLEACH\n".as_slice(), &[2, 0, 0, 0], &good[12..16], &[7; 100]].concat(),
+        [b"\x89PLEACH\n".as_slice(), &[3, 0, 0, 0], &good[12..16], &[7; 100]].concat(),
     )
     .unwrap();
-    assert!(error_of(&bad).contains("profile format 2, but this pleach reads format 1"));
+    assert!(error_of(&bad).contains("profile format 3, but this pleach reads format 2"));
+    // Format 1 had a header of 512 bytes, and neither paths nor coverage.
+    let old = [b"\x89PLEACH\n\x01\0\0\0".as_slice(), &good[12..16], &[0; 496]].concat();
+    fs::write(&bad, old).unwrap();
+    let message = error_of(&bad);
+    assert!(
+        message.contains("profile format 1, but this pleach reads format 2: record again"),
+        "{message}"
+    );
     let mut swapped = good;
     swapped[8..12].reverse();
     swapped[12..16].reverse();
@@ -232,6 +268,10 @@ fn a_failed_write_leaves_the_old_file_and_nothing_else() {
         ..profile()
     };
     assert!(write(&path, &senseless).unwrap_err().to_string().contains("scale"));
+    let mut senseless = profile();
+    senseless.functions[2].coverage.pop();
+    let message = write(&path, &senseless).unwrap_err().to_string();
+    assert!(message.contains("function function_9: its coverage"), "{message}");
     let missing = dir.path().join("missing/p.pleach");
     assert!(
         write(&missing, &profile())
@@ -297,9 +337,9 @@ fn many_functions_are_found() {
             Lookup::Found(function.clone())
         );
     }
-    // Names included: most of the file is names.
+    // Names included, and paths of a fifth of them.
     let size = path.metadata().unwrap().len();
-    assert!(size < 3000 * 140, "{size}");
+    assert!(size < 3000 * 180, "{size}");
 }
 
 proptest! {
@@ -309,7 +349,7 @@ proptest! {
     fn any_bytes_after_the_magic_are_survived(tail in prop::collection::vec(any::<u8>(), 0..900)) {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("x");
-        fs::write(&path, [b"\x89PLEACH\n\x01\0\0\0\x04\x03\x02\x01".as_slice(), &tail].concat()).unwrap();
+        fs::write(&path, [b"\x89PLEACH\n\x02\0\0\0\x04\x03\x02\x01".as_slice(), &tail].concat()).unwrap();
         prop_assert!(ProfileFile::open(&path).is_err());
     }
 }

@@ -89,6 +89,7 @@ impl Simulated {
                 end_reason: reason,
                 instructions: 0,
                 count: 1,
+                proved: true,
                 hardware: None,
                 clock: None,
             }

@@ -27,8 +27,12 @@ void pleach_instruction_facts(LLVMValueRef V, PleachInstructionFacts *Facts) {
   *Facts = {};
   Facts->Counts = !I->isDebugOrPseudoInst();
   Facts->EHPad = I->isEHPad();
-  if (const DebugLoc &Loc = I->getDebugLoc())
-    Facts->Line = Loc.getLine();
+  // In the function itself: what was inlined into it may be of another file.
+  if (const DILocation *Loc = I->getDebugLoc()) {
+    while (const DILocation *Outer = Loc->getInlinedAt())
+      Loc = Outer;
+    Facts->Line = Loc->getLine();
+  }
   auto *Call = dyn_cast<CallBase>(I);
   if (!Call || isa<IntrinsicInst>(Call))
     return;

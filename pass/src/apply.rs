@@ -2,6 +2,7 @@
 
 use crate::ffi;
 use crate::ir::{FunctionIr, ModuleFacts};
+use crate::paths;
 use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
@@ -73,6 +74,7 @@ pub fn run(
         return Ok(outcome);
     }
     set_summary(module, context, &file);
+    paths::describe_profile(module, anchor, file.path_flow());
     let mut applier = Applier {
         module,
         context,
@@ -167,6 +169,7 @@ impl Applier<'_, '_> {
                 return Ok(());
             }
         };
+        let listed = paths::list_paths(self.module, value, &profile.paths, self.file.path_flow());
         match verdict(&function.cfg, &profile, self.file.scale(), self.file.samples()) {
             Verdict::Sampled {
                 entry_count,
@@ -192,7 +195,7 @@ impl Applier<'_, '_> {
                 self.mark(value, entry_count, max_count);
                 self.remark(value, true, "ProfileUsed", || {
                     format!(
-                        "profile used: {entry_count} calls, hottest block {max_count}, {} branches weighted, from {} samples",
+                        "profile used: {entry_count} calls, hottest block {max_count}, {} branches weighted, {listed} paths listed, from {} samples",
                         branch_weights.len(),
                         profile.samples
                     )

@@ -8,6 +8,7 @@ mod apply;
 mod ffi;
 mod instrument;
 mod ir;
+mod paths;
 mod settings;
 
 use inkwell::llvm_sys::prelude::LLVMModuleRef;

@@ -12,9 +12,11 @@
 //! | building | [`build`], [`variant`] |
 //! | measuring | [`run`], [`paired`], [`counts`], [`size`] |
 //! | exact counts of paths | [`counted`], [`predict`], [`path_figures`], [`verify`] |
-//! | recording | [`rates`], [`streams`], [`bias`] |
+//! | recording | [`rates`], [`streams`], [`bias`], [`coverage`] |
+//! | estimates against exact counts | [`accuracy`] |
 //! | summing up | [`stats`], [`compare`], [`table`] |
 
+pub mod accuracy;
 pub mod bench;
 pub mod bias;
 pub mod bless;
@@ -22,6 +24,7 @@ pub mod build;
 pub mod compare;
 pub mod counted;
 pub mod counts;
+pub mod coverage;
 pub mod fetch;
 pub mod inputs;
 pub mod paired;

@@ -126,7 +126,7 @@ impl Variant {
                 &self.config(bench, &own(&["-fpseudo-probe-for-profiling", "-g1"]))?,
             ),
             Self::IrPgoInstrumented => bench.build(workload, &self.config(bench, &own(&["-fprofile-generate"]))?),
-            Self::IrPgo => self.produce_ir_pgo(bench, workload),
+            Self::IrPgo => bench.build(workload, &self.config(bench, &Self::ir_pgo_flags(bench, workload)?)?),
             Self::Counted(pleach, mode) => {
                 let words = match mode {
                     Mode::Paths => &["instrument"][..],
@@ -146,7 +146,8 @@ impl Variant {
         Ok(config)
     }
 
-    fn produce_ir_pgo(&self, bench: &Bench, workload: &Workload) -> Result<Binary> {
+    /// The flags of [`Variant::IrPgo`] beside `-O2`, after training.
+    pub fn ir_pgo_flags(bench: &Bench, workload: &Workload) -> Result<Vec<String>> {
         let instrumented = Self::IrPgoInstrumented.produce(bench, workload)?;
         let invocation = bench.invocation(workload, InputKind::Train)?;
         let profile = bench
@@ -163,14 +164,13 @@ impl Variant {
             run_measured(&mut merge)?.expect_success("merging the profile")?;
             fs::copy(&merged, &profile)?;
         }
-        let flags = own(&[
+        Ok(own(&[
             &format!("-fprofile-use={}", profile.display()),
             // Functions that the training input never reaches have no counts, and need none.
             "-Wno-profile-instr-unprofiled",
             "-Wno-profile-instr-out-of-date",
             "-Wno-backend-plugin",
-        ]);
-        bench.build(workload, &self.config(bench, &flags)?)
+        ]))
     }
 
     fn produce_pleach_use(
@@ -196,7 +196,7 @@ impl Variant {
 
 impl Pleach {
     /// What `pleach flags …` prints, split as a shell would.
-    fn flags(&self, words: &[&str]) -> Result<Vec<String>> {
+    pub fn flags(&self, words: &[&str]) -> Result<Vec<String>> {
         let mut command = Command::new(&self.command);
         command.arg("flags").args(words).args(&self.options);
         let finished = run_measured(&mut command)?.expect_success("pleach flags")?;

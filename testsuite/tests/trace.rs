@@ -287,6 +287,7 @@ fn burst(map: &AddressMap, main: u64, trace: &Trace) -> Burst {
         end_reason: EndReason::Exit,
         instructions: 0,
         count: 1,
+        proved: true,
         hardware: None,
         clock: None,
     }

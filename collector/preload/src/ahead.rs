@@ -3,6 +3,7 @@
 //! Engines are few and large, so threads share them: each prefers one, takes another if that is in use, and lets the tick
 //! pass if all are.
 
+use crate::alone;
 use crate::entry::Context;
 use crate::interpose::faults;
 use crate::maps::{self, Range};
@@ -160,7 +161,8 @@ impl Sampler {
         self.begin_clock();
         let (record, clock) = (&mut self.record, &mut self.clock);
         let mut range = Range::default();
-        let mut unknown = false;
+        let (mut unknown, mut reads_clocks) = (false, false);
+        let clocks = alone::clocks();
         // SAFETY: leased; handlers block all signals; the frame is the kernel's.
         let outcome = unsafe {
             guarded(engine, running, |engine| {
@@ -169,6 +171,7 @@ impl Sampler {
                     if !range.contains(to) {
                         range = maps::find(to).unwrap_or_default();
                         unknown |= !range.contains(to);
+                        reads_clocks |= range.contains(clocks);
                     }
                     record.branch(from, to);
                     clock.meet(to);
@@ -177,6 +180,7 @@ impl Sampler {
         };
         release(engine);
         record.unknown = unknown;
+        record.alone = !reads_clocks && !maps::find(record.start).is_some_and(|r| r.contains(clocks)) && alone::now();
         record.instructions = outcome.instructions;
         let cpu = sys::thread_cpu_ns();
         let ours = cpu.saturating_sub(record.begin_cpu_ns);

@@ -23,6 +23,7 @@
 compile_error!("the sampler is for Linux on x86-64");
 
 mod ahead;
+mod alone;
 mod clock;
 mod config;
 mod entry;

@@ -3,6 +3,7 @@
 //! They are read from `/proc/self/maps` again when an address is met that the table lacks, after `dlclose`, and once a
 //! second.
 
+use crate::alone;
 use crate::sys::{self, syscall};
 use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -197,6 +198,11 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
 
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     read(input, &mut |line| {
+        // The engines' own such memory has no file; the program's, `mmap` has noticed.
+        let is_file = line.path != b"/dev/zero (deleted)";
+        if is_file && line.permissions.get(1) == Some(&b'w') && line.permissions.get(3) == Some(&b's') {
+            alone::SHARES_MEMORY.store(true, Relaxed);
+        }
         if !line.is_executable() {
             return;
         }

@@ -1,5 +1,6 @@
 //! What belongs to the process as a whole: whether it is sampled, its counters, its shard.
 
+use crate::alone;
 use crate::fds;
 use crate::maps;
 use crate::sys::{self, SpinLock, syscall};
@@ -305,8 +306,8 @@ pub fn append(frame: Option<&[u8]>) {
     }
 }
 
-/// Stores the final figures. Harmless if the process goes on after all.
-pub fn conclude() {
+/// Stores the final figures. Harmless if the process goes on after all. `ends`: it calls `_exit`, or is in `exit`.
+pub fn conclude(ends: bool) {
     if !is_active() || !is_own_memory() {
         return;
     }
@@ -321,6 +322,7 @@ pub fn conclude() {
     e.u64(sys::process_cpu_ns());
     OWN_NS.fetch_add(sys::thread_cpu_ns().saturating_sub(before), Relaxed);
     e.bytes(&counters().to_bytes());
+    e.u8((ends && alone::always()).into());
     if let Some(frame) = e.finish(FrameKind::Final) {
         write_all(frame);
     }

@@ -27,13 +27,22 @@ impl<F: Copy> Real<F> {
 
     /// Looks it up at the first call. `None`: this libc lacks it.
     pub fn get(&self) -> Option<F> {
-        const { assert!(size_of::<F>() == size_of::<usize>()) };
         let mut address = self.address.load(Relaxed);
         if address == 0 {
             // SAFETY: the name is terminated.
             address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) } as usize;
             self.address.store(address, Relaxed);
         }
+        Self::function(address)
+    }
+
+    /// What was looked up before: for what may be called while a symbol is looked up.
+    pub fn known(&self) -> Option<F> {
+        Self::function(self.address.load(Relaxed))
+    }
+
+    fn function(address: usize) -> Option<F> {
+        const { assert!(size_of::<F>() == size_of::<usize>()) };
         if address == 0 {
             return None;
         }

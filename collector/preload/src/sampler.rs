@@ -69,7 +69,9 @@ pub struct Record {
     pub branches: u32,
     /// Whether code was met that is in no known mapping.
     pub unknown: bool,
-    /// `CLOCK_MONOTONIC` at that moment.
+    /// Whether the program will do what shadow execution shows, if it goes on.
+    pub alone: bool,
+    /// `CLOCK_MONOTONIC` when it began.
     pub begin_ns: u64,
     last_target: u64,
     length: usize,
@@ -84,7 +86,7 @@ impl Record {
         self.last_target = pc;
         (self.instructions, self.branches) = (0, 0);
         self.length = FRAME_HEADER + BurstHead::LENGTH;
-        self.unknown = false;
+        (self.unknown, self.alone) = (false, false);
     }
 
     /// Notes a taken branch.
@@ -183,6 +185,7 @@ impl Sampler {
         let head = BurstHead {
             engine: engine as u8,
             end_reason: reason as u8,
+            alone: record.alone,
             thread: sys::thread_id() as u32,
             time_ns: record.begin_ns,
             start: record.start,

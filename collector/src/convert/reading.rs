@@ -1,6 +1,7 @@
 //! One shard, read while it grows.
 
 use super::modules::{FileIdentity, Modules};
+use super::proof::Proof;
 use super::space::{Space, external};
 use crate::shard::{
     ClockFrame, Counters, Disagreement, FRAME_HEADER, Frame, Frames, MAX_PAYLOAD, Mapping, ProcessHead, RawBurst,
@@ -9,7 +10,8 @@ use crate::store::Store;
 use crate::vector::{Branch, Burst, Clock, CodeAddress, EndReason, Engine, Process};
 use std::collections::{HashMap, VecDeque};
 
-/// So many bursts wait for the next snapshot of mappings, if there are addresses in them that are in none.
+/// So many bursts wait for the next snapshot of mappings, if there are addresses in them that are in none, or for what proves
+/// them.
 const MOST_WAITING: usize = 256;
 
 /// One process image.
@@ -26,8 +28,8 @@ pub(super) struct Reading {
     snapshots: usize,
     /// The last ones, oldest first.
     spaces: VecDeque<Space>,
-    /// Bursts, with the number of snapshots before them.
-    waiting: VecDeque<(usize, RawBurst, Option<Clock>)>,
+    /// Bursts that were not given out yet.
+    waiting: VecDeque<Waiting>,
     pub(super) counters: Counters,
     /// Instructions of shadow execution compared with the real one.
     pub(super) compared: u64,
@@ -40,7 +42,18 @@ pub(super) struct Reading {
     threads: HashMap<u32, u64>,
     /// CPU time of the process, where it ended in a way that let us know.
     final_cpu_ns: Option<u64>,
+    /// As [`Process::undisturbed`].
+    pub(super) undisturbed: bool,
     pub(super) damaged: u64,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    /// Snapshots before it.
+    snapshots: usize,
+    burst: RawBurst,
+    proof: Proof,
+    clock: Option<Clock>,
 }
 
 impl Reading {
@@ -66,6 +79,7 @@ impl Reading {
             clock_dropped: 0,
             threads: HashMap::new(),
             final_cpu_ns: None,
+            undisturbed: false,
             damaged: 0,
         })
     }
@@ -88,6 +102,7 @@ impl Reading {
             own_cpu_seconds: 0.0,
             lost: 0,
             declined: 0,
+            undisturbed: false,
         });
     }
 
@@ -130,7 +145,19 @@ impl Reading {
                 self.count(burst.head.counters);
                 let seen = self.threads.entry(burst.head.thread).or_default();
                 *seen = burst.head.thread_cpu_ns.max(*seen);
-                self.waiting.push_back((self.snapshots, burst, None));
+                for before in &mut self.waiting {
+                    if before.burst.head.thread == burst.head.thread {
+                        before.proof.meet(burst.head.start);
+                    }
+                }
+                // It went on after what it told at its end.
+                self.undisturbed = false;
+                self.waiting.push_back(Waiting {
+                    snapshots: self.snapshots,
+                    proof: Proof::of(&burst),
+                    burst,
+                    clock: None,
+                });
                 self.resolve_known(store);
             }
             Frame::Verified(compared, disagreement) => {
@@ -139,8 +166,10 @@ impl Reading {
             }
             Frame::Clock(clock) => self.clock(clock, store),
             Frame::Opcodes(opcodes) => self.opcodes.extend(opcodes),
-            Frame::Final(cpu_ns, counters) => {
+            Frame::Final(cpu_ns, counters, undisturbed) => {
                 self.count(counters);
+                self.waiting.iter_mut().for_each(|burst| burst.proof.finish());
+                self.undisturbed = undisturbed;
                 self.final_cpu_ns = Some(cpu_ns.max(self.final_cpu_ns.unwrap_or(0)));
             }
         }
@@ -157,9 +186,10 @@ impl Reading {
             branches: frame.passes as f32 * (frame.distance_16 as f32 / 16.0),
             nanoseconds: frame.elapsed_ns.max(0) as f32,
         };
-        let of_thread = |(_, burst, _): &&mut (usize, RawBurst, _)| burst.head.thread == frame.thread;
-        match self.waiting.iter_mut().rev().find(of_thread) {
-            Some((_, burst, slot)) if burst.head.time_ns == frame.time_ns => *slot = Some(clock),
+        let mut waiting = self.waiting.iter_mut().rev();
+        let last = waiting.find(|waiting| waiting.burst.head.thread == frame.thread);
+        match last {
+            Some(waiting) if waiting.burst.head.time_ns == frame.time_ns => waiting.clock = Some(clock),
             Some(_) => {}
             None => store.clock(self.process, frame.thread, frame.time_ns, clock),
         }
@@ -209,37 +239,50 @@ impl Reading {
 
     /// Gives out bursts that follow at most so many snapshots, and forgets mappings that nothing refers to.
     fn resolve(&mut self, snapshots: usize, store: &mut Store) {
-        while self.waiting.front().is_some_and(|(before, ..)| *before <= snapshots) {
-            if let Some((before, burst, clock)) = self.waiting.pop_front() {
-                store.push(self.burst(before, &burst, clock));
+        let crowded = self.waiting.len() > MOST_WAITING;
+        let is_ready = |first: &Waiting| {
+            let decided = first.proof.decided().is_some() || crowded || snapshots == usize::MAX;
+            first.snapshots <= snapshots && decided
+        };
+        while self.waiting.front().is_some_and(is_ready) {
+            if let Some(first) = self.waiting.pop_front() {
+                store.push(self.burst(&first));
             }
         }
-        let needed = self.waiting.front().map_or(self.snapshots, |(before, ..)| *before);
+        let needed = self.waiting.front().map_or(self.snapshots, |first| first.snapshots);
         while self.spaces.len() > 1 && self.snapshots - self.spaces.len() + 1 < needed {
             self.spaces.pop_front();
         }
     }
 
-    /// Gives out the bursts in front that need no further snapshot, and those that waited too long.
+    /// Gives out the bursts in front that need no further snapshot and are proved or not, and those that waited too long.
     fn resolve_known(&mut self, store: &mut Store) {
-        while let Some((snapshots, burst, clock)) = self.waiting.front() {
-            let known = |address| {
-                self.space(*snapshots)
-                    .is_some_and(|space| space.find(address).is_some())
-            };
-            let all = burst.branches.iter().all(|(from, to)| known(*from) && known(*to));
-            if self.waiting.len() <= MOST_WAITING && !(all && known(burst.head.start) && known(burst.head.end)) {
+        while let Some(first) = self.waiting.front() {
+            if self.waiting.len() <= MOST_WAITING && !(first.proof.decided().is_some() && self.is_mapped(first)) {
                 return;
             }
-            let resolved = self.burst(*snapshots, burst, *clock);
+            let resolved = self.burst(first);
             store.push(resolved);
             self.waiting.pop_front();
         }
     }
 
-    /// A burst that follows so many snapshots.
-    fn burst(&self, snapshots: usize, burst: &RawBurst, clock: Option<Clock>) -> Burst {
-        let spaces = [self.space(snapshots), self.space(snapshots + 1)];
+    /// Whether all addresses of a burst are in the snapshot before it.
+    fn is_mapped(&self, waiting: &Waiting) -> bool {
+        let space = self.space(waiting.snapshots);
+        let known = |address| space.is_some_and(|space| space.find(address).is_some());
+        let RawBurst { head, branches } = &waiting.burst;
+        known(head.start) && known(head.end) && branches.iter().all(|(from, to)| known(*from) && known(*to))
+    }
+
+    fn burst(&self, waiting: &Waiting) -> Burst {
+        let Waiting {
+            snapshots,
+            burst,
+            proof,
+            clock,
+        } = waiting;
+        let spaces = [self.space(*snapshots), self.space(snapshots + 1)];
         let at = |address: u64| -> CodeAddress {
             // What was mapped a moment later may have been missed in the snapshot before.
             let found = spaces.iter().flatten().find_map(|space| space.find(address));
@@ -263,8 +306,9 @@ impl Reading {
             end_reason: EndReason::from_u8(burst.head.end_reason).unwrap_or(EndReason::Instruction),
             instructions: burst.head.instructions,
             count: 1,
+            proved: proof.decided().unwrap_or(false),
             hardware: None,
-            clock,
+            clock: *clock,
         }
     }
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 const LEAD: u8 = 1;
 const END: u8 = 2;
 const LAST: u8 = 4;
+const PROVED: u8 = 8;
 
 impl Writer {
     pub(super) fn compressed(&mut self, compressed: &Compressed) {
@@ -55,6 +56,7 @@ impl Writer {
             (LEAD, window.lead.is_some()),
             (END, window.end.is_some()),
             (LAST, window.last),
+            (PROVED, window.proved),
         ];
         let set = bits.into_iter().filter(|(_, set)| *set);
         self.number(set.map(|(bit, _)| u64::from(bit)).sum());
@@ -139,6 +141,7 @@ impl Reader<'_> {
             end,
             last: bits & LAST != 0,
             weight,
+            proved: self.tells_proof() && bits & PROVED != 0,
         })
     }
 

@@ -1,6 +1,6 @@
 //! Writes the payload.
 
-use super::{HAS_CLOCK, HAS_HARDWARE};
+use super::{HAS_CLOCK, HAS_HARDWARE, PROVED};
 use crate::vector::{CodeAddress, HardwareSample, VectorSet};
 use std::os::unix::ffi::OsStrExt;
 
@@ -82,6 +82,7 @@ impl Writer {
             self.out.extend(process.own_cpu_seconds.to_le_bytes());
             self.number(process.lost);
             self.number(process.declined);
+            self.number(process.undisturbed.into());
         }
         self.number(set.events.len() as u64);
         for event in &set.events {
@@ -95,9 +96,10 @@ impl Writer {
             self.difference(time, burst.time_ns);
             time = burst.time_ns;
             let hardware = if burst.hardware.is_some() { HAS_HARDWARE } else { 0 };
+            let proved = if burst.proved { PROVED } else { 0 };
             let clock = if burst.clock.is_some() { HAS_CLOCK } else { 0 };
-            self.out
-                .extend([burst.engine as u8 | hardware | clock, burst.end_reason as u8]);
+            let bits = hardware | proved | clock;
+            self.out.extend([burst.engine as u8 | bits, burst.end_reason as u8]);
             self.number(burst.instructions.into());
             self.number(burst.count);
             self.optional(burst.start);

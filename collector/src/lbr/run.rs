@@ -59,6 +59,8 @@ pub fn record_planned(
     for run in 0..options.repeat.max(1) {
         let mut child = Command::new(&program);
         child.args(arguments).arg0(name);
+        let redirected = options.redirect.apply(&mut child);
+        redirected.map_err(crate::record::io("cannot redirect the command"))?;
         let run = Run {
             plan,
             program: &program,

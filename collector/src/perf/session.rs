@@ -197,6 +197,7 @@ impl<'a> Session<'a> {
             end_reason: EndReason::Budget,
             instructions: 0,
             count: 1,
+            proved: true,
             hardware: Some(Box::new(HardwareSample {
                 event: head.event,
                 ip: at(head.ip),
@@ -232,6 +233,7 @@ impl<'a> Session<'a> {
             own_cpu_seconds: 0.0,
             lost: self.lost.remove(&pid).unwrap_or(0),
             declined: 0,
+            undisturbed: false,
         });
         self.parents.push(image.parent.clone());
         image.process.set(Some(process));

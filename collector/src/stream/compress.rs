@@ -132,6 +132,7 @@ impl Compressor {
             return;
         }
         self.buffer.clear();
+        self.buffer.push(burst.proved.into());
         view.write(&mut self.buffer);
         let key = xxh3_128(&self.buffer);
         let window = Window {
@@ -142,6 +143,7 @@ impl Compressor {
             end: view.end,
             last: view.last,
             weight: 0,
+            proved: burst.proved,
         };
         let event = Interned { key, stratum, window };
         if let Some(leaving) = self.second.merge(Message {

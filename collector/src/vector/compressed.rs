@@ -64,4 +64,6 @@ pub struct Window {
     pub last: bool,
     /// How many equal windows this one stands for.
     pub weight: u64,
+    /// As [`super::Burst::proved`], of every burst that it stands for.
+    pub proved: bool,
 }

@@ -42,6 +42,7 @@ pub fn process(number: u32) -> Process {
         own_cpu_seconds: 0.0,
         lost: 0,
         declined: 0,
+        undisturbed: false,
     }
 }
 
@@ -78,6 +79,7 @@ pub fn set() -> impl Strategy<Value = VectorSet> {
             end_reason: EndReason::Budget,
             instructions: 0,
             count: 1,
+            proved: true,
             hardware: Some(Box::new(HardwareSample {
                 event: EventId(head.3),
                 ip: head.4,

@@ -1,11 +1,19 @@
 //! One module per subcommand.
 
+pub mod coverage;
+pub mod diff;
 pub mod doctor;
+pub mod evaluate;
 pub mod export;
 pub mod flags;
 pub mod import;
+mod inputs;
 pub mod merge;
+pub mod overlap;
 pub mod paths;
 mod progress;
 pub mod record;
+pub mod report;
+mod sampling;
 pub mod show;
+pub mod source;

@@ -28,7 +28,13 @@ enum Command {
     Export(commands::export::Args),
     Show(commands::show::Args),
     Paths(commands::paths::Args),
+    Report(commands::report::Args),
+    Coverage(commands::coverage::Args),
+    Source(commands::source::Args),
+    Overlap(commands::overlap::Args),
+    Diff(commands::diff::Args),
     Merge(commands::merge::Args),
+    Evaluate(commands::evaluate::Args),
     Doctor(commands::doctor::Args),
 }
 
@@ -41,7 +47,13 @@ fn main() -> ExitCode {
         Command::Export(args) => commands::export::run(&args),
         Command::Show(args) => commands::show::run(&args),
         Command::Paths(args) => commands::paths::run(&args),
+        Command::Report(args) => commands::report::run(&args),
+        Command::Coverage(args) => commands::coverage::run(&args),
+        Command::Source(args) => commands::source::run(&args),
+        Command::Overlap(args) => commands::overlap::run(&args),
+        Command::Diff(args) => commands::diff::run(&args),
         Command::Merge(args) => commands::merge::run(&args),
+        Command::Evaluate(args) => commands::evaluate::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
     };
     match done {

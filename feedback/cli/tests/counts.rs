@@ -1,132 +1,13 @@
-//! `pleach paths`, `merge` and `flags instrument` as commands.
+//! `pleach paths`, `merge` and `flags instrument` as commands, on exact counts.
 
-use pleach_annotate::cfg::{Block, Cfg, Terminator};
-use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId, ModuleHash};
+mod support;
+
 use pleach_annotate::manifest::{self, Anchor};
-use pleach_feedback::ball_larus::{Mode, Options, Storage};
 use pleach_feedback::counts::file::{CountFile, write};
-use pleach_feedback::counts::unit::{Unit, UnitFunction, encode};
-use pleach_feedback::counts::{Counts, UnitCounts};
 use pleach_feedback::profile::{Profile, file as profile_file};
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-/// An empty folder of a test's own.
-fn folder(test: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("counts-{test}"));
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-fn pleach(args: &[&str], folder: &Path) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pleach"));
-    command.args(args).current_dir(folder).output().unwrap()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
-
-/// The error of a command that has to fail.
-fn error(args: &[&str], folder: &Path) -> String {
-    let output = pleach(args, folder);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(output.stdout.is_empty());
-    stderr(&output)
-}
-
-/// Two blocks in a row.
-fn cfg(name: &str) -> Cfg {
-    let block = |to: &[u32]| Block {
-        successors: to.iter().map(|&b| BlockIndex(b)).collect(),
-        terminator: if to.is_empty() {
-            Terminator::Return
-        } else {
-            Terminator::Branch
-        },
-        is_eh_pad: false,
-        instructions: 1,
-        line: 1,
-    };
-    Cfg {
-        id: FunctionId {
-            guid: FunctionGuid::of_name(name),
-            module: ModuleHash(0),
-        },
-        module: ModuleHash(1),
-        name: name.into(),
-        source_file: "a.c".into(),
-        blocks: vec![block(&[1]), block(&[])],
-        calls: vec![],
-    }
-}
-
-fn counts(of: &[(&str, u64)]) -> Counts {
-    let function = |(at, (name, _)): (usize, &(&str, u64))| UnitFunction {
-        cfg: cfg(name),
-        offset: at as u64,
-        counters: 1,
-        window: 1,
-        storage: Storage::Array,
-        chords: vec![],
-    };
-    let unit = Unit {
-        anchor: Anchor::Early,
-        options: Options {
-            mode: Mode::Paths,
-            ..Options::default()
-        },
-        words: of.len() as u64,
-        functions: of.iter().enumerate().map(function).collect(),
-    };
-    let functions = of.iter().map(|&(_, count)| vec![(0, count)]).collect();
-    Counts {
-        units: [(encode(&unit).1, (unit, UnitCounts { functions }))].into(),
-        problems: vec![],
-    }
-}
-
-/// An ELF file that has nothing but a manifest, and perhaps not even that.
-fn binary(path: &Path, manifest: &[u8]) {
-    let names = b"\0.shstrtab\0.pleach_cfg\0";
-    let mut out = b"\x7fELF\x02\x01\x01".to_vec();
-    out.resize(16, 0);
-    let half = |out: &mut Vec<u8>, value: u16| out.extend(value.to_le_bytes());
-    let word = |out: &mut Vec<u8>, value: u32| out.extend(value.to_le_bytes());
-    let long = |out: &mut Vec<u8>, value: usize| out.extend((value as u64).to_le_bytes());
-    half(&mut out, 2);
-    half(&mut out, 62);
-    word(&mut out, 1);
-    // Entry, program headers, section headers.
-    let headers_at = 64 + (names.len() + manifest.len()).next_multiple_of(8);
-    [0, 0, headers_at].into_iter().for_each(|value| long(&mut out, value));
-    word(&mut out, 0);
-    let sections = if manifest.is_empty() { 2 } else { 3 };
-    [64, 56, 0, 64, sections, 1]
-        .into_iter()
-        .for_each(|value| half(&mut out, value));
-    out.extend(manifest);
-    out.extend(names);
-    out.resize(headers_at + 64, 0);
-    let mut section = |name: u32, kind: u32, at: usize, size: usize| {
-        word(&mut out, name);
-        word(&mut out, kind);
-        [0, 0, at, size, 0, 1, 0]
-            .into_iter()
-            .for_each(|value| long(&mut out, value));
-    };
-    section(1, 3, 64 + manifest.len(), names.len());
-    if !manifest.is_empty() {
-        section(11, 1, 64, manifest.len());
-    }
-    fs::write(path, out).unwrap();
-}
+use std::process::Command;
+use support::{binary, cfg, counts, error, folder, pleach, stderr, stdout};
 
 #[test]
 fn files_are_summed_and_printed() {
@@ -190,10 +71,19 @@ fn profiles_and_counts_are_told_apart() {
     write(&dir.join("b.plcnt"), &counts(&[("f", 3)])).unwrap();
     profile_file::write(&dir.join("p.pleach"), &Profile::default()).unwrap();
     assert_eq!(
-        error(&["paths", "p.pleach"], &dir),
-        "pleach: error: p.pleach: estimated paths come with a later release; this is a sampled profile: `pleach show` \
-         prints it\n"
+        error(&["paths", "p.pleach", "a.plcnt"], &dir),
+        "pleach: error: a.plcnt holds exact counts, p.pleach does not: name either files of exact counts (.plcnt) or sampled \
+         profiles (.pleach)\n"
     );
+    let edges = error(&["paths", "p.pleach", "--edges"], &dir);
+    assert!(edges.contains("`pleach show --function NAME --binary FILE`"), "{edges}");
+    for command in [
+        &["report", "a.plcnt"][..],
+        &["paths", "/dev/null"],
+        &["overlap", "p.pleach", "/etc/passwd"],
+    ] {
+        assert!(error(command, &dir).starts_with("pleach: error: "));
+    }
     let mixed = error(&["merge", "p.pleach", "a.plcnt", "-o", "m.plcnt"], &dir);
     assert_eq!(
         mixed,

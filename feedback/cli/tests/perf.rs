@@ -44,6 +44,7 @@ fn vectors(bursts: u64) -> VectorSet {
         end_reason: EndReason::Budget,
         instructions: 0,
         count: 1,
+        proved: true,
         hardware: None,
         clock: None,
     };
@@ -66,6 +67,7 @@ fn vectors(bursts: u64) -> VectorSet {
             own_cpu_seconds: 0.0,
             lost: 0,
             declined: 0,
+            undisturbed: false,
         }],
         events: Vec::new(),
         bursts: (1..=bursts).map(burst).collect(),

@@ -12,6 +12,8 @@ const MAX_ROUNDS: usize = 60;
 const TOLERANCE: f32 = 1e-4;
 /// Executions that the Markov model is worth beside what was observed: it decides only where nothing else does.
 const PRIOR: f32 = 1.0;
+/// Paths that edges alone make likelier than this are considered even if no burst saw them whole.
+const LEAST_PROBABILITY: f64 = 1e-3;
 const ZERO: Times = [0.0; REPLICATES + 1];
 
 /// A piece, and what it may be a part of.
@@ -74,6 +76,9 @@ fn candidates(function: &FunctionEvidence, markov: &Markov<'_>) -> Candidates {
         candidates.add(path);
     });
     // Long pieces first: what completes one may explain shorter ones.
+    for (path, _) in markov.likeliest(LEAST_PROBABILITY) {
+        candidates.add(path);
+    }
     let mut partial: Vec<&Piece> = pieces().filter(|p| p.start.is_none() || p.end.is_none()).collect();
     partial.sort_unstable_by(|a, b| b.blocks.len().cmp(&a.blocks.len()).then_with(|| a.cmp(b)));
     partial.dedup();

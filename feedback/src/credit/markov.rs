@@ -161,7 +161,7 @@ impl<'a> Markov<'a> {
     }
 
     /// The likeliest paths in their order, with their probabilities, down to a least one.
-    fn likeliest(&self, least: f64) -> Vec<(Path, f64)> {
+    pub fn likeliest(&self, least: f64) -> Vec<(Path, f64)> {
         let (paths, mut found, mut heap) = (&self.graph.paths, Vec::new(), BinaryHeap::new());
         let least = -least.ln();
         for edge in paths.out(paths.blocks()) {

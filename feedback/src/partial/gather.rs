@@ -11,7 +11,7 @@ use pleach_annotate::cfg::ProbeTarget;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_annotate::map::{AddressMap, NodeIndex};
 use pleach_annotate::probe::Address;
-use pleach_collector::vector::{Burst, ModuleId, VectorSet};
+use pleach_collector::vector::{Burst, ModuleId, VectorSet, Window};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -57,20 +57,30 @@ pub struct Evidence {
 pub fn gather(program: &Program, vectors: &VectorSet, weights: &Weights, window: Option<usize>) -> Evidence {
     let mut gatherer = Gatherer::new(program);
     for (number, burst) in vectors.bursts.iter().enumerate() {
-        let multipliers = multipliers(number as u64);
+        let weight = weights.of_burst(number);
+        let mut multipliers = multipliers(number as u64);
+        multipliers.iter_mut().zip(&weight).for_each(|(m, w)| *m *= w);
         match window {
-            None => gatherer.burst(burst, |position| weights.get(number, position) as f32),
+            None => gatherer.burst(burst, |position| weights.within(number, position) as f32),
             Some(window) => cut(burst, window, |from, part| {
-                gatherer.burst(part, |position| weights.get(number, from + position) as f32);
+                gatherer.burst(part, |position| weights.within(number, from + position) as f32);
             }),
         }
         gatherer.end_cluster(burst.count as f32, &multipliers);
     }
+    if let Some(compressed) = &vectors.compressed {
+        gatherer.decoder.note_compressed(compressed);
+        for (number, window) in compressed.windows.iter().enumerate() {
+            gatherer.window(window);
+            let multipliers = multipliers((vectors.bursts.len() + number) as u64);
+            gatherer.end_cluster(window.weight as f32, &multipliers);
+        }
+    }
     gatherer.finish()
 }
 
-/// A burst's weight in each replicate, after a first 1: Poisson numbers with mean 1.
-fn multipliers(cluster: u64) -> Times {
+/// A cluster's weight in each replicate, after a first 1: Poisson numbers with mean 1.
+pub fn multipliers(cluster: u64) -> Times {
     let mut state = cluster.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5bf0_3635;
     std::array::from_fn(|replicate| {
         if replicate == 0 {
@@ -124,57 +134,39 @@ struct Gatherer<'p> {
 
 impl<'p> Gatherer<'p> {
     fn new(program: &'p Program) -> Self {
-        let mut store = Store::default();
-        let modules = program
-            .annotated()
-            .map(|(module, map)| (module, Copies::new(map, &mut store)));
+        let modules = program.annotated().map(|(module, map)| (module, Copies::new(map)));
         Self {
             decoder: Decoder::new(program),
             modules: modules.collect(),
             walks: Walks::default(),
-            store,
+            store: Store::default(),
         }
     }
 
     fn burst(&mut self, burst: &Burst, weight: impl Fn(usize) -> f32) {
-        let Self {
-            decoder,
-            modules,
-            walks,
-            store,
-        } = self;
+        let (decoder, mut watch) = self.watch();
         decoder.burst(burst, &mut |position, event| {
-            store.weight = weight(position);
-            match event {
-                Event::Block {
-                    module,
-                    frame,
-                    node,
-                    block,
-                    address,
-                } => {
-                    let group = (position, frame, module, node, address);
-                    if walks.pending.as_ref() != Some(&group) {
-                        walks.flush_pending(modules, store);
-                        walks.pending = Some(group);
-                    }
-                    walks.group.push(block);
-                }
-                Event::Entered { frame } => {
-                    let entered = Frame {
-                        is_fresh: true,
-                        activations: Vec::new(),
-                    };
-                    walks.frames.insert(frame, entered);
-                }
-                Event::Left { frame } => {
-                    walks.flush_pending(modules, store);
-                    walks.leave(frame, true, modules, store);
-                }
-                Event::IndirectCall { .. } => {}
-            }
+            watch.event(position, event, weight(position))
         });
-        walks.end(modules, store);
+        watch.end();
+    }
+
+    fn window(&mut self, window: &Window) {
+        let (decoder, mut watch) = self.watch();
+        // The cluster has the window's weight; only its lead counts for nothing.
+        decoder.window(window, &mut |position, event, weight| {
+            watch.event(position, event, if weight == 0 { 0.0 } else { 1.0 });
+        });
+        watch.end();
+    }
+
+    fn watch(&mut self) -> (&mut Decoder<'p>, Watch<'_, 'p>) {
+        let watch = Watch {
+            modules: &mut self.modules,
+            walks: &mut self.walks,
+            store: &mut self.store,
+        };
+        (&mut self.decoder, watch)
     }
 
     /// What was stored since the last call came from one burst, or from parts of it.
@@ -220,6 +212,53 @@ impl<'p> Gatherer<'p> {
     }
 }
 
+/// Where events go.
+struct Watch<'a, 'p> {
+    modules: &'a mut FxHashMap<ModuleId, Copies<'p>>,
+    walks: &'a mut Walks,
+    store: &'a mut Store,
+}
+
+impl Watch<'_, '_> {
+    fn event(&mut self, position: usize, event: Event, weight: f32) {
+        let Self { modules, walks, store } = self;
+        match event {
+            Event::Block {
+                module,
+                frame,
+                node,
+                block,
+                address,
+            } => {
+                let group = (position, frame, module, node, address);
+                if walks.pending.as_ref() != Some(&group) {
+                    walks.flush_pending(modules, store);
+                    walks.pending = Some(group);
+                    store.weight = weight;
+                }
+                walks.group.push(block);
+            }
+            Event::Entered { frame } => {
+                let entered = Frame {
+                    is_fresh: true,
+                    activations: Vec::new(),
+                };
+                walks.frames.insert(frame, entered);
+            }
+            Event::Left { frame } => {
+                walks.flush_pending(modules, store);
+                store.weight = weight;
+                walks.leave(frame, true, modules, store);
+            }
+            Event::IndirectCall { .. } => {}
+        }
+    }
+
+    fn end(&mut self) {
+        self.walks.end(self.modules, self.store);
+    }
+}
+
 /// The copies of one module.
 struct Copies<'p> {
     map: &'p AddressMap,
@@ -231,7 +270,7 @@ struct Copies<'p> {
 }
 
 impl<'p> Copies<'p> {
-    fn new(map: &'p AddressMap, _store: &mut Store) -> Self {
+    fn new(map: &'p AddressMap) -> Self {
         let mut shown: Vec<Vec<BlockIndex>> = vec![Vec::new(); map.nodes.len()];
         for probe in &map.probes {
             if let ProbeTarget::Block(block) = probe.target {

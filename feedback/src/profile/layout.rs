@@ -1,7 +1,7 @@
 //! Header and index of the profile file, byte by byte. Everything is little-endian and without padding:
 //!
 //! ```text
-//! header  (fixed)     magic, version, byte order, anchor, scale, sections, summary, checksum of all that
+//! header  (fixed)     magic, version, byte order, anchor, scale, sums, sections, summary, checksum of all that
 //! index   n × 44      sorted by (identifier, graph): guid, module, cfg hash, record offset, length, checksum
 //! records             one per function, in the index's order (see `record`)
 //! provenance          JSON
@@ -17,8 +17,8 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// The first bytes of a profile. Like PNG's, they show a file that was treated as text.
 pub(super) const MAGIC: [u8; 8] = *b"\x89PLEACH\n";
-/// Version of the format.
-pub(super) const VERSION: u32 = 1;
+/// Version of the format. 2: records have paths and coverage, the header has the flow of all paths.
+pub(super) const VERSION: u32 = 2;
 const BYTE_ORDER: u32 = 0x0102_0304;
 
 /// A section of the file.
@@ -37,6 +37,8 @@ pub(super) struct Header {
     pub scale: f64,
     /// Sampled block entries behind all functions.
     pub samples: u64,
+    /// Estimated executions of all paths of all functions.
+    pub path_flow: f64,
     pub has_vectors: bool,
     pub index: Section,
     pub records: Section,
@@ -47,7 +49,7 @@ pub(super) struct Header {
 
 /// Magic, version, byte order.
 const PREFIX: usize = 16;
-const FIXED: usize = PREFIX + 8 + 8 + 8 + 4 * 24;
+const FIXED: usize = PREFIX + 8 + 8 + 8 + 8 + 4 * 24;
 const SUMMARY: usize = 6 * 8 + CUTOFFS.len() * 20;
 /// Length of the header with its checksum.
 pub(super) const HEADER: usize = FIXED + SUMMARY + 8;
@@ -76,6 +78,7 @@ impl Header {
         out.extend([self.anchor as u8, u8::from(self.has_vectors), 0, 0, 0, 0, 0, 0]);
         out.extend(self.scale.to_bits().to_le_bytes());
         out.extend(self.samples.to_le_bytes());
+        out.extend(self.path_flow.to_bits().to_le_bytes());
         for section in [self.index, self.records, self.provenance, self.vectors] {
             for value in [section.offset, section.length, section.checksum] {
                 out.extend(value.to_le_bytes());
@@ -141,6 +144,7 @@ impl Header {
             has_vectors: flags[1] == 1,
             scale: f64::from_bits(reader.u64()),
             samples: reader.u64(),
+            path_flow: f64::from_bits(reader.u64()),
             ..Self::default()
         };
         let mut section = || Section {
@@ -182,6 +186,9 @@ impl Header {
         }
         if !(self.scale.is_finite() && self.scale >= 0.0) {
             return Err(HeaderError::Damaged("senseless scale"));
+        }
+        if !(self.path_flow.is_finite() && self.path_flow >= 0.0) {
+            return Err(HeaderError::Damaged("senseless flow of paths"));
         }
         Ok(())
     }

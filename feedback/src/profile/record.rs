@@ -2,9 +2,10 @@
 //!
 //! Numbers are LEB128. Because flow is conserved, the same count recurs in block after block and edge after edge, and most
 //! functions never run: counts are a stream of tokens, `0, n` for n+1 zeros, `1, v` for a new count, `k ≥ 2` for the count
-//! that was the (k−1)-th last new one.
+//! that was the (k−1)-th last new one. Paths and coverage follow as [`estimates`] has them.
 
-use super::{CallTargets, FunctionProfile};
+use super::bytes::{Reader, number};
+use super::{CallTargets, FunctionProfile, estimates};
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 
 /// More counts than any function has; it bounds what a record can make us allocate.
@@ -29,19 +30,15 @@ pub(super) fn encode(function: &FunctionProfile, out: &mut Vec<u8>) {
             number(out, count);
         }
     }
+    estimates::encode(function, out);
 }
 
-/// Whether a function can be stored: the reader's limits hold for the writer too.
-pub(super) fn fits(function: &FunctionProfile) -> bool {
-    (function.blocks.len() + function.edges.len()) as u64 <= MOST_COUNTS
-}
-
-fn number(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
+/// Why a function cannot be stored, if so: the reader's limits hold for the writer too.
+pub(super) fn unstorable(function: &FunctionProfile) -> Option<&'static str> {
+    if (function.blocks.len() + function.edges.len()) as u64 > MOST_COUNTS {
+        return Some("it is too large");
     }
-    out.push(value as u8);
+    estimates::unstorable(function)
 }
 
 fn counts(out: &mut Vec<u8>, counts: impl Iterator<Item = u64>) {
@@ -109,6 +106,7 @@ pub(super) fn decode(id: FunctionId, cfg_hash: CfgHash, record: &[u8]) -> Result
     let mut blocks_then_edges = reader.counts(total as usize)?;
     let edges = blocks_then_edges.split_off(blocks as usize);
     let call_targets = reader.call_targets()?;
+    let (paths, coverage) = estimates::decode(&mut reader, blocks_then_edges.len())?;
     if !reader.bytes.is_empty() {
         return Err("bytes left over");
     }
@@ -120,45 +118,12 @@ pub(super) fn decode(id: FunctionId, cfg_hash: CfgHash, record: &[u8]) -> Result
         blocks: blocks_then_edges,
         edges,
         call_targets,
-        paths: Vec::new(),
-        coverage: Vec::new(),
+        paths,
+        coverage,
     })
 }
 
-struct Reader<'r> {
-    bytes: &'r [u8],
-}
-
-const ENDS: &str = "it ends too early";
-
-impl<'r> Reader<'r> {
-    fn number(&mut self) -> Result<u64, &'static str> {
-        let mut value = 0u64;
-        for shift in (0..64).step_by(7) {
-            let (&byte, rest) = self.bytes.split_first().ok_or(ENDS)?;
-            self.bytes = rest;
-            let low = u64::from(byte & 0x7f);
-            if shift == 63 && low > 1 {
-                break;
-            }
-            value |= low << shift;
-            if byte < 0x80 {
-                return Ok(value);
-            }
-        }
-        Err("a number is too large")
-    }
-
-    fn take(&mut self, length: u64) -> Result<&'r [u8], &'static str> {
-        let length = usize::try_from(length)
-            .ok()
-            .filter(|&l| l <= self.bytes.len())
-            .ok_or(ENDS)?;
-        let (taken, rest) = self.bytes.split_at(length);
-        self.bytes = rest;
-        Ok(taken)
-    }
-
+impl Reader<'_> {
     fn counts(&mut self, total: usize) -> Result<Vec<u64>, &'static str> {
         // Reserves no more than the bytes at hand suggest; runs of zeros are bounded by `total` itself.
         let mut counts = Vec::with_capacity(total.min(self.bytes.len()));
@@ -271,6 +236,6 @@ mod tests {
             coverage: Vec::new(),
         };
         encode(&empty, &mut record);
-        assert_eq!(record.len(), 11);
+        assert_eq!(record.len(), 13);
     }
 }

@@ -54,10 +54,13 @@ fn encode(profile: &Profile) -> Result<Encoded, String> {
     let mut index = Vec::with_capacity(functions.len() * ENTRY);
     let mut records = Vec::new();
     for function in &functions {
+        if let Some(what) = record::unstorable(function) {
+            return Err(format!("function {}: {what}", function.name));
+        }
         let start = records.len();
         record::encode(function, &mut records);
         let content = &records[start..];
-        let length = u32::try_from(content.len()).ok().filter(|_| record::fits(function));
+        let length = u32::try_from(content.len()).ok();
         let entry = Entry {
             id: function.id,
             cfg_hash: function.cfg_hash,
@@ -113,6 +116,7 @@ fn header(profile: &Profile, index: &[u8], records: &[u8], provenance: &[u8]) ->
         anchor: profile.anchor,
         scale: profile.scale,
         samples: profile.functions.iter().fold(0, |sum, f| sum.saturating_add(f.samples)),
+        path_flow: profile.path_flow(),
         has_vectors: profile.vectors.is_some(),
         index: section(index, true),
         records: section(records, false),

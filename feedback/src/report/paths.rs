@@ -4,9 +4,8 @@
 use super::paths_text;
 use crate::ball_larus::{End, Mode, Start};
 use crate::counts::exact::{Exact, ExactFunction, ExactPath};
-use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
-use pleach_annotate::manifest::{Anchor, Entry};
-use rustc_hash::FxHashSet;
+use pleach_annotate::id::BlockIndex;
+use pleach_annotate::manifest::Anchor;
 use serde::Serialize;
 
 /// What to show.
@@ -35,7 +34,7 @@ pub enum PathsError {
     },
 }
 
-fn hint(similar: &[String]) -> String {
+pub(super) fn hint(similar: &[String]) -> String {
     match similar {
         [] => ": `pleach paths` without --function lists all".into(),
         names => format!("; did you mean {}?", names.join(", ")),
@@ -103,9 +102,9 @@ impl<'e> Paths<'e> {
     }
 }
 
-/// A path for scripts.
+/// A path for scripts, with counts that are whole numbers (exact ones) or not (estimates).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct PathRow<'e> {
+pub struct PathRow<'e, N = u64> {
     /// Linkage name.
     pub function: &'e str,
     /// Identifier.
@@ -115,11 +114,11 @@ pub struct PathRow<'e> {
     /// Blocks in order; with windows, those of their paths one after the other.
     pub blocks: Vec<BlockIndex>,
     /// Executions.
-    pub count: u64,
-    /// At least this many; exact counts know.
-    pub low: u64,
-    /// At most this many; exact counts know.
-    pub high: u64,
+    pub count: N,
+    /// At least this many: exact counts know, of estimates it is the lower end of the 90 % interval.
+    pub low: N,
+    /// At most this many.
+    pub high: N,
     /// How it begins.
     pub start: Start,
     /// How it ends: `exit`, `back`, `cut` or `call`.
@@ -137,12 +136,7 @@ pub struct PathRow<'e> {
 impl<'e> PathRow<'e> {
     fn new(function: &'e ExactFunction, exact: &ExactPath) -> Self {
         let ends = exact.path.last().map_or(End::Exit, |path| path.end);
-        let (end, to) = match ends {
-            End::Exit => ("exit", None),
-            End::Back(to) => ("back", Some(to)),
-            End::Cut(to) => ("cut", Some(to)),
-            End::Call => ("call", None),
-        };
+        let (end, to) = ending(ends);
         Self {
             function: &function.cfg.name,
             function_id: function.cfg.id.to_string(),
@@ -157,6 +151,16 @@ impl<'e> PathRow<'e> {
             anchor: function.anchor,
             iterations: (function.window > 1).then_some(exact.path.len()),
         }
+    }
+}
+
+/// How a path ends, and the block that an edge leads to there, as scripts have it.
+pub(super) fn ending(end: End) -> (&'static str, Option<BlockIndex>) {
+    match end {
+        End::Exit => ("exit", None),
+        End::Back(to) => ("back", Some(to)),
+        End::Cut(to) => ("cut", Some(to)),
+        End::Call => ("call", None),
     }
 }
 
@@ -247,41 +251,6 @@ impl<'e> EdgesRow<'e> {
     }
 }
 
-/// Takes from counts what a program's own graphs do not have, and says of which functions.
-///
-/// `manifest` is what the program's executable and libraries say about their graphs.
-pub fn take_foreign(exact: &mut Exact, manifest: &[Entry]) -> Vec<Foreign> {
-    let known: FxHashSet<(FunctionId, CfgHash, Anchor)> =
-        manifest.iter().map(|e| (e.cfg.id, e.hash, e.anchor)).collect();
-    let names: FxHashSet<FunctionId> = manifest.iter().map(|e| e.cfg.id).collect();
-    let mut foreign = Vec::new();
-    exact.functions.retain(|function| {
-        let id = function.cfg.id;
-        let is_known = known.contains(&(id, function.cfg.hash(), function.anchor));
-        if !is_known && function.is_executed() {
-            foreign.push(Foreign {
-                function: function.cfg.name.clone(),
-                is_changed: names.contains(&id),
-            });
-        }
-        is_known
-    });
-    foreign
-}
-
-/// A function whose counts are not of a program.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
-    "counts of function {function} are from another build{}; they are left out",
-    if *is_changed { ", in which its control flow was different" } else { ", or from a library: the binary has no such function" }
-)]
-pub struct Foreign {
-    /// Its name.
-    pub function: String,
-    /// The program has the function, but with another graph.
-    pub is_changed: bool,
-}
-
 fn totals(exact: &Exact) -> Totals {
     let mut totals = Totals::default();
     for function in &exact.functions {
@@ -331,7 +300,7 @@ pub(super) fn cut<T>(rows: &mut Vec<T>, top: Option<usize>) -> u64 {
 }
 
 /// One element a line: easy on `grep`, and on those who compare two builds.
-fn array(rows: impl Iterator<Item = impl Serialize>) -> serde_json::Result<String> {
+pub(super) fn array(rows: impl Iterator<Item = impl Serialize>) -> serde_json::Result<String> {
     let mut out = String::from("[");
     for (at, row) in rows.enumerate() {
         out.push_str(if at == 0 { "\n" } else { ",\n" });

@@ -9,7 +9,7 @@ use std::fmt::{Display, Write};
 /// Of a path with more blocks than this, the middle is left out.
 const SHOWN_BLOCKS: usize = 24;
 
-const LEGEND: &str = "▸ from the function's entry, ■ to its end, ↺b by a back edge to block b, ✂b cut before block b, \
+pub(super) const LEGEND: &str = "▸ from the function's entry, ■ to its end, ↺b by a back edge to block b, ✂b cut before block b, \
                       ☎ into a call that did not come back";
 
 pub(super) fn paths(paths: &Paths<'_>) -> String {
@@ -95,7 +95,7 @@ fn functions(totals: &Totals) -> String {
 }
 
 /// `▸0→1→3 ↺1`
-fn path(path: &Path) -> String {
+pub(super) fn path(path: &Path) -> String {
     let mut out = String::from(match path.start {
         Start::Entry => "▸",
         Start::Inside => "",
@@ -115,7 +115,7 @@ fn path(path: &Path) -> String {
     out
 }
 
-fn counted(count: impl Display + PartialEq + From<u8>, what: &str) -> String {
+pub(super) fn counted(count: impl Display + PartialEq + From<u8>, what: &str) -> String {
     let plural = if count == 1.into() { "" } else { "s" };
     format!("{} {what}{plural}", grouped(count))
 }

@@ -41,3 +41,13 @@ pub(super) fn grouped(value: impl Display) -> String {
     }
     out
 }
+
+/// A share as a percentage.
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.2} %", share * 100.0)
+}
+
+/// An interval of shares as percentages.
+pub(super) fn percent_range(low: f64, high: f64) -> String {
+    format!("{:.2}–{:.2} %", low * 100.0, high * 100.0)
+}

@@ -14,8 +14,10 @@
 //! as they were: nothing that bursts contain tells how fast a phase as a whole runs, only a clock could.
 
 mod chain;
+mod clock;
 mod stationary;
 
+use crate::partial::gather::{REPLICATES, Times};
 use chain::Chain;
 use pleach_collector::vector::{Engine, VectorSet};
 
@@ -54,6 +56,8 @@ pub struct Weights {
     states: Vec<Vec<u32>>,
     /// By state.
     weights: Vec<f64>,
+    /// By burst, really and in each replicate; empty where all weigh 1.
+    bursts: Vec<Times>,
 }
 
 impl Weights {
@@ -62,6 +66,7 @@ impl Weights {
         Self {
             states: Vec::new(),
             weights: Vec::new(),
+            bursts: Vec::new(),
         }
     }
 
@@ -83,11 +88,22 @@ impl Weights {
         Self {
             states: chain.states,
             weights,
+            bursts: Vec::new(),
         }
     }
 
     /// The weight of a burst's branch, and of the stretch that follows it; 1 on average over all branches.
     pub fn get(&self, burst: usize, branch: usize) -> f64 {
+        self.bursts.get(burst).map_or(1.0, |times| f64::from(times[0])) * self.within(burst, branch)
+    }
+
+    /// The weight of a burst as a whole, really and in each replicate.
+    pub fn of_burst(&self, burst: usize) -> Times {
+        self.bursts.get(burst).copied().unwrap_or([1.0; REPLICATES + 1])
+    }
+
+    /// The weight of a burst's branch beside that of the burst.
+    pub fn within(&self, burst: usize, branch: usize) -> f64 {
         let state = self.states.get(burst).and_then(|states| states.get(branch));
         state
             .and_then(|&state| self.weights.get(state as usize))

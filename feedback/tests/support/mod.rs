@@ -1,10 +1,15 @@
 //! Random graphs and walks over them.
 #![allow(dead_code, reason = "every test binary uses its own part")]
 
+pub mod activation;
+
 use pleach_annotate::cfg::{Block, Call, Callee, Cfg, Terminator};
 use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId, ModuleHash};
+use pleach_feedback::ball_larus::graph::PathGraph;
+use pleach_feedback::ball_larus::{Options, Path};
 use pleach_feedback::inference::{Evidence, FlowCounts};
-use pleach_feedback::profile::{FunctionProfile, Profile, Provenance};
+use pleach_feedback::profile::{Covered, EstimatedPath, FunctionProfile, Profile, Provenance};
+use std::collections::BTreeSet;
 
 /// SplitMix64: small, and the same on every machine.
 pub struct Random(pub u64);
@@ -321,25 +326,59 @@ fn assert_connected(cfg: &Cfg, counts: &FlowCounts) {
     );
 }
 
+/// Different paths of a function, at most 24.
+fn some_paths(random: &mut Random, cfg: &Cfg) -> Vec<Path> {
+    let graph = PathGraph::new(cfg, &Options::default());
+    let paths = (0..24).filter_map(|_| graph.path(random.next() % graph.numbers().max(1)));
+    let paths: BTreeSet<Path> = paths.collect();
+    paths.into_iter().collect()
+}
+
+/// Estimates of paths, the first most executed, of values that a file holds exactly.
+fn estimates(paths: &[Path], times: u64) -> Vec<EstimatedPath> {
+    let estimate = |(rank, path): (usize, &Path)| {
+        let count = f64::from((times as f64 / (rank + 1) as f64) as f32);
+        EstimatedPath {
+            path: path.clone(),
+            count,
+            low: f64::from((count * 0.9) as f32),
+            high: f64::from((count * 1.2) as f32),
+            effective: f64::from((count / 700.0) as f32),
+        }
+    };
+    paths.iter().enumerate().map(estimate).collect()
+}
+
+fn covered(blocks: &[u64], times: u64) -> Vec<Covered> {
+    let state = |&count: &u64| match count * times {
+        0 => Covered::No,
+        1..2000 => Covered::ByDominance,
+        _ => Covered::Seen,
+    };
+    blocks.iter().map(state).collect()
+}
+
 /// A profile of made-up functions with consistent counts, a fifth of them executed, named after their numbers.
 pub fn synthetic_profile(random: &mut Random, functions: usize, blocks: usize) -> Profile {
     // A few graphs are enough: records differ by their counts.
-    let graphs: Vec<(Cfg, Truth)> = (0..64)
+    let graphs: Vec<(Cfg, Truth, Vec<Path>)> = (0..64)
         .map(|_| {
             let size = (blocks / 2 + random.below(blocks + 1)).max(1);
             let cfg = random_cfg(random, size);
             let truth = simulate(random, &cfg, 20);
-            (cfg, truth)
+            let paths = some_paths(random, &cfg);
+            (cfg, truth, paths)
         })
         .collect();
     let function = |number: usize| {
-        let (cfg, truth) = &graphs[random.below(graphs.len())];
+        let (cfg, truth, walked) = &graphs[random.below(graphs.len())];
         let times = if random.chance(0.2) {
             1 + random.next() % 1_000_000
         } else {
             0
         };
         let scaled = |counts: &[u64]| counts.iter().map(|c| c * times).collect::<Vec<_>>();
+        let walked = if times > 0 { &walked[..] } else { &[] };
         let name = format!("_ZN9synthetic8function{number}Ev");
         FunctionProfile {
             id: FunctionId {
@@ -352,8 +391,8 @@ pub fn synthetic_profile(random: &mut Random, functions: usize, blocks: usize) -
             blocks: scaled(&truth.blocks),
             edges: scaled(&truth.edges),
             call_targets: Vec::new(),
-            paths: Vec::new(),
-            coverage: Vec::new(),
+            paths: estimates(walked, times),
+            coverage: covered(&truth.blocks, times),
         }
     };
     let mut profile = Profile {

@@ -1,17 +1,18 @@
 //! The profile file.
 
 use crate::input::{Input, with_file};
-use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId, ModuleHash};
+use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
 use pleach_annotate::manifest::Anchor;
+use pleach_feedback::ball_larus::{End, Start};
 use pleach_feedback::profile::file::{Lookup, ProfileFile, write};
-use pleach_feedback::profile::{CallTargets, FunctionProfile, Profile, Provenance};
+use pleach_feedback::profile::{CallTargets, Covered, EstimatedPath, FunctionProfile, Profile, Provenance};
 use std::ops::Range;
 use std::path::Path;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// As the format has it: where the descriptions of the four sections are, the header's length, an index entry's.
-const SECTIONS: usize = 40;
-const HEADER: usize = 512;
+const SECTIONS: usize = 48;
+const HEADER: usize = 520;
 const ENTRY: usize = 44;
 /// Counts of all functions up to which everything is read at once: runs of zeros take next to no bytes.
 const FEW: usize = 1 << 20;
@@ -42,6 +43,12 @@ fn check(path: &Path) {
     let mut counts = 0;
     for function in file.functions().flatten() {
         counts += function.blocks.len() + function.edges.len();
+        counts += function.paths.iter().map(|p| p.path.blocks.len()).sum::<usize>();
+        assert!(
+            function
+                .paths
+                .is_sorted_by(|a, b| EstimatedPath::hottest_first(a, b).is_lt())
+        );
         let found = file.lookup(function.id, function.cfg_hash);
         assert!(matches!(found, Ok(Lookup::Found(found)) if found == function));
         let other = file.lookup(function.id, CfgHash(!function.cfg_hash.0));
@@ -73,7 +80,7 @@ fn repair(bytes: &mut [u8]) {
     }
     let length = bytes.len();
     bytes[..8].copy_from_slice(b"\x89PLEACH\n");
-    bytes[8..12].copy_from_slice(&1u32.to_le_bytes());
+    bytes[8..12].copy_from_slice(&2u32.to_le_bytes());
     bytes[12..16].copy_from_slice(&0x0102_0304u32.to_le_bytes());
     let mut end = HEADER;
     let mut sections: [Range<usize>; 4] = Default::default();
@@ -119,10 +126,43 @@ fn word(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
+fn covered(input: &mut Input) -> Covered {
+    Covered::from_u8(input.u8() % 5).expect("a state")
+}
+
+/// A path of a function with this many blocks; mostly one that may be written.
+fn path(input: &mut Input, blocks: u32) -> EstimatedPath {
+    let block = |input: &mut Input| BlockIndex(u32::from(input.u8()) % blocks.max(1));
+    EstimatedPath {
+        path: pleach_feedback::ball_larus::Path {
+            start: if input.u8() % 2 == 0 {
+                Start::Entry
+            } else {
+                Start::Inside
+            },
+            blocks: (0..=input.u8() % 6).map(|_| block(input)).collect(),
+            end: match input.u8() % 4 {
+                0 => End::Exit,
+                1 => End::Back(block(input)),
+                2 => End::Cut(block(input)),
+                _ => End::Call,
+            },
+        },
+        count: input.number() as f64,
+        low: input.number() as f64,
+        high: input.number() as f64,
+        effective: match input.u8() {
+            255 => f64::NAN,
+            quarters => f64::from(quarters) / 4.0,
+        },
+    }
+}
+
 /// A profile of a few functions.
 pub fn made_of(input: &mut Input) -> Profile {
     let functions = (0..input.u8() % 6).map(|_| {
         let counts = |input: &mut Input| (0..input.u8()).map(|_| input.number()).collect::<Vec<u64>>();
+        let blocks = counts(input);
         FunctionProfile {
             id: FunctionId {
                 guid: FunctionGuid(input.number()),
@@ -131,7 +171,6 @@ pub fn made_of(input: &mut Input) -> Profile {
             cfg_hash: CfgHash(input.number()),
             name: input.text(),
             samples: input.number(),
-            blocks: counts(input),
             edges: counts(input),
             call_targets: (0..input.u8() % 3)
                 .map(|call| CallTargets {
@@ -141,8 +180,12 @@ pub fn made_of(input: &mut Input) -> Profile {
                         .collect(),
                 })
                 .collect(),
-            paths: Vec::new(),
-            coverage: Vec::new(),
+            coverage: match input.u8() % 2 {
+                0 => vec![],
+                _ => blocks.iter().map(|_| covered(input)).collect(),
+            },
+            paths: (0..input.u8() % 8).map(|_| path(input, blocks.len() as u32)).collect(),
+            blocks,
         }
     });
     let mut functions: Vec<_> = functions.collect();

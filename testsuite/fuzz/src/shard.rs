@@ -90,9 +90,10 @@ fn encode(decoded: &Frame) -> Vec<u8> {
                 last = *to;
             }
         }),
-        Frame::Final(cpu_ns, counters) => frame(FrameKind::Final, |e| {
+        Frame::Final(cpu_ns, counters, undisturbed) => frame(FrameKind::Final, |e| {
             e.u64(*cpu_ns);
             e.bytes(&counters.to_bytes());
+            e.u8((*undisturbed).into());
         }),
         Frame::Verified(compared, found) => frame(FrameKind::Verified, |e| {
             e.u32(*compared);

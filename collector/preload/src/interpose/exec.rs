@@ -223,7 +223,7 @@ impl Leaving {
         // Not in a child made by `vfork`: what is ours there is its parent's.
         let own = process::is_own_memory();
         if own {
-            process::conclude();
+            process::conclude(false);
             thread::pause_current();
             faults::leave(true);
         }

@@ -33,7 +33,7 @@ extern "C" fn resolve_syscall() {
 /// As `_exit(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _exit(status: c_int) -> ! {
-    process::conclude();
+    process::conclude(true);
     if let Some(real) = EXIT.get() {
         // SAFETY: forwarded.
         unsafe { real(status) }
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong
 
 extern "C" fn confine() {
     if process::is_active() && process::is_own_memory() {
-        process::conclude();
+        process::conclude(false);
         process::stop();
         quiet::all_threads();
         faults::give_back();
@@ -139,5 +139,5 @@ pub unsafe extern "C" fn syscall(number: core::ffi::c_long) -> core::ffi::c_long
 
 /// The end of a normal exit.
 pub extern "C" fn at_exit() {
-    process::conclude();
+    process::conclude(true);
 }

@@ -8,6 +8,7 @@ pub mod exit;
 pub mod faults;
 pub mod limits;
 pub mod masks;
+pub mod memory;
 pub mod signals;
 pub mod stacks;
 pub mod threads;
@@ -18,6 +19,7 @@ pub fn resolve() {
     exit::resolve();
     limits::resolve();
     masks::resolve();
+    memory::resolve();
     signals::resolve();
     stacks::resolve();
     threads::resolve();

@@ -5,6 +5,7 @@
 //! In its actions for other signals, our two are never really blocked.
 
 use super::{faults, stacks};
+use crate::alone;
 use crate::entry::{self, Context, TRAP_FLAG};
 use crate::process;
 use crate::real::Real;
@@ -97,19 +98,22 @@ pub fn inherit(before: KernelAction) {
 /// A thread that waits for SIGTRAP in `sigwait` or the like, with SIGTRAP really blocked.
 pub static WAITER: AtomicI32 = AtomicI32::new(0);
 
-/// Does with a signal that is not ours what the program wants.
-///
 /// Whether the program has handlers of signals that others send.
 pub fn has_handlers() -> bool {
+    let is_handler = |handler: usize| !matches!(handler, libc::SIG_DFL | libc::SIG_IGN);
+    let ours = [Virtual::Trap, Virtual::Tick];
+    if ours.into_iter().any(|which| is_handler(action(which).handler)) {
+        return true;
+    }
     (1..=64).any(|signal| {
         let mut action = KernelAction::default();
         let ours = Virtual::of(signal).is_some() || faults::SIGNALS.contains(&signal);
-        !ours
-            && sys::signal_action(signal, None, Some(&mut action)) == 0
-            && !matches!(action.handler, libc::SIG_DFL | libc::SIG_IGN)
+        !ours && sys::signal_action(signal, None, Some(&mut action)) == 0 && is_handler(action.handler)
     })
 }
 
+/// Does with a signal that is not ours what the program wants.
+///
 /// Call from a handler, with its context; the program's handler starts when that handler returns.
 pub fn deliver(signal: i32, info: &mut libc::siginfo_t, context: &mut Context) {
     let Some(which) = Virtual::of(signal) else { return };
@@ -295,6 +299,9 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, o
     }
     // SAFETY: the caller's pointers are null or valid.
     unsafe {
+        if let Some(new) = new.as_ref() {
+            alone::note_action(new.sa_sigaction);
+        }
         if let Some(which) = Virtual::of(signal) {
             let before = action(which);
             let new = new.as_ref().map(|new| KernelAction {
@@ -361,6 +368,9 @@ pub unsafe extern "C" fn __sigaction(signal: c_int, new: *const libc::sigaction,
 
 /// The older functions, for our two signals; they set fixed flags.
 fn old_style(signal: c_int, handler: usize, flags: c_int, real: &Real<Signal>) -> usize {
+    if pretends() {
+        alone::note_action(handler);
+    }
     let which = Virtual::of(signal).filter(|_| pretends());
     if let Some(which) = which {
         let before = action(which).handler;

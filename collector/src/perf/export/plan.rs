@@ -70,6 +70,7 @@ fn windows(set: &VectorSet, compressed: &Compressed) -> Vec<Burst> {
         end_reason: EndReason::Budget,
         instructions: 0,
         count: window.weight / compressed.rate.max(1),
+        proved: window.proved,
         hardware: None,
         clock: None,
     };

@@ -1,5 +1,6 @@
 //! `pleach merge`: add profiles or counts up.
 
+use super::inputs::warn_of_dropped;
 use anyhow::{Result, bail};
 use pleach_feedback::counts;
 use pleach_feedback::counts::file::CountFile;
@@ -52,12 +53,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let merged = merge(profiles)?;
     file::write(&args.output, &merged.profile)?;
-    for dropped in &merged.report.dropped {
-        eprintln!(
-            "pleach: warning: {} has different control flow in these profiles: the {} samples of graph {} are left out",
-            dropped.name, dropped.samples, dropped.cfg_hash
-        );
-    }
+    warn_of_dropped(&merged.report);
     if !merged.vectors.is_empty() {
         eprintln!("pleach: note: raw vectors are not merged; they stay in the profiles they came in");
     }

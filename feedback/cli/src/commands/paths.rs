@@ -1,24 +1,32 @@
-//! `pleach paths`: print exactly counted paths.
+//! `pleach paths`: print exactly counted or estimated paths.
 
-use anyhow::{Context, Result, bail};
-use pleach_annotate::binary::Binary;
-use pleach_annotate::manifest::{self, Entry};
-use pleach_feedback::counts::error::CountError;
+use super::inputs::{self, Input, print};
+use anyhow::{Result, bail};
 use pleach_feedback::counts::exact::Exact;
-use pleach_feedback::counts::file::CountFile;
-use pleach_feedback::counts::merge::merge;
-use pleach_feedback::report::paths::{Edges, Paths, PathsOptions, take_foreign};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use pleach_feedback::profile::Profile;
+use pleach_feedback::report::estimated::EstimatedPaths;
+use pleach_feedback::report::foreign::{Foreign, take_foreign, take_foreign_estimates};
+use pleach_feedback::report::paths::{Edges, Paths, PathsOptions};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Print the paths that a program executed, as it counted them.
+/// Print the paths that a program executed, most executed first.
 ///
-/// Build the program with $(pleach flags instrument) and run it: it writes a .plcnt file, or several. Counts of several
-/// files are added up.
+/// Of a sampled profile (.pleach): as far as samples tell. Each path has its share of all executions of paths, and the
+/// interval that holds the true share with 90 % probability. Paths are acyclic, after Ball and Larus: they begin at a
+/// function's entry or where a loop's next iteration does, and end at its exit or at a back edge.
+///
+/// Of exact counts (.plcnt): build the program with $(pleach flags instrument) and run it.
+///
+/// Several files of one kind are added up. Numbers are those of blocks at the anchor, in the function's order.
+///
+///   pleach paths app.pleach                          the 20 hottest paths
+///   pleach paths app.pleach --function parse --top 0     all of one function
+///   pleach paths app.pleach --json | jq '.[0].blocks'    for scripts
 #[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
 pub struct Args {
-    /// Files of exact counts (.plcnt).
+    /// Sampled profiles (.pleach), or files of exact counts (.plcnt).
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// List this many paths or edges, most executed first; 0 for all (default: 20; with --json: all).
@@ -27,7 +35,7 @@ pub struct Args {
     /// Show one function only.
     #[arg(short, long, value_name = "NAME")]
     function: Option<String>,
-    /// Print how often each edge was taken, whether paths or edges were counted. With --json by function, all edges.
+    /// Print how often each edge was taken, whether paths or edges were counted exactly. With --json by function, all edges.
     #[arg(long)]
     edges: bool,
     /// The program, or one of its libraries: counts of functions that it has not, or has with other control flow, are
@@ -41,25 +49,24 @@ pub struct Args {
 
 /// Prints.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let counts: Result<Vec<_>> = args.files.iter().map(|path| open(path)).collect();
-    let counts = merge(counts?);
-    let mut exact = Exact::of(&counts);
-    for problem in &counts.problems {
-        eprintln!("pleach: warning: {problem}");
-    }
-    for problem in &exact.problems {
-        eprintln!("pleach: warning: {problem}");
-    }
+    let mut input = inputs::read(&args.files)?;
     let mut foreign = Vec::new();
     if !args.binary.is_empty() {
-        let manifests: Result<Vec<_>> = args.binary.iter().map(|path| manifest_of(path)).collect();
-        foreign = take_foreign(&mut exact, &manifests?.concat());
+        foreign = leave_out_foreign(&mut input, args)?;
     }
     // Before what is looked for in the rest, and not found: it may have been among these.
     for function in &foreign {
         eprintln!("pleach: error: {function}");
     }
-    print(&text(&exact, args)?)?;
+    let default = if args.json { 0 } else { 20 };
+    let options = PathsOptions {
+        top: Some(args.top.unwrap_or(default)).filter(|&top| top != 0),
+        function: args.function.clone(),
+    };
+    print(&match &input {
+        Input::Exact(exact) => exact_text(exact, &options, args)?,
+        Input::Sampled(profile) => estimated_text(profile, &options, args)?,
+    })?;
     Ok(if foreign.is_empty() {
         ExitCode::SUCCESS
     } else {
@@ -67,17 +74,20 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     })
 }
 
-fn text(exact: &Exact, args: &Args) -> Result<String> {
-    let default = if args.json { 0 } else { 20 };
-    let options = PathsOptions {
-        top: Some(args.top.unwrap_or(default)).filter(|&top| top != 0),
-        function: args.function.clone(),
-    };
+fn leave_out_foreign(input: &mut Input, args: &Args) -> Result<Vec<Foreign>> {
+    let manifests = inputs::manifests(&args.binary)?;
+    Ok(match input {
+        Input::Exact(exact) => take_foreign(exact, &manifests),
+        Input::Sampled(profile) => take_foreign_estimates(profile, &manifests),
+    })
+}
+
+fn exact_text(exact: &Exact, options: &PathsOptions, args: &Args) -> Result<String> {
     if args.edges {
-        let edges = Edges::new(exact, &options)?;
+        let edges = Edges::new(exact, options)?;
         return Ok(if args.json { edges.to_json()? } else { edges.to_text() });
     }
-    let paths = Paths::new(exact, &options)?;
+    let paths = Paths::new(exact, options)?;
     if paths.totals.edge_functions > 0 {
         let edges = paths.totals.edge_functions;
         eprintln!("pleach: note: of {edges} functions only edges were counted: --edges shows them");
@@ -85,37 +95,13 @@ fn text(exact: &Exact, args: &Args) -> Result<String> {
     Ok(if args.json { paths.to_json()? } else { paths.to_text() })
 }
 
-fn open(path: &Path) -> Result<pleach_feedback::counts::Counts> {
-    match CountFile::open(path) {
-        Err(CountError::Profile { path }) => bail!(
-            "{}: estimated paths come with a later release; this is a sampled profile: `pleach show` prints it",
-            path.display()
-        ),
-        opened => Ok(opened?),
+fn estimated_text(profile: &Profile, options: &PathsOptions, args: &Args) -> Result<String> {
+    if args.edges {
+        bail!("--edges shows exact counts; `pleach show --function NAME --binary FILE` shows estimated edges");
     }
-}
-
-/// The graphs that a program says it has.
-fn manifest_of(path: &Path) -> Result<Vec<Entry>> {
-    let binary = Binary::open(path)?;
-    if !binary.is_annotated() {
-        bail!(
-            "{}: has no manifest, so that counts cannot be compared with it: name what $(pleach flags instrument) built, \
-             before it was stripped",
-            path.display()
-        );
+    let paths = EstimatedPaths::new(profile, options)?;
+    if paths.totals.paths == 0 {
+        eprintln!("pleach: note: the profile has no paths: nothing annotated was sampled long enough to see one");
     }
-    let (entries, errors) = manifest::decode(&binary.manifest);
-    for error in errors {
-        eprintln!("pleach: warning: {}: {error}", path.display());
-    }
-    Ok(entries)
-}
-
-/// To standard output. That nobody reads to the end is no error.
-fn print(text: &str) -> Result<()> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).context("cannot print"),
-        _ => Ok(()),
-    }
+    Ok(if args.json { paths.to_json()? } else { paths.to_text() })
 }

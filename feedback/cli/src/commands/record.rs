@@ -1,12 +1,11 @@
 //! `pleach record`: run a command, sample it, write a profile.
 
-use crate::install;
+use super::sampling::{self, EngineArg, Wants, duration, percentage};
 use anyhow::{Context, Result, bail};
-use clap::ValueEnum;
-use pleach_collector::lbr::{self, Facts, Refusal};
+use pleach_collector::lbr::Refusal;
 use pleach_collector::record::{RecordError, RecordOptions, Recording, record};
 use pleach_collector::stats::Stats;
-use pleach_collector::vector::{Engine, VectorSet};
+use pleach_collector::vector::VectorSet;
 use pleach_collector::verify::Verified;
 use pleach_feedback::analyse::{Analysis, AnalysisError, analyse, without_functions};
 use pleach_feedback::profile::{Profile, file as profile_file};
@@ -86,50 +85,14 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum EngineArg {
-    /// The best one that this machine offers: lbr, or else run-ahead.
-    Auto,
-    /// Branch records of the processor (Intel LBR, AMD BRS and LbrExtV2, Arm BRBE), read by the kernel.
-    Lbr,
-    /// Shadow execution: the program's next instructions run ahead on a copy of its state. Some 30 ns per instruction.
-    RunAhead,
-    /// Single-stepping of the program in bursts: exact, costs microseconds per instruction.
-    Step,
-}
-
-impl EngineArg {
-    /// The engine to use. Whether the kernel grants branch records is asked only where the answer matters.
-    fn engine(self, args: &Args, granted: impl FnOnce() -> bool) -> Result<Engine> {
-        match self {
-            Self::Lbr => Ok(Engine::Lbr),
-            // Who names an event wants to know why it cannot be had.
-            Self::Auto if args.event.is_some() => Ok(Engine::Lbr),
-            Self::Auto if !args.verify && args.burst.is_none() && granted() => Ok(Engine::Lbr),
-            Self::Step | Self::RunAhead if args.event.is_some() => {
-                bail!("--event is for branch records: use it with --engine lbr")
-            }
-            Self::Auto | Self::RunAhead => Ok(Engine::RunAhead),
-            Self::Step => Ok(Engine::Step),
+impl Args {
+    /// Only shadow execution can be checked, and has bursts of a length to choose.
+    fn wants(&self) -> Wants<'_> {
+        Wants {
+            event: self.event.as_deref(),
+            run_ahead: self.verify || self.burst.is_some(),
         }
     }
-}
-
-fn percentage(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').unwrap_or(text);
-    match number.parse::<f64>() {
-        Ok(value) if value > 0.0 && value.is_finite() => Ok(value / 100.0),
-        _ => Err("expected a percentage above 0, like 1% or 250%".into()),
-    }
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    let units = [("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)];
-    let parsed = units.iter().find_map(|(unit, factor)| {
-        let value: f64 = text.strip_suffix(unit)?.parse().ok()?;
-        (value > 0.0 && value.is_finite()).then(|| Duration::from_secs_f64(value * factor))
-    });
-    parsed.ok_or_else(|| "expected a time like 500us, 4ms or 1s".into())
 }
 
 fn size(text: &str) -> Result<u64, String> {
@@ -152,12 +115,7 @@ const LEAST_SIZE: u64 = 16 << 10;
 /// Records.
 pub fn run(args: &Args) -> Result<ExitCode> {
     ensure_writable(args)?;
-    let engine = args.engine.engine(args, || lbr::probe(&Facts::read(), None).is_ok())?;
-    let sampler = match engine {
-        // Nothing is loaded into the command.
-        Engine::Lbr => PathBuf::new(),
-        _ => install::library(install::SAMPLER)?,
-    };
+    let engine = args.engine.engine(args.wants())?;
     let options = RecordOptions {
         engine,
         event: args.event.clone(),
@@ -171,7 +129,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         max_size: args.max_size,
         timer_only: args.timer_only,
         clocks: args.clocks,
-        ..RecordOptions::new(sampler)
+        ..RecordOptions::new(sampling::sampler(engine)?)
     };
     let recording = match record(&args.command, &options) {
         Ok(recording) => recording,
@@ -343,28 +301,20 @@ mod tests {
         args: Args,
     }
 
-    fn engine(options: &str, granted: bool) -> Result<Engine, String> {
-        let words = ["record"].into_iter().chain(options.split_whitespace()).chain(["true"]);
-        let Line { args } = Line::try_parse_from(words).map_err(|error| error.to_string())?;
-        args.engine.engine(&args, || granted).map_err(|error| error.to_string())
-    }
-
     #[test]
-    fn auto_takes_branch_records_where_they_are_granted() {
-        assert_eq!(engine("", true), Ok(Engine::Lbr));
-        assert_eq!(engine("", false), Ok(Engine::RunAhead));
-        // Only shadow execution can be checked, and has bursts of a length to choose.
-        assert_eq!(engine("--verify", true), Ok(Engine::RunAhead));
-        assert_eq!(engine("--burst 100", true), Ok(Engine::RunAhead));
-        assert_eq!(engine("--event cycles", false), Ok(Engine::Lbr));
-        assert_eq!(engine("--engine lbr", false), Ok(Engine::Lbr));
-        assert_eq!(engine("--engine step", true), Ok(Engine::Step));
-        assert!(
-            engine("--engine run-ahead --event cycles", true)
-                .unwrap_err()
-                .contains("--engine lbr")
-        );
-        assert!(engine("--verify --event cycles", true).is_err());
+    fn what_only_shadow_execution_does() {
+        let wants = |options: &str| {
+            let words = ["record"].into_iter().chain(options.split_whitespace()).chain(["true"]);
+            Line::try_parse_from(words).map(|line| {
+                let wants = line.args.wants();
+                (wants.event.map(str::to_owned), wants.run_ahead)
+            })
+        };
+        assert_eq!(wants("").unwrap(), (None, false));
+        assert_eq!(wants("--verify").unwrap(), (None, true));
+        assert_eq!(wants("--burst 100").unwrap(), (None, true));
+        assert_eq!(wants("--event cycles").unwrap(), (Some("cycles".to_owned()), false));
+        assert!(wants("--verify --event cycles").is_err());
     }
 
     #[test]
@@ -382,14 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn budgets_and_periods_are_read() {
-        assert_eq!(percentage("1%"), Ok(0.01));
-        assert_eq!(percentage("300"), Ok(3.0));
-        assert!(percentage("0%").is_err());
-        assert!(percentage("x").is_err());
-        assert_eq!(duration("500us"), Ok(Duration::from_micros(500)));
-        assert_eq!(duration("4ms"), Ok(Duration::from_millis(4)));
-        assert!(duration("4").is_err());
+    fn sizes_are_read() {
         assert_eq!(
             ["64k", "20M", "1G", "16384"].map(size),
             [64 << 10, 20 << 20, 1 << 30, 16384].map(Ok)

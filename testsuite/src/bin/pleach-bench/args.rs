@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use pleach_testsuite::InputKind;
+use std::fmt;
 use std::path::PathBuf;
 
 #[derive(Parser)]
@@ -109,6 +110,25 @@ pub enum Command {
         #[arg(long, default_value_t = 3)]
         functions: usize,
     },
+    /// Compare sampled paths with exactly counted ones: every combination of the options that may be repeated
+    Accuracy(Accuracy),
+    /// Record, and compare what is covered with what was executed
+    Coverage {
+        #[command(flatten)]
+        exact: Exact,
+        /// Budget of the recording
+        #[arg(long = "overhead", default_value = "1%")]
+        budget: String,
+        /// Recordings, each looked at alone and all together
+        #[arg(long, default_value_t = 1)]
+        runs: usize,
+        /// Exact counts: programs that hash addresses do not always take the same paths
+        #[arg(long, default_value_t = 3)]
+        exact_runs: usize,
+        /// Taken branches of a short vector (thesis: 4)
+        #[arg(long, default_value_t = 4)]
+        branches: usize,
+    },
     /// Say what executed paths are like, how often they are counted, and what training shows of them
     Paths {
         #[command(flatten)]
@@ -126,6 +146,85 @@ pub struct Which {
     /// Only this workload; may be repeated
     #[arg(short, long = "workload", value_name = "NAME")]
     pub workloads: Vec<String>,
+}
+
+#[derive(Args)]
+pub struct Accuracy {
+    #[command(flatten)]
+    pub which: Which,
+    /// Where paths are identified
+    #[arg(long, value_enum, default_value_t = AnchorName::Late)]
+    pub anchor: AnchorName,
+    /// How the profiled build is optimised; may be repeated
+    #[arg(long = "level", value_enum, default_values_t = [LevelName::O2])]
+    pub levels: Vec<LevelName>,
+    /// CPU time for sampling, in per cent of the program's; may be repeated
+    #[arg(long = "overhead", value_name = "PERCENT", default_values_t = [1.0])]
+    pub budgets: Vec<f64>,
+    /// Cut bursts to vectors of so many branches, or `whole`; may be repeated
+    #[arg(long = "length", value_parser = length, default_values_t = [Length(None)])]
+    pub lengths: Vec<Length>,
+    /// How partial paths are credited; may be repeated
+    #[arg(long = "crediting", value_enum, default_values_t = [CreditingName::Em])]
+    pub creditings: Vec<CreditingName>,
+    /// Recordings of each program
+    #[arg(long, default_value_t = 5)]
+    pub runs: u32,
+    /// CPU-seconds of the program in each recording
+    #[arg(long, default_value_t = 10.0)]
+    pub cpu_seconds: f64,
+    /// The input: train, ref, count, short or other
+    #[arg(long, default_value = "ref")]
+    pub on: InputKind,
+    /// Single-step instead of running ahead
+    #[arg(long)]
+    pub step: bool,
+}
+
+/// Branches of a vector; all that a burst has if `None`.
+#[derive(Clone, Copy)]
+pub struct Length(pub Option<usize>);
+
+impl fmt::Display for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(length) => write!(f, "{length}"),
+            None => f.write_str("whole"),
+        }
+    }
+}
+
+fn length(text: &str) -> Result<Length, String> {
+    match text.parse::<usize>() {
+        _ if text == "whole" => Ok(Length(None)),
+        Ok(length) if length > 0 => Ok(Length(Some(length))),
+        _ => Err("expected a number of branches, or whole".to_owned()),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LevelName {
+    /// -O1
+    #[value(name = "O1")]
+    O1,
+    /// -O2
+    #[value(name = "O2")]
+    O2,
+    /// -O3
+    #[value(name = "O3")]
+    O3,
+    /// -O2 and clang's -fprofile-use, from exact counts of the training input
+    IrPgo,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CreditingName {
+    /// In proportion to how often each path is executed
+    Em,
+    /// Equally, as the papers do
+    Equal,
+    /// As products of edge probabilities
+    EdgeIndependent,
 }
 
 #[derive(Args)]

@@ -3,9 +3,11 @@
 mod args;
 
 use anyhow::{Context, Result, bail, ensure};
-use args::{AnchorName, Build, Cli, Command, Exact, Measure, VariantName, Which};
+use args::{Accuracy, AnchorName, Build, Cli, Command, CreditingName, Exact, LevelName, Measure, VariantName, Which};
 use clap::Parser;
+use pleach_collector::vector::Engine;
 use pleach_feedback::ball_larus::Mode;
+use pleach_feedback::credit::Crediting;
 use pleach_testsuite::bench::workloads_dir;
 use pleach_testsuite::bless::{bless_input, bless_made_inputs};
 use pleach_testsuite::compare::{self, Options};
@@ -15,7 +17,8 @@ use pleach_testsuite::variant::{Pleach, Recording, split_words};
 use pleach_testsuite::verify::Verified;
 use pleach_testsuite::workload::load_all;
 use pleach_testsuite::{
-    Bench, InputKind, Simulation, Table, Variant, bias, parallel, path_figures, progress, rates, streams, verify,
+    Bench, InputKind, Simulation, Table, Variant, accuracy, bias, coverage, parallel, path_figures, progress, rates,
+    streams, verify,
 };
 
 fn main() -> Result<()> {
@@ -94,6 +97,26 @@ fn main() -> Result<()> {
             };
             let workloads = bench.select(&which.workloads)?;
             bias::sections(&bias::bias(&bench, &workloads, &plain_pleach()?, &options)?, &options)
+        }
+        Command::Accuracy(options) => accuracy_of(&open()?, options)?,
+        Command::Coverage {
+            exact,
+            budget,
+            runs,
+            exact_runs,
+            branches,
+        } => {
+            let bench = open()?;
+            let options = coverage::Options {
+                budget: budget.clone(),
+                runs: (*runs).max(1),
+                exact_runs: (*exact_runs).max(1),
+                on: exact.on,
+                branches: *branches,
+            };
+            let workloads = bench.select(&exact.which.workloads)?;
+            let found = coverage::coverage(&bench, &workloads, &exact.anchor.pleach()?, &options)?;
+            coverage::sections(&found, &options)
         }
         Command::Paths { exact, no_counts } => paths(&open()?, exact, !no_counts)?,
         Command::Verify(exact) => {
@@ -277,17 +300,46 @@ fn compare_variants(bench: &Bench, which: &Which, measure: &Measure) -> Result<V
     Ok(compare::sections(&rows))
 }
 
-impl Exact {
-    fn pleach(&self) -> Result<Pleach> {
-        let anchor = match self.anchor {
-            AnchorName::Early => "early",
-            AnchorName::Late => "late",
+impl AnchorName {
+    fn pleach(self) -> Result<Pleach> {
+        let anchor = match self {
+            Self::Early => "early",
+            Self::Late => "late",
         };
         Ok(Pleach {
             command: pleach_command()?,
             options: ["--anchor", anchor].map(str::to_owned).to_vec(),
         })
     }
+}
+
+fn accuracy_of(bench: &Bench, chosen: &Accuracy) -> Result<Vec<Section>> {
+    let level = |name: &LevelName| match name {
+        LevelName::O1 => accuracy::Level::O1,
+        LevelName::O2 => accuracy::Level::O2,
+        LevelName::O3 => accuracy::Level::O3,
+        LevelName::IrPgo => accuracy::Level::IrPgo,
+    };
+    let crediting = |name: &CreditingName| match name {
+        CreditingName::Em => Crediting::Em,
+        CreditingName::Equal => Crediting::Equal,
+        CreditingName::EdgeIndependent => Crediting::Independent,
+    };
+    let options = accuracy::Options {
+        levels: chosen.levels.iter().map(level).collect(),
+        budgets: chosen.budgets.iter().map(|percent| percent / 100.0).collect(),
+        lengths: chosen.lengths.iter().map(|length| length.0).collect(),
+        creditings: chosen.creditings.iter().map(crediting).collect(),
+        runs: chosen.runs,
+        cpu_seconds: chosen.cpu_seconds,
+        on: chosen.on,
+        engine: if chosen.step { Engine::Step } else { Engine::RunAhead },
+    };
+    let pleach = chosen.anchor.pleach()?;
+    let sampler = pleach.command.with_file_name("libpleach_preload.so");
+    let workloads = bench.select(&chosen.which.workloads)?;
+    let found = accuracy::accuracy(bench, &workloads, &pleach, sampler, &options)?;
+    Ok(accuracy::sections(&found))
 }
 
 fn paths(bench: &Bench, exact: &Exact, instructions: bool) -> Result<Vec<Section>> {
@@ -297,13 +349,19 @@ fn paths(bench: &Bench, exact: &Exact, instructions: bool) -> Result<Vec<Section
         jobs: parallel::default_jobs(),
     };
     let workloads = bench.select(&exact.which.workloads)?;
-    let figures = path_figures::figures(bench, &workloads, &exact.pleach()?, &options)?;
+    let figures = path_figures::figures(bench, &workloads, &exact.anchor.pleach()?, &options)?;
     Ok(path_figures::sections(&figures, &options))
 }
 
 fn verify_all(bench: &Bench, exact: &Exact) -> Result<Vec<Verified>> {
     let workloads = bench.select(&exact.which.workloads)?;
-    verify::verify(bench, &workloads, &exact.pleach()?, exact.on, parallel::default_jobs())
+    verify::verify(
+        bench,
+        &workloads,
+        &exact.anchor.pleach()?,
+        exact.on,
+        parallel::default_jobs(),
+    )
 }
 
 fn plain_pleach() -> Result<Pleach> {

@@ -1,0 +1,110 @@
+//! Which source file defines a function, from DWARF.
+
+use gimli::{AttributeValue, DwAt, EndianSlice, LittleEndian, UnitOffset, constants};
+use object::{Object, ObjectSection};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+type Slice<'d> = EndianSlice<'d, LittleEndian>;
+type Unit<'d> = gimli::Unit<Slice<'d>>;
+type Dwarf<'d> = gimli::Dwarf<Slice<'d>>;
+
+/// Files of functions, by linkage name. Empty where the file was built without `-g`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Sources {
+    /// Each with the file that was compiled: local functions of one name are told apart by it.
+    functions: HashMap<String, Vec<(PathBuf, PathBuf)>>,
+}
+
+impl Sources {
+    /// Reads the debug information of a file. What is malformed is left out: it only serves people.
+    pub fn read(path: &Path) -> std::io::Result<Self> {
+        let data = std::fs::read(path)?;
+        let mut sources = Self::default();
+        if let Ok(file) = object::File::parse(&*data) {
+            let section = |id: gimli::SectionId| -> Result<Cow<'_, [u8]>, gimli::Error> {
+                let section = file.section_by_name(id.name());
+                Ok(section.and_then(|s| s.uncompressed_data().ok()).unwrap_or_default())
+            };
+            if let Ok(sections) = gimli::DwarfSections::load(section) {
+                let dwarf = sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));
+                // What was read until then stays.
+                let _ = sources.add(&dwarf);
+            }
+        }
+        Ok(sources)
+    }
+
+    /// Whether nothing is known of any function.
+    pub fn is_empty(&self) -> bool {
+        self.functions.is_empty()
+    }
+
+    /// The file that a function is in; `compiled` is the name of the file that was compiled, without its folder.
+    pub fn file_of(&self, function: &str, compiled: &str) -> Option<&Path> {
+        let candidates = self.functions.get(function)?;
+        let own = |unit: &Path| unit.file_name().is_some_and(|name| name == compiled);
+        let found = candidates.iter().find(|(unit, _)| own(unit)).or(candidates.first());
+        found.map(|(_, file)| file.as_path())
+    }
+
+    fn add(&mut self, dwarf: &Dwarf<'_>) -> gimli::Result<()> {
+        let mut headers = dwarf.units();
+        while let Some(header) = headers.next()? {
+            let unit = dwarf.unit(header)?;
+            self.add_unit(dwarf, &unit)?;
+        }
+        Ok(())
+    }
+
+    fn add_unit(&mut self, dwarf: &Dwarf<'_>, unit: &Unit<'_>) -> gimli::Result<()> {
+        let text = |slice: Slice<'_>| slice.to_string_lossy().into_owned();
+        let folder = unit.comp_dir.map(text).unwrap_or_default();
+        let compiled = Path::new(&folder).join(unit.name.map(text).unwrap_or_default());
+        // Names of declarations, which definitions refer to.
+        let mut names: HashMap<UnitOffset, String> = HashMap::new();
+        let mut entries = unit.entries();
+        while let Some(entry) = entries.next_dfs()? {
+            if entry.tag() != constants::DW_TAG_subprogram {
+                continue;
+            }
+            let string = |name: DwAt| {
+                let value = entry.attr_value(name)?;
+                dwarf.attr_string(unit, value).ok().map(text)
+            };
+            let declared = match entry.attr_value(constants::DW_AT_specification) {
+                Some(AttributeValue::UnitRef(offset)) => names.get(&offset).cloned(),
+                _ => None,
+            };
+            let own = string(constants::DW_AT_linkage_name).or_else(|| string(constants::DW_AT_name));
+            let Some(name) = own.or(declared) else { continue };
+            names.insert(entry.offset(), name.clone());
+            if entry.attr_value(constants::DW_AT_declaration).is_some() {
+                continue;
+            }
+            let file = match entry.attr_value(constants::DW_AT_decl_file) {
+                Some(AttributeValue::FileIndex(index)) => path_of(dwarf, unit, index, &folder),
+                _ => None,
+            };
+            let file = file.unwrap_or_else(|| compiled.clone());
+            self.functions.entry(name).or_default().push((compiled.clone(), file));
+        }
+        Ok(())
+    }
+}
+
+fn path_of(dwarf: &Dwarf<'_>, unit: &Unit<'_>, index: u64, folder: &str) -> Option<PathBuf> {
+    let header = unit.line_program.as_ref()?.header();
+    let file = header.file(index)?;
+    let text = |value| {
+        let text = dwarf.attr_string(unit, value).ok()?;
+        Some(text.to_string_lossy().into_owned())
+    };
+    let mut path = PathBuf::from(folder);
+    if let Some(directory) = file.directory(header) {
+        path.push(text(directory)?);
+    }
+    path.push(text(file.path_name())?);
+    Some(path)
+}

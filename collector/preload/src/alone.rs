@@ -1,0 +1,57 @@
+//! Whether nothing but the program itself decides what it does next.
+//!
+//! Then a burst of shadow execution shows what will happen; else it may come differently: other threads and processes store
+//! to memory that the program reads, and handlers of signals run in between. What is looked at: threads of the process, made in whatever way; actions
+//! for signals, however they were set, except for those that instructions raise, which nobody sends; memory that the
+//! program maps as shared through libc, and shared files seen in a snapshot of its mappings. Not noticed: debuggers, `process_vm_writev`, processes made by a raw
+//! `clone` that share all memory, and asynchronous input into private memory.
+
+use crate::interpose::signals;
+use crate::process;
+use crate::sys::syscall;
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// Other processes may store to memory of this one.
+pub static SHARES_MEMORY: AtomicBool = AtomicBool::new(false);
+/// The program has, or had, a handler of some signal.
+pub static HANDLES_SIGNALS: AtomicBool = AtomicBool::new(false);
+
+/// Takes note of an action that the program sets.
+pub fn note_action(handler: usize) {
+    if !matches!(handler, libc::SIG_DFL | libc::SIG_IGN) {
+        HANDLES_SIGNALS.store(true, Relaxed);
+    }
+}
+
+/// Whether it is so now.
+pub fn now() -> bool {
+    !SHARES_MEMORY.load(Relaxed) && is_single() && !signals::has_handlers()
+}
+
+/// Whether nothing from outside has ever cut a function short: never a second thread, nor a handler of any signal.
+pub fn always() -> bool {
+    let threads = process::counters();
+    threads.threads <= 1
+        && threads.unsampled_threads == 0
+        && !HANDLES_SIGNALS.load(Relaxed)
+        && is_single()
+        && !signals::has_handlers()
+}
+
+/// The kernel adds the number of threads to the links of this folder.
+fn is_single() -> bool {
+    const OF_FOLDER: u64 = 2;
+    let path = c"/proc/self/task";
+    // SAFETY: all zeroes is a valid value of this plain structure.
+    let mut stat: libc::stat = unsafe { core::mem::zeroed() };
+    // SAFETY: the path is terminated; `stat` lives here.
+    let result = unsafe { syscall!(libc::SYS_newfstatat, libc::AT_FDCWD, path.as_ptr(), &raw mut stat, 0) };
+    result == 0 && stat.st_nlink == OF_FOLDER + 1
+}
+
+/// Where the vDSO begins: it reads clocks, which go on meanwhile. 0: there is none.
+pub fn clocks() -> u64 {
+    // SAFETY: no preconditions.
+    unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) }
+}

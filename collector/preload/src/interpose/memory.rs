@@ -1,0 +1,104 @@
+//! Memory that the program shares with other processes: they may change what it will do.
+
+use crate::alone;
+use crate::real::Real;
+use crate::sys;
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::Ordering::Relaxed;
+
+type Map = unsafe extern "C" fn(*mut c_void, usize, c_int, c_int, c_int, libc::off_t) -> *mut c_void;
+static MMAP: Real<Map> = Real::new(c"mmap");
+static MMAP64: Real<Map> = Real::new(c"mmap64");
+type Attach = unsafe extern "C" fn(c_int, *const c_void, c_int) -> *mut c_void;
+static SHMAT: Real<Attach> = Real::new(c"shmat");
+
+/// Looks the functions up.
+pub fn resolve() {
+    MMAP.get();
+    MMAP64.get();
+    SHMAT.get();
+}
+
+/// Allocators map memory before, and while, symbols are looked up.
+fn map_directly(arguments: [usize; 6]) -> *mut c_void {
+    // SAFETY: what the caller of `mmap` asks for.
+    match unsafe { sys::call(libc::SYS_mmap, arguments) } {
+        error @ -4095..=-1 => {
+            // SAFETY: this thread's.
+            unsafe { *libc::__errno_location() = -error as c_int };
+            libc::MAP_FAILED
+        }
+        address => address as *mut c_void,
+    }
+}
+
+fn note(flags: c_int) {
+    // Also set in MAP_SHARED_VALIDATE.
+    if flags & libc::MAP_SHARED != 0 {
+        alone::SHARES_MEMORY.store(true, Relaxed);
+    }
+}
+
+/// # Safety
+/// As `mmap(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mmap(
+    address: *mut c_void,
+    length: usize,
+    protection: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: libc::off_t,
+) -> *mut c_void {
+    note(flags);
+    match MMAP.known() {
+        // SAFETY: forwarded.
+        Some(real) => unsafe { real(address, length, protection, flags, fd, offset) },
+        None => map_directly([
+            address as usize,
+            length,
+            protection as usize,
+            flags as usize,
+            fd as usize,
+            offset as usize,
+        ]),
+    }
+}
+
+/// # Safety
+/// As `mmap(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mmap64(
+    address: *mut c_void,
+    length: usize,
+    protection: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: libc::off_t,
+) -> *mut c_void {
+    note(flags);
+    match MMAP64.known() {
+        // SAFETY: forwarded.
+        Some(real) => unsafe { real(address, length, protection, flags, fd, offset) },
+        None => map_directly([
+            address as usize,
+            length,
+            protection as usize,
+            flags as usize,
+            fd as usize,
+            offset as usize,
+        ]),
+    }
+}
+
+/// # Safety
+/// As `shmat(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shmat(id: c_int, address: *const c_void, flags: c_int) -> *mut c_void {
+    note(libc::MAP_SHARED);
+    match SHMAT.get() {
+        // SAFETY: forwarded.
+        Some(real) => unsafe { real(id, address, flags) },
+        None => libc::MAP_FAILED,
+    }
+}

@@ -1,0 +1,37 @@
+//! Other standard streams for a recorded command than the recorder's own.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Files in place of standard streams; a stream without one is inherited. They are opened anew for each run, so that every
+/// run reads its input from the beginning.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Redirect {
+    /// What the command reads.
+    pub input: Option<PathBuf>,
+    /// Where its standard output goes; what was there is overwritten.
+    pub output: Option<PathBuf>,
+    /// Where its standard error goes; what was there is overwritten.
+    pub errors: Option<PathBuf>,
+}
+
+impl Redirect {
+    /// Opens the files for one run.
+    pub fn apply(&self, command: &mut Command) -> io::Result<()> {
+        let named = |path: &PathBuf, opened: io::Result<File>| {
+            opened.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+        };
+        if let Some(path) = &self.input {
+            command.stdin(named(path, File::open(path))?);
+        }
+        if let Some(path) = &self.output {
+            command.stdout(named(path, File::create(path))?);
+        }
+        if let Some(path) = &self.errors {
+            command.stderr(named(path, File::create(path))?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,49 @@
+//! `pleach diff`: what two profiles disagree on.
+
+use super::inputs::{print, read_flows};
+use anyhow::{Result, bail};
+use pleach_feedback::report::diff::Diff;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Print which paths and functions have another share of the executions than before, by more than chance.
+///
+/// Shares are compared, so that recordings may differ in length. A change is listed where the two 90 % intervals have
+/// nothing in common; two recordings of the very same thing come apart like that in about 2 of 100 paths. Each file is a
+/// sampled profile (.pleach) or exact counts (.plcnt).
+///
+///   pleach diff before.pleach after.pleach            what does the new version, or the new input, execute more of?
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// A sampled profile or exact counts.
+    #[arg(value_name = "BEFORE")]
+    before: PathBuf,
+    /// What to compare it with.
+    #[arg(value_name = "AFTER")]
+    after: PathBuf,
+    /// List this many functions and paths, largest change first; 0 for all (default: 20; with --json: all).
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Compares and prints.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let (before, after) = (read_flows(&args.before)?, read_flows(&args.after)?);
+    for (path, flows) in [(&args.before, &before), (&args.after, &after)] {
+        if flows.path_flow() == 0.0 {
+            bail!(
+                "{}: has no paths to compare; `pleach overlap` compares blocks too",
+                path.display()
+            );
+        }
+    }
+    let default = if args.json { 0 } else { 20 };
+    let top = Some(args.top.unwrap_or(default)).filter(|&top| top != 0);
+    let diff = Diff::new(&before, &after, top)?;
+    print(&if args.json { diff.to_json()? } else { diff.to_text() })?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,112 @@
+//! Files of counts, sampled or exact, as several commands take them.
+
+use anyhow::{Context, Result, bail};
+use pleach_annotate::binary::Binary;
+use pleach_annotate::manifest::{self, Entry};
+use pleach_feedback::counts::exact::Exact;
+use pleach_feedback::counts::file::CountFile;
+use pleach_feedback::counts::merge::merge as merge_counts;
+use pleach_feedback::merge::{MergeReport, merge};
+use pleach_feedback::profile::Profile;
+use pleach_feedback::profile::file::ProfileFile;
+use pleach_feedback::report::flows::Flows;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// What files of one kind say together.
+pub enum Input {
+    /// Sampled profiles (.pleach).
+    Sampled(Profile),
+    /// Exact counts (.plcnt).
+    Exact(Exact),
+}
+
+/// Reads files of one kind and adds them up. Problems that lose only a part are printed.
+pub fn read(files: &[PathBuf]) -> Result<Input> {
+    // What cannot be read is left to whoever reads it.
+    let (counts, others): (Vec<_>, Vec<_>) = files.iter().partition(|path| CountFile::is_one(path).unwrap_or(false));
+    match (counts.first(), others.first()) {
+        (Some(counts), Some(profile)) => bail!(
+            "{} holds exact counts, {} does not: name either files of exact counts (.plcnt) or sampled profiles (.pleach)",
+            counts.display(),
+            profile.display()
+        ),
+        (Some(_), None) => Ok(Input::Exact(exact(files)?)),
+        _ => Ok(Input::Sampled(sampled(files)?)),
+    }
+}
+
+/// Reads one file of either kind, for comparing.
+pub fn read_flows(file: &PathBuf) -> Result<Flows> {
+    match read(std::slice::from_ref(file))? {
+        Input::Sampled(profile) => Ok(Flows::of_profile(&profile)),
+        Input::Exact(exact) => Flows::of_exact(&exact).with_context(|| file.display().to_string()),
+    }
+}
+
+/// Adds sampled profiles up.
+pub fn sampled(files: &[PathBuf]) -> Result<Profile> {
+    let mut profiles = Vec::new();
+    for path in files {
+        profiles.push((ProfileFile::open(path)?.read_all()?, 1.0));
+    }
+    if profiles.len() == 1 {
+        return Ok(profiles.swap_remove(0).0);
+    }
+    let merged = merge(profiles)?;
+    warn_of_dropped(&merged.report);
+    Ok(merged.profile)
+}
+
+/// Says what merging left out.
+pub fn warn_of_dropped(report: &MergeReport) {
+    for dropped in &report.dropped {
+        eprintln!(
+            "pleach: warning: {} has different control flow in these profiles: the {} samples of graph {} are left out",
+            dropped.name, dropped.samples, dropped.cfg_hash
+        );
+    }
+}
+
+fn exact(files: &[PathBuf]) -> Result<Exact> {
+    let counts: Result<Vec<_>, _> = files.iter().map(CountFile::open).collect();
+    let counts = merge_counts(counts?);
+    let exact = Exact::of(&counts);
+    for problem in &counts.problems {
+        eprintln!("pleach: warning: {problem}");
+    }
+    for problem in &exact.problems {
+        eprintln!("pleach: warning: {problem}");
+    }
+    Ok(exact)
+}
+
+/// The graphs that programs and libraries say they have.
+pub fn manifests(binaries: &[PathBuf]) -> Result<Vec<Entry>> {
+    let manifests: Result<Vec<_>> = binaries.iter().map(|path| manifest_of(path)).collect();
+    Ok(manifests?.concat())
+}
+
+fn manifest_of(path: &Path) -> Result<Vec<Entry>> {
+    let binary = Binary::open(path)?;
+    if !binary.is_annotated() {
+        bail!(
+            "{}: has no manifest, so that counts cannot be compared with it: name what $(pleach flags instrument) or \
+             $(pleach flags annotate) built, before it was stripped",
+            path.display()
+        );
+    }
+    let (entries, errors) = manifest::decode(&binary.manifest);
+    for error in errors {
+        eprintln!("pleach: warning: {}: {error}", path.display());
+    }
+    Ok(entries)
+}
+
+/// To standard output. That nobody reads to the end is no error.
+pub fn print(text: &str) -> Result<()> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).context("cannot print"),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,60 @@
+//! `pleach overlap`: how much two profiles agree.
+
+use super::inputs::{print, read_flows};
+use anyhow::Result;
+use pleach_feedback::report::compare::Overlap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Say how much two profiles agree, as one number and by function.
+///
+/// The overlap is the sum, over all paths, of the smaller of a path's two shares: 100 % where the profiles say the same,
+/// 0 % where they have no path in common. The same of blocks beside it. Each file is a sampled profile (.pleach) or exact
+/// counts (.plcnt); against exact counts it is the accuracy of a profile.
+///
+///   pleach overlap yesterday.pleach today.pleach      does the load still look the same?
+///   pleach overlap app.pleach default-123.plcnt       how accurate is the profile?
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// A sampled profile or exact counts.
+    #[arg(value_name = "A")]
+    first: PathBuf,
+    /// What to compare it with.
+    #[arg(value_name = "B")]
+    second: PathBuf,
+    /// List this many functions, those that differ most first; 0 for all (default: 10; with --json: all).
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Compares and prints.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let (first, second) = (read_flows(&args.first)?, read_flows(&args.second)?);
+    let default = if args.json { 0 } else { 10 };
+    let top = Some(args.top.unwrap_or(default)).filter(|&top| top != 0);
+    let overlap = Overlap::new(&first, &second, top)?;
+    for (path, flows) in [(&args.first, &first), (&args.second, &second)] {
+        if flows.path_flow() == 0.0 {
+            eprintln!(
+                "pleach: note: {} has no paths: only blocks are compared",
+                path.display()
+            );
+        } else if flows.only_edges > 0 {
+            eprintln!(
+                "pleach: note: {}: of {} functions only edges were counted, so that none of their paths are compared",
+                path.display(),
+                flows.only_edges
+            );
+        }
+    }
+    print(&if args.json {
+        overlap.to_json()?
+    } else {
+        overlap.to_text()
+    })?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,116 @@
+//! What commands that sample have in common: the engine, and options that are quantities.
+
+use crate::install;
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use pleach_collector::lbr::{self, Facts};
+use pleach_collector::vector::Engine;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EngineArg {
+    /// The best one that this machine offers: lbr, or else run-ahead.
+    Auto,
+    /// Branch records of the processor (Intel LBR, AMD BRS and LbrExtV2, Arm BRBE), read by the kernel.
+    Lbr,
+    /// Shadow execution: the program's next instructions run ahead on a copy of its state. Some 30 ns per instruction.
+    RunAhead,
+    /// Single-stepping of the program in bursts: exact, costs microseconds per instruction.
+    Step,
+}
+
+/// What is asked of an engine that not every one can do.
+#[derive(Clone, Copy, Default)]
+pub struct Wants<'a> {
+    /// An event at which to sample.
+    pub event: Option<&'a str>,
+    /// Something that only shadow execution does.
+    pub run_ahead: bool,
+}
+
+impl EngineArg {
+    /// The engine to use on this machine.
+    pub fn engine(self, wants: Wants<'_>) -> Result<Engine> {
+        self.engine_where(wants, || lbr::probe(&Facts::read(), None).is_ok())
+    }
+
+    /// The engine to use. Whether the kernel grants branch records is asked only where the answer matters.
+    fn engine_where(self, wants: Wants<'_>, granted: impl FnOnce() -> bool) -> Result<Engine> {
+        match self {
+            Self::Lbr => Ok(Engine::Lbr),
+            // Who names an event wants to know why it cannot be had.
+            Self::Auto if wants.event.is_some() => Ok(Engine::Lbr),
+            Self::Auto if !wants.run_ahead && granted() => Ok(Engine::Lbr),
+            Self::Step | Self::RunAhead if wants.event.is_some() => {
+                bail!("--event is for branch records: use it with --engine lbr")
+            }
+            Self::Auto | Self::RunAhead => Ok(Engine::RunAhead),
+            Self::Step => Ok(Engine::Step),
+        }
+    }
+}
+
+/// The library that an engine preloads; none where nothing is loaded into the command.
+pub fn sampler(engine: Engine) -> Result<PathBuf> {
+    match engine {
+        Engine::Lbr => Ok(PathBuf::new()),
+        _ => install::library(install::SAMPLER),
+    }
+}
+
+/// A percentage as a fraction.
+pub fn percentage(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text);
+    match number.parse::<f64>() {
+        Ok(value) if value > 0.0 && value.is_finite() => Ok(value / 100.0),
+        _ => Err("expected a percentage above 0, like 1% or 250%".into()),
+    }
+}
+
+/// A time with its unit.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let units = [("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    let parsed = units.iter().find_map(|(unit, factor)| {
+        let value: f64 = text.strip_suffix(unit)?.parse().ok()?;
+        (value > 0.0 && value.is_finite()).then(|| Duration::from_secs_f64(value * factor))
+    });
+    parsed.ok_or_else(|| "expected a time like 500us, 4ms or 1s".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn engine(arg: EngineArg, event: Option<&str>, run_ahead: bool, granted: bool) -> Result<Engine, String> {
+        arg.engine_where(Wants { event, run_ahead }, || granted)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn auto_takes_branch_records_where_they_are_granted() {
+        use EngineArg::{Auto, Lbr, RunAhead, Step};
+        assert_eq!(engine(Auto, None, false, true), Ok(Engine::Lbr));
+        assert_eq!(engine(Auto, None, false, false), Ok(Engine::RunAhead));
+        assert_eq!(engine(Auto, None, true, true), Ok(Engine::RunAhead));
+        assert_eq!(engine(Auto, Some("cycles"), false, false), Ok(Engine::Lbr));
+        assert_eq!(engine(Lbr, None, false, false), Ok(Engine::Lbr));
+        assert_eq!(engine(Step, None, false, true), Ok(Engine::Step));
+        assert!(
+            engine(RunAhead, Some("cycles"), false, false)
+                .unwrap_err()
+                .contains("--engine lbr")
+        );
+    }
+
+    #[test]
+    fn budgets_and_periods_are_read() {
+        assert_eq!(percentage("1%"), Ok(0.01));
+        assert_eq!(percentage("300"), Ok(3.0));
+        assert!(percentage("0%").is_err());
+        assert!(percentage("x").is_err());
+        assert_eq!(duration("500us"), Ok(Duration::from_micros(500)));
+        assert_eq!(duration("4ms"), Ok(Duration::from_millis(4)));
+        assert!(duration("4").is_err());
+    }
+}

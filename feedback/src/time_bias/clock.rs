@@ -1,0 +1,122 @@
+//! Weights from clocked bursts: how long the program takes for a taken branch, phase by phase (ALGORITHMS 3.5).
+//!
+//! Ticks are spread over CPU time, so a phase that takes twice as long per branch is sampled twice as often as its branches
+//! deserve. Nothing inside a burst tells that. For some bursts the sampler has measured it: hardware breakpoints timed the
+//! program on the next branches. Bursts of like content (the overlap of their branches) are taken to run at the same speed,
+//! so every burst gets the mean time of the clocked ones, each weighted by likeness; far from all, the mean of all of them.
+//! A burst's weight is the inverse of that time.
+
+use crate::partial::gather::{REPLICATES, Times, multipliers};
+use pleach_collector::vector::Burst;
+use xxhash_rust::xxh3::Xxh3;
+
+/// Branches are told apart by so many hash values.
+const BUCKETS: usize = 256;
+/// What all clocked bursts together weigh beside those that are like a burst.
+const PRIOR: f32 = 0.25;
+/// More clocked bursts than this are not looked at.
+const MOST_CLOCKS: usize = 512;
+
+/// A burst's distribution of branches.
+type Content = Box<[f32; BUCKETS]>;
+
+fn content(burst: &Burst) -> Content {
+    let mut content = Box::new([0.0; BUCKETS]);
+    let each = 1.0 / burst.branches.len().max(1) as f32;
+    for branch in &burst.branches {
+        let mut hasher = Xxh3::new();
+        for word in [u64::from(branch.from.module.0), branch.from.offset, branch.to.offset] {
+            hasher.update(&word.to_le_bytes());
+        }
+        content[hasher.digest() as usize % BUCKETS] += each;
+    }
+    content
+}
+
+/// Σ min over all branches: 1 for equal bursts, 0 for bursts that have nothing in common.
+fn likeness(a: &Content, b: &Content) -> f32 {
+    a.iter().zip(b.iter()).map(|(a, b)| a.min(*b)).sum()
+}
+
+/// A measurement: taken branches, nanoseconds.
+pub(super) type Clock = (f32, f32);
+
+/// Weights by burst, really and in each replicate; empty where nothing was clocked.
+pub(super) fn weights(bursts: &[Burst], clock_of: impl Fn(&Burst) -> Option<Clock>) -> Vec<Times> {
+    let clocked: Vec<(usize, Clock)> = bursts
+        .iter()
+        .enumerate()
+        .filter_map(|(number, burst)| Some((number, clock_of(burst)?)))
+        .filter(|(_, (branches, _))| *branches > 0.0)
+        .collect();
+    if clocked.is_empty() {
+        return Vec::new();
+    }
+    let every = clocked.len().div_ceil(MOST_CLOCKS);
+    let known: Vec<Known> = clocked
+        .iter()
+        .step_by(every)
+        .map(|&(number, (branches, nanoseconds))| Known {
+            content: content(&bursts[number]),
+            time: nanoseconds / branches,
+            multipliers: multipliers(number as u64),
+        })
+        .collect();
+    let mean = mean(known.iter().map(|known| (1.0, known)), None);
+    let times: Vec<Times> = bursts
+        .iter()
+        .map(|burst| expected(&content(burst), &known, &mean))
+        .collect();
+    normalised(bursts, times)
+}
+
+struct Known {
+    content: Content,
+    /// Nanoseconds for a taken branch.
+    time: f32,
+    multipliers: Times,
+}
+
+/// Mean time, with something that is known beforehand.
+fn mean<'k>(known: impl Iterator<Item = (f32, &'k Known)>, prior: Option<&Times>) -> Times {
+    let mut weights = [if prior.is_some() { PRIOR } else { 0.0 }; REPLICATES + 1];
+    let mut sums: Times = std::array::from_fn(|lane| prior.map_or(0.0, |prior| PRIOR * prior[lane]));
+    for (weight, known) in known {
+        for lane in 0..=REPLICATES {
+            let weight = weight * known.multipliers[lane];
+            weights[lane] += weight;
+            sums[lane] += weight * known.time;
+        }
+    }
+    std::array::from_fn(|lane| {
+        if weights[lane] > 0.0 {
+            sums[lane] / weights[lane]
+        } else {
+            1.0
+        }
+    })
+}
+
+fn expected(content: &Content, known: &[Known], mean_of_all: &Times) -> Times {
+    // Squared: what has half in common says a quarter.
+    let like = known
+        .iter()
+        .map(|known| (likeness(content, &known.content).powi(2), known));
+    mean(like, Some(mean_of_all))
+}
+
+/// Inverse times, 1 on average over all branches.
+fn normalised(bursts: &[Burst], times: Vec<Times>) -> Vec<Times> {
+    // A clock may have stood still; no burst counts for more than a hundred.
+    let fastest = times.iter().map(|t| t[0]).fold(0.0, f32::max) / 100.0;
+    let inverse = |t: f32| 1.0 / t.max(fastest).max(f32::MIN_POSITIVE);
+    let (mut sum, mut all) = (0.0_f64, 0.0_f64);
+    for (burst, times) in bursts.iter().zip(&times) {
+        let branches = burst.branches.len() as f64 * burst.count as f64;
+        sum += branches * f64::from(inverse(times[0]));
+        all += branches;
+    }
+    let scale = (all / sum.max(f64::MIN_POSITIVE)) as f32;
+    let weight = |times: Times| times.map(|t| inverse(t) * scale);
+    times.into_iter().map(weight).collect()
+}
