@@ -3,9 +3,9 @@
 //! Layout: magic with version (8 bytes), length of the uncompressed payload (8), checksum of that length and everything
 //! after the header (8), all little-endian; then the payload, compressed by zstd. The payload is modules, processes, events,
 //! bursts, what stands for bursts without room, in variable-length integers; code addresses are differences from the last one in the same module. What hardware
-//! adds to a burst is there only where a bit of the burst's engine says so; other bits say that the burst is proved, and that the
-//! time follows that branches took. Older versions are still read: the first had neither events nor the first bit, the first two had no
-//! compressed bursts, and the third did not know what is proved or clocked, nor which processes ended undisturbed.
+//! adds to a burst is there only where a bit of the burst's engine says so, and so is the time that branches took; another bit says that
+//! the burst is proved. Older versions are still read: the first had neither events nor the first bit, the first two had no
+//! compressed bursts, and the third knew neither what is proved, nor which processes ended undisturbed, nor times.
 
 mod compressed;
 mod write;
@@ -21,7 +21,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 const MAGIC: &[u8; 7] = b"PLEACHV";
 const VERSION: u8 = b'4';
-/// The last version that did not tell what is proved or clocked.
+/// The last version that did not tell what is proved.
 const VERSION_WITHOUT_PROOF: u8 = b'3';
 /// The last version without compressed bursts.
 const VERSION_WITHOUT_WINDOWS: u8 = b'2';
@@ -406,7 +406,7 @@ impl Reader<'_> {
         if proved {
             engine &= !PROVED;
         }
-        let has_clock = self.version == VERSION && engine & HAS_CLOCK != 0;
+        let has_clock = self.tells_proof() && engine & HAS_CLOCK != 0;
         if has_clock {
             engine &= !HAS_CLOCK;
         }

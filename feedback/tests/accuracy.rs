@@ -196,7 +196,7 @@ fn only_functions_that_both_know_are_compared() {
     let mut truth = Truth::of(&counted).unwrap();
     let unmatched = truth.restrict(&BTreeSet::from([key(&f)]));
     close(unmatched.share, 0.6);
-    assert_eq!(unmatched.functions, [g.name.clone()]);
+    assert_eq!(unmatched.functions, std::slice::from_ref(&g.name));
     let mut profile = PathProfile {
         anchor: Anchor::Late,
         functions: vec![
@@ -206,7 +206,7 @@ fn only_functions_that_both_know_are_compared() {
     };
     let unmatched = truth.take_uncounted(&mut profile);
     close(unmatched.share, 0.2);
-    assert_eq!(unmatched.functions, [g.name.clone()]);
+    assert_eq!(unmatched.functions, std::slice::from_ref(&g.name));
     let estimate = Estimated::new(&profile);
     // .75 and .25 against 6/8 and 1/8.
     close(truth.flow().overlap(&estimate.shares), 0.875);

@@ -71,7 +71,7 @@ pub struct Record {
     pub unknown: bool,
     /// Whether the program will do what shadow execution shows, if it goes on.
     pub alone: bool,
-    /// `CLOCK_MONOTONIC` when it began.
+    /// `CLOCK_MONOTONIC` at that moment.
     pub begin_ns: u64,
     last_target: u64,
     length: usize,

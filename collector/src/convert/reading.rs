@@ -186,9 +186,8 @@ impl Reading {
             branches: frame.passes as f32 * (frame.distance_16 as f32 / 16.0),
             nanoseconds: frame.elapsed_ns.max(0) as f32,
         };
-        let mut waiting = self.waiting.iter_mut().rev();
-        let last = waiting.find(|waiting| waiting.burst.head.thread == frame.thread);
-        match last {
+        let of_thread = |waiting: &&mut Waiting| waiting.burst.head.thread == frame.thread;
+        match self.waiting.iter_mut().rev().find(of_thread) {
             Some(waiting) if waiting.burst.head.time_ns == frame.time_ns => waiting.clock = Some(clock),
             Some(_) => {}
             None => store.clock(self.process, frame.thread, frame.time_ns, clock),

@@ -96,10 +96,10 @@ impl Writer {
             self.difference(time, burst.time_ns);
             time = burst.time_ns;
             let hardware = if burst.hardware.is_some() { HAS_HARDWARE } else { 0 };
-            let proved = if burst.proved { PROVED } else { 0 };
             let clock = if burst.clock.is_some() { HAS_CLOCK } else { 0 };
-            let bits = hardware | proved | clock;
-            self.out.extend([burst.engine as u8 | bits, burst.end_reason as u8]);
+            let proved = if burst.proved { PROVED } else { 0 };
+            let flags = hardware | clock | proved;
+            self.out.extend([burst.engine as u8 | flags, burst.end_reason as u8]);
             self.number(burst.instructions.into());
             self.number(burst.count);
             self.optional(burst.start);

@@ -100,6 +100,6 @@ pub fn calibration<K: Ord>(actual: &Shares<K>, intervals: &BTreeMap<K, (f64, f64
             .get(key)
             .is_some_and(|&(low, high)| low <= share && share <= high)
     };
-    let held = hot.iter().copied().filter(|key| inside(&key)).count();
+    let held = hot.iter().filter(|key| inside(key)).count();
     (!hot.is_empty()).then(|| held as f64 / hot.len() as f64)
 }

@@ -22,7 +22,7 @@ impl Estimator {
     pub fn estimate(self, program: &Program, vectors: &VectorSet) -> Result<PathProfile, AnalysisError> {
         let anchor = program.annotated().map(|(_, map)| map.anchor).next();
         let anchor = anchor.ok_or(AnalysisError::NotAnnotated)?;
-        let evidence = gather(program, vectors, &Weights::equal(), self.vector_length);
+        let evidence = gather(program, vectors, &Weights::clocked(vectors), self.vector_length);
         Ok(credit(&evidence, anchor, self.crediting))
     }
 }

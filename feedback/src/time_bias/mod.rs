@@ -70,11 +70,22 @@ impl Weights {
         }
     }
 
+    /// Weights by how long the program took for a branch where bursts were clocked; all 1 where none was.
+    pub fn clocked(vectors: &VectorSet) -> Self {
+        Self {
+            bursts: clock::weights(&vectors.bursts, |burst| {
+                burst.clock.map(|clock| (clock.branches, clock.nanoseconds))
+            }),
+            ..Self::equal()
+        }
+    }
+
     /// Weights for bursts that timer ticks began. Records of hardware come with events of all kinds and are left alone.
     pub fn of(vectors: &VectorSet, model: &Model) -> Self {
         let by_time = |engine| matches!(engine, Engine::Step | Engine::RunAhead);
+        let clocked = Self::clocked(vectors);
         if !vectors.bursts.iter().all(|burst| by_time(burst.engine)) {
-            return Self::equal();
+            return clocked;
         }
         let chain = Chain::observe(&vectors.bursts, model.order);
         let shares = stationary::solve(&chain, model.restart);
@@ -88,7 +99,7 @@ impl Weights {
         Self {
             states: chain.states,
             weights,
-            bursts: Vec::new(),
+            ..clocked
         }
     }
 

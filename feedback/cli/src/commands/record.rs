@@ -180,7 +180,7 @@ fn finish(args: &Args, recording: &Recording) -> Result<()> {
     let weights = if args.correct_time_bias {
         Weights::of(&recording.vectors, &Model::default())
     } else {
-        Weights::equal()
+        Weights::clocked(&recording.vectors)
     };
     let profile = analysed(
         &recording.vectors,
