@@ -1,8 +1,9 @@
 //! The sampler, preloaded into every process of a recording.
 //!
 //! Ticks (`tick`) interrupt each thread after a random amount of its CPU time; a burst (`ahead`, `step`) follows it for
-//! some taken branches; what it saw (`sampler`) goes to the process's shard (`process`, `pleach_collector::shard`). Everything else
-//! keeps the program from noticing: `fds`, `interpose`, and stacks of our own (`thread`, `entry`).
+//! some taken branches, and now and then a breakpoint tells how long the program takes for them (`clock`); what was seen
+//! (`sampler`) goes to the process's shard (`process`, `pleach_collector::shard`). Everything else keeps the program from
+//! noticing: `fds`, `interpose`, and stacks of our own (`thread`, `entry`).
 //!
 //! Handlers run with all signals blocked, allocate nothing, wait for nothing but a short lock between threads, and use no
 //! thread-local storage but one pointer. They never panic: there is no indexing that can fail and no arithmetic that
@@ -13,6 +14,7 @@
 //! - It sees `LD_PRELOAD` and our variables, more mappings, descriptors from the top of its range on, and time that passes.
 //! - Threads made by a raw `clone`, children of `system` and `popen` while the environment lacks our variables, and
 //!   statically linked children are not sampled.
+//! - Of a thread's four hardware breakpoints, one may be ours.
 //! - Handlers of a program that sets an alternate stack are not sampled while they run there.
 //! - A raw `rt_sigaction` for SIGTRAP while another thread is in a burst gets that thread's next trap.
 //! - SIGTRAP does not arrive through `signalfd`; `sigsuspend`, `ppoll` and the like use the masks as given.
