@@ -65,7 +65,7 @@ impl RecordOptions {
             seed: None,
             repeat: 1,
             timer_only: false,
-            clocks: true,
+            clocks: false,
             max_size: None,
             redirect: Redirect::default(),
         }

@@ -9,7 +9,7 @@ use pleach_collector::vector::{Burst, VectorSet};
 use pleach_feedback::counts::exact::Exact;
 use pleach_feedback::counts::{file::CountFile, merge::merge};
 use pleach_feedback::decode::{Decoder, Event};
-use pleach_feedback::partial::{FunctionEvidence, gather};
+use pleach_feedback::partial::{FunctionEvidence, Options, gather};
 use pleach_feedback::profile::file::ProfileFile;
 use pleach_feedback::program::Program;
 use pleach_feedback::regions::cold::Cold;
@@ -149,7 +149,15 @@ impl Partial {
             .flat_map(|(_, map)| &map.functions)
             .map(|function| ((function.cfg.id, function.hash), &function.cfg))
             .collect();
-        let evidence = gather(program, vectors, &Weights::equal(), window);
+        let evidence = gather(
+            program,
+            vectors,
+            &Weights::equal(),
+            &Options {
+                vector_length: window,
+                ..Options::default()
+            },
+        );
         let of_function = |(key, function): (_, &FunctionEvidence)| {
             let regions = Regions::new(graphs.get(key)?, DEFAULT_THRESHOLD);
             let mut portions = Portions::new();

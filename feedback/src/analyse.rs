@@ -58,7 +58,11 @@ pub fn analyse(program: &Program, vectors: &VectorSet, weights: &Weights) -> Res
         }
     }
     add_call_targets(program, &observations, &mut functions);
-    add_paths(&gather(program, vectors, weights, None), anchor, &mut functions);
+    add_paths(
+        &gather(program, vectors, weights, &partial::Options::default()),
+        anchor,
+        &mut functions,
+    );
     for (key, covered) in coverage::of(program, vectors, View::ALL, true).functions {
         if let Some(function) = functions.get_mut(&key) {
             function.profile.coverage = covered.blocks;

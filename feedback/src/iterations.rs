@@ -66,7 +66,7 @@ struct Node {
 }
 
 /// Counts of windows of one function's consecutive paths.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Forest {
     longest: usize,
     roots: BTreeMap<u64, Node>,

@@ -36,6 +36,8 @@ pub struct FunctionPaths {
     pub name: String,
     /// By descending count and then by path.
     pub paths: Vec<EstimatedPath>,
+    /// By block: some copy's code shows when it is passed. Paths that differ in other blocks only are told apart by no branch.
+    pub shown: Vec<bool>,
     /// Executions of paths that are not listed: something was seen of them, but not which they were.
     pub unlisted: f64,
 }

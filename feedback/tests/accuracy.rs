@@ -177,6 +177,7 @@ fn estimated(cfg: &Cfg, paths: &[(Path, f64)], unlisted: f64) -> FunctionPaths {
                 effective: *count,
             })
             .collect(),
+        shown: Vec::new(),
         unlisted,
     }
 }

@@ -6,6 +6,7 @@ use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_feedback::ball_larus::{End, Options, Path, Start};
 use pleach_feedback::credit::{Crediting, credit};
+use pleach_feedback::iterations::Forest;
 use pleach_feedback::partial::copy::Graph;
 use pleach_feedback::partial::gather::{REPLICATES, Times, multipliers};
 use pleach_feedback::partial::{Evidence, FunctionEvidence, Observation, Piece};
@@ -128,6 +129,7 @@ impl Simulated {
             shown: vec![true; self.cfg.blocks.len()],
             observations: observations.collect(),
             graph: self.graph,
+            windows: Forest::default(),
         };
         let key: (FunctionId, CfgHash) = (self.cfg.id, self.cfg.hash());
         let evidence = Evidence {

@@ -172,6 +172,7 @@ fn ball_larus_paths_are_taken_apart_at_regions() {
                 high: 5.0,
                 effective: 3.0,
             }],
+            shown: Vec::new(),
             unlisted: 2.0,
         }],
         ..PathProfile::default()

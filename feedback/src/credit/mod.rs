@@ -73,6 +73,7 @@ pub fn credit(evidence: &Evidence, anchor: Anchor, crediting: Crediting) -> Path
             cfg_hash,
             name: function.name.clone(),
             paths,
+            shown: function.shown.clone(),
             unlisted: credited.unlisted[0].into(),
         }
     });

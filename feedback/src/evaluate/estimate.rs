@@ -2,10 +2,10 @@
 
 use crate::analyse::AnalysisError;
 use crate::credit::{Crediting, credit};
-use crate::partial::gather;
+use crate::partial::{self, gather};
 use crate::path_profile::PathProfile;
 use crate::program::Program;
-use crate::time_bias::Weights;
+use crate::time_bias::{Model, Weights};
 use pleach_collector::vector::VectorSet;
 
 /// What an estimate is made with.
@@ -22,7 +22,21 @@ impl Estimator {
     pub fn estimate(self, program: &Program, vectors: &VectorSet) -> Result<PathProfile, AnalysisError> {
         let anchor = program.annotated().map(|(_, map)| map.anchor).next();
         let anchor = anchor.ok_or(AnalysisError::NotAnnotated)?;
-        let evidence = gather(program, vectors, &Weights::clocked(vectors), self.vector_length);
+        let is_clocked = vectors.bursts.iter().any(|burst| burst.clock.is_some());
+        let weights = if is_clocked {
+            Weights::of(vectors, &Model::default())
+        } else {
+            Weights::equal()
+        };
+        let evidence = gather(
+            program,
+            vectors,
+            &weights,
+            &partial::Options {
+                vector_length: self.vector_length,
+                ..partial::Options::default()
+            },
+        );
         Ok(credit(&evidence, anchor, self.crediting))
     }
 }

@@ -11,6 +11,7 @@ use crate::coverage::seeds::View;
 use crate::path_profile::PathProfile;
 use crate::profile::Covered;
 use crate::program::Program;
+use pleach_annotate::id::BlockIndex;
 use pleach_collector::record::Recording;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,11 +27,17 @@ pub enum Kind {
 }
 
 /// Every figure: key, meaning, kind.
-pub const FIGURES: [(&str, &str, Kind); 21] = [
+pub const FIGURES: [(&str, &str, Kind); 23] = [
     ("wall_accuracy", "Wall accuracy", Kind::Fraction),
     ("wall_accuracy_regions", "Wall accuracy, region paths", Kind::Fraction),
     ("overlap", "overlap", Kind::Fraction),
     ("overlap_regions", "overlap, region paths", Kind::Fraction),
+    (
+        "wall_accuracy_classes",
+        "Wall accuracy, classes of paths",
+        Kind::Fraction,
+    ),
+    ("overlap_classes", "overlap, classes of paths", Kind::Fraction),
     ("overlap_ceiling", "overlap of two recordings (ceiling)", Kind::Fraction),
     ("calibration", "calibration of 90 % intervals", Kind::Fraction),
     ("overhead", "overhead", Kind::Percent),
@@ -100,10 +107,24 @@ impl Comparison {
         let unmatched = self.truth.take_uncounted(&mut profile);
         let estimated = Estimated::new(&profile);
         let regions = self.regions.estimated(&profile);
+        // Paths that no branch of the program can tell apart: equal but for blocks that no code shows.
+        let functions = profile.functions.iter();
+        let shown: BTreeMap<FunctionKey, &[bool]> =
+            functions.map(|f| ((f.id, f.cfg_hash), f.shown.as_slice())).collect();
+        let class = |key: &PathKey| {
+            let mut class = key.clone();
+            if let Some(shown) = shown.get(&key.function) {
+                let is_shown = |block: &BlockIndex| shown.get(block.index()).is_none_or(|&shown| shown);
+                class.path.blocks.retain(is_shown);
+            }
+            class
+        };
+        let (classes, estimated_classes) = (self.flow.grouped(class), estimated.shares.grouped(class));
         let hot = self.flow.hot(HOT);
         let mut values = Values::from([
             ("overlap", self.flow.overlap(&estimated.shares)),
             ("overlap_regions", self.regions.exact.overlap(&regions)),
+            ("overlap_classes", classes.overlap(&estimated_classes)),
             ("executed_paths", self.flow.len() as f64),
             ("hot_paths", hot.len() as f64),
             ("hot_flow", hot.iter().map(|key| self.flow.get(key)).sum()),
@@ -113,6 +134,7 @@ impl Comparison {
         let more = [
             ("wall_accuracy", wall(&self.flow, &estimated.shares, HOT)),
             ("wall_accuracy_regions", wall(&self.regions.exact, &regions, HOT)),
+            ("wall_accuracy_classes", wall(&classes, &estimated_classes, HOT)),
             ("calibration", calibration(&self.flow, &estimated.intervals, HOT)),
         ];
         values.extend(more.into_iter().filter_map(|(key, value)| Some((key, value?))));

@@ -3,8 +3,9 @@
 use super::copy::{Copy, Graph};
 use super::walk::{Activation, Sink, Steps};
 use super::{Alternatives, Piece};
-use crate::ball_larus::Options;
+use crate::ball_larus;
 use crate::decode::{DecodeReport, Decoder, Event, FrameId};
+use crate::iterations::{Forest, runs};
 use crate::program::Program;
 use crate::time_bias::Weights;
 use pleach_annotate::cfg::ProbeTarget;
@@ -40,6 +41,17 @@ pub struct FunctionEvidence {
     pub shown: Vec<bool>,
     /// Different ones, in the order in which they were made first.
     pub observations: Vec<Observation>,
+    /// Windows of consecutive paths of one activation; empty unless [`Options::iterations`] asks for them.
+    pub windows: Forest,
+}
+
+/// What to gather.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// Bursts are cut into vectors of so many branches, which know nothing of each other; left whole if `None`.
+    pub vector_length: Option<usize>,
+    /// Windows of up to so many consecutive paths are counted; none if 0.
+    pub iterations: usize,
 }
 
 /// What was observed of a program's paths.
@@ -53,14 +65,14 @@ pub struct Evidence {
     pub inconsistent: u64,
 }
 
-/// Observes all bursts. `window`: they are cut into vectors of so many branches, which know nothing of each other.
-pub fn gather(program: &Program, vectors: &VectorSet, weights: &Weights, window: Option<usize>) -> Evidence {
-    let mut gatherer = Gatherer::new(program);
+/// Observes all bursts.
+pub fn gather(program: &Program, vectors: &VectorSet, weights: &Weights, options: &Options) -> Evidence {
+    let mut gatherer = Gatherer::new(program, options.iterations);
     for (number, burst) in vectors.bursts.iter().enumerate() {
         let weight = weights.of_burst(number);
         let mut multipliers = multipliers(number as u64);
         multipliers.iter_mut().zip(&weight).for_each(|(m, w)| *m *= w);
-        match window {
+        match options.vector_length {
             None => gatherer.burst(burst, |position| weights.within(number, position) as f32),
             Some(window) => cut(burst, window, |from, part| {
                 gatherer.burst(part, |position| weights.within(number, from + position) as f32);
@@ -133,13 +145,16 @@ struct Gatherer<'p> {
 }
 
 impl<'p> Gatherer<'p> {
-    fn new(program: &'p Program) -> Self {
+    fn new(program: &'p Program, iterations: usize) -> Self {
         let modules = program.annotated().map(|(module, map)| (module, Copies::new(map)));
         Self {
             decoder: Decoder::new(program),
             modules: modules.collect(),
             walks: Walks::default(),
-            store: Store::default(),
+            store: Store {
+                iterations,
+                ..Store::default()
+            },
         }
     }
 
@@ -199,6 +214,7 @@ impl<'p> Gatherer<'p> {
                         graph,
                         name: known.cfg.name.clone(),
                         shown,
+                        windows: store.windows.remove(&place).unwrap_or_default(),
                         observations: observations.finish(),
                     },
                 );
@@ -297,7 +313,10 @@ impl<'p> Copies<'p> {
         let cfg = &map.functions[position].cfg;
         let (place, graph) = functions[position].get_or_insert_with(|| {
             store.functions.push(Observations::default());
-            (store.functions.len() as u32 - 1, Graph::new(cfg, &Options::default()))
+            (
+                store.functions.len() as u32 - 1,
+                Graph::new(cfg, &ball_larus::Options::default()),
+            )
         });
         let steps = steps
             .entry(node)
@@ -314,17 +333,26 @@ struct Frame {
     /// It was entered within the burst.
     is_fresh: bool,
     /// By copy, in the order in which they were seen first.
-    activations: Vec<(ModuleId, NodeIndex, Activation)>,
+    activations: Vec<Watched>,
+}
+
+/// Activations of one copy, one after the other.
+struct Watched {
+    module: ModuleId,
+    node: NodeIndex,
+    activation: Activation,
+    /// What they passed, where windows of paths are counted.
+    passed: Vec<Piece>,
 }
 
 impl Frame {
     /// Whether a copy that is seen for the first time cannot have been entered before the burst began: then control was
     /// elsewhere in the frame, and not in anything that was inlined into the copy.
     fn enters(&self, map: &AddressMap, node: NodeIndex) -> bool {
-        let Some(&(_, first, _)) = self.activations.first() else {
+        let Some(first) = self.activations.first() else {
             return self.is_fresh;
         };
-        let mut around = Some(first);
+        let mut around = Some(first.node);
         while let Some(at) = around {
             if at == node {
                 return self.is_fresh;
@@ -351,15 +379,23 @@ impl Walks {
         };
         let frame = self.frames.entry(frame).or_default();
         if let Some(copies) = modules.get_mut(&module) {
-            let known = frame.activations.iter().position(|a| (a.0, a.1) == (module, node));
+            let known = frame
+                .activations
+                .iter()
+                .position(|a| (a.module, a.node) == (module, node));
             let position = known.unwrap_or_else(|| {
-                let activation = Activation::new(frame.enters(copies.map, node));
-                frame.activations.push((module, node, activation));
+                frame.activations.push(Watched {
+                    module,
+                    node,
+                    activation: Activation::new(frame.enters(copies.map, node)),
+                    passed: Vec::new(),
+                });
                 frame.activations.len() - 1
             });
             let (place, graph, steps) = copies.of(node, store);
-            let activation = &mut frame.activations[position].2;
-            activation.pass(&self.group, graph, steps, &mut Into { place, store });
+            let Watched { activation, passed, .. } = &mut frame.activations[position];
+            let mut sink = Into { place, store, passed };
+            activation.pass(&self.group, graph, steps, &mut sink);
         }
         self.group.clear();
     }
@@ -372,10 +408,22 @@ impl Walks {
         store: &mut Store,
     ) {
         let frame = self.frames.remove(&frame).unwrap_or_default();
-        for (module, node, mut activation) in frame.activations {
+        for watched in frame.activations {
+            let Watched {
+                module,
+                node,
+                mut activation,
+                mut passed,
+            } = watched;
             if let Some(copies) = modules.get_mut(&module) {
                 let (place, graph, steps) = copies.of(node, store);
-                activation.leave(has_left, graph, steps, &mut Into { place, store });
+                let mut sink = Into {
+                    place,
+                    store,
+                    passed: &mut passed,
+                };
+                activation.leave(has_left, graph, steps, &mut sink);
+                store.count_windows(place, graph, &passed);
             }
         }
     }
@@ -430,9 +478,24 @@ struct Store {
     /// Weight of what is observed now.
     weight: f32,
     inconsistent: u64,
+    /// Paths of the longest windows; 0 where none are counted.
+    iterations: usize,
+    /// By function.
+    windows: FxHashMap<u32, Forest>,
 }
 
 impl Store {
+    fn count_windows(&mut self, function: u32, graph: &Graph, passed: &[Piece]) {
+        if self.iterations == 0 {
+            return;
+        }
+        let forest = self.windows.entry(function);
+        let forest = forest.or_insert_with(|| Forest::new(self.iterations));
+        for run in runs(&graph.paths, passed) {
+            forest.add(&run, self.weight.into());
+        }
+    }
+
     fn end_cluster(&mut self, count: f32, multipliers: &Times) {
         self.cluster
             .sort_unstable_by_key(|&(function, observation, _)| (function, observation));
@@ -452,6 +515,7 @@ impl Store {
 struct Into<'a> {
     place: u32,
     store: &'a mut Store,
+    passed: &'a mut Vec<Piece>,
 }
 
 impl Sink for Into<'_> {
@@ -465,6 +529,13 @@ impl Sink for Into<'_> {
             }
             self.store.cluster.push((self.place, number, weight));
         };
+        if self.store.iterations > 0 {
+            match &alternatives[..] {
+                [pieces] => self.passed.extend(pieces.iter().cloned()),
+                // Nobody knows what it was: no window goes across.
+                _ => self.passed.push(alternatives[0][0].without_ends()),
+            }
+        }
         if let [pieces] = &mut alternatives[..] {
             // Nothing is in doubt: each piece stands for itself.
             for piece in pieces.drain(..) {

@@ -12,7 +12,7 @@ pub mod copy;
 pub mod gather;
 mod walk;
 
-pub use gather::{Evidence, FunctionEvidence, Observation, gather};
+pub use gather::{Evidence, FunctionEvidence, Observation, Options, gather};
 
 use crate::ball_larus::{End, Path, Start};
 use pleach_annotate::id::BlockIndex;
@@ -39,6 +39,15 @@ impl Piece {
             blocks: self.blocks.clone(),
             end: self.end?,
         })
+    }
+
+    /// The same blocks, of a path of which neither beginning nor end was seen.
+    fn without_ends(&self) -> Self {
+        Self {
+            start: None,
+            blocks: self.blocks.clone(),
+            end: None,
+        }
     }
 
     /// Whether it is a part of a path, or all of it.

@@ -46,11 +46,14 @@ pub(super) struct Activation {
     is_fresh: bool,
 }
 
+/// All ways between two places, each without the block that it begins at.
+type Ways = Box<[Vec<BlockIndex>]>;
+
 /// What a copy needs for walking: its graph, what it shows, and the steps found so far.
 pub(super) struct Steps {
     pub copy: Copy,
     /// By the block that control comes from (`None`: the caller) and the group it gets to.
-    known: FxHashMap<(Option<BlockIndex>, u32), Box<[Vec<BlockIndex>]>>,
+    known: FxHashMap<(Option<BlockIndex>, u32), Ways>,
     groups: FxHashMap<Box<[BlockIndex]>, u32>,
 }
 

@@ -34,6 +34,9 @@ pub struct Args {
     /// CPU time to spend on sampling, as a share of the program's: 1%, 0.5%, 300%.
     #[arg(long, default_value = "1%", value_parser = percentage)]
     overhead: f64,
+    /// Weight branches against the preference of timer ticks for slow code, as `pleach record` does with this option.
+    #[arg(long)]
+    correct_time_bias: bool,
     /// Recordings to make.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
@@ -68,6 +71,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let record = RecordOptions {
         engine,
         overhead: args.overhead,
+        clocks: args.correct_time_bias,
         ..RecordOptions::new(sampling::sampler(engine)?)
     };
     let options = Options {

@@ -49,9 +49,6 @@ pub struct Args {
     /// Take ticks from a CPU timer at the kernel's pace, as where perf_event_open is refused.
     #[arg(long, hide = true)]
     timer_only: bool,
-    /// Measure for a share of bursts, by hardware breakpoints, how long the program takes for a branch there: on or off.
-    #[arg(long, default_value = "on", value_name = "on|off", action = clap::ArgAction::Set, value_parser = clap::builder::BoolishValueParser::new())]
-    clocks: bool,
     /// Run the command this many times, into one profile.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
@@ -61,7 +58,8 @@ pub struct Args {
     /// Write measurements of the recording as JSON.
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
-    /// Weight branches against the preference of timer ticks for slow code. Helps programs that make many system calls.
+    /// Weight branches against the preference of timer ticks for slow code. For a share of bursts, hardware breakpoints measure how
+    /// long the program takes for a branch there. Costs a third of the bursts; helps programs whose phases differ much in speed.
     #[arg(long)]
     correct_time_bias: bool,
     /// Keep the raw vectors in the profile.
@@ -128,7 +126,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         seed: args.seed,
         max_size: args.max_size,
         timer_only: args.timer_only,
-        clocks: args.clocks,
+        clocks: args.correct_time_bias,
         ..RecordOptions::new(sampling::sampler(engine)?)
     };
     let recording = match record(&args.command, &options) {
@@ -180,7 +178,7 @@ fn finish(args: &Args, recording: &Recording) -> Result<()> {
     let weights = if args.correct_time_bias {
         Weights::of(&recording.vectors, &Model::default())
     } else {
-        Weights::clocked(&recording.vectors)
+        Weights::equal()
     };
     let profile = analysed(
         &recording.vectors,
