@@ -109,6 +109,20 @@ impl Forest {
         }
     }
 
+    /// Adds all windows of another forest of the same function.
+    pub fn merge(&mut self, other: &Self) {
+        fn add(nodes: &mut BTreeMap<u64, Node>, others: &BTreeMap<u64, Node>) {
+            for (&path, other) in others {
+                let node = nodes.entry(path).or_default();
+                node.count += other.count;
+                node.cut += other.cut;
+                add(&mut node.next, &other.next);
+            }
+        }
+        self.longest = self.longest.max(other.longest);
+        add(&mut self.roots, &other.roots);
+    }
+
     fn insert(&mut self, window: &[u64], weight: f64, is_cut: bool) {
         let mut nodes = &mut self.roots;
         for (position, &path) in window.iter().enumerate() {

@@ -108,6 +108,17 @@ impl Executed {
         recall
     }
 
+    /// The same, each instruction as often as it was executed: the share of what the program did that the recording knows.
+    pub fn recall_of_executions(&self, coverage: &Coverage, least: Covered) -> f64 {
+        let (mut executed, mut covered) = (0.0, 0.0);
+        for (_, _, block, known) in self.executed_blocks(coverage) {
+            let times = block.instructions as f64 * block.count as f64;
+            executed += times;
+            covered += if known >= least { times } else { 0.0 };
+        }
+        covered / f64::max(executed, 1.0)
+    }
+
     /// Recall among the most frequently executed instructions (thesis §5.6): for each share of all executed instructions, such as
     /// 0.1, how many of so many are covered. Of instructions executed equally often, which are many, those of a block stay together.
     pub fn recall_of_hottest(&self, coverage: &Coverage, shares: &[f64]) -> Vec<Recall> {

@@ -27,7 +27,7 @@ pub enum Kind {
 }
 
 /// Every figure: key, meaning, kind.
-pub const FIGURES: [(&str, &str, Kind); 23] = [
+pub const FIGURES: [(&str, &str, Kind); 25] = [
     ("wall_accuracy", "Wall accuracy", Kind::Fraction),
     ("wall_accuracy_regions", "Wall accuracy, region paths", Kind::Fraction),
     ("overlap", "overlap", Kind::Fraction),
@@ -48,6 +48,16 @@ pub const FIGURES: [(&str, &str, Kind); 23] = [
     ),
     ("coverage_recall", "coverage recall", Kind::Fraction),
     ("coverage_recall_proved", "coverage recall, proved", Kind::Fraction),
+    (
+        "coverage_recall_hottest_30",
+        "coverage recall, hottest 30 %",
+        Kind::Fraction,
+    ),
+    (
+        "coverage_recall_executions",
+        "coverage recall, by executions",
+        Kind::Fraction,
+    ),
     ("coverage_false_positives", "false positives, proved", Kind::Percent),
     (
         "coverage_false_positives_predicted",
@@ -179,6 +189,14 @@ pub fn coverage(program: &Program, recording: &Recording, executed: &Executed) -
     Values::from([
         ("coverage_recall", recall(Covered::PredictedByDominance)),
         ("coverage_recall_proved", recall(Covered::ByDominance)),
+        (
+            "coverage_recall_hottest_30",
+            executed.recall_of_hottest(&coverage, &[0.3])[0].share(),
+        ),
+        (
+            "coverage_recall_executions",
+            executed.recall_of_executions(&coverage, Covered::PredictedByDominance),
+        ),
         ("coverage_false_positives", share(wrong_proved, proved)),
         (
             "coverage_false_positives_predicted",

@@ -15,6 +15,7 @@ use pleach_annotate::probe::Address;
 use pleach_collector::vector::{Burst, ModuleId, VectorSet, Window};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// Bootstrap replicates (ALGORITHMS 6.2).
 pub const REPLICATES: usize = 32;
@@ -45,6 +46,17 @@ pub struct FunctionEvidence {
     pub windows: Forest,
 }
 
+impl FunctionEvidence {
+    /// Adds what another module's copies showed of the same function.
+    fn add(&mut self, other: Self) {
+        for (shown, other) in self.shown.iter_mut().zip(other.shown) {
+            *shown |= other;
+        }
+        self.observations.extend(other.observations);
+        self.windows.merge(&other.windows);
+    }
+}
+
 /// What to gather.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
@@ -69,9 +81,13 @@ pub struct Evidence {
 pub fn gather(program: &Program, vectors: &VectorSet, weights: &Weights, options: &Options) -> Evidence {
     let mut gatherer = Gatherer::new(program, options.iterations);
     for (number, burst) in vectors.bursts.iter().enumerate() {
-        let weight = weights.of_burst(number);
+        let weight = weights.of_burst(number, burst);
         let mut multipliers = multipliers(number as u64);
-        multipliers.iter_mut().zip(&weight).for_each(|(m, w)| *m *= w);
+        // A burst that stands for many is many clusters.
+        let scatter = 1.0 / (burst.count.max(1) as f32).sqrt();
+        for (multiplier, weight) in multipliers.iter_mut().zip(&weight) {
+            *multiplier = (1.0 + (*multiplier - 1.0) * scatter) * weight;
+        }
         match options.vector_length {
             None => gatherer.burst(burst, |position| weights.within(number, position) as f32),
             Some(window) => cut(burst, window, |from, part| {
@@ -193,31 +209,27 @@ impl<'p> Gatherer<'p> {
         let mut functions = BTreeMap::new();
         let mut store = self.store;
         for copies in self.modules.into_values() {
+            let mut shown = copies.shown_by_function();
             for (position, function) in copies.functions.into_iter().enumerate() {
                 let Some((place, graph)) = function else { continue };
                 let known = &copies.map.functions[position];
-                let mut shown = vec![false; known.cfg.blocks.len()];
-                for (node, steps) in &copies.steps {
-                    if copies.map.nodes[node.index()].function.0 as usize == position {
-                        for (index, shown) in shown.iter_mut().enumerate() {
-                            *shown |= !steps.copy.is_silent(BlockIndex(index as u32));
-                        }
-                    }
-                }
                 let observations = std::mem::take(&mut store.functions[place as usize]);
                 if observations.kinds.is_empty() {
                     continue;
                 }
-                functions.insert(
-                    (known.cfg.id, known.hash),
-                    FunctionEvidence {
-                        graph,
-                        name: known.cfg.name.clone(),
-                        shown,
-                        windows: store.windows.remove(&place).unwrap_or_default(),
-                        observations: observations.finish(),
-                    },
-                );
+                let evidence = FunctionEvidence {
+                    graph,
+                    name: known.cfg.name.clone(),
+                    shown: std::mem::take(&mut shown[position]),
+                    windows: store.windows.remove(&place).unwrap_or_default(),
+                    observations: observations.finish(),
+                };
+                match functions.entry((known.cfg.id, known.hash)) {
+                    Entry::Vacant(entry) => {
+                        entry.insert(evidence);
+                    }
+                    Entry::Occupied(mut entry) => entry.get_mut().add(evidence),
+                }
             }
         }
         Evidence {
@@ -280,7 +292,8 @@ struct Copies<'p> {
     map: &'p AddressMap,
     /// By function of the map, once needed: where its observations are stored, and its graph.
     functions: Vec<Option<(u32, Graph)>>,
-    steps: FxHashMap<NodeIndex, Steps>,
+    /// By node, once needed.
+    steps: Vec<Option<Box<Steps>>>,
     /// By node: blocks that have code in it.
     shown: Vec<Vec<BlockIndex>>,
 }
@@ -296,9 +309,24 @@ impl<'p> Copies<'p> {
         Self {
             map,
             functions: map.functions.iter().map(|_| None).collect(),
-            steps: FxHashMap::default(),
+            steps: map.nodes.iter().map(|_| None).collect(),
             shown,
         }
+    }
+
+    /// By function of the map and block: some copy shows it, always.
+    fn shown_by_function(&self) -> Vec<Vec<bool>> {
+        let mut shown: Vec<Vec<bool>> = vec![Vec::new(); self.map.functions.len()];
+        for (node, steps) in self.map.nodes.iter().zip(&self.steps) {
+            let Some(steps) = steps else { continue };
+            let function = node.function.0 as usize;
+            let shown = &mut shown[function];
+            shown.resize(self.map.functions[function].cfg.blocks.len(), false);
+            for (index, shown) in shown.iter_mut().enumerate() {
+                *shown |= !steps.copy.is_silent(BlockIndex(index as u32));
+            }
+        }
+        shown
     }
 
     /// Where a copy's observations are stored, its function's graph, and its steps.
@@ -318,9 +346,10 @@ impl<'p> Copies<'p> {
                 Graph::new(cfg, &ball_larus::Options::default()),
             )
         });
-        let steps = steps
-            .entry(node)
-            .or_insert_with(|| Steps::new(Copy::new(cfg.blocks.len(), shown[node.index()].iter().copied())));
+        let steps = steps[node.index()].get_or_insert_with(|| {
+            let shown = shown[node.index()].iter().copied();
+            Box::new(Steps::new(Copy::new(cfg.blocks.len(), shown)))
+        });
         (*place, graph, steps)
     }
 }

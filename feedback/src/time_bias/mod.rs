@@ -15,11 +15,12 @@
 
 mod chain;
 mod clock;
+mod phase;
 mod stationary;
 
-use crate::partial::gather::{REPLICATES, Times};
+use crate::partial::gather::Times;
 use chain::Chain;
-use pleach_collector::vector::{Engine, VectorSet};
+use pleach_collector::vector::{Burst, Engine, VectorSet};
 
 /// The model of how a program goes on.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -108,9 +109,11 @@ impl Weights {
         self.bursts.get(burst).map_or(1.0, |times| f64::from(times[0])) * self.within(burst, branch)
     }
 
-    /// The weight of a burst as a whole, really and in each replicate.
-    pub fn of_burst(&self, burst: usize) -> Times {
-        self.bursts.get(burst).copied().unwrap_or([1.0; REPLICATES + 1])
+    /// The weight of a burst as a whole, really and in each replicate. Where nothing was clocked, replicates differ by
+    /// how fast its phase may run.
+    pub fn of_burst(&self, number: usize, burst: &Burst) -> Times {
+        let clocked = self.bursts.get(number).copied();
+        clocked.unwrap_or_else(|| phase::factors(burst.engine, &burst.branches))
     }
 
     /// The weight of a burst's branch beside that of the burst.

@@ -100,16 +100,27 @@ pub static WAITER: AtomicI32 = AtomicI32::new(0);
 
 /// Whether the program has handlers of signals that others send.
 pub fn has_handlers() -> bool {
+    (1..=SIGNALS).any(has_handler)
+}
+
+const SIGNALS: i32 = 64;
+
+/// Whether the program has a handler of one signal that others send.
+pub fn has_handler(signal: i32) -> bool {
     let is_handler = |handler: usize| !matches!(handler, libc::SIG_DFL | libc::SIG_IGN);
-    let ours = [Virtual::Trap, Virtual::Tick];
-    if ours.into_iter().any(|which| is_handler(action(which).handler)) {
-        return true;
+    if let Some(which) = Virtual::of(signal) {
+        return is_handler(action(which).handler);
     }
-    (1..=64).any(|signal| {
-        let mut action = KernelAction::default();
-        let ours = Virtual::of(signal).is_some() || faults::SIGNALS.contains(&signal);
-        !ours && sys::signal_action(signal, None, Some(&mut action)) == 0 && is_handler(action.handler)
-    })
+    let mut action = KernelAction::default();
+    !faults::SIGNALS.contains(&signal)
+        && sys::signal_action(signal, None, Some(&mut action)) == 0
+        && is_handler(action.handler)
+}
+
+/// The next signal to ask about, in turn.
+pub fn next_in_turn() -> i32 {
+    static TURN: AtomicI32 = AtomicI32::new(0);
+    1 + TURN.fetch_add(1, Relaxed).rem_euclid(SIGNALS)
 }
 
 /// Does with a signal that is not ours what the program wants.
@@ -300,7 +311,7 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, o
     // SAFETY: the caller's pointers are null or valid.
     unsafe {
         if let Some(new) = new.as_ref() {
-            alone::note_action(new.sa_sigaction);
+            alone::note_action(signal, new.sa_sigaction);
         }
         if let Some(which) = Virtual::of(signal) {
             let before = action(which);
@@ -369,7 +380,7 @@ pub unsafe extern "C" fn __sigaction(signal: c_int, new: *const libc::sigaction,
 /// The older functions, for our two signals; they set fixed flags.
 fn old_style(signal: c_int, handler: usize, flags: c_int, real: &Real<Signal>) -> usize {
     if pretends() {
-        alone::note_action(handler);
+        alone::note_action(signal, handler);
     }
     let which = Virtual::of(signal).filter(|_| pretends());
     if let Some(which) = which {

@@ -1,0 +1,90 @@
+//! How much of an estimate's uncertainty is that phases run at speeds nobody measured.
+//!
+//! Bursts that timer ticks began show phases in proportion to their time. How many branches a phase really takes of all depends on
+//! its time for a branch, of which bursts tell nothing. So it is taken for a random factor, the same for all bursts of a
+//! phase, log-normal around 1: each bootstrap replicate draws one for each phase, and intervals get as wide as that makes shares.
+
+use crate::partial::gather::{REPLICATES, Times};
+use pleach_collector::vector::{Branch, Engine};
+
+/// Standard deviation of the logarithm of a phase's time for a branch, beside the program's: two phases in three are within a
+/// factor of two.
+const SPREAD: f64 = std::f64::consts::LN_2;
+
+/// The factors of a burst's phase: 1 really, and one in each replicate. Records of hardware that an event of the program itself
+/// triggers have none.
+pub(super) fn factors(engine: Engine, branches: &[Branch]) -> Times {
+    if !matches!(engine, Engine::Step | Engine::RunAhead) {
+        return [1.0; REPLICATES + 1];
+    }
+    let phase = place(branches);
+    std::array::from_fn(|replicate| match replicate {
+        0 => 1.0,
+        _ => (SPREAD * normal(phase ^ (replicate as u64) << 48)).exp() as f32,
+    })
+}
+
+/// The page of code that most of the branches come from, if most come from one (Boyer and Moore's majority vote).
+fn place(branches: &[Branch]) -> u64 {
+    let (mut place, mut votes) = (0, 0_usize);
+    for branch in branches {
+        let page = u64::from(branch.from.module.0) << 32 | (branch.from.offset >> 12 & 0xffff_ffff);
+        if votes == 0 {
+            place = page;
+        }
+        if page == place {
+            votes += 1;
+        } else {
+            votes -= 1;
+        }
+    }
+    place
+}
+
+/// A number of a standard normal distribution for each seed (Box and Muller).
+fn normal(seed: u64) -> f64 {
+    let uniform = |salt: u64| {
+        // SplitMix64's finaliser, twice: neighbouring seeds must not give neighbouring numbers.
+        let mut z = seed.wrapping_add(salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for _ in 0..2 {
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            z ^= z >> 31;
+        }
+        ((z >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    };
+    (-2.0 * uniform(1).ln()).sqrt() * (std::f64::consts::TAU * uniform(2)).cos()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pleach_collector::vector::{CodeAddress, ModuleId};
+
+    #[test]
+    fn numbers_are_normal() {
+        let numbers: Vec<f64> = (0..20_000).map(|seed| normal(seed << 3)).collect();
+        let mean = numbers.iter().sum::<f64>() / 2e4;
+        let variance = numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 2e4;
+        let beyond = numbers.iter().filter(|x| x.abs() > 1.645).count() as f64 / 2e4;
+        assert!(mean.abs() < 0.02 && (variance - 1.0).abs() < 0.04, "{mean} {variance}");
+        assert!((beyond - 0.1).abs() < 0.01, "{beyond}");
+    }
+
+    #[test]
+    fn one_phase_has_one_factor_and_hardware_has_none() {
+        let at = |offset| CodeAddress {
+            module: ModuleId(1),
+            offset,
+        };
+        let branch = |offset| Branch {
+            from: at(offset),
+            to: at(0),
+        };
+        let (a, b) = ([branch(0x1010), branch(0x1ff0), branch(0x5000)], [branch(0x1500)]);
+        let [fa, fb] = [&a[..], &b[..]].map(|branches| factors(Engine::RunAhead, branches));
+        assert_eq!((fa, fa[0]), (fb, 1.0));
+        assert_ne!(fa, factors(Engine::RunAhead, &[branch(0x5000)]));
+        assert_eq!(factors(Engine::Lbr, &a), [1.0; REPLICATES + 1]);
+    }
+}
