@@ -8,7 +8,7 @@ use pleach_feedback::ball_larus::{End, Options, Path, Start};
 use pleach_feedback::credit::{Crediting, credit};
 use pleach_feedback::iterations::Forest;
 use pleach_feedback::partial::copy::Graph;
-use pleach_feedback::partial::gather::{REPLICATES, Times, multipliers};
+use pleach_feedback::partial::replicates::{REPLICATES, Times, multipliers};
 use pleach_feedback::partial::{Evidence, FunctionEvidence, Observation, Piece};
 use pleach_feedback::path_profile::PathProfile;
 use pleach_feedback::profile::{Anchor, EstimatedPath};

@@ -3,7 +3,7 @@
 use super::markov::Markov;
 use super::{Candidates, Credited};
 use crate::ball_larus::Path;
-use crate::partial::gather::{REPLICATES, Times};
+use crate::partial::replicates::{REPLICATES, Times};
 use crate::partial::{FunctionEvidence, Piece};
 
 /// Rounds after which the estimate is taken as it is.

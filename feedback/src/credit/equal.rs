@@ -1,7 +1,7 @@
 //! Equal crediting, as the papers have it (Shye et al., INTERACT 2005, §3.3; thesis §3.5.3.3), on acyclic paths.
 
 use super::{Candidates, Credited};
-use crate::partial::gather::{REPLICATES, Times};
+use crate::partial::replicates::{REPLICATES, Times};
 use crate::partial::{FunctionEvidence, Piece};
 
 /// A matching set with more paths than this is not shared out.

@@ -5,7 +5,7 @@ use super::{Candidates, Credited};
 use crate::ball_larus::graph::EdgeKind;
 use crate::ball_larus::{Path, Start};
 use crate::partial::copy::Graph;
-use crate::partial::gather::{REPLICATES, Times};
+use crate::partial::replicates::{REPLICATES, Times};
 use crate::partial::{FunctionEvidence, Piece};
 use pleach_annotate::id::BlockIndex;
 use std::cmp::Ordering;

@@ -1,26 +1,20 @@
 //! All bursts of a recording → what was observed of each function's paths, with what is needed to tell how sure that is.
 
-use super::copy::{Copy, Graph};
-use super::walk::{Activation, Sink, Steps};
-use super::{Alternatives, Piece};
-use crate::ball_larus;
-use crate::decode::{DecodeReport, Decoder, Event, FrameId};
-use crate::iterations::{Forest, runs};
+use super::Alternatives;
+use super::copies::Copies;
+use super::copy::Graph;
+use super::frames::{Frame, Walks};
+use super::replicates::{Times, multipliers};
+use super::store::Store;
+use crate::decode::{DecodeReport, Decoder, Event};
+use crate::iterations::Forest;
 use crate::program::Program;
 use crate::time_bias::Weights;
-use pleach_annotate::cfg::ProbeTarget;
-use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
-use pleach_annotate::map::{AddressMap, NodeIndex};
-use pleach_annotate::probe::Address;
+use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_collector::vector::{Burst, ModuleId, VectorSet, Window};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-
-/// Bootstrap replicates (ALGORITHMS 6.2).
-pub const REPLICATES: usize = 32;
-/// How often something was observed: really, and in each replicate.
-pub type Times = [f32; REPLICATES + 1];
 
 /// Something that was observed of a function's paths, and how often.
 #[derive(Clone, PartialEq, Debug)]
@@ -107,35 +101,6 @@ pub fn gather(program: &Program, vectors: &VectorSet, weights: &Weights, options
     gatherer.finish()
 }
 
-/// A cluster's weight in each replicate, after a first 1: Poisson numbers with mean 1.
-pub fn multipliers(cluster: u64) -> Times {
-    let mut state = cluster.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5bf0_3635;
-    std::array::from_fn(|replicate| {
-        if replicate == 0 {
-            return 1.0;
-        }
-        // SplitMix64.
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let uniform = ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
-        poisson(uniform)
-    })
-}
-
-/// The number that a Poisson variable of mean 1 does not exceed with this probability.
-fn poisson(uniform: f64) -> f32 {
-    let (mut number, mut term) = (0, (-1.0_f64).exp());
-    let mut below = term;
-    while uniform >= below && number < 20 {
-        number += 1;
-        term /= f64::from(number);
-        below += term;
-    }
-    number as f32
-}
-
 /// Calls `with` for each part of a burst, and where it begins.
 fn cut(burst: &Burst, window: usize, mut with: impl FnMut(usize, &Burst)) {
     let window = window.max(1);
@@ -167,10 +132,7 @@ impl<'p> Gatherer<'p> {
             decoder: Decoder::new(program),
             modules: modules.collect(),
             walks: Walks::default(),
-            store: Store {
-                iterations,
-                ..Store::default()
-            },
+            store: Store::new(iterations),
         }
     }
 
@@ -284,302 +246,5 @@ impl Watch<'_, '_> {
 
     fn end(&mut self) {
         self.walks.end(self.modules, self.store);
-    }
-}
-
-/// The copies of one module.
-struct Copies<'p> {
-    map: &'p AddressMap,
-    /// By function of the map, once needed: where its observations are stored, and its graph.
-    functions: Vec<Option<(u32, Graph)>>,
-    /// By node, once needed.
-    steps: Vec<Option<Box<Steps>>>,
-    /// By node: blocks that have code in it.
-    shown: Vec<Vec<BlockIndex>>,
-}
-
-impl<'p> Copies<'p> {
-    fn new(map: &'p AddressMap) -> Self {
-        let mut shown: Vec<Vec<BlockIndex>> = vec![Vec::new(); map.nodes.len()];
-        for probe in &map.probes {
-            if let ProbeTarget::Block(block) = probe.target {
-                shown[probe.node.index()].push(block);
-            }
-        }
-        Self {
-            map,
-            functions: map.functions.iter().map(|_| None).collect(),
-            steps: map.nodes.iter().map(|_| None).collect(),
-            shown,
-        }
-    }
-
-    /// By function of the map and block: some copy shows it, always.
-    fn shown_by_function(&self) -> Vec<Vec<bool>> {
-        let mut shown: Vec<Vec<bool>> = vec![Vec::new(); self.map.functions.len()];
-        for (node, steps) in self.map.nodes.iter().zip(&self.steps) {
-            let Some(steps) = steps else { continue };
-            let function = node.function.0 as usize;
-            let shown = &mut shown[function];
-            shown.resize(self.map.functions[function].cfg.blocks.len(), false);
-            for (index, shown) in shown.iter_mut().enumerate() {
-                *shown |= !steps.copy.is_silent(BlockIndex(index as u32));
-            }
-        }
-        shown
-    }
-
-    /// Where a copy's observations are stored, its function's graph, and its steps.
-    fn of(&mut self, node: NodeIndex, store: &mut Store) -> (u32, &Graph, &mut Steps) {
-        let Self {
-            map,
-            functions,
-            steps,
-            shown,
-        } = self;
-        let position = map.nodes[node.index()].function.0 as usize;
-        let cfg = &map.functions[position].cfg;
-        let (place, graph) = functions[position].get_or_insert_with(|| {
-            store.functions.push(Observations::default());
-            (
-                store.functions.len() as u32 - 1,
-                Graph::new(cfg, &ball_larus::Options::default()),
-            )
-        });
-        let steps = steps[node.index()].get_or_insert_with(|| {
-            let shown = shown[node.index()].iter().copied();
-            Box::new(Steps::new(Copy::new(cfg.blocks.len(), shown)))
-        });
-        (*place, graph, steps)
-    }
-}
-
-type Group = (usize, FrameId, ModuleId, NodeIndex, Address);
-
-/// Activations of one emitted function and of what was inlined into it.
-#[derive(Default)]
-struct Frame {
-    /// It was entered within the burst.
-    is_fresh: bool,
-    /// By copy, in the order in which they were seen first.
-    activations: Vec<Watched>,
-}
-
-/// Activations of one copy, one after the other.
-struct Watched {
-    module: ModuleId,
-    node: NodeIndex,
-    activation: Activation,
-    /// What they passed, where windows of paths are counted.
-    passed: Vec<Piece>,
-}
-
-impl Frame {
-    /// Whether a copy that is seen for the first time cannot have been entered before the burst began: then control was
-    /// elsewhere in the frame, and not in anything that was inlined into the copy.
-    fn enters(&self, map: &AddressMap, node: NodeIndex) -> bool {
-        let Some(first) = self.activations.first() else {
-            return self.is_fresh;
-        };
-        let mut around = Some(first.node);
-        while let Some(at) = around {
-            if at == node {
-                return self.is_fresh;
-            }
-            around = map.nodes[at.index()].parent.map(|(parent, _)| parent);
-        }
-        true
-    }
-}
-
-/// Activations that are watched.
-#[derive(Default)]
-struct Walks {
-    frames: FxHashMap<FrameId, Frame>,
-    /// Blocks at one address that control got to.
-    pending: Option<Group>,
-    group: Vec<BlockIndex>,
-}
-
-impl Walks {
-    fn flush_pending(&mut self, modules: &mut FxHashMap<ModuleId, Copies<'_>>, store: &mut Store) {
-        let Some((_, frame, module, node, _)) = self.pending.take() else {
-            return;
-        };
-        let frame = self.frames.entry(frame).or_default();
-        if let Some(copies) = modules.get_mut(&module) {
-            let known = frame
-                .activations
-                .iter()
-                .position(|a| (a.module, a.node) == (module, node));
-            let position = known.unwrap_or_else(|| {
-                frame.activations.push(Watched {
-                    module,
-                    node,
-                    activation: Activation::new(frame.enters(copies.map, node)),
-                    passed: Vec::new(),
-                });
-                frame.activations.len() - 1
-            });
-            let (place, graph, steps) = copies.of(node, store);
-            let Watched { activation, passed, .. } = &mut frame.activations[position];
-            let mut sink = Into { place, store, passed };
-            activation.pass(&self.group, graph, steps, &mut sink);
-        }
-        self.group.clear();
-    }
-
-    fn leave(
-        &mut self,
-        frame: FrameId,
-        has_left: bool,
-        modules: &mut FxHashMap<ModuleId, Copies<'_>>,
-        store: &mut Store,
-    ) {
-        let frame = self.frames.remove(&frame).unwrap_or_default();
-        for watched in frame.activations {
-            let Watched {
-                module,
-                node,
-                mut activation,
-                mut passed,
-            } = watched;
-            if let Some(copies) = modules.get_mut(&module) {
-                let (place, graph, steps) = copies.of(node, store);
-                let mut sink = Into {
-                    place,
-                    store,
-                    passed: &mut passed,
-                };
-                activation.leave(has_left, graph, steps, &mut sink);
-                store.count_windows(place, graph, &passed);
-            }
-        }
-    }
-
-    fn end(&mut self, modules: &mut FxHashMap<ModuleId, Copies<'_>>, store: &mut Store) {
-        self.flush_pending(modules, store);
-        let mut frames: Vec<FrameId> = self.frames.keys().copied().collect();
-        frames.sort_unstable();
-        for frame in frames {
-            self.leave(frame, false, modules, store);
-        }
-    }
-}
-
-/// Different observations of a function.
-#[derive(Default)]
-struct Observations {
-    pieces: FxHashMap<Piece, u32>,
-    others: FxHashMap<Alternatives, u32>,
-    /// One for each observation.
-    kinds: Vec<u32>,
-    times: Vec<Times>,
-}
-
-impl Observations {
-    fn finish(self) -> Vec<Observation> {
-        let single = self
-            .pieces
-            .into_iter()
-            .map(|(piece, number)| (number, vec![vec![piece]]));
-        let others = self
-            .others
-            .into_iter()
-            .map(|(alternatives, number)| (number, alternatives));
-        let mut all: Vec<(u32, Alternatives)> = single.chain(others).collect();
-        all.sort_unstable_by_key(|&(number, _)| number);
-        let times = self.times;
-        let all = all.into_iter().map(|(number, alternatives)| Observation {
-            alternatives,
-            times: times[number as usize],
-        });
-        all.collect()
-    }
-}
-
-/// All observations.
-#[derive(Default)]
-struct Store {
-    functions: Vec<Observations>,
-    /// Of the current cluster: function, observation, weight.
-    cluster: Vec<(u32, u32, f32)>,
-    /// Weight of what is observed now.
-    weight: f32,
-    inconsistent: u64,
-    /// Paths of the longest windows; 0 where none are counted.
-    iterations: usize,
-    /// By function.
-    windows: FxHashMap<u32, Forest>,
-}
-
-impl Store {
-    fn count_windows(&mut self, function: u32, graph: &Graph, passed: &[Piece]) {
-        if self.iterations == 0 {
-            return;
-        }
-        let forest = self.windows.entry(function);
-        let forest = forest.or_insert_with(|| Forest::new(self.iterations));
-        for run in runs(&graph.paths, passed) {
-            forest.add(&run, self.weight.into());
-        }
-    }
-
-    fn end_cluster(&mut self, count: f32, multipliers: &Times) {
-        self.cluster
-            .sort_unstable_by_key(|&(function, observation, _)| (function, observation));
-        for same in self.cluster.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            let sum: f32 = same.iter().map(|&(_, _, weight)| weight).sum();
-            let (function, observation, _) = same[0];
-            let times = &mut self.functions[function as usize].times[observation as usize];
-            for (times, multiplier) in times.iter_mut().zip(multipliers) {
-                *times += sum * count * multiplier;
-            }
-        }
-        self.cluster.clear();
-    }
-}
-
-/// Where one function's observations go.
-struct Into<'a> {
-    place: u32,
-    store: &'a mut Store,
-    passed: &'a mut Vec<Piece>,
-}
-
-impl Sink for Into<'_> {
-    fn pieces(&mut self, mut alternatives: Alternatives) {
-        let seen = &mut self.store.functions[self.place as usize];
-        let weight = self.store.weight;
-        let mut note = |kinds: &mut Vec<u32>, times: &mut Vec<Times>, number: u32| {
-            if number as usize == kinds.len() {
-                kinds.push(number);
-                times.push([0.0; REPLICATES + 1]);
-            }
-            self.store.cluster.push((self.place, number, weight));
-        };
-        if self.store.iterations > 0 {
-            match &alternatives[..] {
-                [pieces] => self.passed.extend(pieces.iter().cloned()),
-                // Nobody knows what it was: no window goes across.
-                _ => self.passed.push(alternatives[0][0].without_ends()),
-            }
-        }
-        if let [pieces] = &mut alternatives[..] {
-            // Nothing is in doubt: each piece stands for itself.
-            for piece in pieces.drain(..) {
-                let next = seen.kinds.len() as u32;
-                let number = *seen.pieces.entry(piece).or_insert(next);
-                note(&mut seen.kinds, &mut seen.times, number);
-            }
-            return;
-        }
-        let next = seen.kinds.len() as u32;
-        let number = *seen.others.entry(alternatives).or_insert(next);
-        note(&mut seen.kinds, &mut seen.times, number);
-    }
-
-    fn inconsistent(&mut self) {
-        self.store.inconsistent += 1;
     }
 }

@@ -5,11 +5,16 @@
 //! lack a beginning or an end. A shadow call stack keeps activations apart, so that pieces go on after calls: they are not cut
 //! there, however much other code ran in between.
 //!
-//! The phases, one a file: [`copy`] finds the ways between blocks that were seen, [`walk`] splits what activations passed,
-//! [`gather`] does so for all bursts of a recording and sums up equal observations.
+//! The phases, one a file: [`copy`] finds the ways between blocks that were seen, [`walk`] splits what one activation passed,
+//! [`frames`] tells activations apart, [`store`] sums up equal observations in all [`replicates`], and [`gather`] does so for all
+//! bursts of a recording.
 
+mod copies;
 pub mod copy;
+mod frames;
 pub mod gather;
+pub mod replicates;
+mod store;
 mod walk;
 
 pub use gather::{Evidence, FunctionEvidence, Observation, Options, gather};

@@ -18,7 +18,7 @@ mod clock;
 mod phase;
 mod stationary;
 
-use crate::partial::gather::Times;
+use crate::partial::replicates::Times;
 use chain::Chain;
 use pleach_collector::vector::{Burst, Engine, VectorSet};
 

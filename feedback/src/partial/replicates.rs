@@ -1,0 +1,34 @@
+//! Bootstrap replicates (ALGORITHMS 6.2): each weighs every cluster with a Poisson number of mean 1.
+
+/// How many there are.
+pub const REPLICATES: usize = 32;
+/// How often something was observed: really, and in each replicate.
+pub type Times = [f32; REPLICATES + 1];
+/// A cluster's weight in each replicate, after a first 1: Poisson numbers with mean 1.
+pub fn multipliers(cluster: u64) -> Times {
+    let mut state = cluster.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5bf0_3635;
+    std::array::from_fn(|replicate| {
+        if replicate == 0 {
+            return 1.0;
+        }
+        // SplitMix64.
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let uniform = ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
+        poisson(uniform)
+    })
+}
+
+/// The number that a Poisson variable of mean 1 does not exceed with this probability.
+fn poisson(uniform: f64) -> f32 {
+    let (mut number, mut term) = (0, (-1.0_f64).exp());
+    let mut below = term;
+    while uniform >= below && number < 20 {
+        number += 1;
+        term /= f64::from(number);
+        below += term;
+    }
+    number as f32
+}
