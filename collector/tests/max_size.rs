@@ -104,7 +104,7 @@ fn a_long_run_keeps_to_the_limit_and_is_like_the_whole() {
 fn a_short_run_is_kept_whole() {
     let directory = tempfile::tempdir().unwrap();
     let program = fixture(directory.path(), "compute", &["-O1"]);
-    let run = recorded(&program, &[], Some(1 << 20));
+    let run = recorded(&program, &[], Some(8 << 20));
     assert!(run.vectors.compressed.is_none());
     assert_eq!(run.vectors.bursts.len() as u64, run.stats.bursts);
     assert!(run.stats.bursts > 0);

@@ -63,7 +63,8 @@ pub(super) fn credit(function: &FunctionEvidence) -> Credited {
     }
 }
 
-/// Whole paths that were seen, and for each piece that none of them explains the likeliest path that does.
+/// Whole paths that were seen, paths that edges make likely, and for each piece that none of them explains the likeliest
+/// path that does.
 fn candidates(function: &FunctionEvidence, markov: &Markov<'_>) -> Candidates {
     let mut candidates = Candidates::default();
     let pieces = || {
@@ -75,10 +76,10 @@ fn candidates(function: &FunctionEvidence, markov: &Markov<'_>) -> Candidates {
     pieces().filter_map(Piece::whole).for_each(|path| {
         candidates.add(path);
     });
-    // Long pieces first: what completes one may explain shorter ones.
     for (path, _) in markov.likeliest(LEAST_PROBABILITY) {
         candidates.add(path);
     }
+    // Long pieces first: what completes one may explain shorter ones.
     let mut partial: Vec<&Piece> = pieces().filter(|p| p.start.is_none() || p.end.is_none()).collect();
     partial.sort_unstable_by(|a, b| b.blocks.len().cmp(&a.blocks.len()).then_with(|| a.cmp(b)));
     partial.dedup();

@@ -130,3 +130,82 @@ fn normalised(bursts: &[Burst], times: Vec<Times>) -> Vec<Times> {
     let weight = |times: Times| times.map(|t| inverse(t) * scale);
     times.into_iter().map(weight).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pleach_collector::vector::{Branch, CodeAddress, EndReason, Engine, ModuleId};
+
+    fn burst(offset: u64) -> Burst {
+        let at = |offset| CodeAddress {
+            module: ModuleId(0),
+            offset,
+        };
+        Burst {
+            process: 0,
+            thread: 1,
+            time_ns: 0,
+            engine: Engine::RunAhead,
+            start: None,
+            branches: (0..50)
+                .map(|i| Branch {
+                    from: at(offset + i % 10),
+                    to: at(offset),
+                })
+                .collect(),
+            end: None,
+            end_reason: EndReason::Budget,
+            instructions: 0,
+            count: 1,
+            proved: true,
+            hardware: None,
+            clock: None,
+        }
+    }
+
+    #[test]
+    fn slow_phases_weigh_less_and_bursts_of_a_phase_the_same() {
+        // Two phases, every second burst of each timed: 2 and 20 ns for a branch.
+        let bursts: Vec<Burst> = (0..80).map(|i| burst(if i < 40 { 0x1000 } else { 0x9000 })).collect();
+        let timed = |burst: &Burst| {
+            let number = bursts.iter().position(|b| std::ptr::eq(b, burst)).unwrap();
+            let slow = burst.branches[0].from.offset == 0x9000;
+            number
+                .is_multiple_of(2)
+                .then_some((1000.0, if slow { 20_000.0 } else { 2_000.0 }))
+        };
+        let weights = weights(&bursts, timed);
+        assert!(weights[..40].iter().all(|w| (w[0] - weights[0][0]).abs() < 1e-4));
+        let ratio = weights[0][0] / weights[79][0];
+        // Less than ten: what all have in common counts as six measurements.
+        assert!((3.0..10.0).contains(&ratio), "{ratio}");
+        let mean = weights.iter().map(|w| w[0]).sum::<f32>() / 80.0;
+        assert!((mean - 1.0).abs() < 1e-3, "{mean}");
+    }
+
+    #[test]
+    fn without_clocks_there_are_no_weights() {
+        assert!(weights(&[burst(0)], |_| None).is_empty());
+    }
+
+    #[test]
+    fn a_clock_that_stood_still_does_not_count_for_everything() {
+        let bursts: Vec<Burst> = (0..20).map(|i| burst(if i == 0 { 0x9000 } else { 0x1000 })).collect();
+        let weights = weights(&bursts, |burst| {
+            Some((
+                1000.0,
+                if burst.branches[0].from.offset == 0x9000 {
+                    0.0
+                } else {
+                    5000.0
+                },
+            ))
+        });
+        assert!(
+            weights[0][0] < 2.0 * weights[1][0],
+            "{} {}",
+            weights[0][0],
+            weights[1][0]
+        );
+    }
+}

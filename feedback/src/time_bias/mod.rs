@@ -11,7 +11,8 @@
 //! (phases that run one after the other) the answer would be noise or would not exist. So the chain restarts with a small
 //! probability at what was seen: `n = (1 − ε) n P + ε visits`. That is what bursts would see if each went on, as the
 //! kernel says, for `1/ε` branches more, on average. It is unique, and where no burst joins two phases their shares stay
-//! as they were: nothing that bursts contain tells how fast a phase as a whole runs, only a clock could.
+//! as they were: nothing that bursts contain tells how fast a phase as a whole runs. [`clock`] uses what was measured of that,
+//! and [`phase`] makes intervals as wide as not knowing it does.
 
 mod chain;
 mod clock;
