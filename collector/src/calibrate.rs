@@ -3,6 +3,7 @@
 //! A sampled process needs these figures before its first burst; measuring them in each would cost every process of a
 //! build a millisecond.
 
+mod handled;
 mod tick;
 mod trap;
 

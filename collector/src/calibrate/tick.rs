@@ -3,10 +3,10 @@
 //!
 //! The same work is done with and without ticks, in pieces that are short, so that other programs leave some alone.
 
+use super::handled::handled;
 use crate::lbr::attr;
 use crate::lbr::sys::{Event, thread_cpu_ns};
 use std::hint::black_box;
-use std::mem::zeroed;
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicPtr, AtomicU64};
@@ -44,32 +44,8 @@ pub(super) fn cost() -> Option<u64> {
 }
 
 fn measure() -> Option<u64> {
-    let signal = libc::SIGRTMAX() - 3;
-    let mut event = Event::open(&attr::tick(PERIOD_NS), 0, -1).ok()?;
-    event.signal(signal).ok()?;
-    // SAFETY: plain structures; what was there before comes back when no tick is armed any more.
-    unsafe {
-        let mut new: libc::sigaction = zeroed();
-        let mut old: libc::sigaction = zeroed();
-        new.sa_sigaction = on_tick as *const () as usize;
-        new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-        libc::sigfillset(&mut new.sa_mask);
-        let mut ours: libc::sigset_t = zeroed();
-        libc::sigemptyset(&mut ours);
-        libc::sigaddset(&mut ours, signal);
-        if libc::sigaction(signal, &new, &mut old) != 0 {
-            return None;
-        }
-        EVENT.store(&raw mut event, Relaxed);
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &ours, null_mut());
-        let cost = compare(&event);
-        EVENT.store(null_mut(), Relaxed);
-        let _ = event.run(false);
-        // A tick that was on its way arrives now.
-        libc::pthread_sigmask(libc::SIG_BLOCK, &ours, null_mut());
-        libc::sigaction(signal, &old, null_mut());
-        cost
-    }
+    let event = Event::open(&attr::tick(PERIOD_NS), 0, -1).ok()?;
+    handled(event, on_tick, &EVENT, compare)
 }
 
 fn compare(event: &Event) -> Option<u64> {

@@ -1,10 +1,10 @@
 //! What a breakpoint takes of a program that passes it, and the signal that it sends now and then: measured as the sampler clocks
 //! bursts, with two periods, so that both are known apart.
 
+use super::handled::handled;
 use crate::lbr::attr;
 use crate::lbr::sys::{Event, thread_cpu_ns};
 use std::hint::black_box;
-use std::mem::zeroed;
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicPtr, AtomicU64};
@@ -56,35 +56,15 @@ pub(super) fn costs() -> Option<TrapCosts> {
 }
 
 fn measure() -> Option<TrapCosts> {
-    let signal = libc::SIGRTMAX() - 3;
     let place = place as extern "C" fn(u64) -> u64;
-    let mut event = Event::open(&attr::breakpoint(place as usize as u64, 1), 0, -1).ok()?;
-    event.signal(signal).ok()?;
-    // SAFETY: plain structures; what was there before comes back when the event is stopped.
-    unsafe {
-        let mut new: libc::sigaction = zeroed();
-        let mut old: libc::sigaction = zeroed();
-        new.sa_sigaction = on_signal as *const () as usize;
-        new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-        libc::sigfillset(&mut new.sa_mask);
-        let mut ours: libc::sigset_t = zeroed();
-        libc::sigemptyset(&mut ours);
-        libc::sigaddset(&mut ours, signal);
-        if libc::sigaction(signal, &new, &mut old) != 0 {
-            return None;
-        }
-        EVENT.store(&raw mut event, Relaxed);
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &ours, null_mut());
+    let event = Event::open(&attr::breakpoint(place as usize as u64, 1), 0, -1).ok()?;
+    handled(event, on_signal, &EVENT, |event| {
         let rounds: Vec<_> = (0..ROUNDS)
-            .map(|_| PERIODS.map(|period| time(&event, place, period)))
+            .map(|_| PERIODS.map(|period| time(event, place, period)))
             .filter_map(|[few, many]| solve(few?, many?))
             .collect();
-        EVENT.store(null_mut(), Relaxed);
-        let _ = event.run(false);
-        libc::pthread_sigmask(libc::SIG_BLOCK, &ours, null_mut());
-        libc::sigaction(signal, &old, null_mut());
         typical(&rounds)
-    }
+    })
 }
 
 /// Two equations of the same form: so many traps and a signal.

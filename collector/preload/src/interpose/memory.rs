@@ -40,9 +40,9 @@ fn note(flags: c_int) {
 }
 
 /// # Safety
-/// As `mmap(2)`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mmap(
+/// As `mmap(2)`; `real` is one of its names.
+unsafe fn map(
+    real: Option<Map>,
     address: *mut c_void,
     length: usize,
     protection: c_int,
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn mmap(
     offset: libc::off_t,
 ) -> *mut c_void {
     note(flags);
-    match MMAP.known() {
+    match real {
         // SAFETY: forwarded.
         Some(real) => unsafe { real(address, length, protection, flags, fd, offset) },
         None => map_directly([
@@ -68,6 +68,21 @@ pub unsafe extern "C" fn mmap(
 /// # Safety
 /// As `mmap(2)`.
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn mmap(
+    address: *mut c_void,
+    length: usize,
+    protection: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: libc::off_t,
+) -> *mut c_void {
+    // SAFETY: forwarded.
+    unsafe { map(MMAP.known(), address, length, protection, flags, fd, offset) }
+}
+
+/// # Safety
+/// As `mmap(2)`.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn mmap64(
     address: *mut c_void,
     length: usize,
@@ -76,19 +91,8 @@ pub unsafe extern "C" fn mmap64(
     fd: c_int,
     offset: libc::off_t,
 ) -> *mut c_void {
-    note(flags);
-    match MMAP64.known() {
-        // SAFETY: forwarded.
-        Some(real) => unsafe { real(address, length, protection, flags, fd, offset) },
-        None => map_directly([
-            address as usize,
-            length,
-            protection as usize,
-            flags as usize,
-            fd as usize,
-            offset as usize,
-        ]),
-    }
+    // SAFETY: forwarded.
+    unsafe { map(MMAP64.known(), address, length, protection, flags, fd, offset) }
 }
 
 /// # Safety
