@@ -47,7 +47,16 @@ fn main() -> Result<()> {
         .flag("-fvisibility=hidden")
         .flag_if_supported("-Wno-unused-parameter")
         .define("NDEBUG", None);
-    for file in ["plugin.cpp", "annotate.cpp", "use.cpp", "instrument.cpp", "lower.cpp"] {
+    for file in [
+        "plugin.cpp",
+        "annotate.cpp",
+        "use.cpp",
+        "markers.cpp",
+        "superblock.cpp",
+        "fold.cpp",
+        "instrument.cpp",
+        "lower.cpp",
+    ] {
         shim.file(format!("cpp/{file}"));
     }
     for def in [

@@ -19,5 +19,6 @@ pub mod program;
 pub mod regions;
 mod replace;
 pub mod report;
+pub mod superblock;
 pub mod time_bias;
 pub mod weights;

@@ -13,6 +13,11 @@
 #include "llvm/TargetParser/Triple.h"
 #include "llvm/Transforms/Instrumentation/ControlHeightReduction.h"
 #include "llvm/Transforms/Instrumentation/PGOInstrumentation.h"
+#include "llvm/Transforms/Scalar/ADCE.h"
+#include "llvm/Transforms/Scalar/CorrelatedValuePropagation.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/InstSimplifyPass.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
 using namespace llvm;
 
@@ -37,8 +42,21 @@ cl::opt<bool> Promote("pleach-icall-promotion", cl::init(true), cl::Hidden,
 cl::opt<bool> ReduceHeight("pleach-control-height-reduction", cl::init(true), cl::Hidden,
                            cl::desc("Run control-height reduction at -O3, as -fprofile-use does"));
 
+cl::opt<bool> Superblocks("pleach-superblocks", cl::init(true),
+                          cl::desc("Form superblocks along the profile's paths (default: on)"));
+cl::opt<unsigned> SuperblockStage(
+    "pleach-superblock-stage", cl::init(2), cl::Hidden,
+    cl::desc("Where they are formed: 0 before inlining, 1 before vectorisation, 2 in the end"));
+cl::opt<double> SuperblockPrice(
+    "pleach-superblock-price", cl::init(-1), cl::Hidden,
+    cl::desc("Share of all executions that a copied instruction must save, instead of the default"));
+cl::opt<bool> Aggressive("pleach-superblocks-aggressive", cl::Hidden,
+                         cl::desc("Form superblocks wherever they can be, for tests"));
+cl::opt<bool> Verify("pleach-verify", cl::Hidden,
+                     cl::desc("Check each function that superblocks changed, for tests"));
+
 // The order is that of `Stage` in src/lib.rs.
-enum Stage : uint32_t { EarlySimplification = 0, OptimizerLast = 1 };
+enum Stage : uint32_t { EarlySimplification = 0, OptimizerLast = 1, OptimizerEarly = 2 };
 
 } // namespace
 
@@ -86,6 +104,25 @@ struct PleachPromotePass : PassInfoMixin<PleachPromotePass> {
   }
 };
 
+// What copies of blocks leave to do: values that are known now, loads that are there already, branches that are decided.
+// Nothing that would merge copies again.
+struct PleachCleanUpPass : PassInfoMixin<PleachCleanUpPass> {
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
+    if (!F.hasFnAttribute(PleachUnfoldedAttribute))
+      return PreservedAnalyses::all();
+    F.removeFnAttr(PleachUnfoldedAttribute);
+    FunctionPassManager FPM;
+    FPM.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
+    FPM.addPass(CorrelatedValuePropagationPass());
+    FPM.addPass(InstSimplifyPass());
+    FPM.addPass(SimplifyCFGPass(SimplifyCFGOptions().bonusInstThreshold(0).speculateBlocks(false)));
+    FPM.addPass(ADCEPass());
+    PreservedAnalyses PA = FPM.run(F, FAM);
+    PA.intersect(PreservedAnalyses::none());
+    return PA;
+  }
+};
+
 } // namespace
 
 extern "C" {
@@ -113,6 +150,12 @@ void pleach_register(PassBuilder *PB, RunFn Run, UsesProfileFn UsesProfile) {
   PB->registerOptimizerLastEPCallback(
       [Run](ModulePassManager &MPM, OptimizationLevel, ThinOrFullLTOPhase P) {
         MPM.addPass(PleachPass(Run, OptimizerLast, P));
+        MPM.addPass(createModuleToFunctionPassAdaptor(PleachCleanUpPass()));
+      });
+  PB->registerOptimizerEarlyEPCallback(
+      [Run](ModulePassManager &MPM, OptimizationLevel Level, ThinOrFullLTOPhase P) {
+        if (Level != OptimizationLevel::O0)
+          MPM.addPass(PleachPass(Run, OptimizerEarly, P));
       });
   PB->registerFullLinkTimeOptimizationLastEPCallback(
       [Run](ModulePassManager &MPM, OptimizationLevel) {
@@ -138,6 +181,11 @@ PleachText pleach_option_use() { return {UseProfile.data(), UseProfile.size()}; 
 PleachText pleach_option_instrument() { return {Instrument.data(), Instrument.size()}; }
 unsigned pleach_option_iterations() { return Iterations; }
 PleachText pleach_option_weights() { return {Weights.data(), Weights.size()}; }
+bool pleach_option_superblocks() { return Superblocks; }
+unsigned pleach_option_superblock_stage() { return SuperblockStage; }
+double pleach_option_superblock_price() { return SuperblockPrice; }
+bool pleach_option_aggressive() { return Aggressive; }
+bool pleach_option_verify() { return Verify; }
 PleachText pleach_option_anchor() { return {AnchorName.data(), AnchorName.size()}; }
 
 bool pleach_module_is_elf(LLVMModuleRef M) {

@@ -10,6 +10,9 @@ struct PleachRun {
   llvm::ModuleAnalysisManager &MAM;
 };
 
+// Functions that superblocks changed have this attribute until they are cleaned up.
+constexpr char PleachUnfoldedAttribute[] = "pleach-unfolded";
+
 // A counter's increment by `Step`: of the unit that `Slot` belongs to, at `Index` of its array, or where `Hashed` is not 0, of
 // this number in the table of the unit's hash-counted function `Hashed - 1`, whose two words are at `Word`.
 void pleachEmitCount(llvm::IRBuilderBase &B, llvm::Value *Slot, llvm::Value *Index, uint32_t Hashed,

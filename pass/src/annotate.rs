@@ -33,9 +33,7 @@ pub fn is_too_large(cfg: &Cfg) -> bool {
 
 /// Annotates every function of a module.
 pub fn run<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], anchor: Anchor) {
-    let Some(probe) = Intrinsic::find("llvm.pseudoprobe").and_then(|i| i.get_declaration(module, &[])) else {
-        unreachable!("every LLVM that loads this plugin has llvm.pseudoprobe")
-    };
+    let probe = probe(module);
     if anchor == Anchor::Late {
         // SAFETY: options of code generation are read after all passes over IR.
         unsafe { ffi::pleach_keep_block_tails() };
@@ -49,7 +47,7 @@ pub fn run<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], anchor: 
     {
         // SAFETY: the function belongs to the module; `unit` is null or what an earlier call made.
         unsafe { ffi::pleach_ensure_subprogram(function.value.as_value_ref(), &mut unit) };
-        insert_block_probes(module, function, probe);
+        insert_block_probes(module, function, probe, function.cfg.id.guid.0);
         mark_calls(function);
         describe(module, &function.cfg);
         write_entry(&mut assembly, &cfg, anchor);
@@ -66,7 +64,21 @@ pub fn settled(functions: &[FunctionIr<'_>]) -> Vec<Cfg> {
     cfgs
 }
 
-fn insert_block_probes<'ctx>(module: &Module<'ctx>, function: &FunctionIr<'ctx>, probe: FunctionValue<'ctx>) {
+/// The intrinsic that carries identifiers.
+pub fn probe<'ctx>(module: &Module<'ctx>) -> FunctionValue<'ctx> {
+    let Some(probe) = Intrinsic::find("llvm.pseudoprobe").and_then(|i| i.get_declaration(module, &[])) else {
+        unreachable!("every LLVM that loads this plugin has llvm.pseudoprobe")
+    };
+    probe
+}
+
+/// A probe in each block, which names its function by `key`.
+pub fn insert_block_probes<'ctx>(
+    module: &Module<'ctx>,
+    function: &FunctionIr<'ctx>,
+    probe: FunctionValue<'ctx>,
+    key: u64,
+) {
     let context = module.get_context();
     let (i32t, i64t) = (context.i32_type(), context.i64_type());
     let builder = context.create_builder();
@@ -79,7 +91,7 @@ fn insert_block_probes<'ctx>(module: &Module<'ctx>, function: &FunctionIr<'ctx>,
         // SAFETY: a non-null position is an instruction of this block.
         builder.position_before(&unsafe { InstructionValue::new(position) });
         let args = [
-            i64t.const_int(function.cfg.id.guid.0, false).into(),
+            i64t.const_int(key, false).into(),
             i64t.const_int(u64::from(function.cfg.block_probe(BlockIndex(index as u32))), false)
                 .into(),
             i32t.const_zero().into(),

@@ -2,7 +2,7 @@
 
 use crate::ffi;
 use crate::ir::{FunctionIr, ModuleFacts};
-use crate::paths;
+use crate::{paths, remark};
 use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
@@ -13,7 +13,6 @@ use pleach_feedback::profile::FunctionProfile;
 use pleach_feedback::profile::file::{Lookup, ProfileFile};
 use pleach_feedback::weights::{Verdict, cold_count, verdict};
 use rustc_hash::FxHashMap;
-use std::ffi::CString;
 use std::path::Path;
 
 /// The cut-off, in parts per million, whose least count LLVM takes for the threshold of coldness.
@@ -267,13 +266,8 @@ impl Applier<'_, '_> {
     }
 
     fn remark(&self, function: LLVMValueRef, passed: bool, name: &str, text: impl FnOnce() -> String) {
-        if !self.remarks {
-            return;
+        if self.remarks {
+            remark(function, passed, name, &text());
         }
-        let (Ok(name), text) = (CString::new(name), text()) else {
-            return;
-        };
-        // SAFETY: the function belongs to the module; the texts are copied.
-        unsafe { ffi::pleach_remark(function, passed, name.as_ptr(), text.as_ptr().cast(), text.len()) };
     }
 }

@@ -54,6 +54,22 @@ pub struct Summary {
     pub num_entries: usize,
 }
 
+/// Mirror of `PleachMarker` in `cpp/markers.cpp`.
+#[repr(C)]
+pub struct Marker {
+    pub key: u64,
+    pub context: u64,
+    pub index: u32,
+}
+
+/// Mirror of `PleachNode` in `cpp/superblock.cpp`.
+#[repr(C)]
+pub struct Node {
+    pub origin: u32,
+    pub successors: *const u32,
+    pub count: usize,
+}
+
 /// Mirror of `PleachOp` in `cpp/instrument.cpp`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -134,6 +150,11 @@ unsafe extern "C" {
     pub safe fn pleach_option_instrument() -> Text;
     pub safe fn pleach_option_iterations() -> u32;
     pub safe fn pleach_option_weights() -> Text;
+    pub safe fn pleach_option_superblocks() -> bool;
+    pub safe fn pleach_option_superblock_stage() -> u32;
+    pub safe fn pleach_option_superblock_price() -> f64;
+    pub safe fn pleach_option_aggressive() -> bool;
+    pub safe fn pleach_option_verify() -> bool;
 
     pub fn pleach_module_is_elf(module: LLVMModuleRef) -> bool;
     pub fn pleach_diagnose(module: LLVMModuleRef, text: *const c_char, size: usize, fatal: bool);
@@ -172,6 +193,17 @@ unsafe extern "C" {
         count: usize,
         total: u64,
     );
+
+    pub fn pleach_ensure_call_locations(function: LLVMValueRef);
+    pub fn pleach_marker(instruction: LLVMValueRef, marker: *mut Marker) -> bool;
+    pub fn pleach_erase(instruction: LLVMValueRef);
+    pub fn pleach_may_unfold(function: LLVMValueRef) -> bool;
+    pub fn pleach_frequencies(function: LLVMValueRef, counts: *mut f64, probabilities: *mut f64) -> bool;
+    pub fn pleach_clonable(function: LLVMValueRef, early: bool, clonable: *mut u8);
+    pub fn pleach_folded(trace: *const LLVMBasicBlockRef, count: usize, saved: *mut u32);
+    pub fn pleach_unfold(function: LLVMValueRef, nodes: *const Node, count: usize) -> bool;
+    pub fn pleach_tidy(function: LLVMValueRef);
+    pub fn pleach_is_broken(function: LLVMValueRef) -> bool;
 
     pub fn pleach_keep_block_tails();
     pub fn pleach_is_x86_64(module: LLVMModuleRef) -> bool;

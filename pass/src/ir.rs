@@ -100,7 +100,8 @@ pub fn functions<'ctx>(module: &Module<'ctx>, facts: &mut ModuleFacts) -> Vec<Fu
         .collect()
 }
 
-fn read<'ctx>(function: FunctionValue<'ctx>, facts: &mut ModuleFacts) -> FunctionIr<'ctx> {
+/// Reads one function.
+pub fn read<'ctx>(function: FunctionValue<'ctx>, facts: &mut ModuleFacts) -> FunctionIr<'ctx> {
     let guid = facts.guid(function.as_value_ref());
     let local = matches!(function.get_linkage(), Linkage::Internal | Linkage::Private);
     let block_values = function.get_basic_blocks();

@@ -8,14 +8,16 @@ mod apply;
 mod ffi;
 mod instrument;
 mod ir;
+mod markers;
 mod paths;
 mod settings;
+mod superblock;
 
-use inkwell::llvm_sys::prelude::LLVMModuleRef;
+use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
 use inkwell::module::Module;
 use pleach_annotate::manifest::Anchor;
 use settings::Settings;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -64,6 +66,7 @@ unsafe extern "C" fn register(pass_builder: *mut c_void) {
 enum Stage {
     EarlySimplification,
     OptimizerLast,
+    OptimizerEarly,
 }
 
 /// `llvm::ThinOrFullLTOPhase`, in its declaration order.
@@ -88,10 +91,10 @@ impl LtoPhase {
 
 /// Entry from the C++ pass. No panic leaves it: one becomes a compile error.
 extern "C" fn run_module(raw: LLVMModuleRef, context: *mut ffi::RunContext, stage: u32, phase: u32) -> bool {
-    let stage = if stage == 0 {
-        Stage::EarlySimplification
-    } else {
-        Stage::OptimizerLast
+    let stage = match stage {
+        0 => Stage::EarlySimplification,
+        1 => Stage::OptimizerLast,
+        _ => Stage::OptimizerEarly,
     };
     let phase = match phase {
         0 => LtoPhase::None,
@@ -143,6 +146,9 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
         run_at_anchor(module, context, &settings)?;
         changed = true;
     }
+    if settings.superblocks == Some(stage) {
+        changed |= superblock::run(module, &settings)?;
+    }
     if stage == Stage::OptimizerLast && settings.instrument.is_some() {
         instrument::finish(module)?;
         changed = true;
@@ -159,6 +165,14 @@ fn run_at_anchor(module: &Module<'_>, context: *mut ffi::RunContext, settings: &
             ffi::print(&outcome.line(&facts.source_file));
         }
     }
+    // Counters are placed for the graph as it is.
+    if let Some(path) = settings
+        .profile
+        .as_ref()
+        .filter(|_| settings.superblocks.is_some() && settings.instrument.is_none())
+    {
+        markers::insert(module, &functions, path)?;
+    }
     if settings.annotate && !annotate::is_annotated(module) {
         annotate::run(module, &functions, settings.anchor);
     }
@@ -172,4 +186,12 @@ fn run_at_anchor(module: &Module<'_>, context: *mut ffi::RunContext, settings: &
         )?;
     }
     Ok(())
+}
+
+/// `-Rpass=pleach` where passed, `-Rpass-missed=pleach` where not.
+fn remark(function: LLVMValueRef, passed: bool, name: &str, text: &str) {
+    if let Ok(name) = CString::new(name) {
+        // SAFETY: the function belongs to the module being compiled; the texts are copied.
+        unsafe { ffi::pleach_remark(function, passed, name.as_ptr(), text.as_ptr().cast(), text.len()) };
+    }
 }

@@ -1,6 +1,6 @@
 //! What the user asked for: compiler options, or environment variables where a build's flags can't be changed.
 
-use crate::ffi;
+use crate::{Stage, ffi};
 use pleach_annotate::manifest::Anchor;
 use pleach_feedback::ball_larus::{Mode, Options};
 use std::path::PathBuf;
@@ -27,6 +27,8 @@ pub struct Settings {
     pub anchor: Anchor,
     /// Print one line per module.
     pub summary: bool,
+    /// Form superblocks, and where in the pipeline.
+    pub superblocks: Option<Stage>,
 }
 
 fn flag(variable: &str) -> bool {
@@ -66,6 +68,16 @@ fn instrument() -> Result<Option<Options>, String> {
     }))
 }
 
+/// Where superblocks are formed, if they are. Not before the anchor, where paths become known.
+fn superblocks(anchor: Anchor) -> Option<Stage> {
+    let stage = match (anchor, ffi::pleach_option_superblock_stage()) {
+        (Anchor::Early, 0) => Stage::EarlySimplification,
+        (Anchor::Early, 1) => Stage::OptimizerEarly,
+        _ => Stage::OptimizerLast,
+    };
+    ffi::pleach_option_superblocks().then_some(stage)
+}
+
 /// Whether a profile was asked for: decides which passes of clang's profile pipeline are scheduled.
 pub extern "C" fn uses_profile() -> bool {
     profile().is_some()
@@ -93,6 +105,7 @@ impl Settings {
                 .map(PathBuf::from),
             anchor,
             summary: ffi::pleach_option_summary() || flag(SUMMARY_VARIABLE),
+            superblocks: superblocks(anchor),
         })
     }
 }

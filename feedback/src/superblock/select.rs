@@ -1,0 +1,316 @@
+//! Which traces to copy, and for whom: greedily by gain for each copied instruction.
+//!
+//! A candidate is a jump into a join: the edge from a block P to a block J that others lead to as well, and that J cannot be placed behind
+//! P for. Copying J for P alone makes it fall through, and the copy is laid out as P's executions go on, not as all do. The trace grows from J
+//! as long as its next step is predictable given P. The gain is what the walks that pass P and J save in taken jumps, jump
+//! instructions and folded instructions, counted at the lower end of their interval; the price is for the code.
+
+use super::layout::{Flow, JUMP, TAKEN, fall_through};
+use super::unfolded::Unfolded;
+use super::walks::{Walk, back_edges, walks};
+use super::{Folding, Options, Subject};
+use pleach_annotate::cfg::{Block, Terminator};
+use pleach_annotate::id::BlockIndex;
+
+/// Superblocks that a function may get: bounds the time that deciding takes.
+const MOST_SUPERBLOCKS: usize = 64;
+/// Instructions that a function may grow by anyway, however small it is.
+const LEAST_ROOM: u32 = 32;
+
+/// A trace that was copied.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Superblock {
+    /// The block that leads to it.
+    pub from: BlockIndex,
+    /// The blocks that were copied.
+    pub trace: Vec<BlockIndex>,
+    /// Executions that it saves jumps or instructions in, at least (lower confidence bound).
+    pub gain: f64,
+    /// Instructions copied.
+    pub copied: u32,
+}
+
+/// What to make of a function.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Formation {
+    /// The graph to make. Its first nodes are the function's blocks.
+    pub graph: Unfolded,
+    /// The superblocks, best first.
+    pub superblocks: Vec<Superblock>,
+    /// Instructions copied.
+    pub copied: u32,
+    /// Joins that were looked at and not worth their code.
+    pub not_worth: usize,
+    /// Joins that would have been worth it but for a limit on code size.
+    pub too_large: usize,
+}
+
+/// Decides for a function. `room`: instructions that its module may still grow by.
+pub fn form(subject: &Subject<'_>, folding: &dyn Folding, room: u32, options: &Options) -> Formation {
+    let back = back_edges(subject.cfg);
+    let size: u32 = subject.cfg.blocks.iter().map(|b| b.instructions).sum();
+    let own_room = ((f64::from(size) * (options.function_growth - 1.0)) as u32).max(LEAST_ROOM);
+    let mut selection = Selection {
+        subject,
+        options,
+        walks: walks(subject, &back, options.confidence),
+        back,
+        bases: subject.cfg.edge_bases(),
+        room: room.min(own_room),
+        formation: Formation {
+            graph: Unfolded::new(subject.cfg, subject.counts, subject.probabilities),
+            superblocks: Vec::new(),
+            copied: 0,
+            not_worth: 0,
+            too_large: 0,
+        },
+    };
+    while selection.formation.superblocks.len() < MOST_SUPERBLOCKS {
+        let Some(best) = selection.best(folding) else { break };
+        selection.take(best);
+    }
+    selection.formation
+}
+
+struct Candidate {
+    from: usize,
+    trace: Vec<usize>,
+    gain: f64,
+    copied: u32,
+}
+
+impl Candidate {
+    fn worth(&self) -> f64 {
+        self.gain / f64::from(self.copied)
+    }
+}
+
+struct Selection<'a> {
+    subject: &'a Subject<'a>,
+    options: &'a Options,
+    walks: Vec<Walk>,
+    back: Vec<bool>,
+    bases: Vec<u32>,
+    room: u32,
+    formation: Formation,
+}
+
+/// A walk through the unfolded graph.
+struct Trace {
+    nodes: Vec<usize>,
+    count: f64,
+    low: f64,
+}
+
+impl Selection<'_> {
+    fn best(&mut self, folding: &dyn Folding) -> Option<Candidate> {
+        let graph = &self.formation.graph;
+        let traces: Vec<Trace> = self
+            .walks
+            .iter()
+            .map(|walk| Trace {
+                nodes: graph.trace(walk),
+                count: walk.count,
+                low: walk.low,
+            })
+            .collect();
+        let flows = flows(graph);
+        let next = fall_through(graph.nodes.len(), &flows);
+        let mut inflow = vec![0.0; graph.nodes.len()];
+        flows.iter().for_each(|f| inflow[f.to] += f.count);
+
+        let least = self.options.price * self.subject.total;
+        let (mut best, mut not_worth, mut too_large) = (None::<Candidate>, 0, 0);
+        for flow in &flows {
+            if flow.count <= least || !self.is_join(flow, &inflow, &next) {
+                continue;
+            }
+            match self.grow(flow, &traces, &next, folding) {
+                Grown::Worth(candidate) if best.as_ref().is_none_or(|b| candidate.worth() > b.worth()) => {
+                    best = Some(candidate);
+                }
+                Grown::Worth(_) => {}
+                Grown::TooLarge => too_large += 1,
+                Grown::NotWorth => not_worth += 1,
+            }
+        }
+        // The last round, which takes none, has seen all that was declined.
+        (self.formation.not_worth, self.formation.too_large) = (not_worth, too_large);
+        best
+    }
+
+    /// Whether an edge is a jump into a block that could be copied for it.
+    fn is_join(&self, flow: &Flow, inflow: &[f64], next: &[Option<usize>]) -> bool {
+        let graph = &self.formation.graph;
+        let blocks = self.subject.cfg.blocks.len();
+        let elsewhere = next[flow.from].map_or(0.0, |n| graph.flow(flow.from, n));
+        flow.to < blocks
+            && self.may_copy(flow.from, flow.to)
+            && next[flow.from] != Some(flow.to)
+            && elsewhere <= flow.count
+            && (inflow[flow.to] > flow.count || self.options.price == 0.0)
+    }
+
+    /// Whether a node may be copied behind another: copying a loop's header for a back edge would unroll the loop.
+    fn may_copy(&self, from: usize, to: usize) -> bool {
+        let nodes = &self.formation.graph.nodes;
+        let (origin, base) = (nodes[to].origin, self.bases[nodes[from].origin.index()] as usize);
+        let slots = nodes[from].successors.iter().enumerate().filter(|(_, s)| **s == to);
+        let mut over_back_edge = slots.map(|(slot, _)| self.back[base + slot]);
+        origin != BlockIndex::ENTRY && self.subject.clonable[origin.index()] && !over_back_edge.any(|back| back)
+    }
+
+    /// The best trace from a join on.
+    fn grow(&self, flow: &Flow, traces: &[Trace], next: &[Option<usize>], folding: &dyn Folding) -> Grown {
+        let graph = &self.formation.graph;
+        // Walks that come this way, from the join on.
+        let mut through: Vec<(&[usize], &Trace)> = Vec::new();
+        for trace in traces {
+            let place = trace.nodes.windows(2).position(|w| w == [flow.from, flow.to]);
+            through.extend(place.map(|at| (&trace.nodes[at..], trace)));
+        }
+        let jump = |from: usize| if is_jump(self.block(from)) { TAKEN + JUMP } else { TAKEN };
+        let before = |from: usize, to: usize| if next[from] == Some(to) { 0.0 } else { jump(from) };
+        let displaced = next[flow.from].map_or(0.0, |n| graph.flow(flow.from, n)) * TAKEN;
+
+        let (mut nodes, mut copied) = (vec![flow.from], 0);
+        let mut to = Some(flow.to);
+        let (mut best, mut too_large) = (None::<Candidate>, false);
+        while let Some(node) = to {
+            copied += self.block(node).instructions.max(1);
+            if copied > self.options.trace_limit.min(self.room) {
+                too_large = true;
+                break;
+            }
+            nodes.push(node);
+            let origins: Vec<_> = nodes.iter().map(|&n| graph.nodes[n].origin).collect();
+            let saved = folding.saved(&origins);
+            let mut gain = -displaced;
+            for (steps, walk) in &through {
+                let agree = steps.iter().zip(&nodes).take_while(|(a, b)| a == b).count();
+                let inside: f64 = steps[..agree].windows(2).map(|w| before(w[0], w[1])).sum();
+                let folded: u32 = saved.iter().take(agree - 1).sum();
+                let leaving = steps.get(agree).map_or(0.0, |&out| {
+                    let last = steps[agree - 1];
+                    before(last, out) - jump(last)
+                });
+                gain += walk.low * (inside + leaving + f64::from(folded));
+            }
+            let worth = gain > self.options.price * self.subject.total * f64::from(copied);
+            if (worth || self.options.price == 0.0)
+                && best
+                    .as_ref()
+                    .is_none_or(|b| gain / f64::from(copied) > b.worth() || self.options.price == 0.0)
+            {
+                best = Some(Candidate {
+                    from: flow.from,
+                    trace: nodes[1..].to_vec(),
+                    gain,
+                    copied,
+                });
+            }
+            to = self.predictable(&nodes, &through);
+        }
+        match best {
+            Some(candidate) => Grown::Worth(candidate),
+            None if too_large => Grown::TooLarge,
+            None => Grown::NotWorth,
+        }
+    }
+
+    /// The next node of a trace, if it is predictable and may be copied.
+    fn predictable(&self, nodes: &[usize], through: &[(&[usize], &Trace)]) -> Option<usize> {
+        let mut counts: Vec<(usize, f64)> = Vec::new();
+        for (steps, walk) in through.iter().filter(|(steps, _)| steps.starts_with(nodes)) {
+            let Some(&step) = steps.get(nodes.len()) else { continue };
+            match counts.iter_mut().find(|(known, _)| *known == step) {
+                Some((_, count)) => *count += walk.count,
+                None => counts.push((step, walk.count)),
+            }
+        }
+        let sum: f64 = counts.iter().map(|(_, c)| c).sum();
+        let (step, count) = counts.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let fits =
+            step < self.subject.cfg.blocks.len() && !nodes.contains(&step) && self.may_copy(*nodes.last()?, step);
+        (fits && count >= self.options.predictable * sum).then_some(step)
+    }
+
+    fn take(&mut self, candidate: Candidate) {
+        let probabilities = self.probabilities(&candidate);
+        let graph = &mut self.formation.graph;
+        let origin = |graph: &Unfolded, node: usize| graph.nodes[node].origin;
+        self.formation.superblocks.push(Superblock {
+            from: origin(graph, candidate.from),
+            trace: candidate.trace.iter().map(|&n| origin(graph, n)).collect(),
+            gain: candidate.gain,
+            copied: candidate.copied,
+        });
+        graph.duplicate(candidate.from, &candidate.trace, &probabilities);
+        self.formation.copied += candidate.copied;
+        self.room -= candidate.copied;
+    }
+
+    /// For each node of a trace, how probable its slots are for what comes this way.
+    fn probabilities(&self, candidate: &Candidate) -> Vec<Vec<f64>> {
+        let graph = &self.formation.graph;
+        let mut prefix = vec![candidate.from];
+        let mut all = Vec::new();
+        for &node in &candidate.trace {
+            prefix.push(node);
+            let mut flow: Vec<(usize, f64)> = Vec::new();
+            for walk in &self.walks {
+                let nodes = graph.trace(walk);
+                let places = nodes.windows(prefix.len() + 1);
+                for step in places.filter(|w| w[..prefix.len()] == prefix).map(|w| w[prefix.len()]) {
+                    flow.push((step, walk.count));
+                }
+            }
+            let slots = &graph.nodes[node];
+            let own = slots.successors.iter().zip(&slots.counts).map(|(&successor, &count)| {
+                let through: f64 = flow.iter().filter(|(s, _)| *s == successor).map(|(_, c)| c).sum();
+                // Several slots that lead to one node share what goes there as they do otherwise.
+                let together = graph.flow(node, successor);
+                match (flow.is_empty(), together > 0.0) {
+                    (true, _) => count,
+                    (false, true) => through * count / together,
+                    (false, false) => through,
+                }
+            });
+            all.push(own.collect());
+        }
+        all
+    }
+
+    fn block(&self, node: usize) -> &Block {
+        &self.subject.cfg.blocks[self.formation.graph.nodes[node].origin.index()]
+    }
+}
+
+enum Grown {
+    Worth(Candidate),
+    TooLarge,
+    NotWorth,
+}
+
+/// Whether a block ends in a jump that is not needed where its successor follows.
+fn is_jump(block: &Block) -> bool {
+    block.terminator == Terminator::Branch && block.successors.len() == 1
+}
+
+/// Edges between nodes, those of several slots as one.
+fn flows(graph: &Unfolded) -> Vec<Flow> {
+    let mut flows: Vec<Flow> = Vec::new();
+    for (from, node) in graph.nodes.iter().enumerate() {
+        let first = flows.len();
+        for (&to, &count) in node.successors.iter().zip(&node.counts) {
+            match flows[first..].iter_mut().find(|f| f.to == to) {
+                Some(flow) => flow.count += count,
+                None => flows.push(Flow { from, to, count }),
+            }
+        }
+    }
+    flows
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,231 @@
+// Copies of blocks: what may be copied, what folds then, and the copying itself with SSA repair.
+// Which copies to make is decided in Rust; any graph whose nodes map to blocks slot by slot computes the same.
+#include "shim.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/Analysis/BlockFrequencyInfo.h"
+#include "llvm/Analysis/BranchProbabilityInfo.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/CFG.h"
+#include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+#include "llvm/Transforms/Utils/Local.h"
+#include "llvm/Transforms/Utils/SSAUpdater.h"
+#include "llvm/Transforms/Utils/ValueMapper.h"
+
+using namespace llvm;
+
+// The order is that of `Node` in src/ffi.rs: a block of the function, or a copy of one, and where its slots lead to.
+struct PleachNode {
+  uint32_t Origin;
+  const uint32_t *Successors;
+  size_t Count;
+};
+
+namespace {
+
+bool mayCopy(const Instruction &I) {
+  if (I.getType()->isTokenTy() || I.isEHPad() || isa<AllocaInst>(I))
+    return false;
+  if (isa<CallBrInst>(I) || isa<CleanupReturnInst>(I) || isa<CatchReturnInst>(I))
+    return false;
+  auto *Call = dyn_cast<CallBase>(&I);
+  if (!Call)
+    return true;
+  // Assembly may define labels, which must stay unique. Calls that return twice come back into one copy only.
+  return !Call->cannotDuplicate() && !Call->isConvergent() && !Call->isInlineAsm() &&
+         !Call->hasFnAttr(Attribute::ReturnsTwice);
+}
+
+// A local function with this one call is inlined for sure; with two it may not be.
+bool isOnlyCallOfLocal(const Instruction &I) {
+  auto *Call = dyn_cast<CallBase>(&I);
+  auto *F = Call ? Call->getCalledFunction() : nullptr;
+  return F && F->hasLocalLinkage() && !F->isDeclaration() && F->hasOneUse();
+}
+
+bool hasCalls(const Loop &L) {
+  for (BasicBlock *BB : L.blocks())
+    for (Instruction &I : *BB)
+      if (isa<CallBase>(I) && !isa<IntrinsicInst>(I))
+        return true;
+  return false;
+}
+
+} // namespace
+
+extern "C" {
+
+// Whether superblocks may be formed in a function at all.
+bool pleach_may_unfold(LLVMValueRef V) {
+  Function &F = *unwrap<Function>(V);
+  return !F.hasOptNone() && !F.hasMinSize() && !F.hasFnAttribute(Attribute::Naked) &&
+         !F.isPresplitCoroutine() && !F.callsFunctionThatReturnsTwice();
+}
+
+// Executions of each block and probabilities of each successor slot, as the weights say. Unknown where there is no entry count: false.
+bool pleach_frequencies(LLVMValueRef V, double *Counts, double *Probabilities) {
+  Function &F = *unwrap<Function>(V);
+  auto Entry = F.getEntryCount();
+  if (!Entry)
+    return false;
+  DominatorTree DT(F);
+  LoopInfo LI(DT);
+  BranchProbabilityInfo BPI(F, LI);
+  BlockFrequencyInfo BFI(F, BPI, LI);
+  double EntryFrequency = static_cast<double>(BFI.getEntryFreq().getFrequency());
+  if (EntryFrequency == 0)
+    return false;
+  for (BasicBlock &BB : F) {
+    *Counts++ = static_cast<double>(BFI.getBlockFreq(&BB).getFrequency()) / EntryFrequency *
+                static_cast<double>(Entry->getCount());
+    for (unsigned S = 0, E = BB.getTerminator()->getNumSuccessors(); S != E; ++S) {
+      BranchProbability P = BPI.getEdgeProbability(&BB, S);
+      *Probabilities++ = static_cast<double>(P.getNumerator()) / P.getDenominator();
+    }
+  }
+  return true;
+}
+
+// Which blocks may be copied. `Early`: before inlining and vectorisation, which copies must not prevent.
+void pleach_clonable(LLVMValueRef V, bool Early, uint8_t *Clonable) {
+  Function &F = *unwrap<Function>(V);
+  DominatorTree DT(F);
+  LoopInfo LI(DT);
+  for (BasicBlock &BB : F) {
+    bool May = !BB.isEntryBlock() && !BB.hasAddressTaken() && !BB.isEHPad();
+    if (Loop *L = LI.getLoopFor(&BB); Early && L && L->isInnermost())
+      May &= hasCalls(*L);
+    for (Instruction &I : BB)
+      May = May && mayCopy(I) && !(Early && isOnlyCallOfLocal(I));
+    *Clonable++ = May;
+  }
+}
+
+// Makes a function's graph the given one. The first nodes are its blocks in order. False, and nothing done, where they are not.
+// Blocks of copies are appended in the order of nodes; blocks that nothing leads to any more stay, for the caller to number.
+bool pleach_unfold(LLVMValueRef V, const PleachNode *Nodes, size_t Count) {
+  Function &F = *unwrap<Function>(V);
+  SmallVector<BasicBlock *> Blocks;
+  for (BasicBlock &BB : F)
+    Blocks.push_back(&BB);
+  const size_t Original = Blocks.size();
+  if (Count < Original)
+    return false;
+  for (size_t N = 0; N < Count; ++N) {
+    if (Nodes[N].Origin >= Original || (N < Original && Nodes[N].Origin != N))
+      return false;
+    Instruction *T = Blocks[Nodes[N].Origin]->getTerminator();
+    if (T->getNumSuccessors() != Nodes[N].Count)
+      return false;
+    for (size_t S = 0; S < Nodes[N].Count; ++S) {
+      uint32_t To = Nodes[N].Successors[S];
+      if (To >= Count || Blocks[Nodes[To].Origin] != T->getSuccessor(S))
+        return false;
+    }
+  }
+
+  // What φs take from each predecessor, before anything changes.
+  DenseMap<PHINode *, DenseMap<BasicBlock *, Value *>> Incoming;
+  for (BasicBlock *BB : Blocks)
+    for (PHINode &Phi : BB->phis())
+      for (unsigned I = 0, E = Phi.getNumIncomingValues(); I != E; ++I)
+        Incoming[&Phi][Phi.getIncomingBlock(I)] = Phi.getIncomingValue(I);
+
+  // Copies, within which operands refer to the copy.
+  SmallVector<std::unique_ptr<ValueToValueMapTy>> Maps(Count);
+  SmallVector<SmallVector<size_t, 2>> CopiesOf(Original);
+  for (size_t N = Original; N < Count; ++N) {
+    BasicBlock *Origin = Blocks[Nodes[N].Origin];
+    Maps[N] = std::make_unique<ValueToValueMapTy>();
+    BasicBlock *Copy = CloneBasicBlock(Origin, *Maps[N], ".sb", &F);
+    SmallVector<MDNode *> Scopes;
+    identifyNoAliasScopesToClone({Copy}, Scopes);
+    cloneAndAdaptNoAliasScopes(Scopes, {Copy}, F.getContext(), "sb");
+    for (Instruction &I : *Copy) {
+      RemapDbgRecordRange(F.getParent(), I.getDbgRecordRange(), *Maps[N],
+                          RF_NoModuleLevelChanges | RF_IgnoreMissingLocals);
+      if (!isa<PHINode>(I))
+        RemapInstruction(&I, *Maps[N], RF_NoModuleLevelChanges | RF_IgnoreMissingLocals);
+    }
+    Blocks.push_back(Copy);
+    CopiesOf[Nodes[N].Origin].push_back(N);
+  }
+
+  SmallVector<SmallVector<size_t, 4>> Predecessors(Count);
+  for (size_t N = 0; N < Count; ++N) {
+    Instruction *T = Blocks[N]->getTerminator();
+    for (size_t S = 0; S < Nodes[N].Count; ++S) {
+      T->setSuccessor(S, Blocks[Nodes[N].Successors[S]]);
+      Predecessors[Nodes[N].Successors[S]].push_back(N);
+    }
+  }
+  for (size_t N = 0; N < Count; ++N) {
+    auto Own = Blocks[N]->phis().begin();
+    for (PHINode &Phi : Blocks[Nodes[N].Origin]->phis()) {
+      PHINode &Copy = *Own++;
+      while (Copy.getNumIncomingValues())
+        Copy.removeIncomingValue(Copy.getNumIncomingValues() - 1, /*DeletePHIIfEmpty=*/false);
+      for (size_t P : Predecessors[N]) {
+        BasicBlock *From = Blocks[Nodes[P].Origin];
+        Value *Taken = Incoming[&Phi][From];
+        auto *I = dyn_cast<Instruction>(Taken);
+        if (P >= Original && I && I->getParent() == From)
+          Taken = (*Maps[P])[I];
+        Copy.addIncoming(Taken, Blocks[P]);
+      }
+    }
+  }
+
+  // Values that now have several definitions.
+  for (size_t B = 0; B < Original; ++B) {
+    if (CopiesOf[B].empty())
+      continue;
+    for (Instruction &I : *Blocks[B]) {
+      SmallVector<Use *> Elsewhere;
+      for (Use &U : I.uses()) {
+        auto *User = cast<Instruction>(U.getUser());
+        auto *Phi = dyn_cast<PHINode>(User);
+        if ((Phi ? Phi->getIncomingBlock(U) : User->getParent()) != Blocks[B])
+          Elsewhere.push_back(&U);
+      }
+      SmallVector<DbgVariableRecord *> Described;
+      findDbgValues(&I, Described);
+      llvm::erase_if(Described, [&](DbgVariableRecord *R) { return R->getParent() == Blocks[B]; });
+      if (Elsewhere.empty() && Described.empty())
+        continue;
+      SSAUpdater Updater;
+      Updater.Initialize(I.getType(), I.getName());
+      Updater.AddAvailableValue(Blocks[B], &I);
+      for (size_t N : CopiesOf[B])
+        Updater.AddAvailableValue(Blocks[N], (*Maps[N])[&I]);
+      for (Use *U : Elsewhere)
+        Updater.RewriteUse(*U);
+      if (!Described.empty())
+        Updater.UpdateDebugValues(&I, Described);
+    }
+  }
+  return true;
+}
+
+// Removes what nothing leads to, and φs that are not needed. Leaves the rest to the clean-up pass.
+void pleach_tidy(LLVMValueRef V) {
+  Function &F = *unwrap<Function>(V);
+  removeUnreachableBlocks(F);
+  for (BasicBlock &BB : F)
+    for (PHINode &Phi : llvm::make_early_inc_range(BB.phis()))
+      if (Phi.use_empty() || Phi.hasConstantValue() == &Phi)
+        RecursivelyDeleteDeadPHINode(&Phi);
+  F.addFnAttr(PleachUnfoldedAttribute);
+}
+
+// What LLVM finds wrong with a function; empty text where nothing is. For checks only.
+bool pleach_is_broken(LLVMValueRef V) { return verifyFunction(*unwrap<Function>(V), &errs()); }
+
+} // extern "C"

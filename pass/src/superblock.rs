@@ -1,0 +1,265 @@
+//! Forms superblocks. Which ones is decided by `pleach_feedback::superblock`; here blocks are copied.
+
+use crate::ffi;
+use crate::ir::{self, FunctionIr, ModuleFacts};
+use crate::markers::{self, Found, Table};
+use crate::settings::Settings;
+use crate::{Stage, remark};
+use inkwell::llvm_sys::prelude::LLVMBasicBlockRef;
+use inkwell::module::Module;
+use inkwell::values::AsValueRef;
+use pleach_annotate::id::BlockIndex;
+use pleach_feedback::profile::FunctionProfile;
+use pleach_feedback::profile::file::{Lookup, ProfileFile};
+use pleach_feedback::superblock::history::History;
+use pleach_feedback::superblock::unfolded::Unfolded;
+use pleach_feedback::superblock::{Folding, Formation, Options, Subject, form};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The share of its instructions that a module may grow by.
+const MODULE_GROWTH: f64 = 0.05;
+/// Weights of a branch are given as so many parts.
+const PARTS: f64 = 1e6;
+
+/// Forms superblocks in all functions of a module that have markers, and takes the markers out. Returns whether anything changed.
+pub fn run(module: &Module<'_>, settings: &Settings) -> Result<bool, String> {
+    let table = markers::table(module);
+    let Some(path) = settings.profile.as_ref().filter(|_| !table.is_empty()) else {
+        return Ok(false);
+    };
+    let file = ProfileFile::open(path).map_err(|e| format!("pleach: {e}"))?;
+    let mut facts = ModuleFacts::of(module);
+    // Markers go first, in all functions: they are no part of what is copied.
+    let functions: Vec<_> = module.get_functions().filter(|f| f.count_basic_blocks() > 0).collect();
+    let found: Vec<Found> = functions
+        .iter()
+        .map(|f| markers::take(f.as_value_ref(), &table))
+        .collect();
+    let functions: Vec<FunctionIr<'_>> = functions.into_iter().map(|f| ir::read(f, &mut facts)).collect();
+    let size: u32 = functions
+        .iter()
+        .flat_map(|f| &f.cfg.blocks)
+        .map(|b| b.instructions)
+        .sum();
+
+    let mut former = Former {
+        table,
+        total: file.summary().total_count as f64,
+        file,
+        profiles: FxHashMap::default(),
+        early: settings.superblocks != Some(Stage::OptimizerLast),
+        room: (f64::from(size) * MODULE_GROWTH) as u32,
+        options: options(),
+        // SAFETY: the module is alive.
+        remarks: unsafe { ffi::pleach_remarks_enabled(module.as_mut_ptr()) },
+    };
+    if ffi::pleach_option_aggressive() {
+        former.room = size;
+    }
+    let (mut superblocks, mut changed, mut copied) = (0, 0, 0);
+    for (function, found) in functions.iter().zip(&found) {
+        if let Some(formation) = former.function(function, found)? {
+            superblocks += formation.superblocks.len();
+            changed += 1;
+            copied += formation.copied;
+        }
+    }
+    if settings.summary {
+        let grown = f64::from(copied) / f64::from(size.max(1)) * 100.0;
+        ffi::print(&format!(
+            "pleach: {}: {superblocks} superblocks in {changed} functions, {copied} instructions copied (+{grown:.1} %)",
+            facts.source_file
+        ));
+    }
+    Ok(true)
+}
+
+fn options() -> Options {
+    let mut options = if ffi::pleach_option_aggressive() {
+        Options::aggressive()
+    } else {
+        Options::default()
+    };
+    let price = ffi::pleach_option_superblock_price();
+    if price >= 0.0 {
+        options.price = price;
+    }
+    options
+}
+
+struct Former {
+    table: Table,
+    file: ProfileFile,
+    profiles: FxHashMap<u64, Option<FunctionProfile>>,
+    total: f64,
+    early: bool,
+    /// Instructions that the module may still grow by.
+    room: u32,
+    options: Options,
+    remarks: bool,
+}
+
+/// Asks LLVM what folds.
+struct Simulated {
+    blocks: Vec<LLVMBasicBlockRef>,
+}
+
+impl Folding for Simulated {
+    fn saved(&self, trace: &[BlockIndex]) -> Vec<u32> {
+        let blocks: Vec<_> = trace.iter().map(|b| self.blocks[b.index()]).collect();
+        let mut saved = vec![0; trace.len() - 1];
+        // SAFETY: consecutive blocks of a trace are joined by edges; there is room for one number less than blocks.
+        unsafe { ffi::pleach_folded(blocks.as_ptr(), blocks.len(), saved.as_mut_ptr()) };
+        saved
+    }
+}
+
+impl Former {
+    fn function(&mut self, function: &FunctionIr<'_>, found: &Found) -> Result<Option<Formation>, String> {
+        let (cfg, value) = (&function.cfg, function.value.as_value_ref());
+        // SAFETY: the function belongs to the module.
+        if found.keys.is_empty() || unsafe { !ffi::pleach_may_unfold(value) } {
+            return Ok(None);
+        }
+        let blocks = cfg.blocks.len();
+        let (mut counts, mut probabilities) = (vec![0.0; blocks], vec![0.0; cfg.edge_count()]);
+        let mut clonable = vec![0u8; blocks];
+        // SAFETY: there is room for a number per block, and per successor slot.
+        unsafe {
+            if !ffi::pleach_frequencies(value, counts.as_mut_ptr(), probabilities.as_mut_ptr()) {
+                return Ok(None);
+            }
+            ffi::pleach_clonable(value, self.early, clonable.as_mut_ptr());
+        }
+        let subject = Subject {
+            cfg,
+            counts: &counts,
+            probabilities: &probabilities,
+            clonable: &clonable.iter().map(|&c| c != 0).collect::<Vec<_>>(),
+            markers: &found.blocks,
+            histories: &self.histories(found)?,
+            total: self.total,
+        };
+        let folding = Simulated {
+            blocks: function
+                .value
+                .get_basic_blocks()
+                .iter()
+                .map(|b| b.as_mut_ptr())
+                .collect(),
+        };
+        let formation = form(&subject, &folding, self.room, &self.options);
+        if !formation.superblocks.is_empty() {
+            self.room -= formation.copied;
+            apply(function, &formation.graph)?;
+        }
+        self.explain(function, &formation);
+        Ok(Some(formation).filter(|f| !f.superblocks.is_empty()))
+    }
+
+    /// What is known of the paths of each context.
+    fn histories(&mut self, found: &Found) -> Result<Vec<History>, String> {
+        let mut visible = vec![FxHashSet::default(); found.keys.len()];
+        for marker in found.blocks.iter().flatten() {
+            visible[marker.context].insert(marker.block);
+        }
+        let mut histories = Vec::new();
+        for (key, visible) in found.keys.iter().zip(&visible) {
+            let paths = self.profile(*key)?.map_or(&[][..], |p| &p.paths);
+            histories.push(History::new(paths, |block| visible.contains(&block)));
+        }
+        Ok(histories)
+    }
+
+    fn profile(&mut self, key: u64) -> Result<Option<&FunctionProfile>, String> {
+        if !self.profiles.contains_key(&key) {
+            let (id, hash) = self.table[&key];
+            let found = match self.file.lookup(id, hash).map_err(|e| format!("pleach: {e}"))? {
+                Lookup::Found(profile) => Some(profile),
+                Lookup::Stale { .. } | Lookup::Absent => None,
+            };
+            self.profiles.insert(key, found);
+        }
+        Ok(self.profiles[&key].as_ref())
+    }
+
+    fn explain(&self, function: &FunctionIr<'_>, formation: &Formation) {
+        let value = function.value.as_value_ref();
+        if !self.remarks {
+            return;
+        }
+        if !formation.superblocks.is_empty() {
+            let gain: f64 = formation.superblocks.iter().map(|s| s.gain).sum();
+            remark(
+                value,
+                true,
+                "Superblocks",
+                &format!(
+                    "{} superblocks formed: {} instructions copied, which save {:.3} % of all block executions at least",
+                    formation.superblocks.len(),
+                    formation.copied,
+                    gain / self.total * 100.0,
+                ),
+            );
+        }
+        if formation.not_worth + formation.too_large > 0 {
+            remark(
+                value,
+                false,
+                "SuperblocksDeclined",
+                &format!(
+                    "{} jumps into joins would save too little for their code, {} would need more code than allowed",
+                    formation.not_worth, formation.too_large
+                ),
+            );
+        }
+    }
+}
+
+/// Makes a function's graph the given one, with its weights.
+fn apply(function: &FunctionIr<'_>, graph: &Unfolded) -> Result<(), String> {
+    let value = function.value.as_value_ref();
+    let successors: Vec<Vec<u32>> = graph
+        .nodes
+        .iter()
+        .map(|node| node.successors.iter().map(|&s| s as u32).collect())
+        .collect();
+    let nodes: Vec<ffi::Node> = graph
+        .nodes
+        .iter()
+        .zip(&successors)
+        .map(|(node, successors)| ffi::Node {
+            origin: node.origin.0,
+            successors: successors.as_ptr(),
+            count: successors.len(),
+        })
+        .collect();
+    // SAFETY: the function belongs to the module; the nodes' successors outlive the call.
+    if unsafe { !ffi::pleach_unfold(value, nodes.as_ptr(), nodes.len()) } {
+        return Err(format!(
+            "pleach: internal error, please report it: {} has another graph than was read",
+            function.cfg.name
+        ));
+    }
+    for (block, node) in function.value.get_basic_blocks().iter().zip(&graph.nodes) {
+        let sum = node.count();
+        if node.counts.len() < 2 || sum <= 0.0 {
+            continue;
+        }
+        // A way that was never seen to be taken is not known to be dead.
+        let weights: Vec<u64> = node.counts.iter().map(|c| ((c / sum * PARTS) as u64).max(1)).collect();
+        if let Some(terminator) = block.get_terminator() {
+            // SAFETY: the terminator belongs to the function and has as many slots.
+            unsafe { ffi::pleach_set_branch_weights(terminator.as_value_ref(), weights.as_ptr(), weights.len()) };
+        }
+    }
+    // SAFETY: as above.
+    unsafe { ffi::pleach_tidy(value) };
+    if ffi::pleach_option_verify() && unsafe { ffi::pleach_is_broken(value) } {
+        return Err(format!(
+            "pleach: internal error, please report it: {} is broken",
+            function.cfg.name
+        ));
+    }
+    Ok(())
+}
