@@ -9,6 +9,7 @@
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/Function.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
@@ -223,6 +224,22 @@ void pleach_tidy(LLVMValueRef V) {
       if (Phi.use_empty() || Phi.hasConstantValue() == &Phi)
         RecursivelyDeleteDeadPHINode(&Phi);
   F.addFnAttr(PleachUnfoldedAttribute);
+}
+
+// Keeps the ends of blocks from being merged with equal ones in code generation, which would undo copies: tells them apart by an empty piece
+// of assembly before each terminator. Nothing of it gets into object code.
+void pleach_keep_apart(const LLVMBasicBlockRef *Blocks, size_t Count) {
+  for (size_t I = 0; I < Count; ++I) {
+    Instruction *T = unwrap(Blocks[I])->getTerminator();
+    // Nothing may come between a musttail or deoptimising call and its return.
+    if (isa<CallBase>(T) || T->isEHPad() ||
+        (isa<ReturnInst>(T) && (unwrap(Blocks[I])->getTerminatingMustTailCall() ||
+                                unwrap(Blocks[I])->getTerminatingDeoptimizeCall())))
+      continue;
+    auto *Type = FunctionType::get(llvm::Type::getVoidTy(T->getContext()), false);
+    auto *Marker = InlineAsm::get(Type, ("# " + Twine(I)).str(), "", /*hasSideEffects=*/true);
+    IRBuilder<>(T).CreateCall(Type, Marker)->setDoesNotThrow();
+  }
 }
 
 // What LLVM finds wrong with a function; empty text where nothing is. For checks only.

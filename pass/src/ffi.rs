@@ -202,6 +202,7 @@ unsafe extern "C" {
     pub fn pleach_clonable(function: LLVMValueRef, early: bool, clonable: *mut u8);
     pub fn pleach_folded(trace: *const LLVMBasicBlockRef, count: usize, saved: *mut u32);
     pub fn pleach_unfold(function: LLVMValueRef, nodes: *const Node, count: usize) -> bool;
+    pub fn pleach_keep_apart(blocks: *const LLVMBasicBlockRef, count: usize);
     pub fn pleach_tidy(function: LLVMValueRef);
     pub fn pleach_is_broken(function: LLVMValueRef) -> bool;
 

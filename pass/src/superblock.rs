@@ -153,8 +153,77 @@ impl Former {
             self.room -= formation.copied;
             apply(function, &formation.graph)?;
         }
+        if std::env::var_os("PLEACH_DEBUG").is_some() {
+            eprintln!("FUNCTION {} total {}", cfg.name, self.total);
+            for (i, b) in cfg.blocks.iter().enumerate() {
+                let base = cfg.edge_bases()[i] as usize;
+                eprintln!(
+                    "  {i}: n{} c{:.0} {:?}",
+                    b.instructions,
+                    counts[i],
+                    b.successors
+                        .iter()
+                        .enumerate()
+                        .map(|(k, s)| (s.0, (probabilities[base + k] * counts[i]) as u64))
+                        .collect::<Vec<_>>()
+                );
+            }
+            for s in &formation.superblocks {
+                eprintln!(
+                    "  SB {} -> {:?} gain {:.0} copied {}",
+                    s.from.0,
+                    s.trace.iter().map(|b| b.0).collect::<Vec<_>>(),
+                    s.gain,
+                    s.copied
+                );
+            }
+        }
+        if !self.early {
+            self.keep_apart(function, &formation, &counts);
+        }
+        if !formation.superblocks.is_empty() {
+            // SAFETY: the function belongs to the module.
+            unsafe { ffi::pleach_tidy(value) };
+        }
+        // SAFETY: as above.
+        if ffi::pleach_option_verify() && unsafe { ffi::pleach_is_broken(value) } {
+            return Err(format!(
+                "pleach: internal error, please report it: {} is broken",
+                cfg.name
+            ));
+        }
         self.explain(function, &formation);
         Ok(Some(formation).filter(|f| !f.superblocks.is_empty()))
+    }
+
+    /// Tells the ends of blocks apart that are executed too often to be merged: what merging saves is worth less than the jump that it costs.
+    fn keep_apart(&self, function: &FunctionIr<'_>, formation: &Formation, counts: &[f64]) {
+        let price = self.options.price * self.total;
+        let blocks = function.value.get_basic_blocks();
+        let nodes = &formation.graph.nodes;
+        let mut copies = vec![0; function.cfg.blocks.len()];
+        nodes.iter().for_each(|node| copies[node.origin.index()] += 1);
+        let apart: Vec<_> = blocks
+            .iter()
+            .zip(nodes)
+            .filter(|(_, node)| {
+                // What comes between a comparison and its branch costs an instruction: only where there is a copy to keep.
+                let branches = node.counts.len() == 2 && copies[node.origin.index()] == 1;
+                if branches {
+                    return false;
+                }
+                let instructions = f64::from(function.cfg.blocks[node.origin.index()].instructions);
+                let count = if node.counts.is_empty() {
+                    counts[node.origin.index()]
+                } else {
+                    node.count()
+                };
+                count > price * instructions
+            })
+            .map(|(block, _)| block.as_mut_ptr())
+            .collect();
+        // SAFETY: the blocks belong to the function.
+        unsafe { ffi::pleach_keep_apart(apart.as_ptr(), apart.len()) };
     }
 
     /// What is known of the paths of each context.
@@ -252,14 +321,6 @@ fn apply(function: &FunctionIr<'_>, graph: &Unfolded) -> Result<(), String> {
             // SAFETY: the terminator belongs to the function and has as many slots.
             unsafe { ffi::pleach_set_branch_weights(terminator.as_value_ref(), weights.as_ptr(), weights.len()) };
         }
-    }
-    // SAFETY: as above.
-    unsafe { ffi::pleach_tidy(value) };
-    if ffi::pleach_option_verify() && unsafe { ffi::pleach_is_broken(value) } {
-        return Err(format!(
-            "pleach: internal error, please report it: {} is broken",
-            function.cfg.name
-        ));
     }
     Ok(())
 }

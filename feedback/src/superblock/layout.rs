@@ -1,7 +1,7 @@
 //! Which edges fall through, as far as it can be told before code generation.
 //!
-//! Chains of blocks are merged along edges from the most executed on (Pettis and Hansen, PLDI 1990), which is how LLVM's block placement
-//! begins. What matters here is only which edges end up inside a chain: those fall through, all others are taken jumps.
+//! Chains of blocks are merged along edges from the one on that saves most by falling through (Pettis and Hansen, PLDI 1990). What matters
+//! here is only which edges end up inside a chain: those fall through, all others are taken jumps.
 
 /// Cost of a taken jump, and of the instruction where nothing but a jump ends a block: LLVM's block placement has the same two.
 pub const TAKEN: f64 = 1.0;
@@ -17,6 +17,14 @@ pub struct Flow {
     pub to: usize,
     /// Executions.
     pub count: f64,
+    /// What each of them costs where the edge does not fall through.
+    pub cost: f64,
+}
+
+impl Flow {
+    fn weight(&self) -> f64 {
+        self.count * self.cost
+    }
 }
 
 /// For each node the node that it falls through to, if any. Node 0 is the entry, which nothing falls through to.
@@ -58,7 +66,12 @@ mod tests {
 
     #[test]
     fn the_heavier_side_of_a_diamond_falls_through() {
-        let flow = |from, to, count| Flow { from, to, count };
+        let flow = |from, to, count| Flow {
+            from,
+            to,
+            count,
+            cost: TAKEN,
+        };
         let flows = [
             flow(0, 1, 9.0),
             flow(0, 2, 1.0),
@@ -71,8 +84,25 @@ mod tests {
 
     #[test]
     fn a_cycle_stays_open() {
-        let flow = |from, to, count| Flow { from, to, count };
+        let flow = |from, to, count| Flow {
+            from,
+            to,
+            count,
+            cost: TAKEN,
+        };
         let next = fall_through(3, &[flow(1, 2, 5.0), flow(2, 1, 5.0), flow(0, 1, 1.0)]);
         assert_eq!(next, [Some(1), Some(2), None]);
+    }
+
+    #[test]
+    fn of_a_loop_the_branch_closes_the_cycle_not_the_jump() {
+        let flow = |from, to, count, cost| Flow { from, to, count, cost };
+        let flows = [
+            flow(0, 1, 1.0, TAKEN),
+            flow(1, 2, 7.0, TAKEN),
+            flow(2, 3, 7.0, TAKEN + JUMP),
+            flow(3, 1, 9.0, TAKEN),
+        ];
+        assert_eq!(fall_through(4, &flows), [Some(1), Some(2), Some(3), None]);
     }
 }

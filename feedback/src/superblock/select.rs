@@ -114,7 +114,7 @@ impl Selection<'_> {
                 low: walk.low,
             })
             .collect();
-        let flows = flows(graph);
+        let flows = flows(graph, |node| self.jump(node));
         let next = fall_through(graph.nodes.len(), &flows);
         let mut inflow = vec![0.0; graph.nodes.len()];
         flows.iter().for_each(|f| inflow[f.to] += f.count);
@@ -169,7 +169,7 @@ impl Selection<'_> {
             let place = trace.nodes.windows(2).position(|w| w == [flow.from, flow.to]);
             through.extend(place.map(|at| (&trace.nodes[at..], trace)));
         }
-        let jump = |from: usize| if is_jump(self.block(from)) { TAKEN + JUMP } else { TAKEN };
+        let jump = |from: usize| self.jump(from);
         let before = |from: usize, to: usize| if next[from] == Some(to) { 0.0 } else { jump(from) };
         let displaced = next[flow.from].map_or(0.0, |n| graph.flow(flow.from, n)) * TAKEN;
 
@@ -281,6 +281,11 @@ impl Selection<'_> {
         all
     }
 
+    /// What it costs each time that a node does not fall through.
+    fn jump(&self, node: usize) -> f64 {
+        if is_jump(self.block(node)) { TAKEN + JUMP } else { TAKEN }
+    }
+
     fn block(&self, node: usize) -> &Block {
         &self.subject.cfg.blocks[self.formation.graph.nodes[node].origin.index()]
     }
@@ -298,14 +303,19 @@ fn is_jump(block: &Block) -> bool {
 }
 
 /// Edges between nodes, those of several slots as one.
-fn flows(graph: &Unfolded) -> Vec<Flow> {
+fn flows(graph: &Unfolded, cost: impl Fn(usize) -> f64) -> Vec<Flow> {
     let mut flows: Vec<Flow> = Vec::new();
     for (from, node) in graph.nodes.iter().enumerate() {
         let first = flows.len();
         for (&to, &count) in node.successors.iter().zip(&node.counts) {
             match flows[first..].iter_mut().find(|f| f.to == to) {
                 Some(flow) => flow.count += count,
-                None => flows.push(Flow { from, to, count }),
+                None => flows.push(Flow {
+                    from,
+                    to,
+                    count,
+                    cost: cost(from),
+                }),
             }
         }
     }
