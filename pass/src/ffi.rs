@@ -130,6 +130,8 @@ unsafe extern "C" {
     pub safe fn pleach_option_annotate() -> bool;
     pub safe fn pleach_option_summary() -> bool;
     pub safe fn pleach_option_use() -> Text;
+    pub safe fn pleach_option_random() -> u64;
+    pub safe fn pleach_option_random_paths() -> u64;
     pub safe fn pleach_option_anchor() -> Text;
     pub safe fn pleach_option_instrument() -> Text;
     pub safe fn pleach_option_iterations() -> u32;

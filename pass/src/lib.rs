@@ -10,11 +10,13 @@ mod instrument;
 mod ir;
 mod paths;
 mod settings;
+mod source;
 
 use inkwell::llvm_sys::prelude::LLVMModuleRef;
 use inkwell::module::Module;
 use pleach_annotate::manifest::Anchor;
 use settings::Settings;
+use source::Source;
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -153,8 +155,9 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
 fn run_at_anchor(module: &Module<'_>, context: *mut ffi::RunContext, settings: &Settings) -> Result<(), String> {
     let mut facts = ir::ModuleFacts::of(module);
     let functions = ir::functions(module, &mut facts);
-    if let Some(path) = &settings.profile {
-        let outcome = apply::run(module, &functions, &mut facts, context, path, settings.anchor)?;
+    if let Some(profile) = &settings.profile {
+        let source = Source::open(profile, settings.anchor, &functions)?;
+        let outcome = apply::run(module, &functions, &mut facts, context, &source, settings.anchor)?;
         if settings.summary {
             ffi::print(&outcome.line(&facts.source_file));
         }
