@@ -16,6 +16,7 @@ pub mod partial;
 pub mod path_profile;
 pub mod profile;
 pub mod program;
+pub mod random_profile;
 pub mod regions;
 mod replace;
 pub mod report;

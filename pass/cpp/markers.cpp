@@ -42,6 +42,12 @@ bool pleach_marker(LLVMValueRef V, PleachMarker *Marker) {
   return true;
 }
 
+// Removes the table of what markers stand for.
+void pleach_forget_markers(LLVMModuleRef M) {
+  if (NamedMDNode *Table = unwrap(M)->getNamedMetadata("pleach.marked"))
+    Table->eraseFromParent();
+}
+
 void pleach_erase(LLVMValueRef V) { unwrap<Instruction>(V)->eraseFromParent(); }
 
 } // extern "C"

@@ -37,6 +37,10 @@ cl::opt<std::string> Weights("pleach-weights", cl::value_desc("profile"),
                              cl::desc("Place counters by this pleach profile instead of by static estimates"));
 cl::opt<bool> Summary("pleach-summary",
                       cl::desc("Print one line per module on what was done with the profile"));
+cl::opt<uint64_t> RandomProfile("pleach-random", cl::Hidden, cl::value_desc("seed"),
+                                cl::desc("Optimise with random profiles instead of recorded ones"));
+cl::opt<uint64_t> RandomPaths("pleach-random-paths", cl::Hidden, cl::value_desc("seed"),
+                              cl::desc("Give the paths of each function each other's counts"));
 cl::opt<bool> Promote("pleach-icall-promotion", cl::init(true), cl::Hidden,
                       cl::desc("Promote indirect calls with profiled targets"));
 cl::opt<bool> ReduceHeight("pleach-control-height-reduction", cl::init(true), cl::Hidden,
@@ -178,6 +182,8 @@ size_t pleach_plugin_info_size() { return sizeof(PassPluginLibraryInfo); }
 bool pleach_option_annotate() { return Annotate; }
 bool pleach_option_summary() { return Summary; }
 PleachText pleach_option_use() { return {UseProfile.data(), UseProfile.size()}; }
+uint64_t pleach_option_random() { return RandomProfile; }
+uint64_t pleach_option_random_paths() { return RandomPaths; }
 PleachText pleach_option_instrument() { return {Instrument.data(), Instrument.size()}; }
 unsigned pleach_option_iterations() { return Iterations; }
 PleachText pleach_option_weights() { return {Weights.data(), Weights.size()}; }

@@ -2,6 +2,7 @@
 
 use crate::ffi;
 use crate::ir::{FunctionIr, ModuleFacts};
+use crate::source::Source;
 use crate::{paths, remark};
 use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::Module;
@@ -10,10 +11,9 @@ use pleach_annotate::cfg::Callee;
 use pleach_annotate::id::FunctionGuid;
 use pleach_annotate::manifest::Anchor;
 use pleach_feedback::profile::FunctionProfile;
-use pleach_feedback::profile::file::{Lookup, ProfileFile};
+use pleach_feedback::profile::file::Lookup;
 use pleach_feedback::weights::{Verdict, cold_count, verdict};
 use rustc_hash::FxHashMap;
-use std::path::Path;
 
 /// The cut-off, in parts per million, whose least count LLVM takes for the threshold of coldness.
 const COLD_CUTOFF: u32 = 999_999;
@@ -48,36 +48,27 @@ impl Outcome {
 /// Applies a profile to a module.
 ///
 /// # Errors
-/// Text for the user, where the profile cannot be read or is for another anchor.
+/// Text for the user, where the profile cannot be read.
 pub fn run(
     module: &Module<'_>,
     functions: &[FunctionIr<'_>],
     facts: &mut ModuleFacts,
     context: *mut ffi::RunContext,
-    path: &Path,
+    source: &Source,
     anchor: Anchor,
 ) -> Result<Outcome, String> {
-    let file = ProfileFile::open(path).map_err(|e| format!("pleach: {e}"))?;
-    if file.anchor() != anchor {
-        return Err(format!(
-            "pleach: {}: recorded at the {} anchor, but used at the {} anchor: give both builds the same --anchor",
-            path.display(),
-            file.anchor().name(),
-            anchor.name()
-        ));
-    }
     let mut outcome = Outcome::default();
     // SAFETY: the module is alive.
     if unsafe { ffi::pleach_has_profile_summary(module.as_mut_ptr()) } {
         // The user gave clang a profile of its own: two profiles in one module would contradict each other.
         return Ok(outcome);
     }
-    set_summary(module, context, &file);
-    paths::describe_profile(module, anchor, file.path_flow());
+    set_summary(module, context, source);
+    paths::describe_profile(module, anchor, source.path_flow());
     let mut applier = Applier {
         module,
         context,
-        file: &file,
+        source,
         // SAFETY: the module is alive.
         remarks: unsafe { ffi::pleach_remarks_enabled(module.as_mut_ptr()) },
         value_profile_ids: FxHashMap::default(),
@@ -89,9 +80,9 @@ pub fn run(
     Ok(outcome)
 }
 
-fn set_summary(module: &Module<'_>, context: *mut ffi::RunContext, file: &ProfileFile) {
-    let summary = file.summary();
-    let cold = cold_count(file.scale());
+fn set_summary(module: &Module<'_>, context: *mut ffi::RunContext, source: &Source) {
+    let summary = source.summary();
+    let cold = cold_count(source.scale());
     let entries: Vec<_> = summary
         .cutoffs
         .iter()
@@ -125,7 +116,7 @@ fn set_summary(module: &Module<'_>, context: *mut ffi::RunContext, file: &Profil
 struct Applier<'a, 'ctx> {
     module: &'a Module<'ctx>,
     context: *mut ffi::RunContext,
-    file: &'a ProfileFile,
+    source: &'a Source,
     remarks: bool,
     /// Names of this module's local functions in LLVM's value profiles: they differ from their GUIDs.
     value_profile_ids: FxHashMap<FunctionGuid, u64>,
@@ -146,11 +137,7 @@ impl Applier<'_, '_> {
 
     fn function(&self, function: &FunctionIr<'_>, outcome: &mut Outcome) -> Result<(), String> {
         let value = function.value.as_value_ref();
-        let lookup = self
-            .file
-            .lookup(function.cfg.id, function.cfg.hash())
-            .map_err(|e| format!("pleach: {e}"))?;
-        let profile = match lookup {
+        let profile = match self.source.lookup(&function.cfg)? {
             Lookup::Found(profile) => profile,
             Lookup::Stale { .. } => {
                 outcome.stale += 1;
@@ -168,8 +155,8 @@ impl Applier<'_, '_> {
                 return Ok(());
             }
         };
-        let listed = paths::list_paths(self.module, value, &profile.paths, self.file.path_flow());
-        match verdict(&function.cfg, &profile, self.file.scale(), self.file.samples()) {
+        let listed = paths::list_paths(self.module, value, &profile.paths, self.source.path_flow());
+        match verdict(&function.cfg, &profile, self.source.scale(), self.source.samples()) {
             Verdict::Sampled {
                 entry_count,
                 max_count,

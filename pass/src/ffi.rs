@@ -146,6 +146,8 @@ unsafe extern "C" {
     pub safe fn pleach_option_annotate() -> bool;
     pub safe fn pleach_option_summary() -> bool;
     pub safe fn pleach_option_use() -> Text;
+    pub safe fn pleach_option_random() -> u64;
+    pub safe fn pleach_option_random_paths() -> u64;
     pub safe fn pleach_option_anchor() -> Text;
     pub safe fn pleach_option_instrument() -> Text;
     pub safe fn pleach_option_iterations() -> u32;
@@ -196,6 +198,7 @@ unsafe extern "C" {
 
     pub fn pleach_ensure_call_locations(function: LLVMValueRef);
     pub fn pleach_marker(instruction: LLVMValueRef, marker: *mut Marker) -> bool;
+    pub fn pleach_forget_markers(module: LLVMModuleRef);
     pub fn pleach_erase(instruction: LLVMValueRef);
     pub fn pleach_may_unfold(function: LLVMValueRef) -> bool;
     pub fn pleach_frequencies(function: LLVMValueRef, counts: *mut f64, probabilities: *mut f64) -> bool;

@@ -11,12 +11,14 @@ mod ir;
 mod markers;
 mod paths;
 mod settings;
+mod source;
 mod superblock;
 
 use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
 use inkwell::module::Module;
 use pleach_annotate::manifest::Anchor;
 use settings::Settings;
+use source::Source;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -159,19 +161,16 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
 fn run_at_anchor(module: &Module<'_>, context: *mut ffi::RunContext, settings: &Settings) -> Result<(), String> {
     let mut facts = ir::ModuleFacts::of(module);
     let functions = ir::functions(module, &mut facts);
-    if let Some(path) = &settings.profile {
-        let outcome = apply::run(module, &functions, &mut facts, context, path, settings.anchor)?;
+    if let Some(profile) = &settings.profile {
+        let source = Source::open(profile, settings.anchor, &functions)?;
+        let outcome = apply::run(module, &functions, &mut facts, context, &source, settings.anchor)?;
         if settings.summary {
             ffi::print(&outcome.line(&facts.source_file));
         }
-    }
-    // Counters are placed for the graph as it is.
-    if let Some(path) = settings
-        .profile
-        .as_ref()
-        .filter(|_| settings.superblocks.is_some() && settings.instrument.is_none())
-    {
-        markers::insert(module, &functions, path)?;
+        // Counters are placed for the graph as it is.
+        if outcome.sampled > 0 && settings.superblocks.is_some() && settings.instrument.is_none() {
+            markers::insert(module, &functions, &source)?;
+        }
     }
     if settings.annotate && !annotate::is_annotated(module) {
         annotate::run(module, &functions, settings.anchor);

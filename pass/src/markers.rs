@@ -6,6 +6,7 @@
 use crate::annotate;
 use crate::ffi;
 use crate::ir::FunctionIr;
+use crate::source::Source;
 use inkwell::llvm_sys::core::{
     LLVMGetFirstBasicBlock, LLVMGetFirstInstruction, LLVMGetNextBasicBlock, LLVMGetNextInstruction,
 };
@@ -14,11 +15,10 @@ use inkwell::module::Module;
 use inkwell::values::AsValueRef;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
-use pleach_feedback::profile::file::{Lookup, ProfileFile};
+use pleach_feedback::profile::file::Lookup;
 use pleach_feedback::superblock::Marker;
 use rustc_hash::FxHashMap;
 use std::mem::MaybeUninit;
-use std::path::Path;
 
 const TABLE: &str = "pleach.marked";
 /// The share of all executions of paths from which on a function is worth marking.
@@ -28,17 +28,16 @@ const WORTH_MARKING: f64 = 1e-4;
 pub type Table = FxHashMap<u64, (FunctionId, CfgHash)>;
 
 /// Marks the functions of a module that a profile has hot paths of.
-pub fn insert<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], profile: &Path) -> Result<(), String> {
-    let file = ProfileFile::open(profile).map_err(|e| format!("pleach: {e}"))?;
+pub fn insert<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], source: &Source) -> Result<(), String> {
     let probe = annotate::probe(module);
     let mut unit: LLVMMetadataRef = std::ptr::null_mut();
     for function in functions.iter().filter(|f| f.cfg.blocks.len() > 1) {
         let (id, hash) = (function.cfg.id, function.cfg.hash());
-        let Lookup::Found(found) = file.lookup(id, hash).map_err(|e| format!("pleach: {e}"))? else {
+        let Lookup::Found(found) = source.lookup(&function.cfg)? else {
             continue;
         };
         let flow: f64 = found.paths.iter().map(|p| p.count).sum();
-        if flow <= 0.0 || flow < WORTH_MARKING * file.path_flow() {
+        if flow <= 0.0 || flow < WORTH_MARKING * source.path_flow() {
             continue;
         }
         let value = function.value.as_value_ref();

@@ -3,6 +3,7 @@
 use crate::{Stage, ffi};
 use pleach_annotate::manifest::Anchor;
 use pleach_feedback::ball_larus::{Mode, Options};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 /// Prefix of the environment variables that stand in for options. An option beats its variable.
@@ -18,7 +19,7 @@ pub struct Settings {
     /// Give blocks identifiers.
     pub annotate: bool,
     /// Optimise with this profile.
-    pub profile: Option<PathBuf>,
+    pub profile: Option<Wanted>,
     /// Count exactly.
     pub instrument: Option<Options>,
     /// Place counters by this profile.
@@ -29,6 +30,20 @@ pub struct Settings {
     pub summary: bool,
     /// Form superblocks, and where in the pipeline.
     pub superblocks: Option<Stage>,
+}
+
+/// Which profile to optimise with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Wanted {
+    /// A file's.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Shuffle the counts of paths by this seed.
+        shuffle: Option<NonZeroU64>,
+    },
+    /// Random ones, by this seed.
+    Random(NonZeroU64),
 }
 
 fn flag(variable: &str) -> bool {
@@ -44,9 +59,16 @@ fn text(option: String, variable: &str) -> String {
 }
 
 /// The profile named by option or environment.
-fn profile() -> Option<PathBuf> {
+fn profile() -> Option<Wanted> {
+    if let Some(seed) = NonZeroU64::new(ffi::pleach_option_random()) {
+        return Some(Wanted::Random(seed));
+    }
     let path = text(ffi::pleach_option_use().to_owned(), USE_VARIABLE);
-    (!path.is_empty()).then(|| path.into())
+    let shuffle = NonZeroU64::new(ffi::pleach_option_random_paths());
+    (!path.is_empty()).then(|| Wanted::File {
+        path: path.into(),
+        shuffle,
+    })
 }
 
 /// What to count, by option or environment.

@@ -4,13 +4,14 @@ use crate::ffi;
 use crate::ir::{self, FunctionIr, ModuleFacts};
 use crate::markers::{self, Found, Table};
 use crate::settings::Settings;
+use crate::source::Source;
 use crate::{Stage, remark};
 use inkwell::llvm_sys::prelude::LLVMBasicBlockRef;
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
 use pleach_annotate::id::BlockIndex;
 use pleach_feedback::profile::FunctionProfile;
-use pleach_feedback::profile::file::{Lookup, ProfileFile};
+use pleach_feedback::superblock::check::{Counts, check_flow};
 use pleach_feedback::superblock::history::History;
 use pleach_feedback::superblock::unfolded::Unfolded;
 use pleach_feedback::superblock::{Folding, Formation, Options, Subject, form};
@@ -24,10 +25,9 @@ const PARTS: f64 = 1e6;
 /// Forms superblocks in all functions of a module that have markers, and takes the markers out. Returns whether anything changed.
 pub fn run(module: &Module<'_>, settings: &Settings) -> Result<bool, String> {
     let table = markers::table(module);
-    let Some(path) = settings.profile.as_ref().filter(|_| !table.is_empty()) else {
+    let Some(wanted) = settings.profile.as_ref().filter(|_| !table.is_empty()) else {
         return Ok(false);
     };
-    let file = ProfileFile::open(path).map_err(|e| format!("pleach: {e}"))?;
     let mut facts = ModuleFacts::of(module);
     // Markers go first, in all functions: they are no part of what is copied.
     let functions: Vec<_> = module.get_functions().filter(|f| f.count_basic_blocks() > 0).collect();
@@ -35,7 +35,10 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> Result<bool, String> {
         .iter()
         .map(|f| markers::take(f.as_value_ref(), &table))
         .collect();
+    // SAFETY: the module is alive.
+    unsafe { ffi::pleach_forget_markers(module.as_mut_ptr()) };
     let functions: Vec<FunctionIr<'_>> = functions.into_iter().map(|f| ir::read(f, &mut facts)).collect();
+    let source = Source::open(wanted, settings.anchor, &functions)?;
     let size: u32 = functions
         .iter()
         .flat_map(|f| &f.cfg.blocks)
@@ -43,9 +46,10 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> Result<bool, String> {
         .sum();
 
     let mut former = Former {
+        facts,
         table,
-        total: file.summary().total_count as f64,
-        file,
+        total: source.summary().total_count as f64,
+        source,
         profiles: FxHashMap::default(),
         early: settings.superblocks != Some(Stage::OptimizerLast),
         room: (f64::from(size) * MODULE_GROWTH) as u32,
@@ -68,7 +72,7 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> Result<bool, String> {
         let grown = f64::from(copied) / f64::from(size.max(1)) * 100.0;
         ffi::print(&format!(
             "pleach: {}: {superblocks} superblocks in {changed} functions, {copied} instructions copied (+{grown:.1} %)",
-            facts.source_file
+            former.facts.source_file
         ));
     }
     Ok(true)
@@ -88,8 +92,9 @@ fn options() -> Options {
 }
 
 struct Former {
+    facts: ModuleFacts,
     table: Table,
-    file: ProfileFile,
+    source: Source,
     profiles: FxHashMap<u64, Option<FunctionProfile>>,
     total: f64,
     early: bool,
@@ -153,35 +158,14 @@ impl Former {
             self.room -= formation.copied;
             apply(function, &formation.graph)?;
         }
-        if std::env::var_os("PLEACH_DEBUG").is_some() {
-            eprintln!("FUNCTION {} total {}", cfg.name, self.total);
-            for (i, b) in cfg.blocks.iter().enumerate() {
-                let base = cfg.edge_bases()[i] as usize;
-                eprintln!(
-                    "  {i}: n{} c{:.0} {:?}",
-                    b.instructions,
-                    counts[i],
-                    b.successors
-                        .iter()
-                        .enumerate()
-                        .map(|(k, s)| (s.0, (probabilities[base + k] * counts[i]) as u64))
-                        .collect::<Vec<_>>()
-                );
-            }
-            for s in &formation.superblocks {
-                eprintln!(
-                    "  SB {} -> {:?} gain {:.0} copied {}",
-                    s.from.0,
-                    s.trace.iter().map(|b| b.0).collect::<Vec<_>>(),
-                    s.gain,
-                    s.copied
-                );
-            }
-        }
         if !self.early {
             self.keep_apart(function, &formation, &counts);
         }
         if !formation.superblocks.is_empty() {
+            if ffi::pleach_option_verify() {
+                let before = Unfolded::new(cfg, &counts, &probabilities);
+                verify(function, &mut self.facts, &formation.graph, &before)?;
+            }
             // SAFETY: the function belongs to the module.
             unsafe { ffi::pleach_tidy(value) };
         }
@@ -243,10 +227,7 @@ impl Former {
     fn profile(&mut self, key: u64) -> Result<Option<&FunctionProfile>, String> {
         if !self.profiles.contains_key(&key) {
             let (id, hash) = self.table[&key];
-            let found = match self.file.lookup(id, hash).map_err(|e| format!("pleach: {e}"))? {
-                Lookup::Found(profile) => Some(profile),
-                Lookup::Stale { .. } | Lookup::Absent => None,
-            };
+            let found = self.source.recall(id, hash)?;
             self.profiles.insert(key, found);
         }
         Ok(self.profiles[&key].as_ref())
@@ -323,4 +304,43 @@ fn apply(function: &FunctionIr<'_>, graph: &Unfolded) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Checks, independently of what made it, that the function as it is now has the graph that it had, but for copies, and that flow is conserved.
+fn verify(
+    function: &FunctionIr<'_>,
+    facts: &mut ModuleFacts,
+    graph: &Unfolded,
+    before: &Unfolded,
+) -> Result<(), String> {
+    let now = ir::read(function.value, facts);
+    let origins: Vec<BlockIndex> = graph.nodes.iter().map(|node| node.origin).collect();
+    let (blocks, edges) = executions(graph);
+    let (blocks_before, edges_before) = executions(before);
+    let (after, before) = (
+        Counts {
+            blocks: &blocks,
+            edges: &edges,
+        },
+        Counts {
+            blocks: &blocks_before,
+            edges: &edges_before,
+        },
+    );
+    check_flow(&function.cfg, &now.cfg, &origins, before, after)
+        .map_err(|e| format!("pleach: internal error, please report it: {}: {e}", function.cfg.name))
+}
+
+/// Executions of each node and of each slot.
+fn executions(graph: &Unfolded) -> (Vec<f64>, Vec<f64>) {
+    let mut entered = vec![0.0; graph.nodes.len()];
+    for node in &graph.nodes {
+        for (&to, count) in node.successors.iter().zip(&node.counts) {
+            entered[to] += count;
+        }
+    }
+    let blocks = graph.nodes.iter().zip(&entered);
+    let blocks = blocks.map(|(node, &entered)| if node.counts.is_empty() { entered } else { node.count() });
+    let edges = graph.nodes.iter().flat_map(|node| node.counts.iter().copied());
+    (blocks.collect(), edges.collect())
 }

@@ -14,6 +14,7 @@
 //! | exact counts of paths | [`counted`], [`predict`], [`path_figures`], [`verify`] |
 //! | recording | [`rates`], [`streams`], [`bias`], [`coverage`] |
 //! | estimates against exact counts | [`accuracy`] |
+//! | random programs with random profiles | [`random_programs`] |
 //! | summing up | [`stats`], [`compare`], [`table`] |
 
 pub mod accuracy;
@@ -33,6 +34,7 @@ pub mod path_figures;
 pub mod predict;
 pub mod process;
 pub mod progress;
+pub mod random_programs;
 pub mod rates;
 pub mod run;
 pub mod size;

@@ -61,7 +61,8 @@ impl Tool {
     }
 }
 
-fn find_in_path(program: &str) -> Option<PathBuf> {
+/// Where a program is that is called by its name.
+pub(crate) fn find_in_path(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path)
         .map(|folder| folder.join(program))

@@ -34,8 +34,8 @@ pub fn fall_through(nodes: usize, flows: &[Flow]) -> Vec<Option<usize>> {
         .filter(|f| f.to != 0 && f.from != f.to && f.count > 0.0)
         .collect();
     order.sort_by(|a, b| {
-        b.count
-            .total_cmp(&a.count)
+        b.weight()
+            .total_cmp(&a.weight())
             .then_with(|| (a.from, a.to).cmp(&(b.from, b.to)))
     });
     let mut next = vec![None; nodes];

@@ -13,8 +13,9 @@
 //! 5. [`layout`]: which edges fall through, the model that gains are counted in.
 //!
 //! The result is a [`Formation`]: any graph whose nodes map to the input's blocks, slot by slot, computes the same.
-//! That is what makes it safe whatever the profile says.
+//! [`check`] finds that out independently.
 
+pub mod check;
 pub mod history;
 pub mod layout;
 pub mod select;

@@ -1,0 +1,123 @@
+//! Profiles that nobody recorded: what a compiler does with one must be right whatever it says.
+//!
+//! [`random_profile`] is that of random activations of a function. [`shuffled_paths`] keeps everything but which path was
+//! executed how often: where paths are worth something, it is worth less.
+
+mod walk;
+
+use crate::ball_larus::graph::PathGraph;
+use crate::ball_larus::{Options, Path};
+use crate::profile::{EstimatedPath, FunctionProfile};
+use pleach_annotate::cfg::Cfg;
+use pleach_annotate::id::FunctionId;
+use pleach_collector::stream::Generator;
+use rustc_hash::FxHashMap;
+use walk::Walker;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// The factor from samples to counts that random profiles claim to have.
+pub const SCALE: f64 = 1000.0;
+/// One in so many functions is never executed.
+const NEVER: u64 = 6;
+/// Different activations of a function.
+const WALKS: u64 = 48;
+/// A function's activations happen up to 2 to this many times, each of them up to [`MOST_REPEATS`] times that. Sums of
+/// counts stay below 2⁵³, so that none is rounded.
+const MOST_DOUBLINGS: u64 = 28;
+const MOST_REPEATS: u64 = 64;
+
+/// What was executed, and how often.
+#[derive(Default)]
+struct Tally {
+    blocks: Vec<u64>,
+    /// By successor slot.
+    edges: Vec<u64>,
+    paths: FxHashMap<Path, u64>,
+}
+
+/// A profile of random activations, the same for the same function, graph and seed. Of functions, some are never executed and
+/// few are hot; loops go round a few times or hundreds; where an activation came from tells something about where it goes;
+/// exceptions and calls that don't come back are as likely as anything else. Blocks, edges and paths agree with one another, and
+/// intervals hold the counts only. Call targets and coverage are left out.
+pub fn random_profile(cfg: &Cfg, seed: u64) -> FunctionProfile {
+    let mut random = generator(cfg.id, seed);
+    let mut tally = Tally {
+        blocks: vec![0; cfg.blocks.len()],
+        edges: vec![0; cfg.edge_count()],
+        paths: FxHashMap::default(),
+    };
+    if !cfg.blocks.is_empty() && !random.one_in(NEVER) {
+        let graph = PathGraph::new(cfg, &Options::default());
+        let walker = Walker::new(cfg, &graph, &mut random);
+        let often = 1 << random.below(MOST_DOUBLINGS + 1);
+        for _ in 0..=random.below(WALKS) {
+            let times = often * (1 + random.below(MOST_REPEATS));
+            walker.walk(&mut random, times, &mut tally);
+        }
+    }
+    share_slots(cfg, &mut tally.edges);
+    let mut paths: Vec<_> = tally.paths.into_iter().map(|(path, n)| exact(path, n as f64)).collect();
+    paths.sort_unstable_by(EstimatedPath::hottest_first);
+    FunctionProfile {
+        id: cfg.id,
+        cfg_hash: cfg.hash(),
+        name: cfg.name.clone(),
+        samples: (tally.blocks.iter().sum::<u64>() as f64 / SCALE).ceil() as u64,
+        blocks: tally.blocks,
+        edges: tally.edges,
+        call_targets: Vec::new(),
+        paths,
+        coverage: Vec::new(),
+    }
+}
+
+/// The same profile, but paths have each other's counts, at random: the same for the same function and seed.
+pub fn shuffled_paths(mut profile: FunctionProfile, seed: u64) -> FunctionProfile {
+    let mut random = generator(profile.id, seed);
+    // Fisher and Yates's.
+    for last in (1..profile.paths.len()).rev() {
+        let other = random.below(last as u64 + 1) as usize;
+        if other != last {
+            let (before, after) = profile.paths.split_at_mut(last);
+            std::mem::swap(&mut before[other].path, &mut after[0].path);
+        }
+    }
+    profile.paths.sort_unstable_by(EstimatedPath::hottest_first);
+    profile
+}
+
+fn generator(id: FunctionId, seed: u64) -> Generator {
+    let mut bytes = [0; 12];
+    bytes[..8].copy_from_slice(&id.guid.0.to_le_bytes());
+    bytes[8..].copy_from_slice(&id.module.0.to_le_bytes());
+    Generator::new(xxh3_64_with_seed(&bytes, seed))
+}
+
+fn exact(path: Path, count: f64) -> EstimatedPath {
+    EstimatedPath {
+        path,
+        count,
+        low: count,
+        high: count,
+        effective: f64::INFINITY,
+    }
+}
+
+/// Slots of a block with the same target share evenly, as in a recorded profile; the first gets what is left over.
+fn share_slots(cfg: &Cfg, edges: &mut [u64]) {
+    let mut rest = edges;
+    for block in &cfg.blocks {
+        let (slots, others) = rest.split_at_mut(block.successors.len());
+        rest = others;
+        let mut of_target: FxHashMap<_, Vec<usize>> = FxHashMap::default();
+        for (slot, &to) in block.successors.iter().enumerate() {
+            of_target.entry(to).or_default().push(slot);
+        }
+        for same in of_target.into_values().filter(|same| same.len() > 1) {
+            let sum: u64 = same.iter().map(|&slot| slots[slot]).sum();
+            let share = sum / same.len() as u64;
+            same.iter().for_each(|&slot| slots[slot] = share);
+            slots[same[0]] += sum - share * same.len() as u64;
+        }
+    }
+}

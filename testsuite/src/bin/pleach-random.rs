@@ -1,0 +1,59 @@
+//! `pleach-random`: compiles random C programs with random profiles and compares what they compute.
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use pleach_testsuite::parallel::default_jobs;
+use pleach_testsuite::random_programs::{Options, try_programs};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Compiles random C programs of csmith's with random profiles, at every level and anchor, and compares what they compute
+/// with what they compute without optimisation. Ends with status 1 where something differs.
+#[derive(Parser)]
+#[command(name = "testsuite/random", version)]
+struct Cli {
+    /// How many programs
+    programs: usize,
+    /// What decides about programs and profiles
+    #[arg(default_value_t = 1)]
+    seed: u64,
+    /// Another option for the plugin, as `-pleach-superblocks=0`; may be repeated
+    #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true)]
+    options: Vec<String>,
+    /// Where to keep what is wrong, each in a folder of its own
+    #[arg(long, value_name = "FOLDER", default_value = "target/pleach-random")]
+    keep: PathBuf,
+    /// How many programs at a time
+    #[arg(long, default_value_t = default_jobs())]
+    jobs: usize,
+}
+
+fn main() -> Result<ExitCode> {
+    let cli = Cli::parse();
+    let start = Instant::now();
+    let executable = std::env::current_exe().context("cannot tell where this program is")?;
+    let options = Options {
+        programs: cli.programs,
+        seed: cli.seed,
+        plugin: executable.with_file_name("libpleach_pass.so"),
+        also: cli.options,
+        keep: cli.keep,
+        jobs: cli.jobs,
+    };
+    let summary = try_programs(&options)?;
+    println!(
+        "{} programs ({} more ran too long), {} builds with profiles for {} functions, {} superblocks, {} failures, {:.0} s",
+        summary.programs,
+        summary.replaced,
+        summary.builds,
+        summary.functions,
+        summary.superblocks,
+        summary.failures.len(),
+        start.elapsed().as_secs_f64()
+    );
+    for failure in &summary.failures {
+        println!("{failure}");
+    }
+    Ok(ExitCode::from(u8::from(!summary.failures.is_empty())))
+}
