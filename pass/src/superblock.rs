@@ -157,15 +157,15 @@ impl Former {
         if !formation.superblocks.is_empty() {
             self.room -= formation.copied;
             apply(function, &formation.graph)?;
+            if ffi::pleach_option_verify() {
+                let before = Unfolded::new(cfg, &counts, &probabilities);
+                verify(function, &mut self.facts, &formation.graph, &before)?;
+            }
         }
         if !self.early {
             self.keep_apart(function, &formation, &counts);
         }
         if !formation.superblocks.is_empty() {
-            if ffi::pleach_option_verify() {
-                let before = Unfolded::new(cfg, &counts, &probabilities);
-                verify(function, &mut self.facts, &formation.graph, &before)?;
-            }
             // SAFETY: the function belongs to the module.
             unsafe { ffi::pleach_tidy(value) };
         }
