@@ -47,7 +47,14 @@ fn main() -> Result<()> {
         .flag("-fvisibility=hidden")
         .flag_if_supported("-Wno-unused-parameter")
         .define("NDEBUG", None);
-    for file in ["plugin.cpp", "annotate.cpp", "use.cpp", "instrument.cpp", "lower.cpp"] {
+    for file in [
+        "plugin.cpp",
+        "annotate.cpp",
+        "use.cpp",
+        "instrument.cpp",
+        "lower.cpp",
+        "placement.cpp",
+    ] {
         shim.file(format!("cpp/{file}"));
     }
     for def in [

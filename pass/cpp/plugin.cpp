@@ -36,6 +36,8 @@ cl::opt<bool> Promote("pleach-icall-promotion", cl::init(true), cl::Hidden,
                       cl::desc("Promote indirect calls with profiled targets"));
 cl::opt<bool> ReduceHeight("pleach-control-height-reduction", cl::init(true), cl::Hidden,
                            cl::desc("Run control-height reduction at -O3, as -fprofile-use does"));
+cl::opt<bool> PlaceCode("pleach-placement", cl::init(true), cl::Hidden,
+                        cl::desc("Order blocks and functions, and split functions, by the profile"));
 
 // The order is that of `Stage` in src/lib.rs.
 enum Stage : uint32_t { EarlySimplification = 0, OptimizerLast = 1 };
@@ -138,6 +140,7 @@ PleachText pleach_option_use() { return {UseProfile.data(), UseProfile.size()}; 
 PleachText pleach_option_instrument() { return {Instrument.data(), Instrument.size()}; }
 unsigned pleach_option_iterations() { return Iterations; }
 PleachText pleach_option_weights() { return {Weights.data(), Weights.size()}; }
+bool pleach_option_placement() { return PlaceCode; }
 PleachText pleach_option_anchor() { return {AnchorName.data(), AnchorName.size()}; }
 
 bool pleach_module_is_elf(LLVMModuleRef M) {

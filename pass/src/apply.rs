@@ -3,12 +3,14 @@
 use crate::ffi;
 use crate::ir::{FunctionIr, ModuleFacts};
 use crate::paths;
+use crate::placement;
 use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
 use pleach_annotate::cfg::Callee;
 use pleach_annotate::id::FunctionGuid;
 use pleach_annotate::manifest::Anchor;
+use pleach_feedback::placement::split_cold_blocks;
 use pleach_feedback::profile::FunctionProfile;
 use pleach_feedback::profile::file::{Lookup, ProfileFile};
 use pleach_feedback::weights::{Verdict, cold_count, verdict};
@@ -74,6 +76,9 @@ pub fn run(
         return Ok(outcome);
     }
     set_summary(module, context, &file);
+    if ffi::pleach_option_placement() {
+        placement::request(module, split_cold_blocks(file.samples()));
+    }
     paths::describe_profile(module, anchor, file.path_flow());
     let mut applier = Applier {
         module,
