@@ -35,6 +35,11 @@ static void setHostOptions() {
   pleachSetUnlessGiven("bbsections-cold-text-prefix", ".text.unlikely.");
 }
 
+static void setHostOptionsOnce() {
+  static std::once_flag Once;
+  std::call_once(Once, setHostOptions);
+}
+
 // A defined function; the order is that of `PlacedFunction` in src/ffi.rs.
 struct PleachPlacedFunction {
   LLVMValueRef F;
@@ -63,9 +68,15 @@ uint32_t pleach_placement(LLVMModuleRef M) {
   return Value ? static_cast<uint32_t>(Value->getZExtValue()) : 0;
 }
 
+// For a linked program, whose code generation takes no plugin's target options.
+void pleach_place_at_link(bool Split) {
+  setHostOptionsOnce();
+  if (Split)
+    pleachSetUnlessGiven("enable-split-machine-functions", "1");
+}
+
 void pleach_place(void *Target, bool Split) {
-  static std::once_flag Once;
-  std::call_once(Once, setHostOptions);
+  setHostOptionsOnce();
   TargetOptions &Options = static_cast<TargetMachine *>(Target)->Options;
   // The linker orders sections: functions need some of their own.
   Options.FunctionSections = true;

@@ -197,6 +197,7 @@ unsafe extern "C" {
 
     pub fn pleach_set_placement(module: LLVMModuleRef, value: u32);
     pub fn pleach_placement(module: LLVMModuleRef) -> u32;
+    pub safe fn pleach_place_at_link(split: bool);
     pub fn pleach_place(target_machine: *mut c_void, split: bool);
     pub fn pleach_placed_functions(module: LLVMModuleRef, tell: PlacedFn, to: *mut c_void);
     pub fn pleach_move_to_end(function: LLVMValueRef);

@@ -161,6 +161,9 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
         run_at_anchor(module, context, &settings)?;
         changed = true;
     }
+    if stage == Stage::OptimizerLast && phase == LtoPhase::FullPostLink {
+        placement::at_link(module);
+    }
     if stage == Stage::OptimizerLast && settings.instrument.is_some() {
         instrument::finish(module)?;
         changed = true;

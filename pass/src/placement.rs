@@ -3,20 +3,28 @@
 use crate::ffi::{self, PlacedCalls, PlacedFunction};
 use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
 use inkwell::module::Module;
-use pleach_feedback::placement::{Arc, Node, order};
+use pleach_feedback::placement::{Arc, BYTES_OF_INSTRUCTION, Node, order};
 use std::ffi::c_void;
 
 /// Values of the module flag. Linking takes the largest: code is split where any module's profile allows it.
 const PLACE: u32 = 1;
 const SPLIT: u32 = 2;
-/// What an IR instruction becomes, about; block placement reckons with the same.
-const BYTES_OF_INSTRUCTION: u64 = 4;
 
 /// Leaves word in the module that its code is to be placed by the profile, and whether what never ran is to be split off.
 pub fn request(module: &Module<'_>, split: bool) {
     let value = if split { SPLIT } else { PLACE };
     // SAFETY: the module is alive.
     unsafe { ffi::pleach_set_placement(module.as_mut_ptr(), value) };
+}
+
+/// Does what was asked for where full LTO has linked a program and the linker has the plugin. With thin LTO options of the
+/// process would reach other modules sooner or later, depending on threads.
+pub fn at_link(module: &Module<'_>) {
+    // SAFETY: the module is alive.
+    let value = unsafe { ffi::pleach_placement(module.as_mut_ptr()) };
+    if value != 0 {
+        ffi::pleach_place_at_link(value >= SPLIT);
+    }
 }
 
 /// Does what was asked for, just before code generation.

@@ -1,10 +1,15 @@
 //! Where code is put: decisions about the order of functions and about what is split off.
 
+mod functions;
 mod order;
 
+pub use functions::function_order;
 pub use order::{Arc, Node, order};
 
 use crate::weights::ENOUGH_SAMPLES;
+
+/// What an IR instruction becomes, about, in bytes; the compiler's block placement reckons with the same.
+pub const BYTES_OF_INSTRUCTION: u64 = 4;
 
 /// Whether blocks that were never sampled are put apart from the rest of their function.
 ///
