@@ -56,6 +56,7 @@ fn main() -> Result<()> {
         "fold.cpp",
         "instrument.cpp",
         "lower.cpp",
+        "placement.cpp",
     ] {
         shim.file(format!("cpp/{file}"));
     }

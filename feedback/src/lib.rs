@@ -14,6 +14,7 @@ pub mod merge;
 pub mod observe;
 pub mod partial;
 pub mod path_profile;
+pub mod placement;
 pub mod profile;
 pub mod program;
 pub mod random_profile;

@@ -1,4 +1,5 @@
 // What `annotate` needs beyond LLVM's C API: probe positions, inline-stack locations, call facts.
+#include "shim.h"
 #include "llvm/IR/DIBuilder.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/InlineAsm.h"
@@ -6,7 +7,6 @@
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PseudoProbe.h"
-#include "llvm/Support/CommandLine.h"
 
 using namespace llvm;
 
@@ -121,11 +121,7 @@ void pleach_set_probe_location(LLVMValueRef Probe, LLVMValueRef Position) {
 // Code generation merges equal ends of blocks, and drops the probes of all but one: at an anchor this late, where blocks
 // are nearly those of the machine's code, that would hide most of what tells paths apart. Off unless the user asked for it.
 void pleach_keep_block_tails() {
-  StringRef Name = "enable-tail-merge";
-  auto &Options = cl::getRegisteredOptions();
-  auto Found = Options.find(Name);
-  if (Found != Options.end() && Found->second->getNumOccurrences() == 0)
-    Found->second->addOccurrence(0, Name, "0");
+  pleachSetUnlessGiven("enable-tail-merge", "0");
 }
 
 } // extern "C"

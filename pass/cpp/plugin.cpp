@@ -45,6 +45,8 @@ cl::opt<bool> Promote("pleach-icall-promotion", cl::init(true), cl::Hidden,
                       cl::desc("Promote indirect calls with profiled targets"));
 cl::opt<bool> ReduceHeight("pleach-control-height-reduction", cl::init(true), cl::Hidden,
                            cl::desc("Run control-height reduction at -O3, as -fprofile-use does"));
+cl::opt<bool> PlaceCode("pleach-placement", cl::init(true), cl::Hidden,
+                        cl::desc("Order blocks and functions, and split functions, by the profile"));
 
 cl::opt<bool> Superblocks("pleach-superblocks", cl::init(true),
                           cl::desc("Form superblocks along the profile's paths (default: on)"));
@@ -192,6 +194,7 @@ unsigned pleach_option_superblock_stage() { return SuperblockStage; }
 double pleach_option_superblock_price() { return SuperblockPrice; }
 bool pleach_option_aggressive() { return Aggressive; }
 bool pleach_option_verify() { return Verify; }
+bool pleach_option_placement() { return PlaceCode; }
 PleachText pleach_option_anchor() { return {AnchorName.data(), AnchorName.size()}; }
 
 bool pleach_module_is_elf(LLVMModuleRef M) {

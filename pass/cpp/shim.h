@@ -21,4 +21,7 @@ void pleachEmitCount(llvm::IRBuilderBase &B, llvm::Value *Slot, llvm::Value *Ind
 // Keeps the counters of a function's innermost loops in registers; returns whether anything changed.
 bool pleachPromoteCounts(llvm::Function &F);
 
+// Sets an option of the host, unless the user did or the host has none of that name.
+void pleachSetUnlessGiven(llvm::StringRef Name, llvm::StringRef Value);
+
 #endif

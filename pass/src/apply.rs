@@ -3,13 +3,14 @@
 use crate::ffi;
 use crate::ir::{FunctionIr, ModuleFacts};
 use crate::source::Source;
-use crate::{paths, remark};
+use crate::{paths, placement, remark};
 use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
 use pleach_annotate::cfg::Callee;
 use pleach_annotate::id::FunctionGuid;
 use pleach_annotate::manifest::Anchor;
+use pleach_feedback::placement::split_cold_blocks;
 use pleach_feedback::profile::FunctionProfile;
 use pleach_feedback::profile::file::Lookup;
 use pleach_feedback::weights::{Verdict, cold_count, verdict};
@@ -64,6 +65,9 @@ pub fn run(
         return Ok(outcome);
     }
     set_summary(module, context, source);
+    if ffi::pleach_option_placement() {
+        placement::request(module, split_cold_blocks(source.samples()));
+    }
     paths::describe_profile(module, anchor, source.path_flow());
     let mut applier = Applier {
         module,

@@ -133,6 +133,27 @@ pub struct Hashed {
     pub word: u64,
 }
 
+/// Mirror of `PleachPlacedFunction` in `cpp/placement.cpp`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct PlacedFunction {
+    pub function: LLVMValueRef,
+    pub instructions: u64,
+    pub calls: u64,
+}
+
+/// Mirror of `PleachPlacedCalls`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct PlacedCalls {
+    pub caller: u64,
+    pub callee: u64,
+    pub count: u64,
+}
+
+/// Takes what `pleach_placed_functions` tells: functions, their number, calls, their number.
+pub type PlacedFn = extern "C" fn(*mut c_void, *const PlacedFunction, usize, *const PlacedCalls, usize);
+
 /// Opaque: `PleachRun` in `cpp/shim.h`.
 pub enum RunContext {}
 
@@ -157,6 +178,7 @@ unsafe extern "C" {
     pub safe fn pleach_option_superblock_price() -> f64;
     pub safe fn pleach_option_aggressive() -> bool;
     pub safe fn pleach_option_verify() -> bool;
+    pub safe fn pleach_option_placement() -> bool;
 
     pub fn pleach_module_is_elf(module: LLVMModuleRef) -> bool;
     pub fn pleach_diagnose(module: LLVMModuleRef, text: *const c_char, size: usize, fatal: bool);
@@ -208,6 +230,12 @@ unsafe extern "C" {
     pub fn pleach_keep_apart(blocks: *const LLVMBasicBlockRef, count: usize);
     pub fn pleach_tidy(function: LLVMValueRef);
     pub fn pleach_is_broken(function: LLVMValueRef) -> bool;
+    pub fn pleach_set_placement(module: LLVMModuleRef, value: u32);
+    pub fn pleach_placement(module: LLVMModuleRef) -> u32;
+    pub safe fn pleach_place_at_link(split: bool);
+    pub fn pleach_place(target_machine: *mut c_void, split: bool);
+    pub fn pleach_placed_functions(module: LLVMModuleRef, tell: PlacedFn, to: *mut c_void);
+    pub fn pleach_move_to_end(function: LLVMValueRef);
 
     pub fn pleach_keep_block_tails();
     pub fn pleach_is_x86_64(module: LLVMModuleRef) -> bool;

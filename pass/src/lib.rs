@@ -10,6 +10,7 @@ mod instrument;
 mod ir;
 mod markers;
 mod paths;
+mod placement;
 mod settings;
 mod source;
 mod superblock;
@@ -54,13 +55,30 @@ pub extern "C" fn llvmGetPassPluginInfo() -> PassPluginLibraryInfo {
         name: NAME.as_ptr(),
         version: VERSION.as_ptr(),
         register: Some(register),
-        pre_codegen: None,
+        pre_codegen: Some(pre_codegen),
     }
 }
 
 unsafe extern "C" fn register(pass_builder: *mut c_void) {
     // SAFETY: the host passes its PassBuilder; the callbacks live as long as this library.
     unsafe { ffi::pleach_register(pass_builder, run_module, settings::uses_profile) }
+}
+
+/// Called before code generation; false tells the host to generate code itself.
+unsafe extern "C" fn pre_codegen(module: *mut c_void, target_machine: *mut c_void, _: u32, _: *mut c_void) -> bool {
+    let module: LLVMModuleRef = module.cast();
+    let outcome = catch_unwind(|| {
+        // SAFETY: the host passes its module and target machine, both alive for the call.
+        unsafe { placement::before_codegen(module, target_machine) }
+    });
+    if outcome.is_err() {
+        ffi::diagnose(
+            module,
+            "pleach: internal error while placing code, please report it",
+            true,
+        );
+    }
+    false
 }
 
 /// Where in the pipeline a run happens; the numbers are those of `Stage` in `cpp/plugin.cpp`.
@@ -150,6 +168,9 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
     }
     if settings.superblocks == Some(stage) {
         changed |= superblock::run(module, &settings)?;
+    }
+    if stage == Stage::OptimizerLast && phase == LtoPhase::FullPostLink {
+        placement::at_link(module);
     }
     if stage == Stage::OptimizerLast && settings.instrument.is_some() {
         instrument::finish(module)?;

@@ -9,6 +9,7 @@ pub mod flags;
 pub mod import;
 mod inputs;
 pub mod merge;
+pub mod order;
 pub mod overlap;
 pub mod paths;
 mod progress;

@@ -1,0 +1,123 @@
+// Code placement: what the host's own layout of blocks and functions needs to be told before code generation.
+//
+// Which module is placed by what, `use` says in a module flag, so that the decision is still there where a module is linked before it is
+// compiled. Options of the host are process-wide: they are touched only where a module with that flag is compiled, once, and never where
+// the user gave them.
+#include "shim.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Target/TargetMachine.h"
+#include <mutex>
+#include <vector>
+
+using namespace llvm;
+
+static constexpr StringLiteral Flag = "pleach.placement";
+
+void pleachSetUnlessGiven(StringRef Name, StringRef Value) {
+  auto &Options = cl::getRegisteredOptions();
+  auto Found = Options.find(Name);
+  if (Found != Options.end() && Found->second->getNumOccurrences() == 0)
+    Found->second->addOccurrence(0, Name, Value);
+}
+
+static void setHostOptions() {
+  // Block order by the extended travelling-salesman model (Newell and Pupyrev 2020) on top of the chains that the host
+  // builds from probabilities; functions without a profile keep their order.
+  pleachSetUnlessGiven("enable-ext-tsp-block-placement", "1");
+  pleachSetUnlessGiven("ext-tsp-apply-without-profile", "0");
+  // A block is split off where it has less than half a sample: `use` makes that the count of the highest percentile.
+  pleachSetUnlessGiven("mfs-psi-cutoff", "999999");
+  // Every linker places `.text.unlikely.*` apart; the host's own `.text.split.*` only lld does.
+  pleachSetUnlessGiven("bbsections-cold-text-prefix", ".text.unlikely.");
+}
+
+static void setHostOptionsOnce() {
+  static std::once_flag Once;
+  std::call_once(Once, setHostOptions);
+}
+
+// A defined function; the order is that of `PlacedFunction` in src/ffi.rs.
+struct PleachPlacedFunction {
+  LLVMValueRef F;
+  uint64_t Instructions;
+  uint64_t Calls; // 0 where the profile says nothing
+};
+
+// Calls between functions, by their positions; the order is that of `PlacedCalls` in src/ffi.rs.
+struct PleachPlacedCalls {
+  uint64_t Caller, Callee, Count;
+};
+
+using PlacedFn = void (*)(void *To, const PleachPlacedFunction *, size_t, const PleachPlacedCalls *,
+                          size_t);
+
+extern "C" {
+
+// For `use`: how this module is to be placed. Where modules are linked, the largest value counts.
+void pleach_set_placement(LLVMModuleRef M, uint32_t Value) {
+  unwrap(M)->setModuleFlag(Module::Max, Flag, Value);
+}
+
+// What `use` said; 0 where it said nothing.
+uint32_t pleach_placement(LLVMModuleRef M) {
+  auto *Value = mdconst::extract_or_null<ConstantInt>(unwrap(M)->getModuleFlag(Flag));
+  return Value ? static_cast<uint32_t>(Value->getZExtValue()) : 0;
+}
+
+// For a linked program, whose code generation takes no plugin's target options.
+void pleach_place_at_link(bool Split) {
+  setHostOptionsOnce();
+  if (Split)
+    pleachSetUnlessGiven("enable-split-machine-functions", "1");
+}
+
+void pleach_place(void *Target, bool Split) {
+  setHostOptionsOnce();
+  TargetOptions &Options = static_cast<TargetMachine *>(Target)->Options;
+  // The linker orders sections: functions need some of their own.
+  Options.FunctionSections = true;
+  if (Split)
+    Options.EnableMachineFunctionSplitter = true;
+}
+
+// Tells a module's functions, and the calls that the host's call-graph profile has between them: those after inlining.
+void pleach_placed_functions(LLVMModuleRef Ref, PlacedFn Tell, void *To) {
+  Module &M = *unwrap(Ref);
+  std::vector<PleachPlacedFunction> Functions;
+  DenseMap<const Function *, uint64_t> Position;
+  for (Function &F : M) {
+    if (F.isDeclarationForLinker())
+      continue;
+    auto Count = F.getEntryCount();
+    Position[&F] = Functions.size();
+    Functions.push_back({wrap(&F), F.getInstructionCount(), Count ? Count->getCount() : 0});
+  }
+  std::vector<PleachPlacedCalls> Calls;
+  auto Place = [&](const MDOperand &Of) {
+    auto *Value = dyn_cast_or_null<ValueAsMetadata>(Of.get());
+    auto *F = Value ? dyn_cast<Function>(Value->getValue()->stripPointerCasts()) : nullptr;
+    return F ? Position.find(F) : Position.end();
+  };
+  if (auto *Profile = dyn_cast_or_null<MDTuple>(M.getModuleFlag("CG Profile")))
+    for (const MDOperand &Operand : Profile->operands()) {
+      auto *Edge = cast<MDNode>(Operand);
+      auto Caller = Place(Edge->getOperand(0)), Callee = Place(Edge->getOperand(1));
+      if (Caller != Position.end() && Callee != Position.end())
+        Calls.push_back({Caller->second, Callee->second,
+                         mdconst::extract<ConstantInt>(Edge->getOperand(2))->getZExtValue()});
+    }
+  Tell(To, Functions.data(), Functions.size(), Calls.data(), Calls.size());
+}
+
+// Puts a function behind all others of its module.
+void pleach_move_to_end(LLVMValueRef F) {
+  Function *Fn = unwrap<Function>(F);
+  Module *M = Fn->getParent();
+  M->getFunctionList().splice(M->end(), M->getFunctionList(), Fn->getIterator());
+}
+
+} // extern "C"
