@@ -36,10 +36,8 @@ pub fn run<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], anchor: 
     let Some(probe) = Intrinsic::find("llvm.pseudoprobe").and_then(|i| i.get_declaration(module, &[])) else {
         unreachable!("every LLVM that loads this plugin has llvm.pseudoprobe")
     };
-    if anchor == Anchor::Late {
-        // SAFETY: options of code generation are read after all passes over IR.
-        unsafe { ffi::pleach_keep_block_tails() };
-    }
+    // SAFETY: options of code generation are read after all passes over IR.
+    unsafe { ffi::pleach_keep_block_tails() };
     let mut unit: LLVMMetadataRef = std::ptr::null_mut();
     let mut assembly = String::new();
     for (function, cfg) in functions
