@@ -3,6 +3,7 @@
 pub mod accuracy;
 pub mod analyse;
 pub mod ball_larus;
+pub mod coldness;
 pub mod counts;
 pub mod coverage;
 pub mod credit;

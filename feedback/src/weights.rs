@@ -4,7 +4,11 @@
 //! sampled must have happened. Both get a share of half a sample (the Krichevsky–Trofimov estimator's pseudo-count): the
 //! entry all of it, the never-sampled edges of a function one half between them. A half for each would break the
 //! conservation of flow that block frequencies are computed from: an interpreter's loop has hundreds of ways out.
+//!
+//! Blocks that were executed, but that no sample is left for, get a whole one: they never go cold. What was never executed
+//! gets nothing where the recording is large enough to tell ([`crate::coldness`]).
 
+use crate::coldness::{self, ENOUGH_BURSTS};
 use crate::profile::FunctionProfile;
 use pleach_annotate::cfg::{Cfg, Terminator};
 use pleach_annotate::id::BlockIndex;
@@ -36,39 +40,63 @@ pub enum Verdict {
         /// For each block with two successors or more that was sampled: a weight for each successor slot.
         branch_weights: Vec<(BlockIndex, Vec<u64>)>,
     },
+    /// Never executed, by a profile with so many bursts that it is cold: optimised for size and kept out of others.
+    Cold,
     /// Never sampled, by a profile large enough to say that it hardly runs: placed apart from code that does, but compiled
     /// as without a profile. It may run on other inputs, and must not be slow then.
     Apart,
-    /// Never sampled, by a profile too small to say anything.
+    /// Never sampled, by a profile too small to say anything; or executed too rarely to be sampled.
     Unknown,
 }
 
+/// How much a whole profile rests on.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Recorded {
+    /// Factor from samples to counts.
+    pub scale: f64,
+    /// Sampled block entries.
+    pub samples: u64,
+    /// Bursts.
+    pub bursts: u64,
+}
+
 /// Decides what a profile says about a function.
-///
-/// `scale` is the profile's factor from samples to counts, `samples` its number of sampled block entries.
-pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, scale: f64, samples: u64) -> Verdict {
+pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, recorded: &Recorded) -> Verdict {
+    let executed = coldness::executed(cfg, profile);
+    let large = recorded.bursts >= ENOUGH_BURSTS;
     let max_count = profile.blocks.iter().copied().max().unwrap_or(0);
     if max_count == 0 {
-        return if samples >= ENOUGH_SAMPLES {
+        return if executed.contains(&true) {
+            Verdict::Unknown
+        } else if large {
+            Verdict::Cold
+        } else if recorded.samples >= ENOUGH_SAMPLES {
             Verdict::Apart
         } else {
             Verdict::Unknown
         };
     }
-    let half = (scale * PRIOR_SAMPLES).max(1.0) as u64;
+    let half = (recorded.scale * PRIOR_SAMPLES).max(1.0) as u64;
     let branches = sampled_branches(cfg, profile);
+    let nothing = |to: BlockIndex| unlikely(cfg, to) || (large && !executed[to.index()]);
     let unsampled = branches
         .iter()
         .flat_map(|b| b.slots())
-        .filter(|&(to, count)| count == 0 && !unlikely(cfg, to))
+        .filter(|&(to, count)| count == 0 && !nothing(to))
         .count();
     let prior = half / unsampled.max(1) as u64;
+    let weight = |(to, count): (BlockIndex, u64)| {
+        if executed[to.index()] && !unlikely(cfg, to) && profile.blocks[to.index()] <= half {
+            count.max(2 * half)
+        } else if count == 0 && !nothing(to) {
+            prior
+        } else {
+            count
+        }
+    };
     let branch_weights = branches
         .iter()
-        .map(|branch| {
-            let weight = |(to, count)| if count == 0 && !unlikely(cfg, to) { prior } else { count };
-            (branch.block, branch.slots().map(weight).collect())
-        })
+        .map(|branch| (branch.block, branch.slots().map(weight).collect()))
         .collect();
     let entry_count = profile.blocks.first().copied().unwrap_or(0).max(half);
     Verdict::Sampled {
@@ -122,6 +150,7 @@ fn unlikely(cfg: &Cfg, block: BlockIndex) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::Covered;
     use pleach_annotate::cfg::Block;
     use pleach_annotate::id::{FunctionGuid, FunctionId, ModuleHash};
 
@@ -168,8 +197,16 @@ mod tests {
         }
     }
 
-    fn weights(cfg: &Cfg, blocks: &[u64], edges: &[u64]) -> (u64, Vec<Vec<u64>>) {
-        match verdict(cfg, &profile(cfg, blocks, edges), 1000.0, 1_000_000) {
+    fn recorded(samples: u64, bursts: u64) -> Recorded {
+        Recorded {
+            scale: 1000.0,
+            samples,
+            bursts,
+        }
+    }
+
+    fn weights(cfg: &Cfg, blocks: &[u64], edges: &[u64], bursts: u64) -> (u64, Vec<Vec<u64>>) {
+        match verdict(cfg, &profile(cfg, blocks, edges), &recorded(1_000_000, bursts)) {
             Verdict::Sampled {
                 entry_count,
                 branch_weights,
@@ -182,7 +219,7 @@ mod tests {
     #[test]
     fn a_trap_that_was_never_sampled_gets_nothing() {
         assert_eq!(
-            weights(&diamond(), &[5000, 5000, 0, 5000], &[5000, 0, 5000]),
+            weights(&diamond(), &[5000, 5000, 0, 5000], &[5000, 0, 5000], 1),
             (5000, vec![vec![5000, 0]])
         );
     }
@@ -193,18 +230,43 @@ mod tests {
         let mut cfg = diamond();
         cfg.blocks = vec![block(&[0, 1, 2, 3, 4, 5], Terminator::Switch)];
         cfg.blocks.extend((0..5).map(|_| block(&[], Terminator::Return)));
-        let (entry, branches) = weights(&cfg, &[100_000, 0, 0, 0, 0, 0], &[100_000, 0, 0, 0, 0, 0]);
+        let (entry, branches) = weights(&cfg, &[100_000, 0, 0, 0, 0, 0], &[100_000, 0, 0, 0, 0, 0], 1);
         assert_eq!(branches, [[100_000, 100, 100, 100, 100, 100]]);
         assert_eq!(entry, 100_000);
     }
 
     #[test]
-    fn never_sampled_is_placed_apart_only_where_the_profile_is_large() {
-        let never = profile(&diamond(), &[0; 4], &[0; 3]);
-        assert_eq!(verdict(&diamond(), &never, 1000.0, ENOUGH_SAMPLES), Verdict::Apart);
-        assert_eq!(
-            verdict(&diamond(), &never, 1000.0, ENOUGH_SAMPLES / 2),
-            Verdict::Unknown
-        );
+    fn what_many_bursts_never_saw_gets_nothing() {
+        let mut cfg = diamond();
+        cfg.blocks[2].terminator = Terminator::Return;
+        let of = |bursts| weights(&cfg, &[5000, 5000, 0, 5000], &[5000, 0, 5000], bursts).1;
+        assert_eq!(of(ENOUGH_BURSTS - 1), [[5000, 500]]);
+        assert_eq!(of(ENOUGH_BURSTS), [[5000, 0]]);
+    }
+
+    #[test]
+    fn what_was_executed_gets_a_sample_however_many_bursts_there_are() {
+        let mut cfg = diamond();
+        cfg.blocks[2].terminator = Terminator::Return;
+        let mut profile = profile(&cfg, &[5000, 5000, 0, 5000], &[5000, 0, 5000]);
+        profile.coverage = vec![Covered::Seen, Covered::Seen, Covered::ByDominance, Covered::Seen];
+        for bursts in [1, ENOUGH_BURSTS, 1_000_000] {
+            let Verdict::Sampled { branch_weights, .. } = verdict(&cfg, &profile, &recorded(1_000_000, bursts)) else {
+                panic!("it was sampled");
+            };
+            assert_eq!(branch_weights, [(BlockIndex(0), vec![5000, 1000])]);
+        }
+    }
+
+    #[test]
+    fn never_sampled_is_cold_or_apart_only_where_the_profile_is_large() {
+        let mut never = profile(&diamond(), &[0; 4], &[0; 3]);
+        let of = |never: &FunctionProfile, samples, bursts| verdict(&diamond(), never, &recorded(samples, bursts));
+        assert_eq!(of(&never, ENOUGH_SAMPLES, ENOUGH_BURSTS), Verdict::Cold);
+        assert_eq!(of(&never, ENOUGH_SAMPLES, ENOUGH_BURSTS - 1), Verdict::Apart);
+        assert_eq!(of(&never, ENOUGH_SAMPLES / 2, ENOUGH_BURSTS - 1), Verdict::Unknown);
+        // Something implies that it was called.
+        never.coverage = vec![Covered::ByDominance, Covered::No, Covered::No, Covered::No];
+        assert_eq!(of(&never, ENOUGH_SAMPLES, ENOUGH_BURSTS), Verdict::Unknown);
     }
 }

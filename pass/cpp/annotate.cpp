@@ -118,8 +118,9 @@ void pleach_set_probe_location(LLVMValueRef Probe, LLVMValueRef Position) {
   P->setDebugLoc(Loc ? Loc : DILocation::get(SP->getContext(), 0, 0, SP));
 }
 
-// Code generation merges equal ends of blocks, and drops the probes of all but one: at an anchor this late, where blocks
-// are nearly those of the machine's code, that would hide most of what tells paths apart. Off unless the user asked for it.
+// Code generation merges equal ends of blocks, and drops the probes of all but one. That would hide much of what tells
+// paths apart: the cases of an interpreter end alike, and counts of blocks without probes are guesses. Off unless the user
+// asked for it.
 void pleach_keep_block_tails() {
   pleachSetUnlessGiven("enable-tail-merge", "0");
 }

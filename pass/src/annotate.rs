@@ -34,10 +34,8 @@ pub fn is_too_large(cfg: &Cfg) -> bool {
 /// Annotates every function of a module.
 pub fn run<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], anchor: Anchor) {
     let probe = probe(module);
-    if anchor == Anchor::Late {
-        // SAFETY: options of code generation are read after all passes over IR.
-        unsafe { ffi::pleach_keep_block_tails() };
-    }
+    // SAFETY: options of code generation are read after all passes over IR.
+    unsafe { ffi::pleach_keep_block_tails() };
     let mut unit: LLVMMetadataRef = std::ptr::null_mut();
     let mut assembly = String::new();
     for (function, cfg) in functions

@@ -13,7 +13,7 @@ use pleach_annotate::manifest::Anchor;
 use pleach_feedback::placement::split_cold_blocks;
 use pleach_feedback::profile::FunctionProfile;
 use pleach_feedback::profile::file::Lookup;
-use pleach_feedback::weights::{Verdict, cold_count, verdict};
+use pleach_feedback::weights::{Recorded, Verdict, cold_count, verdict};
 use rustc_hash::FxHashMap;
 
 /// The cut-off, in parts per million, whose least count LLVM takes for the threshold of coldness.
@@ -24,6 +24,8 @@ const COLD_CUTOFF: u32 = 999_999;
 pub struct Outcome {
     /// Functions that got counts.
     pub sampled: usize,
+    /// Functions that were never executed, optimised for size.
+    pub cold: usize,
     /// Functions that were never sampled, placed apart.
     pub apart: usize,
     /// Functions that the profile knows but cannot say anything about.
@@ -40,8 +42,8 @@ impl Outcome {
     /// One line for people.
     pub fn line(&self, module: &str) -> String {
         format!(
-            "pleach: {module}: profile used for {} functions ({} indirect calls), {} placed apart, {} not sampled, {} stale, {} unknown to the profile",
-            self.sampled, self.indirect_calls, self.apart, self.unsampled, self.stale, self.absent
+            "pleach: {module}: profile used for {} functions ({} indirect calls), {} cold, {} placed apart, {} not sampled, {} stale, {} unknown to the profile",
+            self.sampled, self.indirect_calls, self.cold, self.apart, self.unsampled, self.stale, self.absent
         )
     }
 }
@@ -73,6 +75,7 @@ pub fn run(
         module,
         context,
         source,
+        recorded: source.recorded()?,
         // SAFETY: the module is alive.
         remarks: unsafe { ffi::pleach_remarks_enabled(module.as_mut_ptr()) },
         value_profile_ids: FxHashMap::default(),
@@ -121,6 +124,7 @@ struct Applier<'a, 'ctx> {
     module: &'a Module<'ctx>,
     context: *mut ffi::RunContext,
     source: &'a Source,
+    recorded: Recorded,
     remarks: bool,
     /// Names of this module's local functions in LLVM's value profiles: they differ from their GUIDs.
     value_profile_ids: FxHashMap<FunctionGuid, u64>,
@@ -160,7 +164,7 @@ impl Applier<'_, '_> {
             }
         };
         let listed = paths::list_paths(self.module, value, &profile.paths, self.source.path_flow());
-        match verdict(&function.cfg, &profile, self.source.scale(), self.source.samples()) {
+        match verdict(&function.cfg, &profile, &self.recorded) {
             Verdict::Sampled {
                 entry_count,
                 max_count,
@@ -191,6 +195,15 @@ impl Applier<'_, '_> {
                     )
                 });
             }
+            Verdict::Cold => {
+                outcome.cold += 1;
+                // SAFETY: the function belongs to the module.
+                unsafe {
+                    ffi::pleach_set_entry_count(value, 0);
+                    ffi::pleach_mark_cold(value);
+                }
+                self.remark(value, true, "Cold", || "never executed: optimised for size".into());
+            }
             Verdict::Apart => {
                 outcome.apart += 1;
                 // SAFETY: the function belongs to the module.
@@ -202,7 +215,7 @@ impl Applier<'_, '_> {
             Verdict::Unknown => {
                 outcome.unsampled += 1;
                 self.remark(value, false, "NotSampled", || {
-                    "never sampled, by a profile too small to call it cold; it gets no profile".into()
+                    "never sampled, by a profile too small to call it cold, or executed too rarely to be sampled; it gets no profile".into()
                 });
             }
         }

@@ -9,6 +9,7 @@ use pleach_feedback::profile::FunctionProfile;
 use pleach_feedback::profile::file::{Lookup, ProfileFile};
 use pleach_feedback::profile::summary::Summary;
 use pleach_feedback::random_profile::{SCALE, random_profile, shuffled_paths};
+use pleach_feedback::weights::Recorded;
 use std::num::NonZeroU64;
 
 /// The profile of a program.
@@ -112,6 +113,22 @@ impl Source {
             Self::File { file, .. } => file.samples(),
             Self::Random { samples, .. } => *samples,
         }
+    }
+
+    /// What the profile rests on.
+    ///
+    /// # Errors
+    /// Text for the user, where a file is damaged.
+    pub fn recorded(&self) -> Result<Recorded, String> {
+        let bursts = match self {
+            Self::File { file, .. } => file.provenance().map_err(|e| format!("pleach: {e}"))?.bursts,
+            Self::Random { samples, .. } => *samples,
+        };
+        Ok(Recorded {
+            scale: self.scale(),
+            samples: self.samples(),
+            bursts,
+        })
     }
 
     /// Executions of all paths of all functions.

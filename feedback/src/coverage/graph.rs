@@ -7,7 +7,7 @@ use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 
 /// What a block's execution implies within its activation.
-pub(super) struct Implied {
+pub(crate) struct Implied {
     before: Dominators<NodeIndex>,
     after: Dominators<NodeIndex>,
     exit: NodeIndex,
@@ -19,7 +19,7 @@ fn node(block: usize) -> NodeIndex {
 
 impl Implied {
     /// Builds both trees.
-    pub(super) fn of(cfg: &Cfg) -> Self {
+    pub(crate) fn of(cfg: &Cfg) -> Self {
         let mut graph = DiGraph::<(), ()>::with_capacity(cfg.blocks.len() + 1, cfg.edge_count());
         for _ in &cfg.blocks {
             graph.add_node(());
@@ -53,12 +53,12 @@ impl Implied {
     }
 
     /// Blocks on every way from the entry to a block, without the block itself.
-    pub(super) fn dominators(&self, block: BlockIndex) -> impl Iterator<Item = BlockIndex> + '_ {
+    pub(crate) fn dominators(&self, block: BlockIndex) -> impl Iterator<Item = BlockIndex> + '_ {
         of_tree(&self.before, block)
     }
 
     /// Blocks on every way from a block to an end, without the block itself.
-    pub(super) fn post_dominators(&self, block: BlockIndex) -> impl Iterator<Item = BlockIndex> + '_ {
+    pub(crate) fn post_dominators(&self, block: BlockIndex) -> impl Iterator<Item = BlockIndex> + '_ {
         of_tree(&self.after, block).filter(|found| found.index() != self.exit.index())
     }
 }

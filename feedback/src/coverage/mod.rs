@@ -38,7 +38,7 @@
 //! [`Process::undisturbed`]: pleach_collector::vector::Process::undisturbed
 
 pub mod closure;
-mod graph;
+pub(crate) mod graph;
 pub mod measure;
 pub mod seeds;
 
