@@ -29,13 +29,18 @@ int main(int argc, char **argv)
     for (size_t round = 0; round < rounds; round++) {
         size_t at = 0;
         for (size_t shader = 0; at < size; shader++) {
-            char name[256];
-            size_t length;
-            int header;
-            if (sscanf(archive + at, "%255s %zu%n", name, &length, &header) != 2 || length >= size - at - (size_t)header)
+            char name[256], *end;
+            size_t name_size = strcspn(archive + at, " ");
+            if (name_size >= sizeof name)
                 die("%s is damaged at byte %zu", argv[3], at);
-            const char *source = archive + at + header + 1;
-            at += header + 1 + length;
+            memcpy(name, archive + at, name_size);
+            name[name_size] = 0;
+            size_t length = strtoull(archive + at + name_size, &end, 10);
+            const char *source = end + 1;
+            at = (size_t)(source - archive);
+            if (*end != '\n' || length > size - at)
+                die("%s is damaged at byte %zu", argv[3], at);
+            at += length;
             if (shader % step)
                 continue;
             int outcome = translate_shader(name, source, length, add_output, &sum);
