@@ -209,22 +209,27 @@ fn key(workload: &Workload, plan: &Plan, common: &Path, config: &BuildConfig) ->
         .filter_map(|flag| file_of_flag(flag));
     let mut files: Vec<PathBuf> = named.chain(config.extra_files.iter().cloned()).collect();
     for folder in [common, workload.dir.as_path()] {
-        let mut own: Vec<PathBuf> = fs::read_dir(folder)?
-            .map(|entry| Ok(entry?.path()))
-            .collect::<Result<Vec<_>>>()?
-            .into_iter()
-            .filter(|file| {
-                file.extension()
-                    .is_some_and(|extension| extension == "c" || extension == "h")
-            })
-            .collect();
-        own.sort();
-        files.extend(own);
+        files.extend(own_sources(folder)?);
     }
     for file in files {
         add(&fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?);
     }
     Ok(hasher.digest())
+}
+
+/// The project's own sources and headers in a folder and the folders below it, sorted.
+fn own_sources(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))? {
+        let path = entry?.path();
+        if path.is_dir() {
+            files.extend(own_sources(&path)?);
+        } else if is_cxx(&path) || path.extension().is_some_and(|ext| ext == "c" || ext == "h") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 /// The existing file that a flag such as `-fpass-plugin=FILE` or a bare `FILE` names.

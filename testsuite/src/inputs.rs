@@ -39,6 +39,8 @@ enum Generator {
     /// The parts, one after the other.
     #[default]
     Join,
+    /// The parts' files one after the other, each after a line with its name and size in bytes.
+    Archive,
     /// Slices of the parts between binary data.
     Mixed,
     /// Binary data alone.
@@ -106,13 +108,15 @@ impl InputFile {
     fn contents(&self, packages: &Packages) -> Result<Vec<u8>> {
         let mut text = Vec::new();
         for part in &self.part {
-            text.extend(part.contents(packages)?);
+            text.extend(part.contents(packages, self.generator == Generator::Archive)?);
         }
         match (self.generator, self.limit) {
             (Generator::Join, limit) => {
                 text.truncate(limit.unwrap_or(usize::MAX));
                 Ok(text)
             }
+            (Generator::Archive, None) if !text.is_empty() => Ok(text),
+            (Generator::Archive, _) => bail!("the archive '{}' has a limit or no parts", self.name),
             (Generator::Mixed, Some(size)) if !text.is_empty() => Ok(mixed(&text, size)),
             (Generator::Records, Some(size)) => Ok(mixed(&[], size)),
             (generator, _) => bail!("the {generator:?} input '{}' lacks a limit or parts", self.name),
@@ -121,10 +125,15 @@ impl InputFile {
 }
 
 impl Part {
-    fn contents(&self, packages: &Packages) -> Result<Vec<u8>> {
+    fn contents(&self, packages: &Packages, named: bool) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         for file in matching_files(packages.folder(&self.package)?, &self.files)? {
-            bytes.extend(fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?);
+            let text = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+            if named {
+                let name = file.file_name().unwrap_or_default().to_string_lossy();
+                bytes.extend(format!("{name} {}\n", text.len()).bytes());
+            }
+            bytes.extend(text);
         }
         bytes.truncate(self.limit.unwrap_or(usize::MAX));
         Ok(bytes)

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 static BENCH: LazyLock<Bench> = LazyLock::new(|| Bench::open(None).expect("the sources can be fetched"));
 
 #[test]
-fn recipes_parse_and_name_the_public_eight() -> Result<()> {
+fn recipes_parse_and_name_the_public_nine() -> Result<()> {
     let names: Vec<String> = load_all(&workloads_dir())?
         .into_iter()
         .map(|workload| workload.name)
@@ -19,6 +19,7 @@ fn recipes_parse_and_name_the_public_eight() -> Result<()> {
         names,
         [
             "bzip2",
+            "glslang",
             "lua",
             "metis",
             "onig",
