@@ -11,7 +11,8 @@ use std::path::Path;
 pub struct TextSize {
     /// The section `.text`.
     pub text: u64,
-    /// All executable sections: also `.plt`, `.init` and whatever placement split off.
+    /// All executable sections: also `.plt`, `.init` and whatever placement split off, but not the copy of the code that BOLT
+    /// leaves behind, which is never executed.
     pub executable: u64,
     /// Sections that are loaded at all.
     pub loaded: u64,
@@ -29,7 +30,8 @@ pub fn text_size(path: &Path) -> Result<TextSize> {
         if sh_flags.contains(object::elf::SHF_ALLOC) {
             size.loaded += section.size();
         }
-        if sh_flags.contains(object::elf::SHF_EXECINSTR) {
+        let is_left_behind = section.name().is_ok_and(|name| name.starts_with(".bolt.org."));
+        if sh_flags.contains(object::elf::SHF_EXECINSTR) && !is_left_behind {
             size.executable += section.size();
             if section.name() == Ok(".text") {
                 size.text += section.size();
