@@ -35,7 +35,7 @@ const MEASURES: [Measure; 6] = [
     },
     Measure {
         key: "text",
-        heading: "Executable bytes",
+        heading: "Executable bytes (with the old code that BOLT leaves beside the new)",
         of: Row::text,
     },
     Measure {

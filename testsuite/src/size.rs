@@ -11,8 +11,8 @@ use std::path::Path;
 pub struct TextSize {
     /// The section `.text`.
     pub text: u64,
-    /// All executable sections: also `.plt`, `.init` and whatever placement split off, but not the copy of the code that BOLT
-    /// leaves behind, which is never executed.
+    /// All executable sections: also `.plt`, `.init` and whatever placement split off. BOLT leaves the old code beside the new: what
+    /// its profile does not know is still executed there.
     pub executable: u64,
     /// Sections that are loaded at all.
     pub loaded: u64,
@@ -30,8 +30,7 @@ pub fn text_size(path: &Path) -> Result<TextSize> {
         if sh_flags.contains(object::elf::SHF_ALLOC) {
             size.loaded += section.size();
         }
-        let is_left_behind = section.name().is_ok_and(|name| name.starts_with(".bolt.org."));
-        if sh_flags.contains(object::elf::SHF_EXECINSTR) && !is_left_behind {
+        if sh_flags.contains(object::elf::SHF_EXECINSTR) {
             size.executable += section.size();
             if section.name() == Ok(".text") {
                 size.text += section.size();
