@@ -1,7 +1,8 @@
 //! Everything together: recipes, fetched sources, made inputs, and the folder where results are kept.
 
-use crate::build::{self, Binary, BuildConfig};
-use crate::counts::{Counts, Simulation, counts};
+use crate::build::{self, Binary, BuildConfig, BuildReport};
+use crate::count_cache::CountCache;
+use crate::counts::{Counts, Simulation};
 use crate::fetch::Packages;
 use crate::inputs::InputList;
 use crate::paired::{Paired, paired};
@@ -102,6 +103,18 @@ impl Bench {
         build::build(workload, &self.packages, &self.workloads_dir.join("common"), config)
     }
 
+    /// Makes a binary from files by something else than a compiler, or finds it made: see [`build::derive`].
+    pub fn derive(
+        &self,
+        workload: &Workload,
+        label: &str,
+        from: &[&Path],
+        options: &[&str],
+        make: impl FnOnce(&Path) -> Result<BuildReport>,
+    ) -> Result<Binary> {
+        build::derive(workload, &self.work_dir.join("builds"), label, from, options, make)
+    }
+
     /// The files that a workload is compiled from, the driver's first.
     pub fn sources(&self, workload: &Workload) -> Result<Vec<PathBuf>> {
         build::sources(workload, &self.packages)
@@ -126,13 +139,20 @@ impl Bench {
         run(binary, &self.invocation(self.workload(&binary.workload)?, kind)?)
     }
 
-    /// Counts a binary's instructions on an input of its workload.
+    /// Counts a binary's instructions on an input of its workload, or finds them counted.
     pub fn counts(&self, binary: &Binary, kind: InputKind, simulation: Simulation) -> Result<Counts> {
-        counts(
-            binary,
-            &self.invocation(self.workload(&binary.workload)?, kind)?,
-            simulation,
-        )
+        let invocation = self.invocation(self.workload(&binary.workload)?, kind)?;
+        self.count_cache().counts(binary, &invocation, simulation)
+    }
+
+    /// Counts the branches that a binary takes on an input of its workload, or finds them counted.
+    pub fn taken_branches(&self, binary: &Binary, kind: InputKind) -> Result<u64> {
+        let invocation = self.invocation(self.workload(&binary.workload)?, kind)?;
+        self.count_cache().taken_branches(binary, &invocation)
+    }
+
+    fn count_cache(&self) -> CountCache {
+        CountCache::new(self.work_dir.join("counts"))
     }
 
     /// Times two binaries of one workload in `n` pairs.

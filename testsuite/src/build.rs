@@ -82,6 +82,11 @@ pub struct Compilation {
 }
 
 impl BuildReport {
+    /// CPU-seconds of all compilations and the link.
+    pub fn cpu(&self) -> f64 {
+        self.compile_cpu() + self.link.cpu
+    }
+
     /// CPU-seconds of all compilations, without the link.
     pub fn compile_cpu(&self) -> f64 {
         self.compilations.iter().map(|compilation| compilation.usage.cpu).sum()
@@ -102,15 +107,44 @@ const REPORT_FILE: &str = "build.json";
 pub fn build(workload: &Workload, packages: &Packages, common: &Path, config: &BuildConfig) -> Result<Binary> {
     let plan = plan(workload, packages, common)?;
     let key = key(workload, &plan, common, config)?;
-    let parent = config.out_dir.join(&workload.name);
-    let folder = parent.join(format!("{}-{key:016x}", config.label));
+    kept(workload, &config.out_dir, &config.label, key, |folder| {
+        compile_and_link(workload, &plan, config, folder)
+    })
+}
+
+/// Makes a binary from others and from profiles by something else than a compiler, or returns what it made of the same files
+/// with the same options before. `make` leaves the binary, under the workload's name, in the folder that it is given.
+pub fn derive(
+    workload: &Workload,
+    out_dir: &Path,
+    label: &str,
+    from: &[&Path],
+    options: &[&str],
+    make: impl FnOnce(&Path) -> Result<BuildReport>,
+) -> Result<Binary> {
+    let mut hasher = Xxh3::new();
+    hasher.update(options.join(" ").as_bytes());
+    for file in from {
+        hasher.update(&fs::read(file).with_context(|| format!("cannot read {}", file.display()))?);
+    }
+    kept(workload, out_dir, label, hasher.digest(), make)
+}
+
+fn kept(
+    workload: &Workload,
+    out_dir: &Path,
+    label: &str,
+    key: u64,
+    make: impl FnOnce(&Path) -> Result<BuildReport>,
+) -> Result<Binary> {
+    let parent = out_dir.join(&workload.name);
+    let folder = parent.join(format!("{label}-{key:016x}"));
     if !folder.join(REPORT_FILE).is_file() {
         fs::create_dir_all(&parent).with_context(|| format!("cannot create {}", parent.display()))?;
         // Built aside and renamed when complete: an interrupted build is never taken for a finished one, and two
         // benches that build the same do not disturb each other.
         let unfinished = tempfile::Builder::new().prefix(".unfinished-").tempdir_in(&parent)?;
-        let report = compile_and_link(workload, &plan, config, unfinished.path())
-            .with_context(|| format!("building {} as '{}'", workload.name, config.label))?;
+        let report = make(unfinished.path()).with_context(|| format!("building {} as '{label}'", workload.name))?;
         fs::write(unfinished.path().join(REPORT_FILE), serde_json::to_vec_pretty(&report)?)?;
         if let Err(error) = fs::rename(unfinished.path(), &folder) {
             ensure!(
@@ -124,7 +158,7 @@ pub fn build(workload: &Workload, packages: &Packages, common: &Path, config: &B
     Ok(Binary {
         path: folder.join(&workload.name),
         workload: workload.name.clone(),
-        label: config.label.clone(),
+        label: label.to_owned(),
         report: serde_json::from_slice(&report).with_context(|| format!("in {}", folder.display()))?,
     })
 }

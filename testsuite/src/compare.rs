@@ -20,6 +20,8 @@ pub struct Options {
     pub count_on: Option<InputKind>,
     /// What cachegrind simulates.
     pub simulation: Simulation,
+    /// Whether taken branches are counted too, in a run of their own.
+    pub taken_branches: bool,
     /// The input that is timed.
     pub time_on: InputKind,
     /// Pairs of timed runs; 0 to leave timing out.
@@ -33,6 +35,7 @@ impl Default for Options {
         Self {
             count_on: Some(InputKind::Count),
             simulation: Simulation::InstructionsOnly,
+            taken_branches: false,
             time_on: InputKind::Ref,
             pairs: 5,
             jobs: parallel::default_jobs(),
@@ -90,17 +93,24 @@ pub fn compare(
             });
         }
     }
-    if options.pairs > 0 {
-        let bar = progress::bar(rows.len(), "timing");
-        for row in &mut rows {
-            bar.set_message(format!("{} {}", row.workload, row.variant.binary.label));
-            let (base, variant) = (&row.base.binary, &row.variant.binary);
-            row.times = Some(bench.paired(base, variant, options.time_on, options.pairs)?);
-            bar.inc(1);
-        }
-        bar.finish_and_clear();
-    }
+    time(bench, &mut rows, options)?;
     Ok(rows)
+}
+
+/// Times the two binaries of each row in interleaved pairs, unless there are to be none.
+pub fn time(bench: &Bench, rows: &mut [Row], options: &Options) -> Result<()> {
+    if options.pairs == 0 {
+        return Ok(());
+    }
+    let bar = progress::bar(rows.len(), "timing");
+    for row in rows {
+        bar.set_message(format!("{} {}", row.workload, row.variant.binary.label));
+        let (base, variant) = (&row.base.binary, &row.variant.binary);
+        row.times = Some(bench.paired(base, variant, options.time_on, options.pairs)?);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(())
 }
 
 /// The binaries of each workload, base first.
@@ -111,37 +121,33 @@ fn produce_all(
     variants: &[Variant],
     options: &Options,
 ) -> Result<Vec<Binary>> {
-    let all: Vec<(&Workload, &Variant)> = workloads
-        .iter()
-        .flat_map(|&workload| {
-            std::iter::once(base)
-                .chain(variants)
-                .map(move |variant| (workload, variant))
-        })
-        .collect();
-    let bar = progress::bar(all.len(), "building");
-    let side_by_side = bench.with_jobs(1);
-    let early = parallel::map(&all, options.jobs, |(workload, variant)| {
-        if variant.samples() {
-            return Ok(None);
-        }
+    let all: Vec<&Variant> = std::iter::once(base).chain(variants).collect();
+    let bar = progress::bar(workloads.len() * all.len(), "building");
+    let produce = |bench: &Bench, workload: &Workload, variant: &Variant| {
         bar.set_message(format!("{} {}", workload.name, variant.label()));
-        let binary = variant.produce(&side_by_side, workload)?;
+        let binary = variant.produce(bench, workload)?;
         bar.inc(1);
-        Ok(Some(binary))
+        anyhow::Ok(binary)
+    };
+    // Variants of one workload share what they are trained with: one after the other.
+    let jobs = options.jobs.min(workloads.len()).max(1);
+    let side_by_side = bench.with_jobs(options.jobs.div_ceil(jobs));
+    let early = parallel::map(workloads, jobs, |workload| {
+        let produce = |variant: &&Variant| {
+            let early = !variant.samples();
+            early.then(|| produce(&side_by_side, workload, variant)).transpose()
+        };
+        all.iter().map(produce).collect::<Result<Vec<_>>>()
     })?;
     // Sampling keeps an overhead budget by the clock, which other work beside it would upset.
-    let mut binaries = Vec::with_capacity(all.len());
-    for (binary, (workload, variant)) in early.into_iter().zip(&all) {
-        binaries.push(match binary {
-            Some(binary) => binary,
-            None => {
-                bar.set_message(format!("{} {}", workload.name, variant.label()));
-                let binary = variant.produce(bench, workload)?;
-                bar.inc(1);
-                binary
-            }
-        });
+    let mut binaries = Vec::with_capacity(workloads.len() * all.len());
+    for (workload, early) in workloads.iter().zip(early) {
+        for (variant, binary) in all.iter().zip(early) {
+            binaries.push(match binary {
+                Some(binary) => binary,
+                None => produce(bench, workload, variant)?,
+            });
+        }
     }
     bar.finish_and_clear();
     Ok(binaries)
@@ -151,10 +157,14 @@ fn measure_all(bench: &Bench, binaries: Vec<Binary>, options: &Options) -> Resul
     let bar = progress::bar(binaries.len(), "counting");
     let measured = parallel::map(&binaries, options.jobs, |binary| {
         bar.set_message(format!("{} {}", binary.workload, binary.label));
-        let counts = options
-            .count_on
-            .map(|kind| bench.counts(binary, kind, options.simulation))
-            .transpose()?;
+        let count = |kind| -> Result<Counts> {
+            let mut counts = bench.counts(binary, kind, options.simulation)?;
+            if options.taken_branches {
+                counts.taken_branches = Some(bench.taken_branches(binary, kind)?);
+            }
+            Ok(counts)
+        };
+        let counts = options.count_on.map(count).transpose()?;
         bar.inc(1);
         Ok(Measured {
             binary: binary.clone(),
@@ -178,6 +188,11 @@ impl Row {
     /// Executed instructions against the base.
     pub fn instructions(&self) -> f64 {
         self.ratio(|measured| Some(measured.counts?.instructions as f64))
+    }
+
+    /// Taken branches against the base.
+    pub fn taken_branches(&self) -> f64 {
+        self.ratio(|measured| Some(measured.counts?.taken_branches? as f64))
     }
 
     /// First-level instruction-cache misses in cachegrind's model, against the base.
@@ -210,6 +225,10 @@ pub fn table(rows: &[Row]) -> Table {
         ("base_instructions", "base instr."),
         ("instructions", "instr. ×"),
     ];
+    let with_taken = rows.iter().any(|row| row.taken_branches().is_finite());
+    if with_taken {
+        columns.push(("taken_branches", "taken ×"));
+    }
     if with_model {
         columns.extend([("i1_misses", "I1 misses ×"), ("mispredicts", "mispredicts ×")]);
     }
@@ -230,6 +249,9 @@ pub fn table(rows: &[Row]) -> Table {
             row.base.counts.map(|counts| counts.instructions).into(),
             Cell::Number(row.instructions(), 3),
         ];
+        if with_taken {
+            cells.push(Cell::Number(row.taken_branches(), 3));
+        }
         if with_model {
             cells.extend([Cell::Number(row.i1_misses(), 3), Cell::Number(row.mispredicts(), 3)]);
         }
@@ -261,6 +283,9 @@ pub fn table(rows: &[Row]) -> Table {
             Cell::Missing,
             Cell::Number(mean(&Row::instructions), 3),
         ];
+        if with_taken {
+            cells.push(Cell::Number(mean(&Row::taken_branches), 3));
+        }
         if with_model {
             cells.extend([
                 Cell::Number(mean(&Row::i1_misses), 3),

@@ -1,4 +1,4 @@
-//! Counts that do not depend on the machine's load: instructions, and misses in cachegrind's model.
+//! Counts that do not depend on the machine's load: instructions, misses in cachegrind's model, and taken branches.
 
 use crate::build::Binary;
 use crate::process::run_measured;
@@ -7,8 +7,8 @@ use crate::tools::Tool;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::path::Path;
 use std::process::Command;
+use tempfile::TempDir;
 
 /// What cachegrind simulates beside counting instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -33,6 +33,8 @@ pub struct Counts {
     pub conditional_mispredicts: Option<u64>,
     /// Indirect jumps and calls that the model mispredicts.
     pub indirect_mispredicts: Option<u64>,
+    /// Branches that are taken: see [`crate::taken`]. Not cachegrind's; counted by a run of its own.
+    pub taken_branches: Option<u64>,
 }
 
 impl Counts {
@@ -42,8 +44,30 @@ impl Counts {
     }
 }
 
+/// A binary without debug information, which older valgrinds refuse to read when it is DWARF 5.
+pub struct Stripped {
+    /// The binary, in a folder that vanishes with this.
+    pub binary: Binary,
+    _folder: TempDir,
+}
+
+impl Stripped {
+    /// Copies an executable.
+    pub fn of(binary: &Binary) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join(&binary.workload);
+        let mut command = Command::new(Tool::Objcopy.find()?);
+        command.arg("--strip-debug").arg(&binary.path).arg(&path);
+        run_measured(&mut command)?.expect_success("llvm-objcopy")?;
+        Ok(Self {
+            binary: Binary { path, ..binary.clone() },
+            _folder: folder,
+        })
+    }
+}
+
 /// Runs a binary under cachegrind; its checksum must be right.
-pub fn counts(binary: &Binary, invocation: &Invocation, simulation: Simulation) -> Result<Counts> {
+pub fn counts(binary: &Stripped, invocation: &Invocation, simulation: Simulation) -> Result<Counts> {
     let scratch = tempfile::tempdir()?;
     let file = scratch.path().join("cachegrind.out");
     let simulate = if simulation == Simulation::CachesAndBranches {
@@ -63,22 +87,9 @@ pub fn counts(binary: &Binary, invocation: &Invocation, simulation: Simulation) 
         "--LL=8388608,16,64".to_owned(),
         format!("--cachegrind-out-file={}", file.display()),
     ];
-    let stripped = Binary {
-        path: scratch.path().join(&binary.workload),
-        ..binary.clone()
-    };
-    strip_debug_info(&binary.path, &stripped.path)?;
-    run_with(&stripped, invocation, &wrapper, &[])?.expect_checksum(binary, invocation)?;
+    run_with(&binary.binary, invocation, &wrapper, &[])?.expect_checksum(&binary.binary, invocation)?;
     let text = fs::read_to_string(&file).context("cachegrind left no output file")?;
     parse_summary(&text)
-}
-
-/// Copies an executable without its debug information, which older valgrinds refuse to read when it is DWARF 5.
-fn strip_debug_info(from: &Path, to: &Path) -> Result<()> {
-    let mut command = Command::new(Tool::Objcopy.find()?);
-    command.arg("--strip-debug").arg(from).arg(to);
-    run_measured(&mut command)?.expect_success("llvm-objcopy")?;
-    Ok(())
 }
 
 /// Reads the `events:` and `summary:` lines of cachegrind's output.

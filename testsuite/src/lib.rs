@@ -10,27 +10,32 @@
 //! | recipes | [`workload`] |
 //! | sources and inputs | [`fetch`], [`inputs`] |
 //! | building | [`build`], [`variant`] |
-//! | measuring | [`run`], [`paired`], [`counts`], [`size`] |
+//! | measuring | [`run`], [`paired`], [`counts`], [`taken`], [`count_cache`], [`size`] |
 //! | exact counts of paths | [`counted`], [`predict`], [`path_figures`], [`verify`] |
 //! | recording | [`rates`], [`streams`], [`bias`], [`coverage`] |
 //! | estimates against exact counts | [`accuracy`] |
 //! | random programs with random profiles | [`random_programs`] |
-//! | summing up | [`stats`], [`compare`], [`table`] |
+//! | against others, and against itself with parts left out | [`compare`], [`peers`], [`ablate`] |
+//! | summing up | [`stats`], [`matrix`], [`table`] |
 
+pub mod ablate;
 pub mod accuracy;
 pub mod bench;
 pub mod bias;
 pub mod bless;
 pub mod build;
 pub mod compare;
+pub mod count_cache;
 pub mod counted;
 pub mod counts;
 pub mod coverage;
 pub mod fetch;
 pub mod inputs;
+pub mod matrix;
 pub mod paired;
 pub mod parallel;
 pub mod path_figures;
+pub mod peers;
 pub mod predict;
 pub mod process;
 pub mod progress;
@@ -41,6 +46,7 @@ pub mod size;
 pub mod stats;
 pub mod streams;
 pub mod table;
+pub mod taken;
 pub mod tools;
 pub mod trace;
 pub mod variant;

@@ -28,7 +28,7 @@ pub struct Comparison {
 
 impl Comparison {
     /// From the seconds of each pair.
-    fn of(pairs: &[(f64, f64)]) -> Self {
+    pub(crate) fn of(pairs: &[(f64, f64)]) -> Self {
         let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
         let ratios: Vec<f64> = pairs.iter().map(|(a, b)| b / a).collect();
         Self {

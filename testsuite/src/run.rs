@@ -20,6 +20,8 @@ pub struct Invocation {
 pub struct RunResult {
     /// Standard output.
     pub output: String,
+    /// Standard error.
+    pub errors: String,
     /// The checksum that the driver printed.
     pub checksum: String,
     /// Whether it is the committed one.
@@ -81,6 +83,7 @@ pub fn run_with(
         checksum_ok: !checksum.is_empty() && checksum == invocation.checksum,
         checksum,
         output: finished.stdout,
+        errors: finished.stderr,
         usage: finished.usage,
     })
 }

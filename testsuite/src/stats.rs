@@ -50,7 +50,16 @@ const RESAMPLES: usize = 2_000;
 
 /// The median with its 95 % percentile-bootstrap interval. The same values always give the same interval.
 pub fn bootstrap_median(values: &[f64]) -> Interval {
-    let value = median(values);
+    bootstrap(values, median)
+}
+
+/// The geometric mean with its 95 % percentile-bootstrap interval: how it would vary with other values of the same kind.
+pub fn bootstrap_geometric_mean(values: &[f64]) -> Interval {
+    bootstrap(values, |values| geometric_mean(values.iter().copied()))
+}
+
+fn bootstrap(values: &[f64], statistic: impl Fn(&[f64]) -> f64) -> Interval {
+    let value = statistic(values);
     if values.is_empty() {
         return Interval {
             value,
@@ -65,18 +74,18 @@ pub fn bootstrap_median(values: &[f64]) -> Interval {
         state ^= state << 17;
         state
     };
-    let medians: Vec<f64> = (0..RESAMPLES)
+    let statistics: Vec<f64> = (0..RESAMPLES)
         .map(|_| {
             let sample: Vec<f64> = (0..values.len())
                 .map(|_| values[(next() % values.len() as u64) as usize])
                 .collect();
-            median(&sample)
+            statistic(&sample)
         })
         .collect();
     Interval {
         value,
-        low: quantile(&medians, 0.025),
-        high: quantile(&medians, 0.975),
+        low: quantile(&statistics, 0.025),
+        high: quantile(&statistics, 0.975),
     }
 }
 
@@ -142,6 +151,16 @@ mod tests {
             bootstrap_median(&noisy(8)),
             few,
             "the same values give the same interval"
+        );
+    }
+
+    #[test]
+    fn a_mean_of_ratios_lies_among_them() {
+        let mean = bootstrap_geometric_mean(&[0.5, 1.0, 2.0]);
+        assert!((mean.value - 1.0).abs() < 1e-12, "{mean:?}");
+        assert!(
+            0.5 <= mean.low && mean.low < 1.0 && 1.0 < mean.high && mean.high <= 2.0,
+            "{mean:?}"
         );
     }
 

@@ -3,6 +3,7 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::fmt;
 
 /// One cell.
@@ -84,7 +85,7 @@ fn group_thousands(count: u64) -> String {
 /// Rows under named columns.
 #[derive(Clone, Debug)]
 pub struct Table {
-    columns: Vec<(&'static str, String)>,
+    columns: Vec<(Cow<'static, str>, String)>,
     rows: Vec<Vec<Cell>>,
 }
 
@@ -95,11 +96,11 @@ impl Table {
     }
 
     /// A table without rows; each column has a key for JSON and a heading.
-    pub fn new<H: Into<String>>(columns: impl IntoIterator<Item = (&'static str, H)>) -> Self {
+    pub fn new<K: Into<Cow<'static, str>>, H: Into<String>>(columns: impl IntoIterator<Item = (K, H)>) -> Self {
         Self {
             columns: columns
                 .into_iter()
-                .map(|(key, heading)| (key, heading.into()))
+                .map(|(key, heading)| (key.into(), heading.into()))
                 .collect(),
             rows: Vec::new(),
         }
@@ -118,7 +119,7 @@ impl Table {
             self.columns
                 .iter()
                 .zip(cells)
-                .map(|((key, _), cell)| ((*key).to_owned(), cell.to_json()))
+                .map(|((key, _), cell)| (key.to_string(), cell.to_json()))
                 .collect()
         };
         Value::Array(self.rows.iter().map(|cells| Value::Object(row(cells))).collect())

@@ -19,9 +19,17 @@ pub enum Tool {
     Lld,
     /// Merges instrumentation profiles.
     ProfData,
+    /// Makes clang's sample profiles from branch records.
+    ProfGen,
+    /// Lays a linked program's code out anew.
+    Bolt,
+    /// Makes BOLT's profiles from branch records.
+    PerfToBolt,
+    /// Reads branch records for the former.
+    Perf,
     /// Takes debug information out of executables.
     Objcopy,
-    /// Runs cachegrind.
+    /// Runs cachegrind and callgrind.
     Valgrind,
 }
 
@@ -33,6 +41,10 @@ impl Tool {
             Self::ClangCxx => format!("clang++-{LLVM_VERSION}"),
             Self::Lld => format!("ld.lld-{LLVM_VERSION}"),
             Self::ProfData => format!("llvm-profdata-{LLVM_VERSION}"),
+            Self::ProfGen => format!("llvm-profgen-{LLVM_VERSION}"),
+            Self::Bolt => format!("llvm-bolt-{LLVM_VERSION}"),
+            Self::PerfToBolt => format!("perf2bolt-{LLVM_VERSION}"),
+            Self::Perf => "perf".to_owned(),
             Self::Objcopy => format!("llvm-objcopy-{LLVM_VERSION}"),
             Self::Valgrind => "valgrind".to_owned(),
         }
@@ -43,7 +55,9 @@ impl Tool {
         match self {
             Self::Clang | Self::ClangCxx => format!("clang-{LLVM_VERSION}"),
             Self::Lld => format!("lld-{LLVM_VERSION}"),
-            Self::ProfData | Self::Objcopy => format!("llvm-{LLVM_VERSION}"),
+            Self::ProfData | Self::ProfGen | Self::Objcopy => format!("llvm-{LLVM_VERSION}"),
+            Self::Bolt | Self::PerfToBolt => format!("bolt-{LLVM_VERSION}"),
+            Self::Perf => "linux-perf".to_owned(),
             Self::Valgrind => "valgrind".to_owned(),
         }
     }

@@ -1,6 +1,7 @@
 //! The workloads themselves: recipes, sources, a build and its results. Meant to stay below a minute.
 
 use anyhow::Result;
+use pleach_testsuite::counts::{Stripped, counts};
 use pleach_testsuite::size::text_size;
 use pleach_testsuite::workload::load_all;
 use pleach_testsuite::{Bench, InputKind, Simulation, Variant, bench::workloads_dir};
@@ -160,8 +161,10 @@ fn wrong_results_are_noticed() -> Result<()> {
 fn instruction_counts_repeat_exactly() -> Result<()> {
     let workload = BENCH.workload("lua")?;
     let binary = Variant::O2.produce(&BENCH, workload)?;
-    let first = BENCH.counts(&binary, InputKind::Short, Simulation::InstructionsOnly)?;
-    let second = BENCH.counts(&binary, InputKind::Short, Simulation::InstructionsOnly)?;
+    let invocation = BENCH.invocation(workload, InputKind::Short)?;
+    let stripped = Stripped::of(&binary)?;
+    let count = || counts(&stripped, &invocation, Simulation::InstructionsOnly);
+    let (first, second) = (count()?, count()?);
     assert!(first.instructions > 10_000_000, "{first:?}");
     assert_eq!(first.i1_misses, None);
     let drift = first.instructions.abs_diff(second.instructions) as f64 / first.instructions as f64;

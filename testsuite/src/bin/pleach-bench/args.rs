@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::judge::{Ablate, Peers};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use pleach_testsuite::InputKind;
 use std::fmt;
@@ -56,6 +57,10 @@ pub enum Command {
         #[command(flatten)]
         measure: Measure,
     },
+    /// Compare pleach with IR-PGO, AutoFDO, CSSPGO and BOLT, all against plain -O2: counts, sizes, run times, build times
+    Peers(Peers),
+    /// Say what each of pleach's levers contributes: everything on against everything but one, from one recording
+    Ablate(Ablate),
     /// Record with several engines and budgets: branches per CPU-second, and overhead as accounted and as measured
     Rates {
         #[command(flatten)]
@@ -276,6 +281,9 @@ pub struct Measure {
     /// Leave cachegrind out
     #[arg(long)]
     pub no_counts: bool,
+    /// Count taken branches too
+    #[arg(long)]
+    pub taken: bool,
     /// Let cachegrind simulate caches and branches too
     #[arg(long)]
     pub model: bool,

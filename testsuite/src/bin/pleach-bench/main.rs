@@ -1,6 +1,7 @@
 //! `pleach-bench`: fetches, builds, checks and measures the workloads.
 
 mod args;
+mod judge;
 
 use anyhow::{Context, Result, bail, ensure};
 use args::{Accuracy, AnchorName, Build, Cli, Command, CreditingName, Exact, LevelName, Measure, VariantName, Which};
@@ -13,7 +14,7 @@ use pleach_testsuite::bless::{bless_input, bless_made_inputs};
 use pleach_testsuite::compare::{self, Options};
 use pleach_testsuite::size::text_size;
 use pleach_testsuite::table::{Cell, Section, sections_to_json};
-use pleach_testsuite::variant::{Pleach, Recording, split_words};
+use pleach_testsuite::variant::{Pleach, PleachUse, Recording, split_words};
 use pleach_testsuite::verify::Verified;
 use pleach_testsuite::workload::load_all;
 use pleach_testsuite::{
@@ -40,6 +41,8 @@ fn main() -> Result<()> {
         Command::Run { build, input, counts } => run(&open()?, build, *input, *counts)?.into(),
         Command::Check { which, bless } => check(&open()?, which, *bless)?.into(),
         Command::Compare { which, measure } => compare_variants(&open()?, which, measure)?,
+        Command::Peers(chosen) => judge::peers(&open()?, &plain_pleach()?, chosen)?,
+        Command::Ablate(chosen) => judge::ablate(&open()?, &plain_pleach()?, chosen)?,
         Command::Rates {
             which,
             engines,
@@ -264,6 +267,7 @@ fn compare_variants(bench: &Bench, which: &Which, measure: &Measure) -> Result<V
     };
     let recording = Recording {
         options: split_words(&measure.record)?,
+        ..Recording::default()
     };
     let variants: Vec<Variant> = measure
         .variants
@@ -276,7 +280,7 @@ fn compare_variants(bench: &Bench, which: &Which, measure: &Measure) -> Result<V
             VariantName::Edges => Variant::Counted(pleach.clone(), Mode::Edges),
             VariantName::ClangProbes => Variant::ClangProbes,
             VariantName::Annotated => Variant::Annotated(pleach.clone()),
-            VariantName::Pleach => Variant::PleachUse(pleach.clone(), recording.clone()),
+            VariantName::Pleach => Variant::PleachUse(PleachUse::new(pleach.clone(), recording.clone())),
         })
         .collect();
     let options = Options {
@@ -286,6 +290,7 @@ fn compare_variants(bench: &Bench, which: &Which, measure: &Measure) -> Result<V
         } else {
             Simulation::InstructionsOnly
         },
+        taken_branches: measure.taken,
         time_on: measure.time_on,
         pairs: measure.pairs,
         ..Options::default()

@@ -1,0 +1,130 @@
+//! What each of pleach's levers contributes: everything on against everything but one, from one recording.
+
+use crate::bench::Bench;
+use crate::compare::{self, Options, Row};
+use crate::matrix;
+use crate::table::Section;
+use crate::variant::{PleachUse, Variant};
+use crate::workload::Workload;
+use anyhow::{Context, Result};
+
+/// A part of what `pleach flags use` does, and how to leave it out or to put something worthless in its place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lever {
+    /// Short name of the build.
+    pub name: String,
+    /// Options of the plugin.
+    pub options: Vec<String>,
+}
+
+/// The plugin's levers by name. `random-paths` is a control: superblocks of paths whose weights were dealt out at random.
+const LEVERS: [(&str, &[&str]); 5] = [
+    ("superblocks=0", &["-pleach-superblocks=0"]),
+    ("placement=0", &["-pleach-placement=0"]),
+    (
+        "superblocks=0,placement=0",
+        &["-pleach-superblocks=0", "-pleach-placement=0"],
+    ),
+    ("icall-promotion=0", &["-pleach-icall-promotion=0"]),
+    ("random-paths", &["-pleach-random-paths=1"]),
+];
+
+impl Lever {
+    /// All that are known.
+    pub fn all() -> Vec<Self> {
+        let lever = |(name, options): &(&str, &[&str])| Self {
+            name: (*name).to_owned(),
+            options: options.iter().map(|&option| option.to_owned()).collect(),
+        };
+        LEVERS.iter().map(lever).collect()
+    }
+
+    /// The known lever of a name, or what `NAME=OPTION,OPTION…` says.
+    ///
+    /// # Errors
+    /// It is neither.
+    pub fn parse(text: &str) -> Result<Self> {
+        if let Some(known) = Self::all().into_iter().find(|lever| lever.name == text) {
+            return Ok(known);
+        }
+        let options = text
+            .split_once("=-")
+            .map(|(name, options)| (name, format!("-{options}")));
+        let (name, options) = options.filter(|(name, _)| !name.is_empty()).with_context(|| {
+            let names: Vec<&str> = LEVERS.iter().map(|(name, _)| *name).collect();
+            format!(
+                "no lever is called '{text}' (there are {}; or NAME=-OPTION,-OPTION…)",
+                names.join(", ")
+            )
+        })?;
+        Ok(Self {
+            name: name.to_owned(),
+            options: options.split(',').map(str::to_owned).collect(),
+        })
+    }
+
+    /// The build without it.
+    pub fn without(&self, all: &PleachUse) -> PleachUse {
+        all.with(&self.name, &self.options)
+    }
+}
+
+/// Measures everything on (a row's variant) against all but one (its base).
+///
+/// # Errors
+/// The plugin does not know an option, or as [`compare::compare`].
+pub fn ablate(
+    bench: &Bench,
+    workloads: &[&Workload],
+    all: &PleachUse,
+    levers: &[Lever],
+    options: &Options,
+) -> Result<Vec<Row>> {
+    let variants = without(all, levers)?;
+    let untimed = Options {
+        pairs: 0,
+        ..options.clone()
+    };
+    let base = Variant::PleachUse(all.clone());
+    let mut rows = compare::compare(bench, workloads, &base, &variants, &untimed)?;
+    for row in &mut rows {
+        std::mem::swap(&mut row.base, &mut row.variant);
+    }
+    compare::time(bench, &mut rows, options)?;
+    Ok(rows)
+}
+
+/// The builds without each lever, whose options the plugin must know.
+///
+/// # Errors
+/// It does not.
+pub fn without(all: &PleachUse, levers: &[Lever]) -> Result<Vec<Variant>> {
+    let build = |lever: &Lever| {
+        let without = lever.without(all);
+        without.check_options()?;
+        Ok(Variant::PleachUse(without))
+    };
+    levers.iter().map(build).collect()
+}
+
+/// A table for each measure: everything on ÷ all but the column's lever.
+pub fn sections(rows: &[Row]) -> Vec<Section> {
+    matrix::sections(rows, |row| row.base.binary.label.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levers_are_known_or_given() {
+        let known = Lever::parse("superblocks=0").unwrap();
+        assert_eq!(known.options, ["-pleach-superblocks=0"]);
+        let given = Lever::parse("both=-pleach-a=0,-pleach-b=1").unwrap();
+        assert_eq!((given.name.as_str(), given.options.len()), ("both", 2));
+        assert_eq!(given.options, ["-pleach-a=0", "-pleach-b=1"]);
+        let error = Lever::parse("superblock").unwrap_err().to_string();
+        assert!(error.contains("placement=0"), "{error}");
+        assert!(Lever::parse("=-x").is_err());
+    }
+}

@@ -1,0 +1,130 @@
+//! `pleach-bench peers` and `ablate`: their options and what they run.
+
+use crate::args::Which;
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use pleach_testsuite::ablate::{self, Lever};
+use pleach_testsuite::compare::Options;
+use pleach_testsuite::peers;
+use pleach_testsuite::table::Section;
+use pleach_testsuite::variant::{Pleach, PleachUse, Recording};
+use pleach_testsuite::{Bench, InputKind, Simulation, Variant};
+
+#[derive(Args)]
+pub struct Judge {
+    #[command(flatten)]
+    which: Which,
+    /// Pairs of timed runs; 0 leaves timing out
+    #[arg(long, default_value_t = 15)]
+    pairs: usize,
+    /// The input that is timed
+    #[arg(long, default_value = "ref")]
+    time_on: InputKind,
+    /// The input that is counted
+    #[arg(long, default_value = "count")]
+    count_on: InputKind,
+    /// Count instructions and taken branches only
+    #[arg(long)]
+    no_model: bool,
+    /// CPU time that sampling the training input may take
+    #[arg(long, default_value = "1%")]
+    overhead: String,
+    /// CPU-seconds of the program in each recording
+    #[arg(long, default_value_t = 10.0)]
+    cpu_seconds: f64,
+    /// Recordings are kept and used again; another number stands for other recordings
+    #[arg(long, default_value_t = 0)]
+    recording: u32,
+}
+
+#[derive(Args)]
+pub struct Peers {
+    #[command(flatten)]
+    judge: Judge,
+    /// Only this variant, by the name of its column; may be repeated
+    #[arg(long = "only", value_name = "NAME")]
+    only: Vec<String>,
+    /// Also pleach without this lever; may be repeated
+    #[arg(long = "without", value_name = "LEVER", value_parser = Lever::parse)]
+    without: Vec<Lever>,
+    /// Pairs of builds that are timed, from the same sources with profiles at hand
+    #[arg(long, default_value_t = 0)]
+    build_pairs: usize,
+}
+
+#[derive(Args)]
+pub struct Ablate {
+    #[command(flatten)]
+    judge: Judge,
+    /// A lever to leave out, by name or as NAME=-OPTION,-OPTION…; may be repeated [default: all that are known]
+    #[arg(long = "lever", value_name = "LEVER", value_parser = Lever::parse)]
+    levers: Vec<Lever>,
+}
+
+impl Judge {
+    fn options(&self) -> Options {
+        Options {
+            count_on: Some(self.count_on),
+            simulation: if self.no_model {
+                Simulation::InstructionsOnly
+            } else {
+                Simulation::CachesAndBranches
+            },
+            taken_branches: true,
+            time_on: self.time_on,
+            pairs: self.pairs,
+            ..Options::default()
+        }
+    }
+
+    fn recording(&self) -> Recording {
+        let words = ["--quiet", "--keep-vectors", "--overhead", &self.overhead];
+        Recording {
+            options: words.map(str::to_owned).to_vec(),
+            cpu_seconds: Some(self.cpu_seconds),
+            kept: Some(self.recording),
+        }
+    }
+}
+
+/// Runs `pleach-bench peers`.
+pub fn peers(bench: &Bench, pleach: &Pleach, chosen: &Peers) -> Result<Vec<Section>> {
+    let judge = &chosen.judge;
+    let recording = judge.recording();
+    let all = PleachUse::new(pleach.clone(), recording.clone());
+    let mut variants = peers::variants(pleach, &recording, &ablate::without(&all, &chosen.without)?);
+    if !chosen.only.is_empty() {
+        let labels: Vec<String> = variants.iter().map(Variant::label).collect();
+        for name in &chosen.only {
+            ensure!(
+                labels.contains(name),
+                "no variant is called '{name}' (there are {})",
+                labels.join(", ")
+            );
+        }
+        variants.retain(|variant| chosen.only.contains(&variant.label()));
+    }
+    let workloads = bench.select(&judge.which.workloads)?;
+    let rows = peers::peers(bench, &workloads, &variants, &judge.options())?;
+    let mut builds = Vec::new();
+    if chosen.build_pairs > 0 {
+        // BOLT compiles nothing.
+        variants.retain(|variant| !matches!(variant, Variant::Bolt(_)));
+        builds = peers::build_times(bench, &workloads, &variants, chosen.build_pairs).context("timing builds")?;
+    }
+    Ok(peers::sections(&rows, &builds))
+}
+
+/// Runs `pleach-bench ablate`.
+pub fn ablate(bench: &Bench, pleach: &Pleach, chosen: &Ablate) -> Result<Vec<Section>> {
+    let judge = &chosen.judge;
+    let all = PleachUse::new(pleach.clone(), judge.recording());
+    let levers = if chosen.levers.is_empty() {
+        Lever::all()
+    } else {
+        chosen.levers.clone()
+    };
+    let workloads = bench.select(&judge.which.workloads)?;
+    let rows = ablate::ablate(bench, &workloads, &all, &levers, &judge.options())?;
+    Ok(ablate::sections(&rows))
+}

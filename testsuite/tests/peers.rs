@@ -1,0 +1,71 @@
+//! Every peer, from training to a program that still computes the same.
+
+mod support;
+
+use anyhow::{Context, Result};
+use pleach_testsuite::ablate::{Lever, without};
+use pleach_testsuite::peers::variants;
+use pleach_testsuite::variant::{Pleach, PleachUse, Recording};
+use pleach_testsuite::{Bench, InputKind, Variant};
+use std::collections::BTreeMap;
+
+/// One short recording for each binary: what is tested is that profiles get where they belong.
+fn recording() -> Recording {
+    Recording {
+        options: ["--quiet", "--keep-vectors", "--overhead", "10%"]
+            .map(str::to_owned)
+            .to_vec(),
+        cpu_seconds: Some(1.0),
+        kept: Some(0),
+    }
+}
+
+#[test]
+fn peers_build_programs_that_compute_the_same() -> Result<()> {
+    let bench = Bench::open(None)?;
+    let pleach = Pleach {
+        command: support::pleach(),
+        options: Vec::new(),
+    };
+    let workload = bench.workload("bzip2")?;
+    let using = PleachUse::new(pleach.clone(), recording());
+    let levers = without(&using, &[Lever::parse("promotion=-pleach-icall-promotion=0")?])?;
+    let mut binaries = BTreeMap::new();
+    for variant in variants(&pleach, &recording(), &levers) {
+        let binary = variant.produce(&bench, workload)?;
+        let run = bench.run(&binary, InputKind::Short)?;
+        assert!(run.checksum_ok, "{}", variant.label());
+        binaries.insert(variant.label(), binary);
+    }
+
+    // BOLT says of its own profile that fewer branches are taken, and it is so.
+    let plain = Variant::O2.produce(&bench, workload)?;
+    let plain = bench.taken_branches(&plain, InputKind::Short)?;
+    for label in ["bolt", "bolt-exact"] {
+        let binary = &binaries[label];
+        let log = std::fs::read_to_string(binary.path.with_file_name("bolt.log"))?;
+        assert!(log.contains(" taken branches (-"), "{label}: {log}");
+        let taken = bench.taken_branches(binary, InputKind::Short)?;
+        assert!(taken < plain, "{label}: {taken} of {plain}");
+    }
+    // Profiles change the code.
+    let code = |label: &str| std::fs::read(&binaries[label].path).with_context(|| label.to_owned());
+    for label in ["autofdo", "csspgo-flat"] {
+        let profile = bench.taken_branches(&binaries[label], InputKind::Short)?;
+        assert_ne!(profile, plain, "{label}");
+    }
+    assert_ne!(code("ir-pgo")?, code("cs-ir-pgo")?);
+    Ok(())
+}
+
+#[test]
+fn options_that_the_plugin_does_not_know_are_refused() -> Result<()> {
+    let pleach = Pleach {
+        command: support::pleach(),
+        options: Vec::new(),
+    };
+    let using = PleachUse::new(pleach, recording());
+    let error = without(&using, &[Lever::parse("none=-pleach-no-such-lever=0")?]).unwrap_err();
+    assert!(format!("{error:#}").contains("-pleach-no-such-lever"), "{error:#}");
+    Ok(())
+}
