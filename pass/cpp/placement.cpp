@@ -5,8 +5,14 @@
 // the user gave them.
 #include "shim.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/Analysis/BlockFrequencyInfo.h"
+#include "llvm/Analysis/BranchProbabilityInfo.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ProfileSummaryInfo.h"
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/Function.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Target/TargetMachine.h"
@@ -82,6 +88,24 @@ void pleach_place(void *Target, bool Split) {
   Options.FunctionSections = true;
   if (Split)
     Options.EnableMachineFunctionSplitter = true;
+}
+
+// The host's extended TSP takes an indirect branch's successor for one that can fall through, and spends its places behind the
+// dispatches of interpreters on it. Functions that jump indirectly keep the order of the host's chains: it asks for nothing else than
+// an entry count, of which the section's prefix stays.
+void pleach_keep_chains(LLVMValueRef V) {
+  Function &F = *unwrap<Function>(V);
+  auto Indirect = [](const BasicBlock &BB) { return isa<IndirectBrInst>(BB.getTerminator()); };
+  if (!F.getEntryCount() || !llvm::any_of(F, Indirect))
+    return;
+  ProfileSummaryInfo PSI(*F.getParent());
+  DominatorTree DT(F);
+  LoopInfo LI(DT);
+  BranchProbabilityInfo BPI(F, LI);
+  BlockFrequencyInfo BFI(F, BPI, LI);
+  if (!F.getSectionPrefix() && PSI.isFunctionHotInCallGraph(&F, BFI))
+    F.setSectionPrefix("hot");
+  F.setMetadata(LLVMContext::MD_prof, nullptr);
 }
 
 // Tells a module's functions, and the calls that the host's call-graph profile has between them: those after inlining.

@@ -51,6 +51,20 @@ bool isOnlyCallOfLocal(const Instruction &I) {
   return F && F->hasLocalLinkage() && !F->isDeclaration() && F->hasOneUse();
 }
 
+// Whether a block advances a variable of its loop: copies would hide from code generation that the loop has one.
+bool advances(const BasicBlock &BB, const Loop &L) {
+  const BasicBlock *Latch = L.getLoopLatch();
+  if (!Latch)
+    return false;
+  for (const PHINode &Phi : L.getHeader()->phis()) {
+    auto *Next = dyn_cast<Instruction>(Phi.getIncomingValueForBlock(Latch));
+    if (Next && Next->getParent() == &BB && (isa<BinaryOperator>(Next) || isa<GetElementPtrInst>(Next)) &&
+        llvm::is_contained(Next->operands(), &Phi))
+      return true;
+  }
+  return false;
+}
+
 bool hasCalls(const Loop &L) {
   for (BasicBlock *BB : L.blocks())
     for (Instruction &I : *BB)
@@ -101,8 +115,8 @@ void pleach_clonable(LLVMValueRef V, bool Early, uint8_t *Clonable) {
   LoopInfo LI(DT);
   for (BasicBlock &BB : F) {
     bool May = !BB.isEntryBlock() && !BB.hasAddressTaken() && !BB.isEHPad();
-    if (Loop *L = LI.getLoopFor(&BB); Early && L && L->isInnermost())
-      May &= hasCalls(*L);
+    if (Loop *L = LI.getLoopFor(&BB); L && L->isInnermost())
+      May &= Early ? hasCalls(*L) : !advances(BB, *L);
     for (Instruction &I : BB)
       May = May && mayCopy(I) && !(Early && isOnlyCallOfLocal(I));
     *Clonable++ = May;

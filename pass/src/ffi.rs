@@ -235,6 +235,7 @@ unsafe extern "C" {
     pub safe fn pleach_place_at_link(split: bool);
     pub fn pleach_place(target_machine: *mut c_void, split: bool);
     pub fn pleach_placed_functions(module: LLVMModuleRef, tell: PlacedFn, to: *mut c_void);
+    pub fn pleach_keep_chains(function: LLVMValueRef);
     pub fn pleach_move_to_end(function: LLVMValueRef);
 
     pub fn pleach_keep_block_tails();

@@ -42,6 +42,7 @@ pub unsafe fn before_codegen(module: LLVMModuleRef, target_machine: *mut c_void)
         let mut told = Told::default();
         ffi::pleach_placed_functions(module, remember, (&raw mut told).cast());
         for function in told.in_order() {
+            ffi::pleach_keep_chains(function);
             ffi::pleach_move_to_end(function);
         }
     }
