@@ -36,6 +36,10 @@ bool mayCopy(const Instruction &I) {
     return false;
   if (isa<CallBrInst>(I) || isa<CleanupReturnInst>(I) || isa<CatchReturnInst>(I))
     return false;
+  // Code generation copies indirect branches itself. Here each copy would need φs in all that it may lead to, and as its edges cannot be
+  // split, the moves that those become would all be made before every branch.
+  if (isa<IndirectBrInst>(I))
+    return false;
   auto *Call = dyn_cast<CallBase>(&I);
   if (!Call)
     return true;
@@ -84,8 +88,9 @@ bool pleach_may_unfold(LLVMValueRef V) {
          !F.isPresplitCoroutine() && !F.callsFunctionThatReturnsTwice();
 }
 
-// Executions of each block and probabilities of each successor slot, as the weights say. Unknown where there is no entry count: false.
-bool pleach_frequencies(LLVMValueRef V, double *Counts, double *Probabilities) {
+// Executions of each block, iterations of its innermost loop (0 where it is in none) and probabilities of each successor slot, as the weights
+// say. Unknown where there is no entry count: false.
+bool pleach_frequencies(LLVMValueRef V, double *Counts, double *Iterations, double *Probabilities) {
   Function &F = *unwrap<Function>(V);
   auto Entry = F.getEntryCount();
   if (!Entry)
@@ -97,9 +102,14 @@ bool pleach_frequencies(LLVMValueRef V, double *Counts, double *Probabilities) {
   double EntryFrequency = static_cast<double>(BFI.getEntryFreq().getFrequency());
   if (EntryFrequency == 0)
     return false;
+  auto Executions = [&](const BasicBlock *BB) {
+    return static_cast<double>(BFI.getBlockFreq(BB).getFrequency()) / EntryFrequency *
+           static_cast<double>(Entry->getCount());
+  };
   for (BasicBlock &BB : F) {
-    *Counts++ = static_cast<double>(BFI.getBlockFreq(&BB).getFrequency()) / EntryFrequency *
-                static_cast<double>(Entry->getCount());
+    *Counts++ = Executions(&BB);
+    const Loop *L = LI.getLoopFor(&BB);
+    *Iterations++ = L ? Executions(L->getHeader()) : 0;
     for (unsigned S = 0, E = BB.getTerminator()->getNumSuccessors(); S != E; ++S) {
       BranchProbability P = BPI.getEdgeProbability(&BB, S);
       *Probabilities++ = static_cast<double>(P.getNumerator()) / P.getDenominator();

@@ -223,7 +223,12 @@ unsafe extern "C" {
     pub fn pleach_forget_markers(module: LLVMModuleRef);
     pub fn pleach_erase(instruction: LLVMValueRef);
     pub fn pleach_may_unfold(function: LLVMValueRef) -> bool;
-    pub fn pleach_frequencies(function: LLVMValueRef, counts: *mut f64, probabilities: *mut f64) -> bool;
+    pub fn pleach_frequencies(
+        function: LLVMValueRef,
+        counts: *mut f64,
+        iterations: *mut f64,
+        probabilities: *mut f64,
+    ) -> bool;
     pub fn pleach_clonable(function: LLVMValueRef, early: bool, clonable: *mut u8);
     pub fn pleach_folded(trace: *const LLVMBasicBlockRef, count: usize, saved: *mut u32);
     pub fn pleach_unfold(function: LLVMValueRef, nodes: *const Node, count: usize) -> bool;

@@ -128,10 +128,15 @@ impl Former {
         }
         let blocks = cfg.blocks.len();
         let (mut counts, mut probabilities) = (vec![0.0; blocks], vec![0.0; cfg.edge_count()]);
-        let mut clonable = vec![0u8; blocks];
+        let (mut iterations, mut clonable) = (vec![0.0; blocks], vec![0u8; blocks]);
         // SAFETY: there is room for a number per block, and per successor slot.
         unsafe {
-            if !ffi::pleach_frequencies(value, counts.as_mut_ptr(), probabilities.as_mut_ptr()) {
+            if !ffi::pleach_frequencies(
+                value,
+                counts.as_mut_ptr(),
+                iterations.as_mut_ptr(),
+                probabilities.as_mut_ptr(),
+            ) {
                 return Ok(None);
             }
             ffi::pleach_clonable(value, self.early, clonable.as_mut_ptr());
@@ -139,6 +144,7 @@ impl Former {
         let subject = Subject {
             cfg,
             counts: &counts,
+            iterations: &iterations,
             probabilities: &probabilities,
             clonable: &clonable.iter().map(|&c| c != 0).collect::<Vec<_>>(),
             markers: &found.blocks,

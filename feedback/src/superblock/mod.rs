@@ -34,6 +34,9 @@ pub struct Options {
     pub predictable: f64,
     /// Executions, as a share of [`Subject::total`], that an instruction must save to be worth a copied instruction.
     pub price: f64,
+    /// Moves that a superblock may cost in each iteration of the loop that it is in, on average: values that had one register may need
+    /// another where copies join.
+    pub moves: f64,
     /// A function may grow by this factor of its instructions.
     pub function_growth: f64,
     /// Instructions that one superblock may copy.
@@ -47,6 +50,7 @@ impl Default for Options {
         Self {
             predictable: 0.7,
             price: 2e-6,
+            moves: 0.02,
             function_growth: 1.3,
             trace_limit: 200,
             // One-sided, 90 %.
@@ -61,6 +65,7 @@ impl Options {
         Self {
             predictable: 0.0,
             price: 0.0,
+            moves: 0.0,
             function_growth: 4.0,
             trace_limit: 200,
             confidence: 0.0,
@@ -84,6 +89,8 @@ pub struct Subject<'a> {
     pub cfg: &'a Cfg,
     /// Executions of each block.
     pub counts: &'a [f64],
+    /// Iterations of the innermost loop that each block is in, 0 for none.
+    pub iterations: &'a [f64],
     /// Probability of each successor slot, in the order of [`Cfg::edge_bases`].
     pub probabilities: &'a [f64],
     /// Whether a block may be copied.

@@ -185,7 +185,8 @@ impl Selection<'_> {
             nodes.push(node);
             let origins: Vec<_> = nodes.iter().map(|&n| graph.nodes[n].origin).collect();
             let saved = folding.saved(&origins);
-            let mut gain = -displaced;
+            let iterations = origins[1..].iter().map(|b| self.subject.iterations[b.index()]);
+            let mut gain = -displaced - self.options.moves * iterations.fold(0.0, f64::max);
             for (steps, walk) in &through {
                 let agree = steps.iter().zip(&nodes).take_while(|(a, b)| a == b).count();
                 let inside: f64 = steps[..agree].windows(2).map(|w| before(w[0], w[1])).sum();

@@ -62,6 +62,7 @@ fn diamonds(agreeing: f64) -> Formation {
     let subject = Subject {
         cfg: &cfg,
         counts: &[2000.0, 1000.0, 1000.0, 2000.0, 1000.0, 1000.0, 2000.0],
+        iterations: &[0.0; 7],
         probabilities: &[0.5, 0.5, 1.0, 1.0, 0.5, 0.5, 1.0, 1.0],
         clonable: &[true; 7],
         markers: &markers,
@@ -111,6 +112,7 @@ fn cold_code_is_left_alone() {
     let subject = Subject {
         cfg: &cfg,
         counts: &[2.0, 1.0, 1.0, 2.0],
+        iterations: &[0.0; 4],
         probabilities: &[0.5, 0.5, 1.0, 1.0],
         clonable: &[true; 4],
         markers: &vec![Vec::new(); 4],
