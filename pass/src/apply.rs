@@ -1,15 +1,15 @@
 //! Tells the optimiser what a profile says. The decisions are `pleach_feedback::weights`'; here they are only applied.
 
-use crate::ffi;
 use crate::ir::{FunctionIr, ModuleFacts};
+use crate::settings::Settings;
 use crate::source::Source;
+use crate::{annotate, ffi};
 use crate::{paths, placement, remark};
 use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
 use pleach_annotate::cfg::Callee;
 use pleach_annotate::id::FunctionGuid;
-use pleach_annotate::manifest::Anchor;
 use pleach_feedback::placement::split_cold_blocks;
 use pleach_feedback::profile::FunctionProfile;
 use pleach_feedback::profile::file::Lookup;
@@ -58,7 +58,7 @@ pub fn run(
     facts: &mut ModuleFacts,
     context: *mut ffi::RunContext,
     source: &Source,
-    anchor: Anchor,
+    settings: &Settings,
 ) -> Result<Outcome, String> {
     let mut outcome = Outcome::default();
     // SAFETY: the module is alive.
@@ -68,9 +68,11 @@ pub fn run(
     }
     set_summary(module, context, source);
     if ffi::pleach_option_placement() {
-        placement::request(module, split_cold_blocks(source.samples()));
+        // Probes count bytes from one to the next, which no assembler can do across sections.
+        let probed = settings.annotate || annotate::is_annotated(module);
+        placement::request(module, !probed && split_cold_blocks(source.samples()));
     }
-    paths::describe_profile(module, anchor, source.path_flow());
+    paths::describe_profile(module, settings.anchor, source.path_flow());
     let mut applier = Applier {
         module,
         context,

@@ -167,7 +167,9 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
         changed = true;
     }
     if settings.superblocks == Some(stage) {
-        changed |= superblock::run(module, &settings)?;
+        // With link-time optimisation, loops are vectorised at the link.
+        let last = stage == Stage::OptimizerLast && !phase.is_pre_link();
+        changed |= superblock::run(module, &settings, last)?;
     }
     if stage == Stage::OptimizerLast && phase == LtoPhase::FullPostLink {
         placement::at_link(module);
@@ -184,7 +186,7 @@ fn run_at_anchor(module: &Module<'_>, context: *mut ffi::RunContext, settings: &
     let functions = ir::functions(module, &mut facts);
     if let Some(profile) = &settings.profile {
         let source = Source::open(profile, settings.anchor, &functions)?;
-        let outcome = apply::run(module, &functions, &mut facts, context, &source, settings.anchor)?;
+        let outcome = apply::run(module, &functions, &mut facts, context, &source, settings)?;
         if settings.summary {
             ffi::print(&outcome.line(&facts.source_file));
         }

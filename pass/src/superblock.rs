@@ -3,9 +3,9 @@
 use crate::ffi;
 use crate::ir::{self, FunctionIr, ModuleFacts};
 use crate::markers::{self, Found, Table};
+use crate::remark;
 use crate::settings::Settings;
 use crate::source::Source;
-use crate::{Stage, remark};
 use inkwell::llvm_sys::prelude::LLVMBasicBlockRef;
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
@@ -19,11 +19,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The share of its instructions that a module may grow by.
 const MODULE_GROWTH: f64 = 0.05;
+/// Instructions that a module may grow by anyway, however small it is.
+const LEAST_ROOM: u32 = 64;
 /// Weights of a branch are given as so many parts.
 const PARTS: f64 = 1e6;
 
 /// Forms superblocks in all functions of a module that have markers, and takes the markers out. Returns whether anything changed.
-pub fn run(module: &Module<'_>, settings: &Settings) -> Result<bool, String> {
+///
+/// `last`: nothing but code generation comes after. Earlier, copies must not prevent what comes after.
+pub fn run(module: &Module<'_>, settings: &Settings, last: bool) -> Result<bool, String> {
     let table = markers::table(module);
     let Some(wanted) = settings.profile.as_ref().filter(|_| !table.is_empty()) else {
         return Ok(false);
@@ -51,8 +55,8 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> Result<bool, String> {
         total: source.summary().total_count as f64,
         source,
         profiles: FxHashMap::default(),
-        early: settings.superblocks != Some(Stage::OptimizerLast),
-        room: (f64::from(size) * MODULE_GROWTH) as u32,
+        early: !last,
+        room: ((f64::from(size) * MODULE_GROWTH) as u32).max(LEAST_ROOM),
         options: options(),
         // SAFETY: the module is alive.
         remarks: unsafe { ffi::pleach_remarks_enabled(module.as_mut_ptr()) },

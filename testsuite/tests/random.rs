@@ -85,6 +85,7 @@ fn random_programs() {
     );
     // Profiles were used.
     assert!(summary.functions > 160, "{summary:?}");
+    assert!(summary.superblocks > 160, "{summary:?}");
 }
 
 /// Something that is wrong is found, and kept.

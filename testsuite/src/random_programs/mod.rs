@@ -21,7 +21,12 @@ pub const LEVELS: [&str; 4] = ["-O1", "-O2", "-O3", "-Os"];
 /// Where profiles are used.
 pub const ANCHORS: [&str; 2] = ["early", "late"];
 /// What the plugin is told beside the anchor; `SEED` stands for the program's seed.
-pub const OPTIONS: [&str; 2] = ["-pleach-random=SEED", "-pleach-summary"];
+pub const OPTIONS: [&str; 4] = [
+    "-pleach-random=SEED",
+    "-pleach-summary",
+    "-pleach-superblocks-aggressive",
+    "-pleach-verify",
+];
 /// How many programs are made instead of one that runs too long, before that is an error.
 const ATTEMPTS: u64 = 20;
 

@@ -1,0 +1,116 @@
+//! Superblocks: formed where paths say that a step is predictable, and the same program either way.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::*;
+
+const SOURCE: &str = "superblocks.c";
+
+fn recorded(dir: &Path, more: &[&str]) -> PathBuf {
+    let (binary, profile) = (dir.join("annotated"), dir.join("app.pleach"));
+    let words = [flags(&["annotate"]), more.iter().map(|&m| m.to_owned()).collect()].concat();
+    compile(&binary, &words, &[program(SOURCE)]);
+    let mut record = Command::new(pleach());
+    record.args(["record", "--quiet", "--overhead", "300%", "-o"]);
+    stdout(record.arg(&profile).arg("--").arg(&binary).arg("60000"));
+    profile
+}
+
+/// The flags of `use`, with options of the plugin; every function that is changed is checked.
+fn with(profile: &Path, anchor: &str, options: &[&str]) -> Vec<String> {
+    let mut all = flags(&["use", profile.to_str().expect("UTF-8"), "--summary", "--anchor", anchor]);
+    for option in [&["-pleach-verify"], options].concat() {
+        all.extend(["-Xclang", "-mllvm", "-Xclang", option].map(str::to_owned));
+    }
+    all
+}
+
+/// What clang says while it compiles.
+fn said(out: &Path, words: &[String]) -> String {
+    let mut clang = clang();
+    let output = output(clang.arg("-O2").args(words).arg(program(SOURCE)).arg("-o").arg(out));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{clang:?}\n{said}");
+    said
+}
+
+fn formed(said: &str) -> u32 {
+    let (before, _) = said.split_once(" superblocks in ").unwrap_or_else(|| panic!("{said}"));
+    before.rsplit(' ').next().expect("a word").parse().expect("a number")
+}
+
+#[test]
+fn a_branch_that_follows_another_is_copied_for_it() {
+    let dir = scratch();
+    let profile = recorded(dir.path(), &[]);
+    let binary = dir.path().join("app");
+    let mut words = with(&profile, "early", &[]);
+    words.push("-Rpass=pleach".into());
+    let text = said(&binary, &words);
+    assert!(formed(&text) > 0, "{text}");
+    assert!(text.contains("superblocks formed: "), "{text}");
+    let plain = dir.path().join("plain");
+    compile(&plain, &[] as &[&str], &[program(SOURCE)]);
+    assert_eq!(run(&binary), run(&plain));
+    let without = said(&binary, &with(&profile, "early", &["-pleach-superblocks=0"]));
+    assert!(!without.contains(" superblocks in "), "{without}");
+    assert_eq!(run(&binary), run(&plain));
+}
+
+#[test]
+fn nothing_of_markers_is_left() {
+    let dir = scratch();
+    let profile = recorded(dir.path(), &[]);
+    let mut command = clang();
+    command.args(["-O2", "-S", "-emit-llvm", "-o", "-"]);
+    let ir = stdout(command.args(with(&profile, "early", &[])).arg(program(SOURCE)));
+    for left in ["llvm.pseudoprobe(i64", "pleach.marked", "pleach-unfolded"] {
+        assert!(!ir.contains(left), "{left} in\n{ir}");
+    }
+}
+
+#[test]
+fn aggressive_superblocks_compute_the_same_everywhere() {
+    let dir = scratch();
+    let binary = dir.path().join("app");
+    let plain = dir.path().join("plain");
+    for anchor in ["early", "late"] {
+        for source in [SOURCE, "loops.c", "shapes.c"] {
+            compile(&plain, &["-O0"], &[program(source)]);
+            for level in ["-O1", "-O2", "-O3", "-Os"] {
+                for stage in ["0", "1", "2"] {
+                    let stage = format!("-pleach-superblock-stage={stage}");
+                    let options = [
+                        "-pleach-random=7",
+                        "-pleach-superblocks-aggressive",
+                        "-pleach-verify",
+                        &stage,
+                    ];
+                    let mut words = flags(&["annotate", "--anchor", anchor]);
+                    for option in options {
+                        words.extend(["-Xclang", "-mllvm", "-Xclang", option].map(str::to_owned));
+                    }
+                    words.push(level.into());
+                    compile(&binary, &words, &[program(source)]);
+                    assert_eq!(run(&binary), run(&plain), "{source} {level} {anchor} {stage}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn link_time_optimisation_takes_them_too() {
+    let dir = scratch();
+    let profile = recorded(dir.path(), &["-flto", "-fuse-ld=lld"]);
+    let binary = dir.path().join("app");
+    for lto in ["-flto", "-flto=thin"] {
+        let mut words = with(&profile, "early", &[]);
+        words.extend([lto, "-fuse-ld=lld"].map(str::to_owned));
+        let text = said(&binary, &words);
+        assert!(formed(&text) > 0, "{text}");
+        assert!(!run(&binary).is_empty());
+    }
+}
