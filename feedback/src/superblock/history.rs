@@ -108,7 +108,7 @@ impl History {
         if by_agreement.is_empty() {
             return None;
         }
-        by_agreement.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        by_agreement.sort_unstable_by_key(|a| a.0);
         let mut probabilities = prior.to_vec();
         let mut effective = 0.0;
         let mut from = 0;

@@ -99,7 +99,7 @@ mod tests {
         let flow = |from, to, count, cost| Flow { from, to, count, cost };
         let flows = [
             flow(0, 1, 1.0, TAKEN),
-            flow(1, 2, 7.0, TAKEN),
+            flow(1, 2, 10.0, TAKEN),
             flow(2, 3, 7.0, TAKEN + JUMP),
             flow(3, 1, 9.0, TAKEN),
         ];
