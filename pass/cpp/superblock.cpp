@@ -255,8 +255,8 @@ void pleach_tidy(LLVMValueRef V) {
 void pleach_keep_apart(const LLVMBasicBlockRef *Blocks, size_t Count) {
   for (size_t I = 0; I < Count; ++I) {
     Instruction *T = unwrap(Blocks[I])->getTerminator();
-    // Nothing may come between a musttail or deoptimising call and its return.
-    if (isa<CallBase>(T) || T->isEHPad() ||
+    // Nothing may come between a musttail or deoptimising call and its return. Indirect branches are for code generation to copy.
+    if (isa<CallBase>(T) || isa<IndirectBrInst>(T) || T->isEHPad() ||
         (isa<ReturnInst>(T) && (unwrap(Blocks[I])->getTerminatingMustTailCall() ||
                                 unwrap(Blocks[I])->getTerminatingDeoptimizeCall())))
       continue;

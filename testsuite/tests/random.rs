@@ -24,6 +24,9 @@ const SEEDS: [u64; 2] = [1, 2];
 
 fn build(source: &str, out: PathBuf, flags: &[String]) -> PathBuf {
     let mut command = if source.ends_with(".cpp") { clangxx() } else { clang() };
+    if source.ends_with(".cpp") {
+        command.arg("-std=c++20");
+    }
     command.args(["-w", "-pthread"]).args(flags);
     stdout(command.arg(program(source)).arg(marks_object()).arg("-o").arg(&out));
     out
