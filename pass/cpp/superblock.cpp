@@ -81,10 +81,10 @@ bool hasCalls(const Loop &L) {
 
 extern "C" {
 
-// Whether superblocks may be formed in a function at all.
-bool pleach_may_unfold(LLVMValueRef V) {
+// Whether superblocks may be formed in a function at all. `Small`: also where code is to be small.
+bool pleach_may_unfold(LLVMValueRef V, bool Small) {
   Function &F = *unwrap<Function>(V);
-  return !F.hasOptNone() && !F.hasMinSize() && !F.hasFnAttribute(Attribute::Naked) &&
+  return !F.hasOptNone() && (Small || !F.hasOptSize()) && !F.hasFnAttribute(Attribute::Naked) &&
          !F.isPresplitCoroutine() && !F.callsFunctionThatReturnsTwice();
 }
 
@@ -261,7 +261,7 @@ void pleach_keep_apart(const LLVMBasicBlockRef *Blocks, size_t Count) {
                                 unwrap(Blocks[I])->getTerminatingDeoptimizeCall())))
       continue;
     auto *Type = FunctionType::get(llvm::Type::getVoidTy(T->getContext()), false);
-    auto *Marker = InlineAsm::get(Type, ("# " + Twine(I)).str(), "", /*hasSideEffects=*/true);
+    auto *Marker = InlineAsm::get(Type, ("/* " + Twine(I) + " */").str(), "", /*hasSideEffects=*/true);
     IRBuilder<>(T).CreateCall(Type, Marker)->setDoesNotThrow();
   }
 }

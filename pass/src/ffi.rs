@@ -222,7 +222,7 @@ unsafe extern "C" {
     pub fn pleach_marker(instruction: LLVMValueRef, marker: *mut Marker) -> bool;
     pub fn pleach_forget_markers(module: LLVMModuleRef);
     pub fn pleach_erase(instruction: LLVMValueRef);
-    pub fn pleach_may_unfold(function: LLVMValueRef) -> bool;
+    pub fn pleach_may_unfold(function: LLVMValueRef, small: bool) -> bool;
     pub fn pleach_frequencies(
         function: LLVMValueRef,
         counts: *mut f64,

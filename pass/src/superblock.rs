@@ -126,8 +126,9 @@ impl Folding for Simulated {
 impl Former {
     fn function(&mut self, function: &FunctionIr<'_>, found: &Found) -> Result<Option<Formation>, String> {
         let (cfg, value) = (&function.cfg, function.value.as_value_ref());
+        let small = ffi::pleach_option_aggressive();
         // SAFETY: the function belongs to the module.
-        if found.keys.is_empty() || unsafe { !ffi::pleach_may_unfold(value) } {
+        if found.keys.is_empty() || unsafe { !ffi::pleach_may_unfold(value, small) } {
             return Ok(None);
         }
         let blocks = cfg.blocks.len();

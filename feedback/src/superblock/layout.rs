@@ -17,7 +17,7 @@ pub struct Flow {
     pub to: usize,
     /// Executions.
     pub count: f64,
-    /// What each of them costs where the edge does not fall through.
+    /// What each of them costs where the edge does not fall through; 0 where it never does.
     pub cost: f64,
 }
 
@@ -31,7 +31,7 @@ impl Flow {
 pub fn fall_through(nodes: usize, flows: &[Flow]) -> Vec<Option<usize>> {
     let mut order: Vec<&Flow> = flows
         .iter()
-        .filter(|f| f.to != 0 && f.from != f.to && f.count > 0.0)
+        .filter(|f| f.to != 0 && f.from != f.to && f.weight() > 0.0)
         .collect();
     order.sort_by(|a, b| {
         b.weight()

@@ -284,7 +284,13 @@ impl Selection<'_> {
 
     /// What it costs each time that a node does not fall through.
     fn jump(&self, node: usize) -> f64 {
-        if is_jump(self.block(node)) { TAKEN + JUMP } else { TAKEN }
+        let block = self.block(node);
+        match block.terminator {
+            // Taken wherever it leads to: nothing falls through.
+            Terminator::IndirectBranch => 0.0,
+            Terminator::Branch if block.successors.len() == 1 => TAKEN + JUMP,
+            _ => TAKEN,
+        }
     }
 
     fn block(&self, node: usize) -> &Block {
@@ -296,11 +302,6 @@ enum Grown {
     Worth(Candidate),
     TooLarge,
     NotWorth,
-}
-
-/// Whether a block ends in a jump that is not needed where its successor follows.
-fn is_jump(block: &Block) -> bool {
-    block.terminator == Terminator::Branch && block.successors.len() == 1
 }
 
 /// Edges between nodes, those of several slots as one.
