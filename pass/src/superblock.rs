@@ -146,6 +146,7 @@ impl Former {
             }
             ffi::pleach_clonable(value, self.early, clonable.as_mut_ptr());
         }
+        self.bound(found, &mut counts, &mut iterations)?;
         let subject = Subject {
             cfg,
             counts: &counts,
@@ -219,6 +220,24 @@ impl Former {
             .collect();
         // SAFETY: the blocks belong to the function.
         unsafe { ffi::pleach_keep_apart(apart.as_ptr(), apart.len()) };
+    }
+
+    /// Scales a function's counts so that none exceeds what was recorded of any block that is in it: where loops are nested and their exits were
+    /// never sampled, frequencies multiply to far more than the whole program executes.
+    fn bound(&mut self, found: &Found, counts: &mut [f64], iterations: &mut [f64]) -> Result<(), String> {
+        let mut recorded = 0;
+        for marker in found.blocks.iter().flatten() {
+            let profile = self.profile(found.keys[marker.context])?;
+            let count = profile.and_then(|p| p.blocks.get(marker.block.index()));
+            recorded = recorded.max(count.copied().unwrap_or(0));
+        }
+        let most = counts.iter().copied().fold(0.0, f64::max);
+        if recorded > 0 && most > recorded as f64 {
+            let factor = recorded as f64 / most;
+            let both = counts.iter_mut().chain(iterations);
+            both.for_each(|count| *count *= factor);
+        }
+        Ok(())
     }
 
     /// What is known of the paths of each context.

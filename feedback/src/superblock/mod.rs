@@ -49,7 +49,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             predictable: 0.7,
-            price: 2e-6,
+            price: 1e-5,
             moves: 0.02,
             function_growth: 1.3,
             trace_limit: 200,
