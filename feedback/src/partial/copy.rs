@@ -6,7 +6,7 @@ use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 use rustc_hash::FxHashMap;
 
-/// More ways between two blocks are not followed.
+/// More ways are not followed side by side.
 pub(super) const MAX_WAYS: usize = 16;
 /// Steps of a search for ways.
 const MAX_SEARCH: usize = 2048;
@@ -110,7 +110,9 @@ impl Copy {
     ///
     /// A group is what one address shows: control that gets there may have come by way of any of the group's blocks, and
     /// has reached the last.
-    pub fn ways(&self, graph: &Graph, from: Option<BlockIndex>, group: &[BlockIndex]) -> Vec<Vec<BlockIndex>> {
+    ///
+    /// `None`: there are too many.
+    pub fn ways(&self, graph: &Graph, from: Option<BlockIndex>, group: &[BlockIndex]) -> Option<Vec<Vec<BlockIndex>>> {
         let mut search = Search {
             copy: self,
             graph,
@@ -123,14 +125,15 @@ impl Copy {
             Some(from) => search.from(from, 0),
             None => search.visit(BlockIndex::ENTRY, 0),
         }
-        search.found
+        (search.found.len() <= MAX_WAYS && search.budget > 0).then_some(search.found)
     }
 
-    /// The ways from a block out of the function that nothing is seen of, with how they end.
-    pub fn ways_out(&self, graph: &Graph, from: BlockIndex) -> Vec<(Vec<BlockIndex>, End)> {
+    /// The ways from a block out of the function that nothing is seen of, with how they end. `None`: there are too many.
+    pub fn ways_out(&self, graph: &Graph, from: BlockIndex) -> Option<Vec<(Vec<BlockIndex>, End)>> {
         let mut out = Vec::new();
-        self.search_out(graph, from, &mut Vec::new(), &mut out, &mut { MAX_SEARCH });
-        out
+        let mut budget = MAX_SEARCH;
+        self.search_out(graph, from, &mut Vec::new(), &mut out, &mut budget);
+        (out.len() <= MAX_WAYS && budget > 0).then_some(out)
     }
 
     fn search_out(
@@ -146,7 +149,7 @@ impl Copy {
             return;
         }
         for &next in graph.successors(from) {
-            if *budget == 0 || out.len() == MAX_WAYS {
+            if *budget == 0 || out.len() > MAX_WAYS {
                 return;
             }
             *budget -= 1;
@@ -205,7 +208,7 @@ impl Search<'_> {
     }
 
     fn visit(&mut self, next: BlockIndex, passed: usize) {
-        if self.found.len() == MAX_WAYS || self.budget == 0 || self.way.contains(&next) {
+        if self.found.len() > MAX_WAYS || self.budget == 0 || self.way.contains(&next) {
             return;
         }
         self.budget -= 1;

@@ -69,6 +69,8 @@ pub struct Evidence {
     pub report: DecodeReport,
     /// How often control got to a block in no way that its function's graph has.
     pub inconsistent: u64,
+    /// How often what was passed is not known because too many ways led through blocks without code.
+    pub lost: u64,
 }
 
 /// Observes all bursts.
@@ -198,6 +200,7 @@ impl<'p> Gatherer<'p> {
             functions,
             report: self.decoder.report,
             inconsistent: store.inconsistent,
+            lost: store.lost,
         }
     }
 }

@@ -48,6 +48,7 @@ pub(super) struct Store {
     /// Weight of what is observed now.
     pub weight: f32,
     pub inconsistent: u64,
+    pub lost: u64,
     /// Paths of the longest windows; 0 where none are counted.
     iterations: usize,
     /// By function.
@@ -111,7 +112,9 @@ impl Sink for Into<'_> {
             match &alternatives[..] {
                 [pieces] => self.passed.extend(pieces.iter().cloned()),
                 // Nobody knows what it was: no window goes across.
-                _ => self.passed.push(alternatives[0][0].without_ends()),
+                _ => self
+                    .passed
+                    .extend(alternatives.iter().flatten().next().map(Piece::without_ends)),
             }
         }
         if let [pieces] = &mut alternatives[..] {
@@ -130,5 +133,9 @@ impl Sink for Into<'_> {
 
     fn inconsistent(&mut self) {
         self.store.inconsistent += 1;
+    }
+
+    fn lost(&mut self) {
+        self.store.lost += 1;
     }
 }
