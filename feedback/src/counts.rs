@@ -41,6 +41,7 @@ pub mod exact;
 pub mod file;
 mod layout;
 pub mod merge;
+pub mod profile;
 mod sum;
 pub mod unit;
 pub mod write;

@@ -1,0 +1,108 @@
+//! Exact counts as a profile that the compiler uses: what sampling would find out if it saw everything.
+
+use super::exact::{Exact, ExactFunction};
+use crate::ball_larus::edges::Flow;
+use crate::ball_larus::{Mode, Options};
+use crate::profile::{Anchor, Covered, EstimatedPath, FunctionProfile, Profile, Provenance};
+use pleach_annotate::cfg::Cfg;
+use pleach_annotate::id::BlockIndex;
+
+/// Why counts do not become a profile.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProfileError {
+    /// There is nothing to use.
+    #[error("it has no counts of any function: was the program compiled with $(pleach flags instrument), and run?")]
+    Empty,
+    /// Modules were instrumented at different anchors.
+    #[error("its modules are instrumented at different anchors: compile all of them with the same --anchor")]
+    MixedAnchors,
+}
+
+/// The engine that exact counts come from, as profiles name it.
+pub const ENGINE: &str = "exact";
+
+/// A profile with the counts of one program's runs. Targets of indirect calls are not counted; paths are there where
+/// acyclic paths or windows of them were counted.
+///
+/// # Errors
+/// Where there is no function, or there are several anchors.
+pub fn of(exact: &Exact) -> Result<Profile, ProfileError> {
+    let anchor: Anchor = exact.functions.first().ok_or(ProfileError::Empty)?.anchor;
+    if exact.functions.iter().any(|f| f.anchor != anchor) {
+        return Err(ProfileError::MixedAnchors);
+    }
+    let mut functions: Vec<FunctionProfile> = exact.functions.iter().map(function).collect();
+    functions.sort_by_key(|f| (f.id, f.cfg_hash));
+    // Counted in several ways: the first says all that there is to say.
+    functions.dedup_by_key(|f| (f.id, f.cfg_hash));
+    // Each call was watched from its beginning to its end.
+    let calls = exact
+        .functions
+        .iter()
+        .fold(0, |sum: u64, f| sum.saturating_add(f.flow.entries));
+    Ok(Profile {
+        provenance: Provenance {
+            engines: vec![ENGINE.to_owned()],
+            bursts: calls,
+            ..Provenance::default()
+        },
+        scale: 1.0,
+        anchor,
+        functions,
+        vectors: None,
+    })
+}
+
+fn function(exact: &ExactFunction) -> FunctionProfile {
+    let ExactFunction { cfg, flow, .. } = exact;
+    let coverage = flow.blocks.iter().map(|&count| match count {
+        0 => Covered::No,
+        _ => Covered::Seen,
+    });
+    FunctionProfile {
+        id: cfg.id,
+        cfg_hash: cfg.hash(),
+        name: cfg.name.clone(),
+        samples: flow.blocks.iter().fold(0, |sum, &count| sum.saturating_add(count)),
+        edges: slots(cfg, flow),
+        call_targets: Vec::new(),
+        paths: paths(exact),
+        coverage: coverage.collect(),
+        blocks: flow.blocks.clone(),
+    }
+}
+
+/// Counts by successor slot. What slots with the same target share is not known: the same for each.
+fn slots(cfg: &Cfg, flow: &Flow) -> Vec<u64> {
+    let mut counts = Vec::with_capacity(cfg.edge_count());
+    for (number, block) in cfg.blocks.iter().enumerate() {
+        for (slot, &to) in block.successors.iter().enumerate() {
+            let all = flow.edges.get(&(BlockIndex(number as u32), to)).copied().unwrap_or(0);
+            let same = |slots: &[BlockIndex]| slots.iter().filter(|&&other| other == to).count() as u64;
+            let (before, of) = (same(&block.successors[..slot]), same(&block.successors));
+            counts.push(all / of + u64::from(before < all % of));
+        }
+    }
+    counts
+}
+
+/// Paths as [`EstimatedPath`] has them: of the graph that default options number.
+fn paths(exact: &ExactFunction) -> Vec<EstimatedPath> {
+    if exact.options.mode != Mode::Paths || exact.options.max_paths != Options::default().max_paths {
+        return Vec::new();
+    }
+    let paths = exact.acyclic().into_iter().filter_map(|counted| {
+        let count = counted.count as f64;
+        Some(EstimatedPath {
+            path: counted.path.into_iter().next()?,
+            count,
+            low: count,
+            high: count,
+            effective: f64::INFINITY,
+        })
+    });
+    let mut paths: Vec<_> = paths.collect();
+    paths.sort_by(EstimatedPath::hottest_first);
+    paths
+}
