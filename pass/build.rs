@@ -53,6 +53,7 @@ fn main() -> Result<()> {
         "use.cpp",
         "markers.cpp",
         "superblock.cpp",
+        "localize.cpp",
         "fold.cpp",
         "instrument.cpp",
         "lower.cpp",

@@ -14,7 +14,7 @@ use pleach_annotate::cfg::{Cfg, Terminator};
 use pleach_annotate::id::BlockIndex;
 
 /// Samples that a function's never-sampled edges get between them, and a never-sampled entry gets.
-const PRIOR_SAMPLES: f64 = 0.5;
+pub const PRIOR_SAMPLES: f64 = 0.5;
 /// Sampled block entries from which on a function that was never sampled is placed apart: with this many, a function with
 /// more than 3/100 000 of all block entries would have been seen with 95 % probability.
 pub const ENOUGH_SAMPLES: u64 = 100_000;

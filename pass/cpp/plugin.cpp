@@ -17,7 +17,8 @@
 #include "llvm/Transforms/Scalar/CorrelatedValuePropagation.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/InstSimplifyPass.h"
-#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/Local.h"
 
 using namespace llvm;
 
@@ -121,11 +122,16 @@ struct PleachCleanUpPass : PassInfoMixin<PleachCleanUpPass> {
     FPM.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
     FPM.addPass(CorrelatedValuePropagationPass());
     FPM.addPass(InstSimplifyPass());
-    FPM.addPass(SimplifyCFGPass(SimplifyCFGOptions().bonusInstThreshold(0).speculateBlocks(false)));
     FPM.addPass(ADCEPass());
-    PreservedAnalyses PA = FPM.run(F, FAM);
-    PA.intersect(PreservedAnalyses::none());
-    return PA;
+    FPM.run(F, FAM);
+    // Not SimplifyCFG: it also removes empty blocks, where φs of seldom executed blocks take their values. Without them, the
+    // values would be computed before each branch there.
+    for (BasicBlock &BB : F)
+      ConstantFoldTerminator(&BB, /*DeleteDeadConditions=*/true);
+    removeUnreachableBlocks(F);
+    for (BasicBlock &BB : llvm::make_early_inc_range(F))
+      MergeBlockIntoPredecessor(&BB);
+    return PreservedAnalyses::none();
   }
 };
 

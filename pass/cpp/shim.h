@@ -2,6 +2,7 @@
 #ifndef PLEACH_SHIM_H
 #define PLEACH_SHIM_H
 
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/PassManager.h"
 
@@ -20,6 +21,9 @@ void pleachEmitCount(llvm::IRBuilderBase &B, llvm::Value *Slot, llvm::Value *Ind
 
 // Keeps the counters of a function's innermost loops in registers; returns whether anything changed.
 bool pleachPromoteCounts(llvm::Function &F);
+
+// Repeats, in the blocks that use it, what blocks that are to be copied compute and code generation folds into its uses.
+void pleachLocalize(llvm::Function &F, const llvm::SmallPtrSetImpl<llvm::BasicBlock *> &Copied);
 
 // Sets an option of the host, unless the user did or the host has none of that name.
 void pleachSetUnlessGiven(llvm::StringRef Name, llvm::StringRef Value);

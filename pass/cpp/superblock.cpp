@@ -69,6 +69,13 @@ bool advances(const BasicBlock &BB, const Loop &L) {
   return false;
 }
 
+// Whether a loop does one of many things in each turn, as interpreters and state machines do.
+bool dispatches(const Loop &L) {
+  return llvm::any_of(L.blocks(), [](BasicBlock *BB) {
+    return isa<SwitchInst>(BB->getTerminator()) || isa<IndirectBrInst>(BB->getTerminator());
+  });
+}
+
 bool hasCalls(const Loop &L) {
   for (BasicBlock *BB : L.blocks())
     for (Instruction &I : *BB)
@@ -88,9 +95,9 @@ bool pleach_may_unfold(LLVMValueRef V, bool Small) {
          !F.isPresplitCoroutine() && !F.callsFunctionThatReturnsTwice();
 }
 
-// Executions of each block, iterations of its innermost loop (0 where it is in none) and probabilities of each successor slot, as the weights
+// Executions of each block and probabilities of each successor slot, as the weights
 // say. Unknown where there is no entry count: false.
-bool pleach_frequencies(LLVMValueRef V, double *Counts, double *Iterations, double *Probabilities) {
+bool pleach_frequencies(LLVMValueRef V, double *Counts, double *Probabilities) {
   Function &F = *unwrap<Function>(V);
   auto Entry = F.getEntryCount();
   if (!Entry)
@@ -108,8 +115,6 @@ bool pleach_frequencies(LLVMValueRef V, double *Counts, double *Iterations, doub
   };
   for (BasicBlock &BB : F) {
     *Counts++ = Executions(&BB);
-    const Loop *L = LI.getLoopFor(&BB);
-    *Iterations++ = L ? Executions(L->getHeader()) : 0;
     for (unsigned S = 0, E = BB.getTerminator()->getNumSuccessors(); S != E; ++S) {
       BranchProbability P = BPI.getEdgeProbability(&BB, S);
       *Probabilities++ = static_cast<double>(P.getNumerator()) / P.getDenominator();
@@ -130,6 +135,18 @@ void pleach_clonable(LLVMValueRef V, bool Early, uint8_t *Clonable) {
     for (Instruction &I : BB)
       May = May && mayCopy(I) && !(Early && isOnlyCallOfLocal(I));
     *Clonable++ = May;
+  }
+}
+
+// Which blocks are in innermost loops that do the same in each turn: their values fit registers and their variables advance in step, which
+// copies may spoil.
+void pleach_tight(LLVMValueRef V, uint8_t *Tight) {
+  Function &F = *unwrap<Function>(V);
+  DominatorTree DT(F);
+  LoopInfo LI(DT);
+  for (BasicBlock &BB : F) {
+    Loop *L = LI.getLoopFor(&BB);
+    *Tight++ = L && L->isInnermost() && !dispatches(*L);
   }
 }
 
@@ -156,7 +173,12 @@ bool pleach_unfold(LLVMValueRef V, const PleachNode *Nodes, size_t Count) {
     }
   }
 
-  // What φs take from each predecessor, before anything changes.
+  SmallPtrSet<BasicBlock *, 16> Copied;
+  for (size_t N = Original; N < Count; ++N)
+    Copied.insert(Blocks[Nodes[N].Origin]);
+  pleachLocalize(F, Copied);
+
+  // What φs take from each predecessor, before any edge changes.
   DenseMap<PHINode *, DenseMap<BasicBlock *, Value *>> Incoming;
   for (BasicBlock *BB : Blocks)
     for (PHINode &Phi : BB->phis())
@@ -255,10 +277,12 @@ void pleach_tidy(LLVMValueRef V) {
 void pleach_keep_apart(const LLVMBasicBlockRef *Blocks, size_t Count) {
   for (size_t I = 0; I < Count; ++I) {
     Instruction *T = unwrap(Blocks[I])->getTerminator();
-    // Nothing may come between a musttail or deoptimising call and its return. Indirect branches are for code generation to copy.
-    if (isa<CallBase>(T) || isa<IndirectBrInst>(T) || T->isEHPad() ||
-        (isa<ReturnInst>(T) && (unwrap(Blocks[I])->getTerminatingMustTailCall() ||
-                                unwrap(Blocks[I])->getTerminatingDeoptimizeCall())))
+    // Nothing may come between a call and the return that make a tail call, whether the return is here or in the next block. Indirect
+    // branches are for code generation to copy.
+    auto *Before = dyn_cast_if_present<CallInst>(T->getPrevNode());
+    bool EndsInCall = Before && (Before->isTailCall() || unwrap(Blocks[I])->getTerminatingDeoptimizeCall());
+    bool OnlyReturns = isa<ReturnInst>(T) && (!T->getPrevNode() || isa<PHINode>(T->getPrevNode()));
+    if (isa<CallBase>(T) || isa<IndirectBrInst>(T) || T->isEHPad() || EndsInCall || OnlyReturns)
       continue;
     auto *Type = FunctionType::get(llvm::Type::getVoidTy(T->getContext()), false);
     auto *Marker = InlineAsm::get(Type, ("/* " + Twine(I) + " */").str(), "", /*hasSideEffects=*/true);

@@ -223,14 +223,10 @@ unsafe extern "C" {
     pub fn pleach_forget_markers(module: LLVMModuleRef);
     pub fn pleach_erase(instruction: LLVMValueRef);
     pub fn pleach_may_unfold(function: LLVMValueRef, small: bool) -> bool;
-    pub fn pleach_frequencies(
-        function: LLVMValueRef,
-        counts: *mut f64,
-        iterations: *mut f64,
-        probabilities: *mut f64,
-    ) -> bool;
+    pub fn pleach_frequencies(function: LLVMValueRef, counts: *mut f64, probabilities: *mut f64) -> bool;
     pub fn pleach_clonable(function: LLVMValueRef, early: bool, clonable: *mut u8);
     pub fn pleach_folded(trace: *const LLVMBasicBlockRef, count: usize, saved: *mut u32);
+    pub fn pleach_tight(function: LLVMValueRef, tight: *mut u8);
     pub fn pleach_unfold(function: LLVMValueRef, nodes: *const Node, count: usize) -> bool;
     pub fn pleach_keep_apart(blocks: *const LLVMBasicBlockRef, count: usize);
     pub fn pleach_tidy(function: LLVMValueRef);

@@ -6,6 +6,7 @@ use crate::markers::{self, Found, Table};
 use crate::remark;
 use crate::settings::Settings;
 use crate::source::Source;
+use inkwell::basic_block::BasicBlock;
 use inkwell::llvm_sys::prelude::LLVMBasicBlockRef;
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
@@ -14,7 +15,8 @@ use pleach_feedback::profile::FunctionProfile;
 use pleach_feedback::superblock::check::{Counts, check_flow};
 use pleach_feedback::superblock::history::History;
 use pleach_feedback::superblock::unfolded::Unfolded;
-use pleach_feedback::superblock::{Folding, Formation, Options, Subject, form};
+use pleach_feedback::superblock::{Folding, Formation, Marker, Options, Subject, form, recorded};
+use pleach_feedback::weights::PRIOR_SAMPLES;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The share of its instructions that a module may grow by.
@@ -108,6 +110,31 @@ struct Former {
     remarks: bool,
 }
 
+/// How often what is executed, as the weights say.
+struct Frequencies {
+    /// Executions of each block.
+    counts: Vec<f64>,
+    /// Of each successor slot.
+    probabilities: Vec<f64>,
+}
+
+impl Frequencies {
+    /// `None` where the function has no count.
+    fn of(function: &FunctionIr<'_>) -> Option<Self> {
+        let blocks = function.cfg.blocks.len();
+        let (mut counts, mut probabilities) = (vec![0.0; blocks], vec![0.0; function.cfg.edge_count()]);
+        // SAFETY: the function belongs to a module that is alive; there is room for a number per block, and per successor slot.
+        let known = unsafe {
+            ffi::pleach_frequencies(
+                function.value.as_value_ref(),
+                counts.as_mut_ptr(),
+                probabilities.as_mut_ptr(),
+            )
+        };
+        known.then_some(Self { counts, probabilities })
+    }
+}
+
 /// Asks LLVM what folds.
 struct Simulated {
     blocks: Vec<LLVMBasicBlockRef>,
@@ -131,28 +158,31 @@ impl Former {
         if found.keys.is_empty() || unsafe { !ffi::pleach_may_unfold(value, small) } {
             return Ok(None);
         }
-        let blocks = cfg.blocks.len();
-        let (mut counts, mut probabilities) = (vec![0.0; blocks], vec![0.0; cfg.edge_count()]);
-        let (mut iterations, mut clonable) = (vec![0.0; blocks], vec![0u8; blocks]);
-        // SAFETY: there is room for a number per block, and per successor slot.
+        let Some(before) = Frequencies::of(function) else {
+            return Ok(None);
+        };
+        self.reweigh(function, found, &before.probabilities)?;
+        let Some(Frequencies {
+            mut counts,
+            mut probabilities,
+        }) = Frequencies::of(function)
+        else {
+            return Ok(None);
+        };
+        revive(function, &counts, &mut probabilities);
+        self.bound(found, &mut counts)?;
+        let (mut clonable, mut tight) = (vec![0u8; cfg.blocks.len()], vec![0u8; cfg.blocks.len()]);
+        // SAFETY: as above; there is room for a number per block.
         unsafe {
-            if !ffi::pleach_frequencies(
-                value,
-                counts.as_mut_ptr(),
-                iterations.as_mut_ptr(),
-                probabilities.as_mut_ptr(),
-            ) {
-                return Ok(None);
-            }
             ffi::pleach_clonable(value, self.early, clonable.as_mut_ptr());
+            ffi::pleach_tight(value, tight.as_mut_ptr());
         }
-        self.bound(found, &mut counts, &mut iterations)?;
         let subject = Subject {
             cfg,
             counts: &counts,
-            iterations: &iterations,
             probabilities: &probabilities,
             clonable: &clonable.iter().map(|&c| c != 0).collect::<Vec<_>>(),
+            tight: &tight.iter().map(|&t| t != 0).collect::<Vec<_>>(),
             markers: &found.blocks,
             histories: &self.histories(found)?,
             total: self.total,
@@ -168,7 +198,7 @@ impl Former {
         let formation = form(&subject, &folding, self.room, &self.options);
         if !formation.superblocks.is_empty() {
             self.room -= formation.copied;
-            apply(function, &formation.graph)?;
+            apply(function, &formation.graph, &probabilities)?;
             if ffi::pleach_option_verify() {
                 let before = Unfolded::new(cfg, &counts, &probabilities);
                 verify(function, &mut self.facts, &formation.graph, &before)?;
@@ -192,13 +222,30 @@ impl Former {
         Ok(Some(formation).filter(|f| !f.superblocks.is_empty()))
     }
 
+    /// Gives branches the weights that were recorded, where markers tell them.
+    fn reweigh(&mut self, function: &FunctionIr<'_>, found: &Found, probabilities: &[f64]) -> Result<(), String> {
+        for &key in &found.keys {
+            self.profile(key)?;
+        }
+        let count = |marker: Marker| {
+            let profile = self.profiles[&found.keys[marker.context]].as_ref()?;
+            Some(*profile.blocks.get(marker.block.index())? as f64)
+        };
+        let unseen = self.source.scale() * PRIOR_SAMPLES;
+        let blocks = function.value.get_basic_blocks();
+        for (block, counts) in recorded::weights(&function.cfg, &found.blocks, count, probabilities, unseen) {
+            let weights: Vec<u64> = counts.iter().map(|c| c.ceil() as u64).collect();
+            set_weights(blocks[block.index()], &weights);
+        }
+        Ok(())
+    }
+
     /// Tells the ends of blocks apart that are executed too often to be merged: what merging saves is worth less than the jump that it costs.
     fn keep_apart(&self, function: &FunctionIr<'_>, formation: &Formation, counts: &[f64]) {
         let price = self.options.price * self.total;
         let blocks = function.value.get_basic_blocks();
         let nodes = &formation.graph.nodes;
-        let mut copies = vec![0; function.cfg.blocks.len()];
-        nodes.iter().for_each(|node| copies[node.origin.index()] += 1);
+        let copies = copies(function, &formation.graph);
         let apart: Vec<_> = blocks
             .iter()
             .zip(nodes)
@@ -224,7 +271,7 @@ impl Former {
 
     /// Scales a function's counts so that none exceeds what was recorded of any block that is in it: where loops are nested and their exits were
     /// never sampled, frequencies multiply to far more than the whole program executes.
-    fn bound(&mut self, found: &Found, counts: &mut [f64], iterations: &mut [f64]) -> Result<(), String> {
+    fn bound(&mut self, found: &Found, counts: &mut [f64]) -> Result<(), String> {
         let mut recorded = 0;
         for marker in found.blocks.iter().flatten() {
             let profile = self.profile(found.keys[marker.context])?;
@@ -234,8 +281,7 @@ impl Former {
         let most = counts.iter().copied().fold(0.0, f64::max);
         if recorded > 0 && most > recorded as f64 {
             let factor = recorded as f64 / most;
-            let both = counts.iter_mut().chain(iterations);
-            both.for_each(|count| *count *= factor);
+            counts.iter_mut().for_each(|count| *count *= factor);
         }
         Ok(())
     }
@@ -296,8 +342,34 @@ impl Former {
     }
 }
 
-/// Makes a function's graph the given one, with its weights.
-fn apply(function: &FunctionIr<'_>, graph: &Unfolded) -> Result<(), String> {
+/// Gives ways between executed blocks that were never taken a small weight.
+fn revive(function: &FunctionIr<'_>, counts: &[f64], probabilities: &mut [f64]) {
+    let bases = function.cfg.edge_bases();
+    let blocks = function.value.get_basic_blocks();
+    for block in recorded::revive(&function.cfg, counts, probabilities) {
+        let slots = function.cfg.blocks[block.index()].successors.len();
+        let own = &probabilities[bases[block.index()] as usize..][..slots];
+        let weights: Vec<u64> = own.iter().map(|p| (p * PARTS).round() as u64).collect();
+        set_weights(blocks[block.index()], &weights);
+    }
+}
+
+fn set_weights(block: BasicBlock<'_>, weights: &[u64]) {
+    if let Some(terminator) = block.get_terminator() {
+        // SAFETY: the terminator belongs to a function that is alive and has as many slots.
+        unsafe { ffi::pleach_set_branch_weights(terminator.as_value_ref(), weights.as_ptr(), weights.len()) };
+    }
+}
+
+/// How many nodes there are of each block.
+fn copies(function: &FunctionIr<'_>, graph: &Unfolded) -> Vec<u32> {
+    let mut copies = vec![0; function.cfg.blocks.len()];
+    graph.nodes.iter().for_each(|node| copies[node.origin.index()] += 1);
+    copies
+}
+
+/// Makes a function's graph the given one, with its weights. `probabilities`: of each slot before.
+fn apply(function: &FunctionIr<'_>, graph: &Unfolded, probabilities: &[f64]) -> Result<(), String> {
     let value = function.value.as_value_ref();
     let successors: Vec<Vec<u32>> = graph
         .nodes
@@ -321,17 +393,21 @@ fn apply(function: &FunctionIr<'_>, graph: &Unfolded) -> Result<(), String> {
             function.cfg.name
         ));
     }
+    let copies = copies(function, graph);
+    let bases = function.cfg.edge_bases();
     for (block, node) in function.value.get_basic_blocks().iter().zip(&graph.nodes) {
         let sum = node.count();
-        if node.counts.len() < 2 || sum <= 0.0 {
+        if node.counts.len() < 2 || sum <= 0.0 || copies[node.origin.index()] == 1 {
             continue;
         }
-        // A way that was never seen to be taken is not known to be dead.
-        let weights: Vec<u64> = node.counts.iter().map(|c| ((c / sum * PARTS) as u64).max(1)).collect();
-        if let Some(terminator) = block.get_terminator() {
-            // SAFETY: the terminator belongs to the function and has as many slots.
-            unsafe { ffi::pleach_set_branch_weights(terminator.as_value_ref(), weights.as_ptr(), weights.len()) };
-        }
+        let before = &probabilities[bases[node.origin.index()] as usize..];
+        let weight = |(&count, &before): (&f64, &f64)| {
+            // That none of those who come this way was seen to go there does not say that none does.
+            let least = u64::from(before > 0.0);
+            ((count / sum * PARTS) as u64).max(least)
+        };
+        let weights: Vec<u64> = node.counts.iter().zip(before).map(weight).collect();
+        set_weights(*block, &weights);
     }
     Ok(())
 }

@@ -5,7 +5,8 @@
 //! (Young and Smith, *Static Correlated Branch Prediction*, 1999), because only those gain what a layout of single blocks cannot.
 //!
 //! The graph that is optimised need not be the one that paths were recorded of: functions are inlined, branches folded, loops rotated.
-//! What remains of the recorded blocks are markers in the current blocks. The phases, one a file:
+//! What remains of the recorded blocks are markers in the current blocks, which first put the branch weights right ([`recorded`]).
+//! The phases, one a file:
 //! 1. [`history`]: how often each step follows a given history of markers, from a function's recorded paths;
 //! 2. [`walks`]: the hot acyclic walks through the current graph, with counts by that history, backed off to the edge weights;
 //! 3. [`select`]: grows traces from hot joins, and takes those whose gain is worth their code, greedily;
@@ -18,6 +19,7 @@
 pub mod check;
 pub mod history;
 pub mod layout;
+pub mod recorded;
 pub mod select;
 pub mod unfolded;
 pub mod walks;
@@ -34,9 +36,11 @@ pub struct Options {
     pub predictable: f64,
     /// Executions, as a share of [`Subject::total`], that an instruction must save to be worth a copied instruction.
     pub price: f64,
-    /// Moves that a superblock may cost in each iteration of the loop that it is in, on average: values that had one register may need
-    /// another where copies join.
+    /// Moves that a superblock costs each time that the most executed block of its trace is executed, copied or not: values that had one
+    /// register may need another where copies join. Nearly all of these moves are coalesced.
     pub moves: f64,
+    /// The same in innermost loops that do the same in each turn ([`Subject::tight`]): there all that is live is in registers.
+    pub tight_moves: f64,
     /// A function may grow by this factor of its instructions.
     pub function_growth: f64,
     /// Instructions that one superblock may copy.
@@ -50,7 +54,8 @@ impl Default for Options {
         Self {
             predictable: 0.7,
             price: 1e-5,
-            moves: 0.02,
+            moves: 0.1,
+            tight_moves: 0.5,
             function_growth: 1.3,
             trace_limit: 200,
             // One-sided, 90 %.
@@ -66,6 +71,7 @@ impl Options {
             predictable: 0.0,
             price: 0.0,
             moves: 0.0,
+            tight_moves: 0.0,
             function_growth: 4.0,
             trace_limit: 200,
             confidence: 0.0,
@@ -89,12 +95,12 @@ pub struct Subject<'a> {
     pub cfg: &'a Cfg,
     /// Executions of each block.
     pub counts: &'a [f64],
-    /// Iterations of the innermost loop that each block is in, 0 for none.
-    pub iterations: &'a [f64],
     /// Probability of each successor slot, in the order of [`Cfg::edge_bases`].
     pub probabilities: &'a [f64],
     /// Whether a block may be copied.
     pub clonable: &'a [bool],
+    /// Whether a block is in an innermost loop that does the same in each turn.
+    pub tight: &'a [bool],
     /// Markers of each block, in execution order.
     pub markers: &'a [Vec<Marker>],
     /// Histories of the contexts that markers are of.

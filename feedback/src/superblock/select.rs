@@ -185,8 +185,8 @@ impl Selection<'_> {
             nodes.push(node);
             let origins: Vec<_> = nodes.iter().map(|&n| graph.nodes[n].origin).collect();
             let saved = folding.saved(&origins);
-            let iterations = origins[1..].iter().map(|b| self.subject.iterations[b.index()]);
-            let mut gain = -displaced - self.options.moves * iterations.fold(0.0, f64::max);
+            let moves = origins[1..].iter().map(|&block| self.moves(block));
+            let mut gain = -displaced - moves.fold(0.0, f64::max);
             for (steps, walk) in &through {
                 let agree = steps.iter().zip(&nodes).take_while(|(a, b)| a == b).count();
                 let inside: f64 = steps[..agree].windows(2).map(|w| before(w[0], w[1])).sum();
@@ -291,6 +291,16 @@ impl Selection<'_> {
             Terminator::Branch if block.successors.len() == 1 => TAKEN + JUMP,
             _ => TAKEN,
         }
+    }
+
+    /// Moves that copying a block may cost.
+    fn moves(&self, block: BlockIndex) -> f64 {
+        let each = if self.subject.tight[block.index()] {
+            self.options.tight_moves
+        } else {
+            self.options.moves
+        };
+        each * self.subject.counts[block.index()]
     }
 
     fn block(&self, node: usize) -> &Block {

@@ -62,9 +62,9 @@ fn diamonds(agreeing: f64) -> Formation {
     let subject = Subject {
         cfg: &cfg,
         counts: &[2000.0, 1000.0, 1000.0, 2000.0, 1000.0, 1000.0, 2000.0],
-        iterations: &[0.0; 7],
         probabilities: &[0.5, 0.5, 1.0, 1.0, 0.5, 0.5, 1.0, 1.0],
         clonable: &[true; 7],
+        tight: &[false; 7],
         markers: &markers,
         histories: &[History::new(&paths, |_| true)],
         total: 1e6,
@@ -112,9 +112,9 @@ fn cold_code_is_left_alone() {
     let subject = Subject {
         cfg: &cfg,
         counts: &[2.0, 1.0, 1.0, 2.0],
-        iterations: &[0.0; 4],
         probabilities: &[0.5, 0.5, 1.0, 1.0],
         clonable: &[true; 4],
+        tight: &[false; 4],
         markers: &vec![Vec::new(); 4],
         histories: &[],
         total: 1e9,
