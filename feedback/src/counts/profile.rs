@@ -106,3 +106,98 @@ fn paths(exact: &ExactFunction) -> Vec<EstimatedPath> {
     paths.sort_by(EstimatedPath::hottest_first);
     paths
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ball_larus::{End, Path, Start};
+    use crate::counts::exact::ExactPath;
+    use pleach_annotate::cfg::{Block, Terminator};
+    use pleach_annotate::id::{FunctionGuid, FunctionId, ModuleHash};
+    use std::collections::BTreeMap;
+
+    /// A switch: three cases lead to 1, the other to 2.
+    fn switched(anchor: Anchor) -> ExactFunction {
+        let block = |to: &[u32], terminator| Block {
+            successors: to.iter().map(|&b| BlockIndex(b)).collect(),
+            terminator,
+            is_eh_pad: false,
+            instructions: 1,
+            line: 0,
+        };
+        let cfg = Cfg {
+            id: FunctionId {
+                guid: FunctionGuid(1),
+                module: ModuleHash(0),
+            },
+            module: ModuleHash(0),
+            name: "f".into(),
+            source_file: "f.c".into(),
+            blocks: vec![
+                block(&[1, 2, 1, 1], Terminator::Switch),
+                block(&[], Terminator::Return),
+                block(&[], Terminator::Return),
+            ],
+            calls: Vec::new(),
+        };
+        let path = |blocks: &[u32], count| ExactPath {
+            path: vec![Path {
+                start: Start::Entry,
+                blocks: blocks.iter().map(|&b| BlockIndex(b)).collect(),
+                end: End::Exit,
+            }],
+            count,
+        };
+        let edge = |to| (BlockIndex(0), BlockIndex(to));
+        ExactFunction {
+            cfg,
+            anchor,
+            options: Options::default(),
+            window: 1,
+            paths: vec![path(&[0, 1], 8)],
+            flow: Flow {
+                entries: 8,
+                blocks: vec![8, 8, 0],
+                edges: BTreeMap::from([(edge(1), 8), (edge(2), 0)]),
+                exits: vec![0, 8, 0],
+            },
+        }
+    }
+
+    fn profile_of(functions: Vec<ExactFunction>) -> Result<Profile, ProfileError> {
+        of(&Exact {
+            functions,
+            problems: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn counts_are_kept_and_cases_share_theirs() {
+        let profile = profile_of(vec![switched(Anchor::Early)]).expect("a profile");
+        let [function] = &profile.functions[..] else {
+            panic!("{profile:?}")
+        };
+        assert_eq!(function.blocks, [8, 8, 0]);
+        assert_eq!(function.edges, [3, 0, 3, 2]);
+        assert_eq!(function.coverage, [Covered::Seen, Covered::Seen, Covered::No]);
+        let counts: Vec<_> = function.paths.iter().map(|p| (p.low, p.count, p.high)).collect();
+        assert_eq!(counts, [(8.0, 8.0, 8.0)]);
+        assert_eq!((profile.provenance.bursts, profile.path_flow()), (8, 8.0));
+    }
+
+    #[test]
+    fn paths_of_other_graphs_are_left_out() {
+        let mut function = switched(Anchor::Early);
+        function.options.max_paths = 1;
+        let profile = profile_of(vec![function]).expect("a profile");
+        assert_eq!(profile.functions[0].paths, []);
+        assert_eq!(profile.functions[0].blocks, [8, 8, 0]);
+    }
+
+    #[test]
+    fn what_no_compiler_could_use_is_refused() {
+        assert_eq!(profile_of(vec![]), Err(ProfileError::Empty));
+        let mixed = profile_of(vec![switched(Anchor::Early), switched(Anchor::Late)]);
+        assert_eq!(mixed, Err(ProfileError::MixedAnchors));
+    }
+}

@@ -19,8 +19,8 @@ use std::process::ExitCode;
 /// was compiled with $(pleach flags annotate); otherwise its raw vectors are kept, but no compiler can use them.
 ///
 /// Also reads a file of exact counts (.plcnt), as programs write it that were compiled with $(pleach flags instrument
-/// --anchor early): a profile without sampling error, for programs that can be run at a fifth less speed. It says nothing
-/// about the targets of indirect calls.
+/// --anchor early): a profile without sampling error, for programs that can be run with counters. It says nothing about the
+/// targets of indirect calls.
 ///
 /// Exit status: 0 if all was read, 1 if no profile was written, 3 if the recording is damaged (cut short, for instance) and
 /// the profile was made of what could be read of it.
