@@ -6,7 +6,9 @@
 //!   return: a block seen behind a test shows that the test ran. Such blocks never go cold, however large the recording.
 //! - *The recording is large.* Bursts, not branches, are independent observations. What is absent from all of n bursts has,
 //!   with 95 % probability, a share of less than 3/n of what runs (the rule of three). LLVM calls hot what makes up 99 % of all
-//!   counts; from [`ENOUGH_BURSTS`] bursts on, code that was never seen is in the rest.
+//!   counts; from [`ENOUGH_BURSTS`] bursts on, code that was never seen is in the rest. That says where a branch goes, but code in that rest
+//!   still runs, and what is optimised for size and called instead of inlined may take twice its time: functions are, from
+//!   [`ENOUGH_TO_SHRINK`] bursts on, when this can cost a thousandth of a program's time.
 
 use crate::coverage::graph::Implied;
 use crate::profile::{Covered, FunctionProfile};
@@ -17,6 +19,8 @@ use pleach_annotate::id::BlockIndex;
 const NOT_HOT_PERCENT: u64 = 1;
 /// Bursts from which on what none of them shows is cold: 3 divided by the share that is not hot.
 pub const ENOUGH_BURSTS: u64 = 3 * 100 / NOT_HOT_PERCENT;
+/// Bursts from which on a function that none of them shows is optimised for size: 3 divided by a thousandth.
+pub const ENOUGH_TO_SHRINK: u64 = 3 * 1000;
 
 /// For each block, whether it was executed: it has a count, coverage says so, or what was executed implies it. The
 /// predictions of shadow execution count as well: this guides an optimiser, it proves nothing.

@@ -8,7 +8,7 @@
 //! Blocks that were executed, but that no sample is left for, get a whole one: they never go cold. What was never executed
 //! gets nothing where the recording is large enough to tell ([`crate::coldness`]).
 
-use crate::coldness::{self, ENOUGH_BURSTS};
+use crate::coldness::{self, ENOUGH_BURSTS, ENOUGH_TO_SHRINK};
 use crate::profile::FunctionProfile;
 use pleach_annotate::cfg::{Cfg, Terminator};
 use pleach_annotate::id::BlockIndex;
@@ -68,7 +68,7 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, recorded: &Recorded) -> Ver
     if max_count == 0 {
         return if executed.contains(&true) {
             Verdict::Unknown
-        } else if large {
+        } else if recorded.bursts >= ENOUGH_TO_SHRINK {
             Verdict::Cold
         } else if recorded.samples >= ENOUGH_SAMPLES {
             Verdict::Apart
@@ -262,11 +262,11 @@ mod tests {
     fn never_sampled_is_cold_or_apart_only_where_the_profile_is_large() {
         let mut never = profile(&diamond(), &[0; 4], &[0; 3]);
         let of = |never: &FunctionProfile, samples, bursts| verdict(&diamond(), never, &recorded(samples, bursts));
-        assert_eq!(of(&never, ENOUGH_SAMPLES, ENOUGH_BURSTS), Verdict::Cold);
-        assert_eq!(of(&never, ENOUGH_SAMPLES, ENOUGH_BURSTS - 1), Verdict::Apart);
-        assert_eq!(of(&never, ENOUGH_SAMPLES / 2, ENOUGH_BURSTS - 1), Verdict::Unknown);
+        assert_eq!(of(&never, ENOUGH_SAMPLES, ENOUGH_TO_SHRINK), Verdict::Cold);
+        assert_eq!(of(&never, ENOUGH_SAMPLES, ENOUGH_TO_SHRINK - 1), Verdict::Apart);
+        assert_eq!(of(&never, ENOUGH_SAMPLES / 2, ENOUGH_TO_SHRINK - 1), Verdict::Unknown);
         // Something implies that it was called.
         never.coverage = vec![Covered::ByDominance, Covered::No, Covered::No, Covered::No];
-        assert_eq!(of(&never, ENOUGH_SAMPLES, ENOUGH_BURSTS), Verdict::Unknown);
+        assert_eq!(of(&never, ENOUGH_SAMPLES, ENOUGH_TO_SHRINK), Verdict::Unknown);
     }
 }
