@@ -23,5 +23,7 @@ pub mod regions;
 mod replace;
 pub mod report;
 pub mod superblock;
+#[cfg(test)]
+mod testing;
 pub mod time_bias;
 pub mod weights;

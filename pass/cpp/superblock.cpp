@@ -280,7 +280,8 @@ void pleach_keep_apart(const LLVMBasicBlockRef *Blocks, size_t Count) {
     // Nothing may come between a call and the return that make a tail call, whether the return is here or in the next block. Indirect
     // branches are for code generation to copy.
     auto *Before = dyn_cast_if_present<CallInst>(T->getPrevNode());
-    bool EndsInCall = Before && (Before->isTailCall() || unwrap(Blocks[I])->getTerminatingDeoptimizeCall());
+    bool EndsInCall = (Before && Before->isTailCall()) || unwrap(Blocks[I])->getTerminatingMustTailCall() ||
+                      unwrap(Blocks[I])->getTerminatingDeoptimizeCall();
     bool OnlyReturns = isa<ReturnInst>(T) && (!T->getPrevNode() || isa<PHINode>(T->getPrevNode()));
     if (isa<CallBase>(T) || isa<IndirectBrInst>(T) || T->isEHPad() || EndsInCall || OnlyReturns)
       continue;

@@ -112,34 +112,14 @@ mod tests {
     use super::*;
     use crate::ball_larus::{End, Path, Start};
     use crate::counts::exact::ExactPath;
-    use pleach_annotate::cfg::{Block, Terminator};
-    use pleach_annotate::id::{FunctionGuid, FunctionId, ModuleHash};
+    use crate::testing::cfg;
+    use pleach_annotate::cfg::Terminator;
     use std::collections::BTreeMap;
 
     /// A switch: three cases lead to 1, the other to 2.
     fn switched(anchor: Anchor) -> ExactFunction {
-        let block = |to: &[u32], terminator| Block {
-            successors: to.iter().map(|&b| BlockIndex(b)).collect(),
-            terminator,
-            is_eh_pad: false,
-            instructions: 1,
-            line: 0,
-        };
-        let cfg = Cfg {
-            id: FunctionId {
-                guid: FunctionGuid(1),
-                module: ModuleHash(0),
-            },
-            module: ModuleHash(0),
-            name: "f".into(),
-            source_file: "f.c".into(),
-            blocks: vec![
-                block(&[1, 2, 1, 1], Terminator::Switch),
-                block(&[], Terminator::Return),
-                block(&[], Terminator::Return),
-            ],
-            calls: Vec::new(),
-        };
+        let mut cfg = cfg(&[&[1, 2, 1, 1], &[], &[]]);
+        cfg.blocks[0].terminator = Terminator::Switch;
         let path = |blocks: &[u32], count| ExactPath {
             path: vec![Path {
                 start: Start::Entry,

@@ -332,8 +332,8 @@ fn end_at_exit(way: &mut Way, graph: &Graph) {
 mod tests {
     use super::*;
     use crate::ball_larus::Options;
-    use pleach_annotate::cfg::{Block, Cfg, Terminator};
-    use pleach_annotate::id::{FunctionGuid, FunctionId, ModuleHash};
+    use crate::testing::cfg;
+    use pleach_annotate::cfg::Cfg;
     use proptest::prelude::*;
 
     #[derive(Default)]
@@ -354,31 +354,6 @@ mod tests {
 
         fn lost(&mut self) {
             self.lost += 1;
-        }
-    }
-
-    fn cfg(successors: &[&[u32]]) -> Cfg {
-        let block = |to: &&[u32]| Block {
-            successors: to.iter().map(|&b| BlockIndex(b)).collect(),
-            terminator: if to.is_empty() {
-                Terminator::Return
-            } else {
-                Terminator::Branch
-            },
-            is_eh_pad: false,
-            instructions: 1,
-            line: 0,
-        };
-        Cfg {
-            id: FunctionId {
-                guid: FunctionGuid(1),
-                module: ModuleHash(0),
-            },
-            module: ModuleHash(0),
-            name: "f".into(),
-            source_file: "f.c".into(),
-            blocks: successors.iter().map(block).collect(),
-            calls: Vec::new(),
         }
     }
 

@@ -107,32 +107,7 @@ fn in_context(context: usize, from: &[(usize, f64)], ways: &[Option<&Vec<(usize,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_annotate::id::{FunctionGuid, FunctionId, ModuleHash};
-
-    fn cfg(successors: &[&[u32]]) -> Cfg {
-        let block = |to: &&[u32]| Block {
-            successors: to.iter().map(|&b| BlockIndex(b)).collect(),
-            terminator: if to.is_empty() {
-                Terminator::Return
-            } else {
-                Terminator::Branch
-            },
-            is_eh_pad: false,
-            instructions: 1,
-            line: 0,
-        };
-        Cfg {
-            id: FunctionId {
-                guid: FunctionGuid(1),
-                module: ModuleHash(0),
-            },
-            module: ModuleHash(0),
-            name: "f".into(),
-            source_file: "f.c".into(),
-            blocks: successors.iter().map(block).collect(),
-            calls: Vec::new(),
-        }
-    }
+    use crate::testing::cfg;
 
     /// Each block has its own marker, once, but for those without a count.
     fn weigh(cfg: &Cfg, counts: &[Option<f64>], probabilities: &[f64]) -> Vec<(BlockIndex, Vec<f64>)> {
