@@ -14,14 +14,20 @@
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/ProfileSummary.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
 #include <mutex>
+#include <string>
 #include <vector>
 
 using namespace llvm;
 
 static constexpr StringLiteral Flag = "pleach.placement";
+
+// A block is split off where it has less than half a sample: `use` makes that the count of the highest percentile.
+static constexpr int SplitCutoff = 999999;
 
 void pleachSetUnlessGiven(StringRef Name, StringRef Value) {
   auto &Options = cl::getRegisteredOptions();
@@ -35,8 +41,7 @@ static void setHostOptions() {
   // builds from probabilities; functions without a profile keep their order.
   pleachSetUnlessGiven("enable-ext-tsp-block-placement", "1");
   pleachSetUnlessGiven("ext-tsp-apply-without-profile", "0");
-  // A block is split off where it has less than half a sample: `use` makes that the count of the highest percentile.
-  pleachSetUnlessGiven("mfs-psi-cutoff", "999999");
+  pleachSetUnlessGiven("mfs-psi-cutoff", std::to_string(SplitCutoff));
   // Every linker places `.text.unlikely.*` apart; the host's own `.text.split.*` only lld does.
   pleachSetUnlessGiven("bbsections-cold-text-prefix", ".text.unlikely.");
 }
@@ -57,6 +62,31 @@ struct PleachPlacedFunction {
 struct PleachPlacedCalls {
   uint64_t Caller, Callee, Count;
 };
+
+// An innermost loop; the order is that of `Loop` in src/ffi.rs.
+struct PleachLoop {
+  uint64_t Instructions;
+  double Iterations, Entries;
+};
+
+// The alignment of a loop in a program that executes `Total` blocks; 1 where the host's own stands.
+using AlignmentFn = uint32_t (*)(const PleachLoop *, double Total);
+
+// Whether most iterations execute a block, as code generation sees it when it aligns.
+static bool isInMostIterations(BlockFrequency Block, BlockFrequency Header) {
+  return Block >= Header * BranchProbability(1, 5);
+}
+
+// Code generation looks for a loop's metadata where the loop is left if its latch does not leave it.
+static void alignLoop(Loop &L, unsigned Alignment) {
+  addStringMetadataToLoop(&L, "llvm.loop.align", Alignment);
+  BasicBlock *Latch = L.getLoopLatch(), *Exiting = L.getExitingBlock();
+  if (!Latch || !Exiting || Latch == Exiting)
+    return;
+  Instruction *T = Exiting->getTerminator();
+  if (!T->getMetadata(LLVMContext::MD_loop))
+    T->setMetadata(LLVMContext::MD_loop, L.getLoopID());
+}
 
 using PlacedFn = void (*)(void *To, const PleachPlacedFunction *, size_t, const PleachPlacedCalls *,
                           size_t);
@@ -88,6 +118,67 @@ void pleach_place(void *Target, bool Split) {
   Options.FunctionSections = true;
   if (Split)
     Options.EnableMachineFunctionSplitter = true;
+}
+
+// Whether loops may be aligned as the profile says: on processors that the model is of, and where the user did not say how.
+bool pleach_may_align(void *Target) {
+  auto *Machine = static_cast<TargetMachine *>(Target);
+  return Machine->Options.LoopAlignment == 0 && Machine->getTargetTriple().isX86();
+}
+
+// Aligns a function's innermost loops as the profile says; returns how many differ from the host's.
+uint32_t pleach_align_loops(LLVMValueRef V, AlignmentFn Decide) {
+  Function &F = *unwrap<Function>(V);
+  auto Entry = F.getEntryCount();
+  std::unique_ptr<ProfileSummary> Summary(
+      ProfileSummary::getFromMD(F.getParent()->getProfileSummary(/*IsCS=*/false)));
+  DominatorTree DT(F);
+  LoopInfo LI(DT);
+  if (!Entry || !Summary || LI.empty())
+    return 0;
+  BranchProbabilityInfo BPI(F, LI);
+  BlockFrequencyInfo BFI(F, BPI, LI);
+  const double Calls = static_cast<double>(Entry->getCount()) /
+                       static_cast<double>(std::max<uint64_t>(BFI.getEntryFreq().getFrequency(), 1));
+  uint32_t Aligned = 0;
+  for (Loop *L : LI.getLoopsInPreorder()) {
+    // What the author of a loop says stands.
+    if (!L->isInnermost() || findStringMetadataForLoop(L, "llvm.loop.align"))
+      continue;
+    BasicBlock *Header = L->getHeader();
+    const BlockFrequency Iterations = BFI.getBlockFreq(Header);
+    PleachLoop Known = {0, static_cast<double>(Iterations.getFrequency()) * Calls, 0};
+    for (BasicBlock *BB : L->blocks())
+      if (isInMostIterations(BFI.getBlockFreq(BB), Iterations))
+        Known.Instructions += llvm::count_if(*BB, [](const Instruction &I) {
+          return !isa<PHINode>(I) && !I.isDebugOrPseudoInst() && !I.isLifetimeStartOrEnd();
+        });
+    for (BasicBlock *From : predecessors(Header))
+      if (!L->contains(From))
+        Known.Entries += static_cast<double>(
+                             (BFI.getBlockFreq(From) * BPI.getEdgeProbability(From, Header)).getFrequency()) *
+                         Calls;
+    uint32_t Alignment = Decide(&Known, static_cast<double>(Summary->getTotalCount()));
+    if (Alignment > 1) {
+      alignLoop(*L, Alignment);
+      ++Aligned;
+    }
+  }
+  return Aligned;
+}
+
+// How many blocks of a function code generation takes for never sampled, and splits off where it splits.
+uint32_t pleach_unsampled_blocks(LLVMValueRef V) {
+  Function &F = *unwrap<Function>(V);
+  ProfileSummaryInfo PSI(*F.getParent());
+  DominatorTree DT(F);
+  LoopInfo LI(DT);
+  BranchProbabilityInfo BPI(F, LI);
+  BlockFrequencyInfo BFI(F, BPI, LI);
+  return llvm::count_if(F, [&](const BasicBlock &BB) {
+    auto Count = BFI.getBlockProfileCount(&BB);
+    return Count && PSI.isColdCountNthPercentile(SplitCutoff, *Count);
+  });
 }
 
 // The host's extended TSP takes an indirect branch's successor for one that can fall through, and spends its places behind the

@@ -1,9 +1,10 @@
 //! Places code: what `use` asks of code generation, and the order of a module's functions.
 
 use crate::ffi::{self, PlacedCalls, PlacedFunction};
-use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
+use crate::{ir, remark};
+use inkwell::llvm_sys::prelude::LLVMModuleRef;
 use inkwell::module::Module;
-use pleach_feedback::placement::{Arc, BYTES_OF_INSTRUCTION, Node, order};
+use pleach_feedback::placement::{Arc, BYTES_OF_INSTRUCTION, Loop, Node, alignment, order};
 use std::ffi::c_void;
 
 /// Values of the module flag. Linking takes the largest: code is split where any module's profile allows it.
@@ -38,14 +39,49 @@ pub unsafe fn before_codegen(module: LLVMModuleRef, target_machine: *mut c_void)
         if value == 0 || !ffi::pleach_module_is_elf(module) {
             return;
         }
-        ffi::pleach_place(target_machine, value >= SPLIT);
+        let split = value >= SPLIT;
+        ffi::pleach_place(target_machine, split);
+        let align = ffi::pleach_option_align_loops() && ffi::pleach_may_align(target_machine);
+        let remarks = ffi::pleach_remarks_enabled(module);
         let mut told = Told::default();
         ffi::pleach_placed_functions(module, remember, (&raw mut told).cast());
-        for function in told.in_order() {
+        let run = told.order();
+        for (place, &at) in run.iter().enumerate() {
+            let function = told.functions[at].function;
+            let aligned = if align {
+                ffi::pleach_align_loops(function, decide)
+            } else {
+                0
+            };
+            if remarks {
+                let unsampled = if split {
+                    ffi::pleach_unsampled_blocks(function)
+                } else {
+                    0
+                };
+                remark(function, true, "Placed", &told.said(&run, place, aligned, unsampled));
+            }
             ffi::pleach_keep_chains(function);
             ffi::pleach_move_to_end(function);
         }
+        // The others keep their order.
+        for other in told.functions.iter().filter(|f| f.calls == 0) {
+            ffi::pleach_keep_chains(other.function);
+            ffi::pleach_move_to_end(other.function);
+        }
     }
+}
+
+/// A loop's alignment; no more than arithmetic, of which no panic gets into the shim.
+extern "C" fn decide(of: *const ffi::Loop, total: f64) -> u32 {
+    // SAFETY: the shim passes a loop that lives for the call.
+    let of = unsafe { &*of };
+    let known = Loop {
+        instructions: of.instructions,
+        iterations: of.iterations,
+        entries: of.entries,
+    };
+    alignment(&known, total) as u32
 }
 
 /// What the shim told of a module.
@@ -72,8 +108,8 @@ extern "C" fn remember(
 }
 
 impl Told {
-    /// All functions, those that run first; the others keep their order.
-    fn in_order(&self) -> impl Iterator<Item = LLVMValueRef> {
+    /// Positions of the functions that run, in the order in which they are to be placed.
+    fn order(&self) -> Vec<usize> {
         let node = |f: &PlacedFunction| Node {
             size: f.instructions * BYTES_OF_INSTRUCTION,
             weight: f.calls,
@@ -85,8 +121,34 @@ impl Told {
         };
         let nodes: Vec<Node> = self.functions.iter().map(node).collect();
         let arcs: Vec<Arc> = self.calls.iter().map(arc).collect();
-        let run = order(&nodes, &arcs).into_iter().map(|at| self.functions[at].function);
-        run.chain(self.functions.iter().filter(|f| f.calls == 0).map(|f| f.function))
+        order(&nodes, &arcs)
+    }
+
+    /// What was done with the function at a place of the order.
+    fn said(&self, run: &[usize], place: usize, aligned: u32, unsampled: u32) -> String {
+        let mut said = format!("placed {} of {}", place + 1, run.len());
+        if let Some(&before) = place.checked_sub(1).and_then(|place| run.get(place)) {
+            said += &format!(", behind {}", ir::name_of(self.functions[before].function));
+            let (called, calls) = (self.calls(before, run[place]), self.calls(run[place], before));
+            if called > 0 {
+                said += &format!(", which calls it {called} times");
+            } else if calls > 0 {
+                said += &format!(", which it calls {calls} times");
+            }
+        }
+        if aligned > 0 {
+            said += &format!("; loops aligned to 32 bytes: {aligned}");
+        }
+        if unsampled > 0 {
+            said += &format!("; blocks never sampled, put apart: {unsampled}");
+        }
+        said
+    }
+
+    /// How often one function calls another.
+    fn calls(&self, caller: usize, callee: usize) -> u64 {
+        let between = |c: &&PlacedCalls| c.caller as usize == caller && c.callee as usize == callee;
+        self.calls.iter().filter(between).map(|c| c.count).sum()
     }
 }
 

@@ -162,6 +162,62 @@ fn what_the_user_says_stands() {
     assert!(again == code, "what is the default anyway changed something");
 }
 
+/// What clang says and makes of functions with counts, of `placed.ll`.
+fn placed(options: &[&str]) -> (String, String) {
+    let mut command = clang();
+    let plugin = built().join("libpleach_pass.so");
+    command.arg(format!("-fpass-plugin={}", plugin.display())).args(options);
+    let out = output(command.args(["-O1", "-S", "-o", "-"]).arg(program("placed.ll")));
+    let [said, made] = [out.stderr, out.stdout].map(|text| String::from_utf8(text).expect("UTF-8"));
+    assert!(out.status.success(), "{command:?}\n{said}");
+    (said, made)
+}
+
+/// Functions and the alignment of the loop in each, as a power of two.
+fn alignments(assembly: &str) -> BTreeMap<&str, &str> {
+    let (mut all, mut function, mut aligned) = (BTreeMap::new(), "", "");
+    for line in assembly.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            [name, "#", ..] if name.ends_with(':') && !name.starts_with('.') => function = name.trim_end_matches(':'),
+            [".p2align", power, ..] => aligned = power,
+            [label, "#", "%loop", ..] if label.starts_with(".LBB") => {
+                all.insert(function, std::mem::take(&mut aligned));
+            }
+            // Other directives, and instructions: what was aligned is not the loop.
+            [..] if !line.trim_start().starts_with('#') => aligned = "",
+            _ => {}
+        }
+    }
+    all
+}
+
+const ALIGN: [&str; 4] = ["-Xclang", "-mllvm", "-Xclang", "-pleach-align-loops=1"];
+
+#[test]
+fn hot_loops_begin_with_a_window() {
+    let (_, assembly) = placed(&ALIGN);
+    // The author's word stands; what hardly runs is not padded at all; and without counts all is as ever.
+    let expected = BTreeMap::from([("asked", "6"), ("often", "5"), ("seldom", ""), ("unknown", "4")]);
+    assert_eq!(alignments(&assembly), expected, "{assembly}");
+    let (_, assembly) = placed(&[]);
+    assert_eq!(alignments(&assembly)["often"], "4", "{assembly}");
+    let (_, assembly) = placed(&[&ALIGN[..], &["-falign-loops=16"]].concat());
+    assert_eq!(alignments(&assembly)["often"], "4", "{assembly}");
+}
+
+#[test]
+fn remarks_say_what_was_placed_where() {
+    let (said, _) = placed(&[&ALIGN[..], &["-Rpass=pleach"]].concat());
+    insta::assert_snapshot!(said, @"
+    remark: <unknown>:0:0: placed 1 of 3 [-Rpass=pleach]
+    remark: <unknown>:0:0: placed 2 of 3, behind asked, which calls it 1000 times; loops aligned to 32 bytes: 1 [-Rpass=pleach]
+    remark: <unknown>:0:0: placed 3 of 3, behind often; blocks never sampled, put apart: 1 [-Rpass=pleach]
+    ");
+    let (nothing, _) = placed(&ALIGN);
+    assert_eq!(nothing, "");
+}
+
 #[test]
 fn a_small_profile_splits_nothing_off() {
     let dir = scratch();

@@ -121,6 +121,8 @@ mod tests {
             edges: vec![],
             call_targets: vec![],
             paths: vec![],
+            windows: Vec::new(),
+            called: Vec::new(),
             coverage: vec![],
         };
         Profile {

@@ -1,10 +1,14 @@
 //! Where code is put: decisions about the order of functions and about what is split off.
 
+mod align;
 mod functions;
 mod order;
+mod pages;
 
+pub use align::{Loop, alignment};
 pub use functions::function_order;
 pub use order::{Arc, Node, order};
+pub use pages::{PAGE, hot_pages};
 
 use crate::weights::ENOUGH_SAMPLES;
 

@@ -1,16 +1,18 @@
 //! The order of functions: call-chain clustering.
 //!
 //! After Ottoni and Maher, "Optimizing Function Placement for Large-Scale Data-Center Applications" (CGO 2017), §4: each
-//! function, hottest first, goes behind the function that calls it most, unless that makes a cluster too large; clusters
-//! are then placed by how densely they run. Bounds are those of lld's implementation of it: 1 MiB for a cluster, half
-//! a huge page; no merger that thins a cluster to less than an eighth; no caller that makes less than
-//! a tenth of a function's calls.
+//! function, hottest first, goes behind the function that calls it most, unless that makes a cluster larger than a page; clusters
+//! are then placed by how densely they run, and [packed](super::pages) so that few straddle two pages. Other bounds are those of lld's
+//! implementation: no merger that thins a cluster to less than an eighth; no caller that makes less than a tenth of a
+//! function's calls.
 
+use super::pages::{PAGE, hot_pages, pack};
 use std::cmp::Reverse;
 
-const LARGEST_CLUSTER: u64 = 1 << 20;
-const LARGEST_THINNING: f64 = 8.0;
+pub(super) const LARGEST_THINNING: f64 = 8.0;
 const LEAST_CALLER: u64 = 10;
+/// The share of all executions that is hot, as the host has it.
+pub(super) const HOT: f64 = 0.99;
 
 /// A function to place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,22 +34,38 @@ pub struct Arc {
     pub weight: u64,
 }
 
-struct Cluster {
-    members: Vec<usize>,
-    size: u64,
-    weight: u64,
+#[derive(Clone)]
+pub(super) struct Cluster {
+    pub(super) members: Vec<usize>,
+    pub(super) size: u64,
+    pub(super) weight: u64,
 }
 
 impl Cluster {
-    fn density(&self) -> f64 {
+    pub(super) fn density(&self) -> f64 {
         self.weight as f64 / self.size.max(1) as f64
     }
 }
 
 /// Orders the functions that run, by their positions; those that never run are left out.
 ///
-/// Equal inputs give equal orders: what is equally hot stays in the order given. Arcs that name no node have no effect.
+/// Equal inputs give equal orders: what is equally hot stays in the order given. Arcs that name no node have no effect. The order given is
+/// kept where no other has as few [hot pages](hot_pages).
 pub fn order(nodes: &[Node], arcs: &[Arc]) -> Vec<usize> {
+    let clusters = clusters(nodes, arcs);
+    let given: Vec<usize> = (0..nodes.len()).filter(|&at| nodes[at].weight > 0).collect();
+    let hot = |order: &[usize]| hot_pages(order.iter().map(|&at| nodes[at]), HOT);
+    let most = hot(&given);
+    let no_worse = |order: &Vec<usize>| hot(order) <= most;
+    let flat = |clusters: Vec<Cluster>| clusters.into_iter().flat_map(|c| c.members).collect();
+    Some(flat(pack(clusters.clone())))
+        .filter(no_worse)
+        .or_else(|| Some(flat(clusters)).filter(no_worse))
+        .unwrap_or(given)
+}
+
+/// Functions that call one another, at most a page of them, the densest first.
+fn clusters(nodes: &[Node], arcs: &[Arc]) -> Vec<Cluster> {
     let callers = likeliest_callers(nodes, arcs);
     let mut clusters: Vec<Option<Cluster>> = nodes.iter().enumerate().map(|(at, node)| singleton(at, node)).collect();
     let mut home: Vec<usize> = (0..nodes.len()).collect();
@@ -64,13 +82,13 @@ pub fn order(nodes: &[Node], arcs: &[Arc]) -> Vec<usize> {
                 home[member] = into;
             }
             target.members.extend(moved.members);
-            target.size += moved.size;
-            target.weight += moved.weight;
+            target.size = target.size.saturating_add(moved.size);
+            target.weight = target.weight.saturating_add(moved.weight);
         }
     }
     let mut clusters: Vec<Cluster> = clusters.into_iter().flatten().collect();
     clusters.sort_by(|a, b| b.density().total_cmp(&a.density()));
-    clusters.into_iter().flat_map(|c| c.members).collect()
+    clusters
 }
 
 fn singleton(at: usize, node: &Node) -> Option<Cluster> {
@@ -116,7 +134,7 @@ fn may_merge(into: Option<&Cluster>, from: Option<&Cluster>) -> bool {
     };
     let size = into.size.saturating_add(from.size);
     let density = (into.weight as f64 + from.weight as f64) / size.max(1) as f64;
-    size <= LARGEST_CLUSTER && density * LARGEST_THINNING >= into.density()
+    size <= PAGE && density * LARGEST_THINNING >= into.density()
 }
 
 #[cfg(test)]
@@ -159,8 +177,20 @@ mod tests {
 
     #[test]
     fn clusters_have_a_largest_size() {
-        let nodes = [node(LARGEST_CLUSTER, 10), node(10, 10)];
+        let nodes = [node(PAGE, 10), node(10, 10)];
         assert_eq!(order(&nodes, &[arc(0, 1, 10)]), [1, 0]);
+    }
+
+    #[test]
+    fn hot_functions_that_were_spread_out_come_on_one_page() {
+        let mut nodes = vec![node(1000, 1); 40];
+        for hot in [3, 17, 31, 39] {
+            nodes[hot].weight = 10_000;
+        }
+        assert_eq!(hot_pages(nodes.iter().copied(), HOT), 4);
+        let placed = order(&nodes, &[arc(17, 3, 10_000), arc(3, 39, 10_000)]);
+        assert_eq!(placed[..4], [17, 3, 39, 31]);
+        assert_eq!(hot_pages(placed.iter().map(|&at| nodes[at]), HOT), 1);
     }
 
     #[test]
@@ -181,6 +211,23 @@ mod tests {
             placed.sort_unstable();
             let run: Vec<usize> = (0..nodes.len()).filter(|&at| nodes[at].weight > 0).collect();
             prop_assert_eq!(placed, run);
+        }
+
+        #[test]
+        fn no_order_makes_more_pages_hot_than_the_one_given(
+            nodes in proptest::collection::vec((0_u64..6000, 0_u64..1000), 0..60),
+            arcs in proptest::collection::vec((0_usize..60, 0_usize..60, 0_u64..1000), 0..90),
+        ) {
+            let nodes: Vec<Node> = nodes.into_iter().map(|(size, weight)| node(size, weight)).collect();
+            let arcs: Vec<Arc> = arcs.into_iter().map(|(a, b, w)| arc(a, b, w)).collect();
+            let placed = order(&nodes, &arcs);
+            let given = nodes.iter().copied().filter(|node| node.weight > 0);
+            prop_assert!(hot_pages(placed.iter().map(|&at| nodes[at]), HOT) <= hot_pages(given, HOT));
+            prop_assert_eq!(order(&nodes, &arcs), placed);
+            // Clusters alone, as large as they may be.
+            for cluster in clusters(&nodes, &arcs) {
+                prop_assert!(cluster.size <= PAGE || cluster.members.len() == 1);
+            }
         }
     }
 }
