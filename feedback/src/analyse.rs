@@ -1,19 +1,22 @@
 //! The whole analysis: vectors → observations → flow-consistent counts → profile.
 
+use crate::ball_larus::Path;
 use crate::coverage::{self, seeds::View};
 use crate::credit::{Crediting, credit};
 use crate::decode::DecodeReport;
 use crate::inference::{Evidence, infer};
 use crate::observe::{NodeObservations, Observations, observe};
-use crate::partial::{self, gather};
-use crate::profile::{Anchor, CallTargets, EstimatedPath, FunctionProfile, Profile, Provenance};
+use crate::partial::{self, FunctionEvidence, gather};
+use crate::profile::{
+    Anchor, CallTargets, CalledPath, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance,
+};
 use crate::program::Program;
 use crate::time_bias::Weights;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 use pleach_annotate::map::AddressMap;
 use pleach_collector::vector::{Engine, VectorSet};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 /// Profile counts for each sampled block entry: leaves room below one sample for what inference splits.
@@ -58,11 +61,11 @@ pub fn analyse(program: &Program, vectors: &VectorSet, weights: &Weights) -> Res
         }
     }
     add_call_targets(program, &observations, &mut functions);
-    add_paths(
-        &gather(program, vectors, weights, &partial::Options::default()),
-        anchor,
-        &mut functions,
-    );
+    let options = partial::Options {
+        iterations: PathWindow::LONGEST,
+        ..partial::Options::default()
+    };
+    add_paths(&gather(program, vectors, weights, &options), anchor, &mut functions);
     for (key, covered) in coverage::of(program, vectors, View::ALL, true).functions {
         if let Some(function) = functions.get_mut(&key) {
             function.profile.coverage = covered.blocks;
@@ -120,6 +123,8 @@ fn empty(cfg: &Cfg) -> Accumulator {
             edges: vec![0; cfg.edge_count()],
             call_targets: Vec::new(),
             paths: Vec::new(),
+            windows: Vec::new(),
+            called: Vec::new(),
             coverage: Vec::new(),
         },
         samples: 0.0,
@@ -202,8 +207,53 @@ fn add_paths(evidence: &partial::Evidence, anchor: Anchor, functions: &mut Funct
                 ..path
             });
             accumulator.profile.paths = scaled.collect();
+            if let Some(observed) = evidence.functions.get(&(function.id, function.cfg_hash)) {
+                accumulator.profile.windows = windows(observed, &accumulator.profile.paths);
+                accumulator.profile.called = called(observed, &accumulator.profile.paths);
+            }
         }
     }
+}
+
+/// Paths from the entry, by what their callers had passed, as often as they are estimated to be executed.
+fn called(observed: &FunctionEvidence, paths: &[EstimatedPath]) -> Vec<CalledPath> {
+    let known: FxHashSet<&Path> = paths.iter().map(|p| &p.path).collect();
+    let least = paths.iter().map(|p| p.count).sum::<f64>() * PathWindow::LEAST_SHARE;
+    let all = observed
+        .called
+        .sorted()
+        .into_iter()
+        .map(|(caller, path, times)| CalledPath {
+            caller: caller.clone(),
+            path: path.clone(),
+            count: times * SCALE,
+        });
+    all.filter(|c| c.count > least && known.contains(&c.path)).collect()
+}
+
+/// Windows of consecutive paths, as often as they are estimated to be executed, given how often each path is. In the order of their paths.
+fn windows(observed: &FunctionEvidence, paths: &[EstimatedPath]) -> Vec<PathWindow> {
+    let graph = &observed.graph.paths;
+    let numbered = paths.iter().filter_map(|p| Some((graph.number_of(&p.path)?, p)));
+    let known: FxHashMap<u64, &EstimatedPath> = numbered.collect();
+    let least = paths.iter().map(|p| p.count).sum::<f64>() * PathWindow::LEAST_SHARE;
+    let mut all = Vec::new();
+    for length in 2..=PathWindow::LONGEST {
+        let estimated = observed
+            .windows
+            .estimated(length, |first| Some(known.get(&first)?.count));
+        for window in estimated.into_iter().filter(|w| w.count > least) {
+            let of = window.paths.iter().map(|number| Some(known.get(number)?.path.clone()));
+            if let Some(paths) = of.collect() {
+                all.push(PathWindow {
+                    paths,
+                    count: window.count,
+                });
+            }
+        }
+    }
+    all.sort_unstable_by(|a, b| a.paths.cmp(&b.paths));
+    all
 }
 
 fn provenance(vectors: &VectorSet) -> Provenance {

@@ -93,6 +93,8 @@ mod tests {
             edges: vec![0; cfg.edge_count()],
             call_targets: vec![],
             paths: Vec::new(),
+            windows: Vec::new(),
+            called: Vec::new(),
             coverage,
         }
     }

@@ -7,7 +7,8 @@
 
 mod paths;
 
-use crate::profile::{CallTargets, Covered, FunctionProfile, Profile, Provenance};
+use crate::ball_larus::Path;
+use crate::profile::{CallTargets, CalledPath, Caller, Covered, FunctionProfile, PathWindow, Profile, Provenance};
 use paths::PathSums;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 use rustc_hash::FxHashMap;
@@ -254,6 +255,8 @@ struct Sum {
     function: FunctionProfile,
     targets: BTreeMap<u32, FxHashMap<FunctionGuid, u64>>,
     paths: PathSums,
+    windows: BTreeMap<Vec<Path>, f64>,
+    called: BTreeMap<(Caller, Path), f64>,
 }
 
 impl Sum {
@@ -266,11 +269,15 @@ impl Sum {
                 edges: vec![0; like.edges.len()],
                 call_targets: Vec::new(),
                 paths: Vec::new(),
+                windows: Vec::new(),
+                called: Vec::new(),
                 coverage: Vec::new(),
                 ..*like
             },
             targets: BTreeMap::new(),
             paths: PathSums::default(),
+            windows: BTreeMap::new(),
+            called: BTreeMap::new(),
         }
     }
 
@@ -299,6 +306,12 @@ impl Sum {
             }
         }
         self.paths.add(other.paths, weight);
+        for window in other.windows {
+            *self.windows.entry(window.paths).or_default() += window.count * weight as f64;
+        }
+        for called in other.called {
+            *self.called.entry((called.caller, called.path)).or_default() += called.count * weight as f64;
+        }
         let covered = &mut self.function.coverage;
         if covered.len() < other.coverage.len() {
             covered.resize(other.coverage.len(), Covered::No);
@@ -323,6 +336,11 @@ impl Sum {
             })
             .collect();
         self.function.paths = self.paths.finish();
+        let windows = self.windows.into_iter();
+        self.function.windows = windows.map(|(paths, count)| PathWindow { paths, count }).collect();
+        let called = self.called.into_iter();
+        let called = called.map(|((caller, path), count)| CalledPath { caller, path, count });
+        self.function.called = called.collect();
         self.function
     }
 }

@@ -10,6 +10,7 @@ pub mod summary;
 mod write;
 
 use crate::ball_larus::Path;
+pub use crate::partial::callers::Caller;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 pub use pleach_annotate::manifest::Anchor;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,11 @@ pub struct FunctionProfile {
     pub call_targets: Vec<CallTargets>,
     /// Estimated paths, by descending count and then by path; only those that something was seen of.
     pub paths: Vec<EstimatedPath>,
+    /// Estimated windows of consecutive paths, in the order of their paths. Shorter windows count all executions, those within longer ones as
+    /// well. All their paths are in `paths`.
+    pub windows: Vec<PathWindow>,
+    /// Paths from the function's entry with what their callers had passed, in order. Their paths are in `paths`.
+    pub called: Vec<CalledPath>,
     /// What the recording says about whether each block was executed, in block order; empty where it says nothing.
     pub coverage: Vec<Covered>,
 }
@@ -52,6 +58,33 @@ pub struct EstimatedPath {
     /// How many independent observations the estimate is worth: what bursts see is not independent. Infinitely many where
     /// nothing varies.
     pub effective: f64,
+}
+
+/// Paths that followed one another in an activation, from one iteration of a loop to the next (k-iteration paths, ALGORITHMS 5.1).
+#[derive(Clone, PartialEq, Debug)]
+pub struct PathWindow {
+    /// The paths, oldest first: 2 to [`PathWindow::LONGEST`].
+    pub paths: Vec<Path>,
+    /// Estimated executions, in the profile's counts.
+    pub count: f64,
+}
+
+/// A path from a function's entry, and where it was called from (call-crossing paths, ALGORITHMS 5).
+#[derive(Clone, PartialEq, Debug)]
+pub struct CalledPath {
+    /// The end of the caller's path.
+    pub caller: Caller,
+    /// The path.
+    pub path: Path,
+    /// Estimated executions, in the profile's counts.
+    pub count: f64,
+}
+
+impl PathWindow {
+    /// Paths of the longest windows that are kept.
+    pub const LONGEST: usize = 4;
+    /// Windows of a smaller share of their function's paths are not worth keeping.
+    pub const LEAST_SHARE: f64 = 1e-4;
 }
 
 impl EstimatedPath {

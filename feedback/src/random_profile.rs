@@ -67,23 +67,41 @@ pub fn random_profile(cfg: &Cfg, seed: u64) -> FunctionProfile {
         edges: tally.edges,
         call_targets: Vec::new(),
         paths,
+        windows: Vec::new(),
+        called: Vec::new(),
         coverage: Vec::new(),
     }
 }
 
-/// The same profile, but paths have each other's counts, at random: the same for the same function and seed.
+/// The same profile, but paths have each other's counts, at random, and so do windows of paths and called paths: the same for the same function and seed.
 pub fn shuffled_paths(mut profile: FunctionProfile, seed: u64) -> FunctionProfile {
     let mut random = generator(profile.id, seed);
-    // Fisher and Yates's.
-    for last in (1..profile.paths.len()).rev() {
-        let other = random.below(last as u64 + 1) as usize;
-        if other != last {
-            let (before, after) = profile.paths.split_at_mut(last);
-            std::mem::swap(&mut before[other].path, &mut after[0].path);
-        }
-    }
+    let mut paths: Vec<Path> = profile.paths.iter().map(|p| p.path.clone()).collect();
+    shuffle(&mut paths, &mut random);
+    profile.paths.iter_mut().zip(paths).for_each(|(p, path)| p.path = path);
     profile.paths.sort_unstable_by(EstimatedPath::hottest_first);
+    let mut counts: Vec<f64> = profile.windows.iter().map(|w| w.count).collect();
+    shuffle(&mut counts, &mut random);
     profile
+        .windows
+        .iter_mut()
+        .zip(counts)
+        .for_each(|(w, count)| w.count = count);
+    let mut counts: Vec<f64> = profile.called.iter().map(|c| c.count).collect();
+    shuffle(&mut counts, &mut random);
+    profile
+        .called
+        .iter_mut()
+        .zip(counts)
+        .for_each(|(c, count)| c.count = count);
+    profile
+}
+
+/// Fisher and Yates's.
+fn shuffle<T>(all: &mut [T], random: &mut Generator) {
+    for last in (1..all.len()).rev() {
+        all.swap(last, random.below(last as u64 + 1) as usize);
+    }
 }
 
 fn generator(id: FunctionId, seed: u64) -> Generator {

@@ -5,7 +5,8 @@
 //! entry all of it, the never-sampled edges of a function one half between them. A half for each would break the
 //! conservation of flow that block frequencies are computed from: an interpreter's loop has hundreds of ways out.
 //!
-//! Blocks that were executed, but that no sample is left for, get a whole one: they never go cold. What was never executed
+//! Blocks that were executed, but that no sample is left for, get a whole one, and so do calls of functions of which nothing else was seen: they
+//! never go cold. What was never executed
 //! gets nothing where the recording is large enough to tell ([`crate::coldness`]).
 
 use crate::coldness::{self, ENOUGH_BURSTS, ENOUGH_TO_SHRINK};
@@ -45,7 +46,7 @@ pub enum Verdict {
     /// Never sampled, by a profile large enough to say that it hardly runs: placed apart from code that does, but compiled
     /// as without a profile. It may run on other inputs, and must not be slow then.
     Apart,
-    /// Never sampled, by a profile too small to say anything; or executed too rarely to be sampled.
+    /// Never sampled, by a profile too small to say anything.
     Unknown,
 }
 
@@ -66,8 +67,14 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, recorded: &Recorded) -> Ver
     let large = recorded.bursts >= ENOUGH_BURSTS;
     let max_count = profile.blocks.iter().copied().max().unwrap_or(0);
     if max_count == 0 {
+        let one = ((recorded.scale * 2.0 * PRIOR_SAMPLES) as u64).max(1);
         return if executed.contains(&true) {
-            Verdict::Unknown
+            // It may not be seen itself, but what is inlined into it: that needs a count to be relative to.
+            Verdict::Sampled {
+                entry_count: one,
+                max_count: one,
+                branch_weights: Vec::new(),
+            }
         } else if recorded.bursts >= ENOUGH_TO_SHRINK {
             Verdict::Cold
         } else if recorded.samples >= ENOUGH_SAMPLES {
@@ -193,6 +200,8 @@ mod tests {
             edges: edges.to_vec(),
             call_targets: vec![],
             paths: Vec::new(),
+            windows: Vec::new(),
+            called: Vec::new(),
             coverage: Vec::new(),
         }
     }
@@ -267,6 +276,11 @@ mod tests {
         assert_eq!(of(&never, ENOUGH_SAMPLES / 2, ENOUGH_TO_SHRINK - 1), Verdict::Unknown);
         // Something implies that it was called.
         never.coverage = vec![Covered::ByDominance, Covered::No, Covered::No, Covered::No];
-        assert_eq!(of(&never, ENOUGH_SAMPLES, ENOUGH_TO_SHRINK), Verdict::Unknown);
+        let once = Verdict::Sampled {
+            entry_count: 1000,
+            max_count: 1000,
+            branch_weights: Vec::new(),
+        };
+        assert_eq!(of(&never, ENOUGH_SAMPLES, ENOUGH_TO_SHRINK), once);
     }
 }

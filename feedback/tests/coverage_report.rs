@@ -47,6 +47,8 @@ fn profile(graphs: &[Cfg]) -> Profile {
         edges: vec![0; cfg.edge_count()],
         call_targets: vec![],
         paths: vec![],
+        windows: Vec::new(),
+        called: Vec::new(),
         coverage: coverage.to_vec(),
     };
     Profile {

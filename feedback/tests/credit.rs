@@ -7,6 +7,7 @@ use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_feedback::ball_larus::{End, Options, Path, Start};
 use pleach_feedback::credit::{Crediting, credit};
 use pleach_feedback::iterations::Forest;
+use pleach_feedback::partial::callers::Called;
 use pleach_feedback::partial::copy::Graph;
 use pleach_feedback::partial::replicates::{REPLICATES, Times, multipliers};
 use pleach_feedback::partial::{Evidence, FunctionEvidence, Observation, Piece};
@@ -133,6 +134,7 @@ impl Simulated {
             observations: observations.collect(),
             graph: self.graph,
             windows: Forest::default(),
+            called: Called::default(),
         };
         let key: (FunctionId, CfgHash) = (self.cfg.id, self.cfg.hash());
         let evidence = Evidence {

@@ -43,6 +43,8 @@ fn function(cfg: &Cfg, paths: &[(Path, f64)], scale: f64) -> FunctionProfile {
         samples: (blocks.iter().sum::<f64>() / scale) as u64,
         edges: vec![0; cfg.edge_count()],
         call_targets: vec![],
+        windows: Vec::new(),
+        called: Vec::new(),
         coverage: blocks
             .iter()
             .map(|&c| if c > 0.0 { Covered::Seen } else { Covered::No })

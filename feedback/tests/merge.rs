@@ -18,6 +18,8 @@ fn function(guid: u64, hash: u64, samples: u64, blocks: &[u64]) -> FunctionProfi
         edges: vec![blocks[0]],
         call_targets: vec![],
         paths: Vec::new(),
+        windows: Vec::new(),
+        called: Vec::new(),
         coverage: Vec::new(),
     }
 }

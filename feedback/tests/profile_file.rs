@@ -33,6 +33,8 @@ fn function(guid: u64, module: u32, hash: u64, counts: &[u64]) -> FunctionProfil
             estimated(Start::Entry, &[0, 1], End::Exit, counts[0] as f64),
             estimated(Start::Inside, &[1], End::Back(BlockIndex(1)), 0.25),
         ],
+        windows: Vec::new(),
+        called: Vec::new(),
         coverage: counts
             .iter()
             .map(|&c| if c > 0 { Covered::Seen } else { Covered::Predicted })
@@ -237,16 +239,16 @@ fn other_versions_and_byte_orders_are_named() {
     // A later version may have another header: only magic, version and byte order stay where they are.
     fs::write(
         &bad,
-        [b"\x89PLEACH\n".as_slice(), &[3, 0, 0, 0], &good[12..16], &[7; 100]].concat(),
+        [b"\x89PLEACH\n".as_slice(), &[9, 0, 0, 0], &good[12..16], &[7; 100]].concat(),
     )
     .unwrap();
-    assert!(error_of(&bad).contains("profile format 3, but this pleach reads format 2"));
+    assert!(error_of(&bad).contains("profile format 9, but this pleach reads format 4"));
     // Format 1 had a header of 512 bytes, and neither paths nor coverage.
     let old = [b"\x89PLEACH\n\x01\0\0\0".as_slice(), &good[12..16], &[0; 496]].concat();
     fs::write(&bad, old).unwrap();
     let message = error_of(&bad);
     assert!(
-        message.contains("profile format 1, but this pleach reads format 2: record again"),
+        message.contains("profile format 1, but this pleach reads format 4: record again"),
         "{message}"
     );
     let mut swapped = good;

@@ -22,6 +22,8 @@ fn function(name: &str, module: u32, samples: u64, blocks: &[u64], edges: &[u64]
         edges: edges.to_vec(),
         call_targets: vec![],
         paths: Vec::new(),
+        windows: Vec::new(),
+        called: Vec::new(),
         coverage: Vec::new(),
     }
 }

@@ -48,6 +48,8 @@ cl::opt<bool> ReduceHeight("pleach-control-height-reduction", cl::init(true), cl
                            cl::desc("Run control-height reduction at -O3, as -fprofile-use does"));
 cl::opt<bool> PlaceCode("pleach-placement", cl::init(true), cl::Hidden,
                         cl::desc("Order blocks and functions, and split functions, by the profile"));
+cl::opt<bool> AlignLoops("pleach-align-loops", cl::init(false), cl::Hidden,
+                         cl::desc("Align loops to windows of fetch where the profile says that it pays"));
 
 cl::opt<bool> Superblocks("pleach-superblocks", cl::init(true),
                           cl::desc("Form superblocks along the profile's paths (default: on)"));
@@ -201,6 +203,7 @@ double pleach_option_superblock_price() { return SuperblockPrice; }
 bool pleach_option_aggressive() { return Aggressive; }
 bool pleach_option_verify() { return Verify; }
 bool pleach_option_placement() { return PlaceCode; }
+bool pleach_option_align_loops() { return AlignLoops; }
 PleachText pleach_option_anchor() { return {AnchorName.data(), AnchorName.size()}; }
 
 bool pleach_module_is_elf(LLVMModuleRef M) {

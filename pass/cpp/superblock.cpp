@@ -76,6 +76,11 @@ bool dispatches(const Loop &L) {
   });
 }
 
+// Whether a block does nothing but return.
+bool onlyReturns(const BasicBlock *BB) {
+  return BB && isa<ReturnInst>(*BB->getFirstNonPHIOrDbgOrLifetime());
+}
+
 bool hasCalls(const Loop &L) {
   for (BasicBlock *BB : L.blocks())
     for (Instruction &I : *BB)
@@ -131,7 +136,7 @@ void pleach_clonable(LLVMValueRef V, bool Early, uint8_t *Clonable) {
   for (BasicBlock &BB : F) {
     bool May = !BB.isEntryBlock() && !BB.hasAddressTaken() && !BB.isEHPad();
     if (Loop *L = LI.getLoopFor(&BB); L && L->isInnermost())
-      May &= Early ? hasCalls(*L) : !advances(BB, *L);
+      May &= Early ? hasCalls(*L) : dispatches(*L) || !advances(BB, *L);
     for (Instruction &I : BB)
       May = May && mayCopy(I) && !(Early && isOnlyCallOfLocal(I));
     *Clonable++ = May;
@@ -139,14 +144,16 @@ void pleach_clonable(LLVMValueRef V, bool Early, uint8_t *Clonable) {
 }
 
 // Which blocks are in innermost loops that do the same in each turn: their values fit registers and their variables advance in step, which
-// copies may spoil.
-void pleach_tight(LLVMValueRef V, uint8_t *Tight) {
+// copies may spoil. And which are headers of loops that do one of many things in each turn.
+void pleach_loops(LLVMValueRef V, uint8_t *Tight, uint8_t *Dispatching) {
   Function &F = *unwrap<Function>(V);
   DominatorTree DT(F);
   LoopInfo LI(DT);
   for (BasicBlock &BB : F) {
     Loop *L = LI.getLoopFor(&BB);
-    *Tight++ = L && L->isInnermost() && !dispatches(*L);
+    const bool Dispatches = L && dispatches(*L);
+    *Tight++ = L && L->isInnermost() && !Dispatches;
+    *Dispatching++ = Dispatches && L->getHeader() == &BB;
   }
 }
 
@@ -280,10 +287,10 @@ void pleach_keep_apart(const LLVMBasicBlockRef *Blocks, size_t Count) {
     // Nothing may come between a call and the return that make a tail call, whether the return is here or in the next block. Indirect
     // branches are for code generation to copy.
     auto *Before = dyn_cast_if_present<CallInst>(T->getPrevNode());
-    bool EndsInCall = (Before && Before->isTailCall()) || unwrap(Blocks[I])->getTerminatingMustTailCall() ||
+    bool Returns = isa<ReturnInst>(T) || onlyReturns(T->getParent()->getSingleSuccessor());
+    bool EndsInCall = (Before && Before->isTailCall() && Returns) || unwrap(Blocks[I])->getTerminatingMustTailCall() ||
                       unwrap(Blocks[I])->getTerminatingDeoptimizeCall();
-    bool OnlyReturns = isa<ReturnInst>(T) && (!T->getPrevNode() || isa<PHINode>(T->getPrevNode()));
-    if (isa<CallBase>(T) || isa<IndirectBrInst>(T) || T->isEHPad() || EndsInCall || OnlyReturns)
+    if (isa<CallBase>(T) || isa<IndirectBrInst>(T) || T->isEHPad() || EndsInCall || onlyReturns(T->getParent()))
       continue;
     auto *Type = FunctionType::get(llvm::Type::getVoidTy(T->getContext()), false);
     auto *Marker = InlineAsm::get(Type, ("/* " + Twine(I) + " */").str(), "", /*hasSideEffects=*/true);

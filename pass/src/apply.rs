@@ -217,7 +217,7 @@ impl Applier<'_, '_> {
             Verdict::Unknown => {
                 outcome.unsampled += 1;
                 self.remark(value, false, "NotSampled", || {
-                    "never sampled, by a profile too small to call it cold, or executed too rarely to be sampled; it gets no profile".into()
+                    "never sampled, by a profile too small to call it cold; it gets no profile".into()
                 });
             }
         }

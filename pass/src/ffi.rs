@@ -151,6 +151,17 @@ pub struct PlacedCalls {
     pub count: u64,
 }
 
+/// Mirror of `PleachLoop`.
+#[repr(C)]
+pub struct Loop {
+    pub instructions: u64,
+    pub iterations: f64,
+    pub entries: f64,
+}
+
+/// Decides on the alignment of a loop of a program that executes so many blocks.
+pub type AlignmentFn = extern "C" fn(*const Loop, f64) -> u32;
+
 /// Takes what `pleach_placed_functions` tells: functions, their number, calls, their number.
 pub type PlacedFn = extern "C" fn(*mut c_void, *const PlacedFunction, usize, *const PlacedCalls, usize);
 
@@ -179,6 +190,7 @@ unsafe extern "C" {
     pub safe fn pleach_option_aggressive() -> bool;
     pub safe fn pleach_option_verify() -> bool;
     pub safe fn pleach_option_placement() -> bool;
+    pub safe fn pleach_option_align_loops() -> bool;
 
     pub fn pleach_module_is_elf(module: LLVMModuleRef) -> bool;
     pub fn pleach_diagnose(module: LLVMModuleRef, text: *const c_char, size: usize, fatal: bool);
@@ -226,7 +238,7 @@ unsafe extern "C" {
     pub fn pleach_frequencies(function: LLVMValueRef, counts: *mut f64, probabilities: *mut f64) -> bool;
     pub fn pleach_clonable(function: LLVMValueRef, early: bool, clonable: *mut u8);
     pub fn pleach_folded(trace: *const LLVMBasicBlockRef, count: usize, saved: *mut u32);
-    pub fn pleach_tight(function: LLVMValueRef, tight: *mut u8);
+    pub fn pleach_loops(function: LLVMValueRef, tight: *mut u8, dispatching: *mut u8);
     pub fn pleach_unfold(function: LLVMValueRef, nodes: *const Node, count: usize) -> bool;
     pub fn pleach_keep_apart(blocks: *const LLVMBasicBlockRef, count: usize);
     pub fn pleach_tidy(function: LLVMValueRef);
@@ -236,6 +248,9 @@ unsafe extern "C" {
     pub safe fn pleach_place_at_link(split: bool);
     pub fn pleach_place(target_machine: *mut c_void, split: bool);
     pub fn pleach_placed_functions(module: LLVMModuleRef, tell: PlacedFn, to: *mut c_void);
+    pub fn pleach_may_align(target_machine: *mut c_void) -> bool;
+    pub fn pleach_align_loops(function: LLVMValueRef, decide: AlignmentFn) -> u32;
+    pub fn pleach_unsampled_blocks(function: LLVMValueRef) -> u32;
     pub fn pleach_keep_chains(function: LLVMValueRef);
     pub fn pleach_move_to_end(function: LLVMValueRef);
 

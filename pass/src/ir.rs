@@ -66,7 +66,7 @@ impl ModuleFacts {
     }
 }
 
-fn name_of(function: LLVMValueRef) -> String {
+pub fn name_of(function: LLVMValueRef) -> String {
     // SAFETY: only called on functions of the module being compiled.
     let function = unsafe { FunctionValue::new(function) };
     function

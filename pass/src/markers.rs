@@ -95,6 +95,8 @@ pub struct Found {
     pub blocks: Vec<Vec<Marker>>,
     /// The key of each context.
     pub keys: Vec<u64>,
+    /// The context that is the function itself, and nothing that was inlined into it.
+    pub own: Option<usize>,
 }
 
 /// Takes a function's markers out.
@@ -115,6 +117,9 @@ pub fn take(function: LLVMValueRef, table: &Table) -> Found {
                     let marker: ffi::Marker = marker.assume_init();
                     if table.contains_key(&marker.key) {
                         let context = *contexts.entry((marker.key, marker.context)).or_insert_with(|| {
+                            if marker.context == 0 {
+                                found.own = Some(found.keys.len());
+                            }
                             found.keys.push(marker.key);
                             found.keys.len() - 1
                         });

@@ -10,10 +10,10 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::llvm_sys::prelude::LLVMBasicBlockRef;
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
-use pleach_annotate::id::BlockIndex;
-use pleach_feedback::profile::FunctionProfile;
+use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
+use pleach_feedback::profile::{Caller, FunctionProfile};
 use pleach_feedback::superblock::check::{Counts, check_flow};
-use pleach_feedback::superblock::history::History;
+use pleach_feedback::superblock::history::{History, Recorded, of_caller};
 use pleach_feedback::superblock::unfolded::Unfolded;
 use pleach_feedback::superblock::{Folding, Formation, Marker, Options, Subject, form, recorded};
 use pleach_feedback::weights::PRIOR_SAMPLES;
@@ -25,6 +25,12 @@ const MODULE_GROWTH: f64 = 0.05;
 const LEAST_ROOM: u32 = 64;
 /// Weights of a branch are given as so many parts.
 const PARTS: f64 = 1e6;
+/// Where a way may be less probable than one in [`PARTS`].
+const FINE_PARTS: f64 = 1e9;
+/// How many times more often than weights say a loop must have been executed for its weights to be wrong.
+const WORTH_STAYING: f64 = 2.0;
+/// Times that weights are put right: each leaves less to do.
+const MOST_ROUNDS: usize = 4;
 
 /// Forms superblocks in all functions of a module that have markers, and takes the markers out. Returns whether anything changed.
 ///
@@ -161,7 +167,8 @@ impl Former {
         let Some(before) = Frequencies::of(function) else {
             return Ok(None);
         };
-        self.reweigh(function, found, &before.probabilities)?;
+        let known = self.reweigh(function, found, &before.probabilities)?;
+        self.stay(function, found, &known)?;
         let Some(Frequencies {
             mut counts,
             mut probabilities,
@@ -171,20 +178,28 @@ impl Former {
         };
         revive(function, &counts, &mut probabilities);
         self.bound(found, &mut counts)?;
-        let (mut clonable, mut tight) = (vec![0u8; cfg.blocks.len()], vec![0u8; cfg.blocks.len()]);
+        let [mut clonable, mut tight, mut dispatching] = [const { Vec::new() }; 3].map(|mut flags: Vec<u8>| {
+            flags.resize(cfg.blocks.len(), 0);
+            flags
+        });
         // SAFETY: as above; there is room for a number per block.
         unsafe {
             ffi::pleach_clonable(value, self.early, clonable.as_mut_ptr());
-            ffi::pleach_tight(value, tight.as_mut_ptr());
+            ffi::pleach_loops(value, tight.as_mut_ptr(), dispatching.as_mut_ptr());
         }
+        let [clonable, tight, dispatching] =
+            [clonable, tight, dispatching].map(|flags| flags.into_iter().map(|flag| flag != 0).collect::<Vec<_>>());
+        let functions = numbered(&found.keys);
         let subject = Subject {
             cfg,
             counts: &counts,
             probabilities: &probabilities,
-            clonable: &clonable.iter().map(|&c| c != 0).collect::<Vec<_>>(),
-            tight: &tight.iter().map(|&t| t != 0).collect::<Vec<_>>(),
+            clonable: &clonable,
+            tight: &tight,
+            dispatching: &dispatching,
             markers: &found.blocks,
-            histories: &self.histories(found)?,
+            histories: &self.histories(found, &functions)?,
+            functions: &functions,
             total: self.total,
         };
         let folding = Simulated {
@@ -222,8 +237,13 @@ impl Former {
         Ok(Some(formation).filter(|f| !f.superblocks.is_empty()))
     }
 
-    /// Gives branches the weights that were recorded, where markers tell them.
-    fn reweigh(&mut self, function: &FunctionIr<'_>, found: &Found, probabilities: &[f64]) -> Result<(), String> {
+    /// Gives branches the weights that were recorded, where markers tell them; returns which.
+    fn reweigh(
+        &mut self,
+        function: &FunctionIr<'_>,
+        found: &Found,
+        probabilities: &[f64],
+    ) -> Result<FxHashSet<BlockIndex>, String> {
         for &key in &found.keys {
             self.profile(key)?;
         }
@@ -233,11 +253,55 @@ impl Former {
         };
         let unseen = self.source.scale() * PRIOR_SAMPLES;
         let blocks = function.value.get_basic_blocks();
+        let mut known = FxHashSet::default();
         for (block, counts) in recorded::weights(&function.cfg, &found.blocks, count, probabilities, unseen) {
             let weights: Vec<u64> = counts.iter().map(|c| c.ceil() as u64).collect();
             set_weights(blocks[block.index()], &weights);
+            known.insert(block);
+        }
+        Ok(known)
+    }
+
+    /// Makes loops that were executed much more often than weights say go round more often.
+    fn stay(&mut self, function: &FunctionIr<'_>, found: &Found, known: &FxHashSet<BlockIndex>) -> Result<(), String> {
+        let blocks = function.value.get_basic_blocks();
+        for _ in 0..MOST_ROUNDS {
+            let Some(now) = Frequencies::of(function) else {
+                return Ok(());
+            };
+            let factor = self.underestimated(found, &now.counts)?;
+            if factor < WORTH_STAYING {
+                return Ok(());
+            }
+            for (block, shares) in recorded::stay(&function.cfg, &now.probabilities, |b| known.contains(&b), factor) {
+                let weights: Vec<u64> = shares.iter().map(|p| (p * FINE_PARTS).ceil() as u64).collect();
+                set_weights(blocks[block.index()], &weights);
+            }
         }
         Ok(())
+    }
+
+    /// How many times as often as `counts` say the function's most executed block was executed.
+    fn underestimated(&mut self, found: &Found, counts: &[f64]) -> Result<f64, String> {
+        let Some(own) = found.own else { return Ok(1.0) };
+        let Some(profile) = self.profile(found.keys[own])? else {
+            return Ok(1.0);
+        };
+        // Where it was inlined as well, not all that was recorded happens here.
+        let entries = profile.blocks.first().map_or(1.0, |&count| count.max(1) as f64);
+        let share = (counts[0] / entries).min(1.0);
+        let mut places: FxHashMap<BlockIndex, (u32, f64)> = FxHashMap::default();
+        for (markers, count) in found.blocks.iter().zip(counts) {
+            for marker in markers.iter().filter(|m| m.context == own) {
+                let place = places.entry(marker.block).or_default();
+                *place = (place.0 + 1, place.1 + count);
+            }
+        }
+        // Blocks that were duplicated may be in parts that are gone.
+        let once = places.iter().filter(|(_, place)| place.0 == 1);
+        let recorded = once.filter_map(|(block, place)| Some((*profile.blocks.get(block.index())?, place.1)));
+        let hottest = recorded.max_by_key(|&(recorded, _)| recorded);
+        Ok(hottest.map_or(1.0, |(recorded, count)| recorded as f64 * share / count.max(1.0)))
     }
 
     /// Tells the ends of blocks apart that are executed too often to be merged: what merging saves is worth less than the jump that it costs.
@@ -287,15 +351,27 @@ impl Former {
     }
 
     /// What is known of the paths of each context.
-    fn histories(&mut self, found: &Found) -> Result<Vec<History>, String> {
+    fn histories(&mut self, found: &Found, functions: &[usize]) -> Result<Vec<History>, String> {
         let mut visible = vec![FxHashSet::default(); found.keys.len()];
+        let mut callers: FxHashSet<(usize, BlockIndex)> = FxHashSet::default();
         for marker in found.blocks.iter().flatten() {
             visible[marker.context].insert(marker.block);
+            callers.insert((functions[marker.context], marker.block));
         }
+        let named = found.keys.iter().zip(functions);
+        let numbers: FxHashMap<(FunctionId, CfgHash), usize> = named.map(|(key, &n)| (self.table[key], n)).collect();
+        let of = |caller: &Caller, block| {
+            let &number = numbers.get(&(caller.id, caller.cfg_hash))?;
+            callers.contains(&(number, block)).then(|| of_caller(number, block))?
+        };
         let mut histories = Vec::new();
         for (key, visible) in found.keys.iter().zip(&visible) {
-            let paths = self.profile(*key)?.map_or(&[][..], |p| &p.paths);
-            histories.push(History::new(paths, |block| visible.contains(&block)));
+            let known = self.profile(*key)?.map_or_else(Recorded::default, |p| Recorded {
+                paths: &p.paths,
+                windows: &p.windows,
+                called: &p.called,
+            });
+            histories.push(History::new(known, |block| visible.contains(&block), of));
         }
         Ok(histories)
     }
@@ -352,6 +428,12 @@ fn revive(function: &FunctionIr<'_>, counts: &[f64], probabilities: &mut [f64]) 
         let weights: Vec<u64> = own.iter().map(|p| (p * PARTS).round() as u64).collect();
         set_weights(blocks[block.index()], &weights);
     }
+}
+
+/// The first context that has the key of each: the same for all activations of a function.
+fn numbered(keys: &[u64]) -> Vec<usize> {
+    let first = |key| keys.iter().position(|k| k == key).unwrap_or_default();
+    keys.iter().map(first).collect()
 }
 
 fn set_weights(block: BasicBlock<'_>, weights: &[u64]) {

@@ -56,6 +56,8 @@ fn profile(
         edges: vec![500; cfg.edge_count()],
         call_targets: vec![],
         paths: paths(cfg),
+        windows: Vec::new(),
+        called: Vec::new(),
         coverage: vec![],
     };
     let profile = Profile {

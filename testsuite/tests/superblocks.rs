@@ -7,6 +7,7 @@ use std::process::Command;
 use support::*;
 
 const SOURCE: &str = "superblocks.c";
+const TAILS: &str = "tails.c";
 
 fn recorded(dir: &Path, more: &[&str]) -> PathBuf {
     let (binary, profile) = (dir.join("annotated"), dir.join("app.pleach"));
@@ -113,5 +114,44 @@ fn link_time_optimisation_takes_them_too() {
         let text = said(&binary, &words);
         assert!(formed(&text) > 0, "{text}");
         assert_eq!(run(&binary), run(&plain), "{lto}");
+    }
+}
+
+#[test]
+fn only_calls_that_return_at_once_are_left_at_the_ends_of_blocks() {
+    let dir = scratch();
+    let (annotated, profile) = (dir.path().join("annotated"), dir.path().join("app.pleach"));
+    compile(&annotated, &flags(&["annotate"]), &[program(TAILS)]);
+    let mut record = Command::new(pleach());
+    record.args(["record", "--quiet", "--overhead", "300%", "-o"]);
+    stdout(record.arg(&profile).arg("--").arg(&annotated).arg("60000"));
+    let emit = |how: &[&str]| {
+        let mut command = clang();
+        command.args(["-O2", "-S", "-o", "-"]).args(how);
+        stdout(command.args(with(&profile, "early", &[])).arg(program(TAILS)))
+    };
+    let ir = emit(&["-emit-llvm"]);
+    let lines: Vec<&str> = ir.lines().collect();
+    let calls = |callee: &str| lines.windows(2).filter(|l| l[0].contains(callee)).collect::<Vec<_>>();
+    for callee in ["tail call i32 @odd(", "tail call i32 @even("] {
+        let found = calls(callee);
+        let goes_on = |l: &&[&str]| l[1].contains("asm sideeffect");
+        assert!(
+            found.iter().any(goes_on),
+            "{callee} stays together with its branch in\n{ir}"
+        );
+        let returns = |l: &&[&str]| l[1].trim_start().starts_with("ret ");
+        assert!(
+            found.iter().any(returns),
+            "{callee} is not followed by a return in\n{ir}"
+        );
+    }
+    let assembly = emit(&[]);
+    for callee in ["odd", "even"] {
+        let jump = assembly
+            .lines()
+            .filter(|l| l.contains("TAILCALL") && l.contains(callee))
+            .count();
+        assert_eq!(jump, 1, "{callee} in\n{assembly}");
     }
 }

@@ -31,6 +31,8 @@ fn sampled(of: &[(&str, f64)]) -> Profile {
             high: count + 4.0,
             effective: count,
         }],
+        windows: Vec::new(),
+        called: Vec::new(),
         coverage: vec![],
     };
     Profile {

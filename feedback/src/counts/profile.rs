@@ -2,10 +2,11 @@
 
 use super::exact::{Exact, ExactFunction};
 use crate::ball_larus::edges::Flow;
-use crate::ball_larus::{Mode, Options};
-use crate::profile::{Anchor, Covered, EstimatedPath, FunctionProfile, Profile, Provenance};
+use crate::ball_larus::{Mode, Options, Path};
+use crate::profile::{Anchor, Covered, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
+use std::collections::BTreeMap;
 
 /// Why counts do not become a profile.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -68,6 +69,8 @@ fn function(exact: &ExactFunction) -> FunctionProfile {
         edges: slots(cfg, flow),
         call_targets: Vec::new(),
         paths: paths(exact),
+        windows: windows(exact),
+        called: Vec::new(),
         coverage: coverage.collect(),
         blocks: flow.blocks.clone(),
     }
@@ -105,6 +108,25 @@ fn paths(exact: &ExactFunction) -> Vec<EstimatedPath> {
     let mut paths: Vec<_> = paths.collect();
     paths.sort_by(EstimatedPath::hottest_first);
     paths
+}
+
+/// Windows that end in each path, of all lengths that were counted. Counted is the longest one that the activation has.
+fn windows(exact: &ExactFunction) -> Vec<PathWindow> {
+    let mut counts: BTreeMap<&[Path], u64> = BTreeMap::new();
+    for counted in &exact.paths {
+        let paths = &counted.path[counted.path.len().saturating_sub(PathWindow::LONGEST)..];
+        for first in 0..paths.len().saturating_sub(1) {
+            let count = counts.entry(&paths[first..]).or_default();
+            *count = count.saturating_add(counted.count);
+        }
+    }
+    let all: u64 = exact.paths.iter().fold(0, |sum, path| sum.saturating_add(path.count));
+    let least = all as f64 * PathWindow::LEAST_SHARE;
+    let windows = counts.into_iter().map(|(paths, count)| PathWindow {
+        paths: paths.to_vec(),
+        count: count as f64,
+    });
+    windows.filter(|window| window.count > least).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Activations that a burst shows, told apart.
 
 use super::Piece;
+use super::callers::{Caller, MOST_BEFORE, Waiting};
 use super::copies::Copies;
 use super::store::{Into, Store};
 use super::walk::Activation;
@@ -30,6 +31,7 @@ pub(super) struct Watched {
     activation: Activation,
     /// What they passed, where windows of paths are counted.
     passed: Vec<Piece>,
+    callers: Waiting,
 }
 
 impl Frame {
@@ -57,13 +59,39 @@ pub(super) struct Walks {
     /// Blocks at one address that control got to.
     pub pending: Option<Group>,
     pub group: Vec<BlockIndex>,
+    /// Where control was before that.
+    last: Option<(FrameId, ModuleId, NodeIndex)>,
 }
 
 impl Walks {
+    /// What the caller of a copy's activation has passed, if the copy is entered now: what it is inlined into, or else where control came from.
+    fn caller(
+        &self,
+        (frame, module, node): (FrameId, ModuleId, NodeIndex),
+        modules: &FxHashMap<ModuleId, Copies<'_>>,
+    ) -> Option<Caller> {
+        let of = |module: &ModuleId| modules.get(module).map(|copies| copies.map);
+        let (frame, module, node) = match of(&module)?.nodes[node.index()].parent {
+            Some((outer, _)) => (frame, module, outer),
+            None => self.last.filter(|&(last, ..)| last != frame)?,
+        };
+        let mut activations = self.frames.get(&frame)?.activations.iter();
+        let caller = activations.find(|a| (a.module, a.node) == (module, node))?;
+        let map = of(&module)?;
+        let function = &map.functions[map.nodes[node.index()].function.0 as usize];
+        Some(Caller {
+            id: function.cfg.id,
+            cfg_hash: function.hash,
+            before: caller.activation.latest(MOST_BEFORE)?.to_vec(),
+        })
+    }
+
     pub fn flush_pending(&mut self, modules: &mut FxHashMap<ModuleId, Copies<'_>>, store: &mut Store) {
         let Some((_, frame, module, node, _)) = self.pending.take() else {
             return;
         };
+        let caller = self.caller((frame, module, node), modules);
+        self.last = Some((frame, module, node));
         let frame = self.frames.entry(frame).or_default();
         if let Some(copies) = modules.get_mut(&module) {
             let known = frame
@@ -76,12 +104,27 @@ impl Walks {
                     node,
                     activation: Activation::new(frame.enters(copies.map, node)),
                     passed: Vec::new(),
+                    callers: Waiting::default(),
                 });
                 frame.activations.len() - 1
             });
+            let enters = self.group.contains(&BlockIndex::ENTRY);
             let (place, graph, steps) = copies.of(node, store);
-            let Watched { activation, passed, .. } = &mut frame.activations[position];
-            let mut sink = Into { place, store, passed };
+            let Watched {
+                activation,
+                passed,
+                callers,
+                ..
+            } = &mut frame.activations[position];
+            if enters {
+                callers.enter(caller);
+            }
+            let mut sink = Into {
+                place,
+                store,
+                passed,
+                callers,
+            };
             activation.pass(&self.group, graph, steps, &mut sink);
         }
         self.group.clear();
@@ -101,6 +144,7 @@ impl Walks {
                 node,
                 mut activation,
                 mut passed,
+                mut callers,
             } = watched;
             if let Some(copies) = modules.get_mut(&module) {
                 let (place, graph, steps) = copies.of(node, store);
@@ -108,6 +152,7 @@ impl Walks {
                     place,
                     store,
                     passed: &mut passed,
+                    callers: &mut callers,
                 };
                 activation.leave(has_left, graph, steps, &mut sink);
                 store.count_windows(place, graph, &passed);

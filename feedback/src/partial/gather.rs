@@ -1,6 +1,7 @@
 //! All bursts of a recording → what was observed of each function's paths, with what is needed to tell how sure that is.
 
 use super::Alternatives;
+use super::callers::Called;
 use super::copies::Copies;
 use super::copy::Graph;
 use super::frames::{Frame, Walks};
@@ -38,6 +39,8 @@ pub struct FunctionEvidence {
     pub observations: Vec<Observation>,
     /// Windows of consecutive paths of one activation; empty unless [`Options::iterations`] asks for them.
     pub windows: Forest,
+    /// What first paths of activations came after; nothing where windows are not asked for.
+    pub called: Called,
 }
 
 impl FunctionEvidence {
@@ -48,6 +51,7 @@ impl FunctionEvidence {
         }
         self.observations.extend(other.observations);
         self.windows.merge(&other.windows);
+        self.called.merge(other.called);
     }
 }
 
@@ -186,6 +190,7 @@ impl<'p> Gatherer<'p> {
                     name: known.cfg.name.clone(),
                     shown: std::mem::take(&mut shown[position]),
                     windows: store.windows.remove(&place).unwrap_or_default(),
+                    called: store.called.remove(&place).unwrap_or_default(),
                     observations: observations.finish(),
                 };
                 match functions.entry((known.cfg.id, known.hash)) {

@@ -9,6 +9,7 @@
 //! [`frames`] tells activations apart, [`store`] sums up equal observations in all [`replicates`], and [`gather`] does so for all
 //! bursts of a recording.
 
+pub mod callers;
 mod copies;
 pub mod copy;
 mod frames;

@@ -1,5 +1,6 @@
 //! Observations summed up by what was observed.
 
+use super::callers::{Called, Waiting};
 use super::copy::Graph;
 use super::gather::Observation;
 use super::replicates::{REPLICATES, Times};
@@ -53,6 +54,8 @@ pub(super) struct Store {
     iterations: usize,
     /// By function.
     pub windows: FxHashMap<u32, Forest>,
+    /// By function: what its first paths came after.
+    pub called: FxHashMap<u32, Called>,
 }
 
 impl Store {
@@ -95,10 +98,26 @@ pub(super) struct Into<'a> {
     pub place: u32,
     pub store: &'a mut Store,
     pub passed: &'a mut Vec<Piece>,
+    pub callers: &'a mut Waiting,
+}
+
+impl Into<'_> {
+    /// Notes what the callers of these activations had passed.
+    fn called(&mut self, alternatives: &Alternatives) {
+        let is_certain = alternatives.len() == 1;
+        for piece in alternatives.iter().take(1).flatten() {
+            let Some(caller) = self.callers.of(piece) else { continue };
+            if let Some(path) = piece.whole().filter(|_| is_certain && self.store.iterations > 0) {
+                let called = self.store.called.entry(self.place).or_default();
+                called.add(caller, path, self.store.weight.into());
+            }
+        }
+    }
 }
 
 impl Sink for Into<'_> {
     fn pieces(&mut self, mut alternatives: Alternatives) {
+        self.called(&alternatives);
         let seen = &mut self.store.functions[self.place as usize];
         let weight = self.store.weight;
         let mut note = |kinds: &mut Vec<u32>, times: &mut Vec<Times>, number: u32| {
@@ -133,9 +152,11 @@ impl Sink for Into<'_> {
 
     fn inconsistent(&mut self) {
         self.store.inconsistent += 1;
+        self.callers.lose();
     }
 
     fn lost(&mut self) {
         self.store.lost += 1;
+        self.callers.lose();
     }
 }

@@ -59,6 +59,8 @@ pub(super) struct Activation {
     ways: Vec<Way>,
     /// It was entered while it was watched, so that nothing of it is missing before its first block.
     is_fresh: bool,
+    /// The path that ended in the block where control is, which nothing follows.
+    exiting: Vec<BlockIndex>,
 }
 
 /// All ways between two places, each without the block that it begins at; `None`: too many.
@@ -122,7 +124,15 @@ impl Activation {
         Self {
             ways: vec![Way::default()],
             is_fresh,
+            exiting: Vec::new(),
         }
+    }
+
+    /// The last blocks of the path that control is on, if there is no doubt about it.
+    pub fn latest(&self, most: usize) -> Option<&[BlockIndex]> {
+        let [way] = &self.ways[..] else { return None };
+        let blocks = way.open.as_ref().map_or(&self.exiting, |open| &open.blocks);
+        (!blocks.is_empty()).then(|| &blocks[blocks.len().saturating_sub(most)..])
     }
 
     fn is_open(&self) -> bool {
@@ -160,7 +170,11 @@ impl Activation {
                 enter(way, block, graph);
             }
             if !way.ended.is_empty() {
-                sink.pieces(vec![std::mem::take(&mut way.ended)]);
+                let ended = std::mem::take(&mut way.ended);
+                if let (None, Some(last)) = (&way.open, ended.last()) {
+                    self.exiting.clone_from(&last.blocks);
+                }
+                sink.pieces(vec![ended]);
             }
             return true;
         }
@@ -262,7 +276,12 @@ impl Activation {
                 ended: Vec::new(),
                 open,
             });
-            let open = open.collect();
+            let open: Vec<Way> = open.collect();
+            self.exiting.clear();
+            if let ([Way { open: None, .. }], [pieces]) = (&open[..], &ended[..]) {
+                self.exiting
+                    .extend(pieces.last().into_iter().flat_map(|last| &last.blocks));
+            }
             sink.pieces(ended.into_iter().cloned().collect());
             ways = open;
         }

@@ -48,6 +48,12 @@ impl<'r> Reader<'r> {
         Ok(to.and_then(|to| u32::try_from(to).ok()))
     }
 
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], &'static str> {
+        let mut raw = [0; N];
+        raw.copy_from_slice(self.take(N as u64)?);
+        Ok(raw)
+    }
+
     pub fn take(&mut self, length: u64) -> Result<&'r [u8], &'static str> {
         let length = usize::try_from(length)
             .ok()

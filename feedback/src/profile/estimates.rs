@@ -9,18 +9,28 @@
 //!           rest, rest × difference          further blocks, each against the block before it (the first against 0)
 //!           difference                       the block that a back edge or cut edge leads to, against the last block
 //!           4 × f32                          count, low, high, effective
+//! windows   n, then n × window               in the order of their positions
+//! window    paths, paths × position          of a path in the list above
+//!           f32                              count
+//! called    n, then n × called path          in the order of caller and position
+//! called    guid, module, graph              of the caller: 8, 4 and 8 bytes
+//! path      blocks, blocks × difference      each against the block before it
+//!           position, f32                    of a path in the list above, count
 //! coverage  0 where there is none, else 1 and runs of (length − 1) × 8 + state until all blocks have one
 //! ```
 //! Numbers and differences are LEB128, differences zigzagged. An `f32` rounds by 6·10⁻⁸ of the value: nothing beside an
 //! estimate's interval. What is read is in the order that [`FunctionProfile::paths`] has.
 
 use super::bytes::{Reader, difference, number};
-use super::{Covered, EstimatedPath, FunctionProfile};
+use super::{CalledPath, Caller, Covered, EstimatedPath, FunctionProfile, PathWindow};
 use crate::ball_larus::{End, Path, Start};
-use pleach_annotate::id::BlockIndex;
+use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
+use rustc_hash::FxHashMap;
 
 /// More blocks than the paths of any function have together; it bounds what a record can make us allocate.
 const MOST_PATH_BLOCKS: usize = 1 << 24;
+/// More blocks than are kept of any caller.
+const MOST_CALLER_BLOCKS: usize = 64;
 
 /// Why a function's paths or coverage cannot be stored, if so.
 pub(super) fn unstorable(function: &FunctionProfile) -> Option<&'static str> {
@@ -47,14 +57,67 @@ pub(super) fn unstorable(function: &FunctionProfile) -> Option<&'static str> {
     }
     let sorted = in_order(paths);
     let twice = sorted.windows(2).any(|pair| pair[0].path == pair[1].path);
-    twice.then_some("a path occurs twice")
+    if twice {
+        return Some("a path occurs twice");
+    }
+    let positions = positions(&sorted);
+    let senseless = |w: &PathWindow| {
+        !(2..=PathWindow::LONGEST).contains(&w.paths.len())
+            || w.paths.iter().any(|path| !positions.contains_key(path))
+            || !(w.count.is_finite() && w.count >= 0.0)
+    };
+    if function.windows.iter().any(senseless) {
+        return Some("a window has too many paths, unknown ones, or a count that is no number from 0 on");
+    }
+    let windows = windows_in_order(&function.windows, &positions);
+    if windows.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+        return Some("a window of paths occurs twice");
+    }
+    let senseless = |c: &CalledPath| {
+        c.caller.before.len() > MOST_CALLER_BLOCKS
+            || !positions.contains_key(&c.path)
+            || !(c.count.is_finite() && c.count >= 0.0)
+    };
+    if function.called.iter().any(senseless) {
+        return Some(
+            "a called path has too many blocks before it, is unknown, or has a count that is no number from 0 on",
+        );
+    }
+    let called = called_in_order(&function.called, &positions);
+    let twice = called
+        .windows(2)
+        .any(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1));
+    twice.then_some("a called path occurs twice")
 }
 
-/// Appends paths and coverage.
+/// Where each path is in the file's order.
+fn positions<'p>(sorted: &[&'p EstimatedPath]) -> FxHashMap<&'p Path, u32> {
+    let numbered = sorted.iter().enumerate();
+    numbered.map(|(at, estimated)| (&estimated.path, at as u32)).collect()
+}
+
+/// Windows as positions of paths, which they are sorted by, and their counts.
+fn windows_in_order(windows: &[PathWindow], positions: &FxHashMap<&Path, u32>) -> Vec<(Vec<u32>, f64)> {
+    let of = |w: &PathWindow| w.paths.iter().filter_map(|path| positions.get(path).copied()).collect();
+    let mut all: Vec<(Vec<u32>, f64)> = windows.iter().map(|w| (of(w), w.count)).collect();
+    all.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    all
+}
+
+/// Callers, positions of called paths, which they are sorted by, and their counts.
+fn called_in_order<'f>(called: &'f [CalledPath], positions: &FxHashMap<&Path, u32>) -> Vec<(&'f Caller, u32, f64)> {
+    let of = |c: &'f CalledPath| Some((&c.caller, *positions.get(&c.path)?, c.count));
+    let mut all: Vec<_> = called.iter().filter_map(of).collect();
+    all.sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+    all
+}
+
+/// Appends paths, windows, called paths and coverage.
 pub(super) fn encode(function: &FunctionProfile, out: &mut Vec<u8>) {
     number(out, function.paths.len() as u64);
     let mut before: &[BlockIndex] = &[];
-    for estimated in in_order(&function.paths) {
+    let sorted = in_order(&function.paths);
+    for estimated in &sorted {
         let Path { start, blocks, end } = &estimated.path;
         let shared = before.iter().zip(blocks).take_while(|(a, b)| a == b).count();
         number(out, (shared as u64) << 3 | head(*start, *end));
@@ -73,14 +136,34 @@ pub(super) fn encode(function: &FunctionProfile, out: &mut Vec<u8>) {
         }
         before = blocks;
     }
+    number(out, function.windows.len() as u64);
+    for (paths, count) in windows_in_order(&function.windows, &positions(&sorted)) {
+        number(out, paths.len() as u64);
+        paths.iter().for_each(|&path| number(out, path.into()));
+        out.extend(stored(count).to_le_bytes());
+    }
+    number(out, function.called.len() as u64);
+    for (caller, path, count) in called_in_order(&function.called, &positions(&sorted)) {
+        out.extend(caller.id.guid.0.to_le_bytes());
+        out.extend(caller.id.module.0.to_le_bytes());
+        out.extend(caller.cfg_hash.0.to_le_bytes());
+        number(out, caller.before.len() as u64);
+        let mut last = 0;
+        for block in &caller.before {
+            difference(out, last, block.0);
+            last = block.0;
+        }
+        number(out, path.into());
+        out.extend(stored(count).to_le_bytes());
+    }
     encode_coverage(&function.coverage, out);
 }
 
-/// Reads paths and coverage of a function with this many blocks.
-pub(super) fn decode(
-    reader: &mut Reader<'_>,
-    blocks: usize,
-) -> Result<(Vec<EstimatedPath>, Vec<Covered>), &'static str> {
+/// What [`decode`] reads.
+type Decoded = (Vec<EstimatedPath>, Vec<PathWindow>, Vec<CalledPath>, Vec<Covered>);
+
+/// Reads paths, windows, called paths and coverage of a function with this many blocks.
+pub(super) fn decode(reader: &mut Reader<'_>, blocks: usize) -> Result<Decoded, &'static str> {
     let count = reader.number()?;
     // Reserves no more than the bytes at hand suggest.
     let mut paths: Vec<EstimatedPath> = Vec::with_capacity((count as usize).min(reader.bytes.len() / 19));
@@ -91,11 +174,7 @@ pub(super) fn decode(
         if before.is_some_and(|before| *before >= path) {
             return Err("its paths are out of order");
         }
-        let mut value = || -> Result<f64, &'static str> {
-            let mut raw = [0; 4];
-            raw.copy_from_slice(reader.take(4)?);
-            Ok(f32::from_le_bytes(raw).into())
-        };
+        let mut value = || value(reader);
         let estimated = EstimatedPath {
             path,
             count: value()?,
@@ -108,8 +187,86 @@ pub(super) fn decode(
         }
         paths.push(estimated);
     }
+    let windows = decode_windows(reader, &paths)?;
+    let called = decode_called(reader, &paths)?;
     paths.sort_unstable_by(EstimatedPath::hottest_first);
-    Ok((paths, decode_coverage(reader, blocks)?))
+    Ok((paths, windows, called, decode_coverage(reader, blocks)?))
+}
+
+fn decode_called(reader: &mut Reader<'_>, paths: &[EstimatedPath]) -> Result<Vec<CalledPath>, &'static str> {
+    let count = reader.number()?;
+    let mut called: Vec<CalledPath> = Vec::with_capacity((count as usize).min(reader.bytes.len() / 26));
+    let mut before = None;
+    for _ in 0..count {
+        let id = FunctionId {
+            guid: FunctionGuid(u64::from_le_bytes(reader.array()?)),
+            module: ModuleHash(u32::from_le_bytes(reader.array()?)),
+        };
+        let cfg_hash = CfgHash(u64::from_le_bytes(reader.array()?));
+        let blocks = reader.number()?;
+        if blocks > MOST_CALLER_BLOCKS as u64 {
+            return Err("a called path has too many blocks before it");
+        }
+        let mut last = 0;
+        let mut passed = Vec::with_capacity(blocks as usize);
+        for _ in 0..blocks {
+            last = reader
+                .relative(last)?
+                .ok_or("a called path comes from a block that cannot be")?;
+            passed.push(BlockIndex(last));
+        }
+        let caller = Caller {
+            id,
+            cfg_hash,
+            before: passed,
+        };
+        let at = reader.number()?;
+        let path = usize::try_from(at).ok().and_then(|at| paths.get(at));
+        let path = path.ok_or("a called path is not there")?.path.clone();
+        let count = value(reader)?;
+        let key = Some((caller.clone(), at));
+        if key <= before {
+            return Err("its called paths are out of order");
+        }
+        if !(count.is_finite() && count >= 0.0) {
+            return Err("a called path's count is no number");
+        }
+        before = key;
+        called.push(CalledPath { caller, path, count });
+    }
+    Ok(called)
+}
+
+fn value(reader: &mut Reader<'_>) -> Result<f64, &'static str> {
+    Ok(f32::from_le_bytes(reader.array()?).into())
+}
+
+fn decode_windows(reader: &mut Reader<'_>, paths: &[EstimatedPath]) -> Result<Vec<PathWindow>, &'static str> {
+    let count = reader.number()?;
+    let mut windows = Vec::with_capacity((count as usize).min(reader.bytes.len() / 7));
+    let mut before: Vec<u64> = Vec::new();
+    for _ in 0..count {
+        let length = reader.number()?;
+        if !(2..=PathWindow::LONGEST as u64).contains(&length) {
+            return Err("a window has too few paths, or too many");
+        }
+        let positions = (0..length).map(|_| reader.number()).collect::<Result<Vec<u64>, _>>()?;
+        let path = |&at: &u64| paths.get(usize::try_from(at).ok()?).map(|p| p.path.clone());
+        let of: Option<Vec<Path>> = positions.iter().map(path).collect();
+        let window = PathWindow {
+            paths: of.ok_or("a window has a path that is not there")?,
+            count: value(reader)?,
+        };
+        if positions <= before {
+            return Err("its windows are out of order");
+        }
+        if !(window.count.is_finite() && window.count >= 0.0) {
+            return Err("a window's count is no number");
+        }
+        before = positions;
+        windows.push(window);
+    }
+    Ok(windows)
 }
 
 /// A value as the file has it.

@@ -26,6 +26,10 @@ impl fmt::Display for ProfileDigest {
 
 /// What a profile has to say about a function.
 #[derive(Clone, PartialEq, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all are of that variant, and there is one at a time"
+)]
 pub enum Lookup {
     /// Counts for this very graph.
     Found(FunctionProfile),

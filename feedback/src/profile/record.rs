@@ -106,7 +106,7 @@ pub(super) fn decode(id: FunctionId, cfg_hash: CfgHash, record: &[u8]) -> Result
     let mut blocks_then_edges = reader.counts(total as usize)?;
     let edges = blocks_then_edges.split_off(blocks as usize);
     let call_targets = reader.call_targets()?;
-    let (paths, coverage) = estimates::decode(&mut reader, blocks_then_edges.len())?;
+    let (paths, windows, called, coverage) = estimates::decode(&mut reader, blocks_then_edges.len())?;
     if !reader.bytes.is_empty() {
         return Err("bytes left over");
     }
@@ -119,6 +119,8 @@ pub(super) fn decode(id: FunctionId, cfg_hash: CfgHash, record: &[u8]) -> Result
         edges,
         call_targets,
         paths,
+        windows,
+        called,
         coverage,
     })
 }
@@ -155,9 +157,8 @@ impl Reader<'_> {
             let call = u32::try_from(self.number()?).map_err(|_| "a call's number is too large")?;
             let mut targets = Vec::new();
             for _ in 0..self.number()? {
-                let mut guid = [0; 8];
-                guid.copy_from_slice(self.take(8)?);
-                targets.push((FunctionGuid(u64::from_le_bytes(guid)), self.number()?));
+                let guid = FunctionGuid(u64::from_le_bytes(self.array()?));
+                targets.push((guid, self.number()?));
             }
             out.push(CallTargets { call, targets });
         }
@@ -199,6 +200,8 @@ mod tests {
                 edges,
                 call_targets,
                 paths: Vec::new(),
+                windows: Vec::new(),
+                called: Vec::new(),
                 coverage: Vec::new(),
             })
     }
@@ -233,9 +236,11 @@ mod tests {
             edges,
             call_targets: vec![],
             paths: Vec::new(),
+            windows: Vec::new(),
+            called: Vec::new(),
             coverage: Vec::new(),
         };
         encode(&empty, &mut record);
-        assert_eq!(record.len(), 13);
+        assert_eq!(record.len(), 15);
     }
 }

@@ -109,6 +109,8 @@ mod tests {
             edges: vec![],
             call_targets: vec![],
             paths: Vec::new(),
+            windows: Vec::new(),
+            called: Vec::new(),
             coverage: Vec::new(),
         }
     }

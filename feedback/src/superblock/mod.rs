@@ -39,7 +39,8 @@ pub struct Options {
     /// Moves that a superblock costs each time that the most executed block of its trace is executed, copied or not: values that had one
     /// register may need another where copies join. Nearly all of these moves are coalesced.
     pub moves: f64,
-    /// The same in innermost loops that do the same in each turn ([`Subject::tight`]): there all that is live is in registers.
+    /// The same in innermost loops that do the same in each turn ([`Subject::tight`]), and where those that do not go back
+    /// ([`Subject::dispatching`]): there all that is live is in registers.
     pub tight_moves: f64,
     /// A function may grow by this factor of its instructions.
     pub function_growth: f64,
@@ -101,10 +102,14 @@ pub struct Subject<'a> {
     pub clonable: &'a [bool],
     /// Whether a block is in an innermost loop that does the same in each turn.
     pub tight: &'a [bool],
+    /// Whether a block is the header of a loop that does one of many things in each turn, as interpreters and state machines do.
+    pub dispatching: &'a [bool],
     /// Markers of each block, in execution order.
     pub markers: &'a [Vec<Marker>],
     /// Histories of the contexts that markers are of.
     pub histories: &'a [History],
+    /// The function that each context is an activation of, as [`history::of_caller`] tells them apart.
+    pub functions: &'a [usize],
     /// Executions of all blocks of the program, in the unit of `counts`.
     pub total: f64,
 }

@@ -4,6 +4,8 @@
 //! weight 0. Where markers tell how often a branch's ways were executed, that is its weight.
 
 use super::Marker;
+use petgraph::algo::tarjan_scc;
+use petgraph::graph::{DiGraph, NodeIndex};
 use pleach_annotate::cfg::{Block, Cfg, Terminator};
 use pleach_annotate::id::BlockIndex;
 use rustc_hash::FxHashMap;
@@ -47,17 +49,75 @@ pub fn weights(
         let ways: Vec<_> = block.successors.iter().map(own).collect();
         let mut contexts = known[number].iter().chain(ways.iter().copied().flatten().flatten());
         let counts = contexts.find_map(|&(context, _)| in_context(context, &known[number], &ways));
+        let before = &probabilities[bases[number] as usize..][..block.successors.len()];
+        let counts = counts.or_else(|| {
+            let mut contexts = known[number].iter();
+            contexts.find_map(|&(context, all)| {
+                let bounds = block.successors.iter().map(|&to| most(cfg, &known, context, to));
+                bounded(all, &bounds.collect::<Vec<_>>(), before)
+            })
+        });
         let Some(mut counts) = counts.filter(|counts| counts.iter().any(|&c| c > 0.0)) else {
             continue;
         };
         let all: f64 = counts.iter().sum();
-        let before = &probabilities[bases[number] as usize..];
         for (count, before) in counts.iter_mut().zip(before).filter(|(count, _)| **count == 0.0) {
             *count = unseen.min(before * all);
         }
         weighted.push((BlockIndex(number as u32), counts));
     }
     weighted
+}
+
+/// What is the matter with loops that are executed more often than their weights say: somewhere a way out of them has too much, which the optimiser
+/// made up, so that nothing is known of it. Divides by `factor` how probable such ways are. `is_known`: whether a block's weights were recorded.
+pub fn stay(
+    cfg: &Cfg,
+    probabilities: &[f64],
+    is_known: impl Fn(BlockIndex) -> bool,
+    factor: f64,
+) -> Vec<(BlockIndex, Vec<f64>)> {
+    let mut graph = DiGraph::<(), ()>::new();
+    for _ in &cfg.blocks {
+        graph.add_node(());
+    }
+    for (from, block) in cfg.blocks.iter().enumerate() {
+        for to in &block.successors {
+            graph.add_edge(NodeIndex::new(from), NodeIndex::new(to.index()), ());
+        }
+    }
+    let mut component = vec![0; cfg.blocks.len()];
+    for (number, blocks) in tarjan_scc(&graph).iter().enumerate() {
+        blocks.iter().for_each(|block| component[block.index()] = number);
+    }
+    let bases = cfg.edge_bases();
+    let mut changed = Vec::new();
+    for (number, block) in cfg.blocks.iter().enumerate() {
+        let index = BlockIndex(number as u32);
+        if !is_direct(block) || is_known(index) {
+            continue;
+        }
+        let leaves: Vec<bool> = block
+            .successors
+            .iter()
+            .map(|to| component[to.index()] != component[number])
+            .collect();
+        let own = &probabilities[bases[number] as usize..][..block.successors.len()];
+        let staying: f64 = own
+            .iter()
+            .zip(&leaves)
+            .filter(|(_, leaves)| !**leaves)
+            .map(|(p, _)| p)
+            .sum();
+        let leaving = 1.0 - staying;
+        if staying <= 0.0 || leaving <= 0.0 {
+            continue;
+        }
+        let more = (1.0 - leaving / factor) / staying;
+        let weigh = |(p, leaves): (&f64, &bool)| if *leaves { p / factor } else { p * more };
+        changed.push((index, own.iter().zip(&leaves).map(weigh).collect()));
+    }
+    changed
 }
 
 /// The least probability of a way between executed blocks.
@@ -104,6 +164,55 @@ fn in_context(context: usize, from: &[(usize, f64)], ways: &[Option<&Vec<(usize,
     Some(counts.into_iter().map(|count| count.unwrap_or(rest)).collect())
 }
 
+/// Blocks that are looked at for how often what a way leads to was executed.
+const FARTHEST: usize = 8;
+
+/// How often a block was executed at most, as far as one activation tells: no more than what it must lead to.
+fn most(cfg: &Cfg, known: &[Vec<(usize, f64)>], context: usize, from: BlockIndex) -> f64 {
+    let mut most = f64::INFINITY;
+    let mut block = from;
+    for _ in 0..FARTHEST {
+        let own = known[block.index()].iter().find(|k| k.0 == context);
+        most = own.map_or(most, |k| k.1.min(most));
+        match cfg.blocks[block.index()].successors[..] {
+            [next] => block = next,
+            _ => break,
+        }
+    }
+    most
+}
+
+/// How often each way was taken, where it cannot have been as often as its weight says, for there are bounds. What one way has too much, the
+/// others share.
+fn bounded(all: f64, bounds: &[f64], before: &[f64]) -> Option<Vec<f64>> {
+    let mut counts: Vec<f64> = before.iter().map(|p| p * all).collect();
+    let too_much: f64 = counts
+        .iter()
+        .zip(bounds)
+        .map(|(count, bound)| (count - bound).max(0.0))
+        .sum();
+    if too_much <= 0.0 {
+        return None;
+    }
+    for (count, bound) in counts.iter_mut().zip(bounds) {
+        *count = count.min(*bound);
+    }
+    let room: Vec<f64> = counts
+        .iter()
+        .zip(bounds)
+        .map(|(count, bound)| (bound - count).min(all))
+        .collect();
+    let rooms: f64 = room.iter().sum();
+    if rooms < too_much {
+        // The counts do not fit together: they say nothing.
+        return None;
+    }
+    for (count, room) in counts.iter_mut().zip(&room) {
+        *count += too_much * room / rooms;
+    }
+    Some(counts)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,12 +249,33 @@ mod tests {
     }
 
     #[test]
+    fn no_way_is_taken_more_often_than_what_it_leads_to() {
+        // 1 and 2 go on to 3, or leave through 4 and 5.
+        let cfg = cfg(&[&[1, 2], &[3, 4], &[3, 4], &[], &[5], &[]]);
+        let weigh = |on, out| weigh(&cfg, &[None, Some(100.0), None, Some(on), None, Some(out)], &[0.5; 7]);
+        assert_eq!(weigh(140.0, 3.0), [(BlockIndex(1), vec![97.0, 3.0])]);
+        // What is said already is possible, or nothing would be.
+        assert_eq!(weigh(140.0, 60.0), []);
+        assert_eq!(weigh(40.0, 3.0), []);
+    }
+
+    #[test]
     fn what_was_not_seen_may_be_too_rare_to_be_seen() {
         let cfg = cfg(&[&[1, 2], &[2], &[]]);
         let rare = |before| weigh(&cfg, &[Some(10.0), Some(0.0), Some(10.0)], &[before, 1.0 - before, 1.0]);
         assert_eq!(rare(0.9), [(BlockIndex(0), vec![0.5, 10.0])]);
         assert_eq!(rare(0.01), [(BlockIndex(0), vec![0.1, 10.0])]);
         assert_eq!(rare(0.0), [(BlockIndex(0), vec![0.0, 10.0])]);
+    }
+
+    #[test]
+    fn loops_are_left_less_often_than_nobody_knows_why() {
+        // Around 1 and 2, each of which leads out.
+        let cfg = cfg(&[&[1], &[2, 3], &[1, 3], &[]]);
+        let probabilities = [1.0, 0.5, 0.5, 0.9, 0.1];
+        let changed = stay(&cfg, &probabilities, |b| b == BlockIndex(2), 10.0);
+        assert_eq!(changed, [(BlockIndex(1), vec![0.95, 0.05])]);
+        assert_eq!(stay(&cfg, &probabilities, |_| true, 10.0), []);
     }
 
     #[test]

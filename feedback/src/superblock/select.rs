@@ -7,7 +7,7 @@
 
 use super::layout::{Flow, JUMP, TAKEN, fall_through};
 use super::unfolded::Unfolded;
-use super::walks::{Walk, back_edges, walks};
+use super::walks::{Walk, back_edges, unrollable, walks};
 use super::{Folding, Options, Subject};
 use pleach_annotate::cfg::{Block, Terminator};
 use pleach_annotate::id::BlockIndex;
@@ -54,6 +54,7 @@ pub fn form(subject: &Subject<'_>, folding: &dyn Folding, room: u32, options: &O
         subject,
         options,
         walks: walks(subject, &back, options.confidence),
+        unrollable: unrollable(subject, &back),
         back,
         bases: subject.cfg.edge_bases(),
         room: room.min(own_room),
@@ -90,30 +91,67 @@ struct Selection<'a> {
     options: &'a Options,
     walks: Vec<Walk>,
     back: Vec<bool>,
+    /// By block: it may be copied for a back edge.
+    unrollable: Vec<bool>,
     bases: Vec<u32>,
     room: u32,
     formation: Formation,
 }
 
 /// A walk through the unfolded graph.
-struct Trace {
+struct Trace<'w> {
     nodes: Vec<usize>,
-    count: f64,
-    low: f64,
+    walk: &'w Walk,
+}
+
+/// Part of a trace.
+struct Steps<'t> {
+    /// From some node on.
+    nodes: &'t [usize],
+    /// How many of them belong to the path that the walk counts: what comes then is less sure.
+    counted: usize,
+    walk: &'t Walk,
+}
+
+impl<'w> Trace<'w> {
+    fn new(graph: &Unfolded, walk: &'w Walk) -> Self {
+        let nodes = graph.trace(walk);
+        Self { nodes, walk }
+    }
+
+    /// What follows these nodes, them included, where the walk counts the step from the first of them.
+    fn from(&self, nodes: &[usize]) -> Option<Steps<'_>> {
+        let Walk { counted, ends_back, .. } = self.walk;
+        // What follows the back edge that it ends by, others know.
+        let end = self.nodes.len() - usize::from(*ends_back);
+        let mut places = self.nodes[..end].windows(nodes.len()).enumerate();
+        let (at, _) = places.find(|(at, w)| counted.contains(at) && *w == nodes)?;
+        Some(Steps {
+            nodes: &self.nodes[at..],
+            counted: counted.end - at,
+            walk: self.walk,
+        })
+    }
+}
+
+impl Steps<'_> {
+    /// What follows so many nodes, as far as that is known.
+    fn after(&self, nodes: usize) -> Option<usize> {
+        let known = self.nodes.len() - usize::from(self.walk.ends_back);
+        self.nodes[..known].get(nodes).copied()
+    }
+
+    /// Executions of so many nodes that are sure.
+    fn low(&self, nodes: usize) -> f64 {
+        let (counted, all) = self.walk.low;
+        if nodes <= self.counted { counted } else { all }
+    }
 }
 
 impl Selection<'_> {
     fn best(&mut self, folding: &dyn Folding) -> Option<Candidate> {
         let graph = &self.formation.graph;
-        let traces: Vec<Trace> = self
-            .walks
-            .iter()
-            .map(|walk| Trace {
-                nodes: graph.trace(walk),
-                count: walk.count,
-                low: walk.low,
-            })
-            .collect();
+        let traces: Vec<Trace<'_>> = self.walks.iter().map(|walk| Trace::new(graph, walk)).collect();
         let flows = flows(graph, |node| self.jump(node));
         let next = fall_through(graph.nodes.len(), &flows);
         let mut inflow = vec![0.0; graph.nodes.len()];
@@ -145,30 +183,45 @@ impl Selection<'_> {
         let blocks = self.subject.cfg.blocks.len();
         let elsewhere = next[flow.from].map_or(0.0, |n| graph.flow(flow.from, n));
         flow.to < blocks
-            && self.may_copy(flow.from, flow.to)
+            && self.may_copy(flow.from, flow.to, false)
             && next[flow.from] != Some(flow.to)
             && elsewhere <= flow.count
             && (inflow[flow.to] > flow.count || self.options.price == 0.0)
     }
 
-    /// Whether a node may be copied behind another: copying a loop's header for a back edge would unroll the loop.
-    fn may_copy(&self, from: usize, to: usize) -> bool {
-        let nodes = &self.formation.graph.nodes;
-        let (origin, base) = (nodes[to].origin, self.bases[nodes[from].origin.index()] as usize);
-        let slots = nodes[from].successors.iter().enumerate().filter(|(_, s)| **s == to);
-        let mut over_back_edge = slots.map(|(slot, _)| self.back[base + slot]);
-        origin != BlockIndex::ENTRY && self.subject.clonable[origin.index()] && !over_back_edge.any(|back| back)
+    /// Whether a node may be copied behind another, which is a copy itself or not. Copying a loop's header for a back edge unrolls the loop for
+    /// this way back: another must remain, so that the header remains one.
+    fn may_copy(&self, from: usize, to: usize, is_copied: bool) -> bool {
+        let origin = self.formation.graph.nodes[to].origin;
+        if origin == BlockIndex::ENTRY || !self.subject.clonable[origin.index()] {
+            return false;
+        }
+        let blocks = 0..self.subject.cfg.blocks.len();
+        !self.leads_back(from, to)
+            || (self.unrollable[origin.index()]
+                && (is_copied
+                    || blocks
+                        .into_iter()
+                        .any(|other| other != from && self.leads_back(other, to))))
+    }
+
+    /// Whether there is a back edge from one node to another.
+    fn leads_back(&self, from: usize, to: usize) -> bool {
+        let node = &self.formation.graph.nodes[from];
+        let base = self.bases[node.origin.index()] as usize;
+        let slots = node.successors.iter().enumerate().filter(|(_, s)| **s == to);
+        slots.into_iter().any(|(slot, _)| self.back[base + slot])
     }
 
     /// The best trace from a join on.
-    fn grow(&self, flow: &Flow, traces: &[Trace], next: &[Option<usize>], folding: &dyn Folding) -> Grown {
+    fn grow(&self, flow: &Flow, traces: &[Trace<'_>], next: &[Option<usize>], folding: &dyn Folding) -> Grown {
         let graph = &self.formation.graph;
         // Walks that come this way, from the join on.
-        let mut through: Vec<(&[usize], &Trace)> = Vec::new();
-        for trace in traces {
-            let place = trace.nodes.windows(2).position(|w| w == [flow.from, flow.to]);
-            through.extend(place.map(|at| (&trace.nodes[at..], trace)));
-        }
+        let steps = traces.iter().filter_map(|trace| trace.from(&[flow.from, flow.to]));
+        let through: Vec<Steps<'_>> = steps.collect();
+        // Walks begin at blocks, not at copies of them: of what they say, not more than comes this way.
+        let all: f64 = through.iter().map(|steps| steps.walk.count).sum();
+        let share = if all > flow.count { flow.count / all } else { 1.0 };
         let jump = |from: usize| self.jump(from);
         let before = |from: usize, to: usize| if next[from] == Some(to) { 0.0 } else { jump(from) };
         let displaced = next[flow.from].map_or(0.0, |n| graph.flow(flow.from, n)) * TAKEN;
@@ -177,7 +230,7 @@ impl Selection<'_> {
         let mut to = Some(flow.to);
         let (mut best, mut too_large) = (None::<Candidate>, false);
         while let Some(node) = to {
-            copied += self.block(node).instructions.max(1);
+            copied += self.size(node);
             if copied > self.options.trace_limit.min(self.room) {
                 too_large = true;
                 break;
@@ -187,15 +240,15 @@ impl Selection<'_> {
             let saved = folding.saved(&origins);
             let moves = origins[1..].iter().map(|&block| self.moves(block));
             let mut gain = -displaced - moves.fold(0.0, f64::max);
-            for (steps, walk) in &through {
-                let agree = steps.iter().zip(&nodes).take_while(|(a, b)| a == b).count();
-                let inside: f64 = steps[..agree].windows(2).map(|w| before(w[0], w[1])).sum();
+            for steps in &through {
+                let agree = steps.nodes.iter().zip(&nodes).take_while(|(a, b)| a == b).count();
+                let inside: f64 = steps.nodes[..agree].windows(2).map(|w| before(w[0], w[1])).sum();
                 let folded: u32 = saved.iter().take(agree - 1).sum();
-                let leaving = steps.get(agree).map_or(0.0, |&out| {
-                    let last = steps[agree - 1];
+                let leaving = steps.nodes.get(agree).map_or(0.0, |&out| {
+                    let last = steps.nodes[agree - 1];
                     before(last, out) - jump(last)
                 });
-                gain += walk.low * (inside + leaving + f64::from(folded));
+                gain += share * steps.low(nodes.len()) * (inside + leaving + f64::from(folded));
             }
             let worth = gain > self.options.price * self.subject.total * f64::from(copied);
             if (worth || self.options.price == 0.0)
@@ -220,19 +273,19 @@ impl Selection<'_> {
     }
 
     /// The next node of a trace, if it is predictable and may be copied.
-    fn predictable(&self, nodes: &[usize], through: &[(&[usize], &Trace)]) -> Option<usize> {
+    fn predictable(&self, nodes: &[usize], through: &[Steps<'_>]) -> Option<usize> {
         let mut counts: Vec<(usize, f64)> = Vec::new();
-        for (steps, walk) in through.iter().filter(|(steps, _)| steps.starts_with(nodes)) {
-            let Some(&step) = steps.get(nodes.len()) else { continue };
+        for steps in through.iter().filter(|steps| steps.nodes.starts_with(nodes)) {
+            let Some(step) = steps.after(nodes.len()) else { continue };
             match counts.iter_mut().find(|(known, _)| *known == step) {
-                Some((_, count)) => *count += walk.count,
-                None => counts.push((step, walk.count)),
+                Some((_, count)) => *count += steps.walk.count,
+                None => counts.push((step, steps.walk.count)),
             }
         }
         let sum: f64 = counts.iter().map(|(_, c)| c).sum();
         let (step, count) = counts.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
         let fits =
-            step < self.subject.cfg.blocks.len() && !nodes.contains(&step) && self.may_copy(*nodes.last()?, step);
+            step < self.subject.cfg.blocks.len() && !nodes.contains(&step) && self.may_copy(*nodes.last()?, step, true);
         (fits && count >= self.options.predictable * sum).then_some(step)
     }
 
@@ -256,15 +309,15 @@ impl Selection<'_> {
         let graph = &self.formation.graph;
         let mut prefix = vec![candidate.from];
         let mut all = Vec::new();
+        let traces: Vec<Trace<'_>> = self.walks.iter().map(|walk| Trace::new(graph, walk)).collect();
         for &node in &candidate.trace {
             prefix.push(node);
             let mut flow: Vec<(usize, f64)> = Vec::new();
-            for walk in &self.walks {
-                let nodes = graph.trace(walk);
-                let places = nodes.windows(prefix.len() + 1);
-                for step in places.filter(|w| w[..prefix.len()] == prefix).map(|w| w[prefix.len()]) {
-                    flow.push((step, walk.count));
-                }
+            for trace in &traces {
+                let step = trace
+                    .from(&prefix)
+                    .and_then(|steps| steps.nodes.get(prefix.len()).copied());
+                flow.extend(step.map(|step| (step, trace.walk.count)));
             }
             let slots = &graph.nodes[node];
             let own = slots.successors.iter().zip(&slots.counts).map(|(&successor, &count)| {
@@ -295,12 +348,24 @@ impl Selection<'_> {
 
     /// Moves that copying a block may cost.
     fn moves(&self, block: BlockIndex) -> f64 {
-        let each = if self.subject.tight[block.index()] {
+        let successors = &self.subject.cfg.blocks[block.index()].successors;
+        let is_latch = successors.iter().any(|to| self.unrollable[to.index()]);
+        let each = if self.subject.tight[block.index()] || self.unrollable[block.index()] || is_latch {
             self.options.tight_moves
         } else {
             self.options.moves
         };
         each * self.subject.counts[block.index()]
+    }
+
+    /// Instructions that copying a node adds. An entry of a jump table counts as one, which is as large.
+    fn size(&self, node: usize) -> u32 {
+        let block = self.block(node);
+        let table = match block.terminator {
+            Terminator::Switch => block.successors.len() as u32,
+            _ => 0,
+        };
+        block.instructions.max(1) + table
     }
 
     fn block(&self, node: usize) -> &Block {

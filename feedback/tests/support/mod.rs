@@ -392,6 +392,8 @@ pub fn synthetic_profile(random: &mut Random, functions: usize, blocks: usize) -
             edges: scaled(&truth.edges),
             call_targets: Vec::new(),
             paths: estimates(walked, times),
+            windows: Vec::new(),
+            called: Vec::new(),
             coverage: covered(&truth.blocks, times),
         }
     };

@@ -5,7 +5,7 @@ use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleH
 use pleach_annotate::manifest::Anchor;
 use pleach_feedback::ball_larus::{End, Start};
 use pleach_feedback::profile::file::{Lookup, ProfileFile, write};
-use pleach_feedback::profile::{CallTargets, Covered, EstimatedPath, FunctionProfile, Profile, Provenance};
+use pleach_feedback::profile::{CallTargets, Covered, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance};
 use std::ops::Range;
 use std::path::Path;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
@@ -80,7 +80,7 @@ fn repair(bytes: &mut [u8]) {
     }
     let length = bytes.len();
     bytes[..8].copy_from_slice(b"\x89PLEACH\n");
-    bytes[8..12].copy_from_slice(&2u32.to_le_bytes());
+    bytes[8..12].copy_from_slice(&4u32.to_le_bytes());
     bytes[12..16].copy_from_slice(&0x0102_0304u32.to_le_bytes());
     let mut end = HEADER;
     let mut sections: [Range<usize>; 4] = Default::default();
@@ -163,6 +163,14 @@ pub fn made_of(input: &mut Input) -> Profile {
     let functions = (0..input.u8() % 6).map(|_| {
         let counts = |input: &mut Input| (0..input.u8()).map(|_| input.number()).collect::<Vec<u64>>();
         let blocks = counts(input);
+        let paths: Vec<_> = (0..input.u8() % 8).map(|_| path(input, blocks.len() as u32)).collect();
+        let mut window = |_| PathWindow {
+            paths: (0..input.u8() % 6)
+                .filter_map(|_| Some(paths.get(usize::from(input.u8()) % paths.len().max(1))?.path.clone()))
+                .collect(),
+            count: f64::from(input.u32()),
+        };
+        let windows = (0..paths.len()).map(&mut window).collect();
         FunctionProfile {
             id: FunctionId {
                 guid: FunctionGuid(input.number()),
@@ -184,7 +192,9 @@ pub fn made_of(input: &mut Input) -> Profile {
                 0 => vec![],
                 _ => blocks.iter().map(|_| covered(input)).collect(),
             },
-            paths: (0..input.u8() % 8).map(|_| path(input, blocks.len() as u32)).collect(),
+            paths,
+            windows,
+            called: Vec::new(),
             blocks,
         }
     });

@@ -1,6 +1,7 @@
 use super::*;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId, ModuleHash};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 const BLOCKS: u32 = 40;
 
@@ -41,6 +42,8 @@ fn function(paths: Vec<(Path, [f64; 4])>, coverage: Vec<Covered>) -> FunctionPro
         edges: vec![],
         call_targets: vec![],
         paths: paths.into_iter().map(estimated).collect(),
+        windows: Vec::new(),
+        called: Vec::new(),
         coverage,
     }
 }
@@ -54,9 +57,42 @@ fn any_function() -> impl Strategy<Value = FunctionProfile> {
         Just(vec![]),
         prop::collection::vec(state, BLOCKS as usize..=BLOCKS as usize)
     ];
-    (paths, coverage).prop_map(|(paths, coverage)| {
+    let windows = prop::collection::vec(
+        (
+            prop::collection::vec(any::<prop::sample::Index>(), 2..=PathWindow::LONGEST),
+            value(),
+        ),
+        0..10,
+    );
+    let caller = (
+        any::<[u64; 2]>(),
+        prop::collection::vec((0..1u32 << 20).prop_map(BlockIndex), 0..5),
+    );
+    let caller = caller.prop_map(|([guid, hash], before)| Caller {
+        id: FunctionId {
+            guid: FunctionGuid(guid % 3),
+            module: ModuleHash(hash as u32 % 2),
+        },
+        cfg_hash: CfgHash(hash),
+        before,
+    });
+    let called = prop::collection::vec((caller, any::<prop::sample::Index>(), value()), 0..10);
+    (paths, windows, called, coverage).prop_map(|(paths, windows, called, coverage)| {
         let values = |(path, (a, b, c, d))| (path, [a, b, c, d]);
-        function(paths.into_iter().map(values).collect(), coverage)
+        let mut function = function(paths.into_iter().map(values).collect(), coverage);
+        let path = |at: prop::sample::Index| at.get(&function.paths).path.clone();
+        let windows = windows.into_iter().filter(|_| !function.paths.is_empty());
+        let windows: BTreeMap<Vec<Path>, f64> = windows
+            .map(|(paths, count)| (paths.into_iter().map(path).collect(), count))
+            .collect();
+        let window = |(paths, count)| PathWindow { paths, count };
+        function.windows = windows.into_iter().map(window).collect();
+        let called = called.into_iter().filter(|_| !function.paths.is_empty());
+        let called: BTreeMap<(Caller, Path), f64> =
+            called.map(|(caller, at, count)| ((caller, path(at)), count)).collect();
+        let one = |((caller, path), count)| CalledPath { caller, path, count };
+        function.called = called.into_iter().map(one).collect();
+        function
     })
 }
 
@@ -66,7 +102,7 @@ fn encoded(function: &FunctionProfile) -> Vec<u8> {
     out
 }
 
-fn decoded(bytes: &[u8]) -> Result<(Vec<EstimatedPath>, Vec<Covered>), &'static str> {
+fn decoded(bytes: &[u8]) -> Result<Decoded, &'static str> {
     let mut reader = Reader { bytes };
     let read = decode(&mut reader, BLOCKS as usize)?;
     if reader.bytes.is_empty() {
@@ -81,7 +117,7 @@ proptest! {
     fn what_was_written_is_read_up_to_rounding(function in any_function()) {
         prop_assert_eq!(unstorable(&function), None);
         let bytes = encoded(&function);
-        let (paths, coverage) = decoded(&bytes).unwrap();
+        let (paths, windows, called, coverage) = decoded(&bytes).unwrap();
         prop_assert!(paths.is_sorted_by(|a, b| EstimatedPath::hottest_first(a, b).is_lt()));
         let mut expected = function.paths.clone();
         for p in &mut expected {
@@ -92,8 +128,14 @@ proptest! {
         expected.sort_by(EstimatedPath::hottest_first);
         prop_assert_eq!(&paths, &expected);
         prop_assert_eq!(&coverage, &function.coverage);
+        let mut expected = function.windows.clone();
+        expected.iter_mut().for_each(|w| w.count = stored(w.count).into());
+        prop_assert_eq!(&windows, &expected);
+        let mut expected = function.called.clone();
+        expected.iter_mut().for_each(|c| c.count = stored(c.count).into());
+        prop_assert_eq!(&called, &expected);
         // Rounding happens once.
-        let again = FunctionProfile { paths, coverage, ..function };
+        let again = FunctionProfile { paths, windows, called, coverage, ..function };
         prop_assert_eq!(encoded(&again), &bytes[..]);
         for end in 0..bytes.len() {
             prop_assert!(decoded(&bytes[..end]).is_err());
@@ -102,9 +144,9 @@ proptest! {
 
     #[test]
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        if let Ok((paths, coverage)) = decoded(&bytes) {
+        if let Ok((paths, windows, called, coverage)) = decoded(&bytes) {
             let mut read = function(vec![], coverage);
-            read.paths = paths;
+            (read.paths, read.windows, read.called) = (paths, windows, called);
             prop_assert_eq!(unstorable(&read), None);
         }
     }
@@ -136,6 +178,23 @@ fn what_makes_no_sense_is_not_stored() {
         let (path, _) = simple(&[1]);
         assert!(says(&with(vec![(path, [1.0, 1.0, 1.0, bad])])).contains("no number"));
     }
+}
+
+#[test]
+fn windows_are_of_paths_that_are_there() {
+    let mut function = function(vec![simple(&[1]), simple(&[2])], vec![]);
+    let mut says = |windows: &[&[u32]], count| {
+        let window = |paths: &&[u32]| PathWindow {
+            paths: paths.iter().map(|&b| simple(&[b]).0).collect(),
+            count,
+        };
+        function.windows = windows.iter().map(window).collect();
+        unstorable(&function)
+    };
+    assert_eq!(says(&[&[1, 2], &[2, 1, 1, 1]], 0.0), None);
+    assert!(says(&[&[1, 3]], 1.0).unwrap().contains("unknown"));
+    assert!(says(&[&[1]], 1.0).is_some() && says(&[&[1; 5]], 1.0).is_some() && says(&[&[1, 2]], f64::NAN).is_some());
+    assert!(says(&[&[1, 2], &[1, 2]], 1.0).unwrap().contains("twice"));
 }
 
 #[test]

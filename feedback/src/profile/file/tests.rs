@@ -21,6 +21,8 @@ fn forged(change: impl FnOnce(&mut [Entry; 2], &mut [u8])) -> (TempDir, PathBuf)
         edges: vec![],
         call_targets: vec![],
         paths: Vec::new(),
+        windows: Vec::new(),
+        called: Vec::new(),
         coverage: Vec::new(),
     };
     let dir = TempDir::new().expect("a temporary directory");
