@@ -17,14 +17,15 @@ pub struct Lever {
     pub options: Vec<String>,
 }
 
-/// The plugin's levers by name. `random-paths` is a control: superblocks of paths whose weights were dealt out at random.
-const LEVERS: [(&str, &[&str]); 5] = [
+/// The plugin's levers by name. `align-loops=1` turns on what is off by default; `random-paths` is a control: superblocks of paths whose weights were dealt out at random.
+const LEVERS: [(&str, &[&str]); 6] = [
     ("superblocks=0", &["-pleach-superblocks=0"]),
     ("placement=0", &["-pleach-placement=0"]),
     (
         "superblocks=0,placement=0",
         &["-pleach-superblocks=0", "-pleach-placement=0"],
     ),
+    ("align-loops=1", &["-pleach-align-loops=1"]),
     ("icall-promotion=0", &["-pleach-icall-promotion=0"]),
     ("random-paths", &["-pleach-random-paths=1"]),
 ];

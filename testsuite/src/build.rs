@@ -4,7 +4,7 @@ use crate::fetch::{Packages, matching_files};
 use crate::parallel;
 use crate::process::{Usage, run_measured};
 use crate::tools::{Tool, version_line};
-use crate::workload::Workload;
+use crate::workload::{Sources, Workload};
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -167,22 +167,25 @@ fn kept(
 pub fn sources(workload: &Workload, packages: &Packages) -> Result<Vec<PathBuf>> {
     let mut sources: Vec<PathBuf> = workload.driver.iter().map(|file| workload.dir.join(file)).collect();
     for part in &workload.sources {
-        let folder = packages.folder(&part.package)?.join(&part.folder);
-        let excluded = part
-            .exclude
-            .iter()
-            .map(|p| glob::Pattern::new(p))
-            .collect::<Result<Vec<_>, _>>()?;
-        let is_excluded = |file: &Path| {
-            let name = file.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-            excluded.iter().any(|pattern| pattern.matches(&name))
-        };
-        sources.extend(
-            matching_files(&folder, &part.files)?
-                .into_iter()
-                .filter(|file| !is_excluded(file)),
-        );
+        sources.extend(part_sources(part, packages)?);
     }
+    Ok(sources)
+}
+
+/// The files of one part of a workload.
+pub(crate) fn part_sources(part: &Sources, packages: &Packages) -> Result<Vec<PathBuf>> {
+    let folder = packages.folder(&part.package)?.join(&part.folder);
+    let excluded = part
+        .exclude
+        .iter()
+        .map(|p| glob::Pattern::new(p))
+        .collect::<Result<Vec<_>, _>>()?;
+    let is_excluded = |file: &PathBuf| {
+        let name = file.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        excluded.iter().any(|pattern| pattern.matches(&name))
+    };
+    let mut sources = matching_files(&folder, &part.files)?;
+    sources.retain(|file| !is_excluded(file));
     Ok(sources)
 }
 
@@ -209,7 +212,8 @@ fn plan(workload: &Workload, packages: &Packages, common: &Path) -> Result<Plan>
     })
 }
 
-fn is_cxx(source: &Path) -> bool {
+/// Whether a file is C++, by its name.
+pub(crate) fn is_cxx(source: &Path) -> bool {
     source
         .extension()
         .is_some_and(|extension| ["cc", "cpp", "cxx"].iter().any(|cxx| extension == *cxx))

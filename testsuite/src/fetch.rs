@@ -73,7 +73,13 @@ impl Packages {
         let side_by_side = side_by_side.context("no package comes from the registry")?;
         for (name, version) in data_packages {
             let folder = fetch_alone(&side_by_side, &name, &version)?;
-            folders.insert(name, folder);
+            // Another version of a package that is listed already.
+            let key = if folders.contains_key(&name) {
+                format!("{name}@{version}")
+            } else {
+                name
+            };
+            folders.insert(key, folder);
         }
         Ok(Self { folders })
     }

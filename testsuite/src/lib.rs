@@ -15,6 +15,7 @@
 //! | recording | [`rates`], [`streams`], [`bias`], [`coverage`] |
 //! | estimates against exact counts | [`accuracy`] |
 //! | random programs with random profiles | [`random_programs`] |
+//! | programs' own tests with random profiles | [`suites`], [`said`] |
 //! | against others, and against itself with parts left out | [`compare`], [`peers`], [`ablate`] |
 //! | summing up | [`stats`], [`matrix`], [`table`] |
 
@@ -42,9 +43,11 @@ pub mod progress;
 pub mod random_programs;
 pub mod rates;
 pub mod run;
+pub mod said;
 pub mod size;
 pub mod stats;
 pub mod streams;
+pub mod suites;
 pub mod table;
 pub mod taken;
 pub mod tools;

@@ -1,5 +1,6 @@
 //! Recipes: what a workload is made of, as its `workload.toml` says.
 
+use crate::suites::Suite;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -112,6 +113,11 @@ pub struct Workload {
     pub sources: Vec<Sources>,
     /// Inputs by kind.
     pub inputs: BTreeMap<InputKind, Input>,
+    /// Tests that the program brings.
+    #[serde(default)]
+    pub suites: Vec<Suite>,
+    /// Why there are none.
+    pub no_suite: Option<String>,
     /// The workload's folder.
     #[serde(skip)]
     pub dir: PathBuf,
@@ -144,6 +150,13 @@ impl Workload {
                 self.input(kind)?.args != train.args,
                 "the input '{kind}' is the training input"
             );
+        }
+        ensure!(
+            self.suites.is_empty() == self.no_suite.is_some(),
+            "either [[suites]] or no_suite, which says why there are none"
+        );
+        for suite in &self.suites {
+            suite.validate()?;
         }
         for file in &self.driver {
             ensure!(self.dir.join(file).is_file(), "there is no {file}");

@@ -7,6 +7,7 @@
 mod build;
 mod failure;
 
+use crate::said::Said;
 use crate::tools::find_in_path;
 use crate::{parallel, progress};
 use anyhow::{Context, Result, bail};
@@ -145,19 +146,13 @@ fn try_build(
     summary: &mut Summary,
 ) -> Result<()> {
     let program = source.with_file_name("program");
-    let mut flags = vec![
-        (*level).to_owned(),
-        format!("-fpass-plugin={}", options.plugin.display()),
-    ];
-    let told = OPTIONS.iter().map(|o| o.replace("SEED", &seed.to_string()));
-    let told = told
-        .chain([format!("-pleach-anchor={anchor}")])
-        .chain(options.also.iter().cloned());
-    flags.extend(told.flat_map(|option| ["-mllvm".to_owned(), option]));
+    let mut flags = vec![(*level).to_owned()];
+    flags.extend(plugin_flags(&options.plugin, seed, anchor, &options.also));
     let (command, compiled) = compile(source, &program, &flags)?;
     summary.builds += 1;
-    summary.functions += number_before(&compiled.stderr, "functions");
-    summary.superblocks += number_before(&compiled.stderr, "superblocks");
+    let said = Said::of(&compiled.stderr);
+    summary.functions += said.functions;
+    summary.superblocks += said.superblocks;
     let what = if !compiled.success() {
         format!("the compiler {}", compiled.describe())
     } else {
@@ -172,17 +167,17 @@ fn try_build(
     Ok(())
 }
 
-/// The number before a word in the plugin's summary lines, all of them together.
-fn number_before(text: &str, word: &str) -> u64 {
-    let lines = text.lines().filter(|line| line.starts_with("pleach: "));
-    let words: Vec<&str> = lines.flat_map(|line| line.split_whitespace()).collect();
-    let numbers = words.windows(2).filter_map(|pair| {
-        let named = pair[1].trim_end_matches([',', ')']) == word;
-        named
-            .then(|| pair[0].trim_start_matches('(').parse::<u64>().ok())
-            .flatten()
-    });
-    numbers.sum()
+/// clang's flags for a random profile: the plugin with [`OPTIONS`], an anchor, and more options.
+pub(crate) fn plugin_flags(plugin: &Path, seed: u64, anchor: &str, also: &[String]) -> Vec<String> {
+    let told = OPTIONS.iter().map(|o| o.replace("SEED", &seed.to_string()));
+    let told = told
+        .chain([format!("-pleach-anchor={anchor}")])
+        .chain(also.iter().cloned());
+    let options = told.flat_map(|option| ["-mllvm".to_owned(), option]);
+    [format!("-fpass-plugin={}", plugin.display())]
+        .into_iter()
+        .chain(options)
+        .collect()
 }
 
 /// Seeds of csmith and of the profile: 32 bits and not 0, which would be no seed.
@@ -194,16 +189,6 @@ fn program_seed(seed: u64, number: usize, attempt: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_of_the_summary_line() {
-        let text = "a.c:1:2: warning: 9 superblocks\n\
-                    pleach: a.c: profile used for 5 functions (0 indirect calls), 3 superblocks, 1 placed apart\n\
-                    pleach: b.c: profile used for 2 functions (0 indirect calls), 40 superblocks";
-        assert_eq!(number_before(text, "functions"), 7);
-        assert_eq!(number_before(text, "superblocks"), 43);
-        assert_eq!(number_before(text, "loops"), 0);
-    }
 
     #[test]
     fn seeds_differ_and_are_not_zero() {

@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::judge::{Ablate, Peers};
+use crate::suites::Suites;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use pleach_testsuite::InputKind;
 use std::fmt;
@@ -144,6 +145,8 @@ pub enum Command {
     },
     /// Check that exact counts are exact: flows balance, and paths, edges and clang's own instrumentation agree
     Verify(Exact),
+    /// Run the programs' own test suites, compiled with random profiles and superblocks wherever they are allowed
+    Suites(Suites),
 }
 
 #[derive(Args)]

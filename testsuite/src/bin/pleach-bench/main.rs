@@ -2,6 +2,7 @@
 
 mod args;
 mod judge;
+mod suites;
 
 use anyhow::{Context, Result, bail, ensure};
 use args::{Accuracy, AnchorName, Build, Cli, Command, CreditingName, Exact, LevelName, Measure, VariantName, Which};
@@ -128,6 +129,13 @@ fn main() -> Result<()> {
             if !verified.iter().all(Verified::is_consistent) {
                 bail!("the counts contradict each other");
             }
+            return Ok(());
+        }
+        Command::Suites(chosen) => {
+            let checked = suites::check(&open()?, &pleach_command()?, chosen)?;
+            print(&pleach_testsuite::suites::sections(&checked))?;
+            let failures: usize = checked.iter().map(|suite| suite.failures.len()).sum();
+            ensure!(failures == 0, "{failures} builds or cases went wrong");
             return Ok(());
         }
     };

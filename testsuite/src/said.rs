@@ -1,0 +1,63 @@
+//! What the plugin says with `-pleach-summary`, in a compiler's standard error.
+
+use std::ops::AddAssign;
+
+/// Sums over the files that were compiled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Said {
+    /// Functions that got counts.
+    pub functions: u64,
+    /// Superblocks that were formed.
+    pub superblocks: u64,
+    /// Functions with superblocks.
+    pub changed: u64,
+}
+
+impl Said {
+    /// Reads the lines that begin with `pleach: `.
+    pub fn of(stderr: &str) -> Self {
+        let mut said = Self::default();
+        for line in stderr.lines().filter(|line| line.starts_with("pleach: ")) {
+            said.functions += number(line, "profile used for ", " functions");
+            said.superblocks += number(line, ": ", " superblocks in ");
+            said.changed += number(line, " superblocks in ", " functions");
+        }
+        said
+    }
+}
+
+impl AddAssign for Said {
+    fn add_assign(&mut self, other: Self) {
+        self.functions += other.functions;
+        self.superblocks += other.superblocks;
+        self.changed += other.changed;
+    }
+}
+
+/// The number between two texts; 0 where there is none.
+fn number(line: &str, before: &str, after: &str) -> u64 {
+    let starts = line.match_indices(before).map(|(at, found)| at + found.len());
+    let mut between = starts.filter_map(|start| line[start..].split_once(after)?.0.parse().ok());
+    between.next().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_the_summary_lines() {
+        let text = "a.c:1:2: warning: 9 superblocks in 9 functions\n\
+                    pleach: a.c: profile used for 5 functions (0 indirect calls), 1 cold, 2 placed apart\n\
+                    pleach: a.c: 3 superblocks in 2 functions, 10 instructions copied (+1.0 %)\n\
+                    pleach: b.c: profile used for 2 functions (0 indirect calls), 0 cold, 0 placed apart\n\
+                    pleach: b.c: 40 superblocks in 1 functions, 10 instructions copied (+1.0 %)\n";
+        let expected = Said {
+            functions: 7,
+            superblocks: 43,
+            changed: 3,
+        };
+        assert_eq!(Said::of(text), expected);
+        assert_eq!(Said::of("no line of the plugin's"), Said::default());
+    }
+}
