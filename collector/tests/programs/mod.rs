@@ -15,7 +15,11 @@ use std::process::{Child, Command, Stdio};
 #[test]
 fn one_thread_at_any_overhead() {
     // Shadow bursts are so cheap that their budget ends where ticks cannot come faster.
-    let (least, most) = if engine() == Engine::Step { (0.25, 8.0) } else { (0.05, 0.5) };
+    let (least, most) = if engine() == Engine::Step {
+        (0.25, 8.0)
+    } else {
+        (0.05, 0.5)
+    };
     for overhead in [least, 0.3, most] {
         let expected = if overhead == most { 100 } else { 1 };
         let run = compute_until(expected, overhead);
