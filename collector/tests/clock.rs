@@ -47,7 +47,9 @@ fn phases_take_what_the_program_says() {
         .split_whitespace()
         .map(|number| number.parse().unwrap())
         .collect();
-    let [slow, fast] = said[..] else { panic!("{output}") };
+    let [slow, fast] = said[..] else {
+        panic!("{output:?}, {}", run.output.status)
+    };
     assert!(run.stats.clocked > 100, "{:?}", run.stats);
     let of = |function: &str| {
         let place = place(&program, function);
