@@ -54,33 +54,11 @@ pub fn executed(cfg: &Cfg, profile: &FunctionProfile) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_annotate::cfg::{Block, Terminator};
-    use pleach_annotate::id::{FunctionGuid, FunctionId, ModuleHash};
     use proptest::prelude::*;
 
     fn cfg(blocks: &[Vec<u32>]) -> Cfg {
-        let block = |successors: &Vec<u32>| Block {
-            successors: successors.iter().map(|&s| BlockIndex(s)).collect(),
-            terminator: if successors.is_empty() {
-                Terminator::Return
-            } else {
-                Terminator::Branch
-            },
-            is_eh_pad: false,
-            instructions: 1,
-            line: 0,
-        };
-        Cfg {
-            id: FunctionId {
-                guid: FunctionGuid(1),
-                module: ModuleHash(0),
-            },
-            module: ModuleHash(1),
-            name: "f".into(),
-            source_file: "f.c".into(),
-            blocks: blocks.iter().map(block).collect(),
-            calls: vec![],
-        }
+        let blocks: Vec<&[u32]> = blocks.iter().map(Vec::as_slice).collect();
+        crate::testing::cfg(&blocks)
     }
 
     fn profile(cfg: &Cfg, counts: Vec<u64>, coverage: Vec<Covered>) -> FunctionProfile {

@@ -3,14 +3,14 @@
 use pleach_annotate::cfg::{Block, Cfg, Terminator};
 use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId, ModuleHash};
 
-/// A function `f` whose blocks lead to these: branches, and returns where there are none.
+/// A function `f` whose blocks lead to these: returns, branches, and switches where there are many.
 pub fn cfg(successors: &[&[u32]]) -> Cfg {
     let block = |to: &&[u32]| Block {
         successors: to.iter().map(|&b| BlockIndex(b)).collect(),
-        terminator: if to.is_empty() {
-            Terminator::Return
-        } else {
-            Terminator::Branch
+        terminator: match to.len() {
+            0 => Terminator::Return,
+            1 | 2 => Terminator::Branch,
+            _ => Terminator::Switch,
         },
         is_eh_pad: false,
         instructions: 1,

@@ -158,36 +158,12 @@ fn unlikely(cfg: &Cfg, block: BlockIndex) -> bool {
 mod tests {
     use super::*;
     use crate::profile::Covered;
-    use pleach_annotate::cfg::Block;
-    use pleach_annotate::id::{FunctionGuid, FunctionId, ModuleHash};
-
-    fn block(successors: &[u32], terminator: Terminator) -> Block {
-        Block {
-            successors: successors.iter().map(|&s| BlockIndex(s)).collect(),
-            terminator,
-            is_eh_pad: false,
-            instructions: 1,
-            line: 0,
-        }
-    }
+    use crate::testing;
 
     fn diamond() -> Cfg {
-        Cfg {
-            id: FunctionId {
-                guid: FunctionGuid(1),
-                module: ModuleHash(0),
-            },
-            module: ModuleHash(1),
-            name: "f".into(),
-            source_file: "f.c".into(),
-            blocks: vec![
-                block(&[1, 2], Terminator::Branch),
-                block(&[3], Terminator::Branch),
-                block(&[], Terminator::Unreachable),
-                block(&[], Terminator::Return),
-            ],
-            calls: vec![],
-        }
+        let mut cfg = testing::cfg(&[&[1, 2], &[3], &[], &[]]);
+        cfg.blocks[2].terminator = Terminator::Unreachable;
+        cfg
     }
 
     fn profile(cfg: &Cfg, blocks: &[u64], edges: &[u64]) -> FunctionProfile {
@@ -236,9 +212,7 @@ mod tests {
     #[test]
     fn the_ways_out_of_a_loop_share_half_a_sample() {
         // Block 0 loops to itself or leaves by one of five returns; neither entry nor exit was sampled.
-        let mut cfg = diamond();
-        cfg.blocks = vec![block(&[0, 1, 2, 3, 4, 5], Terminator::Switch)];
-        cfg.blocks.extend((0..5).map(|_| block(&[], Terminator::Return)));
+        let cfg = testing::cfg(&[&[0, 1, 2, 3, 4, 5], &[], &[], &[], &[], &[]]);
         let (entry, branches) = weights(&cfg, &[100_000, 0, 0, 0, 0, 0], &[100_000, 0, 0, 0, 0, 0], 1);
         assert_eq!(branches, [[100_000, 100, 100, 100, 100, 100]]);
         assert_eq!(entry, 100_000);

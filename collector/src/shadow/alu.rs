@@ -50,8 +50,9 @@ macro_rules! two {
     };
 }
 
+/// Of one register, and of what may follow it.
 macro_rules! one {
-    ($name:ident, $ins:literal) => {
+    ($name:ident, $ins:literal $(, $more:literal)?) => {
         fn $name(size: u8, a: u64, flags: u64) -> (u64, u64) {
             let mut f = flags;
             // SAFETY: arithmetic on registers.
@@ -59,22 +60,22 @@ macro_rules! one {
                 match size {
                     0 => {
                         let mut x = a as u8;
-                        with_flags!(concat!($ins, " {x}"), f, x = inout(reg_byte) x);
+                        with_flags!(concat!($ins, " {x}" $(, $more)?), f, x = inout(reg_byte) x);
                         u64::from(x)
                     }
                     1 => {
                         let mut x = a;
-                        with_flags!(concat!($ins, " {x:x}"), f, x = inout(reg) x);
+                        with_flags!(concat!($ins, " {x:x}" $(, $more)?), f, x = inout(reg) x);
                         x & 0xffff
                     }
                     2 => {
                         let mut x = a;
-                        with_flags!(concat!($ins, " {x:e}"), f, x = inout(reg) x);
+                        with_flags!(concat!($ins, " {x:e}" $(, $more)?), f, x = inout(reg) x);
                         x & 0xffff_ffff
                     }
                     _ => {
                         let mut x = a;
-                        with_flags!(concat!($ins, " {x:r}"), f, x = inout(reg) x);
+                        with_flags!(concat!($ins, " {x:r}" $(, $more)?), f, x = inout(reg) x);
                         x
                     }
                 }
@@ -132,6 +133,8 @@ one!(not, "not");
 one!(neg, "neg");
 shift!(rol, "rol");
 shift!(ror, "ror");
+one!(rol_by_two, "rol", ", 2");
+one!(ror_by_two, "ror", ", 2");
 shift!(rcl, "rcl");
 shift!(rcr, "rcr");
 shift!(shl, "shl");
@@ -162,7 +165,11 @@ pub(super) fn unary(op: u8, size: u8, a: u64, flags: u64) -> (u64, u64) {
     }
 }
 
-/// `rol` to `sar` in the order of the encoding.
+/// `rol` and `ror` by a constant: some processors leave the overflow flag as it was then, and set it where the count is in `cl`.
+pub(super) const ROL_BY_CONSTANT: u8 = 8;
+pub(super) const ROR_BY_CONSTANT: u8 = 9;
+
+/// `rol` to `sar` in the order of the encoding, and the two above.
 pub(super) fn shift(op: u8, size: u8, a: u64, count: u64, flags: u64) -> (u64, u64) {
     match op {
         0 => rol(size, a, count, flags),
@@ -171,7 +178,27 @@ pub(super) fn shift(op: u8, size: u8, a: u64, count: u64, flags: u64) -> (u64, u
         3 => rcr(size, a, count, flags),
         4 | 6 => shl(size, a, count, flags),
         5 => shr(size, a, count, flags),
+        ROL_BY_CONSTANT => rotate_by_constant(size, a, count, flags, rol, rol_by_two),
+        ROR_BY_CONSTANT => rotate_by_constant(size, a, count, flags, ror, ror_by_two),
         _ => sar(size, a, count, flags),
+    }
+}
+
+/// Rotates all but the last two bits without looking at flags, and those with the form of the instruction that has a constant:
+/// result and carry are the same.
+#[inline(always)]
+fn rotate_by_constant(
+    size: u8,
+    a: u64,
+    count: u64,
+    flags: u64,
+    rotate: impl Fn(u8, u64, u64, u64) -> (u64, u64),
+    by_two: impl Fn(u8, u64, u64) -> (u64, u64),
+) -> (u64, u64) {
+    let count = count & if size == 3 { 63 } else { 31 };
+    match count {
+        0 | 1 => rotate(size, a, count, flags),
+        _ => by_two(size, rotate(size, a, count - 2, flags).0, flags),
     }
 }
 

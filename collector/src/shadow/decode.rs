@@ -1,6 +1,6 @@
 //! From bytes to [`Op`]s.
 
-use super::alu::TEST;
+use super::alu::{ROL_BY_CONSTANT, ROR_BY_CONSTANT, TEST};
 use super::native::by_processor;
 use super::op::{FS, GS, HIGH, Kind, NONE, Op, RIP, Repeat, SEGMENT_FS, SEGMENT_GS, SHORT_ADDRESS};
 use super::state::Machine;
@@ -414,6 +414,11 @@ fn shift(op: &mut Op, instruction: &Instruction, what: u8) -> Option<()> {
     let by_register = instruction.op1_kind() == OpKind::Register;
     if !by_register {
         op.set_imm(instruction.immediate(1));
+        match what {
+            0 => op.set_extra(ROL_BY_CONSTANT),
+            1 => op.set_extra(ROR_BY_CONSTANT),
+            _ => {}
+        }
     }
     op.kind = match (operand(instruction, 0)?, by_register) {
         (Operand::Register(register), by_register) => {

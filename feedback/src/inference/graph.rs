@@ -209,8 +209,8 @@ impl Graph {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::graph_of;
     use super::*;
+    use crate::testing::cfg as graph_of;
 
     #[test]
     fn slots_of_one_target_are_one_edge() {

@@ -1,34 +1,9 @@
 //! Small graphs whose answer can be seen.
 
 use super::*;
-use pleach_annotate::cfg::{Block, Call, Callee, Terminator};
-use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId, ModuleHash};
-
-/// A graph with these successors.
-pub(super) fn graph_of(successors: &[&[u32]]) -> Cfg {
-    let block = |targets: &&[u32]| Block {
-        successors: targets.iter().map(|&t| BlockIndex(t)).collect(),
-        terminator: match targets.len() {
-            0 => Terminator::Return,
-            1 | 2 => Terminator::Branch,
-            _ => Terminator::Switch,
-        },
-        is_eh_pad: false,
-        instructions: 1,
-        line: 0,
-    };
-    Cfg {
-        id: FunctionId {
-            guid: FunctionGuid(1),
-            module: ModuleHash(0),
-        },
-        module: ModuleHash(0),
-        name: "f".into(),
-        source_file: "f.c".into(),
-        blocks: successors.iter().map(block).collect(),
-        calls: Vec::new(),
-    }
-}
+use crate::testing::cfg as graph_of;
+use pleach_annotate::cfg::{Call, Callee, Terminator};
+use pleach_annotate::id::BlockIndex;
 
 const UNKNOWN: f64 = -1.0;
 

@@ -77,3 +77,57 @@ impl Called {
         all
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ball_larus::End;
+    use pleach_annotate::id::{FunctionGuid, ModuleHash};
+
+    fn caller(block: u32) -> Option<Caller> {
+        Some(Caller {
+            id: FunctionId {
+                guid: FunctionGuid(7),
+                module: ModuleHash(0),
+            },
+            cfg_hash: CfgHash(1),
+            before: vec![BlockIndex(block)],
+        })
+    }
+
+    fn piece(start: Option<Start>) -> Piece {
+        Piece {
+            start,
+            blocks: vec![BlockIndex(0)],
+            end: Some(End::Exit),
+        }
+    }
+
+    #[test]
+    fn first_paths_get_the_callers_of_their_activations() {
+        let mut waiting = Waiting::default();
+        waiting.enter(caller(1));
+        waiting.enter(None);
+        waiting.enter(caller(2));
+        assert_eq!(waiting.of(&piece(Some(Start::Entry))), caller(1));
+        // Later paths of an activation were not called.
+        assert_eq!(waiting.of(&piece(None)), None);
+        assert_eq!(waiting.of(&piece(Some(Start::Entry))), None);
+        assert_eq!(waiting.of(&piece(Some(Start::Entry))), caller(2));
+        assert_eq!(waiting.of(&piece(Some(Start::Entry))), None);
+    }
+
+    #[test]
+    fn no_path_gets_the_caller_of_a_lost_one() {
+        let mut waiting = Waiting::default();
+        waiting.enter(caller(1));
+        waiting.lose();
+        waiting.enter(caller(2));
+        assert_eq!(waiting.of(&piece(Some(Start::Entry))), caller(2));
+        // So many that first paths must have been lost.
+        for block in 0..=MOST_WAITING as u32 {
+            waiting.enter(caller(block));
+        }
+        assert_eq!(waiting.of(&piece(Some(Start::Entry))), caller(MOST_WAITING as u32));
+    }
+}

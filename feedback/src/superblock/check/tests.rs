@@ -1,32 +1,9 @@
 //! Every rule refuses what it is there for.
 
 use super::*;
-use pleach_annotate::cfg::{Block, Call, Terminator};
-use pleach_annotate::id::{FunctionGuid, FunctionId, ModuleHash};
-
-fn graph(blocks: &[&[u32]]) -> Cfg {
-    let block = |successors: &&[u32]| Block {
-        successors: successors.iter().map(|&s| BlockIndex(s)).collect(),
-        terminator: match successors.len() {
-            0 => Terminator::Return,
-            _ => Terminator::Branch,
-        },
-        is_eh_pad: false,
-        instructions: 1,
-        line: 0,
-    };
-    Cfg {
-        id: FunctionId {
-            guid: FunctionGuid(1),
-            module: ModuleHash(0),
-        },
-        module: ModuleHash(0),
-        name: "f".into(),
-        source_file: "f.c".into(),
-        blocks: blocks.iter().map(block).collect(),
-        calls: Vec::new(),
-    }
-}
+use crate::testing::cfg as graph;
+use pleach_annotate::cfg::{Call, Terminator};
+use pleach_annotate::id::FunctionGuid;
 
 fn call(block: u32, name: &str) -> Call {
     Call {
