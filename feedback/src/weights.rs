@@ -11,7 +11,7 @@
 
 use crate::coldness::{self, ENOUGH_BURSTS, ENOUGH_TO_SHRINK};
 use crate::profile::FunctionProfile;
-use pleach_annotate::cfg::{Cfg, Terminator};
+use pleach_annotate::cfg::{Call, Callee, Cfg, Terminator};
 use pleach_annotate::id::BlockIndex;
 
 /// Samples that a function's never-sampled edges get between them, and a never-sampled entry gets.
@@ -111,6 +111,24 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, recorded: &Recorded) -> Ver
         max_count,
         branch_weights,
     }
+}
+
+/// Direct calls of a sampled function, by index, that were never sampled, by a profile too small to say that they do not matter.
+///
+/// An inliner takes them for cold. That is no reason to keep a local function that nothing else calls: its code stays, and may run
+/// often on other inputs.
+pub fn unseen_calls<'a>(
+    cfg: &'a Cfg,
+    profile: &'a FunctionProfile,
+    recorded: &Recorded,
+) -> impl Iterator<Item = usize> + use<'a> {
+    let small = recorded.bursts < ENOUGH_TO_SHRINK;
+    let unseen = move |call: &Call| {
+        let count = profile.blocks.get(call.block.index()).copied().unwrap_or(0);
+        small && count == 0 && matches!(call.callee, Callee::Direct(_)) && !unlikely(cfg, call.block)
+    };
+    let calls = cfg.calls.iter().enumerate();
+    calls.filter(move |(_, call)| unseen(call)).map(|(index, _)| index)
 }
 
 /// A block with several successor slots, at least one of which was taken.
@@ -256,5 +274,28 @@ mod tests {
             branch_weights: Vec::new(),
         };
         assert_eq!(of(&never, ENOUGH_SAMPLES, ENOUGH_TO_SHRINK), once);
+    }
+
+    #[test]
+    fn calls_of_unseen_blocks_are_unseen_until_the_profile_is_large() {
+        let mut cfg = testing::cfg(&[&[1, 2], &[3], &[3], &[4, 5], &[], &[]]);
+        cfg.blocks[4].terminator = Terminator::Unreachable;
+        let call = |block, callee| Call {
+            block: BlockIndex(block),
+            callee,
+            may_not_return: false,
+        };
+        let direct = Callee::Direct(cfg.id.guid);
+        cfg.calls = vec![
+            call(1, direct),
+            call(2, direct),
+            call(2, Callee::Indirect),
+            call(4, direct),
+            call(5, direct),
+        ];
+        let profile = profile(&cfg, &[9, 9, 0, 9, 0, 0], &[9, 0, 9, 0, 9, 0]);
+        let of = |bursts| unseen_calls(&cfg, &profile, &recorded(1_000_000, bursts)).collect::<Vec<_>>();
+        assert_eq!(of(ENOUGH_TO_SHRINK - 1), [1, 4]);
+        assert!(of(ENOUGH_TO_SHRINK).is_empty());
     }
 }

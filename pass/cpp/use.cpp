@@ -4,9 +4,12 @@
 #include "llvm/Analysis/BranchProbabilityInfo.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ProfileSummaryInfo.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/Attributes.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/Function.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
@@ -76,6 +79,36 @@ void pleach_mark_cold(LLVMValueRef V) {
 void pleach_place_apart(LLVMValueRef F) {
   if (!unwrap<Function>(F)->hasSection())
     unwrap<Function>(F)->setSectionPrefix("unlikely");
+}
+
+// Has a call inlined if it is the only one of a local function, as the optimiser would without a profile: within the bounds
+// that its inliner has on code and on stack for such calls.
+void pleach_inline_only_call(PleachRun *Run, LLVMValueRef V) {
+  constexpr unsigned MostInstructions = 3000; // its bonus of 15 000 for them, at 5 an instruction
+  constexpr uint64_t MostStack = 1024;        // what it lets callers that may recurse grow by
+  auto *Call = dyn_cast<CallBase>(unwrap<Instruction>(V));
+  Function *Callee = Call ? Call->getCalledFunction() : nullptr;
+  if (!Callee || Callee->isDeclaration() || !Callee->hasLocalLinkage() || !Callee->hasOneUse())
+    return;
+  Function *Caller = Call->getFunction();
+  if (Callee == Caller || Call->isNoInline() || Callee->hasFnAttribute(Attribute::Cold) ||
+      Callee->hasMinSize() || Caller->hasMinSize() || Callee->getInstructionCount() > MostInstructions)
+    return;
+  auto &FAM = Run->MAM.getResult<FunctionAnalysisManagerModuleProxy>(*Caller->getParent()).getManager();
+  if (!FAM.getResult<TargetIRAnalysis>(*Callee).areInlineCompatible(Caller, Callee) ||
+      !AttributeFuncs::areInlineCompatible(*Caller, *Callee))
+    return;
+  uint64_t Stack = 0;
+  for (Instruction &I : instructions(*Callee))
+    if (auto *Alloca = dyn_cast<AllocaInst>(&I)) {
+      std::optional<TypeSize> Size = Alloca->getAllocationSize(Callee->getDataLayout());
+      if (!Alloca->isStaticAlloca() || !Size || Size->isScalable())
+        return;
+      Stack += Size->getFixedValue();
+    }
+  if (Stack > MostStack)
+    return;
+  Call->addFnAttr(Attribute::AlwaysInline);
 }
 
 void pleach_set_branch_weights(LLVMValueRef Terminator, const uint64_t *Weights, size_t Count) {

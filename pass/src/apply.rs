@@ -13,7 +13,7 @@ use pleach_annotate::id::FunctionGuid;
 use pleach_feedback::placement::split_cold_blocks;
 use pleach_feedback::profile::FunctionProfile;
 use pleach_feedback::profile::file::Lookup;
-use pleach_feedback::weights::{Recorded, Verdict, cold_count, verdict};
+use pleach_feedback::weights::{Recorded, Verdict, cold_count, unseen_calls, verdict};
 use rustc_hash::FxHashMap;
 
 /// The cut-off, in parts per million, whose least count LLVM takes for the threshold of coldness.
@@ -188,6 +188,10 @@ impl Applier<'_, '_> {
                     );
                 }
                 outcome.indirect_calls += self.call_targets(function, &profile);
+                for call in unseen_calls(&function.cfg, &profile, &self.recorded) {
+                    // SAFETY: the call belongs to the module.
+                    unsafe { ffi::pleach_inline_only_call(self.context, function.calls[call]) };
+                }
                 self.mark(value, entry_count, max_count);
                 self.remark(value, true, "ProfileUsed", || {
                     format!(

@@ -213,6 +213,7 @@ unsafe extern "C" {
     pub fn pleach_mark_hot(function: LLVMValueRef);
     pub fn pleach_mark_cold(function: LLVMValueRef);
     pub fn pleach_place_apart(function: LLVMValueRef);
+    pub fn pleach_inline_only_call(context: *mut RunContext, call: LLVMValueRef);
     pub fn pleach_set_branch_weights(terminator: LLVMValueRef, weights: *const u64, count: usize);
     pub fn pleach_set_irreducible_headers(
         module: LLVMModuleRef,

@@ -110,6 +110,29 @@ fn weights_reach_the_optimiser() {
 }
 
 #[test]
+fn only_calls_are_inlined_though_a_small_recording_never_saw_them() {
+    let dir = scratch();
+    let (annotated, profile) = record(dir.path(), &["unseen.c"]);
+    let bursts = show(&profile)["provenance"]["bursts"].as_u64().expect("bursts");
+    assert!(bursts < 3000, "{bursts}");
+    let ir = ir(&profile, "unseen.c");
+    let defined = |name: &str| {
+        ir.lines()
+            .any(|l| l.starts_with("define") && l.contains(&format!("@{name}(")))
+    };
+    assert!(!defined("many"));
+    assert!(defined("wide") && defined("deep"));
+    let used = dir.path().join("used");
+    compile(&used, &use_flags(&profile), &[program("unseen.c")]);
+    for mode in ["0", "1", "3"] {
+        assert_eq!(
+            stdout(Command::new(&used).arg(mode)),
+            stdout(Command::new(&annotated).arg(mode))
+        );
+    }
+}
+
+#[test]
 fn indirect_calls_are_promoted() {
     let dir = scratch();
     let (binary, profile) = record(dir.path(), &["indirect.c"]);
