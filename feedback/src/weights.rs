@@ -6,7 +6,7 @@
 //! conservation of flow that block frequencies are computed from: an interpreter's loop has hundreds of ways out.
 //!
 //! Blocks that were executed, but that no sample is left for, get a whole one, and so do calls of functions of which nothing else was seen: they
-//! never go cold. What was never executed
+//! never go cold. Their branches have no weights: nobody saw which way they went. What was never executed
 //! gets nothing where the recording is large enough to tell ([`crate::coldness`]).
 
 use crate::coldness::{self, ENOUGH_BURSTS, ENOUGH_TO_SHRINK};
@@ -84,7 +84,7 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, recorded: &Recorded) -> Ver
         };
     }
     let half = (recorded.scale * PRIOR_SAMPLES).max(1.0) as u64;
-    let branches = sampled_branches(cfg, profile);
+    let branches = sampled_branches(cfg, profile, recorded.scale as u64);
     let nothing = |to: BlockIndex| unlikely(cfg, to) || (large && !executed[to.index()]);
     let unsampled = branches
         .iter()
@@ -131,7 +131,8 @@ pub fn unseen_calls<'a>(
     calls.filter(move |(_, call)| unseen(call)).map(|(index, _)| index)
 }
 
-/// A block with several successor slots, at least one of which was taken.
+/// A block with several successor slots, at least one of which was taken, that was seen once or more. What has less than a sample was only
+/// inferred to be executed, and nobody saw which way it went: a loop there would seem to end after its first turn.
 struct SampledBranch<'a> {
     block: BlockIndex,
     successors: &'a [BlockIndex],
@@ -144,7 +145,7 @@ impl SampledBranch<'_> {
     }
 }
 
-fn sampled_branches<'a>(cfg: &'a Cfg, profile: &'a FunctionProfile) -> Vec<SampledBranch<'a>> {
+fn sampled_branches<'a>(cfg: &'a Cfg, profile: &'a FunctionProfile, sample: u64) -> Vec<SampledBranch<'a>> {
     let bases = cfg.edge_bases();
     let branches = cfg
         .blocks
@@ -156,7 +157,7 @@ fn sampled_branches<'a>(cfg: &'a Cfg, profile: &'a FunctionProfile) -> Vec<Sampl
         .filter_map(|(index, (block, base))| {
             let base = base as usize;
             let counts = profile.edges.get(base..base + block.successors.len())?;
-            let sampled = counts.iter().any(|&c| c > 0);
+            let sampled = counts.iter().any(|&c| c > 0) && profile.blocks[index] >= sample;
             sampled.then_some(SampledBranch {
                 block: BlockIndex(index as u32),
                 successors: &block.successors,
@@ -297,5 +298,14 @@ mod tests {
         let of = |bursts| unseen_calls(&cfg, &profile, &recorded(1_000_000, bursts)).collect::<Vec<_>>();
         assert_eq!(of(ENOUGH_TO_SHRINK - 1), [1, 4]);
         assert!(of(ENOUGH_TO_SHRINK).is_empty());
+    }
+
+    #[test]
+    fn branches_that_nobody_saw_are_left_to_the_optimiser() {
+        // 0 → 1, which loops to itself or goes on to 2, which does the same.
+        let cfg = testing::cfg(&[&[1], &[1, 2], &[2, 3], &[]]);
+        let (_, branches) = weights(&cfg, &[500, 9500, 500, 500], &[500, 9000, 500, 0, 500], 1);
+        assert_eq!(branches.len(), 1);
+        assert!(branches[0][0] > 5 * branches[0][1]);
     }
 }
