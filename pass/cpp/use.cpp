@@ -81,8 +81,8 @@ void pleach_place_apart(LLVMValueRef F) {
     unwrap<Function>(F)->setSectionPrefix("unlikely");
 }
 
-// Has a call inlined if it is the only one of a local function, as the optimiser would without a profile: within the bounds
-// that its inliner has on code and on stack for such calls.
+// Has a call inlined if it is the only one of a local function, as the optimiser would without a
+// profile: within the bounds that its inliner has on code and on stack for such calls.
 void pleach_inline_only_call(PleachRun *Run, LLVMValueRef V) {
   constexpr unsigned MostInstructions = 3000; // its bonus of 15 000 for them, at 5 an instruction
   constexpr uint64_t MostStack = 1024;        // what it lets callers that may recurse grow by
@@ -91,10 +91,12 @@ void pleach_inline_only_call(PleachRun *Run, LLVMValueRef V) {
   if (!Callee || Callee->isDeclaration() || !Callee->hasLocalLinkage() || !Callee->hasOneUse())
     return;
   Function *Caller = Call->getFunction();
-  if (Callee == Caller || Call->isNoInline() || Callee->hasFnAttribute(Attribute::Cold) ||
-      Callee->hasMinSize() || Caller->hasMinSize() || Callee->getInstructionCount() > MostInstructions)
+  if (Callee == Caller || Call->isNoInline() || Caller->hasOptNone() || Caller->hasMinSize() ||
+      Callee->hasMinSize() || Callee->hasFnAttribute(Attribute::Cold) ||
+      Callee->isPresplitCoroutine() || Callee->getInstructionCount() > MostInstructions)
     return;
-  auto &FAM = Run->MAM.getResult<FunctionAnalysisManagerModuleProxy>(*Caller->getParent()).getManager();
+  auto &FAM =
+      Run->MAM.getResult<FunctionAnalysisManagerModuleProxy>(*Caller->getParent()).getManager();
   if (!FAM.getResult<TargetIRAnalysis>(*Callee).areInlineCompatible(Caller, Callee) ||
       !AttributeFuncs::areInlineCompatible(*Caller, *Callee))
     return;
