@@ -80,21 +80,19 @@ pub fn shuffled_paths(mut profile: FunctionProfile, seed: u64) -> FunctionProfil
     shuffle(&mut paths, &mut random);
     profile.paths.iter_mut().zip(paths).for_each(|(p, path)| p.path = path);
     profile.paths.sort_unstable_by(EstimatedPath::hottest_first);
-    let mut counts: Vec<f64> = profile.windows.iter().map(|w| w.count).collect();
-    shuffle(&mut counts, &mut random);
+    shuffle_counts(profile.windows.iter_mut().map(|w| &mut w.count), &mut random);
+    shuffle_counts(profile.called.iter_mut().map(|c| &mut c.count), &mut random);
     profile
-        .windows
-        .iter_mut()
-        .zip(counts)
-        .for_each(|(w, count)| w.count = count);
-    let mut counts: Vec<f64> = profile.called.iter().map(|c| c.count).collect();
-    shuffle(&mut counts, &mut random);
-    profile
-        .called
-        .iter_mut()
-        .zip(counts)
-        .for_each(|(c, count)| c.count = count);
-    profile
+}
+
+fn shuffle_counts<'a>(counts: impl Iterator<Item = &'a mut f64>, random: &mut Generator) {
+    let counts: Vec<&mut f64> = counts.collect();
+    let mut shuffled: Vec<f64> = counts.iter().map(|count| **count).collect();
+    shuffle(&mut shuffled, random);
+    counts
+        .into_iter()
+        .zip(shuffled)
+        .for_each(|(count, other)| *count = other);
 }
 
 /// Fisher and Yates's.
