@@ -7,6 +7,7 @@ use crate::decode::DecodeReport;
 use crate::inference::{Evidence, infer};
 use crate::observe::{NodeObservations, Observations, observe};
 use crate::partial::{self, FunctionEvidence, gather};
+use crate::prediction::predict;
 use crate::profile::{
     Anchor, CallTargets, CalledPath, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance,
 };
@@ -66,6 +67,11 @@ pub fn analyse(program: &Program, vectors: &VectorSet, weights: &Weights) -> Res
         ..partial::Options::default()
     };
     add_paths(&gather(program, vectors, weights, &options), anchor, &mut functions);
+    for (key, predictions) in predict(program, vectors, weights) {
+        if let Some(function) = functions.get_mut(&key) {
+            function.profile.predictions = predictions.into_iter().map(|p| p.scaled(SCALE)).collect();
+        }
+    }
     for (key, covered) in coverage::of(program, vectors, View::ALL, true).functions {
         if let Some(function) = functions.get_mut(&key) {
             function.profile.coverage = covered.blocks;
@@ -125,6 +131,7 @@ fn empty(cfg: &Cfg) -> Accumulator {
             paths: Vec::new(),
             windows: Vec::new(),
             called: Vec::new(),
+            predictions: Vec::new(),
             coverage: Vec::new(),
         },
         samples: 0.0,

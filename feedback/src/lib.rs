@@ -16,12 +16,14 @@ pub mod observe;
 pub mod partial;
 pub mod path_profile;
 pub mod placement;
+pub mod prediction;
 pub mod profile;
 pub mod program;
 pub mod random_profile;
 pub mod regions;
 mod replace;
 pub mod report;
+pub mod selects;
 pub mod superblock;
 #[cfg(test)]
 mod testing;

@@ -8,9 +8,11 @@
 mod paths;
 
 use crate::ball_larus::Path;
-use crate::profile::{CallTargets, CalledPath, Caller, Covered, FunctionProfile, PathWindow, Profile, Provenance};
+use crate::profile::{
+    BranchPrediction, CallTargets, CalledPath, Caller, Covered, FunctionProfile, PathWindow, Profile, Provenance,
+};
 use paths::PathSums;
-use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
+use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -257,6 +259,7 @@ struct Sum {
     paths: PathSums,
     windows: BTreeMap<Vec<Path>, f64>,
     called: BTreeMap<(Caller, Path), f64>,
+    predictions: BTreeMap<BlockIndex, BranchPrediction>,
 }
 
 impl Sum {
@@ -271,6 +274,7 @@ impl Sum {
                 paths: Vec::new(),
                 windows: Vec::new(),
                 called: Vec::new(),
+                predictions: Vec::new(),
                 coverage: Vec::new(),
                 ..*like
             },
@@ -278,6 +282,7 @@ impl Sum {
             paths: PathSums::default(),
             windows: BTreeMap::new(),
             called: BTreeMap::new(),
+            predictions: BTreeMap::new(),
         }
     }
 
@@ -312,6 +317,11 @@ impl Sum {
         for called in other.called {
             *self.called.entry((called.caller, called.path)).or_default() += called.count * weight as f64;
         }
+        for prediction in other.predictions {
+            let sum = self.predictions.entry(prediction.block);
+            sum.or_insert(BranchPrediction::none(prediction.block))
+                .add(&prediction.scaled(weight as f64));
+        }
         let covered = &mut self.function.coverage;
         if covered.len() < other.coverage.len() {
             covered.resize(other.coverage.len(), Covered::No);
@@ -341,6 +351,7 @@ impl Sum {
         let called = self.called.into_iter();
         let called = called.map(|((caller, path), count)| CalledPath { caller, path, count });
         self.function.called = called.collect();
+        self.function.predictions = self.predictions.into_values().collect();
         self.function
     }
 }

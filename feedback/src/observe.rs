@@ -6,7 +6,7 @@
 use crate::decode::{DecodeReport, Decoder, Event, FrameId};
 use crate::program::Program;
 use crate::time_bias::Weights;
-use pleach_annotate::cfg::{Cfg, ProbeTarget};
+use pleach_annotate::cfg::{Cfg, ProbeTarget, Terminator};
 use pleach_annotate::id::{BlockIndex, FunctionId};
 use pleach_annotate::map::{AddressMap, NodeIndex};
 use pleach_collector::vector::{ModuleId, VectorSet};
@@ -100,7 +100,8 @@ enum Step {
     Unknown,
 }
 
-struct Counter<'m> {
+/// Follows activations through the copies of one module's functions, from block to block.
+pub(crate) struct Follower<'m> {
     map: &'m AddressMap,
     /// By copy: which blocks have a probe in it.
     probed: Vec<Vec<bool>>,
@@ -109,11 +110,18 @@ struct Counter<'m> {
     steps: FxHashMap<(NodeIndex, BlockIndex, BlockIndex), Step>,
     /// By function: see [`Cfg::edge_bases`]; empty until needed.
     bases: Vec<Vec<u32>>,
-    out: ModuleObservations,
 }
 
-impl<'m> Counter<'m> {
-    fn new(map: &'m AddressMap) -> Self {
+/// A step that an activation took in one copy of a function.
+pub(crate) struct Taken<'f> {
+    /// The block with a probe that control came from.
+    pub from: BlockIndex,
+    /// The edges from it to where control is, from slot 0 of block 0 on; at least one.
+    pub edges: &'f [u32],
+}
+
+impl<'m> Follower<'m> {
+    pub fn new(map: &'m AddressMap) -> Self {
         let mut probed: Vec<Vec<bool>> = vec![Vec::new(); map.nodes.len()];
         for probe in &map.probes {
             if let ProbeTarget::Block(block) = probe.target {
@@ -130,39 +138,70 @@ impl<'m> Counter<'m> {
             probed,
             steps: FxHashMap::default(),
             bases: vec![Vec::new(); map.functions.len()],
-            out: ModuleObservations::default(),
         }
     }
 
-    fn block(&mut self, frame: FrameId, node: NodeIndex, block: BlockIndex, weight: f64) {
+    fn graph(&mut self, node: NodeIndex) -> Graph<'_> {
         let cfg = &self.map.function_of(node).cfg;
         let bases = &mut self.bases[self.map.nodes[node.index()].function.0 as usize];
         if bases.is_empty() {
             *bases = cfg.edge_bases();
         }
-        let graph = Graph {
+        Graph {
             cfg,
             bases,
             probed: &self.probed[node.index()],
-        };
-        let seen = self.out.nodes.entry(node).or_insert_with(|| graph.unobserved());
+        }
+    }
+
+    /// Whether a block ends in a branch with two ways.
+    pub fn is_conditional(&self, node: NodeIndex, block: BlockIndex) -> bool {
+        let block = &self.map.function_of(node).cfg.blocks[block.index()];
+        let two = matches!(block.successors[..], [first, second] if first != second);
+        two && block.terminator == Terminator::Branch
+    }
+
+    /// An activation got to a block: by which edges, if there is no doubt about them.
+    pub fn pass(&mut self, frame: FrameId, node: NodeIndex, block: BlockIndex) -> Option<Taken<'_>> {
+        let last = self.last[node.index()].replace((frame, block));
+        // An entry block has no predecessors: whatever came before was another activation.
+        let (_, from) = last.filter(|&(f, _)| f == frame && block != BlockIndex::ENTRY)?;
+        let key = (node, from, block);
+        if !self.steps.contains_key(&key) {
+            let step = self.graph(node).find_step(from, block);
+            self.steps.insert(key, step);
+        }
+        match &self.steps[&key] {
+            Step::Path(edges) => Some(Taken { from, edges }),
+            Step::Unknown => None,
+        }
+    }
+}
+
+struct Counter<'m> {
+    follower: Follower<'m>,
+    out: ModuleObservations,
+}
+
+impl<'m> Counter<'m> {
+    fn new(map: &'m AddressMap) -> Self {
+        Self {
+            follower: Follower::new(map),
+            out: ModuleObservations::default(),
+        }
+    }
+
+    fn block(&mut self, frame: FrameId, node: NodeIndex, block: BlockIndex, weight: f64) {
+        let follower = &mut self.follower;
+        let seen = (self.out.nodes)
+            .entry(node)
+            .or_insert_with(|| follower.graph(node).unobserved());
         if let Some(entries) = &mut seen.blocks[block.index()] {
             *entries += weight;
         }
-        // An entry block has no predecessors: whatever came before was another activation.
-        let before = self.last[node.index()].filter(|&(f, _)| f == frame && block != BlockIndex::ENTRY);
-        if let Some((_, previous)) = before {
-            let step = self
-                .steps
-                .entry((node, previous, block))
-                .or_insert_with(|| graph.find_step(previous, block));
-            if let Step::Path(edges) = step {
-                for &slot in edges.iter() {
-                    *seen.edges[slot as usize].get_or_insert(0.0) += weight;
-                }
-            }
+        for &edge in follower.pass(frame, node, block).iter().flat_map(|taken| taken.edges) {
+            *seen.edges[edge as usize].get_or_insert(0.0) += weight;
         }
-        self.last[node.index()] = Some((frame, block));
     }
 }
 

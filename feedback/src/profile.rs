@@ -5,13 +5,14 @@ pub mod error;
 mod estimates;
 pub mod file;
 mod layout;
+mod predictions;
 mod record;
 pub mod summary;
 mod write;
 
 use crate::ball_larus::Path;
 pub use crate::partial::callers::Caller;
-use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
+use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId};
 pub use pleach_annotate::manifest::Anchor;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -40,6 +41,8 @@ pub struct FunctionProfile {
     pub windows: Vec<PathWindow>,
     /// Paths from the function's entry with what their callers had passed, in order. Their paths are in `paths`.
     pub called: Vec<CalledPath>,
+    /// How well branches are predicted, in block order; those that nothing was seen of are missing.
+    pub predictions: Vec<BranchPrediction>,
     /// What the recording says about whether each block was executed, in block order; empty where it says nothing.
     pub coverage: Vec<Covered>,
 }
@@ -78,6 +81,49 @@ pub struct CalledPath {
     pub path: Path,
     /// Estimated executions, in the profile's counts.
     pub count: f64,
+}
+
+/// How well a processor predicts a branch, as far as samples tell ([`crate::prediction`]).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct BranchPrediction {
+    /// The block that ends in the branch. It has two successors.
+    pub block: BlockIndex,
+    /// Executions that were seen to go one way or the other, in the profile's counts.
+    pub watched: f64,
+    /// Executions among them that are mispredicted.
+    pub mispredicted: f64,
+    /// Lower end of the interval that holds `mispredicted` with 90 % probability.
+    pub low: f64,
+}
+
+impl BranchPrediction {
+    /// A branch that nothing was seen of.
+    pub fn none(block: BlockIndex) -> Self {
+        Self {
+            block,
+            watched: 0.0,
+            mispredicted: 0.0,
+            low: 0.0,
+        }
+    }
+
+    /// Adds what was seen of the same branch elsewhere, independently.
+    pub fn add(&mut self, other: &Self) {
+        let width = (self.mispredicted - self.low).hypot(other.mispredicted - other.low);
+        self.watched += other.watched;
+        self.mispredicted += other.mispredicted;
+        self.low = (self.mispredicted - width).max(0.0);
+    }
+
+    /// The same, counted in a unit of `1 / factor`.
+    pub fn scaled(self, factor: f64) -> Self {
+        Self {
+            block: self.block,
+            watched: self.watched * factor,
+            mispredicted: self.mispredicted * factor,
+            low: self.low * factor,
+        }
+    }
 }
 
 impl PathWindow {

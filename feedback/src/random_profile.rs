@@ -7,9 +7,9 @@ mod walk;
 
 use crate::ball_larus::graph::PathGraph;
 use crate::ball_larus::{Options, Path};
-use crate::profile::{EstimatedPath, FunctionProfile};
+use crate::profile::{BranchPrediction, EstimatedPath, FunctionProfile};
 use pleach_annotate::cfg::Cfg;
-use pleach_annotate::id::FunctionId;
+use pleach_annotate::id::{BlockIndex, FunctionId};
 use pleach_collector::stream::Generator;
 use rustc_hash::FxHashMap;
 use walk::Walker;
@@ -38,7 +38,7 @@ struct Tally {
 /// A profile of random activations, the same for the same function, graph and seed. Of functions, some are never executed and
 /// few are hot; loops go round a few times or hundreds; where an activation came from tells something about where it goes;
 /// exceptions and calls that don't come back are as likely as anything else. Blocks, edges and paths agree with one another, and
-/// intervals hold the counts only. Call targets and coverage are left out.
+/// intervals hold the counts only. Branches are predicted at random. Call targets and coverage are left out.
 pub fn random_profile(cfg: &Cfg, seed: u64) -> FunctionProfile {
     let mut random = generator(cfg.id, seed);
     let mut tally = Tally {
@@ -58,6 +58,7 @@ pub fn random_profile(cfg: &Cfg, seed: u64) -> FunctionProfile {
     share_slots(cfg, &mut tally.edges);
     let mut paths: Vec<_> = tally.paths.into_iter().map(|(path, n)| exact(path, n as f64)).collect();
     paths.sort_unstable_by(EstimatedPath::hottest_first);
+    let predictions = predictions(cfg, &tally.blocks, &mut random);
     FunctionProfile {
         id: cfg.id,
         cfg_hash: cfg.hash(),
@@ -69,8 +70,30 @@ pub fn random_profile(cfg: &Cfg, seed: u64) -> FunctionProfile {
         paths,
         windows: Vec::new(),
         called: Vec::new(),
+        predictions,
         coverage: Vec::new(),
     }
+}
+
+/// Half of the executed branches are never mispredicted, the others some share of the time.
+fn predictions(cfg: &Cfg, blocks: &[u64], random: &mut Generator) -> Vec<BranchPrediction> {
+    let branches = cfg.blocks.iter().enumerate();
+    let branches = branches.filter(|(at, block)| block.successors.len() == 2 && blocks[*at] > 0);
+    let predicted = |(at, _)| {
+        let watched = blocks[at] as f64;
+        let rate = if random.one_in(2) {
+            random.below(101) as f64 / 100.0
+        } else {
+            0.0
+        };
+        BranchPrediction {
+            block: BlockIndex(at as u32),
+            watched,
+            mispredicted: watched * rate,
+            low: watched * rate,
+        }
+    };
+    branches.map(predicted).collect()
 }
 
 /// The same profile, but paths have each other's counts, at random, and so do windows of paths and called paths: the same for the same function and seed.

@@ -10,7 +10,7 @@
 //! gets nothing where the recording is large enough to tell ([`crate::coldness`]).
 
 use crate::coldness::{self, ENOUGH_BURSTS, ENOUGH_TO_SHRINK};
-use crate::profile::FunctionProfile;
+use crate::profile::{BranchPrediction, FunctionProfile};
 use pleach_annotate::cfg::{Call, Callee, Cfg, Terminator};
 use pleach_annotate::id::BlockIndex;
 
@@ -19,6 +19,12 @@ pub const PRIOR_SAMPLES: f64 = 0.5;
 /// Sampled block entries from which on a function that was never sampled is placed apart: with this many, a function with
 /// more than 3/100 000 of all block entries would have been seen with 95 % probability.
 pub const ENOUGH_SAMPLES: u64 = 100_000;
+
+/// Share of mispredicted executions from which on a branch should become a select, where it can.
+///
+/// For such a branch LLVM speculates as many instructions, at most, as a misprediction takes cycles. A processor that executes four in a cycle
+/// spends a quarter of a misprediction on them, each time.
+pub const UNPREDICTABLE: f64 = 0.25;
 
 /// The count up to which a block is cold, so that it may be optimised for size: less than one sample.
 ///
@@ -131,6 +137,17 @@ pub fn unseen_calls<'a>(
     calls.filter(move |(_, call)| unseen(call)).map(|(index, _)| index)
 }
 
+/// Blocks that end in a branch which is certain to be mispredicted so often that selects in its place would be faster, and the share that is, at
+/// least.
+pub fn unpredictable(profile: &FunctionProfile) -> impl Iterator<Item = (BlockIndex, f64)> {
+    let often = |p: &&BranchPrediction| p.low > 0.0 && p.low >= UNPREDICTABLE * p.watched;
+    profile
+        .predictions
+        .iter()
+        .filter(often)
+        .map(|p| (p.block, p.low / p.watched))
+}
+
 /// A block with several successor slots, at least one of which was taken, that was seen once or more. What has less than a sample was only
 /// inferred to be executed, and nobody saw which way it went: a loop there would seem to end after its first turn.
 struct SampledBranch<'a> {
@@ -197,6 +214,7 @@ mod tests {
             paths: Vec::new(),
             windows: Vec::new(),
             called: Vec::new(),
+            predictions: Vec::new(),
             coverage: Vec::new(),
         }
     }
@@ -298,6 +316,25 @@ mod tests {
         let of = |bursts| unseen_calls(&cfg, &profile, &recorded(1_000_000, bursts)).collect::<Vec<_>>();
         assert_eq!(of(ENOUGH_TO_SHRINK - 1), [1, 4]);
         assert!(of(ENOUGH_TO_SHRINK).is_empty());
+    }
+
+    #[test]
+    fn unpredictable_is_what_certainly_is() {
+        let cfg = testing::cfg(&[&[1, 2], &[2, 3], &[3, 4], &[4], &[]]);
+        let mut profile = profile(&cfg, &[9; 5], &[0; 7]);
+        let prediction = |block, mispredicted, low| BranchPrediction {
+            block: BlockIndex(block),
+            watched: 1000.0,
+            mispredicted,
+            low,
+        };
+        profile.predictions = vec![
+            prediction(0, 240.0, 230.0),
+            prediction(1, 400.0, 250.0),
+            prediction(2, 400.0, 240.0),
+            BranchPrediction::none(BlockIndex(3)),
+        ];
+        assert_eq!(unpredictable(&profile).collect::<Vec<_>>(), [(BlockIndex(1), 0.25)]);
     }
 
     #[test]

@@ -49,6 +49,7 @@ fn profile(graphs: &[Cfg]) -> Profile {
         paths: vec![],
         windows: Vec::new(),
         called: Vec::new(),
+        predictions: Vec::new(),
         coverage: coverage.to_vec(),
     };
     Profile {

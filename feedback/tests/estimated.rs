@@ -45,6 +45,7 @@ fn function(cfg: &Cfg, paths: &[(Path, f64)], scale: f64) -> FunctionProfile {
         call_targets: vec![],
         windows: Vec::new(),
         called: Vec::new(),
+        predictions: Vec::new(),
         coverage: blocks
             .iter()
             .map(|&c| if c > 0.0 { Covered::Seen } else { Covered::No })

@@ -3,7 +3,9 @@
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
 use pleach_feedback::ball_larus::{End, Path, Start};
 use pleach_feedback::merge::{MergeError, merge};
-use pleach_feedback::profile::{Anchor, CallTargets, Covered, EstimatedPath, FunctionProfile, Profile, Provenance};
+use pleach_feedback::profile::{
+    Anchor, BranchPrediction, CallTargets, Covered, EstimatedPath, FunctionProfile, Profile, Provenance,
+};
 
 fn function(guid: u64, hash: u64, samples: u64, blocks: &[u64]) -> FunctionProfile {
     FunctionProfile {
@@ -20,6 +22,7 @@ fn function(guid: u64, hash: u64, samples: u64, blocks: &[u64]) -> FunctionProfi
         paths: Vec::new(),
         windows: Vec::new(),
         called: Vec::new(),
+        predictions: Vec::new(),
         coverage: Vec::new(),
     }
 }
@@ -163,6 +166,35 @@ fn paths_add_up_and_their_intervals_as_independent_estimates() {
             estimated(1, [250.0, low, high, 25.0]),
             estimated(2, [100.0, 97.0, 104.0, 10.0]),
         ]
+    );
+}
+
+#[test]
+fn predictions_add_up_and_their_intervals_as_independent_estimates() {
+    let prediction = |block, [watched, mispredicted, low]: [f64; 3]| BranchPrediction {
+        block: BlockIndex(block),
+        watched,
+        mispredicted,
+        low,
+    };
+    let with = |predictions: &[BranchPrediction]| {
+        let function = FunctionProfile {
+            predictions: predictions.to_vec(),
+            ..function(1, 5, 2, &[20, 10])
+        };
+        profile(10.0, vec![function])
+    };
+    let parts = vec![
+        (with(&[prediction(1, [90.0, 30.0, 26.0])]), 2.0),
+        (
+            with(&[prediction(0, [20.0, 0.0, 0.0]), prediction(1, [10.0, 10.0, 4.0])]),
+            1.0,
+        ),
+    ];
+    let merged = merge(parts).unwrap().profile.functions.remove(0).predictions;
+    assert_eq!(
+        merged,
+        [prediction(0, [20.0, 0.0, 0.0]), prediction(1, [190.0, 70.0, 60.0]),]
     );
 }
 

@@ -2,7 +2,7 @@
 
 use pleach_annotate::cfg::{Block, Call, Callee, Cfg, Terminator};
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
-use pleach_feedback::profile::{CallTargets, FunctionProfile, Profile, Provenance};
+use pleach_feedback::profile::{BranchPrediction, CallTargets, FunctionProfile, Profile, Provenance};
 use pleach_feedback::report::show::{Show, ShowOptions};
 
 fn id(name: &str, module: u32) -> FunctionId {
@@ -24,6 +24,7 @@ fn function(name: &str, module: u32, samples: u64, blocks: &[u64], edges: &[u64]
         paths: Vec::new(),
         windows: Vec::new(),
         called: Vec::new(),
+        predictions: Vec::new(),
         coverage: Vec::new(),
     }
 }
@@ -40,6 +41,20 @@ fn profile() -> Profile {
         call: 0,
         targets: vec![(FunctionGuid::of_name("emit"), 750_000), (FunctionGuid(0x77), 250_000)],
     }];
+    hot.predictions = vec![
+        BranchPrediction {
+            block: BlockIndex(0),
+            watched: 900_000.0,
+            mispredicted: 0.0,
+            low: 0.0,
+        },
+        BranchPrediction {
+            block: BlockIndex(1),
+            watched: 1_400_000.0,
+            mispredicted: 350_000.0,
+            low: 322_000.0,
+        },
+    ];
     let mut functions = vec![
         hot,
         function("emit", 0, 900, &[750_000], &[]),

@@ -32,6 +32,6 @@ pub use accumulator::{Accumulated, Accumulator};
 pub use compress::{Compressor, WINDOW, size_of_burst};
 pub use event::{Event, Tuple, control_flow};
 pub use hash::Hasher;
-pub use random::Generator;
+pub use random::{Generator, mix};
 pub use sampler::{Countdown, CountedRandom, Message, Periodic, Random, Sampler, Split, Start};
 pub use tagged::Tagged;

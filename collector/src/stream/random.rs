@@ -5,7 +5,7 @@
 pub struct Generator(u64);
 
 /// The finaliser of SplitMix64: a permutation of all words in which every bit depends on every bit.
-pub(super) fn mix(mut word: u64) -> u64 {
+pub fn mix(mut word: u64) -> u64 {
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     word ^ (word >> 31)

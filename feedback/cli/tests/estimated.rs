@@ -33,6 +33,7 @@ fn sampled(of: &[(&str, f64)]) -> Profile {
         }],
         windows: Vec::new(),
         called: Vec::new(),
+        predictions: Vec::new(),
         coverage: vec![],
     };
     Profile {

@@ -71,6 +71,7 @@ fn function(exact: &ExactFunction) -> FunctionProfile {
         paths: paths(exact),
         windows: windows(exact),
         called: Vec::new(),
+        predictions: Vec::new(),
         coverage: coverage.collect(),
         blocks: flow.blocks.clone(),
     }

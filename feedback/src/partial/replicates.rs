@@ -1,5 +1,7 @@
 //! Bootstrap replicates (ALGORITHMS 6.2): each weighs every cluster with a Poisson number of mean 1.
 
+use pleach_collector::stream::mix;
+
 /// How many there are.
 pub const REPLICATES: usize = 32;
 /// How often something was observed: really, and in each replicate.
@@ -13,10 +15,7 @@ pub fn multipliers(cluster: u64) -> Times {
         }
         // SplitMix64.
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let uniform = ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
+        let uniform = (mix(state) >> 11) as f64 / (1_u64 << 53) as f64;
         poisson(uniform)
     })
 }

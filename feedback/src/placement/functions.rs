@@ -123,6 +123,7 @@ mod tests {
             paths: vec![],
             windows: Vec::new(),
             called: Vec::new(),
+            predictions: Vec::new(),
             coverage: vec![],
         };
         Profile {

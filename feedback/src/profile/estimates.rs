@@ -237,7 +237,7 @@ fn decode_called(reader: &mut Reader<'_>, paths: &[EstimatedPath]) -> Result<Vec
     Ok(called)
 }
 
-fn value(reader: &mut Reader<'_>) -> Result<f64, &'static str> {
+pub(super) fn value(reader: &mut Reader<'_>) -> Result<f64, &'static str> {
     Ok(f32::from_le_bytes(reader.array()?).into())
 }
 

@@ -17,8 +17,8 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// The first bytes of a profile. Like PNG's, they show a file that was treated as text.
 pub(super) const MAGIC: [u8; 8] = *b"\x89PLEACH\n";
-/// Version of the format. 2: records have paths and coverage, the header has the flow of all paths. 3: and windows of paths. 4: and called paths.
-pub(super) const VERSION: u32 = 4;
+/// Version of the format. 2: records have paths and coverage, the header has the flow of all paths. 3: and windows of paths. 4: and called paths. 5: and predictions of branches.
+pub(super) const VERSION: u32 = 5;
 const BYTE_ORDER: u32 = 0x0102_0304;
 
 /// A section of the file.

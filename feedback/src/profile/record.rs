@@ -2,10 +2,11 @@
 //!
 //! Numbers are LEB128. Because flow is conserved, the same count recurs in block after block and edge after edge, and most
 //! functions never run: counts are a stream of tokens, `0, n` for n+1 zeros, `1, v` for a new count, `k ≥ 2` for the count
-//! that was the (k−1)-th last new one. Paths and coverage follow as [`estimates`] has them.
+//! that was the (k−1)-th last new one. Paths and coverage follow as [`estimates`] has them, and
+//! [`predictions`].
 
 use super::bytes::{Reader, number};
-use super::{CallTargets, FunctionProfile, estimates};
+use super::{CallTargets, FunctionProfile, estimates, predictions};
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 
 /// More counts than any function has; it bounds what a record can make us allocate.
@@ -31,6 +32,7 @@ pub(super) fn encode(function: &FunctionProfile, out: &mut Vec<u8>) {
         }
     }
     estimates::encode(function, out);
+    predictions::encode(&function.predictions, out);
 }
 
 /// Why a function cannot be stored, if so: the reader's limits hold for the writer too.
@@ -38,7 +40,7 @@ pub(super) fn unstorable(function: &FunctionProfile) -> Option<&'static str> {
     if (function.blocks.len() + function.edges.len()) as u64 > MOST_COUNTS {
         return Some("it is too large");
     }
-    estimates::unstorable(function)
+    estimates::unstorable(function).or_else(|| predictions::unstorable(function))
 }
 
 fn counts(out: &mut Vec<u8>, counts: impl Iterator<Item = u64>) {
@@ -107,6 +109,7 @@ pub(super) fn decode(id: FunctionId, cfg_hash: CfgHash, record: &[u8]) -> Result
     let edges = blocks_then_edges.split_off(blocks as usize);
     let call_targets = reader.call_targets()?;
     let (paths, windows, called, coverage) = estimates::decode(&mut reader, blocks_then_edges.len())?;
+    let predictions = predictions::decode(&mut reader, blocks_then_edges.len())?;
     if !reader.bytes.is_empty() {
         return Err("bytes left over");
     }
@@ -121,6 +124,7 @@ pub(super) fn decode(id: FunctionId, cfg_hash: CfgHash, record: &[u8]) -> Result
         paths,
         windows,
         called,
+        predictions,
         coverage,
     })
 }
@@ -202,6 +206,7 @@ mod tests {
                 paths: Vec::new(),
                 windows: Vec::new(),
                 called: Vec::new(),
+                predictions: Vec::new(),
                 coverage: Vec::new(),
             })
     }
@@ -238,9 +243,10 @@ mod tests {
             paths: Vec::new(),
             windows: Vec::new(),
             called: Vec::new(),
+            predictions: Vec::new(),
             coverage: Vec::new(),
         };
         encode(&empty, &mut record);
-        assert_eq!(record.len(), 15);
+        assert_eq!(record.len(), 16);
     }
 }

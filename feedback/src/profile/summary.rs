@@ -111,6 +111,7 @@ mod tests {
             paths: Vec::new(),
             windows: Vec::new(),
             called: Vec::new(),
+            predictions: Vec::new(),
             coverage: Vec::new(),
         }
     }

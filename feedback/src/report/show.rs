@@ -2,7 +2,7 @@
 
 use super::text;
 use crate::profile::summary::Summary;
-use crate::profile::{CallTargets, FunctionProfile, Profile, Provenance};
+use crate::profile::{BranchPrediction, CallTargets, FunctionProfile, Profile, Provenance};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 use rustc_hash::FxHashMap;
@@ -151,6 +151,8 @@ pub struct FunctionDetail {
     pub edges: Vec<EdgeDetail>,
     /// Indirect calls.
     pub calls: Vec<CallDetail>,
+    /// Branches that are mispredicted, most often first.
+    pub mispredictions: Vec<MispredictionDetail>,
 }
 
 /// A block.
@@ -177,6 +179,21 @@ pub struct EdgeDetail {
     pub count: u64,
     /// Share of its block's outgoing executions; none where there are none.
     pub probability: Option<f64>,
+}
+
+/// A branch that is mispredicted.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct MispredictionDetail {
+    /// The block that ends in it.
+    pub block: u32,
+    /// First source line of that block, where the graph is at hand and knows it.
+    pub line: Option<u32>,
+    /// Mispredicted executions.
+    pub count: f64,
+    /// Share of its executions that is mispredicted.
+    pub rate: f64,
+    /// Lower end of the 90 % interval of that.
+    pub low: f64,
 }
 
 /// An indirect call.
@@ -357,7 +374,21 @@ fn detail(
             .iter()
             .map(|site| call(site, graph, names))
             .collect(),
+        mispredictions: mispredictions(function, source_line),
     }
+}
+
+fn mispredictions(function: &FunctionProfile, line: impl Fn(usize) -> Option<u32>) -> Vec<MispredictionDetail> {
+    let mut all: Vec<_> = function.predictions.iter().filter(|p| p.mispredicted > 0.0).collect();
+    all.sort_by(|a, b| b.mispredicted.total_cmp(&a.mispredicted));
+    let detail = |p: &BranchPrediction| MispredictionDetail {
+        block: p.block.0,
+        line: line(p.block.index()),
+        count: p.mispredicted,
+        rate: p.mispredicted / p.watched,
+        low: p.low / p.watched,
+    };
+    all.into_iter().map(detail).collect()
 }
 
 fn edges(function: &FunctionProfile, graph: Option<&Cfg>) -> Vec<EdgeDetail> {

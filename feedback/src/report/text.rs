@@ -1,7 +1,7 @@
 //! Tables for people.
 
 use super::show::{FunctionDetail, Show};
-use super::tables::{grouped, table, without_padding};
+use super::tables::{grouped, percent, table, without_padding};
 use std::fmt::Write;
 
 /// The cut-offs that the overview shows: all are in the JSON form.
@@ -111,6 +111,23 @@ fn function(detail: &FunctionDetail, out: &mut String) {
     if !detail.calls.is_empty() {
         calls(detail, out);
     }
+    if !detail.mispredictions.is_empty() {
+        mispredictions(detail, out);
+    }
+}
+
+fn mispredictions(detail: &FunctionDetail, out: &mut String) {
+    let mut rows = table(&["branch of block", "line", "mispredicted", "share", "at least"], 0..);
+    for branch in &detail.mispredictions {
+        rows.add_row([
+            branch.block.to_string(),
+            branch.line.map_or_else(String::new, |l| l.to_string()),
+            grouped(branch.count.round()),
+            percent(branch.rate),
+            percent(branch.low),
+        ]);
+    }
+    let _ = writeln!(out, "{rows}\n");
 }
 
 fn edges(detail: &FunctionDetail, out: &mut String) {

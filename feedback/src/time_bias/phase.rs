@@ -5,6 +5,7 @@
 //! phase, log-normal around 1: each bootstrap replicate draws one for each phase, and intervals get as wide as that makes shares.
 
 use crate::partial::replicates::{REPLICATES, Times};
+use pleach_collector::stream::mix;
 use pleach_collector::vector::{Branch, Engine};
 
 /// Standard deviation of the logarithm of a phase's time for a branch, beside the program's: two phases in three are within a
@@ -45,12 +46,7 @@ fn place(branches: &[Branch]) -> u64 {
 fn normal(seed: u64) -> f64 {
     let uniform = |salt: u64| {
         // SplitMix64's finaliser, twice: neighbouring seeds must not give neighbouring numbers.
-        let mut z = seed.wrapping_add(salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        for _ in 0..2 {
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            z ^= z >> 31;
-        }
+        let z = mix(mix(seed.wrapping_add(salt).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
         ((z >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     };
     (-2.0 * uniform(1).ln()).sqrt() * (std::f64::consts::TAU * uniform(2)).cos()

@@ -394,6 +394,7 @@ pub fn synthetic_profile(random: &mut Random, functions: usize, blocks: usize) -
             paths: estimates(walked, times),
             windows: Vec::new(),
             called: Vec::new(),
+            predictions: Vec::new(),
             coverage: covered(&truth.blocks, times),
         }
     };

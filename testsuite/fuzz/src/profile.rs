@@ -5,7 +5,9 @@ use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleH
 use pleach_annotate::manifest::Anchor;
 use pleach_feedback::ball_larus::{End, Start};
 use pleach_feedback::profile::file::{Lookup, ProfileFile, write};
-use pleach_feedback::profile::{CallTargets, Covered, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance};
+use pleach_feedback::profile::{
+    BranchPrediction, CallTargets, Covered, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance,
+};
 use std::ops::Range;
 use std::path::Path;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
@@ -158,6 +160,18 @@ fn path(input: &mut Input, blocks: u32) -> EstimatedPath {
     }
 }
 
+fn predicted(input: &mut Input, block: u32) -> Option<BranchPrediction> {
+    let mut numbers = [0; 3].map(|_: i32| input.u32());
+    numbers.sort_unstable();
+    let [low, mispredicted, watched] = numbers.map(f64::from);
+    (input.u8() % 2 == 0).then_some(BranchPrediction {
+        block: BlockIndex(block),
+        watched,
+        mispredicted,
+        low,
+    })
+}
+
 /// A profile of a few functions.
 pub fn made_of(input: &mut Input) -> Profile {
     let functions = (0..input.u8() % 6).map(|_| {
@@ -195,6 +209,9 @@ pub fn made_of(input: &mut Input) -> Profile {
             paths,
             windows,
             called: Vec::new(),
+            predictions: (0..blocks.len() as u32)
+                .filter_map(|block| predicted(input, block))
+                .collect(),
             blocks,
         }
     });

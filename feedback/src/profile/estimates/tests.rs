@@ -44,6 +44,7 @@ fn function(paths: Vec<(Path, [f64; 4])>, coverage: Vec<Covered>) -> FunctionPro
         paths: paths.into_iter().map(estimated).collect(),
         windows: Vec::new(),
         called: Vec::new(),
+        predictions: Vec::new(),
         coverage,
     }
 }

@@ -23,6 +23,7 @@ fn forged(change: impl FnOnce(&mut [Entry; 2], &mut [u8])) -> (TempDir, PathBuf)
         paths: Vec::new(),
         windows: Vec::new(),
         called: Vec::new(),
+        predictions: Vec::new(),
         coverage: Vec::new(),
     };
     let dir = TempDir::new().expect("a temporary directory");

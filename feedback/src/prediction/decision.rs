@@ -1,0 +1,94 @@
+//! The branch instructions that decide where control goes in the graph, and what a processor knew when it predicted them.
+
+use crate::program::Program;
+use pleach_annotate::code::{Transfer, instruction_at};
+use pleach_annotate::probe::Address;
+use pleach_collector::vector::{Branch, CodeAddress};
+use rustc_hash::FxHashMap;
+
+/// When control decided to go where it went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Decision {
+    /// The conditional jump that decided.
+    pub jump: CodeAddress,
+    /// Whether it was taken.
+    pub taken: bool,
+    /// Taken branches before: the position of this one, if it was taken itself.
+    pub before: usize,
+}
+
+/// Finds decisions in the code between taken branches.
+pub(super) struct Decisions<'p> {
+    program: &'p Program,
+    /// The last conditional jump from a first address up to one that is not reached.
+    last: FxHashMap<(CodeAddress, Address), Option<CodeAddress>>,
+    transfers: FxHashMap<CodeAddress, Option<Transfer>>,
+}
+
+impl<'p> Decisions<'p> {
+    pub fn new(program: &'p Program) -> Self {
+        Self {
+            program,
+            last: FxHashMap::default(),
+            transfers: FxHashMap::default(),
+        }
+    }
+
+    /// The last decision before an address that was passed after the branch at `position` and before the next one; none where no conditional
+    /// jump decided, as far as is known.
+    ///
+    /// Unconditional jumps decide nothing: what led to them did.
+    pub fn before(&mut self, branches: &[Branch], mut position: usize, mut address: Address) -> Option<Decision> {
+        loop {
+            let branch = branches[position];
+            if let Some(jump) = self.last_conditional(branch.to, address) {
+                return Some(Decision {
+                    jump,
+                    taken: false,
+                    before: position + 1,
+                });
+            }
+            match self.transfer(branch.from)? {
+                Transfer::Conditional => {
+                    return Some(Decision {
+                        jump: branch.from,
+                        taken: true,
+                        before: position,
+                    });
+                }
+                Transfer::Jump => {
+                    position = position.checked_sub(1)?;
+                    address = self.program.locate(branch.from)?.1;
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    fn transfer(&mut self, at: CodeAddress) -> Option<Transfer> {
+        let program = self.program;
+        *self.transfers.entry(at).or_insert_with(|| {
+            let (map, address) = program.locate(at)?;
+            Some(instruction_at(&map.binary, address)?.transfer)
+        })
+    }
+
+    fn last_conditional(&mut self, from: CodeAddress, until: Address) -> Option<CodeAddress> {
+        let program = self.program;
+        *self.last.entry((from, until)).or_insert_with(|| {
+            let (map, start) = program.locate(from)?;
+            let (mut at, mut last) = (start, None);
+            while at < until {
+                let instruction = instruction_at(&map.binary, at)?;
+                if instruction.transfer == Transfer::Conditional {
+                    last = Some(CodeAddress {
+                        offset: from.offset + (at.0 - start.0),
+                        ..from
+                    });
+                }
+                at = Address(at.0 + u64::from(instruction.len));
+            }
+            last
+        })
+    }
+}

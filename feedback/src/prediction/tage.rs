@@ -1,0 +1,236 @@
+//! A branch predictor as processors have them: TAGE (Seznec and Michaud, “A case for (partially) tagged geometric history
+//! length branch predictors”, 2006). A table of two-bit counters by branch, and seven tables of counters by branch and
+//! history, each of a longer history than the one before; the longest history that is known predicts.
+//!
+//! History is that of taken branches, as in current processors: which branch went where. That is what bursts consist of.
+
+use pleach_collector::stream::mix;
+
+/// The tables by history, and how many taken branches they look back: a geometric series, as in the paper.
+const LENGTHS: [usize; 7] = [2, 4, 8, 16, 32, 65, 130];
+/// log₂ of the entries of each of those tables.
+const INDEX_BITS: u32 = 12;
+/// log₂ of the entries of the table without history.
+const BASE_BITS: u32 = 14;
+/// Updates after which entries have to prove anew that they are of use.
+const AGING: u32 = 1 << 18;
+
+/// Hashes of what was taken before, from which those of any stretch of it follow.
+#[derive(Clone, Debug, Default)]
+pub(super) struct History {
+    /// By number of branches: the hash of the first so many.
+    prefixes: Vec<u64>,
+}
+
+/// What prefix hashes are polynomials in: any odd number with bits all over.
+const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl History {
+    /// The history of branches that follow one another, each given by a hash of its own.
+    pub fn of(branches: impl Iterator<Item = u64>) -> Self {
+        let mut prefixes = vec![0];
+        prefixes.extend(branches.scan(0u64, |hash, branch| {
+            *hash = hash.wrapping_mul(BASE).wrapping_add(mix(branch));
+            Some(*hash)
+        }));
+        Self { prefixes }
+    }
+
+    /// A hash of the last `length` branches before position `end`; none where fewer are known.
+    fn last(&self, end: usize, length: usize) -> Option<u64> {
+        let begin = end.checked_sub(length)?;
+        let before = self.prefixes[begin].wrapping_mul(BASE.wrapping_pow(length as u32));
+        Some(self.prefixes[end].wrapping_sub(before))
+    }
+}
+
+/// An entry of a table by history.
+#[derive(Clone, Copy, Default)]
+struct Entry {
+    tag: u16,
+    /// −4…3; taken from 0 on.
+    counter: i8,
+    /// 0…3: how much it was better than what a shorter history says.
+    useful: u8,
+}
+
+impl Entry {
+    fn taken(self) -> bool {
+        self.counter >= 0
+    }
+
+    fn is_weak(self) -> bool {
+        matches!(self.counter, -1 | 0)
+    }
+}
+
+/// Where a branch with its history has its entries, by table; those that are known come first.
+struct Places {
+    base: usize,
+    by_history: [(usize, u16); LENGTHS.len()],
+    known: usize,
+}
+
+/// The predictor.
+pub(super) struct Tage {
+    base: Vec<i8>,
+    tables: Vec<Vec<Entry>>,
+    /// From 0 on, what a new entry says is worth less than what a shorter history says.
+    distrust_new: i8,
+    updates: u32,
+}
+
+impl Tage {
+    pub fn new() -> Self {
+        Self {
+            base: vec![0; 1 << BASE_BITS],
+            tables: vec![vec![Entry::default(); 1 << INDEX_BITS]; LENGTHS.len()],
+            distrust_new: 0,
+            updates: 0,
+        }
+    }
+
+    /// Predicts a branch from what was taken before it, says whether that was right, and learns from it.
+    pub fn predicts(&mut self, branch: u64, history: &History, end: usize, taken: bool) -> bool {
+        let places = places(branch, history, end);
+        let mut hits = (0..places.known).rev().filter(|&table| {
+            let (at, tag) = places.by_history[table];
+            self.tables[table][at].tag == tag
+        });
+        let (provider, next) = (hits.next(), hits.next());
+        let other = match next {
+            Some(table) => self.tables[table][places.by_history[table].0].taken(),
+            None => self.base[places.base] >= 0,
+        };
+        let Some(table) = provider else {
+            step(&mut self.base[places.base], taken, 2);
+            if other != taken {
+                self.allocate(&places, 0, taken);
+            }
+            self.age();
+            return other == taken;
+        };
+        let entry = &mut self.tables[table][places.by_history[table].0];
+        let said = entry.taken();
+        let is_new = entry.is_weak() && entry.useful == 0;
+        let predicted = if is_new && self.distrust_new >= 0 { other } else { said };
+        if is_new && said != other {
+            step(&mut self.distrust_new, other == taken, 4);
+        }
+        if said != other {
+            entry.useful = if said == taken {
+                (entry.useful + 1).min(3)
+            } else {
+                entry.useful.saturating_sub(1)
+            };
+        }
+        step(&mut entry.counter, taken, 3);
+        if predicted != taken {
+            self.allocate(&places, table + 1, taken);
+        }
+        self.age();
+        predicted == taken
+    }
+
+    /// Gives the branch an entry in a table of a longer history, where one is of no use to others.
+    fn allocate(&mut self, places: &Places, from: usize, taken: bool) {
+        let longer = from..places.known;
+        for table in longer.clone() {
+            let (at, tag) = places.by_history[table];
+            let entry = &mut self.tables[table][at];
+            if entry.useful == 0 {
+                *entry = Entry {
+                    tag,
+                    counter: if taken { 0 } else { -1 },
+                    useful: 0,
+                };
+                return;
+            }
+        }
+        for table in longer {
+            self.tables[table][places.by_history[table].0].useful -= 1;
+        }
+    }
+
+    fn age(&mut self) {
+        self.updates += 1;
+        if self.updates.is_multiple_of(AGING) {
+            self.tables.iter_mut().flatten().for_each(|entry| entry.useful /= 2);
+        }
+    }
+}
+
+/// Moves a counter of so many bits.
+fn step(counter: &mut i8, up: bool, bits: u32) {
+    let limit = 1 << (bits - 1);
+    *counter = if up {
+        (*counter + 1).min(limit - 1)
+    } else {
+        (*counter - 1).max(-limit)
+    };
+}
+
+fn places(branch: u64, history: &History, end: usize) -> Places {
+    let mut places = Places {
+        base: (mix(branch) >> (64 - BASE_BITS)) as usize,
+        by_history: [(0, 0); LENGTHS.len()],
+        known: 0,
+    };
+    for (place, &length) in places.by_history.iter_mut().zip(&LENGTHS) {
+        let Some(hash) = history.last(end, length) else { break };
+        let hash = mix(hash ^ mix(branch.wrapping_add(length as u64)));
+        // No entry has the tag 0 but those that nobody allocated.
+        *place = ((hash >> (64 - INDEX_BITS)) as usize, (hash as u16).max(1));
+        places.known += 1;
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The share of the last half of these branches, each with its outcome, that is mispredicted.
+    fn mispredicted(outcomes: impl Iterator<Item = (u64, bool)>) -> f64 {
+        let outcomes: Vec<_> = outcomes.collect();
+        let mut tage = Tage::new();
+        // Outcomes show in history: taken branches lead somewhere else than those that are not, which a jump follows.
+        let history = History::of(outcomes.iter().map(|&(branch, taken)| branch * 2 + u64::from(taken)));
+        let wrong = |(at, &(branch, taken)): (usize, &(u64, bool))| !tage.predicts(branch, &history, at, taken);
+        let wrong: Vec<bool> = outcomes.iter().enumerate().map(wrong).collect();
+        let late = &wrong[wrong.len() / 2..];
+        late.iter().filter(|&&wrong| wrong).count() as f64 / late.len() as f64
+    }
+
+    fn random() -> impl Iterator<Item = u64> {
+        (0..).map(mix)
+    }
+
+    #[test]
+    fn what_repeats_is_predicted() {
+        assert_eq!(mispredicted((0..2000).map(|i| (7, i % 5 == 0))), 0.0);
+        // Only a long history tells the end of forty turns.
+        assert!(mispredicted((0..8000).map(|i| (7, i % 40 != 0))) < 0.005);
+    }
+
+    #[test]
+    fn what_another_branch_decided_is_predicted() {
+        let pairs = random().flat_map(|random| [(1, random % 2 == 0), (2, random % 2 == 0)]);
+        let rate = mispredicted(pairs.take(20_000));
+        assert!((0.24..0.28).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn chance_is_not_predicted() {
+        let rate = mispredicted(random().map(|random| (1, random % 10 < 3)).take(20_000));
+        assert!((0.29..0.42).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn history_is_that_of_the_branches_before() {
+        let history = History::of([1, 2, 3, 2, 3].into_iter());
+        assert_eq!(history.last(5, 2), history.last(3, 2));
+        assert_ne!(history.last(5, 3), history.last(3, 3));
+        assert_eq!(history.last(1, 2), None);
+    }
+}
