@@ -52,6 +52,7 @@ fn main() -> Result<()> {
         "annotate.cpp",
         "use.cpp",
         "markers.cpp",
+        "selects.cpp",
         "superblock.cpp",
         "localize.cpp",
         "fold.cpp",

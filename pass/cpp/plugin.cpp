@@ -46,6 +46,10 @@ cl::opt<bool> Promote("pleach-icall-promotion", cl::init(true), cl::Hidden,
                       cl::desc("Promote indirect calls with profiled targets"));
 cl::opt<bool> ReduceHeight("pleach-control-height-reduction", cl::init(true), cl::Hidden,
                            cl::desc("Run control-height reduction at -O3, as -fprofile-use does"));
+cl::opt<bool> Selects("pleach-selects", cl::init(true), cl::Hidden,
+                      cl::desc("Have selects formed of branches that are often mispredicted"));
+cl::opt<bool> AnySelects("pleach-selects-aggressive", cl::Hidden,
+                         cl::desc("Do without every branch that can be done without, for tests"));
 cl::opt<bool> PlaceCode("pleach-placement", cl::init(true), cl::Hidden,
                         cl::desc("Order blocks and functions, and split functions, by the profile"));
 cl::opt<bool> AlignLoops("pleach-align-loops", cl::init(false), cl::Hidden,
@@ -203,6 +207,8 @@ double pleach_option_superblock_price() { return SuperblockPrice; }
 bool pleach_option_aggressive() { return Aggressive; }
 bool pleach_option_verify() { return Verify; }
 bool pleach_option_placement() { return PlaceCode; }
+bool pleach_option_selects() { return Selects; }
+bool pleach_option_any_selects() { return AnySelects; }
 bool pleach_option_align_loops() { return AlignLoops; }
 PleachText pleach_option_anchor() { return {AnchorName.data(), AnchorName.size()}; }
 

@@ -118,6 +118,19 @@ void pleach_set_branch_weights(LLVMValueRef Terminator, const uint64_t *Weights,
                          /*IsExpected=*/false);
 }
 
+// Of an unpredictable branch LLVM forms selects at up to the price of a misprediction, and leaves
+// them selects. How many in a thousand are mispredicted is for us to know. Whether it was a branch
+// of the two ways that the profile knows.
+bool pleach_mark_unpredictable(LLVMValueRef Terminator, uint32_t Permille) {
+  auto *Branch = dyn_cast<BranchInst>(unwrap<Instruction>(Terminator));
+  if (!Branch || !Branch->isConditional())
+    return false;
+  Type *T = Type::getInt32Ty(Branch->getContext());
+  auto *Rate = ConstantAsMetadata::get(ConstantInt::get(T, Permille));
+  Branch->setMetadata(LLVMContext::MD_unpredictable, MDNode::get(Branch->getContext(), {Rate}));
+  return true;
+}
+
 // Branch weights alone do not determine frequencies in an irreducible loop, nor behind an indirect
 // branch: clang's own profiles give such headers their counts too.
 void pleach_set_irreducible_headers(LLVMModuleRef Ref, LLVMValueRef V, const uint64_t *Counts,

@@ -13,7 +13,7 @@ use pleach_annotate::id::FunctionGuid;
 use pleach_feedback::placement::split_cold_blocks;
 use pleach_feedback::profile::FunctionProfile;
 use pleach_feedback::profile::file::Lookup;
-use pleach_feedback::weights::{Recorded, Verdict, cold_count, unseen_calls, verdict};
+use pleach_feedback::weights::{Recorded, Verdict, cold_count, unpredictable, unseen_calls, verdict};
 use rustc_hash::FxHashMap;
 
 /// The cut-off, in parts per million, whose least count LLVM takes for the threshold of coldness.
@@ -67,14 +67,15 @@ pub fn run(
         return Ok(outcome);
     }
     set_summary(module, context, source);
+    let probed = settings.annotate || annotate::is_annotated(module);
     if ffi::pleach_option_placement() {
         // Probes count bytes from one to the next, which no assembler can do across sections.
-        let probed = settings.annotate || annotate::is_annotated(module);
         placement::request(module, !probed && split_cold_blocks(source.samples()));
     }
     paths::describe_profile(module, settings.anchor, source.path_flow());
     let mut applier = Applier {
         module,
+        probed,
         context,
         source,
         recorded: source.recorded()?,
@@ -124,6 +125,8 @@ fn set_summary(module: &Module<'_>, context: *mut ffi::RunContext, source: &Sour
 
 struct Applier<'a, 'ctx> {
     module: &'a Module<'ctx>,
+    /// Recordings of the program tell of its branches: they stay, for the next recording to tell of them.
+    probed: bool,
     context: *mut ffi::RunContext,
     source: &'a Source,
     recorded: Recorded,
@@ -187,6 +190,7 @@ impl Applier<'_, '_> {
                         profile.blocks.len(),
                     );
                 }
+                let unpredictable = self.unpredictable(function, &profile);
                 outcome.indirect_calls += self.call_targets(function, &profile);
                 for call in unseen_calls(&function.cfg, &profile, &self.recorded) {
                     // SAFETY: the call belongs to the module.
@@ -195,7 +199,7 @@ impl Applier<'_, '_> {
                 self.mark(value, entry_count, max_count);
                 self.remark(value, true, "ProfileUsed", || {
                     format!(
-                        "profile used: {entry_count} calls, hottest block {max_count}, {} branches weighted, {listed} paths listed, from {} samples",
+                        "profile used: {entry_count} calls, hottest block {max_count}, {} branches weighted, {unpredictable} unpredictable, {listed} paths listed, from {} samples",
                         branch_weights.len(),
                         profile.samples
                     )
@@ -239,6 +243,19 @@ impl Applier<'_, '_> {
                 ffi::pleach_mark_cold(function);
             }
         }
+    }
+
+    /// Says which branches are to become selects, where they can; how many they are.
+    fn unpredictable(&self, function: &FunctionIr<'_>, profile: &FunctionProfile) -> usize {
+        if self.probed || !ffi::pleach_option_selects() {
+            return 0;
+        }
+        let branches = unpredictable(profile)
+            .filter_map(|(block, rate)| Some((function.terminators.get(block.index())?, (rate * 1000.0) as u32)));
+        // SAFETY: the branch belongs to the module.
+        branches
+            .filter(|&(&branch, permille)| unsafe { ffi::pleach_mark_unpredictable(branch, permille) })
+            .count()
     }
 
     fn call_targets(&self, function: &FunctionIr<'_>, profile: &FunctionProfile) -> usize {

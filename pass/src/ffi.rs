@@ -165,6 +165,17 @@ pub type AlignmentFn = extern "C" fn(*const Loop, f64) -> u32;
 /// Takes what `pleach_placed_functions` tells: functions, their number, calls, their number.
 pub type PlacedFn = extern "C" fn(*mut c_void, *const PlacedFunction, usize, *const PlacedCalls, usize);
 
+/// Mirror of `PleachArms` in `cpp/selects.cpp`.
+#[repr(C)]
+pub struct Arms {
+    pub executed: [f64; 2],
+    pub needed: [f64; 2],
+    pub selects: f64,
+    pub shared: f64,
+    pub probability: f64,
+    pub rate: f64,
+}
+
 /// Opaque: `PleachRun` in `cpp/shim.h`.
 pub enum RunContext {}
 
@@ -191,6 +202,8 @@ unsafe extern "C" {
     pub safe fn pleach_option_verify() -> bool;
     pub safe fn pleach_option_placement() -> bool;
     pub safe fn pleach_option_align_loops() -> bool;
+    pub safe fn pleach_option_selects() -> bool;
+    pub safe fn pleach_option_any_selects() -> bool;
 
     pub fn pleach_module_is_elf(module: LLVMModuleRef) -> bool;
     pub fn pleach_diagnose(module: LLVMModuleRef, text: *const c_char, size: usize, fatal: bool);
@@ -215,6 +228,10 @@ unsafe extern "C" {
     pub fn pleach_place_apart(function: LLVMValueRef);
     pub fn pleach_inline_only_call(context: *mut RunContext, call: LLVMValueRef);
     pub fn pleach_set_branch_weights(terminator: LLVMValueRef, weights: *const u64, count: usize);
+    pub fn pleach_mark_unpredictable(terminator: LLVMValueRef, permille: u32) -> bool;
+    pub fn pleach_may_merge_arms(function: LLVMValueRef) -> bool;
+    pub fn pleach_arms(terminator: LLVMValueRef, any: bool, arms: *mut Arms) -> bool;
+    pub fn pleach_merge_arms(terminator: LLVMValueRef);
     pub fn pleach_set_irreducible_headers(
         module: LLVMModuleRef,
         function: LLVMValueRef,

@@ -11,6 +11,7 @@ mod ir;
 mod markers;
 mod paths;
 mod placement;
+mod selects;
 mod settings;
 mod source;
 mod superblock;
@@ -166,9 +167,12 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
         run_at_anchor(module, context, &settings)?;
         changed = true;
     }
+    // With link-time optimisation, loops are vectorised at the link.
+    let last = stage == Stage::OptimizerLast && !phase.is_pre_link();
+    if last && settings.profile.is_some() && ffi::pleach_option_selects() {
+        changed |= selects::run(module, &settings);
+    }
     if settings.superblocks == Some(stage) {
-        // With link-time optimisation, loops are vectorised at the link.
-        let last = stage == Stage::OptimizerLast && !phase.is_pre_link();
         changed |= superblock::run(module, &settings, last)?;
     }
     if stage == Stage::OptimizerLast && phase == LtoPhase::FullPostLink {

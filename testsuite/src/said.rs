@@ -11,6 +11,8 @@ pub struct Said {
     pub superblocks: u64,
     /// Functions with superblocks.
     pub changed: u64,
+    /// Branches that selects replaced.
+    pub branches: u64,
 }
 
 impl Said {
@@ -21,6 +23,7 @@ impl Said {
             said.functions += number(line, "profile used for ", " functions");
             said.superblocks += number(line, ": ", " superblocks in ");
             said.changed += number(line, " superblocks in ", " functions");
+            said.branches += number(line, ": ", " unpredictable branches ");
         }
         said
     }
@@ -31,6 +34,7 @@ impl AddAssign for Said {
         self.functions += other.functions;
         self.superblocks += other.superblocks;
         self.changed += other.changed;
+        self.branches += other.branches;
     }
 }
 
@@ -51,11 +55,13 @@ mod tests {
                     pleach: a.c: profile used for 5 functions (0 indirect calls), 1 cold, 2 placed apart\n\
                     pleach: a.c: 3 superblocks in 2 functions, 10 instructions copied (+1.0 %)\n\
                     pleach: b.c: profile used for 2 functions (0 indirect calls), 0 cold, 0 placed apart\n\
-                    pleach: b.c: 40 superblocks in 1 functions, 10 instructions copied (+1.0 %)\n";
+                    pleach: b.c: 40 superblocks in 1 functions, 10 instructions copied (+1.0 %)\n\
+                    pleach: b.c: 8 unpredictable branches around memory accesses in 3 functions replaced by selects\n";
         let expected = Said {
             functions: 7,
             superblocks: 43,
             changed: 3,
+            branches: 8,
         };
         assert_eq!(Said::of(text), expected);
         assert_eq!(Said::of("no line of the plugin's"), Said::default());

@@ -58,6 +58,7 @@ fn profile(
         paths: paths(cfg),
         windows: Vec::new(),
         called: Vec::new(),
+        predictions: Vec::new(),
         coverage: vec![],
     };
     let profile = Profile {

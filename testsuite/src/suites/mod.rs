@@ -238,6 +238,7 @@ pub fn sections(checked: &[Checked]) -> Vec<Section> {
         ("functions", "functions with counts"),
         ("superblocks", "superblocks"),
         ("changed", "in functions"),
+        ("branches", "branches replaced"),
         ("failures", "failures"),
     ]);
     let mut absent = Table::new([("workload", "workload"), ("note", "without tests of its own")]);
@@ -252,6 +253,7 @@ pub fn sections(checked: &[Checked]) -> Vec<Section> {
                 row.said.functions.into(),
                 row.said.superblocks.into(),
                 row.said.changed.into(),
+                row.said.branches.into(),
                 Cell::Count(row.failures.len() as u64),
             ]),
             None => absent.push([row.workload.as_str().into(), row.note.as_str().into()]),

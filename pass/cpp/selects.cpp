@@ -1,0 +1,381 @@
+// Branches around small pieces of straight-line code, without the branch: both ways are executed, and selects tell what
+// holds. Where memory would be accessed that may not be, selects tell the address, too: loads read zeros instead, and
+// stores go where nobody reads. Which branches that pays for is decided in Rust.
+#include "shim.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/DataLayout.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/ProfDataUtils.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include <optional>
+
+using namespace llvm;
+
+// The order is that of `Arms` in src/ffi.rs.
+struct PleachArms {
+  double Executed[2]; // instructions of either way without branches
+  double Needed[2];   // and as many as are executed with them
+  double Selects;     // what it takes to do without the branch
+  double Shared;      // accesses that both ways make and one does for
+  double Probability; // of the first way
+  double Rate;        // share that is mispredicted at least; 0: unknown
+};
+
+namespace {
+
+// Bytes of the widest value that is loaded or stored, and its alignment at most.
+constexpr uint64_t Widest = 16;
+
+// Branches within branches that are done without together.
+constexpr unsigned Deepest = 4;
+
+// Where control parts and meets again.
+struct Arms {
+  BranchInst *Branch = nullptr;
+  // The ways; one of no code is null.
+  BasicBlock *Ways[2] = {nullptr, nullptr};
+  // The branch that ends a way, whose ways meet where this one's do.
+  BranchInst *Inner[2] = {nullptr, nullptr};
+  BasicBlock *Join = nullptr;
+  SmallVector<Instruction *, 8> Accesses[2];
+  // Both ways access memory in the same manner: one access each for both.
+  bool Paired = false;
+};
+
+// Whether code generation can select between values of a type.
+bool maySelect(const Type *T) {
+  return T->isIntOrIntVectorTy() || T->isFPOrFPVectorTy() || T->isPtrOrPtrVectorTy();
+}
+
+bool isAccess(const Instruction &I) { return isa<LoadInst>(I) || isa<StoreInst>(I); }
+
+bool mayAccess(const Instruction &I, const DataLayout &Layout) {
+  auto *Load = dyn_cast<LoadInst>(&I);
+  auto *Store = dyn_cast<StoreInst>(&I);
+  if (!(Load ? Load->isSimple() : Store->isSimple()) || getLoadStoreAddressSpace(&I) != 0)
+    return false;
+  // It is a register.
+  if (getLoadStorePointerOperand(&I)->isSwiftError())
+    return false;
+  Type *T = getLoadStoreType(&I);
+  return maySelect(T) && !Layout.getTypeStoreSize(T).isScalable() &&
+         Layout.getTypeStoreSize(T).getFixedValue() <= Widest &&
+         getLoadStoreAlignment(&I).value() <= Widest;
+}
+
+// Intrinsics that are an instruction or two.
+bool isShort(const CallBase &Call) {
+  switch (Call.getIntrinsicID()) {
+  case Intrinsic::abs:
+  case Intrinsic::smax:
+  case Intrinsic::smin:
+  case Intrinsic::umax:
+  case Intrinsic::umin:
+  case Intrinsic::bswap:
+  case Intrinsic::fshl:
+  case Intrinsic::fshr:
+  case Intrinsic::uadd_sat:
+  case Intrinsic::usub_sat:
+  case Intrinsic::uadd_with_overflow:
+  case Intrinsic::usub_with_overflow:
+  case Intrinsic::sadd_with_overflow:
+  case Intrinsic::ssub_with_overflow:
+  case Intrinsic::fabs:
+  case Intrinsic::fmuladd:
+  case Intrinsic::copysign:
+    return true;
+  default:
+    return false;
+  }
+}
+
+// Code that may be executed though nobody asked for it, once its accesses are guarded.
+bool mayHoist(const Instruction &I, const DataLayout &Layout) {
+  if (isAccess(I))
+    return mayAccess(I, Layout);
+  if (isa<PseudoProbeInst>(I))
+    return true;
+  if (I.getType()->isTokenTy() || isa<PHINode>(I) || isa<AllocaInst>(I) || I.mayReadOrWriteMemory())
+    return false;
+  // What takes as long as a misprediction.
+  if (I.isIntDivRem() || I.getOpcode() == Instruction::FDiv || I.getOpcode() == Instruction::FRem)
+    return false;
+  auto *Call = dyn_cast<CallBase>(&I);
+  return (!Call || isShort(*Call)) && isSafeToSpeculativelyExecute(&I);
+}
+
+std::optional<Arms> armsOf(Instruction *I, unsigned Depth);
+
+// The block that a way of such code leads to, and the branch on it, if there is one.
+std::pair<BasicBlock *, BranchInst *> end(BasicBlock *Way, BasicBlock *From, unsigned Depth) {
+  auto *Last = dyn_cast<BranchInst>(Way->getTerminator());
+  if (Way->getSinglePredecessor() != From || !Last || Way->hasAddressTaken())
+    return {};
+  const DataLayout &Layout = Way->getDataLayout();
+  for (const Instruction &I : *Way)
+    if (&I != Last && !mayHoist(I, Layout))
+      return {};
+  if (Last->isUnconditional())
+    return {Last->getSuccessor(0), nullptr};
+  std::optional<Arms> Within = Depth > 0 ? armsOf(Last, Depth - 1) : std::nullopt;
+  if (!Within)
+    return {};
+  return {Within->Join, Last};
+}
+
+bool sameAccesses(ArrayRef<Instruction *> A, ArrayRef<Instruction *> B) {
+  return !A.empty() && A.size() == B.size() && llvm::all_of(llvm::zip(A, B), [](auto Pair) {
+    auto [X, Y] = Pair;
+    return X->getOpcode() == Y->getOpcode() && getLoadStoreType(X) == getLoadStoreType(Y);
+  });
+}
+
+std::optional<Arms> armsOf(Instruction *I, unsigned Depth) {
+  Arms A;
+  A.Branch = dyn_cast<BranchInst>(I);
+  if (!A.Branch || !A.Branch->isConditional())
+    return std::nullopt;
+  BasicBlock *From = A.Branch->getParent();
+  BasicBlock *First = A.Branch->getSuccessor(0), *Second = A.Branch->getSuccessor(1);
+  if (First == Second)
+    return std::nullopt;
+  auto [AfterFirst, InFirst] = end(First, From, Depth);
+  auto [AfterSecond, InSecond] = end(Second, From, Depth);
+  bool Both = AfterFirst && AfterFirst == AfterSecond;
+  if (AfterFirst == Second || Both)
+    A.Ways[0] = First, A.Inner[0] = InFirst, A.Join = AfterFirst;
+  if (AfterSecond == First || (Both && AfterFirst != Second))
+    A.Ways[1] = Second, A.Inner[1] = InSecond, A.Join = AfterSecond;
+  if (!A.Join || A.Join == From || A.Join == A.Ways[0] || A.Join == A.Ways[1] || A.Join->isEHPad())
+    return std::nullopt;
+  for (PHINode &Phi : A.Join->phis())
+    if (!maySelect(Phi.getType()))
+      return std::nullopt;
+  for (int Way : {0, 1})
+    if (A.Ways[Way])
+      for (Instruction &I : *A.Ways[Way])
+        if (isAccess(I))
+          A.Accesses[Way].push_back(&I);
+  A.Paired = !A.Inner[0] && !A.Inner[1] && sameAccesses(A.Accesses[0], A.Accesses[1]);
+  return A;
+}
+
+double sizeOf(const BasicBlock *Way) {
+  double Size = 0;
+  if (Way)
+    for (const Instruction &I : *Way)
+      Size += !I.isTerminator() && !isa<PseudoProbeInst>(I) && !isa<CastInst>(I);
+  return Size;
+}
+
+bool isSafe(Instruction *Access, Instruction *At) {
+  return isa<LoadInst>(Access) && isSafeToSpeculativelyExecute(Access, At);
+}
+
+class Merger {
+  Arms &A;
+  IRBuilder<> B;
+
+  Value *select(Value *Then, Value *Else) {
+    if (Then == Else)
+      return Then;
+    Value *V = B.CreateSelect(A.Branch->getCondition(), Then, Else);
+    if (auto *I = dyn_cast<Instruction>(V))
+      I->copyMetadata(*A.Branch, {LLVMContext::MD_prof, LLVMContext::MD_unpredictable});
+    return V;
+  }
+
+  // Zeros to load.
+  Value *zeros() {
+    Module *M = A.Branch->getModule();
+    constexpr char Name[] = "pleach.zeros";
+    if (auto *G = M->getNamedGlobal(Name))
+      return G;
+    auto *T = ArrayType::get(B.getInt8Ty(), Widest);
+    auto *G = new GlobalVariable(*M, T, /*isConstant=*/true, GlobalValue::PrivateLinkage,
+                                 ConstantAggregateZero::get(T), Name);
+    G->setAlignment(Align(Widest));
+    G->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
+    return G;
+  }
+
+  // A place to store to that nobody reads: one for each function.
+  Value *sink() {
+    constexpr char Name[] = "pleach.sink"; // of metadata: values lose their names
+    BasicBlock &Entry = A.Branch->getFunction()->getEntryBlock();
+    // It is the first instruction.
+    if (Entry.front().hasMetadata(Name))
+      return &Entry.front();
+    // No array: those are taken for buffers that overflow.
+    auto *Sink = new AllocaInst(B.getIntNTy(8 * Widest), 0, nullptr, Align(Widest), Name, Entry.begin());
+    Sink->setMetadata(Name, MDNode::get(Sink->getContext(), {}));
+    return Sink;
+  }
+
+  void hoist(Instruction *I) {
+    I->dropDbgRecords();
+    I->moveBefore(A.Branch->getIterator());
+    // What it says of its value holds where it was meant to be executed only.
+    I->dropUBImplyingAttrsAndUnknownMetadata(
+        {LLVMContext::MD_tbaa, LLVMContext::MD_prof, LLVMContext::MD_unpredictable, LLVMContext::MD_fpmath});
+    I->setMetadata(LLVMContext::MD_DIAssignID, nullptr);
+    I->setDebugLoc(DebugLoc::getDropped());
+  }
+
+  void hoistAlone(Instruction *I, bool IsThen) {
+    if (isAccess(*I) && !isSafe(I, A.Branch)) {
+      Value *Other = isa<LoadInst>(I) ? zeros() : sink();
+      Value *Address = getLoadStorePointerOperand(I);
+      unsigned Operand = isa<LoadInst>(I) ? LoadInst::getPointerOperandIndex() : StoreInst::getPointerOperandIndex();
+      I->setOperand(Operand, IsThen ? select(Address, Other) : select(Other, Address));
+    }
+    hoist(I);
+  }
+
+  // Up to an access, or to the end where there is none.
+  void hoistUntil(BasicBlock *Way, Instruction *Access, bool IsThen) {
+    while (!Way->front().isTerminator() && &Way->front() != Access) {
+      if (isa<PseudoProbeInst>(Way->front()))
+        Way->front().eraseFromParent();
+      else
+        hoistAlone(&Way->front(), IsThen);
+    }
+  }
+
+  // One access for two.
+  void hoistBoth(Instruction *Then, Instruction *Else) {
+    Value *Address = select(getLoadStorePointerOperand(Then), getLoadStorePointerOperand(Else));
+    Align Alignment = std::min(getLoadStoreAlignment(Then), getLoadStoreAlignment(Else));
+    if (auto *Load = dyn_cast<LoadInst>(Then)) {
+      Load->setOperand(LoadInst::getPointerOperandIndex(), Address);
+      Load->setAlignment(Alignment);
+      Else->replaceAllUsesWith(Load);
+    } else {
+      auto *Store = cast<StoreInst>(Then);
+      Store->setOperand(0, select(Store->getValueOperand(), cast<StoreInst>(Else)->getValueOperand()));
+      Store->setOperand(StoreInst::getPointerOperandIndex(), Address);
+      Store->setAlignment(Alignment);
+    }
+    Then->setAAMetadata(Then->getAAMetadata().merge(Else->getAAMetadata()));
+    Else->eraseFromParent();
+    hoist(Then);
+  }
+
+public:
+  explicit Merger(Arms &A) : A(A), B(A.Branch) {}
+
+  void run() {
+    if (A.Paired)
+      for (auto [Then, Else] : llvm::zip(A.Accesses[0], A.Accesses[1])) {
+        hoistUntil(A.Ways[0], Then, true);
+        hoistUntil(A.Ways[1], Else, false);
+        hoistBoth(Then, Else);
+      }
+    for (int Way : {0, 1})
+      if (A.Ways[Way])
+        hoistUntil(A.Ways[Way], nullptr, Way == 0);
+    BasicBlock *From = A.Branch->getParent();
+    BasicBlock *Then = A.Ways[0] ? A.Ways[0] : From, *Else = A.Ways[1] ? A.Ways[1] : From;
+    for (PHINode &Phi : A.Join->phis()) {
+      Value *V = select(Phi.getIncomingValueForBlock(Then), Phi.getIncomingValueForBlock(Else));
+      for (BasicBlock *Way : {Then, Else})
+        Phi.removeIncomingValue(Way, /*DeletePHIIfEmpty=*/false);
+      Phi.addIncoming(V, From);
+    }
+    B.CreateBr(A.Join)->setDebugLoc(A.Branch->getDebugLoc());
+    A.Branch->eraseFromParent();
+    for (BasicBlock *Way : A.Ways)
+      if (Way)
+        Way->eraseFromParent();
+    MergeBlockIntoPredecessor(A.Join);
+  }
+};
+
+// Does without a branch, and before that without those on its ways.
+void merge(BranchInst *Branch, unsigned Depth) {
+  std::optional<Arms> Found = armsOf(Branch, Depth);
+  if (!Found)
+    return;
+  for (BranchInst *Inner : Found->Inner)
+    if (Inner) {
+      // Code generation must not make branches of its selects again.
+      Inner->setMetadata(LLVMContext::MD_unpredictable, MDNode::get(Inner->getContext(), {}));
+      merge(Inner, Depth - 1);
+    }
+  if (Found->Inner[0] || Found->Inner[1])
+    Found = armsOf(Branch, 0);
+  if (Found)
+    Merger(*Found).run();
+}
+
+// What it takes to do without a branch, and without those on its ways.
+PleachArms describe(Arms &A, unsigned Depth) {
+  PleachArms Out = {{0, 0}, {0, 0}, 0, 0, 0.5, 0};
+  if (MDNode *Unpredictable = A.Branch->getMetadata(LLVMContext::MD_unpredictable))
+    if (Unpredictable->getNumOperands() == 1)
+      if (auto *Rate = mdconst::dyn_extract<ConstantInt>(Unpredictable->getOperand(0)))
+        Out.Rate = static_cast<double>(Rate->getLimitedValue(1000)) / 1000;
+  uint64_t First, Second;
+  if (extractBranchWeights(*A.Branch, First, Second) && First + Second > 0)
+    Out.Probability = static_cast<double>(First) / static_cast<double>(First + Second);
+  for (int Way : {0, 1}) {
+    Out.Executed[Way] = Out.Needed[Way] = sizeOf(A.Ways[Way]);
+    if (!A.Inner[Way])
+      continue;
+    std::optional<Arms> Within = armsOf(A.Inner[Way], Depth - 1);
+    PleachArms In = describe(*Within, Depth - 1);
+    Out.Executed[Way] += In.Executed[0] + In.Executed[1] + In.Selects - In.Shared;
+    // Its branch is one more. Accesses are guarded once more each.
+    Out.Needed[Way] += In.Probability * In.Needed[0] + (1 - In.Probability) * In.Needed[1] + 1;
+    Out.Selects += static_cast<double>(Within->Accesses[0].size() + Within->Accesses[1].size());
+  }
+  if (A.Paired)
+    for (Instruction *I : A.Accesses[0])
+      Out.Shared += 1, Out.Selects += isa<StoreInst>(I) ? 2 : 1;
+  else
+    for (auto &Accesses : A.Accesses)
+      for (Instruction *I : Accesses)
+        Out.Selects += !isSafe(I, A.Branch);
+  Out.Selects += static_cast<double>(range_size(A.Join->phis()));
+  return Out;
+}
+
+} // namespace
+
+extern "C" {
+
+// Whether a terminator is an unpredictable branch, or any, that could be done without, and what that takes.
+bool pleach_arms(LLVMValueRef Terminator, bool Any, PleachArms *Out) {
+  auto *I = unwrap<Instruction>(Terminator);
+  if (!Any && !I->hasMetadata(LLVMContext::MD_unpredictable))
+    return false;
+  std::optional<Arms> Found = armsOf(I, Deepest);
+  if (Found)
+    *Out = describe(*Found, Deepest);
+  return Found.has_value();
+}
+
+// Does without such a branch.
+void pleach_merge_arms(LLVMValueRef Terminator) {
+  merge(unwrap<BranchInst>(Terminator), Deepest);
+}
+
+// Whether code of a function may be executed though nobody asked for it, and its memory may be anywhere.
+bool pleach_may_merge_arms(LLVMValueRef V) {
+  Function &F = *unwrap<Function>(V);
+  // Sanitizers would tell of accesses that nobody wrote.
+  constexpr Attribute::AttrKind Without[] = {
+      Attribute::Naked,          Attribute::SanitizeAddress, Attribute::SanitizeHWAddress,
+      Attribute::SanitizeMemory, Attribute::SanitizeMemTag,  Attribute::SanitizeNumericalStability,
+      Attribute::SanitizeThread, Attribute::SanitizeType,    Attribute::SpeculativeLoadHardening};
+  return F.getDataLayout().getAllocaAddrSpace() == 0 && !F.hasOptNone() && !F.hasOptSize() && !F.hasGC() &&
+         !F.isPresplitCoroutine() &&
+         llvm::none_of(Without, [&](Attribute::AttrKind Kind) { return F.hasFnAttribute(Kind); });
+}
+
+} // extern "C"

@@ -1,0 +1,106 @@
+//! Unpredictable branches around memory accesses: done without where that is right, and the same program either way.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::*;
+
+const SOURCE: &str = "selects.c";
+const DONE_WITHOUT: [&str; 11] = [
+    "adds", "follows", "either", "differs", "flag", "wide", "real", "narrow", "within", "both", "deep",
+];
+const KEPT: [&str; 4] = ["keeps_volatile", "keeps_atomic", "keeps_division", "keeps_error"];
+
+fn record(dir: &Path) -> PathBuf {
+    let (binary, profile) = (dir.join("annotated"), dir.join("app.pleach"));
+    compile(&binary, &flags(&["annotate"]), &[program(SOURCE)]);
+    let mut record = Command::new(pleach());
+    record.args(["record", "--quiet", "--overhead", "100%", "-o"]);
+    stdout(record.arg(&profile).arg("--").arg(&binary));
+    profile
+}
+
+/// The words of `use`, with options of the plugin.
+fn with(profile: &Path, options: &[&str]) -> Vec<String> {
+    let mut all = flags(&["use", profile.to_str().expect("UTF-8")]);
+    for option in options {
+        all.extend(["-Xclang", "-mllvm", "-Xclang", option].map(str::to_owned));
+    }
+    all
+}
+
+/// A function in LLVM IR.
+fn text<'i>(ir: &'i str, function: &str) -> &'i str {
+    let head = format!("@{function}(");
+    let mut functions = ir.split("\ndefine ");
+    let found = functions.find(|f| f.lines().next().is_some_and(|line| line.contains(&head)));
+    found.and_then(|f| f.split("\n}").next()).expect("it is defined")
+}
+
+/// Its conditional branches.
+fn branches(ir: &str, function: &str) -> usize {
+    text(ir, function).matches("br i1 ").count()
+}
+
+#[test]
+fn both_ways_are_executed_where_that_is_right() {
+    let dir = scratch();
+    let profile = record(dir.path());
+    let ir = |more: &[&str]| {
+        let mut clang = clang();
+        clang.args(["-O2", "-S", "-emit-llvm", "-o", "-"]);
+        stdout(clang.args(with(&profile, more)).arg(program(SOURCE)))
+    };
+    let (all, without) = (ir(&[]), ir(&["-pleach-selects=0"]));
+    for function in DONE_WITHOUT {
+        assert_eq!(branches(&all, function), 0, "{function}: {}", text(&all, function));
+        assert!(branches(&without, function) > 0, "{}", text(&without, function));
+    }
+    for function in KEPT {
+        assert!(branches(&all, function) > 0, "{}", text(&all, function));
+    }
+    // For another recording, annotated code has the branches that it had.
+    let again = ir(&["-pleach-annotate"]);
+    for function in DONE_WITHOUT {
+        assert!(branches(&again, function) > 0, "{}", text(&again, function));
+    }
+}
+
+#[test]
+fn the_program_computes_the_same() {
+    let dir = scratch();
+    let profile = record(dir.path());
+    let plain = dir.path().join("plain");
+    compile(&plain, &["-O0"], &[program(SOURCE)]);
+    let used = dir.path().join("used");
+    for level in ["-O1", "-O2", "-O3", "-Os"] {
+        for more in [
+            &[][..],
+            &["-pleach-superblocks=0"],
+            &["-pleach-superblocks-aggressive"],
+            &["-pleach-selects-aggressive"],
+        ] {
+            let words = [vec![level.to_owned(), "-g".to_owned()], with(&profile, more)].concat();
+            compile(&used, &words, &[program(SOURCE)]);
+            for rounds in ["0", "1", "2", "1000", "100003"] {
+                let of = |binary| stdout(Command::new(binary).arg(rounds));
+                assert_eq!(of(&used), of(&plain), "{level} {more:?} {rounds}");
+            }
+        }
+    }
+}
+
+#[test]
+fn sanitizers_see_every_access() {
+    let dir = scratch();
+    let profile = record(dir.path());
+    for sanitizer in ["address", "undefined", "type"] {
+        let checked = dir.path().join(sanitizer);
+        let flag = format!("-fsanitize={sanitizer}");
+        let words = [with(&profile, &[]), vec![flag, "-fno-sanitize-recover=all".into()]].concat();
+        compile(&checked, &words, &[program(SOURCE)]);
+        let out = output(Command::new(&checked).arg("1000"));
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    }
+}
