@@ -240,13 +240,17 @@ impl Selection<'_> {
             let saved = folding.saved(&origins);
             let moves = origins[1..].iter().map(|&block| self.moves(block));
             let mut gain = -displaced - moves.fold(0.0, f64::max);
+            let resettled = self.resettled(&nodes, &through, share, next);
+            gain += resettled.unwrap_or(0.0);
             for steps in &through {
                 let agree = steps.nodes.iter().zip(&nodes).take_while(|(a, b)| a == b).count();
                 let inside: f64 = steps.nodes[..agree].windows(2).map(|w| before(w[0], w[1])).sum();
                 let folded: u32 = saved.iter().take(agree - 1).sum();
                 let leaving = steps.nodes.get(agree).map_or(0.0, |&out| {
                     let last = steps.nodes[agree - 1];
-                    before(last, out) - jump(last)
+                    // What no longer falls through to it leaves it to the copy.
+                    let freed = agree == nodes.len() && resettled.is_some() && next[last] == Some(out);
+                    if freed { 0.0 } else { before(last, out) - jump(last) }
                 });
                 gain += share * steps.low(nodes.len()) * (inside + leaving + f64::from(folded));
             }
@@ -270,6 +274,28 @@ impl Selection<'_> {
             None if too_large => Grown::TooLarge,
             None => Grown::NotWorth,
         }
+    }
+
+    /// What the last node of a trace would rather fall through to once the trace is copied, where what is left of it mostly goes another way than
+    /// all of it does: the executions that then jump less, at least. Which of two even sides all of it falls through to is chance.
+    fn resettled(&self, nodes: &[usize], through: &[Steps<'_>], share: f64, next: &[Option<usize>]) -> Option<f64> {
+        let (graph, last) = (&self.formation.graph, *nodes.last()?);
+        let way = next[last]?;
+        let left = |to: usize, count: &dyn Fn(&Steps<'_>) -> f64| {
+            let going = through.iter().filter(|steps| steps.nodes.starts_with(nodes));
+            let gone: f64 = going.filter(|s| s.nodes.get(nodes.len()) == Some(&to)).map(count).sum();
+            graph.flow(last, to) - share * gone
+        };
+        let least_left = |to: usize| left(to, &|steps| steps.walk.count);
+        // Nothing falls through to it yet, and it does not lead here by falling through.
+        let is_free = |to: usize| {
+            let chain = std::iter::successors(Some(to), |&node| next[node]);
+            to != 0 && to != way && !next.contains(&Some(to)) && chain.take(next.len()).all(|node| node != last)
+        };
+        let others = graph.nodes[last].successors.iter().filter(|&&to| is_free(to));
+        let most = others.map(|&to| least_left(to)).fold(0.0, f64::max);
+        let gain = most - left(way, &|steps| steps.low(nodes.len()));
+        (gain > 0.0).then(|| gain * self.jump(last))
     }
 
     /// The next node of a trace, if it is predictable and may be copied.

@@ -21,8 +21,9 @@ fn graph(successors: &[&[u32]]) -> Cfg {
     cfg
 }
 
-/// Two diamonds in a row; the second goes the way of the first in a share of the executions of either way.
-fn diamonds(agreeing: f64) -> Formation {
+/// Two diamonds in a row; the second goes the way of the first in a share of the executions of either way. The sides of the first are even up to
+/// `noise`, those of the second up to its opposite.
+fn diamonds(agreeing: f64, noise: f64) -> Formation {
     let cfg = graph(&[&[1, 2], &[3], &[3], &[4, 5], &[6], &[6], &[]]);
     let path = |blocks: [u32; 5], count: f64| EstimatedPath {
         path: Path {
@@ -49,10 +50,20 @@ fn diamonds(agreeing: f64) -> Formation {
             }]
         })
         .collect();
+    let (less, more) = (1000.0 - noise, 1000.0 + noise);
     let subject = Subject {
         cfg: &cfg,
-        counts: &[2000.0, 1000.0, 1000.0, 2000.0, 1000.0, 1000.0, 2000.0],
-        probabilities: &[0.5, 0.5, 1.0, 1.0, 0.5, 0.5, 1.0, 1.0],
+        counts: &[2000.0, less, more, 2000.0, more, less, 2000.0],
+        probabilities: &[
+            less / 2000.0,
+            more / 2000.0,
+            1.0,
+            1.0,
+            more / 2000.0,
+            less / 2000.0,
+            1.0,
+            1.0,
+        ],
         clonable: &[true; 7],
         tight: &[false; 7],
         dispatching: &[false; 7],
@@ -64,14 +75,23 @@ fn diamonds(agreeing: f64) -> Formation {
     form(&subject, &(), 1000, &Options::default())
 }
 
+fn traces(formation: &Formation) -> Vec<Vec<u32>> {
+    let blocks = |superblock: &Superblock| superblock.trace.iter().map(|b| b.0).collect();
+    formation.superblocks.iter().map(blocks).collect()
+}
+
+#[test]
+fn which_of_two_even_sides_falls_through_is_chance() {
+    for noise in [-1.0, 1.0] {
+        let formation = diamonds(1.0, noise);
+        assert_eq!(traces(&formation), [[3], [6]], "{formation:?}");
+    }
+}
+
 #[test]
 fn a_correlated_branch_is_copied_with_its_way() {
-    let formation = diamonds(1.0);
-    let traces: Vec<Vec<u32>> = formation
-        .superblocks
-        .iter()
-        .map(|s| s.trace.iter().map(|b| b.0).collect())
-        .collect();
+    let formation = diamonds(1.0, 0.0);
+    let traces = traces(&formation);
     // Nothing else leads to 5 then, so that it needs no copy; the return is copied instead of jumped to.
     assert_eq!(traces, [[3], [6]], "{formation:?}");
     let copies = &formation.graph.nodes[7..];
@@ -88,7 +108,7 @@ fn a_correlated_branch_is_copied_with_its_way() {
 
 #[test]
 fn without_correlation_a_trace_ends_at_the_branch() {
-    let formation = diamonds(0.5);
+    let formation = diamonds(0.5, 0.0);
     assert!(
         formation
             .superblocks
