@@ -53,6 +53,7 @@ fn main() -> Result<()> {
         "use.cpp",
         "markers.cpp",
         "selects.cpp",
+        "recurrences.cpp",
         "superblock.cpp",
         "localize.cpp",
         "fold.cpp",

@@ -1,6 +1,6 @@
-//! Which unpredictable branches around memory accesses are worth doing without.
+//! Branches or selects: which unpredictable branches around memory accesses are worth doing without, and which selects are worth a branch.
 //!
-//! Both ways are executed then, and selects say what the branch said: which values hold, and where what must not be accessed is accessed instead.
+//! Without a branch, both ways are executed then, and selects say what the branch said: which values hold, and where what must not be accessed is accessed instead.
 //! That costs instructions, and saves the mispredictions. How many those are, the profile says; of a branch that the programmer called
 //! unpredictable it is taken to be [`UNPREDICTABLE`].
 
@@ -37,9 +37,32 @@ pub fn pays(arms: &Arms) -> bool {
     then - now <= arms.rate.unwrap_or(UNPREDICTABLE) * MISPREDICTION * WIDTH
 }
 
+/// Whether selects should be branches that decide what a loop works on in its next turn, by a condition that comes out of what this turn works
+/// on, so many cycles later, and in fewer cycles the values do that are selected from.
+///
+/// Selects make each turn wait for the condition. A branch makes it wait for the values only, but where it is mispredicted: for the condition,
+/// and then for instructions. What a branch would do there was not recorded where the recorded program has a select as well, so that it must pay
+/// even if every other execution is mispredicted.
+pub fn is_waited_for(condition: f64, values: f64) -> bool {
+    let select = 1.0 + condition.max(values);
+    let branch = values + 0.5 * (condition + MISPREDICTION);
+    branch < select
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn loops_wait_for_calls_not_for_a_load() {
+        let (load, compare, call) = (5.0, 1.0, 20.0);
+        assert!(!is_waited_for(load + compare, 0.0));
+        assert!(!is_waited_for(2.0 * load + compare, 0.0));
+        assert!(is_waited_for(3.0 * load + compare, 0.0));
+        // A search tree, whose keys a function compares.
+        assert!(is_waited_for(load + call + compare, 1.0));
+        assert!(!is_waited_for(load + call + compare, load + call));
+    }
 
     #[test]
     fn a_misprediction_in_four_is_worth_fourteen_instructions() {

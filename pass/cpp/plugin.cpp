@@ -46,6 +46,8 @@ cl::opt<bool> Promote("pleach-icall-promotion", cl::init(true), cl::Hidden,
                       cl::desc("Promote indirect calls with profiled targets"));
 cl::opt<bool> ReduceHeight("pleach-control-height-reduction", cl::init(true), cl::Hidden,
                            cl::desc("Run control-height reduction at -O3, as -fprofile-use does"));
+cl::opt<bool> Recurrences("pleach-recurrences", cl::init(true), cl::Hidden,
+                          cl::desc("Make branches of selects that loops wait for"));
 cl::opt<bool> Selects("pleach-selects", cl::init(true), cl::Hidden,
                       cl::desc("Have selects formed of branches that are often mispredicted"));
 cl::opt<bool> AnySelects("pleach-selects-aggressive", cl::Hidden,
@@ -207,6 +209,7 @@ double pleach_option_superblock_price() { return SuperblockPrice; }
 bool pleach_option_aggressive() { return Aggressive; }
 bool pleach_option_verify() { return Verify; }
 bool pleach_option_placement() { return PlaceCode; }
+bool pleach_option_recurrences() { return Recurrences; }
 bool pleach_option_selects() { return Selects; }
 bool pleach_option_any_selects() { return AnySelects; }
 bool pleach_option_align_loops() { return AlignLoops; }

@@ -165,6 +165,14 @@ pub type AlignmentFn = extern "C" fn(*const Loop, f64) -> u32;
 /// Takes what `pleach_placed_functions` tells: functions, their number, calls, their number.
 pub type PlacedFn = extern "C" fn(*mut c_void, *const PlacedFunction, usize, *const PlacedCalls, usize);
 
+/// Mirror of `PleachRecurrence` in `cpp/recurrences.cpp`.
+#[repr(C)]
+pub struct Recurrence {
+    pub select: LLVMValueRef,
+    pub condition: f64,
+    pub values: f64,
+}
+
 /// Mirror of `PleachArms` in `cpp/selects.cpp`.
 #[repr(C)]
 pub struct Arms {
@@ -202,6 +210,7 @@ unsafe extern "C" {
     pub safe fn pleach_option_verify() -> bool;
     pub safe fn pleach_option_placement() -> bool;
     pub safe fn pleach_option_align_loops() -> bool;
+    pub safe fn pleach_option_recurrences() -> bool;
     pub safe fn pleach_option_selects() -> bool;
     pub safe fn pleach_option_any_selects() -> bool;
 
@@ -232,6 +241,8 @@ unsafe extern "C" {
     pub fn pleach_may_merge_arms(function: LLVMValueRef) -> bool;
     pub fn pleach_arms(terminator: LLVMValueRef, any: bool, arms: *mut Arms) -> bool;
     pub fn pleach_merge_arms(terminator: LLVMValueRef);
+    pub fn pleach_recurrences(function: LLVMValueRef, found: *mut Recurrence, most: usize) -> usize;
+    pub fn pleach_branch(select: LLVMValueRef);
     pub fn pleach_set_irreducible_headers(
         module: LLVMModuleRef,
         function: LLVMValueRef,

@@ -11,6 +11,7 @@ mod ir;
 mod markers;
 mod paths;
 mod placement;
+mod recurrences;
 mod selects;
 mod settings;
 mod source;
@@ -171,6 +172,9 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
     let last = stage == Stage::OptimizerLast && !phase.is_pre_link();
     if last && settings.profile.is_some() && ffi::pleach_option_selects() {
         changed |= selects::run(module, &settings);
+    }
+    if last && settings.profile.is_some() && ffi::pleach_option_recurrences() {
+        changed |= recurrences::run(module, &settings);
     }
     if settings.superblocks == Some(stage) {
         changed |= superblock::run(module, &settings, last)?;

@@ -13,6 +13,8 @@ pub struct Said {
     pub changed: u64,
     /// Branches that selects replaced.
     pub branches: u64,
+    /// Selects that branches replaced.
+    pub selects: u64,
 }
 
 impl Said {
@@ -24,6 +26,7 @@ impl Said {
             said.superblocks += number(line, ": ", " superblocks in ");
             said.changed += number(line, " superblocks in ", " functions");
             said.branches += number(line, ": ", " unpredictable branches ");
+            said.selects += number(line, ": ", " selects that loops wait for ");
         }
         said
     }
@@ -35,6 +38,7 @@ impl AddAssign for Said {
         self.superblocks += other.superblocks;
         self.changed += other.changed;
         self.branches += other.branches;
+        self.selects += other.selects;
     }
 }
 
@@ -56,12 +60,14 @@ mod tests {
                     pleach: a.c: 3 superblocks in 2 functions, 10 instructions copied (+1.0 %)\n\
                     pleach: b.c: profile used for 2 functions (0 indirect calls), 0 cold, 0 placed apart\n\
                     pleach: b.c: 40 superblocks in 1 functions, 10 instructions copied (+1.0 %)\n\
-                    pleach: b.c: 8 unpredictable branches around memory accesses in 3 functions replaced by selects\n";
+                    pleach: b.c: 8 unpredictable branches around memory accesses in 3 functions replaced by selects\n\
+                    pleach: b.c: 6 selects that loops wait for in 2 functions became branches\n";
         let expected = Said {
             functions: 7,
             superblocks: 43,
             changed: 3,
             branches: 8,
+            selects: 6,
         };
         assert_eq!(Said::of(text), expected);
         assert_eq!(Said::of("no line of the plugin's"), Said::default());

@@ -21,23 +21,6 @@ fn record(dir: &Path) -> PathBuf {
     profile
 }
 
-/// The words of `use`, with options of the plugin.
-fn with(profile: &Path, options: &[&str]) -> Vec<String> {
-    let mut all = flags(&["use", profile.to_str().expect("UTF-8")]);
-    for option in options {
-        all.extend(["-Xclang", "-mllvm", "-Xclang", option].map(str::to_owned));
-    }
-    all
-}
-
-/// A function in LLVM IR.
-fn text<'i>(ir: &'i str, function: &str) -> &'i str {
-    let head = format!("@{function}(");
-    let mut functions = ir.split("\ndefine ");
-    let found = functions.find(|f| f.lines().next().is_some_and(|line| line.contains(&head)));
-    found.and_then(|f| f.split("\n}").next()).expect("it is defined")
-}
-
 /// Its conditional branches.
 fn branches(ir: &str, function: &str) -> usize {
     text(ir, function).matches("br i1 ").count()

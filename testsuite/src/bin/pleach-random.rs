@@ -43,13 +43,14 @@ fn main() -> Result<ExitCode> {
     };
     let summary = try_programs(&options)?;
     println!(
-        "{} programs ({} more ran too long), {} builds with profiles for {} functions, {} superblocks, {} branches replaced by selects, {} failures, {:.0} s",
+        "{} programs ({} more ran too long), {} builds with profiles for {} functions, {} superblocks, {} branches replaced by selects, {} selects by branches, {} failures, {:.0} s",
         summary.programs,
         summary.replaced,
         summary.builds,
         summary.functions,
         summary.superblocks,
         summary.branches,
+        summary.selects,
         summary.failures.len(),
         start.elapsed().as_secs_f64()
     );

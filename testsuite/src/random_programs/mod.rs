@@ -65,6 +65,8 @@ pub struct Summary {
     pub superblocks: u64,
     /// Branches that selects replaced in all builds.
     pub branches: u64,
+    /// Selects that branches replaced in all builds.
+    pub selects: u64,
     /// Builds that failed or did something else.
     pub failures: Vec<Failure>,
 }
@@ -77,6 +79,7 @@ impl AddAssign for Summary {
         self.functions += other.functions;
         self.superblocks += other.superblocks;
         self.branches += other.branches;
+        self.selects += other.selects;
         self.failures.extend(other.failures);
     }
 }
@@ -159,6 +162,7 @@ fn try_build(
     summary.functions += said.functions;
     summary.superblocks += said.superblocks;
     summary.branches += said.branches;
+    summary.selects += said.selects;
     let what = if !compiled.success() {
         format!("the compiler {}", compiled.describe())
     } else {

@@ -56,6 +56,23 @@ pub fn scratch() -> tempfile::TempDir {
     tempfile::tempdir().expect("scratch folder")
 }
 
+/// The words of `use`, with options of the plugin.
+pub fn with(profile: &Path, options: &[&str]) -> Vec<String> {
+    let mut all = flags(&["use", profile.to_str().expect("UTF-8")]);
+    for option in options {
+        all.extend(["-Xclang", "-mllvm", "-Xclang", option].map(str::to_owned));
+    }
+    all
+}
+
+/// A function in LLVM IR.
+pub fn text<'i>(ir: &'i str, function: &str) -> &'i str {
+    let head = format!("@{function}(");
+    let mut functions = ir.split("\ndefine ");
+    let found = functions.find(|f| f.lines().next().is_some_and(|line| line.contains(&head)));
+    found.and_then(|f| f.split("\n}").next()).expect("it is defined")
+}
+
 /// Runs a command to its end.
 pub fn output(command: &mut Command) -> Output {
     command

@@ -1,0 +1,68 @@
+//! Selects that the next turn of a loop waits for: branches where the wait is long, and the same program either way.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::*;
+
+const SOURCE: &str = "recurrences.c";
+
+fn record(dir: &Path) -> PathBuf {
+    let (binary, profile) = (dir.join("annotated"), dir.join("app.pleach"));
+    compile(&binary, &flags(&["annotate"]), &[program(SOURCE)]);
+    let mut record = Command::new(pleach());
+    record.args(["record", "--quiet", "--overhead", "100%", "-o"]);
+    stdout(record.arg(&profile).arg("--").arg(&binary));
+    profile
+}
+
+/// Selects of a function, in LLVM IR.
+fn selects(ir: &str, function: &str) -> usize {
+    text(ir, function).matches(" = select i1 ").count()
+}
+
+#[test]
+fn a_search_guesses_where_a_comparison_takes_long() {
+    let dir = scratch();
+    let profile = record(dir.path());
+    let ir = |words: Vec<String>| {
+        let mut clang = clang();
+        clang.args(["-O2", "-S", "-emit-llvm", "-o", "-"]);
+        stdout(clang.args(words).arg(program(SOURCE)))
+    };
+    let (branches, without) = (ir(with(&profile, &[])), ir(with(&profile, &["-pleach-recurrences=0"])));
+    assert!(selects(&without, "at_least") > 0, "{}", text(&without, "at_least"));
+    assert_eq!(selects(&branches, "at_least"), 0, "{}", text(&branches, "at_least"));
+    for kept in ["position", "longest"] {
+        let before = selects(&without, kept);
+        assert!(before > 0, "{}", text(&without, kept));
+        assert_eq!(selects(&branches, kept), before, "{}", text(&branches, kept));
+    }
+    // Without a profile, nothing is changed.
+    let plain = ir(flags(&["annotate"]));
+    assert!(selects(&plain, "at_least") > 0, "{}", text(&plain, "at_least"));
+}
+
+#[test]
+fn the_program_computes_the_same() {
+    let dir = scratch();
+    let profile = record(dir.path());
+    let plain = dir.path().join("plain");
+    compile(&plain, &["-O0"], &[program(SOURCE)]);
+    let used = dir.path().join("used");
+    for level in ["-O1", "-O2", "-O3", "-Os"] {
+        for more in [
+            &[][..],
+            &["-pleach-superblocks-aggressive"],
+            &["-pleach-selects-aggressive"],
+        ] {
+            let words = [vec![level.to_owned(), "-g".to_owned()], with(&profile, more)].concat();
+            compile(&used, &words, &[program(SOURCE)]);
+            for rounds in ["0", "1", "1000", "100003"] {
+                let of = |binary| stdout(Command::new(binary).arg(rounds));
+                assert_eq!(of(&used), of(&plain), "{level} {more:?} {rounds}");
+            }
+        }
+    }
+}
