@@ -8,6 +8,7 @@ use crate::inference::{Evidence, infer};
 use crate::observe::{NodeObservations, Observations, observe};
 use crate::partial::{self, FunctionEvidence, gather};
 use crate::prediction::predict;
+use crate::profile::summary::{HOT, Summary};
 use crate::profile::{
     Anchor, CallTargets, CalledPath, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance,
 };
@@ -49,18 +50,23 @@ pub fn analyse(program: &Program, vectors: &VectorSet, weights: &Weights) -> Res
     let anchor = common_anchor(program)?;
     let observations = observe(program, vectors, weights);
     let mut functions = all_functions(program);
+    let mut copies = Vec::new();
     for (module, map) in program.annotated() {
         if let Some(observed) = observations.modules.get(&module) {
             for (&node, counts) in &observed.nodes {
                 let function = map.function_of(node);
                 let key = (function.cfg.id, function.hash);
-                functions
-                    .entry(key)
-                    .or_insert_with(|| empty(&function.cfg))
-                    .add(&function.cfg, counts);
+                let copy = inferred(&function.cfg, counts);
+                let sum = functions.entry(key).or_insert_with(|| empty(&function.cfg));
+                sum.add(&copy);
+                copies.push(copy.profile);
             }
         }
     }
+    let provenance = Provenance {
+        hot_in_copies: Summary::of(&copies).min_count(HOT).unwrap_or(0),
+        ..provenance(vectors)
+    };
     add_call_targets(program, &observations, &mut functions);
     let options = partial::Options {
         iterations: PathWindow::LONGEST,
@@ -78,7 +84,7 @@ pub fn analyse(program: &Program, vectors: &VectorSet, weights: &Weights) -> Res
         }
     }
     let profile = Profile {
-        provenance: provenance(vectors),
+        provenance,
         scale: SCALE,
         anchor,
         functions: functions.into_values().map(Accumulator::finish).collect(),
@@ -139,22 +145,28 @@ fn empty(cfg: &Cfg) -> Accumulator {
     }
 }
 
+/// What was observed of one copy of a function, completed.
+fn inferred(cfg: &Cfg, observed: &NodeObservations) -> Accumulator {
+    let evidence = Evidence {
+        blocks: observed.blocks.clone(),
+        edges: observed.edges.clone(),
+        ..Evidence::default()
+    };
+    let counts = infer(cfg, &evidence, SCALE);
+    let mut copy = empty(cfg);
+    (copy.profile.blocks, copy.profile.edges) = (counts.blocks, counts.edges);
+    copy.samples = observed.blocks.iter().flatten().sum();
+    copy
+}
+
 impl Accumulator {
-    /// Infers one copy's counts and adds them.
-    fn add(&mut self, cfg: &Cfg, observed: &NodeObservations) {
-        let evidence = Evidence {
-            blocks: observed.blocks.clone(),
-            edges: observed.edges.clone(),
-            ..Evidence::default()
-        };
-        let counts = infer(cfg, &evidence, SCALE);
-        for (sum, count) in self.profile.blocks.iter_mut().zip(counts.blocks) {
+    /// Adds a copy's counts.
+    fn add(&mut self, copy: &Self) {
+        let sums = self.profile.blocks.iter_mut().chain(&mut self.profile.edges);
+        for (sum, count) in sums.zip(copy.profile.blocks.iter().chain(&copy.profile.edges)) {
             *sum += count;
         }
-        for (sum, count) in self.profile.edges.iter_mut().zip(counts.edges) {
-            *sum += count;
-        }
-        self.samples += observed.blocks.iter().flatten().sum::<f64>();
+        self.samples += copy.samples;
     }
 
     fn finish(mut self) -> FunctionProfile {
@@ -287,6 +299,7 @@ fn provenance(vectors: &VectorSet) -> Provenance {
             .map(|b| b.count * b.branches.len() as u64)
             .sum::<u64>()
             + epochs().map(|e| e.branches).sum::<u64>(),
+        hot_in_copies: 0,
     }
 }
 

@@ -104,7 +104,7 @@ pub fn merge(profiles: Vec<(Profile, f64)>) -> Result<Merged, MergeError> {
     let weights = whole_weights(&profiles)?;
     let scale = merged_scale(&profiles, &weights);
     let anchor = profiles.first().map(|(p, _)| p.anchor).unwrap_or_default();
-    let provenance = merged_provenance(&profiles);
+    let provenance = merged_provenance(&profiles, &weights);
     let (mut vectors, mut report) = (
         Vec::new(),
         MergeReport {
@@ -195,7 +195,7 @@ fn merged_scale(profiles: &[(Profile, f64)], weights: &[u64]) -> f64 {
     }
 }
 
-fn merged_provenance(profiles: &[(Profile, f64)]) -> Provenance {
+fn merged_provenance(profiles: &[(Profile, f64)], weights: &[u64]) -> Provenance {
     let mut merged = Provenance::default();
     for p in profiles.iter().map(|(p, _)| &p.provenance) {
         merged.commands.extend_from_slice(&p.commands);
@@ -204,6 +204,12 @@ fn merged_provenance(profiles: &[(Profile, f64)]) -> Provenance {
         merged.own_cpu_seconds += p.own_cpu_seconds;
         merged.bursts = merged.bursts.saturating_add(p.bursts);
         merged.taken_branches = merged.taken_branches.saturating_add(p.taken_branches);
+    }
+    // Where the same copies are hot, their counts add up; where others are, the sum is too high, and less is called hot.
+    let hot = profiles.iter().map(|(p, _)| p.provenance.hot_in_copies).zip(weights);
+    let hot: Vec<u64> = hot.map(|(count, weight)| count.saturating_mul(*weight)).collect();
+    if !hot.contains(&0) {
+        merged.hot_in_copies = hot.into_iter().fold(0, u64::saturating_add);
     }
     merged.engines.sort_unstable();
     merged.engines.dedup();

@@ -197,6 +197,9 @@ pub struct Provenance {
     pub bursts: u64,
     /// Taken branches behind the profile.
     pub taken_branches: u64,
+    /// The least count among the hottest blocks that make up 99 % of all executions, where each inlined copy's blocks count by themselves; 0
+    /// where that is not known. Functions' own counts are sums over copies.
+    pub hot_in_copies: u64,
 }
 
 /// A whole profile.

@@ -35,6 +35,23 @@ pub fn cold_count(scale: f64) -> u64 {
     (scale * PRIOR_SAMPLES) as u64
 }
 
+/// Samples from which on a copy's count tells how hot it is: the standard error of fewer is more than a third.
+const ENOUGH_FOR_HOT: f64 = 10.0;
+
+/// The count from which on a block is hot. `summed`: the least among the blocks that make up 99 % of all executions; LLVM takes that.
+///
+/// Exact counts that LLVM knows are of code in which small functions are inlined already, each copy's by itself. Sums over copies
+/// are larger: next to a small function that is inlined everywhere, a large one's only call hardly matters, and is not inlined for it. So
+/// what counts is the copies' own counts (`copies`, [`Provenance::hot_in_copies`](crate::profile::Provenance::hot_in_copies)), where they can be told.
+pub fn hot_count(summed: u64, copies: u64, scale: f64) -> u64 {
+    let sure = (scale * ENOUGH_FOR_HOT) as u64;
+    if copies == 0 {
+        summed
+    } else {
+        summed.min(copies.max(sure))
+    }
+}
+
 /// What to tell the optimiser about a function.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Verdict {
@@ -65,6 +82,8 @@ pub struct Recorded {
     pub samples: u64,
     /// Bursts.
     pub bursts: u64,
+    /// See [`Provenance::hot_in_copies`](crate::profile::Provenance::hot_in_copies).
+    pub hot_in_copies: u64,
 }
 
 /// Decides what a profile says about a function.
@@ -224,6 +243,7 @@ mod tests {
             scale: 1000.0,
             samples,
             bursts,
+            hot_in_copies: 0,
         }
     }
 
@@ -316,6 +336,15 @@ mod tests {
         let of = |bursts| unseen_calls(&cfg, &profile, &recorded(1_000_000, bursts)).collect::<Vec<_>>();
         assert_eq!(of(ENOUGH_TO_SHRINK - 1), [1, 4]);
         assert!(of(ENOUGH_TO_SHRINK).is_empty());
+    }
+
+    #[test]
+    fn copies_tell_what_is_hot_where_they_were_seen_often_enough() {
+        let hot = |summed, copies| hot_count(summed, copies, 100.0);
+        assert_eq!(hot(50_000, 0), 50_000);
+        assert_eq!(hot(50_000, 20_000), 20_000);
+        assert_eq!(hot(50_000, 300), 1_000);
+        assert_eq!(hot(500, 300), 500);
     }
 
     #[test]

@@ -13,7 +13,8 @@ use pleach_annotate::id::FunctionGuid;
 use pleach_feedback::placement::split_cold_blocks;
 use pleach_feedback::profile::FunctionProfile;
 use pleach_feedback::profile::file::Lookup;
-use pleach_feedback::weights::{Recorded, Verdict, cold_count, unpredictable, unseen_calls, verdict};
+use pleach_feedback::profile::summary::{HOT, Summary};
+use pleach_feedback::weights::{Recorded, Verdict, cold_count, hot_count, unpredictable, unseen_calls, verdict};
 use rustc_hash::FxHashMap;
 
 /// The cut-off, in parts per million, whose least count LLVM takes for the threshold of coldness.
@@ -66,7 +67,8 @@ pub fn run(
         // The user gave clang a profile of its own: two profiles in one module would contradict each other.
         return Ok(outcome);
     }
-    set_summary(module, context, source);
+    let recorded = source.recorded()?;
+    set_summary(module, context, source.summary(), &recorded);
     let probed = settings.annotate || annotate::is_annotated(module);
     if ffi::pleach_option_placement() {
         // Probes count bytes from one to the next, which no assembler can do across sections.
@@ -78,7 +80,7 @@ pub fn run(
         probed,
         context,
         source,
-        recorded: source.recorded()?,
+        recorded,
         // SAFETY: the module is alive.
         remarks: unsafe { ffi::pleach_remarks_enabled(module.as_mut_ptr()) },
         value_profile_ids: FxHashMap::default(),
@@ -90,17 +92,16 @@ pub fn run(
     Ok(outcome)
 }
 
-fn set_summary(module: &Module<'_>, context: *mut ffi::RunContext, source: &Source) {
-    let summary = source.summary();
-    let cold = cold_count(source.scale());
+fn set_summary(module: &Module<'_>, context: *mut ffi::RunContext, summary: &Summary, recorded: &Recorded) {
+    let cold = cold_count(recorded.scale);
     let entries: Vec<_> = summary
         .cutoffs
         .iter()
         .map(|c| {
-            let min_count = if c.ppm == COLD_CUTOFF {
-                c.min_count.min(cold)
-            } else {
-                c.min_count
+            let min_count = match c.ppm {
+                COLD_CUTOFF => c.min_count.min(cold),
+                HOT => hot_count(c.min_count, recorded.hot_in_copies, recorded.scale),
+                _ => c.min_count,
             };
             ffi::SummaryEntry {
                 cutoff: c.ppm,

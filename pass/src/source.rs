@@ -120,16 +120,20 @@ impl Source {
     /// # Errors
     /// Text for the user, where a file is damaged.
     pub fn recorded(&self) -> Result<Recorded, String> {
-        let bursts = match self {
-            Self::File { file, .. } => file.provenance().map_err(|e| format!("pleach: {e}"))?.bursts,
+        let (bursts, hot_in_copies) = match self {
+            Self::File { file, .. } => {
+                let provenance = file.provenance().map_err(|e| format!("pleach: {e}"))?;
+                (provenance.bursts, provenance.hot_in_copies)
+            }
             // As many as a recording of so many samples has, or as in one large enough to say what is cold.
-            Self::Random { seed, samples, .. } if seed.get().is_multiple_of(2) => samples / 1000,
-            Self::Random { samples, .. } => *samples,
+            Self::Random { seed, samples, .. } if seed.get().is_multiple_of(2) => (samples / 1000, 0),
+            Self::Random { samples, .. } => (*samples, 0),
         };
         Ok(Recorded {
             scale: self.scale(),
             samples: self.samples(),
             bursts,
+            hot_in_copies,
         })
     }
 

@@ -9,6 +9,9 @@ pub const CUTOFFS: [u32; 16] = [
     999_900, 999_990, 999_999,
 ];
 
+/// The cut-off from whose least count on LLVM calls a block hot.
+pub const HOT: u32 = 990_000;
+
 /// The hottest blocks that together make up a share of all counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cutoff {
