@@ -1,8 +1,8 @@
 //! Branches or selects: which unpredictable branches around memory accesses are worth doing without, and which selects are worth a branch.
 //!
-//! Without a branch, both ways are executed then, and selects say what the branch said: which values hold, and where what must not be accessed is accessed instead.
-//! That costs instructions, and saves the mispredictions. How many those are, the profile says; of a branch that the programmer called
-//! unpredictable it is taken to be [`UNPREDICTABLE`].
+//! Without a branch, both ways are executed, and selects say what the branch said: which values hold, and where what must not be accessed is
+//! accessed instead. That costs instructions, and saves the mispredictions. How many those are, the profile says; of a branch that the
+//! programmer called unpredictable it is taken to be [`UNPREDICTABLE`].
 
 use crate::weights::UNPREDICTABLE;
 

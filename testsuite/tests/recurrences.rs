@@ -2,20 +2,10 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::*;
 
 const SOURCE: &str = "recurrences.c";
-
-fn record(dir: &Path) -> PathBuf {
-    let (binary, profile) = (dir.join("annotated"), dir.join("app.pleach"));
-    compile(&binary, &flags(&["annotate"]), &[program(SOURCE)]);
-    let mut record = Command::new(pleach());
-    record.args(["record", "--quiet", "--overhead", "100%", "-o"]);
-    stdout(record.arg(&profile).arg("--").arg(&binary));
-    profile
-}
 
 /// Selects of a function, in LLVM IR.
 fn selects(ir: &str, function: &str) -> usize {
@@ -25,7 +15,7 @@ fn selects(ir: &str, function: &str) -> usize {
 #[test]
 fn a_search_guesses_where_a_comparison_takes_long() {
     let dir = scratch();
-    let profile = record(dir.path());
+    let profile = recorded(SOURCE, dir.path());
     let ir = |words: Vec<String>| {
         let mut clang = clang();
         clang.args(["-O2", "-S", "-emit-llvm", "-o", "-"]);
@@ -47,7 +37,7 @@ fn a_search_guesses_where_a_comparison_takes_long() {
 #[test]
 fn the_program_computes_the_same() {
     let dir = scratch();
-    let profile = record(dir.path());
+    let profile = recorded(SOURCE, dir.path());
     let plain = dir.path().join("plain");
     compile(&plain, &["-O0"], &[program(SOURCE)]);
     let used = dir.path().join("used");

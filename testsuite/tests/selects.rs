@@ -2,7 +2,6 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::*;
 
@@ -12,15 +11,6 @@ const DONE_WITHOUT: [&str; 11] = [
 ];
 const KEPT: [&str; 4] = ["keeps_volatile", "keeps_atomic", "keeps_division", "keeps_error"];
 
-fn record(dir: &Path) -> PathBuf {
-    let (binary, profile) = (dir.join("annotated"), dir.join("app.pleach"));
-    compile(&binary, &flags(&["annotate"]), &[program(SOURCE)]);
-    let mut record = Command::new(pleach());
-    record.args(["record", "--quiet", "--overhead", "100%", "-o"]);
-    stdout(record.arg(&profile).arg("--").arg(&binary));
-    profile
-}
-
 /// Its conditional branches.
 fn branches(ir: &str, function: &str) -> usize {
     text(ir, function).matches("br i1 ").count()
@@ -29,7 +19,7 @@ fn branches(ir: &str, function: &str) -> usize {
 #[test]
 fn both_ways_are_executed_where_that_is_right() {
     let dir = scratch();
-    let profile = record(dir.path());
+    let profile = recorded(SOURCE, dir.path());
     let ir = |more: &[&str]| {
         let mut clang = clang();
         clang.args(["-O2", "-S", "-emit-llvm", "-o", "-"]);
@@ -53,7 +43,7 @@ fn both_ways_are_executed_where_that_is_right() {
 #[test]
 fn the_program_computes_the_same() {
     let dir = scratch();
-    let profile = record(dir.path());
+    let profile = recorded(SOURCE, dir.path());
     let plain = dir.path().join("plain");
     compile(&plain, &["-O0"], &[program(SOURCE)]);
     let used = dir.path().join("used");
@@ -77,7 +67,7 @@ fn the_program_computes_the_same() {
 #[test]
 fn sanitizers_see_every_access() {
     let dir = scratch();
-    let profile = record(dir.path());
+    let profile = recorded(SOURCE, dir.path());
     for sanitizer in ["address", "undefined", "type"] {
         let checked = dir.path().join(sanitizer);
         let flag = format!("-fsanitize={sanitizer}");

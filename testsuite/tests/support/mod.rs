@@ -56,6 +56,16 @@ pub fn scratch() -> tempfile::TempDir {
     tempfile::tempdir().expect("scratch folder")
 }
 
+/// The profile of a test program, sampled as often as it runs.
+pub fn recorded(source: &str, dir: &Path) -> PathBuf {
+    let (binary, profile) = (dir.join("annotated"), dir.join("app.pleach"));
+    compile(&binary, &flags(&["annotate"]), &[program(source)]);
+    let mut record = Command::new(pleach());
+    record.args(["record", "--quiet", "--overhead", "100%", "-o"]);
+    stdout(record.arg(&profile).arg("--").arg(&binary));
+    profile
+}
+
 /// The words of `use`, with options of the plugin.
 pub fn with(profile: &Path, options: &[&str]) -> Vec<String> {
     let mut all = flags(&["use", profile.to_str().expect("UTF-8")]);
