@@ -425,3 +425,17 @@ fn local_functions_keep_their_profile_when_their_file_gets_another_function() {
     let text = String::from_utf8_lossy(&out.stderr).into_owned();
     assert_eq!(text.matches("profile used").count(), 2, "step and run_b: {text}");
 }
+
+#[test]
+fn what_is_hot_is_told_by_inlined_copies() {
+    let dir = scratch();
+    let profile = recorded("hot_copies.c", dir.path());
+    let shown = stdout(Command::new(pleach()).args(["show", "--json"]).arg(&profile));
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    let cutoffs = shown["summary"]["cutoffs"].as_array().expect("cut-offs");
+    let summed = cutoffs.iter().find(|c| c["ppm"] == 990_000).expect("99 %");
+    let summed = summed["min_count"].as_u64().expect("a count");
+    let hot = shown["provenance"]["hot_in_copies"].as_u64().expect("a count");
+    // An eighth, where all copies were sampled as often.
+    assert!(hot > 0 && 4 * hot < summed, "{hot} of {summed}");
+}

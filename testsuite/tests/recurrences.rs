@@ -2,7 +2,6 @@
 
 mod support;
 
-use std::process::Command;
 use support::*;
 
 const SOURCE: &str = "recurrences.c";
@@ -36,23 +35,10 @@ fn a_search_guesses_where_a_comparison_takes_long() {
 
 #[test]
 fn the_program_computes_the_same() {
-    let dir = scratch();
-    let profile = recorded(SOURCE, dir.path());
-    let plain = dir.path().join("plain");
-    compile(&plain, &["-O0"], &[program(SOURCE)]);
-    let used = dir.path().join("used");
-    for level in ["-O1", "-O2", "-O3", "-Os"] {
-        for more in [
-            &[][..],
-            &["-pleach-superblocks-aggressive"],
-            &["-pleach-selects-aggressive"],
-        ] {
-            let words = [vec![level.to_owned(), "-g".to_owned()], with(&profile, more)].concat();
-            compile(&used, &words, &[program(SOURCE)]);
-            for rounds in ["0", "1", "1000", "100003"] {
-                let of = |binary| stdout(Command::new(binary).arg(rounds));
-                assert_eq!(of(&used), of(&plain), "{level} {more:?} {rounds}");
-            }
-        }
-    }
+    let options = [
+        &[][..],
+        &["-pleach-superblocks-aggressive"],
+        &["-pleach-selects-aggressive"],
+    ];
+    computes_the_same(SOURCE, &options, &["0", "1", "1000", "100003"]);
 }

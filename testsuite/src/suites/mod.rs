@@ -239,6 +239,7 @@ pub fn sections(checked: &[Checked]) -> Vec<Section> {
         ("superblocks", "superblocks"),
         ("changed", "in functions"),
         ("branches", "branches replaced"),
+        ("selects", "selects replaced"),
         ("failures", "failures"),
     ]);
     let mut absent = Table::new([("workload", "workload"), ("note", "without tests of its own")]);
@@ -254,6 +255,7 @@ pub fn sections(checked: &[Checked]) -> Vec<Section> {
                 row.said.superblocks.into(),
                 row.said.changed.into(),
                 row.said.branches.into(),
+                row.said.selects.into(),
                 Cell::Count(row.failures.len() as u64),
             ]),
             None => absent.push([row.workload.as_str().into(), row.note.as_str().into()]),

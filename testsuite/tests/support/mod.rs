@@ -75,6 +75,25 @@ pub fn with(profile: &Path, options: &[&str]) -> Vec<String> {
     all
 }
 
+/// Compares what a program computes at every level with its profile, once with each list of the plugin's options, and without optimisation,
+/// given each argument.
+pub fn computes_the_same(source: &str, options: &[&[&str]], arguments: &[&str]) {
+    let dir = scratch();
+    let profile = recorded(source, dir.path());
+    let (plain, used) = (dir.path().join("plain"), dir.path().join("used"));
+    compile(&plain, &["-O0"], &[program(source)]);
+    for level in ["-O1", "-O2", "-O3", "-Os"] {
+        for more in options {
+            let words = [vec![level.to_owned(), "-g".to_owned()], with(&profile, more)].concat();
+            compile(&used, &words, &[program(source)]);
+            for argument in arguments {
+                let of = |binary| stdout(Command::new(binary).arg(argument));
+                assert_eq!(of(&used), of(&plain), "{level} {more:?} {argument}");
+            }
+        }
+    }
+}
+
 /// A function in LLVM IR.
 pub fn text<'i>(ir: &'i str, function: &str) -> &'i str {
     let head = format!("@{function}(");
