@@ -5,6 +5,10 @@
 //! entry all of it, the never-sampled edges of a function one half between them. A half for each would break the
 //! conservation of flow that block frequencies are computed from: an interpreter's loop has hundreds of ways out.
 //!
+//! What has less than a sample was only inferred to be executed, to connect what was sampled to the entry and to an exit. Its branches lead that
+//! way: were they left to the optimiser, each would halve what gets out, and the loop before it would seem to go round so much more often. But
+//! nobody saw how often a loop on that way goes round: such branches are left alone, and flow gets out of them all the same.
+//!
 //! Blocks that were executed, but that no sample is left for, get a whole one, and so do calls of functions of which nothing else was seen: they
 //! never go cold. Their branches have no weights: nobody saw which way they went. What was never executed
 //! gets nothing where the recording is large enough to tell ([`crate::coldness`]).
@@ -16,6 +20,8 @@ use pleach_annotate::id::BlockIndex;
 
 /// Samples that a function's never-sampled edges get between them, and a never-sampled entry gets.
 pub const PRIOR_SAMPLES: f64 = 0.5;
+/// Branch weights are in parts of an execution: hundreds of edges may share half a sample.
+const PARTS: u64 = 1000;
 /// Sampled block entries from which on a function that was never sampled is placed apart: with this many, a function with
 /// more than 3/100 000 of all block entries would have been seen with 95 % probability.
 pub const ENOUGH_SAMPLES: u64 = 100_000;
@@ -59,9 +65,11 @@ pub enum Verdict {
     Sampled {
         /// Estimated calls, at least 1.
         entry_count: u64,
+        /// Whether any call was sampled: where none was, [`entry_for`] says more.
+        entry_is_sampled: bool,
         /// Largest block count.
         max_count: u64,
-        /// For each block with two successors or more that was sampled: a weight for each successor slot.
+        /// For blocks with two successors or more, where it is known which way they went: a weight for each successor slot.
         branch_weights: Vec<(BlockIndex, Vec<u64>)>,
     },
     /// Never executed, by a profile with so many bursts that it is cold: optimised for size and kept out of others.
@@ -97,6 +105,7 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, recorded: &Recorded) -> Ver
             // It may not be seen itself, but what is inlined into it: that needs a count to be relative to.
             Verdict::Sampled {
                 entry_count: one,
+                entry_is_sampled: false,
                 max_count: one,
                 branch_weights: Vec::new(),
             }
@@ -116,25 +125,41 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, recorded: &Recorded) -> Ver
         .flat_map(|b| b.slots())
         .filter(|&(to, count)| count == 0 && !nothing(to))
         .count();
-    let prior = half / unsampled.max(1) as u64;
-    let weight = |(to, count): (BlockIndex, u64)| {
-        if executed[to.index()] && !unlikely(cfg, to) && profile.blocks[to.index()] <= half {
-            count.max(2 * half)
+    let prior = (half * PARTS / unsampled.max(1) as u64).max(1);
+    let weight = |branch: &SampledBranch<'_>, (to, count): (BlockIndex, u64)| {
+        let executed = branch.is_sampled && executed[to.index()] && !unlikely(cfg, to);
+        if executed && profile.blocks[to.index()] <= half {
+            PARTS * count.max(2 * half)
         } else if count == 0 && !nothing(to) {
             prior
         } else {
-            count
+            PARTS * count
         }
     };
     let branch_weights = branches
         .iter()
-        .map(|branch| (branch.block, branch.slots().map(weight).collect()))
+        .map(|branch| {
+            let weights = branch.slots().map(|slot| weight(branch, slot));
+            (branch.block, weights.collect())
+        })
         .collect();
-    let entry_count = profile.blocks.first().copied().unwrap_or(0).max(half);
+    let sampled = profile.blocks.first().copied().unwrap_or(0);
     Verdict::Sampled {
-        entry_count,
+        entry_count: sampled.max(half),
+        entry_is_sampled: sampled as f64 >= recorded.scale,
         max_count,
         branch_weights,
+    }
+}
+
+/// The entry count of a function that no call was sampled of, by which its hottest block gets the count that was recorded: `most` is what it gets,
+/// by the optimiser's frequencies, with an entry count of `entry_count`.
+pub fn entry_for(entry_count: u64, max_count: u64, most: f64) -> u64 {
+    let entry = entry_count as f64 * max_count as f64 / most;
+    if entry.is_finite() {
+        (entry.round() as u64).max(1)
+    } else {
+        entry_count
     }
 }
 
@@ -167,10 +192,11 @@ pub fn unpredictable(profile: &FunctionProfile) -> impl Iterator<Item = (BlockIn
         .map(|p| (p.block, p.low / p.watched))
 }
 
-/// A block with several successor slots, at least one of which was taken, that was seen once or more. What has less than a sample was only
-/// inferred to be executed, and nobody saw which way it went: a loop there would seem to end after its first turn.
+/// A block with several successor slots, of which it is known which way it went, sampled or inferred.
 struct SampledBranch<'a> {
     block: BlockIndex,
+    /// It has a sample, not only what connects others.
+    is_sampled: bool,
     successors: &'a [BlockIndex],
     counts: &'a [u64],
 }
@@ -193,14 +219,33 @@ fn sampled_branches<'a>(cfg: &'a Cfg, profile: &'a FunctionProfile, sample: u64)
         .filter_map(|(index, (block, base))| {
             let base = base as usize;
             let counts = profile.edges.get(base..base + block.successors.len())?;
-            let sampled = counts.iter().any(|&c| c > 0) && profile.blocks[index] >= sample;
-            sampled.then_some(SampledBranch {
+            let is_sampled = profile.blocks[index] >= sample;
+            let known = counts.iter().any(|&c| c > 0) && (is_sampled || !comes_back(cfg, profile, index, sample));
+            known.then_some(SampledBranch {
+                is_sampled,
                 block: BlockIndex(index as u32),
                 successors: &block.successors,
                 counts,
             })
         })
         .collect()
+}
+
+/// Whether a block is in a cycle of blocks that have less than a sample each.
+fn comes_back(cfg: &Cfg, profile: &FunctionProfile, block: usize, sample: u64) -> bool {
+    let mut seen = vec![false; cfg.blocks.len()];
+    let mut stack = vec![block];
+    while let Some(at) = stack.pop() {
+        for to in cfg.blocks[at].successors.iter().map(|to| to.index()) {
+            if to == block {
+                return true;
+            }
+            if profile.blocks[to] < sample && !std::mem::replace(&mut seen[to], true) {
+                stack.push(to);
+            }
+        }
+    }
+    false
 }
 
 /// Exception handling and traps: nobody expects those, sampled or not.
@@ -253,7 +298,13 @@ mod tests {
                 entry_count,
                 branch_weights,
                 ..
-            } => (entry_count, branch_weights.into_iter().map(|(_, w)| w).collect()),
+            } => {
+                let executions = |weights: Vec<u64>| weights.into_iter().map(|w| w / PARTS).collect();
+                (
+                    entry_count,
+                    branch_weights.into_iter().map(|(_, w)| executions(w)).collect(),
+                )
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -276,6 +327,44 @@ mod tests {
     }
 
     #[test]
+    fn what_only_connects_leads_out() {
+        // A hot loop of 1 alone, which 2 and 3 lead out of; both could go back.
+        let cfg = testing::cfg(&[&[1], &[1, 2], &[1, 3], &[1, 4], &[]]);
+        let (blocks, edges) = ([500, 100_500, 500, 500, 500], [500, 100_000, 500, 0, 500, 0, 500]);
+        let (entry, branches) = weights(&cfg, &blocks, &edges, 1);
+        assert_eq!(entry, 500);
+        // What is sure to be executed gets a whole sample.
+        assert_eq!(branches[0], [100_000, 1000]);
+        assert!(
+            branches[1][1] >= 2 * branches[1][0] && branches[2][1] >= 2 * branches[2][0],
+            "{branches:?}"
+        );
+    }
+
+    #[test]
+    fn many_ways_out_share_less_than_an_execution_each() {
+        let returns: Vec<u32> = (0..=2000).collect();
+        let mut blocks: Vec<&[u32]> = vec![&[]; 2001];
+        blocks[0] = &returns;
+        let cfg = testing::cfg(&blocks);
+        let counts: Vec<u64> = returns.iter().map(|&b| if b == 0 { 100_000 } else { 0 }).collect();
+        let Verdict::Sampled { branch_weights, .. } =
+            verdict(&cfg, &profile(&cfg, &counts, &counts), &recorded(1_000_000, 1))
+        else {
+            panic!("it was sampled");
+        };
+        let out: u64 = branch_weights[0].1[1..].iter().sum();
+        assert_eq!(out, 500 * PARTS);
+    }
+
+    #[test]
+    fn an_entry_that_no_call_was_sampled_of_is_what_frequencies_need() {
+        assert_eq!(entry_for(500, 9_000_000, 3_000_000.0), 1500);
+        assert_eq!(entry_for(500, 9, 3e12), 1);
+        assert_eq!(entry_for(500, 9, 0.0), 500);
+    }
+
+    #[test]
     fn what_many_bursts_never_saw_gets_nothing() {
         let mut cfg = diamond();
         cfg.blocks[2].terminator = Terminator::Return;
@@ -294,7 +383,7 @@ mod tests {
             let Verdict::Sampled { branch_weights, .. } = verdict(&cfg, &profile, &recorded(1_000_000, bursts)) else {
                 panic!("it was sampled");
             };
-            assert_eq!(branch_weights, [(BlockIndex(0), vec![5000, 1000])]);
+            assert_eq!(branch_weights, [(BlockIndex(0), vec![5000 * PARTS, 1000 * PARTS])]);
         }
     }
 
@@ -309,6 +398,7 @@ mod tests {
         never.coverage = vec![Covered::ByDominance, Covered::No, Covered::No, Covered::No];
         let once = Verdict::Sampled {
             entry_count: 1000,
+            entry_is_sampled: false,
             max_count: 1000,
             branch_weights: Vec::new(),
         };

@@ -1,6 +1,7 @@
 //! Forms superblocks. Which ones is decided by `pleach_feedback::superblock`; here blocks are copied.
 
 use crate::ffi;
+use crate::frequencies::Frequencies;
 use crate::ir::{self, FunctionIr, ModuleFacts};
 use crate::markers::{self, Found, Table};
 use crate::remark;
@@ -114,31 +115,6 @@ struct Former {
     room: u32,
     options: Options,
     remarks: bool,
-}
-
-/// How often what is executed, as the weights say.
-struct Frequencies {
-    /// Executions of each block.
-    counts: Vec<f64>,
-    /// Of each successor slot.
-    probabilities: Vec<f64>,
-}
-
-impl Frequencies {
-    /// `None` where the function has no count.
-    fn of(function: &FunctionIr<'_>) -> Option<Self> {
-        let blocks = function.cfg.blocks.len();
-        let (mut counts, mut probabilities) = (vec![0.0; blocks], vec![0.0; function.cfg.edge_count()]);
-        // SAFETY: the function belongs to a module that is alive; there is room for a number per block, and per successor slot.
-        let known = unsafe {
-            ffi::pleach_frequencies(
-                function.value.as_value_ref(),
-                counts.as_mut_ptr(),
-                probabilities.as_mut_ptr(),
-            )
-        };
-        known.then_some(Self { counts, probabilities })
-    }
 }
 
 /// Asks LLVM what folds.

@@ -4,10 +4,13 @@
 //! likeliest path from the entry to it and from it to an exit gets a little flow (profi §4.3).
 
 use super::flow::Flow;
-use super::graph::{BlockId, EdgeId, Graph};
+use super::graph::{BlockId, EdgeId, Exit, Graph};
 use super::problem::Problem;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+/// More than any path costs.
+const LAST_RESORT: i64 = 1 << 56;
 
 /// Adds `amount` along a path through every part of the graph that has flow but no connection to the entry.
 pub(super) fn connect(graph: &Graph, problem: &Problem, flow: &mut Flow, amount: i64) {
@@ -29,8 +32,11 @@ pub(super) fn connect(graph: &Graph, problem: &Problem, flow: &mut Flow, amount:
         |block| graph.out(block).map(|e| (e, graph.edges[e].to)).collect(),
         problem,
     );
+    // Branch weights cannot tell that calls do not come back, and the optimiser does not believe that traps are run.
+    let is_told = |b: BlockId| graph.exits[b] == Exit::Natural && !graph.unlikely[b];
     let exits: Vec<(BlockId, i64)> = (0..graph.blocks)
         .filter_map(|b| problem.exit_price(b).map(|price| (b, price)))
+        .map(|(b, price)| (b, if is_told(b) { price } else { price + LAST_RESORT }))
         .collect();
     let to_exit = tree(
         graph,

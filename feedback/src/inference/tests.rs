@@ -133,6 +133,33 @@ fn a_loop_whose_way_in_was_never_sampled_is_connected_to_the_entry() {
 }
 
 #[test]
+fn a_loop_is_left_by_a_return_where_there_is_one_however_far() {
+    // 1 loops, calls what may not come back, and may trap in 2; the return is behind ten blocks that were never sampled.
+    let successors: Vec<Vec<u32>> = (0..14)
+        .map(|block| match block {
+            0 => vec![1],
+            1 => vec![1, 2, 3],
+            2 | 13 => vec![],
+            _ => vec![block + 1],
+        })
+        .collect();
+    let mut cfg = graph_of(&successors.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    cfg.blocks[2].terminator = Terminator::Unreachable;
+    cfg.calls = vec![Call {
+        block: BlockIndex(1),
+        callee: Callee::Indirect,
+        may_not_return: true,
+    }];
+    let mut blocks = vec![0.0; 14];
+    blocks[1] = 500.0;
+    let mut edges = vec![0.0; cfg.edge_count()];
+    edges[1] = 500.0;
+    let counts = inferred(&cfg, &blocks, &edges);
+    assert_eq!((counts.exits[1], counts.exits[2]), (0, 0), "{counts:?}");
+    assert!(counts.exits[13] >= 500, "{counts:?}");
+}
+
+#[test]
 fn blocks_that_cannot_be_reached_get_nothing() {
     let counts = inferred(&graph_of(&[&[2], &[2], &[]]), &[5.0, 9.0, 5.0], &[]);
     assert_eq!(counts.blocks, [5000, 0, 5000]);
