@@ -51,6 +51,7 @@ fn main() -> Result<()> {
         "plugin.cpp",
         "annotate.cpp",
         "use.cpp",
+        "preinline.cpp",
         "markers.cpp",
         "selects.cpp",
         "recurrences.cpp",

@@ -44,6 +44,8 @@ cl::opt<uint64_t> RandomPaths("pleach-random-paths", cl::Hidden, cl::value_desc(
                               cl::desc("Give the paths of each function each other's counts"));
 cl::opt<bool> Promote("pleach-icall-promotion", cl::init(true), cl::Hidden,
                       cl::desc("Promote indirect calls with profiled targets"));
+cl::opt<bool> SmallFirst("pleach-small-callees-first", cl::init(true), cl::Hidden,
+                         cl::desc("Inline callees as small as their calls before what the profile says is inlined"));
 cl::opt<bool> ReduceHeight("pleach-control-height-reduction", cl::init(true), cl::Hidden,
                            cl::desc("Run control-height reduction at -O3, as -fprofile-use does"));
 cl::opt<bool> Recurrences("pleach-recurrences", cl::init(true), cl::Hidden,
@@ -145,6 +147,10 @@ struct PleachCleanUpPass : PassInfoMixin<PleachCleanUpPass> {
 
 } // namespace
 
+static bool isPostLink(ThinOrFullLTOPhase P) {
+  return P == ThinOrFullLTOPhase::ThinLTOPostLink || P == ThinOrFullLTOPhase::FullLTOPostLink;
+}
+
 extern "C" {
 
 void pleach_register(PassBuilder *PB, RunFn Run, UsesProfileFn UsesProfile) {
@@ -152,6 +158,10 @@ void pleach_register(PassBuilder *PB, RunFn Run, UsesProfileFn UsesProfile) {
       [Run, UsesProfile](ModulePassManager &MPM, OptimizationLevel Level,
                          ThinOrFullLTOPhase P) {
         MPM.addPass(PleachPass(Run, EarlySimplification, P));
+        if (UsesProfile() && SmallFirst && Level != OptimizationLevel::O0 && !isPostLink(P))
+          pleachInlineSmallCallees(MPM, P);
+        if (UsesProfile())
+          pleachTellInliner(MPM);
         // clang schedules these only for its own profiles. As there, promotion runs before the
         // inliner so that promoted calls can be inlined.
         if (UsesProfile() && Promote && Level != OptimizationLevel::O0 &&

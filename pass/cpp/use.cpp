@@ -40,8 +40,8 @@ bool pleach_has_profile_summary(LLVMModuleRef M) {
   return unwrap(M)->getProfileSummary(/*IsCS=*/false) != nullptr;
 }
 
-// Installs the summary and makes passes that asked before see it.
-void pleach_set_profile_summary(LLVMModuleRef Ref, PleachRun *Run, const PleachSummary *S) {
+// Installs the summary. Passes that asked for it before do not see it until the inliner may know the profile, or where that is past, at once.
+void pleach_set_profile_summary(LLVMModuleRef Ref, PleachRun *Run, const PleachSummary *S, bool AtOnce) {
   Module *M = unwrap(Ref);
   SummaryEntryVector Detailed;
   for (size_t I = 0; I < S->NumEntries; ++I)
@@ -49,16 +49,19 @@ void pleach_set_profile_summary(LLVMModuleRef Ref, PleachRun *Run, const PleachS
   ProfileSummary Summary(ProfileSummary::PSK_Instr, Detailed, S->TotalCount, S->MaxCount,
                          S->MaxInternalCount, S->MaxFunctionCount, S->NumCounts,
                          S->NumFunctions);
+  ProfileSummaryInfo &Known = Run->MAM.getResult<ProfileSummaryAnalysis>(*M);
   M->setProfileSummary(Summary.getMD(M->getContext()), ProfileSummary::PSK_Instr);
-  Run->MAM.getResult<ProfileSummaryAnalysis>(*M).refresh();
+  if (AtOnce)
+    Known.refresh();
+  Run->Summary = std::make_unique<ProfileSummaryInfo>(*M);
 }
 
-bool pleach_is_hot_count(LLVMModuleRef M, PleachRun *Run, uint64_t Count) {
-  return Run->MAM.getResult<ProfileSummaryAnalysis>(*unwrap(M)).isHotCount(Count);
+bool pleach_is_hot_count(PleachRun *Run, uint64_t Count) {
+  return Run->Summary && Run->Summary->isHotCount(Count);
 }
 
-bool pleach_is_cold_count(LLVMModuleRef M, PleachRun *Run, uint64_t Count) {
-  return Run->MAM.getResult<ProfileSummaryAnalysis>(*unwrap(M)).isColdCount(Count);
+bool pleach_is_cold_count(PleachRun *Run, uint64_t Count) {
+  return Run->Summary && Run->Summary->isColdCount(Count);
 }
 
 void pleach_set_entry_count(LLVMValueRef F, uint64_t Count) {
@@ -67,7 +70,7 @@ void pleach_set_entry_count(LLVMValueRef F, uint64_t Count) {
 
 // The inliner reads these; clang's own profiles set them in the same two cases.
 void pleach_mark_hot(LLVMValueRef F) {
-  unwrap<Function>(F)->addFnAttr(Attribute::InlineHint);
+  unwrap<Function>(F)->addFnAttr(PleachHotAttribute);
 }
 void pleach_mark_cold(LLVMValueRef V) {
   Function *F = unwrap<Function>(V);

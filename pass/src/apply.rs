@@ -1,5 +1,6 @@
 //! Tells the optimiser what a profile says. The decisions are `pleach_feedback::weights`'; here they are only applied.
 
+use crate::frequencies::Frequencies;
 use crate::ir::{FunctionIr, ModuleFacts};
 use crate::settings::Settings;
 use crate::source::Source;
@@ -10,11 +11,14 @@ use inkwell::module::Module;
 use inkwell::values::AsValueRef;
 use pleach_annotate::cfg::Callee;
 use pleach_annotate::id::FunctionGuid;
+use pleach_annotate::manifest::Anchor;
 use pleach_feedback::placement::split_cold_blocks;
 use pleach_feedback::profile::FunctionProfile;
 use pleach_feedback::profile::file::Lookup;
 use pleach_feedback::profile::summary::{HOT, Summary};
-use pleach_feedback::weights::{Recorded, Verdict, cold_count, hot_count, unpredictable, unseen_calls, verdict};
+use pleach_feedback::weights::{
+    Recorded, Verdict, cold_count, entry_for, hot_count, unpredictable, unseen_calls, verdict,
+};
 use rustc_hash::FxHashMap;
 
 /// The cut-off, in parts per million, whose least count LLVM takes for the threshold of coldness.
@@ -68,7 +72,7 @@ pub fn run(
         return Ok(outcome);
     }
     let recorded = source.recorded()?;
-    set_summary(module, context, source.summary(), &recorded);
+    set_summary(module, context, source.summary(), &recorded, settings.anchor);
     let probed = settings.annotate || annotate::is_annotated(module);
     if ffi::pleach_option_placement() {
         // Probes count bytes from one to the next, which no assembler can do across sections.
@@ -92,7 +96,13 @@ pub fn run(
     Ok(outcome)
 }
 
-fn set_summary(module: &Module<'_>, context: *mut ffi::RunContext, summary: &Summary, recorded: &Recorded) {
+fn set_summary(
+    module: &Module<'_>,
+    context: *mut ffi::RunContext,
+    summary: &Summary,
+    recorded: &Recorded,
+    anchor: Anchor,
+) {
     let cold = cold_count(recorded.scale);
     let entries: Vec<_> = summary
         .cutoffs
@@ -121,7 +131,7 @@ fn set_summary(module: &Module<'_>, context: *mut ffi::RunContext, summary: &Sum
         num_entries: entries.len(),
     };
     // SAFETY: module and context are those of this run; the shim copies the summary.
-    unsafe { ffi::pleach_set_profile_summary(module.as_mut_ptr(), context, &summary) };
+    unsafe { ffi::pleach_set_profile_summary(module.as_mut_ptr(), context, &summary, anchor == Anchor::Late) };
 }
 
 struct Applier<'a, 'ctx> {
@@ -173,6 +183,7 @@ impl Applier<'_, '_> {
         match verdict(&function.cfg, &profile, &self.recorded) {
             Verdict::Sampled {
                 entry_count,
+                entry_is_sampled,
                 max_count,
                 branch_weights,
             } => {
@@ -191,6 +202,11 @@ impl Applier<'_, '_> {
                         profile.blocks.len(),
                     );
                 }
+                let entry_count = if entry_is_sampled {
+                    entry_count
+                } else {
+                    self.balance_entry(function, entry_count, max_count)
+                };
                 let unpredictable = self.unpredictable(function, &profile);
                 outcome.indirect_calls += self.call_targets(function, &profile);
                 for call in unseen_calls(&function.cfg, &profile, &self.recorded) {
@@ -233,14 +249,24 @@ impl Applier<'_, '_> {
         Ok(())
     }
 
+    /// Gives a function that no call was sampled of the entry count that its frequencies need; returns it.
+    fn balance_entry(&self, function: &FunctionIr<'_>, entry_count: u64, max_count: u64) -> u64 {
+        let Some(known) = Frequencies::of(function) else {
+            return entry_count;
+        };
+        let entry_count = entry_for(entry_count, max_count, known.counts.iter().copied().fold(0.0, f64::max));
+        // SAFETY: the function belongs to the module.
+        unsafe { ffi::pleach_set_entry_count(function.value.as_value_ref(), entry_count) };
+        entry_count
+    }
+
     /// The attributes that clang's own profiles set, in the same cases.
     fn mark(&self, function: LLVMValueRef, entry_count: u64, max_count: u64) {
-        let module = self.module.as_mut_ptr();
-        // SAFETY: module, context and function are those of this run.
+        // SAFETY: context and function are those of this run.
         unsafe {
-            if ffi::pleach_is_hot_count(module, self.context, entry_count) {
+            if ffi::pleach_is_hot_count(self.context, entry_count) {
                 ffi::pleach_mark_hot(function);
-            } else if ffi::pleach_is_cold_count(module, self.context, max_count) {
+            } else if ffi::pleach_is_cold_count(self.context, max_count) {
                 ffi::pleach_mark_cold(function);
             }
         }

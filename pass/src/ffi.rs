@@ -228,9 +228,14 @@ unsafe extern "C" {
     pub fn pleach_set_probe_location(probe: LLVMValueRef, position: LLVMValueRef);
 
     pub fn pleach_has_profile_summary(module: LLVMModuleRef) -> bool;
-    pub fn pleach_set_profile_summary(module: LLVMModuleRef, run: *mut RunContext, summary: *const Summary);
-    pub fn pleach_is_hot_count(module: LLVMModuleRef, run: *mut RunContext, count: u64) -> bool;
-    pub fn pleach_is_cold_count(module: LLVMModuleRef, run: *mut RunContext, count: u64) -> bool;
+    pub fn pleach_set_profile_summary(
+        module: LLVMModuleRef,
+        run: *mut RunContext,
+        summary: *const Summary,
+        at_once: bool,
+    );
+    pub fn pleach_is_hot_count(run: *mut RunContext, count: u64) -> bool;
+    pub fn pleach_is_cold_count(run: *mut RunContext, count: u64) -> bool;
     pub fn pleach_set_entry_count(function: LLVMValueRef, count: u64);
     pub fn pleach_mark_hot(function: LLVMValueRef);
     pub fn pleach_mark_cold(function: LLVMValueRef);

@@ -6,6 +6,7 @@
 mod annotate;
 mod apply;
 mod ffi;
+mod frequencies;
 mod instrument;
 mod ir;
 mod markers;

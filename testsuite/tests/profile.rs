@@ -439,3 +439,33 @@ fn what_is_hot_is_told_by_inlined_copies() {
     // An eighth, where all copies were sampled as often.
     assert!(hot > 0 && 4 * hot < summed, "{hot} of {summed}");
 }
+
+#[test]
+fn small_callees_are_inlined_before_the_inliner_knows_the_profile() {
+    let dir = scratch();
+    let profile = recorded("small_callees.c", dir.path());
+    let ir = dir.path().join("used.ll");
+    let remarks = |first: &str| {
+        let mut command = clang();
+        command
+            .args(["-O2", "-S", "-emit-llvm", "-Rpass=inline", "-o"])
+            .arg(&ir);
+        command.args(with(&profile, &[first])).arg(program("small_callees.c"));
+        let out = output(&mut command);
+        assert!(out.status.success());
+        String::from_utf8_lossy(&out.stderr).into_owned()
+    };
+    // What the inliner allows for such code at first, with its bonus for a single block or without; with a profile it allows ten times as much.
+    let is_first = |remarks: &str, function: &str| {
+        let inlined = format!("'{function}' inlined into 'run'");
+        let mut lines = remarks.lines().filter(|line| line.contains(&inlined)).peekable();
+        assert!(lines.peek().is_some(), "{remarks}");
+        lines.all(|line| line.contains("threshold=15)") || line.contains("threshold=22)"))
+    };
+    assert!(!is_first(&remarks("-pleach-small-callees-first=0"), "fold"));
+    let first = remarks("-pleach-small-callees-first=1");
+    assert!(is_first(&first, "fold") && !is_first(&first, "only"), "{first}");
+    // Marks of ours do not stay, nor what was only for a while.
+    let ir = std::fs::read_to_string(&ir).expect("IR");
+    assert!(!ir.contains("pleach-hot") && !ir.contains("pleach-inline-later"));
+}
