@@ -125,15 +125,15 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, recorded: &Recorded) -> Ver
         .flat_map(|b| b.slots())
         .filter(|&(to, count)| count == 0 && !nothing(to))
         .count();
-    let prior = (half * PARTS / unsampled.max(1) as u64).max(1);
+    let prior = (half.saturating_mul(PARTS) / unsampled.max(1) as u64).max(1);
     let weight = |branch: &SampledBranch<'_>, (to, count): (BlockIndex, u64)| {
         let executed = branch.is_sampled && executed[to.index()] && !unlikely(cfg, to);
         if executed && profile.blocks[to.index()] <= half {
-            PARTS * count.max(2 * half)
+            PARTS.saturating_mul(count.max(2 * half))
         } else if count == 0 && !nothing(to) {
             prior
         } else {
-            PARTS * count
+            PARTS.saturating_mul(count)
         }
     };
     let branch_weights = branches

@@ -33,6 +33,13 @@ fn both_ways_are_executed_where_that_is_right() {
     for function in KEPT {
         assert!(branches(&all, function) > 0, "{}", text(&all, function));
     }
+    // A pointer that is a register cannot be chosen. What is stored there can, where simplifying early leaves one store for both ways.
+    let late = ir(&["-pleach-small-callees-first=0"]);
+    assert!(branches(&late, "keeps_error") > 0, "{}", text(&late, "keeps_error"));
+    let error = text(&all, "keeps_error");
+    let chooses = |line: &str| line.contains(" select ") || line.contains(" phi ");
+    let register = |line: &str| line.contains("ptr %1,") || line.ends_with("ptr %1");
+    assert!(!error.lines().any(|line| chooses(line) && register(line)), "{error}");
     // For another recording, annotated code has the branches that it had.
     let again = ir(&["-pleach-annotate"]);
     for function in DONE_WITHOUT {
