@@ -45,7 +45,7 @@ pub fn run<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], anchor: 
     {
         // SAFETY: the function belongs to the module; `unit` is null or what an earlier call made.
         unsafe { ffi::pleach_ensure_subprogram(function.value.as_value_ref(), &mut unit) };
-        insert_block_probes(module, function, probe, function.cfg.id.guid.0);
+        insert_block_probes(module, function, probe, function.cfg.id.guid.0, |_| true);
         mark_calls(function);
         describe(module, &function.cfg);
         write_entry(&mut assembly, &cfg, anchor);
@@ -76,11 +76,16 @@ pub fn insert_block_probes<'ctx>(
     function: &FunctionIr<'ctx>,
     probe: FunctionValue<'ctx>,
     key: u64,
+    wanted: impl Fn(BlockIndex) -> bool,
 ) {
     let context = module.get_context();
     let (i32t, i64t) = (context.i32_type(), context.i64_type());
     let builder = context.create_builder();
     for (index, block) in function.value.get_basic_block_iter().enumerate() {
+        let index = BlockIndex(index as u32);
+        if !wanted(index) {
+            continue;
+        }
         // SAFETY: the block belongs to the function being annotated.
         let position = unsafe { ffi::pleach_probe_position(block.as_mut_ptr()) };
         if position.is_null() {
@@ -90,8 +95,7 @@ pub fn insert_block_probes<'ctx>(
         builder.position_before(&unsafe { InstructionValue::new(position) });
         let args = [
             i64t.const_int(key, false).into(),
-            i64t.const_int(u64::from(function.cfg.block_probe(BlockIndex(index as u32))), false)
-                .into(),
+            i64t.const_int(u64::from(function.cfg.block_probe(index)), false).into(),
             i32t.const_zero().into(),
             i64t.const_int(FULL_FACTOR, false).into(),
         ];

@@ -17,6 +17,7 @@ use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
 use pleach_feedback::profile::file::Lookup;
 use pleach_feedback::superblock::Marker;
+use pleach_feedback::superblock::arms::arms;
 use rustc_hash::FxHashMap;
 use std::mem::MaybeUninit;
 
@@ -47,7 +48,8 @@ pub fn insert<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], sourc
             ffi::pleach_ensure_call_locations(value);
         }
         let key = key(&function.cfg);
-        annotate::insert_block_probes(module, function, probe, key);
+        let arms = arms(&function.cfg);
+        annotate::insert_block_probes(module, function, probe, key, |block| !arms[block.index()]);
         let context = module.get_context();
         let i64t = context.i64_type();
         let words = [key, id.guid.0, u64::from(id.module.0), hash.0].map(|word| i64t.const_int(word, false).into());

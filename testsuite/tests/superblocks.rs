@@ -8,6 +8,7 @@ use support::*;
 
 const SOURCE: &str = "superblocks.c";
 const TAILS: &str = "tails.c";
+const ALIKE: &str = "alike.c";
 
 fn recorded(dir: &Path, more: &[&str]) -> PathBuf {
     let (binary, profile) = (dir.join("annotated"), dir.join("app.pleach"));
@@ -70,6 +71,23 @@ fn nothing_of_markers_is_left() {
     for left in ["llvm.pseudoprobe(i64", "pleach.marked", "pleach-unfolded"] {
         assert!(!ir.contains(left), "{left} in\n{ir}");
     }
+}
+
+#[test]
+fn markers_leave_the_optimiser_its_selects() {
+    let dir = scratch();
+    let profile = support::recorded(ALIKE, dir.path());
+    // Those of LLVM alone.
+    let selects = |superblocks: &str| {
+        let mut command = clang();
+        command.args(["-O2", "-S", "-emit-llvm", "-o", "-"]);
+        let options = ["-pleach-selects=0", superblocks];
+        let ir = stdout(command.args(support::with(&profile, &options)).arg(program(ALIKE)));
+        text(&ir, "decode").matches(" = select i1 ").count()
+    };
+    let without_markers = selects("-pleach-superblocks=0");
+    assert!(without_markers > 0);
+    assert_eq!(selects("-pleach-superblocks=1"), without_markers);
 }
 
 #[test]

@@ -16,6 +16,7 @@
 //! The result is a [`Formation`]: any graph whose nodes map to the input's blocks, slot by slot, computes the same.
 //! [`check`] finds that out independently.
 
+pub mod arms;
 pub mod check;
 pub mod history;
 pub mod layout;
