@@ -18,7 +18,7 @@ pub struct Lever {
 }
 
 /// The plugin's levers by name. `align-loops=1` turns on what is off by default; `random-paths` is a control: superblocks of paths whose weights were dealt out at random.
-const LEVERS: [(&str, &[&str]); 8] = [
+const LEVERS: [(&str, &[&str]); 9] = [
     ("superblocks=0", &["-pleach-superblocks=0"]),
     ("placement=0", &["-pleach-placement=0"]),
     (
@@ -28,6 +28,7 @@ const LEVERS: [(&str, &[&str]); 8] = [
     ("selects=0", &["-pleach-selects=0"]),
     ("recurrences=0", &["-pleach-recurrences=0"]),
     ("align-loops=1", &["-pleach-align-loops=1"]),
+    ("small-callees-first=0", &["-pleach-small-callees-first=0"]),
     ("icall-promotion=0", &["-pleach-icall-promotion=0"]),
     ("random-paths", &["-pleach-random-paths=1"]),
 ];

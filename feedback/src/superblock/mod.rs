@@ -6,6 +6,7 @@
 //!
 //! The graph that is optimised need not be the one that paths were recorded of: functions are inlined, branches folded, loops rotated.
 //! What remains of the recorded blocks are markers in the current blocks, which first put the branch weights right ([`recorded`]).
+//! Blocks that the optimiser had better be free to merge have none ([`arms`]).
 //! The phases, one a file:
 //! 1. [`history`]: how often each step follows a given history of markers, from a function's recorded paths;
 //! 2. [`walks`]: the hot acyclic walks through the current graph, with counts by that history, backed off to the edge weights;
