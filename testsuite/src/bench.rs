@@ -25,9 +25,14 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Reads the recipes and fetches the sources; builds and inputs go below `work_dir`.
+    /// The project's own workloads: see [`Bench::of`].
     pub fn open(work_dir: Option<&Path>) -> Result<Self> {
-        let workloads_dir = workloads_dir();
+        Self::of(&workloads_dir(), work_dir)
+    }
+
+    /// Reads the recipes in a folder and fetches the sources; builds and inputs go below `work_dir`.
+    pub fn of(workloads_dir: &Path, work_dir: Option<&Path>) -> Result<Self> {
+        let workloads_dir = std::path::absolute(workloads_dir).context("the workloads have no path")?;
         let workloads = load_all(&workloads_dir)?;
         let inputs = InputList::load(&workloads_dir)?;
         let packages = Packages::fetch(&workloads_dir)?;
@@ -100,7 +105,7 @@ impl Bench {
 
     /// Builds a workload, or finds it built.
     pub fn build(&self, workload: &Workload, config: &BuildConfig) -> Result<Binary> {
-        build::build(workload, &self.packages, &self.workloads_dir.join("common"), config)
+        build::build(workload, &self.packages, &workloads_dir().join("common"), config)
     }
 
     /// Makes a binary from files by something else than a compiler, or finds it made: see [`build::derive`].
@@ -181,7 +186,7 @@ impl Bench {
     }
 }
 
-/// The folder with all recipes.
+/// The folder with the recipes of the project's own workloads, and with what all drivers include.
 pub fn workloads_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads")
 }

@@ -70,9 +70,9 @@ impl Packages {
             .next()
             .and_then(|folder| folder.parent())
             .map(Path::to_path_buf);
-        let side_by_side = side_by_side.context("no package comes from the registry")?;
         for (name, version) in data_packages {
-            let folder = fetch_alone(&side_by_side, &name, &version)?;
+            let side_by_side = side_by_side.as_deref().context("no package comes from the registry")?;
+            let folder = fetch_alone(side_by_side, &name, &version)?;
             // Another version of a package that is listed already.
             let key = if folders.contains_key(&name) {
                 format!("{name}@{version}")

@@ -11,6 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputList {
+    #[serde(default)]
     input: Vec<InputFile>,
 }
 

@@ -109,7 +109,8 @@ pub struct Workload {
     /// Libraries to link with.
     #[serde(default)]
     pub libs: Vec<String>,
-    /// The program's sources.
+    /// The program's sources, where the driver's files are not all.
+    #[serde(default)]
     pub sources: Vec<Sources>,
     /// Inputs by kind.
     pub inputs: BTreeMap<InputKind, Input>,
@@ -140,7 +141,7 @@ impl Workload {
             "the name '{}' is not the folder's",
             self.name
         );
-        ensure!(!self.sources.is_empty(), "no sources");
+        ensure!(!self.driver.is_empty() || !self.sources.is_empty(), "no sources");
         for kind in InputKind::ALL {
             self.input(kind)?;
         }

@@ -74,6 +74,54 @@ fn builds_and_runs(name: &str) -> Result<()> {
     Ok(())
 }
 
+/// A folder with one workload, of a single file.
+fn workloads_of_ones_own() -> Result<tempfile::TempDir> {
+    let folder = tempfile::tempdir()?;
+    let own = folder.path().join("own");
+    std::fs::create_dir(&own)?;
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text);
+    write(
+        "Cargo.toml",
+        "[package]\nname = \"own\"\nversion = \"0.0.0\"\nedition = \"2024\"\n[lib]\npath = \"sources.rs\"\n[workspace]\n",
+    )?;
+    write(
+        "Cargo.lock",
+        "version = 4\n\n[[package]]\nname = \"own\"\nversion = \"0.0.0\"\n",
+    )?;
+    write("sources.rs", "")?;
+    write("inputs.toml", "")?;
+    write(
+        "own/driver.c",
+        "#include \"bench.h\"\nint main(int argc, char **argv) { printf(\"checksum %016x\\n\", argc + atoi(argv[1])); }\n",
+    )?;
+    let mut recipe = String::from(
+        "name = \"own\"\ndescription = \"d\"\nlike = \"l\"\nlicence = \"x\"\ndriver = [\"driver.c\"]\nno_suite = \"none\"\n[inputs]\n",
+    );
+    for (n, kind) in InputKind::ALL.iter().enumerate() {
+        recipe += &format!("{kind} = {{ args = [\"{n}\"], checksum = \"{:016x}\" }}\n", n + 2);
+    }
+    write("own/workload.toml", &recipe)?;
+    Ok(folder)
+}
+
+#[test]
+fn other_folders_of_workloads_will_do() -> Result<()> {
+    let (folder, work) = (workloads_of_ones_own()?, tempfile::tempdir()?);
+    let bench = Bench::of(folder.path(), Some(work.path()))?;
+    let names: Vec<&str> = bench
+        .select(&[])?
+        .iter()
+        .map(|workload| workload.name.as_str())
+        .collect();
+    assert_eq!(names, ["own"]);
+    let binary = Variant::O2.produce(&bench, bench.workload("own")?)?;
+    for kind in InputKind::ALL {
+        let result = bench.run(&binary, kind)?;
+        assert!(result.checksum_ok, "{kind} printed {}", result.checksum);
+    }
+    Ok(())
+}
+
 #[test]
 fn bzip2_builds_and_runs() -> Result<()> {
     builds_and_runs("bzip2")

@@ -25,7 +25,8 @@ use pleach_testsuite::{
 
 fn main() -> Result<()> {
     let cli = Cli::parse();
-    let open = || Bench::open(cli.work_dir.as_deref());
+    let workloads = cli.workloads.clone().unwrap_or_else(workloads_dir);
+    let open = || Bench::of(&workloads, cli.work_dir.as_deref());
     let print = |sections: &[Section]| -> Result<()> {
         if cli.json {
             println!("{}", serde_json::to_string_pretty(&sections_to_json(sections))?);
@@ -36,7 +37,7 @@ fn main() -> Result<()> {
         Ok(())
     };
     let sections = match &cli.command {
-        Command::List => list()?.into(),
+        Command::List => list(&workloads)?.into(),
         Command::Fetch { bless } => fetch(&open()?, *bless)?.into(),
         Command::Build(build) => build_all(&open()?, build)?.into(),
         Command::Run { build, input, counts } => run(&open()?, build, *input, *counts)?.into(),
@@ -142,14 +143,14 @@ fn main() -> Result<()> {
     print(&sections)
 }
 
-fn list() -> Result<Table> {
+fn list(workloads: &std::path::Path) -> Result<Table> {
     let mut table = Table::new([
         ("name", "name"),
         ("like", "like"),
         ("licence", "licence"),
         ("description", ""),
     ]);
-    for workload in load_all(&workloads_dir())? {
+    for workload in load_all(workloads)? {
         table.push([workload.name, workload.like, workload.licence, workload.description].map(Cell::from));
     }
     Ok(table)
