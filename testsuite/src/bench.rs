@@ -191,6 +191,11 @@ pub fn workloads_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads")
 }
 
+/// The folder with programs that parameters are chosen on, disjoint from the workloads.
+pub fn tuning_dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tuning")
+}
+
 /// `pleach-bench` in cargo's target folder.
 fn default_work_dir() -> PathBuf {
     let target = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);

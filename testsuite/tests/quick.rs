@@ -1,14 +1,17 @@
 //! The workloads themselves: recipes, sources, a build and its results. Meant to stay below a minute.
 
 use anyhow::Result;
+use pleach_testsuite::bench::{tuning_dir, workloads_dir};
 use pleach_testsuite::counts::{Stripped, counts};
 use pleach_testsuite::size::text_size;
-use pleach_testsuite::workload::load_all;
-use pleach_testsuite::{Bench, InputKind, Simulation, Variant, bench::workloads_dir};
+use pleach_testsuite::workload::{Workload, load_all};
+use pleach_testsuite::{Bench, InputKind, Simulation, Variant};
 use std::sync::LazyLock;
 
 /// Shared by the tests: opening asks cargo where the sources are, and downloads them where they are not there yet.
 static BENCH: LazyLock<Bench> = LazyLock::new(|| Bench::open(None).expect("the sources can be fetched"));
+
+static TUNING: LazyLock<Bench> = LazyLock::new(|| Bench::of(&tuning_dir(), None).expect("the sources can be fetched"));
 
 #[test]
 fn recipes_parse_and_name_the_public_nine() -> Result<()> {
@@ -34,8 +37,23 @@ fn recipes_parse_and_name_the_public_nine() -> Result<()> {
 }
 
 #[test]
+fn tuning_programs_are_not_workloads() -> Result<()> {
+    let workloads = load_all(&workloads_dir())?;
+    let tuning = load_all(&tuning_dir())?;
+    assert_eq!(tuning.len(), 8);
+    for program in &tuning {
+        let packages = |of: &Workload| of.sources.iter().map(|s| s.package.clone()).collect::<Vec<_>>();
+        let shared =
+            |w: &&Workload| w.name == program.name || packages(w).iter().any(|p| packages(program).contains(p));
+        let same = workloads.iter().find(shared);
+        assert!(same.is_none(), "{} is {}", program.name, same.expect("it is one").name);
+    }
+    Ok(())
+}
+
+#[test]
 fn checksums_are_committed_for_all_inputs() -> Result<()> {
-    for workload in load_all(&workloads_dir())? {
+    for workload in [load_all(&workloads_dir())?, load_all(&tuning_dir())?].concat() {
         for kind in InputKind::ALL {
             let checksum = &workload.input(kind)?.checksum;
             let is_checksum = checksum.len() == 16 && checksum.bytes().all(|b| b.is_ascii_hexdigit());
@@ -47,23 +65,25 @@ fn checksums_are_committed_for_all_inputs() -> Result<()> {
 
 #[test]
 fn sources_and_inputs_resolve() -> Result<()> {
-    for workload in BENCH.select(&[])? {
-        assert!(!BENCH.sources(workload)?.is_empty(), "{}", workload.name);
-        for kind in InputKind::ALL {
-            BENCH.invocation(workload, kind)?;
+    for bench in [&*BENCH, &*TUNING] {
+        for workload in bench.select(&[])? {
+            assert!(!bench.sources(workload)?.is_empty(), "{}", workload.name);
+            for kind in InputKind::ALL {
+                bench.invocation(workload, kind)?;
+            }
         }
     }
     Ok(())
 }
 
 /// Builds at -O2 and runs the short input; the checksum must be the committed one.
-fn builds_and_runs(name: &str) -> Result<()> {
-    let workload = BENCH.workload(name)?;
-    let binary = Variant::O2.produce(&BENCH, workload)?;
-    let result = BENCH.run(&binary, InputKind::Short)?;
+fn builds_and_runs(bench: &Bench, name: &str) -> Result<()> {
+    let workload = bench.workload(name)?;
+    let binary = Variant::O2.produce(bench, workload)?;
+    let result = bench.run(&binary, InputKind::Short)?;
     assert!(result.checksum_ok, "{name} printed {}", result.checksum);
     assert!(result.usage.cpu > 0.0 && result.usage.wall > 0.0);
-    assert_eq!(binary.report.compilations.len(), BENCH.sources(workload)?.len());
+    assert_eq!(binary.report.compilations.len(), bench.sources(workload)?.len());
     assert!(binary.report.compile_cpu() > 0.0);
 
     let size = text_size(&binary.path)?;
@@ -124,12 +144,17 @@ fn other_folders_of_workloads_will_do() -> Result<()> {
 
 #[test]
 fn bzip2_builds_and_runs() -> Result<()> {
-    builds_and_runs("bzip2")
+    builds_and_runs(&BENCH, "bzip2")
 }
 
 #[test]
 fn lua_builds_and_runs() -> Result<()> {
-    builds_and_runs("lua")
+    builds_and_runs(&BENCH, "lua")
+}
+
+#[test]
+fn expat_builds_and_runs() -> Result<()> {
+    builds_and_runs(&TUNING, "expat")
 }
 
 #[test]

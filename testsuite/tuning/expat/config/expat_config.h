@@ -1,0 +1,6 @@
+#define HAVE_MEMMOVE 1
+#define HAVE_UNISTD_H 1
+#define BYTEORDER 1234
+#define XML_CONTEXT_BYTES 1024
+#define XML_DTD 1
+#define XML_NS 1
