@@ -15,9 +15,9 @@ pub struct Cli {
     /// Where builds and inputs are kept [default: pleach-bench in cargo's target folder]
     #[arg(long, global = true, env = "PLEACH_BENCH_DIR")]
     pub work_dir: Option<PathBuf>,
-    /// A folder with other workloads, such as programs of your own [default: those that come with pleach]
+    /// The folder with the workloads, such as programs of your own [default: those that come with pleach]
     #[arg(long, global = true, value_name = "DIR")]
-    pub workloads: Option<PathBuf>,
+    pub from: Option<PathBuf>,
     /// Print JSON instead of a table
     #[arg(long, global = true)]
     pub json: bool,

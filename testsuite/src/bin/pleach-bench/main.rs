@@ -25,7 +25,7 @@ use pleach_testsuite::{
 
 fn main() -> Result<()> {
     let cli = Cli::parse();
-    let workloads = cli.workloads.clone().unwrap_or_else(workloads_dir);
+    let workloads = cli.from.clone().unwrap_or_else(workloads_dir);
     let open = || Bench::of(&workloads, cli.work_dir.as_deref());
     let print = |sections: &[Section]| -> Result<()> {
         if cli.json {
