@@ -55,7 +55,7 @@ impl Packages {
         let list = list
             .into_iter()
             .next()
-            .context("cargo metadata does not tell of workloads/Cargo.toml itself")?;
+            .context("cargo metadata does not tell of the workloads' Cargo.toml itself")?;
         // Only the packages listed, not what they depend on in turn.
         let is_listed = |package: &Package| list.dependencies.iter().any(|listed| listed.name == package.name);
         let mut folders: BTreeMap<String, PathBuf> = fetched
@@ -89,7 +89,7 @@ impl Packages {
         self.folders
             .get(package)
             .map(PathBuf::as_path)
-            .with_context(|| format!("workloads/Cargo.toml does not list the package '{package}'"))
+            .with_context(|| format!("the workloads' Cargo.toml does not list the package '{package}'"))
     }
 
     /// Names and folders of all packages.
