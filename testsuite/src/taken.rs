@@ -8,7 +8,7 @@ use crate::build::Binary;
 use crate::counts::Stripped;
 use crate::run::{Invocation, run_with};
 use crate::tools::Tool;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use pleach_annotate::binary::Binary as Code;
 use pleach_annotate::code::{Transfer, instruction_at};
 use pleach_annotate::probe::Address;
@@ -31,15 +31,16 @@ pub struct Site {
     pub taken: u64,
 }
 
-/// Counts a whole run's taken branches; its checksum must be right.
+/// Counts a whole run's taken branches; its checksum must be right. Code in no file, as a JIT compiler makes, is left
+/// out: no build of the program has a part in it.
 ///
 /// # Errors
-/// There is no valgrind, the run fails, or code is executed that is in no file.
+/// There is no valgrind, or the run fails.
 pub fn taken_branches(binary: &Stripped, invocation: &Invocation) -> Result<u64> {
     Ok(sites(&binary.binary, invocation)?.iter().map(|site| site.taken).sum())
 }
 
-/// All instructions that a run executes. Children of the program are left out.
+/// All instructions in files that a run executes. Children of the program are left out.
 ///
 /// # Errors
 /// As [`taken_branches`].
@@ -70,7 +71,9 @@ pub fn sites(binary: &Binary, invocation: &Invocation) -> Result<Vec<Site>> {
     let mut places = Places::new(segments(&log));
     let mut sites: BTreeMap<(PathBuf, Address), Site> = BTreeMap::new();
     for ((object, address), seen) in &dump.instructions {
-        let (file, code, at) = places.find(object, *address)?;
+        let Some((file, code, at)) = places.find(object, *address)? else {
+            continue;
+        };
         let instruction =
             instruction_at(code, at).with_context(|| format!("{}: no instruction at {:#x}", file.display(), at.0))?;
         let taken = match instruction.transfer {
@@ -231,14 +234,14 @@ impl Places {
         }
     }
 
-    /// The file, its code, and the address as the file has it.
-    fn find(&mut self, object: &str, address: u64) -> Result<(&Path, &Code, Address)> {
+    /// The file, its code, and the address as the file has it; nothing where there is no file.
+    fn find(&mut self, object: &str, address: u64) -> Result<Option<(&Path, &Code, Address)>> {
         let segment = match object {
             // Outside the section that valgrind takes for an object's code, such as the procedure linkage table.
             "???" => {
                 let holds = |segment: &&Segment| (segment.start..=segment.end).contains(&address);
                 let Some(segment) = self.segments.iter().find(holds) else {
-                    bail!("code at {address:#x} was executed, which is in no file: its branches cannot be counted")
+                    return Ok(None);
                 };
                 Some(segment.clone())
             }
@@ -254,7 +257,7 @@ impl Places {
             Some(segment) => code.address_of_offset(address - segment.start + segment.offset),
         };
         let at = at.with_context(|| format!("{}: no code at {address:#x}", file.display()))?;
-        Ok((file, code, at))
+        Ok(Some((file, code, at)))
     }
 }
 
