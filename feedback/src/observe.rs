@@ -3,14 +3,17 @@
 //! Counts are kept by copy (inline stack), because each copy has its own lost probes: a block that left no probe in one
 //! copy is unknown there, whatever was seen of it elsewhere.
 
+mod step;
+
 use crate::decode::{DecodeReport, Decoder, Event, FrameId};
 use crate::program::Program;
 use crate::time_bias::Weights;
-use pleach_annotate::cfg::{Cfg, ProbeTarget, Terminator};
+use pleach_annotate::cfg::{ProbeTarget, Terminator};
 use pleach_annotate::id::{BlockIndex, FunctionId};
 use pleach_annotate::map::{AddressMap, NodeIndex};
 use pleach_collector::vector::{ModuleId, VectorSet};
 use rustc_hash::FxHashMap;
+use step::{Graph, Step};
 
 /// What was observed of one copy of a function.
 #[derive(Clone, PartialEq, Debug)]
@@ -91,15 +94,6 @@ pub fn observe(program: &Program, vectors: &VectorSet, weights: &Weights) -> Obs
     }
 }
 
-/// How one block of a copy follows another.
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Step {
-    /// Over these edges, through blocks that have no probe.
-    Path(Vec<u32>),
-    /// In no way, or in several.
-    Unknown,
-}
-
 /// Follows activations through the copies of one module's functions, from block to block.
 pub(crate) struct Follower<'m> {
     map: &'m AddressMap,
@@ -118,6 +112,8 @@ pub(crate) struct Taken<'f> {
     pub from: BlockIndex,
     /// The edges from it to where control is, from slot 0 of block 0 on; at least one.
     pub edges: &'f [u32],
+    /// Blocks on the way that have a probe elsewhere in the copy, but left none here.
+    pub hidden: &'f [BlockIndex],
 }
 
 impl<'m> Follower<'m> {
@@ -172,7 +168,12 @@ impl<'m> Follower<'m> {
             self.steps.insert(key, step);
         }
         match &self.steps[&key] {
-            Step::Path(edges) => Some(Taken { from, edges }),
+            Step::Path(edges) => Some(Taken {
+                from,
+                edges,
+                hidden: &[],
+            }),
+            Step::Hidden(edges, hidden) => Some(Taken { from, edges, hidden }),
             Step::Unknown => None,
         }
     }
@@ -199,22 +200,17 @@ impl<'m> Counter<'m> {
         if let Some(entries) = &mut seen.blocks[block.index()] {
             *entries += weight;
         }
-        for &edge in follower.pass(frame, node, block).iter().flat_map(|taken| taken.edges) {
+        let Some(taken) = follower.pass(frame, node, block) else {
+            return;
+        };
+        for &edge in taken.edges {
             *seen.edges[edge as usize].get_or_insert(0.0) += weight;
+        }
+        for &hidden in taken.hidden {
+            *seen.blocks[hidden.index()].get_or_insert(0.0) += weight;
         }
     }
 }
-
-/// One copy's graph, as the search for steps sees it.
-#[derive(Clone, Copy)]
-struct Graph<'a> {
-    cfg: &'a Cfg,
-    bases: &'a [u32],
-    probed: &'a [bool],
-}
-
-/// Steps of the search for a path; beyond it the way from one block to the next counts as unknown.
-const MAX_SEARCH: usize = 256;
 
 impl Graph<'_> {
     /// The state before anything is observed: zero where something could be, unknown elsewhere.
@@ -233,64 +229,6 @@ impl Graph<'_> {
         NodeObservations {
             blocks: self.probed.iter().map(|&p| p.then_some(0.0)).collect(),
             edges,
-        }
-    }
-
-    /// The only way from one block to another through blocks without probes.
-    fn find_step(self, from: BlockIndex, to: BlockIndex) -> Step {
-        let mut search = Search {
-            graph: self,
-            to,
-            budget: MAX_SEARCH,
-            path: Vec::new(),
-            found: None,
-            several: false,
-        };
-        search.walk(from);
-        match search.found {
-            Some(path) if !search.several && search.budget > 0 => Step::Path(path),
-            _ => Step::Unknown,
-        }
-    }
-}
-
-struct Search<'a> {
-    graph: Graph<'a>,
-    to: BlockIndex,
-    budget: usize,
-    /// Blocks and edges on the way to where the search is.
-    path: Vec<(BlockIndex, u32)>,
-    found: Option<Vec<u32>>,
-    several: bool,
-}
-
-impl Search<'_> {
-    fn walk(&mut self, block: BlockIndex) {
-        let graph = self.graph;
-        let successors = &graph.cfg.blocks[block.index()].successors;
-        for (slot, &next) in successors.iter().enumerate() {
-            if self.several || self.budget == 0 {
-                return;
-            }
-            if successors[..slot].contains(&next) {
-                continue; // a second slot of one target cannot be told from the first
-            }
-            self.budget -= 1;
-            let edge = graph.bases[block.index()] + slot as u32;
-            if next == self.to {
-                self.several = self.found.is_some();
-                self.found
-                    .get_or_insert_with(|| self.path.iter().map(|&(_, e)| e).chain([edge]).collect());
-            } else if !graph.probed[next.index()] {
-                if self.path.iter().any(|&(b, _)| b == next) {
-                    // A loop of blocks without probes may have gone round any number of times.
-                    self.several = true;
-                } else {
-                    self.path.push((next, edge));
-                    self.walk(next);
-                    self.path.pop();
-                }
-            }
         }
     }
 }

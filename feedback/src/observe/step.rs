@@ -1,0 +1,202 @@
+//! How one block with a probe follows another in a copy of a function, where other blocks have none.
+
+use pleach_annotate::cfg::Cfg;
+use pleach_annotate::id::BlockIndex;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// How one block of a copy follows another.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    /// Over these edges, through blocks that have no probe.
+    Path(Vec<u32>),
+    /// Over these edges, because there is no way but through these blocks, whose probes are not in all of the copy's code:
+    /// the optimiser decided their branches, as in the last iteration of an unrolled loop.
+    Hidden(Vec<u32>, Vec<BlockIndex>),
+    /// In no way, or in several.
+    Unknown,
+}
+
+/// One copy's graph, as the search for steps sees it.
+#[derive(Clone, Copy)]
+pub(super) struct Graph<'a> {
+    pub cfg: &'a Cfg,
+    /// See [`Cfg::edge_bases`].
+    pub bases: &'a [u32],
+    /// By block: it has a probe in this copy.
+    pub probed: &'a [bool],
+}
+
+/// Steps of the search for a path; beyond it the way from one block to the next counts as unknown.
+const MAX_SEARCH: usize = 256;
+
+impl Graph<'_> {
+    /// The only way from one block to another through blocks without probes, or else through as few with probes as can be.
+    pub fn find_step(self, from: BlockIndex, to: BlockIndex) -> Step {
+        let mut search = Search {
+            graph: self,
+            to,
+            budget: MAX_SEARCH,
+            path: Vec::new(),
+            found: None,
+            several: false,
+        };
+        search.walk(from);
+        match search.found {
+            Some(path) if !search.several && search.budget > 0 => Step::Path(path),
+            None if !search.several && search.budget > 0 => self.find_hidden(from, to).unwrap_or(Step::Unknown),
+            _ => Step::Unknown,
+        }
+    }
+
+    /// The way from one block to another through the fewest blocks with probes, if there is only one of those.
+    fn find_hidden(self, from: BlockIndex, to: BlockIndex) -> Option<Step> {
+        // By block: how many blocks with probes have been passed when control leaves it (0-1 breadth-first search).
+        let mut passed: FxHashMap<BlockIndex, u32> = FxHashMap::default();
+        let mut queue = VecDeque::from([(from, 0)]);
+        let mut fewest = None;
+        while let Some((block, count)) = queue.pop_front() {
+            if fewest.is_some_and(|fewest| count > fewest) {
+                break;
+            }
+            if passed.contains_key(&block) {
+                continue;
+            }
+            passed.insert(block, count);
+            for &next in &self.cfg.blocks[block.index()].successors {
+                if next == to {
+                    fewest = Some(fewest.map_or(count, |fewest: u32| fewest.min(count)));
+                } else if self.probed[next.index()] {
+                    queue.push_back((next, count + 1));
+                } else {
+                    queue.push_front((next, count));
+                }
+            }
+        }
+        let (mut edges, mut hidden) = (Vec::new(), Vec::new());
+        let (mut at, mut left) = (to, fewest?);
+        while at != from || edges.is_empty() {
+            let mut before = self.cfg.blocks.iter().enumerate().filter_map(|(block, content)| {
+                let block = BlockIndex(block as u32);
+                let slot = content.successors.iter().position(|&next| next == at)?;
+                (passed.get(&block) == Some(&left)).then_some((block, self.bases[block.index()] + slot as u32))
+            });
+            let (block, edge) = before.next()?;
+            if before.next().is_some() {
+                return None;
+            }
+            edges.push(edge);
+            if block != from && self.probed[block.index()] {
+                hidden.push(block);
+                left -= 1;
+            }
+            at = block;
+        }
+        edges.reverse();
+        Some(Step::Hidden(edges, hidden))
+    }
+}
+
+struct Search<'a> {
+    graph: Graph<'a>,
+    to: BlockIndex,
+    budget: usize,
+    /// Blocks and edges on the way to where the search is.
+    path: Vec<(BlockIndex, u32)>,
+    found: Option<Vec<u32>>,
+    several: bool,
+}
+
+impl Search<'_> {
+    fn walk(&mut self, block: BlockIndex) {
+        let graph = self.graph;
+        let successors = &graph.cfg.blocks[block.index()].successors;
+        for (slot, &next) in successors.iter().enumerate() {
+            if self.several || self.budget == 0 {
+                return;
+            }
+            if successors[..slot].contains(&next) {
+                continue; // a second slot of one target cannot be told from the first
+            }
+            self.budget -= 1;
+            let edge = graph.bases[block.index()] + slot as u32;
+            if next == self.to {
+                self.several = self.found.is_some();
+                self.found
+                    .get_or_insert_with(|| self.path.iter().map(|&(_, e)| e).chain([edge]).collect());
+            } else if !graph.probed[next.index()] {
+                if self.path.iter().any(|&(b, _)| b == next) {
+                    // A loop of blocks without probes may have gone round any number of times.
+                    self.several = true;
+                } else {
+                    self.path.push((next, edge));
+                    self.walk(next);
+                    self.path.pop();
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::cfg;
+
+    /// Edges as pairs of blocks, and hidden blocks.
+    fn step(successors: &[&[u32]], without: &[u32], from: u32, to: u32) -> Option<(Vec<(u32, u32)>, Vec<u32>)> {
+        let cfg = cfg(successors);
+        let bases = cfg.edge_bases();
+        let probed: Vec<bool> = (0..successors.len() as u32).map(|b| !without.contains(&b)).collect();
+        let graph = Graph {
+            cfg: &cfg,
+            bases: &bases,
+            probed: &probed,
+        };
+        let ends: Vec<(u32, u32)> = (successors.iter().zip(0..))
+            .flat_map(|(to, from)| to.iter().map(move |&to| (from, to)))
+            .collect();
+        let (edges, hidden) = match graph.find_step(BlockIndex(from), BlockIndex(to)) {
+            Step::Path(edges) => (edges, Vec::new()),
+            Step::Hidden(edges, hidden) => (edges, hidden),
+            Step::Unknown => return None,
+        };
+        let edges = edges.iter().map(|&edge| ends[edge as usize]).collect();
+        Some((edges, hidden.iter().map(|block| block.0).collect()))
+    }
+
+    /// A loop, tested before each iteration: 1 → 2 → 3 → 1, and out by 1 → 4.
+    const LOOP: [&[u32]; 5] = [&[1], &[2, 4], &[3], &[1], &[]];
+
+    #[test]
+    fn the_only_way_without_probes() {
+        assert_eq!(step(&LOOP, &[], 0, 1), Some((vec![(0, 1)], vec![])));
+        assert_eq!(step(&LOOP, &[3], 2, 1), Some((vec![(2, 3), (3, 1)], vec![])));
+        // Either arm of a diamond, or a loop that may have gone round.
+        assert_eq!(step(&[&[1, 2], &[3], &[3], &[]], &[1, 2], 0, 3), None);
+        assert_eq!(step(&[&[1], &[1, 2], &[]], &[1], 0, 2), None);
+    }
+
+    #[test]
+    fn a_test_that_an_unrolled_loop_does_not_make() {
+        assert_eq!(step(&LOOP, &[], 2, 4), Some((vec![(2, 3), (3, 1), (1, 4)], vec![1, 3])));
+        assert_eq!(step(&LOOP, &[3], 2, 4), Some((vec![(2, 3), (3, 1), (1, 4)], vec![1])));
+        // From one iteration to the next.
+        assert_eq!(step(&LOOP, &[3], 2, 2), Some((vec![(2, 3), (3, 1), (1, 2)], vec![1])));
+    }
+
+    #[test]
+    fn fewest_hidden_blocks_or_none_of_several_ways() {
+        // By 1, or by 2 and 3.
+        let graph: [&[u32]; 5] = [&[1, 2], &[4], &[3], &[4], &[]];
+        assert_eq!(step(&graph, &[], 0, 4), Some((vec![(0, 1), (1, 4)], vec![1])));
+        assert_eq!(step(&graph, &[3], 0, 4), None);
+        // Blocks without probes may be many.
+        assert_eq!(
+            step(&[&[1, 2], &[4], &[3], &[5], &[5], &[]], &[1], 0, 5),
+            Some((vec![(0, 1), (1, 4), (4, 5)], vec![4]))
+        );
+        // No way at all.
+        assert_eq!(step(&graph, &[], 4, 1), None);
+    }
+}
