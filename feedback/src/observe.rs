@@ -110,7 +110,7 @@ pub(crate) struct Follower<'m> {
 pub(crate) struct Taken<'f> {
     /// The block with a probe that control came from.
     pub from: BlockIndex,
-    /// The edges from it to where control is, from slot 0 of block 0 on; at least one.
+    /// Edges from it to where control is, from slot 0 of block 0 on: those that are known.
     pub edges: &'f [u32],
     /// Blocks on the way that have a probe elsewhere in the copy, but left none here.
     pub hidden: &'f [BlockIndex],

@@ -2,7 +2,7 @@
 
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
 /// How one block of a copy follows another.
@@ -10,8 +10,9 @@ use std::collections::VecDeque;
 pub(super) enum Step {
     /// Over these edges, through blocks that have no probe.
     Path(Vec<u32>),
-    /// Over these edges, because there is no way but through these blocks, whose probes are not in all of the copy's code:
-    /// the optimiser decided their branches, as in the last iteration of an unrolled loop.
+    /// There is no way but through blocks whose probes are not in all of the copy's code: the optimiser decided their
+    /// branches, as in the last iteration of an unrolled loop. Surely over these edges and through these blocks, if through
+    /// as few as can be; over what else is not known.
     Hidden(Vec<u32>, Vec<BlockIndex>),
     /// In no way, or in several.
     Unknown,
@@ -29,9 +30,12 @@ pub(super) struct Graph<'a> {
 
 /// Steps of the search for a path; beyond it the way from one block to the next counts as unknown.
 const MAX_SEARCH: usize = 256;
+/// Edges that are looked at for what all ways have in common.
+const MOST_LINKS: usize = 64;
 
 impl Graph<'_> {
-    /// The only way from one block to another through blocks without probes, or else through as few with probes as can be.
+    /// The only way from one block to another through blocks without probes; if there is none, what is known of a way
+    /// through others.
     pub fn find_step(self, from: BlockIndex, to: BlockIndex) -> Step {
         let mut search = Search {
             graph: self,
@@ -49,8 +53,22 @@ impl Graph<'_> {
         }
     }
 
-    /// The way from one block to another through the fewest blocks with probes, if there is only one of those.
+    /// What all those ways from one block to another have in common that lead through the fewest blocks with probes.
     fn find_hidden(self, from: BlockIndex, to: BlockIndex) -> Option<Step> {
+        let ways = self.fewest_probes(from, to)?;
+        let surely = |is_it: &dyn Fn(&Link) -> bool| !leads(&ways, from, to, is_it);
+        let mut edges: Vec<u32> = ways.iter().map(|link| link.edge).collect();
+        edges.retain(|&edge| surely(&|link| link.edge == edge));
+        edges.sort_unstable();
+        let mut hidden: Vec<BlockIndex> = ways.iter().map(|link| link.to).collect();
+        hidden.sort_unstable();
+        hidden.dedup();
+        hidden.retain(|&block| block != to && self.probed[block.index()] && surely(&|link| link.to == block));
+        (!hidden.is_empty()).then_some(Step::Hidden(edges, hidden))
+    }
+
+    /// The edges of all ways through the fewest blocks with probes; `None`: there are none, or too many.
+    fn fewest_probes(self, from: BlockIndex, to: BlockIndex) -> Option<Vec<Link>> {
         // By block: how many blocks with probes have been passed when control leaves it (0-1 breadth-first search).
         let mut passed: FxHashMap<BlockIndex, u32> = FxHashMap::default();
         let mut queue = VecDeque::from([(from, 0)]);
@@ -73,28 +91,58 @@ impl Graph<'_> {
                 }
             }
         }
-        let (mut edges, mut hidden) = (Vec::new(), Vec::new());
-        let (mut at, mut left) = (to, fewest?);
-        while at != from || edges.is_empty() {
-            let mut before = self.cfg.blocks.iter().enumerate().filter_map(|(block, content)| {
-                let block = BlockIndex(block as u32);
-                let slot = content.successors.iter().position(|&next| next == at)?;
-                (passed.get(&block) == Some(&left)).then_some((block, self.bases[block.index()] + slot as u32))
-            });
-            let (block, edge) = before.next()?;
-            if before.next().is_some() {
-                return None;
+        // Backwards, from a block to those before it on such a way.
+        let mut ways = Vec::new();
+        let mut seen = FxHashSet::default();
+        let mut stack = vec![(to, fewest?)];
+        while let Some((at, count)) = stack.pop() {
+            for (index, content) in self.cfg.blocks.iter().enumerate() {
+                let block = BlockIndex(index as u32);
+                let Some(slot) = content.successors.iter().position(|&next| next == at) else {
+                    continue;
+                };
+                if passed.get(&block) != Some(&count) {
+                    continue;
+                }
+                if ways.len() == MOST_LINKS {
+                    return None;
+                }
+                ways.push(Link {
+                    from: block,
+                    to: at,
+                    edge: self.bases[index] + slot as u32,
+                });
+                if block != from && seen.insert(block) {
+                    stack.push((block, count - u32::from(self.probed[index])));
+                }
             }
-            edges.push(edge);
-            if block != from && self.probed[block.index()] {
-                hidden.push(block);
-                left -= 1;
-            }
-            at = block;
         }
-        edges.reverse();
-        Some(Step::Hidden(edges, hidden))
+        Some(ways)
     }
+}
+
+/// An edge on a way.
+struct Link {
+    from: BlockIndex,
+    to: BlockIndex,
+    edge: u32,
+}
+
+/// Whether these edges, but some, lead from one block to another.
+fn leads(ways: &[Link], from: BlockIndex, to: BlockIndex, but: &dyn Fn(&Link) -> bool) -> bool {
+    let mut reached = FxHashSet::default();
+    let mut stack = vec![from];
+    while let Some(block) = stack.pop() {
+        for link in ways.iter().filter(|link| link.from == block && !but(link)) {
+            if link.to == to {
+                return true;
+            }
+            if reached.insert(link.to) {
+                stack.push(link.to);
+            }
+        }
+    }
+    false
 }
 
 struct Search<'a> {
@@ -144,7 +192,9 @@ mod tests {
     use crate::testing::cfg;
 
     /// Edges as pairs of blocks, and hidden blocks.
-    fn step(successors: &[&[u32]], without: &[u32], from: u32, to: u32) -> Option<(Vec<(u32, u32)>, Vec<u32>)> {
+    type Known = (Vec<(u32, u32)>, Vec<u32>);
+
+    fn step(successors: &[&[u32]], without: &[u32], from: u32, to: u32) -> Option<Known> {
         let cfg = cfg(successors);
         let bases = cfg.edge_bases();
         let probed: Vec<bool> = (0..successors.len() as u32).map(|b| !without.contains(&b)).collect();
@@ -179,14 +229,14 @@ mod tests {
 
     #[test]
     fn a_test_that_an_unrolled_loop_does_not_make() {
-        assert_eq!(step(&LOOP, &[], 2, 4), Some((vec![(2, 3), (3, 1), (1, 4)], vec![1, 3])));
-        assert_eq!(step(&LOOP, &[3], 2, 4), Some((vec![(2, 3), (3, 1), (1, 4)], vec![1])));
+        assert_eq!(step(&LOOP, &[], 2, 4), Some((vec![(1, 4), (2, 3), (3, 1)], vec![1, 3])));
+        assert_eq!(step(&LOOP, &[3], 2, 4), Some((vec![(1, 4), (2, 3), (3, 1)], vec![1])));
         // From one iteration to the next.
-        assert_eq!(step(&LOOP, &[3], 2, 2), Some((vec![(2, 3), (3, 1), (1, 2)], vec![1])));
+        assert_eq!(step(&LOOP, &[3], 2, 2), Some((vec![(1, 2), (2, 3), (3, 1)], vec![1])));
     }
 
     #[test]
-    fn fewest_hidden_blocks_or_none_of_several_ways() {
+    fn fewest_hidden_blocks_and_what_several_ways_share() {
         // By 1, or by 2 and 3.
         let graph: [&[u32]; 5] = [&[1, 2], &[4], &[3], &[4], &[]];
         assert_eq!(step(&graph, &[], 0, 4), Some((vec![(0, 1), (1, 4)], vec![1])));
@@ -195,6 +245,11 @@ mod tests {
         assert_eq!(
             step(&[&[1, 2], &[4], &[3], &[5], &[5], &[]], &[1], 0, 5),
             Some((vec![(0, 1), (1, 4), (4, 5)], vec![4]))
+        );
+        // By 1 or by 2, then surely by 3.
+        assert_eq!(
+            step(&[&[1, 2], &[3], &[3], &[4], &[]], &[1, 2], 0, 4),
+            Some((vec![(3, 4)], vec![3]))
         );
         // No way at all.
         assert_eq!(step(&graph, &[], 4, 1), None);
