@@ -10,6 +10,7 @@ pub mod import;
 mod inputs;
 pub mod merge;
 pub mod order;
+mod output;
 pub mod overlap;
 pub mod paths;
 mod progress;

@@ -8,6 +8,7 @@ use pleach_feedback::ball_larus::{End, Start};
 use pleach_feedback::counts::file::write;
 use pleach_feedback::profile::{EstimatedPath, FunctionProfile, Profile, file as profile_file};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use support::{binary, cfg, counts, error, folder, pleach, stderr, stdout};
 
 /// A profile of functions with two blocks in a row, each executed so often.
@@ -143,5 +144,26 @@ fn profiles_are_reported_and_compared() {
             help.contains(&format!("  pleach {command} ")) && help.contains("--json"),
             "{help}"
         );
+    }
+}
+
+#[test]
+fn nobody_needs_to_read_to_the_end() {
+    let dir = folder("unread");
+    profile_file::write(&dir.join("a.pleach"), &sampled(&[("f", 50.0)])).unwrap();
+    for args in [
+        "show a.pleach",
+        "show a.pleach --json",
+        "paths a.pleach",
+        "flags annotate",
+        "doctor --json",
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pleach"));
+        command.args(args.split(' ')).current_dir(&dir);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert!(!stderr(&output).contains("panicked"), "{args}: {}", stderr(&output));
+        assert_ne!(output.status.code(), Some(101), "{args}");
     }
 }

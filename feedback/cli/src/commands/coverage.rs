@@ -1,6 +1,7 @@
 //! `pleach coverage`: what a recorded program executed.
 
-use super::inputs::{print, sampled};
+use super::inputs::sampled;
+use super::output::print;
 use super::source::{Places, places};
 use anyhow::Result;
 use pleach_feedback::report::coverage::CoverageReport;

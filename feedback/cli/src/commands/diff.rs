@@ -1,6 +1,7 @@
 //! `pleach diff`: what two profiles disagree on.
 
-use super::inputs::{print, read_flows};
+use super::inputs::read_flows;
+use super::output::print;
 use anyhow::{Result, bail};
 use pleach_feedback::report::diff::Diff;
 use std::path::PathBuf;

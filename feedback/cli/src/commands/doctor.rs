@@ -1,5 +1,6 @@
 //! `pleach doctor`: what this machine offers, and why not more.
 
+use super::output::print;
 use crate::install;
 use anyhow::Result;
 use pleach_collector::lbr::{self, Facts, Plan, Refusal};
@@ -37,10 +38,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             .iter()
             .map(|c| serde_json::json!({ "check": c.name, "ok": c.ok, "found": c.found }))
             .collect();
-        println!(
-            "{}",
-            serde_json::to_string_pretty(&serde_json::json!({ "version": 1, "checks": list }))?
-        );
+        let json = serde_json::json!({ "version": 1, "checks": list });
+        print(&format!("{}\n", serde_json::to_string_pretty(&json)?))?;
     } else {
         for check in &checks {
             let mark = match check.ok {
@@ -48,7 +47,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                 Some(false) => "MISSING",
                 None => "-",
             };
-            println!("{mark:>7}  {}: {}", check.name, check.found);
+            print(&format!("{mark:>7}  {}: {}\n", check.name, check.found))?;
         }
     }
     let complete = checks.iter().all(|c| c.ok != Some(false));

@@ -1,5 +1,6 @@
 //! `pleach evaluate`: how near sampled paths come to exactly counted ones.
 
+use super::output::print;
 use super::sampling::{self, EngineArg, Wants, percentage};
 use anyhow::{Context, Result, bail};
 use pleach_collector::record::{RecordError, RecordOptions};
@@ -7,7 +8,7 @@ use pleach_feedback::evaluate::estimate::Estimator;
 use pleach_feedback::evaluate::{EvaluateError, Job, Options, Stage, evaluate};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -109,14 +110,6 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         print(&text)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// To standard output. That nobody reads to the end is no error.
-fn print(text: &str) -> Result<()> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).context("cannot print"),
-        _ => Ok(()),
-    }
 }
 
 fn refused(error: &RecordError) -> ExitCode {

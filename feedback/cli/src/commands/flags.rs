@@ -1,5 +1,6 @@
 //! `pleach flags`: what to add to a compiler's command line.
 
+use super::output::print;
 use crate::install;
 use anyhow::{Context, Result, bail};
 use clap::{Subcommand, ValueEnum};
@@ -127,7 +128,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         words.extend(["-Xclang".into(), "-mllvm".into(), "-Xclang".into(), option]);
     }
     words.push("--end-no-unused-arguments".into());
-    println!("{}", words.join(if common.config { "\n" } else { " " }));
+    print(&format!("{}\n", words.join(if common.config { "\n" } else { " " })))?;
     Ok(ExitCode::SUCCESS)
 }
 

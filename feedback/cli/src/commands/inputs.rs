@@ -10,7 +10,6 @@ use pleach_feedback::merge::{MergeReport, merge};
 use pleach_feedback::profile::Profile;
 use pleach_feedback::profile::file::ProfileFile;
 use pleach_feedback::report::flows::Flows;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// What files of one kind say together.
@@ -101,12 +100,4 @@ fn manifest_of(path: &Path) -> Result<Vec<Entry>> {
         eprintln!("pleach: warning: {}: {error}", path.display());
     }
     Ok(entries)
-}
-
-/// To standard output. That nobody reads to the end is no error.
-pub fn print(text: &str) -> Result<()> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).context("cannot print"),
-        _ => Ok(()),
-    }
 }

@@ -1,6 +1,7 @@
 //! `pleach order`: the order in which a linker should place functions.
 
-use super::inputs::{manifests, print, sampled};
+use super::inputs::{manifests, sampled};
+use super::output::print;
 use super::source::places;
 use anyhow::Result;
 use pleach_feedback::placement::function_order;

@@ -1,6 +1,7 @@
 //! `pleach overlap`: how much two profiles agree.
 
-use super::inputs::{print, read_flows};
+use super::inputs::read_flows;
+use super::output::print;
 use anyhow::Result;
 use pleach_feedback::report::compare::Overlap;
 use std::path::PathBuf;

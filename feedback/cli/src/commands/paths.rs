@@ -1,6 +1,7 @@
 //! `pleach paths`: print exactly counted or estimated paths.
 
-use super::inputs::{self, Input, print};
+use super::inputs::{self, Input};
+use super::output::print;
 use anyhow::{Result, bail};
 use pleach_feedback::counts::exact::Exact;
 use pleach_feedback::profile::Profile;

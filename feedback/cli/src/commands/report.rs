@@ -1,6 +1,7 @@
 //! `pleach report`: where a program spends its executions.
 
-use super::inputs::{print, sampled};
+use super::inputs::sampled;
+use super::output::print;
 use anyhow::Result;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};

@@ -1,5 +1,6 @@
 //! `pleach show`: print a profile.
 
+use super::output::print;
 use anyhow::Result;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
@@ -47,9 +48,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     let show = Show::new(&profile, &options, &|id, hash| graphs.get(&(id, hash)))?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&show.to_json())?);
+        print(&format!("{}\n", serde_json::to_string_pretty(&show.to_json())?))?;
     } else {
-        print!("{}", show.to_text());
+        print(&show.to_text())?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -2,7 +2,8 @@
 
 pub mod places;
 
-use super::inputs::{print, sampled};
+use super::inputs::sampled;
+use super::output::print;
 use anyhow::{Result, bail};
 pub use places::Places;
 use pleach_feedback::report::lines::LEGEND;
