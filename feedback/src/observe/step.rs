@@ -190,6 +190,7 @@ impl Search<'_> {
 mod tests {
     use super::*;
     use crate::testing::cfg;
+    use proptest::prelude::*;
 
     /// Edges as pairs of blocks, and hidden blocks.
     type Known = (Vec<(u32, u32)>, Vec<u32>);
@@ -253,5 +254,68 @@ mod tests {
         );
         // No way at all.
         assert_eq!(step(&graph, &[], 4, 1), None);
+    }
+
+    /// All ways without a block twice, as the blocks between and the edges.
+    fn ways(graph: &[Vec<u32>], at: u32, to: u32, between: &mut Vec<u32>, found: &mut Vec<Known>) {
+        for &next in &graph[at as usize] {
+            if next == to {
+                let blocks: Vec<u32> = between.iter().copied().chain([to]).collect();
+                let edges = blocks.windows(2).map(|pair| (pair[0], pair[1])).collect();
+                found.push((edges, between[1..].to_vec()));
+            } else if !between.contains(&next) {
+                between.push(next);
+                ways(graph, next, to, between, found);
+                between.pop();
+            }
+        }
+    }
+
+    fn shared<T: Copy + Ord>(of: &[Vec<T>]) -> Vec<T> {
+        let mut all = of[0].clone();
+        all.retain(|one| of.iter().all(|other| other.contains(one)));
+        all.sort_unstable();
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn what_the_ways_through_fewest_probes_share(
+            graph in prop::collection::vec(prop::collection::btree_set(1u32..8, 0..3), 8),
+            without in prop::collection::btree_set(0u32..8, 0..4),
+            from in 0u32..8,
+            to in 1u32..8,
+        ) {
+            let graph: Vec<Vec<u32>> = graph.into_iter().map(|to| to.into_iter().collect()).collect();
+            let slices: Vec<&[u32]> = graph.iter().map(Vec::as_slice).collect();
+            let without: Vec<u32> = without.into_iter().filter(|&b| b != from && b != to).collect();
+            let mut all = Vec::new();
+            ways(&graph, from, to, &mut vec![from], &mut all);
+            let probes = |blocks: &[u32]| blocks.iter().filter(|b| !without.contains(b)).count();
+            let fewest = all.iter().map(|(_, blocks)| probes(blocks)).min();
+            all.retain(|(_, blocks)| Some(probes(blocks)) == fewest);
+            let told = step(&slices, &without, from, to);
+            match fewest {
+                None => prop_assert_eq!(told, None),
+                // Loops without probes may have gone round.
+                Some(0) => prop_assert!(told.is_none_or(|(edges, hidden)| all.len() == 1 && all[0].0 == edges && hidden.is_empty())),
+                Some(_) => {
+                    let (edges, blocks): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+                    let mut hidden = shared(&blocks);
+                    hidden.retain(|block| !without.contains(block));
+                    if let Some(told) = told {
+                        prop_assert_eq!(told, (shared(&edges), hidden));
+                    } else {
+                        // Or ways without probes form a loop, on which the search for them gives up.
+                        let has_loop = without.iter().any(|&block| {
+                            let mut found = Vec::new();
+                            ways(&graph, block, block, &mut vec![block], &mut found);
+                            found.iter().any(|(_, blocks)| probes(blocks) == 0)
+                        });
+                        prop_assert!(hidden.is_empty() || has_loop);
+                    }
+                }
+            }
+        }
     }
 }
