@@ -1,7 +1,8 @@
 //! Sequences of blocks → what was observed of each copy of a function.
 //!
 //! Counts are kept by copy (inline stack), because each copy has its own lost probes: a block that left no probe in one
-//! copy is unknown there, whatever was seen of it elsewhere.
+//! copy is unknown there, whatever was seen of it elsewhere. A block that left one in a part of a copy's code only is
+//! counted where control can have got on in no other way, too ([`step`]).
 
 mod step;
 
@@ -18,7 +19,8 @@ use step::{Graph, Step};
 /// What was observed of one copy of a function.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NodeObservations {
-    /// Sampled entries of each block, weighted; `None` where the block left no probe in this copy.
+    /// Entries of each block, weighted: sampled ones, and those that what was sampled next implies. `None` where the block
+    /// left no probe in this copy.
     pub blocks: Vec<Option<f64>>,
     /// Observed transitions by successor slot (all slots of one target are given in the first). `None` where the two
     /// ends alone do not tell that the edge was taken.
@@ -230,5 +232,63 @@ impl Graph<'_> {
             blocks: self.probed.iter().map(|&p| p.then_some(0.0)).collect(),
             edges,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::cfg;
+    use pleach_annotate::binary::Binary;
+    use pleach_annotate::cfg::Cfg;
+    use pleach_annotate::manifest::Anchor;
+    use pleach_annotate::map::{Function, FunctionIndex, Losses, Node, Probe};
+    use pleach_annotate::probe::Address;
+    use std::path::PathBuf;
+
+    /// One copy of a function, whose blocks have a probe each.
+    fn map(cfg: Cfg) -> AddressMap {
+        let probe = |block: u32| Probe {
+            address: Address(u64::from(block)),
+            node: NodeIndex(0),
+            target: ProbeTarget::Block(BlockIndex(block)),
+        };
+        AddressMap {
+            binary: Binary {
+                path: PathBuf::new(),
+                build_id: None,
+                symbols: Vec::new(),
+                code: Vec::new(),
+                manifest: Vec::new(),
+                probes: Vec::new(),
+                is_program: true,
+                debug_file: None,
+            },
+            anchor: Anchor::Early,
+            probes: (0..cfg.blocks.len() as u32).map(probe).collect(),
+            functions: vec![Function { hash: cfg.hash(), cfg }],
+            nodes: vec![Node {
+                function: FunctionIndex(0),
+                parent: None,
+                symbol: 0,
+            }],
+            losses: Losses::default(),
+        }
+    }
+
+    #[test]
+    fn an_unrolled_loop_conserves_flow() {
+        // 1 tests, 2 is the body; control leaves from the body's second copy, where the test left no probe.
+        let map = map(cfg(&[&[1], &[2, 3], &[1], &[]]));
+        let mut counter = Counter::new(&map);
+        for activation in 0..10 {
+            for block in [0, 1, 2, 2, 3] {
+                counter.block(FrameId(activation), NodeIndex(0), BlockIndex(block), 1.0);
+            }
+        }
+        let seen = &counter.out.nodes[&NodeIndex(0)];
+        assert_eq!(seen.blocks, [10.0, 30.0, 20.0, 10.0].map(Some));
+        // 0 → 1, 1 → 2, 1 → 3, 2 → 1.
+        assert_eq!(seen.edges, [10.0, 20.0, 10.0, 20.0].map(Some));
     }
 }

@@ -56,7 +56,7 @@ impl Graph<'_> {
     /// What all those ways from one block to another have in common that lead through the fewest blocks with probes.
     fn find_hidden(self, from: BlockIndex, to: BlockIndex) -> Option<Step> {
         let ways = self.fewest_probes(from, to)?;
-        let surely = |is_it: &dyn Fn(&Link) -> bool| !leads(&ways, from, to, is_it);
+        let surely = |one: &dyn Fn(&Link) -> bool| !leads(&ways, from, to, one);
         let mut edges: Vec<u32> = ways.iter().map(|link| link.edge).collect();
         edges.retain(|&edge| surely(&|link| link.edge == edge));
         edges.sort_unstable();
