@@ -53,14 +53,10 @@ bool maySelect(const Type *T) {
 }
 
 // Whether code generation makes a branch of a select of this type again: below AVX-512, x86 processors move no floating-point
-// values by a condition. What a floating-point comparison of its own decides is masked.
-bool needsBranch(const Type *T, const BranchInst &Branch, bool Alone) {
-  const Function &F = *Branch.getFunction();
-  if (!T->isFPOrFPVectorTy() || !F.getParent()->getTargetTriple().isX86() ||
-      F.getFnAttribute("target-features").getValueAsString().contains("+avx512f"))
-    return false;
-  auto *Compare = dyn_cast<FCmpInst>(Branch.getCondition());
-  return !Alone || !Compare || Compare->getOperand(0)->getType() != T || !Compare->hasOneUse();
+// values by a condition. (What a comparison of such values decides alone they mask; of those the host forms selects.)
+bool needsBranch(const Type *T, const Function &F) {
+  return T->isFPOrFPVectorTy() && F.getParent()->getTargetTriple().isX86() &&
+         !F.getFnAttribute("target-features").getValueAsString().contains("+avx512f");
 }
 
 bool isAccess(const Instruction &I) { return isa<LoadInst>(I) || isa<StoreInst>(I); }
@@ -139,12 +135,12 @@ std::pair<BasicBlock *, BranchInst *> end(BasicBlock *Way, BasicBlock *From, uns
   return {Within->Join, Last};
 }
 
-bool sameAccesses(ArrayRef<Instruction *> A, ArrayRef<Instruction *> B, const BranchInst &Branch) {
-  return !A.empty() && A.size() == B.size() && llvm::all_of(llvm::zip(A, B), [&](auto Pair) {
+bool sameAccesses(ArrayRef<Instruction *> A, ArrayRef<Instruction *> B) {
+  return !A.empty() && A.size() == B.size() && llvm::all_of(llvm::zip(A, B), [](auto Pair) {
     auto [X, Y] = Pair;
     const Type *T = getLoadStoreType(X);
     return X->getOpcode() == Y->getOpcode() && T == getLoadStoreType(Y) &&
-           !(isa<StoreInst>(X) && needsBranch(T, Branch, /*Alone=*/false));
+           !(isa<StoreInst>(X) && needsBranch(T, *X->getFunction()));
   });
 }
 
@@ -167,15 +163,14 @@ std::optional<Arms> armsOf(Instruction *I, unsigned Depth) {
   if (!A.Join || A.Join == From || A.Join == A.Ways[0] || A.Join == A.Ways[1] || A.Join->isEHPad())
     return std::nullopt;
   for (PHINode &Phi : A.Join->phis())
-    if (!maySelect(Phi.getType()) ||
-        needsBranch(Phi.getType(), *A.Branch, hasSingleElement(A.Join->phis())))
+    if (!maySelect(Phi.getType()) || needsBranch(Phi.getType(), *From->getParent()))
       return std::nullopt;
   for (int Way : {0, 1})
     if (A.Ways[Way])
       for (Instruction &I : *A.Ways[Way])
         if (isAccess(I))
           A.Accesses[Way].push_back(&I);
-  A.Paired = !A.Inner[0] && !A.Inner[1] && sameAccesses(A.Accesses[0], A.Accesses[1], *A.Branch);
+  A.Paired = !A.Inner[0] && !A.Inner[1] && sameAccesses(A.Accesses[0], A.Accesses[1]);
   return A;
 }
 

@@ -10,8 +10,13 @@ const DONE_WITHOUT: [&str; 11] = [
     "adds", "follows", "either", "differs", "flag", "wide", "real", "narrow", "within", "both", "deep",
 ];
 const KEPT: [&str; 3] = ["keeps_volatile", "keeps_atomic", "keeps_division"];
+/// Where processors move no floating-point values by a condition.
+#[cfg(target_arch = "x86_64")]
+const KEPT_REAL: [&str; 1] = ["keeps_real"];
+#[cfg(not(target_arch = "x86_64"))]
+const KEPT_REAL: [&str; 0] = [];
 
-/// Its conditional branches.
+/// Its conditional branches in LLVM IR.
 fn branches(ir: &str, function: &str) -> usize {
     text(ir, function).matches("br i1 ").count()
 }
@@ -30,7 +35,7 @@ fn both_ways_are_executed_where_that_is_right() {
         assert_eq!(branches(&all, function), 0, "{function}: {}", text(&all, function));
         assert!(branches(&without, function) > 0, "{}", text(&without, function));
     }
-    for function in KEPT {
+    for function in KEPT.into_iter().chain(KEPT_REAL) {
         assert!(branches(&all, function) > 0, "{}", text(&all, function));
     }
     // A pointer that is a register cannot be chosen. What is stored there can, where simplifying early leaves one store for both ways.
@@ -44,6 +49,38 @@ fn both_ways_are_executed_where_that_is_right() {
     let again = ir(&["-pleach-annotate"]);
     for function in DONE_WITHOUT {
         assert!(branches(&again, function) > 0, "{}", text(&again, function));
+    }
+}
+
+/// Conditional jumps of a function, in assembly for x86-64.
+fn jumps(assembly: &str, function: &str) -> usize {
+    let start = format!("\n{function}:");
+    let body = &assembly[assembly.find(&start).expect("it is in no section of its own") + start.len()..];
+    let body = &body[..body.find(".cfi_endproc").expect("it ends")];
+    let is_jump = |line: &&str| line.starts_with("\tj") && !line.starts_with("\tjmp");
+    body.lines().filter(is_jump).count()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn selects_are_no_branches_in_the_end() {
+    let dir = scratch();
+    let profile = recorded(SOURCE, dir.path());
+    let assembly = |more: &[&str]| {
+        let mut clang = clang();
+        clang.args(["-O2", "-S", "-o", "-"]).args(more);
+        stdout(clang.args(with(&profile, &[])).arg(program(SOURCE)))
+    };
+    let baseline = assembly(&[]);
+    for function in DONE_WITHOUT {
+        assert_eq!(jumps(&baseline, function), 0, "{function}");
+    }
+    // One of two values, or what was there: no instruction of this processor chooses those. Which place is stored to, one does.
+    assert_eq!(jumps(&baseline, "keeps_real"), 1);
+    assert_eq!(jumps(&baseline, "real_either"), 0);
+    let masks = assembly(&["-mavx512f"]);
+    for function in ["keeps_real", "real_either"] {
+        assert_eq!(jumps(&masks, function), 0, "{function}");
     }
 }
 

@@ -93,6 +93,19 @@ ALONE void keeps_division(unsigned chance, unsigned *to, unsigned x) {
     *to = *to * 3 / x;
 }
 
+// So do these where processors move no such value by a condition: the select would be a branch again, behind the work of both ways.
+ALONE double keeps_real(unsigned chance, const double *from, double x) {
+  if (chance & 1)
+    x += *from;
+  return x;
+}
+ALONE void real_either(unsigned chance, double *a, double *b, double x, double y) {
+  if (chance & 1)
+    *a = x;
+  else
+    *b = y;
+}
+
 // A pointer that is a register.
 __attribute__((noinline, swiftcall)) static int keeps_error(unsigned chance, __attribute__((swift_context)) void *context,
                                                             __attribute__((swift_error_result)) void **error, void **to) {
@@ -124,7 +137,7 @@ int main(int argc, char **argv) {
   _Atomic unsigned shared = 0;
   struct node last = {NULL, 5, 1}, first = {&last, 6, 0};
   vector lanes = {1, 2, 3, 4};
-  double number = 1;
+  double number = 1, halves[4] = {0.5, 1.5, 2.5, 3.5};
   char text[2] = {1, 2};
   for (unsigned i = 0; i < rounds; ++i) {
     chance ^= chance << 13, chance ^= chance >> 7, chance ^= chance << 17;
@@ -144,10 +157,12 @@ int main(int argc, char **argv) {
     c = (unsigned)(chance >> 43), sum = deep(c, pick(c, i & 7 ? &first : &last, NULL), pick(c, &cells[i & 3], NULL), sum);
     c >>= 2, keeps_volatile(c, pick(c, &watched, NULL), i);
     c >>= 2, keeps_atomic(c, pick(c, &shared, NULL), i);
+    c = (unsigned)(chance >> 12), number = keeps_real(c, pick(c, &halves[i & 3], NULL), number);
+    c >>= 2, real_either(c, pick(c, &halves[i & 1], NULL), pick(c, NULL, &halves[i & 3]), i, number);
     void *error = &sum;
     c >>= 2, sum += failed(c, pick(c, &error, NULL)) == &sum;
     c >>= 2, keeps_division(c, &watched, c & 1 ? i + 1 : 0);
   }
   printf("%u %u %u %u %u %u %u ", sum, cells[0], cells[1], cells[2], cells[3], watched, shared);
-  printf("%d %d %d %d %.17g %d %d\n", lanes[0], lanes[1], lanes[2], lanes[3], number, text[0], text[1]);
+  printf("%d %d %d %d %.17g %.17g %d %d\n", lanes[0], lanes[1], lanes[2], lanes[3], number, halves[1] + halves[2], text[0], text[1]);
 }
