@@ -40,7 +40,7 @@ fn recipes_parse_and_name_the_public_nine() -> Result<()> {
 fn tuning_programs_are_not_workloads() -> Result<()> {
     let workloads = load_all(&workloads_dir())?;
     let tuning = load_all(&tuning_dir())?;
-    assert_eq!(tuning.len(), 13);
+    assert_eq!(tuning.len(), 18);
     for program in &tuning {
         let packages = |of: &Workload| of.sources.iter().map(|s| s.package.clone()).collect::<Vec<_>>();
         let shared =
