@@ -52,11 +52,13 @@ bool maySelect(const Type *T) {
   return T->isIntOrIntVectorTy() || T->isFPOrFPVectorTy() || T->isPtrOrPtrVectorTy();
 }
 
-// Whether code generation makes a branch of a select of this type again: below AVX-512, x86 processors move no floating-point
-// values by a condition. (What a comparison of such values decides alone they mask; of those the host forms selects.)
+// Whether code generation makes a branch of a select of this type again: x86 processors move no vector by a condition, and below
+// AVX-512 no floating-point value. (What a comparison of such values decides alone is masked; of those the host forms selects.)
 bool needsBranch(const Type *T, const Function &F) {
-  return T->isFPOrFPVectorTy() && F.getParent()->getTargetTriple().isX86() &&
-         !F.getFnAttribute("target-features").getValueAsString().contains("+avx512f");
+  if (!F.getParent()->getTargetTriple().isX86())
+    return false;
+  return T->isVectorTy() || (T->isFloatingPointTy() &&
+                             !F.getFnAttribute("target-features").getValueAsString().contains("+avx512f"));
 }
 
 bool isAccess(const Instruction &I) { return isa<LoadInst>(I) || isa<StoreInst>(I); }

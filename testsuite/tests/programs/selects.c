@@ -99,6 +99,12 @@ ALONE double keeps_real(unsigned chance, const double *from, double x) {
     x += *from;
   return x;
 }
+ALONE void keeps_lanes(unsigned chance, const vector *from, vector *to) {
+  vector x = *to;
+  if (chance & 1)
+    x = x * *from + 5;
+  *to = x;
+}
 ALONE void real_either(unsigned chance, double *a, double *b, double x, double y) {
   if (chance & 1)
     *a = x;
@@ -158,6 +164,7 @@ int main(int argc, char **argv) {
     c >>= 2, keeps_volatile(c, pick(c, &watched, NULL), i);
     c >>= 2, keeps_atomic(c, pick(c, &shared, NULL), i);
     c = (unsigned)(chance >> 12), number = keeps_real(c, pick(c, &halves[i & 3], NULL), number);
+    c >>= 2, keeps_lanes(c, pick(c, &(vector){1, 3, 5, (int)i}, NULL), &lanes);
     c >>= 2, real_either(c, pick(c, &halves[i & 1], NULL), pick(c, NULL, &halves[i & 3]), i, number);
     void *error = &sum;
     c >>= 2, sum += failed(c, pick(c, &error, NULL)) == &sum;
