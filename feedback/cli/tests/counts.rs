@@ -110,7 +110,12 @@ fn flags_say_what_to_count() {
     let dir = folder("flags");
     // Beside the plugin, as it is installed.
     let installed = dir.join("pleach");
-    fs::copy(env!("CARGO_BIN_EXE_pleach"), &installed).unwrap();
+    // By another process: commands that other tests start while this one had it open for writing would keep it so, and nothing could run it.
+    let copied = Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_pleach"))
+        .arg(&installed)
+        .status();
+    assert!(copied.unwrap().success());
     fs::write(dir.join("libpleach_pass.so"), "").unwrap();
     profile_file::write(&dir.join("p.pleach"), &Profile::default()).unwrap();
     let flags = |args: &[&str]| {
