@@ -52,11 +52,12 @@ fn both_ways_are_executed_where_that_is_right() {
     }
 }
 
-/// Conditional jumps of a function, in assembly for x86-64.
+/// Conditional jumps of a function, in assembly.
+#[cfg(target_arch = "x86_64")]
 fn jumps(assembly: &str, function: &str) -> usize {
     let start = format!("\n{function}:");
-    let body = &assembly[assembly.find(&start).expect("it is in no section of its own") + start.len()..];
-    let body = &body[..body.find(".cfi_endproc").expect("it ends")];
+    let body = &assembly[assembly.find(&start).expect("no such function") + start.len()..];
+    let body = &body[..body.find(".cfi_endproc").expect("it has no end")];
     let is_jump = |line: &&str| line.starts_with("\tj") && !line.starts_with("\tjmp");
     body.lines().filter(is_jump).count()
 }
