@@ -37,6 +37,11 @@ fn a_program_alone_is_proof() {
     for how in ["", "ignored", "_exit"] {
         let set = recorded("company", how);
         assert!(ended_undisturbed(&set, how), "{how}");
+        let last = set.bursts.iter().max_by_key(|burst| burst.time_ns).unwrap();
+        assert!(
+            process(&set).undisturbed || !last.proved,
+            "{how}: nothing came after its end"
+        );
         // What comes after the process told its end proves nothing.
         assert!(
             proved(&set) + 2 >= set.bursts.len(),
