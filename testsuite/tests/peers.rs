@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use pleach_testsuite::ablate::{Lever, without};
 use pleach_testsuite::peers::variants;
 use pleach_testsuite::variant::{Pleach, PleachUse, Recording};
-use pleach_testsuite::{Bench, InputKind, Variant};
+use pleach_testsuite::{Bench, Binary, InputKind, Variant};
 use std::collections::BTreeMap;
 
 /// One short recording for each binary: what is tested is that profiles get where they belong.
@@ -55,6 +55,31 @@ fn peers_build_programs_that_compute_the_same() -> Result<()> {
         assert_ne!(profile, plain, "{label}");
     }
     assert_ne!(code("ir-pgo")?, code("cs-ir-pgo")?);
+    Ok(())
+}
+
+#[test]
+fn functions_in_another_order_are_the_same_code() -> Result<()> {
+    let bench = Bench::open(None)?;
+    let pleach = Pleach {
+        command: support::pleach(),
+        options: Vec::new(),
+    };
+    let workload = bench.workload("bzip2")?;
+    let in_order = |function_order| {
+        let using = PleachUse {
+            function_order,
+            ..PleachUse::new(pleach.clone(), recording())
+        };
+        Variant::PleachUse(using).produce(&bench, workload)
+    };
+    let (own, first, second) = (in_order(None)?, in_order(Some(1))?, in_order(Some(2))?);
+    let taken = |binary| bench.taken_branches(binary, InputKind::Short);
+    assert_eq!(taken(&first)?, taken(&own)?);
+    assert_eq!(taken(&second)?, taken(&own)?);
+    let code = |binary: &Binary| std::fs::read(&binary.path);
+    assert_ne!(code(&first)?, code(&own)?);
+    assert_ne!(code(&first)?, code(&second)?);
     Ok(())
 }
 

@@ -143,7 +143,10 @@ impl Variant {
             Self::Counted(pleach, Mode::Paths) => pleach.flags(&["instrument"])?,
             Self::Counted(pleach, Mode::Edges) => pleach.flags(&["instrument", "--edges"])?,
             Self::Annotated(pleach) => pleach.flags(&["annotate"])?,
-            Self::PleachUse(using) => using.flags(bench, workload)?,
+            Self::PleachUse(using) => {
+                config.ldflags = using.link_flags();
+                using.flags(bench, workload)?
+            }
             Self::SamplePgo(peer) => peer.flags(bench, workload)?,
             Self::Bolt(bolt) => return bolt.base_config(bench, workload),
         });

@@ -29,6 +29,8 @@ pub struct PleachUse {
     pub recording: Recording,
     /// More options of the plugin, such as `-pleach-icall-promotion=0`.
     pub plugin_options: Vec<String>,
+    /// Which random order the linker puts functions in, instead of the profile's.
+    pub function_order: Option<u32>,
 }
 
 impl PleachUse {
@@ -39,6 +41,7 @@ impl PleachUse {
             pleach,
             recording,
             plugin_options: Vec::new(),
+            function_order: None,
         }
     }
 
@@ -57,6 +60,17 @@ impl PleachUse {
         let mut flags = self.pleach.flags(&["use", &profile.display().to_string()])?;
         flags.extend(plugin_flags(&self.plugin_options));
         Ok(flags)
+    }
+
+    /// The flags of the link alone.
+    pub fn link_flags(&self) -> Vec<String> {
+        let Some(order) = self.function_order else {
+            return Vec::new();
+        };
+        vec![
+            "-Wl,--call-graph-profile-sort=none".to_owned(),
+            format!("-Wl,--shuffle-sections=.text*={order}"),
+        ]
     }
 
     /// Fails where the plugin does not know its options: better now than after hours of recording.

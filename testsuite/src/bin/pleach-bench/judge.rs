@@ -59,6 +59,10 @@ pub struct Ablate {
     /// A lever to leave out, by name or as NAME=-OPTION,-OPTION…; may be repeated [default: all that are known]
     #[arg(long = "lever", value_name = "LEVER", value_parser = Lever::parse)]
     levers: Vec<Lever>,
+    /// Link functions in a random order, another number another one, instead of the profile's. What code gains differs with where it
+    /// happens to lie: the mean over several orders does not
+    #[arg(long, value_name = "SEED", value_parser = clap::value_parser!(u32).range(1..))]
+    function_order: Option<u32>,
 }
 
 impl Judge {
@@ -118,7 +122,10 @@ pub fn peers(bench: &Bench, pleach: &Pleach, chosen: &Peers) -> Result<Vec<Secti
 /// Runs `pleach-bench ablate`.
 pub fn ablate(bench: &Bench, pleach: &Pleach, chosen: &Ablate) -> Result<Vec<Section>> {
     let judge = &chosen.judge;
-    let all = PleachUse::new(pleach.clone(), judge.recording());
+    let all = PleachUse {
+        function_order: chosen.function_order,
+        ..PleachUse::new(pleach.clone(), judge.recording())
+    };
     let levers = if chosen.levers.is_empty() {
         Lever::all()
     } else {
