@@ -9,6 +9,13 @@ use pleach_testsuite::variant::{Pleach, PleachUse, Recording};
 use pleach_testsuite::{Bench, Binary, InputKind, Variant};
 use std::collections::BTreeMap;
 
+fn pleach() -> Pleach {
+    Pleach {
+        command: support::pleach(),
+        options: Vec::new(),
+    }
+}
+
 /// One short recording for each binary: what is tested is that profiles get where they belong.
 fn recording() -> Recording {
     Recording {
@@ -23,10 +30,7 @@ fn recording() -> Recording {
 #[test]
 fn peers_build_programs_that_compute_the_same() -> Result<()> {
     let bench = Bench::open(None)?;
-    let pleach = Pleach {
-        command: support::pleach(),
-        options: Vec::new(),
-    };
+    let pleach = pleach();
     let workload = bench.workload("bzip2")?;
     let using = PleachUse::new(pleach.clone(), recording());
     let levers = without(&using, &[Lever::parse("promotion=-pleach-icall-promotion=0")?])?;
@@ -61,10 +65,7 @@ fn peers_build_programs_that_compute_the_same() -> Result<()> {
 #[test]
 fn functions_in_another_order_are_the_same_code() -> Result<()> {
     let bench = Bench::open(None)?;
-    let pleach = Pleach {
-        command: support::pleach(),
-        options: Vec::new(),
-    };
+    let pleach = pleach();
     let workload = bench.workload("bzip2")?;
     // One of its own: another test, at the same time, may write a shared one anew between two builds.
     let recording = Recording {
@@ -91,10 +92,7 @@ fn functions_in_another_order_are_the_same_code() -> Result<()> {
 
 #[test]
 fn options_that_the_plugin_does_not_know_are_refused() -> Result<()> {
-    let pleach = Pleach {
-        command: support::pleach(),
-        options: Vec::new(),
-    };
+    let pleach = pleach();
     let using = PleachUse::new(pleach, recording());
     let error = without(&using, &[Lever::parse("none=-pleach-no-such-lever=0")?]).unwrap_err();
     assert!(format!("{error:#}").contains("-pleach-no-such-lever"), "{error:#}");
