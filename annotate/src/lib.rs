@@ -10,3 +10,4 @@ pub mod manifest;
 pub mod map;
 pub mod probe;
 pub mod sources;
+pub mod testing;

@@ -10,7 +10,7 @@ use inkwell::values::{AsValueRef, FunctionValue, InstructionValue};
 use pleach_annotate::cfg::{Callee, Cfg};
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::manifest::{self, Anchor};
-use pleach_feedback::ball_larus::returns::settle;
+use pleach_ball_larus::returns::settle;
 use std::fmt::Write as _;
 
 /// LLVM's list of probed functions; a module that has it is probed already.

@@ -1,4 +1,4 @@
-//! Tells the optimiser what a profile says. The decisions are `pleach_feedback::weights`'; here they are only applied.
+//! Tells the optimiser what a profile says. The decisions are `pleach_decide::weights`'; here they are only applied.
 
 use crate::frequencies::Frequencies;
 use crate::ir::{FunctionIr, ModuleFacts};
@@ -12,13 +12,13 @@ use inkwell::values::AsValueRef;
 use pleach_annotate::cfg::Callee;
 use pleach_annotate::id::FunctionGuid;
 use pleach_annotate::manifest::Anchor;
-use pleach_feedback::placement::split_cold_blocks;
-use pleach_feedback::profile::FunctionProfile;
-use pleach_feedback::profile::file::Lookup;
-use pleach_feedback::profile::summary::{HOT, Summary};
-use pleach_feedback::weights::{
+use pleach_decide::placement::split_cold_blocks;
+use pleach_decide::weights::{
     Recorded, Verdict, cold_count, entry_for, hot_count, unpredictable, unseen_calls, verdict,
 };
+use pleach_profile::FunctionProfile;
+use pleach_profile::file::Lookup;
+use pleach_profile::summary::{HOT, Summary};
 use rustc_hash::FxHashMap;
 
 /// The cut-off, in parts per million, whose least count LLVM takes for the threshold of coldness.

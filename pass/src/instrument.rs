@@ -1,4 +1,4 @@
-//! Makes a program count its paths exactly. The plan is `pleach_feedback::ball_larus`'; here it is only applied.
+//! Makes a program count its paths exactly. The plan is `pleach_ball_larus`'; here it is only applied.
 
 use crate::annotate::{self, settled};
 use crate::ffi;
@@ -9,10 +9,12 @@ use inkwell::values::AsValueRef;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::manifest::Anchor;
-use pleach_feedback::ball_larus::graph::PathGraph;
-use pleach_feedback::ball_larus::{self, Index, Op, Options, Plan, Storage, weights};
-use pleach_feedback::counts::unit::{self, HASH_WORDS, Unit, UnitFunction};
-use pleach_feedback::profile::file::{Lookup, ProfileFile};
+use pleach_ball_larus as ball_larus;
+use pleach_ball_larus::counts::unit;
+use pleach_ball_larus::counts::unit::{HASH_WORDS, Unit, UnitFunction};
+use pleach_ball_larus::graph::PathGraph;
+use pleach_ball_larus::{Index, Op, Options, Plan, Storage, weights};
+use pleach_profile::file::{Lookup, ProfileFile};
 use std::ffi::CStr;
 use std::path::Path;
 

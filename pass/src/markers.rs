@@ -3,10 +3,9 @@
 //! They are pseudo-probes without an entry in the list of probed functions, so that no tool takes them for annotations. A table in the
 //! module, `!pleach.marked`, says which recorded function each key stands for.
 
-use crate::annotate;
-use crate::ffi;
 use crate::ir::FunctionIr;
 use crate::source::Source;
+use crate::{annotate, ffi};
 use inkwell::llvm_sys::core::{
     LLVMGetFirstBasicBlock, LLVMGetFirstInstruction, LLVMGetNextBasicBlock, LLVMGetNextInstruction,
 };
@@ -15,9 +14,9 @@ use inkwell::module::Module;
 use inkwell::values::AsValueRef;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
-use pleach_feedback::profile::file::Lookup;
-use pleach_feedback::superblock::Marker;
-use pleach_feedback::superblock::arms::arms;
+use pleach_decide::superblock::Marker;
+use pleach_decide::superblock::arms::arms;
+use pleach_profile::file::Lookup;
 use rustc_hash::FxHashMap;
 use std::mem::MaybeUninit;
 

@@ -29,9 +29,9 @@ use inkwell::llvm_sys::core::{
 use inkwell::llvm_sys::prelude::{LLVMMetadataRef, LLVMValueRef};
 use inkwell::module::Module;
 use pleach_annotate::manifest::Anchor;
-use pleach_feedback::ball_larus::{End, Start};
-use pleach_feedback::path_profile::worth_listing;
-use pleach_feedback::profile::EstimatedPath;
+use pleach_ball_larus::{End, Start};
+use pleach_profile::EstimatedPath;
+use pleach_profile::path_profile::worth_listing;
 use std::ffi::CStr;
 
 /// The version of the form. It changes when something that is there changes its place or its meaning.

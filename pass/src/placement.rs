@@ -4,7 +4,7 @@ use crate::ffi::{self, PlacedCalls, PlacedFunction};
 use crate::{ir, remark};
 use inkwell::llvm_sys::prelude::LLVMModuleRef;
 use inkwell::module::Module;
-use pleach_feedback::placement::{Arc, BYTES_OF_INSTRUCTION, Loop, Node, alignment, order};
+use pleach_decide::placement::{Arc, BYTES_OF_INSTRUCTION, Loop, Node, alignment, order};
 use std::ffi::c_void;
 
 /// Values of the module flag. Linking takes the largest: code is split where any module's profile allows it.

@@ -1,11 +1,11 @@
-//! Turns selects that a loop waits for back into branches. Which ones that pays for is decided by `pleach_feedback::selects`.
+//! Turns selects that a loop waits for back into branches. Which ones that pays for is decided by `pleach_decide::selects`.
 
 use crate::ir::ModuleFacts;
 use crate::settings::Settings;
 use crate::{ffi, remark};
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
-use pleach_feedback::selects::is_waited_for;
+use pleach_decide::selects::is_waited_for;
 
 /// Groups of selects of a function that are looked at.
 const MOST: usize = 256;

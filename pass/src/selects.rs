@@ -1,12 +1,12 @@
 //! Does without unpredictable branches around code that accesses memory: the host only forms selects of values. Which branches that pays for
-//! is decided by `pleach_feedback::selects`.
+//! is decided by `pleach_decide::selects`.
 
 use crate::ir::ModuleFacts;
 use crate::settings::Settings;
 use crate::{ffi, remark};
 use inkwell::module::Module;
 use inkwell::values::{AsValueRef, FunctionValue};
-use pleach_feedback::selects::{Arms, pays};
+use pleach_decide::selects::{Arms, pays};
 use std::mem::MaybeUninit;
 
 /// Branches within branches become straight-line code from the inside: so many deep.

@@ -2,7 +2,7 @@
 
 use crate::{Stage, ffi};
 use pleach_annotate::manifest::Anchor;
-use pleach_feedback::ball_larus::{Mode, Options};
+use pleach_ball_larus::{Mode, Options};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 

@@ -5,11 +5,11 @@ use crate::settings::Wanted;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_annotate::manifest::Anchor;
-use pleach_feedback::profile::FunctionProfile;
-use pleach_feedback::profile::file::{Lookup, ProfileFile};
-use pleach_feedback::profile::summary::Summary;
-use pleach_feedback::random_profile::{SCALE, random_profile, shuffled_paths};
-use pleach_feedback::weights::Recorded;
+use pleach_decide::weights::Recorded;
+use pleach_profile::FunctionProfile;
+use pleach_profile::file::{Lookup, ProfileFile};
+use pleach_profile::random_profile::{SCALE, random_profile, shuffled_paths};
+use pleach_profile::summary::Summary;
 use std::num::NonZeroU64;
 
 /// The profile of a program.

@@ -1,4 +1,4 @@
-//! Forms superblocks. Which ones is decided by `pleach_feedback::superblock`; here blocks are copied.
+//! Forms superblocks. Which ones is decided by `pleach_decide::superblock`; here blocks are copied.
 
 use crate::ffi;
 use crate::frequencies::Frequencies;
@@ -12,12 +12,12 @@ use inkwell::llvm_sys::prelude::LLVMBasicBlockRef;
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
-use pleach_feedback::profile::{Caller, FunctionProfile};
-use pleach_feedback::superblock::check::{Counts, check_flow};
-use pleach_feedback::superblock::history::{History, Recorded, of_caller};
-use pleach_feedback::superblock::unfolded::Unfolded;
-use pleach_feedback::superblock::{Folding, Formation, Marker, Options, Subject, form, recorded};
-use pleach_feedback::weights::PRIOR_SAMPLES;
+use pleach_decide::superblock::check::{Counts, check_flow};
+use pleach_decide::superblock::history::{History, Recorded, of_caller};
+use pleach_decide::superblock::unfolded::Unfolded;
+use pleach_decide::superblock::{Folding, Formation, Marker, Options, Subject, form, recorded};
+use pleach_decide::weights::PRIOR_SAMPLES;
+use pleach_profile::{Caller, FunctionProfile};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The share of its instructions that a module may grow by.

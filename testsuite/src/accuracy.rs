@@ -11,12 +11,12 @@ use crate::table::{Cell, Section, Table};
 use crate::variant::{Pleach, Variant};
 use crate::workload::{InputKind, Workload};
 use anyhow::{Context, Result};
+use pleach_analysis::accuracy::Spread;
+use pleach_analysis::credit::Crediting;
+use pleach_analysis::evaluate::estimate::Estimator;
+use pleach_analysis::evaluate::{Evaluation, Job, evaluate};
 use pleach_collector::record::RecordOptions;
 use pleach_collector::vector::Engine;
-use pleach_feedback::accuracy::Spread;
-use pleach_feedback::credit::Crediting;
-use pleach_feedback::evaluate::estimate::Estimator;
-use pleach_feedback::evaluate::{Evaluation, Job, evaluate};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -135,10 +135,10 @@ pub fn accuracy(
                     overhead: budget,
                     ..RecordOptions::new(sampler.clone())
                 };
-                let how = pleach_feedback::evaluate::Options {
+                let how = pleach_analysis::evaluate::Options {
                     runs: options.runs,
                     cpu_seconds: options.cpu_seconds,
-                    ..pleach_feedback::evaluate::Options::new(record)
+                    ..pleach_analysis::evaluate::Options::new(record)
                 };
                 let evaluations = evaluate(&job, &how, &estimators, &mut |_| ())
                     .with_context(|| format!("{} at {}", workload.name, level.name()))?;

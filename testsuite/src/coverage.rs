@@ -10,14 +10,15 @@ use crate::table::{Cell, Section, Table};
 use crate::variant::{Pleach, Variant};
 use crate::workload::{InputKind, Workload};
 use anyhow::{Context, Result};
+use pleach_analysis::coverage;
+use pleach_analysis::coverage::Coverage;
+use pleach_analysis::coverage::measure::{Executed, FalsePositive, Recall, Totals};
+use pleach_analysis::coverage::seeds::View;
+use pleach_analysis::program::Program;
+use pleach_ball_larus::Mode;
 use pleach_collector::vector::VectorSet;
-use pleach_feedback::ball_larus::Mode;
-use pleach_feedback::coverage::measure::{Executed, FalsePositive, Recall, Totals};
-use pleach_feedback::coverage::seeds::View;
-use pleach_feedback::coverage::{self, Coverage};
-use pleach_feedback::profile::Covered;
-use pleach_feedback::profile::file::ProfileFile;
-use pleach_feedback::program::Program;
+use pleach_profile::Covered;
+use pleach_profile::file::ProfileFile;
 use std::collections::BTreeMap;
 
 /// What to record, and how often.

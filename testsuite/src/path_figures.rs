@@ -7,16 +7,15 @@ use crate::bench::Bench;
 use crate::build::Binary;
 use crate::counted::{Counted, count};
 use crate::counts::Simulation;
-use crate::parallel;
 use crate::predict::Predictor;
-use crate::progress;
 use crate::table::{Cell, Section, Table};
 use crate::variant::{Pleach, Variant};
 use crate::workload::{InputKind, Workload};
+use crate::{parallel, progress};
 use anyhow::{Result, bail};
 use pleach_annotate::id::{CfgHash, FunctionId};
-use pleach_feedback::ball_larus::{Mode, Path, Storage};
-use pleach_feedback::counts::exact::ExactFunction;
+use pleach_ball_larus::counts::exact::ExactFunction;
+use pleach_ball_larus::{Mode, Path, Storage};
 use std::collections::BTreeMap;
 
 /// What to count.

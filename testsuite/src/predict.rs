@@ -2,9 +2,9 @@
 //! most frequent edge is followed out of each block until the path ends.
 
 use pleach_annotate::id::BlockIndex;
-use pleach_feedback::ball_larus::graph::{EdgeKind, PathGraph};
-use pleach_feedback::ball_larus::{End, Path};
-use pleach_feedback::counts::exact::ExactFunction;
+use pleach_ball_larus::counts::exact::ExactFunction;
+use pleach_ball_larus::graph::{EdgeKind, PathGraph};
+use pleach_ball_larus::{End, Path};
 
 /// Where a path goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,8 +78,9 @@ mod tests {
     use pleach_annotate::cfg::{Block, Cfg, Terminator};
     use pleach_annotate::id::{FunctionGuid, FunctionId, ModuleHash};
     use pleach_annotate::manifest::Anchor;
-    use pleach_feedback::ball_larus::edges::Flow;
-    use pleach_feedback::ball_larus::{Options, Start};
+    use pleach_ball_larus::Options;
+    use pleach_ball_larus::Start;
+    use pleach_ball_larus::edges::Flow;
     use std::collections::BTreeMap;
 
     /// 0 → 1 or 2 → 3; 3 loops to itself, or returns.

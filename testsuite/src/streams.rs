@@ -18,7 +18,7 @@ use anyhow::{Context, Result};
 use pleach_collector::stream::{Event, control_flow};
 use pleach_collector::vector::{CodeAddress, VectorSet};
 use pleach_collector::x86::{self, Instruction};
-use pleach_feedback::profile::file::ProfileFile;
+use pleach_profile::file::ProfileFile;
 use std::collections::HashMap;
 
 /// What to record, and how often to compress it.

@@ -3,18 +3,17 @@
 
 use crate::bench::Bench;
 use crate::counted::{Counted, count, count_calls};
-use crate::parallel;
-use crate::progress;
 use crate::table::{Cell, Section, Table};
 use crate::variant::{Pleach, Variant};
 use crate::workload::{InputKind, Workload};
+use crate::{parallel, progress};
 use anyhow::Result;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_annotate::manifest::Anchor;
-use pleach_feedback::ball_larus::edges::Flow;
-use pleach_feedback::ball_larus::{Mode, returns_twice};
-use pleach_feedback::counts::exact::ExactFunction;
+use pleach_ball_larus::counts::exact::ExactFunction;
+use pleach_ball_larus::edges::Flow;
+use pleach_ball_larus::{Mode, returns_twice};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How often everything is run where something differs. Programs that hash addresses, which the kernel draws by lot, do

@@ -2,9 +2,9 @@
 
 mod support;
 
-use pleach_feedback::ball_larus::Path;
-use pleach_feedback::profile::file::ProfileFile;
-use pleach_feedback::profile::{Caller, FunctionProfile};
+use pleach_ball_larus::Path;
+use pleach_profile::file::ProfileFile;
+use pleach_profile::{Caller, FunctionProfile};
 use std::collections::BTreeMap;
 use std::process::Command;
 use support::*;

@@ -2,12 +2,12 @@
 
 mod support;
 
+use pleach_analysis::observe::{Observations, observe};
+use pleach_analysis::program::Program;
+use pleach_analysis::time_bias::Weights;
 use pleach_collector::stream::{Compressor, Generator};
 use pleach_collector::vector::VectorSet;
-use pleach_feedback::observe::{Observations, observe};
-use pleach_feedback::profile::file::ProfileFile;
-use pleach_feedback::program::Program;
-use pleach_feedback::time_bias::Weights;
+use pleach_profile::file::ProfileFile;
 use std::path::Path;
 use std::process::Command;
 use support::*;

@@ -2,7 +2,7 @@
 
 mod support;
 
-use pleach_feedback::profile::file::ProfileFile;
+use pleach_profile::file::ProfileFile;
 use std::path::Path;
 use std::process::Command;
 use support::*;

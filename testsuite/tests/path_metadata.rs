@@ -5,10 +5,10 @@ mod support;
 use pleach_annotate::binary::Binary;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::manifest::{self, Anchor};
-use pleach_feedback::ball_larus::Options;
-use pleach_feedback::ball_larus::graph::PathGraph;
-use pleach_feedback::profile::file::write;
-use pleach_feedback::profile::{EstimatedPath, FunctionProfile, Profile};
+use pleach_ball_larus::Options;
+use pleach_ball_larus::graph::PathGraph;
+use pleach_profile::{EstimatedPath, FunctionProfile, Profile};
+use pleach_store::write_profile;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::*;
@@ -68,7 +68,7 @@ fn profile(
         ..Profile::default()
     };
     let path = dir.join(name);
-    write(&path, &profile).expect("written");
+    write_profile(&path, &profile).expect("written");
     path
 }
 
@@ -150,7 +150,8 @@ fn paths_are_in_the_ir_hottest_first() {
 
 /// A path as its node is printed.
 fn written(path: &EstimatedPath) -> String {
-    use pleach_feedback::ball_larus::{End, Start};
+    use pleach_ball_larus::End;
+    use pleach_ball_larus::Start;
     let start = match path.path.start {
         Start::Entry => "entry",
         Start::Inside => "inside",

@@ -3,7 +3,8 @@
 mod support;
 
 use object::{Object, ObjectSymbol};
-use pleach_feedback::profile::file::{ProfileFile, write};
+use pleach_profile::file::ProfileFile;
+use pleach_store::write_profile;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,7 +30,7 @@ fn recorded(dir: &Path, level: &[&str], factor: u64) -> PathBuf {
     for function in &mut read.functions {
         function.samples *= factor;
     }
-    write(&profile, &read).expect("written");
+    write_profile(&profile, &read).expect("written");
     profile
 }
 
@@ -228,7 +229,7 @@ fn a_small_profile_splits_nothing_off() {
     for function in &mut few.functions {
         function.samples = function.samples.min(1000);
     }
-    write(&profile, &few).expect("written");
+    write_profile(&profile, &few).expect("written");
     let all = use_flags(&profile, &[]);
     let object = dir.path().join("few.o");
     build(&object, &[&["-O2", "-c"], &words(&all)[..]].concat());

@@ -2,12 +2,12 @@
 
 mod support;
 
+use pleach_analysis::prediction::predict;
+use pleach_analysis::program::Program;
+use pleach_analysis::time_bias::Weights;
 use pleach_collector::vector::{BranchFacts, EventId, HardwareSample, Prediction, VectorSet};
-use pleach_feedback::prediction::predict;
-use pleach_feedback::profile::file::ProfileFile;
-use pleach_feedback::profile::{BranchPrediction, Profile};
-use pleach_feedback::program::Program;
-use pleach_feedback::time_bias::Weights;
+use pleach_profile::file::ProfileFile;
+use pleach_profile::{BranchPrediction, Profile};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::*;

@@ -4,7 +4,7 @@ mod support;
 
 use pleach_annotate::binary::Binary;
 use pleach_collector::vector::{CodeAddress, ModuleId, VectorSet};
-use pleach_feedback::profile::file::ProfileFile;
+use pleach_profile::file::ProfileFile;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

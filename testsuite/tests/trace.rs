@@ -14,16 +14,16 @@
 
 mod support;
 
+use pleach_analysis::decode::{Decoder, Event, FrameId};
+use pleach_analysis::program::Program;
 use pleach_annotate::code::{Transfer, instruction_at};
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_annotate::map::{AddressMap, NodeIndex};
+use pleach_ball_larus::counts::exact::{Exact, ExactFunction};
+use pleach_ball_larus::counts::file::CountFile;
+use pleach_ball_larus::graph::PathGraph;
+use pleach_ball_larus::{End, Path as BlPath, Start};
 use pleach_collector::vector::*;
-use pleach_feedback::ball_larus::graph::PathGraph;
-use pleach_feedback::ball_larus::{End, Path as BlPath, Start};
-use pleach_feedback::counts::exact::{Exact, ExactFunction};
-use pleach_feedback::counts::file::CountFile;
-use pleach_feedback::decode::{Decoder, Event, FrameId};
-use pleach_feedback::program::Program;
 use pleach_testsuite::trace::{Trace, single_step};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -2,17 +2,17 @@
 
 mod support;
 
+use pleach_analysis::iterations::{Forest, overlap};
+use pleach_analysis::partial::{Options, gather};
+use pleach_analysis::program::Program;
+use pleach_analysis::time_bias::Weights;
+use pleach_ball_larus::Options as Numbering;
+use pleach_ball_larus::counts::exact::Exact;
+use pleach_ball_larus::counts::file::CountFile;
+use pleach_ball_larus::counts::merge::merge;
+use pleach_ball_larus::graph::PathGraph;
 use pleach_collector::vector::VectorSet;
-use pleach_feedback::ball_larus::Options as Numbering;
-use pleach_feedback::ball_larus::graph::PathGraph;
-use pleach_feedback::counts::exact::Exact;
-use pleach_feedback::counts::file::CountFile;
-use pleach_feedback::counts::merge::merge;
-use pleach_feedback::iterations::{Forest, overlap};
-use pleach_feedback::partial::{Options, gather};
-use pleach_feedback::profile::file::ProfileFile;
-use pleach_feedback::program::Program;
-use pleach_feedback::time_bias::Weights;
+use pleach_profile::file::ProfileFile;
 use std::process::Command;
 use support::*;
 

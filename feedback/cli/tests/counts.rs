@@ -3,8 +3,9 @@
 mod support;
 
 use pleach_annotate::manifest::{self, Anchor};
-use pleach_feedback::counts::file::{CountFile, write};
-use pleach_feedback::profile::{Profile, file as profile_file};
+use pleach_ball_larus::counts::file::CountFile;
+use pleach_profile::Profile;
+use pleach_store::write_counts;
 use std::fs;
 use std::process::Command;
 use support::{binary, cfg, counts, error, folder, pleach, stderr, stdout};
@@ -12,8 +13,8 @@ use support::{binary, cfg, counts, error, folder, pleach, stderr, stdout};
 #[test]
 fn files_are_summed_and_printed() {
     let dir = folder("summed");
-    write(&dir.join("a.plcnt"), &counts(&[("f", 2), ("g", 1)])).unwrap();
-    write(&dir.join("b.plcnt"), &counts(&[("f", 40)])).unwrap();
+    write_counts(&dir.join("a.plcnt"), &counts(&[("f", 2), ("g", 1)])).unwrap();
+    write_counts(&dir.join("b.plcnt"), &counts(&[("f", 40)])).unwrap();
     let output = pleach(&["paths", "a.plcnt", "b.plcnt", "--json"], &dir);
     assert!(output.status.success() && output.stderr.is_empty());
     let paths: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
@@ -41,7 +42,7 @@ fn files_are_summed_and_printed() {
 #[test]
 fn another_builds_counts_are_told() {
     let dir = folder("binary");
-    write(&dir.join("a.plcnt"), &counts(&[("f", 2), ("g", 1)])).unwrap();
+    write_counts(&dir.join("a.plcnt"), &counts(&[("f", 2), ("g", 1)])).unwrap();
     let entries = ["f", "g"].map(|name| manifest::encode(&cfg(name), Anchor::Early));
     binary(&dir.join("same"), &entries.concat());
     binary(&dir.join("other"), &entries[0]);
@@ -67,9 +68,9 @@ fn another_builds_counts_are_told() {
 #[test]
 fn profiles_and_counts_are_told_apart() {
     let dir = folder("kinds");
-    write(&dir.join("a.plcnt"), &counts(&[("f", 2)])).unwrap();
-    write(&dir.join("b.plcnt"), &counts(&[("f", 3)])).unwrap();
-    profile_file::write(&dir.join("p.pleach"), &Profile::default()).unwrap();
+    write_counts(&dir.join("a.plcnt"), &counts(&[("f", 2)])).unwrap();
+    write_counts(&dir.join("b.plcnt"), &counts(&[("f", 3)])).unwrap();
+    pleach_store::write_profile(&dir.join("p.pleach"), &Profile::default()).unwrap();
     assert_eq!(
         error(&["paths", "p.pleach", "a.plcnt"], &dir),
         "pleach: error: a.plcnt holds exact counts, p.pleach does not: name either files of exact counts (.plcnt) or sampled \
@@ -117,7 +118,7 @@ fn flags_say_what_to_count() {
         .status();
     assert!(copied.unwrap().success());
     fs::write(dir.join("libpleach_pass.so"), "").unwrap();
-    profile_file::write(&dir.join("p.pleach"), &Profile::default()).unwrap();
+    pleach_store::write_profile(&dir.join("p.pleach"), &Profile::default()).unwrap();
     let flags = |args: &[&str]| {
         let mut command = Command::new(&installed);
         command

@@ -4,9 +4,9 @@ mod support;
 
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::manifest::{self, Anchor};
-use pleach_feedback::ball_larus::{End, Start};
-use pleach_feedback::counts::file::write;
-use pleach_feedback::profile::{EstimatedPath, FunctionProfile, Profile, file as profile_file};
+use pleach_ball_larus::{End, Start};
+use pleach_profile::{EstimatedPath, FunctionProfile, Profile, file as profile_file};
+use pleach_store::write_counts;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use support::{binary, cfg, counts, error, folder, pleach, stderr, stdout};
@@ -22,7 +22,7 @@ fn sampled(of: &[(&str, f64)]) -> Profile {
         edges: vec![count as u64],
         call_targets: vec![],
         paths: vec![EstimatedPath {
-            path: pleach_feedback::ball_larus::Path {
+            path: pleach_ball_larus::Path {
                 start: Start::Entry,
                 blocks: vec![BlockIndex(0), BlockIndex(1)],
                 end: End::Exit,
@@ -53,8 +53,8 @@ fn json(args: &[&str], folder: &Path) -> serde_json::Value {
 #[test]
 fn estimated_paths_are_printed_and_added_up() {
     let dir = folder("estimated");
-    profile_file::write(&dir.join("a.pleach"), &sampled(&[("f", 50.0), ("g", 30.0)])).unwrap();
-    profile_file::write(&dir.join("b.pleach"), &sampled(&[("f", 70.0)])).unwrap();
+    pleach_store::write_profile(&dir.join("a.pleach"), &sampled(&[("f", 50.0), ("g", 30.0)])).unwrap();
+    pleach_store::write_profile(&dir.join("b.pleach"), &sampled(&[("f", 70.0)])).unwrap();
     let paths = json(&["paths", "a.pleach", "b.pleach", "--json"], &dir);
     let of = |row: usize, key: &str| paths[row][key].clone();
     assert_eq!((of(0, "function"), of(0, "count")), ("f".into(), 120.0.into()));
@@ -82,7 +82,7 @@ fn estimated_paths_are_printed_and_added_up() {
         "{output:?}"
     );
     // What has none says so.
-    profile_file::write(&dir.join("none.pleach"), &Profile::default()).unwrap();
+    pleach_store::write_profile(&dir.join("none.pleach"), &Profile::default()).unwrap();
     let output = pleach(&["paths", "none.pleach", "--json"], &dir);
     assert!(output.status.success() && stdout(&output) == "[\n]\n");
     assert!(stderr(&output).contains("has no paths"), "{output:?}");
@@ -91,9 +91,9 @@ fn estimated_paths_are_printed_and_added_up() {
 #[test]
 fn profiles_are_reported_and_compared() {
     let dir = folder("compared");
-    write(&dir.join("a.plcnt"), &counts(&[("f", 5), ("g", 3)])).unwrap();
-    profile_file::write(&dir.join("a.pleach"), &sampled(&[("f", 500.0), ("g", 300.0)])).unwrap();
-    profile_file::write(&dir.join("b.pleach"), &sampled(&[("f", 300.0), ("g", 500.0)])).unwrap();
+    write_counts(&dir.join("a.plcnt"), &counts(&[("f", 5), ("g", 3)])).unwrap();
+    pleach_store::write_profile(&dir.join("a.pleach"), &sampled(&[("f", 500.0), ("g", 300.0)])).unwrap();
+    pleach_store::write_profile(&dir.join("b.pleach"), &sampled(&[("f", 300.0), ("g", 500.0)])).unwrap();
     let report = json(&["report", "a.pleach", "--json"], &dir);
     assert_eq!(
         (
@@ -129,9 +129,9 @@ fn profiles_are_reported_and_compared() {
         anchor: Anchor::Late,
         ..sampled(&[("f", 5.0)])
     };
-    profile_file::write(&dir.join("late.pleach"), &late).unwrap();
+    pleach_store::write_profile(&dir.join("late.pleach"), &late).unwrap();
     assert!(error(&["diff", "a.pleach", "late.pleach"], &dir).contains("compare profiles of one anchor only"));
-    profile_file::write(&dir.join("none.pleach"), &Profile::default()).unwrap();
+    pleach_store::write_profile(&dir.join("none.pleach"), &Profile::default()).unwrap();
     assert!(error(&["diff", "a.pleach", "none.pleach"], &dir).contains("none.pleach: has no paths"));
     let output = pleach(&["overlap", "a.pleach", "none.pleach"], &dir);
     assert!(
@@ -150,7 +150,7 @@ fn profiles_are_reported_and_compared() {
 #[test]
 fn nobody_needs_to_read_to_the_end() {
     let dir = folder("unread");
-    profile_file::write(&dir.join("a.pleach"), &sampled(&[("f", 50.0)])).unwrap();
+    pleach_store::write_profile(&dir.join("a.pleach"), &sampled(&[("f", 50.0)])).unwrap();
     for args in [
         "show a.pleach",
         "show a.pleach --json",

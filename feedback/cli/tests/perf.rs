@@ -3,8 +3,9 @@
 use pleach_collector::vector::{
     Branch, Burst, CodeAddress, EndReason, Engine, Module, ModuleId, ModuleMapping, Process, VectorSet,
 };
-use pleach_feedback::profile::Profile;
-use pleach_feedback::profile::file::{ProfileFile, write};
+use pleach_profile::Profile;
+use pleach_profile::file::ProfileFile;
+use pleach_store::write_profile;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ fn folder(test: &str, bursts: u64) -> PathBuf {
         vectors: Some(vectors(bursts).to_bytes()),
         ..Profile::default()
     };
-    write(&folder.join("a.pleach"), &profile).unwrap();
+    write_profile(&folder.join("a.pleach"), &profile).unwrap();
     folder
 }
 

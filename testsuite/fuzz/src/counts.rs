@@ -2,12 +2,13 @@
 
 use crate::input::{Input, with_file};
 use pleach_annotate::manifest::Anchor;
-use pleach_feedback::ball_larus::graph::PathGraph;
-use pleach_feedback::ball_larus::{Mode, Options, Storage};
-use pleach_feedback::counts::exact::Exact;
-use pleach_feedback::counts::file::{CountFile, write};
-use pleach_feedback::counts::unit::{self, Unit, UnitFunction, UnitId};
-use pleach_feedback::counts::{Counts, UnitCounts};
+use pleach_ball_larus::graph::PathGraph;
+use pleach_ball_larus::{Mode, Options, Storage};
+use pleach_ball_larus::counts::exact::Exact;
+use pleach_ball_larus::counts::file::CountFile;
+use pleach_store::write_counts;
+use pleach_ball_larus::counts::{unit, Counts, UnitCounts};
+use pleach_ball_larus::counts::unit::{Unit, UnitFunction, UnitId};
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -77,7 +78,7 @@ fn check(path: &Path) {
     let _ = Exact::of(&counts);
     // A description may have been written in another way, and has another identity then.
     let ids: Vec<UnitId> = counts.units.keys().copied().collect();
-    if ids.iter().all(|id| unit::encode(&counts.units[id].0).1 == *id) && write(path, &counts).is_ok() {
+    if ids.iter().all(|id| unit::encode(&counts.units[id].0).1 == *id) && write_counts(path, &counts).is_ok() {
         assert_eq!(CountFile::open(path).expect("what was written is read"), counts);
     }
 }
@@ -89,7 +90,7 @@ pub fn exact_counts(data: &[u8]) {
         assert_eq!(unit::decode(&unit::encode(unit).0).as_ref(), Ok(unit));
     }
     with_file(&[], |path| {
-        if write(path, &counts).is_ok() {
+        if write_counts(path, &counts).is_ok() {
             assert_eq!(CountFile::open(path).expect("what was written is read"), counts);
         }
     });

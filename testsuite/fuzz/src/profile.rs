@@ -3,11 +3,10 @@
 use crate::input::{Input, with_file};
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
 use pleach_annotate::manifest::Anchor;
-use pleach_feedback::ball_larus::{End, Start};
-use pleach_feedback::profile::file::{Lookup, ProfileFile, write};
-use pleach_feedback::profile::{
-    BranchPrediction, CallTargets, Covered, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance,
-};
+use pleach_ball_larus::{End, Start};
+use pleach_profile::file::{Lookup, ProfileFile};
+use pleach_store::write_profile;
+use pleach_profile::{BranchPrediction, CallTargets, Covered, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance};
 use std::ops::Range;
 use std::path::Path;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
@@ -32,7 +31,7 @@ pub fn profile(data: &[u8]) {
         _ => {
             let profile = made_of(&mut input);
             with_file(&[], |path| {
-                if write(path, &profile).is_ok() {
+                if write_profile(path, &profile).is_ok() {
                     check(path);
                 }
             });
@@ -69,7 +68,7 @@ fn check(path: &Path) {
         if !(times.0.is_finite() && times.1.is_finite()) {
             profile.provenance = Provenance::default();
         }
-        write(path, &profile).expect("what was read can be written");
+        write_profile(path, &profile).expect("what was read can be written");
         let again = ProfileFile::open(path).and_then(|file| file.read_all());
         assert_eq!(again.expect("what was written is read"), profile);
     });
@@ -136,7 +135,7 @@ fn covered(input: &mut Input) -> Covered {
 fn path(input: &mut Input, blocks: u32) -> EstimatedPath {
     let block = |input: &mut Input| BlockIndex(u32::from(input.u8()) % blocks.max(1));
     EstimatedPath {
-        path: pleach_feedback::ball_larus::Path {
+        path: pleach_ball_larus::Path {
             start: if input.u8() % 2 == 0 {
                 Start::Entry
             } else {

@@ -25,7 +25,7 @@ pub fn all() -> Vec<Seed> {
         let of_several = (0..).map(|skip| profile::made_of(&mut Input(&noise[skip..])));
         let written = of_several.take(2000).any(|profile| {
             let paths: usize = profile.functions.iter().map(|f| f.paths.len()).sum();
-            paths > 4 && pleach_feedback::profile::file::write(path, &profile).is_ok()
+            paths > 4 && pleach_store::write_profile(path, &profile).is_ok()
         });
         assert!(written);
         std::fs::read(path).expect("read")
@@ -34,7 +34,7 @@ pub fn all() -> Vec<Seed> {
         let of_one = (0..).map(|skip| counts::made_of(&mut Input(&noise[skip..])));
         let written = of_one
             .take(2000)
-            .any(|counts| pleach_feedback::counts::file::write(path, &counts).is_ok());
+            .any(|counts| pleach_store::write_counts(path, &counts).is_ok());
         assert!(written);
         std::fs::read(path).expect("read")
     });

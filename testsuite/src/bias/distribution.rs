@@ -1,11 +1,11 @@
 //! Bursts as counts of machine instructions and branches, and what is between two distributions.
 
 use anyhow::{Context, Result};
+use pleach_analysis::program::Program;
 use pleach_annotate::code::{Transfer, instruction_at};
 use pleach_annotate::map::AddressMap;
 use pleach_annotate::probe::Address;
 use pleach_collector::vector::{CodeAddress, ModuleId, VectorSet};
-use pleach_feedback::program::Program;
 use std::collections::HashMap;
 use std::hash::Hash;
 

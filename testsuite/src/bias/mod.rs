@@ -16,10 +16,10 @@ use crate::workload::{InputKind, Workload};
 use anyhow::{Context, Result};
 use distribution::{Distribution, Estimate, difference};
 use exact::{Exact, exact};
+use pleach_analysis::program::Program;
+use pleach_analysis::time_bias::{Model, Weights};
 use pleach_collector::vector::VectorSet;
-use pleach_feedback::profile::file::ProfileFile;
-use pleach_feedback::program::Program;
-use pleach_feedback::time_bias::{Model, Weights};
+use pleach_profile::file::ProfileFile;
 
 /// What to record, and how often.
 #[derive(Clone, Debug)]

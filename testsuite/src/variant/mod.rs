@@ -19,7 +19,7 @@ use crate::build::{Binary, BuildConfig};
 use crate::run::Invocation;
 use crate::workload::Workload;
 use anyhow::{Context, Result};
-use pleach_feedback::ball_larus::Mode;
+use pleach_ball_larus::Mode;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -1,6 +1,6 @@
 //! Paths that cannot be told apart.
 
-use pleach_feedback::ball_larus::Path;
+use pleach_ball_larus::Path;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sets of paths. A path that is in none of them is a class of its own.

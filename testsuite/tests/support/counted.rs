@@ -298,7 +298,7 @@ pub fn assert_conserved(flows: &BTreeMap<Key, FunctionRow>, graphs: &BTreeMap<Ke
         let resumes = graph
             .calls
             .iter()
-            .any(|call| pleach_feedback::ball_larus::returns_twice(call) || forks.contains(&call.callee));
+            .any(|call| pleach_ball_larus::returns_twice(call) || forks.contains(&call.callee));
         if !resumes {
             assert_eq!(within, flow.blocks, "{what}: {name}: into blocks");
         }
@@ -307,7 +307,7 @@ pub fn assert_conserved(flows: &BTreeMap<Key, FunctionRow>, graphs: &BTreeMap<Ke
             let calls = graph
                 .calls
                 .iter()
-                .any(|c| c.block.index() == i && pleach_feedback::ball_larus::may_not_return(c));
+                .any(|c| c.block.index() == i && pleach_ball_larus::may_not_return(c));
             if !block.successors.is_empty() && !calls {
                 assert_eq!(flow.exits[i], 0, "{what}: {name}: block {i}");
             }

@@ -9,8 +9,8 @@ use pleach_annotate::cfg::{Cfg, ProbeTarget};
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::map::{AddressMap, NodeIndex};
 use pleach_annotate::probe::Address;
-use pleach_feedback::ball_larus::graph::{EdgeKind, PathGraph};
-use pleach_feedback::ball_larus::{End, Path, Start};
+use pleach_ball_larus::graph::{EdgeKind, PathGraph};
+use pleach_ball_larus::{End, Path, Start};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// More ways than that are not followed.

@@ -4,7 +4,7 @@ use super::inputs::sampled;
 use super::output::print;
 use super::source::{Places, places};
 use anyhow::Result;
-use pleach_feedback::report::coverage::CoverageReport;
+use pleach_report::coverage::CoverageReport;
 use std::path::PathBuf;
 use std::process::ExitCode;
 

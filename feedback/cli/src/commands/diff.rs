@@ -3,7 +3,7 @@
 use super::inputs::read_flows;
 use super::output::print;
 use anyhow::{Result, bail};
-use pleach_feedback::report::diff::Diff;
+use pleach_report::diff::Diff;
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -3,9 +3,10 @@
 use super::output::print;
 use super::sampling::{self, EngineArg, Wants, percentage};
 use anyhow::{Context, Result, bail};
+use pleach_analysis::evaluate::estimate::Estimator;
+use pleach_analysis::evaluate::{EvaluateError, Job, Options, Stage, evaluate};
 use pleach_collector::record::{RecordError, RecordOptions};
-use pleach_feedback::evaluate::estimate::Estimator;
-use pleach_feedback::evaluate::{EvaluateError, Job, Options, Stage, evaluate};
+use pleach_report::evaluate::{evaluation_json, evaluation_text};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -104,8 +105,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             eprintln!("pleach: warning: {warning}");
         }
         let text = match args.json {
-            true => evaluation.to_json()?,
-            false => evaluation.to_text(),
+            true => evaluation_json(&evaluation)?,
+            false => evaluation_text(&evaluation),
         };
         print(&text)?;
     }

@@ -4,7 +4,7 @@ use super::output::print;
 use crate::install;
 use anyhow::{Context, Result, bail};
 use clap::{Subcommand, ValueEnum};
-use pleach_feedback::profile::file::ProfileFile;
+use pleach_profile::file::ProfileFile;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 

@@ -3,12 +3,11 @@
 use super::progress::Progress;
 use super::record::analysed;
 use anyhow::{Context, Result, bail};
+use pleach_analysis::exact_profile;
+use pleach_analysis::time_bias::Weights;
+use pleach_ball_larus::counts::exact::Exact;
+use pleach_ball_larus::counts::file::CountFile;
 use pleach_collector::perf::{Imported, PerfError, Report, import_watched};
-use pleach_feedback::counts;
-use pleach_feedback::counts::exact::Exact;
-use pleach_feedback::counts::file::CountFile;
-use pleach_feedback::profile::file as profile_file;
-use pleach_feedback::time_bias::Weights;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -86,7 +85,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         args.keep_vectors,
         args.quiet,
     )?;
-    profile_file::write(&args.output, &profile)?;
+    pleach_store::write_profile(&args.output, &profile)?;
     if !args.quiet {
         eprintln!(
             "pleach: {} taken branches in {} samples; wrote {}",
@@ -109,8 +108,8 @@ fn import_counts(args: &Args) -> Result<ExitCode> {
     for problem in problems.chain(exact.problems.iter().map(ToString::to_string)) {
         eprintln!("pleach: warning: {}: {problem}", args.file.display());
     }
-    let profile = counts::profile::of(&exact).with_context(|| args.file.display().to_string())?;
-    profile_file::write(&args.output, &profile)?;
+    let profile = exact_profile::profile_of(&exact).with_context(|| args.file.display().to_string())?;
+    pleach_store::write_profile(&args.output, &profile)?;
     if !args.quiet {
         let executed = exact.functions.iter().filter(|f| f.is_executed()).count();
         eprintln!(
@@ -131,7 +130,7 @@ pub(super) fn ensure_writable(output: &Path) -> Result<()> {
         return Ok(());
     }
     let dir = output.parent().filter(|dir| !dir.as_os_str().is_empty());
-    profile_file::probe_writable(dir.unwrap_or(Path::new(".")))
+    pleach_store::probe_writable(dir.unwrap_or(Path::new(".")))
         .with_context(|| format!("cannot write {}", output.display()))
 }
 

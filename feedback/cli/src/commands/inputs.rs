@@ -3,13 +3,13 @@
 use anyhow::{Context, Result, bail};
 use pleach_annotate::binary::Binary;
 use pleach_annotate::manifest::{self, Entry};
-use pleach_feedback::counts::exact::Exact;
-use pleach_feedback::counts::file::CountFile;
-use pleach_feedback::counts::merge::merge as merge_counts;
-use pleach_feedback::merge::{MergeReport, merge};
-use pleach_feedback::profile::Profile;
-use pleach_feedback::profile::file::ProfileFile;
-use pleach_feedback::report::flows::Flows;
+use pleach_ball_larus::counts::exact::Exact;
+use pleach_ball_larus::counts::file::CountFile;
+use pleach_ball_larus::counts::merge::merge as merge_counts;
+use pleach_profile::Profile;
+use pleach_profile::file::ProfileFile;
+use pleach_profile::merge::{MergeReport, merge};
+use pleach_report::flows::Flows;
 use std::path::{Path, PathBuf};
 
 /// What files of one kind say together.

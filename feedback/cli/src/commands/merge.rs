@@ -2,10 +2,10 @@
 
 use super::inputs::warn_of_dropped;
 use anyhow::{Result, bail};
-use pleach_feedback::counts;
-use pleach_feedback::counts::file::CountFile;
-use pleach_feedback::merge::merge;
-use pleach_feedback::profile::file::{self, ProfileFile};
+use pleach_ball_larus::counts;
+use pleach_ball_larus::counts::file::CountFile;
+use pleach_profile::file::ProfileFile;
+use pleach_profile::merge::merge;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         bail!("nothing to merge: name at least one profile");
     }
     let merged = merge(profiles)?;
-    file::write(&args.output, &merged.profile)?;
+    pleach_store::write_profile(&args.output, &merged.profile)?;
     warn_of_dropped(&merged.report);
     if !merged.vectors.is_empty() {
         eprintln!("pleach: note: raw vectors are not merged; they stay in the profiles they came in");
@@ -87,7 +87,7 @@ fn exact_counts(args: &Args) -> Result<Option<&[PathBuf]>> {
 fn merge_counts(files: &[PathBuf], output: &Path) -> Result<ExitCode> {
     let inputs: Result<Vec<_>, _> = files.iter().map(CountFile::open).collect();
     let merged = counts::merge::merge(inputs?);
-    counts::file::write(output, &merged)?;
+    pleach_store::write_counts(output, &merged)?;
     for problem in &merged.problems {
         eprintln!("pleach: warning: {problem}");
     }

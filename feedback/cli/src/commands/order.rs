@@ -4,7 +4,7 @@ use super::inputs::{manifests, sampled};
 use super::output::print;
 use super::source::places;
 use anyhow::Result;
-use pleach_feedback::placement::function_order;
+use pleach_decide::placement::function_order;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::ExitCode;

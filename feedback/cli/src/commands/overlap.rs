@@ -3,7 +3,7 @@
 use super::inputs::read_flows;
 use super::output::print;
 use anyhow::Result;
-use pleach_feedback::report::compare::Overlap;
+use pleach_report::compare::Overlap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -3,11 +3,11 @@
 use super::inputs::{self, Input};
 use super::output::print;
 use anyhow::{Result, bail};
-use pleach_feedback::counts::exact::Exact;
-use pleach_feedback::profile::Profile;
-use pleach_feedback::report::estimated::EstimatedPaths;
-use pleach_feedback::report::foreign::{Foreign, take_foreign, take_foreign_estimates};
-use pleach_feedback::report::paths::{Edges, Paths, PathsOptions};
+use pleach_ball_larus::counts::exact::Exact;
+use pleach_profile::Profile;
+use pleach_report::estimated::EstimatedPaths;
+use pleach_report::foreign::{Foreign, take_foreign, take_foreign_estimates};
+use pleach_report::paths::{Edges, Paths, PathsOptions};
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -2,15 +2,15 @@
 
 use super::sampling::{self, EngineArg, Wants, duration, percentage};
 use anyhow::{Context, Result, bail};
+use pleach_analysis::analyse::{Analysis, AnalysisError, analyse, without_functions};
+use pleach_analysis::program::Program;
+use pleach_analysis::time_bias::{Model, Weights};
 use pleach_collector::lbr::Refusal;
 use pleach_collector::record::{RecordError, RecordOptions, Recording, record};
 use pleach_collector::stats::Stats;
 use pleach_collector::vector::VectorSet;
 use pleach_collector::verify::Verified;
-use pleach_feedback::analyse::{Analysis, AnalysisError, analyse, without_functions};
-use pleach_feedback::profile::{Profile, file as profile_file};
-use pleach_feedback::program::Program;
-use pleach_feedback::time_bias::{Model, Weights};
+use pleach_profile::Profile;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -164,7 +164,7 @@ fn ensure_writable(args: &Args) -> Result<()> {
     if args.output.is_dir() {
         bail!("cannot write {}: it is a folder", args.output.display());
     }
-    profile_file::probe_writable(dir).with_context(|| format!("cannot write {}", args.output.display()))
+    pleach_store::probe_writable(dir).with_context(|| format!("cannot write {}", args.output.display()))
 }
 
 fn finish(args: &Args, recording: &Recording) -> Result<()> {
@@ -187,7 +187,7 @@ fn finish(args: &Args, recording: &Recording) -> Result<()> {
         args.keep_vectors,
         args.quiet,
     )?;
-    profile_file::write(&args.output, &profile)?;
+    pleach_store::write_profile(&args.output, &profile)?;
     if !args.quiet && recording.unreclaimed {
         eprintln!(
             "pleach: warning: the file system of {} cannot free parts of a file: temporary files grew with the run. Set TMPDIR to \

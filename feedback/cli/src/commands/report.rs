@@ -6,7 +6,7 @@ use anyhow::Result;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_annotate::map::AddressMap;
-use pleach_feedback::report::functions::{Report, ReportOptions};
+use pleach_report::functions::{Report, ReportOptions};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -6,7 +6,7 @@ use super::inputs::sampled;
 use super::output::print;
 use anyhow::{Result, bail};
 pub use places::Places;
-use pleach_feedback::report::lines::LEGEND;
+use pleach_report::lines::LEGEND;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -4,9 +4,9 @@
 use pleach_annotate::cfg::{Block, Cfg, Terminator};
 use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId, ModuleHash};
 use pleach_annotate::manifest::Anchor;
-use pleach_feedback::ball_larus::{Mode, Options, Storage};
-use pleach_feedback::counts::unit::{Unit, UnitFunction, encode};
-use pleach_feedback::counts::{Counts, UnitCounts};
+use pleach_ball_larus::counts::unit::{Unit, UnitFunction, encode};
+use pleach_ball_larus::counts::{Counts, UnitCounts};
+use pleach_ball_larus::{Mode, Options, Storage};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -5,8 +5,8 @@ use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_annotate::map::AddressMap;
 use pleach_annotate::sources::Sources;
-use pleach_feedback::profile::Profile;
-use pleach_feedback::report::lines::SourceFiles;
+use pleach_profile::Profile;
+use pleach_report::lines::SourceFiles;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 

@@ -1,0 +1,314 @@
+//! The whole analysis: vectors → observations → flow-consistent counts → profile.
+
+use crate::coverage::seeds::View;
+use crate::credit::{Crediting, credit};
+use crate::decode::DecodeReport;
+use crate::inference::{Evidence, infer};
+use crate::observe::{NodeObservations, Observations, observe};
+use crate::partial::{FunctionEvidence, gather};
+use crate::prediction::predict;
+use crate::program::Program;
+use crate::time_bias::Weights;
+use crate::{coverage, partial};
+use pleach_annotate::cfg::Cfg;
+use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
+use pleach_annotate::map::AddressMap;
+use pleach_ball_larus::Path;
+use pleach_collector::vector::{Engine, VectorSet};
+use pleach_profile::summary::{HOT, Summary};
+use pleach_profile::{
+    Anchor, CallTargets, CalledPath, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+
+/// Profile counts for each sampled block entry: leaves room below one sample for what inference splits.
+pub const SCALE: f64 = 1000.0;
+
+/// A profile, and how much of the vectors went into it.
+#[derive(Debug)]
+pub struct Analysis {
+    /// The profile.
+    pub profile: Profile,
+    /// What the address maps explained.
+    pub report: DecodeReport,
+}
+
+/// Why vectors do not become a profile.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnalysisError {
+    /// Nothing that was sampled is annotated.
+    #[error("none of the sampled files is annotated: compile with $(pleach flags annotate)")]
+    NotAnnotated,
+    /// Modules were annotated at different anchors.
+    #[error("the sampled files are annotated at different anchors: compile all of them with the same --anchor")]
+    MixedAnchors,
+}
+
+/// Analyses a recording; `weights` say how much each of its branches counts.
+pub fn analyse(program: &Program, vectors: &VectorSet, weights: &Weights) -> Result<Analysis, AnalysisError> {
+    let anchor = common_anchor(program)?;
+    let observations = observe(program, vectors, weights);
+    let mut functions = all_functions(program);
+    let mut copies = Vec::new();
+    for (module, map) in program.annotated() {
+        if let Some(observed) = observations.modules.get(&module) {
+            for (&node, counts) in &observed.nodes {
+                let function = map.function_of(node);
+                let key = (function.cfg.id, function.hash);
+                let copy = inferred(&function.cfg, counts);
+                let sum = functions.entry(key).or_insert_with(|| empty(&function.cfg));
+                sum.add(&copy);
+                copies.push(copy.profile);
+            }
+        }
+    }
+    let provenance = Provenance {
+        hot_in_copies: Summary::of(&copies).min_count(HOT).unwrap_or(0),
+        ..provenance(vectors)
+    };
+    add_call_targets(program, &observations, &mut functions);
+    let options = partial::Options {
+        iterations: PathWindow::LONGEST,
+        ..partial::Options::default()
+    };
+    add_paths(&gather(program, vectors, weights, &options), anchor, &mut functions);
+    for (key, predictions) in predict(program, vectors, weights) {
+        if let Some(function) = functions.get_mut(&key) {
+            function.profile.predictions = predictions.into_iter().map(|p| p.scaled(SCALE)).collect();
+        }
+    }
+    for (key, covered) in coverage::of(program, vectors, View::ALL, true).functions {
+        if let Some(function) = functions.get_mut(&key) {
+            function.profile.coverage = covered.blocks;
+        }
+    }
+    let profile = Profile {
+        provenance,
+        scale: SCALE,
+        anchor,
+        functions: functions.into_values().map(Accumulator::finish).collect(),
+        vectors: None,
+    };
+    Ok(Analysis {
+        profile,
+        report: observations.report,
+    })
+}
+
+/// The profile of a recording that no compiler can use: where it comes from, and no functions.
+pub fn without_functions(vectors: &VectorSet) -> Profile {
+    Profile {
+        provenance: provenance(vectors),
+        scale: SCALE,
+        ..Profile::default()
+    }
+}
+
+fn common_anchor(program: &Program) -> Result<Anchor, AnalysisError> {
+    let mut anchors = program.annotated().map(|(_, map)| map.anchor);
+    let anchor = anchors.next().ok_or(AnalysisError::NotAnnotated)?;
+    if anchors.any(|other| other != anchor) {
+        return Err(AnalysisError::MixedAnchors);
+    }
+    Ok(anchor)
+}
+
+/// A function's counts while they add up.
+struct Accumulator {
+    profile: FunctionProfile,
+    /// Weighted block entries.
+    samples: f64,
+    targets: BTreeMap<u32, FxHashMap<FunctionGuid, f64>>,
+}
+
+type Functions = BTreeMap<(FunctionId, CfgHash), Accumulator>;
+
+fn empty(cfg: &Cfg) -> Accumulator {
+    Accumulator {
+        profile: FunctionProfile {
+            id: cfg.id,
+            cfg_hash: cfg.hash(),
+            name: cfg.name.clone(),
+            samples: 0,
+            blocks: vec![0; cfg.blocks.len()],
+            edges: vec![0; cfg.edge_count()],
+            call_targets: Vec::new(),
+            paths: Vec::new(),
+            windows: Vec::new(),
+            called: Vec::new(),
+            predictions: Vec::new(),
+            coverage: Vec::new(),
+        },
+        samples: 0.0,
+        targets: BTreeMap::new(),
+    }
+}
+
+/// What was observed of one copy of a function, completed.
+fn inferred(cfg: &Cfg, observed: &NodeObservations) -> Accumulator {
+    let evidence = Evidence {
+        blocks: observed.blocks.clone(),
+        edges: observed.edges.clone(),
+        ..Evidence::default()
+    };
+    let counts = infer(cfg, &evidence, SCALE);
+    let mut copy = empty(cfg);
+    (copy.profile.blocks, copy.profile.edges) = (counts.blocks, counts.edges);
+    copy.samples = observed.blocks.iter().flatten().sum();
+    copy
+}
+
+impl Accumulator {
+    /// Adds a copy's counts.
+    fn add(&mut self, copy: &Self) {
+        let sums = self.profile.blocks.iter_mut().chain(&mut self.profile.edges);
+        for (sum, count) in sums.zip(copy.profile.blocks.iter().chain(&copy.profile.edges)) {
+            *sum += count;
+        }
+        self.samples += copy.samples;
+    }
+
+    fn finish(mut self) -> FunctionProfile {
+        self.profile.samples = self.samples.round() as u64;
+        self.profile.call_targets = self
+            .targets
+            .into_iter()
+            .map(|(call, targets)| {
+                let mut targets: Vec<_> = targets
+                    .into_iter()
+                    .map(|(guid, samples)| (guid, (samples * SCALE) as u64))
+                    .collect();
+                targets.sort_by_key(|&(guid, count)| (std::cmp::Reverse(count), guid));
+                CallTargets { call, targets }
+            })
+            .collect();
+        self.profile
+    }
+}
+
+/// Every function of the manifests: the compiler must be able to tell "never sampled" from "not known".
+fn all_functions(program: &Program) -> Functions {
+    program
+        .annotated()
+        .flat_map(|(_, map): (_, &AddressMap)| &map.functions)
+        .map(|f| ((f.cfg.id, f.hash), empty(&f.cfg)))
+        .collect()
+}
+
+fn add_call_targets(program: &Program, observations: &Observations, functions: &mut Functions) {
+    for (module, map) in program.annotated() {
+        let Some(observed) = observations.modules.get(&module) else {
+            continue;
+        };
+        for (&(node, call, target), &count) in &observed.targets {
+            let function = map.function_of(node);
+            if let Some(accumulator) = functions.get_mut(&(function.cfg.id, function.hash)) {
+                *accumulator
+                    .targets
+                    .entry(call)
+                    .or_default()
+                    .entry(target.guid)
+                    .or_default() += count;
+            }
+        }
+    }
+}
+
+/// Estimated paths, in the profile's counts.
+fn add_paths(evidence: &partial::Evidence, anchor: Anchor, functions: &mut Functions) {
+    for function in credit(evidence, anchor, Crediting::Em).functions {
+        if let Some(accumulator) = functions.get_mut(&(function.id, function.cfg_hash)) {
+            let scaled = function.paths.into_iter().map(|path| EstimatedPath {
+                count: path.count * SCALE,
+                low: path.low * SCALE,
+                high: path.high * SCALE,
+                ..path
+            });
+            accumulator.profile.paths = scaled.collect();
+            if let Some(observed) = evidence.functions.get(&(function.id, function.cfg_hash)) {
+                accumulator.profile.windows = windows(observed, &accumulator.profile.paths);
+                accumulator.profile.called = called(observed, &accumulator.profile.paths);
+            }
+        }
+    }
+}
+
+/// Paths from the entry, by what their callers had passed, as often as they are estimated to be executed.
+fn called(observed: &FunctionEvidence, paths: &[EstimatedPath]) -> Vec<CalledPath> {
+    let known: FxHashSet<&Path> = paths.iter().map(|p| &p.path).collect();
+    let least = paths.iter().map(|p| p.count).sum::<f64>() * PathWindow::LEAST_SHARE;
+    let all = observed
+        .called
+        .sorted()
+        .into_iter()
+        .map(|(caller, path, times)| CalledPath {
+            caller: caller.clone(),
+            path: path.clone(),
+            count: times * SCALE,
+        });
+    all.filter(|c| c.count > least && known.contains(&c.path)).collect()
+}
+
+/// Windows of consecutive paths, as often as they are estimated to be executed, given how often each path is. In the order of their paths.
+fn windows(observed: &FunctionEvidence, paths: &[EstimatedPath]) -> Vec<PathWindow> {
+    let graph = &observed.graph.paths;
+    let numbered = paths.iter().filter_map(|p| Some((graph.number_of(&p.path)?, p)));
+    let known: FxHashMap<u64, &EstimatedPath> = numbered.collect();
+    let least = paths.iter().map(|p| p.count).sum::<f64>() * PathWindow::LEAST_SHARE;
+    let mut all = Vec::new();
+    for length in 2..=PathWindow::LONGEST {
+        let estimated = observed
+            .windows
+            .estimated(length, |first| Some(known.get(&first)?.count));
+        for window in estimated.into_iter().filter(|w| w.count > least) {
+            let of = window.paths.iter().map(|number| Some(known.get(number)?.path.clone()));
+            if let Some(paths) = of.collect() {
+                all.push(PathWindow {
+                    paths,
+                    count: window.count,
+                });
+            }
+        }
+    }
+    all.sort_unstable_by(|a, b| a.paths.cmp(&b.paths));
+    all
+}
+
+fn provenance(vectors: &VectorSet) -> Provenance {
+    let epochs = || vectors.compressed.iter().flat_map(|compressed| &compressed.epochs);
+    let compressed = epochs().flat_map(|epoch| epoch.engines.keys().copied());
+    let all = vectors.bursts.iter().map(|b| b.engine).chain(compressed);
+    let mut engines: Vec<&str> = all.map(engine_name).collect();
+    engines.sort_unstable();
+    engines.dedup();
+    Provenance {
+        commands: vectors
+            .processes
+            .iter()
+            .filter(|p| p.parent.is_none())
+            .map(|p| p.command.clone())
+            .collect(),
+        engines: engines.into_iter().map(str::to_owned).collect(),
+        program_cpu_seconds: vectors.processes.iter().map(|p| p.program_cpu_seconds).sum(),
+        own_cpu_seconds: vectors.processes.iter().map(|p| p.own_cpu_seconds).sum(),
+        bursts: vectors.bursts.iter().map(|b| b.count).sum::<u64>() + epochs().map(|e| e.bursts).sum::<u64>(),
+        taken_branches: vectors
+            .bursts
+            .iter()
+            .map(|b| b.count * b.branches.len() as u64)
+            .sum::<u64>()
+            + epochs().map(|e| e.branches).sum::<u64>(),
+        hot_in_copies: 0,
+    }
+}
+
+fn engine_name(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Step => "step",
+        Engine::RunAhead => "run-ahead",
+        Engine::Lbr => "lbr",
+        Engine::Perf => "perf.data",
+    }
+}

@@ -1,0 +1,222 @@
+//! Coverage against exact counts (thesis §5.3, §5.5 and §5.6). What the thesis calls operations are IR instructions here.
+
+use super::{Coverage, Key};
+use pleach_ball_larus::counts::exact::{Exact, ExactFunction};
+use pleach_profile::Covered;
+use std::collections::BTreeMap;
+
+/// What was executed: exact counts of one or several runs, by block.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Executed {
+    /// Blocks of functions whose counts are complete.
+    blocks: BTreeMap<Key, Vec<Block>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Block {
+    instructions: u64,
+    count: u64,
+}
+
+/// Instructions of the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// All, of functions that were counted.
+    pub instructions: u64,
+    /// Those that were executed.
+    pub executed: u64,
+}
+
+/// How much of what was executed is covered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Recall {
+    /// Executed instructions.
+    pub executed: u64,
+    /// Those of them in blocks that are covered, proved or predicted.
+    pub covered: u64,
+}
+
+impl Recall {
+    /// Share that is covered; 1 where nothing was executed.
+    pub fn share(&self) -> f64 {
+        if self.executed == 0 {
+            1.0
+        } else {
+            self.covered as f64 / self.executed as f64
+        }
+    }
+}
+
+/// A block that is covered but was not executed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FalsePositive {
+    /// The function.
+    pub function: Key,
+    /// Position of the block.
+    pub block: usize,
+    /// What coverage says.
+    pub covered: Covered,
+}
+
+impl FalsePositive {
+    /// Whether it was called proved.
+    pub fn is_proved(&self) -> bool {
+        self.covered >= Covered::ByDominance
+    }
+}
+
+impl Executed {
+    /// Of one run.
+    pub fn of(exact: &Exact) -> Self {
+        let mut executed = Self::default();
+        executed.add(exact);
+        executed
+    }
+
+    /// Adds a run. A function that was counted in several ways is taken once.
+    pub fn add(&mut self, exact: &Exact) {
+        let mut seen = std::collections::BTreeSet::new();
+        for function in &exact.functions {
+            let key = (function.cfg.id, function.cfg.hash());
+            if !seen.insert(key) {
+                continue;
+            }
+            let blocks = self.blocks.entry(key).or_insert_with(|| empty(function));
+            for (sum, count) in blocks.iter_mut().zip(&function.flow.blocks) {
+                sum.count = sum.count.saturating_add(*count);
+            }
+        }
+    }
+
+    /// How large the program is (thesis, table 5.1).
+    pub fn totals(&self) -> Totals {
+        let blocks = || self.blocks.values().flatten();
+        let sum = |blocks: &mut dyn Iterator<Item = &Block>| blocks.map(|block| block.instructions).sum();
+        Totals {
+            instructions: sum(&mut blocks()),
+            executed: sum(&mut blocks().filter(|block| block.count > 0)),
+        }
+    }
+
+    /// Executed instructions that are covered (thesis §5.3). `least`: what counts as covered.
+    pub fn recall(&self, coverage: &Coverage, least: Covered) -> Recall {
+        let mut recall = Recall::default();
+        for (_, _, block, covered) in self.executed_blocks(coverage) {
+            recall.executed += block.instructions;
+            recall.covered += if covered >= least { block.instructions } else { 0 };
+        }
+        recall
+    }
+
+    /// The same, each instruction as often as it was executed: the share of what the program did that the recording knows.
+    pub fn recall_of_executions(&self, coverage: &Coverage, least: Covered) -> f64 {
+        let (mut executed, mut covered) = (0.0, 0.0);
+        for (_, _, block, known) in self.executed_blocks(coverage) {
+            let times = block.instructions as f64 * block.count as f64;
+            executed += times;
+            covered += if known >= least { times } else { 0.0 };
+        }
+        covered / f64::max(executed, 1.0)
+    }
+
+    /// Recall among the most frequently executed instructions (thesis §5.6): for each share of all executed instructions, such as
+    /// 0.1, how many of so many are covered. Of instructions executed equally often, which are many, those of a block stay together.
+    pub fn recall_of_hottest(&self, coverage: &Coverage, shares: &[f64]) -> Vec<Recall> {
+        let mut blocks: Vec<_> = self.executed_blocks(coverage).collect();
+        blocks.sort_by_key(|(key, position, block, _)| (std::cmp::Reverse(block.count), *key, *position));
+        let all: u64 = blocks.iter().map(|(_, _, block, _)| block.instructions).sum();
+        let of_share = |share: &f64| {
+            let most = (share * all as f64).round() as u64;
+            let mut recall = Recall::default();
+            for (_, _, block, covered) in &blocks {
+                let counted = block.instructions.min(most - recall.executed);
+                recall.executed += counted;
+                recall.covered += if *covered > Covered::No { counted } else { 0 };
+            }
+            recall
+        };
+        shares.iter().map(of_share).collect()
+    }
+
+    /// Covered blocks that were not executed. Functions that were not counted are left out.
+    pub fn false_positives(&self, coverage: &Coverage) -> Vec<FalsePositive> {
+        let mut found = Vec::new();
+        for (&function, blocks) in &self.blocks {
+            for (block, (&covered, exact)) in coverage.blocks(&function).iter().zip(blocks).enumerate() {
+                if covered > Covered::No && exact.count == 0 {
+                    found.push(FalsePositive {
+                        function,
+                        block,
+                        covered,
+                    });
+                }
+            }
+        }
+        found
+    }
+
+    /// Relative entropy of the exact distribution of executed instructions with respect to the sampled one, in bits (thesis
+    /// §5.5): d = Σ p log₂(p ∕ q), over the instructions of all functions that were counted. One is added to the sampled count of each instruction, because d
+    /// has no value where something executed was never sampled, which the thesis does not mention.
+    pub fn divergence(&self, coverage: &Coverage) -> f64 {
+        let passed = |key: &Key, block: usize| {
+            let function = coverage.functions.get(key);
+            function
+                .and_then(|function| function.passed.get(block))
+                .map_or(0, |passed| *passed) as f64
+                + 1.0
+        };
+        let blocks = || {
+            self.blocks.iter().flat_map(|(key, blocks)| {
+                blocks
+                    .iter()
+                    .enumerate()
+                    .map(move |(position, block)| (key, position, block))
+            })
+        };
+        let weigh = |block: &Block, count: f64| block.instructions as f64 * count;
+        let exact: f64 = blocks().map(|(_, _, block)| weigh(block, block.count as f64)).sum();
+        let sampled: f64 = blocks()
+            .map(|(key, position, block)| weigh(block, passed(key, position)))
+            .sum();
+        let term = |(key, position, block): (&Key, usize, &Block)| {
+            let (p, q) = (block.count as f64 / exact, passed(key, position) / sampled);
+            if block.count == 0 {
+                0.0
+            } else {
+                weigh(block, p * (p / q).log2())
+            }
+        };
+        blocks().map(term).sum()
+    }
+
+    fn executed_blocks<'a>(
+        &'a self,
+        coverage: &'a Coverage,
+    ) -> impl Iterator<Item = (Key, usize, Block, Covered)> + 'a {
+        self.blocks.iter().flat_map(|(key, blocks)| {
+            let covered = coverage.blocks(key);
+            let of_block = move |(position, block): (usize, &Block)| {
+                (
+                    *key,
+                    position,
+                    *block,
+                    covered.get(position).copied().unwrap_or_default(),
+                )
+            };
+            blocks
+                .iter()
+                .enumerate()
+                .map(of_block)
+                .filter(|(_, _, block, _)| block.count > 0)
+        })
+    }
+}
+
+fn empty(function: &ExactFunction) -> Vec<Block> {
+    let block = |block: &pleach_annotate::cfg::Block| Block {
+        instructions: block.instructions.into(),
+        count: 0,
+    };
+    function.cfg.blocks.iter().map(block).collect()
+}

@@ -1,0 +1,59 @@
+//! The paths of a function among which pieces are shared out.
+
+use crate::partial::Piece;
+use pleach_annotate::id::BlockIndex;
+use pleach_ball_larus::Path;
+use rustc_hash::FxHashMap;
+
+/// Distinct paths, with indexes to find those that contain a piece.
+#[derive(Default)]
+pub(super) struct Candidates {
+    paths: Vec<Path>,
+    numbers: FxHashMap<Path, u32>,
+    /// By edge: paths that take it.
+    by_edge: FxHashMap<(BlockIndex, BlockIndex), Vec<u32>>,
+    /// By block: paths that pass it.
+    by_block: FxHashMap<BlockIndex, Vec<u32>>,
+}
+
+impl Candidates {
+    /// The number of a path, which becomes a candidate unless it is one.
+    pub fn add(&mut self, path: Path) -> u32 {
+        if let Some(&number) = self.numbers.get(&path) {
+            return number;
+        }
+        let number = self.paths.len() as u32;
+        for pair in path.blocks.windows(2) {
+            self.by_edge.entry((pair[0], pair[1])).or_default().push(number);
+        }
+        for &block in &path.blocks {
+            self.by_block.entry(block).or_default().push(number);
+        }
+        self.numbers.insert(path.clone(), number);
+        self.paths.push(path);
+        number
+    }
+
+    pub fn paths(&self) -> &[Path] {
+        &self.paths
+    }
+
+    pub fn into_paths(self) -> Vec<Path> {
+        self.paths
+    }
+
+    /// The candidates that contain a piece (Def. 3.2: the intersection of what contains its edges).
+    pub fn matching(&self, piece: &Piece) -> Vec<u32> {
+        const NONE: &[u32] = &[];
+        let edges = piece
+            .blocks
+            .windows(2)
+            .map(|pair| self.by_edge.get(&(pair[0], pair[1])));
+        let fewest = edges
+            .map(|paths| paths.map_or(NONE, Vec::as_slice))
+            .min_by_key(|paths| paths.len());
+        let fewest = fewest.unwrap_or_else(|| self.by_block.get(&piece.blocks[0]).map_or(NONE, Vec::as_slice));
+        let contains = |&number: &u32| piece.is_of(&self.paths[number as usize]);
+        fewest.iter().copied().filter(contains).collect()
+    }
+}

@@ -1,0 +1,43 @@
+//! From vectors to an estimated path profile.
+
+use crate::analyse::AnalysisError;
+use crate::credit::{Crediting, credit};
+use crate::partial;
+use crate::partial::gather;
+use crate::program::Program;
+use crate::time_bias::{Model, Weights};
+use pleach_collector::vector::VectorSet;
+use pleach_profile::path_profile::PathProfile;
+
+/// What an estimate is made with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Estimator {
+    /// How what was seen is credited to paths.
+    pub crediting: Crediting,
+    /// Bursts are cut into vectors of so many branches, which know nothing of each other; left whole if `None`.
+    pub vector_length: Option<usize>,
+}
+
+impl Estimator {
+    /// Estimates paths.
+    pub fn estimate(self, program: &Program, vectors: &VectorSet) -> Result<PathProfile, AnalysisError> {
+        let anchor = program.annotated().map(|(_, map)| map.anchor).next();
+        let anchor = anchor.ok_or(AnalysisError::NotAnnotated)?;
+        let is_clocked = vectors.bursts.iter().any(|burst| burst.clock.is_some());
+        let weights = if is_clocked {
+            Weights::of(vectors, &Model::default())
+        } else {
+            Weights::equal()
+        };
+        let evidence = gather(
+            program,
+            vectors,
+            &weights,
+            &partial::Options {
+                vector_length: self.vector_length,
+                ..partial::Options::default()
+            },
+        );
+        Ok(credit(&evidence, anchor, self.crediting))
+    }
+}

@@ -1,0 +1,207 @@
+//! Exact counts as a profile that the compiler uses: what sampling would find out if it saw everything.
+
+use pleach_annotate::cfg::Cfg;
+use pleach_annotate::id::BlockIndex;
+use pleach_ball_larus::counts::exact::{Exact, ExactFunction};
+use pleach_ball_larus::edges::Flow;
+use pleach_ball_larus::{Mode, Options, Path};
+use pleach_profile::{Anchor, Covered, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance};
+use std::collections::BTreeMap;
+
+/// Why counts do not become a profile.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProfileError {
+    /// There is nothing to use.
+    #[error("it has no counts of any function: was the program compiled with $(pleach flags instrument), and run?")]
+    Empty,
+    /// Modules were instrumented at different anchors.
+    #[error("its modules are instrumented at different anchors: compile all of them with the same --anchor")]
+    MixedAnchors,
+}
+
+/// The engine that exact counts come from, as profiles name it.
+pub const ENGINE: &str = "exact";
+
+/// A profile with the counts of one program's runs. Targets of indirect calls are not counted; paths are there where
+/// acyclic paths or windows of them were counted.
+///
+/// # Errors
+/// Where there is no function, or there are several anchors.
+pub fn profile_of(exact: &Exact) -> Result<Profile, ProfileError> {
+    let anchor: Anchor = exact.functions.first().ok_or(ProfileError::Empty)?.anchor;
+    if exact.functions.iter().any(|f| f.anchor != anchor) {
+        return Err(ProfileError::MixedAnchors);
+    }
+    let mut functions: Vec<FunctionProfile> = exact.functions.iter().map(function).collect();
+    functions.sort_by_key(|f| (f.id, f.cfg_hash));
+    // Counted in several ways: the first says all that there is to say.
+    functions.dedup_by_key(|f| (f.id, f.cfg_hash));
+    // Each call was watched from its beginning to its end.
+    let calls = exact
+        .functions
+        .iter()
+        .fold(0, |sum: u64, f| sum.saturating_add(f.flow.entries));
+    Ok(Profile {
+        provenance: Provenance {
+            engines: vec![ENGINE.to_owned()],
+            bursts: calls,
+            ..Provenance::default()
+        },
+        scale: 1.0,
+        anchor,
+        functions,
+        vectors: None,
+    })
+}
+
+fn function(exact: &ExactFunction) -> FunctionProfile {
+    let ExactFunction { cfg, flow, .. } = exact;
+    let coverage = flow.blocks.iter().map(|&count| match count {
+        0 => Covered::No,
+        _ => Covered::Seen,
+    });
+    FunctionProfile {
+        id: cfg.id,
+        cfg_hash: cfg.hash(),
+        name: cfg.name.clone(),
+        samples: flow.blocks.iter().fold(0, |sum, &count| sum.saturating_add(count)),
+        edges: slots(cfg, flow),
+        call_targets: Vec::new(),
+        paths: paths(exact),
+        windows: windows(exact),
+        called: Vec::new(),
+        predictions: Vec::new(),
+        coverage: coverage.collect(),
+        blocks: flow.blocks.clone(),
+    }
+}
+
+/// Counts by successor slot. What slots with the same target share is not known: the same for each.
+fn slots(cfg: &Cfg, flow: &Flow) -> Vec<u64> {
+    let mut counts = Vec::with_capacity(cfg.edge_count());
+    for (number, block) in cfg.blocks.iter().enumerate() {
+        for (slot, &to) in block.successors.iter().enumerate() {
+            let all = flow.edges.get(&(BlockIndex(number as u32), to)).copied().unwrap_or(0);
+            let same = |slots: &[BlockIndex]| slots.iter().filter(|&&other| other == to).count() as u64;
+            let (before, of) = (same(&block.successors[..slot]), same(&block.successors));
+            counts.push(all / of + u64::from(before < all % of));
+        }
+    }
+    counts
+}
+
+/// Paths as [`EstimatedPath`] has them: of the graph that default options number.
+fn paths(exact: &ExactFunction) -> Vec<EstimatedPath> {
+    if exact.options.mode != Mode::Paths || exact.options.max_paths != Options::default().max_paths {
+        return Vec::new();
+    }
+    let paths = exact.acyclic().into_iter().filter_map(|counted| {
+        let count = counted.count as f64;
+        Some(EstimatedPath {
+            path: counted.path.into_iter().next()?,
+            count,
+            low: count,
+            high: count,
+            effective: f64::INFINITY,
+        })
+    });
+    let mut paths: Vec<_> = paths.collect();
+    paths.sort_by(EstimatedPath::hottest_first);
+    paths
+}
+
+/// Windows that end in each path, of all lengths that were counted. Counted is the longest one that the activation has.
+fn windows(exact: &ExactFunction) -> Vec<PathWindow> {
+    let mut counts: BTreeMap<&[Path], u64> = BTreeMap::new();
+    for counted in &exact.paths {
+        let paths = &counted.path[counted.path.len().saturating_sub(PathWindow::LONGEST)..];
+        for first in 0..paths.len().saturating_sub(1) {
+            let count = counts.entry(&paths[first..]).or_default();
+            *count = count.saturating_add(counted.count);
+        }
+    }
+    let all: u64 = exact.paths.iter().fold(0, |sum, path| sum.saturating_add(path.count));
+    let least = all as f64 * PathWindow::LEAST_SHARE;
+    let windows = counts.into_iter().map(|(paths, count)| PathWindow {
+        paths: paths.to_vec(),
+        count: count as f64,
+    });
+    windows.filter(|window| window.count > least).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pleach_annotate::cfg::Terminator;
+    use pleach_annotate::testing::cfg;
+    use pleach_ball_larus::End;
+    use pleach_ball_larus::counts::exact::ExactPath;
+    use pleach_ball_larus::{Path, Start};
+    use std::collections::BTreeMap;
+
+    /// A switch: three cases lead to 1, the other to 2.
+    fn switched(anchor: Anchor) -> ExactFunction {
+        let mut cfg = cfg(&[&[1, 2, 1, 1], &[], &[]]);
+        cfg.blocks[0].terminator = Terminator::Switch;
+        let path = |blocks: &[u32], count| ExactPath {
+            path: vec![Path {
+                start: Start::Entry,
+                blocks: blocks.iter().map(|&b| BlockIndex(b)).collect(),
+                end: End::Exit,
+            }],
+            count,
+        };
+        let edge = |to| (BlockIndex(0), BlockIndex(to));
+        ExactFunction {
+            cfg,
+            anchor,
+            options: Options::default(),
+            window: 1,
+            paths: vec![path(&[0, 1], 8)],
+            flow: Flow {
+                entries: 8,
+                blocks: vec![8, 8, 0],
+                edges: BTreeMap::from([(edge(1), 8), (edge(2), 0)]),
+                exits: vec![0, 8, 0],
+            },
+        }
+    }
+
+    fn from_functions(functions: Vec<ExactFunction>) -> Result<Profile, ProfileError> {
+        profile_of(&Exact {
+            functions,
+            problems: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn counts_are_kept_and_cases_share_theirs() {
+        let profile = from_functions(vec![switched(Anchor::Early)]).expect("a profile");
+        let [function] = &profile.functions[..] else {
+            panic!("{profile:?}")
+        };
+        assert_eq!(function.blocks, [8, 8, 0]);
+        assert_eq!(function.edges, [3, 0, 3, 2]);
+        assert_eq!(function.coverage, [Covered::Seen, Covered::Seen, Covered::No]);
+        let counts: Vec<_> = function.paths.iter().map(|p| (p.low, p.count, p.high)).collect();
+        assert_eq!(counts, [(8.0, 8.0, 8.0)]);
+        assert_eq!((profile.provenance.bursts, profile.path_flow()), (8, 8.0));
+    }
+
+    #[test]
+    fn paths_of_other_graphs_are_left_out() {
+        let mut function = switched(Anchor::Early);
+        function.options.max_paths = 1;
+        let profile = from_functions(vec![function]).expect("a profile");
+        assert_eq!(profile.functions[0].paths, []);
+        assert_eq!(profile.functions[0].blocks, [8, 8, 0]);
+    }
+
+    #[test]
+    fn what_no_compiler_could_use_is_refused() {
+        assert_eq!(from_functions(vec![]), Err(ProfileError::Empty));
+        let mixed = from_functions(vec![switched(Anchor::Early), switched(Anchor::Late)]);
+        assert_eq!(mixed, Err(ProfileError::MixedAnchors));
+    }
+}

@@ -1,0 +1,227 @@
+//! What one copy of a function (its own body, or inlined somewhere) shows of its blocks.
+
+use pleach_annotate::cfg::Cfg;
+use pleach_annotate::id::BlockIndex;
+use pleach_ball_larus::graph::{EdgeKind, PathGraph};
+use pleach_ball_larus::{End, Options};
+use rustc_hash::FxHashMap;
+
+/// More ways are not followed side by side.
+pub(super) const MAX_WAYS: usize = 16;
+/// Steps of a search for ways.
+const MAX_SEARCH: usize = 2048;
+
+/// A function's graph, prepared for walking.
+#[derive(Debug)]
+pub struct Graph {
+    /// Paths are of this graph.
+    pub paths: PathGraph,
+    /// By block: different successors.
+    successors: Vec<Vec<BlockIndex>>,
+    /// By edge between different blocks that a path ends at: how.
+    ends: FxHashMap<(BlockIndex, BlockIndex), End>,
+    /// By block: whether a call of it may not return.
+    leaves: Vec<bool>,
+}
+
+impl Graph {
+    /// Prepares a function's graph.
+    pub fn new(cfg: &Cfg, options: &Options) -> Self {
+        let paths = PathGraph::new(cfg, options);
+        let mut ends = FxHashMap::default();
+        let mut leaves = vec![false; cfg.blocks.len()];
+        for &edge in paths.edges() {
+            match edge {
+                EdgeKind::End(from, end @ (End::Back(to) | End::Cut(to))) => {
+                    ends.insert((from, to), end);
+                }
+                EdgeKind::SelfLoop(block) => {
+                    ends.insert((block, block), End::Back(block));
+                }
+                EdgeKind::End(from, End::Call) => leaves[from.index()] = true,
+                _ => {}
+            }
+        }
+        let distinct = |slots: &[BlockIndex]| {
+            let mut to: Vec<BlockIndex> = Vec::with_capacity(slots.len());
+            slots.iter().for_each(|&s| {
+                if !to.contains(&s) {
+                    to.push(s);
+                }
+            });
+            to
+        };
+        Self {
+            successors: cfg.blocks.iter().map(|b| distinct(&b.successors)).collect(),
+            ends,
+            leaves,
+            paths,
+        }
+    }
+
+    /// The blocks that may come after a block, each once.
+    pub fn successors(&self, block: BlockIndex) -> &[BlockIndex] {
+        &self.successors[block.index()]
+    }
+
+    /// How the path ends that takes this edge; `None` where it goes on.
+    pub fn end_at(&self, from: BlockIndex, to: BlockIndex) -> Option<End> {
+        self.ends.get(&(from, to)).copied()
+    }
+
+    /// Whether the edge is a self loop that has a counter of its own: the path around it goes on as if it was not taken.
+    pub fn is_counted_apart(&self, from: BlockIndex, to: BlockIndex) -> bool {
+        from == to && self.paths.find(EdgeKind::SelfLoop(from)).is_some()
+    }
+
+    /// Whether a path may end in a call of this block.
+    pub fn may_leave(&self, block: BlockIndex) -> bool {
+        self.leaves[block.index()]
+    }
+}
+
+/// What is known of one copy.
+#[derive(Clone, Debug)]
+pub struct Copy {
+    /// By block: control may pass it without being seen.
+    silent: Vec<bool>,
+}
+
+impl Copy {
+    /// A copy with code for these blocks.
+    pub fn new(blocks: usize, shown: impl Iterator<Item = BlockIndex>) -> Self {
+        let mut silent = vec![true; blocks];
+        shown.for_each(|block| silent[block.index()] = false);
+        Self { silent }
+    }
+
+    /// Whether control may pass a block without being seen.
+    pub fn is_silent(&self, block: BlockIndex) -> bool {
+        self.silent[block.index()]
+    }
+
+    /// Takes note that control passed a block without being seen. False: that was known.
+    pub fn lose(&mut self, block: BlockIndex) -> bool {
+        !std::mem::replace(&mut self.silent[block.index()], true)
+    }
+
+    /// The ways from a block, or into the function, to the last of `group`: through silent blocks, then through some of the
+    /// group. Each without the block that it begins at.
+    ///
+    /// A group is what one address shows: control that gets there may have come by way of any of the group's blocks, and
+    /// has reached the last.
+    ///
+    /// `None`: there are too many.
+    pub fn ways(&self, graph: &Graph, from: Option<BlockIndex>, group: &[BlockIndex]) -> Option<Vec<Vec<BlockIndex>>> {
+        let mut search = Search {
+            copy: self,
+            graph,
+            group,
+            way: Vec::new(),
+            found: Vec::new(),
+            budget: MAX_SEARCH,
+        };
+        match from {
+            Some(from) => search.from(from, 0),
+            None => search.visit(BlockIndex::ENTRY, 0),
+        }
+        (search.found.len() <= MAX_WAYS && search.budget > 0).then_some(search.found)
+    }
+
+    /// The ways from a block out of the function that nothing is seen of, with how they end. `None`: there are too many.
+    pub fn ways_out(&self, graph: &Graph, from: BlockIndex) -> Option<Vec<(Vec<BlockIndex>, End)>> {
+        let mut out = Vec::new();
+        let mut budget = MAX_SEARCH;
+        self.search_out(graph, from, &mut Vec::new(), &mut out, &mut budget);
+        (out.len() <= MAX_WAYS && budget > 0).then_some(out)
+    }
+
+    fn search_out(
+        &self,
+        graph: &Graph,
+        from: BlockIndex,
+        way: &mut Vec<BlockIndex>,
+        out: &mut Vec<(Vec<BlockIndex>, End)>,
+        budget: &mut usize,
+    ) {
+        if graph.successors(from).is_empty() {
+            out.push((way.clone(), End::Exit));
+            return;
+        }
+        for &next in graph.successors(from) {
+            if *budget == 0 || out.len() > MAX_WAYS {
+                return;
+            }
+            *budget -= 1;
+            if self.is_silent(next) && !way.contains(&next) && graph.end_at(from, next).is_none() {
+                way.push(next);
+                self.search_out(graph, next, way, out, budget);
+                way.pop();
+            }
+        }
+    }
+
+    /// The shortest way from a block to another through any blocks, without both ends.
+    pub fn shortest(&self, graph: &Graph, from: &[BlockIndex], to: BlockIndex) -> Option<Vec<BlockIndex>> {
+        let mut before: FxHashMap<BlockIndex, Option<BlockIndex>> = from.iter().map(|&b| (b, None)).collect();
+        let mut queue: std::collections::VecDeque<BlockIndex> = from.iter().copied().collect();
+        while let Some(block) = queue.pop_front() {
+            for &next in graph.successors(block) {
+                if next == to {
+                    let mut way = Vec::new();
+                    let mut at = Some(block);
+                    while let Some(block) = at {
+                        at = before[&block];
+                        if at.is_some() {
+                            way.push(block);
+                        }
+                    }
+                    way.reverse();
+                    return Some(way);
+                }
+                before.entry(next).or_insert_with(|| {
+                    queue.push_back(next);
+                    Some(block)
+                });
+            }
+        }
+        None
+    }
+}
+
+struct Search<'a> {
+    copy: &'a Copy,
+    graph: &'a Graph,
+    group: &'a [BlockIndex],
+    way: Vec<BlockIndex>,
+    found: Vec<Vec<BlockIndex>>,
+    budget: usize,
+}
+
+impl Search<'_> {
+    /// Goes on from a block; `passed` blocks of the group may not come any more.
+    fn from(&mut self, block: BlockIndex, passed: usize) {
+        let graph = self.graph;
+        for &next in graph.successors(block) {
+            self.visit(next, passed);
+        }
+    }
+
+    fn visit(&mut self, next: BlockIndex, passed: usize) {
+        if self.found.len() > MAX_WAYS || self.budget == 0 || self.way.contains(&next) {
+            return;
+        }
+        self.budget -= 1;
+        let position = self.group[passed..].iter().position(|&b| b == next);
+        if position.is_none() && !self.copy.is_silent(next) {
+            return;
+        }
+        self.way.push(next);
+        match position.map(|p| passed + p + 1) {
+            Some(passed) if passed == self.group.len() => self.found.push(self.way.clone()),
+            Some(passed) => self.from(next, passed),
+            None => self.from(next, passed),
+        }
+        self.way.pop();
+    }
+}

@@ -1,0 +1,172 @@
+//! Activations that a burst shows, told apart.
+
+use super::Piece;
+use super::callers::{MOST_BEFORE, Waiting};
+use super::copies::Copies;
+use super::store::{Into, Store};
+use super::walk::Activation;
+use crate::decode::FrameId;
+use pleach_annotate::id::BlockIndex;
+use pleach_annotate::map::{AddressMap, NodeIndex};
+use pleach_annotate::probe::Address;
+use pleach_collector::vector::ModuleId;
+use pleach_profile::Caller;
+use rustc_hash::FxHashMap;
+
+/// What one address shows of one copy at one time.
+pub(super) type Group = (usize, FrameId, ModuleId, NodeIndex, Address);
+
+/// Activations of one emitted function and of what was inlined into it.
+#[derive(Default)]
+pub(super) struct Frame {
+    /// It was entered within the burst.
+    pub is_fresh: bool,
+    /// By copy, in the order in which they were seen first.
+    pub activations: Vec<Watched>,
+}
+
+/// Activations of one copy, one after the other.
+pub(super) struct Watched {
+    module: ModuleId,
+    node: NodeIndex,
+    activation: Activation,
+    /// What they passed, where windows of paths are counted.
+    passed: Vec<Piece>,
+    callers: Waiting,
+}
+
+impl Frame {
+    /// Whether a copy that is seen for the first time cannot have been entered before the burst began: then control was
+    /// elsewhere in the frame, and not in anything that was inlined into the copy.
+    fn enters(&self, map: &AddressMap, node: NodeIndex) -> bool {
+        let Some(first) = self.activations.first() else {
+            return self.is_fresh;
+        };
+        let mut around = Some(first.node);
+        while let Some(at) = around {
+            if at == node {
+                return self.is_fresh;
+            }
+            around = map.nodes[at.index()].parent.map(|(parent, _)| parent);
+        }
+        true
+    }
+}
+
+/// Activations that are watched.
+#[derive(Default)]
+pub(super) struct Walks {
+    pub frames: FxHashMap<FrameId, Frame>,
+    /// Blocks at one address that control got to.
+    pub pending: Option<Group>,
+    pub group: Vec<BlockIndex>,
+    /// Where control was before that.
+    last: Option<(FrameId, ModuleId, NodeIndex)>,
+}
+
+impl Walks {
+    /// What the caller of a copy's activation has passed, if the copy is entered now: what it is inlined into, or else where control came from.
+    fn caller(
+        &self,
+        (frame, module, node): (FrameId, ModuleId, NodeIndex),
+        modules: &FxHashMap<ModuleId, Copies<'_>>,
+    ) -> Option<Caller> {
+        let of = |module: &ModuleId| modules.get(module).map(|copies| copies.map);
+        let (frame, module, node) = match of(&module)?.nodes[node.index()].parent {
+            Some((outer, _)) => (frame, module, outer),
+            None => self.last.filter(|&(last, ..)| last != frame)?,
+        };
+        let mut activations = self.frames.get(&frame)?.activations.iter();
+        let caller = activations.find(|a| (a.module, a.node) == (module, node))?;
+        let map = of(&module)?;
+        let function = &map.functions[map.nodes[node.index()].function.0 as usize];
+        Some(Caller {
+            id: function.cfg.id,
+            cfg_hash: function.hash,
+            before: caller.activation.latest(MOST_BEFORE)?.to_vec(),
+        })
+    }
+
+    pub fn flush_pending(&mut self, modules: &mut FxHashMap<ModuleId, Copies<'_>>, store: &mut Store) {
+        let Some((_, frame, module, node, _)) = self.pending.take() else {
+            return;
+        };
+        let caller = self.caller((frame, module, node), modules);
+        self.last = Some((frame, module, node));
+        let frame = self.frames.entry(frame).or_default();
+        if let Some(copies) = modules.get_mut(&module) {
+            let known = frame
+                .activations
+                .iter()
+                .position(|a| (a.module, a.node) == (module, node));
+            let position = known.unwrap_or_else(|| {
+                frame.activations.push(Watched {
+                    module,
+                    node,
+                    activation: Activation::new(frame.enters(copies.map, node)),
+                    passed: Vec::new(),
+                    callers: Waiting::default(),
+                });
+                frame.activations.len() - 1
+            });
+            let enters = self.group.contains(&BlockIndex::ENTRY);
+            let (place, graph, steps) = copies.of(node, store);
+            let Watched {
+                activation,
+                passed,
+                callers,
+                ..
+            } = &mut frame.activations[position];
+            if enters {
+                callers.enter(caller);
+            }
+            let mut sink = Into {
+                place,
+                store,
+                passed,
+                callers,
+            };
+            activation.pass(&self.group, graph, steps, &mut sink);
+        }
+        self.group.clear();
+    }
+
+    pub fn leave(
+        &mut self,
+        frame: FrameId,
+        has_left: bool,
+        modules: &mut FxHashMap<ModuleId, Copies<'_>>,
+        store: &mut Store,
+    ) {
+        let frame = self.frames.remove(&frame).unwrap_or_default();
+        for watched in frame.activations {
+            let Watched {
+                module,
+                node,
+                mut activation,
+                mut passed,
+                mut callers,
+            } = watched;
+            if let Some(copies) = modules.get_mut(&module) {
+                let (place, graph, steps) = copies.of(node, store);
+                let mut sink = Into {
+                    place,
+                    store,
+                    passed: &mut passed,
+                    callers: &mut callers,
+                };
+                activation.leave(has_left, graph, steps, &mut sink);
+                store.count_windows(place, graph, &passed);
+            }
+        }
+    }
+
+    pub fn end(&mut self, modules: &mut FxHashMap<ModuleId, Copies<'_>>, store: &mut Store) {
+        self.flush_pending(modules, store);
+        let mut frames: Vec<FrameId> = self.frames.keys().copied().collect();
+        frames.sort_unstable();
+        for frame in frames {
+            self.leave(frame, false, modules, store);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! What an optimiser does with a profile: pure functions from evidence to decisions. Nothing here knows LLVM; the
+//! plugin applies what is decided.
+//!
+//! In the order in which a build asks:
+//! 1. [`weights`]: branch weights, entry counts, calls that may be cold;
+//! 2. [`coldness`]: which blocks and functions may be treated as never executed;
+//! 3. [`superblock`]: which traces are formed by tail duplication;
+//! 4. [`selects`]: which unpredictable branches are if-converted, and which selects become branches;
+//! 5. [`placement`]: order of functions and blocks, splitting, alignment.
+
+pub mod coldness;
+pub mod placement;
+pub mod selects;
+pub mod superblock;
+pub mod weights;

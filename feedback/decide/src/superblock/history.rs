@@ -1,0 +1,391 @@
+//! How often a step follows a history, from a function's recorded paths and from which of them followed which.
+
+use pleach_annotate::id::BlockIndex;
+use pleach_ball_larus::{End, Path};
+use pleach_profile::{CalledPath, Caller, EstimatedPath, PathWindow};
+use std::collections::BTreeMap;
+
+/// Observations that what a shorter history says is worth beside what a longer one says: Krichevsky and Trofimov's half for each of
+/// the possible steps, which are mostly two.
+const BACK_OFF: f64 = 1.0;
+
+/// A function's recorded paths, as far as their blocks left markers in the code, and what came before them.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct History {
+    /// By how many paths are known to have come before: nothing for the first.
+    by_depth: Vec<Known>,
+}
+
+/// Sequences of blocks that are as long as so many paths.
+#[derive(Clone, PartialEq, Debug, Default)]
+struct Known {
+    sequences: Vec<Visible>,
+    /// Sequences and positions in their last path at which each block occurs.
+    occurrences: BTreeMap<BlockIndex, Vec<(u32, u32)>>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+struct Visible {
+    /// Blocks with markers, in order; last, where the last path ends by an edge, the block that this leads to.
+    steps: Vec<BlockIndex>,
+    /// Where its last path begins.
+    own: usize,
+    /// Where its second path begins, if there are several: what shorter sequences do not know is before that.
+    second: Option<usize>,
+    /// Whether the last step begins another path.
+    restarts: bool,
+    /// Share of the function's paths.
+    share: f64,
+    /// Independent observations.
+    effective: f64,
+}
+
+impl Known {
+    fn add(&mut self, new: Visible, places: &mut BTreeMap<(Vec<BlockIndex>, bool), usize>) {
+        let next = self.sequences.len();
+        let place = *places.entry((new.steps.clone(), new.restarts)).or_insert(next);
+        if let Some(known) = self.sequences.get_mut(place) {
+            known.share += new.share;
+            known.effective += new.effective;
+            return;
+        }
+        for (position, &step) in new.steps.iter().enumerate().skip(new.own) {
+            let occurrences = self.occurrences.entry(step).or_default();
+            occurrences.push((next as u32, position as u32));
+        }
+        self.sequences.push(new);
+    }
+
+    /// What followed after `trail`, as candidates: how much of the trail each agrees with, which candidate, its share and its observations.
+    fn agreeing(&self, trail: &[BlockIndex], candidates: &[BlockIndex]) -> Vec<(usize, usize, f64, f64)> {
+        let mut found = Vec::new();
+        let last = trail.last().and_then(|last| self.occurrences.get(last));
+        for &(sequence, position) in last.into_iter().flatten() {
+            let (sequence, position) = (&self.sequences[sequence as usize], position as usize);
+            if sequence.restarts && position + 1 == sequence.steps.len() {
+                continue;
+            }
+            let next = sequence.steps.get(position + 1);
+            let Some(candidate) = next.and_then(|step| candidates.iter().position(|c| c == step)) else {
+                continue;
+            };
+            let passed = &sequence.steps[..=position];
+            let agreement = trail.iter().rev().zip(passed.iter().rev()).take_while(|(a, b)| a == b);
+            let agreement = agreement.count();
+            if sequence.second.is_none_or(|second| agreement > position + 1 - second) {
+                found.push((agreement, candidate, sequence.share, sequence.effective));
+            }
+        }
+        found.sort_unstable_by_key(|found| found.0);
+        found
+    }
+}
+
+/// What is known of a function's paths.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Recorded<'a> {
+    /// Estimated paths.
+    pub paths: &'a [EstimatedPath],
+    /// Windows of paths that followed one another.
+    pub windows: &'a [PathWindow],
+    /// Paths from the entry, with what callers had passed.
+    pub called: &'a [CalledPath],
+}
+
+/// A block of a caller, as it is in the trail of what it calls: different from all blocks of the function itself. `caller` tells functions apart;
+/// `None` where there are too many of them, or of blocks.
+pub fn of_caller(caller: usize, block: BlockIndex) -> Option<BlockIndex> {
+    const BLOCK_BITS: u32 = 20;
+    const CALLERS: usize = 1 << 11;
+    let fits = caller < CALLERS && block.0 < 1 << BLOCK_BITS;
+    fits.then_some(BlockIndex(1 << 31 | (caller as u32) << BLOCK_BITS | block.0))
+}
+
+/// Whether a block of a trail is a caller's.
+pub fn is_of_caller(block: BlockIndex) -> bool {
+    block.0 >> 31 == 1
+}
+
+/// A distribution over possible next steps.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Next {
+    /// Probability of each.
+    pub probabilities: Vec<f64>,
+    /// Independent observations behind that.
+    pub effective: f64,
+}
+
+impl History {
+    /// From what is known of a function's paths, given which of its blocks have markers. `caller` numbers a caller's blocks as trails have them
+    /// ([`of_caller`]), those that have markers.
+    pub fn new(
+        Recorded { paths, windows, called }: Recorded<'_>,
+        visible: impl Fn(BlockIndex) -> bool,
+        caller: impl Fn(&Caller, BlockIndex) -> Option<BlockIndex>,
+    ) -> Self {
+        let total: f64 = paths.iter().map(|p| p.count).sum();
+        let mut history = Self::default();
+        let mut places = vec![BTreeMap::new(); PathWindow::LONGEST];
+        let mut add = |before: &[Vec<BlockIndex>], path: &Path, share: f64, effective: f64| {
+            let depth = before.len();
+            if history.by_depth.len() <= depth {
+                history.by_depth.resize(depth + 1, Known::default());
+            }
+            let mut steps = before.concat();
+            let own = steps.len();
+            steps.extend(path.blocks.iter().copied().filter(|&b| visible(b)));
+            let second = before.first().map(Vec::len);
+            if second == Some(0) {
+                // Nothing is left of what came first.
+                return;
+            }
+            let restart = match path.end {
+                End::Back(to) | End::Cut(to) if visible(to) => Some(to),
+                _ => None,
+            };
+            steps.extend(restart);
+            let sequence = Visible {
+                steps,
+                own,
+                second,
+                restarts: restart.is_some(),
+                share,
+                effective,
+            };
+            history.by_depth[depth].add(sequence, &mut places[depth]);
+        };
+        // How many independent observations an execution of a path is worth.
+        let mut worth: BTreeMap<&Path, f64> = BTreeMap::new();
+        for estimated in paths.iter().filter(|p| p.count > 0.0) {
+            let effective = estimated.effective.min(f64::from(u32::MAX));
+            worth.insert(&estimated.path, effective / estimated.count);
+            add(&[], &estimated.path, estimated.count / total, effective);
+        }
+        let seen = |path: &Path| path.blocks.iter().copied().filter(|&b| visible(b)).collect();
+        for window in windows.iter().filter(|w| w.paths.len() <= PathWindow::LONGEST) {
+            if let Some((last, before)) = window.paths.split_last()
+                && let Some(worth) = worth.get(last)
+            {
+                let before: Vec<Vec<BlockIndex>> = before.iter().map(seen).collect();
+                add(&before, last, window.count / total, window.count * worth);
+            }
+        }
+        for called in called {
+            if let Some(worth) = worth.get(&called.path) {
+                let blocks = called.caller.before.iter();
+                let before = blocks.filter_map(|&block| caller(&called.caller, block)).collect();
+                add(&[before], &called.path, called.count / total, called.count * worth);
+            }
+        }
+        history
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.by_depth.is_empty()
+    }
+
+    /// How many earlier paths may tell how one goes on.
+    pub fn depth(&self) -> usize {
+        self.by_depth.len().saturating_sub(1)
+    }
+
+    /// The distribution over `candidates` as next step after `trail`, whose last block is the most recent; it may reach back through several
+    /// paths. Where longer histories were seen seldom, shorter ones count, and `prior` in the end. `None` where nothing was seen of the
+    /// last block.
+    pub fn next(&self, trail: &[BlockIndex], candidates: &[BlockIndex], prior: &[f64]) -> Option<Next> {
+        let mut next = None::<Next>;
+        for known in &self.by_depth {
+            let found = known.agreeing(trail, candidates);
+            if found.is_empty() {
+                break;
+            }
+            let next = next.get_or_insert_with(|| Next {
+                probabilities: prior.to_vec(),
+                effective: 0.0,
+            });
+            next.refine(&found);
+        }
+        next
+    }
+}
+
+impl Next {
+    /// Takes into account what longer and longer histories say: what agrees with at least so much, from little to much.
+    fn refine(&mut self, found: &[(usize, usize, f64, f64)]) {
+        let mut from = 0;
+        while from < found.len() {
+            let agreeing = &found[from..];
+            let mut shares = vec![0.0; self.probabilities.len()];
+            let mut observations = 0.0;
+            for &(_, candidate, share, observed) in agreeing {
+                shares[candidate] += share;
+                observations += observed;
+            }
+            let sum: f64 = shares.iter().sum();
+            for (probability, share) in self.probabilities.iter_mut().zip(&shares) {
+                *probability = (observations * share / sum + BACK_OFF * *probability) / (observations + BACK_OFF);
+            }
+            self.effective = observations;
+            let agreement = agreeing[0].0;
+            from += agreeing.iter().take_while(|a| a.0 == agreement).count();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId, ModuleHash};
+    use pleach_ball_larus::Path;
+    use pleach_ball_larus::Start;
+
+    fn path(blocks: &[u32], end: End, count: f64) -> EstimatedPath {
+        EstimatedPath {
+            path: Path {
+                start: Start::Entry,
+                blocks: blocks.iter().map(|&b| BlockIndex(b)).collect(),
+                end,
+            },
+            count,
+            low: count,
+            high: count,
+            effective: count,
+        }
+    }
+
+    fn known(paths: &[EstimatedPath], windows: &[PathWindow], visible: impl Fn(BlockIndex) -> bool) -> History {
+        let recorded = Recorded {
+            paths,
+            windows,
+            called: &[],
+        };
+        History::new(recorded, visible, |_, _| None)
+    }
+
+    fn blocks(of: &[u32]) -> Vec<BlockIndex> {
+        of.iter().map(|&b| BlockIndex(b)).collect()
+    }
+
+    /// Two diamonds in a row: the second goes the way of the first, although both are even.
+    fn correlated() -> Vec<EstimatedPath> {
+        vec![
+            path(&[0, 1, 3, 4, 6], End::Exit, 1000.0),
+            path(&[0, 2, 3, 5, 6], End::Exit, 1000.0),
+        ]
+    }
+
+    #[test]
+    fn what_was_passed_before_the_join_decides() {
+        let history = known(&correlated(), &[], |_| true);
+        let next = |trail: &[u32]| history.next(&blocks(trail), &blocks(&[4, 5]), &[0.5, 0.5]).unwrap();
+        assert!(next(&[0, 1, 3]).probabilities[0] > 0.99);
+        assert!(next(&[0, 2, 3]).probabilities[1] > 0.99);
+        assert_eq!(next(&[3]).probabilities, [0.5, 0.5]);
+        assert_eq!(history.next(&blocks(&[7]), &blocks(&[4, 5]), &[0.5, 0.5]), None);
+    }
+
+    #[test]
+    fn blocks_without_markers_are_passed_unseen() {
+        let history = known(&correlated(), &[], |b| b != BlockIndex(3));
+        let next = history.next(&blocks(&[0, 1]), &blocks(&[4, 5]), &[0.5, 0.5]).unwrap();
+        assert!(next.probabilities[0] > 0.99);
+    }
+
+    #[test]
+    fn a_long_history_seen_seldom_says_little() {
+        let mut paths = correlated();
+        paths[1].effective = 0.1;
+        let history = known(&paths, &[], |_| true);
+        let next = history
+            .next(&blocks(&[0, 2, 3]), &blocks(&[4, 5]), &[0.5, 0.5])
+            .unwrap();
+        assert!(next.probabilities[1] < 0.6, "{next:?}");
+    }
+
+    #[test]
+    fn a_header_has_no_next_step_as_what_a_back_edge_leads_to() {
+        let paths = [
+            path(&[0, 1, 2], End::Back(BlockIndex(1)), 10.0),
+            path(&[0, 1, 3], End::Exit, 1.0),
+        ];
+        let history = known(&paths, &[], |_| true);
+        let next = history.next(&blocks(&[1]), &blocks(&[2, 3]), &[0.5, 0.5]).unwrap();
+        assert!((next.probabilities[0] - 10.0 / 11.0).abs() < 0.05);
+    }
+
+    /// A loop that goes left and right in turn.
+    fn alternating() -> (Vec<EstimatedPath>, Vec<PathWindow>) {
+        let side = |block| EstimatedPath {
+            path: Path {
+                start: Start::Inside,
+                ..path(&[1, block], End::Back(BlockIndex(1)), 0.0).path
+            },
+            ..path(&[1], End::Exit, 1000.0)
+        };
+        let (left, right) = (side(2), side(3));
+        let window = |a: &EstimatedPath, b: &EstimatedPath, count| PathWindow {
+            paths: vec![a.path.clone(), b.path.clone()],
+            count,
+        };
+        let windows = vec![
+            window(&left, &right, 999.0),
+            window(&right, &left, 998.0),
+            window(&left, &left, 1.0),
+        ];
+        (vec![left, right], windows)
+    }
+
+    #[test]
+    fn the_iteration_before_decides() {
+        let (paths, windows) = alternating();
+        let history = known(&paths, &windows, |_| true);
+        assert_eq!(history.depth(), 1);
+        let next = |trail: &[u32]| history.next(&blocks(trail), &blocks(&[2, 3]), &[0.5, 0.5]).unwrap();
+        assert!((next(&[1]).probabilities[0] - 0.5).abs() < 1e-6);
+        assert!(next(&[1, 2, 1]).probabilities[1] > 0.99);
+        assert!(next(&[1, 3, 1]).probabilities[0] > 0.99);
+        // A history that was not seen says no more than a shorter one.
+        assert!((next(&[1, 4, 1]).probabilities[0] - 0.5).abs() < 1e-6);
+        let without = known(&paths, &[], |_| true);
+        let next = without
+            .next(&blocks(&[1, 2, 1]), &blocks(&[2, 3]), &[0.5, 0.5])
+            .unwrap();
+        assert!((next.probabilities[0] - 0.5).abs() < 1e-6);
+    }
+
+    #[test]
+    fn what_the_caller_passed_decides() {
+        let paths = [path(&[0, 1], End::Exit, 1000.0), path(&[0, 2], End::Exit, 1000.0)];
+        let of = |block: u32, path: &EstimatedPath| CalledPath {
+            caller: Caller {
+                id: FunctionId {
+                    guid: FunctionGuid(9),
+                    module: ModuleHash(0),
+                },
+                cfg_hash: CfgHash(0),
+                before: blocks(&[5, block]),
+            },
+            path: path.path.clone(),
+            count: 1000.0,
+        };
+        let called = [of(6, &paths[0]), of(7, &paths[1])];
+        let recorded = Recorded {
+            paths: &paths,
+            windows: &[],
+            called: &called,
+        };
+        let history = History::new(recorded, |_| true, |_, block| of_caller(3, block));
+        let next = |caller: usize, block: u32| {
+            let trail = [of_caller(caller, BlockIndex(block)).unwrap(), BlockIndex(0)];
+            history
+                .next(&trail, &blocks(&[1, 2]), &[0.5, 0.5])
+                .unwrap()
+                .probabilities[0]
+        };
+        assert!(next(3, 6) > 0.99 && next(3, 7) < 0.01);
+        // Of another caller nothing is known.
+        assert!((next(2, 6) - 0.5).abs() < 1e-6);
+        assert_eq!(of_caller(1 << 11, BlockIndex(0)), None);
+    }
+}

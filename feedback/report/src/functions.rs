@@ -1,0 +1,221 @@
+//! What `pleach report` says: the functions that a program spends its executions in, and the hottest path of each.
+
+use super::compare::JSON_VERSION;
+use super::estimated::{NoSuchFunction, chosen};
+use super::paths::{cut, ending};
+use super::paths_text::{LEGEND, counted, path};
+use super::show::Graphs;
+use super::tables::{grouped, percent, percent_range, table, without_padding};
+use pleach_annotate::id::BlockIndex;
+use pleach_annotate::manifest::Anchor;
+use pleach_ball_larus::{Path, Start};
+use pleach_profile::{Covered, FunctionProfile, Profile};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// What to report.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ReportOptions {
+    /// How many functions to list; all without.
+    pub top: Option<usize>,
+    /// Functions with a smaller share than this are not listed, 0…1.
+    pub least: f64,
+    /// The only function to report: its linkage name or its identifier.
+    pub function: Option<String>,
+}
+
+/// Functions by share.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Report {
+    /// The version of the JSON form.
+    pub version: u32,
+    /// Where the graphs were taken.
+    pub anchor: Anchor,
+    /// Executions of all blocks of all functions.
+    pub block_executions: u64,
+    /// Executions of all paths of all functions.
+    pub path_executions: f64,
+    /// Functions, by share of instructions where graphs are known, else of blocks; descending.
+    pub functions: Vec<FunctionRow>,
+    /// Executed functions that are not listed.
+    pub hidden: u64,
+}
+
+/// A function.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FunctionRow {
+    /// Linkage name.
+    pub function: String,
+    /// Identifier.
+    pub function_id: String,
+    /// Graph that the counts are of.
+    pub cfg_hash: String,
+    /// Share of the executions of all blocks.
+    pub block_share: f64,
+    /// Share of the executions of all IR instructions, of functions whose graphs are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instruction_share: Option<f64>,
+    /// Executions of its entry.
+    pub calls: u64,
+    /// Blocks that are known to have been executed, and all blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub covered_blocks: Option<[u64; 2]>,
+    /// How many paths something was seen of.
+    pub paths: u64,
+    /// The path that was executed most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hottest: Option<HottestPath>,
+}
+
+/// A function's hottest path.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct HottestPath {
+    /// Its share of the executions of the function's paths.
+    pub share: f64,
+    /// The 90 % interval of that.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+    /// Blocks in order.
+    pub blocks: Vec<BlockIndex>,
+    /// How it begins.
+    pub start: Start,
+    /// How it ends: `exit`, `back`, `cut` or `call`.
+    pub end: &'static str,
+    /// The block that a back edge or a cut edge leads to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<BlockIndex>,
+    #[serde(skip)]
+    path: Path,
+}
+
+impl Report {
+    /// Gathers what is shown. `graphs` gives the blocks their numbers of instructions, as far as it has them.
+    ///
+    /// # Errors
+    /// The function is not known.
+    pub fn new(profile: &Profile, options: &ReportOptions, graphs: &Graphs<'_>) -> Result<Self, NoSuchFunction> {
+        let blocks = |f: &FunctionProfile| f.blocks.iter().map(|&c| c as f64).sum::<f64>();
+        let all_blocks: f64 = profile.functions.iter().map(blocks).sum();
+        let all_instructions: f64 = profile.functions.iter().filter_map(|f| instructions(f, graphs)).sum();
+        let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+        let executed = chosen(profile, options.function.as_deref())?
+            .into_iter()
+            .filter(|f| f.blocks.iter().any(|&c| c > 0));
+        let mut functions: Vec<_> = executed
+            .map(|f| FunctionRow {
+                function: f.name.clone(),
+                function_id: f.id.to_string(),
+                cfg_hash: f.cfg_hash.to_string(),
+                block_share: share(blocks(f), all_blocks),
+                instruction_share: instructions(f, graphs).map(|i| share(i, all_instructions)),
+                calls: f.blocks.first().copied().unwrap_or(0),
+                covered_blocks: covered(f),
+                paths: f.paths.len() as u64,
+                hottest: HottestPath::of(f),
+            })
+            .collect();
+        let shown = |f: &FunctionRow| f.instruction_share.unwrap_or(f.block_share);
+        functions.sort_by(|a, b| {
+            let by_name = || (&a.function, &a.cfg_hash).cmp(&(&b.function, &b.cfg_hash));
+            shown(b).total_cmp(&shown(a)).then_with(by_name)
+        });
+        let executed = functions.len();
+        functions.retain(|f| shown(f) >= options.least);
+        cut(&mut functions, options.top);
+        Ok(Self {
+            version: JSON_VERSION,
+            anchor: profile.anchor,
+            block_executions: profile
+                .functions
+                .iter()
+                .flat_map(|f| &f.blocks)
+                .fold(0, |sum, &c| sum.saturating_add(c)),
+            path_executions: profile.path_flow(),
+            hidden: (executed - functions.len()) as u64,
+            functions,
+        })
+    }
+
+    /// For scripts.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// For people.
+    pub fn to_text(&self) -> String {
+        let mut out = String::new();
+        let has_instructions = self.functions.iter().any(|f| f.instruction_share.is_some());
+        let mut header = vec!["blocks", "calls", "function", "of it", "90 % interval", "hottest path"];
+        if has_instructions {
+            header.insert(0, "instructions");
+        }
+        let mut rows = table(&header, ..header.len() - 1);
+        let name = header.len() - 4;
+        if let Some(column) = rows.column_mut(name) {
+            column.set_cell_alignment(comfy_table::CellAlignment::Left);
+        }
+        for f in &self.functions {
+            let mut row = vec![percent(f.block_share), grouped(f.calls), f.function.clone()];
+            if has_instructions {
+                row.insert(0, f.instruction_share.map_or_else(String::new, percent));
+            }
+            row.extend(match &f.hottest {
+                Some(hot) => [percent(hot.share), percent_range(hot.low, hot.high), path(&hot.path)],
+                None => [const { String::new() }; 3],
+            });
+            rows.add_row(row);
+        }
+        if !self.functions.is_empty() {
+            let _ = writeln!(out, "{rows}");
+            if self.hidden > 0 {
+                let _ = writeln!(out, "and {} more", grouped(self.hidden));
+            }
+            let _ = writeln!(out, "\n{LEGEND}");
+        }
+        let shown = self.functions.len() as u64 + self.hidden;
+        let _ = writeln!(
+            out,
+            "{} executed, {} block executions, {} path executions; “of it”: the path's share of the function's paths",
+            counted(shown, "function"),
+            grouped(self.block_executions),
+            grouped(self.path_executions.round())
+        );
+        without_padding(&out)
+    }
+}
+
+/// Executed IR instructions.
+fn instructions(function: &FunctionProfile, graphs: &Graphs<'_>) -> Option<f64> {
+    let cfg = graphs(function.id, function.cfg_hash)?;
+    let blocks = cfg.blocks.iter().zip(&function.blocks);
+    Some(
+        blocks
+            .map(|(block, &count)| f64::from(block.instructions) * count as f64)
+            .sum(),
+    )
+}
+
+fn covered(function: &FunctionProfile) -> Option<[u64; 2]> {
+    let states = &function.coverage;
+    let proved = states.iter().filter(|&&state| state >= Covered::ByDominance);
+    (!states.is_empty()).then(|| [proved.count() as u64, states.len() as u64])
+}
+
+impl HottestPath {
+    fn of(function: &FunctionProfile) -> Option<Self> {
+        let hottest = function.paths.first().filter(|p| p.count > 0.0)?;
+        let all: f64 = function.paths.iter().map(|p| p.count).sum();
+        let (end, to) = ending(hottest.path.end);
+        Some(Self {
+            share: hottest.count / all,
+            low: hottest.low / all,
+            high: (hottest.high / all).min(1.0),
+            blocks: hottest.path.blocks.clone(),
+            start: hottest.path.start,
+            end,
+            to,
+            path: hottest.path.clone(),
+        })
+    }
+}

@@ -1,0 +1,311 @@
+//! What `pleach paths` says about exact counts, as data: for scripts ([`Paths::to_json`], [`Edges::to_json`]) and for
+//! people ([`Paths::to_text`], [`Edges::to_text`]).
+
+use super::paths_text;
+use pleach_annotate::id::BlockIndex;
+use pleach_annotate::manifest::Anchor;
+use pleach_ball_larus::counts::exact::{Exact, ExactFunction, ExactPath};
+use pleach_ball_larus::{End, Mode, Start};
+use serde::Serialize;
+
+/// What to show.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PathsOptions {
+    /// How many paths or edges to list, most executed first; all without.
+    pub top: Option<usize>,
+    /// The only function to show: its linkage name or its identifier.
+    pub function: Option<String>,
+}
+
+/// What was asked for is not there.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PathsError {
+    /// There are counts of edges only.
+    #[error("edges were counted, not paths: `pleach paths --edges` shows them")]
+    OnlyEdges,
+    /// No such function was counted.
+    #[error("no function {name} was counted{}", hint(similar))]
+    UnknownFunction {
+        /// What was asked for.
+        name: String,
+        /// Names that contain it, the most executed first.
+        similar: Vec<String>,
+    },
+}
+
+pub(super) fn hint(similar: &[String]) -> String {
+    match similar {
+        [] => ": `pleach paths` without --function lists all".into(),
+        names => format!("; did you mean {}?", names.join(", ")),
+    }
+}
+
+/// Sums over all functions, whichever are shown.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Functions that were counted.
+    pub functions: u64,
+    /// Functions that were executed.
+    pub executed_functions: u64,
+    /// Different paths that were executed, or windows of them.
+    pub paths: u64,
+    /// Executions of paths, or of windows.
+    pub executions: u128,
+    /// Blocks of the longest one.
+    pub longest: u64,
+    /// Functions whose edges were counted instead.
+    pub edge_functions: u64,
+}
+
+/// Executed paths.
+#[derive(Clone, Debug)]
+pub struct Paths<'e> {
+    /// Most executed first.
+    pub rows: Vec<(&'e ExactFunction, &'e ExactPath)>,
+    /// How many are not listed.
+    pub hidden: u64,
+    /// Sums.
+    pub totals: Totals,
+}
+
+impl<'e> Paths<'e> {
+    /// Gathers what is shown.
+    ///
+    /// # Errors
+    /// The function is not known, or no paths were counted.
+    pub fn new(exact: &'e Exact, options: &PathsOptions) -> Result<Self, PathsError> {
+        let totals = totals(exact);
+        if totals.functions > 0 && totals.edge_functions == totals.functions {
+            return Err(PathsError::OnlyEdges);
+        }
+        let functions = chosen(exact, options)?;
+        let rows = functions.flat_map(|f| f.paths.iter().map(move |path| (f, path)));
+        let mut rows: Vec<_> = rows.collect();
+        rows.sort_by(|(f, a), (g, b)| {
+            let order = b.count.cmp(&a.count).then_with(|| f.cfg.name.cmp(&g.cfg.name));
+            order.then_with(|| a.path.cmp(&b.path))
+        });
+        let hidden = cut(&mut rows, options.top);
+        Ok(Self { rows, hidden, totals })
+    }
+
+    /// For scripts: an array of [`PathRow`].
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        let rows = self.rows.iter().map(|(function, path)| PathRow::new(function, path));
+        array(rows)
+    }
+
+    /// For people.
+    pub fn to_text(&self) -> String {
+        paths_text::paths(self)
+    }
+}
+
+/// A path for scripts, with counts that are whole numbers (exact ones) or not (estimates).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PathRow<'e, N = u64> {
+    /// Linkage name.
+    pub function: &'e str,
+    /// Identifier.
+    pub function_id: String,
+    /// Graph that the blocks are of.
+    pub cfg_hash: String,
+    /// Blocks in order; with windows, those of their paths one after the other.
+    pub blocks: Vec<BlockIndex>,
+    /// Executions.
+    pub count: N,
+    /// At least this many: exact counts know, of estimates it is the lower end of the 90 % interval.
+    pub low: N,
+    /// At most this many.
+    pub high: N,
+    /// How it begins.
+    pub start: Start,
+    /// How it ends: `exit`, `back`, `cut` or `call`.
+    pub end: &'static str,
+    /// The block that a back edge or a cut edge leads to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<BlockIndex>,
+    /// Where the graph was taken.
+    pub anchor: Anchor,
+    /// With windows: how many paths this one has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<usize>,
+}
+
+impl<'e> PathRow<'e> {
+    fn new(function: &'e ExactFunction, exact: &ExactPath) -> Self {
+        let ends = exact.path.last().map_or(End::Exit, |path| path.end);
+        let (end, to) = ending(ends);
+        Self {
+            function: &function.cfg.name,
+            function_id: function.cfg.id.to_string(),
+            cfg_hash: function.cfg.hash().to_string(),
+            blocks: exact.path.iter().flat_map(|path| &path.blocks).copied().collect(),
+            count: exact.count,
+            low: exact.count,
+            high: exact.count,
+            start: exact.path.first().map_or(Start::Entry, |path| path.start),
+            end,
+            to,
+            anchor: function.anchor,
+            iterations: (function.window > 1).then_some(exact.path.len()),
+        }
+    }
+}
+
+/// How a path ends, and the block that an edge leads to there, as scripts have it.
+pub(super) fn ending(end: End) -> (&'static str, Option<BlockIndex>) {
+    match end {
+        End::Exit => ("exit", None),
+        End::Back(to) => ("back", Some(to)),
+        End::Cut(to) => ("cut", Some(to)),
+        End::Call => ("call", None),
+    }
+}
+
+/// Executed edges, whatever was counted.
+#[derive(Clone, Debug)]
+pub struct Edges<'e> {
+    /// Executed functions, by identifier.
+    pub functions: Vec<&'e ExactFunction>,
+    /// How many edges people are shown at most.
+    pub top: Option<usize>,
+    /// Sums.
+    pub totals: Totals,
+}
+
+impl<'e> Edges<'e> {
+    /// Gathers what is shown.
+    ///
+    /// # Errors
+    /// The function is not known.
+    pub fn new(exact: &'e Exact, options: &PathsOptions) -> Result<Self, PathsError> {
+        Ok(Self {
+            functions: chosen(exact, options)?.filter(|f| f.is_executed()).collect(),
+            top: options.top,
+            totals: totals(exact),
+        })
+    }
+
+    /// For scripts: an array of [`EdgesRow`], of all executed functions.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        array(self.functions.iter().map(|function| EdgesRow::new(function)))
+    }
+
+    /// For people.
+    pub fn to_text(&self) -> String {
+        paths_text::edges(self)
+    }
+}
+
+/// A function's edges for scripts.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct EdgesRow<'e> {
+    /// Linkage name.
+    pub function: &'e str,
+    /// Identifier.
+    pub function_id: String,
+    /// Graph that the blocks are of.
+    pub cfg_hash: String,
+    /// Calls of the function.
+    pub entries: u64,
+    /// By block: how often it was entered.
+    pub blocks: &'e [u64],
+    /// All edges of the graph.
+    pub edges: Vec<EdgeRow>,
+    /// By block: how often control left the function there.
+    pub exits: &'e [u64],
+    /// Where the graph was taken.
+    pub anchor: Anchor,
+}
+
+/// An edge for scripts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct EdgeRow {
+    /// The block it leaves.
+    pub from: BlockIndex,
+    /// The block it leads to.
+    pub to: BlockIndex,
+    /// How often it was taken.
+    pub count: u64,
+}
+
+impl<'e> EdgesRow<'e> {
+    fn new(function: &'e ExactFunction) -> Self {
+        let flow = &function.flow;
+        Self {
+            function: &function.cfg.name,
+            function_id: function.cfg.id.to_string(),
+            cfg_hash: function.cfg.hash().to_string(),
+            entries: flow.entries,
+            blocks: &flow.blocks,
+            edges: flow
+                .edges
+                .iter()
+                .map(|(&(from, to), &count)| EdgeRow { from, to, count })
+                .collect(),
+            exits: &flow.exits,
+            anchor: function.anchor,
+        }
+    }
+}
+
+fn totals(exact: &Exact) -> Totals {
+    let mut totals = Totals::default();
+    for function in &exact.functions {
+        totals.functions += 1;
+        totals.executed_functions += u64::from(function.is_executed());
+        totals.edge_functions += u64::from(function.options.mode == Mode::Edges);
+        totals.paths += function.paths.len() as u64;
+        for ExactPath { path, count } in &function.paths {
+            totals.executions += u128::from(*count);
+            let blocks = path.iter().map(|path| path.blocks.len() as u64).sum();
+            totals.longest = totals.longest.max(blocks);
+        }
+    }
+    totals
+}
+
+/// The functions to show.
+fn chosen<'e>(
+    exact: &'e Exact,
+    options: &PathsOptions,
+) -> Result<impl Iterator<Item = &'e ExactFunction> + use<'e>, PathsError> {
+    let wanted = options.function.clone();
+    let all = exact.functions.iter();
+    if let Some(name) = wanted
+        .as_deref()
+        .filter(|name| !all.clone().any(|f| is_called(f, name)))
+    {
+        let mut similar: Vec<_> = all.filter(|f| f.cfg.name.contains(name)).collect();
+        similar.sort_by_key(|f| std::cmp::Reverse(f.flow.blocks.iter().copied().max()));
+        return Err(PathsError::UnknownFunction {
+            name: name.into(),
+            similar: similar.iter().take(3).map(|f| f.cfg.name.clone()).collect(),
+        });
+    }
+    Ok(all.filter(move |f| wanted.as_deref().is_none_or(|name| is_called(f, name))))
+}
+
+fn is_called(function: &ExactFunction, name: &str) -> bool {
+    function.cfg.name == name || function.cfg.id.to_string() == name
+}
+
+/// Keeps the first rows; returns how many are gone.
+pub(super) fn cut<T>(rows: &mut Vec<T>, top: Option<usize>) -> u64 {
+    let hidden = rows.len().saturating_sub(top.unwrap_or(usize::MAX));
+    rows.truncate(rows.len() - hidden);
+    hidden as u64
+}
+
+/// One element a line: easy on `grep`, and on those who compare two builds.
+pub(super) fn array(rows: impl Iterator<Item = impl Serialize>) -> serde_json::Result<String> {
+    let mut out = String::from("[");
+    for (at, row) in rows.enumerate() {
+        out.push_str(if at == 0 { "\n" } else { ",\n" });
+        out.push_str(&serde_json::to_string(&row)?);
+    }
+    out.push_str("\n]\n");
+    Ok(out)
+}

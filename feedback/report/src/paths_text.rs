@@ -1,0 +1,121 @@
+//! Tables of paths and edges, for people.
+
+use super::paths::{Edges, Paths, Totals, cut};
+use super::tables::{grouped, table, without_padding};
+use pleach_annotate::id::BlockIndex;
+use pleach_ball_larus::{End, Path, Start};
+use std::fmt::{Display, Write};
+
+/// Of a path with more blocks than this, the middle is left out.
+const SHOWN_BLOCKS: usize = 24;
+
+pub(super) const LEGEND: &str = "▸ from the function's entry, ■ to its end, ↺b by a back edge to block b, ✂b cut before block b, \
+                      ☎ into a call that did not come back";
+
+pub(super) fn paths(paths: &Paths<'_>) -> String {
+    let mut out = String::new();
+    if !paths.rows.is_empty() {
+        let mut rows = table(&["share", "so far", "count", "function", "path"], ..3);
+        let share = |count: u128| format!("{:.2} %", count as f64 / paths.totals.executions as f64 * 100.0);
+        let mut so_far = 0;
+        for (function, exact) in &paths.rows {
+            let count = u128::from(exact.count);
+            so_far += count;
+            let path: Vec<_> = exact.path.iter().map(path).collect();
+            rows.add_row([
+                share(count),
+                share(so_far),
+                grouped(count),
+                function.cfg.name.clone(),
+                path.join("  "),
+            ]);
+        }
+        let _ = writeln!(out, "{rows}");
+        if paths.hidden > 0 {
+            let _ = writeln!(out, "and {} more", grouped(paths.hidden));
+        }
+        let _ = writeln!(out, "\n{LEGEND}");
+    }
+    let Totals {
+        paths: executed,
+        executions,
+        longest,
+        ..
+    } = paths.totals;
+    let _ = writeln!(
+        out,
+        "{}, {} executed, {}, the longest of {}",
+        functions(&paths.totals),
+        counted(executed, "path"),
+        counted(executions, "path execution"),
+        counted(longest, "block")
+    );
+    without_padding(&out)
+}
+
+pub(super) fn edges(edges: &Edges<'_>) -> String {
+    let (mut rows, mut taken) = (Vec::new(), 0_u64);
+    for function in &edges.functions {
+        let (name, flow) = (&function.cfg.name, &function.flow);
+        taken += flow.edges.values().filter(|&&count| count > 0).count() as u64;
+        rows.push((flow.entries, name, format!("▸{}", BlockIndex::ENTRY.0)));
+        rows.extend(flow.edges.iter().map(|((from, to), &count)| {
+            let edge = format!("{}→{}", from.0, to.0);
+            (count, name, edge)
+        }));
+        let exits = flow.exits.iter().enumerate();
+        rows.extend(exits.map(|(block, &count)| (count, name, format!("{block} ■"))));
+    }
+    rows.retain(|row| row.0 > 0);
+    // Stable: edges of one count stay in their order.
+    rows.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    let hidden = cut(&mut rows, edges.top);
+    let mut out = String::new();
+    if !rows.is_empty() {
+        let mut shown = table(&["count", "function", "edge"], ..1);
+        for (count, name, edge) in rows {
+            shown.add_row([grouped(count), name.clone(), edge]);
+        }
+        let _ = writeln!(out, "{shown}");
+        if hidden > 0 {
+            let _ = writeln!(out, "and {} more", grouped(hidden));
+        }
+        let _ = writeln!(out, "\n▸ into the function, ■ out of it");
+    }
+    let _ = writeln!(out, "{}, {} taken", functions(&edges.totals), counted(taken, "edge"));
+    without_padding(&out)
+}
+
+fn functions(totals: &Totals) -> String {
+    format!(
+        "{} of {} executed",
+        grouped(totals.executed_functions),
+        counted(totals.functions, "function")
+    )
+}
+
+/// `▸0→1→3 ↺1`
+pub(super) fn path(path: &Path) -> String {
+    let mut out = String::from(match path.start {
+        Start::Entry => "▸",
+        Start::Inside => "",
+    });
+    let mut blocks: Vec<_> = path.blocks.iter().map(|block| block.0.to_string()).collect();
+    if blocks.len() > SHOWN_BLOCKS {
+        let (from, to) = (SHOWN_BLOCKS / 2, blocks.len() - SHOWN_BLOCKS / 2);
+        blocks.splice(from..to, [format!("… {} blocks …", to - from)]);
+    }
+    out.push_str(&blocks.join("→"));
+    let _ = match path.end {
+        End::Exit => write!(out, " ■"),
+        End::Back(to) => write!(out, " ↺{}", to.0),
+        End::Cut(to) => write!(out, " ✂{}", to.0),
+        End::Call => write!(out, " ☎"),
+    };
+    out
+}
+
+pub(super) fn counted(count: impl Display + PartialEq + From<u8>, what: &str) -> String {
+    let plural = if count == 1.into() { "" } else { "s" };
+    format!("{} {what}{plural}", grouped(count))
+}

@@ -1,0 +1,430 @@
+//! What `pleach show` says about a profile, as data: [`Show::to_json`] for scripts, [`Show::to_text`] for people.
+
+use super::text;
+use pleach_annotate::cfg::Cfg;
+use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
+use pleach_profile::summary::Summary;
+use pleach_profile::{BranchPrediction, CallTargets, FunctionProfile, Profile, Provenance};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+/// Version of the JSON form; it changes when a key changes its meaning or goes away.
+pub const JSON_VERSION: u32 = 1;
+
+/// What to show.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ShowOptions {
+    /// How many functions to list, hottest first.
+    pub top: usize,
+    /// A function to show in detail: its linkage name or its identifier.
+    pub function: Option<String>,
+    /// Show every listed function in detail.
+    pub details: bool,
+}
+
+impl Default for ShowOptions {
+    fn default() -> Self {
+        Self {
+            top: 20,
+            function: None,
+            details: false,
+        }
+    }
+}
+
+/// Where the graphs are that counts refer to: a profile itself does not hold them. Without them edges are only numbered.
+pub type Graphs<'g> = dyn Fn(FunctionId, CfgHash) -> Option<&'g Cfg> + 'g;
+
+/// The profile does not know a function.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the profile has no function {name}{}", hint(similar))]
+pub struct UnknownFunction {
+    /// What was asked for.
+    pub name: String,
+    /// Names that contain it, the hottest first.
+    pub similar: Vec<String>,
+}
+
+fn hint(similar: &[String]) -> String {
+    match similar {
+        [] => ": `pleach show` without --function lists the hottest ones".into(),
+        names => format!("; did you mean {}?", names.join(", ")),
+    }
+}
+
+/// Everything that is shown.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Show {
+    /// [`JSON_VERSION`].
+    pub version: u32,
+    /// `early` or `late`.
+    pub anchor: &'static str,
+    /// Executions per sample.
+    pub scale: f64,
+    /// Whether raw vectors were kept.
+    pub has_vectors: bool,
+    /// Where the profile comes from.
+    pub provenance: Provenance,
+    /// Sums over all functions.
+    pub totals: Totals,
+    /// The summary that the compiler gets.
+    pub summary: SummaryView,
+    /// The hottest functions.
+    pub functions: Vec<FunctionLine>,
+    /// Functions shown in detail: several where local functions share a name.
+    pub details: Vec<FunctionDetail>,
+}
+
+/// Sums over all functions.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Totals {
+    /// Functions that the profile knows.
+    pub functions: u64,
+    /// Functions that were sampled.
+    pub sampled_functions: u64,
+    /// Sampled block entries.
+    pub samples: u64,
+    /// Blocks.
+    pub blocks: u64,
+    /// Blocks with a count.
+    pub executed_blocks: u64,
+    /// Successor slots.
+    pub edges: u64,
+    /// Successor slots with a count.
+    pub executed_edges: u64,
+    /// Indirect calls with known targets.
+    pub indirect_calls: u64,
+}
+
+/// [`Summary`] for scripts.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[allow(missing_docs, reason = "see `Summary`")]
+pub struct SummaryView {
+    pub total_count: u64,
+    pub max_count: u64,
+    pub max_internal_count: u64,
+    pub max_function_count: u64,
+    pub num_counts: u64,
+    pub num_functions: u64,
+    pub cutoffs: Vec<CutoffView>,
+}
+
+/// [`Cutoff`](pleach_profile::summary::Cutoff) for scripts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[allow(missing_docs, reason = "see `Cutoff`")]
+pub struct CutoffView {
+    pub ppm: u32,
+    pub min_count: u64,
+    pub num_counts: u64,
+}
+
+/// A function in the list.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FunctionLine {
+    /// Linkage name.
+    pub name: String,
+    /// Identifier.
+    pub id: String,
+    /// Graph that the counts refer to.
+    pub cfg_hash: String,
+    /// Sampled block entries.
+    pub samples: u64,
+    /// Executions of the entry block.
+    pub entry_count: u64,
+    /// Executions of the hottest block.
+    pub max_count: u64,
+    /// Executions of all blocks.
+    pub total_count: u64,
+    /// Share of the executions of all blocks of all functions.
+    pub share: f64,
+}
+
+/// A function in detail.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FunctionDetail {
+    /// The function as it is listed.
+    #[serde(flatten)]
+    pub line: FunctionLine,
+    /// Blocks in order.
+    pub blocks: Vec<BlockDetail>,
+    /// Successor slots in order.
+    pub edges: Vec<EdgeDetail>,
+    /// Indirect calls.
+    pub calls: Vec<CallDetail>,
+    /// Branches that are mispredicted, most often first.
+    pub mispredictions: Vec<MispredictionDetail>,
+}
+
+/// A block.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct BlockDetail {
+    /// Position.
+    pub block: u32,
+    /// Executions.
+    pub count: u64,
+    /// First source line, where the graph is at hand and knows it.
+    pub line: Option<u32>,
+}
+
+/// A successor slot.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct EdgeDetail {
+    /// Position in the list of all slots.
+    pub slot: u32,
+    /// The block it leaves, where the graph is at hand.
+    pub from: Option<u32>,
+    /// The block it leads to, where the graph is at hand.
+    pub to: Option<u32>,
+    /// Executions.
+    pub count: u64,
+    /// Share of its block's outgoing executions; none where there are none.
+    pub probability: Option<f64>,
+}
+
+/// A branch that is mispredicted.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct MispredictionDetail {
+    /// The block that ends in it.
+    pub block: u32,
+    /// First source line of that block, where the graph is at hand and knows it.
+    pub line: Option<u32>,
+    /// Mispredicted executions.
+    pub count: f64,
+    /// Share of its executions that is mispredicted.
+    pub rate: f64,
+    /// Lower end of the 90 % interval of that.
+    pub low: f64,
+}
+
+/// An indirect call.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct CallDetail {
+    /// Position of the call.
+    pub call: u32,
+    /// The block that holds it, where the graph is at hand.
+    pub block: Option<u32>,
+    /// Targets, most frequent first.
+    pub targets: Vec<TargetDetail>,
+}
+
+/// A target of an indirect call.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct TargetDetail {
+    /// LLVM's identifier.
+    pub guid: String,
+    /// Linkage name, where the profile knows the function.
+    pub name: Option<String>,
+    /// Calls.
+    pub count: u64,
+    /// Share of this call's known targets.
+    pub probability: f64,
+}
+
+impl Show {
+    /// Gathers what is shown. `graphs` may know none.
+    pub fn new(profile: &Profile, options: &ShowOptions, graphs: &Graphs<'_>) -> Result<Self, UnknownFunction> {
+        let summary = Summary::of(&profile.functions);
+        let lines = ranked(profile, summary.total_count);
+        let details = match &options.function {
+            Some(name) => named(profile, &lines, name, graphs)?,
+            None if options.details => {
+                let names = names(profile);
+                listed(&lines, options.top)
+                    .map(|line| detail(profile, line, graphs, &names))
+                    .collect()
+            }
+            None => Vec::new(),
+        };
+        Ok(Self {
+            version: JSON_VERSION,
+            anchor: profile.anchor.name(),
+            scale: profile.scale,
+            has_vectors: profile.vectors.is_some(),
+            provenance: profile.provenance.clone(),
+            totals: totals(profile),
+            summary: view(&summary),
+            functions: listed(&lines, options.top).map(|(_, line)| line.clone()).collect(),
+            details,
+        })
+    }
+
+    /// For scripts.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// For people: the details where a function was asked for, else the overview.
+    pub fn to_text(&self) -> String {
+        text::render(self)
+    }
+}
+
+/// The hottest functions that ran at all.
+fn listed(lines: &[(usize, FunctionLine)], top: usize) -> impl Iterator<Item = &(usize, FunctionLine)> {
+    lines.iter().take(top).filter(|(_, line)| line.max_count > 0)
+}
+
+fn totals(profile: &Profile) -> Totals {
+    let positive = |counts: &[u64]| counts.iter().filter(|&&c| c > 0).count() as u64;
+    let mut totals = Totals {
+        functions: profile.functions.len() as u64,
+        ..Totals::default()
+    };
+    for function in &profile.functions {
+        totals.sampled_functions += u64::from(function.samples > 0);
+        totals.samples = totals.samples.saturating_add(function.samples);
+        totals.blocks += function.blocks.len() as u64;
+        totals.executed_blocks += positive(&function.blocks);
+        totals.edges += function.edges.len() as u64;
+        totals.executed_edges += positive(&function.edges);
+        totals.indirect_calls += function.call_targets.len() as u64;
+    }
+    totals
+}
+
+fn view(summary: &Summary) -> SummaryView {
+    let cutoff = |c: &pleach_profile::summary::Cutoff| CutoffView {
+        ppm: c.ppm,
+        min_count: c.min_count,
+        num_counts: c.num_counts,
+    };
+    SummaryView {
+        total_count: summary.total_count,
+        max_count: summary.max_count,
+        max_internal_count: summary.max_internal_count,
+        max_function_count: summary.max_function_count,
+        num_counts: summary.num_counts,
+        num_functions: summary.num_functions,
+        cutoffs: summary.cutoffs.iter().map(cutoff).collect(),
+    }
+}
+
+/// All functions, by the executions of their blocks, with their positions in the profile.
+fn ranked(profile: &Profile, total: u64) -> Vec<(usize, FunctionLine)> {
+    let line = |f: &FunctionProfile| {
+        let total_count = f.blocks.iter().fold(0u64, |sum, &c| sum.saturating_add(c));
+        FunctionLine {
+            name: f.name.clone(),
+            id: f.id.to_string(),
+            cfg_hash: f.cfg_hash.to_string(),
+            samples: f.samples,
+            entry_count: f.blocks.first().copied().unwrap_or(0),
+            max_count: f.blocks.iter().copied().max().unwrap_or(0),
+            total_count,
+            share: if total == 0 {
+                0.0
+            } else {
+                total_count as f64 / total as f64
+            },
+        }
+    };
+    let mut lines: Vec<_> = profile.functions.iter().map(line).enumerate().collect();
+    lines.sort_by(|(_, a), (_, b)| b.total_count.cmp(&a.total_count).then_with(|| a.name.cmp(&b.name)));
+    lines
+}
+
+fn names(profile: &Profile) -> FxHashMap<FunctionGuid, &str> {
+    profile.functions.iter().map(|f| (f.id.guid, f.name.as_str())).collect()
+}
+
+/// The functions of a name or identifier.
+fn named(
+    profile: &Profile,
+    lines: &[(usize, FunctionLine)],
+    name: &str,
+    graphs: &Graphs<'_>,
+) -> Result<Vec<FunctionDetail>, UnknownFunction> {
+    let names = names(profile);
+    let matching = lines.iter().filter(|(_, line)| line.name == name || line.id == name);
+    let found: Vec<_> = matching.map(|line| detail(profile, line, graphs, &names)).collect();
+    if found.is_empty() {
+        let similar = lines.iter().filter(|(_, line)| line.name.contains(name)).take(3);
+        return Err(UnknownFunction {
+            name: name.into(),
+            similar: similar.map(|(_, l)| l.name.clone()).collect(),
+        });
+    }
+    Ok(found)
+}
+
+fn detail(
+    profile: &Profile,
+    (position, line): &(usize, FunctionLine),
+    graphs: &Graphs<'_>,
+    names: &FxHashMap<FunctionGuid, &str>,
+) -> FunctionDetail {
+    let function = &profile.functions[*position];
+    let (line, graph) = (line.clone(), graphs(function.id, function.cfg_hash));
+    // A graph of another shape is of no use, whatever its hash.
+    let graph = graph.filter(|g| (g.blocks.len(), g.edge_count()) == (function.blocks.len(), function.edges.len()));
+    let source_line = |at: usize| graph.map(|g| g.blocks[at].line).filter(|&l| l > 0);
+    let blocks = function.blocks.iter().enumerate();
+    FunctionDetail {
+        line,
+        blocks: blocks
+            .map(|(at, &count)| BlockDetail {
+                block: at as u32,
+                count,
+                line: source_line(at),
+            })
+            .collect(),
+        edges: edges(function, graph),
+        calls: function
+            .call_targets
+            .iter()
+            .map(|site| call(site, graph, names))
+            .collect(),
+        mispredictions: mispredictions(function, source_line),
+    }
+}
+
+fn mispredictions(function: &FunctionProfile, line: impl Fn(usize) -> Option<u32>) -> Vec<MispredictionDetail> {
+    let mut all: Vec<_> = function.predictions.iter().filter(|p| p.mispredicted > 0.0).collect();
+    all.sort_by(|a, b| b.mispredicted.total_cmp(&a.mispredicted));
+    let detail = |p: &BranchPrediction| MispredictionDetail {
+        block: p.block.0,
+        line: line(p.block.index()),
+        count: p.mispredicted,
+        rate: p.mispredicted / p.watched,
+        low: p.low / p.watched,
+    };
+    all.into_iter().map(detail).collect()
+}
+
+fn edges(function: &FunctionProfile, graph: Option<&Cfg>) -> Vec<EdgeDetail> {
+    let numbered = |slot: usize| EdgeDetail {
+        slot: slot as u32,
+        from: None,
+        to: None,
+        count: function.edges[slot],
+        probability: None,
+    };
+    let mut edges: Vec<EdgeDetail> = (0..function.edges.len()).map(numbered).collect();
+    let Some(graph) = graph else { return edges };
+    let mut rest = edges.as_mut_slice();
+    for (from, block) in graph.blocks.iter().enumerate() {
+        let (own, others) = rest.split_at_mut(block.successors.len());
+        let total: f64 = own.iter().map(|e| e.count as f64).sum();
+        for (edge, successor) in own.iter_mut().zip(&block.successors) {
+            (edge.from, edge.to) = (Some(from as u32), Some(successor.0));
+            edge.probability = (total > 0.0).then(|| edge.count as f64 / total);
+        }
+        rest = others;
+    }
+    edges
+}
+
+fn call(site: &CallTargets, graph: Option<&Cfg>, names: &FxHashMap<FunctionGuid, &str>) -> CallDetail {
+    let total: f64 = site.targets.iter().map(|t| t.1 as f64).sum();
+    let target = |&(guid, count): &(FunctionGuid, u64)| TargetDetail {
+        guid: guid.to_string(),
+        name: names.get(&guid).map(|&n| n.to_owned()),
+        count,
+        probability: if total > 0.0 { count as f64 / total } else { 0.0 },
+    };
+    CallDetail {
+        call: site.call,
+        block: graph.and_then(|g| g.calls.get(site.call as usize)).map(|c| c.block.0),
+        targets: site.targets.iter().map(target).collect(),
+    }
+}

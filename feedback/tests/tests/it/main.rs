@@ -1,0 +1,24 @@
+//! Tests of the `feedback` packages, in one binary.
+
+mod accuracy;
+mod ball_larus;
+mod ball_larus_random;
+mod counts;
+mod counts_damage;
+mod counts_exact;
+mod coverage;
+mod coverage_measure;
+mod coverage_report;
+mod credit;
+mod estimated;
+mod inference;
+mod iterations;
+mod merge;
+mod paths;
+mod profile_file;
+mod random_profile;
+mod regions;
+mod regions_random;
+mod show;
+mod superblock_check;
+mod time_bias;
