@@ -5,7 +5,7 @@ mod support;
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::manifest::{self, Anchor};
 use pleach_ball_larus::{End, Start};
-use pleach_profile::{EstimatedPath, FunctionProfile, Profile, file as profile_file};
+use pleach_profile::{EstimatedPath, FunctionProfile, Profile};
 use pleach_store::write_counts;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -70,7 +70,7 @@ impl Called {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_annotate::id::{FunctionGuid, ModuleHash};
+    use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
     use pleach_ball_larus::End;
     use pleach_profile::Caller;
 

@@ -105,8 +105,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             eprintln!("pleach: warning: {warning}");
         }
         let text = match args.json {
-            true => evaluation_json(&evaluation)?,
-            false => evaluation_text(&evaluation),
+            true => evaluation_json(evaluation)?,
+            false => evaluation_text(evaluation),
         };
         print(&text)?;
     }
