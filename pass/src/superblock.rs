@@ -13,8 +13,8 @@ use inkwell::module::Module;
 use inkwell::values::AsValueRef;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_decide::superblock::check::{Counts, check_flow};
-use pleach_decide::superblock::history::{History, Recorded, of_caller};
-use pleach_decide::superblock::unfolded::Unfolded;
+use pleach_decide::superblock::duplicated::DuplicatedGraph;
+use pleach_decide::superblock::history::{History, RecordedPaths, caller_block};
 use pleach_decide::superblock::{Folding, Formation, Marker, Options, Subject, form, recorded};
 use pleach_decide::weights::PRIOR_SAMPLES;
 use pleach_profile::{Caller, FunctionProfile};
@@ -99,7 +99,7 @@ fn options() -> Options {
     };
     let price = ffi::pleach_option_superblock_price();
     if price >= 0.0 {
-        options.price = price;
+        options.min_gain = price;
     }
     options
 }
@@ -191,7 +191,7 @@ impl Former {
             self.room -= formation.copied;
             apply(function, &formation.graph, &probabilities)?;
             if ffi::pleach_option_verify() {
-                let before = Unfolded::new(cfg, &counts, &probabilities);
+                let before = DuplicatedGraph::new(cfg, &counts, &probabilities);
                 verify(function, &mut self.facts, &formation.graph, &before)?;
             }
         }
@@ -282,7 +282,7 @@ impl Former {
 
     /// Tells the ends of blocks apart that are executed too often to be merged: what merging saves is worth less than the jump that it costs.
     fn keep_apart(&self, function: &FunctionIr<'_>, formation: &Formation, counts: &[f64]) {
-        let price = self.options.price * self.total;
+        let price = self.options.min_gain * self.total;
         let blocks = function.value.get_basic_blocks();
         let nodes = &formation.graph.nodes;
         let copies = copies(function, &formation.graph);
@@ -338,11 +338,13 @@ impl Former {
         let numbers: FxHashMap<(FunctionId, CfgHash), usize> = named.map(|(key, &n)| (self.table[key], n)).collect();
         let of = |caller: &Caller, block| {
             let &number = numbers.get(&(caller.id, caller.cfg_hash))?;
-            callers.contains(&(number, block)).then(|| of_caller(number, block))?
+            callers
+                .contains(&(number, block))
+                .then(|| caller_block(number, block))?
         };
         let mut histories = Vec::new();
         for (key, visible) in found.keys.iter().zip(&visible) {
-            let known = self.profile(*key)?.map_or_else(Recorded::default, |p| Recorded {
+            let known = self.profile(*key)?.map_or_else(Recorded::default, |p| RecordedPaths {
                 paths: &p.paths,
                 windows: &p.windows,
                 called: &p.called,
@@ -380,14 +382,14 @@ impl Former {
                 ),
             );
         }
-        if formation.not_worth + formation.too_large > 0 {
+        if formation.not_profitable + formation.too_large > 0 {
             remark(
                 value,
                 false,
                 "SuperblocksDeclined",
                 &format!(
                     "{} jumps into joins would save too little for their code, {} would need more code than allowed",
-                    formation.not_worth, formation.too_large
+                    formation.not_profitable, formation.too_large
                 ),
             );
         }
@@ -420,14 +422,14 @@ fn set_weights(block: BasicBlock<'_>, weights: &[u64]) {
 }
 
 /// How many nodes there are of each block.
-fn copies(function: &FunctionIr<'_>, graph: &Unfolded) -> Vec<u32> {
+fn copies(function: &FunctionIr<'_>, graph: &DuplicatedGraph) -> Vec<u32> {
     let mut copies = vec![0; function.cfg.blocks.len()];
     graph.nodes.iter().for_each(|node| copies[node.origin.index()] += 1);
     copies
 }
 
 /// Makes a function's graph the given one, with its weights. `probabilities`: of each slot before.
-fn apply(function: &FunctionIr<'_>, graph: &Unfolded, probabilities: &[f64]) -> Result<(), String> {
+fn apply(function: &FunctionIr<'_>, graph: &DuplicatedGraph, probabilities: &[f64]) -> Result<(), String> {
     let value = function.value.as_value_ref();
     let successors: Vec<Vec<u32>> = graph
         .nodes
@@ -474,8 +476,8 @@ fn apply(function: &FunctionIr<'_>, graph: &Unfolded, probabilities: &[f64]) -> 
 fn verify(
     function: &FunctionIr<'_>,
     facts: &mut ModuleFacts,
-    graph: &Unfolded,
-    before: &Unfolded,
+    graph: &DuplicatedGraph,
+    before: &DuplicatedGraph,
 ) -> Result<(), String> {
     let now = ir::read(function.value, facts);
     let origins: Vec<BlockIndex> = graph.nodes.iter().map(|node| node.origin).collect();
@@ -496,7 +498,7 @@ fn verify(
 }
 
 /// Executions of each node and of each slot.
-fn executions(graph: &Unfolded) -> (Vec<f64>, Vec<f64>) {
+fn executions(graph: &DuplicatedGraph) -> (Vec<f64>, Vec<f64>) {
     let mut entered = vec![0.0; graph.nodes.len()];
     for node in &graph.nodes {
         for (&to, count) in node.successors.iter().zip(&node.counts) {

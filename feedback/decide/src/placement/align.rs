@@ -4,7 +4,7 @@
 //! one such window each (Intel 64 and IA-32 Architectures Optimization Reference Manual, on Sandy Bridge's; AMD's since Zen takes 32 or
 //! 64). An iteration of a body of `s` bytes passes `1 + (s - 1) / 32` windows on average where the loop begins anywhere, and `⌈s / 32⌉`
 //! where it begins at a window: that is what alignment saves, and a window is worth as much as a jump is in
-//! [`Options::price`](crate::superblock::Options::price). It costs the padding, half the alignment on average: fetched each time
+//! [`Options::min_gain`](crate::superblock::Options::min_gain). It costs the padding, half the alignment on average: fetched each time
 //! that control falls into the loop, and code like any other.
 //!
 //! LLVM gives all loops of x86 16 bytes, unless the profile has them cold, and pads only where less than a fifth of a block's executions
@@ -35,7 +35,7 @@ pub struct Loop {
 pub fn alignment(of: &Loop, total: f64) -> u64 {
     let size = of.instructions.max(1).saturating_mul(BYTES_OF_INSTRUCTION);
     let padding = (WINDOW - HOSTS) as f64 / 2.0;
-    let price = Options::default().price / BYTES_OF_INSTRUCTION as f64 * total;
+    let price = Options::default().min_gain / BYTES_OF_INSTRUCTION as f64 * total;
     let gain = of.iterations * (saved(size, WINDOW) - saved(size, HOSTS));
     let pays = gain > of.entries * padding / WINDOW as f64 + padding * price;
     if pays && size <= MOST_WINDOWS * WINDOW {

@@ -1,13 +1,12 @@
-//! Which blocks the optimiser should be free to do without.
+//! Which blocks get no marker, so that LLVM stays free to merge or if-convert them.
 //!
-//! A marker is an instruction that stays where it is. Short ways of a branch whose code is alike LLVM makes one of, with selects in place of
-//! the branch; with a marker at its end, or before it, what is alike is not found. That a superblock could tell the ways apart is worth less
-//! than the selects: markers must not cost what superblocks cannot give back.
+//! A marker is an instruction that does not move. LLVM if-converts a branch whose short arms have similar code; a marker in
+//! an arm hides the similarity. A superblock that could tell the arms apart gains less than the if-conversion.
 
 use pleach_annotate::cfg::{Cfg, Terminator};
 use pleach_annotate::id::BlockIndex;
 
-/// By block: whether it is a way of a two-way branch, with code but without calls, to where the branch's other way leads or is.
+/// By block: whether it is an arm of a two-way branch, with code but without calls, that rejoins the branch's other arm.
 pub fn arms(cfg: &Cfg) -> Vec<bool> {
     let mut entries = vec![0_u32; cfg.blocks.len()];
     let successors = cfg.blocks.iter().flat_map(|b| &b.successors);
@@ -15,7 +14,7 @@ pub fn arms(cfg: &Cfg) -> Vec<bool> {
     let mut calls = vec![false; cfg.blocks.len()];
     cfg.calls.iter().for_each(|call| calls[call.block.index()] = true);
 
-    // Where a block that nothing else leads to goes on.
+    // The only successor of a block with a single predecessor and no call.
     let next = |block: BlockIndex| match cfg.blocks[block.index()].successors[..] {
         [to] if entries[block.index()] == 1 && !calls[block.index()] => Some(to),
         _ => None,
@@ -25,15 +24,15 @@ pub fn arms(cfg: &Cfg) -> Vec<bool> {
         let [first, second] = block.successors[..] else {
             continue;
         };
-        let ways = match (next(first), next(second)) {
+        let found = match (next(first), next(second)) {
             (Some(a), Some(b)) if a == b => vec![first, second],
             (Some(join), _) if join == second => vec![first],
             (_, Some(join)) if join == first => vec![second],
             _ => continue,
         };
-        for way in ways {
+        for arm in found {
             // Its last instruction is the jump.
-            arms[way.index()] = cfg.blocks[way.index()].instructions > 1;
+            arms[arm.index()] = cfg.blocks[arm.index()].instructions > 1;
         }
     }
     arms
@@ -64,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_that_meet_again() {
+    fn arms_that_rejoin() {
         assert_eq!(of(&[&[1, 2], &[3], &[3], &[]], &[], &[]), [1, 2]);
         assert_eq!(of(&[&[1, 2], &[2], &[]], &[], &[]), [1]);
         assert_eq!(of(&[&[2, 1], &[2], &[]], &[], &[]), [1]);
@@ -72,7 +71,7 @@ mod tests {
 
     #[test]
     fn not_where_the_branch_stays_anyway() {
-        // They go different ways.
+        // The arms do not rejoin.
         assert!(of(&[&[1, 2], &[3], &[4], &[], &[]], &[], &[]).is_empty());
         // A loop's body.
         assert!(of(&[&[1], &[2, 3], &[1], &[]], &[], &[]).is_empty());
@@ -84,12 +83,12 @@ mod tests {
         // A call.
         assert_eq!(of(&[&[1, 2], &[3], &[3], &[]], &[], &[1]), [] as [usize; 0]);
         assert!(of(&[&[1, 2], &[2], &[]], &[], &[1]).is_empty());
-        // A way of a switch.
+        // An arm of a switch.
         assert!(of(&[&[1, 2, 3], &[3], &[3], &[]], &[], &[]).is_empty());
     }
 
     #[test]
-    fn a_marker_alone_is_not_in_the_way() {
+    fn a_block_without_code_is_no_arm() {
         assert_eq!(of(&[&[1, 2], &[3], &[3], &[]], &[2], &[]), [1]);
         assert!(of(&[&[1, 2], &[2], &[]], &[1], &[]).is_empty());
     }

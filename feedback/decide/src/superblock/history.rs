@@ -5,18 +5,18 @@ use pleach_ball_larus::{End, Path};
 use pleach_profile::{CalledPath, Caller, EstimatedPath, PathWindow};
 use std::collections::BTreeMap;
 
-/// Observations that what a shorter history says is worth beside what a longer one says: Krichevsky and Trofimov's half for each of
-/// the possible steps, which are mostly two.
+/// Weight of a shorter history beside a longer one, in observations: Krichevsky and Trofimov's half for each possible step,
+/// of which there are mostly two.
 const BACK_OFF: f64 = 1.0;
 
-/// A function's recorded paths, as far as their blocks left markers in the code, and what came before them.
+/// A function's recorded paths, reduced to the blocks that left markers, with the paths that preceded them.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct History {
-    /// By how many paths are known to have come before: nothing for the first.
+    /// By the number of preceding paths that are known: none for the first.
     by_depth: Vec<Known>,
 }
 
-/// Sequences of blocks that are as long as so many paths.
+/// Sequences of blocks with a common number of paths.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Known {
     sequences: Vec<Visible>,
@@ -26,17 +26,29 @@ struct Known {
 
 #[derive(Clone, PartialEq, Debug)]
 struct Visible {
-    /// Blocks with markers, in order; last, where the last path ends by an edge, the block that this leads to.
+    /// Blocks with markers, in order. If the last path ends by an edge, the last block is its target.
     steps: Vec<BlockIndex>,
     /// Where its last path begins.
     own: usize,
-    /// Where its second path begins, if there are several: what shorter sequences do not know is before that.
+    /// Where its second path begins, if there are several. Only what precedes it is unknown to shorter sequences.
     second: Option<usize>,
     /// Whether the last step begins another path.
     restarts: bool,
     /// Share of the function's paths.
     share: f64,
     /// Independent observations.
+    effective: f64,
+}
+
+/// A recorded sequence that agrees with the end of a trail, and the step that followed.
+struct Agreement {
+    /// Blocks that agree.
+    length: usize,
+    /// The step that followed, as index of the candidates.
+    candidate: usize,
+    /// See [`Visible::share`].
+    share: f64,
+    /// See [`Visible::effective`].
     effective: f64,
 }
 
@@ -56,8 +68,8 @@ impl Known {
         self.sequences.push(new);
     }
 
-    /// What followed after `trail`, as candidates: how much of the trail each agrees with, which candidate, its share and its observations.
-    fn agreeing(&self, trail: &[BlockIndex], candidates: &[BlockIndex]) -> Vec<(usize, usize, f64, f64)> {
+    /// The candidates that followed `trail`, by increasing length of agreement with it.
+    fn agreeing(&self, trail: &[BlockIndex], candidates: &[BlockIndex]) -> Vec<Agreement> {
         let mut found = Vec::new();
         let last = trail.last().and_then(|last| self.occurrences.get(last));
         for &(sequence, position) in last.into_iter().flatten() {
@@ -73,17 +85,22 @@ impl Known {
             let agreement = trail.iter().rev().zip(passed.iter().rev()).take_while(|(a, b)| a == b);
             let agreement = agreement.count();
             if sequence.second.is_none_or(|second| agreement > position + 1 - second) {
-                found.push((agreement, candidate, sequence.share, sequence.effective));
+                found.push(Agreement {
+                    length: agreement,
+                    candidate,
+                    share: sequence.share,
+                    effective: sequence.effective,
+                });
             }
         }
-        found.sort_unstable_by_key(|found| found.0);
+        found.sort_unstable_by_key(|found| found.length);
         found
     }
 }
 
-/// What is known of a function's paths.
+/// A function's recorded paths.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Recorded<'a> {
+pub struct RecordedPaths<'a> {
     /// Estimated paths.
     pub paths: &'a [EstimatedPath],
     /// Windows of paths that followed one another.
@@ -92,17 +109,17 @@ pub struct Recorded<'a> {
     pub called: &'a [CalledPath],
 }
 
-/// A block of a caller, as it is in the trail of what it calls: different from all blocks of the function itself. `caller` tells functions apart;
-/// `None` where there are too many of them, or of blocks.
-pub fn of_caller(caller: usize, block: BlockIndex) -> Option<BlockIndex> {
+/// A caller's block in the trail of its callee, distinct from all blocks of the callee. `caller` numbers the callers.
+/// `None` if there are too many callers or blocks.
+pub fn caller_block(caller: usize, block: BlockIndex) -> Option<BlockIndex> {
     const BLOCK_BITS: u32 = 20;
     const CALLERS: usize = 1 << 11;
     let fits = caller < CALLERS && block.0 < 1 << BLOCK_BITS;
     fits.then_some(BlockIndex(1 << 31 | (caller as u32) << BLOCK_BITS | block.0))
 }
 
-/// Whether a block of a trail is a caller's.
-pub fn is_of_caller(block: BlockIndex) -> bool {
+/// Whether a block of a trail belongs to a caller.
+pub fn is_caller_block(block: BlockIndex) -> bool {
     block.0 >> 31 == 1
 }
 
@@ -116,10 +133,10 @@ pub struct Next {
 }
 
 impl History {
-    /// From what is known of a function's paths, given which of its blocks have markers. `caller` numbers a caller's blocks as trails have them
-    /// ([`of_caller`]), those that have markers.
+    /// Builds the history. `visible`: whether a block has a marker. `caller`: a caller's block as in trails
+    /// ([`caller_block`]), if it has a marker.
     pub fn new(
-        Recorded { paths, windows, called }: Recorded<'_>,
+        RecordedPaths { paths, windows, called }: RecordedPaths<'_>,
         visible: impl Fn(BlockIndex) -> bool,
         caller: impl Fn(&Caller, BlockIndex) -> Option<BlockIndex>,
     ) -> Self {
@@ -136,7 +153,7 @@ impl History {
             steps.extend(path.blocks.iter().copied().filter(|&b| visible(b)));
             let second = before.first().map(Vec::len);
             if second == Some(0) {
-                // Nothing is left of what came first.
+                // No block of the first path has a marker.
                 return;
             }
             let restart = match path.end {
@@ -154,7 +171,7 @@ impl History {
             };
             history.by_depth[depth].add(sequence, &mut places[depth]);
         };
-        // How many independent observations an execution of a path is worth.
+        // Independent observations for each execution of a path.
         let mut worth: BTreeMap<&Path, f64> = BTreeMap::new();
         for estimated in paths.iter().filter(|p| p.count > 0.0) {
             let effective = estimated.effective.min(f64::from(u32::MAX));
@@ -185,14 +202,13 @@ impl History {
         self.by_depth.is_empty()
     }
 
-    /// How many earlier paths may tell how one goes on.
+    /// The maximal number of earlier paths that may predict a step.
     pub fn depth(&self) -> usize {
         self.by_depth.len().saturating_sub(1)
     }
 
-    /// The distribution over `candidates` as next step after `trail`, whose last block is the most recent; it may reach back through several
-    /// paths. Where longer histories were seen seldom, shorter ones count, and `prior` in the end. `None` where nothing was seen of the
-    /// last block.
+    /// The distribution over `candidates` as next step after `trail` (most recent block last; it may span several paths).
+    /// Backs off from rare long histories to shorter ones, and to `prior` in the end. `None` if the last block was never seen.
     pub fn next(&self, trail: &[BlockIndex], candidates: &[BlockIndex], prior: &[f64]) -> Option<Next> {
         let mut next = None::<Next>;
         for known in &self.by_depth {
@@ -211,24 +227,24 @@ impl History {
 }
 
 impl Next {
-    /// Takes into account what longer and longer histories say: what agrees with at least so much, from little to much.
-    fn refine(&mut self, found: &[(usize, usize, f64, f64)]) {
+    /// Refines the distribution by agreeing sequences, from short agreement to long.
+    fn refine(&mut self, found: &[Agreement]) {
         let mut from = 0;
         while from < found.len() {
             let agreeing = &found[from..];
             let mut shares = vec![0.0; self.probabilities.len()];
             let mut observations = 0.0;
-            for &(_, candidate, share, observed) in agreeing {
-                shares[candidate] += share;
-                observations += observed;
+            for found in agreeing {
+                shares[found.candidate] += found.share;
+                observations += found.effective;
             }
             let sum: f64 = shares.iter().sum();
             for (probability, share) in self.probabilities.iter_mut().zip(&shares) {
                 *probability = (observations * share / sum + BACK_OFF * *probability) / (observations + BACK_OFF);
             }
             self.effective = observations;
-            let agreement = agreeing[0].0;
-            from += agreeing.iter().take_while(|a| a.0 == agreement).count();
+            let length = agreeing[0].length;
+            from += agreeing.iter().take_while(|a| a.length == length).count();
         }
     }
 }
@@ -255,7 +271,7 @@ mod tests {
     }
 
     fn known(paths: &[EstimatedPath], windows: &[PathWindow], visible: impl Fn(BlockIndex) -> bool) -> History {
-        let recorded = Recorded {
+        let recorded = RecordedPaths {
             paths,
             windows,
             called: &[],
@@ -370,14 +386,14 @@ mod tests {
             count: 1000.0,
         };
         let called = [of(6, &paths[0]), of(7, &paths[1])];
-        let recorded = Recorded {
+        let recorded = RecordedPaths {
             paths: &paths,
             windows: &[],
             called: &called,
         };
-        let history = History::new(recorded, |_| true, |_, block| of_caller(3, block));
+        let history = History::new(recorded, |_| true, |_, block| caller_block(3, block));
         let next = |caller: usize, block: u32| {
-            let trail = [of_caller(caller, BlockIndex(block)).unwrap(), BlockIndex(0)];
+            let trail = [caller_block(caller, BlockIndex(block)).unwrap(), BlockIndex(0)];
             history
                 .next(&trail, &blocks(&[1, 2]), &[0.5, 0.5])
                 .unwrap()
@@ -386,6 +402,6 @@ mod tests {
         assert!(next(3, 6) > 0.99 && next(3, 7) < 0.01);
         // Of another caller nothing is known.
         assert!((next(2, 6) - 0.5).abs() < 1e-6);
-        assert_eq!(of_caller(1 << 11, BlockIndex(0)), None);
+        assert_eq!(caller_block(1 << 11, BlockIndex(0)), None);
     }
 }

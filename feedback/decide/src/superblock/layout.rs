@@ -1,7 +1,7 @@
-//! Which edges fall through, as far as it can be told before code generation.
+//! Predicts which edges fall through, before code generation.
 //!
-//! Chains of blocks are merged along edges from the one on that saves most by falling through (Pettis and Hansen, PLDI 1990). What matters
-//! here is only which edges end up inside a chain: those fall through, all others are taken jumps.
+//! Chains of blocks are merged along edges, in descending order of what falling through saves (Pettis and Hansen, PLDI 1990).
+//! Edges inside a chain fall through; all others are taken jumps.
 
 /// Cost of a taken jump, and of the instruction where nothing but a jump ends a block: LLVM's block placement has the same two.
 pub const TAKEN: f64 = 1.0;

@@ -3,7 +3,7 @@
 //! Optimisers keep weights up to date only roughly: what they thread, fold or unswitch may leave a hot block behind a branch with
 //! weight 0. Where markers tell how often a branch's ways were executed, that is its weight.
 
-use super::Marker;
+use super::subject::Marker;
 use petgraph::algo::tarjan_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use pleach_annotate::cfg::{Block, Cfg, Terminator};

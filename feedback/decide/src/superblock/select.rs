@@ -1,55 +1,57 @@
-//! Which traces to copy, and for whom: greedily by gain for each copied instruction.
+//! Selects the traces to copy and the predecessor that each copy serves: greedily, by gain for each copied instruction.
 //!
-//! A candidate is a jump into a join: the edge from a block P to a block J that others lead to as well, and that J cannot be placed behind
-//! P for. Copying J for P alone makes it fall through, and the copy is laid out as P's executions go on, not as all do. The trace grows from J
-//! as long as its next step is predictable given P. The gain is what the walks that pass P and J save in taken jumps, jump
-//! instructions and folded instructions, counted at the lower end of their interval; the price is for the code.
+//! A candidate is a jump into a join: an edge from a block P to a block J that has other predecessors and that does not
+//! follow P in the layout. A copy of J for P alone falls through, and its layout follows the executions that come from P.
+//! The trace grows from J while its next step is predictable given P. The gain is the number of taken jumps, jump
+//! instructions and folded instructions that the walks through P and J save, at the lower end of their interval. The price
+//! is proportional to the copied instructions.
 
+use super::duplicated::DuplicatedGraph;
 use super::layout::{Flow, JUMP, TAKEN, fall_through};
-use super::unfolded::Unfolded;
+use super::options::Options;
+use super::subject::{Folding, Subject};
 use super::walks::{Walk, back_edges, unrollable, walks};
-use super::{Folding, Options, Subject};
 use pleach_annotate::cfg::{Block, Terminator};
 use pleach_annotate::id::BlockIndex;
 
-/// Superblocks that a function may get: bounds the time that deciding takes.
-const MOST_SUPERBLOCKS: usize = 64;
-/// Instructions that a function may grow by anyway, however small it is.
-const LEAST_ROOM: u32 = 32;
+/// Bounds the superblocks of a function, and so the time that deciding takes.
+const MAX_SUPERBLOCKS: usize = 64;
+/// Instructions by which a function may grow, however small it is.
+const MIN_GROWTH: u32 = 32;
 
-/// A trace that was copied.
+/// A trace to copy.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Superblock {
-    /// The block that leads to it.
+    /// The predecessor that the copy serves.
     pub from: BlockIndex,
-    /// The blocks that were copied.
+    /// The blocks to copy, in order.
     pub trace: Vec<BlockIndex>,
-    /// Executions that it saves jumps or instructions in, at least (lower confidence bound).
+    /// Jumps and instructions that it saves, in executions (lower confidence bound).
     pub gain: f64,
     /// Instructions copied.
     pub copied: u32,
 }
 
-/// What to make of a function.
+/// The decision for a function.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Formation {
-    /// The graph to make. Its first nodes are the function's blocks.
-    pub graph: Unfolded,
+    /// The graph to build. Its first nodes are the function's blocks.
+    pub graph: DuplicatedGraph,
     /// The superblocks, best first.
     pub superblocks: Vec<Superblock>,
     /// Instructions copied.
     pub copied: u32,
-    /// Joins that were looked at and not worth their code.
-    pub not_worth: usize,
-    /// Joins that would have been worth it but for a limit on code size.
+    /// Joins whose gain does not exceed the price of their code.
+    pub not_profitable: usize,
+    /// Joins that a limit on code size excludes.
     pub too_large: usize,
 }
 
-/// Decides for a function. `room`: instructions that its module may still grow by.
-pub fn form(subject: &Subject<'_>, folding: &dyn Folding, room: u32, options: &Options) -> Formation {
+/// Decides for a function. `growth_budget`: instructions by which its module may still grow.
+pub fn form(subject: &Subject<'_>, folding: &dyn Folding, growth_budget: u32, options: &Options) -> Formation {
     let back = back_edges(subject.cfg);
     let size: u32 = subject.cfg.blocks.iter().map(|b| b.instructions).sum();
-    let own_room = ((f64::from(size) * (options.function_growth - 1.0)) as u32).max(LEAST_ROOM);
+    let own_budget = ((f64::from(size) * (options.function_growth - 1.0)) as u32).max(MIN_GROWTH);
     let mut selection = Selection {
         subject,
         options,
@@ -57,16 +59,16 @@ pub fn form(subject: &Subject<'_>, folding: &dyn Folding, room: u32, options: &O
         unrollable: unrollable(subject, &back),
         back,
         bases: subject.cfg.edge_bases(),
-        room: room.min(own_room),
+        growth_budget: growth_budget.min(own_budget),
         formation: Formation {
-            graph: Unfolded::new(subject.cfg, subject.counts, subject.probabilities),
+            graph: DuplicatedGraph::new(subject.cfg, subject.counts, subject.probabilities),
             superblocks: Vec::new(),
             copied: 0,
-            not_worth: 0,
+            not_profitable: 0,
             too_large: 0,
         },
     };
-    while selection.formation.superblocks.len() < MOST_SUPERBLOCKS {
+    while selection.formation.superblocks.len() < MAX_SUPERBLOCKS {
         let Some(best) = selection.best(folding) else { break };
         selection.take(best);
     }
@@ -81,7 +83,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn worth(&self) -> f64 {
+    fn gain_per_instruction(&self) -> f64 {
         self.gain / f64::from(self.copied)
     }
 }
@@ -91,14 +93,14 @@ struct Selection<'a> {
     options: &'a Options,
     walks: Vec<Walk>,
     back: Vec<bool>,
-    /// By block: it may be copied for a back edge.
+    /// By block: whether it may be copied for a back edge.
     unrollable: Vec<bool>,
     bases: Vec<u32>,
-    room: u32,
+    growth_budget: u32,
     formation: Formation,
 }
 
-/// A walk through the unfolded graph.
+/// A walk through the graph with copies.
 struct Trace<'w> {
     nodes: Vec<usize>,
     walk: &'w Walk,
@@ -106,23 +108,23 @@ struct Trace<'w> {
 
 /// Part of a trace.
 struct Steps<'t> {
-    /// From some node on.
+    /// The nodes from the position in question on.
     nodes: &'t [usize],
-    /// How many of them belong to the path that the walk counts: what comes then is less sure.
+    /// How many of them belong to the path that the walk counts. Later ones are less certain.
     counted: usize,
     walk: &'t Walk,
 }
 
 impl<'w> Trace<'w> {
-    fn new(graph: &Unfolded, walk: &'w Walk) -> Self {
+    fn new(graph: &DuplicatedGraph, walk: &'w Walk) -> Self {
         let nodes = graph.trace(walk);
         Self { nodes, walk }
     }
 
-    /// What follows these nodes, them included, where the walk counts the step from the first of them.
+    /// The trace from these nodes on, where the walk counts the step from the first of them.
     fn from(&self, nodes: &[usize]) -> Option<Steps<'_>> {
         let Walk { counted, ends_back, .. } = self.walk;
-        // What follows the back edge that it ends by, others know.
+        // Other walks continue after the back edge that ends this one.
         let end = self.nodes.len() - usize::from(*ends_back);
         let mut places = self.nodes[..end].windows(nodes.len()).enumerate();
         let (at, _) = places.find(|(at, w)| counted.contains(at) && *w == nodes)?;
@@ -135,13 +137,13 @@ impl<'w> Trace<'w> {
 }
 
 impl Steps<'_> {
-    /// What follows so many nodes, as far as that is known.
+    /// The node after the first `nodes` ones, if the walk knows it.
     fn after(&self, nodes: usize) -> Option<usize> {
         let known = self.nodes.len() - usize::from(self.walk.ends_back);
         self.nodes[..known].get(nodes).copied()
     }
 
-    /// Executions of so many nodes that are sure.
+    /// The lower bound of executions of the first `nodes` nodes.
     fn low(&self, nodes: usize) -> f64 {
         let (counted, all) = self.walk.low;
         if nodes <= self.counted { counted } else { all }
@@ -157,27 +159,31 @@ impl Selection<'_> {
         let mut inflow = vec![0.0; graph.nodes.len()];
         flows.iter().for_each(|f| inflow[f.to] += f.count);
 
-        let least = self.options.price * self.subject.total;
-        let (mut best, mut not_worth, mut too_large) = (None::<Candidate>, 0, 0);
+        let least = self.options.min_gain * self.subject.total;
+        let (mut best, mut not_profitable, mut too_large) = (None::<Candidate>, 0, 0);
         for flow in &flows {
             if flow.count <= least || !self.is_join(flow, &inflow, &next) {
                 continue;
             }
             match self.grow(flow, &traces, &next, folding) {
-                Grown::Worth(candidate) if best.as_ref().is_none_or(|b| candidate.worth() > b.worth()) => {
+                Grown::Profitable(candidate)
+                    if best
+                        .as_ref()
+                        .is_none_or(|b| candidate.gain_per_instruction() > b.gain_per_instruction()) =>
+                {
                     best = Some(candidate);
                 }
-                Grown::Worth(_) => {}
+                Grown::Profitable(_) => {}
                 Grown::TooLarge => too_large += 1,
-                Grown::NotWorth => not_worth += 1,
+                Grown::NotProfitable => not_profitable += 1,
             }
         }
-        // The last round, which takes none, has seen all that was declined.
-        (self.formation.not_worth, self.formation.too_large) = (not_worth, too_large);
+        // The last round accepts no candidate: it has counted every rejected join.
+        (self.formation.not_profitable, self.formation.too_large) = (not_profitable, too_large);
         best
     }
 
-    /// Whether an edge is a jump into a block that could be copied for it.
+    /// Whether an edge is a jump into a block that may be copied for it.
     fn is_join(&self, flow: &Flow, inflow: &[f64], next: &[Option<usize>]) -> bool {
         let graph = &self.formation.graph;
         let blocks = self.subject.cfg.blocks.len();
@@ -186,11 +192,11 @@ impl Selection<'_> {
             && self.may_copy(flow.from, flow.to, false)
             && next[flow.from] != Some(flow.to)
             && elsewhere <= flow.count
-            && (inflow[flow.to] > flow.count || self.options.price == 0.0)
+            && (inflow[flow.to] > flow.count || self.options.min_gain == 0.0)
     }
 
-    /// Whether a node may be copied behind another, which is a copy itself or not. Copying a loop's header for a back edge unrolls the loop for
-    /// this way back: another must remain, so that the header remains one.
+    /// Whether a node may be copied behind another (`is_copied`: the other is a copy itself). Copying a loop's header for a
+    /// back edge unrolls the loop for that edge: another back edge must remain, so that the header stays a header.
     fn may_copy(&self, from: usize, to: usize, is_copied: bool) -> bool {
         let origin = self.formation.graph.nodes[to].origin;
         if origin == BlockIndex::ENTRY || !self.subject.clonable[origin.index()] {
@@ -213,13 +219,13 @@ impl Selection<'_> {
         slots.into_iter().any(|(slot, _)| self.back[base + slot])
     }
 
-    /// The best trace from a join on.
+    /// The best trace that begins at a join.
     fn grow(&self, flow: &Flow, traces: &[Trace<'_>], next: &[Option<usize>], folding: &dyn Folding) -> Grown {
         let graph = &self.formation.graph;
-        // Walks that come this way, from the join on.
+        // The walks through this edge, from the join on.
         let steps = traces.iter().filter_map(|trace| trace.from(&[flow.from, flow.to]));
         let through: Vec<Steps<'_>> = steps.collect();
-        // Walks begin at blocks, not at copies of them: of what they say, not more than comes this way.
+        // Walks begin at original blocks. Scale them to the flow of this edge.
         let all: f64 = through.iter().map(|steps| steps.walk.count).sum();
         let share = if all > flow.count { flow.count / all } else { 1.0 };
         let jump = |from: usize| self.jump(from);
@@ -231,7 +237,7 @@ impl Selection<'_> {
         let (mut best, mut too_large) = (None::<Candidate>, false);
         while let Some(node) = to {
             copied += self.size(node);
-            if copied > self.options.trace_limit.min(self.room) {
+            if copied > self.options.trace_limit.min(self.growth_budget) {
                 too_large = true;
                 break;
             }
@@ -254,11 +260,11 @@ impl Selection<'_> {
                 });
                 gain += share * steps.low(nodes.len()) * (inside + leaving + f64::from(folded));
             }
-            let worth = gain > self.options.price * self.subject.total * f64::from(copied);
-            if (worth || self.options.price == 0.0)
+            let pays = gain > self.options.min_gain * self.subject.total * f64::from(copied);
+            if (pays || self.options.min_gain == 0.0)
                 && best
                     .as_ref()
-                    .is_none_or(|b| gain / f64::from(copied) > b.worth() || self.options.price == 0.0)
+                    .is_none_or(|b| gain / f64::from(copied) > b.gain_per_instruction() || self.options.min_gain == 0.0)
             {
                 best = Some(Candidate {
                     from: flow.from,
@@ -270,31 +276,31 @@ impl Selection<'_> {
             to = self.predictable(&nodes, &through);
         }
         match best {
-            Some(candidate) => Grown::Worth(candidate),
+            Some(candidate) => Grown::Profitable(candidate),
             None if too_large => Grown::TooLarge,
-            None => Grown::NotWorth,
+            None => Grown::NotProfitable,
         }
     }
 
-    /// What the last node of a trace would rather fall through to once the trace is copied, where what is left of it mostly goes another way than
-    /// all of it does: the executions that then jump less, at least. Which of two even sides all of it falls through to is chance.
+    /// The gain from a new fall-through of a trace's last node: once the trace is copied, the executions that remain at the
+    /// original may mostly take another edge than all executions together did. A lower bound, in executions.
     fn resettled(&self, nodes: &[usize], through: &[Steps<'_>], share: f64, next: &[Option<usize>]) -> Option<f64> {
         let (graph, last) = (&self.formation.graph, *nodes.last()?);
-        let way = next[last]?;
+        let fallen = next[last]?;
         let left = |to: usize, count: &dyn Fn(&Steps<'_>) -> f64| {
             let going = through.iter().filter(|steps| steps.nodes.starts_with(nodes));
             let gone: f64 = going.filter(|s| s.nodes.get(nodes.len()) == Some(&to)).map(count).sum();
             graph.flow(last, to) - share * gone
         };
         let least_left = |to: usize| left(to, &|steps| steps.walk.count);
-        // Nothing falls through to it yet, and it does not lead here by falling through.
+        // It is no fall-through target yet, and its own chain of fall-throughs does not lead here.
         let is_free = |to: usize| {
             let chain = std::iter::successors(Some(to), |&node| next[node]);
-            to != 0 && to != way && !next.contains(&Some(to)) && chain.take(next.len()).all(|node| node != last)
+            to != 0 && to != fallen && !next.contains(&Some(to)) && chain.take(next.len()).all(|node| node != last)
         };
         let others = graph.nodes[last].successors.iter().filter(|&&to| is_free(to));
         let most = others.map(|&to| least_left(to)).fold(0.0, f64::max);
-        let gain = most - left(way, &|steps| steps.low(nodes.len()));
+        let gain = most - left(fallen, &|steps| steps.low(nodes.len()));
         (gain > 0.0).then(|| gain * self.jump(last))
     }
 
@@ -318,7 +324,7 @@ impl Selection<'_> {
     fn take(&mut self, candidate: Candidate) {
         let probabilities = self.probabilities(&candidate);
         let graph = &mut self.formation.graph;
-        let origin = |graph: &Unfolded, node: usize| graph.nodes[node].origin;
+        let origin = |graph: &DuplicatedGraph, node: usize| graph.nodes[node].origin;
         self.formation.superblocks.push(Superblock {
             from: origin(graph, candidate.from),
             trace: candidate.trace.iter().map(|&n| origin(graph, n)).collect(),
@@ -327,10 +333,10 @@ impl Selection<'_> {
         });
         graph.duplicate(candidate.from, &candidate.trace, &probabilities);
         self.formation.copied += candidate.copied;
-        self.room -= candidate.copied;
+        self.growth_budget -= candidate.copied;
     }
 
-    /// For each node of a trace, how probable its slots are for what comes this way.
+    /// For each node of a trace, the flow of its slots for the executions that the copy serves.
     fn probabilities(&self, candidate: &Candidate) -> Vec<Vec<f64>> {
         let graph = &self.formation.graph;
         let mut prefix = vec![candidate.from];
@@ -348,7 +354,7 @@ impl Selection<'_> {
             let slots = &graph.nodes[node];
             let own = slots.successors.iter().zip(&slots.counts).map(|(&successor, &count)| {
                 let through: f64 = flow.iter().filter(|(s, _)| *s == successor).map(|(_, c)| c).sum();
-                // Several slots that lead to one node share what goes there as they do otherwise.
+                // Slots with a common target share its flow in their usual proportions.
                 let together = graph.flow(node, successor);
                 match (flow.is_empty(), together > 0.0) {
                     (true, _) => count,
@@ -361,18 +367,18 @@ impl Selection<'_> {
         all
     }
 
-    /// What it costs each time that a node does not fall through.
+    /// The cost of each execution of a node that does not fall through.
     fn jump(&self, node: usize) -> f64 {
         let block = self.block(node);
         match block.terminator {
-            // Taken wherever it leads to: nothing falls through.
+            // Indirect branches are always taken.
             Terminator::IndirectBranch => 0.0,
             Terminator::Branch if block.successors.len() == 1 => TAKEN + JUMP,
             _ => TAKEN,
         }
     }
 
-    /// Moves that copying a block may cost.
+    /// Register moves that copying a block may cost, in executions.
     fn moves(&self, block: BlockIndex) -> f64 {
         let successors = &self.subject.cfg.blocks[block.index()].successors;
         let is_latch = successors.iter().any(|to| self.unrollable[to.index()]);
@@ -384,7 +390,7 @@ impl Selection<'_> {
         each * self.subject.counts[block.index()]
     }
 
-    /// Instructions that copying a node adds. An entry of a jump table counts as one, which is as large.
+    /// Instructions that copying a node adds. An entry of a jump table is as large as an instruction and counts as one.
     fn size(&self, node: usize) -> u32 {
         let block = self.block(node);
         let table = match block.terminator {
@@ -400,13 +406,13 @@ impl Selection<'_> {
 }
 
 enum Grown {
-    Worth(Candidate),
+    Profitable(Candidate),
     TooLarge,
-    NotWorth,
+    NotProfitable,
 }
 
-/// Edges between nodes, those of several slots as one.
-fn flows(graph: &Unfolded, cost: impl Fn(usize) -> f64) -> Vec<Flow> {
+/// Edges between nodes. Slots with a common target are one edge.
+fn flows(graph: &DuplicatedGraph, cost: impl Fn(usize) -> f64) -> Vec<Flow> {
     let mut flows: Vec<Flow> = Vec::new();
     for (from, node) in graph.nodes.iter().enumerate() {
         let first = flows.len();

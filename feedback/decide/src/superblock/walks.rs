@@ -1,64 +1,63 @@
-//! The hot walks through the current graph, with how often each is executed.
+//! The hot walks through the current graph, with their counts.
 //!
-//! A walk is an acyclic path from the function's entry or a loop's header to an exit or a back edge, as Ball and Larus cut them, and
-//! those before it, as far as they may tell how it goes on: where a header may be copied for ways back to it.
-//! Walks are grown from the hottest on. Which way a branch goes depends on the markers that were passed: the function that the
-//! branch came from knows how its paths go on. Where no marker tells, the branch's own weights decide.
+//! A walk is an acyclic path from the function's entry or a loop's header to an exit or a back edge, as Ball and Larus cut
+//! them. Where a header may be copied for its back edges, the paths before it belong to the walk as history.
+//! Walks are grown in descending order of count. The markers that were passed predict a branch through the recorded paths
+//! of the function that the branch came from. Without such markers the branch's own weights decide.
 
-use super::{Marker, Subject};
-use crate::superblock::history::{History, Next, is_of_caller, of_caller};
+use super::history::{History, Next, caller_block, is_caller_block};
+use super::subject::{Marker, Subject};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-/// Walks that carry less than this share of the function's executions are not followed.
-const LEAST_SHARE: f64 = 1e-4;
-/// Steps that are looked at, at most: bounds the time that a large function takes.
-const MOST_STEPS: usize = 100_000;
-/// Paths before its last that a walk has, at most: each multiplies the number of walks.
-const MOST_BEFORE: usize = 2;
-/// Blocks of a caller that a walk remembers, as profiles do.
-const MOST_BEFORE_CALL: usize = 4;
-/// Blocks that a walk remembers of one activation, at most.
-const LONGEST_TRAIL: usize = 64;
+/// Walks with a smaller share of the function's executions are dropped.
+const MIN_SHARE: f64 = 1e-4;
+/// Bounds the steps, and so the time for a large function.
+const MAX_STEPS: usize = 100_000;
+/// Bounds the paths before the last one of a walk: each multiplies the number of walks.
+const MAX_EARLIER_PATHS: usize = 2;
+/// Bounds the blocks of a caller that a walk remembers, as in profiles.
+const MAX_CALLER_BLOCKS: usize = 4;
+/// Bounds the blocks of one activation that a walk remembers.
+const MAX_TRAIL: usize = 64;
 
 /// A walk through the current graph.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Walk {
-    /// Its blocks, those of the paths before it first; last, where it ends by a back edge, the header that this leads to.
+    /// Its blocks, earlier paths first. If it ends by a back edge, the last block is the header that the edge leads to.
     pub blocks: Vec<BlockIndex>,
-    /// Steps from these blocks are this walk's to count: those of the path that is followed by its last one, and of the last one where nothing
-    /// follows. What is before is there for what it tells, and other walks go on from what comes last.
+    /// Range of `blocks` that this walk accounts for. Earlier blocks are history only; later ones belong to other walks.
     pub counted: Range<usize>,
     /// Whether it ends by a back edge.
     pub ends_back: bool,
     /// Executions.
     pub count: f64,
-    /// Of these, what is sure but for sampling error, as far as the counted path goes; and to the end.
+    /// Lower bounds of the executions: to the end of the counted path, and to the end of the walk.
     pub low: (f64, f64),
 }
 
-/// What a walk knows of one context.
+/// The blocks of one inline instance that a walk has passed.
 #[derive(Clone, Default)]
 struct Trail(Vec<BlockIndex>);
 
 #[derive(Clone)]
 struct Growing {
     blocks: Vec<BlockIndex>,
-    /// Where its last path begins.
+    /// Position of its last path in `blocks`.
     last: usize,
-    /// Where the path before that begins.
+    /// Position of the path before that.
     previous: usize,
-    /// Paths before the last.
+    /// Number of paths before the last.
     before: usize,
-    /// Nothing came before: it begins at the function's entry.
+    /// It begins at the function's entry: there is no earlier path.
     is_complete: bool,
     /// By context, most recent last.
     trails: Vec<(usize, Trail)>,
     count: f64,
-    /// The share that is sure of its previous path's steps, and of its last one's.
+    /// Lower-bound share of the count for the previous path's steps, and for the last one's.
     sure: (f64, f64),
 }
 
@@ -134,7 +133,7 @@ impl Walker<'_> {
         let cfg = self.subject.cfg;
         let mut heap = BinaryHeap::new();
         let (starts, depth) = (self.starts(), self.depth());
-        let floor = starts.iter().sum::<f64>() * LEAST_SHARE;
+        let floor = starts.iter().sum::<f64>() * MIN_SHARE;
         for (block, &count) in starts.iter().enumerate().filter(|&(_, &c)| c > floor) {
             let mut walk = Growing {
                 blocks: Vec::new(),
@@ -150,10 +149,10 @@ impl Walker<'_> {
             heap.push(walk);
         }
         let mut done = Vec::new();
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             let Some(walk) = heap.pop() else { break };
             let last = walk.blocks[walk.blocks.len() - 1];
-            // Others lack what came before.
+            // Other walks lack history.
             let counts = walk.is_complete || walk.before == depth;
             if cfg.blocks[last.index()].successors.is_empty() {
                 done.extend(counts.then(|| finished(&walk, None)));
@@ -171,7 +170,7 @@ impl Walker<'_> {
                     grown.sure.1 *= self.sure(p, next.effective) / p;
                 }
                 if back {
-                    // Nothing of a first path is counted before it is known what follows.
+                    // A first path is counted only with its successor.
                     done.extend((counts && (walk.before > 0 || depth == 0)).then(|| finished(&grown, Some(to))));
                     if grown.before == depth {
                         continue;
@@ -188,13 +187,13 @@ impl Walker<'_> {
         done
     }
 
-    /// How many paths before their last walks have: none where no header may be copied.
+    /// Number of paths before the last one of each walk: none where no header may be copied.
     fn depth(&self) -> usize {
         if !unrollable(self.subject, self.back).contains(&true) {
             return 0;
         }
         let known = self.subject.histories.iter().map(History::depth).max();
-        known.unwrap_or(0).clamp(1, MOST_BEFORE)
+        known.unwrap_or(0).clamp(1, MAX_EARLIER_PATHS)
     }
 
     /// How often walks start at each block: calls at the entry, back edges at headers.
@@ -215,7 +214,7 @@ impl Walker<'_> {
         starts
     }
 
-    /// A probability, less what sampling error may have added.
+    /// The lower confidence bound of a probability.
     fn sure(&self, p: f64, effective: f64) -> f64 {
         (p - self.confidence * (p * (1.0 - p) / (effective + 1.0)).sqrt()).max(0.0)
     }
@@ -248,7 +247,7 @@ impl Walker<'_> {
         (targets, next.unwrap_or(unknown))
     }
 
-    /// What the most recent context that tells all possible steps apart says.
+    /// The prediction by the most recent inline instance whose markers distinguish all possible steps.
     fn informed(&self, walk: &Growing, targets: &[(BlockIndex, bool)], prior: &[f64]) -> Option<Next> {
         for (context, trail) in walk.trails.iter().rev() {
             let steps: Option<Vec<BlockIndex>> = targets.iter().map(|&(to, _)| self.first(to, *context)).collect();
@@ -267,7 +266,7 @@ impl Walker<'_> {
         None
     }
 
-    /// The first marker of a context from a block on, as far as there is only one way to go.
+    /// The first marker of an inline instance from a block on, along blocks with a single successor.
     fn first(&self, mut block: BlockIndex, context: usize) -> Option<BlockIndex> {
         for _ in 0..8 {
             let found = self.subject.markers[block.index()]
@@ -292,8 +291,8 @@ impl Walker<'_> {
         }
     }
 
-    /// What was passed before an activation begins: the last blocks of the activation that control comes from. Where that is not the caller, but
-    /// something else that it has called, nothing is known of it.
+    /// The last blocks of the activation that control comes from when another begins. If that is not the caller but another
+    /// callee of it, nothing is known.
     fn called_after(&self, walk: &Growing) -> Vec<BlockIndex> {
         let Some((context, trail)) = walk.trails.last() else {
             return Vec::new();
@@ -301,10 +300,10 @@ impl Walker<'_> {
         let Some(&caller) = self.subject.functions.get(*context) else {
             return Vec::new();
         };
-        let own = trail.0.iter().rev().take_while(|block| !is_of_caller(**block));
+        let own = trail.0.iter().rev().take_while(|block| !is_caller_block(**block));
         let mut last: Vec<_> = own
-            .take(MOST_BEFORE_CALL)
-            .map_while(|&block| of_caller(caller, block))
+            .take(MAX_CALLER_BLOCKS)
+            .map_while(|&block| caller_block(caller, block))
             .collect();
         last.reverse();
         last
@@ -315,7 +314,7 @@ impl Walker<'_> {
         let (_, mut trail) = place.map_or((marker.context, Trail::default()), |i| walk.trails.remove(i));
         if marker.block == BlockIndex::ENTRY {
             trail.0 = self.called_after(walk);
-        } else if trail.0.len() == LONGEST_TRAIL {
+        } else if trail.0.len() == MAX_TRAIL {
             trail.0.remove(0);
         }
         trail.0.push(marker.block);
@@ -339,8 +338,8 @@ fn finished(walk: &Growing, back_to: Option<BlockIndex>) -> Walk {
     }
 }
 
-/// Headers that may be copied for ways back to them: where what a loop does next depends on what it has done, each way back then has a dispatch
-/// of its own. Other loops would only be unrolled.
+/// Headers that may be copied for their back edges: those of dispatch loops, so that each latch gets a dispatch of its own.
+/// Other loops would only be unrolled.
 pub fn unrollable(subject: &Subject<'_>, back: &[bool]) -> Vec<bool> {
     let mut unrollable = vec![false; subject.cfg.blocks.len()];
     let slots = subject.cfg.blocks.iter().flat_map(|block| &block.successors);

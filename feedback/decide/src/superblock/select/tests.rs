@@ -1,13 +1,13 @@
 use super::*;
 use crate::superblock::Marker;
-use crate::superblock::history::{History, Recorded};
+use crate::superblock::history::{History, RecordedPaths};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::testing::cfg;
 use pleach_ball_larus::{End, Path, Start};
 use pleach_profile::{EstimatedPath, PathWindow};
 
 fn history(paths: &[EstimatedPath], windows: &[PathWindow]) -> History {
-    let recorded = Recorded {
+    let recorded = RecordedPaths {
         paths,
         windows,
         called: &[],

@@ -1,4 +1,4 @@
-//! A graph with copies of some of its blocks, and how often each of its edges is taken.
+//! A graph with copies of some of its blocks, and the count of each edge.
 
 use super::walks::Walk;
 use pleach_annotate::cfg::Cfg;
@@ -24,12 +24,12 @@ impl Node {
 
 /// A graph whose nodes map to a function's blocks, slot by slot. The first nodes are the blocks themselves.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Unfolded {
+pub struct DuplicatedGraph {
     /// Its nodes.
     pub nodes: Vec<Node>,
 }
 
-impl Unfolded {
+impl DuplicatedGraph {
     /// A graph without copies, with counts from executions of blocks and probabilities of slots.
     pub fn new(cfg: &Cfg, counts: &[f64], probabilities: &[f64]) -> Self {
         let nodes = cfg
@@ -48,7 +48,7 @@ impl Unfolded {
         Self { nodes: nodes.collect() }
     }
 
-    /// The nodes that a walk passes. It starts at a block itself.
+    /// The nodes that a walk passes. Walks start at original blocks.
     pub fn trace(&self, walk: &Walk) -> Vec<usize> {
         let mut node = walk.blocks[0].index();
         let mut trace = vec![node];
@@ -71,13 +71,13 @@ impl Unfolded {
         slots.filter(|&(&s, _)| s == to).map(|(_, c)| c).sum()
     }
 
-    /// Copies `trace` for what comes from `from`, which leads to its first node. `next` gives, for each node of the trace, how probable its slots
-    /// are then. The flow that copies get is taken from what they are copies of, so that flow is conserved.
+    /// Copies `trace` for its predecessor `from`. `next` gives, for each node of the trace, the flow of its slots for these
+    /// executions. Copies take their flow from their originals, so that flow is conserved.
     pub fn duplicate(&mut self, from: usize, trace: &[usize], next: &[Vec<f64>]) {
         let first = self.nodes.len();
         let mut inflow = self.flow(from, trace[0]);
         for (i, (&node, probabilities)) in trace.iter().zip(next).enumerate() {
-            let counts = share_out(inflow, probabilities, &self.nodes[node].counts);
+            let counts = distribute(inflow, probabilities, &self.nodes[node].counts);
             for (rest, taken) in self.nodes[node].counts.iter_mut().zip(&counts) {
                 *rest = (*rest - taken).max(0.0);
             }
@@ -106,14 +106,14 @@ impl Unfolded {
     }
 }
 
-/// Shares a flow out by probabilities, but never more to a slot than there is.
-fn share_out(flow: f64, probabilities: &[f64], most: &[f64]) -> Vec<f64> {
-    let mut shares = vec![0.0; most.len()];
-    let mut rest = flow.min(most.iter().sum());
+/// Distributes a flow by probabilities, at most `limits` to each slot.
+fn distribute(flow: f64, probabilities: &[f64], limits: &[f64]) -> Vec<f64> {
+    let mut shares = vec![0.0; limits.len()];
+    let mut rest = flow.min(limits.iter().sum());
     // Each round fills a slot at least, or shares everything out.
-    for _ in 0..=most.len() {
-        let open = |i: usize, shares: &[f64]| most[i] - shares[i] > 0.0;
-        let sum: f64 = (0..most.len())
+    for _ in 0..=limits.len() {
+        let open = |i: usize, shares: &[f64]| limits[i] - shares[i] > 0.0;
+        let sum: f64 = (0..limits.len())
             .filter(|&i| open(i, &shares))
             .map(|i| probabilities[i])
             .sum();
@@ -121,19 +121,19 @@ fn share_out(flow: f64, probabilities: &[f64], most: &[f64]) -> Vec<f64> {
             break;
         }
         let mut left = 0.0;
-        for i in 0..most.len() {
+        for i in 0..limits.len() {
             if open(i, &shares) {
                 let share = rest * probabilities[i] / sum;
-                let room = most[i] - shares[i];
-                shares[i] += share.min(room);
-                left += (share - room).max(0.0);
+                let free = limits[i] - shares[i];
+                shares[i] += share.min(free);
+                left += (share - free).max(0.0);
             }
         }
         rest = left;
     }
-    // What no probability wants goes where there is room.
-    for i in 0..most.len() {
-        let more = rest.min(most[i] - shares[i]).max(0.0);
+    // Flow that no probability claims goes where a slot has capacity left.
+    for i in 0..limits.len() {
+        let more = rest.min(limits[i] - shares[i]).max(0.0);
         shares[i] += more;
         rest -= more;
     }
@@ -146,10 +146,10 @@ mod tests {
 
     #[test]
     fn a_slot_never_gets_more_than_there_is() {
-        assert_eq!(share_out(10.0, &[0.9, 0.1], &[4.0, 20.0]), [4.0, 6.0]);
-        assert_eq!(share_out(10.0, &[1.0, 0.0], &[4.0, 20.0]), [4.0, 6.0]);
-        assert_eq!(share_out(10.0, &[0.5, 0.5], &[20.0, 20.0]), [5.0, 5.0]);
-        assert_eq!(share_out(10.0, &[0.5, 0.5], &[1.0, 2.0]), [1.0, 2.0]);
+        assert_eq!(distribute(10.0, &[0.9, 0.1], &[4.0, 20.0]), [4.0, 6.0]);
+        assert_eq!(distribute(10.0, &[1.0, 0.0], &[4.0, 20.0]), [4.0, 6.0]);
+        assert_eq!(distribute(10.0, &[0.5, 0.5], &[20.0, 20.0]), [5.0, 5.0]);
+        assert_eq!(distribute(10.0, &[0.5, 0.5], &[1.0, 2.0]), [1.0, 2.0]);
     }
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
             counts: counts.to_vec(),
         };
         // 0 and 1 lead to 2, which leads to 3 or 4.
-        let mut graph = Unfolded {
+        let mut graph = DuplicatedGraph {
             nodes: vec![
                 node(0, &[2], &[6.0]),
                 node(1, &[2], &[4.0]),

@@ -1,0 +1,52 @@
+//! The limits and prices of superblock formation.
+
+/// Limits of superblock formation, and the gain that a superblock must have.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Options {
+    /// A trace grows while its next step has at least this probability, given the blocks passed before it.
+    pub predictable: f64,
+    /// Executions that each copied instruction must save, as a share of [`Subject::total`](super::Subject::total).
+    pub min_gain: f64,
+    /// Register moves that a superblock costs for each execution of the hottest block of its trace, copied or not: a value
+    /// may need another register where copies join. Nearly all of these moves are coalesced.
+    pub moves: f64,
+    /// The same in innermost loops whose iterations are alike ([`Subject::tight`](super::Subject::tight)) and at the latches
+    /// of dispatch loops ([`Subject::dispatching`](super::Subject::dispatching)): there every live value is in a register.
+    pub tight_moves: f64,
+    /// Upper bound of a function's instructions after formation, as a factor of those before.
+    pub function_growth: f64,
+    /// Upper bound of the instructions that one superblock copies.
+    pub trace_limit: u32,
+    /// Standard deviations of sampling error by which gains are reduced.
+    pub confidence: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            predictable: 0.7,
+            min_gain: 1e-5,
+            moves: 0.1,
+            tight_moves: 0.5,
+            function_growth: 1.3,
+            trace_limit: 200,
+            // One-sided, 90 %.
+            confidence: 1.2816,
+        }
+    }
+}
+
+impl Options {
+    /// No thresholds: duplicates whatever can be duplicated within the size limits. For tests of correctness.
+    pub fn aggressive() -> Self {
+        Self {
+            predictable: 0.0,
+            min_gain: 0.0,
+            moves: 0.0,
+            tight_moves: 0.0,
+            function_growth: 4.0,
+            trace_limit: 200,
+            confidence: 0.0,
+        }
+    }
+}
