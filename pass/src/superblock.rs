@@ -344,7 +344,7 @@ impl Former {
         };
         let mut histories = Vec::new();
         for (key, visible) in found.keys.iter().zip(&visible) {
-            let known = self.profile(*key)?.map_or_else(Recorded::default, |p| RecordedPaths {
+            let known = self.profile(*key)?.map_or_else(RecordedPaths::default, |p| RecordedPaths {
                 paths: &p.paths,
                 windows: &p.windows,
                 called: &p.called,
