@@ -24,25 +24,22 @@
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("the sampler is for Linux on x86-64");
 
-mod ahead;
-mod alone;
-mod clock;
-mod config;
-mod entry;
-mod event;
-mod fds;
+mod burst;
+mod descriptors;
 mod interpose;
-mod maps;
+mod isolation;
+mod mappings;
+mod next_symbol;
+mod perf_event;
 mod process;
-mod quiet;
-mod real;
-mod sampler;
-mod step;
+mod quiesce;
+mod settings;
+mod signal_entry;
 mod sys;
 mod thread;
 mod tick;
-mod verify;
 
+use burst::shadow_burst;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::Relaxed;
 use pleach_collector::shard;
@@ -91,9 +88,9 @@ extern "C" fn begin() {
     let (Some(directory), settings) = (variable(shard::DIRECTORY_VARIABLE), variable(shard::SETTINGS_VARIABLE)) else {
         return;
     };
-    config::parse(settings.and_then(|s| core::str::from_utf8(s).ok()).unwrap_or_default());
+    settings::parse(settings.and_then(|s| core::str::from_utf8(s).ok()).unwrap_or_default());
     // Confined by a filter of the program's own: our system calls may not be among those it allows.
-    if seccomp_filters() > config::seccomp_filters() {
+    if seccomp_filters() > settings::seccomp_filters() {
         return;
     }
     interpose::resolve();
@@ -105,17 +102,17 @@ extern "C" fn begin() {
         }
     }
     let blocked = sys::SignalsBlocked::new();
-    fds::begin();
+    descriptors::begin();
     let begun = process::begin(directory) && tick::install();
-    if begun && config::engine() == Engine::RunAhead && !ahead::begin() {
-        config::use_step();
+    if begun && settings::engine() == Engine::RunAhead && !shadow_burst::begin() {
+        settings::use_step();
     }
     drop(blocked);
     if !begun || !thread::begin_main() {
         process::stop();
         return;
     }
-    let cost = sys::thread_cpu_ns().saturating_sub(before) + config::load_ns();
+    let cost = sys::thread_cpu_ns().saturating_sub(before) + settings::load_ns();
     process::OWN_NS.store(cost, Relaxed);
-    thread::charge_start(before.saturating_sub(config::load_ns()), cost);
+    thread::charge_start(before.saturating_sub(settings::load_ns()), cost);
 }

@@ -1,8 +1,8 @@
 //! What belongs to the process as a whole: whether it is sampled, its counters, its shard.
 
-use crate::alone;
-use crate::fds;
-use crate::maps;
+use crate::descriptors;
+use crate::isolation;
+use crate::mappings;
 use crate::sys::{self, SpinLock, syscall};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64};
@@ -134,7 +134,7 @@ pub fn begin(directory: &[u8]) -> bool {
             0
         )
     };
-    DIRECTORY_FD.store(fds::move_up(fd as i32).unwrap_or(-1), Relaxed);
+    DIRECTORY_FD.store(descriptors::move_up(fd as i32).unwrap_or(-1), Relaxed);
     open_shard();
     OPENED.load(Relaxed)
 }
@@ -142,7 +142,7 @@ pub fn begin(directory: &[u8]) -> bool {
 /// Starts over in a child made by `fork`; its shard is opened when there is something to write.
 pub fn begin_child() {
     LOCK.release();
-    fds::drop_ours(SHARD_FD.swap(-1, Relaxed));
+    descriptors::drop_ours(SHARD_FD.swap(-1, Relaxed));
     if OPENED.load(Relaxed) {
         PARENT.set(&[NAME.get()]);
     }
@@ -156,7 +156,7 @@ pub fn begin_child() {
     }
     THREADS.store(0, Relaxed);
     UNSAMPLED.store(0, Relaxed);
-    maps::forget();
+    mappings::forget();
 }
 
 /// The counters now.
@@ -224,7 +224,9 @@ fn open_shard() {
             0o600
         )
     };
-    let Some(fd) = fds::move_up(fd as i32) else { return };
+    let Some(fd) = descriptors::move_up(fd as i32) else {
+        return;
+    };
     if let Some((device, inode)) = identity(fd) {
         SHARD_DEVICE.store(device, Relaxed);
         SHARD_INODE.store(inode, Relaxed);
@@ -288,12 +290,12 @@ fn write_all(frame: &[u8]) -> bool {
 ///
 /// Call with signals blocked. `stale`: an address was met that is in no known mapping.
 pub fn ready(stale: bool) {
-    if OPENED.load(Relaxed) && MAPPED.load(Relaxed) && !stale && !maps::is_due() {
+    if OPENED.load(Relaxed) && MAPPED.load(Relaxed) && !stale && !mappings::is_due() {
         return;
     }
     if LOCK.acquire(false) {
         open_shard();
-        maps::refresh(&mut |frame| write_all(frame), !MAPPED.load(Relaxed));
+        mappings::refresh(&mut |frame| write_all(frame), !MAPPED.load(Relaxed));
         MAPPED.store(true, Relaxed);
         LOCK.release();
     }
@@ -322,7 +324,7 @@ pub fn conclude(ends: bool) {
     e.u64(sys::process_cpu_ns());
     OWN_NS.fetch_add(sys::thread_cpu_ns().saturating_sub(before), Relaxed);
     e.bytes(&counters().to_bytes());
-    e.u8((ends && alone::always()).into());
+    e.u8((ends && isolation::always()).into());
     if let Some(frame) = e.finish(FrameKind::Final) {
         write_all(frame);
     }

@@ -3,12 +3,12 @@
 //! Each has one mapping: an alternate signal stack for the kernel's frames, a stack on which our handlers work, and its
 //! state. A thread's own stack is never written to, however little room it has left.
 
-use crate::ahead::{self, Running};
-use crate::clock;
-use crate::entry;
+use crate::burst::sampler::Sampler;
+use crate::burst::shadow_burst::{self, Running};
+use crate::burst::timing;
 use crate::interpose::signals;
 use crate::process;
-use crate::sampler::Sampler;
+use crate::signal_entry;
 use crate::sys::{self, SignalsBlocked, SpinLock, syscall};
 use crate::tick;
 use core::cell::UnsafeCell;
@@ -126,7 +126,7 @@ impl Thread {
             return None;
         }
         // SAFETY: the pointer is null or that of this thread, which lives until the thread clears it.
-        let thread = unsafe { entry::current_thread().as_ref() }?;
+        let thread = unsafe { signal_entry::current_thread().as_ref() }?;
         (thread.id.load(Relaxed) == sys::thread_id()).then_some(thread)
     }
 }
@@ -155,7 +155,7 @@ unsafe fn begin(thread: *mut Thread, blocked: &mut SignalsBlocked) -> bool {
     // SAFETY: ours alone.
     let state = unsafe { &mut *thread };
     state.id.store(sys::thread_id(), Relaxed);
-    ahead::begin_thread();
+    shadow_burst::begin_thread();
     if !state.use_alternate_stack() {
         return false;
     }
@@ -170,7 +170,7 @@ unsafe fn begin(thread: *mut Thread, blocked: &mut SignalsBlocked) -> bool {
     state.next = LIST.load(Relaxed);
     LIST.store(thread, Relaxed);
     LIST_LOCK.release();
-    entry::set_current_thread(thread);
+    signal_entry::set_current_thread(thread);
     let sampler = state.sampler.get_mut();
     let ticking = tick::open(sampler, thread);
     if ticking {
@@ -271,12 +271,12 @@ pub fn prepare(routine: Routine, argument: *mut c_void) -> *mut Thread {
 
 extern "C" fn at_thread_exit(value: *mut c_void) {
     let thread: *mut Thread = value.cast();
-    if thread.is_null() || thread != entry::current_thread() {
+    if thread.is_null() || thread != signal_entry::current_thread() {
         return;
     }
     // Confined: its memory stays, rather than a system call is risked.
     if process::is_stopped() {
-        entry::set_current_thread(null_mut());
+        signal_entry::set_current_thread(null_mut());
         return;
     }
     let _blocked = SignalsBlocked::new();
@@ -311,7 +311,7 @@ extern "C" fn at_thread_exit(value: *mut c_void) {
         link = other.next;
     }
     LIST_LOCK.release();
-    entry::set_current_thread(null_mut());
+    signal_entry::set_current_thread(null_mut());
     // SAFETY: out of the list, not the kernel's stack, not this thread's state any more.
     unsafe { Thread::unmap(thread) };
 }
@@ -352,10 +352,10 @@ extern "C" fn after_fork_in_child() {
     let _blocked = SignalsBlocked::new();
     let before = sys::thread_cpu_ns();
     LIST_LOCK.release();
-    crate::fds::begin_child();
-    ahead::begin_child();
-    clock::begin_child();
-    let mine = entry::current_thread();
+    crate::descriptors::begin_child();
+    shadow_burst::begin_child();
+    timing::begin_child();
+    let mine = signal_entry::current_thread();
     let mut link = LIST.load(Relaxed);
     let mut kept = null_mut();
     while !link.is_null() {

@@ -6,13 +6,13 @@
 //! The controller keeps a debt: the next tick comes when the program has used so much CPU time that everything spent
 //! so far is within the budget again.
 
-use crate::entry::{self, Context};
-use crate::event::{self, Attributes, Event};
+use crate::burst::sampler::Sampler;
 use crate::interpose::signals;
-use crate::sampler::Sampler;
+use crate::perf_event::{self, Attributes, Event};
+use crate::signal_entry::{self, Context};
 use crate::sys::{self, KernelAction, syscall};
 use crate::thread::Thread;
-use crate::{config, fds, process};
+use crate::{descriptors, process, settings};
 use core::sync::atomic::AtomicI32;
 use core::sync::atomic::Ordering::Relaxed;
 use pleach_collector::vector::{EndReason, Engine};
@@ -53,9 +53,9 @@ pub fn install() -> bool {
     let Some(signal) = free else { return false };
     SIGNAL.store(signal, Relaxed);
     let mut action = KernelAction {
-        handler: entry::pleach_tick_entry as *const () as usize,
+        handler: signal_entry::pleach_tick_entry as *const () as usize,
         flags: SA_RESTORER | (libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART) as u64,
-        restorer: entry::pleach_restorer as *const () as usize,
+        restorer: signal_entry::pleach_restorer as *const () as usize,
         // Everything: a handler of the program must find the program's mask, not ours.
         mask: sys::ALL_SIGNALS,
     };
@@ -72,11 +72,11 @@ const SA_RESTORER: u64 = 0x0400_0000;
 
 /// Address of our handler of SIGTRAP.
 pub fn trap_handler() -> usize {
-    entry::pleach_trap_entry as *const () as usize
+    signal_entry::pleach_trap_entry as *const () as usize
 }
 
 fn open_event() -> Option<Source> {
-    if config::timer_only() {
+    if settings::timer_only() {
         return None;
     }
     Event::open(&Attributes::task_clock()).map(Source::Event)
@@ -156,7 +156,7 @@ fn set_timer(source: Source, ns: u64) {
 
 /// Whether the recording is over.
 pub fn is_over() -> bool {
-    config::deadline_ns() != u64::MAX && sys::now_ns() > config::deadline_ns()
+    settings::deadline_ns() != u64::MAX && sys::now_ns() > settings::deadline_ns()
 }
 
 /// One tick, after this much CPU time of the thread, unless the recording is over.
@@ -165,7 +165,7 @@ pub fn arm(sampler: &Sampler, ns: u64) {
         return;
     }
     match sampler.source {
-        Source::Event(_) if event::are_forbidden() => {}
+        Source::Event(_) if perf_event::are_forbidden() => {}
         Source::Event(event) => event.arm_once(ns),
         Source::Timer(_) => set_timer(sampler.source, ns),
         Source::None => {}
@@ -174,9 +174,9 @@ pub fn arm(sampler: &Sampler, ns: u64) {
 
 /// The first tick of a thread: at a random point of the first period, so that short threads have their fair chance.
 pub fn arm_first(sampler: &mut Sampler) {
-    let mean = match config::period_ns() {
+    let mean = match settings::period_ns() {
         Some(period) => period as f64,
-        None => (sampler.cost_ns / config::overhead()).max(MIN_PERIOD_NS),
+        None => (sampler.cost_ns / settings::overhead()).max(MIN_PERIOD_NS),
     };
     let ns = mean * sampler.random_fraction();
     arm(sampler, (ns as u64).max(1000));
@@ -184,11 +184,11 @@ pub fn arm_first(sampler: &mut Sampler) {
 
 /// First guess of a burst's cost.
 pub fn expected_cost() -> f64 {
-    let instruction_ns = match config::engine() {
+    let instruction_ns = match settings::engine() {
         Engine::RunAhead => SHADOW_NS,
-        _ => config::step_ns(),
+        _ => settings::step_ns(),
     };
-    (config::burst() * BRANCH_DISTANCE * instruction_ns) as f64
+    (settings::burst() * BRANCH_DISTANCE * instruction_ns) as f64
 }
 
 /// Taken branches that the next burst should have.
@@ -196,25 +196,25 @@ pub fn expected_cost() -> f64 {
 /// A shadow burst costs little beside the tick: few long bursts show most branches. But branches of one burst are not
 /// independent, so there are at least so many bursts in a second.
 fn next_burst(sampler: &Sampler, reason: EndReason) -> f64 {
-    match config::engine() {
+    match settings::engine() {
         Engine::RunAhead if reason == EndReason::Budget => {
-            let affordable = config::overhead() * BURST_DISTANCE_NS / sampler.cost_ns;
+            let affordable = settings::overhead() * BURST_DISTANCE_NS / sampler.cost_ns;
             let next = sampler.burst as f64 * affordable.clamp(0.5, 2.0);
-            next.clamp(config::SHORTEST_BURST as f64, config::burst() as f64)
+            next.clamp(settings::SHORTEST_BURST as f64, settings::burst() as f64)
         }
         Engine::RunAhead => sampler.burst as f64,
-        _ => config::burst() as f64,
+        _ => settings::burst() as f64,
     }
 }
 
 /// Arms the next tick after a burst, or after one that was declined.
 pub fn arm_next(sampler: &mut Sampler, thread_cpu_ns: u64, reason: EndReason) {
     let jitter = 0.5 + sampler.random_fraction();
-    if let Some(period) = config::period_ns() {
+    if let Some(period) = settings::period_ns() {
         arm(sampler, ((period as f64 * jitter) as u64).max(1000));
         return;
     }
-    let overhead = config::overhead();
+    let overhead = settings::overhead();
     let program_ns = thread_cpu_ns
         .saturating_sub(sampler.base_cpu_ns)
         .saturating_sub(sampler.own_ns);
@@ -228,7 +228,7 @@ pub fn arm_next(sampler: &mut Sampler, thread_cpu_ns: u64, reason: EndReason) {
     };
     let (base, burst) = (next_burst(sampler, reason), sampler.burst as f64);
     if mean < floor {
-        sampler.burst = (burst * (floor / mean).min(4.0)).min(config::MAX_BURST as f64) as u64 + 1;
+        sampler.burst = (burst * (floor / mean).min(4.0)).min(settings::MAX_BURST as f64) as u64 + 1;
     } else if burst < base {
         sampler.burst = base as u64;
     } else if burst > base && mean > 2.0 * floor {
@@ -249,12 +249,12 @@ fn is_ours(sampler: &Sampler, thread: *mut Thread, info: &libc::siginfo_t) -> bo
 /// Whether it is a late tick, of a thread that is not sampled any more.
 pub fn is_stray(info: &libc::siginfo_t) -> bool {
     // Nobody else has timers of this signal while it is ours.
-    info.si_code == libc::SI_TIMER || event::sender(info).is_some_and(fds::is_in_range)
+    info.si_code == libc::SI_TIMER || perf_event::sender(info).is_some_and(descriptors::is_in_range)
 }
 
 /// The tick. Runs on the handlers' stack with all signals blocked.
 pub extern "C" fn on_tick(signal: i32, info: *mut libc::siginfo_t, context: *mut core::ffi::c_void) {
-    let thread = entry::current_thread();
+    let thread = signal_entry::current_thread();
     // SAFETY: the kernel's frame.
     let (info, context) = unsafe { (&mut *info, &mut *context.cast::<Context>()) };
     // SAFETY: null, or this thread's, or the parent's of a `vfork` child, which sleeps.

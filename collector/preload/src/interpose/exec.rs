@@ -3,8 +3,8 @@
 //! Nothing here allocates: a child made by `vfork` runs in its parent's memory.
 
 use super::{faults, signals};
+use crate::next_symbol::Real;
 use crate::process;
-use crate::real::Real;
 use crate::sys::{self, syscall};
 use crate::thread::{self, Thread};
 use core::arch::naked_asm;
@@ -230,7 +230,7 @@ impl Leaving {
         // What the program believes it blocks, its successor inherits.
         // SAFETY: null, this thread's, or that of the parent of a `vfork` child, whose mask the child inherits.
         let blocked =
-            unsafe { crate::entry::current_thread().as_ref() }.map_or(0, |t: &Thread| t.blocked.load(Relaxed));
+            unsafe { crate::signal_entry::current_thread().as_ref() }.map_or(0, |t: &Thread| t.blocked.load(Relaxed));
         let mask = (blocked != 0).then(|| sys::signal_mask(libc::SIG_BLOCK, signals::join(blocked, 0)));
         Self { mask, own }
     }

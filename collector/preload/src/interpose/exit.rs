@@ -1,10 +1,10 @@
 //! Ways out of the process, and out of our sight.
 
 use super::faults;
-use crate::maps;
+use crate::mappings;
+use crate::next_symbol::Real;
 use crate::process;
-use crate::quiet;
-use crate::real::Real;
+use crate::quiesce;
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_ulong, c_void};
 use core::sync::atomic::AtomicUsize;
@@ -61,7 +61,7 @@ pub unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
     let Some(real) = DLCLOSE.get() else { return -1 };
     // SAFETY: forwarded.
     let result = unsafe { real(handle) };
-    maps::request();
+    mappings::request();
     result
 }
 
@@ -85,7 +85,7 @@ extern "C" fn confine() {
     if process::is_active() && process::is_own_memory() {
         process::conclude(false);
         process::stop();
-        quiet::all_threads();
+        quiesce::all_threads();
         faults::give_back();
     }
 }

@@ -4,9 +4,9 @@
 //! The kernel has the program's flags and mask for them, but always our handler. That one jumps to the program's, with
 //! everything as the kernel left it.
 
-use crate::ahead;
-use crate::entry::{self, Context};
+use crate::burst::shadow_burst;
 use crate::process;
+use crate::signal_entry::{self, Context};
 use crate::sys::{self, KernelAction};
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::Relaxed;
@@ -37,7 +37,7 @@ pub fn install() -> bool {
         FLAGS[at].store(action.flags as i32, Relaxed);
         action.handler = handler();
         action.flags = flags(action.flags as i32) as u32 as u64 | SA_RESTORER;
-        action.restorer = entry::pleach_restorer as *const () as usize;
+        action.restorer = signal_entry::pleach_restorer as *const () as usize;
         sys::signal_action(signal, Some(&action), None) == 0
     })
 }
@@ -45,7 +45,7 @@ pub fn install() -> bool {
 const SA_RESTORER: u64 = 0x0400_0000;
 
 fn handler() -> usize {
-    entry::pleach_fault_entry as *const () as usize
+    signal_entry::pleach_fault_entry as *const () as usize
 }
 
 /// The flags for our handler in place of the program's: it wants the context, and stays.
@@ -63,7 +63,7 @@ pub fn are_ours() -> bool {
 
 /// What an action that the program sets becomes; `None` for other signals, and where nothing is taken over.
 pub fn replace(signal: i32, action: &libc::sigaction) -> Option<libc::sigaction> {
-    let at = index(signal).filter(|_| ahead::is_on())?;
+    let at = index(signal).filter(|_| shadow_burst::is_on())?;
     let mut ours = *action;
     HANDLERS[at].store(action.sa_sigaction, Relaxed);
     // libc adds this one, and shows it.
@@ -75,13 +75,13 @@ pub fn replace(signal: i32, action: &libc::sigaction) -> Option<libc::sigaction>
 
 /// What the program set, as it asks for it.
 pub fn shown(signal: i32) -> Option<(usize, i32)> {
-    let at = index(signal).filter(|_| ahead::is_on())?;
+    let at = index(signal).filter(|_| shadow_burst::is_on())?;
     Some((HANDLERS[at].load(Relaxed), FLAGS[at].load(Relaxed)))
 }
 
 /// Gives them back for good: what the program set is what the kernel has from now on.
 pub fn give_back() {
-    if !ahead::is_on() {
+    if !shadow_burst::is_on() {
         return;
     }
     for (at, &signal) in SIGNALS.iter().enumerate() {
@@ -96,7 +96,7 @@ pub fn give_back() {
 
 /// Before the program becomes another one, which inherits what it ignored; and after that failed.
 pub fn leave(leaving: bool) {
-    if !ahead::is_on() {
+    if !shadow_burst::is_on() {
         return;
     }
     for (at, &signal) in SIGNALS.iter().enumerate() {
@@ -114,14 +114,14 @@ pub extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mu
     let (info, context) = unsafe { (&mut *info, &mut *context.cast::<Context>()) };
     let raised = info.si_code > 0;
     // SAFETY: null, or this thread's, or the parent's of a `vfork` child, which sleeps and is not in a burst.
-    let thread = unsafe { entry::current_thread().as_ref() };
+    let thread = unsafe { signal_entry::current_thread().as_ref() };
     if let Some(engine) = thread.and_then(|thread| thread.ahead.running()) {
         if !raised {
             // Sent by somebody: not before the burst is over, which ends here.
             context.mask |= sys::bit(signal);
             sys::queue_signal(sys::thread_id(), signal, info);
         }
-        if ahead::recover(engine, context) {
+        if shadow_burst::recover(engine, context) {
             return 0;
         }
     }

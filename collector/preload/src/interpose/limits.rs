@@ -1,8 +1,8 @@
 //! Limits that a program sets itself: an event's signal that cannot be queued would arrive as a fatal SIGIO.
 
 use super::signals::pretends;
-use crate::real::Real;
-use crate::{event, quiet};
+use crate::next_symbol::Real;
+use crate::{perf_event, quiesce};
 use core::ffi::c_int;
 
 type Set = unsafe extern "C" fn(c_int, *const libc::rlimit) -> c_int;
@@ -21,9 +21,9 @@ pub fn resolve() {
 unsafe fn notice(resource: c_int, new: *const libc::rlimit) {
     // SAFETY: given.
     let limit = unsafe { new.as_ref() }.filter(|_| resource == libc::RLIMIT_SIGPENDING as c_int);
-    if limit.is_some_and(|limit| limit.rlim_cur < event::QUEUE) && pretends() {
-        event::forbid();
-        quiet::all_threads();
+    if limit.is_some_and(|limit| limit.rlim_cur < perf_event::QUEUE) && pretends() {
+        perf_event::forbid();
+        quiesce::all_threads();
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::signals::{self, Virtual};
 use super::stacks;
+use crate::next_symbol::Real;
 use crate::process;
-use crate::real::Real;
 use crate::sys;
 use crate::thread::Thread;
 use crate::tick;

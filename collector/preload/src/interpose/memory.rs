@@ -1,7 +1,7 @@
 //! Memory that the program shares with other processes: they may change what it will do.
 
-use crate::alone;
-use crate::real::Real;
+use crate::isolation;
+use crate::next_symbol::Real;
 use crate::sys;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
@@ -35,7 +35,7 @@ fn map_directly(arguments: [usize; 6]) -> *mut c_void {
 fn note(flags: c_int) {
     // Also set in MAP_SHARED_VALIDATE.
     if flags & libc::MAP_SHARED != 0 {
-        alone::SHARES_MEMORY.store(true, Relaxed);
+        isolation::SHARES_MEMORY.store(true, Relaxed);
     }
 }
 

@@ -11,7 +11,7 @@ pub mod masks;
 pub mod memory;
 pub mod signals;
 pub mod stacks;
-pub mod threads;
+pub mod thread_creation;
 
 /// Looks all functions up before a handler or a child of `vfork` can need them.
 pub fn resolve() {
@@ -22,6 +22,6 @@ pub fn resolve() {
     memory::resolve();
     signals::resolve();
     stacks::resolve();
-    threads::resolve();
-    crate::fds::resolve();
+    thread_creation::resolve();
+    crate::descriptors::resolve();
 }

@@ -5,10 +5,10 @@
 //! In its actions for other signals, our two are never really blocked.
 
 use super::{faults, stacks};
-use crate::alone;
-use crate::entry::{self, Context, TRAP_FLAG};
+use crate::isolation;
+use crate::next_symbol::Real;
 use crate::process;
-use crate::real::Real;
+use crate::signal_entry::{self, Context, TRAP_FLAG};
 use crate::sys::{self, KernelAction};
 use crate::thread::Thread;
 use crate::tick;
@@ -134,7 +134,7 @@ pub fn deliver(signal: i32, info: &mut libc::siginfo_t, context: &mut Context) {
     if which == Virtual::Tick && tick::is_stray(info) {
         return;
     }
-    let thread = entry::current_thread();
+    let thread = signal_entry::current_thread();
     // SAFETY: null or this thread's.
     let blocked = unsafe { thread.as_ref() }.map_or(0, |t| t.blocked.load(Relaxed)) & which.bit() != 0;
     if blocked && !forced {
@@ -196,7 +196,7 @@ fn enter_handler(which: Virtual, signal: i32, info: &libc::siginfo_t, context: &
     let here = context as *const Context as u64;
     let [base, _flags, size] = context.stack;
     // SAFETY: null or this thread's.
-    let ours = unsafe { entry::current_thread().as_ref() }.map_or(0, |t| t.alternate_stack() as u64);
+    let ours = unsafe { signal_entry::current_thread().as_ref() }.map_or(0, |t| t.alternate_stack() as u64);
     let on_program_alternate = base != 0 && base != ours && (base..base + size).contains(&here);
     if action.flags & libc::SA_ONSTACK as u64 != 0 && on_program_alternate && !(base..base + size).contains(&stack) {
         // Our own frame lies at its top.
@@ -214,7 +214,7 @@ fn enter_handler(which: Virtual, signal: i32, info: &libc::siginfo_t, context: &
         }
         // As after a call: the return address is at a multiple of 16 minus 8.
         let frame = ((stack.wrapping_sub(size_of::<Frame>() as u64) & !15) - 8) as *mut Frame;
-        (*frame).restorer = entry::pleach_restorer as *const () as usize;
+        (*frame).restorer = signal_entry::pleach_restorer as *const () as usize;
         (*frame).context = *context;
         (*frame).context.floating = floating;
         (*frame).info = *info;
@@ -311,7 +311,7 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, o
     // SAFETY: the caller's pointers are null or valid.
     unsafe {
         if let Some(new) = new.as_ref() {
-            alone::note_action(signal, new.sa_sigaction);
+            isolation::note_action(signal, new.sa_sigaction);
         }
         if let Some(which) = Virtual::of(signal) {
             let before = action(which);
@@ -380,7 +380,7 @@ pub unsafe extern "C" fn __sigaction(signal: c_int, new: *const libc::sigaction,
 /// The older functions, for our two signals; they set fixed flags.
 fn old_style(signal: c_int, handler: usize, flags: c_int, real: &Real<Signal>) -> usize {
     if pretends() {
-        alone::note_action(signal, handler);
+        isolation::note_action(signal, handler);
     }
     let which = Virtual::of(signal).filter(|_| pretends());
     if let Some(which) = which {

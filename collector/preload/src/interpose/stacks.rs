@@ -1,8 +1,8 @@
 //! Alternate signal stacks: the program's replaces ours, and ours does not show.
 
 use super::signals::{HAD_STACK, TAKEN, pretends};
+use crate::next_symbol::Real;
 use crate::process;
-use crate::real::Real;
 use crate::sys::{self, KernelAction};
 use crate::thread::Thread;
 use crate::tick;

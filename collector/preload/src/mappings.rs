@@ -3,7 +3,7 @@
 //! They are read from `/proc/self/maps` again when an address is met that the table lacks, after `dlclose`, and once a
 //! second.
 
-use crate::alone;
+use crate::isolation;
 use crate::sys::{self, syscall};
 use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -201,7 +201,7 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
         // The engines' own such memory has no file; the program's, `mmap` has noticed.
         let is_file = line.path != b"/dev/zero (deleted)";
         if is_file && line.permissions.get(1) == Some(&b'w') && line.permissions.get(3) == Some(&b's') {
-            alone::SHARES_MEMORY.store(true, Relaxed);
+            isolation::SHARES_MEMORY.store(true, Relaxed);
         }
         if !line.is_executable() {
             return;

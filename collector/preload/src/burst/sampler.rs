@@ -1,19 +1,19 @@
 //! The sampler's state in one thread: its budget, and the burst that is being recorded.
 
-use crate::ahead::{self, Running};
-use crate::clock::Clock;
-use crate::entry::Context;
-use crate::step::Stepper;
+use crate::burst::shadow_burst::{self, Running};
+use crate::burst::stepped_burst::Stepper;
+use crate::burst::timing::Clock;
+use crate::burst::verification::Verify;
+use crate::signal_entry::Context;
 use crate::sys;
 use crate::tick::{self, Source};
-use crate::verify::Verify;
-use crate::{config, process};
+use crate::{process, settings};
 use core::sync::atomic::Ordering::Relaxed;
 use pleach_collector::shard::{BurstHead, Encoder, FRAME_HEADER, FrameKind};
 use pleach_collector::vector::{EndReason, Engine};
 
 /// A branch takes at most 20 bytes.
-const RECORD_ROOM: usize = FRAME_HEADER + BurstHead::LENGTH + 20 * (config::MAX_BURST as usize + 1);
+const RECORD_ROOM: usize = FRAME_HEADER + BurstHead::LENGTH + 20 * (settings::MAX_BURST as usize + 1);
 
 /// The sampler's state in one thread.
 #[derive(Debug)]
@@ -119,10 +119,10 @@ impl Sampler {
         self.base_cpu_ns = sys::thread_cpu_ns();
         self.own_ns = 0;
         self.cost_ns = tick::expected_cost();
-        self.burst = config::burst();
+        self.burst = settings::burst();
         self.step.begin();
         self.ordinal = ordinal;
-        let mut seed = config::seed().unwrap_or_else(|| {
+        let mut seed = settings::seed().unwrap_or_else(|| {
             let mut random = sys::now_ns() ^ (sys::thread_id() as u64) << 32;
             // SAFETY: `random` lives here.
             unsafe { sys::syscall!(libc::SYS_getrandom, &raw mut random, 8, libc::GRND_NONBLOCK) };
@@ -148,11 +148,11 @@ impl Sampler {
             self.step_again(context, cpu);
             return;
         }
-        let engine = config::engine();
-        let verifies = engine == Engine::RunAhead && config::verifies();
+        let engine = settings::engine();
+        let verifies = engine == Engine::RunAhead && settings::verifies();
         let steps = engine == Engine::Step || verifies;
         let declined = !context.is_64_bit()
-            || engine == Engine::RunAhead && !ahead::is_possible()
+            || engine == Engine::RunAhead && !shadow_burst::is_possible()
             || steps && !Stepper::is_possible(context);
         if declined {
             self.decline(cpu);
@@ -171,7 +171,7 @@ impl Sampler {
     /// A tick that is not used.
     pub fn decline(&mut self, cpu: u64) {
         process::DECLINED.fetch_add(1, Relaxed);
-        self.spend(sys::thread_cpu_ns().saturating_sub(cpu) + config::signal_ns());
+        self.spend(sys::thread_cpu_ns().saturating_sub(cpu) + settings::signal_ns());
         tick::arm_next(self, cpu, EndReason::Signal);
     }
 
@@ -199,7 +199,7 @@ impl Sampler {
         e.patch(FRAME_HEADER, &head.to_bytes());
         process::append(e.finish(FrameKind::Burst));
         let now = sys::thread_cpu_ns();
-        let cost = ours + now.saturating_sub(cpu) + config::signal_ns();
+        let cost = ours + now.saturating_sub(cpu) + settings::signal_ns();
         self.spend(cost);
         // Costs differ by the burst's length; the budget is kept by the debt, this only sets the pace.
         self.cost_ns += (cost as f64 - self.cost_ns) * 0.25;

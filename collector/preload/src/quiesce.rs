@@ -1,7 +1,7 @@
 //! The end of sampling in a program that confines itself: a filter may kill for any system call that it does not expect,
 //! and handlers make some, at least the one that ends them.
 
-use crate::clock;
+use crate::burst::timing;
 use crate::process;
 use crate::sys::{self, SignalsBlocked, syscall};
 use crate::thread::{self, Thread};
@@ -22,7 +22,7 @@ pub fn all_threads() {
     thread::for_all(|thread| {
         tick::silence(source_of(thread));
         // SAFETY: the threads of the list are alive; no handler of theirs runs any more.
-        unsafe { clock::silence(&raw const (*thread.sampler.get()).clock) };
+        unsafe { timing::silence(&raw const (*thread.sampler.get()).clock) };
         true
     });
     // What has come meanwhile is taken now.

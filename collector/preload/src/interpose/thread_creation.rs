@@ -1,7 +1,7 @@
 //! New threads run through us first.
 
+use crate::next_symbol::Real;
 use crate::process;
-use crate::real::Real;
 use crate::thread::{self, Routine, Thread};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;

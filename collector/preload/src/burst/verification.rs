@@ -1,10 +1,10 @@
 //! Shadow execution against the real one: what a burst ran ahead is written down, and every instruction that the program
 //! then runs under the trap flag is compared with it.
 
-use crate::ahead::{self, Running};
-use crate::entry::Context;
+use crate::burst::shadow_burst::{self, Running};
 use crate::interpose::signals;
-use crate::{maps, process};
+use crate::signal_entry::Context;
+use crate::{mappings, process};
 use core::cell::UnsafeCell;
 use core::ptr::null_mut;
 use core::sync::atomic::AtomicBool;
@@ -87,7 +87,7 @@ impl Verify {
         if SHARED.busy.swap(true, Acquire) {
             return false;
         }
-        let Some(engine) = ahead::lease(ordinal) else {
+        let Some(engine) = shadow_burst::lease(ordinal) else {
             SHARED.busy.store(false, Release);
             return false;
         };
@@ -100,7 +100,7 @@ impl Verify {
         };
         // SAFETY: leased; the frame is the kernel's.
         self.count = unsafe {
-            ahead::guarded(engine, running, |engine| {
+            shadow_burst::guarded(engine, running, |engine| {
                 engine.load_frame((context as *mut Context).cast());
                 engine.begin();
                 let follow = |entry: &mut Registers| {
@@ -173,7 +173,7 @@ impl Verify {
         // SAFETY: leased, and this thread set `busy`.
         let (engine, maps) = unsafe { (&mut *self.engine, &mut *SHARED.maps.get()) };
         let operand = before.and_then(|before| engine.operand(before.general.first_chunk()?, from, &found.code));
-        found.shared_memory = operand.is_some_and(|address| maps::is_shared(address, maps));
+        found.shared_memory = operand.is_some_and(|address| mappings::is_shared(address, maps));
         let goes_on = found.only_flags;
         self.tell(Some(&found));
         goes_on
@@ -215,7 +215,7 @@ impl Verify {
         if core::mem::take(&mut self.active) {
             self.tell(None);
             self.tell_opcodes();
-            ahead::release(core::mem::replace(&mut self.engine, null_mut()));
+            shadow_burst::release(core::mem::replace(&mut self.engine, null_mut()));
             SHARED.busy.store(false, Release);
         }
     }

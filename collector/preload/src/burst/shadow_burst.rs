@@ -3,11 +3,11 @@
 //! Engines are few and large, so threads share them: each prefers one, takes another if that is in use, and lets the tick
 //! pass if all are.
 
-use crate::alone;
-use crate::entry::Context;
+use crate::burst::sampler::Sampler;
 use crate::interpose::faults;
-use crate::maps::{self, Range};
-use crate::sampler::Sampler;
+use crate::isolation;
+use crate::mappings::{self, Range};
+use crate::signal_entry::Context;
 use crate::sys::{self, syscall};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -162,14 +162,14 @@ impl Sampler {
         let (record, clock) = (&mut self.record, &mut self.clock);
         let mut range = Range::default();
         let (mut unknown, mut reads_clocks) = (false, false);
-        let clocks = alone::clocks();
+        let clocks = isolation::clocks();
         // SAFETY: leased; handlers block all signals; the frame is the kernel's.
         let outcome = unsafe {
             guarded(engine, running, |engine| {
                 engine.load_frame((context as *mut Context).cast());
                 engine.run_loaded(&limits, &mut |from, to| {
                     if !range.contains(to) {
-                        range = maps::find(to).unwrap_or_default();
+                        range = mappings::find(to).unwrap_or_default();
                         unknown |= !range.contains(to);
                         reads_clocks |= range.contains(clocks);
                     }
@@ -180,7 +180,8 @@ impl Sampler {
         };
         release(engine);
         record.unknown = unknown;
-        record.alone = !reads_clocks && !maps::find(record.start).is_some_and(|r| r.contains(clocks)) && alone::now();
+        record.alone =
+            !reads_clocks && !mappings::find(record.start).is_some_and(|r| r.contains(clocks)) && isolation::now();
         record.instructions = outcome.instructions;
         let cpu = sys::thread_cpu_ns();
         let ours = cpu.saturating_sub(record.begin_cpu_ns);

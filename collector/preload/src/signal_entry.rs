@@ -65,7 +65,7 @@ global_asm!(
     "mov eax, 15",
     "syscall",
     tick = sym crate::tick::on_tick,
-    trap = sym crate::step::on_trap,
+    trap = sym crate::burst::stepped_burst::on_trap,
     fault = sym crate::interpose::faults::on_fault,
 );
 

@@ -1,6 +1,6 @@
 //! Our descriptors: high numbers, out of the program's way, and kept out of its close loops.
 
-use crate::real::Real;
+use crate::next_symbol::Real;
 use crate::sys::{self, SpinLock, syscall};
 use core::ffi::{c_int, c_uint};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};

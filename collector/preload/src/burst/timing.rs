@@ -5,11 +5,11 @@
 //! between, the traps and the signal are ours; what they take was measured by the recorder. A tick that comes first ends the
 //! measurement.
 
-use crate::event::{self, Attributes, Event};
-use crate::sampler::Sampler;
+use crate::burst::sampler::Sampler;
+use crate::perf_event::{self, Attributes, Event};
 use crate::sys;
 use crate::tick::{self, Source};
-use crate::{config, process};
+use crate::{process, settings};
 use core::hint::black_box;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
@@ -59,7 +59,7 @@ pub struct Clock {
     /// Whether this burst's targets are noted.
     wanted: bool,
     length: usize,
-    targets: [u64; config::MAX_BURST as usize],
+    targets: [u64; settings::MAX_BURST as usize],
 }
 
 impl Clock {
@@ -178,7 +178,7 @@ pub fn begin_child() {
 impl Sampler {
     /// Decides whether the burst that begins may be clocked.
     pub fn begin_clock(&mut self) {
-        let is_possible = config::trap_ns() > 0 && matches!(self.source, Source::Event(_));
+        let is_possible = settings::trap_ns() > 0 && matches!(self.source, Source::Event(_));
         let is_refused = self.clock.event.is_none() && OPEN.load(Relaxed) >= MOST;
         self.clock.length = 0;
         self.clock.wanted = is_possible && !is_refused && self.random_fraction() < SHARE;
@@ -187,7 +187,8 @@ impl Sampler {
     /// Arms the clock after a burst that began at `time_ns`.
     pub fn arm_clock(&mut self, reason: EndReason, time_ns: u64) {
         let clock = &self.clock;
-        if !clock.wanted || reason != EndReason::Budget || clock.length < LEAST_BRANCHES || event::are_forbidden() {
+        if !clock.wanted || reason != EndReason::Budget || clock.length < LEAST_BRANCHES || perf_event::are_forbidden()
+        {
             return;
         }
         let before = sys::thread_cpu_ns();
@@ -209,8 +210,8 @@ impl Sampler {
             distance_16: (anchor.distance * 16.0) as u32,
             elapsed_ns: 0,
         };
-        clock.trap_ns = measure_trap(event, &mut clock.base).unwrap_or(config::trap_ns());
-        clock.signal_ns = config::trap_signal_ns() * clock.trap_ns / config::trap_ns();
+        clock.trap_ns = measure_trap(event, &mut clock.base).unwrap_or(settings::trap_ns());
+        clock.signal_ns = settings::trap_signal_ns() * clock.trap_ns / settings::trap_ns();
         clock.phase = Phase::Away;
         if !event.arm_at(anchor.address, u64::from(clock.frame.passes)) {
             // Closed behind our back, or the kernel cannot move it.

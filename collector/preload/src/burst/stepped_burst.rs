@@ -5,13 +5,13 @@
 //! and instructions that touch the flag. Signals are safe: the kernel saves the flag in the signal frame and clears
 //! it for the handler, and the burst goes on when the handler has returned.
 
-use crate::entry::{self, Context};
+use crate::burst::sampler::Sampler;
 use crate::interpose::signals;
-use crate::maps::{self, Range};
-use crate::sampler::Sampler;
+use crate::mappings::{self, Range};
+use crate::signal_entry::{self, Context};
 use crate::sys::{self, KernelAction};
 use crate::tick;
-use crate::{config, process};
+use crate::{process, settings};
 use pleach_collector::vector::{EndReason, Engine};
 use pleach_collector::x86::{self, Instruction, Kind};
 
@@ -68,7 +68,7 @@ impl Stepper {
 
     /// Starts over in a new thread or process.
     pub fn begin(&mut self) {
-        self.trap_ns = config::step_ns();
+        self.trap_ns = settings::step_ns();
         self.active = false;
         self.abandoned = 0;
     }
@@ -93,7 +93,7 @@ impl Stepper {
 
     /// Drops what was decoded if code may have been replaced.
     fn renew(&mut self) {
-        let version = maps::version();
+        let version = mappings::version();
         if version != self.version {
             self.version = version;
             self.range = Range::default();
@@ -146,7 +146,7 @@ impl Stepper {
             return Some(*entry);
         }
         if !self.range.contains(address) {
-            match maps::find(address) {
+            match mappings::find(address) {
                 Some(range) => self.range = range,
                 None => {
                     self.unknown = true;
@@ -371,7 +371,7 @@ pub extern "C" fn on_trap(signal: i32, info: *mut libc::siginfo_t, context: *mut
     // SAFETY: the kernel's frame.
     let (info, context) = unsafe { (&mut *info, &mut *context.cast::<Context>()) };
     // SAFETY: null, or this thread's, or the parent's of a `vfork` child, which sleeps and is not in a burst.
-    let thread = unsafe { entry::current_thread().as_mut() };
+    let thread = unsafe { signal_entry::current_thread().as_mut() };
     if info.si_code == TRAP_TRACE && thread.is_some_and(|thread| thread.sampler.get_mut().trap(context)) {
         return;
     }

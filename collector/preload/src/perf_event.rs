@@ -1,7 +1,7 @@
 //! Perf events of the calling thread that send it the tick's signal.
 
 use crate::sys::{self, syscall};
-use crate::{fds, tick};
+use crate::{descriptors, tick};
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -119,7 +119,7 @@ impl Event {
                 CLOSE_ON_EXEC
             )
         };
-        let fd = fds::move_up(fd as i32)?;
+        let fd = descriptors::move_up(fd as i32)?;
         let owner = [0, sys::thread_id()]; // F_OWNER_TID
         let mut id = 0u64;
         // SAFETY: our descriptor; the structures live here.
@@ -130,7 +130,7 @@ impl Event {
                 && syscall!(libc::SYS_ioctl, fd, ID, &raw mut id) == 0
         };
         if !set_up {
-            fds::drop_ours(fd);
+            descriptors::drop_ours(fd);
             return None;
         }
         Some(Self { fd, id })
@@ -152,7 +152,7 @@ impl Event {
     /// Closes it.
     pub fn close(self) {
         if self.is_open() {
-            fds::drop_ours(self.fd);
+            descriptors::drop_ours(self.fd);
         }
     }
 
