@@ -6,8 +6,9 @@
 //! program maps as shared through libc, and shared files seen in a snapshot of its mappings. Not noticed: debuggers, `process_vm_writev`, processes made by a raw
 //! `clone` that share all memory, and asynchronous input into private memory.
 
-use crate::interpose::{faults, signals};
-use crate::process;
+use crate::counters;
+use crate::dispositions;
+use crate::owned_signals::FAULTS;
 use crate::sys::syscall;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicU64};
@@ -26,7 +27,7 @@ pub fn note_action(signal: i32, handler: usize) {
 
 fn note(signal: i32, is_handled: bool) {
     let bit = 1_u64.checked_shl(signal as u32 - 1).unwrap_or(0);
-    if is_handled && !faults::SIGNALS.contains(&signal) {
+    if is_handled && !FAULTS.contains(&signal) {
         HANDLES_SIGNALS.store(true, Relaxed);
         HANDLED.fetch_or(bit, Relaxed);
     } else {
@@ -36,21 +37,21 @@ fn note(signal: i32, is_handled: bool) {
 
 /// Whether it is so now. What the program set through libc is known; a handler that it set behind our back is found within 32 ticks,
 /// for asking about all signals at each would cost as much as a fifth of a burst.
-pub fn now() -> bool {
-    for signal in [signals::next_in_turn(), signals::next_in_turn()] {
-        note(signal, signals::has_handler(signal));
+pub fn is_isolated_now() -> bool {
+    for signal in [dispositions::next_in_turn(), dispositions::next_in_turn()] {
+        note(signal, dispositions::has_handler(signal));
     }
     !SHARES_MEMORY.load(Relaxed) && HANDLED.load(Relaxed) == 0 && is_single()
 }
 
 /// Whether nothing from outside has ever cut a function short: never a second thread, nor a handler of any signal.
-pub fn always() -> bool {
-    let threads = process::counters();
+pub fn was_always_isolated() -> bool {
+    let threads = counters::snapshot();
     threads.threads <= 1
         && threads.unsampled_threads == 0
         && !HANDLES_SIGNALS.load(Relaxed)
         && is_single()
-        && !signals::has_handlers()
+        && !dispositions::has_handlers()
 }
 
 /// The kernel adds the number of threads to the links of this folder.
@@ -65,7 +66,7 @@ fn is_single() -> bool {
 }
 
 /// Where the vDSO begins: it reads clocks, which go on meanwhile. 0: there is none.
-pub fn clocks() -> u64 {
+pub fn vdso_start() -> u64 {
     // SAFETY: no preconditions.
     unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) }
 }

@@ -25,21 +25,28 @@
 compile_error!("the sampler is for Linux on x86-64");
 
 mod burst;
+mod counters;
 mod descriptors;
+mod dispositions;
+mod handlers;
 mod interpose;
 mod isolation;
 mod mappings;
 mod next_symbol;
+mod owned_signals;
 mod perf_event;
 mod process;
 mod quiesce;
+mod random;
 mod settings;
+mod shard_writer;
 mod signal_entry;
 mod sys;
 mod thread;
+mod threads;
 mod tick;
 
-use burst::shadow_burst;
+use burst::engines;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::Relaxed;
 use pleach_collector::shard;
@@ -75,7 +82,7 @@ fn seccomp_filters() -> u64 {
         return 0;
     }
     let mut buffer = [0u8; 4096];
-    let status = process::read_file(c"/proc/self/status", &mut buffer);
+    let status = sys::read_file(c"/proc/self/status", &mut buffer);
     let lines = status.split(|b| *b == b'\n');
     let count = lines.filter_map(|line| line.strip_prefix(b"Seccomp_filters:\t")).next();
     count
@@ -103,16 +110,16 @@ extern "C" fn begin() {
     }
     let blocked = sys::SignalsBlocked::new();
     descriptors::begin();
-    let begun = process::begin(directory) && tick::install();
-    if begun && settings::engine() == Engine::RunAhead && !shadow_burst::begin() {
+    let begun = shard_writer::begin(directory) && handlers::install();
+    if begun && settings::engine() == Engine::RunAhead && !(engines::begin() && interpose::faults::install()) {
         settings::use_step();
     }
     drop(blocked);
-    if !begun || !thread::begin_main() {
+    if !begun || !threads::begin_main() {
         process::stop();
         return;
     }
     let cost = sys::thread_cpu_ns().saturating_sub(before) + settings::load_ns();
-    process::OWN_NS.store(cost, Relaxed);
-    thread::charge_start(before.saturating_sub(settings::load_ns()), cost);
+    counters::OWN_NS.store(cost, Relaxed);
+    threads::charge_start(before.saturating_sub(settings::load_ns()), cost);
 }

@@ -1,12 +1,12 @@
 //! Perf events of the calling thread that send it the tick's signal.
 
 use crate::sys::{self, syscall};
-use crate::{descriptors, tick};
-use core::sync::atomic::AtomicBool;
+use crate::{descriptors, owned_signals};
 use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64};
 
-/// So many signals must fit in the program's queue, or events are not used.
-pub const QUEUE: u64 = 256;
+/// Events are not used where fewer signals than this fit in the program's queue.
+pub const MIN_QUEUED_SIGNALS: u64 = 256;
 static FORBIDDEN: AtomicBool = AtomicBool::new(false);
 
 const ENABLE: u32 = 0x2400;
@@ -21,6 +21,29 @@ const MODIFY: u32 = 0x4008_240b;
 pub struct Event {
     fd: i32,
     id: u64,
+}
+
+/// An event that other threads may read. The two halves may be of different events: every request compares the kernel's id.
+#[derive(Debug)]
+pub struct AtomicEvent {
+    /// The descriptor plus one; 0: there is none.
+    fd: AtomicI32,
+    id: AtomicU64,
+}
+
+impl AtomicEvent {
+    /// Replaces the event.
+    pub fn store(&self, event: Option<Event>) {
+        self.id.store(event.map_or(0, |event| event.id), Relaxed);
+        self.fd.store(event.map_or(0, |event| event.fd + 1), Relaxed);
+    }
+
+    /// The event, if there is one.
+    pub fn load(&self) -> Option<Event> {
+        let fd = self.fd.load(Relaxed).checked_sub(1).filter(|fd| *fd >= 0)?;
+        let id = self.id.load(Relaxed);
+        Some(Event { fd, id })
+    }
 }
 
 /// The part of `struct perf_event_attr` that its second version had.
@@ -80,12 +103,12 @@ impl Attributes {
     }
 }
 
-/// No event is armed any more.
+/// Forbids arming events from now on.
 pub fn forbid() {
     FORBIDDEN.store(true, Relaxed);
 }
 
-/// Whether that is so.
+/// Whether [`forbid`] was called.
 pub fn are_forbidden() -> bool {
     FORBIDDEN.load(Relaxed)
 }
@@ -104,7 +127,7 @@ impl Event {
         let none = core::ptr::null::<libc::rlimit>();
         // SAFETY: `limit` lives here.
         unsafe { syscall!(libc::SYS_prlimit64, 0, libc::RLIMIT_SIGPENDING, none, &raw mut limit) };
-        if limit.rlim_cur < QUEUE {
+        if limit.rlim_cur < MIN_QUEUED_SIGNALS {
             return None;
         }
         const CLOSE_ON_EXEC: usize = 8;
@@ -125,7 +148,7 @@ impl Event {
         // SAFETY: our descriptor; the structures live here.
         let set_up = unsafe {
             syscall!(libc::SYS_fcntl, fd, 15, owner.as_ptr()) == 0 // F_SETOWN_EX
-                && syscall!(libc::SYS_fcntl, fd, 10, tick::SIGNAL.load(Relaxed)) == 0 // F_SETSIG
+                && syscall!(libc::SYS_fcntl, fd, 10, owned_signals::tick_signal()) == 0 // F_SETSIG
                 && syscall!(libc::SYS_fcntl, fd, libc::F_SETFL, libc::O_RDWR | libc::O_ASYNC) == 0
                 && syscall!(libc::SYS_ioctl, fd, ID, &raw mut id) == 0
         };
@@ -163,7 +186,7 @@ impl Event {
         }
     }
 
-    /// Lets it overflow once, after so much.
+    /// Arms it to overflow once, after `period` events.
     pub fn arm_once(self, period: u64) {
         self.control(PERIOD, &raw const period as usize);
         self.control(REFRESH, 1);

@@ -1,11 +1,10 @@
 //! The end of sampling in a program that confines itself: a filter may kill for any system call that it does not expect,
 //! and handlers make some, at least the one that ends them.
 
-use crate::burst::timing;
-use crate::process;
+use crate::owned_signals::tick_signal;
 use crate::sys::{self, SignalsBlocked, syscall};
-use crate::thread::{self, Thread};
-use crate::tick;
+use crate::thread::Thread;
+use crate::{threads, tick};
 use core::sync::atomic::Ordering::Relaxed;
 
 /// A thread may be in a handler of the program's, where ticks are blocked too: waiting ends sometime.
@@ -19,10 +18,9 @@ pub fn all_threads() {
     // A burst that was going on has armed the next tick at its end.
     wait(deadline);
     let blocked = SignalsBlocked::new();
-    thread::for_all(|thread| {
-        tick::silence(source_of(thread));
-        // SAFETY: the threads of the list are alive; no handler of theirs runs any more.
-        unsafe { timing::silence(&raw const (*thread.sampler.get()).clock) };
+    threads::for_all(|thread| {
+        tick::disable(thread.published.tick_source());
+        thread.published.disable_timing();
         true
     });
     // What has come meanwhile is taken now.
@@ -33,7 +31,7 @@ pub fn all_threads() {
 fn wait(deadline: u64) {
     let own = sys::thread_id();
     let is_quiet = |thread: &Thread| thread.id.load(Relaxed) == own || is_quiet(thread);
-    while !thread::for_all(is_quiet) && sys::now_ns() < deadline {
+    while !threads::for_all(is_quiet) && sys::now_ns() < deadline {
         let pause = libc::timespec {
             tv_sec: 0,
             tv_nsec: PAUSE_NS,
@@ -47,7 +45,7 @@ fn wait(deadline: u64) {
 fn is_quiet(thread: &Thread) -> bool {
     let mut path = [0u8; 48];
     let mut digits = [0u8; 20];
-    let id = process::decimal(thread.id.load(Relaxed) as u64, &mut digits);
+    let id = sys::decimal(thread.id.load(Relaxed) as u64, &mut digits);
     let mut length = 0;
     for part in [&b"/proc/self/task/"[..], id, b"/status\0"] {
         if let Some(room) = path.get_mut(length..length + part.len()) {
@@ -59,24 +57,12 @@ fn is_quiet(thread: &Thread) -> bool {
         return true;
     };
     let mut buffer = [0u8; 4096];
-    let status = process::read_file(path, &mut buffer);
+    let status = sys::read_file(path, &mut buffer);
     let set = |name: &[u8]| {
         let mut lines = status.split(|byte| *byte == b'\n');
         let hex = lines.find_map(|line| line.strip_prefix(name)).unwrap_or(b"0");
         core::str::from_utf8(hex).map_or(0, |hex| u64::from_str_radix(hex.trim(), 16).unwrap_or(0))
     };
-    let ours = sys::bit(tick::SIGNAL.load(Relaxed));
-    (set(b"SigPnd:") | set(b"SigBlk:")) & ours == 0 && !is_stepped(thread)
-}
-
-/// Where another thread's ticks come from: that is set while it begins and ends only.
-fn source_of(thread: &Thread) -> tick::Source {
-    // SAFETY: the threads of the list are alive; no reference is made.
-    unsafe { (&raw const (*thread.sampler.get()).source).read_volatile() }
-}
-
-/// Whether another thread is being stepped.
-fn is_stepped(thread: &Thread) -> bool {
-    // SAFETY: as above; whoever asks goes on asking while the answer is yes.
-    unsafe { (*thread.sampler.get()).step.is_active() }
+    let ours = sys::bit(tick_signal());
+    (set(b"SigPnd:") | set(b"SigBlk:")) & ours == 0 && !thread.published.is_stepping()
 }

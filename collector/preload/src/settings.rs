@@ -8,7 +8,7 @@ const STEPPED_BURST: u64 = 64;
 /// Taken branches of a shadow burst, unless the budget has room for shorter ones only, or for even longer ones.
 const SHADOW_BURST: u64 = 1000;
 /// The shortest shadow burst.
-pub const SHORTEST_BURST: u64 = 64;
+pub const MIN_BURST: u64 = 64;
 /// Longest burst, in taken branches.
 pub const MAX_BURST: u64 = 4096;
 

@@ -1,10 +1,9 @@
 //! The few things that need assembly: the thread's pointer, and the way into and out of our handlers.
 //!
 //! The pointer is in the initial-exec part of thread-local storage, so that a handler never calls `__tls_get_addr`,
-//! which may allocate. The handlers do their work on a stack of their own: of the stack that the kernel put the signal
-//! frame on, they use some dozen bytes.
+//! which may allocate. The handlers work on a stack of their own: of the stack that the kernel put the signal frame on,
+//! they use some dozen bytes.
 
-use crate::thread::Thread;
 use core::arch::{asm, global_asm};
 use core::ffi::c_void;
 
@@ -17,89 +16,94 @@ global_asm!(
     ".size pleach_thread, 8",
     "pleach_thread: .zero 8",
     ".popsection",
-    ".macro pleach_entry name, body",
-    ".hidden \\name",
-    ".globl \\name",
-    ".type \\name,@function",
-    "\\name:",
-    "push rbp",
-    "mov rbp, rsp",
-    "mov rax, qword ptr [rip + pleach_thread@GOTTPOFF]",
-    "mov rax, qword ptr fs:[rax]",
-    "test rax, rax",
-    "jz 2f",
-    "mov rsp, qword ptr [rax]", // Thread::stack_top
-    "2:",
-    "and rsp, -16",
-    "call \\body",
-    "mov rsp, rbp",
-    "pop rbp",
-    "ret",
-    ".size \\name, . - \\name",
-    ".endm",
-    "pleach_entry pleach_tick_entry, {tick}",
-    "pleach_entry pleach_trap_entry, {trap}",
-    // A fault goes to the handler that the program set for it, as if the kernel had called that, unless the burst of
-    // this thread caused it. The burst runs on our stack, where the frame of its fault lies too.
-    ".hidden pleach_fault_entry",
-    ".globl pleach_fault_entry",
-    ".type pleach_fault_entry,@function",
-    "pleach_fault_entry:",
-    "push rdi",
-    "push rsi",
-    "push rdx",
-    "call {fault}",
-    "pop rdx",
-    "pop rsi",
-    "pop rdi",
-    "test rax, rax",
-    "jz 3f",
-    "jmp rax",
-    "3:",
-    "ret",
-    ".size pleach_fault_entry, . - pleach_fault_entry",
     ".hidden pleach_restorer",
     ".globl pleach_restorer",
     ".type pleach_restorer,@function",
     "pleach_restorer:",
     "mov eax, 15",
     "syscall",
-    tick = sym crate::tick::on_tick,
-    trap = sym crate::burst::stepped_burst::on_trap,
-    fault = sym crate::interpose::faults::on_fault,
 );
 
 unsafe extern "C" {
-    /// Handler of the tick signal.
-    pub fn pleach_tick_entry(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void);
-    /// Handler of SIGTRAP.
-    pub fn pleach_trap_entry(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void);
-    /// Handler of the signals that instructions raise.
-    pub fn pleach_fault_entry(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void);
     /// Returns from a signal frame.
     pub fn pleach_restorer();
 }
 
-/// What the calling thread is to the sampler; null if nothing.
-///
-/// A child made by `vfork` sees its parent's.
+/// The kernel's flag for an action that has a restorer.
+pub const SA_RESTORER: u64 = 0x0400_0000;
+
+/// Defines a signal handler that runs `$body` on the thread's handler stack, where there is one.
+macro_rules! handler_on_own_stack {
+    ($(#[$doc:meta])* $name:ident, $body:path) => {
+        $(#[$doc])*
+        #[unsafe(naked)]
+        extern "C" fn $name(signal: i32, info: *mut libc::siginfo_t, context: *mut core::ffi::c_void) {
+            core::arch::naked_asm!(
+                "push rbp",
+                "mov rbp, rsp",
+                "mov rax, qword ptr [rip + pleach_thread@GOTTPOFF]",
+                "mov rax, qword ptr fs:[rax]",
+                "test rax, rax",
+                "jz 2f",
+                "mov rsp, qword ptr [rax]", // Thread::stack_top
+                "2:",
+                "and rsp, -16",
+                "call {body}",
+                "mov rsp, rbp",
+                "pop rbp",
+                "ret",
+                body = sym $body,
+            )
+        }
+    };
+}
+pub(crate) use handler_on_own_stack;
+
+/// Defines a signal handler that runs `$body` on the present stack, and then jumps to the handler that it returns, if it
+/// returns one, with everything as the kernel left it. A burst runs on our stack already, where the frame of its fault lies.
+macro_rules! handler_that_forwards {
+    ($(#[$doc:meta])* $name:ident, $body:path) => {
+        $(#[$doc])*
+        #[unsafe(naked)]
+        extern "C" fn $name(signal: i32, info: *mut libc::siginfo_t, context: *mut core::ffi::c_void) {
+            core::arch::naked_asm!(
+                "push rdi",
+                "push rsi",
+                "push rdx",
+                "call {body}",
+                "pop rdx",
+                "pop rsi",
+                "pop rdi",
+                "test rax, rax",
+                "jz 3f",
+                "jmp rax",
+                "3:",
+                "ret",
+                body = sym $body,
+            )
+        }
+    };
+}
+pub(crate) use handler_that_forwards;
+
+/// The calling thread's pointer; null if it has none. A child made by `vfork` sees its parent's.
 #[inline(always)]
-pub fn current_thread() -> *mut Thread {
-    let thread: *mut Thread;
+pub fn thread_pointer() -> *mut c_void {
+    let pointer: *mut c_void;
     // SAFETY: reads the slot declared above.
     unsafe {
         asm!("mov {0}, qword ptr [rip + pleach_thread@GOTTPOFF]", "mov {0}, qword ptr fs:[{0}]",
-             out(reg) thread, options(nostack, readonly, preserves_flags));
+             out(reg) pointer, options(nostack, readonly, preserves_flags));
     }
-    thread
+    pointer
 }
 
-/// Sets it.
-pub fn set_current_thread(thread: *mut Thread) {
+/// Sets the calling thread's pointer. What it points to begins with the top of the handlers' stack.
+pub fn set_thread_pointer(pointer: *mut c_void) {
     // SAFETY: writes the slot declared above.
     unsafe {
         asm!("mov {0}, qword ptr [rip + pleach_thread@GOTTPOFF]", "mov qword ptr fs:[{0}], {1}",
-             out(reg) _, in(reg) thread, options(nostack, preserves_flags));
+             out(reg) _, in(reg) pointer, options(nostack, preserves_flags));
     }
 }
 

@@ -224,3 +224,56 @@ pub fn open_to_read(path: &core::ffi::CStr) -> isize {
         )
     }
 }
+
+/// A number in decimal digits.
+pub fn decimal(mut value: u64, buffer: &mut [u8; 20]) -> &[u8] {
+    let mut at = buffer.len();
+    while at > 0 {
+        at -= 1;
+        if let Some(slot) = buffer.get_mut(at) {
+            *slot = b'0' + (value % 10) as u8;
+        }
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    buffer.get(at..).unwrap_or_default()
+}
+
+/// Reads a small file of `/proc` whole, or as much as fits in the buffer.
+pub fn read_file<'a>(path: &core::ffi::CStr, buffer: &'a mut [u8]) -> &'a [u8] {
+    let fd = open_to_read(path);
+    if fd < 0 {
+        return &[];
+    }
+    let mut length = 0;
+    while let Some(rest) = buffer.get_mut(length..).filter(|rest| !rest.is_empty()) {
+        // SAFETY: the kernel writes at most `rest`.
+        let got = unsafe { syscall!(libc::SYS_read, fd, rest.as_mut_ptr(), rest.len()) };
+        if got <= 0 {
+            break;
+        }
+        length += got as usize;
+    }
+    close(fd as i32);
+    buffer.get(..length).unwrap_or_default()
+}
+
+/// The 64 signals of a set of libc: there are no others.
+///
+/// # Safety
+/// `set` is readable.
+pub unsafe fn read_signal_set(set: *const libc::sigset_t) -> u64 {
+    // SAFETY: given; the set is larger than 64 bits.
+    unsafe { set.cast::<u64>().read() }
+}
+
+/// Replaces the 64 signals of a set of libc.
+///
+/// # Safety
+/// `set` is writable.
+pub unsafe fn write_signal_set(set: *mut libc::sigset_t, signals: u64) {
+    // SAFETY: given; the set is larger than 64 bits.
+    unsafe { set.cast::<u64>().write(signals) };
+}

@@ -5,11 +5,9 @@
 //! between, the traps and the signal are ours; what they take was measured by the recorder. A tick that comes first ends the
 //! measurement.
 
-use crate::burst::sampler::Sampler;
 use crate::perf_event::{self, Attributes, Event};
-use crate::sys;
-use crate::tick::{self, Source};
-use crate::{process, settings};
+use crate::tick::{self, Source, Ticker};
+use crate::{settings, shard_writer, sys};
 use core::hint::black_box;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
@@ -18,18 +16,18 @@ use pleach_collector::shard::{ClockFrame, Encoder, FrameKind};
 use pleach_collector::vector::EndReason;
 
 /// Which share of bursts is clocked, where an anchor is found.
-const SHARE: f64 = 1.0 / 3.0;
+const TIMED_SHARE: f64 = 1.0 / 3.0;
 /// So many threads of a process have a breakpoint: ticks need descriptors, too.
-const MOST: u32 = 64;
-/// Threads that have one, or [`NONE`].
+const MAX_OPEN: u32 = 64;
+/// Threads that have one, or [`REFUSED`].
 static OPEN: AtomicU32 = AtomicU32::new(0);
 /// The kernel refuses them: nobody asks again.
-const NONE: u32 = u32::MAX;
+const REFUSED: u32 = u32::MAX;
 /// Traps measured before a clock is armed. Their time falls from the first to the last, as the kernel's code comes back to the caches,
 /// and other machines disturb some.
 const TRAPS: usize = 6;
 /// So many of them are faster than one within the program.
-const FASTER: usize = 1;
+const FASTER_TRAPS: usize = 1;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -43,7 +41,7 @@ enum Phase {
 
 /// The clock of a thread.
 #[derive(Debug)]
-pub struct Clock {
+pub struct BurstTiming {
     /// Its breakpoint.
     event: Option<Event>,
     phase: Phase,
@@ -62,7 +60,7 @@ pub struct Clock {
     targets: [u64; settings::MAX_BURST as usize],
 }
 
-impl Clock {
+impl BurstTiming {
     /// Makes zeroed memory a valid value.
     ///
     /// # Safety
@@ -76,7 +74,7 @@ impl Clock {
     }
 
     /// Notes a branch's target, if the burst may be clocked.
-    pub fn meet(&mut self, target: u64) {
+    pub fn add_target(&mut self, target: u64) {
         if self.wanted
             && let Some(slot) = self.targets.get_mut(self.length)
         {
@@ -91,7 +89,7 @@ impl Clock {
     }
 
     /// Stops whatever is going on, as the recording of this thread does.
-    pub fn silence(&mut self) {
+    pub fn stop(&mut self) {
         self.phase = Phase::Idle;
         if let Some(event) = self.event {
             event.disable();
@@ -101,9 +99,9 @@ impl Clock {
     /// Takes the event away.
     pub fn close(&mut self) {
         if self.event.is_some() {
-            self.silence();
+            self.stop();
             self.abandon();
-            let one_less = |open: u32| (open != NONE).then_some(open.saturating_sub(1));
+            let one_less = |open: u32| (open != REFUSED).then_some(open.saturating_sub(1));
             let _ = OPEN.fetch_update(Relaxed, Relaxed, one_less);
         }
     }
@@ -116,15 +114,20 @@ impl Clock {
         }
     }
 
-    /// The event, opened at the first call.
-    fn event(&mut self, address: u64) -> Option<Event> {
+    /// The breakpoint, if it is open.
+    pub fn event(&self) -> Option<Event> {
+        self.event
+    }
+
+    /// The breakpoint, opened at the first call.
+    fn open_event(&mut self, address: u64) -> Option<Event> {
         if self.event.is_none() {
-            let more = |open: u32| (open < MOST).then_some(open + 1);
+            let more = |open: u32| (open < MAX_OPEN).then_some(open + 1);
             OPEN.fetch_update(Relaxed, Relaxed, more).ok()?;
             self.event = Event::open(&Attributes::breakpoint(address, 1));
             self.base = 0;
             if self.event.is_none() {
-                OPEN.store(NONE, Relaxed);
+                OPEN.store(REFUSED, Relaxed);
             }
         }
         self.event
@@ -156,127 +159,111 @@ fn measure_trap(event: Event, count: &mut u64) -> Option<u64> {
     let reading = sys::thread_cpu_ns().saturating_sub(start);
     *count += TRAPS as u64;
     times.sort_unstable();
-    times.get(FASTER).map(|time| time.saturating_sub(reading))
-}
-
-/// The event of another thread is stopped.
-///
-/// # Safety
-/// The clock's thread is alive, and does not use it.
-pub unsafe fn silence(clock: *const Clock) {
-    // SAFETY: given; no reference is made.
-    if let Some(event) = unsafe { (&raw const (*clock).event).read_volatile() } {
-        event.disable();
-    }
+    times.get(FASTER_TRAPS).map(|time| time.saturating_sub(reading))
 }
 
 /// A child made by `fork` has no events.
 pub fn begin_child() {
-    let _ = OPEN.fetch_update(Relaxed, Relaxed, |open| (open != NONE).then_some(0));
+    let _ = OPEN.fetch_update(Relaxed, Relaxed, |open| (open != REFUSED).then_some(0));
 }
 
-impl Sampler {
+impl BurstTiming {
     /// Decides whether the burst that begins may be clocked.
-    pub fn begin_clock(&mut self) {
-        let is_possible = settings::trap_ns() > 0 && matches!(self.source, Source::Event(_));
-        let is_refused = self.clock.event.is_none() && OPEN.load(Relaxed) >= MOST;
-        self.clock.length = 0;
-        self.clock.wanted = is_possible && !is_refused && self.random_fraction() < SHARE;
+    pub fn begin(&mut self, ticker: &mut Ticker) {
+        let is_possible = settings::trap_ns() > 0 && matches!(ticker.source(), Source::Event(_));
+        let is_refused = self.event.is_none() && OPEN.load(Relaxed) >= MAX_OPEN;
+        self.length = 0;
+        self.wanted = is_possible && !is_refused && ticker.random.fraction() < TIMED_SHARE;
     }
 
     /// Arms the clock after a burst that began at `time_ns`.
-    pub fn arm_clock(&mut self, reason: EndReason, time_ns: u64) {
-        let clock = &self.clock;
-        if !clock.wanted || reason != EndReason::Budget || clock.length < LEAST_BRANCHES || perf_event::are_forbidden()
-        {
+    pub fn arm(&mut self, ticker: &mut Ticker, reason: EndReason, time_ns: u64) {
+        if !self.wanted || reason != EndReason::Budget || self.length < LEAST_BRANCHES || perf_event::are_forbidden() {
             return;
         }
         let before = sys::thread_cpu_ns();
-        self.find_and_arm(time_ns);
-        self.spend(sys::thread_cpu_ns().saturating_sub(before));
+        self.find_and_arm(ticker, time_ns);
+        ticker.spend(sys::thread_cpu_ns().saturating_sub(before));
     }
 
-    fn find_and_arm(&mut self, time_ns: u64) -> Option<()> {
-        let Self { clock, random, .. } = self;
-        let anchor = clock::choose(clock.targets.get(..clock.length)?, || random.fraction())?;
+    fn find_and_arm(&mut self, ticker: &mut Ticker, time_ns: u64) -> Option<()> {
+        let anchor = clock::choose(self.targets.get(..self.length)?, || ticker.random.fraction())?;
         if tick::is_over() {
             return None;
         }
-        let event = clock.event(anchor.address)?;
-        clock.frame = ClockFrame {
+        let event = self.open_event(anchor.address)?;
+        self.frame = ClockFrame {
             thread: sys::thread_id() as u32,
             time_ns,
             passes: anchor.timed_passes(),
             distance_16: (anchor.distance * 16.0) as u32,
             elapsed_ns: 0,
         };
-        clock.trap_ns = measure_trap(event, &mut clock.base).unwrap_or(settings::trap_ns());
-        clock.signal_ns = settings::trap_signal_ns() * clock.trap_ns / settings::trap_ns();
-        clock.phase = Phase::Away;
-        if !event.arm_at(anchor.address, u64::from(clock.frame.passes)) {
+        self.trap_ns = measure_trap(event, &mut self.base).unwrap_or(settings::trap_ns());
+        self.signal_ns = settings::trap_signal_ns() * self.trap_ns / settings::trap_ns();
+        self.phase = Phase::Away;
+        if !event.arm_at(anchor.address, u64::from(self.frame.passes)) {
             // Closed behind our back, or the kernel cannot move it.
-            clock.close();
-            OPEN.store(NONE, Relaxed);
+            self.close();
+            OPEN.store(REFUSED, Relaxed);
         }
         Some(())
     }
 
     /// The breakpoint was passed so many times.
-    pub fn clock_overflowed(&mut self) {
+    pub fn on_overflow(&mut self, ticker: &mut Ticker) {
         let now = sys::thread_cpu_ns();
-        let clock = &mut self.clock;
-        let (Some(event), passes) = (clock.event, u64::from(clock.frame.passes)) else {
+        let (Some(event), passes) = (self.event, u64::from(self.frame.passes)) else {
             return;
         };
-        match clock.phase {
+        match self.phase {
             // It was on its way when a tick came.
             Phase::Idle => {}
             // Later ones: the program had blocked the signal.
-            Phase::Away if event.count() == Some(clock.base + passes) => {
-                (clock.begin_ns, clock.phase) = (now, Phase::Running);
+            Phase::Away if event.count() == Some(self.base + passes) => {
+                (self.begin_ns, self.phase) = (now, Phase::Running);
             }
-            Phase::Away => self.drop_clock(),
+            Phase::Away => self.cancel(ticker),
             Phase::Running => {
                 event.disable();
                 let count = event.count().unwrap_or(0);
-                let elapsed = now.saturating_sub(clock.begin_ns) as i64;
-                let ours = passes * clock.trap_ns + clock.signal_ns;
-                clock.frame.elapsed_ns = elapsed.saturating_sub(ours as i64);
-                let is_whole = count == clock.base + 2 * passes;
-                self.end_clock(count, is_whole);
-                self.spend(sys::thread_cpu_ns().saturating_sub(now));
+                let elapsed = now.saturating_sub(self.begin_ns) as i64;
+                let ours = passes * self.trap_ns + self.signal_ns;
+                self.frame.elapsed_ns = elapsed.saturating_sub(ours as i64);
+                let is_whole = count == self.base + 2 * passes;
+                self.end(ticker, count, is_whole);
+                ticker.spend(sys::thread_cpu_ns().saturating_sub(now));
             }
         }
     }
 
     /// Ends a measurement that did not come to its end.
-    pub fn drop_clock(&mut self) {
-        if self.clock.phase == Phase::Idle {
+    pub fn cancel(&mut self, ticker: &mut Ticker) {
+        if self.phase == Phase::Idle {
             return;
         }
-        if let Some(event) = self.clock.event {
+        if let Some(event) = self.event {
             event.disable();
-            let count = event.count().unwrap_or(self.clock.base);
-            self.end_clock(count, false);
+            let count = event.count().unwrap_or(self.base);
+            self.end(ticker, count, false);
         }
     }
 
     /// Accounts for all traps and signals, and stores what was measured, or that nothing was.
-    fn end_clock(&mut self, count: u64, is_whole: bool) {
-        let clock = &mut self.clock;
-        clock.phase = Phase::Idle;
-        let mut frame = clock.frame;
-        let traps = count.saturating_sub(clock.base);
+    fn end(&mut self, ticker: &mut Ticker, count: u64, is_whole: bool) {
+        self.phase = Phase::Idle;
+        let mut frame = self.frame;
+        let traps = count.saturating_sub(self.base);
         let signals = traps.checked_div(frame.passes.into()).unwrap_or(0);
-        clock.base = count;
+        self.base = count;
         if !is_whole {
             frame.passes = 0;
         }
-        let cost = traps * clock.trap_ns + signals * clock.signal_ns;
-        self.spend(cost);
+        let cost = traps * self.trap_ns + signals * self.signal_ns;
+        ticker.spend(cost);
         let mut buffer = [0u8; 64];
         let mut e = Encoder::new(&mut buffer);
         frame.encode(&mut e);
-        process::append(e.finish(FrameKind::Clock));
+        shard_writer::append(e.finish(FrameKind::Clock));
     }
 }

@@ -1,10 +1,10 @@
 //! Shadow execution against the real one: what a burst ran ahead is written down, and every instruction that the program
 //! then runs under the trap flag is compared with it.
 
-use crate::burst::shadow_burst::{self, Running};
-use crate::interpose::signals;
+use crate::burst::engines::{self, RunningEngine};
+use crate::dispositions;
 use crate::signal_entry::Context;
-use crate::{mappings, process};
+use crate::{mappings, shard_writer};
 use core::cell::UnsafeCell;
 use core::ptr::null_mut;
 use core::sync::atomic::AtomicBool;
@@ -13,7 +13,7 @@ use pleach_collector::shadow::{End, Engine, Limits, State, Taint};
 use pleach_collector::shard::{Disagreement, Encoder, FrameKind, REGISTERS};
 
 /// Instructions of a burst that are compared at most.
-const LENGTH: usize = 2048;
+const MAX_INSTRUCTIONS: usize = 2048;
 
 /// Vectors, and then these.
 const OTHERS: usize = 35;
@@ -38,7 +38,7 @@ struct Registers {
 }
 
 struct Log {
-    entries: [Registers; LENGTH],
+    entries: [Registers; MAX_INSTRUCTIONS],
 }
 
 /// One thread at a time writes down and compares.
@@ -60,14 +60,14 @@ const NONE: Registers = Registers {
 static SHARED: Shared = Shared {
     busy: AtomicBool::new(false),
     log: UnsafeCell::new(Log {
-        entries: [NONE; LENGTH],
+        entries: [NONE; MAX_INSTRUCTIONS],
     }),
     maps: UnsafeCell::new([0; 16 * 1024]),
 };
 
 /// A thread's comparison.
 #[derive(Debug)]
-pub struct Verify {
+pub struct Verification {
     active: bool,
     engine: *mut Engine,
     /// Entries of the log.
@@ -80,32 +80,32 @@ pub struct Verify {
     compared: u32,
 }
 
-impl Verify {
+impl Verification {
     /// Runs ahead from the tick, and writes down what comes. False: there is no engine, or another thread is at it.
-    pub fn begin(&mut self, ordinal: u32, context: &mut Context, running: &Running) -> bool {
+    pub fn begin(&mut self, ordinal: u32, context: &mut Context, running: &RunningEngine) -> bool {
         (self.count, self.next, self.compared, self.ignored_flags) = (0, 0, 0, 0);
         if SHARED.busy.swap(true, Acquire) {
             return false;
         }
-        let Some(engine) = shadow_burst::lease(ordinal) else {
+        let Some(engine) = engines::lease(ordinal) else {
             SHARED.busy.store(false, Release);
             return false;
         };
         (self.active, self.engine) = (true, engine);
-        // SAFETY: this thread set `busy`.
+        // SAFETY: Lease: this thread set `busy`.
         let log = unsafe { &mut *SHARED.log.get() };
         let one = Limits {
             max_instructions: 1,
             ..Limits::default()
         };
-        // SAFETY: leased; the frame is the kernel's.
+        // SAFETY: Lease and Frame.
         self.count = unsafe {
-            shadow_burst::guarded(engine, running, |engine| {
+            engines::guarded(engine, running, |engine| {
                 engine.load_frame((context as *mut Context).cast());
                 engine.begin();
                 let follow = |entry: &mut Registers| {
                     let outcome = engine.go_on(&one, &mut |_, _| ());
-                    *entry = Registers::of(engine.state());
+                    *entry = Registers::from_state(engine.state());
                     entry.taint = *engine.taint();
                     outcome.end == End::Instructions
                 };
@@ -124,15 +124,15 @@ impl Verify {
         if self.next >= self.count {
             return false;
         }
-        // SAFETY: this thread set `busy`.
+        // SAFETY: Lease: this thread set `busy`.
         let log = unsafe { &*SHARED.log.get() };
         let Some(shadow) = log.entries.get(self.next) else {
             return false;
         };
-        // SAFETY: leased; the frame is the kernel's.
+        // SAFETY: Lease and Frame.
         let mut real = unsafe {
             (*self.engine).load_frame((context as *mut Context).cast());
-            Registers::of((*self.engine).state())
+            Registers::from_state((*self.engine).state())
         };
         const FLAGS: usize = REGISTERS - 2;
         // The flag that makes the trap.
@@ -169,8 +169,8 @@ impl Verify {
             ..Disagreement::default()
         };
         found.length = crate::sys::read_memory(from, &mut found.code) as u8;
-        found.handlers = signals::has_handlers();
-        // SAFETY: leased, and this thread set `busy`.
+        found.handlers = dispositions::has_handlers();
+        // SAFETY: Lease, of both.
         let (engine, maps) = unsafe { (&mut *self.engine, &mut *SHARED.maps.get()) };
         let operand = before.and_then(|before| engine.operand(before.general.first_chunk()?, from, &found.code));
         found.shared_memory = operand.is_some_and(|address| mappings::is_shared(address, maps));
@@ -187,26 +187,26 @@ impl Verify {
         if let Some(found) = found {
             found.encode(&mut e);
         }
-        process::append(e.finish(FrameKind::Verified));
+        shard_writer::append(e.finish(FrameKind::Verified));
     }
 
     /// Stores which opcodes were new.
     fn tell_opcodes(&mut self) {
-        const MOST: u32 = 150;
+        const MAX_OPCODES: u32 = 150;
         let mut buffer = [0; 512];
         let mut e = Encoder::new(&mut buffer);
         let mut count = 0;
-        // SAFETY: leased.
+        // SAFETY: Lease.
         unsafe { &mut *self.engine }.tell_opcodes(&mut |code, ways| {
             count += 1;
-            if count <= MOST {
+            if count <= MAX_OPCODES {
                 e.bytes(&code.to_le_bytes());
                 e.bytes(&[ways]);
             }
-            count <= MOST
+            count <= MAX_OPCODES
         });
         if count > 0 {
-            process::append(e.finish(FrameKind::Opcodes));
+            shard_writer::append(e.finish(FrameKind::Opcodes));
         }
     }
 
@@ -215,14 +215,14 @@ impl Verify {
         if core::mem::take(&mut self.active) {
             self.tell(None);
             self.tell_opcodes();
-            shadow_burst::release(core::mem::replace(&mut self.engine, null_mut()));
+            engines::release(core::mem::replace(&mut self.engine, null_mut()));
             SHARED.busy.store(false, Release);
         }
     }
 }
 
 impl Registers {
-    fn of(state: &State) -> Self {
+    fn from_state(state: &State) -> Self {
         let mut general = [0; REGISTERS];
         for (to, from) in general.iter_mut().zip(state.general()) {
             *to = *from;

@@ -2,11 +2,14 @@
 //!
 //! Nothing here allocates: a child made by `vfork` runs in its parent's memory.
 
-use super::{faults, signals};
+use super::faults;
 use crate::next_symbol::Real;
+use crate::owned_signals;
 use crate::process;
+use crate::shard_writer;
 use crate::sys::{self, syscall};
 use crate::thread::{self, Thread};
+use crate::threads;
 use core::arch::naked_asm;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -223,15 +226,14 @@ impl Leaving {
         // Not in a child made by `vfork`: what is ours there is its parent's.
         let own = process::is_own_memory();
         if own {
-            process::conclude(false);
-            thread::pause_current();
+            shard_writer::conclude(false);
+            threads::pause_current();
             faults::leave(true);
         }
         // What the program believes it blocks, its successor inherits.
         // SAFETY: null, this thread's, or that of the parent of a `vfork` child, whose mask the child inherits.
-        let blocked =
-            unsafe { crate::signal_entry::current_thread().as_ref() }.map_or(0, |t: &Thread| t.blocked.load(Relaxed));
-        let mask = (blocked != 0).then(|| sys::signal_mask(libc::SIG_BLOCK, signals::join(blocked, 0)));
+        let blocked = unsafe { thread::current_pointer().as_ref() }.map_or(0, |t: &Thread| t.blocked.load(Relaxed));
+        let mask = (blocked != 0).then(|| sys::signal_mask(libc::SIG_BLOCK, owned_signals::join(blocked, 0)));
         Self { mask, own }
     }
 }
@@ -243,7 +245,7 @@ impl Drop for Leaving {
         }
         if self.own {
             faults::leave(false);
-            thread::resume_current();
+            threads::resume_current();
         }
     }
 }

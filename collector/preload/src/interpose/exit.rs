@@ -5,6 +5,7 @@ use crate::mappings;
 use crate::next_symbol::Real;
 use crate::process;
 use crate::quiesce;
+use crate::shard_writer;
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_ulong, c_void};
 use core::sync::atomic::AtomicUsize;
@@ -33,7 +34,7 @@ extern "C" fn resolve_syscall() {
 /// As `_exit(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _exit(status: c_int) -> ! {
-    process::conclude(true);
+    shard_writer::conclude(true);
     if let Some(real) = EXIT.get() {
         // SAFETY: forwarded.
         unsafe { real(status) }
@@ -82,8 +83,8 @@ pub unsafe extern "C" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong
 }
 
 extern "C" fn confine() {
-    if process::is_active() && process::is_own_memory() {
-        process::conclude(false);
+    if process::is_sampled_here() {
+        shard_writer::conclude(false);
         process::stop();
         quiesce::all_threads();
         faults::give_back();
@@ -139,5 +140,5 @@ pub unsafe extern "C" fn syscall(number: core::ffi::c_long) -> core::ffi::c_long
 
 /// The end of a normal exit.
 pub extern "C" fn at_exit() {
-    process::conclude(true);
+    shard_writer::conclude(true);
 }

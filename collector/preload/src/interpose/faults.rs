@@ -4,31 +4,40 @@
 //! The kernel has the program's flags and mask for them, but always our handler. That one jumps to the program's, with
 //! everything as the kernel left it.
 
-use crate::burst::shadow_burst;
+use crate::burst::engines;
+use crate::owned_signals::FAULTS;
 use crate::process;
-use crate::signal_entry::{self, Context};
+use crate::signal_entry::{self, Context, SA_RESTORER, handler_that_forwards};
 use crate::sys::{self, KernelAction};
+use crate::thread;
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicI32, AtomicUsize};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize};
 
-/// The signals.
-pub const SIGNALS: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
-/// Their bits.
-pub const MASK: u64 =
-    sys::bit(libc::SIGSEGV) | sys::bit(libc::SIGBUS) | sys::bit(libc::SIGFPE) | sys::bit(libc::SIGILL);
+handler_that_forwards!(
+    /// Handler of the signals that instructions raise.
+    fault_entry,
+    on_fault
+);
 
 /// What the program set: handlers and flags.
 static HANDLERS: [AtomicUsize; 4] = [const { AtomicUsize::new(libc::SIG_DFL) }; 4];
 static FLAGS: [AtomicI32; 4] = [const { AtomicI32::new(0) }; 4];
 
 fn index(signal: i32) -> Option<usize> {
-    SIGNALS.iter().position(|s| *s == signal)
+    FAULTS.iter().position(|s| *s == signal)
 }
 
-/// Takes the four signals over, with what they were set to. False: they cannot be had.
+static TAKEN_OVER: AtomicBool = AtomicBool::new(false);
+
+/// Whether our handler has the signals that instructions raise.
+pub fn are_taken_over() -> bool {
+    TAKEN_OVER.load(Relaxed)
+}
+
+/// Takes the four signals over, with the actions that they have. False: the kernel refuses.
 pub fn install() -> bool {
-    SIGNALS.iter().enumerate().all(|(at, &signal)| {
+    let installed = FAULTS.iter().enumerate().all(|(at, &signal)| {
         let mut action = KernelAction::default();
         if sys::signal_action(signal, None, Some(&mut action)) != 0 {
             return false;
@@ -39,13 +48,13 @@ pub fn install() -> bool {
         action.flags = flags(action.flags as i32) as u32 as u64 | SA_RESTORER;
         action.restorer = signal_entry::pleach_restorer as *const () as usize;
         sys::signal_action(signal, Some(&action), None) == 0
-    })
+    });
+    TAKEN_OVER.store(installed, Relaxed);
+    installed
 }
 
-const SA_RESTORER: u64 = 0x0400_0000;
-
 fn handler() -> usize {
-    signal_entry::pleach_fault_entry as *const () as usize
+    fault_entry as *const () as usize
 }
 
 /// The flags for our handler in place of the program's: it wants the context, and stays.
@@ -63,7 +72,7 @@ pub fn are_ours() -> bool {
 
 /// What an action that the program sets becomes; `None` for other signals, and where nothing is taken over.
 pub fn replace(signal: i32, action: &libc::sigaction) -> Option<libc::sigaction> {
-    let at = index(signal).filter(|_| shadow_burst::is_on())?;
+    let at = index(signal).filter(|_| are_taken_over())?;
     let mut ours = *action;
     HANDLERS[at].store(action.sa_sigaction, Relaxed);
     // libc adds this one, and shows it.
@@ -75,16 +84,16 @@ pub fn replace(signal: i32, action: &libc::sigaction) -> Option<libc::sigaction>
 
 /// What the program set, as it asks for it.
 pub fn shown(signal: i32) -> Option<(usize, i32)> {
-    let at = index(signal).filter(|_| shadow_burst::is_on())?;
+    let at = index(signal).filter(|_| are_taken_over())?;
     Some((HANDLERS[at].load(Relaxed), FLAGS[at].load(Relaxed)))
 }
 
 /// Gives them back for good: what the program set is what the kernel has from now on.
 pub fn give_back() {
-    if !shadow_burst::is_on() {
+    if !are_taken_over() {
         return;
     }
-    for (at, &signal) in SIGNALS.iter().enumerate() {
+    for (at, &signal) in FAULTS.iter().enumerate() {
         let mut action = KernelAction::default();
         if sys::signal_action(signal, None, Some(&mut action)) == 0 && action.handler == handler() {
             action.handler = HANDLERS[at].load(Relaxed);
@@ -96,10 +105,10 @@ pub fn give_back() {
 
 /// Before the program becomes another one, which inherits what it ignored; and after that failed.
 pub fn leave(leaving: bool) {
-    if !shadow_burst::is_on() {
+    if !are_taken_over() {
         return;
     }
-    for (at, &signal) in SIGNALS.iter().enumerate() {
+    for (at, &signal) in FAULTS.iter().enumerate() {
         let mut action = KernelAction::default();
         if HANDLERS[at].load(Relaxed) == libc::SIG_IGN && sys::signal_action(signal, None, Some(&mut action)) == 0 {
             action.handler = if leaving { libc::SIG_IGN } else { handler() };
@@ -114,14 +123,14 @@ pub extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mu
     let (info, context) = unsafe { (&mut *info, &mut *context.cast::<Context>()) };
     let raised = info.si_code > 0;
     // SAFETY: null, or this thread's, or the parent's of a `vfork` child, which sleeps and is not in a burst.
-    let thread = unsafe { signal_entry::current_thread().as_ref() };
-    if let Some(engine) = thread.and_then(|thread| thread.ahead.running()) {
+    let thread = unsafe { thread::current_pointer().as_ref() };
+    if let Some(engine) = thread.and_then(|thread| thread.running_engine.get()) {
         if !raised {
             // Sent by somebody: not before the burst is over, which ends here.
             context.mask |= sys::bit(signal);
             sys::queue_signal(sys::thread_id(), signal, info);
         }
-        if shadow_burst::recover(engine, context) {
+        if engines::recover(engine, context) {
             return 0;
         }
     }

@@ -1,7 +1,7 @@
 //! Limits that a program sets itself: an event's signal that cannot be queued would arrive as a fatal SIGIO.
 
-use super::signals::pretends;
 use crate::next_symbol::Real;
+use crate::process;
 use crate::{perf_event, quiesce};
 use core::ffi::c_int;
 
@@ -21,7 +21,7 @@ pub fn resolve() {
 unsafe fn notice(resource: c_int, new: *const libc::rlimit) {
     // SAFETY: given.
     let limit = unsafe { new.as_ref() }.filter(|_| resource == libc::RLIMIT_SIGPENDING as c_int);
-    if limit.is_some_and(|limit| limit.rlim_cur < perf_event::QUEUE) && pretends() {
+    if limit.is_some_and(|limit| limit.rlim_cur < perf_event::MIN_QUEUED_SIGNALS) && process::is_sampled_here() {
         perf_event::forbid();
         quiesce::all_threads();
     }

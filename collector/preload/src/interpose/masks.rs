@@ -1,12 +1,11 @@
 //! Signal masks: the program sees what it set, while SIGTRAP and the tick stay deliverable.
 
-use super::signals::{self, Virtual};
-use super::stacks;
+use super::{delivery, stacks};
 use crate::next_symbol::Real;
+use crate::owned_signals::{self, OwnedSignal, tick_signal};
 use crate::process;
 use crate::sys;
 use crate::thread::Thread;
-use crate::tick;
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -33,14 +32,14 @@ pub fn change(how: c_int, set: Option<u64>) -> Option<(u8, Option<u64>)> {
     let thread = Thread::current().filter(|_| process::is_active())?;
     let before = thread.blocked.load(Relaxed);
     let Some(set) = set else { return Some((before, None)) };
-    let (ours, mut rest) = signals::split(set);
+    let (ours, mut rest) = owned_signals::split(set);
     let now = match how {
         libc::SIG_BLOCK => before | ours,
         libc::SIG_UNBLOCK => before & !ours,
         libc::SIG_SETMASK => {
             // On an alternate stack of the program's, ticks stay blocked.
             if stacks::is_on_program_stack(thread) {
-                rest |= sys::bit(tick::SIGNAL.load(Relaxed));
+                rest |= sys::bit(tick_signal());
             }
             ours
         }
@@ -54,20 +53,20 @@ unsafe fn masked(real: &Real<Mask>, how: c_int, new: *const libc::sigset_t, old:
     let Some(real) = real.get() else { return libc::ENOSYS };
     // SAFETY: the caller's pointers are null or valid.
     unsafe {
-        let Some((before, rest)) = change(how, new.as_ref().map(|set| signals::low(set))) else {
+        let Some((before, rest)) = change(how, new.as_ref().map(|set| sys::read_signal_set(set))) else {
             return real(how, new, old);
         };
         let mut changed = new.as_ref().copied();
         if let (Some(set), Some(rest)) = (changed.as_mut(), rest) {
-            signals::set_low(set, rest);
+            sys::write_signal_set(set, rest);
         }
         let result = real(how, changed.as_ref().map_or(new, |set| set), old);
         if let (0, Some(old)) = (result, old.as_mut()) {
-            let (_, rest) = signals::split(signals::low(old));
-            signals::set_low(old, signals::join(before, rest));
+            let (_, rest) = owned_signals::split(sys::read_signal_set(old));
+            sys::write_signal_set(old, owned_signals::join(before, rest));
         }
         if let Some(thread) = Thread::current().filter(|thread| thread.pending.load(Relaxed) != 0) {
-            signals::release_pending(thread);
+            delivery::release_pending(thread);
         }
         result
     }
@@ -98,8 +97,8 @@ pub unsafe extern "C" fn sigpending(set: *mut libc::sigset_t) -> c_int {
     unsafe {
         let result = real(set);
         if let (0, Some(thread)) = (result, Thread::current()) {
-            let (_, rest) = signals::split(signals::low(set));
-            signals::set_low(set, signals::join(thread.pending.load(Relaxed), rest));
+            let (_, rest) = owned_signals::split(sys::read_signal_set(set));
+            sys::write_signal_set(set, owned_signals::join(thread.pending.load(Relaxed), rest));
         }
         result
     }
@@ -115,22 +114,22 @@ unsafe fn wait(set: *const libc::sigset_t, info: *mut libc::siginfo_t, timeout: 
     // SAFETY: the caller's pointers are valid.
     unsafe {
         let mut changed = *set;
-        let wants_trap = signals::low(set) & sys::bit(libc::SIGTRAP) != 0;
-        signals::set_low(&mut changed, signals::low(set) & !sys::bit(tick::SIGNAL.load(Relaxed)));
+        let wants_trap = sys::read_signal_set(set) & sys::bit(libc::SIGTRAP) != 0;
+        sys::write_signal_set(&mut changed, sys::read_signal_set(set) & !sys::bit(tick_signal()));
         if !wants_trap {
             return real(&changed, info, timeout);
         }
         let before = sys::signal_mask(libc::SIG_BLOCK, sys::bit(libc::SIGTRAP));
-        let bit = Virtual::Trap.bit();
+        let bit = OwnedSignal::Trap.bit();
         let result = if thread.pending.fetch_and(!bit, Relaxed) & bit != 0 {
             if let Some(info) = info.as_mut() {
-                *info = *thread.pending_info[Virtual::Trap as usize].get();
+                *info = *thread.pending_info[OwnedSignal::Trap as usize].get();
             }
             libc::SIGTRAP
         } else {
-            signals::WAITER.store(sys::thread_id(), Relaxed);
+            delivery::WAITER.store(sys::thread_id(), Relaxed);
             let result = real(&changed, info, timeout);
-            signals::WAITER.store(0, Relaxed);
+            delivery::WAITER.store(0, Relaxed);
             result
         };
         sys::signal_mask(libc::SIG_SETMASK, before);
@@ -190,7 +189,7 @@ pub unsafe extern "C" fn signalfd(fd: c_int, set: *const libc::sigset_t, flags: 
         let Some(mut changed) = set.as_ref().copied().filter(|_| process::is_active()) else {
             return real(fd, set, flags);
         };
-        signals::set_low(&mut changed, signals::low(set) & !sys::bit(tick::SIGNAL.load(Relaxed)));
+        sys::write_signal_set(&mut changed, sys::read_signal_set(set) & !sys::bit(tick_signal()));
         real(fd, &changed, flags)
     }
 }

@@ -3,6 +3,8 @@
 //! Each does the least that keeps two promises: the program finds the world as it set it up, and sampling goes on in its
 //! threads and children. All forward to the next definition of their name.
 
+pub mod close;
+pub mod delivery;
 pub mod exec;
 pub mod exit;
 pub mod faults;
@@ -23,5 +25,5 @@ pub fn resolve() {
     signals::resolve();
     stacks::resolve();
     thread_creation::resolve();
-    crate::descriptors::resolve();
+    close::resolve();
 }

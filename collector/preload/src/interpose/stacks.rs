@@ -1,11 +1,13 @@
 //! Alternate signal stacks: the program's replaces ours, and ours does not show.
 
-use super::signals::{HAD_STACK, TAKEN, pretends};
+use crate::burst::sampler::Sampler;
+use crate::counters;
+use crate::dispositions::{REMOVED, REMOVED_ONSTACK};
 use crate::next_symbol::Real;
+use crate::owned_signals::tick_signal;
 use crate::process;
 use crate::sys::{self, KernelAction};
 use crate::thread::Thread;
-use crate::tick;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
@@ -48,7 +50,7 @@ pub fn is_on_program_stack(thread: &Thread) -> bool {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
     let Some(real) = SIGALTSTACK.get() else { return -1 };
-    let Some(thread) = Thread::current().filter(|_| pretends()) else {
+    let Some(thread) = Thread::current().filter(|_| process::is_sampled_here()) else {
         // SAFETY: forwarded.
         return unsafe { real(new, old) };
     };
@@ -106,21 +108,23 @@ fn pause(thread: &Thread, paused: bool) {
         return;
     }
     let _blocked = sys::SignalsBlocked::new();
-    // SAFETY: signals are blocked.
-    let sampler = unsafe { &mut *thread.sampler.get() };
-    if paused {
-        process::UNSAMPLED.fetch_add(1, Relaxed);
-        tick::disable(sampler);
-    } else {
-        tick::arm_first(sampler);
-    }
+    let change = |sampler: &mut Sampler| {
+        if paused {
+            counters::UNSAMPLED.fetch_add(1, Relaxed);
+            sampler.ticker.disable();
+        } else {
+            sampler.ticker.arm_first();
+        }
+    };
+    // SAFETY: Owner: signals are blocked.
+    unsafe { thread.with_sampler(change) };
 }
 
 /// From now on handlers that asked for an alternate stack run there.
 fn give_handlers_their_stack() {
-    let tick = sys::bit(tick::SIGNAL.load(Relaxed));
-    for (signal, taken) in TAKEN.iter().enumerate().skip(1) {
-        if taken.load(Relaxed) & HAD_STACK == 0 {
+    let tick = sys::bit(tick_signal());
+    for (signal, taken) in REMOVED.iter().enumerate().skip(1) {
+        if taken.load(Relaxed) & REMOVED_ONSTACK == 0 {
             continue;
         }
         let mut action = KernelAction::default();

@@ -1,8 +1,10 @@
 //! New threads run through us first.
 
+use crate::counters;
 use crate::next_symbol::Real;
 use crate::process;
-use crate::thread::{self, Routine, Thread};
+use crate::thread::{Routine, Thread};
+use crate::threads;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -21,12 +23,12 @@ pub fn resolve() {
 }
 
 fn prepare(routine: Routine, argument: *mut c_void) -> Option<*mut Thread> {
-    if !process::is_active() || !process::is_own_memory() {
+    if !process::is_sampled_here() {
         return None;
     }
-    let block = thread::prepare(routine, argument);
+    let block = threads::prepare(routine, argument);
     if block.is_null() {
-        process::UNSAMPLED.fetch_add(1, Relaxed);
+        counters::UNSAMPLED.fetch_add(1, Relaxed);
         return None;
     }
     Some(block)
@@ -50,7 +52,7 @@ pub unsafe extern "C" fn pthread_create(
     };
     // SAFETY: forwarded; the block belongs to the new thread, if there is one.
     unsafe {
-        let result = real(id, attributes, thread::main_posix, block.cast());
+        let result = real(id, attributes, threads::main_posix, block.cast());
         if result != 0 {
             Thread::unmap(block);
         }
@@ -72,7 +74,7 @@ pub unsafe extern "C" fn thrd_create(id: *mut libc::pthread_t, routine: C11, arg
     };
     // SAFETY: forwarded; the block belongs to the new thread, if there is one.
     unsafe {
-        let result = real(id, thread::main_c11, block.cast());
+        let result = real(id, threads::main_c11, block.cast());
         if result != 0 {
             Thread::unmap(block);
         }
