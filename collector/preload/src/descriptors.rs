@@ -19,7 +19,7 @@ pub fn limit(new: Option<libc::rlimit>) -> Option<libc::rlimit> {
         rlim_max: 0,
     };
     let new = new.as_ref().map_or(core::ptr::null(), |l| l as *const libc::rlimit);
-    // SAFETY: both structures live here.
+    // SAFETY: Kernel: both structures live here.
     let result = unsafe { syscall!(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, new, &raw mut old) };
     (result == 0).then_some(old)
 }
@@ -73,7 +73,7 @@ pub fn move_up(fd: i32) -> Option<i32> {
             ..before
         }));
     }
-    // SAFETY: plain integers.
+    // SAFETY: Kernel: numbers only.
     let high = unsafe { syscall!(libc::SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, base) } as i32;
     if let Some(before) = raised {
         limit(Some(before));

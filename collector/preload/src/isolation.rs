@@ -1,10 +1,11 @@
 //! Whether nothing but the program itself decides what it does next.
 //!
-//! Then a burst of shadow execution shows what will happen; else it may come differently: other threads and processes store
-//! to memory that the program reads, and handlers of signals run in between. What is looked at: threads of the process, made in whatever way; actions
-//! for signals, however they were set, except for those that instructions raise, which nobody sends; memory that the
-//! program maps as shared through libc, and shared files seen in a snapshot of its mappings. Not noticed: debuggers, `process_vm_writev`, processes made by a raw
-//! `clone` that share all memory, and asynchronous input into private memory.
+//! Then a burst of shadow execution shows what will happen; else it may come differently: other threads and processes
+//! store to memory that the program reads, and handlers of signals run in between. What is looked at: threads of the
+//! process, made in whatever way; actions for signals, however they were set, except for those that instructions
+//! raise, which nobody sends; memory that the program maps as shared through libc, and shared files seen in a
+//! snapshot of its mappings. Not noticed: debuggers, `process_vm_writev`, processes made by a raw `clone` that share
+//! all memory, and asynchronous input into private memory.
 
 use crate::counters;
 use crate::dispositions;
@@ -35,8 +36,8 @@ fn note(signal: i32, is_handled: bool) {
     }
 }
 
-/// Whether it is so now. What the program set through libc is known; a handler that it set behind our back is found within 32 ticks,
-/// for asking about all signals at each would cost as much as a fifth of a burst.
+/// Whether it is so now. What the program set through libc is known; a handler that it set behind our back is found
+/// within 32 ticks, for asking about all signals at each would cost as much as a fifth of a burst.
 pub fn is_isolated_now() -> bool {
     for signal in [dispositions::next_in_turn(), dispositions::next_in_turn()] {
         note(signal, dispositions::has_handler(signal));
@@ -58,9 +59,9 @@ pub fn was_always_isolated() -> bool {
 fn is_single() -> bool {
     const OF_FOLDER: u64 = 2;
     let path = c"/proc/self/task";
-    // SAFETY: all zeroes is a valid value of this plain structure.
+    // SAFETY: all zeroes is valid for this plain structure.
     let mut stat: libc::stat = unsafe { core::mem::zeroed() };
-    // SAFETY: the path is terminated; `stat` lives here.
+    // SAFETY: Kernel: the path is terminated; `stat` lives here.
     let result = unsafe { syscall!(libc::SYS_newfstatat, libc::AT_FDCWD, path.as_ptr(), &raw mut stat, 0) };
     result == 0 && stat.st_nlink == OF_FOLDER + 1
 }

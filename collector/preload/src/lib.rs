@@ -1,20 +1,63 @@
 //! The sampler, preloaded into every process of a recording.
 //!
-//! Ticks (`tick`) interrupt each thread after a random amount of its CPU time; a burst (`ahead`, `step`) follows it for
-//! some taken branches, and now and then a breakpoint tells how long the program takes for them (`clock`); what was seen
-//! (`sampler`) goes to the process's shard (`process`, `pleach_collector::shard`). Everything else keeps the program from
-//! noticing: `fds`, `interpose`, and stacks of our own (`thread`, `entry`).
+//! It interrupts each thread after random amounts of CPU time, records the next taken branches, and appends them to the
+//! shard of the process. The package owns, in the order of a process's life:
 //!
-//! Handlers run with all signals blocked, allocate nothing, wait for nothing but a short lock between threads, and use no
-//! thread-local storage but one pointer. They never panic: there is no indexing that can fail and no arithmetic that
-//! matters if it wraps.
-
+//! Start of the process
+//! - [`settings`]: what the recorder passes in the environment.
+//! - [`process`]: whether this process is sampled, and whether the caller runs in it.
+//! - [`descriptors`]: descriptors out of the program's way.
+//! - [`owned_signals`], [`dispositions`]: the signals that are ours; the program's own actions for them.
+//! - [`signal_entry`]: assembly of the handlers, the kernel's signal frame, the thread pointer.
+//! - [`interpose`]: functions of libc in front of the [next definition](next_symbol), which keep the program from
+//!   noticing.
 //!
-//! What a program could still notice, or hide from us:
-//! - It sees `LD_PRELOAD` and our variables, more mappings, descriptors from the top of its range on, and time that passes.
+//! Registration of a thread
+//! - [`threads`]: the list of threads; their start, end, and what `fork` does to them.
+//! - [`thread`]: a thread's stacks and state.
+//!
+//! Tick
+//! - [`tick`]: the source of ticks and the budget; [`perf_event`], [`random`].
+//! - [`handlers`]: the handlers of the tick and of SIGTRAP, which decide what becomes of a signal.
+//!
+//! Burst
+//! - [`burst`]: shadow bursts, stepped bursts, verification of one by the other, timing.
+//! - [`mappings`]: executable mappings, for the engines and for the shard.
+//! - [`isolation`]: whether threads, signals or shared memory may make the program do something else.
+//!
+//! Shard and exit
+//! - [`shard_writer`]: the file of the process, and its last frame.
+//! - [`counters`]: costs and losses, stored with each burst.
+//! - [`quiesce`]: waits until no handler runs, before a program confines itself.
+//!
+//! [`sys`] has system calls that leave `errno` alone. Modules do not import each other in circles.
+//!
+//! # Safety rules
+//! Comments on `unsafe` code cite them by name.
+//! - **Handler**: handlers run with all signals blocked, on a stack of their own. They allocate nothing, wait for
+//!   nothing but [`sys::SpinLock`], use no thread-local storage but the thread pointer, call no function of libc that
+//!   may do so, and never panic: no indexing that can fail, no arithmetic that matters if it wraps.
+//! - **Frame**: the pointers that the kernel passes to a handler are valid until it returns, and nobody else uses them.
+//! - **Current**: the thread pointer is null or the calling thread's state, which lives until the thread clears the
+//!   pointer. A child made by `vfork` sees the state of its parent, which sleeps and is in no handler.
+//! - **Owner**: a thread's sampler is used through [`thread::Thread::with_sampler`] only, by the thread itself with all
+//!   signals blocked, so that calls do not nest. Other threads read what that function publishes.
+//!   In a child made by `fork`, the one thread owns all samplers.
+//! - **List**: threads in the list are alive, and the list changes under its lock, with signals blocked. State that
+//!   other threads can reach is atomic: there is no `&mut Thread`.
+//! - **Lease**: what threads share in turn (a shadow engine, the log of a verification) is used by the one that set its
+//!   `busy` flag, until it clears the flag.
+//! - **Lock**: static buffers are written under [`shard_writer::LOCK`], or while the process has one thread.
+//! - **Kernel**: system calls get numbers, or pointers to memory that is live and large enough for the call; the kernel
+//!   keeps none of them.
+//! - **Forward**: an interposed function passes its caller's arguments on to a function with the same contract.
+//!
+//! # What a program could still notice, or hide from us
+//! - It sees `LD_PRELOAD` and our variables, more mappings, descriptors from the top of its range on, and time that
+//!   passes.
 //! - Threads made by a raw `clone`, children of `system` and `popen` while the environment lacks our variables, and
 //!   statically linked children are not sampled.
-//! - Of a thread's four hardware breakpoints, one may be ours.
+//! - One of a thread's four hardware breakpoints may be ours.
 //! - Handlers of a program that sets an alternate stack are not sampled while they run there.
 //! - A raw `rt_sigaction` for SIGTRAP while another thread is in a burst gets that thread's next trap.
 //! - SIGTRAP does not arrive through `signalfd`; `sigsuspend`, `ppoll` and the like use the masks as given.
@@ -54,13 +97,13 @@ use pleach_collector::vector::Engine;
 
 #[used]
 #[unsafe(link_section = ".init_array")]
-static BEGIN: extern "C" fn() = begin;
+static START: extern "C" fn() = start_sampling;
 
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static END: extern "C" fn() = interpose::exit::at_exit;
 
-/// A variable of the environment.
+/// The value of a variable of the environment.
 fn variable(name: &str) -> Option<&'static [u8]> {
     let mut buffer = [0u8; 64];
     buffer.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
@@ -75,9 +118,9 @@ fn variable(name: &str) -> Option<&'static [u8]> {
     }
 }
 
-/// Seccomp filters in force.
+/// Number of seccomp filters in force; the maximum if the kernel does not tell.
 fn seccomp_filters() -> u64 {
-    // SAFETY: plain integers.
+    // SAFETY: Kernel: numbers only.
     if unsafe { sys::syscall!(libc::SYS_prctl, libc::PR_GET_SECCOMP, 0, 0, 0, 0) } <= 0 {
         return 0;
     }
@@ -90,13 +133,14 @@ fn seccomp_filters() -> u64 {
         .unwrap_or(u64::MAX)
 }
 
-extern "C" fn begin() {
+/// The library's constructor.
+extern "C" fn start_sampling() {
     let before = sys::thread_cpu_ns();
     let (Some(directory), settings) = (variable(shard::DIRECTORY_VARIABLE), variable(shard::SETTINGS_VARIABLE)) else {
         return;
     };
     settings::parse(settings.and_then(|s| core::str::from_utf8(s).ok()).unwrap_or_default());
-    // Confined by a filter of the program's own: our system calls may not be among those it allows.
+    // A filter of the program may not allow our system calls.
     if seccomp_filters() > settings::seccomp_filters() {
         return;
     }
@@ -104,18 +148,18 @@ extern "C" fn begin() {
     // SAFETY: all zeroes is valid for this plain structure; the address is in this library.
     unsafe {
         let mut info: libc::Dl_info = core::mem::zeroed();
-        if libc::dladdr(begin as *const () as *const _, &mut info) != 0 && !info.dli_fname.is_null() {
+        if libc::dladdr(start_sampling as *const () as *const _, &mut info) != 0 && !info.dli_fname.is_null() {
             interpose::exec::remember(CStr::from_ptr(info.dli_fname));
         }
     }
     let blocked = sys::SignalsBlocked::new();
     descriptors::begin();
-    let begun = shard_writer::begin(directory) && handlers::install();
-    if begun && settings::engine() == Engine::RunAhead && !(engines::begin() && interpose::faults::install()) {
+    let is_ready = shard_writer::begin(directory) && handlers::install();
+    if is_ready && settings::engine() == Engine::RunAhead && !(engines::begin() && interpose::faults::install()) {
         settings::use_step();
     }
     drop(blocked);
-    if !begun || !threads::begin_main() {
+    if !is_ready || !threads::begin_main() {
         process::stop();
         return;
     }

@@ -32,7 +32,7 @@ struct Buffers {
     output: UnsafeCell<[u8; 64 * 1024]>,
 }
 
-// SAFETY: used under the process's lock only.
+// SAFETY: Lock.
 unsafe impl Sync for Buffers {}
 
 static BUFFERS: Buffers = Buffers {
@@ -160,7 +160,7 @@ fn read(input: &mut [u8], each: &mut dyn FnMut(&Line)) -> bool {
     let mut length = 0usize;
     loop {
         let room = input.get_mut(length..).unwrap_or_default();
-        // SAFETY: the kernel writes at most the room.
+        // SAFETY: Kernel: it writes at most the room.
         let got = unsafe { syscall!(libc::SYS_read, fd, room.as_mut_ptr(), room.len()) };
         if got <= 0 {
             break;
@@ -193,7 +193,7 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
     }
     SEEN.store(requested, Relaxed);
     LAST_NS.store(now, Relaxed);
-    // SAFETY: under the process's lock.
+    // SAFETY: Lock.
     let (input, output) = unsafe { (&mut *BUFFERS.input.get(), &mut *BUFFERS.output.get()) };
 
     let mut hash = 0xcbf2_9ce4_8422_2325u64;

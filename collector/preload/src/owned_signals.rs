@@ -1,5 +1,5 @@
-//! The signals that the sampler owns: SIGTRAP and the tick, which the program only believes to control, and the four that
-//! instructions raise, whose handler is ours while shadow execution is possible.
+//! The signals that the sampler owns: SIGTRAP and the tick, which the program only believes to control, and the four
+//! that instructions raise, whose handler is ours while shadow execution is possible.
 
 use crate::sys;
 use core::sync::atomic::AtomicI32;

@@ -23,7 +23,8 @@ pub struct Event {
     id: u64,
 }
 
-/// An event that other threads may read. The two halves may be of different events: every request compares the kernel's id.
+/// An event that other threads may read. The two halves may be of different events: every request compares the
+/// kernel's id.
 #[derive(Debug)]
 pub struct AtomicEvent {
     /// The descriptor plus one; 0: there is none.
@@ -125,13 +126,13 @@ impl Event {
             rlim_max: 0,
         };
         let none = core::ptr::null::<libc::rlimit>();
-        // SAFETY: `limit` lives here.
+        // SAFETY: Kernel: `limit` lives here.
         unsafe { syscall!(libc::SYS_prlimit64, 0, libc::RLIMIT_SIGPENDING, none, &raw mut limit) };
         if limit.rlim_cur < MIN_QUEUED_SIGNALS {
             return None;
         }
         const CLOSE_ON_EXEC: usize = 8;
-        // SAFETY: the attributes are readable.
+        // SAFETY: Kernel: the attributes are readable.
         let fd = unsafe {
             syscall!(
                 libc::SYS_perf_event_open,
@@ -145,7 +146,7 @@ impl Event {
         let fd = descriptors::move_up(fd as i32)?;
         let owner = [0, sys::thread_id()]; // F_OWNER_TID
         let mut id = 0u64;
-        // SAFETY: our descriptor; the structures live here.
+        // SAFETY: Kernel: our descriptor; the structures live here.
         let set_up = unsafe {
             syscall!(libc::SYS_fcntl, fd, 15, owner.as_ptr()) == 0 // F_SETOWN_EX
                 && syscall!(libc::SYS_fcntl, fd, 10, owned_signals::tick_signal()) == 0 // F_SETSIG
@@ -162,13 +163,13 @@ impl Event {
     /// Whether the descriptor still is this event: the program may have closed it behind our back.
     fn is_open(self) -> bool {
         let mut now = 0u64;
-        // SAFETY: `now` lives here; other files refuse the request.
+        // SAFETY: Kernel: `now` lives here; other files refuse the request.
         unsafe { syscall!(libc::SYS_ioctl, self.fd, ID, &raw mut now) == 0 && now == self.id }
     }
 
     /// A request; other files refuse all that are made here.
     fn control(self, request: u32, argument: usize) -> bool {
-        // SAFETY: callers pass numbers, or pointers to what lives there.
+        // SAFETY: Kernel: callers pass numbers, or pointers to what lives there.
         unsafe { syscall!(libc::SYS_ioctl, self.fd, request, argument) == 0 }
     }
 
@@ -208,7 +209,7 @@ impl Event {
             return None;
         }
         let mut count = 0u64;
-        // SAFETY: room for eight bytes.
+        // SAFETY: Kernel: room for eight bytes.
         let read = unsafe { syscall!(libc::SYS_read, self.fd, &raw mut count, 8) };
         (read == 8).then_some(count)
     }

@@ -1,5 +1,5 @@
-//! The end of sampling in a program that confines itself: a filter may kill for any system call that it does not expect,
-//! and handlers make some, at least the one that ends them.
+//! The end of sampling in a program that confines itself: a filter may kill for any system call that it does not
+//! expect, and handlers make some, at least the one that ends them.
 
 use crate::owned_signals::tick_signal;
 use crate::sys::{self, SignalsBlocked, syscall};
@@ -36,7 +36,7 @@ fn wait(deadline: u64) {
             tv_sec: 0,
             tv_nsec: PAUSE_NS,
         };
-        // SAFETY: the time lives here.
+        // SAFETY: Kernel: the time lives here.
         unsafe { syscall!(libc::SYS_nanosleep, &raw const pause, 0) };
     }
 }

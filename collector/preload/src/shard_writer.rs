@@ -25,7 +25,7 @@ struct Text<const N: usize> {
     length: AtomicU32,
 }
 
-// SAFETY: written only under the lock or while there is one thread.
+// SAFETY: Lock.
 unsafe impl<const N: usize> Sync for Text<N> {}
 
 impl<const N: usize> Text<N> {
@@ -37,7 +37,7 @@ impl<const N: usize> Text<N> {
     }
 
     fn set(&self, parts: &[&[u8]]) -> bool {
-        // SAFETY: see the type.
+        // SAFETY: Lock.
         let bytes = unsafe { &mut *self.bytes.get() };
         let mut length = 0;
         for part in parts {
@@ -56,7 +56,7 @@ impl<const N: usize> Text<N> {
     }
 
     fn get(&self) -> &[u8] {
-        // SAFETY: see the type.
+        // SAFETY: Lock.
         let bytes = unsafe { &*self.bytes.get() };
         bytes.get(..self.length.load(Acquire) as usize).unwrap_or_default()
     }
@@ -81,7 +81,7 @@ pub fn begin(directory: &[u8]) -> bool {
     START_NS.store(sys::now_ns(), Relaxed);
     process::activate();
     let path = DIRECTORY.get();
-    // SAFETY: the text ends with a zero byte.
+    // SAFETY: Kernel: the text ends with a zero byte.
     let fd = unsafe {
         syscall!(
             libc::SYS_openat,
@@ -126,7 +126,7 @@ fn open_shard() {
         b".shard",
     ]);
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-    // SAFETY: the name ends with a zero byte.
+    // SAFETY: Kernel: the name ends with a zero byte.
     let fd = unsafe {
         syscall!(
             libc::SYS_openat,
@@ -149,13 +149,13 @@ fn open_shard() {
     let mut text = [0u8; 4096];
     let mut e = Encoder::new(&mut frame);
     e.u32(pid() as u32);
-    // SAFETY: no arguments.
+    // SAFETY: Kernel: the call has no arguments.
     e.u32(unsafe { syscall!(libc::SYS_getppid) } as u32);
     e.u64(start);
     e.u64(BASE_CPU_NS.load(Relaxed));
     e.string(PARENT.get());
     let (path, room) = (c"/proc/self/exe", text.len());
-    // SAFETY: the path is terminated and the kernel writes at most the room.
+    // SAFETY: Kernel: the path is terminated and at most `room` bytes are written.
     let length = unsafe {
         syscall!(
             libc::SYS_readlinkat,
@@ -174,9 +174,9 @@ fn open_shard() {
 }
 
 fn identity(fd: i32) -> Option<(u64, u64)> {
-    // SAFETY: all zeroes is a valid value of this plain structure.
+    // SAFETY: all zeroes is valid for this plain structure.
     let mut stat: libc::stat = unsafe { core::mem::zeroed() };
-    // SAFETY: `stat` lives here.
+    // SAFETY: Kernel: `stat` lives here.
     let result = unsafe { syscall!(libc::SYS_fstat, fd, &raw mut stat) };
     (result == 0).then_some((stat.st_dev, stat.st_ino))
 }
@@ -187,12 +187,12 @@ fn write_all(frame: &[u8]) -> bool {
     if fd < 0 || identity(fd) != Some((SHARD_DEVICE.load(Relaxed), SHARD_INODE.load(Relaxed))) {
         return false;
     }
-    // SAFETY: the frame is readable.
+    // SAFETY: Kernel: the frame is readable.
     let written = unsafe { syscall!(libc::SYS_write, fd, frame.as_ptr(), frame.len()) };
     if written == -(libc::EFBIG as isize) {
         // The limit on file sizes also sent a signal, which must not reach the program. Signals are blocked here.
         let (set, none) = (sys::bit(libc::SIGXFSZ), libc::timespec { tv_sec: 0, tv_nsec: 0 });
-        // SAFETY: set and time live here.
+        // SAFETY: Kernel: set and time live here.
         unsafe { syscall!(libc::SYS_rt_sigtimedwait, &raw const set, 0, &raw const none, 8) };
     }
     written == frame.len() as isize

@@ -59,8 +59,9 @@ macro_rules! handler_on_own_stack {
 }
 pub(crate) use handler_on_own_stack;
 
-/// Defines a signal handler that runs `$body` on the present stack, and then jumps to the handler that it returns, if it
-/// returns one, with everything as the kernel left it. A burst runs on our stack already, where the frame of its fault lies.
+/// Defines a signal handler that runs `$body` on the present stack, and then jumps to the handler that it returns, if
+/// it returns one, with everything as the kernel left it. A burst runs on our stack already, where the frame of its
+/// fault lies.
 macro_rules! handler_that_forwards {
     ($(#[$doc:meta])* $name:ident, $body:path) => {
         $(#[$doc])*

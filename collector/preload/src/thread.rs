@@ -1,7 +1,7 @@
 //! The memory of a sampled thread.
 //!
-//! Each thread has one mapping: an alternate signal stack for the kernel's frames, a stack for our handlers, and its state.
-//! A thread's own stack is never written to, since it may be almost full.
+//! Each thread has one mapping: an alternate signal stack for the kernel's frames, a stack for our handlers, and its
+//! state. A thread's own stack is never written to, since it may be almost full.
 
 use crate::burst::engines::RunningEngine;
 use crate::burst::sampler::Sampler;
@@ -41,7 +41,8 @@ pub struct Thread {
     stack_top: usize,
     /// Kernel thread id.
     pub id: AtomicI32,
-    /// The owned signals that the program believes it blocks, by [`OwnedSignal::bit`](crate::owned_signals::OwnedSignal).
+    /// The owned signals that the program believes it blocks, by
+    /// [`OwnedSignal::bit`](crate::owned_signals::OwnedSignal).
     pub blocked: AtomicU8,
     /// The owned signals that arrived while the program believed so.
     pub pending: AtomicU8,
@@ -123,14 +124,14 @@ impl Thread {
     pub fn map() -> *mut Self {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping.
+        // SAFETY: Kernel: the mapping is new.
         let base = unsafe { syscall!(libc::SYS_mmap, 0, TOTAL_SIZE, protection, flags, -1isize, 0) };
         if base < 0 {
             return null_mut();
         }
         let base = base as usize;
         for guard in [base, base + GUARD_SIZE + ALTERNATE_STACK_SIZE] {
-            // SAFETY: our own pages.
+            // SAFETY: Kernel: our own pages.
             unsafe { syscall!(libc::SYS_mprotect, guard, GUARD_SIZE, libc::PROT_NONE) };
         }
         let stack_top = base + TOTAL_SIZE - STATE_SIZE;
@@ -166,7 +167,7 @@ impl Thread {
             ss_flags: 0,
             ss_size: ALTERNATE_STACK_SIZE,
         };
-        // SAFETY: the memory lives as long as the thread is sampled.
+        // SAFETY: Kernel: the memory lives as long as the thread is sampled.
         unsafe { syscall!(libc::SYS_sigaltstack, &raw const stack, 0) == 0 }
     }
 

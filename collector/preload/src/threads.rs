@@ -69,8 +69,8 @@ unsafe fn begin(thread: *mut Thread, blocked: &mut SignalsBlocked) -> bool {
     true
 }
 
-/// Opens the calling thread's source of ticks and arms the first. All that was done since `before` is the sampler's cost.
-/// A thread without a source still has a virtual mask. Call with signals blocked.
+/// Opens the calling thread's source of ticks and arms the first. All that was done since `before` is the sampler's
+/// cost. A thread without a source still has a virtual mask. Call with signals blocked.
 fn start_ticks(state: &Thread, thread: *mut Thread, before: u64) {
     let start = |sampler: &mut Sampler| {
         if sampler.ticker.open(thread.cast()) {
@@ -99,12 +99,12 @@ pub fn begin_main() -> bool {
         return false;
     }
     let mut blocked = SignalsBlocked::new();
-    // SAFETY: fresh.
+    // SAFETY: nobody else has the new state yet.
     if unsafe { !begin(thread, &mut blocked) } {
         return false;
     }
     drop(blocked);
-    // SAFETY: the main thread may end by pthread_exit, too.
+    // SAFETY: the key exists; its destructor takes a thread's state.
     unsafe { libc::pthread_setspecific(key, thread.cast()) };
     true
 }
@@ -138,14 +138,14 @@ fn enter(thread: *mut Thread) -> Option<(Routine, *mut c_void)> {
     // SAFETY: `prepare` made the thread's state, which is this thread's from its start on.
     let start = unsafe { (*thread).start.get() };
     let mut blocked = SignalsBlocked::new();
-    // SAFETY: the same.
+    // SAFETY: as above.
     if process::is_active() && unsafe { begin(thread, &mut blocked) } {
         drop(blocked);
-        // SAFETY: the key exists; its destructor takes the thread.
+        // SAFETY: the key exists; its destructor takes a thread's state.
         unsafe { libc::pthread_setspecific(KEY.load(Relaxed), thread.cast()) };
     } else {
         counters::UNSAMPLED.fetch_add(1, Relaxed);
-        // SAFETY: never shown to anybody.
+        // SAFETY: nobody else has seen the state.
         unsafe { Thread::unmap(thread) };
     }
     start
@@ -156,7 +156,7 @@ pub fn prepare(routine: Routine, argument: *mut c_void) -> *mut Thread {
     let thread = Thread::map();
     if !thread.is_null() {
         let inherited = Thread::current().map_or(0, |t| t.blocked.load(Relaxed));
-        // SAFETY: fresh.
+        // SAFETY: nobody else has the new state yet.
         unsafe {
             (*thread).start.set(Some((routine, argument)));
             (*thread).blocked.store(inherited, Relaxed);
@@ -190,7 +190,7 @@ extern "C" fn at_thread_exit(value: *mut c_void) {
         ss_size: 0,
     };
     let mut old = stack;
-    // SAFETY: both structures live here.
+    // SAFETY: Kernel: both structures live here.
     unsafe { syscall!(libc::SYS_sigaltstack, 0, &raw mut old) };
     if old.ss_sp as usize == state.alternate_stack() {
         // SAFETY: as above.

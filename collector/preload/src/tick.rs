@@ -1,7 +1,8 @@
 //! Ticks: a signal after a random amount of the thread's own CPU time.
 //!
-//! A perf event on the task clock sends it, one at a time (it disables itself with each overflow), from user mode only, at
-//! any period. Where that is refused, or descriptors run out, a POSIX CPU timer sends it, at the kernel's timer rate.
+//! A perf event on the task clock sends it, one at a time (it disables itself with each overflow), from user mode
+//! only, at any period. Where that is refused, or descriptors run out, a POSIX CPU timer sends it, at the kernel's
+//! timer rate.
 //!
 //! The controller keeps a debt: the next tick comes when the program has used so much CPU time that everything spent
 //! so far is within the budget again.
@@ -54,7 +55,7 @@ fn open_timer(thread: *const c_void) -> Option<Source> {
     event.sigev_value.sival_ptr = thread.cast_mut();
     let mut id = 0i32;
     let clock = libc::CLOCK_THREAD_CPUTIME_ID;
-    // SAFETY: both live here.
+    // SAFETY: Kernel: both live here.
     let result = unsafe { syscall!(libc::SYS_timer_create, clock, &raw mut event, &raw mut id) };
     (result == 0).then_some(Source::Timer(id))
 }
@@ -70,7 +71,7 @@ fn set_timer(source: Source, ns: u64) {
             it_interval: zero,
             it_value: value,
         };
-        // SAFETY: our timer; the time lives here.
+        // SAFETY: Kernel: our timer; the time lives here.
         unsafe { syscall!(libc::SYS_timer_settime, id, 0, &raw const time, 0) };
     }
 }
@@ -171,8 +172,8 @@ impl Ticker {
         thread_cpu_ns.saturating_sub(self.base_cpu_ns)
     }
 
-    /// Opens a source of ticks for the calling thread, not yet armed. `thread` identifies the thread's signals. False: there
-    /// is none.
+    /// Opens a source of ticks for the calling thread, not yet armed. `thread` identifies the thread's signals.
+    /// False: there is none.
     pub fn open(&mut self, thread: *const c_void) -> bool {
         self.source = open_event().or_else(|| open_timer(thread)).unwrap_or(Source::None);
         self.source != Source::None
@@ -218,7 +219,8 @@ impl Ticker {
         }
     }
 
-    /// Arms the thread's first tick at a random point of the first period, so that short threads are sampled in proportion.
+    /// Arms the thread's first tick at a random point of the first period, so that short threads are sampled in
+    /// proportion.
     pub fn arm_first(&mut self) {
         let mean = match settings::period_ns() {
             Some(period) => period as f64,
@@ -258,8 +260,8 @@ impl Ticker {
 
     /// Taken branches that the next burst should have.
     ///
-    /// A shadow burst costs little more than its tick, so a few long bursts record the most branches. But branches of one
-    /// burst are not independent, so bursts are kept short enough for a minimum rate.
+    /// A shadow burst costs little more than its tick, so a few long bursts record the most branches. But branches of
+    /// one burst are not independent, so bursts are kept short enough for a minimum rate.
     fn next_burst(&self, reason: EndReason) -> f64 {
         match settings::engine() {
             Engine::RunAhead if reason == EndReason::Budget => {

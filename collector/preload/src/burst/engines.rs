@@ -1,5 +1,5 @@
-//! The engines of shadow execution. They are few and large, so threads share them: each prefers one, takes another if that
-//! is in use, and lets the tick pass if all are.
+//! The engines of shadow execution. They are few and large, so threads share them: each prefers one, takes another if
+//! that is in use, and lets the tick pass if all are.
 
 use crate::owned_signals::FAULT_MASK;
 use crate::signal_entry::Context;
@@ -71,7 +71,7 @@ pub fn begin_child() {
 
 /// Ends the shadow execution that raised a fault.
 pub fn recover(engine: *mut shadow::Engine, context: &mut Context) -> bool {
-    // SAFETY: the engine runs in this thread, below the frame of the fault.
+    // SAFETY: Lease: the engine runs in this thread, whose handler this is.
     unsafe { shadow::recover(engine, (context as *mut Context).cast()) }
 }
 
@@ -107,7 +107,7 @@ pub unsafe fn guarded<R>(
         ss_flags: libc::SS_DISABLE,
         ss_size: 0,
     };
-    // SAFETY: the structure lives here.
+    // SAFETY: Kernel: the structure lives here.
     unsafe { syscall!(libc::SYS_sigaltstack, &raw const none, 0) };
     running.0.store(engine, Relaxed);
     sys::signal_mask(libc::SIG_UNBLOCK, FAULT_MASK);

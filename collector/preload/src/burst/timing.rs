@@ -1,9 +1,9 @@
 //! Clocked bursts: how long the program takes for a branch where a burst was, see [`pleach_collector::clock`].
 //!
-//! A breakpoint of the thread signals when the program has passed the anchor so many times: by then it is beyond the code and
-//! data that shadow execution has just touched. The clock runs until it has passed it as often again. Of the time
-//! between, the traps and the signal are ours; what they take was measured by the recorder. A tick that comes first ends the
-//! measurement.
+//! A breakpoint of the thread signals when the program has passed the anchor so many times: by then it is beyond the
+//! code and data that shadow execution has just touched. The clock runs until it has passed it as often again. Of the
+//! time between, the traps and the signal are ours; what they take was measured by the recorder. A tick that comes
+//! first ends the measurement.
 
 use crate::perf_event::{self, Attributes, Event};
 use crate::tick::{self, Source, Ticker};
@@ -23,8 +23,8 @@ const MAX_OPEN: u32 = 64;
 static OPEN: AtomicU32 = AtomicU32::new(0);
 /// The kernel refuses them: nobody asks again.
 const REFUSED: u32 = u32::MAX;
-/// Traps measured before a clock is armed. Their time falls from the first to the last, as the kernel's code comes back to the caches,
-/// and other machines disturb some.
+/// Traps measured before a clock is armed. Their time falls from the first to the last, as the kernel's code comes
+/// back to the caches, and other machines disturb some.
 const TRAPS: usize = 6;
 /// So many of them are faster than one within the program.
 const FASTER_TRAPS: usize = 1;
@@ -140,8 +140,8 @@ extern "C" fn place(round: usize) -> usize {
     black_box(round)
 }
 
-/// What a trap takes now, in nanoseconds: the machine's speed changes with what else runs on it. Adds what the event counted
-/// to `count`.
+/// What a trap takes now, in nanoseconds: the machine's speed changes with what else runs on it. Adds what the event
+/// counted to `count`.
 fn measure_trap(event: Event, count: &mut u64) -> Option<u64> {
     let place = black_box(place as extern "C" fn(usize) -> usize);
     if !event.arm_at(place as usize as u64, u64::from(u32::MAX)) {

@@ -1,5 +1,5 @@
-//! Shadow execution against the real one: what a burst ran ahead is written down, and every instruction that the program
-//! then runs under the trap flag is compared with it.
+//! Shadow execution against the real one: what a burst ran ahead is written down, and every instruction that the
+//! program then runs under the trap flag is compared with it.
 
 use crate::burst::engines::{self, RunningEngine};
 use crate::dispositions;
@@ -49,7 +49,7 @@ struct Shared {
     maps: UnsafeCell<[u8; 16 * 1024]>,
 }
 
-// SAFETY: used by the thread that set `busy`.
+// SAFETY: Lease.
 unsafe impl Sync for Shared {}
 
 const NONE: Registers = Registers {

@@ -26,7 +26,7 @@ pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
         return 0;
     }
     match CLOSE.get() {
-        // SAFETY: forwarded.
+        // SAFETY: Forward.
         Some(real) => unsafe { real(fd) },
         None => -1,
     }
@@ -39,7 +39,7 @@ pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dup2(old: c_int, new: c_int) -> c_int {
     let Some(real) = DUP2.get() else { return -1 };
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     let result = unsafe { real(old, new) };
     if result >= 0 && old != new {
         give_up(new);
@@ -54,7 +54,7 @@ pub unsafe extern "C-unwind" fn dup2(old: c_int, new: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
     let Some(real) = DUP3.get() else { return -1 };
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     let result = unsafe { real(old, new, flags) };
     if result >= 0 {
         give_up(new);
@@ -70,14 +70,14 @@ fn close_range_around(first: u32, last: u32, flags: c_int) -> isize {
         let fd = fd as u32;
         if fd >= from && fd <= last && is_ours {
             if fd > from {
-                // SAFETY: plain integers.
+                // SAFETY: Kernel: numbers only.
                 result = unsafe { syscall!(libc::SYS_close_range, from, fd - 1, flags) };
             }
             from = fd + 1;
         }
     }
     if from <= last {
-        // SAFETY: plain integers.
+        // SAFETY: Kernel: numbers only.
         result = unsafe { syscall!(libc::SYS_close_range, from, last, flags) };
     }
     result

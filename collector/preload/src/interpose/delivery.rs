@@ -1,5 +1,5 @@
-//! Delivery of SIGTRAP and of the tick's signal where they are the program's: its handler is entered through a signal frame
-//! built as the kernel would have built it, on the stack and with the mask that the program expects.
+//! Delivery of SIGTRAP and of the tick's signal where they are the program's: its handler is entered through a signal
+//! frame built as the kernel would have built it, on the stack and with the mask that the program expects.
 
 use crate::dispositions::{set_virtual_action, virtual_action};
 use crate::owned_signals::{OwnedSignal, split};
@@ -27,7 +27,7 @@ pub fn deliver(signal: i32, info: &mut libc::siginfo_t, context: &mut Context) {
         return;
     }
     let thread = thread::current_pointer();
-    // SAFETY: null or this thread's.
+    // SAFETY: Current.
     let blocked = unsafe { thread.as_ref() }.map_or(0, |t| t.blocked.load(Relaxed)) & which.bit() != 0;
     if blocked && !forced {
         let waiter = WAITER.load(Relaxed);
@@ -35,9 +35,10 @@ pub fn deliver(signal: i32, info: &mut libc::siginfo_t, context: &mut Context) {
             sys::queue_signal(waiter, signal, info);
             return;
         }
-        // SAFETY: handlers of a thread do not nest, and whoever takes a signal out blocks them.
+        // SAFETY: Current.
         if let Some(thread) = unsafe { thread.as_ref() } {
-            // SAFETY: as above.
+            // SAFETY: Handler: only handlers of this thread write it, and they do not nest; the program's functions
+            // read it after they cleared the pending bit, while the signal is delivered instead of kept.
             unsafe { thread.pending_info[which as usize].get().write(*info) };
             thread.pending.fetch_or(which.bit(), Relaxed);
         }
@@ -87,7 +88,7 @@ fn enter_handler(which: OwnedSignal, signal: i32, info: &libc::siginfo_t, contex
     let mut stack = context.registers[libc::REG_RSP as usize].wrapping_sub(RED_ZONE);
     let here = context as *const Context as u64;
     let [base, _flags, size] = context.stack;
-    // SAFETY: null or this thread's.
+    // SAFETY: Current.
     let ours = unsafe { thread::current_pointer().as_ref() }.map_or(0, |t| t.alternate_stack() as u64);
     let on_program_alternate = base != 0 && base != ours && (base..base + size).contains(&here);
     if action.flags & libc::SA_ONSTACK as u64 != 0 && on_program_alternate && !(base..base + size).contains(&stack) {

@@ -89,7 +89,7 @@ pub fn remember(library: &CStr) {
 }
 
 fn saved() -> Option<&'static [[u8; ROOM]; 3]> {
-    // SAFETY: not written any more.
+    // SAFETY: no longer written once `ready` is set.
     (SAVED.ready.load(Acquire) != 0).then(|| unsafe { &*SAVED.text.get() })
 }
 
@@ -231,7 +231,7 @@ impl Leaving {
             faults::leave(true);
         }
         // What the program believes it blocks, its successor inherits.
-        // SAFETY: null, this thread's, or that of the parent of a `vfork` child, whose mask the child inherits.
+        // SAFETY: Current; a child made by `vfork` inherits its parent's mask.
         let blocked = unsafe { thread::current_pointer().as_ref() }.map_or(0, |t: &Thread| t.blocked.load(Relaxed));
         let mask = (blocked != 0).then(|| sys::signal_mask(libc::SIG_BLOCK, owned_signals::join(blocked, 0)));
         Self { mask, own }
@@ -265,7 +265,7 @@ macro_rules! with_environment {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execve(path: *const c_char, arguments: Strings, environment: Strings) -> c_int {
     let Some(real) = EXECVE.get() else { return -1 };
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { with_environment!(environment, |e| real(path, arguments, e)) }
 }
 
@@ -273,7 +273,7 @@ pub unsafe extern "C" fn execve(path: *const c_char, arguments: Strings, environ
 /// As `execv(3)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int {
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { execve(path, arguments, environ) }
 }
 
@@ -282,7 +282,7 @@ pub unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execvpe(path: *const c_char, arguments: Strings, environment: Strings) -> c_int {
     let Some(real) = EXECVPE.get() else { return -1 };
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { with_environment!(environment, |e| real(path, arguments, e)) }
 }
 
@@ -290,7 +290,7 @@ pub unsafe extern "C" fn execvpe(path: *const c_char, arguments: Strings, enviro
 /// As `execvp(3)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execvp(path: *const c_char, arguments: Strings) -> c_int {
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { execvpe(path, arguments, environ) }
 }
 
@@ -299,7 +299,7 @@ pub unsafe extern "C" fn execvp(path: *const c_char, arguments: Strings) -> c_in
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fexecve(fd: c_int, arguments: Strings, environment: Strings) -> c_int {
     let Some(real) = FEXECVE.get() else { return -1 };
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { with_environment!(environment, |e| real(fd, arguments, e)) }
 }
 
@@ -314,7 +314,7 @@ pub unsafe extern "C" fn execveat(
     flags: c_int,
 ) -> c_int {
     let Some(real) = EXECVEAT.get() else { return -1 };
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { with_environment!(environment, |e| real(directory, path, arguments, e, flags)) }
 }
 
@@ -333,7 +333,7 @@ pub unsafe extern "C" fn posix_spawn(
         return libc::ENOSYS;
     };
     let mut room = Environment::new();
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { real(pid, path, actions, attributes, arguments, room.with(environment)) }
 }
 
@@ -352,7 +352,7 @@ pub unsafe extern "C" fn posix_spawnp(
         return libc::ENOSYS;
     };
     let mut room = Environment::new();
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { real(pid, path, actions, attributes, arguments, room.with(environment)) }
 }
 

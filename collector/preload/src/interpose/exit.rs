@@ -36,7 +36,7 @@ extern "C" fn resolve_syscall() {
 pub unsafe extern "C" fn _exit(status: c_int) -> ! {
     shard_writer::conclude(true);
     if let Some(real) = EXIT.get() {
-        // SAFETY: forwarded.
+        // SAFETY: Forward.
         unsafe { real(status) }
     }
     loop {
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn _exit(status: c_int) -> ! {
 /// As `_Exit(3)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { _exit(status) }
 }
 
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
     let Some(real) = DLCLOSE.get() else { return -1 };
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     let result = unsafe { real(handle) };
     mappings::request();
     result
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong
         confine();
     }
     match PRCTL.get() {
-        // SAFETY: forwarded.
+        // SAFETY: Forward.
         Some(real) => unsafe { real(option, a, b, c, d) },
         None => -1,
     }

@@ -119,10 +119,10 @@ pub fn leave(leaving: bool) {
 
 /// The program's handler to jump to; 0 if there is nothing more to do.
 pub extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) -> usize {
-    // SAFETY: the kernel's frame.
+    // SAFETY: Frame.
     let (info, context) = unsafe { (&mut *info, &mut *context.cast::<Context>()) };
     let raised = info.si_code > 0;
-    // SAFETY: null, or this thread's, or the parent's of a `vfork` child, which sleeps and is not in a burst.
+    // SAFETY: Current.
     let thread = unsafe { thread::current_pointer().as_ref() };
     if let Some(engine) = thread.and_then(|thread| thread.running_engine.get()) {
         if !raised {

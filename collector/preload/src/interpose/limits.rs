@@ -32,7 +32,7 @@ unsafe fn notice(resource: c_int, new: *const libc::rlimit) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn setrlimit(resource: c_int, new: *const libc::rlimit) -> c_int {
     let Some(real) = SETRLIMIT.get() else { return -1 };
-    // SAFETY: the caller's pointer, forwarded.
+    // SAFETY: Forward.
     unsafe {
         notice(resource, new);
         real(resource, new)
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn prlimit(
     old: *mut libc::rlimit,
 ) -> c_int {
     let Some(real) = PRLIMIT.get() else { return -1 };
-    // SAFETY: the caller's pointers, forwarded.
+    // SAFETY: Forward.
     unsafe {
         if pid == 0 || pid == crate::process::pid() {
             notice(resource, new);

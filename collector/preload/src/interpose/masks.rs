@@ -51,7 +51,7 @@ pub fn change(how: c_int, set: Option<u64>) -> Option<(u8, Option<u64>)> {
 
 unsafe fn masked(real: &Real<Mask>, how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
     let Some(real) = real.get() else { return libc::ENOSYS };
-    // SAFETY: the caller's pointers are null or valid.
+    // SAFETY: Forward: the caller's pointers are null or valid.
     unsafe {
         let Some((before, rest)) = change(how, new.as_ref().map(|set| sys::read_signal_set(set))) else {
             return real(how, new, old);
@@ -76,7 +76,7 @@ unsafe fn masked(real: &Real<Mask>, how: c_int, new: *const libc::sigset_t, old:
 /// As `sigprocmask(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigprocmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { masked(&SIGPROCMASK, how, new, old) }
 }
 
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn sigprocmask(how: c_int, new: *const libc::sigset_t, old
 /// As `pthread_sigmask(3)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_sigmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { masked(&PTHREAD_SIGMASK, how, new, old) }
 }
 
@@ -108,10 +108,10 @@ pub unsafe extern "C" fn sigpending(set: *mut libc::sigset_t) -> c_int {
 unsafe fn wait(set: *const libc::sigset_t, info: *mut libc::siginfo_t, timeout: *const libc::timespec) -> c_int {
     let Some(real) = SIGTIMEDWAIT.get() else { return -1 };
     let Some(thread) = Thread::current().filter(|_| process::is_active()) else {
-        // SAFETY: forwarded.
+        // SAFETY: Forward.
         return unsafe { real(set, info, timeout) };
     };
-    // SAFETY: the caller's pointers are valid.
+    // SAFETY: Forward: the caller's pointers are valid.
     unsafe {
         let mut changed = *set;
         let wants_trap = sys::read_signal_set(set) & sys::bit(libc::SIGTRAP) != 0;
@@ -145,7 +145,7 @@ pub unsafe extern "C-unwind" fn sigtimedwait(
     info: *mut libc::siginfo_t,
     timeout: *const libc::timespec,
 ) -> c_int {
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { wait(set, info, timeout) }
 }
 
@@ -153,7 +153,7 @@ pub unsafe extern "C-unwind" fn sigtimedwait(
 /// As `sigwaitinfo(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn sigwaitinfo(set: *const libc::sigset_t, info: *mut libc::siginfo_t) -> c_int {
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { wait(set, info, core::ptr::null()) }
 }
 
@@ -162,7 +162,7 @@ pub unsafe extern "C-unwind" fn sigwaitinfo(set: *const libc::sigset_t, info: *m
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn sigwait(set: *const libc::sigset_t, signal: *mut c_int) -> c_int {
     loop {
-        // SAFETY: forwarded; `signal` is the caller's.
+        // SAFETY: Forward; `signal` is the caller's.
         unsafe {
             let got = wait(set, core::ptr::null_mut(), core::ptr::null());
             if got > 0 {

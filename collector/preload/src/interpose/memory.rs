@@ -21,10 +21,10 @@ pub fn resolve() {
 
 /// Allocators map memory before, and while, symbols are looked up.
 fn map_directly(arguments: [usize; 6]) -> *mut c_void {
-    // SAFETY: what the caller of `mmap` asks for.
+    // SAFETY: Forward.
     match unsafe { sys::call(libc::SYS_mmap, arguments) } {
         error @ -4095..=-1 => {
-            // SAFETY: this thread's.
+            // SAFETY: the calling thread's own errno.
             unsafe { *libc::__errno_location() = -error as c_int };
             libc::MAP_FAILED
         }
@@ -52,7 +52,7 @@ unsafe fn map(
 ) -> *mut c_void {
     note(flags);
     match real {
-        // SAFETY: forwarded.
+        // SAFETY: Forward.
         Some(real) => unsafe { real(address, length, protection, flags, fd, offset) },
         None => map_directly([
             address as usize,
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn mmap(
     fd: c_int,
     offset: libc::off_t,
 ) -> *mut c_void {
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { map(MMAP.known(), address, length, protection, flags, fd, offset) }
 }
 
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn mmap64(
     fd: c_int,
     offset: libc::off_t,
 ) -> *mut c_void {
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { map(MMAP64.known(), address, length, protection, flags, fd, offset) }
 }
 
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn mmap64(
 pub unsafe extern "C" fn shmat(id: c_int, address: *const c_void, flags: c_int) -> *mut c_void {
     note(libc::MAP_SHARED);
     match SHMAT.get() {
-        // SAFETY: forwarded.
+        // SAFETY: Forward.
         Some(real) => unsafe { real(id, address, flags) },
         None => libc::MAP_FAILED,
     }

@@ -1,7 +1,7 @@
 //! Functions of libc that stand in front of the real ones.
 //!
-//! Each does the least that keeps two promises: the program finds the world as it set it up, and sampling goes on in its
-//! threads and children. All forward to the next definition of their name.
+//! Each does the least that keeps two promises: the program finds the world as it set it up, and sampling goes on in
+//! its threads and children. All forward to the next definition of their name.
 
 pub mod close;
 pub mod delivery;

@@ -1,5 +1,5 @@
-//! Signal actions: what the program sets for SIGTRAP and the tick is kept, not installed. In its actions for other signals,
-//! these two are never really blocked.
+//! Signal actions: what the program sets for SIGTRAP and the tick is kept, not installed. In its actions for other
+//! signals, these two are never really blocked.
 
 use super::{faults, masks, stacks};
 use crate::dispositions::{REMOVED, REMOVED_ONSTACK, REMOVED_TICK, REMOVED_TRAP, set_virtual_action, virtual_action};
@@ -34,10 +34,10 @@ pub fn resolve() {
 pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
     let Some(real) = SIGACTION.get() else { return -1 };
     if !process::is_sampled_here() || !(1..65).contains(&signal) {
-        // SAFETY: forwarded.
+        // SAFETY: Forward.
         return unsafe { real(signal, new, old) };
     }
-    // SAFETY: the caller's pointers are null or valid.
+    // SAFETY: Forward: the caller's pointers are null or valid.
     unsafe {
         if let Some(new) = new.as_ref() {
             isolation::note_action(signal, new.sa_sigaction);
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, o
 /// As `sigaction(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { sigaction(signal, new, old) }
 }
 
@@ -137,7 +137,7 @@ fn old_style(signal: c_int, handler: usize, flags: c_int, real: &Real<Signal>) -
         REMOVED[signal as usize].store(0, Relaxed);
     }
     match real.get() {
-        // SAFETY: forwarded.
+        // SAFETY: Forward.
         Some(real) => unsafe { real(signal, handler) },
         None => libc::SIG_ERR,
     }
@@ -153,7 +153,7 @@ fn old_style_fault(signal: c_int, handler: usize, flags: c_int) -> usize {
         // SAFETY: the set lives here.
         unsafe { write_signal_set(&mut new.sa_mask, sys::bit(signal)) };
     }
-    // SAFETY: both live here.
+    // SAFETY: Kernel: both live here.
     match unsafe { sigaction(signal, &new, &mut old) } {
         0 => old.sa_sigaction,
         _ => libc::SIG_ERR,
@@ -227,7 +227,7 @@ pub unsafe extern "C" fn sigignore(signal: c_int) -> c_int {
         return 0;
     }
     match SIGIGNORE.get() {
-        // SAFETY: forwarded.
+        // SAFETY: Forward.
         Some(real) => unsafe { real(signal) },
         None => -1,
     }

@@ -38,7 +38,7 @@ pub fn is_on_program_stack(thread: &Thread) -> bool {
         ss_flags: 0,
         ss_size: 0,
     };
-    // SAFETY: `now` lives here.
+    // SAFETY: Kernel: `now` lives here.
     unsafe { sys::syscall!(libc::SYS_sigaltstack, 0, &raw mut now) };
     now.ss_flags & libc::SS_ONSTACK != 0 && now.ss_sp as usize != thread.alternate_stack()
 }
@@ -51,7 +51,7 @@ pub fn is_on_program_stack(thread: &Thread) -> bool {
 pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
     let Some(real) = SIGALTSTACK.get() else { return -1 };
     let Some(thread) = Thread::current().filter(|_| process::is_sampled_here()) else {
-        // SAFETY: forwarded.
+        // SAFETY: Forward.
         return unsafe { real(new, old) };
     };
     let ours = thread.alternate_stack() as *mut c_void;
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::
         ss_flags: 0,
         ss_size: 0,
     };
-    // SAFETY: the caller's pointers are null or valid.
+    // SAFETY: Forward: the caller's pointers are null or valid.
     unsafe {
         let result = match new.as_ref() {
             Some(new) if new.ss_flags & libc::SS_DISABLE != 0 => {

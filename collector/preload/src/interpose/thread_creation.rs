@@ -47,10 +47,10 @@ pub unsafe extern "C" fn pthread_create(
         return libc::ENOSYS;
     };
     let Some(block) = prepare(Routine::Posix(routine), argument) else {
-        // SAFETY: forwarded.
+        // SAFETY: Forward.
         return unsafe { real(id, attributes, routine, argument) };
     };
-    // SAFETY: forwarded; the block belongs to the new thread, if there is one.
+    // SAFETY: Forward; the block belongs to the new thread, if there is one.
     unsafe {
         let result = real(id, attributes, threads::main_posix, block.cast());
         if result != 0 {
@@ -69,10 +69,10 @@ pub unsafe extern "C" fn thrd_create(id: *mut libc::pthread_t, routine: C11, arg
         return THRD_ERROR;
     };
     let Some(block) = prepare(Routine::C11(routine), argument) else {
-        // SAFETY: forwarded.
+        // SAFETY: Forward.
         return unsafe { real(id, routine, argument) };
     };
-    // SAFETY: forwarded; the block belongs to the new thread, if there is one.
+    // SAFETY: Forward; the block belongs to the new thread, if there is one.
     unsafe {
         let result = real(id, threads::main_c11, block.cast());
         if result != 0 {
