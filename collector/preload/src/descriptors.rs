@@ -1,11 +1,11 @@
-//! Our descriptors: high numbers, out of the program's way, and kept out of its close loops.
+//! The sampler's descriptors have high numbers, which programs seldom use.
 
 use crate::process;
 use crate::sys::{self, SpinLock, syscall};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use core::sync::atomic::{AtomicI32, AtomicU64};
 
-/// How many we may have: the rest of the threads tick by timers.
+/// Maximum number of our descriptors: threads beyond it have timers.
 const CAPACITY: i32 = 1024;
 static BASE: AtomicI32 = AtomicI32::new(3072);
 /// One bit for each number from `BASE` on that is ours.
@@ -24,7 +24,7 @@ pub fn limit(new: Option<libc::rlimit>) -> Option<libc::rlimit> {
     (result == 0).then_some(old)
 }
 
-/// Chooses the numbers. Beyond the program's limit where that limit is low, so that nothing is taken from it.
+/// Chooses the numbers: beyond the program's limit where that limit is low, so that the program loses none.
 pub fn begin() {
     let Some(limit) = limit(None) else { return };
     let (soft, hard) = (limit.rlim_cur, limit.rlim_max);
@@ -57,7 +57,7 @@ pub fn is_ours(fd: i32) -> bool {
     slot(fd).is_some_and(|(word, bit)| word.load(Acquire) & bit != 0)
 }
 
-/// Moves a new descriptor up; closes it if there is no room. Call with signals blocked.
+/// Moves a new descriptor up; closes it if none is free. Call with signals blocked.
 pub fn move_up(fd: i32) -> Option<i32> {
     if fd < 0 {
         return None;
@@ -103,7 +103,7 @@ pub fn drop_ours(fd: i32) {
     }
 }
 
-/// A child made by `fork` has locks in any state.
+/// Opens the lock, which another thread may have held at the `fork`.
 pub fn begin_child() {
     LIMIT_LOCK.release();
 }

@@ -1,11 +1,10 @@
 //! Whether nothing but the program itself decides what it does next.
 //!
-//! Then a burst of shadow execution shows what will happen; else it may come differently: other threads and processes
-//! store to memory that the program reads, and handlers of signals run in between. What is looked at: threads of the
-//! process, made in whatever way; actions for signals, however they were set, except for those that instructions
-//! raise, which nobody sends; memory that the program maps as shared through libc, and shared files seen in a
-//! snapshot of its mappings. Not noticed: debuggers, `process_vm_writev`, processes made by a raw `clone` that share
-//! all memory, and asynchronous input into private memory.
+//! Then a shadow burst shows what the program will do. Otherwise the program may differ: other threads and processes
+//! store to memory that it reads, and signal handlers run in between. Checked are all threads of the process; all
+//! actions for signals, except for those that instructions raise; memory that the program maps as shared through
+//! libc; and shared files in a snapshot of its mappings. Not noticed are debuggers, `process_vm_writev`, processes
+//! made by a raw `clone` that share all memory, and asynchronous input into private memory.
 
 use crate::counters;
 use crate::dispositions;
@@ -18,15 +17,15 @@ use core::sync::atomic::{AtomicBool, AtomicU64};
 pub static SHARES_MEMORY: AtomicBool = AtomicBool::new(false);
 /// The program has, or had, a handler of some signal.
 pub static HANDLES_SIGNALS: AtomicBool = AtomicBool::new(false);
-/// One bit for each signal that it handles now, as far as we know.
+/// One bit for each signal that is known to have a handler now.
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 
-/// Takes note of an action that the program sets for a signal.
+/// Records an action that the program sets for a signal.
 pub fn note_action(signal: i32, handler: usize) {
-    note(signal, !matches!(handler, libc::SIG_DFL | libc::SIG_IGN));
+    set_handled(signal, !matches!(handler, libc::SIG_DFL | libc::SIG_IGN));
 }
 
-fn note(signal: i32, is_handled: bool) {
+fn set_handled(signal: i32, is_handled: bool) {
     let bit = 1_u64.checked_shl(signal as u32 - 1).unwrap_or(0);
     if is_handled && !FAULTS.contains(&signal) {
         HANDLES_SIGNALS.store(true, Relaxed);
@@ -36,26 +35,26 @@ fn note(signal: i32, is_handled: bool) {
     }
 }
 
-/// Whether it is so now. What the program set through libc is known; a handler that it set behind our back is found
-/// within 32 ticks, for asking about all signals at each would cost as much as a fifth of a burst.
+/// Whether the program is isolated now. Actions set through libc are known; a handler set by a raw system call is found
+/// within 32 ticks: checking all signals at each tick would cost a fifth of a burst.
 pub fn is_isolated_now() -> bool {
     for signal in [dispositions::next_in_turn(), dispositions::next_in_turn()] {
-        note(signal, dispositions::has_handler(signal));
+        set_handled(signal, dispositions::has_handler(signal));
     }
     !SHARES_MEMORY.load(Relaxed) && HANDLED.load(Relaxed) == 0 && is_single()
 }
 
-/// Whether nothing from outside has ever cut a function short: never a second thread, nor a handler of any signal.
+/// Whether the process has never had a second thread or a signal handler.
 pub fn was_always_isolated() -> bool {
-    let threads = counters::snapshot();
-    threads.threads <= 1
-        && threads.unsampled_threads == 0
+    let counters = counters::snapshot();
+    counters.threads <= 1
+        && counters.unsampled_threads == 0
         && !HANDLES_SIGNALS.load(Relaxed)
         && is_single()
         && !dispositions::has_handlers()
 }
 
-/// The kernel adds the number of threads to the links of this folder.
+/// Whether the process has one thread: the links of this folder are two and one for each thread.
 fn is_single() -> bool {
     const OF_FOLDER: u64 = 2;
     let path = c"/proc/self/task";
@@ -66,7 +65,7 @@ fn is_single() -> bool {
     result == 0 && stat.st_nlink == OF_FOLDER + 1
 }
 
-/// Where the vDSO begins: it reads clocks, which go on meanwhile. 0: there is none.
+/// Start of the vDSO, whose functions read clocks that advance during a shadow burst; 0: there is none.
 pub fn vdso_start() -> u64 {
     // SAFETY: no preconditions.
     unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) }

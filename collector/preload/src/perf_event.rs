@@ -77,7 +77,7 @@ impl Attributes {
         }
     }
 
-    /// Execution of an instruction, disabled; a signal each time that it ran `period` times.
+    /// Execution of an instruction, disabled; a signal after each `period` executions.
     pub fn breakpoint(address: u64, period: u64) -> Self {
         const BREAKPOINT: u32 = 5;
         const EXECUTE: u32 = 4;
@@ -167,7 +167,7 @@ impl Event {
         unsafe { syscall!(libc::SYS_ioctl, self.fd, ID, &raw mut now) == 0 && now == self.id }
     }
 
-    /// A request; other files refuse all that are made here.
+    /// Makes a request. Other files refuse all requests of this module.
     fn control(self, request: u32, argument: usize) -> bool {
         // SAFETY: Kernel: callers pass numbers, or pointers to what lives there.
         unsafe { syscall!(libc::SYS_ioctl, self.fd, request, argument) == 0 }
@@ -202,14 +202,14 @@ impl Event {
             && self.control(ENABLE, 0)
     }
 
-    /// What it counted since it was opened; `None`: it is not there any more.
+    /// Its count since it was opened; `None` if the program closed it.
     pub fn count(self) -> Option<u64> {
-        // Reading another file would take something from the program.
+        // Reading another file would consume the program's data.
         if !self.is_open() {
             return None;
         }
         let mut count = 0u64;
-        // SAFETY: Kernel: room for eight bytes.
+        // SAFETY: Kernel: `count` has eight bytes.
         let read = unsafe { syscall!(libc::SYS_read, self.fd, &raw mut count, 8) };
         (read == 8).then_some(count)
     }

@@ -1,5 +1,5 @@
-//! The end of sampling in a program that confines itself: a filter may kill for any system call that it does not
-//! expect, and handlers make some, at least the one that ends them.
+//! Waits until no handler runs. A program that confines itself needs that: a filter may kill it for our system calls,
+//! and each handler makes some, at least the one that returns from it.
 
 use crate::owned_signals::tick_signal;
 use crate::sys::{self, SignalsBlocked, syscall};
@@ -7,15 +7,16 @@ use crate::thread::Thread;
 use crate::{threads, tick};
 use core::sync::atomic::Ordering::Relaxed;
 
-/// A thread may be in a handler of the program's, where ticks are blocked too: waiting ends sometime.
-const PATIENCE_NS: u64 = 50_000_000;
-const PAUSE_NS: i64 = 200_000;
+/// Maximum wait. Ticks may also be blocked because a thread is in a handler of the program.
+const MAX_WAIT_NS: u64 = 50_000_000;
+/// Polling interval.
+const POLL_NS: i64 = 200_000;
 
 /// Waits until no other thread is in a handler of ours, and makes sure that none will be. Call when ticks
 /// are not armed any more.
 pub fn all_threads() {
-    let deadline = sys::now_ns() + PATIENCE_NS;
-    // A burst that was going on has armed the next tick at its end.
+    let deadline = sys::now_ns() + MAX_WAIT_NS;
+    // A burst that was going on armed the next tick at its end, so sources are disarmed after the wait.
     wait(deadline);
     let blocked = SignalsBlocked::new();
     threads::for_all(|thread| {
@@ -23,33 +24,33 @@ pub fn all_threads() {
         thread.published.disable_timing();
         true
     });
-    // What has come meanwhile is taken now.
+    // Signals that arrived meanwhile are handled now.
     drop(blocked);
     wait(deadline);
 }
 
 fn wait(deadline: u64) {
     let own = sys::thread_id();
-    let is_quiet = |thread: &Thread| thread.id.load(Relaxed) == own || is_quiet(thread);
-    while !threads::for_all(is_quiet) && sys::now_ns() < deadline {
+    let is_idle = |thread: &Thread| thread.id.load(Relaxed) == own || is_idle(thread);
+    while !threads::for_all(is_idle) && sys::now_ns() < deadline {
         let pause = libc::timespec {
             tv_sec: 0,
-            tv_nsec: PAUSE_NS,
+            tv_nsec: POLL_NS,
         };
         // SAFETY: Kernel: the time lives here.
         unsafe { syscall!(libc::SYS_nanosleep, &raw const pause, 0) };
     }
 }
 
-/// Whether a thread neither is in a handler of ours, which blocks all signals, nor has one coming.
-fn is_quiet(thread: &Thread) -> bool {
+/// Whether a thread neither is in a handler of ours, which blocks all signals, nor has a tick pending, nor is stepped.
+fn is_idle(thread: &Thread) -> bool {
     let mut path = [0u8; 48];
     let mut digits = [0u8; 20];
     let id = sys::decimal(thread.id.load(Relaxed) as u64, &mut digits);
     let mut length = 0;
     for part in [&b"/proc/self/task/"[..], id, b"/status\0"] {
-        if let Some(room) = path.get_mut(length..length + part.len()) {
-            room.copy_from_slice(part);
+        if let Some(target) = path.get_mut(length..length + part.len()) {
+            target.copy_from_slice(part);
         }
         length += part.len();
     }

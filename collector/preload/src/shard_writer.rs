@@ -72,7 +72,7 @@ static SHARD_INODE: AtomicU64 = AtomicU64::new(0);
 static OPENED: AtomicBool = AtomicBool::new(false);
 static MAPPED: AtomicBool = AtomicBool::new(false);
 
-/// Takes note of the process; `directory` is where shards go.
+/// Starts sampling in the process and opens its shard in `directory`.
 pub fn begin(directory: &[u8]) -> bool {
     if !DIRECTORY.set(&[directory]) {
         return false;
@@ -112,7 +112,7 @@ pub fn begin_child() {
     mappings::forget();
 }
 
-/// Opens the shard and writes who we are. The caller has the lock or is alone, with signals blocked.
+/// Opens the shard and writes what identifies the process. The caller has the lock or is alone, with signals blocked.
 fn open_shard() {
     if OPENED.swap(true, Relaxed) {
         return;
@@ -154,15 +154,15 @@ fn open_shard() {
     e.u64(start);
     e.u64(BASE_CPU_NS.load(Relaxed));
     e.string(PARENT.get());
-    let (path, room) = (c"/proc/self/exe", text.len());
-    // SAFETY: Kernel: the path is terminated and at most `room` bytes are written.
+    let (path, capacity) = (c"/proc/self/exe", text.len());
+    // SAFETY: Kernel: the path is terminated and at most `capacity` bytes are written.
     let length = unsafe {
         syscall!(
             libc::SYS_readlinkat,
             libc::AT_FDCWD,
             path.as_ptr(),
             text.as_mut_ptr(),
-            room
+            capacity
         )
     };
     e.string(text.get(..length.clamp(0, 1024) as usize).unwrap_or_default());
@@ -198,7 +198,7 @@ fn write_all(frame: &[u8]) -> bool {
     written == frame.len() as isize
 }
 
-/// Makes sure that the shard is open and the mappings in it are those of now.
+/// Makes sure that the shard is open and has the present mappings.
 ///
 /// Call with signals blocked. `stale`: an address was met that is in no known mapping.
 pub fn ready(stale: bool) {
@@ -220,7 +220,7 @@ pub fn append(frame: Option<&[u8]>) {
     }
 }
 
-/// Stores the final figures. Harmless if the process goes on after all. `ends`: it calls `_exit`, or is in `exit`.
+/// Stores the final counters. Harmless if the process goes on after all. `ends`: it calls `_exit`, or is in `exit`.
 pub fn conclude(ends: bool) {
     if !process::is_sampled_here() {
         return;

@@ -16,7 +16,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8};
 
-/// A program's handler may run there too, if it asked for an alternate stack in another thread only.
+/// Large, since a program's handler runs there, too, if the program set an alternate stack in another thread only.
 const ALTERNATE_STACK_SIZE: usize = 256 * 1024;
 const HANDLER_STACK_SIZE: usize = 64 * 1024;
 const GUARD_SIZE: usize = 4096;
@@ -120,7 +120,7 @@ const STATE_SIZE: usize = size_of::<Thread>().next_multiple_of(4096);
 const TOTAL_SIZE: usize = GUARD_SIZE + ALTERNATE_STACK_SIZE + GUARD_SIZE + HANDLER_STACK_SIZE + STATE_SIZE;
 
 impl Thread {
-    /// Reserves the memory of one; null if there is none.
+    /// Maps the memory of a thread; null if there is none.
     pub fn map() -> *mut Self {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -145,7 +145,7 @@ impl Thread {
         thread
     }
 
-    /// Gives the memory back.
+    /// Unmaps the memory.
     ///
     /// # Safety
     /// Nothing may refer to it any more, the kernel's alternate stack included.

@@ -37,7 +37,7 @@ pub fn for_all(mut ask: impl FnMut(&Thread) -> bool) -> bool {
     all
 }
 
-/// Begins to sample the calling thread. Call with signals blocked; `blocked` is its mask.
+/// Starts to sample the calling thread. Call with signals blocked; `blocked` is its mask.
 ///
 /// # Safety
 /// `thread` comes from [`Thread::map`] and belongs to the calling thread from now on.
@@ -85,7 +85,7 @@ fn start_ticks(state: &Thread, thread: *mut Thread, before: u64) {
     unsafe { state.with_sampler(start) };
 }
 
-/// Begins with the main thread.
+/// Starts to sample the main thread. False: that is impossible.
 pub fn begin_main() -> bool {
     let mut key = 0;
     // SAFETY: `key` lives here; the function has the required type.
@@ -109,7 +109,7 @@ pub fn begin_main() -> bool {
     true
 }
 
-/// Puts the whole start-up on the main thread's account: it began at `base_cpu_ns` and took `cost_ns`.
+/// Charges the start-up to the main thread: it began at `base_cpu_ns` of CPU time and cost `cost_ns`.
 pub fn charge_start(base_cpu_ns: u64, cost_ns: u64) {
     if let Some(thread) = Thread::current() {
         let _blocked = SignalsBlocked::new();
@@ -118,7 +118,7 @@ pub fn charge_start(base_cpu_ns: u64, cost_ns: u64) {
     }
 }
 
-/// What a new thread of a sampled program runs first.
+/// Start function of a new thread made by `pthread_create`.
 pub extern "C-unwind" fn main_posix(block: *mut c_void) -> *mut c_void {
     match enter(block.cast()) {
         Some((Routine::Posix(routine), argument)) => routine(argument),
@@ -126,7 +126,7 @@ pub extern "C-unwind" fn main_posix(block: *mut c_void) -> *mut c_void {
     }
 }
 
-/// As [`main_posix`].
+/// Start function of a new thread made by `thrd_create`.
 pub extern "C-unwind" fn main_c11(block: *mut c_void) -> i32 {
     match enter(block.cast()) {
         Some((Routine::C11(routine), argument)) => routine(argument),
@@ -151,7 +151,7 @@ fn enter(thread: *mut Thread) -> Option<(Routine, *mut c_void)> {
     start
 }
 
-/// Makes a block that carries a new thread's function to it.
+/// Makes the state of a new thread, with the function that it will run; null if there is no memory.
 pub fn prepare(routine: Routine, argument: *mut c_void) -> *mut Thread {
     let thread = Thread::map();
     if !thread.is_null() {
@@ -170,7 +170,7 @@ extern "C" fn at_thread_exit(value: *mut c_void) {
     if thread.is_null() || thread != current_pointer() {
         return;
     }
-    // Confined: its memory stays, rather than a system call is risked.
+    // The program confined itself: the memory is leaked, since a system call may be fatal.
     if process::is_stopped() {
         set_current_pointer(null_mut());
         return;
@@ -216,7 +216,7 @@ extern "C" fn at_thread_exit(value: *mut c_void) {
     unsafe { Thread::unmap(thread) };
 }
 
-/// Ends the ticks of the calling thread before it becomes another program.
+/// Stops the ticks of the calling thread before `exec`.
 pub fn pause_current() {
     if let Some(thread) = Thread::current() {
         let _blocked = SignalsBlocked::new();

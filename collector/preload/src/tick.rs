@@ -4,8 +4,8 @@
 //! only, at any period. Where that is refused, or descriptors run out, a POSIX CPU timer sends it, at the kernel's
 //! timer rate.
 //!
-//! The controller keeps a debt: the next tick comes when the program has used so much CPU time that everything spent
-//! so far is within the budget again.
+//! The controller keeps a debt: the next tick comes when the program has used enough CPU time for all costs so far to
+//! be within the budget.
 
 use crate::counters;
 use crate::owned_signals::tick_signal;
@@ -17,18 +17,18 @@ use core::ffi::c_void;
 use core::sync::atomic::Ordering::Relaxed;
 use pleach_collector::vector::{EndReason, Engine};
 
-/// Ticks below this distance make bursts shorter than they need be; bursts are made longer instead.
+/// Minimum time between ticks: where the budget allows more, bursts are made longer instead.
 const MIN_PERIOD_NS: f64 = 200_000.0;
 /// Timers tick at the kernel's rate, which is 100 to 1000 Hz.
 const TIMER_PERIOD_NS: u64 = 4_000_000;
 /// Instructions between two taken branches, for the first guess.
 const BRANCH_DISTANCE: u64 = 6;
-/// What shadow execution of an instruction costs, for the first guess.
+/// Cost of shadow execution of an instruction, for the first guess.
 const SHADOW_NS: u64 = 50;
 /// CPU time between two shadow bursts where the budget allows shorter ones only.
 const BURST_DISTANCE_NS: f64 = 40_000_000.0;
 
-/// Where a thread's ticks come from.
+/// Source of a thread's ticks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
     /// None.
@@ -90,9 +90,9 @@ fn expected_cost() -> f64 {
     (settings::burst() * BRANCH_DISTANCE * instruction_ns) as f64
 }
 
-/// Whether it is a late tick, of a thread that is not sampled any more.
+/// Whether the signal is a late tick of a thread that is no longer sampled.
 pub fn is_stray(info: &libc::siginfo_t) -> bool {
-    // Nobody else has timers of this signal while it is ours.
+    // While the signal is ours, only we have timers with it.
     info.si_code == libc::SI_TIMER || perf_event::sender(info).is_some_and(descriptors::is_in_range)
 }
 

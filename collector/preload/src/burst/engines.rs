@@ -1,5 +1,5 @@
 //! The engines of shadow execution. They are few and large, so threads share them: each prefers one, takes another if
-//! that is in use, and lets the tick pass if all are.
+//! that is in use, and declines the tick if all are.
 
 use crate::owned_signals::FAULT_MASK;
 use crate::signal_entry::Context;
@@ -91,7 +91,7 @@ pub fn release(engine: *mut shadow::Engine) {
     }
 }
 
-/// Lets an engine do something that may fault.
+/// Runs code of an engine that may fault.
 ///
 /// # Safety
 /// The rule "Lease", and all signals are blocked.
@@ -100,7 +100,7 @@ pub unsafe fn guarded<R>(
     running: &RunningEngine,
     act: impl FnOnce(&mut shadow::Engine) -> R,
 ) -> R {
-    // The kernel puts the frame of a fault on the alternate stack, over that of the tick, unless there is none. The
+    // The kernel puts the frame of a fault on the alternate stack, over that of the tick, unless none is set. The
     // frame of the tick brings it back.
     let none = libc::stack_t {
         ss_sp: null_mut(),

@@ -1,4 +1,5 @@
-//! Bursts: the trap flag makes the processor trap after each instruction, and the taken branches are noted.
+//! Bursts by single steps: the trap flag makes the processor trap after each instruction, and taken branches are
+//! recorded.
 //!
 //! A trap that arrives while SIGTRAP is blocked or has another handler would end the program. So a burst does not start
 //! there, and it ends before every instruction that could lead there: system calls that are not known to be harmless,
@@ -11,18 +12,18 @@ use crate::{process, sys};
 use pleach_collector::vector::{EndReason, Engine};
 use pleach_collector::x86::Kind;
 
-/// Instructions of a burst for each taken branch it may have; more are a stretch without end.
+/// Instructions of a burst for each taken branch it may have; a burst with more ends.
 const STEPS_PER_BRANCH: u64 = 64;
 
 impl Sampler {
     /// A tick within a burst.
     pub fn step_again(&mut self, context: &mut Context, cpu: u64) {
         if context.trap_flag() {
-            // Still at it.
+            // The burst goes on.
             self.ticker.arm(self.watchdog_ns());
             return;
         }
-        // A handler of the program is running, or left the burst behind for good.
+        // A handler of the program is running, or left the burst for good.
         self.stepper.abandoned = self.stepper.abandoned.saturating_add(1);
         self.end_steps(EndReason::Signal, self.stepper.stepped.address, cpu);
     }
@@ -51,14 +52,14 @@ impl Sampler {
         (self.stepper.trap_ns * self.ticker.burst() * 2).clamp(1_000_000, 20_000_000)
     }
 
-    /// A trap: one instruction more has run. True: it was ours.
+    /// A trap after an instruction. True: it was ours.
     pub fn trap(&mut self, context: &mut Context) -> bool {
         if !context.trap_flag() {
             return false;
         }
         let step = &mut self.stepper;
         if !step.active {
-            // The flag of a burst given up, back from a signal frame.
+            // The flag of an abandoned burst came back from a signal frame.
             if step.abandoned == 0 && !process::is_stopped() {
                 return false;
             }
@@ -96,7 +97,7 @@ impl Sampler {
         true
     }
 
-    /// Notes what the completed instruction did; `pc` is where control is now.
+    /// Records the completed instruction; `pc` is the program counter after it.
     fn advance(&mut self, pc: u64) -> Result<(), EndReason> {
         let stepped = self.stepper.stepped;
         let taken = match stepped.kind {
@@ -121,12 +122,12 @@ impl Sampler {
     fn end_steps(&mut self, reason: EndReason, end: u64, cpu: u64) {
         let step = &mut self.stepper;
         step.active = false;
-        // The instructions themselves are the program's, whatever becomes of the rest.
+        // The instructions themselves are the program's, also where the burst fails.
         let ours = cpu
             .saturating_sub(self.record.begin_cpu_ns)
             .saturating_sub(step.program_ns)
             .saturating_sub(u64::from(self.record.instructions));
-        // With a handler of the program in between, the clock says nothing about our cost.
+        // If a handler of the program ran in between, the CPU time says nothing about our cost.
         let ours = if reason == EndReason::Signal {
             ours.min(step.traps * step.trap_ns)
         } else {

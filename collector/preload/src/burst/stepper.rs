@@ -7,7 +7,7 @@ use crate::sys;
 use pleach_collector::vector::EndReason;
 use pleach_collector::x86::{self, Instruction, Kind};
 
-/// Direct-mapped, by address.
+/// Entries of the cache of instructions, which is direct-mapped by address.
 const CACHE_CAPACITY: usize = 4096;
 /// Longest repeated string instruction, in iterations, that is worth a trap for each.
 const MAX_REPEAT: u64 = 64;
@@ -29,7 +29,7 @@ impl Entry {
 #[derive(Debug)]
 pub struct Stepper {
     pub(super) active: bool,
-    /// Bursts given up whose trap flag may still come back from a signal frame.
+    /// Abandoned bursts whose trap flag may still come back from a signal frame.
     pub(super) abandoned: u32,
     /// The instruction that the next trap completes.
     pub(super) stepped: Entry,
@@ -75,7 +75,7 @@ impl Stepper {
         can
     }
 
-    /// Drops what was decoded if code may have been replaced.
+    /// Clears the cache if code may have been replaced.
     pub(super) fn renew(&mut self) {
         let version = mappings::version();
         if version != self.version {
@@ -145,7 +145,7 @@ impl Stepper {
             let bytes = unsafe { core::slice::from_raw_parts(address as *const u8, x86::MAX_LENGTH) };
             x86::decode(bytes, address)
         } else {
-            // Code that somebody generates, or an address about to fault: let the kernel look.
+            // Generated code, or an address about to fault: the kernel copies what it can.
             let mut length = sys::read_memory(address, &mut copy);
             if length == 0 {
                 let page = (4096 - (address & 4095)) as usize;

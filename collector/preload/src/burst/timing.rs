@@ -1,9 +1,9 @@
-//! Clocked bursts: how long the program takes for a branch where a burst was, see [`pleach_collector::clock`].
+//! Timed bursts: how long the program takes for a branch at the place of a burst, see [`pleach_collector::clock`].
 //!
-//! A breakpoint of the thread signals when the program has passed the anchor so many times: by then it is beyond the
-//! code and data that shadow execution has just touched. The clock runs until it has passed it as often again. Of the
-//! time between, the traps and the signal are ours; what they take was measured by the recorder. A tick that comes
-//! first ends the measurement.
+//! A breakpoint of the thread signals when the program has passed the anchor a number of times: by then it is beyond
+//! the code and data that shadow execution has just touched. The time is measured until it has passed the anchor as
+//! often again. Of the time between, the traps and the signal are ours; what they take was measured by the recorder.
+//! A tick that comes first ends the measurement.
 
 use crate::perf_event::{self, Attributes, Event};
 use crate::tick::{self, Source, Ticker};
@@ -15,46 +15,46 @@ use pleach_collector::clock::{self, LEAST_BRANCHES};
 use pleach_collector::shard::{ClockFrame, Encoder, FrameKind};
 use pleach_collector::vector::EndReason;
 
-/// Which share of bursts is clocked, where an anchor is found.
+/// Share of bursts that are timed, if an anchor is found.
 const TIMED_SHARE: f64 = 1.0 / 3.0;
-/// So many threads of a process have a breakpoint: ticks need descriptors, too.
+/// Maximum number of threads of a process with a breakpoint: ticks need descriptors, too.
 const MAX_OPEN: u32 = 64;
-/// Threads that have one, or [`REFUSED`].
+/// Threads with a breakpoint, or [`REFUSED`].
 static OPEN: AtomicU32 = AtomicU32::new(0);
-/// The kernel refuses them: nobody asks again.
+/// The kernel refuses breakpoints: no thread asks again.
 const REFUSED: u32 = u32::MAX;
-/// Traps measured before a clock is armed. Their time falls from the first to the last, as the kernel's code comes
-/// back to the caches, and other machines disturb some.
+/// Traps measured before a breakpoint is armed. Their time falls from the first to the last, as the kernel's code comes
+/// back to the caches, and other virtual machines disturb some.
 const TRAPS: usize = 6;
-/// So many of them are faster than one within the program.
+/// Of these, those that are faster than a trap within the program.
 const FASTER_TRAPS: usize = 1;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     /// Nothing is armed.
     Idle,
-    /// The program has to come to new code and data first.
-    Away,
-    /// The clock runs.
+    /// The program has yet to leave the code and data that the burst touched.
+    Warming,
+    /// The time is measured.
     Running,
 }
 
-/// The clock of a thread.
+/// Burst timing of a thread.
 #[derive(Debug)]
 pub struct BurstTiming {
-    /// Its breakpoint.
+    /// The thread's breakpoint.
     event: Option<Event>,
     phase: Phase,
-    /// What the event had counted when the clock was armed.
+    /// The event's count when it was armed.
     base: u64,
     /// Thread CPU time at the first signal.
     begin_ns: u64,
-    /// What a trap and a signal take just now.
+    /// Present cost of a trap, and of a signal with its handler.
     trap_ns: u64,
     signal_ns: u64,
-    /// What is going to be stored.
+    /// The frame to store.
     frame: ClockFrame,
-    /// Whether this burst's targets are noted.
+    /// Whether this burst may be timed: its targets are kept.
     wanted: bool,
     length: usize,
     targets: [u64; settings::MAX_BURST as usize],
@@ -73,7 +73,7 @@ impl BurstTiming {
         }
     }
 
-    /// Notes a branch's target, if the burst may be clocked.
+    /// Notes a branch's target, if the burst may be timed.
     pub fn add_target(&mut self, target: u64) {
         if self.wanted
             && let Some(slot) = self.targets.get_mut(self.length)
@@ -88,7 +88,7 @@ impl BurstTiming {
         self.event.is_some_and(|event| event.sent(info))
     }
 
-    /// Stops whatever is going on, as the recording of this thread does.
+    /// Stops a measurement without storing it.
     pub fn stop(&mut self) {
         self.phase = Phase::Idle;
         if let Some(event) = self.event {
@@ -96,7 +96,7 @@ impl BurstTiming {
         }
     }
 
-    /// Takes the event away.
+    /// Closes the breakpoint.
     pub fn close(&mut self) {
         if self.event.is_some() {
             self.stop();
@@ -106,7 +106,7 @@ impl BurstTiming {
         }
     }
 
-    /// Forgets the parent's event in a child made by `fork`.
+    /// Drops the parent's breakpoint in a child made by `fork`.
     pub fn abandon(&mut self) {
         self.phase = Phase::Idle;
         if let Some(event) = self.event.take() {
@@ -134,23 +134,23 @@ impl BurstTiming {
     }
 }
 
-/// Where the breakpoint is while a trap is measured.
+/// The function with the breakpoint while traps are measured.
 #[inline(never)]
-extern "C" fn place(round: usize) -> usize {
+extern "C" fn trap_target(round: usize) -> usize {
     black_box(round)
 }
 
-/// What a trap takes now, in nanoseconds: the machine's speed changes with what else runs on it. Adds what the event
+/// Present cost of a trap in nanoseconds: it changes with the machine's load. Adds what the event
 /// counted to `count`.
 fn measure_trap(event: Event, count: &mut u64) -> Option<u64> {
-    let place = black_box(place as extern "C" fn(usize) -> usize);
-    if !event.arm_at(place as usize as u64, u64::from(u32::MAX)) {
+    let target = black_box(trap_target as extern "C" fn(usize) -> usize);
+    if !event.arm_at(target as usize as u64, u64::from(u32::MAX)) {
         return None;
     }
     let mut times = [0u64; TRAPS];
     let mut before = sys::thread_cpu_ns();
     for (round, time) in times.iter_mut().enumerate() {
-        black_box(place(round));
+        black_box(target(round));
         let now = sys::thread_cpu_ns();
         (*time, before) = (now.saturating_sub(before), now);
     }
@@ -168,7 +168,7 @@ pub fn begin_child() {
 }
 
 impl BurstTiming {
-    /// Decides whether the burst that begins may be clocked.
+    /// Decides whether the burst that begins may be timed.
     pub fn begin(&mut self, ticker: &mut Ticker) {
         let is_possible = settings::trap_ns() > 0 && matches!(ticker.source(), Source::Event(_));
         let is_refused = self.event.is_none() && OPEN.load(Relaxed) >= MAX_OPEN;
@@ -176,7 +176,7 @@ impl BurstTiming {
         self.wanted = is_possible && !is_refused && ticker.random.fraction() < TIMED_SHARE;
     }
 
-    /// Arms the clock after a burst that began at `time_ns`.
+    /// Arms the breakpoint after a burst that began at `time_ns`.
     pub fn arm(&mut self, ticker: &mut Ticker, reason: EndReason, time_ns: u64) {
         if !self.wanted || reason != EndReason::Budget || self.length < LEAST_BRANCHES || perf_event::are_forbidden() {
             return;
@@ -201,7 +201,7 @@ impl BurstTiming {
         };
         self.trap_ns = measure_trap(event, &mut self.base).unwrap_or(settings::trap_ns());
         self.signal_ns = settings::trap_signal_ns() * self.trap_ns / settings::trap_ns();
-        self.phase = Phase::Away;
+        self.phase = Phase::Warming;
         if !event.arm_at(anchor.address, u64::from(self.frame.passes)) {
             // Closed behind our back, or the kernel cannot move it.
             self.close();
@@ -210,20 +210,20 @@ impl BurstTiming {
         Some(())
     }
 
-    /// The breakpoint was passed so many times.
+    /// The breakpoint overflowed: the measurement begins or ends.
     pub fn on_overflow(&mut self, ticker: &mut Ticker) {
         let now = sys::thread_cpu_ns();
         let (Some(event), passes) = (self.event, u64::from(self.frame.passes)) else {
             return;
         };
         match self.phase {
-            // It was on its way when a tick came.
+            // The signal was pending when a tick cancelled the measurement.
             Phase::Idle => {}
-            // Later ones: the program had blocked the signal.
-            Phase::Away if event.count() == Some(self.base + passes) => {
+            // With other counts, the signal was delayed: the program had blocked it.
+            Phase::Warming if event.count() == Some(self.base + passes) => {
                 (self.begin_ns, self.phase) = (now, Phase::Running);
             }
-            Phase::Away => self.cancel(ticker),
+            Phase::Warming => self.cancel(ticker),
             Phase::Running => {
                 event.disable();
                 let count = event.count().unwrap_or(0);
@@ -237,7 +237,7 @@ impl BurstTiming {
         }
     }
 
-    /// Ends a measurement that did not come to its end.
+    /// Cancels the measurement, if there is one.
     pub fn cancel(&mut self, ticker: &mut Ticker) {
         if self.phase == Phase::Idle {
             return;
@@ -249,7 +249,7 @@ impl BurstTiming {
         }
     }
 
-    /// Accounts for all traps and signals, and stores what was measured, or that nothing was.
+    /// Accounts for all traps and signals, and stores the measurement, or that it failed.
     fn end(&mut self, ticker: &mut Ticker, count: u64, is_whole: bool) {
         self.phase = Phase::Idle;
         let mut frame = self.frame;

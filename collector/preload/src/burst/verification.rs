@@ -1,5 +1,5 @@
-//! Shadow execution against the real one: what a burst ran ahead is written down, and every instruction that the
-//! program then runs under the trap flag is compared with it.
+//! Verification of shadow execution: the registers after each instruction of a shadow burst are logged, and compared
+//! with those of the program, which runs the same instructions under the trap flag.
 
 use crate::burst::engines::{self, RunningEngine};
 use crate::dispositions;
@@ -12,10 +12,10 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 use pleach_collector::shadow::{End, Engine, Limits, State, Taint};
 use pleach_collector::shard::{Disagreement, Encoder, FrameKind, REGISTERS};
 
-/// Instructions of a burst that are compared at most.
+/// Maximum number of instructions of a burst that are compared.
 const MAX_INSTRUCTIONS: usize = 2048;
 
-/// Vectors, and then these.
+/// Number of hashes: 32 of vector registers, and those at the following indices.
 const OTHERS: usize = 35;
 const MASKS: usize = 32;
 const X87: usize = 33;
@@ -29,11 +29,11 @@ fn hash(words: impl Iterator<Item = u64>) -> u32 {
 /// All registers after an instruction.
 #[derive(Clone, Copy)]
 struct Registers {
-    /// General ones in the order of the encoding, flags, program counter.
+    /// General registers in the order of the encoding, flags, program counter.
     general: [u64; REGISTERS],
-    /// Of all others a hash each.
+    /// A hash of each other register.
     others: [u32; OTHERS],
-    /// Those that cannot be known.
+    /// Registers and flags whose values shadow execution cannot know.
     taint: Taint,
 }
 
@@ -41,11 +41,11 @@ struct Log {
     entries: [Registers; MAX_INSTRUCTIONS],
 }
 
-/// One thread at a time writes down and compares.
+/// What verification needs: one thread at a time uses it.
 struct Shared {
     busy: AtomicBool,
     log: UnsafeCell<Log>,
-    /// Room to read the mappings.
+    /// Buffer for the mappings.
     maps: UnsafeCell<[u8; 16 * 1024]>,
 }
 
@@ -65,7 +65,7 @@ static SHARED: Shared = Shared {
     maps: UnsafeCell::new([0; 16 * 1024]),
 };
 
-/// A thread's comparison.
+/// Verification in a thread.
 #[derive(Debug)]
 pub struct Verification {
     active: bool,
@@ -74,14 +74,14 @@ pub struct Verification {
     count: usize,
     /// The next one to compare.
     next: usize,
-    /// Flags that differ since an instruction that may leave them as it likes.
+    /// Flags that differ since an instruction that leaves them undefined.
     ignored_flags: u64,
-    /// Instructions compared and not yet told of.
+    /// Instructions compared and not yet stored.
     compared: u32,
 }
 
 impl Verification {
-    /// Runs ahead from the tick, and writes down what comes. False: there is no engine, or another thread is at it.
+    /// Runs a shadow burst from the tick, and logs it. False: no engine is free, or another thread verifies.
     pub fn begin(&mut self, ordinal: u32, context: &mut Context, running: &RunningEngine) -> bool {
         (self.count, self.next, self.compared, self.ignored_flags) = (0, 0, 0, 0);
         if SHARED.busy.swap(true, Acquire) {
@@ -115,7 +115,7 @@ impl Verification {
         true
     }
 
-    /// The program ran one instruction more, which began at `from`. True: there is nothing more to compare.
+    /// Compares after the program's instruction at `from`. True: there is nothing more to compare.
     pub fn is_over(&mut self, from: u64, context: &mut Context) -> bool {
         self.active && !self.check(from, context)
     }
@@ -135,7 +135,7 @@ impl Verification {
             Registers::from_state((*self.engine).state())
         };
         const FLAGS: usize = REGISTERS - 2;
-        // The flag that makes the trap.
+        // The trap flag.
         real.general[FLAGS] &= !0x100;
         // A repeated instruction traps each time.
         if real.general[REGISTERS - 1] == from && shadow.general[REGISTERS - 1] != from {
@@ -175,12 +175,12 @@ impl Verification {
         let operand = before.and_then(|before| engine.operand(before.general.first_chunk()?, from, &found.code));
         found.shared_memory = operand.is_some_and(|address| mappings::is_shared(address, maps));
         let goes_on = found.only_flags;
-        self.tell(Some(&found));
+        self.store_result(Some(&found));
         goes_on
     }
 
-    /// Stores how it went.
-    fn tell(&mut self, found: Option<&Disagreement>) {
+    /// Stores the number of instructions compared, and a disagreement.
+    fn store_result(&mut self, found: Option<&Disagreement>) {
         let mut buffer = [0; 512];
         let mut e = Encoder::new(&mut buffer);
         e.u32(core::mem::take(&mut self.compared));
@@ -190,8 +190,8 @@ impl Verification {
         shard_writer::append(e.finish(FrameKind::Verified));
     }
 
-    /// Stores which opcodes were new.
-    fn tell_opcodes(&mut self) {
+    /// Stores the opcodes that the engine met for the first time, and how it ran them.
+    fn store_opcodes(&mut self) {
         const MAX_OPCODES: u32 = 150;
         let mut buffer = [0; 512];
         let mut e = Encoder::new(&mut buffer);
@@ -210,11 +210,11 @@ impl Verification {
         }
     }
 
-    /// Ends it.
+    /// Ends the verification.
     pub fn end(&mut self) {
         if core::mem::take(&mut self.active) {
-            self.tell(None);
-            self.tell_opcodes();
+            self.store_result(None);
+            self.store_opcodes();
             engines::release(core::mem::replace(&mut self.engine, null_mut()));
             SHARED.busy.store(false, Release);
         }

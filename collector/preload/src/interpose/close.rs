@@ -1,13 +1,13 @@
-//! Functions that close descriptors: ours stay open in a program's close loops.
+//! Functions that close descriptors: those of the sampler stay open in a program's close loops.
 
 use crate::descriptors::{self, give_up, is_ours, limit};
-use crate::next_symbol::Real;
+use crate::next_symbol::NextSymbol;
 use crate::sys::{self, syscall};
 use core::ffi::{c_int, c_uint};
 
-static CLOSE: Real<unsafe extern "C-unwind" fn(c_int) -> c_int> = Real::new(c"close");
-static DUP2: Real<unsafe extern "C-unwind" fn(c_int, c_int) -> c_int> = Real::new(c"dup2");
-static DUP3: Real<unsafe extern "C-unwind" fn(c_int, c_int, c_int) -> c_int> = Real::new(c"dup3");
+static CLOSE: NextSymbol<unsafe extern "C-unwind" fn(c_int) -> c_int> = NextSymbol::new(c"close");
+static DUP2: NextSymbol<unsafe extern "C-unwind" fn(c_int, c_int) -> c_int> = NextSymbol::new(c"dup2");
+static DUP3: NextSymbol<unsafe extern "C-unwind" fn(c_int, c_int, c_int) -> c_int> = NextSymbol::new(c"dup3");
 
 /// Looks the functions up before a handler can need them.
 pub fn resolve() {
@@ -16,7 +16,7 @@ pub fn resolve() {
     DUP3.get();
 }
 
-/// A close loop does not get ours.
+/// Does nothing for a descriptor of the sampler.
 ///
 /// # Safety
 /// As `close(2)`.
@@ -27,20 +27,20 @@ pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
     }
     match CLOSE.get() {
         // SAFETY: Forward.
-        Some(real) => unsafe { real(fd) },
+        Some(next) => unsafe { next(fd) },
         None => -1,
     }
 }
 
-/// The program gets the number that it asks for; what we had there is gone, which every use of it notices.
+/// Gives the program the number that it asks for, even if it was ours: each use of our descriptors checks them.
 ///
 /// # Safety
 /// As `dup2(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dup2(old: c_int, new: c_int) -> c_int {
-    let Some(real) = DUP2.get() else { return -1 };
+    let Some(next) = DUP2.get() else { return -1 };
     // SAFETY: Forward.
-    let result = unsafe { real(old, new) };
+    let result = unsafe { next(old, new) };
     if result >= 0 && old != new {
         give_up(new);
     }
@@ -53,9 +53,9 @@ pub unsafe extern "C-unwind" fn dup2(old: c_int, new: c_int) -> c_int {
 /// As `dup3(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
-    let Some(real) = DUP3.get() else { return -1 };
+    let Some(next) = DUP3.get() else { return -1 };
     // SAFETY: Forward.
-    let result = unsafe { real(old, new, flags) };
+    let result = unsafe { next(old, new, flags) };
     if result >= 0 {
         give_up(new);
     }
@@ -92,7 +92,7 @@ fn to_errno(result: isize) -> c_int {
     -1
 }
 
-/// Closes around ours.
+/// Closes all but ours.
 ///
 /// # Safety
 /// As `close_range(2)`.
@@ -104,7 +104,7 @@ pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: 
     to_errno(close_range_around(first, last, flags))
 }
 
-/// Closes around ours.
+/// Closes all but ours.
 ///
 /// # Safety
 /// As `closefrom(3)`.
@@ -112,7 +112,7 @@ pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: 
 pub unsafe extern "C-unwind" fn closefrom(first: c_int) {
     let first = first.max(0) as u32;
     if close_range_around(first, u32::MAX, 0) < 0 {
-        // Kernels before 5.9.
+        // Kernels before 5.9 lack the call.
         let top = limit(None).map_or(1024, |l| l.rlim_cur.min(1 << 20)) as i32;
         for fd in first as i32..top {
             if !is_ours(fd) {

@@ -13,7 +13,7 @@ use core::sync::atomic::Ordering::Relaxed;
 /// A thread that waits for SIGTRAP in `sigwait` or the like, with SIGTRAP really blocked.
 pub static WAITER: AtomicI32 = AtomicI32::new(0);
 
-/// Does with a signal that is not ours what the program wants.
+/// Performs the program's action for an owned signal that the sampler did not cause.
 ///
 /// Call from a handler, with its context; the program's handler starts when that handler returns.
 pub fn deliver(signal: i32, info: &mut libc::siginfo_t, context: &mut Context) {
@@ -21,7 +21,7 @@ pub fn deliver(signal: i32, info: &mut libc::siginfo_t, context: &mut Context) {
         return;
     };
     let action = virtual_action(which);
-    // Raised by an instruction: it cannot be held back or ignored.
+    // An instruction raised it: it cannot stay pending or be ignored.
     let forced = which == OwnedSignal::Trap && info.si_code > 0;
     if which == OwnedSignal::Tick && tick::is_stray(info) {
         return;
@@ -46,14 +46,14 @@ pub fn deliver(signal: i32, info: &mut libc::siginfo_t, context: &mut Context) {
     }
     match action.handler {
         libc::SIG_IGN if !forced => {}
-        libc::SIG_DFL | libc::SIG_IGN => die(signal, info, context),
-        _ if forced && blocked => die(signal, info, context),
+        libc::SIG_DFL | libc::SIG_IGN => default_action(signal, info, context),
+        _ if forced && blocked => default_action(signal, info, context),
         _ => enter_handler(which, signal, info, context, action),
     }
 }
 
-/// Lets the default action happen, as the handler returns.
-fn die(signal: i32, info: &libc::siginfo_t, context: &mut Context) {
+/// Makes the default action happen when our handler returns.
+fn default_action(signal: i32, info: &libc::siginfo_t, context: &mut Context) {
     let default = KernelAction::default();
     sys::signal_action(signal, Some(&default), None);
     context.mask &= !sys::bit(signal);
@@ -69,7 +69,7 @@ struct Frame {
     info: libc::siginfo_t,
 }
 
-/// What the kernel leaves alone below the stack pointer.
+/// Bytes below the stack pointer that code may use.
 const RED_ZONE: u64 = 128;
 const FXSAVE: usize = 512;
 
@@ -92,7 +92,7 @@ fn enter_handler(which: OwnedSignal, signal: i32, info: &libc::siginfo_t, contex
     let ours = unsafe { thread::current_pointer().as_ref() }.map_or(0, |t| t.alternate_stack() as u64);
     let on_program_alternate = base != 0 && base != ours && (base..base + size).contains(&here);
     if action.flags & libc::SA_ONSTACK as u64 != 0 && on_program_alternate && !(base..base + size).contains(&stack) {
-        // Our own frame lies at its top.
+        // Our own frame is at the top of that stack.
         stack = here - size_of::<usize>() as u64;
     }
     // SAFETY: the stack that the kernel would have used, below everything in use; the floating-point state that the
@@ -123,7 +123,7 @@ fn enter_handler(which: OwnedSignal, signal: i32, info: &libc::siginfo_t, contex
     }
     context.mask |= split(action.mask).1;
     if action.flags & libc::SA_NODEFER as u64 == 0 {
-        // Really, so that the kernel's rules hold; sampling declines meanwhile.
+        // Really blocked, as the kernel does; bursts are declined meanwhile.
         context.mask |= sys::bit(signal);
     }
     if action.flags & libc::SA_RESETHAND as u64 != 0 {
@@ -131,7 +131,7 @@ fn enter_handler(which: OwnedSignal, signal: i32, info: &libc::siginfo_t, contex
     }
 }
 
-/// Sends a signal again that was held back and is not blocked any more.
+/// Sends the pending signals again that the program no longer blocks.
 pub fn release_pending(thread: &Thread) {
     for which in [OwnedSignal::Trap, OwnedSignal::Tick] {
         let free = thread.blocked.load(Relaxed) & which.bit() == 0;

@@ -1,8 +1,8 @@
-//! Ways out of the process, and out of our sight.
+//! The ends of sampling: exit, unloaded libraries, and confinement by seccomp.
 
 use super::faults;
 use crate::mappings;
-use crate::next_symbol::Real;
+use crate::next_symbol::NextSymbol;
 use crate::process;
 use crate::quiesce;
 use crate::shard_writer;
@@ -11,11 +11,11 @@ use core::ffi::{c_int, c_ulong, c_void};
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
 
-static EXIT: Real<unsafe extern "C" fn(c_int) -> !> = Real::new(c"_exit");
+static EXIT: NextSymbol<unsafe extern "C" fn(c_int) -> !> = NextSymbol::new(c"_exit");
 type Prctl = unsafe extern "C" fn(c_int, c_ulong, c_ulong, c_ulong, c_ulong) -> c_int;
-static PRCTL: Real<Prctl> = Real::new(c"prctl");
-static DLCLOSE: Real<unsafe extern "C-unwind" fn(*mut c_void) -> c_int> = Real::new(c"dlclose");
-static SYSCALL: Real<unsafe extern "C" fn()> = Real::new(c"syscall");
+static PRCTL: NextSymbol<Prctl> = NextSymbol::new(c"prctl");
+static DLCLOSE: NextSymbol<unsafe extern "C-unwind" fn(*mut c_void) -> c_int> = NextSymbol::new(c"dlclose");
+static SYSCALL: NextSymbol<unsafe extern "C" fn()> = NextSymbol::new(c"syscall");
 static SYSCALL_ADDRESS: AtomicUsize = AtomicUsize::new(0);
 
 /// Looks the functions up.
@@ -27,7 +27,7 @@ pub fn resolve() {
 }
 
 extern "C" fn resolve_syscall() {
-    SYSCALL_ADDRESS.store(SYSCALL.get().map_or(0, |real| real as usize), Relaxed);
+    SYSCALL_ADDRESS.store(SYSCALL.get().map_or(0, |next| next as usize), Relaxed);
 }
 
 /// # Safety
@@ -35,9 +35,9 @@ extern "C" fn resolve_syscall() {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _exit(status: c_int) -> ! {
     shard_writer::conclude(true);
-    if let Some(real) = EXIT.get() {
+    if let Some(next) = EXIT.get() {
         // SAFETY: Forward.
-        unsafe { real(status) }
+        unsafe { next(status) }
     }
     loop {
         // SAFETY: ends the process.
@@ -53,20 +53,20 @@ pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
     unsafe { _exit(status) }
 }
 
-/// A library that is gone may be followed by another at the same addresses.
+/// Asks for a new snapshot of the mappings: another library may be loaded at the same addresses.
 ///
 /// # Safety
 /// As `dlclose(3)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
-    let Some(real) = DLCLOSE.get() else { return -1 };
+    let Some(next) = DLCLOSE.get() else { return -1 };
     // SAFETY: Forward.
-    let result = unsafe { real(handle) };
+    let result = unsafe { next(handle) };
     mappings::request();
     result
 }
 
-/// A program that confines itself may be killed for system calls of ours: sampling ends first.
+/// Ends sampling before the program confines itself, since it may be killed for our system calls.
 ///
 /// # Safety
 /// As `prctl(2)`.
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong
     }
     match PRCTL.get() {
         // SAFETY: Forward.
-        Some(real) => unsafe { real(option, a, b, c, d) },
+        Some(next) => unsafe { next(option, a, b, c, d) },
         None => -1,
     }
 }
@@ -91,7 +91,7 @@ extern "C" fn confine() {
     }
 }
 
-/// Passed through by a jump, except that `seccomp` is noticed: it has the arguments of any system call, and may return
+/// Notices `seccomp`. All other calls are passed on by a jump, since they have any number of arguments and may return
 /// twice or on another stack.
 ///
 /// # Safety
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn syscall(number: core::ffi::c_long) -> core::ffi::c_long
     )
 }
 
-/// The end of a normal exit.
+/// The library's destructor: stores the final frame at a normal exit.
 pub extern "C" fn at_exit() {
     shard_writer::conclude(true);
 }

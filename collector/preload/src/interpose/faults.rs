@@ -1,8 +1,8 @@
-//! The signals that instructions raise. Shadow execution reads memory that may not be there; what it raises must not
-//! reach the program, and what the program raises must reach it as ever.
+//! The signals that instructions raise. Shadow execution may read unmapped memory: its faults must not
+//! reach the program, and the program's own faults must.
 //!
-//! The kernel has the program's flags and mask for them, but always our handler. That one jumps to the program's, with
-//! everything as the kernel left it.
+//! The kernel has the program's flags and mask for them, but our handler, which jumps to the program's handler with all
+//! registers and the stack as the kernel left them.
 
 use crate::burst::engines;
 use crate::owned_signals::FAULTS;
@@ -20,7 +20,7 @@ handler_that_forwards!(
     on_fault
 );
 
-/// What the program set: handlers and flags.
+/// The handlers and flags that the program set.
 static HANDLERS: [AtomicUsize; 4] = [const { AtomicUsize::new(libc::SIG_DFL) }; 4];
 static FLAGS: [AtomicI32; 4] = [const { AtomicI32::new(0) }; 4];
 
@@ -57,7 +57,7 @@ fn handler() -> usize {
     fault_entry as *const () as usize
 }
 
-/// The flags for our handler in place of the program's: it wants the context, and stays.
+/// The flags for our handler in place of the program's: it needs the context, and stays installed.
 fn flags(programs: i32) -> i32 {
     (programs | libc::SA_SIGINFO) & !libc::SA_RESETHAND
 }
@@ -70,7 +70,7 @@ pub fn are_ours() -> bool {
     })
 }
 
-/// What an action that the program sets becomes; `None` for other signals, and where nothing is taken over.
+/// The action to install in place of the program's; `None` for other signals, and where faults are not taken over.
 pub fn replace(signal: i32, action: &libc::sigaction) -> Option<libc::sigaction> {
     let at = index(signal).filter(|_| are_taken_over())?;
     let mut ours = *action;
@@ -82,13 +82,13 @@ pub fn replace(signal: i32, action: &libc::sigaction) -> Option<libc::sigaction>
     Some(ours)
 }
 
-/// What the program set, as it asks for it.
-pub fn shown(signal: i32) -> Option<(usize, i32)> {
+/// The handler and flags that the program set, to be reported to it.
+pub fn program_action(signal: i32) -> Option<(usize, i32)> {
     let at = index(signal).filter(|_| are_taken_over())?;
     Some((HANDLERS[at].load(Relaxed), FLAGS[at].load(Relaxed)))
 }
 
-/// Gives them back for good: what the program set is what the kernel has from now on.
+/// Installs the program's own actions, for good.
 pub fn give_back() {
     if !are_taken_over() {
         return;
@@ -103,8 +103,9 @@ pub fn give_back() {
     }
 }
 
-/// Before the program becomes another one, which inherits what it ignored; and after that failed.
-pub fn leave(leaving: bool) {
+/// Installs the ignored signals as ignored before `exec` (`leaving`), which inherits them; undoes that if `exec`
+/// failed.
+pub fn prepare_exec(leaving: bool) {
     if !are_taken_over() {
         return;
     }
@@ -126,7 +127,7 @@ pub extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mu
     let thread = unsafe { thread::current_pointer().as_ref() };
     if let Some(engine) = thread.and_then(|thread| thread.running_engine.get()) {
         if !raised {
-            // Sent by somebody: not before the burst is over, which ends here.
+            // A sent signal is queued again until the burst, which ends here, is over.
             context.mask |= sys::bit(signal);
             sys::queue_signal(sys::thread_id(), signal, info);
         }
@@ -135,11 +136,11 @@ pub extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mu
         }
     }
     let Some(at) = index(signal) else { return 0 };
-    let programs = HANDLERS[at].load(Relaxed);
-    match programs {
+    let handler = HANDLERS[at].load(Relaxed);
+    match handler {
         libc::SIG_IGN if !raised => 0,
         libc::SIG_DFL | libc::SIG_IGN => {
-            // The instruction runs again and meets the default action; what was sent, is sent again.
+            // The instruction runs again and meets the default action; a sent signal is sent again.
             sys::signal_action(signal, Some(&KernelAction::default()), None);
             if !raised {
                 context.mask &= !sys::bit(signal);
@@ -151,7 +152,7 @@ pub extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mu
             if FLAGS[at].load(Relaxed) & libc::SA_RESETHAND != 0 && process::is_own_memory() {
                 HANDLERS[at].store(libc::SIG_DFL, Relaxed);
             }
-            programs
+            handler
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Signal masks: the program sees what it set, while SIGTRAP and the tick stay deliverable.
+//! Signal masks: the program sees what it set, while SIGTRAP and the tick are never really blocked.
 
 use super::{delivery, stacks};
-use crate::next_symbol::Real;
+use crate::next_symbol::NextSymbol;
 use crate::owned_signals::{self, OwnedSignal, tick_signal};
 use crate::process;
 use crate::sys;
@@ -10,13 +10,14 @@ use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 
 type Mask = unsafe extern "C" fn(c_int, *const libc::sigset_t, *mut libc::sigset_t) -> c_int;
-static SIGPROCMASK: Real<Mask> = Real::new(c"sigprocmask");
-static PTHREAD_SIGMASK: Real<Mask> = Real::new(c"pthread_sigmask");
-static SIGPENDING: Real<unsafe extern "C" fn(*mut libc::sigset_t) -> c_int> = Real::new(c"sigpending");
+static SIGPROCMASK: NextSymbol<Mask> = NextSymbol::new(c"sigprocmask");
+static PTHREAD_SIGMASK: NextSymbol<Mask> = NextSymbol::new(c"pthread_sigmask");
+static SIGPENDING: NextSymbol<unsafe extern "C" fn(*mut libc::sigset_t) -> c_int> = NextSymbol::new(c"sigpending");
 type Sigtimedwait =
     unsafe extern "C-unwind" fn(*const libc::sigset_t, *mut libc::siginfo_t, *const libc::timespec) -> c_int;
-static SIGTIMEDWAIT: Real<Sigtimedwait> = Real::new(c"sigtimedwait");
-static SIGNALFD: Real<unsafe extern "C" fn(c_int, *const libc::sigset_t, c_int) -> c_int> = Real::new(c"signalfd");
+static SIGTIMEDWAIT: NextSymbol<Sigtimedwait> = NextSymbol::new(c"sigtimedwait");
+static SIGNALFD: NextSymbol<unsafe extern "C" fn(c_int, *const libc::sigset_t, c_int) -> c_int> =
+    NextSymbol::new(c"signalfd");
 
 /// Looks the functions up.
 pub fn resolve() {
@@ -27,7 +28,8 @@ pub fn resolve() {
     SIGNALFD.get();
 }
 
-/// Changes the pretended mask and returns the bits to set really, or `None` if nothing is pretended here.
+/// Changes the virtual mask. Returns the owned signals blocked before, and the mask to set really; `None` if the
+/// thread has no virtual mask.
 pub fn change(how: c_int, set: Option<u64>) -> Option<(u8, Option<u64>)> {
     let thread = Thread::current().filter(|_| process::is_active())?;
     let before = thread.blocked.load(Relaxed);
@@ -49,18 +51,18 @@ pub fn change(how: c_int, set: Option<u64>) -> Option<(u8, Option<u64>)> {
     Some((before, Some(rest)))
 }
 
-unsafe fn masked(real: &Real<Mask>, how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
-    let Some(real) = real.get() else { return libc::ENOSYS };
+unsafe fn masked(next: &NextSymbol<Mask>, how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
+    let Some(next) = next.get() else { return libc::ENOSYS };
     // SAFETY: Forward: the caller's pointers are null or valid.
     unsafe {
         let Some((before, rest)) = change(how, new.as_ref().map(|set| sys::read_signal_set(set))) else {
-            return real(how, new, old);
+            return next(how, new, old);
         };
         let mut changed = new.as_ref().copied();
         if let (Some(set), Some(rest)) = (changed.as_mut(), rest) {
             sys::write_signal_set(set, rest);
         }
-        let result = real(how, changed.as_ref().map_or(new, |set| set), old);
+        let result = next(how, changed.as_ref().map_or(new, |set| set), old);
         if let (0, Some(old)) = (result, old.as_mut()) {
             let (_, rest) = owned_signals::split(sys::read_signal_set(old));
             sys::write_signal_set(old, owned_signals::join(before, rest));
@@ -92,10 +94,10 @@ pub unsafe extern "C" fn pthread_sigmask(how: c_int, new: *const libc::sigset_t,
 /// As `sigpending(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigpending(set: *mut libc::sigset_t) -> c_int {
-    let Some(real) = SIGPENDING.get() else { return -1 };
+    let Some(next) = SIGPENDING.get() else { return -1 };
     // SAFETY: the caller's set is valid where the real function succeeds.
     unsafe {
-        let result = real(set);
+        let result = next(set);
         if let (0, Some(thread)) = (result, Thread::current()) {
             let (_, rest) = owned_signals::split(sys::read_signal_set(set));
             sys::write_signal_set(set, owned_signals::join(thread.pending.load(Relaxed), rest));
@@ -104,12 +106,12 @@ pub unsafe extern "C" fn sigpending(set: *mut libc::sigset_t) -> c_int {
     }
 }
 
-/// Waits for a signal of the set: never for a tick; for SIGTRAP, if asked to, with SIGTRAP really blocked.
+/// Waits for a signal of the set without the tick. SIGTRAP is really blocked while the program waits for it.
 unsafe fn wait(set: *const libc::sigset_t, info: *mut libc::siginfo_t, timeout: *const libc::timespec) -> c_int {
-    let Some(real) = SIGTIMEDWAIT.get() else { return -1 };
+    let Some(next) = SIGTIMEDWAIT.get() else { return -1 };
     let Some(thread) = Thread::current().filter(|_| process::is_active()) else {
         // SAFETY: Forward.
-        return unsafe { real(set, info, timeout) };
+        return unsafe { next(set, info, timeout) };
     };
     // SAFETY: Forward: the caller's pointers are valid.
     unsafe {
@@ -117,7 +119,7 @@ unsafe fn wait(set: *const libc::sigset_t, info: *mut libc::siginfo_t, timeout: 
         let wants_trap = sys::read_signal_set(set) & sys::bit(libc::SIGTRAP) != 0;
         sys::write_signal_set(&mut changed, sys::read_signal_set(set) & !sys::bit(tick_signal()));
         if !wants_trap {
-            return real(&changed, info, timeout);
+            return next(&changed, info, timeout);
         }
         let before = sys::signal_mask(libc::SIG_BLOCK, sys::bit(libc::SIGTRAP));
         let bit = OwnedSignal::Trap.bit();
@@ -128,7 +130,7 @@ unsafe fn wait(set: *const libc::sigset_t, info: *mut libc::siginfo_t, timeout: 
             libc::SIGTRAP
         } else {
             delivery::WAITER.store(sys::thread_id(), Relaxed);
-            let result = real(&changed, info, timeout);
+            let result = next(&changed, info, timeout);
             delivery::WAITER.store(0, Relaxed);
             result
         };
@@ -177,19 +179,19 @@ pub unsafe extern "C-unwind" fn sigwait(set: *const libc::sigset_t, signal: *mut
     }
 }
 
-/// Without the tick.
+/// Leaves the tick out of the set.
 ///
 /// # Safety
 /// As `signalfd(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn signalfd(fd: c_int, set: *const libc::sigset_t, flags: c_int) -> c_int {
-    let Some(real) = SIGNALFD.get() else { return -1 };
+    let Some(next) = SIGNALFD.get() else { return -1 };
     // SAFETY: the caller's set is null or valid.
     unsafe {
         let Some(mut changed) = set.as_ref().copied().filter(|_| process::is_active()) else {
-            return real(fd, set, flags);
+            return next(fd, set, flags);
         };
         sys::write_signal_set(&mut changed, sys::read_signal_set(set) & !sys::bit(tick_signal()));
-        real(fd, &changed, flags)
+        next(fd, &changed, flags)
     }
 }

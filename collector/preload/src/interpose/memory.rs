@@ -1,16 +1,16 @@
-//! Memory that the program shares with other processes: they may change what it will do.
+//! Notices memory that the program shares with other processes, which may store to it.
 
 use crate::isolation;
-use crate::next_symbol::Real;
+use crate::next_symbol::NextSymbol;
 use crate::sys;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
 
 type Map = unsafe extern "C" fn(*mut c_void, usize, c_int, c_int, c_int, libc::off_t) -> *mut c_void;
-static MMAP: Real<Map> = Real::new(c"mmap");
-static MMAP64: Real<Map> = Real::new(c"mmap64");
+static MMAP: NextSymbol<Map> = NextSymbol::new(c"mmap");
+static MMAP64: NextSymbol<Map> = NextSymbol::new(c"mmap64");
 type Attach = unsafe extern "C" fn(c_int, *const c_void, c_int) -> *mut c_void;
-static SHMAT: Real<Attach> = Real::new(c"shmat");
+static SHMAT: NextSymbol<Attach> = NextSymbol::new(c"shmat");
 
 /// Looks the functions up.
 pub fn resolve() {
@@ -19,7 +19,7 @@ pub fn resolve() {
     SHMAT.get();
 }
 
-/// Allocators map memory before, and while, symbols are looked up.
+/// Maps memory by a system call: allocators map memory before and during the lookup of symbols.
 fn map_directly(arguments: [usize; 6]) -> *mut c_void {
     // SAFETY: Forward.
     match unsafe { sys::call(libc::SYS_mmap, arguments) } {
@@ -32,7 +32,7 @@ fn map_directly(arguments: [usize; 6]) -> *mut c_void {
     }
 }
 
-fn note(flags: c_int) {
+fn note_sharing(flags: c_int) {
     // Also set in MAP_SHARED_VALIDATE.
     if flags & libc::MAP_SHARED != 0 {
         isolation::SHARES_MEMORY.store(true, Relaxed);
@@ -40,9 +40,9 @@ fn note(flags: c_int) {
 }
 
 /// # Safety
-/// As `mmap(2)`; `real` is one of its names.
+/// As `mmap(2)`; `next` is one of its names.
 unsafe fn map(
-    real: Option<Map>,
+    next: Option<Map>,
     address: *mut c_void,
     length: usize,
     protection: c_int,
@@ -50,10 +50,10 @@ unsafe fn map(
     fd: c_int,
     offset: libc::off_t,
 ) -> *mut c_void {
-    note(flags);
-    match real {
+    note_sharing(flags);
+    match next {
         // SAFETY: Forward.
-        Some(real) => unsafe { real(address, length, protection, flags, fd, offset) },
+        Some(next) => unsafe { next(address, length, protection, flags, fd, offset) },
         None => map_directly([
             address as usize,
             length,
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn mmap(
     offset: libc::off_t,
 ) -> *mut c_void {
     // SAFETY: Forward.
-    unsafe { map(MMAP.known(), address, length, protection, flags, fd, offset) }
+    unsafe { map(MMAP.get_if_resolved(), address, length, protection, flags, fd, offset) }
 }
 
 /// # Safety
@@ -92,17 +92,17 @@ pub unsafe extern "C" fn mmap64(
     offset: libc::off_t,
 ) -> *mut c_void {
     // SAFETY: Forward.
-    unsafe { map(MMAP64.known(), address, length, protection, flags, fd, offset) }
+    unsafe { map(MMAP64.get_if_resolved(), address, length, protection, flags, fd, offset) }
 }
 
 /// # Safety
 /// As `shmat(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shmat(id: c_int, address: *const c_void, flags: c_int) -> *mut c_void {
-    note(libc::MAP_SHARED);
+    note_sharing(libc::MAP_SHARED);
     match SHMAT.get() {
         // SAFETY: Forward.
-        Some(real) => unsafe { real(id, address, flags) },
+        Some(next) => unsafe { next(id, address, flags) },
         None => libc::MAP_FAILED,
     }
 }

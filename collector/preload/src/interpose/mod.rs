@@ -1,7 +1,7 @@
-//! Functions of libc that stand in front of the real ones.
+//! Functions of libc that the sampler interposes.
 //!
-//! Each does the least that keeps two promises: the program finds the world as it set it up, and sampling goes on in
-//! its threads and children. All forward to the next definition of their name.
+//! Each does only what two aims need: the program sees the state that it set up, and its threads and children are
+//! sampled, too. All forward to the next definition of their name.
 
 pub mod close;
 pub mod delivery;

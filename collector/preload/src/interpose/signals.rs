@@ -4,7 +4,7 @@
 use super::{faults, masks, stacks};
 use crate::dispositions::{REMOVED, REMOVED_ONSTACK, REMOVED_TICK, REMOVED_TRAP, set_virtual_action, virtual_action};
 use crate::isolation;
-use crate::next_symbol::Real;
+use crate::next_symbol::NextSymbol;
 use crate::owned_signals::{OwnedSignal, join, split, tick_signal};
 use crate::process;
 use crate::sys::{self, KernelAction, read_signal_set, write_signal_set};
@@ -12,12 +12,12 @@ use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 
 type Sigaction = unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
-static SIGACTION: Real<Sigaction> = Real::new(c"sigaction");
+static SIGACTION: NextSymbol<Sigaction> = NextSymbol::new(c"sigaction");
 type Signal = unsafe extern "C" fn(c_int, usize) -> usize;
-static SIGNAL: Real<Signal> = Real::new(c"signal");
-static SYSV_SIGNAL: Real<Signal> = Real::new(c"__sysv_signal");
-static SIGSET: Real<Signal> = Real::new(c"sigset");
-static SIGIGNORE: Real<unsafe extern "C" fn(c_int) -> c_int> = Real::new(c"sigignore");
+static SIGNAL: NextSymbol<Signal> = NextSymbol::new(c"signal");
+static SYSV_SIGNAL: NextSymbol<Signal> = NextSymbol::new(c"__sysv_signal");
+static SIGSET: NextSymbol<Signal> = NextSymbol::new(c"sigset");
+static SIGIGNORE: NextSymbol<unsafe extern "C" fn(c_int) -> c_int> = NextSymbol::new(c"sigignore");
 
 /// Looks the functions up.
 pub fn resolve() {
@@ -32,10 +32,10 @@ pub fn resolve() {
 /// As `sigaction(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
-    let Some(real) = SIGACTION.get() else { return -1 };
+    let Some(next) = SIGACTION.get() else { return -1 };
     if !process::is_sampled_here() || !(1..65).contains(&signal) {
         // SAFETY: Forward.
-        return unsafe { real(signal, new, old) };
+        return unsafe { next(signal, new, old) };
     }
     // SAFETY: Forward: the caller's pointers are null or valid.
     unsafe {
@@ -61,9 +61,9 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, o
             }
             return 0;
         }
-        let taken = &REMOVED[signal as usize];
-        let before = taken.load(Relaxed);
-        let fault = faults::shown(signal);
+        let removed = &REMOVED[signal as usize];
+        let before = removed.load(Relaxed);
+        let fault = faults::program_action(signal);
         let mut changed = new.as_ref().copied();
         if let Some(new) = changed.as_mut() {
             let (ours, mut rest) = split(read_signal_set(&new.sa_mask));
@@ -78,12 +78,12 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, o
                 }
             }
             write_signal_set(&mut new.sa_mask, rest);
-            taken.store(bits, Relaxed);
+            removed.store(bits, Relaxed);
             *new = faults::replace(signal, new).unwrap_or(*new);
         }
-        let result = real(signal, changed.as_ref().map_or(new, |new| new), old);
+        let result = next(signal, changed.as_ref().map_or(new, |new| new), old);
         if result != 0 {
-            taken.store(before, Relaxed);
+            removed.store(before, Relaxed);
         } else if let Some(old) = old.as_mut() {
             let (_, rest) = split(read_signal_set(&old.sa_mask));
             write_signal_set(&mut old.sa_mask, join(before & (REMOVED_TRAP | REMOVED_TICK), rest));
@@ -106,8 +106,8 @@ pub unsafe extern "C" fn __sigaction(signal: c_int, new: *const libc::sigaction,
     unsafe { sigaction(signal, new, old) }
 }
 
-/// The older functions, for our two signals; they set fixed flags.
-fn old_style(signal: c_int, handler: usize, flags: c_int, real: &Real<Signal>) -> usize {
+/// The older functions, which set fixed flags.
+fn old_style(signal: c_int, handler: usize, flags: c_int, next: &NextSymbol<Signal>) -> usize {
     if process::is_sampled_here() {
         isolation::note_action(signal, handler);
     }
@@ -131,14 +131,14 @@ fn old_style(signal: c_int, handler: usize, flags: c_int, real: &Real<Signal>) -
         return before;
     }
     if (1..65).contains(&signal) && process::is_sampled_here() {
-        if faults::shown(signal).is_some() {
+        if faults::program_action(signal).is_some() {
             return old_style_fault(signal, handler, flags);
         }
         REMOVED[signal as usize].store(0, Relaxed);
     }
-    match real.get() {
+    match next.get() {
         // SAFETY: Forward.
-        Some(real) => unsafe { real(signal, handler) },
+        Some(next) => unsafe { next(signal, handler) },
         None => libc::SIG_ERR,
     }
 }
@@ -222,13 +222,13 @@ pub unsafe extern "C" fn sigignore(signal: c_int) -> c_int {
         );
         return 0;
     }
-    if faults::shown(signal).is_some() && process::is_sampled_here() {
+    if faults::program_action(signal).is_some() && process::is_sampled_here() {
         old_style_fault(signal, libc::SIG_IGN, 0);
         return 0;
     }
     match SIGIGNORE.get() {
         // SAFETY: Forward.
-        Some(real) => unsafe { real(signal) },
+        Some(next) => unsafe { next(signal) },
         None => -1,
     }
 }

@@ -1,9 +1,9 @@
-//! Alternate signal stacks: the program's replaces ours, and ours does not show.
+//! Alternate signal stacks: the program's replaces ours, which the program never sees.
 
 use crate::burst::sampler::Sampler;
 use crate::counters;
 use crate::dispositions::{REMOVED, REMOVED_ONSTACK};
-use crate::next_symbol::Real;
+use crate::next_symbol::NextSymbol;
 use crate::owned_signals::tick_signal;
 use crate::process;
 use crate::sys::{self, KernelAction};
@@ -16,7 +16,7 @@ use core::sync::atomic::Ordering::Relaxed;
 /// run there.
 static PROGRAM_STACK: AtomicBool = AtomicBool::new(false);
 type Sigaltstack = unsafe extern "C" fn(*const libc::stack_t, *mut libc::stack_t) -> c_int;
-static SIGALTSTACK: Real<Sigaltstack> = Real::new(c"sigaltstack");
+static SIGALTSTACK: NextSymbol<Sigaltstack> = NextSymbol::new(c"sigaltstack");
 
 /// Looks the function up.
 pub fn resolve() {
@@ -43,16 +43,16 @@ pub fn is_on_program_stack(thread: &Thread) -> bool {
     now.ss_flags & libc::SS_ONSTACK != 0 && now.ss_sp as usize != thread.alternate_stack()
 }
 
-/// The program's alternate stack replaces ours, and shows in place of it.
+/// Replaces our alternate stack by the program's, and reports the program's only.
 ///
 /// # Safety
 /// As `sigaltstack(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
-    let Some(real) = SIGALTSTACK.get() else { return -1 };
+    let Some(next) = SIGALTSTACK.get() else { return -1 };
     let Some(thread) = Thread::current().filter(|_| process::is_sampled_here()) else {
         // SAFETY: Forward.
-        return unsafe { real(new, old) };
+        return unsafe { next(new, old) };
     };
     let ours = thread.alternate_stack() as *mut c_void;
     let mut before = libc::stack_t {
@@ -64,9 +64,9 @@ pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::
     unsafe {
         let result = match new.as_ref() {
             Some(new) if new.ss_flags & libc::SS_DISABLE != 0 => {
-                let mut result = real(core::ptr::null(), &mut before);
+                let mut result = next(core::ptr::null(), &mut before);
                 if before.ss_sp != ours {
-                    result = real(new, core::ptr::null_mut());
+                    result = next(new, core::ptr::null_mut());
                     if result == 0 {
                         thread.use_alternate_stack();
                         pause(thread, false);
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::
                 }
                 result
             }
-            _ => real(new, &mut before),
+            _ => next(new, &mut before),
         };
         if result != 0 {
             return result;
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::
     0
 }
 
-/// An alternate stack without room for a frame: no ticks.
+/// Disables ticks while the program's alternate stack is too small for a signal frame.
 fn pause(thread: &Thread, paused: bool) {
     if thread.paused.swap(paused.into(), Relaxed) == u8::from(paused) {
         return;
@@ -120,7 +120,7 @@ fn pause(thread: &Thread, paused: bool) {
     unsafe { thread.with_sampler(change) };
 }
 
-/// From now on handlers that asked for an alternate stack run there.
+/// Restores `SA_ONSTACK` in the actions from which it was removed.
 fn give_handlers_their_stack() {
     let tick = sys::bit(tick_signal());
     for (signal, taken) in REMOVED.iter().enumerate().skip(1) {

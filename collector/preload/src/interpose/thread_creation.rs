@@ -1,7 +1,7 @@
-//! New threads run through us first.
+//! New threads register with the sampler before they run the program's function.
 
 use crate::counters;
-use crate::next_symbol::Real;
+use crate::next_symbol::NextSymbol;
 use crate::process;
 use crate::thread::{Routine, Thread};
 use crate::threads;
@@ -11,10 +11,10 @@ use core::sync::atomic::Ordering::Relaxed;
 type Posix = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 type PthreadCreate =
     unsafe extern "C" fn(*mut libc::pthread_t, *const libc::pthread_attr_t, Posix, *mut c_void) -> c_int;
-static PTHREAD_CREATE: Real<PthreadCreate> = Real::new(c"pthread_create");
+static PTHREAD_CREATE: NextSymbol<PthreadCreate> = NextSymbol::new(c"pthread_create");
 type C11 = extern "C-unwind" fn(*mut c_void) -> c_int;
 type ThrdCreate = unsafe extern "C" fn(*mut libc::pthread_t, C11, *mut c_void) -> c_int;
-static THRD_CREATE: Real<ThrdCreate> = Real::new(c"thrd_create");
+static THRD_CREATE: NextSymbol<ThrdCreate> = NextSymbol::new(c"thrd_create");
 
 /// Looks the functions up.
 pub fn resolve() {
@@ -43,16 +43,16 @@ pub unsafe extern "C" fn pthread_create(
     routine: Posix,
     argument: *mut c_void,
 ) -> c_int {
-    let Some(real) = PTHREAD_CREATE.get() else {
+    let Some(next) = PTHREAD_CREATE.get() else {
         return libc::ENOSYS;
     };
     let Some(block) = prepare(Routine::Posix(routine), argument) else {
         // SAFETY: Forward.
-        return unsafe { real(id, attributes, routine, argument) };
+        return unsafe { next(id, attributes, routine, argument) };
     };
     // SAFETY: Forward; the block belongs to the new thread, if there is one.
     unsafe {
-        let result = real(id, attributes, threads::main_posix, block.cast());
+        let result = next(id, attributes, threads::main_posix, block.cast());
         if result != 0 {
             Thread::unmap(block);
         }
@@ -65,16 +65,16 @@ pub unsafe extern "C" fn pthread_create(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thrd_create(id: *mut libc::pthread_t, routine: C11, argument: *mut c_void) -> c_int {
     const THRD_ERROR: c_int = 2;
-    let Some(real) = THRD_CREATE.get() else {
+    let Some(next) = THRD_CREATE.get() else {
         return THRD_ERROR;
     };
     let Some(block) = prepare(Routine::C11(routine), argument) else {
         // SAFETY: Forward.
-        return unsafe { real(id, routine, argument) };
+        return unsafe { next(id, routine, argument) };
     };
     // SAFETY: Forward; the block belongs to the new thread, if there is one.
     unsafe {
-        let result = real(id, threads::main_c11, block.cast());
+        let result = next(id, threads::main_c11, block.cast());
         if result != 0 {
             Thread::unmap(block);
         }
