@@ -64,6 +64,9 @@
 //! - Where ticks come from a timer, they can interrupt system calls that are never restarted.
 //! - Code that moves the thread pointer (`arch_prctl`, `wrfsbase`) must not be interrupted by a tick.
 
+// Nobody links with this library: its documentation is for those who read its source.
+#![allow(rustdoc::private_intra_doc_links)]
+
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("the sampler is for Linux on x86-64");
 

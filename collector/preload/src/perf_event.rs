@@ -160,7 +160,7 @@ impl Event {
         Some(Self { fd, id })
     }
 
-    /// Whether the descriptor still is this event: the program may have closed it behind our back.
+    /// Whether the descriptor still is this event: the program may have closed it.
     fn is_open(self) -> bool {
         let mut now = 0u64;
         // SAFETY: Kernel: `now` lives here; other files refuse the request.

@@ -56,7 +56,8 @@ pub struct Thread {
     pub published: Published,
     /// The next sampled thread of the process.
     pub next: AtomicPtr<Thread>,
-    /// The function that the thread runs, and its argument, from its creator to its start.
+    /// The function that the thread runs, and its argument. The creator sets them before the thread exists, and the
+    /// thread alone reads them.
     pub start: Cell<Option<(Routine, *mut c_void)>>,
     sampler: UnsafeCell<Sampler>,
 }

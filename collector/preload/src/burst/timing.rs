@@ -203,7 +203,7 @@ impl BurstTiming {
         self.signal_ns = settings::trap_signal_ns() * self.trap_ns / settings::trap_ns();
         self.phase = Phase::Warming;
         if !event.arm_at(anchor.address, u64::from(self.frame.passes)) {
-            // Closed behind our back, or the kernel cannot move it.
+            // The program closed the descriptor, or the kernel cannot move the breakpoint.
             self.close();
             OPEN.store(REFUSED, Relaxed);
         }

@@ -197,11 +197,11 @@ impl Verification {
         let mut e = Encoder::new(&mut buffer);
         let mut count = 0;
         // SAFETY: Lease.
-        unsafe { &mut *self.engine }.tell_opcodes(&mut |code, ways| {
+        unsafe { &mut *self.engine }.tell_opcodes(&mut |code, modes| {
             count += 1;
             if count <= MAX_OPCODES {
                 e.bytes(&code.to_le_bytes());
-                e.bytes(&[ways]);
+                e.bytes(&[modes]);
             }
             count <= MAX_OPCODES
         });

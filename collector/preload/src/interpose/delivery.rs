@@ -76,7 +76,7 @@ const FXSAVE: usize = 512;
 /// Bytes of the floating-point state that a context points to.
 ///
 /// # Safety
-/// It points to the kernel's.
+/// `state` points to a floating-point state that the kernel saved.
 unsafe fn floating_size(state: *const u8) -> usize {
     const EXTENDED: u32 = 0x4650_5853;
     // SAFETY: struct _fpx_sw_bytes at the end of the legacy area: magic, then the size with everything extended.
