@@ -1,48 +1,98 @@
 //! The sampler, preloaded into every process of a recording.
 //!
-//! Ticks (`tick`) interrupt each thread after a random amount of its CPU time; a burst (`ahead`, `step`) follows it for
-//! some taken branches, and now and then a breakpoint tells how long the program takes for them (`clock`); what was seen
-//! (`sampler`) goes to the process's shard (`process`, `pleach_collector::shard`). Everything else keeps the program from
-//! noticing: `fds`, `interpose`, and stacks of our own (`thread`, `entry`).
+//! It interrupts each thread after random amounts of CPU time, records the next taken branches, and appends them to the
+//! shard of the process. The package owns, in the order of a process's life:
 //!
-//! Handlers run with all signals blocked, allocate nothing, wait for nothing but a short lock between threads, and use no
-//! thread-local storage but one pointer. They never panic: there is no indexing that can fail and no arithmetic that
-//! matters if it wraps.
-
+//! Start of the process
+//! - [`settings`]: what the recorder passes in the environment.
+//! - [`process`]: whether this process is sampled, and whether the caller runs in it.
+//! - [`descriptors`]: descriptors out of the program's way.
+//! - [`owned_signals`], [`dispositions`]: the signals that are ours; the program's own actions for them.
+//! - [`signal_entry`]: assembly of the handlers, the kernel's signal frame, the thread pointer.
+//! - [`interpose`]: functions of libc in front of the [next definition](next_symbol), which keep the program from
+//!   noticing.
 //!
-//! What a program could still notice, or hide from us:
-//! - It sees `LD_PRELOAD` and our variables, more mappings, descriptors from the top of its range on, and time that passes.
+//! Registration of a thread
+//! - [`threads`]: the list of threads; their start, end, and what `fork` does to them.
+//! - [`thread`]: a thread's stacks and state.
+//!
+//! Tick
+//! - [`tick`]: the source of ticks and the budget; [`perf_event`], [`random`].
+//! - [`handlers`]: the handlers of the tick and of SIGTRAP, which decide what becomes of a signal.
+//!
+//! Burst
+//! - [`burst`]: shadow bursts, stepped bursts, verification of one by the other, timing.
+//! - [`mappings`]: executable mappings, for the engines and for the shard.
+//! - [`isolation`]: whether threads, signals or shared memory may make the program do something else.
+//!
+//! Shard and exit
+//! - [`shard_writer`]: the file of the process, and its last frame.
+//! - [`counters`]: costs and losses, stored with each burst.
+//! - [`quiesce`]: waits until no handler runs, before a program confines itself.
+//!
+//! [`sys`] has system calls that leave `errno` alone. Modules do not import each other in circles.
+//!
+//! # Safety rules
+//! Comments on `unsafe` code cite them by name.
+//! - **Handler**: handlers run with all signals blocked, on a stack of their own. They allocate nothing, wait for
+//!   nothing but [`sys::SpinLock`], use no thread-local storage but the thread pointer, call no function of libc that
+//!   may do so, and never panic: no indexing that can fail, no arithmetic that matters if it wraps.
+//! - **Frame**: the pointers that the kernel passes to a handler are valid until it returns, and nobody else uses them.
+//! - **Current**: the thread pointer is null or the calling thread's state, which lives until the thread clears the
+//!   pointer. A child made by `vfork` sees the state of its parent, which sleeps and is in no handler.
+//! - **Owner**: a thread's sampler is used through [`thread::Thread::with_sampler`] only, by the thread itself with all
+//!   signals blocked, so that calls do not nest. Other threads read what that function publishes.
+//!   In a child made by `fork`, the one thread owns all samplers.
+//! - **List**: threads in the list are alive, and the list changes under its lock, with signals blocked. State that
+//!   other threads can reach is atomic: there is no `&mut Thread`.
+//! - **Lease**: what threads share in turn (a shadow engine, the log of a verification) is used by the one that set its
+//!   `busy` flag, until it clears the flag.
+//! - **Lock**: static buffers are written under [`shard_writer::LOCK`], or while the process has one thread.
+//! - **Kernel**: system calls get numbers, or pointers to memory that is live and large enough for the call; the kernel
+//!   keeps none of them.
+//! - **Forward**: an interposed function passes its caller's arguments on to a function with the same contract.
+//!
+//! # What a program could still notice, or hide from us
+//! - It sees `LD_PRELOAD` and our variables, more mappings, descriptors from the top of its range on, and time that
+//!   passes.
 //! - Threads made by a raw `clone`, children of `system` and `popen` while the environment lacks our variables, and
 //!   statically linked children are not sampled.
-//! - Of a thread's four hardware breakpoints, one may be ours.
+//! - One of a thread's four hardware breakpoints may be ours.
 //! - Handlers of a program that sets an alternate stack are not sampled while they run there.
 //! - A raw `rt_sigaction` for SIGTRAP while another thread is in a burst gets that thread's next trap.
 //! - SIGTRAP does not arrive through `signalfd`; `sigsuspend`, `ppoll` and the like use the masks as given.
 //! - Where ticks come from a timer, they can interrupt system calls that are never restarted.
 //! - Code that moves the thread pointer (`arch_prctl`, `wrfsbase`) must not be interrupted by a tick.
 
+// Nobody links with this library: its documentation is for those who read its source.
+#![allow(rustdoc::private_intra_doc_links)]
+
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("the sampler is for Linux on x86-64");
 
-mod ahead;
-mod alone;
-mod clock;
-mod config;
-mod entry;
-mod event;
-mod fds;
+mod burst;
+mod counters;
+mod descriptors;
+mod dispositions;
+mod handlers;
 mod interpose;
-mod maps;
+mod isolation;
+mod mappings;
+mod next_symbol;
+mod owned_signals;
+mod perf_event;
 mod process;
-mod quiet;
-mod real;
-mod sampler;
-mod step;
+mod quiesce;
+mod random;
+mod settings;
+mod shard_writer;
+mod signal_entry;
 mod sys;
 mod thread;
+mod threads;
 mod tick;
-mod verify;
 
+use burst::engines;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::Relaxed;
 use pleach_collector::shard;
@@ -50,13 +100,13 @@ use pleach_collector::vector::Engine;
 
 #[used]
 #[unsafe(link_section = ".init_array")]
-static BEGIN: extern "C" fn() = begin;
+static START: extern "C" fn() = start_sampling;
 
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static END: extern "C" fn() = interpose::exit::at_exit;
 
-/// A variable of the environment.
+/// The value of a variable of the environment.
 fn variable(name: &str) -> Option<&'static [u8]> {
     let mut buffer = [0u8; 64];
     buffer.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
@@ -71,14 +121,14 @@ fn variable(name: &str) -> Option<&'static [u8]> {
     }
 }
 
-/// Seccomp filters in force.
+/// Number of seccomp filters in force; the maximum if the kernel does not tell.
 fn seccomp_filters() -> u64 {
-    // SAFETY: plain integers.
+    // SAFETY: Kernel: numbers only.
     if unsafe { sys::syscall!(libc::SYS_prctl, libc::PR_GET_SECCOMP, 0, 0, 0, 0) } <= 0 {
         return 0;
     }
     let mut buffer = [0u8; 4096];
-    let status = process::read_file(c"/proc/self/status", &mut buffer);
+    let status = sys::read_file(c"/proc/self/status", &mut buffer);
     let lines = status.split(|b| *b == b'\n');
     let count = lines.filter_map(|line| line.strip_prefix(b"Seccomp_filters:\t")).next();
     count
@@ -86,36 +136,37 @@ fn seccomp_filters() -> u64 {
         .unwrap_or(u64::MAX)
 }
 
-extern "C" fn begin() {
+/// The library's constructor.
+extern "C" fn start_sampling() {
     let before = sys::thread_cpu_ns();
     let (Some(directory), settings) = (variable(shard::DIRECTORY_VARIABLE), variable(shard::SETTINGS_VARIABLE)) else {
         return;
     };
-    config::parse(settings.and_then(|s| core::str::from_utf8(s).ok()).unwrap_or_default());
-    // Confined by a filter of the program's own: our system calls may not be among those it allows.
-    if seccomp_filters() > config::seccomp_filters() {
+    settings::parse(settings.and_then(|s| core::str::from_utf8(s).ok()).unwrap_or_default());
+    // A filter of the program may not allow our system calls.
+    if seccomp_filters() > settings::seccomp_filters() {
         return;
     }
     interpose::resolve();
     // SAFETY: all zeroes is valid for this plain structure; the address is in this library.
     unsafe {
         let mut info: libc::Dl_info = core::mem::zeroed();
-        if libc::dladdr(begin as *const () as *const _, &mut info) != 0 && !info.dli_fname.is_null() {
+        if libc::dladdr(start_sampling as *const () as *const _, &mut info) != 0 && !info.dli_fname.is_null() {
             interpose::exec::remember(CStr::from_ptr(info.dli_fname));
         }
     }
     let blocked = sys::SignalsBlocked::new();
-    fds::begin();
-    let begun = process::begin(directory) && tick::install();
-    if begun && config::engine() == Engine::RunAhead && !ahead::begin() {
-        config::use_step();
+    descriptors::begin();
+    let is_ready = shard_writer::begin(directory) && handlers::install();
+    if is_ready && settings::engine() == Engine::RunAhead && !(engines::begin() && interpose::faults::install()) {
+        settings::use_step();
     }
     drop(blocked);
-    if !begun || !thread::begin_main() {
+    if !is_ready || !threads::begin_main() {
         process::stop();
         return;
     }
-    let cost = sys::thread_cpu_ns().saturating_sub(before) + config::load_ns();
-    process::OWN_NS.store(cost, Relaxed);
-    thread::charge_start(before.saturating_sub(config::load_ns()), cost);
+    let cost = sys::thread_cpu_ns().saturating_sub(before) + settings::load_ns();
+    counters::OWN_NS.store(cost, Relaxed);
+    threads::charge_start(before.saturating_sub(settings::load_ns()), cost);
 }

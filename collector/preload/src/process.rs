@@ -1,100 +1,34 @@
-//! What belongs to the process as a whole: whether it is sampled, its counters, its shard.
+//! Whether this process is sampled, and whether the caller runs in it.
 
-use crate::alone;
-use crate::fds;
-use crate::maps;
-use crate::sys::{self, SpinLock, syscall};
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64};
-use pleach_collector::shard::{Counters, Encoder, FrameKind};
+use crate::sys;
+use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
+use core::sync::atomic::{AtomicI32, AtomicU8};
 
-/// Whether the process is sampled.
 static STATE: AtomicU8 = AtomicU8::new(OFF);
 const OFF: u8 = 0;
 const ACTIVE: u8 = 1;
-/// The program confined itself (seccomp): no system call of ours is safe any more.
+/// The program confined itself (seccomp): none of our system calls is safe any more.
 const STOPPED: u8 = 2;
 
 static PID: AtomicI32 = AtomicI32::new(0);
-static BASE_CPU_NS: AtomicU64 = AtomicU64::new(0);
-static START_NS: AtomicU64 = AtomicU64::new(0);
 
-/// CPU time of the sampler.
-pub static OWN_NS: AtomicU64 = AtomicU64::new(0);
-/// Bursts not stored.
-pub static LOST: AtomicU64 = AtomicU64::new(0);
-/// Ticks not used.
-pub static DECLINED: AtomicU64 = AtomicU64::new(0);
-/// Threads sampled.
-pub static THREADS: AtomicU32 = AtomicU32::new(0);
-/// Threads not sampled.
-pub static UNSAMPLED: AtomicU32 = AtomicU32::new(0);
-
-/// Guards the shard's opening, the map table and the static buffers. Take it with signals blocked.
-pub static LOCK: SpinLock = SpinLock::new();
-
-const DIRECTORY_ROOM: usize = 512;
-const NAME_ROOM: usize = 64;
-
-/// Fixed-size text, written under [`LOCK`] or before there are threads.
-struct Text<const N: usize> {
-    bytes: core::cell::UnsafeCell<[u8; N]>,
-    length: AtomicU32,
+/// Starts sampling in the calling process.
+pub fn activate() {
+    set_pid();
+    STATE.store(ACTIVE, Release);
 }
 
-// SAFETY: written only under the lock or while there is one thread.
-unsafe impl<const N: usize> Sync for Text<N> {}
-
-impl<const N: usize> Text<N> {
-    const fn new() -> Self {
-        Self {
-            bytes: core::cell::UnsafeCell::new([0; N]),
-            length: AtomicU32::new(0),
-        }
-    }
-
-    fn set(&self, parts: &[&[u8]]) -> bool {
-        // SAFETY: see the type.
-        let bytes = unsafe { &mut *self.bytes.get() };
-        let mut length = 0;
-        for part in parts {
-            // One byte stays for a terminating zero.
-            match bytes.get_mut(length..length + part.len()) {
-                Some(room) if length + part.len() < N => room.copy_from_slice(part),
-                _ => return false,
-            }
-            length += part.len();
-        }
-        if let Some(end) = bytes.get_mut(length) {
-            *end = 0;
-        }
-        self.length.store(length as u32, Release);
-        true
-    }
-
-    fn get(&self) -> &[u8] {
-        // SAFETY: see the type.
-        let bytes = unsafe { &*self.bytes.get() };
-        bytes.get(..self.length.load(Acquire) as usize).unwrap_or_default()
-    }
+/// Records the process id, at the start and in a child made by `fork`.
+pub fn set_pid() {
+    PID.store(sys::process_id(), Relaxed);
 }
 
-static DIRECTORY: Text<DIRECTORY_ROOM> = Text::new();
-static NAME: Text<NAME_ROOM> = Text::new();
-static PARENT: Text<NAME_ROOM> = Text::new();
-static SHARD_FD: AtomicI32 = AtomicI32::new(-1);
-static DIRECTORY_FD: AtomicI32 = AtomicI32::new(-1);
-static SHARD_DEVICE: AtomicU64 = AtomicU64::new(0);
-static SHARD_INODE: AtomicU64 = AtomicU64::new(0);
-static OPENED: AtomicBool = AtomicBool::new(false);
-static MAPPED: AtomicBool = AtomicBool::new(false);
-
-/// Whether the program is sampled at all.
+/// Whether the process is sampled.
 pub fn is_active() -> bool {
     STATE.load(Relaxed) == ACTIVE
 }
 
-/// Whether the program confined itself.
+/// Whether sampling ended because the program confined itself.
 pub fn is_stopped() -> bool {
     STATE.load(Relaxed) == STOPPED
 }
@@ -106,224 +40,16 @@ pub fn stop() {
 
 /// Whether the caller runs in the process that owns this memory: false in a child made by `vfork` or a raw `clone`.
 pub fn is_own_memory() -> bool {
-    PID.load(Relaxed) == sys::process_id()
+    pid() == sys::process_id()
 }
 
-/// The process as it was when sampling began.
+/// Whether the caller's signals, limits and descriptors are those of a sampled process. A child made by `vfork` has its
+/// own, but the parent's memory.
+pub fn is_sampled_here() -> bool {
+    is_active() && is_own_memory()
+}
+
+/// Process id, as recorded when sampling began.
 pub fn pid() -> i32 {
     PID.load(Relaxed)
-}
-
-/// Takes note of the process; `directory` is where shards go.
-pub fn begin(directory: &[u8]) -> bool {
-    if !DIRECTORY.set(&[directory]) {
-        return false;
-    }
-    PID.store(sys::process_id(), Relaxed);
-    BASE_CPU_NS.store(sys::process_cpu_ns(), Relaxed);
-    START_NS.store(sys::now_ns(), Relaxed);
-    STATE.store(ACTIVE, Release);
-    let path = DIRECTORY.get();
-    // SAFETY: the text ends with a zero byte.
-    let fd = unsafe {
-        syscall!(
-            libc::SYS_openat,
-            libc::AT_FDCWD,
-            path.as_ptr(),
-            libc::O_PATH | libc::O_CLOEXEC,
-            0
-        )
-    };
-    DIRECTORY_FD.store(fds::move_up(fd as i32).unwrap_or(-1), Relaxed);
-    open_shard();
-    OPENED.load(Relaxed)
-}
-
-/// Starts over in a child made by `fork`; its shard is opened when there is something to write.
-pub fn begin_child() {
-    LOCK.release();
-    fds::drop_ours(SHARD_FD.swap(-1, Relaxed));
-    if OPENED.load(Relaxed) {
-        PARENT.set(&[NAME.get()]);
-    }
-    OPENED.store(false, Relaxed);
-    MAPPED.store(false, Relaxed);
-    PID.store(sys::process_id(), Relaxed);
-    BASE_CPU_NS.store(0, Relaxed);
-    START_NS.store(sys::now_ns(), Relaxed);
-    for counter in [&OWN_NS, &LOST, &DECLINED] {
-        counter.store(0, Relaxed);
-    }
-    THREADS.store(0, Relaxed);
-    UNSAMPLED.store(0, Relaxed);
-    maps::forget();
-}
-
-/// The counters now.
-pub fn counters() -> Counters {
-    Counters {
-        own_ns: OWN_NS.load(Relaxed),
-        lost: LOST.load(Relaxed),
-        declined: DECLINED.load(Relaxed),
-        threads: THREADS.load(Relaxed),
-        unsampled_threads: UNSAMPLED.load(Relaxed),
-    }
-}
-
-/// A number in decimal digits.
-pub fn decimal(mut value: u64, buffer: &mut [u8; 20]) -> &[u8] {
-    let mut at = buffer.len();
-    while at > 0 {
-        at -= 1;
-        if let Some(slot) = buffer.get_mut(at) {
-            *slot = b'0' + (value % 10) as u8;
-        }
-        value /= 10;
-        if value == 0 {
-            break;
-        }
-    }
-    buffer.get(at..).unwrap_or_default()
-}
-
-/// Reads a small file of `/proc` whole, or as much as fits.
-pub fn read_file<'a>(path: &core::ffi::CStr, buffer: &'a mut [u8]) -> &'a [u8] {
-    let fd = sys::open_to_read(path);
-    if fd < 0 {
-        return &[];
-    }
-    let mut length = 0;
-    while let Some(room) = buffer.get_mut(length..).filter(|room| !room.is_empty()) {
-        // SAFETY: the kernel writes at most the room.
-        let got = unsafe { syscall!(libc::SYS_read, fd, room.as_mut_ptr(), room.len()) };
-        if got <= 0 {
-            break;
-        }
-        length += got as usize;
-    }
-    sys::close(fd as i32);
-    buffer.get(..length).unwrap_or_default()
-}
-
-/// Opens the shard and writes who we are. The caller has the lock or is alone, with signals blocked.
-fn open_shard() {
-    if OPENED.swap(true, Relaxed) {
-        return;
-    }
-    let start = START_NS.load(Relaxed);
-    let (mut a, mut b) = ([0; 20], [0; 20]);
-    NAME.set(&[decimal(pid() as u64, &mut a), b"-", decimal(start, &mut b), b".shard"]);
-    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-    // SAFETY: the name ends with a zero byte.
-    let fd = unsafe {
-        syscall!(
-            libc::SYS_openat,
-            DIRECTORY_FD.load(Relaxed),
-            NAME.get().as_ptr(),
-            flags,
-            0o600
-        )
-    };
-    let Some(fd) = fds::move_up(fd as i32) else { return };
-    if let Some((device, inode)) = identity(fd) {
-        SHARD_DEVICE.store(device, Relaxed);
-        SHARD_INODE.store(inode, Relaxed);
-    }
-    SHARD_FD.store(fd, Relaxed);
-
-    let mut frame = [0u8; 6 * 1024];
-    let mut text = [0u8; 4096];
-    let mut e = Encoder::new(&mut frame);
-    e.u32(pid() as u32);
-    // SAFETY: no arguments.
-    e.u32(unsafe { syscall!(libc::SYS_getppid) } as u32);
-    e.u64(start);
-    e.u64(BASE_CPU_NS.load(Relaxed));
-    e.string(PARENT.get());
-    let (path, room) = (c"/proc/self/exe", text.len());
-    // SAFETY: the path is terminated and the kernel writes at most the room.
-    let length = unsafe {
-        syscall!(
-            libc::SYS_readlinkat,
-            libc::AT_FDCWD,
-            path.as_ptr(),
-            text.as_mut_ptr(),
-            room
-        )
-    };
-    e.string(text.get(..length.clamp(0, 1024) as usize).unwrap_or_default());
-    let arguments = read_file(c"/proc/self/cmdline", &mut text);
-    e.string(arguments);
-    if let Some(frame) = e.finish(FrameKind::Process) {
-        write_all(frame);
-    }
-}
-
-fn identity(fd: i32) -> Option<(u64, u64)> {
-    // SAFETY: all zeroes is a valid value of this plain structure.
-    let mut stat: libc::stat = unsafe { core::mem::zeroed() };
-    // SAFETY: `stat` lives here.
-    let result = unsafe { syscall!(libc::SYS_fstat, fd, &raw mut stat) };
-    (result == 0).then_some((stat.st_dev, stat.st_ino))
-}
-
-/// One write. The program may have closed our descriptor and may use its number for something else.
-fn write_all(frame: &[u8]) -> bool {
-    let fd = SHARD_FD.load(Relaxed);
-    if fd < 0 || identity(fd) != Some((SHARD_DEVICE.load(Relaxed), SHARD_INODE.load(Relaxed))) {
-        return false;
-    }
-    // SAFETY: the frame is readable.
-    let written = unsafe { syscall!(libc::SYS_write, fd, frame.as_ptr(), frame.len()) };
-    if written == -(libc::EFBIG as isize) {
-        // The limit on file sizes also sent a signal, which must not reach the program. Signals are blocked here.
-        let (set, none) = (sys::bit(libc::SIGXFSZ), libc::timespec { tv_sec: 0, tv_nsec: 0 });
-        // SAFETY: set and time live here.
-        unsafe { syscall!(libc::SYS_rt_sigtimedwait, &raw const set, 0, &raw const none, 8) };
-    }
-    written == frame.len() as isize
-}
-
-/// Makes sure that the shard is open and the mappings in it are those of now.
-///
-/// Call with signals blocked. `stale`: an address was met that is in no known mapping.
-pub fn ready(stale: bool) {
-    if OPENED.load(Relaxed) && MAPPED.load(Relaxed) && !stale && !maps::is_due() {
-        return;
-    }
-    if LOCK.acquire(false) {
-        open_shard();
-        maps::refresh(&mut |frame| write_all(frame), !MAPPED.load(Relaxed));
-        MAPPED.store(true, Relaxed);
-        LOCK.release();
-    }
-}
-
-/// Stores a frame, or counts it as lost. Call with signals blocked.
-pub fn append(frame: Option<&[u8]>) {
-    if !frame.is_some_and(write_all) {
-        LOST.fetch_add(1, Relaxed);
-    }
-}
-
-/// Stores the final figures. Harmless if the process goes on after all. `ends`: it calls `_exit`, or is in `exit`.
-pub fn conclude(ends: bool) {
-    if !is_active() || !is_own_memory() {
-        return;
-    }
-    let _blocked = sys::SignalsBlocked::new();
-    let before = sys::thread_cpu_ns();
-    if LOCK.acquire(false) {
-        open_shard();
-        LOCK.release();
-    }
-    let mut buffer = [0u8; 128];
-    let mut e = Encoder::new(&mut buffer);
-    e.u64(sys::process_cpu_ns());
-    OWN_NS.fetch_add(sys::thread_cpu_ns().saturating_sub(before), Relaxed);
-    e.bytes(&counters().to_bytes());
-    e.u8((ends && alone::always()).into());
-    if let Some(frame) = e.finish(FrameKind::Final) {
-        write_all(frame);
-    }
 }

@@ -59,14 +59,14 @@ pub struct KernelAction {
 pub fn signal_action(signal: i32, new: Option<&KernelAction>, old: Option<&mut KernelAction>) -> isize {
     let new = new.map_or(core::ptr::null(), |a| a as *const KernelAction);
     let old = old.map_or(core::ptr::null_mut(), |a| a as *mut KernelAction);
-    // SAFETY: both are null or valid for the kernel's structure.
+    // SAFETY: Kernel: both are null or valid for the kernel's structure.
     unsafe { syscall!(libc::SYS_rt_sigaction, signal, new, old, 8) }
 }
 
 /// Changes the real signal mask of the thread and returns the one before.
 pub fn signal_mask(how: i32, set: u64) -> u64 {
     let mut old = 0u64;
-    // SAFETY: both sets live here.
+    // SAFETY: Kernel: both sets live here.
     unsafe { syscall!(libc::SYS_rt_sigprocmask, how, &raw const set, &raw mut old, 8) };
     old
 }
@@ -100,7 +100,7 @@ impl Drop for SignalsBlocked {
 
 fn clock(id: i32) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` lives here.
+    // SAFETY: Kernel: `time` lives here.
     unsafe { syscall!(libc::SYS_clock_gettime, id, &raw mut time) };
     (time.tv_sec as u64)
         .wrapping_mul(1_000_000_000)
@@ -124,25 +124,25 @@ pub fn now_ns() -> u64 {
 
 /// Kernel thread id.
 pub fn thread_id() -> i32 {
-    // SAFETY: no arguments.
+    // SAFETY: Kernel: the call has no arguments.
     unsafe { syscall!(libc::SYS_gettid) as i32 }
 }
 
 /// Process id; a child made by `vfork` differs from the memory it shares.
 pub fn process_id() -> i32 {
-    // SAFETY: no arguments.
+    // SAFETY: Kernel: the call has no arguments.
     unsafe { syscall!(libc::SYS_getpid) as i32 }
 }
 
 /// Closes a descriptor.
 pub fn close(fd: i32) {
-    // SAFETY: the caller owns the descriptor.
+    // SAFETY: Kernel: the caller owns the descriptor.
     unsafe { syscall!(libc::SYS_close, fd) };
 }
 
 /// Lets another thread run.
 pub fn yield_now() {
-    // SAFETY: no arguments.
+    // SAFETY: Kernel: the call has no arguments.
     unsafe { syscall!(libc::SYS_sched_yield) };
 }
 
@@ -156,7 +156,7 @@ pub fn read_memory(address: u64, buffer: &mut [u8]) -> usize {
         iov_base: address as *mut _,
         iov_len: buffer.len(),
     };
-    // SAFETY: the kernel checks both ranges; the local one is ours.
+    // SAFETY: Kernel: it checks both ranges; the local one is ours.
     let copied = unsafe {
         syscall!(
             libc::SYS_process_vm_readv,
@@ -173,7 +173,7 @@ pub fn read_memory(address: u64, buffer: &mut [u8]) -> usize {
 
 /// Queues a signal to a thread of this process with all its information.
 pub fn queue_signal(thread: i32, signal: i32, info: *const libc::siginfo_t) {
-    // SAFETY: the kernel copies the information.
+    // SAFETY: Kernel: it copies the information.
     unsafe { syscall!(libc::SYS_rt_tgsigqueueinfo, process_id(), thread, signal, info) };
 }
 
@@ -213,7 +213,7 @@ impl SpinLock {
 
 /// Opens a file for reading, without libc: negative where it cannot be.
 pub fn open_to_read(path: &core::ffi::CStr) -> isize {
-    // SAFETY: the path is terminated.
+    // SAFETY: Kernel: the path is terminated.
     unsafe {
         syscall!(
             libc::SYS_openat,
@@ -223,4 +223,57 @@ pub fn open_to_read(path: &core::ffi::CStr) -> isize {
             0
         )
     }
+}
+
+/// A number in decimal digits.
+pub fn decimal(mut value: u64, buffer: &mut [u8; 20]) -> &[u8] {
+    let mut at = buffer.len();
+    while at > 0 {
+        at -= 1;
+        if let Some(slot) = buffer.get_mut(at) {
+            *slot = b'0' + (value % 10) as u8;
+        }
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    buffer.get(at..).unwrap_or_default()
+}
+
+/// Reads a small file of `/proc` whole, or as much as fits in the buffer.
+pub fn read_file<'a>(path: &core::ffi::CStr, buffer: &'a mut [u8]) -> &'a [u8] {
+    let fd = open_to_read(path);
+    if fd < 0 {
+        return &[];
+    }
+    let mut length = 0;
+    while let Some(rest) = buffer.get_mut(length..).filter(|rest| !rest.is_empty()) {
+        // SAFETY: Kernel: it writes at most `rest`.
+        let got = unsafe { syscall!(libc::SYS_read, fd, rest.as_mut_ptr(), rest.len()) };
+        if got <= 0 {
+            break;
+        }
+        length += got as usize;
+    }
+    close(fd as i32);
+    buffer.get(..length).unwrap_or_default()
+}
+
+/// The 64 signals of a set of libc: there are no others.
+///
+/// # Safety
+/// `set` is readable.
+pub unsafe fn read_signal_set(set: *const libc::sigset_t) -> u64 {
+    // SAFETY: given; the set is larger than 64 bits.
+    unsafe { set.cast::<u64>().read() }
+}
+
+/// Replaces the 64 signals of a set of libc.
+///
+/// # Safety
+/// `set` is writable.
+pub unsafe fn write_signal_set(set: *mut libc::sigset_t, signals: u64) {
+    // SAFETY: given; the set is larger than 64 bits.
+    unsafe { set.cast::<u64>().write(signals) };
 }

@@ -1,12 +1,15 @@
-//! New program images: they are sampled as well, whatever environment the program gives them.
+//! New program images inherit our variables, whatever environment the program gives them.
 //!
 //! Nothing here allocates: a child made by `vfork` runs in its parent's memory.
 
-use super::{faults, signals};
+use super::faults;
+use crate::next_symbol::NextSymbol;
+use crate::owned_signals;
 use crate::process;
-use crate::real::Real;
+use crate::shard_writer;
 use crate::sys::{self, syscall};
 use crate::thread::{self, Thread};
+use crate::threads;
 use core::arch::naked_asm;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -16,15 +19,15 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 type Strings = *const *const c_char;
 type Execve = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
-static EXECVE: Real<Execve> = Real::new(c"execve");
-static EXECVPE: Real<Execve> = Real::new(c"execvpe");
-static FEXECVE: Real<unsafe extern "C" fn(c_int, Strings, Strings) -> c_int> = Real::new(c"fexecve");
+static EXECVE: NextSymbol<Execve> = NextSymbol::new(c"execve");
+static EXECVPE: NextSymbol<Execve> = NextSymbol::new(c"execvpe");
+static FEXECVE: NextSymbol<unsafe extern "C" fn(c_int, Strings, Strings) -> c_int> = NextSymbol::new(c"fexecve");
 type Execveat = unsafe extern "C" fn(c_int, *const c_char, Strings, Strings, c_int) -> c_int;
-static EXECVEAT: Real<Execveat> = Real::new(c"execveat");
+static EXECVEAT: NextSymbol<Execveat> = NextSymbol::new(c"execveat");
 type Spawn =
     unsafe extern "C" fn(*mut libc::pid_t, *const c_char, *const c_void, *const c_void, Strings, Strings) -> c_int;
-static POSIX_SPAWN: Real<Spawn> = Real::new(c"posix_spawn");
-static POSIX_SPAWNP: Real<Spawn> = Real::new(c"posix_spawnp");
+static POSIX_SPAWN: NextSymbol<Spawn> = NextSymbol::new(c"posix_spawn");
+static POSIX_SPAWNP: NextSymbol<Spawn> = NextSymbol::new(c"posix_spawnp");
 
 unsafe extern "C" {
     static environ: Strings;
@@ -43,10 +46,10 @@ pub fn resolve() {
 const PRELOAD: &[u8] = b"LD_PRELOAD=";
 /// Variables that a child needs; the first is merged with the child's own.
 const NAMES: [&CStr; 3] = [c"LD_PRELOAD", c"PLEACH_SHARD_DIR", c"PLEACH_SAMPLER"];
-const ROOM: usize = 2048;
+const VARIABLE_CAPACITY: usize = 2048;
 
 struct Saved {
-    text: UnsafeCell<[[u8; ROOM]; 3]>,
+    text: UnsafeCell<[[u8; VARIABLE_CAPACITY]; 3]>,
     ready: AtomicU8,
 }
 
@@ -54,15 +57,15 @@ struct Saved {
 unsafe impl Sync for Saved {}
 
 static SAVED: Saved = Saved {
-    text: UnsafeCell::new([[0; ROOM]; 3]),
+    text: UnsafeCell::new([[0; VARIABLE_CAPACITY]; 3]),
     ready: AtomicU8::new(0),
 };
 
-/// Keeps our variables as they are now, however the program changes its environment. `library` is our own path.
+/// Copies our variables, before the program changes its environment. `library` is our own path.
 pub fn remember(library: &CStr) {
     // SAFETY: called once, by the constructor.
     let text = unsafe { &mut *SAVED.text.get() };
-    for (name, room) in NAMES.iter().zip(text.iter_mut()) {
+    for (name, buffer) in NAMES.iter().zip(text.iter_mut()) {
         let value = if *name == c"LD_PRELOAD" {
             library.to_bytes()
         } else {
@@ -75,7 +78,7 @@ pub fn remember(library: &CStr) {
         };
         let mut at = 0;
         for part in [name.to_bytes(), b"=", value, b"\0"] {
-            let Some(target) = room.get_mut(at..at + part.len()) else {
+            let Some(target) = buffer.get_mut(at..at + part.len()) else {
                 return;
             };
             target.copy_from_slice(part);
@@ -85,8 +88,8 @@ pub fn remember(library: &CStr) {
     SAVED.ready.store(1, Release);
 }
 
-fn saved() -> Option<&'static [[u8; ROOM]; 3]> {
-    // SAFETY: not written any more.
+fn saved() -> Option<&'static [[u8; VARIABLE_CAPACITY]; 3]> {
+    // SAFETY: no longer written once `ready` is set.
     (SAVED.ready.load(Acquire) != 0).then(|| unsafe { &*SAVED.text.get() })
 }
 
@@ -94,11 +97,11 @@ fn terminated(text: &[u8]) -> &[u8] {
     text.split(|b| *b == 0).next().unwrap_or_default()
 }
 
-/// An environment in a buffer of its own.
+/// A program's environment with our variables added.
 struct Environment {
     strings: [*const c_char; Self::STRINGS],
     preload: [u8; 4096],
-    /// Instead of `strings`, where they are too many.
+    /// Mapped in place of `strings`, where these are too many; null: not mapped.
     mapped: *mut *const c_char,
     mapped_bytes: usize,
 }
@@ -209,13 +212,13 @@ impl Drop for Environment {
     }
 }
 
-/// What must be done before this process becomes another program, and undone if it does not.
-struct Leaving {
+/// Suspends sampling in this process until `exec` succeeds; resumes it if it fails.
+struct SuspendedForExec {
     mask: Option<u64>,
     own: bool,
 }
 
-impl Leaving {
+impl SuspendedForExec {
     fn new() -> Self {
         if !process::is_active() {
             return Self { mask: None, own: false };
@@ -223,27 +226,26 @@ impl Leaving {
         // Not in a child made by `vfork`: what is ours there is its parent's.
         let own = process::is_own_memory();
         if own {
-            process::conclude(false);
-            thread::pause_current();
-            faults::leave(true);
+            shard_writer::conclude(false);
+            threads::pause_current();
+            faults::prepare_exec(true);
         }
-        // What the program believes it blocks, its successor inherits.
-        // SAFETY: null, this thread's, or that of the parent of a `vfork` child, whose mask the child inherits.
-        let blocked =
-            unsafe { crate::entry::current_thread().as_ref() }.map_or(0, |t: &Thread| t.blocked.load(Relaxed));
-        let mask = (blocked != 0).then(|| sys::signal_mask(libc::SIG_BLOCK, signals::join(blocked, 0)));
+        // The new image inherits the virtual mask.
+        // SAFETY: Current; a child made by `vfork` inherits its parent's mask.
+        let blocked = unsafe { thread::current_pointer().as_ref() }.map_or(0, |t: &Thread| t.blocked.load(Relaxed));
+        let mask = (blocked != 0).then(|| sys::signal_mask(libc::SIG_BLOCK, owned_signals::join(blocked, 0)));
         Self { mask, own }
     }
 }
 
-impl Drop for Leaving {
+impl Drop for SuspendedForExec {
     fn drop(&mut self) {
         if let Some(mask) = self.mask {
             sys::signal_mask(libc::SIG_SETMASK, mask);
         }
         if self.own {
-            faults::leave(false);
-            thread::resume_current();
+            faults::prepare_exec(false);
+            threads::resume_current();
         }
     }
 }
@@ -251,9 +253,9 @@ impl Drop for Leaving {
 /// Runs `$call` with an environment that has our variables.
 macro_rules! with_environment {
     ($given:expr, |$environment:ident| $call:expr) => {{
-        let mut room = Environment::new();
-        let _leaving = Leaving::new();
-        let $environment = room.with($given);
+        let mut buffer = Environment::new();
+        let _suspended = SuspendedForExec::new();
+        let $environment = buffer.with($given);
         $call
     }};
 }
@@ -262,16 +264,16 @@ macro_rules! with_environment {
 /// As `execve(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execve(path: *const c_char, arguments: Strings, environment: Strings) -> c_int {
-    let Some(real) = EXECVE.get() else { return -1 };
-    // SAFETY: forwarded.
-    unsafe { with_environment!(environment, |e| real(path, arguments, e)) }
+    let Some(next) = EXECVE.get() else { return -1 };
+    // SAFETY: Forward.
+    unsafe { with_environment!(environment, |e| next(path, arguments, e)) }
 }
 
 /// # Safety
 /// As `execv(3)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int {
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { execve(path, arguments, environ) }
 }
 
@@ -279,16 +281,16 @@ pub unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int
 /// As `execvpe(3)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execvpe(path: *const c_char, arguments: Strings, environment: Strings) -> c_int {
-    let Some(real) = EXECVPE.get() else { return -1 };
-    // SAFETY: forwarded.
-    unsafe { with_environment!(environment, |e| real(path, arguments, e)) }
+    let Some(next) = EXECVPE.get() else { return -1 };
+    // SAFETY: Forward.
+    unsafe { with_environment!(environment, |e| next(path, arguments, e)) }
 }
 
 /// # Safety
 /// As `execvp(3)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execvp(path: *const c_char, arguments: Strings) -> c_int {
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { execvpe(path, arguments, environ) }
 }
 
@@ -296,9 +298,9 @@ pub unsafe extern "C" fn execvp(path: *const c_char, arguments: Strings) -> c_in
 /// As `fexecve(3)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fexecve(fd: c_int, arguments: Strings, environment: Strings) -> c_int {
-    let Some(real) = FEXECVE.get() else { return -1 };
-    // SAFETY: forwarded.
-    unsafe { with_environment!(environment, |e| real(fd, arguments, e)) }
+    let Some(next) = FEXECVE.get() else { return -1 };
+    // SAFETY: Forward.
+    unsafe { with_environment!(environment, |e| next(fd, arguments, e)) }
 }
 
 /// # Safety
@@ -311,9 +313,9 @@ pub unsafe extern "C" fn execveat(
     environment: Strings,
     flags: c_int,
 ) -> c_int {
-    let Some(real) = EXECVEAT.get() else { return -1 };
-    // SAFETY: forwarded.
-    unsafe { with_environment!(environment, |e| real(directory, path, arguments, e, flags)) }
+    let Some(next) = EXECVEAT.get() else { return -1 };
+    // SAFETY: Forward.
+    unsafe { with_environment!(environment, |e| next(directory, path, arguments, e, flags)) }
 }
 
 /// # Safety
@@ -327,12 +329,12 @@ pub unsafe extern "C" fn posix_spawn(
     arguments: Strings,
     environment: Strings,
 ) -> c_int {
-    let Some(real) = POSIX_SPAWN.get() else {
+    let Some(next) = POSIX_SPAWN.get() else {
         return libc::ENOSYS;
     };
-    let mut room = Environment::new();
-    // SAFETY: forwarded.
-    unsafe { real(pid, path, actions, attributes, arguments, room.with(environment)) }
+    let mut buffer = Environment::new();
+    // SAFETY: Forward.
+    unsafe { next(pid, path, actions, attributes, arguments, buffer.with(environment)) }
 }
 
 /// # Safety
@@ -346,12 +348,12 @@ pub unsafe extern "C" fn posix_spawnp(
     arguments: Strings,
     environment: Strings,
 ) -> c_int {
-    let Some(real) = POSIX_SPAWNP.get() else {
+    let Some(next) = POSIX_SPAWNP.get() else {
         return libc::ENOSYS;
     };
-    let mut room = Environment::new();
-    // SAFETY: forwarded.
-    unsafe { real(pid, path, actions, attributes, arguments, room.with(environment)) }
+    let mut buffer = Environment::new();
+    // SAFETY: Forward.
+    unsafe { next(pid, path, actions, attributes, arguments, buffer.with(environment)) }
 }
 
 extern "C" fn list_execl(path: *const c_char, arguments: Strings) -> c_int {
@@ -375,8 +377,8 @@ extern "C" fn list_execle(path: *const c_char, arguments: Strings) -> c_int {
     }
 }
 
-/// Makes an array of a list of arguments: pushed below those on the stack, in place of the return address, the ones in
-/// registers complete it.
+/// Turns a variadic list of arguments into an array: pushes those in registers below those on the stack, over the
+/// return address.
 macro_rules! list {
     ($name:ident, $body:ident, $manual:literal) => {
         #[doc = concat!("# Safety\nAs `", $manual, "`.")]

@@ -1,20 +1,21 @@
-//! Ways out of the process, and out of our sight.
+//! The ends of sampling: exit, unloaded libraries, and confinement by seccomp.
 
 use super::faults;
-use crate::maps;
+use crate::mappings;
+use crate::next_symbol::NextSymbol;
 use crate::process;
-use crate::quiet;
-use crate::real::Real;
+use crate::quiesce;
+use crate::shard_writer;
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_ulong, c_void};
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
 
-static EXIT: Real<unsafe extern "C" fn(c_int) -> !> = Real::new(c"_exit");
+static EXIT: NextSymbol<unsafe extern "C" fn(c_int) -> !> = NextSymbol::new(c"_exit");
 type Prctl = unsafe extern "C" fn(c_int, c_ulong, c_ulong, c_ulong, c_ulong) -> c_int;
-static PRCTL: Real<Prctl> = Real::new(c"prctl");
-static DLCLOSE: Real<unsafe extern "C-unwind" fn(*mut c_void) -> c_int> = Real::new(c"dlclose");
-static SYSCALL: Real<unsafe extern "C" fn()> = Real::new(c"syscall");
+static PRCTL: NextSymbol<Prctl> = NextSymbol::new(c"prctl");
+static DLCLOSE: NextSymbol<unsafe extern "C-unwind" fn(*mut c_void) -> c_int> = NextSymbol::new(c"dlclose");
+static SYSCALL: NextSymbol<unsafe extern "C" fn()> = NextSymbol::new(c"syscall");
 static SYSCALL_ADDRESS: AtomicUsize = AtomicUsize::new(0);
 
 /// Looks the functions up.
@@ -26,17 +27,17 @@ pub fn resolve() {
 }
 
 extern "C" fn resolve_syscall() {
-    SYSCALL_ADDRESS.store(SYSCALL.get().map_or(0, |real| real as usize), Relaxed);
+    SYSCALL_ADDRESS.store(SYSCALL.get().map_or(0, |next| next as usize), Relaxed);
 }
 
 /// # Safety
 /// As `_exit(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _exit(status: c_int) -> ! {
-    process::conclude(true);
-    if let Some(real) = EXIT.get() {
-        // SAFETY: forwarded.
-        unsafe { real(status) }
+    shard_writer::conclude(true);
+    if let Some(next) = EXIT.get() {
+        // SAFETY: Forward.
+        unsafe { next(status) }
     }
     loop {
         // SAFETY: ends the process.
@@ -48,24 +49,24 @@ pub unsafe extern "C" fn _exit(status: c_int) -> ! {
 /// As `_Exit(3)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { _exit(status) }
 }
 
-/// A library that is gone may be followed by another at the same addresses.
+/// Asks for a new snapshot of the mappings: another library may be loaded at the same addresses.
 ///
 /// # Safety
 /// As `dlclose(3)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
-    let Some(real) = DLCLOSE.get() else { return -1 };
-    // SAFETY: forwarded.
-    let result = unsafe { real(handle) };
-    maps::request();
+    let Some(next) = DLCLOSE.get() else { return -1 };
+    // SAFETY: Forward.
+    let result = unsafe { next(handle) };
+    mappings::request();
     result
 }
 
-/// A program that confines itself may be killed for system calls of ours: sampling ends first.
+/// Ends sampling before the program confines itself, since it may be killed for our system calls.
 ///
 /// # Safety
 /// As `prctl(2)`.
@@ -75,22 +76,22 @@ pub unsafe extern "C" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong
         confine();
     }
     match PRCTL.get() {
-        // SAFETY: forwarded.
-        Some(real) => unsafe { real(option, a, b, c, d) },
+        // SAFETY: Forward.
+        Some(next) => unsafe { next(option, a, b, c, d) },
         None => -1,
     }
 }
 
 extern "C" fn confine() {
-    if process::is_active() && process::is_own_memory() {
-        process::conclude(false);
+    if process::is_sampled_here() {
+        shard_writer::conclude(false);
         process::stop();
-        quiet::all_threads();
+        quiesce::all_threads();
         faults::give_back();
     }
 }
 
-/// Passed through by a jump, except that `seccomp` is noticed: it has the arguments of any system call, and may return
+/// Notices `seccomp`. All other calls are passed on by a jump, since they have any number of arguments and may return
 /// twice or on another stack.
 ///
 /// # Safety
@@ -137,7 +138,7 @@ pub unsafe extern "C" fn syscall(number: core::ffi::c_long) -> core::ffi::c_long
     )
 }
 
-/// The end of a normal exit.
+/// The library's destructor: stores the final frame at a normal exit.
 pub extern "C" fn at_exit() {
-    process::conclude(true);
+    shard_writer::conclude(true);
 }

@@ -1,34 +1,43 @@
-//! The signals that instructions raise. Shadow execution reads memory that may not be there; what it raises must not
-//! reach the program, and what the program raises must reach it as ever.
+//! The signals that instructions raise. Shadow execution may read unmapped memory: its faults must not
+//! reach the program, and the program's own faults must.
 //!
-//! The kernel has the program's flags and mask for them, but always our handler. That one jumps to the program's, with
-//! everything as the kernel left it.
+//! The kernel has the program's flags and mask for them, but our handler, which jumps to the program's handler with all
+//! registers and the stack as the kernel left them.
 
-use crate::ahead;
-use crate::entry::{self, Context};
+use crate::burst::engines;
+use crate::owned_signals::FAULTS;
 use crate::process;
+use crate::signal_entry::{self, Context, SA_RESTORER, handler_that_forwards};
 use crate::sys::{self, KernelAction};
+use crate::thread;
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicI32, AtomicUsize};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize};
 
-/// The signals.
-pub const SIGNALS: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
-/// Their bits.
-pub const MASK: u64 =
-    sys::bit(libc::SIGSEGV) | sys::bit(libc::SIGBUS) | sys::bit(libc::SIGFPE) | sys::bit(libc::SIGILL);
+handler_that_forwards!(
+    /// Handler of the signals that instructions raise.
+    fault_entry,
+    on_fault
+);
 
-/// What the program set: handlers and flags.
+/// The handlers and flags that the program set.
 static HANDLERS: [AtomicUsize; 4] = [const { AtomicUsize::new(libc::SIG_DFL) }; 4];
 static FLAGS: [AtomicI32; 4] = [const { AtomicI32::new(0) }; 4];
 
 fn index(signal: i32) -> Option<usize> {
-    SIGNALS.iter().position(|s| *s == signal)
+    FAULTS.iter().position(|s| *s == signal)
 }
 
-/// Takes the four signals over, with what they were set to. False: they cannot be had.
+static TAKEN_OVER: AtomicBool = AtomicBool::new(false);
+
+/// Whether our handler has the signals that instructions raise.
+pub fn are_taken_over() -> bool {
+    TAKEN_OVER.load(Relaxed)
+}
+
+/// Takes the four signals over, with the actions that they have. False: the kernel refuses.
 pub fn install() -> bool {
-    SIGNALS.iter().enumerate().all(|(at, &signal)| {
+    let installed = FAULTS.iter().enumerate().all(|(at, &signal)| {
         let mut action = KernelAction::default();
         if sys::signal_action(signal, None, Some(&mut action)) != 0 {
             return false;
@@ -37,18 +46,18 @@ pub fn install() -> bool {
         FLAGS[at].store(action.flags as i32, Relaxed);
         action.handler = handler();
         action.flags = flags(action.flags as i32) as u32 as u64 | SA_RESTORER;
-        action.restorer = entry::pleach_restorer as *const () as usize;
+        action.restorer = signal_entry::pleach_restorer as *const () as usize;
         sys::signal_action(signal, Some(&action), None) == 0
-    })
+    });
+    TAKEN_OVER.store(installed, Relaxed);
+    installed
 }
-
-const SA_RESTORER: u64 = 0x0400_0000;
 
 fn handler() -> usize {
-    entry::pleach_fault_entry as *const () as usize
+    fault_entry as *const () as usize
 }
 
-/// The flags for our handler in place of the program's: it wants the context, and stays.
+/// The flags for our handler in place of the program's: it needs the context, and stays installed.
 fn flags(programs: i32) -> i32 {
     (programs | libc::SA_SIGINFO) & !libc::SA_RESETHAND
 }
@@ -61,9 +70,9 @@ pub fn are_ours() -> bool {
     })
 }
 
-/// What an action that the program sets becomes; `None` for other signals, and where nothing is taken over.
+/// The action to install in place of the program's; `None` for other signals, and where faults are not taken over.
 pub fn replace(signal: i32, action: &libc::sigaction) -> Option<libc::sigaction> {
-    let at = index(signal).filter(|_| ahead::is_on())?;
+    let at = index(signal).filter(|_| are_taken_over())?;
     let mut ours = *action;
     HANDLERS[at].store(action.sa_sigaction, Relaxed);
     // libc adds this one, and shows it.
@@ -73,18 +82,18 @@ pub fn replace(signal: i32, action: &libc::sigaction) -> Option<libc::sigaction>
     Some(ours)
 }
 
-/// What the program set, as it asks for it.
-pub fn shown(signal: i32) -> Option<(usize, i32)> {
-    let at = index(signal).filter(|_| ahead::is_on())?;
+/// The handler and flags that the program set, to be reported to it.
+pub fn program_action(signal: i32) -> Option<(usize, i32)> {
+    let at = index(signal).filter(|_| are_taken_over())?;
     Some((HANDLERS[at].load(Relaxed), FLAGS[at].load(Relaxed)))
 }
 
-/// Gives them back for good: what the program set is what the kernel has from now on.
+/// Installs the program's own actions, for good.
 pub fn give_back() {
-    if !ahead::is_on() {
+    if !are_taken_over() {
         return;
     }
-    for (at, &signal) in SIGNALS.iter().enumerate() {
+    for (at, &signal) in FAULTS.iter().enumerate() {
         let mut action = KernelAction::default();
         if sys::signal_action(signal, None, Some(&mut action)) == 0 && action.handler == handler() {
             action.handler = HANDLERS[at].load(Relaxed);
@@ -94,12 +103,13 @@ pub fn give_back() {
     }
 }
 
-/// Before the program becomes another one, which inherits what it ignored; and after that failed.
-pub fn leave(leaving: bool) {
-    if !ahead::is_on() {
+/// Installs the ignored signals as ignored before `exec` (`leaving`), which inherits them; undoes that if `exec`
+/// failed.
+pub fn prepare_exec(leaving: bool) {
+    if !are_taken_over() {
         return;
     }
-    for (at, &signal) in SIGNALS.iter().enumerate() {
+    for (at, &signal) in FAULTS.iter().enumerate() {
         let mut action = KernelAction::default();
         if HANDLERS[at].load(Relaxed) == libc::SIG_IGN && sys::signal_action(signal, None, Some(&mut action)) == 0 {
             action.handler = if leaving { libc::SIG_IGN } else { handler() };
@@ -110,27 +120,27 @@ pub fn leave(leaving: bool) {
 
 /// The program's handler to jump to; 0 if there is nothing more to do.
 pub extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) -> usize {
-    // SAFETY: the kernel's frame.
+    // SAFETY: Frame.
     let (info, context) = unsafe { (&mut *info, &mut *context.cast::<Context>()) };
     let raised = info.si_code > 0;
-    // SAFETY: null, or this thread's, or the parent's of a `vfork` child, which sleeps and is not in a burst.
-    let thread = unsafe { entry::current_thread().as_ref() };
-    if let Some(engine) = thread.and_then(|thread| thread.ahead.running()) {
+    // SAFETY: Current.
+    let thread = unsafe { thread::current_pointer().as_ref() };
+    if let Some(engine) = thread.and_then(|thread| thread.running_engine.get()) {
         if !raised {
-            // Sent by somebody: not before the burst is over, which ends here.
+            // A sent signal is queued again until the burst, which ends here, is over.
             context.mask |= sys::bit(signal);
             sys::queue_signal(sys::thread_id(), signal, info);
         }
-        if ahead::recover(engine, context) {
+        if engines::recover(engine, context) {
             return 0;
         }
     }
     let Some(at) = index(signal) else { return 0 };
-    let programs = HANDLERS[at].load(Relaxed);
-    match programs {
+    let handler = HANDLERS[at].load(Relaxed);
+    match handler {
         libc::SIG_IGN if !raised => 0,
         libc::SIG_DFL | libc::SIG_IGN => {
-            // The instruction runs again and meets the default action; what was sent, is sent again.
+            // The instruction runs again and meets the default action; a sent signal is sent again.
             sys::signal_action(signal, Some(&KernelAction::default()), None);
             if !raised {
                 context.mask &= !sys::bit(signal);
@@ -142,7 +152,7 @@ pub extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mu
             if FLAGS[at].load(Relaxed) & libc::SA_RESETHAND != 0 && process::is_own_memory() {
                 HANDLERS[at].store(libc::SIG_DFL, Relaxed);
             }
-            programs
+            handler
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Limits that a program sets itself: an event's signal that cannot be queued would arrive as a fatal SIGIO.
 
-use super::signals::pretends;
-use crate::real::Real;
-use crate::{event, quiet};
+use crate::next_symbol::NextSymbol;
+use crate::process;
+use crate::{perf_event, quiesce};
 use core::ffi::c_int;
 
 type Set = unsafe extern "C" fn(c_int, *const libc::rlimit) -> c_int;
-static SETRLIMIT: Real<Set> = Real::new(c"setrlimit");
+static SETRLIMIT: NextSymbol<Set> = NextSymbol::new(c"setrlimit");
 type Change = unsafe extern "C" fn(libc::pid_t, c_int, *const libc::rlimit, *mut libc::rlimit) -> c_int;
-static PRLIMIT: Real<Change> = Real::new(c"prlimit");
+static PRLIMIT: NextSymbol<Change> = NextSymbol::new(c"prlimit");
 
 /// Looks the functions up.
 pub fn resolve() {
@@ -18,12 +18,12 @@ pub fn resolve() {
 
 /// # Safety
 /// `new` is null or valid.
-unsafe fn notice(resource: c_int, new: *const libc::rlimit) {
-    // SAFETY: given.
+unsafe fn notice_limit(resource: c_int, new: *const libc::rlimit) {
+    // SAFETY: given: null or valid.
     let limit = unsafe { new.as_ref() }.filter(|_| resource == libc::RLIMIT_SIGPENDING as c_int);
-    if limit.is_some_and(|limit| limit.rlim_cur < event::QUEUE) && pretends() {
-        event::forbid();
-        quiet::all_threads();
+    if limit.is_some_and(|limit| limit.rlim_cur < perf_event::MIN_QUEUED_SIGNALS) && process::is_sampled_here() {
+        perf_event::forbid();
+        quiesce::all_threads();
     }
 }
 
@@ -31,11 +31,11 @@ unsafe fn notice(resource: c_int, new: *const libc::rlimit) {
 /// As `setrlimit(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn setrlimit(resource: c_int, new: *const libc::rlimit) -> c_int {
-    let Some(real) = SETRLIMIT.get() else { return -1 };
-    // SAFETY: the caller's pointer, forwarded.
+    let Some(next) = SETRLIMIT.get() else { return -1 };
+    // SAFETY: Forward.
     unsafe {
-        notice(resource, new);
-        real(resource, new)
+        notice_limit(resource, new);
+        next(resource, new)
     }
 }
 
@@ -56,13 +56,13 @@ pub unsafe extern "C" fn prlimit(
     new: *const libc::rlimit,
     old: *mut libc::rlimit,
 ) -> c_int {
-    let Some(real) = PRLIMIT.get() else { return -1 };
-    // SAFETY: the caller's pointers, forwarded.
+    let Some(next) = PRLIMIT.get() else { return -1 };
+    // SAFETY: Forward.
     unsafe {
         if pid == 0 || pid == crate::process::pid() {
-            notice(resource, new);
+            notice_limit(resource, new);
         }
-        real(pid, resource, new, old)
+        next(pid, resource, new, old)
     }
 }
 

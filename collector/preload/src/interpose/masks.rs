@@ -1,23 +1,23 @@
-//! Signal masks: the program sees what it set, while SIGTRAP and the tick stay deliverable.
+//! Signal masks: the program sees what it set, while SIGTRAP and the tick are never really blocked.
 
-use super::signals::{self, Virtual};
-use super::stacks;
+use super::{delivery, stacks};
+use crate::next_symbol::NextSymbol;
+use crate::owned_signals::{self, OwnedSignal, tick_signal};
 use crate::process;
-use crate::real::Real;
 use crate::sys;
 use crate::thread::Thread;
-use crate::tick;
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 
 type Mask = unsafe extern "C" fn(c_int, *const libc::sigset_t, *mut libc::sigset_t) -> c_int;
-static SIGPROCMASK: Real<Mask> = Real::new(c"sigprocmask");
-static PTHREAD_SIGMASK: Real<Mask> = Real::new(c"pthread_sigmask");
-static SIGPENDING: Real<unsafe extern "C" fn(*mut libc::sigset_t) -> c_int> = Real::new(c"sigpending");
+static SIGPROCMASK: NextSymbol<Mask> = NextSymbol::new(c"sigprocmask");
+static PTHREAD_SIGMASK: NextSymbol<Mask> = NextSymbol::new(c"pthread_sigmask");
+static SIGPENDING: NextSymbol<unsafe extern "C" fn(*mut libc::sigset_t) -> c_int> = NextSymbol::new(c"sigpending");
 type Sigtimedwait =
     unsafe extern "C-unwind" fn(*const libc::sigset_t, *mut libc::siginfo_t, *const libc::timespec) -> c_int;
-static SIGTIMEDWAIT: Real<Sigtimedwait> = Real::new(c"sigtimedwait");
-static SIGNALFD: Real<unsafe extern "C" fn(c_int, *const libc::sigset_t, c_int) -> c_int> = Real::new(c"signalfd");
+static SIGTIMEDWAIT: NextSymbol<Sigtimedwait> = NextSymbol::new(c"sigtimedwait");
+static SIGNALFD: NextSymbol<unsafe extern "C" fn(c_int, *const libc::sigset_t, c_int) -> c_int> =
+    NextSymbol::new(c"signalfd");
 
 /// Looks the functions up.
 pub fn resolve() {
@@ -28,19 +28,20 @@ pub fn resolve() {
     SIGNALFD.get();
 }
 
-/// Changes the pretended mask and returns the bits to set really, or `None` if nothing is pretended here.
+/// Changes the virtual mask. Returns the owned signals blocked before, and the mask to set really; `None` if the
+/// thread has no virtual mask.
 pub fn change(how: c_int, set: Option<u64>) -> Option<(u8, Option<u64>)> {
     let thread = Thread::current().filter(|_| process::is_active())?;
     let before = thread.blocked.load(Relaxed);
     let Some(set) = set else { return Some((before, None)) };
-    let (ours, mut rest) = signals::split(set);
+    let (ours, mut rest) = owned_signals::split(set);
     let now = match how {
         libc::SIG_BLOCK => before | ours,
         libc::SIG_UNBLOCK => before & !ours,
         libc::SIG_SETMASK => {
             // On an alternate stack of the program's, ticks stay blocked.
             if stacks::is_on_program_stack(thread) {
-                rest |= sys::bit(tick::SIGNAL.load(Relaxed));
+                rest |= sys::bit(tick_signal());
             }
             ours
         }
@@ -50,24 +51,24 @@ pub fn change(how: c_int, set: Option<u64>) -> Option<(u8, Option<u64>)> {
     Some((before, Some(rest)))
 }
 
-unsafe fn masked(real: &Real<Mask>, how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
-    let Some(real) = real.get() else { return libc::ENOSYS };
-    // SAFETY: the caller's pointers are null or valid.
+unsafe fn masked(next: &NextSymbol<Mask>, how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
+    let Some(next) = next.get() else { return libc::ENOSYS };
+    // SAFETY: Forward: the caller's pointers are null or valid.
     unsafe {
-        let Some((before, rest)) = change(how, new.as_ref().map(|set| signals::low(set))) else {
-            return real(how, new, old);
+        let Some((before, rest)) = change(how, new.as_ref().map(|set| sys::read_signal_set(set))) else {
+            return next(how, new, old);
         };
         let mut changed = new.as_ref().copied();
         if let (Some(set), Some(rest)) = (changed.as_mut(), rest) {
-            signals::set_low(set, rest);
+            sys::write_signal_set(set, rest);
         }
-        let result = real(how, changed.as_ref().map_or(new, |set| set), old);
+        let result = next(how, changed.as_ref().map_or(new, |set| set), old);
         if let (0, Some(old)) = (result, old.as_mut()) {
-            let (_, rest) = signals::split(signals::low(old));
-            signals::set_low(old, signals::join(before, rest));
+            let (_, rest) = owned_signals::split(sys::read_signal_set(old));
+            sys::write_signal_set(old, owned_signals::join(before, rest));
         }
         if let Some(thread) = Thread::current().filter(|thread| thread.pending.load(Relaxed) != 0) {
-            signals::release_pending(thread);
+            delivery::release_pending(thread);
         }
         result
     }
@@ -77,7 +78,7 @@ unsafe fn masked(real: &Real<Mask>, how: c_int, new: *const libc::sigset_t, old:
 /// As `sigprocmask(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigprocmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { masked(&SIGPROCMASK, how, new, old) }
 }
 
@@ -85,7 +86,7 @@ pub unsafe extern "C" fn sigprocmask(how: c_int, new: *const libc::sigset_t, old
 /// As `pthread_sigmask(3)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_sigmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { masked(&PTHREAD_SIGMASK, how, new, old) }
 }
 
@@ -93,44 +94,44 @@ pub unsafe extern "C" fn pthread_sigmask(how: c_int, new: *const libc::sigset_t,
 /// As `sigpending(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigpending(set: *mut libc::sigset_t) -> c_int {
-    let Some(real) = SIGPENDING.get() else { return -1 };
+    let Some(next) = SIGPENDING.get() else { return -1 };
     // SAFETY: the caller's set is valid where the real function succeeds.
     unsafe {
-        let result = real(set);
+        let result = next(set);
         if let (0, Some(thread)) = (result, Thread::current()) {
-            let (_, rest) = signals::split(signals::low(set));
-            signals::set_low(set, signals::join(thread.pending.load(Relaxed), rest));
+            let (_, rest) = owned_signals::split(sys::read_signal_set(set));
+            sys::write_signal_set(set, owned_signals::join(thread.pending.load(Relaxed), rest));
         }
         result
     }
 }
 
-/// Waits for a signal of the set: never for a tick; for SIGTRAP, if asked to, with SIGTRAP really blocked.
+/// Waits for a signal of the set without the tick. SIGTRAP is really blocked while the program waits for it.
 unsafe fn wait(set: *const libc::sigset_t, info: *mut libc::siginfo_t, timeout: *const libc::timespec) -> c_int {
-    let Some(real) = SIGTIMEDWAIT.get() else { return -1 };
+    let Some(next) = SIGTIMEDWAIT.get() else { return -1 };
     let Some(thread) = Thread::current().filter(|_| process::is_active()) else {
-        // SAFETY: forwarded.
-        return unsafe { real(set, info, timeout) };
+        // SAFETY: Forward.
+        return unsafe { next(set, info, timeout) };
     };
-    // SAFETY: the caller's pointers are valid.
+    // SAFETY: Forward: the caller's pointers are valid.
     unsafe {
         let mut changed = *set;
-        let wants_trap = signals::low(set) & sys::bit(libc::SIGTRAP) != 0;
-        signals::set_low(&mut changed, signals::low(set) & !sys::bit(tick::SIGNAL.load(Relaxed)));
+        let wants_trap = sys::read_signal_set(set) & sys::bit(libc::SIGTRAP) != 0;
+        sys::write_signal_set(&mut changed, sys::read_signal_set(set) & !sys::bit(tick_signal()));
         if !wants_trap {
-            return real(&changed, info, timeout);
+            return next(&changed, info, timeout);
         }
         let before = sys::signal_mask(libc::SIG_BLOCK, sys::bit(libc::SIGTRAP));
-        let bit = Virtual::Trap.bit();
+        let bit = OwnedSignal::Trap.bit();
         let result = if thread.pending.fetch_and(!bit, Relaxed) & bit != 0 {
             if let Some(info) = info.as_mut() {
-                *info = *thread.pending_info[Virtual::Trap as usize].get();
+                *info = *thread.pending_info[OwnedSignal::Trap as usize].get();
             }
             libc::SIGTRAP
         } else {
-            signals::WAITER.store(sys::thread_id(), Relaxed);
-            let result = real(&changed, info, timeout);
-            signals::WAITER.store(0, Relaxed);
+            delivery::WAITER.store(sys::thread_id(), Relaxed);
+            let result = next(&changed, info, timeout);
+            delivery::WAITER.store(0, Relaxed);
             result
         };
         sys::signal_mask(libc::SIG_SETMASK, before);
@@ -146,7 +147,7 @@ pub unsafe extern "C-unwind" fn sigtimedwait(
     info: *mut libc::siginfo_t,
     timeout: *const libc::timespec,
 ) -> c_int {
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { wait(set, info, timeout) }
 }
 
@@ -154,7 +155,7 @@ pub unsafe extern "C-unwind" fn sigtimedwait(
 /// As `sigwaitinfo(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn sigwaitinfo(set: *const libc::sigset_t, info: *mut libc::siginfo_t) -> c_int {
-    // SAFETY: forwarded.
+    // SAFETY: Forward.
     unsafe { wait(set, info, core::ptr::null()) }
 }
 
@@ -163,7 +164,7 @@ pub unsafe extern "C-unwind" fn sigwaitinfo(set: *const libc::sigset_t, info: *m
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn sigwait(set: *const libc::sigset_t, signal: *mut c_int) -> c_int {
     loop {
-        // SAFETY: forwarded; `signal` is the caller's.
+        // SAFETY: Forward; `signal` is the caller's.
         unsafe {
             let got = wait(set, core::ptr::null_mut(), core::ptr::null());
             if got > 0 {
@@ -178,19 +179,19 @@ pub unsafe extern "C-unwind" fn sigwait(set: *const libc::sigset_t, signal: *mut
     }
 }
 
-/// Without the tick.
+/// Leaves the tick out of the set.
 ///
 /// # Safety
 /// As `signalfd(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn signalfd(fd: c_int, set: *const libc::sigset_t, flags: c_int) -> c_int {
-    let Some(real) = SIGNALFD.get() else { return -1 };
+    let Some(next) = SIGNALFD.get() else { return -1 };
     // SAFETY: the caller's set is null or valid.
     unsafe {
         let Some(mut changed) = set.as_ref().copied().filter(|_| process::is_active()) else {
-            return real(fd, set, flags);
+            return next(fd, set, flags);
         };
-        signals::set_low(&mut changed, signals::low(set) & !sys::bit(tick::SIGNAL.load(Relaxed)));
-        real(fd, &changed, flags)
+        sys::write_signal_set(&mut changed, sys::read_signal_set(set) & !sys::bit(tick_signal()));
+        next(fd, &changed, flags)
     }
 }

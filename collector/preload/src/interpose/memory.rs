@@ -1,16 +1,16 @@
-//! Memory that the program shares with other processes: they may change what it will do.
+//! Notices memory that the program shares with other processes, which may store to it.
 
-use crate::alone;
-use crate::real::Real;
+use crate::isolation;
+use crate::next_symbol::NextSymbol;
 use crate::sys;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
 
 type Map = unsafe extern "C" fn(*mut c_void, usize, c_int, c_int, c_int, libc::off_t) -> *mut c_void;
-static MMAP: Real<Map> = Real::new(c"mmap");
-static MMAP64: Real<Map> = Real::new(c"mmap64");
+static MMAP: NextSymbol<Map> = NextSymbol::new(c"mmap");
+static MMAP64: NextSymbol<Map> = NextSymbol::new(c"mmap64");
 type Attach = unsafe extern "C" fn(c_int, *const c_void, c_int) -> *mut c_void;
-static SHMAT: Real<Attach> = Real::new(c"shmat");
+static SHMAT: NextSymbol<Attach> = NextSymbol::new(c"shmat");
 
 /// Looks the functions up.
 pub fn resolve() {
@@ -19,12 +19,12 @@ pub fn resolve() {
     SHMAT.get();
 }
 
-/// Allocators map memory before, and while, symbols are looked up.
+/// Maps memory by a system call: allocators map memory before and during the lookup of symbols.
 fn map_directly(arguments: [usize; 6]) -> *mut c_void {
-    // SAFETY: what the caller of `mmap` asks for.
+    // SAFETY: Forward.
     match unsafe { sys::call(libc::SYS_mmap, arguments) } {
         error @ -4095..=-1 => {
-            // SAFETY: this thread's.
+            // SAFETY: the calling thread's own errno.
             unsafe { *libc::__errno_location() = -error as c_int };
             libc::MAP_FAILED
         }
@@ -32,17 +32,17 @@ fn map_directly(arguments: [usize; 6]) -> *mut c_void {
     }
 }
 
-fn note(flags: c_int) {
+fn note_sharing(flags: c_int) {
     // Also set in MAP_SHARED_VALIDATE.
     if flags & libc::MAP_SHARED != 0 {
-        alone::SHARES_MEMORY.store(true, Relaxed);
+        isolation::SHARES_MEMORY.store(true, Relaxed);
     }
 }
 
 /// # Safety
-/// As `mmap(2)`; `real` is one of its names.
+/// As `mmap(2)`; `next` is one of its names.
 unsafe fn map(
-    real: Option<Map>,
+    next: Option<Map>,
     address: *mut c_void,
     length: usize,
     protection: c_int,
@@ -50,10 +50,10 @@ unsafe fn map(
     fd: c_int,
     offset: libc::off_t,
 ) -> *mut c_void {
-    note(flags);
-    match real {
-        // SAFETY: forwarded.
-        Some(real) => unsafe { real(address, length, protection, flags, fd, offset) },
+    note_sharing(flags);
+    match next {
+        // SAFETY: Forward.
+        Some(next) => unsafe { next(address, length, protection, flags, fd, offset) },
         None => map_directly([
             address as usize,
             length,
@@ -76,8 +76,8 @@ pub unsafe extern "C" fn mmap(
     fd: c_int,
     offset: libc::off_t,
 ) -> *mut c_void {
-    // SAFETY: forwarded.
-    unsafe { map(MMAP.known(), address, length, protection, flags, fd, offset) }
+    // SAFETY: Forward.
+    unsafe { map(MMAP.get_if_resolved(), address, length, protection, flags, fd, offset) }
 }
 
 /// # Safety
@@ -91,18 +91,18 @@ pub unsafe extern "C" fn mmap64(
     fd: c_int,
     offset: libc::off_t,
 ) -> *mut c_void {
-    // SAFETY: forwarded.
-    unsafe { map(MMAP64.known(), address, length, protection, flags, fd, offset) }
+    // SAFETY: Forward.
+    unsafe { map(MMAP64.get_if_resolved(), address, length, protection, flags, fd, offset) }
 }
 
 /// # Safety
 /// As `shmat(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shmat(id: c_int, address: *const c_void, flags: c_int) -> *mut c_void {
-    note(libc::MAP_SHARED);
+    note_sharing(libc::MAP_SHARED);
     match SHMAT.get() {
-        // SAFETY: forwarded.
-        Some(real) => unsafe { real(id, address, flags) },
+        // SAFETY: Forward.
+        Some(next) => unsafe { next(id, address, flags) },
         None => libc::MAP_FAILED,
     }
 }

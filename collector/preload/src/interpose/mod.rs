@@ -1,8 +1,10 @@
-//! Functions of libc that stand in front of the real ones.
+//! Functions of libc that the sampler interposes.
 //!
-//! Each does the least that keeps two promises: the program finds the world as it set it up, and sampling goes on in its
-//! threads and children. All forward to the next definition of their name.
+//! Each does only what two aims need: the program sees the state that it set up, and its threads and children are
+//! sampled, too. All forward to the next definition of their name.
 
+pub mod close;
+pub mod delivery;
 pub mod exec;
 pub mod exit;
 pub mod faults;
@@ -11,7 +13,7 @@ pub mod masks;
 pub mod memory;
 pub mod signals;
 pub mod stacks;
-pub mod threads;
+pub mod thread_creation;
 
 /// Looks all functions up before a handler or a child of `vfork` can need them.
 pub fn resolve() {
@@ -22,6 +24,6 @@ pub fn resolve() {
     memory::resolve();
     signals::resolve();
     stacks::resolve();
-    threads::resolve();
-    crate::fds::resolve();
+    thread_creation::resolve();
+    close::resolve();
 }

@@ -1,11 +1,13 @@
-//! Alternate signal stacks: the program's replaces ours, and ours does not show.
+//! Alternate signal stacks: the program's replaces ours, which the program never sees.
 
-use super::signals::{HAD_STACK, TAKEN, pretends};
+use crate::burst::sampler::Sampler;
+use crate::counters;
+use crate::dispositions::{REMOVED, REMOVED_ONSTACK};
+use crate::next_symbol::NextSymbol;
+use crate::owned_signals::tick_signal;
 use crate::process;
-use crate::real::Real;
 use crate::sys::{self, KernelAction};
 use crate::thread::Thread;
-use crate::tick;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
@@ -14,7 +16,7 @@ use core::sync::atomic::Ordering::Relaxed;
 /// run there.
 static PROGRAM_STACK: AtomicBool = AtomicBool::new(false);
 type Sigaltstack = unsafe extern "C" fn(*const libc::stack_t, *mut libc::stack_t) -> c_int;
-static SIGALTSTACK: Real<Sigaltstack> = Real::new(c"sigaltstack");
+static SIGALTSTACK: NextSymbol<Sigaltstack> = NextSymbol::new(c"sigaltstack");
 
 /// Looks the function up.
 pub fn resolve() {
@@ -36,21 +38,21 @@ pub fn is_on_program_stack(thread: &Thread) -> bool {
         ss_flags: 0,
         ss_size: 0,
     };
-    // SAFETY: `now` lives here.
+    // SAFETY: Kernel: `now` lives here.
     unsafe { sys::syscall!(libc::SYS_sigaltstack, 0, &raw mut now) };
     now.ss_flags & libc::SS_ONSTACK != 0 && now.ss_sp as usize != thread.alternate_stack()
 }
 
-/// The program's alternate stack replaces ours, and shows in place of it.
+/// Replaces our alternate stack by the program's, and reports the program's only.
 ///
 /// # Safety
 /// As `sigaltstack(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
-    let Some(real) = SIGALTSTACK.get() else { return -1 };
-    let Some(thread) = Thread::current().filter(|_| pretends()) else {
-        // SAFETY: forwarded.
-        return unsafe { real(new, old) };
+    let Some(next) = SIGALTSTACK.get() else { return -1 };
+    let Some(thread) = Thread::current().filter(|_| process::is_sampled_here()) else {
+        // SAFETY: Forward.
+        return unsafe { next(new, old) };
     };
     let ours = thread.alternate_stack() as *mut c_void;
     let mut before = libc::stack_t {
@@ -58,13 +60,13 @@ pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::
         ss_flags: 0,
         ss_size: 0,
     };
-    // SAFETY: the caller's pointers are null or valid.
+    // SAFETY: Forward: the caller's pointers are null or valid.
     unsafe {
         let result = match new.as_ref() {
             Some(new) if new.ss_flags & libc::SS_DISABLE != 0 => {
-                let mut result = real(core::ptr::null(), &mut before);
+                let mut result = next(core::ptr::null(), &mut before);
                 if before.ss_sp != ours {
-                    result = real(new, core::ptr::null_mut());
+                    result = next(new, core::ptr::null_mut());
                     if result == 0 {
                         thread.use_alternate_stack();
                         pause(thread, false);
@@ -72,7 +74,7 @@ pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::
                 }
                 result
             }
-            _ => real(new, &mut before),
+            _ => next(new, &mut before),
         };
         if result != 0 {
             return result;
@@ -100,27 +102,29 @@ pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::
     0
 }
 
-/// An alternate stack without room for a frame: no ticks.
+/// Disables ticks while the program's alternate stack is too small for a signal frame.
 fn pause(thread: &Thread, paused: bool) {
     if thread.paused.swap(paused.into(), Relaxed) == u8::from(paused) {
         return;
     }
     let _blocked = sys::SignalsBlocked::new();
-    // SAFETY: signals are blocked.
-    let sampler = unsafe { &mut *thread.sampler.get() };
-    if paused {
-        process::UNSAMPLED.fetch_add(1, Relaxed);
-        tick::disable(sampler);
-    } else {
-        tick::arm_first(sampler);
-    }
+    let change = |sampler: &mut Sampler| {
+        if paused {
+            counters::UNSAMPLED.fetch_add(1, Relaxed);
+            sampler.ticker.disable();
+        } else {
+            sampler.ticker.arm_first();
+        }
+    };
+    // SAFETY: Owner: signals are blocked.
+    unsafe { thread.with_sampler(change) };
 }
 
-/// From now on handlers that asked for an alternate stack run there.
+/// Restores `SA_ONSTACK` in the actions from which it was removed.
 fn give_handlers_their_stack() {
-    let tick = sys::bit(tick::SIGNAL.load(Relaxed));
-    for (signal, taken) in TAKEN.iter().enumerate().skip(1) {
-        if taken.load(Relaxed) & HAD_STACK == 0 {
+    let tick = sys::bit(tick_signal());
+    for (signal, taken) in REMOVED.iter().enumerate().skip(1) {
+        if taken.load(Relaxed) & REMOVED_ONSTACK == 0 {
             continue;
         }
         let mut action = KernelAction::default();

@@ -1,4 +1,4 @@
-//! The functions that ours stand in front of.
+//! The next definitions of the functions that the sampler interposes.
 
 use core::ffi::CStr;
 use core::marker::PhantomData;
@@ -6,17 +6,17 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The next definition of a symbol, as a function pointer of type `F`.
 #[derive(Debug)]
-pub struct Real<F> {
+pub struct NextSymbol<F> {
     name: &'static CStr,
     address: AtomicUsize,
     function: PhantomData<F>,
 }
 
 // SAFETY: nothing of type `F` is shared, only its address.
-unsafe impl<F> Sync for Real<F> {}
+unsafe impl<F> Sync for NextSymbol<F> {}
 
-impl<F: Copy> Real<F> {
-    /// A symbol not yet looked up.
+impl<F: Copy> NextSymbol<F> {
+    /// A symbol that is looked up later.
     pub const fn new(name: &'static CStr) -> Self {
         Self {
             name,
@@ -36,8 +36,8 @@ impl<F: Copy> Real<F> {
         Self::function(address)
     }
 
-    /// What was looked up before: for what may be called while a symbol is looked up.
-    pub fn known(&self) -> Option<F> {
+    /// The function, if it was looked up before. For functions that a symbol lookup may call.
+    pub fn get_if_resolved(&self) -> Option<F> {
         Self::function(self.address.load(Relaxed))
     }
 

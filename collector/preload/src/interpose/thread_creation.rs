@@ -1,18 +1,20 @@
-//! New threads run through us first.
+//! New threads register with the sampler before they run the program's function.
 
+use crate::counters;
+use crate::next_symbol::NextSymbol;
 use crate::process;
-use crate::real::Real;
-use crate::thread::{self, Routine, Thread};
+use crate::thread::{Routine, Thread};
+use crate::threads;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
 
 type Posix = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 type PthreadCreate =
     unsafe extern "C" fn(*mut libc::pthread_t, *const libc::pthread_attr_t, Posix, *mut c_void) -> c_int;
-static PTHREAD_CREATE: Real<PthreadCreate> = Real::new(c"pthread_create");
+static PTHREAD_CREATE: NextSymbol<PthreadCreate> = NextSymbol::new(c"pthread_create");
 type C11 = extern "C-unwind" fn(*mut c_void) -> c_int;
 type ThrdCreate = unsafe extern "C" fn(*mut libc::pthread_t, C11, *mut c_void) -> c_int;
-static THRD_CREATE: Real<ThrdCreate> = Real::new(c"thrd_create");
+static THRD_CREATE: NextSymbol<ThrdCreate> = NextSymbol::new(c"thrd_create");
 
 /// Looks the functions up.
 pub fn resolve() {
@@ -21,12 +23,12 @@ pub fn resolve() {
 }
 
 fn prepare(routine: Routine, argument: *mut c_void) -> Option<*mut Thread> {
-    if !process::is_active() || !process::is_own_memory() {
+    if !process::is_sampled_here() {
         return None;
     }
-    let block = thread::prepare(routine, argument);
+    let block = threads::prepare(routine, argument);
     if block.is_null() {
-        process::UNSAMPLED.fetch_add(1, Relaxed);
+        counters::UNSAMPLED.fetch_add(1, Relaxed);
         return None;
     }
     Some(block)
@@ -41,16 +43,16 @@ pub unsafe extern "C" fn pthread_create(
     routine: Posix,
     argument: *mut c_void,
 ) -> c_int {
-    let Some(real) = PTHREAD_CREATE.get() else {
+    let Some(next) = PTHREAD_CREATE.get() else {
         return libc::ENOSYS;
     };
     let Some(block) = prepare(Routine::Posix(routine), argument) else {
-        // SAFETY: forwarded.
-        return unsafe { real(id, attributes, routine, argument) };
+        // SAFETY: Forward.
+        return unsafe { next(id, attributes, routine, argument) };
     };
-    // SAFETY: forwarded; the block belongs to the new thread, if there is one.
+    // SAFETY: Forward; the block belongs to the new thread, if there is one.
     unsafe {
-        let result = real(id, attributes, thread::main_posix, block.cast());
+        let result = next(id, attributes, threads::main_posix, block.cast());
         if result != 0 {
             Thread::unmap(block);
         }
@@ -63,16 +65,16 @@ pub unsafe extern "C" fn pthread_create(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thrd_create(id: *mut libc::pthread_t, routine: C11, argument: *mut c_void) -> c_int {
     const THRD_ERROR: c_int = 2;
-    let Some(real) = THRD_CREATE.get() else {
+    let Some(next) = THRD_CREATE.get() else {
         return THRD_ERROR;
     };
     let Some(block) = prepare(Routine::C11(routine), argument) else {
-        // SAFETY: forwarded.
-        return unsafe { real(id, routine, argument) };
+        // SAFETY: Forward.
+        return unsafe { next(id, routine, argument) };
     };
-    // SAFETY: forwarded; the block belongs to the new thread, if there is one.
+    // SAFETY: Forward; the block belongs to the new thread, if there is one.
     unsafe {
-        let result = real(id, thread::main_c11, block.cast());
+        let result = next(id, threads::main_c11, block.cast());
         if result != 0 {
             Thread::unmap(block);
         }

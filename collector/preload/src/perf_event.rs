@@ -1,12 +1,12 @@
 //! Perf events of the calling thread that send it the tick's signal.
 
 use crate::sys::{self, syscall};
-use crate::{fds, tick};
-use core::sync::atomic::AtomicBool;
+use crate::{descriptors, owned_signals};
 use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64};
 
-/// So many signals must fit in the program's queue, or events are not used.
-pub const QUEUE: u64 = 256;
+/// Events are not used where fewer signals than this fit in the program's queue.
+pub const MIN_QUEUED_SIGNALS: u64 = 256;
 static FORBIDDEN: AtomicBool = AtomicBool::new(false);
 
 const ENABLE: u32 = 0x2400;
@@ -21,6 +21,30 @@ const MODIFY: u32 = 0x4008_240b;
 pub struct Event {
     fd: i32,
     id: u64,
+}
+
+/// An event that other threads may read. The two halves may be of different events: every request compares the
+/// kernel's id.
+#[derive(Debug)]
+pub struct AtomicEvent {
+    /// The descriptor plus one; 0: there is none.
+    fd: AtomicI32,
+    id: AtomicU64,
+}
+
+impl AtomicEvent {
+    /// Replaces the event.
+    pub fn store(&self, event: Option<Event>) {
+        self.id.store(event.map_or(0, |event| event.id), Relaxed);
+        self.fd.store(event.map_or(0, |event| event.fd + 1), Relaxed);
+    }
+
+    /// The event, if there is one.
+    pub fn load(&self) -> Option<Event> {
+        let fd = self.fd.load(Relaxed).checked_sub(1).filter(|fd| *fd >= 0)?;
+        let id = self.id.load(Relaxed);
+        Some(Event { fd, id })
+    }
 }
 
 /// The part of `struct perf_event_attr` that its second version had.
@@ -53,7 +77,7 @@ impl Attributes {
         }
     }
 
-    /// Execution of an instruction, disabled; a signal each time that it ran `period` times.
+    /// Execution of an instruction, disabled; a signal after each `period` executions.
     pub fn breakpoint(address: u64, period: u64) -> Self {
         const BREAKPOINT: u32 = 5;
         const EXECUTE: u32 = 4;
@@ -80,12 +104,12 @@ impl Attributes {
     }
 }
 
-/// No event is armed any more.
+/// Forbids arming events from now on.
 pub fn forbid() {
     FORBIDDEN.store(true, Relaxed);
 }
 
-/// Whether that is so.
+/// Whether [`forbid`] was called.
 pub fn are_forbidden() -> bool {
     FORBIDDEN.load(Relaxed)
 }
@@ -102,13 +126,13 @@ impl Event {
             rlim_max: 0,
         };
         let none = core::ptr::null::<libc::rlimit>();
-        // SAFETY: `limit` lives here.
+        // SAFETY: Kernel: `limit` lives here.
         unsafe { syscall!(libc::SYS_prlimit64, 0, libc::RLIMIT_SIGPENDING, none, &raw mut limit) };
-        if limit.rlim_cur < QUEUE {
+        if limit.rlim_cur < MIN_QUEUED_SIGNALS {
             return None;
         }
         const CLOSE_ON_EXEC: usize = 8;
-        // SAFETY: the attributes are readable.
+        // SAFETY: Kernel: the attributes are readable.
         let fd = unsafe {
             syscall!(
                 libc::SYS_perf_event_open,
@@ -119,40 +143,40 @@ impl Event {
                 CLOSE_ON_EXEC
             )
         };
-        let fd = fds::move_up(fd as i32)?;
+        let fd = descriptors::move_up(fd as i32)?;
         let owner = [0, sys::thread_id()]; // F_OWNER_TID
         let mut id = 0u64;
-        // SAFETY: our descriptor; the structures live here.
+        // SAFETY: Kernel: our descriptor; the structures live here.
         let set_up = unsafe {
             syscall!(libc::SYS_fcntl, fd, 15, owner.as_ptr()) == 0 // F_SETOWN_EX
-                && syscall!(libc::SYS_fcntl, fd, 10, tick::SIGNAL.load(Relaxed)) == 0 // F_SETSIG
+                && syscall!(libc::SYS_fcntl, fd, 10, owned_signals::tick_signal()) == 0 // F_SETSIG
                 && syscall!(libc::SYS_fcntl, fd, libc::F_SETFL, libc::O_RDWR | libc::O_ASYNC) == 0
                 && syscall!(libc::SYS_ioctl, fd, ID, &raw mut id) == 0
         };
         if !set_up {
-            fds::drop_ours(fd);
+            descriptors::drop_ours(fd);
             return None;
         }
         Some(Self { fd, id })
     }
 
-    /// Whether the descriptor still is this event: the program may have closed it behind our back.
+    /// Whether the descriptor still is this event: the program may have closed it.
     fn is_open(self) -> bool {
         let mut now = 0u64;
-        // SAFETY: `now` lives here; other files refuse the request.
+        // SAFETY: Kernel: `now` lives here; other files refuse the request.
         unsafe { syscall!(libc::SYS_ioctl, self.fd, ID, &raw mut now) == 0 && now == self.id }
     }
 
-    /// A request; other files refuse all that are made here.
+    /// Makes a request. Other files refuse all requests of this module.
     fn control(self, request: u32, argument: usize) -> bool {
-        // SAFETY: callers pass numbers, or pointers to what lives there.
+        // SAFETY: Kernel: callers pass numbers, or pointers to what lives there.
         unsafe { syscall!(libc::SYS_ioctl, self.fd, request, argument) == 0 }
     }
 
     /// Closes it.
     pub fn close(self) {
         if self.is_open() {
-            fds::drop_ours(self.fd);
+            descriptors::drop_ours(self.fd);
         }
     }
 
@@ -163,7 +187,7 @@ impl Event {
         }
     }
 
-    /// Lets it overflow once, after so much.
+    /// Arms it to overflow once, after `period` events.
     pub fn arm_once(self, period: u64) {
         self.control(PERIOD, &raw const period as usize);
         self.control(REFRESH, 1);
@@ -178,14 +202,14 @@ impl Event {
             && self.control(ENABLE, 0)
     }
 
-    /// What it counted since it was opened; `None`: it is not there any more.
+    /// Its count since it was opened; `None` if the program closed it.
     pub fn count(self) -> Option<u64> {
-        // Reading another file would take something from the program.
+        // Reading another file would consume the program's data.
         if !self.is_open() {
             return None;
         }
         let mut count = 0u64;
-        // SAFETY: room for eight bytes.
+        // SAFETY: Kernel: `count` has eight bytes.
         let read = unsafe { syscall!(libc::SYS_read, self.fd, &raw mut count, 8) };
         (read == 8).then_some(count)
     }

@@ -3,7 +3,7 @@
 //! They are read from `/proc/self/maps` again when an address is met that the table lacks, after `dlclose`, and once a
 //! second.
 
-use crate::alone;
+use crate::isolation;
 use crate::sys::{self, syscall};
 use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, fence};
 use pleach_collector::shard::{Encoder, FrameKind};
 
 const MAX_RANGES: usize = 2048;
-/// Reading again because of an unknown address pays at most this often.
+/// Minimum time between two readings because of unknown addresses.
 const MIN_INTERVAL_NS: u64 = 20_000_000;
 const MAX_INTERVAL_NS: u64 = 1_000_000_000;
 
@@ -32,7 +32,7 @@ struct Buffers {
     output: UnsafeCell<[u8; 64 * 1024]>,
 }
 
-// SAFETY: used under the process's lock only.
+// SAFETY: Lock.
 unsafe impl Sync for Buffers {}
 
 static BUFFERS: Buffers = Buffers {
@@ -85,18 +85,18 @@ pub fn find(address: u64) -> Option<Range> {
     found.filter(|_| version & 1 == 0 && VERSION.load(Relaxed) == version)
 }
 
-/// Asks for a new snapshot at the next chance.
+/// Asks for a new snapshot after the next burst.
 pub fn request() {
     REQUESTED.fetch_add(1, Relaxed);
 }
 
-/// Whether it is time to look again.
+/// Whether the mappings should be read again.
 pub fn is_due() -> bool {
     REQUESTED.load(Relaxed) != SEEN.load(Relaxed)
         || sys::now_ns().saturating_sub(LAST_NS.load(Relaxed)) > MAX_INTERVAL_NS
 }
 
-/// A child made by `fork` starts a shard of its own.
+/// Makes the next reading write a snapshot, for the new shard of a child made by `fork`.
 pub fn forget() {
     HASH.store(0, Relaxed);
     LAST_NS.store(0, Relaxed);
@@ -159,9 +159,9 @@ fn read(input: &mut [u8], each: &mut dyn FnMut(&Line)) -> bool {
     }
     let mut length = 0usize;
     loop {
-        let room = input.get_mut(length..).unwrap_or_default();
-        // SAFETY: the kernel writes at most the room.
-        let got = unsafe { syscall!(libc::SYS_read, fd, room.as_mut_ptr(), room.len()) };
+        let rest = input.get_mut(length..).unwrap_or_default();
+        // SAFETY: Kernel: it writes at most `rest`.
+        let got = unsafe { syscall!(libc::SYS_read, fd, rest.as_mut_ptr(), rest.len()) };
         if got <= 0 {
             break;
         }
@@ -193,15 +193,15 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
     }
     SEEN.store(requested, Relaxed);
     LAST_NS.store(now, Relaxed);
-    // SAFETY: under the process's lock.
+    // SAFETY: Lock.
     let (input, output) = unsafe { (&mut *BUFFERS.input.get(), &mut *BUFFERS.output.get()) };
 
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     read(input, &mut |line| {
-        // The engines' own such memory has no file; the program's, `mmap` has noticed.
+        // Shared memory of our engines has no file; that of the program was noticed by `mmap`.
         let is_file = line.path != b"/dev/zero (deleted)";
         if is_file && line.permissions.get(1) == Some(&b'w') && line.permissions.get(3) == Some(&b's') {
-            alone::SHARES_MEMORY.store(true, Relaxed);
+            isolation::SHARES_MEMORY.store(true, Relaxed);
         }
         if !line.is_executable() {
             return;

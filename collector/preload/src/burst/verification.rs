@@ -1,10 +1,10 @@
-//! Shadow execution against the real one: what a burst ran ahead is written down, and every instruction that the program
-//! then runs under the trap flag is compared with it.
+//! Verification of shadow execution: the registers after each instruction of a shadow burst are logged, and compared
+//! with those of the program, which runs the same instructions under the trap flag.
 
-use crate::ahead::{self, Running};
-use crate::entry::Context;
-use crate::interpose::signals;
-use crate::{maps, process};
+use crate::burst::engines::{self, RunningEngine};
+use crate::dispositions;
+use crate::signal_entry::Context;
+use crate::{mappings, shard_writer};
 use core::cell::UnsafeCell;
 use core::ptr::null_mut;
 use core::sync::atomic::AtomicBool;
@@ -12,10 +12,10 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 use pleach_collector::shadow::{End, Engine, Limits, State, Taint};
 use pleach_collector::shard::{Disagreement, Encoder, FrameKind, REGISTERS};
 
-/// Instructions of a burst that are compared at most.
-const LENGTH: usize = 2048;
+/// Maximum number of instructions of a burst that are compared.
+const MAX_INSTRUCTIONS: usize = 2048;
 
-/// Vectors, and then these.
+/// Number of hashes: 32 of vector registers, and those at the following indices.
 const OTHERS: usize = 35;
 const MASKS: usize = 32;
 const X87: usize = 33;
@@ -29,27 +29,27 @@ fn hash(words: impl Iterator<Item = u64>) -> u32 {
 /// All registers after an instruction.
 #[derive(Clone, Copy)]
 struct Registers {
-    /// General ones in the order of the encoding, flags, program counter.
+    /// General registers in the order of the encoding, flags, program counter.
     general: [u64; REGISTERS],
-    /// Of all others a hash each.
+    /// A hash of each other register.
     others: [u32; OTHERS],
-    /// Those that cannot be known.
+    /// Registers and flags whose values shadow execution cannot know.
     taint: Taint,
 }
 
 struct Log {
-    entries: [Registers; LENGTH],
+    entries: [Registers; MAX_INSTRUCTIONS],
 }
 
-/// One thread at a time writes down and compares.
+/// What verification needs: one thread at a time uses it.
 struct Shared {
     busy: AtomicBool,
     log: UnsafeCell<Log>,
-    /// Room to read the mappings.
+    /// Buffer for the mappings.
     maps: UnsafeCell<[u8; 16 * 1024]>,
 }
 
-// SAFETY: used by the thread that set `busy`.
+// SAFETY: Lease.
 unsafe impl Sync for Shared {}
 
 const NONE: Registers = Registers {
@@ -60,52 +60,52 @@ const NONE: Registers = Registers {
 static SHARED: Shared = Shared {
     busy: AtomicBool::new(false),
     log: UnsafeCell::new(Log {
-        entries: [NONE; LENGTH],
+        entries: [NONE; MAX_INSTRUCTIONS],
     }),
     maps: UnsafeCell::new([0; 16 * 1024]),
 };
 
-/// A thread's comparison.
+/// Verification in a thread.
 #[derive(Debug)]
-pub struct Verify {
+pub struct Verification {
     active: bool,
     engine: *mut Engine,
     /// Entries of the log.
     count: usize,
     /// The next one to compare.
     next: usize,
-    /// Flags that differ since an instruction that may leave them as it likes.
+    /// Flags that differ since an instruction that leaves them undefined.
     ignored_flags: u64,
-    /// Instructions compared and not yet told of.
+    /// Instructions compared and not yet stored.
     compared: u32,
 }
 
-impl Verify {
-    /// Runs ahead from the tick, and writes down what comes. False: there is no engine, or another thread is at it.
-    pub fn begin(&mut self, ordinal: u32, context: &mut Context, running: &Running) -> bool {
+impl Verification {
+    /// Runs a shadow burst from the tick, and logs it. False: no engine is free, or another thread verifies.
+    pub fn begin(&mut self, ordinal: u32, context: &mut Context, running: &RunningEngine) -> bool {
         (self.count, self.next, self.compared, self.ignored_flags) = (0, 0, 0, 0);
         if SHARED.busy.swap(true, Acquire) {
             return false;
         }
-        let Some(engine) = ahead::lease(ordinal) else {
+        let Some(engine) = engines::lease(ordinal) else {
             SHARED.busy.store(false, Release);
             return false;
         };
         (self.active, self.engine) = (true, engine);
-        // SAFETY: this thread set `busy`.
+        // SAFETY: Lease: this thread set `busy`.
         let log = unsafe { &mut *SHARED.log.get() };
         let one = Limits {
             max_instructions: 1,
             ..Limits::default()
         };
-        // SAFETY: leased; the frame is the kernel's.
+        // SAFETY: Lease and Frame.
         self.count = unsafe {
-            ahead::guarded(engine, running, |engine| {
+            engines::guarded(engine, running, |engine| {
                 engine.load_frame((context as *mut Context).cast());
                 engine.begin();
                 let follow = |entry: &mut Registers| {
                     let outcome = engine.go_on(&one, &mut |_, _| ());
-                    *entry = Registers::of(engine.state());
+                    *entry = Registers::from_state(engine.state());
                     entry.taint = *engine.taint();
                     outcome.end == End::Instructions
                 };
@@ -115,7 +115,7 @@ impl Verify {
         true
     }
 
-    /// The program ran one instruction more, which began at `from`. True: there is nothing more to compare.
+    /// Compares after the program's instruction at `from`. True: there is nothing more to compare.
     pub fn is_over(&mut self, from: u64, context: &mut Context) -> bool {
         self.active && !self.check(from, context)
     }
@@ -124,18 +124,18 @@ impl Verify {
         if self.next >= self.count {
             return false;
         }
-        // SAFETY: this thread set `busy`.
+        // SAFETY: Lease: this thread set `busy`.
         let log = unsafe { &*SHARED.log.get() };
         let Some(shadow) = log.entries.get(self.next) else {
             return false;
         };
-        // SAFETY: leased; the frame is the kernel's.
+        // SAFETY: Lease and Frame.
         let mut real = unsafe {
             (*self.engine).load_frame((context as *mut Context).cast());
-            Registers::of((*self.engine).state())
+            Registers::from_state((*self.engine).state())
         };
         const FLAGS: usize = REGISTERS - 2;
-        // The flag that makes the trap.
+        // The trap flag.
         real.general[FLAGS] &= !0x100;
         // A repeated instruction traps each time.
         if real.general[REGISTERS - 1] == from && shadow.general[REGISTERS - 1] != from {
@@ -169,60 +169,60 @@ impl Verify {
             ..Disagreement::default()
         };
         found.length = crate::sys::read_memory(from, &mut found.code) as u8;
-        found.handlers = signals::has_handlers();
-        // SAFETY: leased, and this thread set `busy`.
+        found.handlers = dispositions::has_handlers();
+        // SAFETY: Lease, of both.
         let (engine, maps) = unsafe { (&mut *self.engine, &mut *SHARED.maps.get()) };
         let operand = before.and_then(|before| engine.operand(before.general.first_chunk()?, from, &found.code));
-        found.shared_memory = operand.is_some_and(|address| maps::is_shared(address, maps));
+        found.shared_memory = operand.is_some_and(|address| mappings::is_shared(address, maps));
         let goes_on = found.only_flags;
-        self.tell(Some(&found));
+        self.store_result(Some(&found));
         goes_on
     }
 
-    /// Stores how it went.
-    fn tell(&mut self, found: Option<&Disagreement>) {
+    /// Stores the number of instructions compared, and a disagreement.
+    fn store_result(&mut self, found: Option<&Disagreement>) {
         let mut buffer = [0; 512];
         let mut e = Encoder::new(&mut buffer);
         e.u32(core::mem::take(&mut self.compared));
         if let Some(found) = found {
             found.encode(&mut e);
         }
-        process::append(e.finish(FrameKind::Verified));
+        shard_writer::append(e.finish(FrameKind::Verified));
     }
 
-    /// Stores which opcodes were new.
-    fn tell_opcodes(&mut self) {
-        const MOST: u32 = 150;
+    /// Stores the opcodes that the engine met for the first time, and how it ran them.
+    fn store_opcodes(&mut self) {
+        const MAX_OPCODES: u32 = 150;
         let mut buffer = [0; 512];
         let mut e = Encoder::new(&mut buffer);
         let mut count = 0;
-        // SAFETY: leased.
-        unsafe { &mut *self.engine }.tell_opcodes(&mut |code, ways| {
+        // SAFETY: Lease.
+        unsafe { &mut *self.engine }.tell_opcodes(&mut |code, modes| {
             count += 1;
-            if count <= MOST {
+            if count <= MAX_OPCODES {
                 e.bytes(&code.to_le_bytes());
-                e.bytes(&[ways]);
+                e.bytes(&[modes]);
             }
-            count <= MOST
+            count <= MAX_OPCODES
         });
         if count > 0 {
-            process::append(e.finish(FrameKind::Opcodes));
+            shard_writer::append(e.finish(FrameKind::Opcodes));
         }
     }
 
-    /// Ends it.
+    /// Ends the verification.
     pub fn end(&mut self) {
         if core::mem::take(&mut self.active) {
-            self.tell(None);
-            self.tell_opcodes();
-            ahead::release(core::mem::replace(&mut self.engine, null_mut()));
+            self.store_result(None);
+            self.store_opcodes();
+            engines::release(core::mem::replace(&mut self.engine, null_mut()));
             SHARED.busy.store(false, Release);
         }
     }
 }
 
 impl Registers {
-    fn of(state: &State) -> Self {
+    fn from_state(state: &State) -> Self {
         let mut general = [0; REGISTERS];
         for (to, from) in general.iter_mut().zip(state.general()) {
             *to = *from;

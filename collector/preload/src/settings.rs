@@ -3,12 +3,12 @@
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use pleach_collector::vector::Engine;
 
-/// Taken branches of a stepped burst, unless the budget has room for longer ones.
+/// Taken branches of a stepped burst, unless the budget allows longer ones.
 const STEPPED_BURST: u64 = 64;
-/// Taken branches of a shadow burst, unless the budget has room for shorter ones only, or for even longer ones.
+/// Taken branches of a shadow burst, unless the budget only allows shorter ones, or allows even longer ones.
 const SHADOW_BURST: u64 = 1000;
-/// The shortest shadow burst.
-pub const SHORTEST_BURST: u64 = 64;
+/// Shortest shadow burst, in taken branches.
+pub const MIN_BURST: u64 = 64;
 /// Longest burst, in taken branches.
 pub const MAX_BURST: u64 = 4096;
 
@@ -89,12 +89,12 @@ pub fn signal_ns() -> u64 {
     SIGNAL_NS.load(Relaxed)
 }
 
-/// What passing a breakpoint costs, in nanoseconds of CPU time; 0: bursts are not clocked.
+/// Cost of passing a breakpoint, in nanoseconds of CPU time; 0: bursts are not timed.
 pub fn trap_ns() -> u64 {
     TRAP_NS.load(Relaxed)
 }
 
-/// What its signal costs beside, the handler included.
+/// Cost of its signal beyond that, the handler included, in nanoseconds.
 pub fn trap_signal_ns() -> u64 {
     TRAP_SIGNAL_NS.load(Relaxed)
 }
@@ -114,7 +114,7 @@ pub fn timer_only() -> bool {
     TIMER_ONLY.load(Relaxed) != 0
 }
 
-/// What produces bursts.
+/// The engine that produces bursts.
 pub fn engine() -> Engine {
     match ENGINE.load(Relaxed) {
         engine if engine == Engine::RunAhead as u64 => Engine::RunAhead,
@@ -122,7 +122,7 @@ pub fn engine() -> Engine {
     }
 }
 
-/// Makes do with the trap flag.
+/// Falls back to the trap flag.
 pub fn use_step() {
     ENGINE.store(Engine::Step as u64, Relaxed);
 }

@@ -1,0 +1,119 @@
+//! The engines of shadow execution. They are few and large, so threads share them: each prefers one, takes another if
+//! that is in use, and declines the tick if all are.
+
+use crate::owned_signals::FAULT_MASK;
+use crate::signal_entry::Context;
+use crate::sys::{self, syscall};
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicPtr};
+use pleach_collector::shadow;
+
+/// Threads that can be in a shadow burst at the same time.
+const MAX_ENGINES: usize = 6;
+struct Slot {
+    busy: AtomicBool,
+    engine: AtomicPtr<shadow::Engine>,
+}
+
+static SLOTS: [Slot; MAX_ENGINES] = [const {
+    Slot {
+        busy: AtomicBool::new(false),
+        engine: AtomicPtr::new(null_mut()),
+    }
+}; MAX_ENGINES];
+
+/// The engine that runs in a thread right now.
+#[derive(Debug)]
+pub struct RunningEngine(AtomicPtr<shadow::Engine>);
+
+impl RunningEngine {
+    /// The engine, if one runs: its faults are not the program's.
+    pub fn get(&self) -> Option<*mut shadow::Engine> {
+        let engine = self.0.load(Relaxed);
+        (!engine.is_null()).then_some(engine)
+    }
+}
+
+/// Reserves the first engine. False: there is no memory for it, and threads are stepped instead.
+pub fn begin() -> bool {
+    new_engine(&SLOTS[0])
+}
+
+fn new_engine(slot: &Slot) -> bool {
+    let engine = shadow::Engine::reserve().unwrap_or(null_mut());
+    slot.engine.store(engine, Release);
+    !engine.is_null()
+}
+
+/// Reserves one engine more, for one thread more, up to the maximum.
+pub fn add_thread() {
+    if let Some(slot) = SLOTS.iter().find(|slot| slot.engine.load(Relaxed).is_null())
+        && !slot.busy.swap(true, Acquire)
+    {
+        if slot.engine.load(Relaxed).is_null() {
+            new_engine(slot);
+        }
+        slot.busy.store(false, Release);
+    }
+}
+
+/// Starts over in a child made by `fork`, which has one thread.
+pub fn begin_child() {
+    for slot in &SLOTS {
+        slot.busy.store(false, Relaxed);
+        // SAFETY: null or an engine of ours, which the one thread of this process does not use.
+        if let Some(engine) = unsafe { slot.engine.load(Relaxed).as_mut() } {
+            engine.forked();
+        }
+    }
+}
+
+/// Ends the shadow execution that raised a fault.
+pub fn recover(engine: *mut shadow::Engine, context: &mut Context) -> bool {
+    // SAFETY: Lease: the engine runs in this thread, whose handler this is.
+    unsafe { shadow::recover(engine, (context as *mut Context).cast()) }
+}
+
+/// Leases an engine that no other thread uses, if possible the one that this thread used before.
+pub fn lease(preferred: u32) -> Option<*mut shadow::Engine> {
+    (0..MAX_ENGINES).find_map(|offset| {
+        let slot = SLOTS.get((preferred as usize + offset) % MAX_ENGINES)?;
+        let engine = slot.engine.load(Acquire);
+        (!engine.is_null() && !slot.busy.swap(true, Acquire)).then_some(engine)
+    })
+}
+
+/// Returns an engine.
+pub fn release(engine: *mut shadow::Engine) {
+    if let Some(slot) = SLOTS.iter().find(|slot| slot.engine.load(Relaxed) == engine) {
+        slot.busy.store(false, Release);
+    }
+}
+
+/// Runs code of an engine that may fault.
+///
+/// # Safety
+/// The rule "Lease", and all signals are blocked.
+pub unsafe fn guarded<R>(
+    engine: *mut shadow::Engine,
+    running: &RunningEngine,
+    act: impl FnOnce(&mut shadow::Engine) -> R,
+) -> R {
+    // The kernel puts the frame of a fault on the alternate stack, over that of the tick, unless none is set. The
+    // frame of the tick brings it back.
+    let none = libc::stack_t {
+        ss_sp: null_mut(),
+        ss_flags: libc::SS_DISABLE,
+        ss_size: 0,
+    };
+    // SAFETY: Kernel: the structure lives here.
+    unsafe { syscall!(libc::SYS_sigaltstack, &raw const none, 0) };
+    running.0.store(engine, Relaxed);
+    sys::signal_mask(libc::SIG_UNBLOCK, FAULT_MASK);
+    // SAFETY: Lease, by the caller; a fault leaves the engine's code for good before its handler uses the engine.
+    let result = act(unsafe { &mut *engine });
+    sys::signal_mask(libc::SIG_SETMASK, sys::ALL_SIGNALS);
+    running.0.store(null_mut(), Relaxed);
+    result
+}

@@ -1,0 +1,14 @@
+//! Bursts: short sequences of taken branches, recorded after a tick.
+//!
+//! A burst is made by shadow execution ([`shadow_burst`], on one of the [`engines`]) or by the trap flag
+//! ([`stepped_burst`], with the state of [`stepper`]). [`verification`] compares the two. [`sampler`] is the state of
+//! a thread, and stores what was recorded. [`timing`] measures how long the program takes for the branches of some
+//! bursts.
+
+pub mod engines;
+pub mod sampler;
+pub mod shadow_burst;
+pub mod stepped_burst;
+pub mod stepper;
+pub mod timing;
+pub mod verification;

@@ -1,0 +1,137 @@
+//! The sampler's state in one thread, and how a burst that is complete gets to the shard.
+
+use crate::burst::stepper::Stepper;
+use crate::burst::timing::BurstTiming;
+use crate::burst::verification::Verification;
+use crate::counters;
+use crate::settings;
+use crate::shard_writer;
+use crate::sys;
+use crate::tick::Ticker;
+use core::sync::atomic::Ordering::Relaxed;
+use pleach_collector::shard::{BurstHead, Encoder, FRAME_HEADER, FrameKind};
+use pleach_collector::vector::{EndReason, Engine};
+
+/// A branch takes at most 20 bytes.
+const RECORD_CAPACITY: usize = FRAME_HEADER + BurstHead::LENGTH + 20 * (settings::MAX_BURST as usize + 1);
+
+/// The sampler's state in one thread.
+#[derive(Debug)]
+pub struct Sampler {
+    /// Source of ticks, and the account of costs.
+    pub ticker: Ticker,
+    /// Comparison of shadow execution with the program.
+    pub verification: Verification,
+    /// The trap-flag engine's state.
+    pub stepper: Stepper,
+    /// The thread's number in the process.
+    pub ordinal: u32,
+    /// Measurement of the time that branches take.
+    pub timing: BurstTiming,
+    /// The burst that is being recorded.
+    pub record: Record,
+}
+
+/// The burst that is being recorded.
+#[derive(Debug)]
+pub struct Record {
+    /// Where the thread was interrupted.
+    pub start: u64,
+    /// Thread CPU time at that moment.
+    pub begin_cpu_ns: u64,
+    /// Instructions so far.
+    pub instructions: u32,
+    /// Taken branches so far.
+    pub branches: u32,
+    /// Whether a branch led to code in no known mapping.
+    pub unknown: bool,
+    /// Whether nothing but the program decides what it does next.
+    pub is_isolated: bool,
+    /// `CLOCK_MONOTONIC` at that moment.
+    pub begin_ns: u64,
+    last_target: u64,
+    length: usize,
+    bytes: [u8; RECORD_CAPACITY],
+}
+
+impl Record {
+    /// Starts an empty burst at `pc`.
+    pub fn begin(&mut self, pc: u64, cpu: u64) {
+        self.begin_ns = sys::now_ns();
+        self.begin_cpu_ns = cpu;
+        self.start = pc;
+        self.last_target = pc;
+        (self.instructions, self.branches) = (0, 0);
+        self.length = FRAME_HEADER + BurstHead::LENGTH;
+        (self.unknown, self.is_isolated) = (false, false);
+    }
+
+    /// Notes a taken branch.
+    pub fn branch(&mut self, from: u64, to: u64) {
+        let mut e = Encoder::resume(&mut self.bytes, self.length);
+        e.delta(self.last_target, from);
+        e.delta(from, to);
+        self.length = e.length();
+        self.last_target = to;
+        self.branches += 1;
+    }
+}
+
+impl Sampler {
+    /// Makes zeroed memory a valid value.
+    ///
+    /// # Safety
+    /// `this` points to a zeroed value.
+    pub unsafe fn reset(this: *mut Self) {
+        // SAFETY: these are the fields for which zeroes may be no value.
+        unsafe {
+            Ticker::reset(&raw mut (*this).ticker);
+            Stepper::reset(&raw mut (*this).stepper);
+            BurstTiming::reset(&raw mut (*this).timing);
+        }
+    }
+
+    /// Starts over in a new thread or process.
+    pub fn begin(&mut self, ordinal: u32) {
+        self.ticker.begin(ordinal);
+        self.stepper.begin();
+        self.ordinal = ordinal;
+    }
+
+    /// Ends a tick without a burst. `cpu` is the thread's CPU time when it came.
+    pub fn decline(&mut self, cpu: u64) {
+        counters::DECLINED.fetch_add(1, Relaxed);
+        self.ticker
+            .spend(sys::thread_cpu_ns().saturating_sub(cpu) + settings::signal_ns());
+        self.ticker.arm_next(cpu, EndReason::Signal);
+    }
+
+    /// Stores the burst, and arms the next tick. `cpu` is the thread's CPU time now, of which `ours` since the burst
+    /// began was not the program's.
+    pub fn finish(&mut self, engine: Engine, reason: EndReason, end: u64, cpu: u64, ours: u64) {
+        let record = &mut self.record;
+        shard_writer::ready(record.unknown);
+        let mut counters = counters::snapshot();
+        counters.own_ns += ours;
+        let head = BurstHead {
+            engine: engine as u8,
+            end_reason: reason as u8,
+            alone: record.is_isolated,
+            thread: sys::thread_id() as u32,
+            time_ns: record.begin_ns,
+            start: record.start,
+            end,
+            instructions: record.instructions,
+            branches: record.branches,
+            thread_cpu_ns: self.ticker.sampled_cpu_ns(cpu),
+            counters,
+        };
+        let mut e = Encoder::resume(&mut record.bytes, record.length);
+        e.patch(FRAME_HEADER, &head.to_bytes());
+        shard_writer::append(e.finish(FrameKind::Burst));
+        let now = sys::thread_cpu_ns();
+        let cost = ours + now.saturating_sub(cpu) + settings::signal_ns();
+        self.ticker.spend_on_burst(cost);
+        self.ticker.arm_next(now, reason);
+    }
+}

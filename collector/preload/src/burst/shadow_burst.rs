@@ -1,0 +1,75 @@
+//! Bursts by shadow execution: the thread's future, run ahead on a copy of its state, while the program waits.
+
+use crate::burst::engines::{self, RunningEngine};
+use crate::burst::sampler::Sampler;
+use crate::isolation;
+use crate::mappings::{self, Range};
+use crate::signal_entry::Context;
+use crate::sys;
+use pleach_collector::shadow::{End, Limits};
+use pleach_collector::vector::{EndReason, Engine};
+
+/// Instructions of a burst for each taken branch it may have; a burst with more ends.
+const INSTRUCTIONS_PER_BRANCH: u32 = 64;
+
+/// Instructions that a burst may decode for the first time: decoding costs the most.
+const MAX_DECODES: u32 = 2000;
+
+impl Sampler {
+    /// A burst of shadow execution from the program's state.
+    pub fn run_ahead(&mut self, context: &mut Context, running: &RunningEngine) {
+        let Some(engine) = engines::lease(self.ordinal) else {
+            self.decline(self.record.begin_cpu_ns);
+            return;
+        };
+        let limits = Limits {
+            max_branches: self.ticker.burst() as u32,
+            max_instructions: self.ticker.burst() as u32 * INSTRUCTIONS_PER_BRANCH,
+            max_new_decodes: MAX_DECODES,
+        };
+        self.timing.begin(&mut self.ticker);
+        let (record, timing) = (&mut self.record, &mut self.timing);
+        let mut range = Range::default();
+        let (mut unknown, mut reads_clocks) = (false, false);
+        let vdso = isolation::vdso_start();
+        // SAFETY: Lease, Handler and Frame.
+        let outcome = unsafe {
+            engines::guarded(engine, running, |engine| {
+                engine.load_frame((context as *mut Context).cast());
+                engine.run_loaded(&limits, &mut |from, to| {
+                    if !range.contains(to) {
+                        range = mappings::find(to).unwrap_or_default();
+                        unknown |= !range.contains(to);
+                        reads_clocks |= range.contains(vdso);
+                    }
+                    record.branch(from, to);
+                    timing.add_target(to);
+                })
+            })
+        };
+        engines::release(engine);
+        record.unknown = unknown;
+        record.is_isolated = !reads_clocks
+            && !mappings::find(record.start).is_some_and(|r| r.contains(vdso))
+            && isolation::is_isolated_now();
+        record.instructions = outcome.instructions;
+        let cpu = sys::thread_cpu_ns();
+        let ours = cpu.saturating_sub(record.begin_cpu_ns);
+        let (reason, time_ns) = (end_reason(outcome.end), record.begin_ns);
+        self.finish(Engine::RunAhead, reason, outcome.end_pc, cpu, ours);
+        self.timing.arm(&mut self.ticker, reason, time_ns);
+    }
+}
+
+fn end_reason(end: End) -> EndReason {
+    match end {
+        End::Branches | End::Instructions => EndReason::Budget,
+        End::Decodes => EndReason::Decoding,
+        End::SystemCall => EndReason::SystemCall,
+        End::Taint => EndReason::Unknown,
+        End::Instruction | End::ModifiedCode => EndReason::Instruction,
+        End::Fault => EndReason::Fault,
+        End::OverlayFull | End::Repeat => EndReason::Memory,
+        End::Spin => EndReason::Spin,
+    }
+}

@@ -1,0 +1,126 @@
+//! The sampler's descriptors have high numbers, which programs seldom use.
+
+use crate::process;
+use crate::sys::{self, SpinLock, syscall};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use core::sync::atomic::{AtomicI32, AtomicU64};
+
+/// Maximum number of our descriptors: threads beyond it have timers.
+const CAPACITY: i32 = 1024;
+static BASE: AtomicI32 = AtomicI32::new(3072);
+/// One bit for each number from `BASE` on that is ours.
+static OURS: [AtomicU64; (CAPACITY / 64) as usize] = [const { AtomicU64::new(0) }; (CAPACITY / 64) as usize];
+static LIMIT_LOCK: SpinLock = SpinLock::new();
+
+/// Reads the limit on descriptors, and sets it if `new` is given.
+pub fn limit(new: Option<libc::rlimit>) -> Option<libc::rlimit> {
+    let mut old = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    let new = new.as_ref().map_or(core::ptr::null(), |l| l as *const libc::rlimit);
+    // SAFETY: Kernel: both structures live here.
+    let result = unsafe { syscall!(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, new, &raw mut old) };
+    (result == 0).then_some(old)
+}
+
+/// Chooses the numbers: beyond the program's limit where that limit is low, so that the program loses none.
+pub fn begin() {
+    let Some(limit) = limit(None) else { return };
+    let (soft, hard) = (limit.rlim_cur, limit.rlim_max);
+    let base = if soft <= 4096 {
+        if hard >= soft.saturating_add(CAPACITY as u64) {
+            soft
+        } else {
+            soft - soft / 8
+        }
+    } else {
+        3072
+    };
+    BASE.store(base as i32, Relaxed);
+}
+
+fn slot(fd: i32) -> Option<(&'static AtomicU64, u64)> {
+    let index = fd
+        .checked_sub(BASE.load(Relaxed))
+        .filter(|i| (0..CAPACITY).contains(i))?;
+    Some((OURS.get(index as usize / 64)?, 1 << (index % 64)))
+}
+
+/// Whether a number is among those that we use.
+pub fn is_in_range(fd: i32) -> bool {
+    slot(fd).is_some()
+}
+
+/// Whether a number is one of our open descriptors.
+pub fn is_ours(fd: i32) -> bool {
+    slot(fd).is_some_and(|(word, bit)| word.load(Acquire) & bit != 0)
+}
+
+/// Moves a new descriptor up; closes it if none is free. Call with signals blocked.
+pub fn move_up(fd: i32) -> Option<i32> {
+    if fd < 0 {
+        return None;
+    }
+    let base = BASE.load(Relaxed);
+    LIMIT_LOCK.acquire(true);
+    let before = limit(None);
+    let top = (base + CAPACITY) as u64;
+    let raised = before.filter(|l| l.rlim_cur < top && l.rlim_max >= top);
+    if let Some(before) = raised {
+        limit(Some(libc::rlimit {
+            rlim_cur: top,
+            ..before
+        }));
+    }
+    // SAFETY: Kernel: numbers only.
+    let high = unsafe { syscall!(libc::SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, base) } as i32;
+    if let Some(before) = raised {
+        limit(Some(before));
+    }
+    LIMIT_LOCK.release();
+    sys::close(fd);
+    match slot(high) {
+        Some((word, bit)) => {
+            word.fetch_or(bit, AcqRel);
+            Some(high)
+        }
+        None => {
+            if high >= 0 {
+                sys::close(high);
+            }
+            None
+        }
+    }
+}
+
+/// Closes one of ours, if it still is.
+pub fn drop_ours(fd: i32) {
+    if let Some((word, bit)) = slot(fd)
+        && word.fetch_and(!bit, AcqRel) & bit != 0
+    {
+        sys::close(fd);
+    }
+}
+
+/// Opens the lock, which another thread may have held at the `fork`.
+pub fn begin_child() {
+    LIMIT_LOCK.release();
+}
+
+/// The program took the number for something else.
+pub fn give_up(fd: i32) {
+    // A child made by `vfork` has descriptors of its own, and our memory.
+    if is_ours(fd)
+        && process::is_own_memory()
+        && let Some((word, bit)) = slot(fd)
+    {
+        word.fetch_and(!bit, AcqRel);
+    }
+}
+
+/// The numbers that we use.
+pub fn range() -> core::ops::Range<i32> {
+    let base = BASE.load(Relaxed);
+    base..base + CAPACITY
+}

@@ -1,0 +1,243 @@
+//! The shard of this process: opened at the start or, in a child made by `fork`, with the first burst.
+
+use crate::counters::{self, LOST, OWN_NS};
+use crate::descriptors;
+use crate::isolation;
+use crate::mappings;
+use crate::process::{self, pid};
+use crate::sys::{self, SpinLock, syscall};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64};
+use pleach_collector::shard::{Encoder, FrameKind};
+
+static BASE_CPU_NS: AtomicU64 = AtomicU64::new(0);
+static START_NS: AtomicU64 = AtomicU64::new(0);
+
+/// Guards the shard's opening, the map table and the static buffers. Take it with signals blocked.
+pub static LOCK: SpinLock = SpinLock::new();
+
+const DIRECTORY_CAPACITY: usize = 512;
+const NAME_CAPACITY: usize = 64;
+
+/// Fixed-size text, written under [`LOCK`] or before there are threads.
+struct Text<const N: usize> {
+    bytes: core::cell::UnsafeCell<[u8; N]>,
+    length: AtomicU32,
+}
+
+// SAFETY: Lock.
+unsafe impl<const N: usize> Sync for Text<N> {}
+
+impl<const N: usize> Text<N> {
+    const fn new() -> Self {
+        Self {
+            bytes: core::cell::UnsafeCell::new([0; N]),
+            length: AtomicU32::new(0),
+        }
+    }
+
+    fn set(&self, parts: &[&[u8]]) -> bool {
+        // SAFETY: Lock.
+        let bytes = unsafe { &mut *self.bytes.get() };
+        let mut length = 0;
+        for part in parts {
+            // One byte stays for a terminating zero.
+            match bytes.get_mut(length..length + part.len()) {
+                Some(target) if length + part.len() < N => target.copy_from_slice(part),
+                _ => return false,
+            }
+            length += part.len();
+        }
+        if let Some(end) = bytes.get_mut(length) {
+            *end = 0;
+        }
+        self.length.store(length as u32, Release);
+        true
+    }
+
+    fn get(&self) -> &[u8] {
+        // SAFETY: Lock.
+        let bytes = unsafe { &*self.bytes.get() };
+        bytes.get(..self.length.load(Acquire) as usize).unwrap_or_default()
+    }
+}
+
+static DIRECTORY: Text<DIRECTORY_CAPACITY> = Text::new();
+static NAME: Text<NAME_CAPACITY> = Text::new();
+static PARENT: Text<NAME_CAPACITY> = Text::new();
+static SHARD_FD: AtomicI32 = AtomicI32::new(-1);
+static DIRECTORY_FD: AtomicI32 = AtomicI32::new(-1);
+static SHARD_DEVICE: AtomicU64 = AtomicU64::new(0);
+static SHARD_INODE: AtomicU64 = AtomicU64::new(0);
+static OPENED: AtomicBool = AtomicBool::new(false);
+static MAPPED: AtomicBool = AtomicBool::new(false);
+
+/// Starts sampling in the process and opens its shard in `directory`.
+pub fn begin(directory: &[u8]) -> bool {
+    if !DIRECTORY.set(&[directory]) {
+        return false;
+    }
+    BASE_CPU_NS.store(sys::process_cpu_ns(), Relaxed);
+    START_NS.store(sys::now_ns(), Relaxed);
+    process::activate();
+    let path = DIRECTORY.get();
+    // SAFETY: Kernel: the text ends with a zero byte.
+    let fd = unsafe {
+        syscall!(
+            libc::SYS_openat,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            libc::O_PATH | libc::O_CLOEXEC,
+            0
+        )
+    };
+    DIRECTORY_FD.store(descriptors::move_up(fd as i32).unwrap_or(-1), Relaxed);
+    open_shard();
+    OPENED.load(Relaxed)
+}
+
+/// Starts over in a child made by `fork`; its shard is opened when there is something to write.
+pub fn begin_child() {
+    LOCK.release();
+    descriptors::drop_ours(SHARD_FD.swap(-1, Relaxed));
+    if OPENED.load(Relaxed) {
+        PARENT.set(&[NAME.get()]);
+    }
+    OPENED.store(false, Relaxed);
+    MAPPED.store(false, Relaxed);
+    process::set_pid();
+    BASE_CPU_NS.store(0, Relaxed);
+    START_NS.store(sys::now_ns(), Relaxed);
+    counters::reset();
+    mappings::forget();
+}
+
+/// Opens the shard and writes what identifies the process. The caller has the lock or is alone, with signals blocked.
+fn open_shard() {
+    if OPENED.swap(true, Relaxed) {
+        return;
+    }
+    let start = START_NS.load(Relaxed);
+    let (mut a, mut b) = ([0; 20], [0; 20]);
+    NAME.set(&[
+        sys::decimal(pid() as u64, &mut a),
+        b"-",
+        sys::decimal(start, &mut b),
+        b".shard",
+    ]);
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    // SAFETY: Kernel: the name ends with a zero byte.
+    let fd = unsafe {
+        syscall!(
+            libc::SYS_openat,
+            DIRECTORY_FD.load(Relaxed),
+            NAME.get().as_ptr(),
+            flags,
+            0o600
+        )
+    };
+    let Some(fd) = descriptors::move_up(fd as i32) else {
+        return;
+    };
+    if let Some((device, inode)) = identity(fd) {
+        SHARD_DEVICE.store(device, Relaxed);
+        SHARD_INODE.store(inode, Relaxed);
+    }
+    SHARD_FD.store(fd, Relaxed);
+
+    let mut frame = [0u8; 6 * 1024];
+    let mut text = [0u8; 4096];
+    let mut e = Encoder::new(&mut frame);
+    e.u32(pid() as u32);
+    // SAFETY: Kernel: the call has no arguments.
+    e.u32(unsafe { syscall!(libc::SYS_getppid) } as u32);
+    e.u64(start);
+    e.u64(BASE_CPU_NS.load(Relaxed));
+    e.string(PARENT.get());
+    let (path, capacity) = (c"/proc/self/exe", text.len());
+    // SAFETY: Kernel: the path is terminated and at most `capacity` bytes are written.
+    let length = unsafe {
+        syscall!(
+            libc::SYS_readlinkat,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            text.as_mut_ptr(),
+            capacity
+        )
+    };
+    e.string(text.get(..length.clamp(0, 1024) as usize).unwrap_or_default());
+    let arguments = sys::read_file(c"/proc/self/cmdline", &mut text);
+    e.string(arguments);
+    if let Some(frame) = e.finish(FrameKind::Process) {
+        write_all(frame);
+    }
+}
+
+fn identity(fd: i32) -> Option<(u64, u64)> {
+    // SAFETY: all zeroes is valid for this plain structure.
+    let mut stat: libc::stat = unsafe { core::mem::zeroed() };
+    // SAFETY: Kernel: `stat` lives here.
+    let result = unsafe { syscall!(libc::SYS_fstat, fd, &raw mut stat) };
+    (result == 0).then_some((stat.st_dev, stat.st_ino))
+}
+
+/// One write. The program may have closed our descriptor and may use its number for something else.
+fn write_all(frame: &[u8]) -> bool {
+    let fd = SHARD_FD.load(Relaxed);
+    if fd < 0 || identity(fd) != Some((SHARD_DEVICE.load(Relaxed), SHARD_INODE.load(Relaxed))) {
+        return false;
+    }
+    // SAFETY: Kernel: the frame is readable.
+    let written = unsafe { syscall!(libc::SYS_write, fd, frame.as_ptr(), frame.len()) };
+    if written == -(libc::EFBIG as isize) {
+        // The limit on file sizes also sent a signal, which must not reach the program. Signals are blocked here.
+        let (set, none) = (sys::bit(libc::SIGXFSZ), libc::timespec { tv_sec: 0, tv_nsec: 0 });
+        // SAFETY: Kernel: set and time live here.
+        unsafe { syscall!(libc::SYS_rt_sigtimedwait, &raw const set, 0, &raw const none, 8) };
+    }
+    written == frame.len() as isize
+}
+
+/// Makes sure that the shard is open and has the present mappings.
+///
+/// Call with signals blocked. `stale`: an address was met that is in no known mapping.
+pub fn ready(stale: bool) {
+    if OPENED.load(Relaxed) && MAPPED.load(Relaxed) && !stale && !mappings::is_due() {
+        return;
+    }
+    if LOCK.acquire(false) {
+        open_shard();
+        mappings::refresh(&mut |frame| write_all(frame), !MAPPED.load(Relaxed));
+        MAPPED.store(true, Relaxed);
+        LOCK.release();
+    }
+}
+
+/// Stores a frame, or counts it as lost. Call with signals blocked.
+pub fn append(frame: Option<&[u8]>) {
+    if !frame.is_some_and(write_all) {
+        LOST.fetch_add(1, Relaxed);
+    }
+}
+
+/// Stores the final counters. Harmless if the process goes on after all. `ends`: it calls `_exit`, or is in `exit`.
+pub fn conclude(ends: bool) {
+    if !process::is_sampled_here() {
+        return;
+    }
+    let _blocked = sys::SignalsBlocked::new();
+    let before = sys::thread_cpu_ns();
+    if LOCK.acquire(false) {
+        open_shard();
+        LOCK.release();
+    }
+    let mut buffer = [0u8; 128];
+    let mut e = Encoder::new(&mut buffer);
+    e.u64(sys::process_cpu_ns());
+    OWN_NS.fetch_add(sys::thread_cpu_ns().saturating_sub(before), Relaxed);
+    e.bytes(&counters::snapshot().to_bytes());
+    e.u8((ends && isolation::was_always_isolated()).into());
+    if let Some(frame) = e.finish(FrameKind::Final) {
+        write_all(frame);
+    }
+}

@@ -1,0 +1,155 @@
+//! The few things that need assembly: the thread's pointer, and the way into and out of our handlers.
+//!
+//! The pointer is in the initial-exec part of thread-local storage, so that a handler never calls `__tls_get_addr`,
+//! which may allocate. The handlers work on a stack of their own: of the stack that the kernel put the signal frame on,
+//! they use some dozen bytes.
+
+use core::arch::{asm, global_asm};
+use core::ffi::c_void;
+
+global_asm!(
+    ".pushsection .tbss.pleach_thread,\"awT\",@nobits",
+    ".balign 8",
+    ".hidden pleach_thread",
+    ".globl pleach_thread",
+    ".type pleach_thread,@object",
+    ".size pleach_thread, 8",
+    "pleach_thread: .zero 8",
+    ".popsection",
+    ".hidden pleach_restorer",
+    ".globl pleach_restorer",
+    ".type pleach_restorer,@function",
+    "pleach_restorer:",
+    "mov eax, 15",
+    "syscall",
+);
+
+unsafe extern "C" {
+    /// Returns from a signal frame.
+    pub fn pleach_restorer();
+}
+
+/// The kernel's flag for an action that has a restorer.
+pub const SA_RESTORER: u64 = 0x0400_0000;
+
+/// Defines a signal handler that runs `$body` on the thread's handler stack, where there is one.
+macro_rules! handler_on_own_stack {
+    ($(#[$doc:meta])* $name:ident, $body:path) => {
+        $(#[$doc])*
+        #[unsafe(naked)]
+        extern "C" fn $name(signal: i32, info: *mut libc::siginfo_t, context: *mut core::ffi::c_void) {
+            core::arch::naked_asm!(
+                "push rbp",
+                "mov rbp, rsp",
+                "mov rax, qword ptr [rip + pleach_thread@GOTTPOFF]",
+                "mov rax, qword ptr fs:[rax]",
+                "test rax, rax",
+                "jz 2f",
+                "mov rsp, qword ptr [rax]", // Thread::stack_top
+                "2:",
+                "and rsp, -16",
+                "call {body}",
+                "mov rsp, rbp",
+                "pop rbp",
+                "ret",
+                body = sym $body,
+            )
+        }
+    };
+}
+pub(crate) use handler_on_own_stack;
+
+/// Defines a signal handler that runs `$body` on the present stack, and then jumps to the handler that it returns, if
+/// it returns one, with everything as the kernel left it. A burst runs on our stack already, where the frame of its
+/// fault lies.
+macro_rules! handler_that_forwards {
+    ($(#[$doc:meta])* $name:ident, $body:path) => {
+        $(#[$doc])*
+        #[unsafe(naked)]
+        extern "C" fn $name(signal: i32, info: *mut libc::siginfo_t, context: *mut core::ffi::c_void) {
+            core::arch::naked_asm!(
+                "push rdi",
+                "push rsi",
+                "push rdx",
+                "call {body}",
+                "pop rdx",
+                "pop rsi",
+                "pop rdi",
+                "test rax, rax",
+                "jz 3f",
+                "jmp rax",
+                "3:",
+                "ret",
+                body = sym $body,
+            )
+        }
+    };
+}
+pub(crate) use handler_that_forwards;
+
+/// The calling thread's pointer; null if it has none. A child made by `vfork` sees its parent's.
+#[inline(always)]
+pub fn thread_pointer() -> *mut c_void {
+    let pointer: *mut c_void;
+    // SAFETY: reads the slot declared above.
+    unsafe {
+        asm!("mov {0}, qword ptr [rip + pleach_thread@GOTTPOFF]", "mov {0}, qword ptr fs:[{0}]",
+             out(reg) pointer, options(nostack, readonly, preserves_flags));
+    }
+    pointer
+}
+
+/// Sets the calling thread's pointer. What it points to begins with the top of the handlers' stack.
+pub fn set_thread_pointer(pointer: *mut c_void) {
+    // SAFETY: writes the slot declared above.
+    unsafe {
+        asm!("mov {0}, qword ptr [rip + pleach_thread@GOTTPOFF]", "mov qword ptr fs:[{0}], {1}",
+             out(reg) _, in(reg) pointer, options(nostack, preserves_flags));
+    }
+}
+
+/// The kernel's signal frame, as the third argument of a handler points to it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    /// `UC_…`.
+    pub flags: u64,
+    /// Unused.
+    pub link: u64,
+    /// The alternate stack.
+    pub stack: [u64; 3],
+    /// General registers, by `libc::REG_…`.
+    pub registers: [u64; 23],
+    /// Floating-point state.
+    pub floating: *mut u8,
+    /// Unused.
+    pub reserved: [u64; 8],
+    /// The mask that returning restores.
+    pub mask: u64,
+}
+
+/// The trap flag.
+pub const TRAP_FLAG: u64 = 0x100;
+
+impl Context {
+    /// Program counter.
+    pub fn pc(&self) -> u64 {
+        self.registers[libc::REG_RIP as usize]
+    }
+
+    /// Whether returning goes on stepping.
+    pub fn trap_flag(&self) -> bool {
+        self.registers[libc::REG_EFL as usize] & TRAP_FLAG != 0
+    }
+
+    /// Switches stepping on or off.
+    pub fn set_trap_flag(&mut self, on: bool) {
+        let flags = &mut self.registers[libc::REG_EFL as usize];
+        if on { *flags |= TRAP_FLAG } else { *flags &= !TRAP_FLAG }
+    }
+
+    /// Whether the thread runs 64-bit code.
+    pub fn is_64_bit(&self) -> bool {
+        self.registers[libc::REG_CSGSFS as usize] & 0xffff == 0x33
+    }
+}
