@@ -164,8 +164,8 @@ impl Conversion {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shard::{BurstHead, ClockFrame, Counters, Encoder, FrameKind};
     use crate::vector::{Branch, Clock, CodeAddress, ModuleId};
+    use pleach_wire::shard::{BurstHead, ClockFrame, Counters, Encoder, FrameKind};
 
     /// Reads shards, so many bytes more of each at a time.
     fn convert_by(step: usize, shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) -> Found {

@@ -1,8 +1,8 @@
 //! What comparing shadow execution with the real one found.
 
-use crate::shadow::Handling;
-use crate::shard::{Disagreement, REGISTERS};
 use iced_x86::{Code, Decoder, DecoderOptions, InstructionInfoFactory, OpAccess, RflagsBits};
+use pleach_shadow::Handling;
+use pleach_wire::shard::{Disagreement, REGISTERS};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

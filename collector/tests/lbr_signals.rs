@@ -1,10 +1,10 @@
 //! Signals to the recorder while it reads events: an interrupt is the command's own affair, an order to end is passed on,
 //! and what was sampled is kept. Alone in its process, because the signals are sent to that.
 
-use pleach_collector::lbr::facts::Facts;
-use pleach_collector::lbr::open::Opened;
-use pleach_collector::lbr::plan::Plan;
-use pleach_collector::lbr::{attr::Scope, run};
+use pleach_collector::engines::lbr::facts::Facts;
+use pleach_collector::engines::lbr::open::Opened;
+use pleach_collector::engines::lbr::plan::Plan;
+use pleach_collector::engines::lbr::{attr::Scope, run};
 use pleach_collector::record::RecordOptions;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;

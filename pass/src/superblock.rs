@@ -344,11 +344,13 @@ impl Former {
         };
         let mut histories = Vec::new();
         for (key, visible) in found.keys.iter().zip(&visible) {
-            let known = self.profile(*key)?.map_or_else(RecordedPaths::default, |p| RecordedPaths {
-                paths: &p.paths,
-                windows: &p.windows,
-                called: &p.called,
-            });
+            let known = self
+                .profile(*key)?
+                .map_or_else(RecordedPaths::default, |p| RecordedPaths {
+                    paths: &p.paths,
+                    windows: &p.windows,
+                    called: &p.called,
+                });
             histories.push(History::new(known, |block| visible.contains(&block), of));
         }
         Ok(histories)

@@ -17,8 +17,8 @@ use crate::workload::{InputKind, Workload};
 use anyhow::{Context, Result};
 use pleach_collector::stream::{Event, control_flow};
 use pleach_collector::vector::{CodeAddress, VectorSet};
-use pleach_collector::x86::{self, Instruction};
 use pleach_profile::file::ProfileFile;
+use pleach_wire::x86::{self, Instruction};
 use std::collections::HashMap;
 
 /// What to record, and how often to compress it.

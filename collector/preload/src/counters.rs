@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
-use pleach_collector::shard::Counters;
+use pleach_wire::shard::Counters;
 
 /// CPU time of the sampler, in nanoseconds.
 pub static OWN_NS: AtomicU64 = AtomicU64::new(0);

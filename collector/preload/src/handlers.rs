@@ -9,7 +9,7 @@ use crate::signal_entry::{self, Context, SA_RESTORER, handler_on_own_stack};
 use crate::sys::{self, KernelAction};
 use crate::{process, settings, thread};
 use core::ffi::c_void;
-use pleach_collector::vector::Engine;
+use pleach_wire::kinds::Engine;
 
 handler_on_own_stack!(
     /// Handler of the tick's signal.
@@ -98,7 +98,7 @@ fn begin_burst(sampler: &mut Sampler, context: &mut Context, running: &RunningEn
         return;
     }
     let engine = settings::engine();
-    let verifies = engine == Engine::RunAhead && settings::verifies();
+    let verifies = engine == Engine::RunAhead && settings::get().verify;
     let steps = engine == Engine::Step || verifies;
     let declined =
         !context.is_64_bit() || engine == Engine::RunAhead && !are_faults_ours() || steps && !are_traps_ours(context);

@@ -95,8 +95,8 @@ mod tick;
 use burst::engines;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::Relaxed;
-use pleach_collector::shard;
-use pleach_collector::vector::Engine;
+use pleach_wire::kinds::Engine;
+use pleach_wire::shard;
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -142,9 +142,9 @@ extern "C" fn start_sampling() {
     let (Some(directory), settings) = (variable(shard::DIRECTORY_VARIABLE), variable(shard::SETTINGS_VARIABLE)) else {
         return;
     };
-    settings::parse(settings.and_then(|s| core::str::from_utf8(s).ok()).unwrap_or_default());
+    settings::read(settings.and_then(|s| core::str::from_utf8(s).ok()).unwrap_or_default());
     // A filter of the program may not allow our system calls.
-    if seccomp_filters() > settings::seccomp_filters() {
+    if seccomp_filters() > settings::get().seccomp_filters {
         return;
     }
     interpose::resolve();
@@ -166,7 +166,7 @@ extern "C" fn start_sampling() {
         process::stop();
         return;
     }
-    let cost = sys::thread_cpu_ns().saturating_sub(before) + settings::load_ns();
+    let cost = sys::thread_cpu_ns().saturating_sub(before) + settings::get().load_ns;
     counters::OWN_NS.store(cost, Relaxed);
-    threads::charge_start(before.saturating_sub(settings::load_ns()), cost);
+    threads::charge_start(before.saturating_sub(settings::get().load_ns), cost);
 }

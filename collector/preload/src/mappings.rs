@@ -8,7 +8,7 @@ use crate::sys::{self, syscall};
 use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64, fence};
-use pleach_collector::shard::{Encoder, FrameKind};
+use pleach_wire::shard::{Encoder, FrameKind};
 
 const MAX_RANGES: usize = 2048;
 /// Minimum time between two readings because of unknown addresses.

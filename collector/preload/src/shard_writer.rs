@@ -8,7 +8,7 @@ use crate::process::{self, pid};
 use crate::sys::{self, SpinLock, syscall};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64};
-use pleach_collector::shard::{Encoder, FrameKind};
+use pleach_wire::shard::{Encoder, FrameKind};
 
 static BASE_CPU_NS: AtomicU64 = AtomicU64::new(0);
 static START_NS: AtomicU64 = AtomicU64::new(0);

@@ -15,7 +15,7 @@ use crate::sys::{self, syscall};
 use crate::{descriptors, settings};
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::Relaxed;
-use pleach_collector::vector::{EndReason, Engine};
+use pleach_wire::kinds::{EndReason, Engine};
 
 /// Minimum time between ticks: where the budget allows more, bursts are made longer instead.
 const MIN_PERIOD_NS: f64 = 200_000.0;
@@ -40,7 +40,7 @@ pub enum Source {
 }
 
 fn open_event() -> Option<Source> {
-    if settings::timer_only() {
+    if settings::get().timer_only {
         return None;
     }
     Event::open(&Attributes::task_clock()).map(Source::Event)
@@ -85,7 +85,7 @@ pub fn is_over() -> bool {
 fn expected_cost() -> f64 {
     let instruction_ns = match settings::engine() {
         Engine::RunAhead => SHADOW_NS,
-        _ => settings::step_ns(),
+        _ => settings::get().step_ns,
     };
     (settings::burst() * BRANCH_DISTANCE * instruction_ns) as f64
 }
@@ -137,7 +137,7 @@ impl Ticker {
         self.own_ns = 0;
         self.cost_ns = expected_cost();
         self.burst = settings::burst();
-        self.random = Random::from_seed(settings::seed(), ordinal);
+        self.random = Random::from_seed(settings::get().seed, ordinal);
     }
 
     /// Where ticks come from.
@@ -222,9 +222,9 @@ impl Ticker {
     /// Arms the thread's first tick at a random point of the first period, so that short threads are sampled in
     /// proportion.
     pub fn arm_first(&mut self) {
-        let mean = match settings::period_ns() {
+        let mean = match settings::get().period_ns {
             Some(period) => period as f64,
-            None => (self.cost_ns / settings::overhead()).max(MIN_PERIOD_NS),
+            None => (self.cost_ns / settings::get().overhead).max(MIN_PERIOD_NS),
         };
         let ns = mean * self.random.fraction();
         self.arm((ns as u64).max(1000));
@@ -233,11 +233,11 @@ impl Ticker {
     /// Arms the next tick after a burst that ended for `reason`, or after a tick without one.
     pub fn arm_next(&mut self, thread_cpu_ns: u64, reason: EndReason) {
         let jitter = 0.5 + self.random.fraction();
-        if let Some(period) = settings::period_ns() {
+        if let Some(period) = settings::get().period_ns {
             self.arm(((period as f64 * jitter) as u64).max(1000));
             return;
         }
-        let overhead = settings::overhead();
+        let overhead = settings::get().overhead;
         let program_ns = self.sampled_cpu_ns(thread_cpu_ns).saturating_sub(self.own_ns);
         let nominal = self.cost_ns / overhead;
         // CPU time of the program after which all costs so far are within the budget.
@@ -265,7 +265,7 @@ impl Ticker {
     fn next_burst(&self, reason: EndReason) -> f64 {
         match settings::engine() {
             Engine::RunAhead if reason == EndReason::Budget => {
-                let affordable = settings::overhead() * BURST_DISTANCE_NS / self.cost_ns;
+                let affordable = settings::get().overhead * BURST_DISTANCE_NS / self.cost_ns;
                 let next = self.burst as f64 * affordable.clamp(0.5, 2.0);
                 next.clamp(settings::MIN_BURST as f64, settings::burst() as f64)
             }

@@ -9,8 +9,8 @@
 //! A process that is killed tells nothing at its end: its last bursts, and those of the loop that it was killed in, stay
 //! predictions. So do those that meet the vDSO, which reads clocks.
 
-use crate::shard::RawBurst;
 use crate::vector::Engine;
+use pleach_wire::shard::RawBurst;
 
 /// What is known of one burst.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ fn stretches(burst: &RawBurst) -> Vec<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shard::BurstHead;
+    use pleach_wire::shard::BurstHead;
 
     fn burst(engine: Engine, alone: bool) -> RawBurst {
         let head = BurstHead {

@@ -3,11 +3,11 @@
 use super::modules::{FileIdentity, Modules};
 use super::proof::Proof;
 use super::space::{Space, external};
-use crate::shard::{
-    ClockFrame, Counters, Disagreement, FRAME_HEADER, Frame, Frames, MAX_PAYLOAD, Mapping, ProcessHead, RawBurst,
-};
 use crate::store::Store;
 use crate::vector::{Branch, Burst, Clock, CodeAddress, EndReason, Engine, Process};
+use pleach_wire::shard::{
+    ClockFrame, Counters, Disagreement, FRAME_HEADER, Frame, Frames, MAX_PAYLOAD, Mapping, ProcessHead, RawBurst,
+};
 use std::collections::{HashMap, VecDeque};
 
 /// So many bursts wait for the next snapshot of mappings, if there are addresses in them that are in none, or for what proves

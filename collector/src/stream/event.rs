@@ -1,7 +1,7 @@
 //! Events of profiles (§2.1), and how bursts are read as streams of them.
 
 use crate::vector::{Branch, Burst, CodeAddress};
-use crate::x86::{Instruction, Kind};
+use pleach_wire::x86::{Instruction, Kind};
 
 /// What compressors take: two words are enough for every profile of the paper.
 pub trait Tuple {

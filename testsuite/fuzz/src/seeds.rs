@@ -6,7 +6,7 @@ use pleach_annotate::cfg::{Block, Call, Callee, Cfg, Terminator};
 use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId, ModuleHash};
 use pleach_annotate::manifest::{self, Anchor};
 use pleach_collector::perf::export::{ExportOptions, perf_data, perf_script};
-use pleach_collector::shard::{BurstHead, ClockFrame, Counters, Encoder, FrameKind};
+use pleach_wire::shard::{BurstHead, ClockFrame, Counters, Encoder, FrameKind};
 use pleach_collector::vector::*;
 
 /// A seed: its target, its name, its contents.

@@ -3,7 +3,7 @@
 use crate::input::Input;
 use crate::vectors::check_set;
 use pleach_collector::convert::convert;
-use pleach_collector::shard::{Encoder, Frame, FrameKind, Frames};
+use pleach_wire::shard::{Encoder, Frame, FrameKind, Frames};
 use pleach_collector::vector::VectorSet;
 
 /// Raw bytes, or frames whose checksums are right. After a frame, bytes of nothing may follow.

@@ -7,13 +7,12 @@ use crate::sys::{self, syscall};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr};
-use pleach_collector::shadow;
 
 /// Threads that can be in a shadow burst at the same time.
 const MAX_ENGINES: usize = 6;
 struct Slot {
     busy: AtomicBool,
-    engine: AtomicPtr<shadow::Engine>,
+    engine: AtomicPtr<pleach_shadow::Engine>,
 }
 
 static SLOTS: [Slot; MAX_ENGINES] = [const {
@@ -25,11 +24,11 @@ static SLOTS: [Slot; MAX_ENGINES] = [const {
 
 /// The engine that runs in a thread right now.
 #[derive(Debug)]
-pub struct RunningEngine(AtomicPtr<shadow::Engine>);
+pub struct RunningEngine(AtomicPtr<pleach_shadow::Engine>);
 
 impl RunningEngine {
     /// The engine, if one runs: its faults are not the program's.
-    pub fn get(&self) -> Option<*mut shadow::Engine> {
+    pub fn get(&self) -> Option<*mut pleach_shadow::Engine> {
         let engine = self.0.load(Relaxed);
         (!engine.is_null()).then_some(engine)
     }
@@ -41,7 +40,7 @@ pub fn begin() -> bool {
 }
 
 fn new_engine(slot: &Slot) -> bool {
-    let engine = shadow::Engine::reserve().unwrap_or(null_mut());
+    let engine = pleach_shadow::Engine::reserve().unwrap_or(null_mut());
     slot.engine.store(engine, Release);
     !engine.is_null()
 }
@@ -70,13 +69,13 @@ pub fn begin_child() {
 }
 
 /// Ends the shadow execution that raised a fault.
-pub fn recover(engine: *mut shadow::Engine, context: &mut Context) -> bool {
+pub fn recover(engine: *mut pleach_shadow::Engine, context: &mut Context) -> bool {
     // SAFETY: Lease: the engine runs in this thread, whose handler this is.
-    unsafe { shadow::recover(engine, (context as *mut Context).cast()) }
+    unsafe { pleach_shadow::recover(engine, (context as *mut Context).cast()) }
 }
 
 /// Leases an engine that no other thread uses, if possible the one that this thread used before.
-pub fn lease(preferred: u32) -> Option<*mut shadow::Engine> {
+pub fn lease(preferred: u32) -> Option<*mut pleach_shadow::Engine> {
     (0..MAX_ENGINES).find_map(|offset| {
         let slot = SLOTS.get((preferred as usize + offset) % MAX_ENGINES)?;
         let engine = slot.engine.load(Acquire);
@@ -85,7 +84,7 @@ pub fn lease(preferred: u32) -> Option<*mut shadow::Engine> {
 }
 
 /// Returns an engine.
-pub fn release(engine: *mut shadow::Engine) {
+pub fn release(engine: *mut pleach_shadow::Engine) {
     if let Some(slot) = SLOTS.iter().find(|slot| slot.engine.load(Relaxed) == engine) {
         slot.busy.store(false, Release);
     }
@@ -96,9 +95,9 @@ pub fn release(engine: *mut shadow::Engine) {
 /// # Safety
 /// The rule "Lease", and all signals are blocked.
 pub unsafe fn guarded<R>(
-    engine: *mut shadow::Engine,
+    engine: *mut pleach_shadow::Engine,
     running: &RunningEngine,
-    act: impl FnOnce(&mut shadow::Engine) -> R,
+    act: impl FnOnce(&mut pleach_shadow::Engine) -> R,
 ) -> R {
     // The kernel puts the frame of a fault on the alternate stack, over that of the tick, unless none is set. The
     // frame of the tick brings it back.

@@ -9,8 +9,8 @@ use crate::shard_writer;
 use crate::sys;
 use crate::tick::Ticker;
 use core::sync::atomic::Ordering::Relaxed;
-use pleach_collector::shard::{BurstHead, Encoder, FRAME_HEADER, FrameKind};
-use pleach_collector::vector::{EndReason, Engine};
+use pleach_wire::kinds::{EndReason, Engine};
+use pleach_wire::shard::{BurstHead, Encoder, FRAME_HEADER, FrameKind};
 
 /// A branch takes at most 20 bytes.
 const RECORD_CAPACITY: usize = FRAME_HEADER + BurstHead::LENGTH + 20 * (settings::MAX_BURST as usize + 1);
@@ -102,7 +102,7 @@ impl Sampler {
     pub fn decline(&mut self, cpu: u64) {
         counters::DECLINED.fetch_add(1, Relaxed);
         self.ticker
-            .spend(sys::thread_cpu_ns().saturating_sub(cpu) + settings::signal_ns());
+            .spend(sys::thread_cpu_ns().saturating_sub(cpu) + settings::get().signal_ns);
         self.ticker.arm_next(cpu, EndReason::Signal);
     }
 
@@ -130,7 +130,7 @@ impl Sampler {
         e.patch(FRAME_HEADER, &head.to_bytes());
         shard_writer::append(e.finish(FrameKind::Burst));
         let now = sys::thread_cpu_ns();
-        let cost = ours + now.saturating_sub(cpu) + settings::signal_ns();
+        let cost = ours + now.saturating_sub(cpu) + settings::get().signal_ns;
         self.ticker.spend_on_burst(cost);
         self.ticker.arm_next(now, reason);
     }

@@ -6,8 +6,8 @@ use crate::isolation;
 use crate::mappings::{self, Range};
 use crate::signal_entry::Context;
 use crate::sys;
-use pleach_collector::shadow::{End, Limits};
-use pleach_collector::vector::{EndReason, Engine};
+use pleach_shadow::{End, Limits};
+use pleach_wire::kinds::{EndReason, Engine};
 
 /// Instructions of a burst for each taken branch it may have; a burst with more ends.
 const INSTRUCTIONS_PER_BRANCH: u32 = 64;

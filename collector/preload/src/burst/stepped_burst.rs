@@ -9,8 +9,8 @@
 use crate::burst::sampler::Sampler;
 use crate::signal_entry::Context;
 use crate::{process, sys};
-use pleach_collector::vector::{EndReason, Engine};
-use pleach_collector::x86::Kind;
+use pleach_wire::kinds::{EndReason, Engine};
+use pleach_wire::x86::Kind;
 
 /// Instructions of a burst for each taken branch it may have; a burst with more ends.
 const STEPS_PER_BRANCH: u64 = 64;

@@ -4,8 +4,8 @@ use crate::mappings::{self, Range};
 use crate::settings;
 use crate::signal_entry::Context;
 use crate::sys;
-use pleach_collector::vector::EndReason;
-use pleach_collector::x86::{self, Instruction, Kind};
+use pleach_wire::kinds::EndReason;
+use pleach_wire::x86::{self, Instruction, Kind};
 
 /// Entries of the cache of instructions, which is direct-mapped by address.
 const CACHE_CAPACITY: usize = 4096;
@@ -57,7 +57,7 @@ impl Stepper {
 
     /// Starts over in a new thread or process.
     pub fn begin(&mut self) {
-        self.trap_ns = settings::step_ns();
+        self.trap_ns = settings::get().step_ns;
         self.active = false;
         self.abandoned = 0;
     }

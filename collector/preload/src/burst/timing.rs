@@ -1,4 +1,4 @@
-//! Timed bursts: how long the program takes for a branch at the place of a burst, see [`pleach_collector::clock`].
+//! Timed bursts: how long the program takes for a branch at the place of a burst, see [`pleach_wire::anchor`].
 //!
 //! A breakpoint of the thread signals when the program has passed the anchor a number of times: by then it is beyond
 //! the code and data that shadow execution has just touched. The time is measured until it has passed the anchor as
@@ -11,9 +11,9 @@ use crate::{settings, shard_writer, sys};
 use core::hint::black_box;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
-use pleach_collector::clock::{self, LEAST_BRANCHES};
-use pleach_collector::shard::{ClockFrame, Encoder, FrameKind};
-use pleach_collector::vector::EndReason;
+use pleach_wire::anchor::{self, MIN_BRANCHES};
+use pleach_wire::kinds::EndReason;
+use pleach_wire::shard::{ClockFrame, Encoder, FrameKind};
 
 /// Share of bursts that are timed, if an anchor is found.
 const TIMED_SHARE: f64 = 1.0 / 3.0;
@@ -170,7 +170,7 @@ pub fn begin_child() {
 impl BurstTiming {
     /// Decides whether the burst that begins may be timed.
     pub fn begin(&mut self, ticker: &mut Ticker) {
-        let is_possible = settings::trap_ns() > 0 && matches!(ticker.source(), Source::Event(_));
+        let is_possible = settings::get().trap_ns > 0 && matches!(ticker.source(), Source::Event(_));
         let is_refused = self.event.is_none() && OPEN.load(Relaxed) >= MAX_OPEN;
         self.length = 0;
         self.wanted = is_possible && !is_refused && ticker.random.fraction() < TIMED_SHARE;
@@ -178,7 +178,7 @@ impl BurstTiming {
 
     /// Arms the breakpoint after a burst that began at `time_ns`.
     pub fn arm(&mut self, ticker: &mut Ticker, reason: EndReason, time_ns: u64) {
-        if !self.wanted || reason != EndReason::Budget || self.length < LEAST_BRANCHES || perf_event::are_forbidden() {
+        if !self.wanted || reason != EndReason::Budget || self.length < MIN_BRANCHES || perf_event::are_forbidden() {
             return;
         }
         let before = sys::thread_cpu_ns();
@@ -187,7 +187,7 @@ impl BurstTiming {
     }
 
     fn find_and_arm(&mut self, ticker: &mut Ticker, time_ns: u64) -> Option<()> {
-        let anchor = clock::choose(self.targets.get(..self.length)?, || ticker.random.fraction())?;
+        let anchor = anchor::choose(self.targets.get(..self.length)?, || ticker.random.fraction())?;
         if tick::is_over() {
             return None;
         }
@@ -199,8 +199,8 @@ impl BurstTiming {
             distance_16: (anchor.distance * 16.0) as u32,
             elapsed_ns: 0,
         };
-        self.trap_ns = measure_trap(event, &mut self.base).unwrap_or(settings::trap_ns());
-        self.signal_ns = settings::trap_signal_ns() * self.trap_ns / settings::trap_ns();
+        self.trap_ns = measure_trap(event, &mut self.base).unwrap_or(settings::get().trap_ns);
+        self.signal_ns = settings::get().trap_signal_ns * self.trap_ns / settings::get().trap_ns;
         self.phase = Phase::Warming;
         if !event.arm_at(anchor.address, u64::from(self.frame.passes)) {
             // The program closed the descriptor, or the kernel cannot move the breakpoint.

@@ -9,8 +9,8 @@ use core::cell::UnsafeCell;
 use core::ptr::null_mut;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::{Acquire, Release};
-use pleach_collector::shadow::{End, Engine, Limits, State, Taint};
-use pleach_collector::shard::{Disagreement, Encoder, FrameKind, REGISTERS};
+use pleach_shadow::{End, Engine, Limits, State, Taint};
+use pleach_wire::shard::{Disagreement, Encoder, FrameKind, REGISTERS};
 
 /// Maximum number of instructions of a burst that are compared.
 const MAX_INSTRUCTIONS: usize = 2048;

@@ -3,7 +3,7 @@
 use super::output::print;
 use crate::install;
 use anyhow::Result;
-use pleach_collector::lbr::{self, Facts, Plan, Refusal};
+use pleach_collector::engines::lbr::{self, Facts, Plan, Refusal};
 use std::process::{Command, ExitCode};
 
 /// Say what this machine offers for recording and building, and why not more.
@@ -157,7 +157,7 @@ fn branch_records(granted: Result<Plan, Refusal>) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_collector::lbr::facts::{Pmu, Processor};
+    use pleach_collector::engines::lbr::facts::{Pmu, Processor};
 
     fn machine(branches: Option<u32>, virtual_machine: bool) -> Facts {
         let pmu = Pmu {

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use pleach_analysis::analyse::{Analysis, AnalysisError, analyse, without_functions};
 use pleach_analysis::program::Program;
 use pleach_analysis::time_bias::{Model, Weights};
-use pleach_collector::lbr::Refusal;
+use pleach_collector::engines::lbr::Refusal;
 use pleach_collector::record::{RecordError, RecordOptions, Recording, record};
 use pleach_collector::stats::Stats;
 use pleach_collector::vector::VectorSet;

@@ -3,7 +3,7 @@
 use crate::install;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use pleach_collector::lbr::{self, Facts};
+use pleach_collector::engines::lbr::{self, Facts};
 use pleach_collector::vector::Engine;
 use std::path::PathBuf;
 use std::time::Duration;

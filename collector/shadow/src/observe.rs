@@ -1,0 +1,96 @@
+//! Loads of a burst, for value profiles.
+
+use super::{End, Engine, Limits, Outcome};
+use iced_x86::{Decoder, DecoderOptions, Instruction, OpAccess, OpKind, Register};
+use pleach_wire::x86::MAX_LENGTH;
+
+const PAGE: u64 = 4096;
+
+impl Engine {
+    /// Goes on as [`Engine::go_on`] does, one instruction at a time, and tells `loads` what was loaded: the instruction's address and
+    /// the value, zero-extended. Much slower than running ahead, which pays nothing for it.
+    ///
+    /// Loads are instructions with a memory operand of at most eight bytes that they read and do not write. What moves strings, pops,
+    /// and returns is none, nor is what addresses by `gs`.
+    ///
+    /// # Safety
+    /// Memory that an instruction has read does not vanish before the next one.
+    pub unsafe fn observe(
+        &mut self,
+        limits: &Limits,
+        branches: &mut dyn FnMut(u64, u64),
+        loads: &mut dyn FnMut(u64, u64),
+    ) -> Outcome {
+        let mut all = Outcome {
+            end: End::Instructions,
+            end_pc: self.state.pc(),
+            instructions: 0,
+            branches: 0,
+            decodes: 0,
+            thunks: 0,
+        };
+        while all.instructions < limits.max_instructions {
+            let (pc, before, fs) = (self.state.pc(), *self.state.general(), self.state.fs_base());
+            let step = Limits {
+                max_instructions: 1,
+                max_branches: limits.max_branches - all.branches,
+                max_new_decodes: limits.max_new_decodes - all.decodes,
+            };
+            let outcome = self.go_on(&step, branches);
+            (all.end, all.end_pc) = (outcome.end, outcome.end_pc);
+            all.instructions += outcome.instructions;
+            all.branches += outcome.branches;
+            all.decodes += outcome.decodes;
+            all.thunks += outcome.thunks;
+            if outcome.instructions == 1 {
+                // SAFETY: it has run, so it can be read.
+                let instruction = unsafe { self.instruction_at(pc) };
+                if let Some((address, size)) = self.load_of(&instruction, &before, fs) {
+                    let mut value = [0; 8];
+                    // SAFETY: the instruction has read it.
+                    unsafe { self.read(address, &mut value[..size]) };
+                    loads(pc, u64::from_le_bytes(value));
+                }
+            }
+            if outcome.end != End::Instructions {
+                break;
+            }
+        }
+        all
+    }
+
+    /// # Safety
+    /// There is an instruction at this address.
+    unsafe fn instruction_at(&self, pc: u64) -> Instruction {
+        let mut bytes = [0; MAX_LENGTH];
+        let in_page = ((PAGE - pc % PAGE) as usize).min(MAX_LENGTH);
+        // SAFETY: the page of its first byte.
+        unsafe { self.read(pc, &mut bytes[..in_page]) };
+        let mut decoder = Decoder::with_ip(64, &bytes[..in_page], pc, DecoderOptions::NONE);
+        let instruction = decoder.decode();
+        if !instruction.is_invalid() || in_page == MAX_LENGTH {
+            return instruction;
+        }
+        // SAFETY: it goes on in the next page.
+        unsafe { self.read(pc, &mut bytes) };
+        Decoder::with_ip(64, &bytes, pc, DecoderOptions::NONE).decode()
+    }
+
+    /// Address and size of what an instruction loads, with the general registers and fs as they were before it.
+    fn load_of(&mut self, instruction: &Instruction, before: &[u64; 16], fs: u64) -> Option<(u64, usize)> {
+        if !instruction.op_kinds().any(|kind| kind == OpKind::Memory) {
+            return None;
+        }
+        let used = self.info.info(instruction).used_memory();
+        let load = used.iter().find(|used| used.access() == OpAccess::Read)?;
+        let size = load.memory_size().size();
+        let address = load.virtual_address(0, |register, _, _| match register {
+            Register::ES | Register::CS | Register::SS | Register::DS => Some(0),
+            Register::FS => Some(fs),
+            general if general.is_gpr64() => before.get(general.number()).copied(),
+            general if general.is_gpr32() => before.get(general.number()).map(|value| value & 0xffff_ffff),
+            _ => None,
+        })?;
+        (1..=8).contains(&size).then_some((address, size))
+    }
+}

@@ -1,0 +1,126 @@
+//! Measures, in the recorder, what a single step and a signal cost on this machine.
+//!
+//! A sampled process needs these figures before its first burst; measuring them in each would cost every process of a
+//! build a millisecond.
+
+mod handled;
+mod tick;
+mod trap;
+
+pub use trap::TrapCosts;
+
+use crate::engines::lbr::sys::thread_cpu_ns;
+use pleach_wire::shard;
+use std::arch::asm;
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Costs in nanoseconds of CPU time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Costs {
+    /// One trap with the handler that it calls.
+    pub step_ns: u64,
+    /// Delivery of a signal and return from an empty handler, as by a timer at the kernel's pace.
+    pub signal_ns: u64,
+    /// A tick of an event: interrupt, signal, return, and arming the next one; `None` where there are none.
+    pub tick_ns: Option<u64>,
+    /// A breakpoint; `None` where there are none.
+    pub trap: Option<TrapCosts>,
+    /// Loading the sampler into a process.
+    pub load_ns: u64,
+}
+
+static MEASURING: Mutex<()> = Mutex::new(());
+static TRAPS: AtomicU32 = AtomicU32::new(0);
+const STEPS: u32 = 64;
+const SIGNALS: u32 = 16;
+
+extern "C" fn on_signal(_signal: i32, _info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let count = TRAPS.fetch_add(1, Ordering::Relaxed);
+    if count + 1 >= STEPS {
+        // SAFETY: the kernel's frame, which belongs to this handler.
+        let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
+        context.uc_mcontext.gregs[libc::REG_EFL as usize] &= !0x100;
+    }
+}
+
+/// What the dynamic loader takes for the sampler, which does nothing here: the variables that wake it are not set.
+fn load_cost(preload: &Path) -> u64 {
+    let Ok(name) = CString::new(preload.as_os_str().as_bytes()) else {
+        return 0;
+    };
+    if std::env::var_os(shard::DIRECTORY_VARIABLE).is_some() {
+        return 0;
+    }
+    let start = thread_cpu_ns();
+    // SAFETY: the library's constructor only looks for its variables; nothing of it is used.
+    unsafe {
+        let handle = libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
+        let loaded = thread_cpu_ns();
+        if !handle.is_null() {
+            libc::dlclose(handle);
+        }
+        loaded.saturating_sub(start)
+    }
+}
+
+/// Measures, breakpoints only if they are wanted. The calling process has no handler of SIGTRAP for a moment but ours.
+pub fn costs(preload: &Path, breakpoints: bool) -> Costs {
+    let load_ns = load_cost(preload);
+    let _guard = MEASURING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let tick_ns = tick::cost();
+    let breakpoint = if breakpoints { trap::costs() } else { None };
+    // SAFETY: plain structures; the handler does what handlers may do, and what was there before comes back. The trap
+    // flag is set for the loop alone: the handler clears it.
+    unsafe {
+        let mut new: libc::sigaction = std::mem::zeroed();
+        let mut old: libc::sigaction = std::mem::zeroed();
+        new.sa_sigaction = on_signal as *const () as usize;
+        new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        libc::sigemptyset(&mut new.sa_mask);
+        let (mut trap, mut before) = (new.sa_mask, new.sa_mask);
+        libc::sigaddset(&mut trap, libc::SIGTRAP);
+        if libc::sigaction(libc::SIGTRAP, &new, &mut old) != 0 {
+            return Costs {
+                step_ns: 5_000,
+                signal_ns: 2_000,
+                tick_ns,
+                trap: breakpoint,
+                load_ns,
+            };
+        }
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &trap, &mut before);
+
+        TRAPS.store(0, Ordering::Relaxed);
+        let start = thread_cpu_ns();
+        asm!(
+            "pushfq",
+            "or qword ptr [rsp], 0x100",
+            "popfq",
+            "2:",
+            "cmp dword ptr [{traps}], {steps}",
+            "jb 2b",
+            traps = in(reg) TRAPS.as_ptr(),
+            steps = const STEPS,
+        );
+        let stepped = thread_cpu_ns();
+        TRAPS.store(0, Ordering::Relaxed);
+        for _ in 0..SIGNALS {
+            libc::raise(libc::SIGTRAP);
+        }
+        let signalled = thread_cpu_ns();
+
+        libc::sigaction(libc::SIGTRAP, &old, std::ptr::null_mut());
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        Costs {
+            step_ns: stepped.saturating_sub(start) / u64::from(STEPS),
+            signal_ns: signalled.saturating_sub(stepped) / u64::from(SIGNALS),
+            tick_ns,
+            trap: breakpoint,
+            load_ns,
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What a tick takes of a program: the interrupt of its timer, the signal, the way back, and arming the next one. On a virtual
+//! machine that is ten times what the signal alone takes.
+//!
+//! The same work is done with and without ticks, in pieces that are short, so that other programs leave some alone.
+
+use super::handled::handled;
+use crate::engines::lbr::attr;
+use crate::engines::lbr::sys::{Event, thread_cpu_ns};
+use std::hint::black_box;
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicPtr, AtomicU64};
+
+const PIECE_NS: u64 = 2_000_000;
+const PIECES: usize = 9;
+/// Ticks that come one after the other cost more than single ones.
+const PERIOD_NS: u64 = 400_000;
+/// Fewer ticks in a piece say nothing.
+const ENOUGH: u64 = 3;
+const LEAST_NS: u64 = 500;
+
+/// The event that ticks, while it does.
+static EVENT: AtomicPtr<Event> = AtomicPtr::new(null_mut());
+static TICKS: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn on_tick(_signal: i32, _info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    TICKS.fetch_add(1, Relaxed);
+    // SAFETY: null, or an event that lives until no tick is armed.
+    if let Some(event) = unsafe { EVENT.load(Relaxed).as_ref() } {
+        arm(event);
+    }
+}
+
+/// As the sampler does.
+fn arm(event: &Event) {
+    let _ = event.set_period(PERIOD_NS);
+    let _ = event.once();
+}
+
+/// CPU time of a tick in nanoseconds; `None` where there is no such timer. One caller at a time.
+pub(super) fn cost() -> Option<u64> {
+    // Ticks go to a thread: this one is ours.
+    std::thread::spawn(measure).join().ok()?
+}
+
+fn measure() -> Option<u64> {
+    let event = Event::open(&attr::tick(PERIOD_NS), 0, -1).ok()?;
+    handled(event, on_tick, &EVENT, compare)
+}
+
+fn compare(event: &Event) -> Option<u64> {
+    let mut rounds = 50_000;
+    while work(rounds) < PIECE_NS {
+        rounds *= 2;
+    }
+    let (mut without, mut with) = (u64::MAX, (u64::MAX, 0));
+    for _ in 0..PIECES {
+        without = without.min(work(rounds));
+        let before = TICKS.load(Relaxed);
+        arm(event);
+        let time = work(rounds);
+        event.run(false).ok()?;
+        with = with.min((time, TICKS.load(Relaxed) - before));
+    }
+    let (with, ticks) = with;
+    let extra = with.checked_sub(without)?;
+    (ticks >= ENOUGH).then(|| (extra / ticks).max(LEAST_NS))
+}
+
+fn work(rounds: u64) -> u64 {
+    let start = thread_cpu_ns();
+    let mut word = 1u64;
+    for round in 0..rounds {
+        word = black_box(word.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ round);
+    }
+    black_box(word);
+    thread_cpu_ns() - start
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_tick_takes_microseconds() {
+        let _guard = super::super::MEASURING.lock();
+        let Some(cost) = super::cost() else {
+            return println!("skipped: no event, or no quiet moment");
+        };
+        println!("{cost} ns");
+        assert!((super::LEAST_NS..2_000_000).contains(&cost), "{cost}");
+    }
+}

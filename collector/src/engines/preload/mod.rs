@@ -1,0 +1,144 @@
+//! The engine of the preloaded sampler: shadow execution, and single-stepping.
+//!
+//! [`calibrate`] measures what signals and traps cost here. Each run gets a directory; every process of the command
+//! appends to a shard there, and [`gather`] reads the shards, also while the command runs.
+
+pub mod calibrate;
+pub(crate) mod gather;
+
+use super::{Collected, Session};
+use crate::launch;
+use crate::record::{RecordError, RecordOptions, io};
+use crate::signals::Forwarding;
+use crate::stats::Stats;
+use crate::sys::monotonic_ns;
+use crate::vector::Engine;
+use calibrate::Costs;
+use gather::Gathering;
+use pleach_wire::settings::Settings;
+use pleach_wire::shard;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+/// A command to be recorded by the preloaded sampler.
+#[derive(Debug)]
+pub(crate) struct PreloadSession<'a> {
+    options: &'a RecordOptions,
+    program: PathBuf,
+    preload: PathBuf,
+    costs: Costs,
+    gathering: Gathering,
+}
+
+impl<'a> PreloadSession<'a> {
+    /// Examines the command and measures what sampling costs here.
+    pub(crate) fn new(command: &OsStr, options: &'a RecordOptions) -> Result<Self, RecordError> {
+        let program = launch::examine(command)?;
+        let preload = options
+            .preload
+            .canonicalize()
+            .map_err(|_| RecordError::NoSampler(options.preload.clone()))?;
+        let times_bursts = options.clocks && options.engine == Engine::RunAhead && !options.verify;
+        Ok(Self {
+            options,
+            program,
+            costs: calibrate::costs(&preload, times_bursts),
+            preload,
+            gathering: Gathering::new(options.max_size, options.seed.unwrap_or_else(monotonic_ns)),
+        })
+    }
+
+    fn settings(&self, run: u32) -> Settings {
+        let (options, costs) = (self.options, self.costs);
+        let trap = costs.trap.filter(|_| options.clocks);
+        Settings {
+            engine: options.engine,
+            overhead: options.overhead,
+            period_ns: options.period.map(|period| period.as_nanos() as u64),
+            burst: options.burst.map(u64::from),
+            seed: options.seed.map(|seed| seed.wrapping_add(u64::from(run) << 32).max(1)),
+            step_ns: costs.step_ns,
+            // What a burst costs beside the handler's own time.
+            signal_ns: costs.tick_ns.filter(|_| !options.timer_only).unwrap_or(costs.signal_ns),
+            trap_ns: trap.map_or(0, |trap| trap.trap_ns),
+            trap_signal_ns: trap.map_or(0, |trap| trap.signal_ns),
+            load_ns: costs.load_ns,
+            seccomp_filters: seccomp_filters(),
+            timer_only: options.timer_only,
+            verify: options.verify,
+            deadline_ns: options
+                .duration
+                .map(|duration| monotonic_ns().saturating_add(duration.as_nanos() as u64)),
+        }
+    }
+}
+
+impl Session for PreloadSession<'_> {
+    fn program(&self) -> &Path {
+        &self.program
+    }
+
+    fn run(&mut self, mut command: Command, run: u32) -> Result<ExitStatus, RecordError> {
+        let directory = tempfile::Builder::new()
+            .prefix("pleach-")
+            .tempdir()
+            .map_err(io("cannot make a temporary directory"))?;
+        command.env("LD_PRELOAD", preload_list(&self.preload, directory.path())?);
+        command.env(shard::DIRECTORY_VARIABLE, directory.path());
+        command.env(shard::SETTINGS_VARIABLE, self.settings(run).to_text());
+        let (ended, shards) = self
+            .gathering
+            .run(directory.path(), || run_forwarding(&mut command))
+            .map_err(io("cannot read what was sampled"))?;
+        let status = ended.map_err(io(format!("cannot run {}", self.program.display())))?;
+        if shards == 0 {
+            return Err(RecordError::NotSampled {
+                command: self.program.display().to_string(),
+                status,
+                preload: self.preload.clone(),
+            });
+        }
+        Ok(status)
+    }
+
+    fn finish(self: Box<Self>) -> Collected {
+        let (vectors, found, unreclaimed) = self.gathering.finish();
+        Collected {
+            stats: Stats::of(&vectors, self.options.engine, found),
+            vectors,
+            remarks: Vec::new(),
+            unreclaimed,
+        }
+    }
+}
+
+fn run_forwarding(command: &mut Command) -> std::io::Result<ExitStatus> {
+    let mut forwarding = Forwarding::begin();
+    let mut child = command.spawn()?;
+    forwarding.to(child.id());
+    child.wait()
+}
+
+/// The loader splits its list at spaces and colons: a path that has some goes by another name.
+fn preload_list(preload: &Path, directory: &Path) -> Result<OsString, RecordError> {
+    let mut list = preload.as_os_str().to_owned();
+    if list.as_bytes().iter().any(|b| b" :".contains(b)) {
+        let link = directory.join("sampler.so");
+        std::os::unix::fs::symlink(preload, &link).map_err(io("cannot link to the sampler"))?;
+        list = link.into_os_string();
+    }
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        list.push(OsStr::new(":"));
+        list.push(others);
+    }
+    Ok(list)
+}
+
+/// Seccomp filters in force here; a program with more has confined itself.
+fn seccomp_filters() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let count = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"));
+    count.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+}

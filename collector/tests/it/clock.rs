@@ -1,0 +1,99 @@
+//! Clocked bursts: what is measured at bursts is what the program measures itself, and it is paid from the budget.
+
+use crate::common::{compare_fixture, fixture, record};
+use object::{Object, ObjectSection, ObjectSymbol};
+use pleach_collector::vector::{Burst, Clock};
+use std::ops::Range;
+use std::path::Path;
+
+/// Where a function is in a program's file.
+fn place(program: &Path, function: &str) -> Range<u64> {
+    let bytes = std::fs::read(program).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let symbol = file.symbols().find(|symbol| symbol.name() == Ok(function)).unwrap();
+    let section = file.section_by_index(symbol.section_index().unwrap()).unwrap();
+    let start = symbol.address() - section.address() + section.file_range().unwrap().0;
+    start..start + symbol.size()
+}
+
+fn clocks<'a>(bursts: impl Iterator<Item = &'a Burst>) -> Vec<Clock> {
+    bursts.filter_map(|burst| burst.clock).collect()
+}
+
+/// Of nanoseconds for a branch.
+fn median(clocks: &[Clock]) -> f64 {
+    let mut times: Vec<f64> = clocks
+        .iter()
+        .map(|clock| f64::from(clock.nanoseconds / clock.branches))
+        .collect();
+    times.sort_unstable_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+#[test]
+fn phases_take_what_the_program_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = fixture(directory.path(), "clocks", &[]);
+    let command = [program.as_os_str(), "4".as_ref()];
+    let run = record(0.1, &command, &[]);
+    if run.stats.clocked == 0 && run.stats.clock_dropped == 0 {
+        return println!("skipped: the kernel grants no breakpoints, or no events");
+    }
+    println!("{:?}", run.stats);
+    let output = String::from_utf8(run.output.stdout).unwrap();
+    let said: Vec<f64> = output
+        .split_whitespace()
+        .map(|number| number.parse().unwrap())
+        .collect();
+    let [slow, fast] = said[..] else {
+        panic!("{output:?}, {}", run.output.status)
+    };
+    assert!(run.stats.clocked > 100, "{:?}", run.stats);
+    let of = |function: &str| {
+        let place = place(&program, function);
+        let bursts = run.vectors.bursts.iter();
+        clocks(bursts.filter(|burst| burst.start.is_some_and(|start| place.contains(&start.offset))))
+    };
+    let (slow_clocks, fast_clocks) = (of("chase"), of("compute"));
+    let mut all = slow_clocks.iter().chain(&fast_clocks);
+    assert!(all.all(|clock| clock.branches > 200.0 && clock.branches < 1e4));
+    println!(
+        "slow: {slow:.1} ns, {:.1} at {} bursts; fast: {fast:.2} ns, {:.2} at {} bursts",
+        median(&slow_clocks),
+        slow_clocks.len(),
+        median(&fast_clocks),
+        fast_clocks.len(),
+    );
+    assert!(slow_clocks.len() > 20 && fast_clocks.len() > 20);
+    // Coarse: traps take longer or shorter from moment to moment, by more than the fast phase takes.
+    let ratio = median(&slow_clocks) / slow;
+    assert!((0.3..3.0).contains(&ratio), "slow: {ratio}");
+    assert!(median(&slow_clocks) > 5.0 * median(&fast_clocks));
+    // Few are interrupted by a tick.
+    assert!(run.stats.clock_dropped < run.stats.clocked / 4, "{:?}", run.stats);
+}
+
+#[test]
+fn clocks_are_within_the_budget() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = fixture(directory.path(), "clocks", &[]);
+    let command = [program.as_os_str(), "4".as_ref()];
+    let run = record(0.01, &command, &[]);
+    assert!(run.stats.overhead < 0.011, "{:?}", run.stats);
+    let without = record(0.01, &command, &[("CLOCKS", "off")]);
+    assert_eq!((without.stats.clocked, without.stats.clock_dropped), (0, 0));
+    assert!(clocks(without.vectors.bursts.iter()).is_empty());
+    assert!(without.stats.bursts > 20, "{:?}", without.stats);
+}
+
+#[test]
+fn breakpoints_disturb_nothing_and_outlive_nothing() {
+    let mut clocked = 0;
+    for how in ["fork", "exec", "spawn", "thread", "block", "limit", "confine", "close"] {
+        let run = compare_fixture(1.0, "hostile/clocked", &[how]);
+        println!("{how}: {} and {} dropped", run.stats.clocked, run.stats.clock_dropped);
+        clocked += run.stats.clocked;
+        assert!(run.stats.bursts > 0, "{how}: {:?}", run.stats);
+    }
+    println!("{clocked} clocked");
+}

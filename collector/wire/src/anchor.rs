@@ -1,0 +1,224 @@
+//! Where a burst's thread can be clocked: a branch target that comes back at a steady pace.
+//!
+//! Ticks are spread over CPU time, so that slow code is met more often for each branch than fast code. How long a branch takes
+//! at a burst tells how much more often: a hardware breakpoint at an *anchor* that the burst passed several times
+//! counts how often the program passes it afterwards, and the clock is read at the beginning and the end.
+//!
+//! Choosing an anchor is for signal handlers: it allocates nothing, never panics, and takes some microseconds.
+
+/// Anchors come back less often than this in a burst.
+const MAX_PASSES: u32 = 5;
+/// More passes of an anchor are not waited for.
+const MAX_TIMED: u32 = 8;
+/// Taken branches between two readings of the clock, as far as that allows: what a few traps take varies by a microsecond.
+const TIMED_BRANCHES: f32 = 1200.0;
+/// A shorter burst tells too little of what comes back.
+pub const MIN_BRANCHES: usize = 200;
+/// Taken branches between two passes: with fewer, the breakpoint takes many times what the program does.
+const MIN_DISTANCE: f32 = 100.0;
+/// Targets that are drawn at random.
+const DRAWS: u32 = 64;
+/// Targets whose passes are looked at closely.
+const CLOSE_LOOKS: u32 = 6;
+/// Counters of targets, by a hash of the address.
+const COUNTERS: usize = 4096;
+
+/// A branch target that comes back.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Anchor {
+    /// Its run-time address.
+    pub address: u64,
+    /// How often the burst, or the part of it that was looked at, passed it: 2 to 4 times.
+    pub passes: u32,
+    /// Taken branches from one pass to the next, on average.
+    pub distance: f32,
+}
+
+impl Anchor {
+    /// Passes from one reading of the clock to the next: more than in the burst, so that the clock starts behind it.
+    pub fn timed_passes(&self) -> u32 {
+        let enough = (TIMED_BRANCHES / self.distance) as u32 + 1;
+        enough.min(MAX_TIMED).max(self.passes + 1)
+    }
+}
+
+/// Chooses an anchor among a burst's branch targets, oldest first; `random` is uniform in 0..1.
+///
+/// It is the rarest of a few that come back evenly from the begin of the burst to its end, at most twice as far apart as on
+/// average; or of the burst's second half, its last quarter, and so on, where all come back too often. `None`: nothing does.
+pub fn choose(targets: &[u64], mut random: impl FnMut() -> f64) -> Option<Anchor> {
+    let mut part = targets;
+    while part.len() >= MIN_BRANCHES {
+        let found = choose_in(part, &mut random);
+        if found.is_some() {
+            return found;
+        }
+        part = part.get(part.len() / 2..)?;
+    }
+    None
+}
+
+fn choose_in(targets: &[u64], mut random: impl FnMut() -> f64) -> Option<Anchor> {
+    // Collisions make targets look more frequent than they are: they are passed over, no more.
+    let mut counters = [0u8; COUNTERS];
+    for target in targets {
+        if let Some(counter) = counters.get_mut(slot(*target)) {
+            *counter = counter.saturating_add(1);
+        }
+    }
+    let mut best: Option<Anchor> = None;
+    let mut looks = 0;
+    for _ in 0..DRAWS {
+        let Some(target) = targets.get((random() * targets.len() as f64) as usize) else {
+            continue;
+        };
+        let count = counters.get(slot(*target)).copied().unwrap_or(0);
+        if !(2..MAX_PASSES).contains(&u32::from(count)) {
+            continue;
+        }
+        best = match (best, look_closely(targets, *target)) {
+            (Some(before), Some(now)) if now.distance > before.distance => Some(now),
+            (before, now) => before.or(now),
+        };
+        looks += 1;
+        if looks == CLOSE_LOOKS {
+            break;
+        }
+    }
+    best
+}
+
+fn slot(target: u64) -> usize {
+    (target.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize % COUNTERS
+}
+
+/// The target as an anchor, if it is passed few times and evenly.
+fn look_closely(targets: &[u64], address: u64) -> Option<Anchor> {
+    let (mut passes, mut first, mut last) = (0u32, 0usize, 0usize);
+    let (mut shortest, mut longest) = (usize::MAX, 0);
+    for (at, _) in targets.iter().enumerate().filter(|(_, target)| **target == address) {
+        if passes == 0 {
+            first = at;
+        } else {
+            shortest = shortest.min(at - last);
+            longest = longest.max(at - last);
+        }
+        last = at;
+        passes += 1;
+    }
+    if !(2..MAX_PASSES).contains(&passes) {
+        return None;
+    }
+    let distance = (last - first) as f32 / (passes - 1) as f32;
+    let is_far = distance >= MIN_DISTANCE && distance <= targets.len() as f32 / 2.0;
+    let most = 2.0 * distance;
+    let is_even = shortest as f32 >= distance / 2.0
+        && [longest, first, targets.len() - last]
+            .iter()
+            .all(|gap| *gap as f32 <= most);
+    (is_far && is_even).then_some(Anchor {
+        address,
+        passes,
+        distance,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Uniform, repeatable.
+    fn random(seed: u64) -> impl FnMut() -> f64 {
+        let mut state = seed | 1;
+        move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        }
+    }
+
+    /// An outer loop around an inner one, as taken branches have them.
+    fn nested(length: usize, outer: usize) -> Vec<u64> {
+        let target = |at: usize| if at % outer == outer / 3 { 0x40_2000 } else { 0x40_1000 };
+        (0..length).map(target).collect()
+    }
+
+    #[test]
+    fn the_outer_loop_is_the_anchor() {
+        for (outer, passes) in [(250, 4), (333, 3), (490, 2)] {
+            // One in 250 draws hits: most bursts of two targets alone give none.
+            let found: Vec<_> = (0..200)
+                .filter_map(|seed| choose(&nested(1000, outer), random(seed)))
+                .collect();
+            assert!(found.len() > 10, "{outer}: {}", found.len());
+            for anchor in &found {
+                assert_eq!((anchor.address, anchor.distance), (0x40_2000, outer as f32));
+            }
+            // Bad luck with all of the burst leaves its half.
+            assert_eq!(found.iter().map(|anchor| anchor.passes).max(), Some(passes));
+        }
+        // The first half passed it too often.
+        let found = (0..200).find_map(|seed| choose(&nested(1000, 180), random(seed)));
+        assert!(
+            found.is_some_and(|anchor| anchor.distance == 180.0 && anchor.passes < 4),
+            "{found:?}"
+        );
+        // Too close, and too far apart.
+        for outer in [2, 60, 800] {
+            let found = (0..200).find_map(|seed| choose(&nested(1000, outer), random(seed)));
+            assert_eq!(found, None, "{outer}");
+        }
+    }
+
+    #[test]
+    fn near_anchors_are_passed_more_often() {
+        let timed = |passes, distance| {
+            let address = 0x40_0000;
+            Anchor {
+                address,
+                passes,
+                distance,
+            }
+            .timed_passes()
+        };
+        assert_eq!(
+            [(4, 240.0), (2, 490.0), (3, 200.0), (4, 100.0)].map(|(p, d)| timed(p, d)),
+            [6, 3, 7, 8]
+        );
+    }
+
+    #[test]
+    fn what_comes_in_clusters_is_no_anchor() {
+        let at = |places: &[usize]| {
+            let mut targets: Vec<u64> = (0..1000).map(|at| 0x50_0000 + at * 8).collect();
+            places.iter().for_each(|place| targets[*place] = 0x40_0000);
+            (0..500).find_map(|seed| choose(&targets, random(seed)))
+        };
+        let anchor = at(&[100, 450, 820]).expect("passed three times, evenly");
+        assert_eq!((anchor.passes, anchor.distance), (3, 360.0));
+        for places in [&[100, 110, 820][..], &[10, 120], &[700, 730], &[400], &[900]] {
+            assert_eq!(at(places), None, "{places:?}");
+        }
+    }
+
+    #[test]
+    fn the_longest_distance_wins() {
+        // Two anchors, 300 and 450 apart; all other targets come once.
+        let target = |at: u64| match (at % 450, at % 300) {
+            (20, _) => 0x40_0000,
+            (_, 10) => 0x60_0000,
+            _ => 0x50_0000 + at * 8,
+        };
+        let targets: Vec<u64> = (0..900).map(target).collect();
+        let found: Vec<_> = (0..2000).filter_map(|seed| choose(&targets, random(seed))).collect();
+        let far = found.iter().filter(|anchor| anchor.distance == 450.0).count();
+        assert!(far > found.len() / 4 && far < found.len(), "{far} of {}", found.len());
+    }
+
+    #[test]
+    fn short_bursts_and_bad_luck() {
+        assert_eq!(choose(&[], random(1)), None);
+        assert_eq!(choose(&nested(199, 100), random(1)), None);
+        assert_eq!(choose(&nested(1000, 250), || 1.0), None);
+        assert_eq!(choose(&nested(1000, 250), || f64::NAN), None);
+    }
+}

@@ -1,0 +1,672 @@
+//! The stream between a sampled process and the recorder.
+//!
+//! Every sampled process image appends *frames* to a file of its own, a shard. A frame is written by one `write`:
+//! magic (2 bytes), kind (1), a zero byte, payload length (4), checksum of kind, length and payload (4), payload; all
+//! integers little-endian. A process that is killed leaves at most a truncated last frame. A short write leaves a damaged
+//! frame in the middle: the reader looks for the next frame that checks out.
+//!
+//! Encoding allocates nothing and never panics: it runs in signal handlers.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Names the directory in which processes create their shards.
+pub const DIRECTORY_VARIABLE: &str = "PLEACH_SHARD_DIR";
+/// Settings of the sampler, `key=value,key=value`.
+pub const SETTINGS_VARIABLE: &str = "PLEACH_SAMPLER";
+/// Extension of a shard's file name, which is `<pid>-<start in nanoseconds>.shard`.
+pub const EXTENSION: &str = "shard";
+
+const MAGIC: [u8; 2] = *b"\xb5P";
+/// Bytes before the payload.
+pub const FRAME_HEADER: usize = 12;
+/// No frame is longer; it bounds what a damaged length can claim.
+pub const MAX_PAYLOAD: usize = 1 << 20;
+
+/// Kind of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum FrameKind {
+    /// Who writes this shard.
+    Process = 1,
+    /// Executable mappings, in force from here on.
+    Mappings = 2,
+    /// One burst.
+    Burst = 3,
+    /// Counters of the process as it ends.
+    Final = 4,
+    /// How a burst of shadow execution compared with the real one.
+    Verified = 5,
+    /// Opcodes that shadow execution met, and how each was handled.
+    Opcodes = 6,
+    /// How long the program took for branches where a burst was.
+    Clock = 7,
+}
+
+/// Appends little-endian fields to a fixed buffer; what does not fit marks the encoder as overflowed.
+#[derive(Debug)]
+pub struct Encoder<'a> {
+    buffer: &'a mut [u8],
+    length: usize,
+    overflowed: bool,
+}
+
+impl<'a> Encoder<'a> {
+    /// Starts a frame in `buffer`.
+    pub fn new(buffer: &'a mut [u8]) -> Self {
+        let overflowed = buffer.len() < FRAME_HEADER;
+        Self {
+            buffer,
+            length: FRAME_HEADER,
+            overflowed,
+        }
+    }
+
+    /// Goes on with a frame of which `length` bytes are already in `buffer`.
+    pub fn resume(buffer: &'a mut [u8], length: usize) -> Self {
+        let overflowed = buffer.len() < length || length < FRAME_HEADER;
+        Self {
+            buffer,
+            length,
+            overflowed,
+        }
+    }
+
+    /// Bytes so far, header included.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Bytes that still fit.
+    pub fn room(&self) -> usize {
+        self.buffer.len().saturating_sub(self.length)
+    }
+
+    /// Appends bytes as they are.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        match self.buffer.get_mut(self.length..self.length + bytes.len()) {
+            Some(room) => {
+                room.copy_from_slice(bytes);
+                self.length += bytes.len();
+            }
+            None => self.overflowed = true,
+        }
+    }
+
+    /// Appends one byte.
+    pub fn u8(&mut self, value: u8) {
+        self.bytes(&[value]);
+    }
+
+    /// Appends four bytes.
+    pub fn u32(&mut self, value: u32) {
+        self.bytes(&value.to_le_bytes());
+    }
+
+    /// Appends eight bytes.
+    pub fn u64(&mut self, value: u64) {
+        self.bytes(&value.to_le_bytes());
+    }
+
+    /// Appends a length and that many bytes, at most 65 535.
+    pub fn string(&mut self, bytes: &[u8]) {
+        let bytes = &bytes[..bytes.len().min(u16::MAX as usize)];
+        self.bytes(&(bytes.len() as u16).to_le_bytes());
+        self.bytes(bytes);
+    }
+
+    /// Appends the difference `to - from`, short when it is small.
+    pub fn delta(&mut self, from: u64, to: u64) {
+        let difference = to.wrapping_sub(from) as i64;
+        let mut value = ((difference << 1) ^ (difference >> 63)) as u64;
+        let mut bytes = [0u8; 10];
+        let mut length = 0;
+        for slot in &mut bytes {
+            *slot = value as u8 & 0x7f;
+            value >>= 7;
+            length += 1;
+            if value == 0 {
+                break;
+            }
+            *slot |= 0x80;
+        }
+        self.bytes(bytes.get(..length).unwrap_or_default());
+    }
+
+    /// Overwrites bytes at an offset of the frame.
+    pub fn patch(&mut self, at: usize, bytes: &[u8]) {
+        match self.buffer.get_mut(at..at + bytes.len()) {
+            Some(room) => room.copy_from_slice(bytes),
+            None => self.overflowed = true,
+        }
+    }
+
+    /// Fills in the header. `None`: the buffer was too small.
+    pub fn finish(self, kind: FrameKind) -> Option<&'a [u8]> {
+        if self.overflowed {
+            return None;
+        }
+        let frame = self.buffer.get_mut(..self.length)?;
+        let payload = (self.length - FRAME_HEADER) as u32;
+        frame.get_mut(..2)?.copy_from_slice(&MAGIC);
+        frame.get_mut(2..4)?.copy_from_slice(&[kind as u8, 0]);
+        frame.get_mut(4..8)?.copy_from_slice(&payload.to_le_bytes());
+        let check = checksum(kind as u8, frame.get(FRAME_HEADER..)?);
+        frame.get_mut(8..12)?.copy_from_slice(&check.to_le_bytes());
+        Some(frame)
+    }
+}
+
+fn checksum(kind: u8, payload: &[u8]) -> u32 {
+    let hash = xxh3_64(payload)
+        .wrapping_add((payload.len() as u64) << 8)
+        .wrapping_add(u64::from(kind));
+    (hash ^ hash >> 32) as u32
+}
+
+/// Counters of a process image, all cumulative.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// CPU time of the sampler in this process image.
+    pub own_ns: u64,
+    /// Bursts that could not be stored.
+    pub lost: u64,
+    /// Ticks at which sampling was declined.
+    pub declined: u64,
+    /// Threads that were sampled.
+    pub threads: u32,
+    /// Threads that were not sampled: no tick or no room could be had for them.
+    pub unsampled_threads: u32,
+}
+
+impl Counters {
+    /// Encoded length.
+    pub const LENGTH: usize = 32;
+
+    /// Little-endian form.
+    pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
+        let mut bytes = [0; Self::LENGTH];
+        let mut at = 0;
+        for value in [self.own_ns, self.lost, self.declined] {
+            bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+            at += 8;
+        }
+        bytes[24..28].copy_from_slice(&self.threads.to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.unsampled_threads.to_le_bytes());
+        bytes
+    }
+}
+
+/// Fixed part of a burst's payload; the deltas of its branches follow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BurstHead {
+    /// [`crate::kinds::Engine`] as a number.
+    pub engine: u8,
+    /// [`crate::kinds::EndReason`] as a number.
+    pub end_reason: u8,
+    /// At the tick, nothing but the program itself decided what it would do next: no other thread, no handler of its own for
+    /// signals that others send, no memory shared with other processes.
+    pub alone: bool,
+    /// Kernel thread id.
+    pub thread: u32,
+    /// `CLOCK_MONOTONIC` when the burst began.
+    pub time_ns: u64,
+    /// Run-time address at which the thread was interrupted.
+    pub start: u64,
+    /// Run-time address of the first instruction not followed.
+    pub end: u64,
+    /// Instructions followed.
+    pub instructions: u32,
+    /// Taken branches.
+    pub branches: u32,
+    /// CPU time of the thread when the burst ended, the sampler's included.
+    pub thread_cpu_ns: u64,
+    /// Counters of the process at that time.
+    pub counters: Counters,
+}
+
+impl BurstHead {
+    /// Encoded length.
+    pub const LENGTH: usize = 48 + Counters::LENGTH;
+
+    /// Little-endian form.
+    pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
+        let mut bytes = [0; Self::LENGTH];
+        bytes[0] = self.engine;
+        bytes[1] = self.end_reason;
+        bytes[2] = self.alone.into();
+        bytes[4..8].copy_from_slice(&self.thread.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.time_ns.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.start.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.end.to_le_bytes());
+        bytes[32..36].copy_from_slice(&self.instructions.to_le_bytes());
+        bytes[36..40].copy_from_slice(&self.branches.to_le_bytes());
+        bytes[40..48].copy_from_slice(&self.thread_cpu_ns.to_le_bytes());
+        bytes[48..].copy_from_slice(&self.counters.to_bytes());
+        bytes
+    }
+}
+
+/// General registers in the order of their encoding, flags, program counter.
+pub const REGISTERS: usize = 18;
+
+/// An instruction after which shadow execution and the program differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Disagreement {
+    /// Its address.
+    pub from: u64,
+    /// Bytes of `code` that could be read.
+    pub length: u8,
+    /// The bytes at its address.
+    pub code: [u8; 16],
+    /// Nothing differs but status flags.
+    pub only_flags: bool,
+    /// Registers other than the general ones that differ, a bit each: vectors, opmasks, x87, MXCSR.
+    pub others: u64,
+    /// Its operand lies in memory where the kernel or another process stores.
+    pub shared_memory: bool,
+    /// The program has handlers of signals, one of which may have run.
+    pub handlers: bool,
+    /// General registers before it; zeroes if it is the first of its burst.
+    pub before: [u64; REGISTERS],
+    /// After it, as run ahead.
+    pub shadow: [u64; REGISTERS],
+    /// After it, really.
+    pub real: [u64; REGISTERS],
+}
+
+impl Disagreement {
+    /// Appends it to a frame.
+    pub fn encode(&self, e: &mut Encoder) {
+        e.u64(self.from);
+        let flags = [self.only_flags, self.shared_memory, self.handlers];
+        e.bytes(&[self.length]);
+        e.u64(self.others);
+        e.bytes(&flags.map(u8::from));
+        e.bytes(&self.code);
+        for register in [self.before, self.shadow, self.real].as_flattened() {
+            e.u64(*register);
+        }
+    }
+}
+
+/// How long the program took for branches where a burst was ([`crate::anchor`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ClockFrame {
+    /// Kernel thread id.
+    pub thread: u32,
+    /// When the burst began: with the thread, that names it.
+    pub time_ns: u64,
+    /// Passes of the anchor while the clock ran; 0: the measurement did not come to its end.
+    pub passes: u32,
+    /// Taken branches from one pass to the next, in sixteenths.
+    pub distance_16: u32,
+    /// CPU time of the thread without what measuring took; below zero where that was less than expected.
+    pub elapsed_ns: i64,
+}
+
+impl ClockFrame {
+    /// Appends it to a frame.
+    pub fn encode(&self, e: &mut Encoder) {
+        e.u32(self.thread);
+        e.u64(self.time_ns);
+        e.u32(self.passes);
+        e.u32(self.distance_16);
+        e.u64(self.elapsed_ns as u64);
+    }
+}
+
+/// Who writes a shard.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ProcessHead {
+    /// Process id.
+    pub pid: u32,
+    /// Process id of the parent.
+    pub ppid: u32,
+    /// `CLOCK_MONOTONIC` at the start of sampling.
+    pub start_ns: u64,
+    /// CPU time that the process had used before this image, or before sampling began.
+    pub base_cpu_ns: u64,
+    /// File name of the parent's shard, for a child made by `fork`; else empty.
+    pub parent: Vec<u8>,
+    /// Path of the executable.
+    pub executable: Vec<u8>,
+    /// Arguments, each ended by a zero byte.
+    pub arguments: Vec<u8>,
+}
+
+/// One executable mapping.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Mapping {
+    /// First run-time address.
+    pub start: u64,
+    /// One past the last run-time address.
+    pub end: u64,
+    /// Offset in the file.
+    pub offset: u64,
+    /// Inode of the file, 0 if there is none.
+    pub inode: u64,
+    /// Path as the kernel has it; empty for anonymous memory.
+    pub path: Vec<u8>,
+}
+
+/// One burst with run-time addresses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RawBurst {
+    /// Everything but the branches.
+    pub head: BurstHead,
+    /// Taken branches, (from, to), oldest first.
+    pub branches: Vec<(u64, u64)>,
+}
+
+/// A decoded frame.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Frame {
+    /// Who writes this shard.
+    Process(ProcessHead),
+    /// Executable mappings; the flag says that they continue those of the frame before.
+    Mappings(bool, Vec<Mapping>),
+    /// One burst.
+    Burst(RawBurst),
+    /// CPU time of the whole process at its end, the counters, and whether it ended undisturbed, as
+    /// `Process::undisturbed` of the vector file has it.
+    Final(u64, Counters, bool),
+    /// Instructions compared in a burst, and the first after which something differs.
+    Verified(u32, Option<Box<Disagreement>>),
+    /// Numbers of opcodes, with a bit for each `shadow::Handling`.
+    Opcodes(Vec<(u16, u8)>),
+    /// How long branches took where a burst was.
+    Clock(ClockFrame),
+}
+
+/// Reads the frames of a shard; damaged stretches are skipped and counted.
+#[derive(Debug)]
+pub struct Frames<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    damaged: usize,
+}
+
+impl<'a> Frames<'a> {
+    /// Reads from the start of a shard.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            at: 0,
+            damaged: 0,
+        }
+    }
+
+    /// Bytes that belong to no intact frame, so far.
+    pub fn damaged(&self) -> usize {
+        self.damaged
+    }
+
+    /// Bytes read so far: the end of the frame that was returned last.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    fn frame_at(&self, at: usize) -> Option<(u8, &'a [u8])> {
+        let header = self.bytes.get(at..at.checked_add(FRAME_HEADER)?)?;
+        if header[..2] != MAGIC {
+            return None;
+        }
+        let length = u32::from_le_bytes(header[4..8].try_into().ok()?) as usize;
+        let check = u32::from_le_bytes(header[8..12].try_into().ok()?);
+        if length > MAX_PAYLOAD {
+            return None;
+        }
+        let payload = self.bytes.get(at + FRAME_HEADER..at + FRAME_HEADER + length)?;
+        (checksum(header[2], payload) == check).then_some((header[2], payload))
+    }
+}
+
+impl Iterator for Frames<'_> {
+    type Item = Frame;
+
+    fn next(&mut self) -> Option<Frame> {
+        while self.at < self.bytes.len() {
+            if let Some((kind, payload)) = self.frame_at(self.at) {
+                let length = FRAME_HEADER + payload.len();
+                self.at += length;
+                match decode_frame(kind, payload) {
+                    Some(frame) => return Some(frame),
+                    None => self.damaged += length,
+                }
+            } else {
+                self.at += 1;
+                self.damaged += 1;
+            }
+        }
+        None
+    }
+}
+
+struct Decoder<'a>(&'a [u8]);
+
+impl<'a> Decoder<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (head, tail) = self.0.split_at_checked(count)?;
+        self.0 = tail;
+        Some(head)
+    }
+
+    fn u8(&mut self) -> Option<u8> {
+        Some(self.take(1)?[0])
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        Some(u16::from_le_bytes(self.take(2)?.try_into().ok()?))
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    fn string(&mut self) -> Option<Vec<u8>> {
+        let length = u16::from_le_bytes(self.take(2)?.try_into().ok()?);
+        Some(self.take(length.into())?.to_vec())
+    }
+
+    fn delta(&mut self, from: u64) -> Option<u64> {
+        let mut value = 0u64;
+        for shift in (0..70).step_by(7) {
+            let byte = self.u8()?;
+            if shift == 63 && byte > 1 {
+                return None;
+            }
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                let difference = (value >> 1) as i64 ^ -((value & 1) as i64);
+                return Some(from.wrapping_add(difference as u64));
+            }
+        }
+        None
+    }
+
+    fn disagreement(&mut self) -> Option<Disagreement> {
+        let mut found = Disagreement {
+            from: self.u64()?,
+            length: self.u8()?,
+            others: self.u64()?,
+            only_flags: self.u8()? != 0,
+            shared_memory: self.u8()? != 0,
+            handlers: self.u8()? != 0,
+            code: self.take(16)?.try_into().ok()?,
+            ..Disagreement::default()
+        };
+        for registers in [&mut found.before, &mut found.shadow, &mut found.real] {
+            for register in registers {
+                *register = self.u64()?;
+            }
+        }
+        Some(found)
+    }
+
+    fn counters(&mut self) -> Option<Counters> {
+        Some(Counters {
+            own_ns: self.u64()?,
+            lost: self.u64()?,
+            declined: self.u64()?,
+            threads: self.u32()?,
+            unsampled_threads: self.u32()?,
+        })
+    }
+}
+
+fn decode_frame(kind: u8, payload: &[u8]) -> Option<Frame> {
+    let mut d = Decoder(payload);
+    Some(match kind {
+        1 => Frame::Process(ProcessHead {
+            pid: d.u32()?,
+            ppid: d.u32()?,
+            start_ns: d.u64()?,
+            base_cpu_ns: d.u64()?,
+            parent: d.string()?,
+            executable: d.string()?,
+            arguments: d.string()?,
+        }),
+        2 => {
+            let continued = d.u8()? != 0;
+            let mut mappings = Vec::new();
+            while !d.0.is_empty() {
+                mappings.push(Mapping {
+                    start: d.u64()?,
+                    end: d.u64()?,
+                    offset: d.u64()?,
+                    inode: d.u64()?,
+                    path: d.string()?,
+                });
+            }
+            Frame::Mappings(continued, mappings)
+        }
+        3 => {
+            let (engine, end_reason, alone) = (d.u8()?, d.u8()?, d.u8()? != 0);
+            d.take(1)?;
+            let head = BurstHead {
+                engine,
+                end_reason,
+                alone,
+                thread: d.u32()?,
+                time_ns: d.u64()?,
+                start: d.u64()?,
+                end: d.u64()?,
+                instructions: d.u32()?,
+                branches: d.u32()?,
+                thread_cpu_ns: d.u64()?,
+                counters: d.counters()?,
+            };
+            // Two bytes are the least that a branch takes.
+            if head.branches as usize > d.0.len() / 2 {
+                return None;
+            }
+            let mut branches = Vec::with_capacity(head.branches as usize);
+            let mut last = head.start;
+            for _ in 0..head.branches {
+                let from = d.delta(last)?;
+                last = d.delta(from)?;
+                branches.push((from, last));
+            }
+            Frame::Burst(RawBurst { head, branches })
+        }
+        4 => Frame::Final(d.u64()?, d.counters()?, d.u8()? != 0),
+        5 => {
+            let compared = d.u32()?;
+            Frame::Verified(
+                compared,
+                if d.0.is_empty() {
+                    None
+                } else {
+                    Some(Box::new(d.disagreement()?))
+                },
+            )
+        }
+        6 => {
+            let mut opcodes = Vec::new();
+            while !d.0.is_empty() {
+                opcodes.push((d.u16()?, d.u8()?));
+            }
+            Frame::Opcodes(opcodes)
+        }
+        7 => Frame::Clock(ClockFrame {
+            thread: d.u32()?,
+            time_ns: d.u64()?,
+            passes: d.u32()?,
+            distance_16: d.u32()?,
+            elapsed_ns: d.u64()? as i64,
+        }),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn burst(buffer: &mut [u8]) -> Vec<u8> {
+        let branches = [(0x401000, 0x400ff0), (0x401000, 0x7fff_0000_0000), (u64::MAX, 0)];
+        let head = BurstHead {
+            start: 0x400fff,
+            end: 7,
+            alone: true,
+            branches: 3,
+            thread: 9,
+            ..BurstHead::default()
+        };
+        let mut e = Encoder::new(buffer);
+        e.bytes(&head.to_bytes());
+        let mut last = head.start;
+        for (from, to) in branches {
+            e.delta(last, from);
+            e.delta(from, to);
+            last = to;
+        }
+        let frame = e.finish(FrameKind::Burst).unwrap().to_vec();
+        assert_eq!(
+            Frames::new(&frame).next(),
+            Some(Frame::Burst(RawBurst {
+                head,
+                branches: branches.to_vec()
+            }))
+        );
+        frame
+    }
+
+    #[test]
+    fn damage_costs_only_the_damaged_frame() {
+        let frame = burst(&mut [0; 256]);
+        for cut in 0..frame.len() {
+            let mut stream = frame.clone();
+            stream.extend(&frame[..cut]);
+            stream.extend(&frame);
+            let mut frames = Frames::new(&stream);
+            assert_eq!(frames.by_ref().count(), 2, "cut at {cut}");
+            assert_eq!(frames.damaged(), cut);
+            assert_eq!(Frames::new(&stream[..frame.len() + cut]).count(), 1);
+        }
+    }
+
+    #[test]
+    fn any_flipped_bit_is_noticed() {
+        let frame = burst(&mut [0; 256]);
+        for bit in 0..frame.len() * 8 {
+            let mut broken = frame.clone();
+            broken[bit / 8] ^= 1 << (bit % 8);
+            // The fourth byte is reserved.
+            assert_eq!(Frames::new(&broken).count(), usize::from(bit / 8 == 3), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn overflow_is_reported() {
+        let mut buffer = [0; FRAME_HEADER + 4];
+        let mut e = Encoder::new(&mut buffer);
+        e.u64(1);
+        assert!(e.finish(FrameKind::Final).is_none());
+        assert!(Encoder::new(&mut []).finish(FrameKind::Final).is_none());
+    }
+}
