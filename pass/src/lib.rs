@@ -4,28 +4,24 @@
 //! so that there is one LLVM in the process. Decisions are made in `pleach-feedback`; here they are only applied.
 
 mod annotate;
-mod apply;
 mod ffi;
-mod frequencies;
 mod instrument;
 mod ir;
-mod markers;
-mod paths;
-mod placement;
-mod recurrences;
-mod selects;
 mod settings;
-mod source;
-mod superblock;
+mod transform;
+mod use_profile;
 
 use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
 use inkwell::module::Module;
 use pleach_annotate::manifest::Anchor;
 use settings::Settings;
-use source::Source;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use transform::{
+    if_conversion as selects, markers, placement, select_to_branch as recurrences, superblocks as superblock,
+};
+use use_profile::{apply, source::Source};
 
 /// Mirror of `llvm::PassPluginLibraryInfo` for plugin API version 2.
 #[repr(C)]

@@ -6,7 +6,7 @@
 use crate::annotate;
 use crate::ffi;
 use crate::ir::FunctionIr;
-use crate::source::Source;
+use crate::use_profile::source::Source;
 use inkwell::llvm_sys::core::{
     LLVMGetFirstBasicBlock, LLVMGetFirstInstruction, LLVMGetNextBasicBlock, LLVMGetNextInstruction,
 };

@@ -1,6 +1,6 @@
 // Markers: pseudo-probes that say, later in the pipeline, which recorded block a piece of code came from.
 // They are gone before code is generated.
-#include "shim.h"
+#include "pleach.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/InstIterator.h"

@@ -3,7 +3,7 @@
 // Counters are per thread: a function looks up its thread's array once, and every count is one add to memory, no atomic.
 // That add is one instruction, so that no count is lost to a signal handler. In innermost
 // loops that call nothing that may not return, counters live in registers and are added when the loop is left.
-#include "shim.h"
+#include "pleach.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"

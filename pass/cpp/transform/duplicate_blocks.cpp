@@ -1,6 +1,6 @@
 // Copies of blocks: what may be copied, what folds then, and the copying itself with SSA repair.
 // Which copies to make is decided in Rust; any graph whose nodes map to blocks slot by slot computes the same.
-#include "shim.h"
+#include "pleach.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Analysis/BlockFrequencyInfo.h"
 #include "llvm/Analysis/BranchProbabilityInfo.h"

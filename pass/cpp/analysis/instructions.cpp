@@ -1,5 +1,5 @@
 // What `annotate` needs beyond LLVM's C API: probe positions, inline-stack locations, call facts.
-#include "shim.h"
+#include "pleach.h"
 #include "llvm/IR/DIBuilder.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/InlineAsm.h"

@@ -1,7 +1,7 @@
 // Branches around small pieces of straight-line code, without the branch: both ways are executed, and selects tell what
 // holds. Where memory would be accessed that may not be, selects tell the address, too: loads read zeros instead, and
 // stores go where nobody reads. Which branches that pays for is decided in Rust.
-#include "shim.h"
+#include "pleach.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DataLayout.h"

@@ -2,7 +2,7 @@
 //
 // Code generation folds an address into the loads and stores that use it, in whichever block they are. Once there are copies of the block
 // that computes it, a φ would join the addresses, which then has to be in a register of its own.
-#include "shim.h"
+#include "pleach.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/IR/DataLayout.h"

@@ -1,6 +1,6 @@
 // What folds in a trace once it is entered from one side only: a simulation, nothing is changed.
 // After Leopoldseder et al., "Dominance-based duplication simulation" (CGO 2018).
-#include "shim.h"
+#include "pleach.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Analysis/InstructionSimplify.h"
 #include "llvm/Analysis/ValueTracking.h"

@@ -1,5 +1,5 @@
 // What `use` needs beyond LLVM's C API: counts, weights, value profiles and the profile summary.
-#include "shim.h"
+#include "pleach.h"
 #include "llvm/Analysis/BlockFrequencyInfo.h"
 #include "llvm/Analysis/BranchProbabilityInfo.h"
 #include "llvm/Analysis/LoopInfo.h"

@@ -1,12 +1,12 @@
 //! Forms superblocks. Which ones is decided by `pleach_feedback::superblock`; here blocks are copied.
 
 use crate::ffi;
-use crate::frequencies::Frequencies;
+use crate::ir::frequencies::Frequencies;
 use crate::ir::{self, FunctionIr, ModuleFacts};
-use crate::markers::{self, Found, Table};
 use crate::remark;
 use crate::settings::Settings;
-use crate::source::Source;
+use crate::transform::markers::{self, Found, Table};
+use crate::use_profile::source::Source;
 use inkwell::basic_block::BasicBlock;
 use inkwell::llvm_sys::prelude::LLVMBasicBlockRef;
 use inkwell::module::Module;

@@ -1,6 +1,6 @@
 // Registration, options and diagnostics: what a pass plugin needs from the PassBuilder.
 // Decisions are made in Rust (src/); every function here is called from, or calls into, src/ffi.rs.
-#include "shim.h"
+#include "pleach.h"
 #include "llvm/Analysis/OptimizationRemarkEmitter.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/Function.h"

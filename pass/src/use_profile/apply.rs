@@ -1,11 +1,13 @@
 //! Tells the optimiser what a profile says. The decisions are `pleach_feedback::weights`'; here they are only applied.
 
-use crate::frequencies::Frequencies;
+use crate::ir::frequencies::Frequencies;
 use crate::ir::{FunctionIr, ModuleFacts};
+use crate::remark;
 use crate::settings::Settings;
-use crate::source::Source;
+use crate::transform::placement;
+use crate::use_profile::path_metadata as paths;
+use crate::use_profile::source::Source;
 use crate::{annotate, ffi};
-use crate::{paths, placement, remark};
 use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;

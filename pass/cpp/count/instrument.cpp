@@ -3,7 +3,7 @@
 // A counter is counted by a call of the intrinsic `llvm.instrprof.increment.step`, told to touch only memory that the program cannot
 // see. That costs the optimiser's cost models what an add would, moves with the code it counts, and is in nobody's way;
 // lower.cpp turns it into memory operations once inlining is done.
-#include "shim.h"
+#include "pleach.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/IR/Dominators.h"

@@ -1,5 +1,7 @@
 //! Reads a function's graph at the anchor. `annotate` and `use` see the same graph because both come here.
 
+pub mod frequencies;
+
 use crate::ffi;
 use inkwell::llvm_sys::LLVMOpcode;
 use inkwell::llvm_sys::core::{

@@ -4,7 +4,7 @@
 // A select needs its condition, a branch only guesses it. Where what is selected decides what the
 // next turn of a loop works on, as a search tree's child does, a select makes each turn wait for
 // the comparison of the one before.
-#include "shim.h"
+#include "pleach.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/LoopInfo.h"

@@ -4,7 +4,7 @@
 // the large one ends up in the small one, which is then too large for its own callers.
 //
 // Local functions that are called from one place only are left to the profile: there the inliner minds neither size nor how seldom they run.
-#include "shim.h"
+#include "pleach.h"
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/Analysis/ProfileSummaryInfo.h"
 #include "llvm/IR/Module.h"

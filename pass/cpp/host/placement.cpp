@@ -3,7 +3,7 @@
 // Which module is placed by what, `use` says in a module flag, so that the decision is still there where a module is linked before it is
 // compiled. Options of the host are process-wide: they are touched only where a module with that flag is compiled, once, and never where
 // the user gave them.
-#include "shim.h"
+#include "pleach.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Analysis/BlockFrequencyInfo.h"
 #include "llvm/Analysis/BranchProbabilityInfo.h"
