@@ -48,19 +48,24 @@ fn main() -> Result<()> {
         .flag_if_supported("-Wno-unused-parameter")
         .define("NDEBUG", None);
     for file in [
-        "host/plugin.cpp",
+        "host/code_generation.cpp",
+        "host/diagnostics.cpp",
         "host/early_inlining.cpp",
-        "host/placement.cpp",
+        "host/options.cpp",
+        "host/plugin.cpp",
+        "analysis/duplication.cpp",
         "analysis/duplication_simulation.cpp",
-        "analysis/instructions.cpp",
-        "analysis/profile.cpp",
+        "analysis/facts.cpp",
+        "analysis/frequencies.cpp",
+        "analysis/profile_summary.cpp",
         "transform/duplicate_blocks.cpp",
         "transform/if_conversion.cpp",
-        "transform/markers.cpp",
+        "transform/probes.cpp",
         "transform/rematerialise_addresses.cpp",
         "transform/select_to_branch.cpp",
         "count/counter_lowering.cpp",
         "count/instrument.cpp",
+        "count/unit.cpp",
     ] {
         shim.file(format!("cpp/{file}"));
     }

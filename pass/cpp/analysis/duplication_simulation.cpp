@@ -1,4 +1,4 @@
-// What folds in a trace once it is entered from one side only: a simulation, nothing is changed.
+// Duplication simulation: which instructions of a trace fold once it has one entry. Nothing is changed.
 // After Leopoldseder et al., "Dominance-based duplication simulation" (CGO 2018).
 #include "pleach.h"
 #include "llvm/ADT/DenseMap.h"
@@ -16,11 +16,11 @@ namespace {
 
 class Simulation {
   const DataLayout &DL;
-  // What values are known to be on this trace.
+  // Known values on this trace.
   DenseMap<Value *, Value *> Known;
-  // What memory is known to hold.
+  // Known contents of memory.
   DenseMap<std::pair<Value *, Type *>, Value *> Memory;
-  // Conditions that were decided on the way, most recent last.
+  // Conditions decided so far, most recent last.
   SmallVector<std::pair<Value *, bool>> Decided;
 
   Value *mapped(Value *V) const {
@@ -39,7 +39,7 @@ class Simulation {
     }
   }
 
-  // The value that an instruction will have, if it is known without executing it.
+  // The value of an instruction, if it folds.
   Value *folded(Instruction &I) {
     if (auto *Load = dyn_cast<LoadInst>(&I); Load && Load->isSimple()) {
       auto It = Memory.find({mapped(Load->getPointerOperand()), Load->getType()});
@@ -66,13 +66,13 @@ class Simulation {
 public:
   explicit Simulation(const DataLayout &DL) : DL(DL) {}
 
-  // Executes a block that stays as it is.
+  // Steps through a block that is not copied.
   void pass(BasicBlock &BB) {
     for (Instruction &I : BB)
       access(I);
   }
 
-  // Goes from one block to another.
+  // Follows an edge.
   void step(BasicBlock &From, BasicBlock &To) {
     SmallVector<std::pair<Value *, Value *>> Phis;
     for (PHINode &Phi : To.phis())
@@ -98,7 +98,7 @@ public:
     }
   }
 
-  // Executes a copied block; the instructions that need not be.
+  // Steps through a copied block; returns how many of its instructions fold.
   uint32_t copy(BasicBlock &BB) {
     uint32_t Saved = 0;
     for (Instruction &I : BB) {
@@ -124,8 +124,8 @@ public:
 
 } // namespace
 
-// For each block of a trace but the first, which stays: how many of its instructions fold in a copy.
-extern "C" void pleach_folded(const LLVMBasicBlockRef *Trace, size_t Count, uint32_t *Saved) {
+// For each block of a trace but the first, which is not copied: how many of its instructions fold in a copy.
+extern "C" void pleach_simulate_duplication(const LLVMBasicBlockRef *Trace, size_t Count, uint32_t *Saved) {
   Simulation S(unwrap(Trace[0])->getModule()->getDataLayout());
   S.pass(*unwrap(Trace[0]));
   for (size_t I = 1; I < Count; ++I) {

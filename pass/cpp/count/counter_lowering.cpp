@@ -1,8 +1,9 @@
-// Turns the counts that instrument.cpp put in into memory operations, at the end of the pipeline, and brings in the runtime.
+// Counter lowering: turns the counts that instrument.cpp inserted into memory operations at the end of the pipeline, and links the runtime.
 //
-// Counters are per thread: a function looks up its thread's array once, and every count is one add to memory, no atomic.
-// That add is one instruction, so that no count is lost to a signal handler. In innermost
-// loops that call nothing that may not return, counters live in registers and are added when the loop is left.
+// Counters are per thread: a function looks up its thread's array once, and every count is one add to memory, without atomics.
+// That add is one instruction, so that no count is lost to a signal handler. In innermost loops that call nothing that may not return, counters
+// live in registers and are added when the loop is left.
+#include "../../runtime/layout.h"
 #include "pleach.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -29,12 +30,6 @@ constexpr StringRef SlotName = "__pleach_slot";
 constexpr StringRef UnitName = "__pleach_unit";
 constexpr StringRef AttachName = "__pleach_attach";
 constexpr StringRef CountName = "__pleach_count";
-constexpr uint64_t HashFactor = 0x9e3779b97f4a7c15; // runtime/counts.c
-// Registers that a loop can spare for counters; more would be spilled, and a spilled counter costs what one in memory does.
-constexpr unsigned MostPromoted = 8;
-constexpr unsigned MostExits = 4;
-// Where a path number takes more values than this, telling them apart costs more than an add to memory.
-constexpr unsigned MostValues = 4;
 
 // One count: operands of the intrinsic.
 struct Count {
@@ -66,32 +61,32 @@ using Values = SmallSetVector<int64_t, 8>;
 
 // The values that an index may have, few and known: a superset, so that what equals none of the others is the first. False where
 // there is no such set.
-bool valuesOf(Value *V, Values &Out, SmallPtrSetImpl<Value *> &Open, unsigned &Budget) {
+bool valuesOf(Value *V, Values &Out, SmallPtrSetImpl<Value *> &Open, unsigned &Budget, unsigned MaxValues) {
   if (Budget-- == 0) {
     Budget = 0;
     return false;
   }
   if (auto *C = dyn_cast<ConstantInt>(V)) {
     Out.insert(C->getSExtValue());
-    return Out.size() <= MostValues;
+    return Out.size() <= MaxValues;
   }
   if (isa<PHINode>(V)) {
     if (!Open.insert(V).second)
       return true; // its values are being collected
     for (Value *In : cast<PHINode>(V)->incoming_values())
-      if (!valuesOf(In, Out, Open, Budget))
+      if (!valuesOf(In, Out, Open, Budget, MaxValues))
         return false;
     return true;
   }
   if (auto *Select = dyn_cast<SelectInst>(V))
-    return valuesOf(Select->getTrueValue(), Out, Open, Budget) &&
-           valuesOf(Select->getFalseValue(), Out, Open, Budget);
+    return valuesOf(Select->getTrueValue(), Out, Open, Budget, MaxValues) &&
+           valuesOf(Select->getFalseValue(), Out, Open, Budget, MaxValues);
   if (auto *Cast = dyn_cast<CastInst>(V); Cast && Cast->getSrcTy()->isIntegerTy(1)) {
     if (!isa<ZExtInst, SExtInst>(Cast))
       return false;
     Out.insert(0);
     Out.insert(isa<ZExtInst>(Cast) ? 1 : -1);
-    return Out.size() <= MostValues;
+    return Out.size() <= MaxValues;
   }
   auto *Op = dyn_cast<BinaryOperator>(V);
   if (!Op || !Op->getType()->isIntegerTy(64))
@@ -99,7 +94,7 @@ bool valuesOf(Value *V, Values &Out, SmallPtrSetImpl<Value *> &Open, unsigned &B
   // Operands are taken by themselves; around a loop's own phi a sum has no end, and the budget gives one.
   SmallPtrSet<Value *, 8> Left, Right;
   Values A, B;
-  if (!valuesOf(Op->getOperand(0), A, Left, Budget) || !valuesOf(Op->getOperand(1), B, Right, Budget))
+  if (!valuesOf(Op->getOperand(0), A, Left, Budget, MaxValues) || !valuesOf(Op->getOperand(1), B, Right, Budget, MaxValues))
     return false;
   for (int64_t X : A)
     for (int64_t Y : B) {
@@ -119,7 +114,7 @@ bool valuesOf(Value *V, Values &Out, SmallPtrSetImpl<Value *> &Open, unsigned &B
       default:
         return false;
       }
-      if (Out.size() > MostValues)
+      if (Out.size() > MaxValues)
         return false;
     }
   return true;
@@ -129,6 +124,7 @@ bool valuesOf(Value *V, Values &Out, SmallPtrSetImpl<Value *> &Open, unsigned &B
 class Promotion {
   Loop &L;
   Function &F;
+  const PleachLimits &Limits;
   SmallVectorImpl<AllocaInst *> &Variables;
   SmallVector<BasicBlock *> Exits;
   struct Several {
@@ -141,12 +137,12 @@ class Promotion {
   Value *Slot = nullptr;
 
 public:
-  Promotion(Loop &L, SmallVectorImpl<AllocaInst *> &Variables)
-      : L(L), F(*L.getHeader()->getParent()), Variables(Variables) {}
+  Promotion(Loop &L, const PleachLimits &Limits, SmallVectorImpl<AllocaInst *> &Variables)
+      : L(L), F(*L.getHeader()->getParent()), Limits(Limits), Variables(Variables) {}
 
   bool run() {
     L.getUniqueExitBlocks(Exits);
-    if (!L.isInnermost() || !L.isLoopSimplifyForm() || Exits.empty() || Exits.size() > MostExits)
+    if (!L.isInnermost() || !L.isLoopSimplifyForm() || Exits.empty() || Exits.size() > Limits.MaxLoopExits)
       return false;
     for (BasicBlock *Exit : Exits)
       if (Exit->getFirstInsertionPt() == Exit->end())
@@ -160,7 +156,7 @@ public:
           Values Of;
           SmallPtrSet<Value *, 8> Open;
           unsigned Budget = 100;
-          if (!C.hashed() && valuesOf(C.index(), Of, Open, Budget)) {
+          if (!C.hashed() && valuesOf(C.index(), Of, Open, Budget, Limits.MaxIndexValues)) {
             All.insert_range(Of);
             Counts.push_back({C, Of});
           }
@@ -170,7 +166,7 @@ public:
             return false;
         }
       }
-    if (Counts.empty() || All.size() > MostPromoted)
+    if (Counts.empty() || All.size() > Limits.MaxPromotedCounters)
       return false;
     Slot = Counts.front().first.Call->getArgOperand(0);
     for (auto &[C, Of] : Counts)
@@ -341,7 +337,7 @@ private:
       Probe = SplitBlockAndInsertIfThen(IsOther(Last), C.Call, /*Unreachable=*/false);
       B.SetInsertPoint(Probe);
     }
-    Value *Hash = B.CreateLShr(B.CreateMul(C.index(), B.getInt64(HashFactor)), 32);
+    Value *Hash = B.CreateLShr(B.CreateMul(C.index(), B.getInt64(PLEACH_HASH_FACTOR)), 32);
     Value *First = B.CreateGEP(B.getInt8Ty(), B.CreateLoad(Ptr, Word(0)),
                                B.CreateAnd(Hash, B.CreateLoad(I64, Word(1))));
     Instruction *Slow =
@@ -376,14 +372,14 @@ private:
   }
 };
 
-bool promoteLoops(Function &F) {
+bool promoteLoops(Function &F, const PleachLimits &Limits) {
   if (none_of(instructions(F), isCount))
     return false;
   DominatorTree DT(F);
   LoopInfo LI(DT);
   SmallVector<AllocaInst *> Variables;
   for (Loop *L : LI.getLoopsInPreorder())
-    Promotion(*L, Variables).run();
+    Promotion(*L, Limits, Variables).run();
   if (!Variables.empty())
     PromoteMemToReg(Variables, DT);
   return !Variables.empty();
@@ -397,17 +393,13 @@ void lower(Function &F) {
 
 } // namespace
 
-bool pleachPromoteCounts(Function &F) { return promoteLoops(F); }
+bool pleachPromoteCounters(Function &F, const PleachLimits &Limits) { return promoteLoops(F, Limits); }
 
 extern "C" {
 
-bool pleach_is_x86_64(LLVMModuleRef M) {
-  return unwrap(M)->getTargetTriple().getArch() == Triple::x86_64;
-}
-
 // Lowers a module's counts, then links in what they call of the runtime.
 // Returns text on failure, null otherwise; the caller does not free it.
-const char *pleach_finish_counts(LLVMModuleRef Ref, const char *Bitcode, size_t Size) {
+const char *pleach_lower_counters(LLVMModuleRef Ref, const char *Bitcode, size_t Size) {
   Module &M = *unwrap(Ref);
   for (Function &F : M)
     lower(F);

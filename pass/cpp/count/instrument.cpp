@@ -1,8 +1,9 @@
-// What `instrument` needs beyond LLVM's C API: applies a plan of operations on edges to a function.
+// Applies a plan of counting operations to a function.
 //
 // A counter is counted by a call of the intrinsic `llvm.instrprof.increment.step`, told to touch only memory that the program cannot
-// see. That costs the optimiser's cost models what an add would, moves with the code it counts, and is in nobody's way;
-// lower.cpp turns it into memory operations once inlining is done.
+// see. Cost models count it as cheap, it moves with the code that it counts, and it blocks no other optimisation;
+// counter_lowering.cpp turns it into memory operations after inlining.
+#include "../../runtime/layout.h"
 #include "pleach.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -19,74 +20,16 @@
 
 using namespace llvm;
 
-// The kinds are those of `Op` in src/ffi.rs.
-enum PleachOpKind : uint32_t { OpSet = 0, OpAdd = 1, OpCountConst = 2, OpCountRegister = 3 };
-
-struct PleachOp {
-  uint32_t Kind;
-  int64_t Value;
-};
-struct PleachOps {
-  const PleachOp *Data;
-  size_t Count;
-  ArrayRef<PleachOp> get() const { return ArrayRef(Data, Count); }
-};
-struct PleachEdge {
-  uint32_t From, To;
-  PleachOps Ops;
-};
-struct PleachBlock {
-  uint32_t Block;
-  PleachOps Ops; // of a record: one count
-};
-struct PleachResume {
-  LLVMValueRef Call;
-  PleachOps Ops;
-};
-struct PleachPlan {
-  PleachOps Entry;
-  const PleachEdge *Edges;
-  size_t EdgeCount;
-  const PleachBlock *Exits;
-  size_t ExitCount;
-  const PleachBlock *Records;
-  size_t RecordCount;
-  const PleachResume *Resumes;
-  size_t ResumeCount;
-  uint64_t Word;     // first counter in the unit's array
-  uint64_t Base;     // of a window's digits
-  uint32_t Window;   // paths counted together
-  uint32_t Hashed;   // 1 + position among the unit's hash-counted functions, 0 for an array
-  uint32_t Tag;      // of the unit's records
-};
-
 namespace {
-
-constexpr uint32_t RecordHash = 0x80000000; // runtime/counts.c
-
-// Calls that end the process or the thread without unwinding, whose callee is usually not instrumented. `exit` is not
-// among them: it runs the runtime's handler.
-bool endsThread(StringRef Name) {
-  return StringSwitch<bool>(Name)
-      .Cases({"abort", "_exit", "_Exit", "quick_exit", "pthread_exit", "thrd_exit"}, true)
-      .Cases({"__assert_fail", "__assert_perror_fail", "__assert", "_ZSt9terminatev"}, true)
-      .Cases({"__stack_chk_fail", "__chk_fail", "__fortify_fail"}, true)
-      .Default(false);
-}
-bool isSetjmp(StringRef Name) {
-  return StringSwitch<bool>(Name)
-      .Cases({"setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp"}, true)
-      .Default(false);
-}
-bool isLongjmp(StringRef Name) {
-  return StringSwitch<bool>(Name)
-      .Cases({"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"}, true)
-      .Default(false);
-}
 
 StringRef calleeName(const CallBase &Call) {
   const auto *F = dyn_cast<Function>(Call.getCalledOperand()->stripPointerCastsAndAliases());
   return F ? F->getName() : StringRef();
+}
+
+uint32_t callKind(const CallBase &Call, const PleachPlan &Plan) {
+  StringRef Name = calleeName(Call);
+  return Plan.CallKind(Name.data(), Name.size());
 }
 
 class Instrumenter {
@@ -103,6 +46,7 @@ class Instrumenter {
   AllocaInst *Register = nullptr, *Record = nullptr;
   SmallVector<AllocaInst *, 3> History;
   SmallVector<CallInst *> Throwing, Setjmps, Longjmps, Endings;
+  const char *Failure = nullptr;
   DenseMap<CallInst *, uint32_t> ResumedBlock;
   bool ReturnsTwice;
 
@@ -118,7 +62,8 @@ public:
     }
   }
 
-  void run() {
+  // Applies the plan; a reason where the function does not go with it.
+  const char *run() {
     collectCalls();
     makeVariables();
     // In this order, so that what belongs to an edge comes before what belongs to the block it enters.
@@ -139,7 +84,10 @@ public:
         }
     splitIndirect();
     for (const PleachEdge &E : ArrayRef(Plan.Edges, Plan.EdgeCount)) {
-      IRBuilder<> B(edgePoint(E.From, E.To));
+      Instruction *At = edgePoint(E.From, E.To);
+      if (!At)
+        return Failure;
+      IRBuilder<> B(At);
       emit(B, E.Ops.get());
     }
     IRBuilder<> B = atStart(&F.getEntryBlock());
@@ -156,6 +104,7 @@ public:
       DominatorTree DT(F);
       PromoteMemToReg(Variables, DT);
     }
+    return nullptr;
   }
 
 private:
@@ -173,14 +122,14 @@ private:
         auto *Call = dyn_cast<CallInst>(&I);
         if (!Call || isa<IntrinsicInst>(Call) || Call->isInlineAsm())
           continue;
-        StringRef Name = calleeName(*Call);
-        if (isSetjmp(Name) || Name == "vfork") {
-          if (isSetjmp(Name))
+        const uint32_t Kind = callKind(*Call, Plan);
+        if (Kind == Setjmp || Kind == Vfork) {
+          if (Kind == Setjmp)
             Setjmps.push_back(Call);
           ResumedBlock[Call] = HeadOf[BB];
-        } else if (isLongjmp(Name)) {
+        } else if (Kind == Longjmp) {
           Longjmps.push_back(Call);
-        } else if (endsThread(Name)) {
+        } else if (Kind == EndsThread) {
           Endings.push_back(Call);
         } else if (Recorded.contains(BB) && !Call->doesNotThrow() && !Call->isMustTailCall()) {
           Throwing.push_back(Call);
@@ -288,7 +237,7 @@ private:
     Value *Key = key(B, number(B, Op));
     if (Plan.Hashed) {
       B.CreateStore(Key, B.CreateConstInBoundsGEP1_32(I32, Record, 2), /*isVolatile=*/true);
-      storeHalf(B, 0, B.getInt32(RecordHash | (Plan.Hashed - 1)));
+      storeHalf(B, 0, B.getInt32(PLEACH_RECORD_HASH | (Plan.Hashed - 1)));
     } else {
       storeHalf(B, 0, B.CreateTrunc(B.CreateAdd(Key, B.getInt64(Plan.Word)), I32));
     }
@@ -310,6 +259,7 @@ private:
     }
   }
 
+  // Where code of an edge goes; null, with a failure, where nowhere.
   Instruction *edgePoint(uint32_t From, uint32_t To) {
     Instruction *T = Terminators[From];
     BasicBlock *Dest = nullptr;
@@ -324,7 +274,10 @@ private:
         Index = I;
       }
     }
-    assert(Dest && "the plan's edges are the graph's");
+    if (!Dest) {
+      Failure = "its plan has an edge that its graph does not have";
+      return nullptr;
+    }
     if (Unique && !isa<InvokeInst, IndirectBrInst, CallBrInst>(T))
       return T;
     if (Dest->getUniquePredecessor() == T->getParent())
@@ -338,7 +291,10 @@ private:
     }
     BasicBlock *Between =
         SplitKnownCriticalEdge(T, Index, CriticalEdgeSplittingOptions().setMergeIdenticalEdges());
-    assert(Between && "checked before");
+    if (!Between) {
+      Failure = "an edge of its plan cannot be split";
+      return nullptr;
+    }
     return Between->getTerminator();
   }
 
@@ -431,71 +387,7 @@ void pleachEmitCount(IRBuilderBase &B, Value *Slot, Value *Index, uint32_t Hashe
   Count->addFnAttr(Attribute::NoMerge);
 }
 
-// Mirror of `struct hashed` in runtime/counts.c.
-struct PleachHashed {
-  uint64_t Function, Word;
-};
-
 extern "C" {
-
-// Emits a module's unit: the description, the variable through which a thread finds its array, and a constructor that makes the
-// unit known. Returns the variable.
-LLVMValueRef pleach_make_unit(LLVMModuleRef Ref, const char *Description, size_t Size, uint64_t Id,
-                              uint64_t Words, uint32_t Tag, const PleachHashed *Hashed,
-                              size_t HashedCount) {
-  Module &M = *unwrap(Ref);
-  LLVMContext &C = M.getContext();
-  Type *I64 = Type::getInt64Ty(C);
-  auto *Ptr = PointerType::getUnqual(C);
-  auto Global = [&](Type *T, bool Constant, llvm::Constant *Init, const Twine &Name) {
-    return new GlobalVariable(M, T, Constant, GlobalValue::InternalLinkage, Init, Name);
-  };
-  auto Word = [&](uint64_t V) { return ConstantInt::get(I64, V); };
-  Constant *Text = ConstantDataArray::getString(C, StringRef(Description, Size), /*AddNull=*/false);
-  GlobalVariable *Bytes = Global(Text->getType(), true, Text, "__pleach_description");
-  SmallVector<Constant *> Pairs;
-  auto *Pair = StructType::get(I64, I64);
-  for (const PleachHashed &H : ArrayRef(Hashed, HashedCount))
-    Pairs.push_back(ConstantStruct::get(Pair, {Word(H.Function), Word(H.Word)}));
-  auto *Table = ArrayType::get(Pair, Pairs.size());
-  GlobalVariable *Functions =
-      Global(Table, true, ConstantArray::get(Table, Pairs), "__pleach_hashed");
-  // At least the pair that a hash counter without memory gets.
-  auto *Lost = ArrayType::get(I64, std::max<uint64_t>(Words, 2));
-  GlobalVariable *Spare =
-      Global(Lost, false, ConstantAggregateZero::get(Lost), "__pleach_lost");
-  Constant *Null = ConstantPointerNull::get(Ptr);
-  // `struct unit` in runtime/counts.c.
-  SmallVector<Constant *> Fields = {Word(Id),      Bytes, Word(Size),        Word(Words),
-                                    Word(Tag),     Functions, Word(HashedCount), Spare,
-                                    Null,          Null,  Word(0),           Word(0)};
-  Constant *Init = ConstantStruct::getAnon(Fields);
-  GlobalVariable *Unit = Global(Init->getType(), false, Init, "__pleach_unit");
-  GlobalVariable *Slot = Global(Ptr, false, Null, "__pleach_slot");
-  Slot->setThreadLocalMode(GlobalValue::GeneralDynamicTLSModel);
-  // Used once counts are lowered.
-  appendToCompilerUsed(M, {Unit, Slot});
-
-  auto *Void = FunctionType::get(Type::getVoidTy(C), false);
-  Function *Start = Function::Create(Void, GlobalValue::InternalLinkage, "__pleach_start_unit", M);
-  Start->setDoesNotThrow();
-  IRBuilder<> B(BasicBlock::Create(C, "", Start));
-  FunctionCallee Register =
-      M.getOrInsertFunction("__pleach_register", FunctionType::get(B.getVoidTy(), {Ptr}, false));
-  B.CreateCall(Register, {Unit});
-  B.CreateRetVoid();
-  // Before the program's own constructors.
-  appendToGlobalCtors(M, Start, 0);
-  return wrap(Slot);
-}
-
-// Whether the linker may put another definition in this one's place.
-bool pleach_is_replaceable(LLVMValueRef V) { return unwrap<Function>(V)->isInterposable(); }
-
-bool pleach_wants_no_counts(LLVMValueRef V) {
-  Function *F = unwrap<Function>(V);
-  return F->hasFnAttribute(Attribute::NoProfile) || F->hasFnAttribute(Attribute::SkipProfile);
-}
 
 // Whether every edge that a plan has operations on can be given a block of its own; a reason where not.
 const char *pleach_cannot_instrument(LLVMValueRef V, const PleachPlan *Plan) {
@@ -507,8 +399,8 @@ const char *pleach_cannot_instrument(LLVMValueRef V, const PleachPlan *Plan) {
     auto *Call = dyn_cast<CallBase>(&I);
     if (!Call || isa<IntrinsicInst>(Call) || !Call->hasFnAttr(Attribute::ReturnsTwice))
       continue;
-    StringRef Name = calleeName(*Call);
-    if (!isa<CallInst>(Call) || !(isSetjmp(Name) || Name == "vfork"))
+    const uint32_t Kind = callKind(*Call, *Plan);
+    if (!isa<CallInst>(Call) || (Kind != Setjmp && Kind != Vfork))
       return "it calls a function that returns twice, in a way that pleach does not know";
   }
   for (const PleachEdge &E : ArrayRef(Plan->Edges, Plan->EdgeCount)) {
@@ -530,8 +422,9 @@ const char *pleach_cannot_instrument(LLVMValueRef V, const PleachPlan *Plan) {
   return nullptr;
 }
 
-void pleach_instrument(LLVMValueRef F, LLVMValueRef Slot, const PleachPlan *Plan) {
-  Instrumenter(*unwrap<Function>(F), unwrap(Slot), *Plan).run();
+// Applies a plan; a reason where the function does not go with it, which leaves the function broken.
+const char *pleach_instrument(LLVMValueRef F, LLVMValueRef Slot, const PleachPlan *Plan) {
+  return Instrumenter(*unwrap<Function>(F), unwrap(Slot), *Plan).run();
 }
 
 } // extern "C"

@@ -1,9 +1,9 @@
-// Small callees are inlined before the profile has anything inlined, as clang does before it applies its own profiles.
+// Inlines small callees before the inliner knows the profile, as clang does before it applies its own profiles.
 //
-// The inliner goes bottom-up, and takes hot calls with much code: where the cold part of a small function calls a large one often enough,
-// the large one ends up in the small one, which is then too large for its own callers.
+// The inliner goes bottom-up and accepts much code for hot calls. Where the cold part of a small function calls a large one often enough, the
+// large one is inlined into the small one, which is then too large for its own callers.
 //
-// Local functions that are called from one place only are left to the profile: there the inliner minds neither size nor how seldom they run.
+// Local functions with one call site wait for the profile: the inliner ignores both their size and how seldom they run.
 #include "pleach.h"
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/Analysis/ProfileSummaryInfo.h"
@@ -17,13 +17,7 @@
 
 using namespace llvm;
 
-// In units of the inliner's, of which an instruction costs 5: code that the callee may have beyond what its call takes. Of 15, 40 and 75 (clang's own)
-// this did best on programs that nothing is reported of.
-static constexpr int Threshold = 15;
-// The inliner's own for functions declared inline, as clang has it before its own profiles.
-static constexpr int HintThreshold = 325;
-
-// Functions that are not to be inlined yet have this attribute beside the one that says so to the inliner.
+// Marks functions that are `noinline` only until the profile is revealed.
 static constexpr char LaterAttribute[] = "pleach-inline-later";
 
 namespace {
@@ -41,7 +35,7 @@ struct PleachLeaveOnlyCallsPass : PassInfoMixin<PleachLeaveOnlyCallsPass> {
 };
 
 // From here on the inliner may know the profile.
-struct PleachTellInlinerPass : PassInfoMixin<PleachTellInlinerPass> {
+struct PleachRevealProfilePass : PassInfoMixin<PleachRevealProfilePass> {
   static bool isRequired() { return true; } // otherwise marks would stay
 
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
@@ -62,10 +56,10 @@ struct PleachTellInlinerPass : PassInfoMixin<PleachTellInlinerPass> {
 
 } // namespace
 
-void pleachInlineSmallCallees(ModulePassManager &MPM, ThinOrFullLTOPhase Phase) {
+void pleachInlineSmallCallees(ModulePassManager &MPM, ThinOrFullLTOPhase Phase, const PleachLimits &Limits) {
   InlineParams Params;
-  Params.DefaultThreshold = Threshold;
-  Params.HintThreshold = HintThreshold;
+  Params.DefaultThreshold = Limits.EarlyInlineThreshold;
+  Params.HintThreshold = Limits.EarlyInlineHintThreshold;
   ModuleInlinerWrapperPass Inliner(Params, /*MandatoryFirst=*/true,
                                    InlineContext{Phase, InlinePass::EarlyInliner});
   FunctionPassManager FPM;
@@ -79,4 +73,4 @@ void pleachInlineSmallCallees(ModulePassManager &MPM, ThinOrFullLTOPhase Phase) 
   MPM.addPass(GlobalDCEPass());
 }
 
-void pleachTellInliner(ModulePassManager &MPM) { MPM.addPass(PleachTellInlinerPass()); }
+void pleachRevealProfile(ModulePassManager &MPM) { MPM.addPass(PleachRevealProfilePass()); }

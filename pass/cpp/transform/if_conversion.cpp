@@ -1,6 +1,6 @@
-// Branches around small pieces of straight-line code, without the branch: both ways are executed, and selects tell what
-// holds. Where memory would be accessed that may not be, selects tell the address, too: loads read zeros instead, and
-// stores go where nobody reads. Which branches that pays for is decided in Rust.
+// If-conversion of branches whose arms are short and access memory: both arms are executed, and selects choose the results.
+// Where an access of the arm that is not wanted might fault, a select also chooses the address: its loads read zeros, its stores go to a
+// place that nobody reads. Which branches to convert is decided in Rust.
 #include "pleach.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/Constants.h"
@@ -16,34 +16,24 @@
 
 using namespace llvm;
 
-// The order is that of `Arms` in src/ffi.rs.
-struct PleachArms {
-  double Executed[2]; // instructions of either way without branches
-  double Needed[2];   // and as many as are executed with them
-  double Selects;     // what it takes to do without the branch
-  double Shared;      // accesses that both ways make and one does for
-  double Probability; // of the first way
-  double Rate;        // share that is mispredicted at least; 0: unknown
-};
-
 namespace {
 
-// Bytes of the widest value that is loaded or stored, and its alignment at most.
-constexpr uint64_t Widest = 16;
+// Bytes of the widest value that may be loaded or stored, and the largest alignment.
+constexpr uint64_t MaxWidth = 16;
 
-// Branches within branches that are done without together.
-constexpr unsigned Deepest = 4;
+// How deep nested branches may be that are converted together.
+constexpr unsigned MaxDepth = 4;
 
-// Where control parts and meets again.
+// A branch whose arms rejoin.
 struct Arms {
   BranchInst *Branch = nullptr;
-  // The ways; one of no code is null.
-  BasicBlock *Ways[2] = {nullptr, nullptr};
-  // The branch that ends a way, whose ways meet where this one's do.
+  // The arms; an empty one is null.
+  BasicBlock *Blocks[2] = {nullptr, nullptr};
+  // The branch that ends an arm, whose own arms rejoin at the same block.
   BranchInst *Inner[2] = {nullptr, nullptr};
   BasicBlock *Join = nullptr;
   SmallVector<Instruction *, 8> Accesses[2];
-  // Both ways access memory in the same manner: one access each for both.
+  // Both arms make the same kinds of accesses in the same order: one access serves both.
   bool Paired = false;
 };
 
@@ -73,8 +63,8 @@ bool mayAccess(const Instruction &I, const DataLayout &Layout) {
     return false;
   Type *T = getLoadStoreType(&I);
   return maySelect(T) && !Layout.getTypeStoreSize(T).isScalable() &&
-         Layout.getTypeStoreSize(T).getFixedValue() <= Widest &&
-         getLoadStoreAlignment(&I).value() <= Widest;
+         Layout.getTypeStoreSize(T).getFixedValue() <= MaxWidth &&
+         getLoadStoreAlignment(&I).value() <= MaxWidth;
 }
 
 // Intrinsics that are an instruction or two.
@@ -103,7 +93,7 @@ bool isShort(const CallBase &Call) {
   }
 }
 
-// Code that may be executed though nobody asked for it, once its accesses are guarded.
+// Whether an instruction may be executed speculatively once accesses are guarded.
 bool mayHoist(const Instruction &I, const DataLayout &Layout) {
   if (isAccess(I))
     return mayAccess(I, Layout);
@@ -111,7 +101,7 @@ bool mayHoist(const Instruction &I, const DataLayout &Layout) {
     return true;
   if (I.getType()->isTokenTy() || isa<PHINode>(I) || isa<AllocaInst>(I) || I.mayReadOrWriteMemory())
     return false;
-  // What takes as long as a misprediction.
+  // These take as long as a misprediction.
   if (I.isIntDivRem() || I.getOpcode() == Instruction::FDiv || I.getOpcode() == Instruction::FRem)
     return false;
   auto *Call = dyn_cast<CallBase>(&I);
@@ -120,13 +110,13 @@ bool mayHoist(const Instruction &I, const DataLayout &Layout) {
 
 std::optional<Arms> armsOf(Instruction *I, unsigned Depth);
 
-// The block that a way of such code leads to, and the branch on it, if there is one.
-std::pair<BasicBlock *, BranchInst *> end(BasicBlock *Way, BasicBlock *From, unsigned Depth) {
-  auto *Last = dyn_cast<BranchInst>(Way->getTerminator());
-  if (Way->getSinglePredecessor() != From || !Last || Way->hasAddressTaken())
+// The block that such an arm leads to, and the branch that it ends in, if any.
+std::pair<BasicBlock *, BranchInst *> end(BasicBlock *Arm, BasicBlock *From, unsigned Depth) {
+  auto *Last = dyn_cast<BranchInst>(Arm->getTerminator());
+  if (Arm->getSinglePredecessor() != From || !Last || Arm->hasAddressTaken())
     return {};
-  const DataLayout &Layout = Way->getDataLayout();
-  for (const Instruction &I : *Way)
+  const DataLayout &Layout = Arm->getDataLayout();
+  for (const Instruction &I : *Arm)
     if (&I != Last && !mayHoist(I, Layout))
       return {};
   if (Last->isUnconditional())
@@ -159,27 +149,27 @@ std::optional<Arms> armsOf(Instruction *I, unsigned Depth) {
   auto [AfterSecond, InSecond] = end(Second, From, Depth);
   bool Both = AfterFirst && AfterFirst == AfterSecond;
   if (AfterFirst == Second || Both)
-    A.Ways[0] = First, A.Inner[0] = InFirst, A.Join = AfterFirst;
+    A.Blocks[0] = First, A.Inner[0] = InFirst, A.Join = AfterFirst;
   if (AfterSecond == First || (Both && AfterFirst != Second))
-    A.Ways[1] = Second, A.Inner[1] = InSecond, A.Join = AfterSecond;
-  if (!A.Join || A.Join == From || A.Join == A.Ways[0] || A.Join == A.Ways[1] || A.Join->isEHPad())
+    A.Blocks[1] = Second, A.Inner[1] = InSecond, A.Join = AfterSecond;
+  if (!A.Join || A.Join == From || A.Join == A.Blocks[0] || A.Join == A.Blocks[1] || A.Join->isEHPad())
     return std::nullopt;
   for (PHINode &Phi : A.Join->phis())
     if (!maySelect(Phi.getType()) || needsBranch(Phi.getType(), *From->getParent()))
       return std::nullopt;
-  for (int Way : {0, 1})
-    if (A.Ways[Way])
-      for (Instruction &I : *A.Ways[Way])
+  for (int Arm : {0, 1})
+    if (A.Blocks[Arm])
+      for (Instruction &I : *A.Blocks[Arm])
         if (isAccess(I))
-          A.Accesses[Way].push_back(&I);
+          A.Accesses[Arm].push_back(&I);
   A.Paired = !A.Inner[0] && !A.Inner[1] && sameAccesses(A.Accesses[0], A.Accesses[1]);
   return A;
 }
 
-double sizeOf(const BasicBlock *Way) {
+double sizeOf(const BasicBlock *Arm) {
   double Size = 0;
-  if (Way)
-    for (const Instruction &I : *Way)
+  if (Arm)
+    for (const Instruction &I : *Arm)
       Size += !I.isTerminator() && !isa<PseudoProbeInst>(I) && !isa<CastInst>(I);
   return Size;
 }
@@ -188,7 +178,7 @@ bool isSafe(Instruction *Access, Instruction *At) {
   return isa<LoadInst>(Access) && isSafeToSpeculativelyExecute(Access, At);
 }
 
-class Merger {
+class Converter {
   Arms &A;
   IRBuilder<> B;
 
@@ -201,29 +191,29 @@ class Merger {
     return V;
   }
 
-  // Zeros to load.
+  // The constant that guarded loads read.
   Value *zeros() {
     Module *M = A.Branch->getModule();
     constexpr char Name[] = "pleach.zeros";
     if (auto *G = M->getNamedGlobal(Name))
       return G;
-    auto *T = ArrayType::get(B.getInt8Ty(), Widest);
+    auto *T = ArrayType::get(B.getInt8Ty(), MaxWidth);
     auto *G = new GlobalVariable(*M, T, /*isConstant=*/true, GlobalValue::PrivateLinkage,
                                  ConstantAggregateZero::get(T), Name);
-    G->setAlignment(Align(Widest));
+    G->setAlignment(Align(MaxWidth));
     G->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
     return G;
   }
 
-  // A place to store to that nobody reads: one for each function.
+  // The place that guarded stores write to: one for each function.
   Value *sink() {
     constexpr char Name[] = "pleach.sink"; // of metadata: values lose their names
     BasicBlock &Entry = A.Branch->getFunction()->getEntryBlock();
     // It is the first instruction.
     if (Entry.front().hasMetadata(Name))
       return &Entry.front();
-    // No array: those are taken for buffers that overflow.
-    auto *Sink = new AllocaInst(B.getIntNTy(8 * Widest), 0, nullptr, Align(Widest), Name, Entry.begin());
+    // Not an array: stack protectors treat those as buffers.
+    auto *Sink = new AllocaInst(B.getIntNTy(8 * MaxWidth), 0, nullptr, Align(MaxWidth), Name, Entry.begin());
     Sink->setMetadata(Name, MDNode::get(Sink->getContext(), {}));
     return Sink;
   }
@@ -231,14 +221,14 @@ class Merger {
   void hoist(Instruction *I) {
     I->dropDbgRecords();
     I->moveBefore(A.Branch->getIterator());
-    // What it says of its value holds where it was meant to be executed only.
+    // Attributes and metadata about its value hold only where the arm is taken.
     I->dropUBImplyingAttrsAndUnknownMetadata(
         {LLVMContext::MD_tbaa, LLVMContext::MD_prof, LLVMContext::MD_unpredictable, LLVMContext::MD_fpmath});
     I->setMetadata(LLVMContext::MD_DIAssignID, nullptr);
     I->setDebugLoc(DebugLoc::getDropped());
   }
 
-  void hoistAlone(Instruction *I, bool IsThen) {
+  void hoistGuarded(Instruction *I, bool IsThen) {
     if (isAccess(*I) && !isSafe(I, A.Branch)) {
       Value *Other = isa<LoadInst>(I) ? zeros() : sink();
       Value *Address = getLoadStorePointerOperand(I);
@@ -249,12 +239,12 @@ class Merger {
   }
 
   // Up to an access, or to the end where there is none.
-  void hoistUntil(BasicBlock *Way, Instruction *Access, bool IsThen) {
-    while (!Way->front().isTerminator() && &Way->front() != Access) {
-      if (isa<PseudoProbeInst>(Way->front()))
-        Way->front().eraseFromParent();
+  void hoistUntil(BasicBlock *Arm, Instruction *Access, bool IsThen) {
+    while (!Arm->front().isTerminator() && &Arm->front() != Access) {
+      if (isa<PseudoProbeInst>(Arm->front()))
+        Arm->front().eraseFromParent();
       else
-        hoistAlone(&Way->front(), IsThen);
+        hoistGuarded(&Arm->front(), IsThen);
     }
   }
 
@@ -278,53 +268,53 @@ class Merger {
   }
 
 public:
-  explicit Merger(Arms &A) : A(A), B(A.Branch) {}
+  explicit Converter(Arms &A) : A(A), B(A.Branch) {}
 
   void run() {
     if (A.Paired)
       for (auto [Then, Else] : llvm::zip(A.Accesses[0], A.Accesses[1])) {
-        hoistUntil(A.Ways[0], Then, true);
-        hoistUntil(A.Ways[1], Else, false);
+        hoistUntil(A.Blocks[0], Then, true);
+        hoistUntil(A.Blocks[1], Else, false);
         hoistBoth(Then, Else);
       }
-    for (int Way : {0, 1})
-      if (A.Ways[Way])
-        hoistUntil(A.Ways[Way], nullptr, Way == 0);
+    for (int Arm : {0, 1})
+      if (A.Blocks[Arm])
+        hoistUntil(A.Blocks[Arm], nullptr, Arm == 0);
     BasicBlock *From = A.Branch->getParent();
-    BasicBlock *Then = A.Ways[0] ? A.Ways[0] : From, *Else = A.Ways[1] ? A.Ways[1] : From;
+    BasicBlock *Then = A.Blocks[0] ? A.Blocks[0] : From, *Else = A.Blocks[1] ? A.Blocks[1] : From;
     for (PHINode &Phi : A.Join->phis()) {
       Value *V = select(Phi.getIncomingValueForBlock(Then), Phi.getIncomingValueForBlock(Else));
-      for (BasicBlock *Way : {Then, Else})
-        Phi.removeIncomingValue(Way, /*DeletePHIIfEmpty=*/false);
+      for (BasicBlock *Arm : {Then, Else})
+        Phi.removeIncomingValue(Arm, /*DeletePHIIfEmpty=*/false);
       Phi.addIncoming(V, From);
     }
     B.CreateBr(A.Join)->setDebugLoc(A.Branch->getDebugLoc());
     A.Branch->eraseFromParent();
-    for (BasicBlock *Way : A.Ways)
-      if (Way)
-        Way->eraseFromParent();
+    for (BasicBlock *Arm : A.Blocks)
+      if (Arm)
+        Arm->eraseFromParent();
     MergeBlockIntoPredecessor(A.Join);
   }
 };
 
-// Does without a branch, and before that without those on its ways.
-void merge(BranchInst *Branch, unsigned Depth) {
+// Converts a branch, after the nested ones in its arms.
+void convert(BranchInst *Branch, unsigned Depth) {
   std::optional<Arms> Found = armsOf(Branch, Depth);
   if (!Found)
     return;
   for (BranchInst *Inner : Found->Inner)
     if (Inner) {
-      // Code generation must not make branches of its selects again.
+      // Keeps code generation from turning its selects into branches again.
       Inner->setMetadata(LLVMContext::MD_unpredictable, MDNode::get(Inner->getContext(), {}));
-      merge(Inner, Depth - 1);
+      convert(Inner, Depth - 1);
     }
   if (Found->Inner[0] || Found->Inner[1])
     Found = armsOf(Branch, 0);
   if (Found)
-    Merger(*Found).run();
+    Converter(*Found).run();
 }
 
-// What it takes to do without a branch, and without those on its ways.
+// The cost of converting a branch and the nested ones in its arms.
 PleachArms describe(Arms &A, unsigned Depth) {
   PleachArms Out = {{0, 0}, {0, 0}, 0, 0, 0.5, 0};
   if (MDNode *Unpredictable = A.Branch->getMetadata(LLVMContext::MD_unpredictable))
@@ -334,15 +324,15 @@ PleachArms describe(Arms &A, unsigned Depth) {
   uint64_t First, Second;
   if (extractBranchWeights(*A.Branch, First, Second) && First + Second > 0)
     Out.Probability = static_cast<double>(First) / static_cast<double>(First + Second);
-  for (int Way : {0, 1}) {
-    Out.Executed[Way] = Out.Needed[Way] = sizeOf(A.Ways[Way]);
-    if (!A.Inner[Way])
+  for (int Arm : {0, 1}) {
+    Out.Executed[Arm] = Out.Needed[Arm] = sizeOf(A.Blocks[Arm]);
+    if (!A.Inner[Arm])
       continue;
-    std::optional<Arms> Within = armsOf(A.Inner[Way], Depth - 1);
+    std::optional<Arms> Within = armsOf(A.Inner[Arm], Depth - 1);
     PleachArms In = describe(*Within, Depth - 1);
-    Out.Executed[Way] += In.Executed[0] + In.Executed[1] + In.Selects - In.Shared;
-    // Its branch is one more. Accesses are guarded once more each.
-    Out.Needed[Way] += In.Probability * In.Needed[0] + (1 - In.Probability) * In.Needed[1] + 1;
+    Out.Executed[Arm] += In.Executed[0] + In.Executed[1] + In.Selects - In.Shared;
+    // One more for its branch. Each access is guarded once more.
+    Out.Needed[Arm] += In.Probability * In.Needed[0] + (1 - In.Probability) * In.Needed[1] + 1;
     Out.Selects += static_cast<double>(Within->Accesses[0].size() + Within->Accesses[1].size());
   }
   if (A.Paired)
@@ -360,26 +350,26 @@ PleachArms describe(Arms &A, unsigned Depth) {
 
 extern "C" {
 
-// Whether a terminator is an unpredictable branch, or any, that could be done without, and what that takes.
+// Whether a terminator is an unpredictable branch (or any branch, if `Any`) that can be if-converted, and the cost.
 bool pleach_arms(LLVMValueRef Terminator, bool Any, PleachArms *Out) {
   auto *I = unwrap<Instruction>(Terminator);
   if (!Any && !I->hasMetadata(LLVMContext::MD_unpredictable))
     return false;
-  std::optional<Arms> Found = armsOf(I, Deepest);
+  std::optional<Arms> Found = armsOf(I, MaxDepth);
   if (Found)
-    *Out = describe(*Found, Deepest);
+    *Out = describe(*Found, MaxDepth);
   return Found.has_value();
 }
 
-// Does without such a branch.
-void pleach_merge_arms(LLVMValueRef Terminator) {
-  merge(unwrap<BranchInst>(Terminator), Deepest);
+// If-converts a branch that `pleach_arms` accepts.
+void pleach_if_convert(LLVMValueRef Terminator) {
+  convert(unwrap<BranchInst>(Terminator), MaxDepth);
 }
 
-// Whether code of a function may be executed though nobody asked for it, and its memory may be anywhere.
-bool pleach_may_merge_arms(LLVMValueRef V) {
+// Whether code of a function may be executed speculatively, with guarded addresses.
+bool pleach_may_if_convert(LLVMValueRef V) {
   Function &F = *unwrap<Function>(V);
-  // Sanitizers would tell of accesses that nobody wrote.
+  // Sanitizers would report accesses that the source does not have.
   constexpr Attribute::AttrKind Without[] = {
       Attribute::Naked,          Attribute::SanitizeAddress, Attribute::SanitizeHWAddress,
       Attribute::SanitizeMemory, Attribute::SanitizeMemTag,  Attribute::SanitizeNumericalStability,

@@ -1,7 +1,7 @@
-// Address computations are repeated where they are used before their block is copied.
+// Rematerialises addresses where they are used, before the block that computes them is duplicated.
 //
-// Code generation folds an address into the loads and stores that use it, in whichever block they are. Once there are copies of the block
-// that computes it, a φ would join the addresses, which then has to be in a register of its own.
+// Code generation folds an address into the loads and stores that use it, in whichever block they are. Once the block that computes it has
+// copies, a φ would join the addresses, which would then need a register of its own.
 #include "pleach.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -48,7 +48,7 @@ bool isUsedOutside(const Instruction &I) { return I.isUsedOutsideOfBlock(I.getPa
 
 } // namespace
 
-void pleachLocalize(Function &F, const SmallPtrSetImpl<BasicBlock *> &Copied) {
+void pleachRematerialiseAddresses(Function &F, const SmallPtrSetImpl<BasicBlock *> &Copied) {
   const DataLayout &DL = F.getDataLayout();
   for (BasicBlock &BB : F) {
     if (!Copied.contains(&BB))

@@ -1,9 +1,7 @@
-// Selects that a loop waits for, turned back into branches. Which ones that pays for is decided in
-// Rust.
+// Turns selects on loop-carried chains into branches. Which selects to turn is decided in Rust.
 //
-// A select needs its condition, a branch only guesses it. Where what is selected decides what the
-// next turn of a loop works on, as a search tree's child does, a select makes each turn wait for
-// the comparison of the one before.
+// A select waits for its condition; a branch can be predicted. Where the selected value is what the next iteration of a loop works on, as a
+// search tree's child is, a select makes each iteration wait for the comparison of the one before.
 #include "pleach.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -18,35 +16,26 @@
 
 using namespace llvm;
 
-// The order is that of `Recurrence` in src/ffi.rs.
-struct PleachRecurrence {
-  LLVMValueRef Select; // the first of those that have its condition, in its block
-  double Condition;    // cycles from what the turn before selected to the condition
-  double Values;       // and to what is selected now
-};
-
 namespace {
 
-// Cycles from an instruction's operands to its result, on common processors, where caches hit. A
-// call is of a function of few instructions.
-double latency(const Instruction &I) {
+double latency(const Instruction &I, const PleachLatencies &Of) {
   if (isa<LoadInst>(I))
-    return 5;
+    return Of.Load;
   if (I.isIntDivRem())
-    return 20;
+    return Of.Division;
   if (isa<PHINode>(I) || isa<CastInst>(I) || isa<FreezeInst>(I) || isa<ExtractValueInst>(I) ||
       isa<InsertValueInst>(I))
-    return 0;
+    return Of.Move;
   if (isa<IntrinsicInst>(I))
-    return 2;
+    return Of.Intrinsic;
   if (isa<CallBase>(I))
-    return 20;
+    return Of.Call;
   if (I.getType()->isFPOrFPVectorTy() || I.getOpcode() == Instruction::Mul)
-    return 4;
-  return 1;
+    return Of.Multiply;
+  return Of.Other;
 }
 
-// What a branch could do. Where the programmer called it unpredictable, it is to be none.
+// Whether a select could be a branch. Those that the programmer called unpredictable stay selects.
 bool isScalarSelect(const Instruction &I) {
   auto *Select = dyn_cast<SelectInst>(&I);
   if (!Select || !Select->getCondition()->getType()->isIntegerTy(1) ||
@@ -59,17 +48,18 @@ bool isScalarSelect(const Instruction &I) {
          !match(Select, m_MaxOrMin(m_Value(), m_Value()));
 }
 
-// What depends on what within one turn of a loop.
-struct Turn {
-  explicit Turn(const Loop &L) : L(L) {}
+// Dependences within one iteration of a loop.
+struct Iteration {
+  Iteration(const Loop &L, const PleachLatencies &Latencies) : L(L), Latencies(Latencies) {}
 
   const Loop &L;
-  // The φs of the header that a group of selects decides.
+  const PleachLatencies &Latencies;
+  // The φs of the header that depend on a group of selects.
   SmallPtrSet<const Value *, 4> Decided;
-  // Longest way from one of those; -1 where there is none.
+  // Longest chain from one of those, in cycles; -1 where there is none.
   DenseMap<const Instruction *, double> Longest;
 
-  // What a select decides, for the next turn.
+  // Collects the header φs that depend on a select.
   void follow(const Instruction &From) {
     SmallPtrSet<const Instruction *, 32> Seen;
     SmallVector<const Instruction *, 16> Work{&From};
@@ -97,15 +87,14 @@ struct Turn {
     auto [Known, IsNew] = Longest.try_emplace(I, -1);
     if (!IsNew)
       return Known->second;
-    double Most = -1;
+    double Max = -1;
     for (const Value *Operand : I->operands())
-      Most = std::max(Most, longestTo(Operand, Depth + 1));
-    return Longest[I] = Most < 0 ? -1 : Most + latency(*I);
+      Max = std::max(Max, longestTo(Operand, Depth + 1));
+    return Longest[I] = Max < 0 ? -1 : Max + latency(*I, Latencies);
   }
 };
 
-// Selects of a block with the same condition as `First`, the first of them, which could all stand
-// at its place.
+// Selects of a block with the same condition as `First`, the first of them, that could all be computed at its place.
 SmallVector<SelectInst *, 4> group(SelectInst &First) {
   SmallVector<SelectInst *, 4> Group{&First};
   SmallPtrSet<const Value *, 16> After{&First};
@@ -123,9 +112,8 @@ SmallVector<SelectInst *, 4> group(SelectInst &First) {
 
 extern "C" {
 
-// The groups of selects of a function that decide what the next turn of their loop works on: at
-// most `Most` are written.
-size_t pleach_recurrences(LLVMValueRef V, PleachRecurrence *Found, size_t Most) {
+// The groups of selects of a function that are on loop-carried chains; writes at most `Capacity`.
+size_t pleach_recurrences(LLVMValueRef V, const PleachLatencies *Latencies, PleachRecurrence *Found, size_t Capacity) {
   Function &F = *unwrap<Function>(V);
   if (!F.getEntryCount() || F.hasOptSize() || F.hasOptNone())
     return 0;
@@ -138,12 +126,12 @@ size_t pleach_recurrences(LLVMValueRef V, PleachRecurrence *Found, size_t Most) 
       continue;
     SmallPtrSet<const Value *, 8> Conditions;
     for (Instruction &I : BB) {
-      if (Count == Most)
+      if (Count == Capacity)
         return Count;
       if (!isScalarSelect(I) || !Conditions.insert(cast<SelectInst>(I).getCondition()).second)
         continue;
       auto &First = cast<SelectInst>(I);
-      Turn T(*L);
+      Iteration T(*L, *Latencies);
       SmallVector<SelectInst *, 4> Group = group(First);
       for (SelectInst *Select : Group)
         T.follow(*Select);
@@ -158,8 +146,8 @@ size_t pleach_recurrences(LLVMValueRef V, PleachRecurrence *Found, size_t Most) 
   return Count;
 }
 
-// Makes a branch of the selects that have a select's condition, in its block.
-void pleach_branch(LLVMValueRef V) {
+// Turns the selects of a block that share a select's condition into one branch.
+void pleach_select_to_branch(LLVMValueRef V) {
   auto &First = *cast<SelectInst>(unwrap<Instruction>(V));
   SmallVector<SelectInst *, 4> Group = group(First);
   IRBuilder<> Builder(&First);

@@ -4,7 +4,7 @@ use crate::ffi;
 use crate::ir::FunctionIr;
 use inkwell::values::AsValueRef;
 
-/// How often what is executed, as the weights say.
+/// Executions and probabilities, by the branch weights.
 pub struct Frequencies {
     /// Executions of each block.
     pub counts: Vec<f64>,
@@ -14,7 +14,7 @@ pub struct Frequencies {
 
 impl Frequencies {
     /// `None` where the function has no count.
-    pub fn of(function: &FunctionIr<'_>) -> Option<Self> {
+    pub fn from_weights(function: &FunctionIr<'_>) -> Option<Self> {
         let blocks = function.cfg.blocks.len();
         let (mut counts, mut probabilities) = (vec![0.0; blocks], vec![0.0; function.cfg.edge_count()]);
         // SAFETY: the function belongs to a module that is alive; there is room for a number per block, and per successor slot.

@@ -1,13 +1,17 @@
 //! Reads a function's graph at the anchor. `annotate` and `use` see the same graph because both come here.
 
+pub mod attributes;
 pub mod frequencies;
+pub mod metadata;
 
 use crate::ffi;
 use inkwell::llvm_sys::LLVMOpcode;
 use inkwell::llvm_sys::core::{
-    LLVMGetFirstInstruction, LLVMGetInstructionOpcode, LLVMGetNextInstruction, LLVMGetNumSuccessors, LLVMGetSuccessor,
+    LLVMGetCalledValue, LLVMGetFirstBasicBlock, LLVMGetFirstInstruction, LLVMGetInstructionOpcode, LLVMGetIntrinsicID,
+    LLVMGetNextBasicBlock, LLVMGetNextInstruction, LLVMGetNumSuccessors, LLVMGetSuccessor, LLVMIsADbgInfoIntrinsic,
+    LLVMIsAFunction, LLVMLookupIntrinsicID,
 };
-use inkwell::llvm_sys::prelude::LLVMValueRef;
+use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMValueRef};
 use inkwell::module::{Linkage, Module};
 use inkwell::values::{AsValueRef, FunctionValue};
 use pleach_annotate::cfg::{Block, Call, Callee, Cfg, Terminator};
@@ -30,7 +34,7 @@ pub struct ModuleFacts {
 impl ModuleFacts {
     /// Reads them. The hash covers the source file's base name and what the module defines, not the directory, so that
     /// the two builds may be made in different places.
-    pub fn of(module: &Module<'_>) -> Self {
+    pub fn from_module(module: &Module<'_>) -> Self {
         let path = module.get_source_file_name().to_string_lossy().into_owned();
         // Folders would make builds in different places differ.
         let source_file = Path::new(&path)
@@ -68,6 +72,7 @@ impl ModuleFacts {
     }
 }
 
+/// A function's linkage name.
 pub fn name_of(function: LLVMValueRef) -> String {
     // SAFETY: only called on functions of the module being compiled.
     let function = unsafe { FunctionValue::new(function) };
@@ -92,12 +97,12 @@ pub struct FunctionIr<'ctx> {
 ///
 /// Naked functions have no place for anything; everything else that is defined here is read, also
 /// `available_externally` bodies, whose inlined copies are emitted.
-pub fn functions<'ctx>(module: &Module<'ctx>, facts: &mut ModuleFacts) -> Vec<FunctionIr<'ctx>> {
+pub fn read_functions<'ctx>(module: &Module<'ctx>, facts: &mut ModuleFacts) -> Vec<FunctionIr<'ctx>> {
     module
         .get_functions()
         .filter(|f| f.count_basic_blocks() > 0)
         // SAFETY: the function belongs to the module being compiled.
-        .filter(|f| unsafe { !ffi::pleach_function_is_naked(f.as_value_ref()) })
+        .filter(|f| unsafe { !attributes::has(f.as_value_ref(), "naked") })
         .map(|f| read(f, facts))
         .collect()
 }
@@ -130,7 +135,7 @@ pub fn read<'ctx>(function: FunctionValue<'ctx>, facts: &mut ModuleFacts) -> Fun
         while !instruction.is_null() {
             let facts_of = facts_of(instruction);
             out.instructions += u32::from(facts_of.counts);
-            out.is_eh_pad |= facts_of.eh_pad != 0;
+            out.is_eh_pad |= facts_of.is_eh_pad != 0;
             if out.line == 0 {
                 out.line = facts_of.line;
             }
@@ -180,6 +185,72 @@ pub fn read<'ctx>(function: FunctionValue<'ctx>, facts: &mut ModuleFacts) -> Fun
         cfg,
         terminators,
         calls: call_values,
+    }
+}
+
+/// Where a block's probe goes: before the first instruction that may follow φs, after the entry block's allocas so that they stay together.
+/// `None` where a block can hold no call (catchswitch).
+///
+/// # Safety
+/// The block must be alive and well-formed.
+pub unsafe fn probe_position(block: LLVMBasicBlockRef) -> Option<LLVMValueRef> {
+    // SAFETY: as the caller promises; the walk ends at the terminator at the latest.
+    unsafe {
+        let mut at = LLVMGetFirstInstruction(block);
+        while LLVMGetInstructionOpcode(at) == LLVMOpcode::LLVMPHI {
+            at = LLVMGetNextInstruction(at);
+        }
+        match LLVMGetInstructionOpcode(at) {
+            LLVMOpcode::LLVMCatchSwitch => return None,
+            LLVMOpcode::LLVMLandingPad | LLVMOpcode::LLVMCatchPad | LLVMOpcode::LLVMCleanupPad => {
+                at = LLVMGetNextInstruction(at);
+            }
+            _ => {}
+        }
+        while LLVMGetInstructionOpcode(at) == LLVMOpcode::LLVMAlloca
+            || !LLVMIsADbgInfoIntrinsic(at).is_null()
+            || is_probe(at)
+        {
+            at = LLVMGetNextInstruction(at);
+        }
+        Some(at)
+    }
+}
+
+/// Instructions of a function.
+///
+/// # Safety
+/// The function must be alive.
+pub unsafe fn instruction_count(function: LLVMValueRef) -> u64 {
+    let mut count = 0;
+    // SAFETY: as the caller promises; both walks end at the null behind the last element.
+    unsafe {
+        let mut block = LLVMGetFirstBasicBlock(function);
+        while !block.is_null() {
+            let mut instruction = LLVMGetFirstInstruction(block);
+            while !instruction.is_null() {
+                count += 1;
+                instruction = LLVMGetNextInstruction(instruction);
+            }
+            block = LLVMGetNextBasicBlock(block);
+        }
+    }
+    count
+}
+
+/// Whether an instruction is a pseudo-probe.
+///
+/// # Safety
+/// The instruction must be alive.
+pub unsafe fn is_probe(instruction: LLVMValueRef) -> bool {
+    const NAME: &str = "llvm.pseudoprobe";
+    // SAFETY: as the caller promises; the name is only read.
+    unsafe {
+        if LLVMGetInstructionOpcode(instruction) != LLVMOpcode::LLVMCall {
+            return false;
+        }
+        let callee = LLVMIsAFunction(LLVMGetCalledValue(instruction));
+        !callee.is_null() && LLVMGetIntrinsicID(callee) == LLVMLookupIntrinsicID(NAME.as_ptr().cast(), NAME.len())
     }
 }
 

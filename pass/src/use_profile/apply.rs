@@ -1,11 +1,13 @@
 //! Tells the optimiser what a profile says. The decisions are `pleach_feedback::weights`'; here they are only applied.
 
+use crate::error::PassError;
 use crate::ir::frequencies::Frequencies;
 use crate::ir::{FunctionIr, ModuleFacts};
-use crate::remark;
+use crate::ir::{attributes, metadata};
+use crate::remarks;
 use crate::settings::Settings;
 use crate::transform::placement;
-use crate::use_profile::path_metadata as paths;
+use crate::use_profile::path_metadata;
 use crate::use_profile::source::Source;
 use crate::{annotate, ffi};
 use inkwell::llvm_sys::prelude::LLVMValueRef;
@@ -14,6 +16,7 @@ use inkwell::values::AsValueRef;
 use pleach_annotate::cfg::Callee;
 use pleach_annotate::id::FunctionGuid;
 use pleach_annotate::manifest::Anchor;
+use pleach_feedback::early_inlining::inlines_only_call;
 use pleach_feedback::placement::split_cold_blocks;
 use pleach_feedback::profile::FunctionProfile;
 use pleach_feedback::profile::file::Lookup;
@@ -22,6 +25,7 @@ use pleach_feedback::weights::{
     Recorded, Verdict, cold_count, entry_for, hot_count, unpredictable, unseen_calls, verdict,
 };
 use rustc_hash::FxHashMap;
+use std::mem::MaybeUninit;
 
 /// The cut-off, in parts per million, whose least count LLVM takes for the threshold of coldness.
 const COLD_CUTOFF: u32 = 999_999;
@@ -66,29 +70,29 @@ pub fn run(
     context: *mut ffi::RunContext,
     source: &Source,
     settings: &Settings,
-) -> Result<Outcome, String> {
+) -> Result<Outcome, PassError> {
     let mut outcome = Outcome::default();
     // SAFETY: the module is alive.
-    if unsafe { ffi::pleach_has_profile_summary(module.as_mut_ptr()) } {
+    if unsafe { metadata::has_module_flag(module.as_mut_ptr(), "ProfileSummary") } {
         // The user gave clang a profile of its own: two profiles in one module would contradict each other.
         return Ok(outcome);
     }
     let recorded = source.recorded()?;
     set_summary(module, context, source.summary(), &recorded, settings.anchor);
     let probed = settings.annotate || annotate::is_annotated(module);
-    if ffi::pleach_option_placement() {
+    if settings.placement {
         // Probes count bytes from one to the next, which no assembler can do across sections.
         placement::request(module, !probed && split_cold_blocks(source.samples()));
     }
-    paths::describe_profile(module, settings.anchor, source.path_flow());
+    path_metadata::describe_profile(module, settings.anchor, source.path_flow());
     let mut applier = Applier {
         module,
         probed,
         context,
         source,
         recorded,
-        // SAFETY: the module is alive.
-        remarks: unsafe { ffi::pleach_remarks_enabled(module.as_mut_ptr()) },
+        if_conversion: settings.if_conversion,
+        remarks: remarks::are_enabled(module.as_mut_ptr()),
         value_profile_ids: FxHashMap::default(),
     };
     applier.name_call_targets(facts);
@@ -96,6 +100,22 @@ pub fn run(
         applier.function(function, &mut outcome)?;
     }
     Ok(outcome)
+}
+
+/// Functions that are called often have this attribute until the inliner may know the profile (`PleachHotAttribute` in `cpp/pleach.h`).
+const HOT_ATTRIBUTE: &str = "pleach-hot";
+
+/// As clang's own profiles do for the inliner and for code generation.
+///
+/// # Safety
+/// The function must be alive.
+unsafe fn mark_cold(function: LLVMValueRef) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if !attributes::has(function, "hot") {
+            attributes::add(function, "cold");
+        }
+    }
 }
 
 fn set_summary(
@@ -143,6 +163,8 @@ struct Applier<'a, 'ctx> {
     context: *mut ffi::RunContext,
     source: &'a Source,
     recorded: Recorded,
+    /// Branches may be if-converted later.
+    if_conversion: bool,
     remarks: bool,
     /// Names of this module's local functions in LLVM's value profiles: they differ from their GUIDs.
     value_profile_ids: FxHashMap<FunctionGuid, u64>,
@@ -161,7 +183,7 @@ impl Applier<'_, '_> {
         }
     }
 
-    fn function(&self, function: &FunctionIr<'_>, outcome: &mut Outcome) -> Result<(), String> {
+    fn function(&self, function: &FunctionIr<'_>, outcome: &mut Outcome) -> Result<(), PassError> {
         let value = function.value.as_value_ref();
         let profile = match self.source.lookup(&function.cfg)? {
             Lookup::Found(profile) => profile,
@@ -181,7 +203,7 @@ impl Applier<'_, '_> {
                 return Ok(());
             }
         };
-        let listed = paths::list_paths(self.module, value, &profile.paths, self.source.path_flow());
+        let listed = path_metadata::list_paths(self.module, value, &profile.paths, self.source.path_flow());
         match verdict(&function.cfg, &profile, &self.recorded) {
             Verdict::Sampled {
                 entry_count,
@@ -192,10 +214,10 @@ impl Applier<'_, '_> {
                 outcome.sampled += 1;
                 // SAFETY: the function and its terminators belong to the module.
                 unsafe {
-                    ffi::pleach_set_entry_count(value, entry_count);
+                    metadata::set_entry_count(value, entry_count);
                     for (block, weights) in &branch_weights {
                         let terminator = function.terminators[block.index()];
-                        ffi::pleach_set_branch_weights(terminator, weights.as_ptr(), weights.len());
+                        metadata::set_branch_weights(terminator, weights);
                     }
                     ffi::pleach_set_irreducible_headers(
                         self.module.as_mut_ptr(),
@@ -212,8 +234,7 @@ impl Applier<'_, '_> {
                 let unpredictable = self.unpredictable(function, &profile);
                 outcome.indirect_calls += self.call_targets(function, &profile);
                 for call in unseen_calls(&function.cfg, &profile, &self.recorded) {
-                    // SAFETY: the call belongs to the module.
-                    unsafe { ffi::pleach_inline_only_call(self.context, function.calls[call]) };
+                    self.inline_only_call(function.calls[call]);
                 }
                 self.mark(value, entry_count, max_count);
                 self.remark(value, true, "ProfileUsed", || {
@@ -228,15 +249,15 @@ impl Applier<'_, '_> {
                 outcome.cold += 1;
                 // SAFETY: the function belongs to the module.
                 unsafe {
-                    ffi::pleach_set_entry_count(value, 0);
-                    ffi::pleach_mark_cold(value);
+                    metadata::set_entry_count(value, 0);
+                    mark_cold(value);
                 }
                 self.remark(value, true, "Cold", || "never executed: optimised for size".into());
             }
             Verdict::Apart => {
                 outcome.apart += 1;
                 // SAFETY: the function belongs to the module.
-                unsafe { ffi::pleach_place_apart(value) };
+                unsafe { metadata::set_section_prefix(value, "unlikely") };
                 self.remark(value, true, "PlacedApart", || {
                     "never sampled: placed apart from code that runs".into()
                 });
@@ -253,12 +274,12 @@ impl Applier<'_, '_> {
 
     /// Gives a function that no call was sampled of the entry count that its frequencies need; returns it.
     fn balance_entry(&self, function: &FunctionIr<'_>, entry_count: u64, max_count: u64) -> u64 {
-        let Some(known) = Frequencies::of(function) else {
+        let Some(known) = Frequencies::from_weights(function) else {
             return entry_count;
         };
         let entry_count = entry_for(entry_count, max_count, known.counts.iter().copied().fold(0.0, f64::max));
         // SAFETY: the function belongs to the module.
-        unsafe { ffi::pleach_set_entry_count(function.value.as_value_ref(), entry_count) };
+        unsafe { metadata::set_entry_count(function.value.as_value_ref(), entry_count) };
         entry_count
     }
 
@@ -267,23 +288,37 @@ impl Applier<'_, '_> {
         // SAFETY: context and function are those of this run.
         unsafe {
             if ffi::pleach_is_hot_count(self.context, entry_count) {
-                ffi::pleach_mark_hot(function);
+                attributes::add_own(function, HOT_ATTRIBUTE);
             } else if ffi::pleach_is_cold_count(self.context, max_count) {
-                ffi::pleach_mark_cold(function);
+                mark_cold(function);
             }
         }
     }
 
-    /// Says which branches are to become selects, where they can; how many they are.
+    /// Has a call inlined that was never seen, where it is the only one of a local function: as the optimiser would do without a profile.
+    fn inline_only_call(&self, call: LLVMValueRef) {
+        let mut callee = MaybeUninit::uninit();
+        // SAFETY: the call belongs to the module; where there is such a callee, the facts are written.
+        unsafe {
+            if ffi::pleach_only_call(self.context, call, callee.as_mut_ptr()) {
+                let callee: ffi::OnlyCall = callee.assume_init();
+                if inlines_only_call(callee.instructions, callee.stack_bytes) {
+                    attributes::add_to_call(call, "alwaysinline");
+                }
+            }
+        }
+    }
+
+    /// Marks the branches that are to be if-converted where possible; returns how many.
     fn unpredictable(&self, function: &FunctionIr<'_>, profile: &FunctionProfile) -> usize {
-        if self.probed || !ffi::pleach_option_selects() {
+        if self.probed || !self.if_conversion {
             return 0;
         }
         let branches = unpredictable(profile)
             .filter_map(|(block, rate)| Some((function.terminators.get(block.index())?, (rate * 1000.0) as u32)));
         // SAFETY: the branch belongs to the module.
         branches
-            .filter(|&(&branch, permille)| unsafe { ffi::pleach_mark_unpredictable(branch, permille) })
+            .filter(|&(&branch, permille)| unsafe { metadata::mark_unpredictable(branch, permille) })
             .count()
     }
 
@@ -299,23 +334,13 @@ impl Applier<'_, '_> {
             let Some(&call) = function.calls.get(index).filter(|_| indirect) else {
                 continue;
             };
-            let (targets, counts): (Vec<u64>, Vec<u64>) = site
+            let targets: Vec<(u64, u64)> = site
                 .targets
                 .iter()
                 .map(|&(guid, count)| (self.value_profile_ids.get(&guid).copied().unwrap_or(guid.0), count))
-                .unzip();
-            let total = counts.iter().sum();
-            // SAFETY: the call belongs to the module; the shim copies the values.
-            unsafe {
-                ffi::pleach_set_call_targets(
-                    self.module.as_mut_ptr(),
-                    call,
-                    targets.as_ptr(),
-                    counts.as_ptr(),
-                    targets.len(),
-                    total,
-                );
-            }
+                .collect();
+            // SAFETY: the call belongs to the module.
+            unsafe { metadata::set_call_targets(call, &targets) };
             set += 1;
         }
         set
@@ -323,7 +348,7 @@ impl Applier<'_, '_> {
 
     fn remark(&self, function: LLVMValueRef, passed: bool, name: &str, text: impl FnOnce() -> String) {
         if self.remarks {
-            remark(function, passed, name, &text());
+            remarks::emit(function, passed, name, &text());
         }
     }
 }

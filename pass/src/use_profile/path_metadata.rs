@@ -20,12 +20,8 @@
 //! Lists stay with the function that they are of, through inlining, importing and linking; what is inlined into another
 //! function leaves no trace in that function's list. Nothing of it gets into object code.
 
-use inkwell::llvm_sys::LLVMContext;
-use inkwell::llvm_sys::core::{
-    LLVMAddNamedMetadataOperand, LLVMConstInt, LLVMGetMDKindIDInContext, LLVMGetModuleContext,
-    LLVMGetNamedMetadataNumOperands, LLVMGlobalSetMetadata, LLVMInt32TypeInContext, LLVMInt64TypeInContext,
-    LLVMMDNodeInContext2, LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMValueAsMetadata,
-};
+use crate::ir::metadata::Metadata;
+use inkwell::llvm_sys::core::LLVMGetNamedMetadataNumOperands;
 use inkwell::llvm_sys::prelude::{LLVMMetadataRef, LLVMValueRef};
 use inkwell::module::Module;
 use pleach_annotate::manifest::Anchor;
@@ -46,10 +42,10 @@ pub fn describe_profile(module: &Module<'_>, anchor: Anchor, flow: f64) {
     if flow <= 0.0 || unsafe { LLVMGetNamedMetadataNumOperands(raw, PROFILE.as_ptr()) } > 0 {
         return;
     }
-    let make = Maker::of(module);
-    let node = make.node(&mut [make.int(VERSION), make.text(anchor.name()), make.long(flow)]);
-    // SAFETY: as above; the node is of the module's context.
-    unsafe { LLVMAddNamedMetadataOperand(raw, PROFILE.as_ptr(), LLVMMetadataAsValue(make.context, node)) };
+    // SAFETY: the module is alive.
+    let make = unsafe { Metadata::in_module(raw) };
+    let node = make.node(&mut [make.int(VERSION), make.text(anchor.name()), make.long(executions(flow))]);
+    make.add_to_module(raw, PROFILE, node);
 }
 
 /// Lists a function's paths, given the flow of the whole program; returns how many.
@@ -58,70 +54,35 @@ pub fn list_paths(module: &Module<'_>, function: LLVMValueRef, paths: &[Estimate
     if listed.is_empty() {
         return 0;
     }
-    let make = Maker::of(module);
-    let mut nodes: Vec<_> = listed.iter().map(|path| make.path(path)).collect();
-    let list = make.node(&mut nodes);
-    // SAFETY: the function belongs to the module, the list to its context; the name is copied.
-    unsafe {
-        let kind = LLVMGetMDKindIDInContext(make.context, LIST.as_ptr().cast(), LIST.len() as u32);
-        LLVMGlobalSetMetadata(function, kind, list);
-    }
+    // SAFETY: the module is alive.
+    let make = unsafe { Metadata::in_module(module.as_mut_ptr()) };
+    let mut nodes: Vec<_> = listed.iter().map(|path| path_node(make, path)).collect();
+    make.attach_to_function(function, LIST, make.node(&mut nodes));
     listed.len()
 }
 
-/// Makes metadata in a module's context.
-struct Maker {
-    context: *mut LLVMContext,
+fn path_node(make: Metadata, estimated: &EstimatedPath) -> LLVMMetadataRef {
+    let path = &estimated.path;
+    let mut parts = vec![
+        make.long(executions(estimated.count)),
+        make.long(executions(estimated.low)),
+        make.long(executions(estimated.high)),
+        make.text(match path.start {
+            Start::Entry => "entry",
+            Start::Inside => "inside",
+        }),
+        make.text(&match path.end {
+            End::Exit => "exit".into(),
+            End::Back(to) => format!("back {}", to.0),
+            End::Cut(to) => format!("cut {}", to.0),
+            End::Call => "call".into(),
+        }),
+    ];
+    parts.extend(path.blocks.iter().map(|block| make.int(block.0)));
+    make.node(&mut parts)
 }
 
-impl Maker {
-    fn of(module: &Module<'_>) -> Self {
-        // SAFETY: the module is alive, and its context as long as it.
-        let context = unsafe { LLVMGetModuleContext(module.as_mut_ptr()) };
-        Self { context }
-    }
-
-    fn path(&self, estimated: &EstimatedPath) -> LLVMMetadataRef {
-        let path = &estimated.path;
-        let mut parts = vec![
-            self.long(estimated.count),
-            self.long(estimated.low),
-            self.long(estimated.high),
-            self.text(match path.start {
-                Start::Entry => "entry",
-                Start::Inside => "inside",
-            }),
-            self.text(&match path.end {
-                End::Exit => "exit".into(),
-                End::Back(to) => format!("back {}", to.0),
-                End::Cut(to) => format!("cut {}", to.0),
-                End::Call => "call".into(),
-            }),
-        ];
-        parts.extend(path.blocks.iter().map(|block| self.int(block.0)));
-        self.node(&mut parts)
-    }
-
-    /// Executions, as a whole number.
-    fn long(&self, value: f64) -> LLVMMetadataRef {
-        // Signed in what reads it.
-        let whole = (value.round() as u64).min(i64::MAX as u64);
-        // SAFETY: the context is alive.
-        unsafe { LLVMValueAsMetadata(LLVMConstInt(LLVMInt64TypeInContext(self.context), whole, 0)) }
-    }
-
-    fn int(&self, value: u32) -> LLVMMetadataRef {
-        // SAFETY: the context is alive.
-        unsafe { LLVMValueAsMetadata(LLVMConstInt(LLVMInt32TypeInContext(self.context), value.into(), 0)) }
-    }
-
-    fn text(&self, text: &str) -> LLVMMetadataRef {
-        // SAFETY: the context is alive; the text is copied.
-        unsafe { LLVMMDStringInContext2(self.context, text.as_ptr().cast(), text.len()) }
-    }
-
-    fn node(&self, parts: &mut [LLVMMetadataRef]) -> LLVMMetadataRef {
-        // SAFETY: the parts are of this context; the list is copied.
-        unsafe { LLVMMDNodeInContext2(self.context, parts.as_mut_ptr(), parts.len()) }
-    }
+/// Executions as a whole number, which readers take for signed.
+fn executions(value: f64) -> u64 {
+    (value.round() as u64).min(i64::MAX as u64)
 }

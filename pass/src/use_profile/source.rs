@@ -1,9 +1,10 @@
-//! Where profiles come from: a file, or chance.
+//! Where profiles come from: a file, or a random generator. All profiles come through here, and are checked here.
 
+use crate::error::PassError;
 use crate::ir::FunctionIr;
-use crate::settings::Wanted;
+use crate::settings::ProfileSource;
 use pleach_annotate::cfg::Cfg;
-use pleach_annotate::id::{CfgHash, FunctionId};
+use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_annotate::manifest::Anchor;
 use pleach_feedback::profile::FunctionProfile;
 use pleach_feedback::profile::file::{Lookup, ProfileFile};
@@ -11,6 +12,7 @@ use pleach_feedback::profile::summary::Summary;
 use pleach_feedback::random_profile::{SCALE, random_profile, shuffled_paths};
 use pleach_feedback::weights::Recorded;
 use std::num::NonZeroU64;
+use std::path::Path;
 
 /// The profile of a program.
 pub enum Source {
@@ -38,22 +40,32 @@ impl Source {
     /// Opens the profile that is wanted, for a module with these functions.
     ///
     /// # Errors
-    /// Text for the user, where a file cannot be read or is for another anchor.
-    pub fn open(wanted: &Wanted, anchor: Anchor, functions: &[FunctionIr<'_>]) -> Result<Self, String> {
+    /// A file that cannot be read, or is for another anchor.
+    pub fn open(wanted: &ProfileSource, anchor: Anchor, functions: &[FunctionIr<'_>]) -> Result<Self, PassError> {
         let (path, shuffle) = match wanted {
-            Wanted::File { path, shuffle } => (path, *shuffle),
-            Wanted::Random(seed) => return Ok(Self::random(*seed, functions)),
+            ProfileSource::File { path, shuffle } => (path, *shuffle),
+            ProfileSource::Random(seed) => return Ok(Self::random(*seed, functions)),
         };
-        let file = ProfileFile::open(path).map_err(|e| format!("pleach: {e}"))?;
+        let file = ProfileFile::open(path)?;
         if file.anchor() != anchor {
-            return Err(format!(
-                "pleach: {}: recorded at the {} anchor, but used at the {} anchor: give both builds the same --anchor",
-                path.display(),
-                file.anchor().name(),
-                anchor.name()
-            ));
+            return Err(PassError::Anchor {
+                path: path.clone(),
+                recorded: file.anchor(),
+                used: anchor,
+            });
         }
         Ok(Self::File { file, shuffle })
+    }
+
+    /// Opens a profile that only places counters, of either anchor: where it does not know a graph, it has no say.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn open_for_weights(path: &Path) -> Result<Self, PassError> {
+        Ok(Self::File {
+            file: ProfileFile::open(path)?,
+            shuffle: None,
+        })
     }
 
     fn random(seed: NonZeroU64, functions: &[FunctionIr<'_>]) -> Self {
@@ -66,31 +78,34 @@ impl Source {
         }
     }
 
-    /// What there is about a function.
+    /// The profile of a function, whose counts fit its graph.
     ///
     /// # Errors
-    /// Text for the user, where a file is damaged.
-    pub fn lookup(&self, cfg: &Cfg) -> Result<Lookup, String> {
+    /// A damaged file, or a record that does not fit.
+    pub fn lookup(&self, cfg: &Cfg) -> Result<Lookup, PassError> {
         let (file, shuffle) = match self {
             Self::File { file, shuffle } => (file, shuffle),
             Self::Random { seed, .. } => return Ok(Lookup::Found(random_profile(cfg, seed.get()))),
         };
-        let found = file.lookup(cfg.id, cfg.hash()).map_err(|e| format!("pleach: {e}"))?;
+        let found = file.lookup(cfg.id, cfg.hash())?;
+        if let Lookup::Found(profile) = &found {
+            check_shape(profile, cfg)?;
+        }
         Ok(match (found, shuffle) {
             (Lookup::Found(profile), Some(seed)) => Lookup::Found(shuffled_paths(profile, seed.get())),
             (found, _) => found,
         })
     }
 
-    /// What a file says about a function that is no longer there as it was recorded; chance says nothing about those.
+    /// The profile of a function whose graph changed since the anchor; there are no random profiles of those.
     ///
     /// # Errors
-    /// Text for the user, where the file is damaged.
-    pub fn recall(&self, id: FunctionId, hash: CfgHash) -> Result<Option<FunctionProfile>, String> {
+    /// A damaged file.
+    pub fn recall(&self, id: FunctionId, hash: CfgHash) -> Result<Option<FunctionProfile>, PassError> {
         let Self::File { file, shuffle } = self else {
             return Ok(None);
         };
-        Ok(match file.lookup(id, hash).map_err(|e| format!("pleach: {e}"))? {
+        Ok(match file.lookup(id, hash)? {
             Lookup::Found(profile) => Some(match shuffle {
                 Some(seed) => shuffled_paths(profile, seed.get()),
                 None => profile,
@@ -115,14 +130,14 @@ impl Source {
         }
     }
 
-    /// What the profile rests on.
+    /// The evidence that the profile rests on.
     ///
     /// # Errors
-    /// Text for the user, where a file is damaged.
-    pub fn recorded(&self) -> Result<Recorded, String> {
+    /// A damaged file.
+    pub fn recorded(&self) -> Result<Recorded, PassError> {
         let (bursts, hot_in_copies) = match self {
             Self::File { file, .. } => {
-                let provenance = file.provenance().map_err(|e| format!("pleach: {e}"))?;
+                let provenance = file.provenance()?;
                 (provenance.bursts, provenance.hot_in_copies)
             }
             // As many as a recording of so many samples has, or as in one large enough to say what is cold.
@@ -151,5 +166,44 @@ impl Source {
             Self::File { file, .. } => file.summary(),
             Self::Random { summary, .. } => summary,
         }
+    }
+}
+
+/// Checks that everything that a record counts is in a graph: hashes may collide, and files may be damaged.
+fn check_shape(profile: &FunctionProfile, cfg: &Cfg) -> Result<(), PassError> {
+    let blocks = cfg.blocks.len();
+    let is_block = |block: &BlockIndex| block.index() < blocks;
+    let shape = [
+        ("it has another number of blocks", profile.blocks.len() == blocks),
+        (
+            "it has another number of edges",
+            profile.edges.len() == cfg.edge_count(),
+        ),
+        (
+            "a call is not in the graph",
+            profile
+                .call_targets
+                .iter()
+                .all(|site| (site.call as usize) < cfg.calls.len()),
+        ),
+        (
+            "a path leaves the graph",
+            profile.paths.iter().flat_map(|path| &path.path.blocks).all(is_block),
+        ),
+        (
+            "a predicted branch is not in the graph",
+            profile.predictions.iter().all(|prediction| is_block(&prediction.block)),
+        ),
+        (
+            "its coverage is of another number of blocks",
+            profile.coverage.is_empty() || profile.coverage.len() == blocks,
+        ),
+    ];
+    match shape.iter().find(|(_, fits)| !fits) {
+        None => Ok(()),
+        Some(&(what, _)) => Err(PassError::Shape {
+            function: cfg.name.clone(),
+            what,
+        }),
     }
 }
