@@ -105,18 +105,17 @@ impl Metadata {
     }
 }
 
-/// Gives a terminator the weights of its successors, scaled down to 32 bits.
+/// Gives a terminator the weights of its successors, shifted right until they fit 32 bits.
 ///
 /// # Safety
 /// The terminator must be alive.
 pub unsafe fn set_branch_weights(terminator: LLVMValueRef, weights: &[u64]) {
     let max = weights.iter().copied().max().unwrap_or(0);
-    let limit = u64::from(u32::MAX);
-    let scale = if max < limit { 1 } else { max / limit + 1 };
+    let shift = (u64::BITS - max.leading_zeros()).saturating_sub(u32::BITS);
     // SAFETY: as the caller promises.
     let metadata = unsafe { Metadata::of_value(terminator) };
     let mut parts = vec![metadata.text("branch_weights")];
-    parts.extend(weights.iter().map(|weight| metadata.int((weight / scale) as u32)));
+    parts.extend(weights.iter().map(|weight| metadata.int((weight >> shift) as u32)));
     metadata.attach(terminator, "prof", metadata.node(&mut parts));
 }
 
