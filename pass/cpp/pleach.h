@@ -377,7 +377,7 @@ const char *pleach_lower_counters(LLVMModuleRef M, const char *Runtime, size_t S
 constexpr char PleachHotAttribute[] = "pleach-hot";
 
 // Functions whose blocks were duplicated have this attribute until they are cleaned up.
-constexpr char PleachDuplicatedAttribute[] = "pleach-unfolded";
+constexpr char PleachDuplicatedAttribute[] = "pleach-duplicated";
 
 // A counter's increment by `Step`, of the unit that `Slot` belongs to: at `Index` of its array, or where `Hashed` is not 0, of this number in
 // the table of the unit's hash-counted function `Hashed - 1`, whose words begin at `Word`.
