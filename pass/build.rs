@@ -48,22 +48,28 @@ fn main() -> Result<()> {
         .flag_if_supported("-Wno-unused-parameter")
         .define("NDEBUG", None);
     for file in [
-        "plugin.cpp",
-        "annotate.cpp",
-        "use.cpp",
-        "preinline.cpp",
-        "markers.cpp",
-        "selects.cpp",
-        "recurrences.cpp",
-        "superblock.cpp",
-        "localize.cpp",
-        "fold.cpp",
-        "instrument.cpp",
-        "lower.cpp",
-        "placement.cpp",
+        "host/code_generation.cpp",
+        "host/diagnostics.cpp",
+        "host/early_inlining.cpp",
+        "host/options.cpp",
+        "host/plugin.cpp",
+        "analysis/duplication.cpp",
+        "analysis/duplication_simulation.cpp",
+        "analysis/facts.cpp",
+        "analysis/frequencies.cpp",
+        "analysis/profile_summary.cpp",
+        "transform/duplicate_blocks.cpp",
+        "transform/if_conversion.cpp",
+        "transform/probes.cpp",
+        "transform/rematerialise_addresses.cpp",
+        "transform/select_to_branch.cpp",
+        "count/counter_lowering.cpp",
+        "count/instrument.cpp",
+        "count/unit.cpp",
     ] {
         shim.file(format!("cpp/{file}"));
     }
+    shim.include("cpp");
     for def in [
         "_GNU_SOURCE",
         "__STDC_CONSTANT_MACROS",

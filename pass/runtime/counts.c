@@ -16,6 +16,8 @@
 #include <sys/uio.h>
 #include <time.h>
 
+#include "layout.h"
+
 typedef unsigned long u64;
 typedef unsigned int u32;
 typedef unsigned char u8;
@@ -42,12 +44,6 @@ enum {
 };
 #define FILE_MAGIC 0x3143484341454c50UL    // "PLEACHC1"
 #define SEGMENT_MAGIC 0x31544d4745534c50UL // "PLSEGMT1"
-// Spreads keys; also in cpp/lower.cpp.
-#define HASH_FACTOR 0x9e3779b97f4a7c15UL
-// The top byte of every record's tag; no pointer, small number or common floating-point number has it.
-#define TAG_BYTE 0x9e
-// In a record: the number is a hash table's key, in the next word, and the low half says whose.
-#define RECORD_HASH 0x80000000UL
 
 struct segment_header {
   u64 magic, length, used;
@@ -62,28 +58,6 @@ struct block {
 
 struct pair {
   u64 key, count;
-};
-
-// Where a hash-counted function keeps its three words.
-struct hashed {
-  u64 function; // position in the unit
-  u64 word;     // of the array: [pairs of the table, mask of their byte offsets, pair used last]
-};
-
-// One per instrumented module, emitted by the pass (`unit_type` in cpp/instrument.cpp).
-struct unit {
-  u64 id;
-  const u8 *description;
-  u64 description_size;
-  u64 words;
-  u64 tag; // of its records
-  const struct hashed *hashed;
-  u64 hashed_count;
-  u64 *lost; // counters where there is memory for nothing else
-  // From here on, the runtime's.
-  struct unit *next;
-  struct counters *free; // of threads that have ended
-  u64 registered, described;
 };
 
 // One thread's counters of one unit.
@@ -365,7 +339,7 @@ RUNTIME struct pair *__pleach_find(struct unit *unit, u64 *words, const struct h
     u8 *pairs = (u8 *)word[0];
     struct block *table = pairs == (u8 *)unit->lost ? NULL : (struct block *)pairs - 1;
     if (table) {
-      u64 mask = (table->size - 1) * sizeof(struct pair), at = key * HASH_FACTOR >> 32;
+      u64 mask = (table->size - 1) * sizeof(struct pair), at = key * PLEACH_HASH_FACTOR >> 32;
       for (;; at += sizeof(struct pair)) {
         struct pair *pair = (struct pair *)(pairs + (at & mask));
         if (pair->key == key + 1)
@@ -429,8 +403,8 @@ RUNTIME void __pleach_count_record(u64 *record, const volatile u32 *halves, int 
     counters = __pleach_thread;
   }
   u64 low = halves[0];
-  if (low & RECORD_HASH) {
-    u64 position = low & ~RECORD_HASH;
+  if (low & PLEACH_RECORD_HASH) {
+    u64 position = low & ~PLEACH_RECORD_HASH;
     if (position >= unit->hashed_count || !has_key)
       return;
     u64 key = halves[2] | (u64)halves[3] << 32;
@@ -446,7 +420,7 @@ RUNTIME void __pleach_count_record(u64 *record, const volatile u32 *halves, int 
 // Counts the records in a stretch of the stack, or in a copy of it; `more` words follow it.
 RUNTIME void __pleach_count_copy(u64 *at, const volatile u32 *halves, u64 count, u64 more) {
   for (u64 i = 0; i < count; ++i)
-    if (((const volatile u8 *)&halves[2 * i])[7] == TAG_BYTE)
+    if (((const volatile u8 *)&halves[2 * i])[7] == PLEACH_TAG_BYTE)
       __pleach_count_record(at + i, &halves[2 * i], i + 1 < count + more);
 }
 

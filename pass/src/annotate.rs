@@ -1,7 +1,7 @@
 //! Gives every block its identifier and writes the manifest.
 
 use crate::ffi;
-use crate::ir::FunctionIr;
+use crate::ir::{self, FunctionIr};
 use inkwell::intrinsics::Intrinsic;
 use inkwell::llvm_sys::core::{LLVMAppendModuleInlineAsm, LLVMGetModuleInlineAsm};
 use inkwell::llvm_sys::prelude::LLVMMetadataRef;
@@ -26,7 +26,7 @@ pub fn is_annotated(module: &Module<'_>) -> bool {
     module.get_global_metadata_size(DESCRIPTORS) > 0
 }
 
-/// Whether a function is too large for its calls to be numbered; such a one is left alone.
+/// Whether a function is too large for its calls to be numbered; it is then not annotated.
 pub fn is_too_large(cfg: &Cfg) -> bool {
     cfg.blocks.len() + cfg.calls.len() > MAX_PROBES
 }
@@ -34,8 +34,9 @@ pub fn is_too_large(cfg: &Cfg) -> bool {
 /// Annotates every function of a module.
 pub fn run<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], anchor: Anchor) {
     let probe = probe(module);
-    // SAFETY: options of code generation are read after all passes over IR.
-    unsafe { ffi::pleach_keep_block_tails() };
+    // Code generation merges equal block tails and keeps the probes of only one. That would hide much of what tells paths apart: the cases of
+    // an interpreter end alike, and counts of blocks without probes are guesses.
+    ffi::set_host_option("enable-tail-merge", "0");
     let mut unit: LLVMMetadataRef = std::ptr::null_mut();
     let mut assembly = String::new();
     for (function, cfg) in functions
@@ -53,7 +54,7 @@ pub fn run<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], anchor: 
     append_assembly(module, &assembly);
 }
 
-/// The functions' graphs, with what their module knows of calls that come back: exact counting numbers the same paths.
+/// The functions' graphs with what their module tells about calls that return: exact counting numbers the same paths.
 pub fn settled(functions: &[FunctionIr<'_>]) -> Vec<Cfg> {
     // SAFETY: the functions belong to the module.
     let replaceable = |i: usize| unsafe { ffi::pleach_is_replaceable(functions[i].value.as_value_ref()) };
@@ -62,7 +63,7 @@ pub fn settled(functions: &[FunctionIr<'_>]) -> Vec<Cfg> {
     cfgs
 }
 
-/// The intrinsic that carries identifiers.
+/// The intrinsic whose calls are probes.
 pub fn probe<'ctx>(module: &Module<'ctx>) -> FunctionValue<'ctx> {
     let Some(probe) = Intrinsic::find("llvm.pseudoprobe").and_then(|i| i.get_declaration(module, &[])) else {
         unreachable!("every LLVM that loads this plugin has llvm.pseudoprobe")
@@ -87,11 +88,10 @@ pub fn insert_block_probes<'ctx>(
             continue;
         }
         // SAFETY: the block belongs to the function being annotated.
-        let position = unsafe { ffi::pleach_probe_position(block.as_mut_ptr()) };
-        if position.is_null() {
-            continue; // catchswitch: no room for a call, but it keeps its number
-        }
-        // SAFETY: a non-null position is an instruction of this block.
+        let Some(position) = (unsafe { ir::probe_position(block.as_mut_ptr()) }) else {
+            continue; // catchswitch: it keeps its number
+        };
+        // SAFETY: the position is an instruction of this block.
         builder.position_before(&unsafe { InstructionValue::new(position) });
         let args = [
             i64t.const_int(key, false).into(),

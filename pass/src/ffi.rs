@@ -1,7 +1,18 @@
-//! The shim's functions, and safe views of what they return. Everything that depends on LLVM's version is here and in `cpp/`.
+//! The C++ half's functions and structs: the mirror of `cpp/pleach.h`. Everything that depends on LLVM's version is here, in `ir/` and in `cpp/`.
 
 use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMMetadataRef, LLVMModuleRef, LLVMValueRef};
 use std::ffi::{c_char, c_void};
+use std::mem::offset_of;
+
+/// Asserts a struct's size and the offsets of fields, as `cpp/pleach.h` does with the same numbers.
+macro_rules! layout {
+    ($name:ident: $size:literal $(, $field:ident: $offset:literal)*) => {
+        const _: () = {
+            assert!(size_of::<$name>() == $size);
+            $(assert!(offset_of!($name, $field) == $offset);)*
+        };
+    };
+}
 
 /// Text owned by the host.
 #[repr(C)]
@@ -22,7 +33,53 @@ impl Text {
     }
 }
 
-/// Mirror of `PleachInstructionFacts` in `cpp/annotate.cpp`.
+layout!(Text: 16, size: 8);
+
+/// Mirror of `PleachOptions`.
+#[repr(C)]
+pub struct RawOptions {
+    pub profile: Text,
+    pub anchor: Text,
+    pub instrument: Text,
+    pub weights: Text,
+    pub random_profile: u64,
+    pub random_paths: u64,
+    pub superblock_min_gain: f64,
+    pub iterations: u32,
+    pub superblock_stage: u32,
+    pub annotate: bool,
+    pub summary: bool,
+    pub superblocks: bool,
+    pub superblocks_aggressive: bool,
+    pub verify: bool,
+    pub placement: bool,
+    pub align_loops: bool,
+    pub if_conversion: bool,
+    pub if_conversion_aggressive: bool,
+    pub select_to_branch: bool,
+}
+layout!(RawOptions: 112, random_profile: 64, superblock_min_gain: 80, iterations: 88, annotate: 96, select_to_branch: 105);
+
+/// Mirror of `PleachLimits`.
+#[repr(C)]
+pub struct Limits {
+    pub early_inline_threshold: i32,
+    pub early_inline_hint_threshold: i32,
+    pub max_promoted_counters: u32,
+    pub max_loop_exits: u32,
+    pub max_index_values: u32,
+}
+layout!(Limits: 20, max_promoted_counters: 8);
+
+/// Mirror of `PleachTarget`.
+#[repr(C)]
+pub struct Target {
+    pub is_elf: bool,
+    pub is_x86_64: bool,
+}
+layout!(Target: 2, is_x86_64: 1);
+
+/// Mirror of `PleachInstructionFacts`.
 #[repr(C)]
 pub struct InstructionFacts {
     pub callee: LLVMValueRef,
@@ -30,18 +87,20 @@ pub struct InstructionFacts {
     pub counts: u8,
     pub call: u8,
     pub may_not_return: u8,
-    pub eh_pad: u8,
+    pub is_eh_pad: u8,
 }
+layout!(InstructionFacts: 16, line: 8, counts: 12, is_eh_pad: 15);
 
-/// Mirror of `PleachSummaryEntry` in `cpp/use.cpp`.
+/// Mirror of `PleachSummaryEntry`.
 #[repr(C)]
 pub struct SummaryEntry {
     pub cutoff: u32,
     pub min_count: u64,
     pub num_counts: u64,
 }
+layout!(SummaryEntry: 24, min_count: 8);
 
-/// Mirror of `PleachSummary` in `cpp/use.cpp`.
+/// Mirror of `PleachSummary`.
 #[repr(C)]
 pub struct Summary {
     pub total_count: u64,
@@ -53,30 +112,82 @@ pub struct Summary {
     pub entries: *const SummaryEntry,
     pub num_entries: usize,
 }
+layout!(Summary: 56, num_counts: 32, entries: 40);
 
-/// Mirror of `PleachMarker` in `cpp/markers.cpp`.
+/// Mirror of `PleachOnlyCall`.
 #[repr(C)]
-pub struct Marker {
-    pub key: u64,
-    pub context: u64,
-    pub index: u32,
+pub struct OnlyCall {
+    pub instructions: u64,
+    pub stack_bytes: u64,
 }
+layout!(OnlyCall: 16, stack_bytes: 8);
 
-/// Mirror of `PleachNode` in `cpp/superblock.cpp`.
+/// Mirror of `PleachLoop`.
+#[repr(C)]
+pub struct Loop {
+    pub instructions: u64,
+    pub iterations: f64,
+    pub entries: f64,
+}
+layout!(Loop: 24, entries: 16);
+
+/// Mirror of `PleachAlignmentFn`: the alignment of a loop of a program that executes so many blocks.
+pub type AlignmentFn = extern "C" fn(*const Loop, f64) -> u32;
+
+/// Mirror of `PleachNode`.
 #[repr(C)]
 pub struct Node {
     pub origin: u32,
     pub successors: *const u32,
     pub count: usize,
 }
+layout!(Node: 24, successors: 8, count: 16);
 
-/// Mirror of `PleachOp` in `cpp/instrument.cpp`.
+/// Mirror of `PleachArms`.
+#[repr(C)]
+pub struct Arms {
+    pub executed: [f64; 2],
+    pub needed: [f64; 2],
+    pub selects: f64,
+    pub shared: f64,
+    pub probability: f64,
+    pub rate: f64,
+}
+layout!(Arms: 64, needed: 16, selects: 32, rate: 56);
+
+/// Mirror of `PleachLatencies`.
+#[repr(C)]
+pub struct Latencies {
+    pub load: f64,
+    pub division: f64,
+    pub moves: f64,
+    pub intrinsic: f64,
+    pub call: f64,
+    pub multiply: f64,
+    pub other: f64,
+}
+layout!(Latencies: 56, other: 48);
+
+/// Mirror of `PleachRecurrence`.
+#[repr(C)]
+pub struct Recurrence {
+    pub select: LLVMValueRef,
+    pub condition: f64,
+    pub values: f64,
+}
+layout!(Recurrence: 24, condition: 8);
+
+/// Mirror of `PleachCallKindFn`: the number of a kind of calls, by the callee's name.
+pub type CallKindFn = extern "C" fn(*const u8, usize) -> u32;
+
+/// Mirror of `PleachOp`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Op {
     pub kind: u32,
     pub value: i64,
 }
+layout!(Op: 16, value: 8);
 
 /// Mirror of `PleachOps`.
 #[repr(C)]
@@ -84,6 +195,7 @@ pub struct Ops {
     pub data: *const Op,
     pub count: usize,
 }
+layout!(Ops: 16);
 
 /// Mirror of `PleachEdge`.
 #[repr(C)]
@@ -92,6 +204,7 @@ pub struct EdgeOps {
     pub to: u32,
     pub ops: Ops,
 }
+layout!(EdgeOps: 24, ops: 8);
 
 /// Mirror of `PleachBlock`.
 #[repr(C)]
@@ -99,6 +212,7 @@ pub struct BlockOps {
     pub block: u32,
     pub ops: Ops,
 }
+layout!(BlockOps: 24, ops: 8);
 
 /// Mirror of `PleachResume`.
 #[repr(C)]
@@ -106,6 +220,7 @@ pub struct ResumeOps {
     pub call: LLVMValueRef,
     pub ops: Ops,
 }
+layout!(ResumeOps: 24, ops: 8);
 
 /// Mirror of `PleachPlan`.
 #[repr(C)]
@@ -124,110 +239,63 @@ pub struct Plan {
     pub window: u32,
     pub hashed: u32,
     pub tag: u32,
+    pub call_kind: CallKindFn,
 }
+layout!(Plan: 120, edges: 16, word: 80, window: 96, tag: 104, call_kind: 112);
 
-/// Mirror of `PleachHashed`, and of `struct hashed` in `runtime/counts.c`.
+/// Mirror of `PleachHashed`, and of `struct hashed` in `runtime/layout.h`.
 #[repr(C)]
 pub struct Hashed {
     pub function: u64,
     pub word: u64,
 }
+layout!(Hashed: 16, word: 8);
 
-/// Mirror of `PleachPlacedFunction` in `cpp/placement.cpp`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct PlacedFunction {
-    pub function: LLVMValueRef,
-    pub instructions: u64,
-    pub calls: u64,
-}
-
-/// Mirror of `PleachPlacedCalls`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct PlacedCalls {
-    pub caller: u64,
-    pub callee: u64,
-    pub count: u64,
-}
-
-/// Mirror of `PleachLoop`.
-#[repr(C)]
-pub struct Loop {
-    pub instructions: u64,
-    pub iterations: f64,
-    pub entries: f64,
-}
-
-/// Decides on the alignment of a loop of a program that executes so many blocks.
-pub type AlignmentFn = extern "C" fn(*const Loop, f64) -> u32;
-
-/// Takes what `pleach_placed_functions` tells: functions, their number, calls, their number.
-pub type PlacedFn = extern "C" fn(*mut c_void, *const PlacedFunction, usize, *const PlacedCalls, usize);
-
-/// Mirror of `PleachRecurrence` in `cpp/recurrences.cpp`.
-#[repr(C)]
-pub struct Recurrence {
-    pub select: LLVMValueRef,
-    pub condition: f64,
-    pub values: f64,
-}
-
-/// Mirror of `PleachArms` in `cpp/selects.cpp`.
-#[repr(C)]
-pub struct Arms {
-    pub executed: [f64; 2],
-    pub needed: [f64; 2],
-    pub selects: f64,
-    pub shared: f64,
-    pub probability: f64,
-    pub rate: f64,
-}
-
-/// Opaque: `PleachRun` in `cpp/shim.h`.
+/// Opaque: `PleachRun`.
 pub enum RunContext {}
 
-/// Entry from the C++ pass: module, context, stage, LTO phase; returns whether the module changed.
+/// Mirror of `PleachRunFn`: module, context, stage, LTO phase; returns whether the module changed.
 pub type RunFn = extern "C" fn(LLVMModuleRef, *mut RunContext, u32, u32) -> bool;
 
+// The order is that of `cpp/pleach.h`.
 unsafe extern "C" {
-    pub fn pleach_register(pass_builder: *mut c_void, run: RunFn, uses_profile: extern "C" fn() -> bool);
+    pub fn pleach_register(
+        pass_builder: *mut c_void,
+        run: RunFn,
+        uses_profile: extern "C" fn() -> bool,
+        limits: *const Limits,
+    );
     pub safe fn pleach_plugin_api_version() -> u32;
     pub safe fn pleach_plugin_info_size() -> usize;
-    pub safe fn pleach_option_annotate() -> bool;
-    pub safe fn pleach_option_summary() -> bool;
-    pub safe fn pleach_option_use() -> Text;
-    pub safe fn pleach_option_random() -> u64;
-    pub safe fn pleach_option_random_paths() -> u64;
-    pub safe fn pleach_option_anchor() -> Text;
-    pub safe fn pleach_option_instrument() -> Text;
-    pub safe fn pleach_option_iterations() -> u32;
-    pub safe fn pleach_option_weights() -> Text;
-    pub safe fn pleach_option_superblocks() -> bool;
-    pub safe fn pleach_option_superblock_stage() -> u32;
-    pub safe fn pleach_option_superblock_price() -> f64;
-    pub safe fn pleach_option_aggressive() -> bool;
-    pub safe fn pleach_option_verify() -> bool;
-    pub safe fn pleach_option_placement() -> bool;
-    pub safe fn pleach_option_align_loops() -> bool;
-    pub safe fn pleach_option_recurrences() -> bool;
-    pub safe fn pleach_option_selects() -> bool;
-    pub safe fn pleach_option_any_selects() -> bool;
 
-    pub fn pleach_module_is_elf(module: LLVMModuleRef) -> bool;
-    pub fn pleach_diagnose(module: LLVMModuleRef, text: *const c_char, size: usize, fatal: bool);
-    pub fn pleach_print(text: *const c_char, size: usize);
+    fn pleach_read_options(out: *mut RawOptions);
+    fn pleach_set_host_option(name: *const c_char, name_size: usize, value: *const c_char, value_size: usize);
+
+    fn pleach_diagnose(module: LLVMModuleRef, text: *const c_char, size: usize, is_fatal: bool);
     pub fn pleach_remarks_enabled(module: LLVMModuleRef) -> bool;
     pub fn pleach_remark(function: LLVMValueRef, passed: bool, name: *const c_char, text: *const c_char, size: usize);
 
-    pub fn pleach_instruction_facts(instruction: LLVMValueRef, facts: *mut InstructionFacts);
-    pub fn pleach_function_is_naked(function: LLVMValueRef) -> bool;
-    pub fn pleach_probe_position(block: LLVMBasicBlockRef) -> LLVMValueRef;
-    pub fn pleach_ensure_subprogram(function: LLVMValueRef, unit: *mut LLVMMetadataRef);
-    pub fn pleach_set_call_probe(call: LLVMValueRef, index: u32, direct: bool);
-    pub fn pleach_set_probe_location(probe: LLVMValueRef, position: LLVMValueRef);
+    pub fn pleach_set_target_options(target_machine: *mut c_void, split: bool);
+    pub fn pleach_may_align(target_machine: *mut c_void) -> bool;
+    pub fn pleach_align_loops(function: LLVMValueRef, decide: AlignmentFn) -> u32;
+    pub fn pleach_keep_host_block_order(function: LLVMValueRef);
+    pub fn pleach_move_to_end(function: LLVMValueRef);
 
-    pub fn pleach_has_profile_summary(module: LLVMModuleRef) -> bool;
+    fn pleach_target(module: LLVMModuleRef, out: *mut Target);
+    pub fn pleach_instruction_facts(instruction: LLVMValueRef, out: *mut InstructionFacts);
+    pub fn pleach_is_replaceable(function: LLVMValueRef) -> bool;
+    pub fn pleach_value_profile_id(function: LLVMValueRef) -> u64;
+    pub fn pleach_only_call(context: *mut RunContext, call: LLVMValueRef, out: *mut OnlyCall) -> bool;
+
+    pub fn pleach_frequencies(function: LLVMValueRef, counts: *mut f64, probabilities: *mut f64) -> bool;
+    pub fn pleach_set_irreducible_headers(
+        module: LLVMModuleRef,
+        function: LLVMValueRef,
+        counts: *const u64,
+        count: usize,
+    );
+    pub fn pleach_unsampled_blocks(function: LLVMValueRef, cutoff: u32) -> u32;
+
     pub fn pleach_set_profile_summary(
         module: LLVMModuleRef,
         run: *mut RunContext,
@@ -236,63 +304,36 @@ unsafe extern "C" {
     );
     pub fn pleach_is_hot_count(run: *mut RunContext, count: u64) -> bool;
     pub fn pleach_is_cold_count(run: *mut RunContext, count: u64) -> bool;
-    pub fn pleach_set_entry_count(function: LLVMValueRef, count: u64);
-    pub fn pleach_mark_hot(function: LLVMValueRef);
-    pub fn pleach_mark_cold(function: LLVMValueRef);
-    pub fn pleach_place_apart(function: LLVMValueRef);
-    pub fn pleach_inline_only_call(context: *mut RunContext, call: LLVMValueRef);
-    pub fn pleach_set_branch_weights(terminator: LLVMValueRef, weights: *const u64, count: usize);
-    pub fn pleach_mark_unpredictable(terminator: LLVMValueRef, permille: u32) -> bool;
-    pub fn pleach_may_merge_arms(function: LLVMValueRef) -> bool;
-    pub fn pleach_arms(terminator: LLVMValueRef, any: bool, arms: *mut Arms) -> bool;
-    pub fn pleach_merge_arms(terminator: LLVMValueRef);
-    pub fn pleach_recurrences(function: LLVMValueRef, found: *mut Recurrence, most: usize) -> usize;
-    pub fn pleach_branch(select: LLVMValueRef);
-    pub fn pleach_set_irreducible_headers(
-        module: LLVMModuleRef,
-        function: LLVMValueRef,
-        counts: *const u64,
-        count: usize,
-    );
-    pub fn pleach_value_profile_id(function: LLVMValueRef) -> u64;
-    pub fn pleach_set_call_targets(
-        module: LLVMModuleRef,
-        call: LLVMValueRef,
-        targets: *const u64,
-        counts: *const u64,
-        count: usize,
-        total: u64,
-    );
 
-    pub fn pleach_ensure_call_locations(function: LLVMValueRef);
-    pub fn pleach_marker(instruction: LLVMValueRef, marker: *mut Marker) -> bool;
-    pub fn pleach_forget_markers(module: LLVMModuleRef);
-    pub fn pleach_erase(instruction: LLVMValueRef);
-    pub fn pleach_may_unfold(function: LLVMValueRef, small: bool) -> bool;
-    pub fn pleach_frequencies(function: LLVMValueRef, counts: *mut f64, probabilities: *mut f64) -> bool;
-    pub fn pleach_clonable(function: LLVMValueRef, early: bool, clonable: *mut u8);
-    pub fn pleach_folded(trace: *const LLVMBasicBlockRef, count: usize, saved: *mut u32);
+    pub fn pleach_may_duplicate(function: LLVMValueRef, also_where_small: bool) -> bool;
+    pub fn pleach_duplicable(function: LLVMValueRef, early: bool, duplicable: *mut u8);
     pub fn pleach_loops(function: LLVMValueRef, tight: *mut u8, dispatching: *mut u8);
-    pub fn pleach_unfold(function: LLVMValueRef, nodes: *const Node, count: usize) -> bool;
-    pub fn pleach_keep_apart(blocks: *const LLVMBasicBlockRef, count: usize);
-    pub fn pleach_tidy(function: LLVMValueRef);
-    pub fn pleach_is_broken(function: LLVMValueRef) -> bool;
-    pub fn pleach_set_placement(module: LLVMModuleRef, value: u32);
-    pub fn pleach_placement(module: LLVMModuleRef) -> u32;
-    pub safe fn pleach_place_at_link(split: bool);
-    pub fn pleach_place(target_machine: *mut c_void, split: bool);
-    pub fn pleach_placed_functions(module: LLVMModuleRef, tell: PlacedFn, to: *mut c_void);
-    pub fn pleach_may_align(target_machine: *mut c_void) -> bool;
-    pub fn pleach_align_loops(function: LLVMValueRef, decide: AlignmentFn) -> u32;
-    pub fn pleach_unsampled_blocks(function: LLVMValueRef) -> u32;
-    pub fn pleach_keep_chains(function: LLVMValueRef);
-    pub fn pleach_move_to_end(function: LLVMValueRef);
 
-    pub fn pleach_keep_block_tails();
-    pub fn pleach_is_x86_64(module: LLVMModuleRef) -> bool;
-    pub fn pleach_is_replaceable(function: LLVMValueRef) -> bool;
-    pub fn pleach_wants_no_counts(function: LLVMValueRef) -> bool;
+    pub fn pleach_simulate_duplication(trace: *const LLVMBasicBlockRef, count: usize, saved: *mut u32);
+
+    pub fn pleach_ensure_subprogram(function: LLVMValueRef, unit: *mut LLVMMetadataRef);
+    pub fn pleach_set_call_probe(call: LLVMValueRef, index: u32, is_direct: bool);
+    pub fn pleach_set_probe_location(probe: LLVMValueRef, position: LLVMValueRef);
+    pub fn pleach_erase_named_metadata(module: LLVMModuleRef, name: *const c_char, size: usize);
+
+    pub fn pleach_duplicate_blocks(function: LLVMValueRef, nodes: *const Node, count: usize) -> bool;
+    pub fn pleach_remove_dead_blocks(function: LLVMValueRef);
+    pub fn pleach_prevent_tail_merge(blocks: *const LLVMBasicBlockRef, count: usize);
+
+    pub fn pleach_may_if_convert(function: LLVMValueRef) -> bool;
+    pub fn pleach_arms(terminator: LLVMValueRef, any: bool, out: *mut Arms) -> bool;
+    pub fn pleach_if_convert(terminator: LLVMValueRef);
+
+    pub fn pleach_recurrences(
+        function: LLVMValueRef,
+        latencies: *const Latencies,
+        found: *mut Recurrence,
+        capacity: usize,
+    ) -> usize;
+    pub fn pleach_select_to_branch(select: LLVMValueRef);
+
     pub fn pleach_cannot_instrument(function: LLVMValueRef, plan: *const Plan) -> *const c_char;
+    pub fn pleach_instrument(function: LLVMValueRef, slot: LLVMValueRef, plan: *const Plan) -> *const c_char;
     pub fn pleach_make_unit(
         module: LLVMModuleRef,
         description: *const u8,
@@ -303,8 +344,36 @@ unsafe extern "C" {
         hashed: *const Hashed,
         hashed_count: usize,
     ) -> LLVMValueRef;
-    pub fn pleach_instrument(function: LLVMValueRef, slot: LLVMValueRef, plan: *const Plan);
-    pub fn pleach_finish_counts(module: LLVMModuleRef, runtime: *const u8, size: usize) -> *const c_char;
+    pub fn pleach_lower_counters(module: LLVMModuleRef, runtime: *const u8, size: usize) -> *const c_char;
+}
+
+/// The plugin's options on the command line.
+pub fn options() -> RawOptions {
+    let mut out = std::mem::MaybeUninit::uninit();
+    // SAFETY: the C++ half writes every field.
+    unsafe {
+        pleach_read_options(out.as_mut_ptr());
+        out.assume_init()
+    }
+}
+
+/// Sets an option of the host for the whole process, unless the user did.
+pub fn set_host_option(name: &str, value: &str) {
+    // SAFETY: the texts are copied before the call returns.
+    unsafe { pleach_set_host_option(name.as_ptr().cast(), name.len(), value.as_ptr().cast(), value.len()) }
+}
+
+/// Facts about a module's target.
+///
+/// # Safety
+/// The module must be alive.
+pub unsafe fn target(module: LLVMModuleRef) -> Target {
+    let mut out = std::mem::MaybeUninit::uninit();
+    // SAFETY: as the caller promises; the C++ half writes every field.
+    unsafe {
+        pleach_target(module, out.as_mut_ptr());
+        out.assume_init()
+    }
 }
 
 /// Reports through the module's diagnostic handler: clang and lld print it in their usual form, and a fatal one makes
@@ -312,10 +381,4 @@ unsafe extern "C" {
 pub fn diagnose(module: LLVMModuleRef, text: &str, fatal: bool) {
     // SAFETY: the module is the one being compiled; the text is copied before the call returns.
     unsafe { pleach_diagnose(module, text.as_ptr().cast(), text.len(), fatal) }
-}
-
-/// Prints a line to the host's error stream.
-pub fn print(text: &str) {
-    // SAFETY: the text is copied before the call returns.
-    unsafe { pleach_print(text.as_ptr().cast(), text.len()) }
 }

@@ -1,8 +1,10 @@
 //! Makes a program count its paths exactly. The plan is `pleach_ball_larus`'; here it is only applied.
 
 use crate::annotate::{self, settled};
+use crate::error::PassError;
 use crate::ffi;
-use crate::ir::FunctionIr;
+use crate::ir::{FunctionIr, attributes};
+use crate::use_profile::source::Source;
 use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
@@ -14,17 +16,18 @@ use pleach_ball_larus::counts::unit;
 use pleach_ball_larus::counts::unit::{HASH_WORDS, Unit, UnitFunction};
 use pleach_ball_larus::graph::PathGraph;
 use pleach_ball_larus::{Index, Op, Options, Plan, Storage, weights};
-use pleach_profile::file::{Lookup, ProfileFile};
+use pleach_decide::call_kinds::{CallKind, kind_of_call};
+use pleach_profile::file::Lookup;
 use std::ffi::CStr;
 use std::path::Path;
 
-/// What instrumented programs run beside their own code, as LLVM bitcode (`runtime/counts.c`).
+/// The code that instrumented programs run beside their own, as LLVM bitcode (`runtime/counts.c`).
 const RUNTIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime.bc"));
 
-/// The top byte of a record's tag (`TAG_BYTE` in `runtime/counts.c`).
+/// The top byte of a record's tag (`PLEACH_TAG_BYTE` in `runtime/layout.h`).
 const TAG_BYTE: u32 = 0x9e00_0000;
 /// Numbers from here on do not fit in a record.
-const MOST_WORDS: u64 = 1 << 31;
+const MAX_WORDS: u64 = 1 << 31;
 
 /// One function's plan, and where its counters are.
 struct Planned<'a, 'ctx> {
@@ -40,25 +43,23 @@ struct Planned<'a, 'ctx> {
 /// Instruments a module's functions.
 ///
 /// # Errors
-/// Text for the user, where the target is not supported or the profile for the weights cannot be read.
+/// A target that is not supported, or a profile for the weights that cannot be read.
 pub fn run(
     module: &Module<'_>,
     functions: &[FunctionIr<'_>],
     anchor: Anchor,
     options: &Options,
     weights: Option<&Path>,
-) -> Result<(), String> {
+) -> Result<(), PassError> {
     // SAFETY: the module is alive.
-    if unsafe { !ffi::pleach_is_x86_64(module.as_mut_ptr()) } {
-        return Err("pleach: exact counting needs an x86-64 target".into());
+    if unsafe { !ffi::target(module.as_mut_ptr()).is_x86_64 } {
+        return Err(PassError::NotX86_64);
     }
-    let profile = weights
-        .map(|path| ProfileFile::open(path).map_err(|e| format!("pleach: {e}")))
-        .transpose()?;
+    let profile = weights.map(Source::open_for_weights).transpose()?;
     let mut planned = Vec::new();
     for (function, cfg) in functions.iter().zip(settled(functions)) {
         // SAFETY: the function belongs to the module.
-        if unsafe { ffi::pleach_wants_no_counts(function.value.as_value_ref()) } {
+        if unsafe { must_not_be_counted(function.value.as_value_ref()) } {
             continue;
         }
         let plan = ball_larus::plan(&cfg, options, |graph| edge_weights(&cfg, graph, profile.as_ref()));
@@ -90,7 +91,7 @@ pub fn run(
     };
     let (description, id) = unit::encode(&unit);
     let tag = TAG_BYTE | (id.0 as u32 & !0xff00_0000);
-    // SAFETY: the module is alive; the shim copies what it is given.
+    // SAFETY: the module is alive; the C++ half copies its arguments.
     let slot = unsafe {
         ffi::pleach_make_unit(
             module.as_mut_ptr(),
@@ -106,7 +107,7 @@ pub fn run(
     let mut assembly = String::new();
     for one in &planned {
         annotate::write_entry(&mut assembly, &one.function.cfg, anchor);
-        one.apply(slot, tag);
+        one.apply(slot, tag)?;
     }
     if !annotate::is_annotated(module) {
         annotate::append_assembly(module, &assembly);
@@ -114,25 +115,25 @@ pub fn run(
     Ok(())
 }
 
-/// Lowers counts to memory operations where an earlier hook did not, and brings in the runtime.
+/// Lowers counters to memory operations, and links the runtime.
 ///
 /// # Errors
-/// Text for the user, where the runtime does not go with the module.
-pub fn finish(module: &Module<'_>) -> Result<(), String> {
+/// A runtime that does not go with the module.
+pub fn lower_counters(module: &Module<'_>) -> Result<(), PassError> {
     // SAFETY: the module is alive; the runtime's bytes are constant.
-    let failure = unsafe { ffi::pleach_finish_counts(module.as_mut_ptr(), RUNTIME.as_ptr(), RUNTIME.len()) };
-    text(failure).map_or(Ok(()), Err)
+    let failure = unsafe { ffi::pleach_lower_counters(module.as_mut_ptr(), RUNTIME.as_ptr(), RUNTIME.len()) };
+    text(failure).map_or(Ok(()), |text| Err(PassError::Runtime(text)))
 }
 
-/// A constant text of the shim's; `None` for null.
+/// A constant text of the C++ half; `None` for null.
 fn text(text: *const std::ffi::c_char) -> Option<String> {
-    // SAFETY: null, or a constant of the shim's that ends in a zero.
+    // SAFETY: null, or a constant of the C++ half that ends in a zero.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
 }
 
 /// How often edges are taken, by the profile where it knows the function.
-fn edge_weights(cfg: &Cfg, graph: &PathGraph, profile: Option<&ProfileFile>) -> Vec<u64> {
-    let found = profile.and_then(|p| p.lookup(cfg.id, cfg.hash()).ok());
+fn edge_weights(cfg: &Cfg, graph: &PathGraph, profile: Option<&Source>) -> Vec<u64> {
+    let found = profile.and_then(|p| p.lookup(cfg).ok());
     let Some(Lookup::Found(counts)) = found else {
         return weights::static_weights(cfg, graph);
     };
@@ -149,7 +150,7 @@ fn edge_weights(cfg: &Cfg, graph: &PathGraph, profile: Option<&ProfileFile>) -> 
 fn place_counters(planned: &mut [Planned<'_, '_>]) -> (u64, Vec<ffi::Hashed>) {
     let (mut words, mut hashed) = (0, Vec::new());
     for (position, one) in planned.iter_mut().enumerate() {
-        if one.plan.storage == Storage::Array && words + one.plan.counters > MOST_WORDS {
+        if one.plan.storage == Storage::Array && words + one.plan.counters > MAX_WORDS {
             one.plan.storage = Storage::Hash;
         }
         one.word = words;
@@ -183,18 +184,22 @@ impl Planned<'_, '_> {
     /// Why the function cannot be instrumented.
     fn obstacle(&self) -> Option<String> {
         let function = self.function.value.as_value_ref();
-        // SAFETY: the function belongs to the module, and the shim only reads it.
+        // SAFETY: the function belongs to the module, and is only read.
         self.with_raw(0, |raw| text(unsafe { ffi::pleach_cannot_instrument(function, raw) }))
     }
 
-    fn apply(&self, slot: LLVMValueRef, tag: u32) {
-        // SAFETY: function, slot and the calls in the plan belong to the module; `obstacle` found none.
-        self.with_raw(tag, |raw| unsafe {
-            ffi::pleach_instrument(self.function.value.as_value_ref(), slot, raw)
+    fn apply(&self, slot: LLVMValueRef, tag: u32) -> Result<(), PassError> {
+        // SAFETY: function, slot and the calls in the plan belong to the module.
+        let failure = self.with_raw(tag, |raw| unsafe {
+            text(ffi::pleach_instrument(self.function.value.as_value_ref(), slot, raw))
         });
+        // `obstacle` looked for whatever the function could have against it.
+        failure.map_or(Ok(()), |reason| {
+            Err(PassError::Internal(format!("'{}': {reason}", self.cfg.name)))
+        })
     }
 
-    /// Calls `use_it` with the plan in the shim's form, whose pointers are good for that long.
+    /// Calls `use_it` with the plan in the form of the C++ half, whose pointers are valid during the call.
     fn with_raw<R>(&self, tag: u32, use_it: impl FnOnce(&ffi::Plan) -> R) -> R {
         let plan = &self.plan;
         let lists = |lists: &mut dyn Iterator<Item = &Vec<Op>>| -> Vec<Vec<ffi::Op>> {
@@ -256,8 +261,27 @@ impl Planned<'_, '_> {
             window: u32::from(plan.window),
             hashed: self.hashed,
             tag,
+            call_kind,
         })
     }
+}
+
+/// The number of a kind of calls: `PleachCallKind` in `cpp/pleach.h`.
+extern "C" fn call_kind(name: *const u8, size: usize) -> u32 {
+    if size == 0 {
+        return CallKind::Ordinary as u32;
+    }
+    // SAFETY: the C++ half passes a name that lives for the call.
+    kind_of_call(unsafe { std::slice::from_raw_parts(name, size) }) as u32
+}
+
+/// Whether a function's author asked for it not to be counted.
+///
+/// # Safety
+/// The function must be alive.
+unsafe fn must_not_be_counted(function: LLVMValueRef) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe { attributes::has(function, "noprofile") || attributes::has(function, "skipprofile") }
 }
 
 fn raw_ops(ops: &[ffi::Op]) -> ffi::Ops {
@@ -274,7 +298,7 @@ fn raw_block(block: BlockIndex, ops: &[ffi::Op]) -> ffi::BlockOps {
     }
 }
 
-/// The kinds are those of `PleachOpKind` in `cpp/instrument.cpp`.
+/// The kinds are those of `PleachOpKind` in `cpp/pleach.h`.
 fn raw_op(op: &Op) -> ffi::Op {
     let (kind, value) = match *op {
         Op::Set(value) => (0, value),

@@ -1,31 +1,32 @@
-//! The LLVM plugin: identifies IR for `annotate` and applies a profile for `use`.
+//! The LLVM plugin: identifies IR for `annotate`, counts exactly for `instrument`, and applies a profile for `use`. README.md lists the passes
+//! and their order.
 //!
 //! The shared object leaves every LLVM symbol undefined; the process that loads it (clang, opt or lld) supplies them,
 //! so that there is one LLVM in the process. Decisions are made in `pleach-feedback`; here they are only applied.
 
 mod annotate;
-mod apply;
+mod error;
 mod ffi;
-mod frequencies;
 mod instrument;
 mod ir;
-mod markers;
-mod paths;
-mod placement;
-mod recurrences;
-mod selects;
+mod remarks;
 mod settings;
-mod source;
-mod superblock;
+mod stage;
+mod transform;
+mod use_profile;
 
-use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
+use error::PassError;
+use inkwell::llvm_sys::prelude::LLVMModuleRef;
 use inkwell::module::Module;
-use pleach_annotate::manifest::Anchor;
-use settings::Settings;
-use source::Source;
-use std::ffi::{CStr, CString, c_char, c_void};
+use ir::{FunctionIr, ModuleFacts};
+use pleach_decide::{counter_promotion, early_inlining};
+use settings::{ProfileSource, Settings};
+use stage::{LtoPhase, NamedPass, Stage, is_at_anchor};
+use std::ffi::{CStr, c_char, c_void};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use transform::{if_conversion, markers, placement, select_to_branch, superblocks};
+use use_profile::{apply, source::Source};
 
 /// Mirror of `llvm::PassPluginLibraryInfo` for plugin API version 2.
 #[repr(C)]
@@ -62,9 +63,18 @@ pub extern "C" fn llvmGetPassPluginInfo() -> PassPluginLibraryInfo {
     }
 }
 
+/// The limits that passes of the C++ half keep.
+const LIMITS: ffi::Limits = ffi::Limits {
+    early_inline_threshold: early_inlining::THRESHOLD,
+    early_inline_hint_threshold: early_inlining::HINT_THRESHOLD,
+    max_promoted_counters: counter_promotion::MAX_COUNTERS,
+    max_loop_exits: counter_promotion::MAX_EXITS,
+    max_index_values: counter_promotion::MAX_INDEX_VALUES,
+};
+
 unsafe extern "C" fn register(pass_builder: *mut c_void) {
-    // SAFETY: the host passes its PassBuilder; the callbacks live as long as this library.
-    unsafe { ffi::pleach_register(pass_builder, run_module, settings::uses_profile) }
+    // SAFETY: the host passes its PassBuilder; the limits are copied; the callbacks live as long as this library.
+    unsafe { ffi::pleach_register(pass_builder, run_module, settings::uses_profile, &LIMITS) }
 }
 
 /// Called before code generation; false tells the host to generate code itself.
@@ -84,57 +94,22 @@ unsafe extern "C" fn pre_codegen(module: *mut c_void, target_machine: *mut c_voi
     false
 }
 
-/// Where in the pipeline a run happens; the numbers are those of `Stage` in `cpp/plugin.cpp`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    EarlySimplification,
-    OptimizerLast,
-    OptimizerEarly,
-}
-
-/// `llvm::ThinOrFullLTOPhase`, in its declaration order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LtoPhase {
-    None,
-    ThinPreLink,
-    ThinPostLink,
-    FullPreLink,
-    FullPostLink,
-}
-
-impl LtoPhase {
-    fn is_pre_link(self) -> bool {
-        matches!(self, Self::ThinPreLink | Self::FullPreLink)
-    }
-
-    fn is_post_link(self) -> bool {
-        matches!(self, Self::ThinPostLink | Self::FullPostLink)
-    }
-}
-
 /// Entry from the C++ pass. No panic leaves it: one becomes a compile error.
 extern "C" fn run_module(raw: LLVMModuleRef, context: *mut ffi::RunContext, stage: u32, phase: u32) -> bool {
-    let stage = match stage {
-        0 => Stage::EarlySimplification,
-        1 => Stage::OptimizerLast,
-        _ => Stage::OptimizerEarly,
-    };
-    let phase = match phase {
-        0 => LtoPhase::None,
-        1 => LtoPhase::ThinPreLink,
-        2 => LtoPhase::ThinPostLink,
-        3 => LtoPhase::FullPreLink,
-        _ => LtoPhase::FullPostLink,
-    };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: the host owns the module and keeps it alive for the call; it is never dropped here.
         let module = ManuallyDrop::new(unsafe { Module::new(raw) });
-        run(&module, context, stage, phase)
+        run(
+            &module,
+            context,
+            Stage::from_number(stage),
+            LtoPhase::from_number(phase),
+        )
     }));
     match outcome {
         Ok(Ok(changed)) => changed,
-        Ok(Err(message)) => {
-            ffi::diagnose(raw, &message, true);
+        Ok(Err(error)) => {
+            ffi::diagnose(raw, &error.to_string(), true);
             true
         }
         Err(payload) => {
@@ -143,66 +118,48 @@ extern "C" fn run_module(raw: LLVMModuleRef, context: *mut ffi::RunContext, stag
                 .map(String::as_str)
                 .or_else(|| payload.downcast_ref::<&str>().copied())
                 .unwrap_or("unknown panic");
-            ffi::diagnose(raw, &format!("pleach: internal error, please report it: {text}"), true);
+            ffi::diagnose(raw, &PassError::Internal(text.into()).to_string(), true);
             true
         }
     }
 }
 
-/// Whether this run is the one at the anchor. The early anchor is before linking, the late one is the last run before
-/// code generation.
-fn at_anchor(anchor: Anchor, stage: Stage, phase: LtoPhase) -> bool {
-    match anchor {
-        Anchor::Early => stage == Stage::EarlySimplification && !phase.is_post_link(),
-        Anchor::Late => stage == Stage::OptimizerLast && !phase.is_pre_link(),
-    }
-}
-
-fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: LtoPhase) -> Result<bool, String> {
+fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: LtoPhase) -> Result<bool, PassError> {
     let settings = Settings::read()?;
+    if let Stage::Only(pass) = stage {
+        return run_alone(module, context, &settings, pass);
+    }
     let mut changed = false;
-    if at_anchor(settings.anchor, stage, phase) && settings.does_something() {
-        // SAFETY: the module is alive.
-        if unsafe { !ffi::pleach_module_is_elf(module.as_mut_ptr()) } {
-            return Err("pleach: only ELF targets are supported".into());
-        }
+    if is_at_anchor(settings.anchor, stage, phase) && settings.has_work_at_anchor() {
         run_at_anchor(module, context, &settings)?;
         changed = true;
     }
     // With link-time optimisation, loops are vectorised at the link.
     let last = stage == Stage::OptimizerLast && !phase.is_pre_link();
-    if last && settings.profile.is_some() && ffi::pleach_option_selects() {
-        changed |= selects::run(module, &settings);
+    if last && settings.profile.is_some() && settings.if_conversion {
+        changed |= if_conversion::run(module, &settings);
     }
-    if last && settings.profile.is_some() && ffi::pleach_option_recurrences() {
-        changed |= recurrences::run(module, &settings);
+    if last && settings.profile.is_some() && settings.select_to_branch {
+        changed |= select_to_branch::run(module, &settings);
     }
     if settings.superblocks == Some(stage) {
-        changed |= superblock::run(module, &settings, last)?;
+        changed |= superblocks::run(module, &settings, last)?;
     }
     if stage == Stage::OptimizerLast && phase == LtoPhase::FullPostLink {
-        placement::at_link(module);
+        placement::set_options_at_link(module);
     }
     if stage == Stage::OptimizerLast && settings.instrument.is_some() {
-        instrument::finish(module)?;
+        instrument::lower_counters(module)?;
         changed = true;
     }
     Ok(changed)
 }
 
-fn run_at_anchor(module: &Module<'_>, context: *mut ffi::RunContext, settings: &Settings) -> Result<(), String> {
-    let mut facts = ir::ModuleFacts::of(module);
-    let functions = ir::functions(module, &mut facts);
+/// What happens where IR is identified: a profile is applied, blocks get identifiers, counters are inserted.
+fn run_at_anchor(module: &Module<'_>, context: *mut ffi::RunContext, settings: &Settings) -> Result<(), PassError> {
+    let (mut facts, functions) = read_functions(module)?;
     if let Some(profile) = &settings.profile {
-        let source = Source::open(profile, settings.anchor, &functions)?;
-        let outcome = apply::run(module, &functions, &mut facts, context, &source, settings)?;
-        if settings.summary {
-            ffi::print(&outcome.line(&facts.source_file));
-        }
-        // Counters are placed for the graph as it is.
-        if outcome.sampled > 0 && settings.superblocks.is_some() && settings.instrument.is_none() {
-            markers::insert(module, &functions, &source)?;
-        }
+        use_profile(module, &functions, &mut facts, context, settings, profile)?;
     }
     if settings.annotate && !annotate::is_annotated(module) {
         annotate::run(module, &functions, settings.anchor);
@@ -219,10 +176,76 @@ fn run_at_anchor(module: &Module<'_>, context: *mut ffi::RunContext, settings: &
     Ok(())
 }
 
-/// `-Rpass=pleach` where passed, `-Rpass-missed=pleach` where not.
-fn remark(function: LLVMValueRef, passed: bool, name: &str, text: &str) {
-    if let Ok(name) = CString::new(name) {
-        // SAFETY: the function belongs to the module being compiled; the texts are copied.
-        unsafe { ffi::pleach_remark(function, passed, name.as_ptr(), text.as_ptr().cast(), text.len()) };
+/// One pass by name, whatever the options say about whether it is wanted.
+fn run_alone(
+    module: &Module<'_>,
+    context: *mut ffi::RunContext,
+    settings: &Settings,
+    pass: NamedPass,
+) -> Result<bool, PassError> {
+    match pass {
+        NamedPass::Annotate => {
+            let (_, functions) = read_functions(module)?;
+            if !annotate::is_annotated(module) {
+                annotate::run(module, &functions, settings.anchor);
+            }
+        }
+        NamedPass::Use => {
+            let profile = settings.profile.as_ref().ok_or(PassError::NoProfile)?;
+            let (mut facts, functions) = read_functions(module)?;
+            use_profile(module, &functions, &mut facts, context, settings, profile)?;
+        }
+        NamedPass::Instrument => {
+            let (_, functions) = read_functions(module)?;
+            let options = settings.instrument.unwrap_or_default();
+            instrument::run(
+                module,
+                &functions,
+                settings.anchor,
+                &options,
+                settings.weights.as_deref(),
+            )?;
+        }
+        NamedPass::IfConversion => return Ok(if_conversion::run(module, settings)),
+        NamedPass::SelectToBranch => return Ok(select_to_branch::run(module, settings)),
+        NamedPass::Superblocks => {
+            settings.profile.as_ref().ok_or(PassError::NoProfile)?;
+            return superblocks::run(module, settings, true);
+        }
+        // SAFETY: the module is alive, and aligning loops, which needs a target machine, is not asked for.
+        NamedPass::FunctionOrder => unsafe { placement::order_functions(module.as_mut_ptr(), false, false) },
     }
+    Ok(true)
+}
+
+/// The module's functions, where it is of a kind that pleach can identify.
+fn read_functions<'ctx>(module: &Module<'ctx>) -> Result<(ModuleFacts, Vec<FunctionIr<'ctx>>), PassError> {
+    // SAFETY: the module is alive.
+    if unsafe { !ffi::target(module.as_mut_ptr()).is_elf } {
+        return Err(PassError::NotElf);
+    }
+    let mut facts = ModuleFacts::from_module(module);
+    let functions = ir::read_functions(module, &mut facts);
+    Ok((facts, functions))
+}
+
+/// Applies a profile, and marks what superblocks need to know later.
+fn use_profile<'ctx>(
+    module: &Module<'ctx>,
+    functions: &[FunctionIr<'ctx>],
+    facts: &mut ModuleFacts,
+    context: *mut ffi::RunContext,
+    settings: &Settings,
+    profile: &ProfileSource,
+) -> Result<(), PassError> {
+    let source = Source::open(profile, settings.anchor, functions)?;
+    let outcome = apply::run(module, functions, facts, context, &source, settings)?;
+    if settings.summary {
+        remarks::print(&outcome.line(&facts.source_file));
+    }
+    // Counters are placed for the graph as it is.
+    if outcome.sampled > 0 && settings.superblocks.is_some() && settings.instrument.is_none() {
+        markers::insert(module, functions, &source)?;
+    }
+    Ok(())
 }

@@ -1,6 +1,8 @@
 //! What the user asked for: compiler options, or environment variables where a build's flags can't be changed.
 
-use crate::{Stage, ffi};
+use crate::error::PassError;
+use crate::ffi::{self, RawOptions};
+use crate::stage::Stage;
 use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::{Mode, Options};
 use std::num::NonZeroU64;
@@ -13,13 +15,13 @@ const INSTRUMENT_VARIABLE: &str = "PLEACH_INSTRUMENT";
 const ANCHOR_VARIABLE: &str = "PLEACH_ANCHOR";
 const SUMMARY_VARIABLE: &str = "PLEACH_SUMMARY";
 
-/// Options of one compilation.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// What one run was asked to do.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
     /// Give blocks identifiers.
     pub annotate: bool,
     /// Optimise with this profile.
-    pub profile: Option<Wanted>,
+    pub profile: Option<ProfileSource>,
     /// Count exactly.
     pub instrument: Option<Options>,
     /// Place counters by this profile.
@@ -30,12 +32,28 @@ pub struct Settings {
     pub summary: bool,
     /// Form superblocks, and where in the pipeline.
     pub superblocks: Option<Stage>,
+    /// Form them wherever possible, for tests.
+    pub superblocks_aggressive: bool,
+    /// The share of all executions that a copied instruction must save, instead of the default.
+    pub superblock_min_gain: Option<f64>,
+    /// Check each function that superblocks changed.
+    pub verify: bool,
+    /// If-convert branches that are often mispredicted.
+    pub if_conversion: bool,
+    /// If-convert and branch wherever possible, for tests.
+    pub if_conversion_aggressive: bool,
+    /// Turn selects on loop-carried chains into branches.
+    pub select_to_branch: bool,
+    /// Place code by the profile.
+    pub placement: bool,
+    /// Align loops by the profile.
+    pub align_loops: bool,
 }
 
 /// Which profile to optimise with.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Wanted {
-    /// A file's.
+pub enum ProfileSource {
+    /// A recorded one.
     File {
         /// The file.
         path: PathBuf,
@@ -59,75 +77,86 @@ fn text(option: String, variable: &str) -> String {
 }
 
 /// The profile named by option or environment.
-fn profile() -> Option<Wanted> {
-    if let Some(seed) = NonZeroU64::new(ffi::pleach_option_random()) {
-        return Some(Wanted::Random(seed));
+fn profile(options: &RawOptions) -> Option<ProfileSource> {
+    if let Some(seed) = NonZeroU64::new(options.random_profile) {
+        return Some(ProfileSource::Random(seed));
     }
-    let path = text(ffi::pleach_option_use().to_owned(), USE_VARIABLE);
-    let shuffle = NonZeroU64::new(ffi::pleach_option_random_paths());
-    (!path.is_empty()).then(|| Wanted::File {
+    let path = text(options.profile.to_owned(), USE_VARIABLE);
+    let shuffle = NonZeroU64::new(options.random_paths);
+    (!path.is_empty()).then(|| ProfileSource::File {
         path: path.into(),
         shuffle,
     })
 }
 
 /// What to count, by option or environment.
-fn instrument() -> Result<Option<Options>, String> {
-    let mode = match text(ffi::pleach_option_instrument().to_owned(), INSTRUMENT_VARIABLE).as_str() {
+fn instrument(options: &RawOptions) -> Result<Option<Options>, PassError> {
+    let mode = match text(options.instrument.to_owned(), INSTRUMENT_VARIABLE).as_str() {
         "" | "0" => return Ok(None),
         "paths" | "1" => Mode::Paths,
         "edges" => Mode::Edges,
-        other => return Err(format!("pleach: cannot count '{other}': it is 'paths' or 'edges'")),
+        other => return Err(PassError::UnknownCounting(other.into())),
     };
-    let iterations = ffi::pleach_option_iterations();
-    if !(1..=4).contains(&iterations) {
-        return Err(format!("pleach: {iterations} iterations: it is 1 to 4"));
+    if !(1..=4).contains(&options.iterations) {
+        return Err(PassError::Iterations(options.iterations));
     }
     Ok(Some(Options {
         mode,
-        iterations: iterations as u8,
+        iterations: options.iterations as u8,
         ..Options::default()
     }))
 }
 
 /// Where superblocks are formed, if they are. Not before the anchor, where paths become known.
-fn superblocks(anchor: Anchor) -> Option<Stage> {
-    let stage = match (anchor, ffi::pleach_option_superblock_stage()) {
+fn superblocks(options: &RawOptions, anchor: Anchor) -> Option<Stage> {
+    let stage = match (anchor, options.superblock_stage) {
         (Anchor::Early, 0) => Stage::EarlySimplification,
         (Anchor::Early, 1) => Stage::OptimizerEarly,
         _ => Stage::OptimizerLast,
     };
-    ffi::pleach_option_superblocks().then_some(stage)
+    options.superblocks.then_some(stage)
 }
 
 /// Whether a profile was asked for: decides which passes of clang's profile pipeline are scheduled.
 pub extern "C" fn uses_profile() -> bool {
-    profile().is_some()
+    profile(&ffi::options()).is_some()
 }
 
 impl Settings {
     /// Whether there is anything to do at the anchor.
-    pub fn does_something(&self) -> bool {
+    pub fn has_work_at_anchor(&self) -> bool {
         self.annotate || self.profile.is_some() || self.instrument.is_some()
     }
 
-    /// Reads them; an unknown anchor is an error.
-    pub fn read() -> Result<Self, String> {
-        let anchor = match text(ffi::pleach_option_anchor().to_owned(), ANCHOR_VARIABLE).as_str() {
+    /// Reads the options and the environment, once a run.
+    ///
+    /// # Errors
+    /// A value that is unknown or out of range.
+    pub fn read() -> Result<Self, PassError> {
+        let options = ffi::options();
+        let anchor = match text(options.anchor.to_owned(), ANCHOR_VARIABLE).as_str() {
             "" | "early" => Anchor::Early,
             "late" => Anchor::Late,
-            other => return Err(format!("pleach: unknown anchor '{other}': it is 'early' or 'late'")),
+            other => return Err(PassError::UnknownAnchor(other.into())),
         };
         Ok(Self {
-            annotate: ffi::pleach_option_annotate() || flag(ANNOTATE_VARIABLE),
-            profile: profile(),
-            instrument: instrument()?,
-            weights: Some(ffi::pleach_option_weights().to_owned())
+            annotate: options.annotate || flag(ANNOTATE_VARIABLE),
+            profile: profile(&options),
+            instrument: instrument(&options)?,
+            weights: Some(options.weights.to_owned())
                 .filter(|path| !path.is_empty())
                 .map(PathBuf::from),
             anchor,
-            summary: ffi::pleach_option_summary() || flag(SUMMARY_VARIABLE),
-            superblocks: superblocks(anchor),
+            summary: options.summary || flag(SUMMARY_VARIABLE),
+            superblocks: superblocks(&options, anchor),
+            superblocks_aggressive: options.superblocks_aggressive,
+            superblock_min_gain: Some(options.superblock_min_gain).filter(|&gain| gain >= 0.0),
+            verify: options.verify,
+            if_conversion: options.if_conversion,
+            if_conversion_aggressive: options.if_conversion_aggressive,
+            select_to_branch: options.select_to_branch,
+            placement: options.placement,
+            align_loops: options.align_loops,
         })
     }
 }

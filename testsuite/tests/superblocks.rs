@@ -68,7 +68,7 @@ fn nothing_of_markers_is_left() {
     let mut command = clang();
     command.args(["-O2", "-S", "-emit-llvm", "-o", "-"]);
     let ir = stdout(command.args(with(&profile, "early", &[])).arg(program(SOURCE)));
-    for left in ["llvm.pseudoprobe(i64", "pleach.marked", "pleach-unfolded"] {
+    for left in ["llvm.pseudoprobe(i64", "pleach.marked", "pleach-duplicated"] {
         assert!(!ir.contains(left), "{left} in\n{ir}");
     }
 }

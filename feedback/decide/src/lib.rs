@@ -7,8 +7,15 @@
 //! 3. [`superblock`]: which traces are formed by tail duplication;
 //! 4. [`selects`]: which unpredictable branches are if-converted, and which selects become branches;
 //! 5. [`placement`]: order of functions and blocks, splitting, alignment.
+//!
+//! Tables and limits that these use: [`call_kinds`], [`counter_promotion`], [`early_inlining`], [`growth`], [`latencies`].
 
+pub mod call_kinds;
 pub mod coldness;
+pub mod counter_promotion;
+pub mod early_inlining;
+pub mod growth;
+pub mod latencies;
 pub mod placement;
 pub mod selects;
 pub mod superblock;

@@ -1,0 +1,31 @@
+//! Latencies of instructions, for estimates of loop-carried chains.
+
+/// Cycles from an instruction's operands to its result, by kind of instruction.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Latencies {
+    /// A load that hits the first-level cache.
+    pub load: f64,
+    /// An integer division.
+    pub division: f64,
+    /// φs, casts and parts of aggregates, which cost no instruction or are renamed.
+    pub moves: f64,
+    /// An intrinsic.
+    pub intrinsic: f64,
+    /// A call of a function of few instructions.
+    pub call: f64,
+    /// A multiplication, or any floating-point operation.
+    pub multiply: f64,
+    /// Everything else.
+    pub other: f64,
+}
+
+/// Those of common x86-64 processors.
+pub const LATENCIES: Latencies = Latencies {
+    load: 5.0,
+    division: 20.0,
+    moves: 0.0,
+    intrinsic: 2.0,
+    call: 20.0,
+    multiply: 4.0,
+    other: 1.0,
+};

@@ -1,0 +1,88 @@
+// Facts about modules, functions and instructions that the C API does not tell.
+#include "pleach.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/Attributes.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
+#include "llvm/ProfileData/InstrProf.h"
+#include "llvm/TargetParser/Triple.h"
+#include <optional>
+
+using namespace llvm;
+
+extern "C" {
+
+void pleach_target(LLVMModuleRef M, PleachTarget *Out) {
+  const Triple &T = unwrap(M)->getTargetTriple();
+  *Out = {T.isOSBinFormatELF(), T.getArch() == Triple::x86_64};
+}
+
+void pleach_instruction_facts(LLVMValueRef V, PleachInstructionFacts *Facts) {
+  Instruction *I = unwrap<Instruction>(V);
+  *Facts = {};
+  Facts->Counts = !I->isDebugOrPseudoInst();
+  Facts->IsEHPad = I->isEHPad();
+  // In the function itself: what was inlined into it may be of another file.
+  if (const DILocation *Loc = I->getDebugLoc()) {
+    while (const DILocation *Outer = Loc->getInlinedAt())
+      Loc = Outer;
+    Facts->Line = Loc->getLine();
+  }
+  auto *Call = dyn_cast<CallBase>(I);
+  if (!Call || isa<IntrinsicInst>(Call))
+    return;
+  Facts->MayNotReturn = !Call->doesNotThrow() || !Call->hasFnAttr(Attribute::WillReturn);
+  if (Call->isInlineAsm()) {
+    Facts->Call = 3;
+    return;
+  }
+  // Through aliases, and through a callee whose prototype differs from the call's: still direct.
+  if (auto *F = dyn_cast_or_null<Function>(
+          Call->getCalledOperand()->stripPointerCastsAndAliases())) {
+    Facts->Call = 1;
+    Facts->Callee = wrap(F);
+  } else {
+    Facts->Call = 2;
+  }
+}
+
+// Whether the linker may put another definition in this one's place.
+bool pleach_is_replaceable(LLVMValueRef V) { return unwrap<Function>(V)->isInterposable(); }
+
+// The identifier by which LLVM's value profiles name a function: it differs from the GUID of the
+// linkage name for functions of local linkage.
+uint64_t pleach_value_profile_id(LLVMValueRef F) {
+  return IndexedInstrProf::ComputeHash(getPGOFuncName(*unwrap<Function>(F)));
+}
+
+// Whether a call is the only one of a local function and may be inlined, and the facts that decide whether it should be.
+bool pleach_only_call(PleachRun *Run, LLVMValueRef V, PleachOnlyCall *Out) {
+  auto *Call = dyn_cast<CallBase>(unwrap<Instruction>(V));
+  Function *Callee = Call ? Call->getCalledFunction() : nullptr;
+  if (!Callee || Callee->isDeclaration() || !Callee->hasLocalLinkage() || !Callee->hasOneUse())
+    return false;
+  Function *Caller = Call->getFunction();
+  if (Callee == Caller || Call->isNoInline() || Caller->hasOptNone() || Caller->hasMinSize() ||
+      Callee->hasMinSize() || Callee->hasFnAttribute(Attribute::Cold) || Callee->isPresplitCoroutine())
+    return false;
+  auto &FAM =
+      Run->MAM.getResult<FunctionAnalysisManagerModuleProxy>(*Caller->getParent()).getManager();
+  if (!FAM.getResult<TargetIRAnalysis>(*Callee).areInlineCompatible(Caller, Callee) ||
+      !AttributeFuncs::areInlineCompatible(*Caller, *Callee))
+    return false;
+  *Out = {Callee->getInstructionCount(), 0};
+  for (Instruction &I : instructions(*Callee))
+    if (auto *Alloca = dyn_cast<AllocaInst>(&I)) {
+      std::optional<TypeSize> Size = Alloca->getAllocationSize(Callee->getDataLayout());
+      if (!Alloca->isStaticAlloca() || !Size || Size->isScalable())
+        return false;
+      Out->StackBytes += Size->getFixedValue();
+    }
+  return true;
+}
+
+} // extern "C"

@@ -1,0 +1,80 @@
+// Block frequencies and branch probabilities, as LLVM computes them from branch weights.
+#include "pleach.h"
+#include "llvm/Analysis/BlockFrequencyInfo.h"
+#include "llvm/Analysis/BranchProbabilityInfo.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/CFG.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Transforms/Instrumentation/PGOInstrumentation.h"
+
+using namespace llvm;
+
+extern "C" {
+
+// Executions of each block and probabilities of each successor slot. False where there is no entry count.
+bool pleach_frequencies(LLVMValueRef V, double *Counts, double *Probabilities) {
+  Function &F = *unwrap<Function>(V);
+  auto Entry = F.getEntryCount();
+  if (!Entry)
+    return false;
+  DominatorTree DT(F);
+  LoopInfo LI(DT);
+  BranchProbabilityInfo BPI(F, LI);
+  BlockFrequencyInfo BFI(F, BPI, LI);
+  double EntryFrequency = static_cast<double>(BFI.getEntryFreq().getFrequency());
+  if (EntryFrequency == 0)
+    return false;
+  auto Executions = [&](const BasicBlock *BB) {
+    return static_cast<double>(BFI.getBlockFreq(BB).getFrequency()) / EntryFrequency *
+           static_cast<double>(Entry->getCount());
+  };
+  for (BasicBlock &BB : F) {
+    *Counts++ = Executions(&BB);
+    for (unsigned S = 0, E = BB.getTerminator()->getNumSuccessors(); S != E; ++S) {
+      BranchProbability P = BPI.getEdgeProbability(&BB, S);
+      *Probabilities++ = static_cast<double>(P.getNumerator()) / P.getDenominator();
+    }
+  }
+  return true;
+}
+
+// Branch weights alone do not determine frequencies in an irreducible loop, nor behind an indirect
+// branch: clang's own profiles give such headers their counts too.
+void pleach_set_irreducible_headers(LLVMModuleRef Ref, LLVMValueRef V, const uint64_t *Counts,
+                                    size_t Count) {
+  Function &F = *unwrap<Function>(V);
+  DominatorTree DT(F);
+  LoopInfo LI(DT);
+  BranchProbabilityInfo BPI(F, LI);
+  BlockFrequencyInfo BFI(F, BPI, LI);
+  size_t Index = 0;
+  for (BasicBlock &BB : F) {
+    if (Index == Count)
+      break;
+    bool IndirectTarget = llvm::any_of(
+        predecessors(&BB), [](BasicBlock *P) { return isa<IndirectBrInst>(P->getTerminator()); });
+    if (IndirectTarget || BFI.isIrrLoopHeader(&BB))
+      setIrrLoopHeaderMetadata(unwrap(Ref), BB.getTerminator(), Counts[Index]);
+    ++Index;
+  }
+}
+
+// How many blocks of a function code generation considers never sampled, and splits off where it splits.
+// `Cutoff`: parts per million of all executions, as for -mfs-psi-cutoff.
+uint32_t pleach_unsampled_blocks(LLVMValueRef V, uint32_t Cutoff) {
+  Function &F = *unwrap<Function>(V);
+  ProfileSummaryInfo PSI(*F.getParent());
+  DominatorTree DT(F);
+  LoopInfo LI(DT);
+  BranchProbabilityInfo BPI(F, LI);
+  BlockFrequencyInfo BFI(F, BPI, LI);
+  return llvm::count_if(F, [&](const BasicBlock &BB) {
+    auto Count = BFI.getBlockProfileCount(&BB);
+    return Count && PSI.isColdCountNthPercentile(static_cast<int>(Cutoff), *Count);
+  });
+}
+
+} // extern "C"

@@ -1,0 +1,115 @@
+// What code generation is told about the layout of code.
+#include "pleach.h"
+#include "llvm/Analysis/BlockFrequencyInfo.h"
+#include "llvm/Analysis/BranchProbabilityInfo.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ProfileSummaryInfo.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/ProfileSummary.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
+
+using namespace llvm;
+
+// Whether most iterations execute a block, as code generation sees it when it aligns.
+static bool isInMostIterations(BlockFrequency Block, BlockFrequency Header) {
+  return Block >= Header * BranchProbability(1, 5);
+}
+
+// Code generation looks for a loop's metadata where the loop is left if its latch does not leave it.
+static void alignLoop(Loop &L, unsigned Alignment) {
+  addStringMetadataToLoop(&L, "llvm.loop.align", Alignment);
+  BasicBlock *Latch = L.getLoopLatch(), *Exiting = L.getExitingBlock();
+  if (!Latch || !Exiting || Latch == Exiting)
+    return;
+  Instruction *T = Exiting->getTerminator();
+  if (!T->getMetadata(LLVMContext::MD_loop))
+    T->setMetadata(LLVMContext::MD_loop, L.getLoopID());
+}
+
+extern "C" {
+
+void pleach_set_target_options(void *Target, bool Split) {
+  TargetOptions &Options = static_cast<TargetMachine *>(Target)->Options;
+  // The linker orders sections: functions need some of their own.
+  Options.FunctionSections = true;
+  if (Split)
+    Options.EnableMachineFunctionSplitter = true;
+}
+
+// Whether loops may be aligned by the profile: on processors that the model describes, and unless the user gave an alignment.
+bool pleach_may_align(void *Target) {
+  auto *Machine = static_cast<TargetMachine *>(Target);
+  return Machine->Options.LoopAlignment == 0 && Machine->getTargetTriple().isX86();
+}
+
+// Aligns a function's innermost loops as the profile says; returns how many differ from the host's.
+uint32_t pleach_align_loops(LLVMValueRef V, PleachAlignmentFn Decide) {
+  Function &F = *unwrap<Function>(V);
+  auto Entry = F.getEntryCount();
+  std::unique_ptr<ProfileSummary> Summary(
+      ProfileSummary::getFromMD(F.getParent()->getProfileSummary(/*IsCS=*/false)));
+  DominatorTree DT(F);
+  LoopInfo LI(DT);
+  if (!Entry || !Summary || LI.empty())
+    return 0;
+  BranchProbabilityInfo BPI(F, LI);
+  BlockFrequencyInfo BFI(F, BPI, LI);
+  const double Calls = static_cast<double>(Entry->getCount()) /
+                       static_cast<double>(std::max<uint64_t>(BFI.getEntryFreq().getFrequency(), 1));
+  uint32_t Aligned = 0;
+  for (Loop *L : LI.getLoopsInPreorder()) {
+    // The loop's author takes precedence.
+    if (!L->isInnermost() || findStringMetadataForLoop(L, "llvm.loop.align"))
+      continue;
+    BasicBlock *Header = L->getHeader();
+    const BlockFrequency Iterations = BFI.getBlockFreq(Header);
+    PleachLoop Known = {0, static_cast<double>(Iterations.getFrequency()) * Calls, 0};
+    for (BasicBlock *BB : L->blocks())
+      if (isInMostIterations(BFI.getBlockFreq(BB), Iterations))
+        Known.Instructions += llvm::count_if(*BB, [](const Instruction &I) {
+          return !isa<PHINode>(I) && !I.isDebugOrPseudoInst() && !I.isLifetimeStartOrEnd();
+        });
+    for (BasicBlock *From : predecessors(Header))
+      if (!L->contains(From))
+        Known.Entries += static_cast<double>(
+                             (BFI.getBlockFreq(From) * BPI.getEdgeProbability(From, Header)).getFrequency()) *
+                         Calls;
+    uint32_t Alignment = Decide(&Known, static_cast<double>(Summary->getTotalCount()));
+    if (Alignment > 1) {
+      alignLoop(*L, Alignment);
+      ++Aligned;
+    }
+  }
+  return Aligned;
+}
+
+// The host's extended TSP treats successors of indirect branches as fall-through candidates, and wastes the places behind the dispatches of
+// interpreters on them. Functions with indirect branches keep the order of the host's chains: the extended TSP skips functions without an
+// entry count. The section prefix that the count implied stays.
+void pleach_keep_host_block_order(LLVMValueRef V) {
+  Function &F = *unwrap<Function>(V);
+  auto Indirect = [](const BasicBlock &BB) { return isa<IndirectBrInst>(BB.getTerminator()); };
+  if (!F.getEntryCount() || !llvm::any_of(F, Indirect))
+    return;
+  ProfileSummaryInfo PSI(*F.getParent());
+  DominatorTree DT(F);
+  LoopInfo LI(DT);
+  BranchProbabilityInfo BPI(F, LI);
+  BlockFrequencyInfo BFI(F, BPI, LI);
+  if (!F.getSectionPrefix() && PSI.isFunctionHotInCallGraph(&F, BFI))
+    F.setSectionPrefix("hot");
+  F.setMetadata(LLVMContext::MD_prof, nullptr);
+}
+
+// Puts a function behind all others of its module.
+void pleach_move_to_end(LLVMValueRef F) {
+  Function *Fn = unwrap<Function>(F);
+  Module *M = Fn->getParent();
+  M->getFunctionList().splice(M->end(), M->getFunctionList(), Fn->getIterator());
+}
+
+} // extern "C"

@@ -1,0 +1,43 @@
+// Diagnostics and remarks, in the host's own form.
+#include "pleach.h"
+#include "llvm/Analysis/OptimizationRemarkEmitter.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+
+extern "C" {
+
+// Reports through the module's own diagnostic handler, so that clang and lld print it in their
+// usual form and set their usual exit status.
+void pleach_diagnose(LLVMModuleRef M, const char *Text, size_t Size, bool IsFatal) {
+  LLVMContext &C = unwrap(M)->getContext();
+  C.diagnose(DiagnosticInfoGeneric(StringRef(Text, Size), IsFatal ? DS_Error : DS_Warning));
+}
+
+// Whether somebody asked for remarks of ours: building them costs time.
+bool pleach_remarks_enabled(LLVMModuleRef M) {
+  LLVMContext &C = unwrap(M)->getContext();
+  return C.getLLVMRemarkStreamer() || C.getDiagHandlerPtr()->isAnyRemarkEnabled("pleach");
+}
+
+// `-Rpass=pleach` where Passed, `-Rpass-missed=pleach` where not.
+void pleach_remark(LLVMValueRef F, bool Passed, const char *Name, const char *Text, size_t Size) {
+  Function *Fn = unwrap<Function>(F);
+  OptimizationRemarkEmitter ORE(Fn);
+  StringRef Message(Text, Size);
+  DebugLoc Loc = Fn->getSubprogram() ? DebugLoc(DILocation::get(
+                                           Fn->getContext(), Fn->getSubprogram()->getScopeLine(), 0,
+                                           Fn->getSubprogram()))
+                                     : DebugLoc();
+  const BasicBlock *Entry = &Fn->getEntryBlock();
+  if (Passed)
+    ORE.emit(OptimizationRemark("pleach", Name, Loc, Entry) << Message);
+  else
+    ORE.emit(OptimizationRemarkMissed("pleach", Name, Loc, Entry) << Message);
+}
+
+} // extern "C"

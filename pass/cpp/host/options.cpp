@@ -1,0 +1,97 @@
+// The plugin's own options, and those of the host that it sets.
+#include "pleach.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/CommandLine.h"
+
+using namespace llvm;
+
+namespace {
+
+cl::opt<bool> Annotate("pleach-annotate",
+                       cl::desc("Give IR blocks identifiers that emitted code carries"));
+cl::opt<std::string> UseProfile("pleach-use", cl::value_desc("profile"),
+                         cl::desc("Optimise with this pleach profile"));
+cl::opt<std::string> AnchorName("pleach-anchor", cl::init(""), cl::value_desc("early|late"),
+                                cl::desc("Where in the pipeline IR is identified (default: early)"));
+cl::opt<std::string> Instrument("pleach-instrument", cl::value_desc("paths|edges"),
+                                cl::desc("Count every path, or every edge, exactly"));
+cl::opt<unsigned> Iterations("pleach-iterations", cl::init(1),
+                             cl::desc("Consecutive paths of an activation that are counted together (1 to 4)"));
+cl::opt<std::string> Weights("pleach-weights", cl::value_desc("profile"),
+                             cl::desc("Place counters by this pleach profile instead of by static estimates"));
+cl::opt<bool> Summary("pleach-summary",
+                      cl::desc("Print one line per module on what was done with the profile"));
+cl::opt<uint64_t> RandomProfile("pleach-random", cl::Hidden, cl::value_desc("seed"),
+                                cl::desc("Optimise with random profiles instead of recorded ones"));
+cl::opt<uint64_t> RandomPaths("pleach-random-paths", cl::Hidden, cl::value_desc("seed"),
+                              cl::desc("Give the paths of each function each other's counts"));
+cl::opt<bool> Promote("pleach-icall-promotion", cl::init(true), cl::Hidden,
+                      cl::desc("Promote indirect calls with profiled targets"));
+cl::opt<bool> SmallFirst("pleach-small-callees-first", cl::init(true), cl::Hidden,
+                         cl::desc("Inline callees as small as their calls before what the profile says is inlined"));
+cl::opt<bool> ReduceHeight("pleach-control-height-reduction", cl::init(true), cl::Hidden,
+                           cl::desc("Run control-height reduction at -O3, as -fprofile-use does"));
+cl::opt<bool> SelectToBranch("pleach-recurrences", cl::init(true), cl::Hidden,
+                          cl::desc("Turn selects on loop-carried chains into branches"));
+cl::opt<bool> IfConversion("pleach-selects", cl::init(true), cl::Hidden,
+                      cl::desc("If-convert branches that are often mispredicted"));
+cl::opt<bool> IfConversionAggressive("pleach-selects-aggressive", cl::Hidden,
+                         cl::desc("If-convert every branch that can be, for tests"));
+cl::opt<bool> Placement("pleach-placement", cl::init(true), cl::Hidden,
+                        cl::desc("Order blocks and functions, and split functions, by the profile"));
+cl::opt<bool> AlignLoops("pleach-align-loops", cl::init(false), cl::Hidden,
+                         cl::desc("Align loops to fetch windows where the profile says that it pays"));
+
+cl::opt<bool> Superblocks("pleach-superblocks", cl::init(true),
+                          cl::desc("Form superblocks along the profile's paths (default: on)"));
+cl::opt<unsigned> SuperblockStage(
+    "pleach-superblock-stage", cl::init(2), cl::Hidden,
+    cl::desc("Where they are formed: 0 before inlining, 1 before vectorisation, 2 at the end"));
+cl::opt<double> SuperblockMinGain(
+    "pleach-superblock-price", cl::init(-1), cl::Hidden,
+    cl::desc("Share of all executions that a copied instruction must save, instead of the default"));
+cl::opt<bool> SuperblocksAggressive("pleach-superblocks-aggressive", cl::Hidden,
+                         cl::desc("Form superblocks wherever possible, for tests"));
+cl::opt<bool> Verify("pleach-verify", cl::Hidden,
+                     cl::desc("Check each function that superblocks changed, for tests"));
+
+PleachText text(const std::string &Option) { return {Option.data(), Option.size()}; }
+
+} // namespace
+
+PleachHostPasses pleachHostPasses() { return {Promote, SmallFirst, ReduceHeight}; }
+
+extern "C" {
+
+void pleach_read_options(PleachOptions *Out) {
+  Out->Profile = text(UseProfile);
+  Out->Anchor = text(AnchorName);
+  Out->Instrument = text(Instrument);
+  Out->Weights = text(Weights);
+  Out->RandomProfile = RandomProfile;
+  Out->RandomPaths = RandomPaths;
+  Out->SuperblockMinGain = SuperblockMinGain;
+  Out->Iterations = Iterations;
+  Out->SuperblockStage = SuperblockStage;
+  Out->Annotate = Annotate;
+  Out->Summary = Summary;
+  Out->Superblocks = Superblocks;
+  Out->SuperblocksAggressive = SuperblocksAggressive;
+  Out->Verify = Verify;
+  Out->Placement = Placement;
+  Out->AlignLoops = AlignLoops;
+  Out->IfConversion = IfConversion;
+  Out->IfConversionAggressive = IfConversionAggressive;
+  Out->SelectToBranch = SelectToBranch;
+}
+
+// Sets an option of the host, unless the user did or the host has none of that name.
+void pleach_set_host_option(const char *Name, size_t NameSize, const char *Value, size_t ValueSize) {
+  StringRef Key(Name, NameSize);
+  auto &Options = cl::getRegisteredOptions();
+  auto Found = Options.find(Key);
+  if (Found != Options.end() && Found->second->getNumOccurrences() == 0)
+    Found->second->addOccurrence(0, Key, StringRef(Value, ValueSize));
+}
+
+} // extern "C"

@@ -1,0 +1,143 @@
+// Registration: which passes run where in the host's pipelines, and which run alone by name.
+// Decisions are made in Rust (src/); the passes here call it.
+#include "pleach.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Plugins/PassPlugin.h"
+#include "llvm/Transforms/Instrumentation/ControlHeightReduction.h"
+#include "llvm/Transforms/Instrumentation/PGOInstrumentation.h"
+
+using namespace llvm;
+
+namespace {
+
+struct PleachPass : PassInfoMixin<PleachPass> {
+  PleachRunFn Run;
+  PleachStage Stage;
+  uint32_t Phase;
+  StringRef PipelineName;
+
+  PleachPass(PleachRunFn Run, PleachStage Stage, ThinOrFullLTOPhase P, StringRef PipelineName = "pleach")
+      : Run(Run), Stage(Stage), Phase(static_cast<uint32_t>(P)), PipelineName(PipelineName) {}
+
+  static bool isRequired() { return true; } // also under optnone and opt-bisect
+  static StringRef name() { return "PleachPass"; }
+
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
+    PleachRun Context{MAM};
+    return Run(wrap(&M), &Context, Stage, Phase) ? PreservedAnalyses::none() : PreservedAnalyses::all();
+  }
+
+  void printPipeline(raw_ostream &OS, function_ref<StringRef(StringRef)>) { OS << PipelineName; }
+};
+
+// Keeps counters of loops in registers, after all inlining and before loops are vectorised.
+struct PleachPromoteCountersPass : PassInfoMixin<PleachPromoteCountersPass> {
+  PleachLimits Limits;
+
+  explicit PleachPromoteCountersPass(const PleachLimits &Limits) : Limits(Limits) {}
+
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &) {
+    return pleachPromoteCounters(F, Limits) ? PreservedAnalyses::none() : PreservedAnalyses::all();
+  }
+};
+
+struct PleachCleanUpPass : PassInfoMixin<PleachCleanUpPass> {
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
+    return pleachCleanUpDuplicates(F, FAM) ? PreservedAnalyses::none() : PreservedAnalyses::all();
+  }
+};
+
+// Passes that `opt -passes=` runs alone.
+struct NamedPass {
+  StringLiteral Name;
+  PleachStage Stage;
+};
+constexpr NamedPass NamedPasses[] = {
+    {"pleach", EarlySimplification},
+    {"pleach-annotate", OnlyAnnotate},
+    {"pleach-use", OnlyUse},
+    {"pleach-instrument", OnlyInstrument},
+    {"pleach-selects", OnlyIfConversion},
+    {"pleach-select-to-branch", OnlySelectToBranch},
+    {"pleach-superblocks", OnlySuperblocks},
+    {"pleach-function-order", OnlyFunctionOrder},
+};
+
+bool isPostLink(ThinOrFullLTOPhase P) {
+  return P == ThinOrFullLTOPhase::ThinLTOPostLink || P == ThinOrFullLTOPhase::FullLTOPostLink;
+}
+
+} // namespace
+
+extern "C" {
+
+void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesProfile, const PleachLimits *Limits) {
+  auto *PB = static_cast<llvm::PassBuilder *>(Builder);
+  const PleachLimits Kept = *Limits;
+  PB->registerPipelineEarlySimplificationEPCallback(
+      [Run, UsesProfile, Kept](ModulePassManager &MPM, OptimizationLevel Level, ThinOrFullLTOPhase P) {
+        MPM.addPass(PleachPass(Run, EarlySimplification, P));
+        const PleachHostPasses Wanted = pleachHostPasses();
+        if (UsesProfile() && Wanted.InlineSmallCallees && Level != OptimizationLevel::O0 && !isPostLink(P))
+          pleachInlineSmallCallees(MPM, P, Kept);
+        if (UsesProfile())
+          pleachRevealProfile(MPM);
+        // clang schedules these only for its own profiles. As there, promotion runs before the
+        // inliner so that promoted calls can be inlined.
+        if (UsesProfile() && Wanted.PromoteIndirectCalls && Level != OptimizationLevel::O0 &&
+            P != ThinOrFullLTOPhase::FullLTOPostLink)
+          MPM.addPass(PGOIndirectCallPromotion(
+              /*InLTO=*/P == ThinOrFullLTOPhase::ThinLTOPostLink, /*SamplePGO=*/false));
+      });
+  PB->registerScalarOptimizerLateEPCallback([UsesProfile](FunctionPassManager &FPM, OptimizationLevel Level) {
+    if (UsesProfile() && pleachHostPasses().ReduceControlHeight && Level == OptimizationLevel::O3)
+      FPM.addPass(ControlHeightReductionPass());
+  });
+  PB->registerVectorizerStartEPCallback([Kept](FunctionPassManager &FPM, OptimizationLevel) {
+    FPM.addPass(PleachPromoteCountersPass(Kept));
+  });
+  PB->registerOptimizerLastEPCallback([Run](ModulePassManager &MPM, OptimizationLevel, ThinOrFullLTOPhase P) {
+    MPM.addPass(PleachPass(Run, OptimizerLast, P));
+    MPM.addPass(createModuleToFunctionPassAdaptor(PleachCleanUpPass()));
+  });
+  PB->registerOptimizerEarlyEPCallback([Run](ModulePassManager &MPM, OptimizationLevel Level, ThinOrFullLTOPhase P) {
+    if (Level != OptimizationLevel::O0)
+      MPM.addPass(PleachPass(Run, OptimizerEarly, P));
+  });
+  PB->registerFullLinkTimeOptimizationLastEPCallback([Run](ModulePassManager &MPM, OptimizationLevel) {
+    MPM.addPass(PleachPass(Run, OptimizerLast, ThinOrFullLTOPhase::FullLTOPostLink));
+  });
+  PB->registerPipelineParsingCallback(
+      [Run, Kept](StringRef Name, ModulePassManager &MPM, ArrayRef<PassBuilder::PipelineElement>) {
+        for (const NamedPass &Pass : NamedPasses)
+          if (Name == Pass.Name) {
+            MPM.addPass(PleachPass(Run, Pass.Stage, ThinOrFullLTOPhase::None, Pass.Name));
+            return true;
+          }
+        if (Name == "pleach-small-callees") {
+          pleachInlineSmallCallees(MPM, ThinOrFullLTOPhase::None, Kept);
+          pleachRevealProfile(MPM);
+          return true;
+        }
+        return false;
+      });
+  PB->registerPipelineParsingCallback(
+      [Kept](StringRef Name, FunctionPassManager &FPM, ArrayRef<PassBuilder::PipelineElement>) {
+        if (Name == "pleach-promote-counters")
+          FPM.addPass(PleachPromoteCountersPass(Kept));
+        else if (Name == "pleach-clean-up")
+          FPM.addPass(PleachCleanUpPass());
+        else
+          return false;
+        return true;
+      });
+}
+
+uint32_t pleach_plugin_api_version() { return LLVM_PLUGIN_API_VERSION; }
+
+// The layout that the Rust mirror of PassPluginLibraryInfo must have.
+size_t pleach_plugin_info_size() { return sizeof(PassPluginLibraryInfo); }
+
+} // extern "C"

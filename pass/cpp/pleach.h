@@ -1,0 +1,410 @@
+// Everything that crosses the boundary between the C++ half and the Rust half, and what the C++ files share.
+//
+// The Rust mirror is src/ffi.rs. Each struct's size and offsets are asserted here and there, with the same numbers.
+#ifndef PLEACH_H
+#define PLEACH_H
+
+#include "llvm-c/Types.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Analysis/ProfileSummaryInfo.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/PassManager.h"
+#include "llvm/Pass.h"
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#define PLEACH_SIZE(Struct, Size) static_assert(sizeof(Struct) == (Size), "mirrored in src/ffi.rs")
+#define PLEACH_OFFSET(Struct, Field, Offset) static_assert(offsetof(Struct, Field) == (Offset), "mirrored in src/ffi.rs")
+
+// ---- Host: registration, options, diagnostics ----------------------------------------------------------------------
+
+// Text owned by the host, alive as long as the options are.
+struct PleachText {
+  const char *Data;
+  size_t Size;
+};
+PLEACH_SIZE(PleachText, 16);
+PLEACH_OFFSET(PleachText, Size, 8);
+
+// The command line, read once a run.
+struct PleachOptions {
+  PleachText Profile;    // -pleach-use
+  PleachText Anchor;     // -pleach-anchor
+  PleachText Instrument; // -pleach-instrument
+  PleachText Weights;    // -pleach-weights
+  uint64_t RandomProfile; // a seed, 0: none
+  uint64_t RandomPaths;   // a seed, 0: none
+  double SuperblockMinGain; // negative: the default
+  uint32_t Iterations;
+  uint32_t SuperblockStage;
+  bool Annotate;
+  bool Summary;
+  bool Superblocks;
+  bool SuperblocksAggressive;
+  bool Verify;
+  bool Placement;
+  bool AlignLoops;
+  bool IfConversion;
+  bool IfConversionAggressive;
+  bool SelectToBranch;
+};
+PLEACH_SIZE(PleachOptions, 112);
+PLEACH_OFFSET(PleachOptions, RandomProfile, 64);
+PLEACH_OFFSET(PleachOptions, SuperblockMinGain, 80);
+PLEACH_OFFSET(PleachOptions, Iterations, 88);
+PLEACH_OFFSET(PleachOptions, Annotate, 96);
+PLEACH_OFFSET(PleachOptions, SelectToBranch, 105);
+
+// Which pass a run is: three places in the pipeline, and the passes that `opt -passes=` runs alone.
+enum PleachStage : uint32_t {
+  EarlySimplification = 0,
+  OptimizerLast = 1,
+  OptimizerEarly = 2,
+  OnlyAnnotate = 3,
+  OnlyUse = 4,
+  OnlyInstrument = 5,
+  OnlyIfConversion = 6,
+  OnlySelectToBranch = 7,
+  OnlySuperblocks = 8,
+  OnlyFunctionOrder = 9,
+};
+
+// Limits that the Rust half decides and that passes of the C++ half keep.
+struct PleachLimits {
+  int32_t EarlyInlineThreshold;
+  int32_t EarlyInlineHintThreshold;
+  uint32_t MaxPromotedCounters;
+  uint32_t MaxLoopExits;
+  uint32_t MaxIndexValues;
+};
+PLEACH_SIZE(PleachLimits, 20);
+PLEACH_OFFSET(PleachLimits, MaxPromotedCounters, 8);
+
+// What a pass hands through Rust to the functions below while it runs on one module.
+struct PleachRun {
+  llvm::ModuleAnalysisManager &MAM;
+  // Which counts are hot and cold, once the profile's summary is set: passes may learn it later.
+  std::unique_ptr<llvm::ProfileSummaryInfo> Summary = nullptr;
+};
+
+// Runs a stage on a module; whether the module changed. `Phase`: llvm::ThinOrFullLTOPhase.
+using PleachRunFn = bool (*)(LLVMModuleRef, PleachRun *, uint32_t Stage, uint32_t Phase);
+// Whether a profile is used: decides which of clang's profile-only passes are scheduled.
+using PleachUsesProfileFn = bool (*)();
+
+// ---- Analysis ------------------------------------------------------------------------------------------------------
+
+struct PleachTarget {
+  bool IsElf;
+  bool IsX86_64;
+};
+PLEACH_SIZE(PleachTarget, 2);
+PLEACH_OFFSET(PleachTarget, IsX86_64, 1);
+
+// Facts about one instruction that no single function of the C API tells.
+struct PleachInstructionFacts {
+  LLVMValueRef Callee;   // the called function, for a direct call
+  uint32_t Line;         // source line in the function itself, 0 where unknown
+  uint8_t Counts;        // neither a debug nor a pseudo instruction
+  uint8_t Call;          // 0 no call, 1 direct, 2 indirect, 3 inline assembly
+  uint8_t MayNotReturn;  // of a call
+  uint8_t IsEHPad;
+};
+PLEACH_SIZE(PleachInstructionFacts, 16);
+PLEACH_OFFSET(PleachInstructionFacts, Line, 8);
+PLEACH_OFFSET(PleachInstructionFacts, Counts, 12);
+PLEACH_OFFSET(PleachInstructionFacts, IsEHPad, 15);
+
+struct PleachSummaryEntry {
+  uint32_t Cutoff; // parts per million
+  uint64_t MinCount;
+  uint64_t NumCounts;
+};
+PLEACH_SIZE(PleachSummaryEntry, 24);
+PLEACH_OFFSET(PleachSummaryEntry, MinCount, 8);
+
+struct PleachSummary {
+  uint64_t TotalCount;
+  uint64_t MaxCount;
+  uint64_t MaxInternalCount;
+  uint64_t MaxFunctionCount;
+  uint32_t NumCounts;
+  uint32_t NumFunctions;
+  const PleachSummaryEntry *Entries;
+  size_t NumEntries;
+};
+PLEACH_SIZE(PleachSummary, 56);
+PLEACH_OFFSET(PleachSummary, NumCounts, 32);
+PLEACH_OFFSET(PleachSummary, Entries, 40);
+
+// The callee of the only call of a local function.
+struct PleachOnlyCall {
+  uint64_t Instructions;
+  uint64_t StackBytes;
+};
+PLEACH_SIZE(PleachOnlyCall, 16);
+PLEACH_OFFSET(PleachOnlyCall, StackBytes, 8);
+
+// An innermost loop, as the alignment of its header needs it.
+struct PleachLoop {
+  uint64_t Instructions;
+  double Iterations;
+  double Entries;
+};
+PLEACH_SIZE(PleachLoop, 24);
+PLEACH_OFFSET(PleachLoop, Entries, 16);
+
+// The alignment of a loop in a program that executes `Total` blocks; 1 where the host's own stands.
+using PleachAlignmentFn = uint32_t (*)(const PleachLoop *, double Total);
+
+// ---- Transformations -----------------------------------------------------------------------------------------------
+
+// A node of the graph that a function is to have: a block, or a copy of one, and where its successor slots lead.
+struct PleachNode {
+  uint32_t Origin;
+  const uint32_t *Successors;
+  size_t Count;
+};
+PLEACH_SIZE(PleachNode, 24);
+PLEACH_OFFSET(PleachNode, Successors, 8);
+PLEACH_OFFSET(PleachNode, Count, 16);
+
+// The cost of if-converting a branch, in instructions.
+struct PleachArms {
+  double Executed[2]; // of either arm, without branches
+  double Needed[2];   // and as many as are executed with them
+  double Selects;     // selects in place of the branch
+  double Shared;      // accesses that both arms make, and one does for
+  double Probability; // of the first arm
+  double Rate;        // share that is mispredicted at least; 0: unknown
+};
+PLEACH_SIZE(PleachArms, 64);
+PLEACH_OFFSET(PleachArms, Needed, 16);
+PLEACH_OFFSET(PleachArms, Selects, 32);
+PLEACH_OFFSET(PleachArms, Rate, 56);
+
+// Cycles from an instruction's operands to its result.
+struct PleachLatencies {
+  double Load;
+  double Division;
+  double Move; // φs, casts, and parts of aggregates
+  double Intrinsic;
+  double Call;
+  double Multiply; // and floating point
+  double Other;
+};
+PLEACH_SIZE(PleachLatencies, 56);
+PLEACH_OFFSET(PleachLatencies, Other, 48);
+
+// Selects of one condition, in one block, on a loop-carried chain.
+struct PleachRecurrence {
+  LLVMValueRef Select; // the first of them
+  double Condition;    // cycles from what the iteration before selected to the condition
+  double Values;       // and to what is selected now
+};
+PLEACH_SIZE(PleachRecurrence, 24);
+PLEACH_OFFSET(PleachRecurrence, Condition, 8);
+
+// ---- Exact counting ------------------------------------------------------------------------------------------------
+
+enum PleachOpKind : uint32_t { OpSet = 0, OpAdd = 1, OpCountConst = 2, OpCountRegister = 3 };
+
+struct PleachOp {
+  uint32_t Kind;
+  int64_t Value;
+};
+PLEACH_SIZE(PleachOp, 16);
+PLEACH_OFFSET(PleachOp, Value, 8);
+
+struct PleachOps {
+  const PleachOp *Data;
+  size_t Count;
+  llvm::ArrayRef<PleachOp> get() const { return llvm::ArrayRef(Data, Count); }
+};
+PLEACH_SIZE(PleachOps, 16);
+
+struct PleachEdge {
+  uint32_t From;
+  uint32_t To;
+  PleachOps Ops;
+};
+PLEACH_SIZE(PleachEdge, 24);
+PLEACH_OFFSET(PleachEdge, Ops, 8);
+
+struct PleachBlock {
+  uint32_t Block;
+  PleachOps Ops; // of a record: one count
+};
+PLEACH_SIZE(PleachBlock, 24);
+PLEACH_OFFSET(PleachBlock, Ops, 8);
+
+struct PleachResume {
+  LLVMValueRef Call;
+  PleachOps Ops;
+};
+PLEACH_SIZE(PleachResume, 24);
+PLEACH_OFFSET(PleachResume, Ops, 8);
+
+// What a callee's name says about its calls.
+enum PleachCallKind : uint32_t {
+  OrdinaryCall = 0,
+  EndsThread = 1,
+  Setjmp = 2,
+  Longjmp = 3,
+  Vfork = 4,
+};
+using PleachCallKindFn = uint32_t (*)(const char *Name, size_t Size);
+
+struct PleachPlan {
+  PleachOps Entry;
+  const PleachEdge *Edges;
+  size_t EdgeCount;
+  const PleachBlock *Exits;
+  size_t ExitCount;
+  const PleachBlock *Records;
+  size_t RecordCount;
+  const PleachResume *Resumes;
+  size_t ResumeCount;
+  uint64_t Word;   // first counter in the unit's array
+  uint64_t Base;   // of a window's digits
+  uint32_t Window; // paths counted together
+  uint32_t Hashed; // 1 + position among the unit's hash-counted functions, 0 for an array
+  uint32_t Tag;    // of the unit's records
+  PleachCallKindFn CallKind;
+};
+PLEACH_SIZE(PleachPlan, 120);
+PLEACH_OFFSET(PleachPlan, Edges, 16);
+PLEACH_OFFSET(PleachPlan, Word, 80);
+PLEACH_OFFSET(PleachPlan, Window, 96);
+PLEACH_OFFSET(PleachPlan, Tag, 104);
+PLEACH_OFFSET(PleachPlan, CallKind, 112);
+
+// A hash-counted function of a unit: `struct hashed` in runtime/layout.h.
+struct PleachHashed {
+  uint64_t Function;
+  uint64_t Word;
+};
+PLEACH_SIZE(PleachHashed, 16);
+PLEACH_OFFSET(PleachHashed, Word, 8);
+
+// ---- Functions that Rust calls -------------------------------------------------------------------------------------
+
+extern "C" {
+
+// host/plugin.cpp
+void pleach_register(void *PassBuilder, PleachRunFn Run, PleachUsesProfileFn UsesProfile, const PleachLimits *Limits);
+uint32_t pleach_plugin_api_version();
+size_t pleach_plugin_info_size();
+
+// host/options.cpp
+void pleach_read_options(PleachOptions *Out);
+void pleach_set_host_option(const char *Name, size_t NameSize, const char *Value, size_t ValueSize);
+
+// host/diagnostics.cpp
+void pleach_diagnose(LLVMModuleRef M, const char *Text, size_t Size, bool IsFatal);
+bool pleach_remarks_enabled(LLVMModuleRef M);
+void pleach_remark(LLVMValueRef F, bool Passed, const char *Name, const char *Text, size_t Size);
+
+// host/code_generation.cpp
+void pleach_set_target_options(void *TargetMachine, bool Split);
+bool pleach_may_align(void *TargetMachine);
+uint32_t pleach_align_loops(LLVMValueRef F, PleachAlignmentFn Decide);
+void pleach_keep_host_block_order(LLVMValueRef F);
+void pleach_move_to_end(LLVMValueRef F);
+
+// analysis/facts.cpp
+void pleach_target(LLVMModuleRef M, PleachTarget *Out);
+void pleach_instruction_facts(LLVMValueRef Instruction, PleachInstructionFacts *Out);
+bool pleach_is_replaceable(LLVMValueRef F);
+uint64_t pleach_value_profile_id(LLVMValueRef F);
+bool pleach_only_call(PleachRun *Run, LLVMValueRef Call, PleachOnlyCall *Out);
+
+// analysis/frequencies.cpp
+bool pleach_frequencies(LLVMValueRef F, double *Counts, double *Probabilities);
+void pleach_set_irreducible_headers(LLVMModuleRef M, LLVMValueRef F, const uint64_t *Counts, size_t Count);
+uint32_t pleach_unsampled_blocks(LLVMValueRef F, uint32_t Cutoff);
+
+// analysis/profile_summary.cpp
+void pleach_set_profile_summary(LLVMModuleRef M, PleachRun *Run, const PleachSummary *S, bool AtOnce);
+bool pleach_is_hot_count(PleachRun *Run, uint64_t Count);
+bool pleach_is_cold_count(PleachRun *Run, uint64_t Count);
+
+// analysis/duplication.cpp
+bool pleach_may_duplicate(LLVMValueRef F, bool AlsoWhereSmall);
+void pleach_duplicable(LLVMValueRef F, bool Early, uint8_t *Duplicable);
+void pleach_loops(LLVMValueRef F, uint8_t *Tight, uint8_t *Dispatching);
+
+// analysis/duplication_simulation.cpp
+void pleach_simulate_duplication(const LLVMBasicBlockRef *Trace, size_t Count, uint32_t *Saved);
+
+// transform/probes.cpp
+void pleach_ensure_subprogram(LLVMValueRef F, LLVMMetadataRef *Unit);
+void pleach_set_call_probe(LLVMValueRef Call, uint32_t Index, bool IsDirect);
+void pleach_set_probe_location(LLVMValueRef Probe, LLVMValueRef Position);
+void pleach_erase_named_metadata(LLVMModuleRef M, const char *Name, size_t Size);
+
+// transform/duplicate_blocks.cpp
+bool pleach_duplicate_blocks(LLVMValueRef F, const PleachNode *Nodes, size_t Count);
+void pleach_remove_dead_blocks(LLVMValueRef F);
+void pleach_prevent_tail_merge(const LLVMBasicBlockRef *Blocks, size_t Count);
+
+// transform/if_conversion.cpp
+bool pleach_may_if_convert(LLVMValueRef F);
+bool pleach_arms(LLVMValueRef Terminator, bool Any, PleachArms *Out);
+void pleach_if_convert(LLVMValueRef Terminator);
+
+// transform/select_to_branch.cpp
+size_t pleach_recurrences(LLVMValueRef F, const PleachLatencies *Latencies, PleachRecurrence *Found, size_t Capacity);
+void pleach_select_to_branch(LLVMValueRef Select);
+
+// count/instrument.cpp
+const char *pleach_cannot_instrument(LLVMValueRef F, const PleachPlan *Plan);
+const char *pleach_instrument(LLVMValueRef F, LLVMValueRef Slot, const PleachPlan *Plan);
+
+// count/unit.cpp
+LLVMValueRef pleach_make_unit(LLVMModuleRef M, const char *Description, size_t Size, uint64_t Id, uint64_t Words,
+                              uint32_t Tag, const PleachHashed *Hashed, size_t HashedCount);
+
+// count/counter_lowering.cpp
+const char *pleach_lower_counters(LLVMModuleRef M, const char *Runtime, size_t Size);
+
+} // extern "C"
+
+// ---- Shared by C++ files -------------------------------------------------------------------------------------------
+
+// Functions that are called often have this attribute until the inliner may know the profile.
+constexpr char PleachHotAttribute[] = "pleach-hot";
+
+// Functions whose blocks were duplicated have this attribute until they are cleaned up.
+constexpr char PleachDuplicatedAttribute[] = "pleach-duplicated";
+
+// A counter's increment by `Step`, of the unit that `Slot` belongs to: at `Index` of its array, or where `Hashed` is not 0, of this number in
+// the table of the unit's hash-counted function `Hashed - 1`, whose words begin at `Word`.
+void pleachEmitCount(llvm::IRBuilderBase &B, llvm::Value *Slot, llvm::Value *Index, uint32_t Hashed,
+                     uint32_t Word, llvm::Value *Step);
+
+// Keeps the counters of a function's innermost loops in registers; whether anything changed.
+bool pleachPromoteCounters(llvm::Function &F, const PleachLimits &Limits);
+
+// Removes what duplication left over; whether anything changed.
+bool pleachCleanUpDuplicates(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
+
+// Computes addresses again in the blocks that use them, where code generation folds them into loads and stores.
+void pleachRematerialiseAddresses(llvm::Function &F, const llvm::SmallPtrSetImpl<llvm::BasicBlock *> &Copied);
+
+// Adds passes that inline callees as small as their calls, and what simplifies the callers.
+void pleachInlineSmallCallees(llvm::ModulePassManager &MPM, llvm::ThinOrFullLTOPhase Phase, const PleachLimits &Limits);
+
+// Adds the pass from which on the inliner knows the profile.
+void pleachRevealProfile(llvm::ModulePassManager &MPM);
+
+// Which of the optional host passes the user wants.
+struct PleachHostPasses {
+  bool PromoteIndirectCalls;
+  bool InlineSmallCallees;
+  bool ReduceControlHeight;
+};
+PleachHostPasses pleachHostPasses();
+
+#endif

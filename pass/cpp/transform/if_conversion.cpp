@@ -1,0 +1,382 @@
+// If-conversion of branches whose arms are short and access memory: both arms are executed, and selects choose the results.
+// Where an access of the arm that is not wanted might fault, a select also chooses the address: its loads read zeros, its stores go to a
+// place that nobody reads. Which branches to convert is decided in Rust.
+#include "pleach.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/DataLayout.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/ProfDataUtils.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include <optional>
+
+using namespace llvm;
+
+namespace {
+
+// Bytes of the widest value that may be loaded or stored, and the largest alignment.
+constexpr uint64_t MaxWidth = 16;
+
+// How deep nested branches may be that are converted together.
+constexpr unsigned MaxDepth = 4;
+
+// A branch whose arms rejoin.
+struct Arms {
+  BranchInst *Branch = nullptr;
+  // The arms; an empty one is null.
+  BasicBlock *Blocks[2] = {nullptr, nullptr};
+  // The branch that ends an arm, whose own arms rejoin at the same block.
+  BranchInst *Inner[2] = {nullptr, nullptr};
+  BasicBlock *Join = nullptr;
+  SmallVector<Instruction *, 8> Accesses[2];
+  // Both arms make the same kinds of accesses in the same order: one access serves both.
+  bool Paired = false;
+};
+
+// Whether code generation can select between values of a type.
+bool maySelect(const Type *T) {
+  return T->isIntOrIntVectorTy() || T->isFPOrFPVectorTy() || T->isPtrOrPtrVectorTy();
+}
+
+// Whether code generation makes a branch of a select of this type again: x86 processors move no vector by a condition, and below
+// AVX-512 no floating-point value. (What a comparison of such values decides alone is masked; of those the host forms selects.)
+bool needsBranch(const Type *T, const Function &F) {
+  if (!F.getParent()->getTargetTriple().isX86())
+    return false;
+  return T->isVectorTy() || (T->isFloatingPointTy() &&
+                             !F.getFnAttribute("target-features").getValueAsString().contains("+avx512f"));
+}
+
+bool isAccess(const Instruction &I) { return isa<LoadInst>(I) || isa<StoreInst>(I); }
+
+bool mayAccess(const Instruction &I, const DataLayout &Layout) {
+  auto *Load = dyn_cast<LoadInst>(&I);
+  auto *Store = dyn_cast<StoreInst>(&I);
+  if (!(Load ? Load->isSimple() : Store->isSimple()) || getLoadStoreAddressSpace(&I) != 0)
+    return false;
+  // It is a register.
+  if (getLoadStorePointerOperand(&I)->isSwiftError())
+    return false;
+  Type *T = getLoadStoreType(&I);
+  return maySelect(T) && !Layout.getTypeStoreSize(T).isScalable() &&
+         Layout.getTypeStoreSize(T).getFixedValue() <= MaxWidth &&
+         getLoadStoreAlignment(&I).value() <= MaxWidth;
+}
+
+// Intrinsics that are an instruction or two.
+bool isShort(const CallBase &Call) {
+  switch (Call.getIntrinsicID()) {
+  case Intrinsic::abs:
+  case Intrinsic::smax:
+  case Intrinsic::smin:
+  case Intrinsic::umax:
+  case Intrinsic::umin:
+  case Intrinsic::bswap:
+  case Intrinsic::fshl:
+  case Intrinsic::fshr:
+  case Intrinsic::uadd_sat:
+  case Intrinsic::usub_sat:
+  case Intrinsic::uadd_with_overflow:
+  case Intrinsic::usub_with_overflow:
+  case Intrinsic::sadd_with_overflow:
+  case Intrinsic::ssub_with_overflow:
+  case Intrinsic::fabs:
+  case Intrinsic::fmuladd:
+  case Intrinsic::copysign:
+    return true;
+  default:
+    return false;
+  }
+}
+
+// Whether an instruction may be executed speculatively once accesses are guarded.
+bool mayHoist(const Instruction &I, const DataLayout &Layout) {
+  if (isAccess(I))
+    return mayAccess(I, Layout);
+  if (isa<PseudoProbeInst>(I))
+    return true;
+  if (I.getType()->isTokenTy() || isa<PHINode>(I) || isa<AllocaInst>(I) || I.mayReadOrWriteMemory())
+    return false;
+  // These take as long as a misprediction.
+  if (I.isIntDivRem() || I.getOpcode() == Instruction::FDiv || I.getOpcode() == Instruction::FRem)
+    return false;
+  auto *Call = dyn_cast<CallBase>(&I);
+  return (!Call || isShort(*Call)) && isSafeToSpeculativelyExecute(&I);
+}
+
+std::optional<Arms> armsOf(Instruction *I, unsigned Depth);
+
+// The block that such an arm leads to, and the branch that it ends in, if any.
+std::pair<BasicBlock *, BranchInst *> end(BasicBlock *Arm, BasicBlock *From, unsigned Depth) {
+  auto *Last = dyn_cast<BranchInst>(Arm->getTerminator());
+  if (Arm->getSinglePredecessor() != From || !Last || Arm->hasAddressTaken())
+    return {};
+  const DataLayout &Layout = Arm->getDataLayout();
+  for (const Instruction &I : *Arm)
+    if (&I != Last && !mayHoist(I, Layout))
+      return {};
+  if (Last->isUnconditional())
+    return {Last->getSuccessor(0), nullptr};
+  std::optional<Arms> Within = Depth > 0 ? armsOf(Last, Depth - 1) : std::nullopt;
+  if (!Within)
+    return {};
+  return {Within->Join, Last};
+}
+
+bool sameAccesses(ArrayRef<Instruction *> A, ArrayRef<Instruction *> B) {
+  return !A.empty() && A.size() == B.size() && llvm::all_of(llvm::zip(A, B), [](auto Pair) {
+    auto [X, Y] = Pair;
+    const Type *T = getLoadStoreType(X);
+    return X->getOpcode() == Y->getOpcode() && T == getLoadStoreType(Y) &&
+           !(isa<StoreInst>(X) && needsBranch(T, *X->getFunction()));
+  });
+}
+
+std::optional<Arms> armsOf(Instruction *I, unsigned Depth) {
+  Arms A;
+  A.Branch = dyn_cast<BranchInst>(I);
+  if (!A.Branch || !A.Branch->isConditional())
+    return std::nullopt;
+  BasicBlock *From = A.Branch->getParent();
+  BasicBlock *First = A.Branch->getSuccessor(0), *Second = A.Branch->getSuccessor(1);
+  if (First == Second)
+    return std::nullopt;
+  auto [AfterFirst, InFirst] = end(First, From, Depth);
+  auto [AfterSecond, InSecond] = end(Second, From, Depth);
+  bool Both = AfterFirst && AfterFirst == AfterSecond;
+  if (AfterFirst == Second || Both)
+    A.Blocks[0] = First, A.Inner[0] = InFirst, A.Join = AfterFirst;
+  if (AfterSecond == First || (Both && AfterFirst != Second))
+    A.Blocks[1] = Second, A.Inner[1] = InSecond, A.Join = AfterSecond;
+  if (!A.Join || A.Join == From || A.Join == A.Blocks[0] || A.Join == A.Blocks[1] || A.Join->isEHPad())
+    return std::nullopt;
+  for (PHINode &Phi : A.Join->phis())
+    if (!maySelect(Phi.getType()) || needsBranch(Phi.getType(), *From->getParent()))
+      return std::nullopt;
+  for (int Arm : {0, 1})
+    if (A.Blocks[Arm])
+      for (Instruction &I : *A.Blocks[Arm])
+        if (isAccess(I))
+          A.Accesses[Arm].push_back(&I);
+  A.Paired = !A.Inner[0] && !A.Inner[1] && sameAccesses(A.Accesses[0], A.Accesses[1]);
+  return A;
+}
+
+double sizeOf(const BasicBlock *Arm) {
+  double Size = 0;
+  if (Arm)
+    for (const Instruction &I : *Arm)
+      Size += !I.isTerminator() && !isa<PseudoProbeInst>(I) && !isa<CastInst>(I);
+  return Size;
+}
+
+bool isSafe(Instruction *Access, Instruction *At) {
+  return isa<LoadInst>(Access) && isSafeToSpeculativelyExecute(Access, At);
+}
+
+class Converter {
+  Arms &A;
+  IRBuilder<> B;
+
+  Value *select(Value *Then, Value *Else) {
+    if (Then == Else)
+      return Then;
+    Value *V = B.CreateSelect(A.Branch->getCondition(), Then, Else);
+    if (auto *I = dyn_cast<Instruction>(V))
+      I->copyMetadata(*A.Branch, {LLVMContext::MD_prof, LLVMContext::MD_unpredictable});
+    return V;
+  }
+
+  // The constant that guarded loads read.
+  Value *zeros() {
+    Module *M = A.Branch->getModule();
+    constexpr char Name[] = "pleach.zeros";
+    if (auto *G = M->getNamedGlobal(Name))
+      return G;
+    auto *T = ArrayType::get(B.getInt8Ty(), MaxWidth);
+    auto *G = new GlobalVariable(*M, T, /*isConstant=*/true, GlobalValue::PrivateLinkage,
+                                 ConstantAggregateZero::get(T), Name);
+    G->setAlignment(Align(MaxWidth));
+    G->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
+    return G;
+  }
+
+  // The place that guarded stores write to: one for each function.
+  Value *sink() {
+    constexpr char Name[] = "pleach.sink"; // of metadata: values lose their names
+    BasicBlock &Entry = A.Branch->getFunction()->getEntryBlock();
+    // It is the first instruction.
+    if (Entry.front().hasMetadata(Name))
+      return &Entry.front();
+    // Not an array: stack protectors treat those as buffers.
+    auto *Sink = new AllocaInst(B.getIntNTy(8 * MaxWidth), 0, nullptr, Align(MaxWidth), Name, Entry.begin());
+    Sink->setMetadata(Name, MDNode::get(Sink->getContext(), {}));
+    return Sink;
+  }
+
+  void hoist(Instruction *I) {
+    I->dropDbgRecords();
+    I->moveBefore(A.Branch->getIterator());
+    // Attributes and metadata about its value hold only where the arm is taken.
+    I->dropUBImplyingAttrsAndUnknownMetadata(
+        {LLVMContext::MD_tbaa, LLVMContext::MD_prof, LLVMContext::MD_unpredictable, LLVMContext::MD_fpmath});
+    I->setMetadata(LLVMContext::MD_DIAssignID, nullptr);
+    I->setDebugLoc(DebugLoc::getDropped());
+  }
+
+  void hoistGuarded(Instruction *I, bool IsThen) {
+    if (isAccess(*I) && !isSafe(I, A.Branch)) {
+      Value *Other = isa<LoadInst>(I) ? zeros() : sink();
+      Value *Address = getLoadStorePointerOperand(I);
+      unsigned Operand = isa<LoadInst>(I) ? LoadInst::getPointerOperandIndex() : StoreInst::getPointerOperandIndex();
+      I->setOperand(Operand, IsThen ? select(Address, Other) : select(Other, Address));
+    }
+    hoist(I);
+  }
+
+  // Up to an access, or to the end where there is none.
+  void hoistUntil(BasicBlock *Arm, Instruction *Access, bool IsThen) {
+    while (!Arm->front().isTerminator() && &Arm->front() != Access) {
+      if (isa<PseudoProbeInst>(Arm->front()))
+        Arm->front().eraseFromParent();
+      else
+        hoistGuarded(&Arm->front(), IsThen);
+    }
+  }
+
+  // One access for two.
+  void hoistBoth(Instruction *Then, Instruction *Else) {
+    Value *Address = select(getLoadStorePointerOperand(Then), getLoadStorePointerOperand(Else));
+    Align Alignment = std::min(getLoadStoreAlignment(Then), getLoadStoreAlignment(Else));
+    if (auto *Load = dyn_cast<LoadInst>(Then)) {
+      Load->setOperand(LoadInst::getPointerOperandIndex(), Address);
+      Load->setAlignment(Alignment);
+      Else->replaceAllUsesWith(Load);
+    } else {
+      auto *Store = cast<StoreInst>(Then);
+      Store->setOperand(0, select(Store->getValueOperand(), cast<StoreInst>(Else)->getValueOperand()));
+      Store->setOperand(StoreInst::getPointerOperandIndex(), Address);
+      Store->setAlignment(Alignment);
+    }
+    Then->setAAMetadata(Then->getAAMetadata().merge(Else->getAAMetadata()));
+    Else->eraseFromParent();
+    hoist(Then);
+  }
+
+public:
+  explicit Converter(Arms &A) : A(A), B(A.Branch) {}
+
+  void run() {
+    if (A.Paired)
+      for (auto [Then, Else] : llvm::zip(A.Accesses[0], A.Accesses[1])) {
+        hoistUntil(A.Blocks[0], Then, true);
+        hoistUntil(A.Blocks[1], Else, false);
+        hoistBoth(Then, Else);
+      }
+    for (int Arm : {0, 1})
+      if (A.Blocks[Arm])
+        hoistUntil(A.Blocks[Arm], nullptr, Arm == 0);
+    BasicBlock *From = A.Branch->getParent();
+    BasicBlock *Then = A.Blocks[0] ? A.Blocks[0] : From, *Else = A.Blocks[1] ? A.Blocks[1] : From;
+    for (PHINode &Phi : A.Join->phis()) {
+      Value *V = select(Phi.getIncomingValueForBlock(Then), Phi.getIncomingValueForBlock(Else));
+      for (BasicBlock *Arm : {Then, Else})
+        Phi.removeIncomingValue(Arm, /*DeletePHIIfEmpty=*/false);
+      Phi.addIncoming(V, From);
+    }
+    B.CreateBr(A.Join)->setDebugLoc(A.Branch->getDebugLoc());
+    A.Branch->eraseFromParent();
+    for (BasicBlock *Arm : A.Blocks)
+      if (Arm)
+        Arm->eraseFromParent();
+    MergeBlockIntoPredecessor(A.Join);
+  }
+};
+
+// Converts a branch, after the nested ones in its arms.
+void convert(BranchInst *Branch, unsigned Depth) {
+  std::optional<Arms> Found = armsOf(Branch, Depth);
+  if (!Found)
+    return;
+  for (BranchInst *Inner : Found->Inner)
+    if (Inner) {
+      // Keeps code generation from turning its selects into branches again.
+      Inner->setMetadata(LLVMContext::MD_unpredictable, MDNode::get(Inner->getContext(), {}));
+      convert(Inner, Depth - 1);
+    }
+  if (Found->Inner[0] || Found->Inner[1])
+    Found = armsOf(Branch, 0);
+  if (Found)
+    Converter(*Found).run();
+}
+
+// The cost of converting a branch and the nested ones in its arms.
+PleachArms describe(Arms &A, unsigned Depth) {
+  PleachArms Out = {{0, 0}, {0, 0}, 0, 0, 0.5, 0};
+  if (MDNode *Unpredictable = A.Branch->getMetadata(LLVMContext::MD_unpredictable))
+    if (Unpredictable->getNumOperands() == 1)
+      if (auto *Rate = mdconst::dyn_extract<ConstantInt>(Unpredictable->getOperand(0)))
+        Out.Rate = static_cast<double>(Rate->getLimitedValue(1000)) / 1000;
+  uint64_t First, Second;
+  if (extractBranchWeights(*A.Branch, First, Second) && First + Second > 0)
+    Out.Probability = static_cast<double>(First) / static_cast<double>(First + Second);
+  for (int Arm : {0, 1}) {
+    Out.Executed[Arm] = Out.Needed[Arm] = sizeOf(A.Blocks[Arm]);
+    if (!A.Inner[Arm])
+      continue;
+    std::optional<Arms> Within = armsOf(A.Inner[Arm], Depth - 1);
+    PleachArms In = describe(*Within, Depth - 1);
+    Out.Executed[Arm] += In.Executed[0] + In.Executed[1] + In.Selects - In.Shared;
+    // One more for its branch. Each access is guarded once more.
+    Out.Needed[Arm] += In.Probability * In.Needed[0] + (1 - In.Probability) * In.Needed[1] + 1;
+    Out.Selects += static_cast<double>(Within->Accesses[0].size() + Within->Accesses[1].size());
+  }
+  if (A.Paired)
+    for (Instruction *I : A.Accesses[0])
+      Out.Shared += 1, Out.Selects += isa<StoreInst>(I) ? 2 : 1;
+  else
+    for (auto &Accesses : A.Accesses)
+      for (Instruction *I : Accesses)
+        Out.Selects += !isSafe(I, A.Branch);
+  Out.Selects += static_cast<double>(range_size(A.Join->phis()));
+  return Out;
+}
+
+} // namespace
+
+extern "C" {
+
+// Whether a terminator is an unpredictable branch (or any branch, if `Any`) that can be if-converted, and the cost.
+bool pleach_arms(LLVMValueRef Terminator, bool Any, PleachArms *Out) {
+  auto *I = unwrap<Instruction>(Terminator);
+  if (!Any && !I->hasMetadata(LLVMContext::MD_unpredictable))
+    return false;
+  std::optional<Arms> Found = armsOf(I, MaxDepth);
+  if (Found)
+    *Out = describe(*Found, MaxDepth);
+  return Found.has_value();
+}
+
+// If-converts a branch that `pleach_arms` accepts.
+void pleach_if_convert(LLVMValueRef Terminator) {
+  convert(unwrap<BranchInst>(Terminator), MaxDepth);
+}
+
+// Whether code of a function may be executed speculatively, with guarded addresses.
+bool pleach_may_if_convert(LLVMValueRef V) {
+  Function &F = *unwrap<Function>(V);
+  // Sanitizers would report accesses that the source does not have.
+  constexpr Attribute::AttrKind Without[] = {
+      Attribute::Naked,          Attribute::SanitizeAddress, Attribute::SanitizeHWAddress,
+      Attribute::SanitizeMemory, Attribute::SanitizeMemTag,  Attribute::SanitizeNumericalStability,
+      Attribute::SanitizeThread, Attribute::SanitizeType,    Attribute::SpeculativeLoadHardening};
+  return F.getDataLayout().getAllocaAddrSpace() == 0 && !F.hasOptNone() && !F.hasOptSize() && !F.hasGC() &&
+         !F.isPresplitCoroutine() &&
+         llvm::none_of(Without, [&](Attribute::AttrKind Kind) { return F.hasFnAttribute(Kind); });
+}
+
+} // extern "C"

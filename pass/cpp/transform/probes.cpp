@@ -1,0 +1,70 @@
+// Debug locations of probes. The C API cannot make discriminators, nor subprograms without a list of types.
+#include "pleach.h"
+#include "llvm/IR/DIBuilder.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/PseudoProbe.h"
+
+using namespace llvm;
+
+extern "C" {
+
+// A subprogram for inline stacks in a function that has none. Its compile unit emits no DWARF.
+// `Unit` is one per module and starts out null.
+void pleach_ensure_subprogram(LLVMValueRef V, LLVMMetadataRef *Unit) {
+  Function *F = unwrap<Function>(V);
+  if (F->getSubprogram())
+    return;
+  Module *M = F->getParent();
+  LLVMContext &C = M->getContext();
+  if (!*Unit) {
+    if (!M->getModuleFlag("Debug Info Version"))
+      M->addModuleFlag(Module::Warning, "Debug Info Version", DEBUG_METADATA_VERSION);
+    DIBuilder Builder(*M, /*AllowUnresolved=*/false);
+    *Unit = wrap(static_cast<Metadata *>(Builder.createCompileUnit(
+        DISourceLanguageName(dwarf::DW_LANG_C), DIFile::get(C, M->getSourceFileName(), ""),
+        "pleach", /*isOptimized=*/true, "", 0, "", DICompileUnit::NoDebug)));
+  }
+  auto *CU = cast<DICompileUnit>(unwrap(*Unit));
+  F->setSubprogram(DISubprogram::getDistinct(
+      C, CU->getFile(), F->getName(), F->getName(), CU->getFile(), 0,
+      DISubroutineType::get(C, DINode::FlagZero, 0, nullptr), 0, nullptr, 0, 0,
+      DINode::FlagArtificial, DISubprogram::SPFlagDefinition | DISubprogram::SPFlagOptimized, CU));
+}
+
+// Gives a call the identifier that inline stacks refer to, in its location's discriminator.
+void pleach_set_call_probe(LLVMValueRef V, uint32_t Index, bool Direct) {
+  auto *Call = unwrap<CallBase>(V);
+  DISubprogram *SP = Call->getFunction()->getSubprogram();
+  const DILocation *Loc = Call->getDebugLoc().get();
+  if (!Loc)
+    Loc = DILocation::get(SP->getContext(), 0, 0, SP);
+  uint32_t Packed = PseudoProbeDwarfDiscriminator::packProbeData(
+      Index,
+      static_cast<uint32_t>(Direct ? PseudoProbeType::DirectCall : PseudoProbeType::IndirectCall),
+      0, PseudoProbeDwarfDiscriminator::FullDistributionFactor, Loc->getBaseDiscriminator());
+  Call->setDebugLoc(Loc->cloneWithDiscriminator(Packed));
+}
+
+// A probe takes the location of the code it stands for: the first one in its block from `Position`
+// on, so that code the optimiser later puts there finds what it would have found.
+void pleach_set_probe_location(LLVMValueRef Probe, LLVMValueRef Position) {
+  auto *P = unwrap<Instruction>(Probe);
+  DISubprogram *SP = P->getFunction()->getSubprogram();
+  const DILocation *Loc = nullptr;
+  for (Instruction *I = unwrap<Instruction>(Position); I && !Loc; I = I->getNextNode())
+    Loc = I->getDebugLoc().get();
+  // Without the call's own probe data.
+  if (Loc && DILocation::isPseudoProbeDiscriminator(Loc->getDiscriminator()))
+    Loc = Loc->cloneWithDiscriminator(0);
+  P->setDebugLoc(Loc ? Loc : DILocation::get(SP->getContext(), 0, 0, SP));
+}
+
+void pleach_erase_named_metadata(LLVMModuleRef M, const char *Name, size_t Size) {
+  if (NamedMDNode *Node = unwrap(M)->getNamedMetadata(StringRef(Name, Size)))
+    Node->eraseFromParent();
+}
+
+} // extern "C"

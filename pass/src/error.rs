@@ -1,0 +1,55 @@
+//! Why a module cannot be compiled as asked. Each becomes a diagnostic of the host, whose exit status is then 1.
+
+use pleach_annotate::manifest::Anchor;
+use pleach_profile::error::ProfileError;
+use std::path::PathBuf;
+
+/// Why a module cannot be compiled as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum PassError {
+    /// `-pleach-anchor` has an unknown value.
+    #[error("pleach: unknown anchor '{0}': it is 'early' or 'late'")]
+    UnknownAnchor(String),
+    /// `-pleach-instrument` has an unknown value.
+    #[error("pleach: cannot count '{0}': it is 'paths' or 'edges'")]
+    UnknownCounting(String),
+    /// `-pleach-iterations` is out of range.
+    #[error("pleach: {0} iterations: it is 1 to 4")]
+    Iterations(u32),
+    /// A pass that needs a profile runs alone and was given none.
+    #[error("pleach: this pass needs a profile: give -pleach-use or -pleach-random")]
+    NoProfile,
+    /// The object format has no sections of the kind that pleach needs.
+    #[error("pleach: only ELF targets are supported")]
+    NotElf,
+    /// The counting runtime is for one architecture.
+    #[error("pleach: exact counting needs an x86-64 target")]
+    NotX86_64,
+    /// A profile cannot be read.
+    #[error("pleach: {0}")]
+    Profile(#[from] ProfileError),
+    /// A profile is about IR at another place of the pipeline.
+    #[error("pleach: {path}: recorded at the {} anchor, but used at the {} anchor: give both builds the same --anchor", .recorded.name(), .used.name(), path = .path.display())]
+    Anchor {
+        /// The profile.
+        path: PathBuf,
+        /// Where it was recorded.
+        recorded: Anchor,
+        /// Where it is used.
+        used: Anchor,
+    },
+    /// A record has the graph's hash but not its shape.
+    #[error("pleach: the profile of '{function}' is damaged: {what}")]
+    Shape {
+        /// The function's linkage name.
+        function: String,
+        /// The part that does not fit.
+        what: &'static str,
+    },
+    /// The counting runtime does not go with the module.
+    #[error("{0}")]
+    Runtime(String),
+    /// A bug.
+    #[error("pleach: internal error, please report it: {0}")]
+    Internal(String),
+}

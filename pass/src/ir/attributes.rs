@@ -1,0 +1,64 @@
+//! Attributes of functions and calls, by name.
+
+use inkwell::llvm_sys::core::{
+    LLVMAddAttributeAtIndex, LLVMAddCallSiteAttribute, LLVMCreateEnumAttribute, LLVMCreateStringAttribute,
+    LLVMGetEnumAttributeAtIndex, LLVMGetEnumAttributeKindForName, LLVMGetTypeContext, LLVMTypeOf,
+};
+use inkwell::llvm_sys::prelude::{LLVMAttributeRef, LLVMValueRef};
+use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex};
+
+const OF_FUNCTION: LLVMAttributeIndex = LLVMAttributeFunctionIndex;
+
+/// Whether a function has an attribute that LLVM knows by this name.
+///
+/// # Safety
+/// The function must be alive.
+pub unsafe fn has(function: LLVMValueRef, name: &str) -> bool {
+    // SAFETY: as the caller promises; the name is only read.
+    unsafe { !LLVMGetEnumAttributeAtIndex(function, OF_FUNCTION, kind(name)).is_null() }
+}
+
+/// Gives a function an attribute that LLVM knows by this name.
+///
+/// # Safety
+/// The function must be alive.
+pub unsafe fn add(function: LLVMValueRef, name: &str) {
+    // SAFETY: as the caller promises.
+    unsafe { LLVMAddAttributeAtIndex(function, OF_FUNCTION, known(function, name)) }
+}
+
+/// Gives a call an attribute that LLVM knows by this name.
+///
+/// # Safety
+/// The call must be alive.
+pub unsafe fn add_to_call(call: LLVMValueRef, name: &str) {
+    // SAFETY: as the caller promises.
+    unsafe { LLVMAddCallSiteAttribute(call, OF_FUNCTION, known(call, name)) }
+}
+
+/// Gives a function an attribute of our own.
+///
+/// # Safety
+/// The function must be alive.
+pub unsafe fn add_own(function: LLVMValueRef, name: &str) {
+    // SAFETY: as the caller promises; the texts are copied.
+    unsafe {
+        let context = LLVMGetTypeContext(LLVMTypeOf(function));
+        let own = LLVMCreateStringAttribute(context, name.as_ptr().cast(), name.len() as u32, c"".as_ptr(), 0);
+        LLVMAddAttributeAtIndex(function, OF_FUNCTION, own);
+    }
+}
+
+fn kind(name: &str) -> u32 {
+    // SAFETY: the name is only read.
+    let kind = unsafe { LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len()) };
+    debug_assert_ne!(kind, 0, "LLVM knows no attribute {name}");
+    kind
+}
+
+/// # Safety
+/// The value must be alive.
+unsafe fn known(value: LLVMValueRef, name: &str) -> LLVMAttributeRef {
+    // SAFETY: as the caller promises.
+    unsafe { LLVMCreateEnumAttribute(LLVMGetTypeContext(LLVMTypeOf(value)), kind(name), 0) }
+}

@@ -1,0 +1,317 @@
+//! Metadata: makes nodes, and attaches what a profile says in the forms that LLVM's passes read.
+
+use inkwell::llvm_sys::LLVMContext;
+use inkwell::llvm_sys::core::{
+    LLVMAddNamedMetadataOperand, LLVMConstInt, LLVMConstIntGetZExtValue, LLVMDisposeValueMetadataEntries,
+    LLVMGetMDKindIDInContext, LLVMGetMDNodeNumOperands, LLVMGetMDNodeOperands, LLVMGetMDString, LLVMGetModuleContext,
+    LLVMGetModuleFlag, LLVMGetSection, LLVMGetTypeContext, LLVMGlobalCopyAllMetadata, LLVMGlobalSetMetadata,
+    LLVMInt32TypeInContext, LLVMInt64TypeInContext, LLVMIsAConstantInt, LLVMIsAMDNode, LLVMIsAMDString,
+    LLVMMDNodeInContext2, LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMSetMetadata, LLVMTypeOf,
+    LLVMValueAsMetadata, LLVMValueMetadataEntriesGetKind, LLVMValueMetadataEntriesGetMetadata,
+};
+use inkwell::llvm_sys::prelude::{LLVMMetadataRef, LLVMModuleRef, LLVMValueRef};
+use std::ffi::CStr;
+
+/// `llvm::Module::Max`: linking keeps the larger value of a flag.
+const BEHAVIOUR_MAX: u32 = 7;
+const MODULE_FLAGS: &CStr = c"llvm.module.flags";
+/// `IPVK_IndirectCallTarget`: the kind of value profiles that name callees.
+const INDIRECT_CALL_TARGET: u32 = 0;
+
+/// Makes metadata in one context.
+#[derive(Clone, Copy)]
+pub struct Metadata {
+    context: *mut LLVMContext,
+}
+
+impl Metadata {
+    /// In a module's context.
+    ///
+    /// # Safety
+    /// The module must be alive as long as this is used.
+    pub unsafe fn in_module(module: LLVMModuleRef) -> Self {
+        // SAFETY: as the caller promises.
+        let context = unsafe { LLVMGetModuleContext(module) };
+        Self { context }
+    }
+
+    /// In a value's context.
+    ///
+    /// # Safety
+    /// The value must be alive as long as this is used.
+    pub unsafe fn of_value(value: LLVMValueRef) -> Self {
+        // SAFETY: as the caller promises.
+        let context = unsafe { LLVMGetTypeContext(LLVMTypeOf(value)) };
+        Self { context }
+    }
+
+    /// A 64-bit number.
+    pub fn long(self, value: u64) -> LLVMMetadataRef {
+        // SAFETY: the context is alive.
+        unsafe { LLVMValueAsMetadata(LLVMConstInt(LLVMInt64TypeInContext(self.context), value, 0)) }
+    }
+
+    /// A 32-bit number.
+    pub fn int(self, value: u32) -> LLVMMetadataRef {
+        // SAFETY: the context is alive.
+        unsafe { LLVMValueAsMetadata(LLVMConstInt(LLVMInt32TypeInContext(self.context), value.into(), 0)) }
+    }
+
+    /// A text.
+    pub fn text(self, text: &str) -> LLVMMetadataRef {
+        // SAFETY: the context is alive; the text is copied.
+        unsafe { LLVMMDStringInContext2(self.context, text.as_ptr().cast(), text.len()) }
+    }
+
+    /// A node.
+    pub fn node(self, parts: &mut [LLVMMetadataRef]) -> LLVMMetadataRef {
+        // SAFETY: the parts are of this context; the list is copied.
+        unsafe { LLVMMDNodeInContext2(self.context, parts.as_mut_ptr(), parts.len()) }
+    }
+
+    /// The number of a kind of attachments.
+    pub fn kind(self, name: &str) -> u32 {
+        // SAFETY: the context is alive; the name is copied.
+        unsafe { LLVMGetMDKindIDInContext(self.context, name.as_ptr().cast(), name.len() as u32) }
+    }
+
+    /// Attaches a node to an instruction.
+    fn attach(self, instruction: LLVMValueRef, kind: &str, node: LLVMMetadataRef) {
+        // SAFETY: instruction and node are of this context.
+        unsafe { LLVMSetMetadata(instruction, self.kind(kind), LLVMMetadataAsValue(self.context, node)) }
+    }
+
+    /// Attaches a node to a function.
+    pub fn attach_to_function(self, function: LLVMValueRef, kind: &str, node: LLVMMetadataRef) {
+        // SAFETY: function and node are of this context.
+        unsafe { LLVMGlobalSetMetadata(function, self.kind(kind), node) }
+    }
+
+    /// Adds a node to a module's list of this name.
+    pub fn add_to_module(self, module: LLVMModuleRef, name: &CStr, node: LLVMMetadataRef) {
+        // SAFETY: the module is of this context; the name is copied.
+        unsafe { LLVMAddNamedMetadataOperand(module, name.as_ptr(), LLVMMetadataAsValue(self.context, node)) }
+    }
+
+    /// The operands of a node; none where it is not a node.
+    fn operands(self, node: LLVMMetadataRef) -> Vec<LLVMValueRef> {
+        // SAFETY: the node is of this context; there is space for as many operands as are counted.
+        unsafe {
+            let node = LLVMMetadataAsValue(self.context, node);
+            let mut operands = vec![std::ptr::null_mut(); LLVMGetMDNodeNumOperands(node) as usize];
+            LLVMGetMDNodeOperands(node, operands.as_mut_ptr());
+            operands
+        }
+    }
+}
+
+/// Gives a terminator the weights of its successors, shifted right until they fit 32 bits.
+///
+/// # Safety
+/// The terminator must be alive.
+pub unsafe fn set_branch_weights(terminator: LLVMValueRef, weights: &[u64]) {
+    let max = weights.iter().copied().max().unwrap_or(0);
+    let shift = (u64::BITS - max.leading_zeros()).saturating_sub(u32::BITS);
+    // SAFETY: as the caller promises.
+    let metadata = unsafe { Metadata::of_value(terminator) };
+    let mut parts = vec![metadata.text("branch_weights")];
+    parts.extend(weights.iter().map(|weight| metadata.int((weight >> shift) as u32)));
+    metadata.attach(terminator, "prof", metadata.node(&mut parts));
+}
+
+/// Gives a function its entry count.
+///
+/// # Safety
+/// The function must be alive.
+pub unsafe fn set_entry_count(function: LLVMValueRef, count: u64) {
+    // SAFETY: as the caller promises.
+    let metadata = unsafe { Metadata::of_value(function) };
+    let node = metadata.node(&mut [metadata.text("function_entry_count"), metadata.long(count)]);
+    metadata.attach_to_function(function, "prof", node);
+}
+
+/// The entry count of a function, where it has one: the number of calls that a profile counted.
+///
+/// # Safety
+/// The function must be alive.
+pub unsafe fn entry_count(function: LLVMValueRef) -> Option<u64> {
+    // SAFETY: as the caller promises; the entries are freed once read.
+    let (metadata, prof) = unsafe {
+        let metadata = Metadata::of_value(function);
+        let (kind, mut count) = (metadata.kind("prof"), 0);
+        let entries = LLVMGlobalCopyAllMetadata(function, &mut count);
+        let prof = (0..count as u32)
+            .find(|&at| LLVMValueMetadataEntriesGetKind(entries, at) == kind)
+            .map(|at| LLVMValueMetadataEntriesGetMetadata(entries, at));
+        LLVMDisposeValueMetadataEntries(entries);
+        (metadata, prof?)
+    };
+    let operands = metadata.operands(prof);
+    let (&name, &count) = (operands.first()?, operands.get(1)?);
+    // As LLVM does, all ones stand for no count, and synthetic counts are none.
+    (text_of(name)? == b"function_entry_count")
+        .then(|| number_of(count))?
+        .filter(|&count| count != u64::MAX)
+}
+
+/// Says that a branch is mispredicted so many times in a thousand, where it is a conditional branch; whether it is. LLVM forms selects of such
+/// branches at up to the price of a misprediction, and leaves them selects.
+///
+/// # Safety
+/// The terminator must be alive.
+pub unsafe fn mark_unpredictable(terminator: LLVMValueRef, permille: u32) -> bool {
+    use inkwell::llvm_sys::core::{LLVMGetNumSuccessors, LLVMIsABranchInst};
+    // SAFETY: as the caller promises.
+    unsafe {
+        if LLVMIsABranchInst(terminator).is_null() || LLVMGetNumSuccessors(terminator) != 2 {
+            return false;
+        }
+        let metadata = Metadata::of_value(terminator);
+        metadata.attach(
+            terminator,
+            "unpredictable",
+            metadata.node(&mut [metadata.int(permille)]),
+        );
+    }
+    true
+}
+
+/// Gives an indirect call its targets, as LLVM's value profiles do.
+///
+/// # Safety
+/// The call must be alive.
+pub unsafe fn set_call_targets(call: LLVMValueRef, targets: &[(u64, u64)]) {
+    if targets.is_empty() {
+        return;
+    }
+    // SAFETY: as the caller promises.
+    let metadata = unsafe { Metadata::of_value(call) };
+    let total = targets.iter().map(|&(_, count)| count).sum();
+    let mut parts = vec![
+        metadata.text("VP"),
+        metadata.int(INDIRECT_CALL_TARGET),
+        metadata.long(total),
+    ];
+    parts.extend(
+        targets
+            .iter()
+            .flat_map(|&(target, count)| [metadata.long(target), metadata.long(count)]),
+    );
+    metadata.attach(call, "prof", metadata.node(&mut parts));
+}
+
+/// Has a function placed in sections with this prefix, unless it has a section of its own.
+///
+/// # Safety
+/// The function must be alive.
+pub unsafe fn set_section_prefix(function: LLVMValueRef, prefix: &str) {
+    // SAFETY: as the caller promises; the section's name ends in NUL.
+    unsafe {
+        let section = LLVMGetSection(function);
+        if !section.is_null() && !CStr::from_ptr(section).is_empty() {
+            return;
+        }
+        let metadata = Metadata::of_value(function);
+        let node = metadata.node(&mut [metadata.text("section_prefix"), metadata.text(prefix)]);
+        metadata.attach_to_function(function, "section_prefix", node);
+    }
+}
+
+/// Whether a module has a flag of this name.
+///
+/// # Safety
+/// The module must be alive.
+pub unsafe fn has_module_flag(module: LLVMModuleRef, name: &str) -> bool {
+    // SAFETY: as the caller promises; the name is only read.
+    unsafe { !LLVMGetModuleFlag(module, name.as_ptr().cast(), name.len()).is_null() }
+}
+
+/// The operands of a module flag's node: of a number, only itself.
+///
+/// # Safety
+/// The module must be alive.
+unsafe fn module_flag(module: LLVMModuleRef, name: &str) -> Vec<LLVMValueRef> {
+    // SAFETY: as the caller promises; the name is only read.
+    unsafe {
+        let flag = LLVMGetModuleFlag(module, name.as_ptr().cast(), name.len());
+        if flag.is_null() {
+            return Vec::new();
+        }
+        Metadata::in_module(module).operands(flag)
+    }
+}
+
+/// The number that a module flag is.
+///
+/// # Safety
+/// The module must be alive.
+pub unsafe fn module_flag_number(module: LLVMModuleRef, name: &str) -> Option<u64> {
+    // SAFETY: as the caller promises.
+    unsafe { module_flag(module, name) }
+        .first()
+        .and_then(|&value| number_of(value))
+}
+
+/// Gives a module a flag of which linking keeps the largest value, unless it has it.
+///
+/// # Safety
+/// The module must be alive.
+pub unsafe fn add_max_module_flag(module: LLVMModuleRef, name: &str, value: u32) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if has_module_flag(module, name) {
+            return;
+        }
+        let metadata = Metadata::in_module(module);
+        let node = metadata.node(&mut [metadata.int(BEHAVIOUR_MAX), metadata.text(name), metadata.int(value)]);
+        metadata.add_to_module(module, MODULE_FLAGS, node);
+    }
+}
+
+/// The calls between functions that the host's call-graph profile has: caller, callee, count.
+///
+/// # Safety
+/// The module must be alive.
+pub unsafe fn call_graph_profile(module: LLVMModuleRef) -> Vec<(LLVMValueRef, LLVMValueRef, u64)> {
+    // SAFETY: as the caller promises; a node has as many operands as are counted.
+    unsafe {
+        let edges = module_flag(module, "CG Profile").into_iter();
+        let nodes = edges.filter(|edge| !edge.is_null() && !LLVMIsAMDNode(*edge).is_null());
+        nodes
+            .filter_map(|edge| {
+                let mut parts = vec![std::ptr::null_mut(); LLVMGetMDNodeNumOperands(edge) as usize];
+                LLVMGetMDNodeOperands(edge, parts.as_mut_ptr());
+                match parts[..] {
+                    [caller, callee, count] => Some((caller, callee, number_of(count)?)),
+                    _ => None,
+                }
+            })
+            .collect()
+    }
+}
+
+/// A constant's number.
+fn number_of(value: LLVMValueRef) -> Option<u64> {
+    // SAFETY: the value, where there is one, is an operand of a live node.
+    unsafe {
+        let constant = if value.is_null() {
+            value
+        } else {
+            LLVMIsAConstantInt(value)
+        };
+        (!constant.is_null()).then(|| LLVMConstIntGetZExtValue(constant))
+    }
+}
+
+/// A string's bytes.
+fn text_of<'a>(value: LLVMValueRef) -> Option<&'a [u8]> {
+    // SAFETY: the value, where there is one, is an operand of a live node, whose strings live as long as the context.
+    unsafe {
+        if value.is_null() || LLVMIsAMDString(value).is_null() {
+            return None;
+        }
+        let mut size = 0;
+        let data = LLVMGetMDString(value, &mut size);
+        Some(std::slice::from_raw_parts(data.cast(), size as usize))
+    }
+}

@@ -1,0 +1,77 @@
+//! If-converts unpredictable branches around code that accesses memory: the host only forms selects of values. Which branches to convert is
+//! decided by `pleach_decide::selects`.
+
+use crate::ir::ModuleFacts;
+use crate::settings::Settings;
+use crate::{ffi, remarks};
+use inkwell::module::Module;
+use inkwell::values::{AsValueRef, FunctionValue};
+use pleach_decide::selects::{Arms, pays};
+use std::mem::MaybeUninit;
+
+/// Rounds over a function: nested branches are converted from the inside.
+const MAX_ROUNDS: usize = 8;
+
+/// Converts the branches of a module for which that pays. Returns whether anything changed.
+pub fn run(module: &Module<'_>, settings: &Settings) -> bool {
+    let remarks = remarks::are_enabled(module.as_mut_ptr());
+    let any = settings.if_conversion_aggressive;
+    let (mut converted, mut changed) = (0, 0);
+    for function in module.get_functions().filter(|f| f.count_basic_blocks() > 1) {
+        let value = function.as_value_ref();
+        // SAFETY: the function belongs to the module.
+        if unsafe { !ffi::pleach_may_if_convert(value) } {
+            continue;
+        }
+        let rounds = (0..MAX_ROUNDS).map(|_| convert_once(function, any));
+        let here: usize = rounds.take_while(|&converted| converted > 0).sum();
+        if here > 0 && remarks {
+            let text = format!("{here} unpredictable branches around memory accesses replaced by selects");
+            remarks::emit(value, true, "Selects", &text);
+        }
+        converted += here;
+        changed += usize::from(here > 0);
+    }
+    if settings.summary && converted > 0 {
+        let file = ModuleFacts::from_module(module).source_file;
+        remarks::print(&format!(
+            "pleach: {file}: {converted} unpredictable branches around memory accesses in {changed} functions replaced by selects"
+        ));
+    }
+    converted > 0
+}
+
+/// Converts branches of a function once, blocks in order; returns how many.
+fn convert_once(function: FunctionValue<'_>, any: bool) -> usize {
+    let mut converted = 0;
+    let mut next = function.get_first_basic_block();
+    while let Some(block) = next {
+        if let Some(terminator) = block.get_terminator() {
+            let mut arms = MaybeUninit::uninit();
+            // SAFETY: the terminator belongs to the function; where there are arms, they are written. Conversion removes only blocks
+            // after this one.
+            unsafe {
+                let found = ffi::pleach_arms(terminator.as_value_ref(), any, arms.as_mut_ptr());
+                if found && (any || is_worthwhile(&arms.assume_init())) {
+                    ffi::pleach_if_convert(terminator.as_value_ref());
+                    converted += 1;
+                }
+            }
+        }
+        next = block.get_next_basic_block();
+    }
+    converted
+}
+
+/// Whether executing both arms is faster than mispredicting.
+fn is_worthwhile(arms: &ffi::Arms) -> bool {
+    let arms = Arms {
+        executed: arms.executed,
+        needed: arms.needed,
+        selects: arms.selects,
+        shared: arms.shared,
+        probability: arms.probability,
+        rate: (arms.rate > 0.0).then_some(arms.rate),
+    };
+    pays(&arms)
+}

@@ -1,0 +1,214 @@
+//! Markers: they tell later passes which recorded block a piece of code came from. They are gone before code is generated.
+//!
+//! They are pseudo-probes without an entry in the list of probed functions, so that no tool mistakes them for annotations. A table in the
+//! module, `!pleach.marked`, maps each key to a recorded function.
+
+use crate::error::PassError;
+use crate::ir::{FunctionIr, is_probe};
+use crate::use_profile::source::Source;
+use crate::{annotate, ffi};
+use inkwell::llvm_sys::LLVMOpcode;
+use inkwell::llvm_sys::core::{
+    LLVMConstIntGetZExtValue, LLVMGetFirstBasicBlock, LLVMGetFirstInstruction, LLVMGetInstructionOpcode,
+    LLVMGetNextBasicBlock, LLVMGetNextInstruction, LLVMGetOperand, LLVMGetTypeContext, LLVMInstructionEraseFromParent,
+    LLVMTypeOf,
+};
+use inkwell::llvm_sys::debuginfo::{
+    LLVMDIBuilderCreateDebugLocation, LLVMDILocationGetInlinedAt, LLVMGetSubprogram, LLVMInstructionGetDebugLoc,
+    LLVMInstructionSetDebugLoc,
+};
+use inkwell::llvm_sys::prelude::{LLVMMetadataRef, LLVMValueRef};
+use inkwell::module::Module;
+use inkwell::values::AsValueRef;
+use pleach_annotate::cfg::Cfg;
+use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
+use pleach_decide::superblock::Marker;
+use pleach_decide::superblock::arms::arms;
+use pleach_profile::file::Lookup;
+use rustc_hash::FxHashMap;
+
+const TABLE: &str = "pleach.marked";
+/// The share of all executions of paths that a function must have to be marked.
+const MIN_SHARE: f64 = 1e-4;
+
+/// Recorded functions by key.
+pub type Table = FxHashMap<u64, (FunctionId, CfgHash)>;
+
+/// Marks the functions of a module that a profile has hot paths of.
+pub fn insert<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], source: &Source) -> Result<(), PassError> {
+    let probe = annotate::probe(module);
+    let mut unit: LLVMMetadataRef = std::ptr::null_mut();
+    for function in functions.iter().filter(|f| f.cfg.blocks.len() > 1) {
+        let (id, hash) = (function.cfg.id, function.cfg.hash());
+        let Lookup::Found(found) = source.lookup(&function.cfg)? else {
+            continue;
+        };
+        let flow: f64 = found.paths.iter().map(|p| p.count).sum();
+        if flow <= 0.0 || flow < MIN_SHARE * source.path_flow() {
+            continue;
+        }
+        let value = function.value.as_value_ref();
+        // SAFETY: the function belongs to the module; `unit` is null or what an earlier call made.
+        unsafe {
+            ffi::pleach_ensure_subprogram(value, &mut unit);
+            ensure_call_locations(value);
+        }
+        let key = key(&function.cfg);
+        let arms = arms(&function.cfg);
+        annotate::insert_block_probes(module, function, probe, key, |block| !arms[block.index()]);
+        let context = module.get_context();
+        let i64t = context.i64_type();
+        let words = [key, id.guid.0, u64::from(id.module.0), hash.0].map(|word| i64t.const_int(word, false).into());
+        let node = context.metadata_node(&words);
+        module
+            .add_global_metadata(TABLE, &node)
+            .map_err(|e| PassError::Internal(e.to_string()))?;
+    }
+    Ok(())
+}
+
+/// A key that no probe's GUID is likely to equal.
+fn key(cfg: &Cfg) -> u64 {
+    cfg.hash().0.rotate_left(32) ^ cfg.id.guid.0 ^ u64::from(cfg.id.module.0) ^ 0x706c_6561_6368_6d6b
+}
+
+/// The table of a module's markers.
+pub fn table(module: &Module<'_>) -> Table {
+    let nodes = module.get_global_metadata(TABLE);
+    let words = |node: &inkwell::values::MetadataValue<'_>| -> Vec<u64> {
+        let values = node.get_node_values().into_iter().flatten();
+        values
+            .filter_map(|value| value.into_int_value().get_zero_extended_constant())
+            .collect()
+    };
+    nodes
+        .iter()
+        .filter_map(|node| match words(node)[..] {
+            [key, guid, module, hash] => {
+                let id = FunctionId {
+                    guid: FunctionGuid(guid),
+                    module: ModuleHash(u32::try_from(module).ok()?),
+                };
+                Some((key, (id, CfgHash(hash))))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// The markers that a function had.
+#[derive(Default)]
+pub struct Found {
+    /// By block, in execution order.
+    pub blocks: Vec<Vec<Marker>>,
+    /// The key of each context.
+    pub keys: Vec<u64>,
+    /// The context of the function itself, not of a function inlined into it.
+    pub own: Option<usize>,
+}
+
+/// What a probe says.
+struct Probe {
+    key: u64,
+    /// From 1.
+    index: u32,
+    /// Differs for each inlined copy; null in the function itself.
+    inlined_at: LLVMMetadataRef,
+}
+
+impl Probe {
+    /// # Safety
+    /// The instruction must be alive and a probe.
+    unsafe fn read(instruction: LLVMValueRef) -> Self {
+        // SAFETY: as the caller promises: a probe's first operands are constants.
+        unsafe {
+            let location = LLVMInstructionGetDebugLoc(instruction);
+            Self {
+                key: LLVMConstIntGetZExtValue(LLVMGetOperand(instruction, 0)),
+                index: LLVMConstIntGetZExtValue(LLVMGetOperand(instruction, 1)) as u32,
+                inlined_at: if location.is_null() {
+                    location
+                } else {
+                    LLVMDILocationGetInlinedAt(location)
+                },
+            }
+        }
+    }
+}
+
+/// Gives calls without a location one: a function with a subprogram needs that before its calls are inlined.
+///
+/// # Safety
+/// The function must be alive.
+unsafe fn ensure_call_locations(function: LLVMValueRef) {
+    // SAFETY: as the caller promises; blocks and instructions are walked to the null behind the last one.
+    unsafe {
+        let subprogram = LLVMGetSubprogram(function);
+        if subprogram.is_null() {
+            return;
+        }
+        let context = LLVMGetTypeContext(LLVMTypeOf(function));
+        let mut block = LLVMGetFirstBasicBlock(function);
+        while !block.is_null() {
+            let mut instruction = LLVMGetFirstInstruction(block);
+            while !instruction.is_null() {
+                let is_call = matches!(
+                    LLVMGetInstructionOpcode(instruction),
+                    LLVMOpcode::LLVMCall | LLVMOpcode::LLVMInvoke | LLVMOpcode::LLVMCallBr
+                );
+                if is_call && LLVMInstructionGetDebugLoc(instruction).is_null() {
+                    let none = std::ptr::null_mut();
+                    let line_0 = LLVMDIBuilderCreateDebugLocation(context, 0, 0, subprogram, none);
+                    LLVMInstructionSetDebugLoc(instruction, line_0);
+                }
+                instruction = LLVMGetNextInstruction(instruction);
+            }
+            block = LLVMGetNextBasicBlock(block);
+        }
+    }
+}
+
+/// Removes the table of what markers stand for.
+pub fn remove_table(module: &Module<'_>) {
+    // SAFETY: the module is alive; the name is only read.
+    unsafe { ffi::pleach_erase_named_metadata(module.as_mut_ptr(), TABLE.as_ptr().cast(), TABLE.len()) }
+}
+
+/// Removes a function's markers and returns them.
+pub fn take(function: LLVMValueRef, table: &Table) -> Found {
+    let mut found = Found::default();
+    let mut contexts: FxHashMap<(u64, LLVMMetadataRef), usize> = FxHashMap::default();
+    // SAFETY: the function belongs to a module that is alive; its blocks and instructions are walked to the null behind the last one, and
+    // an instruction is erased only after its successor was asked for.
+    unsafe {
+        let mut block = LLVMGetFirstBasicBlock(function);
+        while !block.is_null() {
+            let mut markers = Vec::new();
+            let mut instruction = LLVMGetFirstInstruction(block);
+            while !instruction.is_null() {
+                let next = LLVMGetNextInstruction(instruction);
+                let probe = if is_probe(instruction) {
+                    Some(Probe::read(instruction))
+                } else {
+                    None
+                };
+                if let Some(probe) = probe.filter(|probe| table.contains_key(&probe.key)) {
+                    let context = *contexts.entry((probe.key, probe.inlined_at)).or_insert_with(|| {
+                        if probe.inlined_at.is_null() {
+                            found.own = Some(found.keys.len());
+                        }
+                        found.keys.push(probe.key);
+                        found.keys.len() - 1
+                    });
+                    let block = BlockIndex(probe.index.saturating_sub(1));
+                    markers.push(Marker { context, block });
+                    LLVMInstructionEraseFromParent(instruction);
+                }
+                instruction = next;
+            }
+            found.blocks.push(markers);
+            block = LLVMGetNextBasicBlock(block);
+        }
+    }
+    found
+}

@@ -1,0 +1,243 @@
+//! Places code: what `use` asks of code generation, and the order of a module's functions.
+//!
+//! `use` leaves its request in a module flag, so that the decision is still there where a module is linked before it is compiled.
+
+use crate::ir::{self, metadata};
+use crate::{ffi, remarks};
+use inkwell::llvm_sys::LLVMLinkage;
+use inkwell::llvm_sys::core::{LLVMGetFirstFunction, LLVMGetLinkage, LLVMGetNextFunction, LLVMIsDeclaration};
+use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
+use inkwell::module::Module;
+use pleach_decide::placement::{Arc, BYTES_OF_INSTRUCTION, Loop, Node, alignment, order};
+use rustc_hash::FxHashMap;
+use std::ffi::c_void;
+use std::sync::Once;
+
+/// Values of the module flag. Linking takes the largest: code is split where any module's profile allows it.
+const PLACE: u32 = 1;
+const SPLIT: u32 = 2;
+
+/// The module flag's name.
+const FLAG: &str = "pleach.placement";
+/// The cut-off, in parts per million of all executions, below which code generation splits a block off: `use` makes the count at this cut-off
+/// half a sample.
+const SPLIT_CUTOFF: u32 = 999_999;
+
+/// Asks, in the module, for its code to be placed by the profile, and for blocks that never ran to be split off.
+pub fn request(module: &Module<'_>, split: bool) {
+    let value = if split { SPLIT } else { PLACE };
+    // SAFETY: the module is alive.
+    unsafe { metadata::add_max_module_flag(module.as_mut_ptr(), FLAG, value) };
+}
+
+/// The request in a module; 0 where there is none.
+///
+/// # Safety
+/// The module must be alive.
+unsafe fn requested(module: LLVMModuleRef) -> u32 {
+    // SAFETY: as the caller promises.
+    let value = unsafe { metadata::module_flag_number(module, FLAG) };
+    value.map_or(0, |value| value as u32)
+}
+
+/// Sets the host's options where full LTO has linked a program and the linker has the plugin. With thin LTO options of the process would
+/// reach other modules, depending on threads.
+pub fn set_options_at_link(module: &Module<'_>) {
+    // SAFETY: the module is alive.
+    let value = unsafe { requested(module.as_mut_ptr()) };
+    if value != 0 {
+        set_host_options();
+        if value >= SPLIT {
+            ffi::set_host_option("enable-split-machine-functions", "1");
+        }
+    }
+}
+
+/// Sets options of code generation, once a process: they are touched only where a module asks for placement, and never where the user gave
+/// them.
+fn set_host_options() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // Block order by the extended travelling-salesman model (Newell and Pupyrev 2020) on top of the chains that the host builds from
+        // probabilities; functions without a profile keep their order.
+        ffi::set_host_option("enable-ext-tsp-block-placement", "1");
+        ffi::set_host_option("ext-tsp-apply-without-profile", "0");
+        ffi::set_host_option("mfs-psi-cutoff", &SPLIT_CUTOFF.to_string());
+        // Every linker places `.text.unlikely.*` apart; the host's own `.text.split.*` only lld does.
+        ffi::set_host_option("bbsections-cold-text-prefix", ".text.unlikely.");
+    });
+}
+
+/// Places a module's code as requested, just before code generation.
+///
+/// # Safety
+/// Module and target machine must be those of the code generation at hand.
+pub unsafe fn before_codegen(module: LLVMModuleRef, target_machine: *mut c_void) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let value = requested(module);
+        if value == 0 || !ffi::target(module).is_elf {
+            return;
+        }
+        let split = value >= SPLIT;
+        set_host_options();
+        ffi::pleach_set_target_options(target_machine, split);
+        let align = ffi::options().align_loops && ffi::pleach_may_align(target_machine);
+        order_functions(module, split, align);
+    }
+}
+
+/// Puts a module's functions into the order of their calls.
+///
+/// # Safety
+/// The module must be alive; where loops are aligned, it must be about to be compiled.
+pub unsafe fn order_functions(module: LLVMModuleRef, split: bool, align: bool) {
+    let remarks = remarks::are_enabled(module);
+    // SAFETY: as the caller promises.
+    unsafe {
+        let graph = CallGraph::read(module);
+        let run = graph.order();
+        for (place, &at) in run.iter().enumerate() {
+            let function = graph.functions[at].function;
+            let aligned = if align {
+                ffi::pleach_align_loops(function, decide)
+            } else {
+                0
+            };
+            if remarks {
+                let unsampled = if split {
+                    ffi::pleach_unsampled_blocks(function, SPLIT_CUTOFF)
+                } else {
+                    0
+                };
+                remarks::emit(
+                    function,
+                    true,
+                    "Placed",
+                    &graph.describe(&run, place, aligned, unsampled),
+                );
+            }
+            ffi::pleach_keep_host_block_order(function);
+            ffi::pleach_move_to_end(function);
+        }
+        // The others keep their order.
+        for other in graph.functions.iter().filter(|f| f.calls == 0) {
+            ffi::pleach_keep_host_block_order(other.function);
+            ffi::pleach_move_to_end(other.function);
+        }
+    }
+}
+
+/// A loop's alignment. Only arithmetic: no panic may reach C++.
+extern "C" fn decide(of: *const ffi::Loop, total: f64) -> u32 {
+    // SAFETY: the shim passes a loop that lives for the call.
+    let of = unsafe { &*of };
+    let known = Loop {
+        instructions: of.instructions,
+        iterations: of.iterations,
+        entries: of.entries,
+    };
+    alignment(&known, total) as u32
+}
+
+/// A defined function.
+struct PlacedFunction {
+    function: LLVMValueRef,
+    instructions: u64,
+    /// 0 where the profile says nothing.
+    calls: u64,
+}
+
+/// Calls between functions, by their positions.
+struct PlacedCalls {
+    caller: usize,
+    callee: usize,
+    count: u64,
+}
+
+/// A module's functions, and the calls that the host's call-graph profile has between them: those after inlining.
+struct CallGraph {
+    functions: Vec<PlacedFunction>,
+    calls: Vec<PlacedCalls>,
+}
+
+impl CallGraph {
+    /// # Safety
+    /// The module must be alive.
+    unsafe fn read(module: LLVMModuleRef) -> Self {
+        let mut functions = Vec::new();
+        let mut position = FxHashMap::default();
+        // SAFETY: as the caller promises; the walk ends at the null behind the last function.
+        unsafe {
+            let mut function = LLVMGetFirstFunction(module);
+            while !function.is_null() {
+                let is_defined = LLVMIsDeclaration(function) == 0
+                    && LLVMGetLinkage(function) != LLVMLinkage::LLVMAvailableExternallyLinkage;
+                if is_defined {
+                    position.insert(function, functions.len());
+                    functions.push(PlacedFunction {
+                        function,
+                        instructions: ir::instruction_count(function),
+                        calls: metadata::entry_count(function).unwrap_or(0),
+                    });
+                }
+                function = LLVMGetNextFunction(function);
+            }
+            let profile = metadata::call_graph_profile(module).into_iter();
+            let calls = profile.filter_map(|(caller, callee, count)| {
+                Some(PlacedCalls {
+                    caller: *position.get(&caller)?,
+                    callee: *position.get(&callee)?,
+                    count,
+                })
+            });
+            Self {
+                calls: calls.collect(),
+                functions,
+            }
+        }
+    }
+
+    /// Positions of the functions that run, in the order in which they are to be placed.
+    fn order(&self) -> Vec<usize> {
+        let node = |f: &PlacedFunction| Node {
+            size: f.instructions * BYTES_OF_INSTRUCTION,
+            weight: f.calls,
+        };
+        let arc = |c: &PlacedCalls| Arc {
+            caller: c.caller,
+            callee: c.callee,
+            weight: c.count,
+        };
+        let nodes: Vec<Node> = self.functions.iter().map(node).collect();
+        let arcs: Vec<Arc> = self.calls.iter().map(arc).collect();
+        order(&nodes, &arcs)
+    }
+
+    /// Describes what was done with the function at a place of the order.
+    fn describe(&self, run: &[usize], place: usize, aligned: u32, unsampled: u32) -> String {
+        let mut text = format!("placed {} of {}", place + 1, run.len());
+        if let Some(&before) = place.checked_sub(1).and_then(|place| run.get(place)) {
+            text += &format!(", behind {}", ir::name_of(self.functions[before].function));
+            let (called, calls) = (self.calls(before, run[place]), self.calls(run[place], before));
+            if called > 0 {
+                text += &format!(", which calls it {called} times");
+            } else if calls > 0 {
+                text += &format!(", which it calls {calls} times");
+            }
+        }
+        if aligned > 0 {
+            text += &format!("; loops aligned to 32 bytes: {aligned}");
+        }
+        if unsampled > 0 {
+            text += &format!("; blocks never sampled, put apart: {unsampled}");
+        }
+        text
+    }
+
+    /// How often one function calls another.
+    fn calls(&self, caller: usize, callee: usize) -> u64 {
+        let between = |c: &&PlacedCalls| c.caller == caller && c.callee == callee;
+        self.calls.iter().filter(between).map(|c| c.count).sum()
+    }
+}

@@ -1,0 +1,55 @@
+//! Turns selects on loop-carried chains into branches. Which ones is decided by `pleach_decide::selects`.
+
+use crate::ir::ModuleFacts;
+use crate::settings::Settings;
+use crate::{ffi, remarks};
+use inkwell::module::Module;
+use inkwell::values::AsValueRef;
+use pleach_decide::latencies::LATENCIES;
+use pleach_decide::selects::is_waited_for;
+
+/// Groups of selects of a function that are considered.
+const MAX_GROUPS: usize = 256;
+
+/// [`LATENCIES`], as the C++ half takes them.
+const RAW_LATENCIES: ffi::Latencies = ffi::Latencies {
+    load: LATENCIES.load,
+    division: LATENCIES.division,
+    moves: LATENCIES.moves,
+    intrinsic: LATENCIES.intrinsic,
+    call: LATENCIES.call,
+    multiply: LATENCIES.multiply,
+    other: LATENCIES.other,
+};
+
+/// Turns the selects of a module for which that pays. Returns whether anything changed.
+pub fn run(module: &Module<'_>, settings: &Settings) -> bool {
+    let remarks = remarks::are_enabled(module.as_mut_ptr());
+    let any = settings.if_conversion_aggressive;
+    let (mut branches, mut changed) = (0, 0);
+    for function in module.get_functions().filter(|f| f.count_basic_blocks() > 0) {
+        let value = function.as_value_ref();
+        let mut found: Vec<ffi::Recurrence> = Vec::with_capacity(MAX_GROUPS);
+        // SAFETY: the function belongs to the module; the vector has the given capacity, and the call returns how many it wrote. Each
+        // stands for selects of its own.
+        let here = unsafe {
+            let count = ffi::pleach_recurrences(value, &RAW_LATENCIES, found.as_mut_ptr(), MAX_GROUPS);
+            found.set_len(count);
+            let worth = found.iter().filter(|r| any || is_waited_for(r.condition, r.values));
+            worth.map(|r| ffi::pleach_select_to_branch(r.select)).count()
+        };
+        if here > 0 && remarks {
+            let text = format!("{here} selects that the next turn of a loop waits for became branches");
+            remarks::emit(value, true, "Recurrences", &text);
+        }
+        branches += here;
+        changed += usize::from(here > 0);
+    }
+    if settings.summary && branches > 0 {
+        let file = ModuleFacts::from_module(module).source_file;
+        remarks::print(&format!(
+            "pleach: {file}: {branches} selects that loops wait for in {changed} functions became branches"
+        ));
+    }
+    branches > 0
+}

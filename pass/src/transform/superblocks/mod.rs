@@ -1,0 +1,173 @@
+//! Forms superblocks. Which ones is decided by `pleach_decide::superblock`; here blocks are duplicated.
+//!
+//! For each function, in order:
+//! 1. [`weights`] restores recorded branch weights, corrects loop exits, and reads frequencies;
+//! 2. [`evidence`] collects what is known of paths and of the function's blocks, and asks for a decision;
+//! 3. [`apply`] duplicates the blocks and prevents code generation from merging them again;
+//! 4. [`verify`] checks the result, on request;
+//! 5. [`explain`] reports it in remarks.
+
+mod apply;
+mod evidence;
+mod explain;
+mod verify;
+mod weights;
+
+use crate::error::PassError;
+use crate::ir::frequencies::Frequencies;
+use crate::ir::{self, FunctionIr, ModuleFacts};
+use crate::settings::Settings;
+use crate::transform::markers::{self, Found, Table};
+use crate::use_profile::source::Source;
+use crate::{ffi, remarks};
+use inkwell::module::Module;
+use inkwell::values::AsValueRef;
+use pleach_decide::growth::growth_budget;
+use pleach_decide::superblock::{Formation, Options};
+use pleach_profile::FunctionProfile;
+use rustc_hash::FxHashMap;
+
+/// Forms superblocks in all functions of a module that have markers, and removes the markers. Returns whether anything changed.
+///
+/// `last`: only code generation comes after. Earlier, copies must not prevent what comes after.
+pub fn run(module: &Module<'_>, settings: &Settings, last: bool) -> Result<bool, PassError> {
+    let table = markers::table(module);
+    let Some(profile) = settings.profile.as_ref().filter(|_| !table.is_empty()) else {
+        return Ok(false);
+    };
+    let mut facts = ModuleFacts::from_module(module);
+    // Markers go first, in all functions: they must not be copied.
+    let functions: Vec<_> = module.get_functions().filter(|f| f.count_basic_blocks() > 0).collect();
+    let found: Vec<Found> = functions
+        .iter()
+        .map(|f| markers::take(f.as_value_ref(), &table))
+        .collect();
+    markers::remove_table(module);
+    let functions: Vec<FunctionIr<'_>> = functions.into_iter().map(|f| ir::read(f, &mut facts)).collect();
+    let source = Source::open(profile, settings.anchor, &functions)?;
+    let size: u32 = functions
+        .iter()
+        .flat_map(|f| &f.cfg.blocks)
+        .map(|b| b.instructions)
+        .sum();
+
+    let mut former = Former {
+        facts,
+        table,
+        total: source.summary().total_count as f64,
+        source,
+        profiles: FxHashMap::default(),
+        early: !last,
+        aggressive: settings.superblocks_aggressive,
+        verify: settings.verify,
+        budget: if settings.superblocks_aggressive {
+            size
+        } else {
+            growth_budget(size)
+        },
+        options: options(settings),
+        remarks: remarks::are_enabled(module.as_mut_ptr()),
+    };
+    let (mut superblocks, mut changed, mut copied) = (0, 0, 0);
+    for (function, found) in functions.iter().zip(&found) {
+        if let Some(formation) = former.form_in(function, found)? {
+            superblocks += formation.superblocks.len();
+            changed += 1;
+            copied += formation.copied;
+        }
+    }
+    if settings.summary {
+        let grown = f64::from(copied) / f64::from(size.max(1)) * 100.0;
+        remarks::print(&format!(
+            "pleach: {}: {superblocks} superblocks in {changed} functions, {copied} instructions copied (+{grown:.1} %)",
+            former.facts.source_file
+        ));
+    }
+    Ok(true)
+}
+
+fn options(settings: &Settings) -> Options {
+    let mut options = if settings.superblocks_aggressive {
+        Options::aggressive()
+    } else {
+        Options::default()
+    };
+    if let Some(min_gain) = settings.superblock_min_gain {
+        options.min_gain = min_gain;
+    }
+    options
+}
+
+/// Forms a module's superblocks.
+struct Former {
+    facts: ModuleFacts,
+    table: Table,
+    source: Source,
+    /// Profiles of marked functions, by key.
+    profiles: FxHashMap<u64, Option<FunctionProfile>>,
+    /// Executions of all blocks of the program.
+    total: f64,
+    /// Other passes over IR come after.
+    early: bool,
+    aggressive: bool,
+    verify: bool,
+    /// Instructions that the module may still grow by.
+    budget: u32,
+    options: Options,
+    remarks: bool,
+}
+
+impl Former {
+    /// Forms the superblocks of a function; `None` where there are none.
+    fn form_in(&mut self, function: &FunctionIr<'_>, found: &Found) -> Result<Option<Formation>, PassError> {
+        let value = function.value.as_value_ref();
+        // SAFETY: the function belongs to the module.
+        if found.keys.is_empty() || unsafe { !ffi::pleach_may_duplicate(value, self.aggressive) } {
+            return Ok(None);
+        }
+        let Some(before) = Frequencies::from_weights(function) else {
+            return Ok(None);
+        };
+        let known = self.restore_branch_weights(function, found, &before.probabilities)?;
+        self.scale_loop_exits(function, found, &known)?;
+        let Some(mut frequencies) = Frequencies::from_weights(function) else {
+            return Ok(None);
+        };
+        weights::floor_edge_probabilities(function, &mut frequencies);
+        self.clamp_counts(found, &mut frequencies.counts)?;
+        let formation = self.decide(function, found, &frequencies)?;
+        let formed = !formation.superblocks.is_empty();
+        if formed {
+            self.budget -= formation.copied;
+            apply::duplicate_blocks(function, &formation.graph, &frequencies.probabilities)?;
+            if self.verify {
+                verify::flow(function, &mut self.facts, &formation.graph, &frequencies)?;
+            }
+        }
+        if !self.early {
+            let min_executions = self.options.min_gain * self.total;
+            apply::prevent_tail_merge(function, &formation.graph, &frequencies.counts, min_executions);
+        }
+        if formed {
+            // SAFETY: the function belongs to the module.
+            unsafe { ffi::pleach_remove_dead_blocks(value) };
+        }
+        if self.verify {
+            verify::well_formed(function)?;
+        }
+        if self.remarks {
+            explain::explain(function, &formation, self.total);
+        }
+        Ok(Some(formation).filter(|_| formed))
+    }
+
+    /// The profile that a key of the table stands for.
+    fn profile(&mut self, key: u64) -> Result<Option<&FunctionProfile>, PassError> {
+        if !self.profiles.contains_key(&key) {
+            let (id, hash) = self.table[&key];
+            let found = self.source.recall(id, hash)?;
+            self.profiles.insert(key, found);
+        }
+        Ok(self.profiles[&key].as_ref())
+    }
+}

@@ -1,0 +1,134 @@
+//! Branch weights and block counts before superblocks are chosen: recorded weights are restored, and estimates that contradict the recording
+//! are corrected (feedback/ALGORITHMS.md, Superblocks).
+
+use super::Former;
+use crate::error::PassError;
+use crate::ir::frequencies::Frequencies;
+use crate::ir::{FunctionIr, metadata};
+use crate::transform::markers::Found;
+use inkwell::basic_block::BasicBlock;
+use inkwell::values::AsValueRef;
+use pleach_annotate::id::BlockIndex;
+use pleach_decide::superblock::{Marker, recorded};
+use pleach_decide::weights::PRIOR_SAMPLES;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The sum of a branch's weights.
+pub(super) const WEIGHT_SCALE: f64 = 1e6;
+/// The same where an edge may be less probable than one in [`WEIGHT_SCALE`].
+const FINE_WEIGHT_SCALE: f64 = 1e9;
+/// How many times hotter a loop must have been than its weights imply for its exits to be scaled.
+const MIN_UNDERESTIMATE: f64 = 2.0;
+/// Rounds of scaling loop exits: each leaves less to do.
+const MAX_ROUNDS: usize = 4;
+
+impl Former {
+    /// Gives branches the weights that were recorded, where markers identify them; returns which.
+    pub(super) fn restore_branch_weights(
+        &mut self,
+        function: &FunctionIr<'_>,
+        found: &Found,
+        probabilities: &[f64],
+    ) -> Result<FxHashSet<BlockIndex>, PassError> {
+        for &key in &found.keys {
+            self.profile(key)?;
+        }
+        let count = |marker: Marker| {
+            let profile = self.profiles[&found.keys[marker.context]].as_ref()?;
+            Some(*profile.blocks.get(marker.block.index())? as f64)
+        };
+        let unseen = self.source.scale() * PRIOR_SAMPLES;
+        let blocks = function.value.get_basic_blocks();
+        let mut known = FxHashSet::default();
+        for (block, counts) in recorded::weights(&function.cfg, &found.blocks, count, probabilities, unseen) {
+            let weights: Vec<u64> = counts.iter().map(|c| c.ceil() as u64).collect();
+            set_weights(blocks[block.index()], &weights);
+            known.insert(block);
+        }
+        Ok(known)
+    }
+
+    /// Makes exits less probable of loops that were executed much more often than their weights imply: the optimiser invented those weights.
+    pub(super) fn scale_loop_exits(
+        &mut self,
+        function: &FunctionIr<'_>,
+        found: &Found,
+        known: &FxHashSet<BlockIndex>,
+    ) -> Result<(), PassError> {
+        let blocks = function.value.get_basic_blocks();
+        for _ in 0..MAX_ROUNDS {
+            let Some(now) = Frequencies::from_weights(function) else {
+                return Ok(());
+            };
+            let factor = self.underestimate(found, &now.counts)?;
+            if factor < MIN_UNDERESTIMATE {
+                return Ok(());
+            }
+            for (block, shares) in recorded::stay(&function.cfg, &now.probabilities, |b| known.contains(&b), factor) {
+                let weights: Vec<u64> = shares.iter().map(|p| (p * FINE_WEIGHT_SCALE).ceil() as u64).collect();
+                set_weights(blocks[block.index()], &weights);
+            }
+        }
+        Ok(())
+    }
+
+    /// The recorded count of the function's hottest block, divided by the one in `counts`.
+    fn underestimate(&mut self, found: &Found, counts: &[f64]) -> Result<f64, PassError> {
+        let Some(own) = found.own else { return Ok(1.0) };
+        let Some(profile) = self.profile(found.keys[own])? else {
+            return Ok(1.0);
+        };
+        // Where the function was inlined as well, only a share of its executions happens here.
+        let entries = profile.blocks.first().map_or(1.0, |&count| count.max(1) as f64);
+        let share = (counts[0] / entries).min(1.0);
+        let mut places: FxHashMap<BlockIndex, (u32, f64)> = FxHashMap::default();
+        for (markers, count) in found.blocks.iter().zip(counts) {
+            for marker in markers.iter().filter(|m| m.context == own) {
+                let place = places.entry(marker.block).or_default();
+                *place = (place.0 + 1, place.1 + count);
+            }
+        }
+        // Of a block that was duplicated, copies may have been removed.
+        let once = places.iter().filter(|(_, place)| place.0 == 1);
+        let recorded = once.filter_map(|(block, place)| Some((*profile.blocks.get(block.index())?, place.1)));
+        let hottest = recorded.max_by_key(|&(recorded, _)| recorded);
+        Ok(hottest.map_or(1.0, |(recorded, count)| recorded as f64 * share / count.max(1.0)))
+    }
+
+    /// Scales a function's counts down so that none exceeds the largest recorded count of its blocks. In nested loops whose exits were never
+    /// sampled, frequencies multiply to far more than the whole program executes.
+    pub(super) fn clamp_counts(&mut self, found: &Found, counts: &mut [f64]) -> Result<(), PassError> {
+        let mut recorded = 0;
+        for marker in found.blocks.iter().flatten() {
+            let profile = self.profile(found.keys[marker.context])?;
+            let count = profile.and_then(|p| p.blocks.get(marker.block.index()));
+            recorded = recorded.max(count.copied().unwrap_or(0));
+        }
+        let max = counts.iter().copied().fold(0.0, f64::max);
+        if recorded > 0 && max > recorded as f64 {
+            let factor = recorded as f64 / max;
+            counts.iter_mut().for_each(|count| *count *= factor);
+        }
+        Ok(())
+    }
+}
+
+/// Gives edges between executed blocks that were never taken a small weight.
+pub(super) fn floor_edge_probabilities(function: &FunctionIr<'_>, frequencies: &mut Frequencies) {
+    let bases = function.cfg.edge_bases();
+    let blocks = function.value.get_basic_blocks();
+    for block in recorded::revive(&function.cfg, &frequencies.counts, &mut frequencies.probabilities) {
+        let slots = function.cfg.blocks[block.index()].successors.len();
+        let own = &frequencies.probabilities[bases[block.index()] as usize..][..slots];
+        let weights: Vec<u64> = own.iter().map(|p| (p * WEIGHT_SCALE).round() as u64).collect();
+        set_weights(blocks[block.index()], &weights);
+    }
+}
+
+/// Gives a block's terminator weights, one for each successor slot.
+pub(super) fn set_weights(block: BasicBlock<'_>, weights: &[u64]) {
+    if let Some(terminator) = block.get_terminator() {
+        // SAFETY: the terminator belongs to a function that is alive.
+        unsafe { metadata::set_branch_weights(terminator.as_value_ref(), weights) };
+    }
+}

@@ -1,0 +1,354 @@
+//! Tells the optimiser what a profile says. The decisions are `pleach_decide::weights`'; here they are only applied.
+
+use crate::error::PassError;
+use crate::ir::frequencies::Frequencies;
+use crate::ir::{FunctionIr, ModuleFacts};
+use crate::ir::{attributes, metadata};
+use crate::remarks;
+use crate::settings::Settings;
+use crate::transform::placement;
+use crate::use_profile::path_metadata;
+use crate::use_profile::source::Source;
+use crate::{annotate, ffi};
+use inkwell::llvm_sys::prelude::LLVMValueRef;
+use inkwell::module::Module;
+use inkwell::values::AsValueRef;
+use pleach_annotate::cfg::Callee;
+use pleach_annotate::id::FunctionGuid;
+use pleach_annotate::manifest::Anchor;
+use pleach_decide::early_inlining::inlines_only_call;
+use pleach_decide::placement::split_cold_blocks;
+use pleach_decide::weights::{
+    Recorded, Verdict, cold_count, entry_for, hot_count, unpredictable, unseen_calls, verdict,
+};
+use pleach_profile::FunctionProfile;
+use pleach_profile::file::Lookup;
+use pleach_profile::summary::{HOT, Summary};
+use rustc_hash::FxHashMap;
+use std::mem::MaybeUninit;
+
+/// The cut-off, in parts per million, whose least count LLVM takes for the threshold of coldness.
+const COLD_CUTOFF: u32 = 999_999;
+
+/// What was done to a module.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Outcome {
+    /// Functions that got counts.
+    pub sampled: usize,
+    /// Functions that were never executed, optimised for size.
+    pub cold: usize,
+    /// Functions that were never sampled, placed apart.
+    pub apart: usize,
+    /// Functions that the profile knows but cannot say anything about.
+    pub unsampled: usize,
+    /// Functions whose graph changed since the profile was recorded.
+    pub stale: usize,
+    /// Functions that the profile does not know.
+    pub absent: usize,
+    /// Indirect calls that got targets.
+    pub indirect_calls: usize,
+}
+
+impl Outcome {
+    /// One line for people.
+    pub fn line(&self, module: &str) -> String {
+        format!(
+            "pleach: {module}: profile used for {} functions ({} indirect calls), {} cold, {} placed apart, {} not sampled, {} stale, {} unknown to the profile",
+            self.sampled, self.indirect_calls, self.cold, self.apart, self.unsampled, self.stale, self.absent
+        )
+    }
+}
+
+/// Applies a profile to a module.
+///
+/// # Errors
+/// Text for the user, where the profile cannot be read.
+pub fn run(
+    module: &Module<'_>,
+    functions: &[FunctionIr<'_>],
+    facts: &mut ModuleFacts,
+    context: *mut ffi::RunContext,
+    source: &Source,
+    settings: &Settings,
+) -> Result<Outcome, PassError> {
+    let mut outcome = Outcome::default();
+    // SAFETY: the module is alive.
+    if unsafe { metadata::has_module_flag(module.as_mut_ptr(), "ProfileSummary") } {
+        // The user gave clang a profile of its own: two profiles in one module would contradict each other.
+        return Ok(outcome);
+    }
+    let recorded = source.recorded()?;
+    set_summary(module, context, source.summary(), &recorded, settings.anchor);
+    let probed = settings.annotate || annotate::is_annotated(module);
+    if settings.placement {
+        // Probes count bytes from one to the next, which no assembler can do across sections.
+        placement::request(module, !probed && split_cold_blocks(source.samples()));
+    }
+    path_metadata::describe_profile(module, settings.anchor, source.path_flow());
+    let mut applier = Applier {
+        module,
+        probed,
+        context,
+        source,
+        recorded,
+        if_conversion: settings.if_conversion,
+        remarks: remarks::are_enabled(module.as_mut_ptr()),
+        value_profile_ids: FxHashMap::default(),
+    };
+    applier.name_call_targets(facts);
+    for function in functions {
+        applier.function(function, &mut outcome)?;
+    }
+    Ok(outcome)
+}
+
+/// Functions that are called often have this attribute until the inliner may know the profile (`PleachHotAttribute` in `cpp/pleach.h`).
+const HOT_ATTRIBUTE: &str = "pleach-hot";
+
+/// As clang's own profiles do for the inliner and for code generation.
+///
+/// # Safety
+/// The function must be alive.
+unsafe fn mark_cold(function: LLVMValueRef) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if !attributes::has(function, "hot") {
+            attributes::add(function, "cold");
+        }
+    }
+}
+
+fn set_summary(
+    module: &Module<'_>,
+    context: *mut ffi::RunContext,
+    summary: &Summary,
+    recorded: &Recorded,
+    anchor: Anchor,
+) {
+    let cold = cold_count(recorded.scale);
+    let entries: Vec<_> = summary
+        .cutoffs
+        .iter()
+        .map(|c| {
+            let min_count = match c.ppm {
+                COLD_CUTOFF => c.min_count.min(cold),
+                HOT => hot_count(c.min_count, recorded.hot_in_copies, recorded.scale),
+                _ => c.min_count,
+            };
+            ffi::SummaryEntry {
+                cutoff: c.ppm,
+                min_count,
+                num_counts: c.num_counts,
+            }
+        })
+        .collect();
+    let summary = ffi::Summary {
+        total_count: summary.total_count,
+        max_count: summary.max_count,
+        max_internal_count: summary.max_internal_count,
+        max_function_count: summary.max_function_count,
+        num_counts: u32::try_from(summary.num_counts).unwrap_or(u32::MAX),
+        num_functions: u32::try_from(summary.num_functions).unwrap_or(u32::MAX),
+        entries: entries.as_ptr(),
+        num_entries: entries.len(),
+    };
+    // SAFETY: module and context are those of this run; the shim copies the summary.
+    unsafe { ffi::pleach_set_profile_summary(module.as_mut_ptr(), context, &summary, anchor == Anchor::Late) };
+}
+
+struct Applier<'a, 'ctx> {
+    module: &'a Module<'ctx>,
+    /// Recordings of the program tell of its branches: they stay, for the next recording to tell of them.
+    probed: bool,
+    context: *mut ffi::RunContext,
+    source: &'a Source,
+    recorded: Recorded,
+    /// Branches may be if-converted later.
+    if_conversion: bool,
+    remarks: bool,
+    /// Names of this module's local functions in LLVM's value profiles: they differ from their GUIDs.
+    value_profile_ids: FxHashMap<FunctionGuid, u64>,
+}
+
+impl Applier<'_, '_> {
+    fn name_call_targets(&mut self, facts: &mut ModuleFacts) {
+        for function in self.module.get_functions() {
+            let value = function.as_value_ref();
+            // SAFETY: the function belongs to the module.
+            let id = unsafe { ffi::pleach_value_profile_id(value) };
+            let guid = facts.guid(value);
+            if id != guid.0 {
+                self.value_profile_ids.insert(guid, id);
+            }
+        }
+    }
+
+    fn function(&self, function: &FunctionIr<'_>, outcome: &mut Outcome) -> Result<(), PassError> {
+        let value = function.value.as_value_ref();
+        let profile = match self.source.lookup(&function.cfg)? {
+            Lookup::Found(profile) => profile,
+            Lookup::Stale { .. } => {
+                outcome.stale += 1;
+                self.remark(value, false, "StaleProfile", || {
+                    "its control flow changed since the profile was recorded; it gets no profile".into()
+                });
+                return Ok(());
+            }
+            Lookup::Absent => {
+                outcome.absent += 1;
+                self.remark(value, false, "NoProfile", || {
+                    "the profile does not know it: the recorded program was built without it, or without annotations"
+                        .into()
+                });
+                return Ok(());
+            }
+        };
+        let listed = path_metadata::list_paths(self.module, value, &profile.paths, self.source.path_flow());
+        match verdict(&function.cfg, &profile, &self.recorded) {
+            Verdict::Sampled {
+                entry_count,
+                entry_is_sampled,
+                max_count,
+                branch_weights,
+            } => {
+                outcome.sampled += 1;
+                // SAFETY: the function and its terminators belong to the module.
+                unsafe {
+                    metadata::set_entry_count(value, entry_count);
+                    for (block, weights) in &branch_weights {
+                        let terminator = function.terminators[block.index()];
+                        metadata::set_branch_weights(terminator, weights);
+                    }
+                    ffi::pleach_set_irreducible_headers(
+                        self.module.as_mut_ptr(),
+                        value,
+                        profile.blocks.as_ptr(),
+                        profile.blocks.len(),
+                    );
+                }
+                let entry_count = if entry_is_sampled {
+                    entry_count
+                } else {
+                    self.balance_entry(function, entry_count, max_count)
+                };
+                let unpredictable = self.unpredictable(function, &profile);
+                outcome.indirect_calls += self.call_targets(function, &profile);
+                for call in unseen_calls(&function.cfg, &profile, &self.recorded) {
+                    self.inline_only_call(function.calls[call]);
+                }
+                self.mark(value, entry_count, max_count);
+                self.remark(value, true, "ProfileUsed", || {
+                    format!(
+                        "profile used: {entry_count} calls, hottest block {max_count}, {} branches weighted, {unpredictable} unpredictable, {listed} paths listed, from {} samples",
+                        branch_weights.len(),
+                        profile.samples
+                    )
+                });
+            }
+            Verdict::Cold => {
+                outcome.cold += 1;
+                // SAFETY: the function belongs to the module.
+                unsafe {
+                    metadata::set_entry_count(value, 0);
+                    mark_cold(value);
+                }
+                self.remark(value, true, "Cold", || "never executed: optimised for size".into());
+            }
+            Verdict::Apart => {
+                outcome.apart += 1;
+                // SAFETY: the function belongs to the module.
+                unsafe { metadata::set_section_prefix(value, "unlikely") };
+                self.remark(value, true, "PlacedApart", || {
+                    "never sampled: placed apart from code that runs".into()
+                });
+            }
+            Verdict::Unknown => {
+                outcome.unsampled += 1;
+                self.remark(value, false, "NotSampled", || {
+                    "never sampled, by a profile too small to call it cold; it gets no profile".into()
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a function that no call was sampled of the entry count that its frequencies need; returns it.
+    fn balance_entry(&self, function: &FunctionIr<'_>, entry_count: u64, max_count: u64) -> u64 {
+        let Some(known) = Frequencies::from_weights(function) else {
+            return entry_count;
+        };
+        let entry_count = entry_for(entry_count, max_count, known.counts.iter().copied().fold(0.0, f64::max));
+        // SAFETY: the function belongs to the module.
+        unsafe { metadata::set_entry_count(function.value.as_value_ref(), entry_count) };
+        entry_count
+    }
+
+    /// The attributes that clang's own profiles set, in the same cases.
+    fn mark(&self, function: LLVMValueRef, entry_count: u64, max_count: u64) {
+        // SAFETY: context and function are those of this run.
+        unsafe {
+            if ffi::pleach_is_hot_count(self.context, entry_count) {
+                attributes::add_own(function, HOT_ATTRIBUTE);
+            } else if ffi::pleach_is_cold_count(self.context, max_count) {
+                mark_cold(function);
+            }
+        }
+    }
+
+    /// Has a call inlined that was never seen, where it is the only one of a local function: as the optimiser would do without a profile.
+    fn inline_only_call(&self, call: LLVMValueRef) {
+        let mut callee = MaybeUninit::uninit();
+        // SAFETY: the call belongs to the module; where there is such a callee, the facts are written.
+        unsafe {
+            if ffi::pleach_only_call(self.context, call, callee.as_mut_ptr()) {
+                let callee: ffi::OnlyCall = callee.assume_init();
+                if inlines_only_call(callee.instructions, callee.stack_bytes) {
+                    attributes::add_to_call(call, "alwaysinline");
+                }
+            }
+        }
+    }
+
+    /// Marks the branches that are to be if-converted where possible; returns how many.
+    fn unpredictable(&self, function: &FunctionIr<'_>, profile: &FunctionProfile) -> usize {
+        if self.probed || !self.if_conversion {
+            return 0;
+        }
+        let branches = unpredictable(profile)
+            .filter_map(|(block, rate)| Some((function.terminators.get(block.index())?, (rate * 1000.0) as u32)));
+        // SAFETY: the branch belongs to the module.
+        branches
+            .filter(|&(&branch, permille)| unsafe { metadata::mark_unpredictable(branch, permille) })
+            .count()
+    }
+
+    fn call_targets(&self, function: &FunctionIr<'_>, profile: &FunctionProfile) -> usize {
+        let mut set = 0;
+        for site in &profile.call_targets {
+            let index = site.call as usize;
+            let indirect = function
+                .cfg
+                .calls
+                .get(index)
+                .is_some_and(|c| c.callee == Callee::Indirect);
+            let Some(&call) = function.calls.get(index).filter(|_| indirect) else {
+                continue;
+            };
+            let targets: Vec<(u64, u64)> = site
+                .targets
+                .iter()
+                .map(|&(guid, count)| (self.value_profile_ids.get(&guid).copied().unwrap_or(guid.0), count))
+                .collect();
+            // SAFETY: the call belongs to the module.
+            unsafe { metadata::set_call_targets(call, &targets) };
+            set += 1;
+        }
+        set
+    }
+
+    fn remark(&self, function: LLVMValueRef, passed: bool, name: &str, text: impl FnOnce() -> String) {
+        if self.remarks {
+            remarks::emit(function, passed, name, &text());
+        }
+    }
+}

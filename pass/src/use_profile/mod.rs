@@ -1,0 +1,5 @@
+//! Applies a profile to a module: counts, branch weights, hints to the inliner, and metadata for people.
+
+pub mod apply;
+pub mod path_metadata;
+pub mod source;

@@ -1,0 +1,209 @@
+//! Where profiles come from: a file, or a random generator. All profiles come through here, and are checked here.
+
+use crate::error::PassError;
+use crate::ir::FunctionIr;
+use crate::settings::ProfileSource;
+use pleach_annotate::cfg::Cfg;
+use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
+use pleach_annotate::manifest::Anchor;
+use pleach_decide::weights::Recorded;
+use pleach_profile::FunctionProfile;
+use pleach_profile::file::{Lookup, ProfileFile};
+use pleach_profile::random_profile::{SCALE, random_profile, shuffled_paths};
+use pleach_profile::summary::Summary;
+use std::num::NonZeroU64;
+use std::path::Path;
+
+/// The profile of a program.
+pub enum Source {
+    /// A recorded one.
+    File {
+        /// The file.
+        file: ProfileFile,
+        /// Shuffle the counts of paths by this seed.
+        shuffle: Option<NonZeroU64>,
+    },
+    /// Random ones of a module's functions, as if they were the whole program.
+    Random {
+        /// The seed.
+        seed: NonZeroU64,
+        /// Numbers about all of them.
+        summary: Summary,
+        /// Sampled block entries that they claim to rest on.
+        samples: u64,
+        /// Executions of all paths.
+        path_flow: f64,
+    },
+}
+
+impl Source {
+    /// Opens the profile that is wanted, for a module with these functions.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is for another anchor.
+    pub fn open(wanted: &ProfileSource, anchor: Anchor, functions: &[FunctionIr<'_>]) -> Result<Self, PassError> {
+        let (path, shuffle) = match wanted {
+            ProfileSource::File { path, shuffle } => (path, *shuffle),
+            ProfileSource::Random(seed) => return Ok(Self::random(*seed, functions)),
+        };
+        let file = ProfileFile::open(path)?;
+        if file.anchor() != anchor {
+            return Err(PassError::Anchor {
+                path: path.clone(),
+                recorded: file.anchor(),
+                used: anchor,
+            });
+        }
+        Ok(Self::File { file, shuffle })
+    }
+
+    /// Opens a profile that only places counters, of either anchor: where it does not know a graph, it has no say.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn open_for_weights(path: &Path) -> Result<Self, PassError> {
+        Ok(Self::File {
+            file: ProfileFile::open(path)?,
+            shuffle: None,
+        })
+    }
+
+    fn random(seed: NonZeroU64, functions: &[FunctionIr<'_>]) -> Self {
+        let profiles: Vec<FunctionProfile> = functions.iter().map(|f| random_profile(&f.cfg, seed.get())).collect();
+        Self::Random {
+            seed,
+            summary: Summary::of(&profiles),
+            samples: profiles.iter().map(|p| p.samples).sum(),
+            path_flow: profiles.iter().flat_map(|p| &p.paths).map(|p| p.count).sum(),
+        }
+    }
+
+    /// The profile of a function, whose counts fit its graph.
+    ///
+    /// # Errors
+    /// A damaged file, or a record that does not fit.
+    pub fn lookup(&self, cfg: &Cfg) -> Result<Lookup, PassError> {
+        let (file, shuffle) = match self {
+            Self::File { file, shuffle } => (file, shuffle),
+            Self::Random { seed, .. } => return Ok(Lookup::Found(random_profile(cfg, seed.get()))),
+        };
+        let found = file.lookup(cfg.id, cfg.hash())?;
+        if let Lookup::Found(profile) = &found {
+            check_shape(profile, cfg)?;
+        }
+        Ok(match (found, shuffle) {
+            (Lookup::Found(profile), Some(seed)) => Lookup::Found(shuffled_paths(profile, seed.get())),
+            (found, _) => found,
+        })
+    }
+
+    /// The profile of a function whose graph changed since the anchor; there are no random profiles of those.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub fn recall(&self, id: FunctionId, hash: CfgHash) -> Result<Option<FunctionProfile>, PassError> {
+        let Self::File { file, shuffle } = self else {
+            return Ok(None);
+        };
+        Ok(match file.lookup(id, hash)? {
+            Lookup::Found(profile) => Some(match shuffle {
+                Some(seed) => shuffled_paths(profile, seed.get()),
+                None => profile,
+            }),
+            Lookup::Stale { .. } | Lookup::Absent => None,
+        })
+    }
+
+    /// Factor from samples to counts.
+    pub fn scale(&self) -> f64 {
+        match self {
+            Self::File { file, .. } => file.scale(),
+            Self::Random { .. } => SCALE,
+        }
+    }
+
+    /// Sampled block entries behind all functions.
+    pub fn samples(&self) -> u64 {
+        match self {
+            Self::File { file, .. } => file.samples(),
+            Self::Random { samples, .. } => *samples,
+        }
+    }
+
+    /// The evidence that the profile rests on.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub fn recorded(&self) -> Result<Recorded, PassError> {
+        let (bursts, hot_in_copies) = match self {
+            Self::File { file, .. } => {
+                let provenance = file.provenance()?;
+                (provenance.bursts, provenance.hot_in_copies)
+            }
+            // As many as a recording of so many samples has, or as in one large enough to say what is cold.
+            Self::Random { seed, samples, .. } if seed.get().is_multiple_of(2) => (samples / 1000, 0),
+            Self::Random { samples, .. } => (*samples, 0),
+        };
+        Ok(Recorded {
+            scale: self.scale(),
+            samples: self.samples(),
+            bursts,
+            hot_in_copies,
+        })
+    }
+
+    /// Executions of all paths of all functions.
+    pub fn path_flow(&self) -> f64 {
+        match self {
+            Self::File { file, .. } => file.path_flow(),
+            Self::Random { path_flow, .. } => *path_flow,
+        }
+    }
+
+    /// Numbers about the whole profile.
+    pub fn summary(&self) -> &Summary {
+        match self {
+            Self::File { file, .. } => file.summary(),
+            Self::Random { summary, .. } => summary,
+        }
+    }
+}
+
+/// Checks that everything that a record counts is in a graph: hashes may collide, and files may be damaged.
+fn check_shape(profile: &FunctionProfile, cfg: &Cfg) -> Result<(), PassError> {
+    let blocks = cfg.blocks.len();
+    let is_block = |block: &BlockIndex| block.index() < blocks;
+    let shape = [
+        ("it has another number of blocks", profile.blocks.len() == blocks),
+        (
+            "it has another number of edges",
+            profile.edges.len() == cfg.edge_count(),
+        ),
+        (
+            "a call is not in the graph",
+            profile
+                .call_targets
+                .iter()
+                .all(|site| (site.call as usize) < cfg.calls.len()),
+        ),
+        (
+            "a path leaves the graph",
+            profile.paths.iter().flat_map(|path| &path.path.blocks).all(is_block),
+        ),
+        (
+            "a predicted branch is not in the graph",
+            profile.predictions.iter().all(|prediction| is_block(&prediction.block)),
+        ),
+        (
+            "its coverage is of another number of blocks",
+            profile.coverage.is_empty() || profile.coverage.len() == blocks,
+        ),
+    ];
+    match shape.iter().find(|(_, fits)| !fits) {
+        None => Ok(()),
+        Some(&(what, _)) => Err(PassError::Shape {
+            function: cfg.name.clone(),
+            what,
+        }),
+    }
+}
