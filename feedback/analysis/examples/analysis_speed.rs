@@ -80,6 +80,9 @@ fn cpu_seconds() -> Result<f64> {
 /// A line of `/proc/self/status`.
 fn resident_kib(key: &str) -> Result<u64> {
     let text = std::fs::read_to_string("/proc/self/status")?;
-    let line = text.lines().find_map(|line| line.strip_prefix(key)).context("no such line")?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(key))
+        .context("no such line")?;
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }

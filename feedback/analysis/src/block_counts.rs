@@ -6,8 +6,9 @@
 
 mod step;
 
-use crate::decode::{DecodeReport, Decoder, Event, FrameId};
+use crate::decode::{DecodeReport, Event, FrameId, Position};
 use crate::program::Program;
+use crate::replay::{Observer, Replay, Run};
 use crate::time_bias::Weights;
 use pleach_annotate::cfg::{ProbeTarget, Terminator};
 use pleach_annotate::id::{BlockIndex, FunctionId};
@@ -45,54 +46,71 @@ pub struct Observations {
     pub report: DecodeReport,
 }
 
-/// Decodes all bursts of a recording, and counts what follows each branch with that branch's weight.
+/// Replays a recording, and counts what follows each branch with that branch's weight.
 pub fn observe(program: &Program, vectors: &VectorSet, weights: &Weights) -> Observations {
-    let mut counters: FxHashMap<ModuleId, Counter<'_>> = program
-        .annotated()
-        .map(|(module, map)| (module, Counter::new(map)))
-        .collect();
-    let mut decoder = Decoder::new(program);
-    let mut count = |event, count: f64| match event {
-        Event::Block {
-            module,
-            frame,
-            node,
-            block,
-            ..
-        } => {
-            if let Some(counter) = counters.get_mut(&module) {
-                counter.block(frame, node, block, count);
-            }
-        }
-        Event::Entered { .. } | Event::Left { .. } => {}
-        Event::IndirectCall {
-            module,
-            node,
-            call,
-            target,
-        } => {
-            if let Some(counter) = counters.get_mut(&module) {
-                *counter.out.targets.entry((node, call.0, target)).or_default() += count;
-            }
-        }
-    };
-    for (number, burst) in vectors.bursts.iter().enumerate() {
-        decoder.burst(burst, &mut |position, event| {
-            count(event, burst.count as f64 * weights.get(number, position));
-        });
-    }
-    if let Some(compressed) = &vectors.compressed {
-        decoder.note_compressed(compressed);
-        for window in &compressed.windows {
-            decoder.window(window, &mut |_, event, weight| count(event, weight as f64));
+    let mut counts = BlockCounts::new(program, weights);
+    let mut replay = Replay::new(program);
+    replay.recording(vectors, &mut counts);
+    counts.finish(replay.report())
+}
+
+/// Counts blocks, edges and call targets.
+pub struct BlockCounts<'p> {
+    weights: &'p Weights,
+    counters: FxHashMap<ModuleId, Counter<'p>>,
+}
+
+impl<'p> BlockCounts<'p> {
+    /// Counts for a program's modules.
+    pub fn new(program: &'p Program, weights: &'p Weights) -> Self {
+        Self {
+            weights,
+            counters: program
+                .annotated()
+                .map(|(module, map)| (module, Counter::new(map)))
+                .collect(),
         }
     }
-    Observations {
-        modules: counters
-            .into_iter()
-            .map(|(module, counter)| (module, counter.out))
-            .collect(),
-        report: decoder.report,
+
+    /// All counts; `report` is the replay's.
+    pub fn finish(self, report: DecodeReport) -> Observations {
+        let counters = self.counters.into_iter();
+        Observations {
+            modules: counters.map(|(module, counter)| (module, counter.out)).collect(),
+            report,
+        }
+    }
+}
+
+impl Observer for BlockCounts<'_> {
+    fn event(&mut self, run: Run<'_>, position: Position, event: Event) {
+        let Some(weight) = run.weight(position, self.weights) else {
+            return;
+        };
+        match event {
+            Event::Block {
+                module,
+                frame,
+                node,
+                block,
+                ..
+            } => {
+                if let Some(counter) = self.counters.get_mut(&module) {
+                    counter.block(frame, node, block, weight);
+                }
+            }
+            Event::Entered { .. } | Event::Left { .. } => {}
+            Event::IndirectCall {
+                module,
+                node,
+                call,
+                target,
+            } => {
+                if let Some(counter) = self.counters.get_mut(&module) {
+                    *counter.out.targets.entry((node, call.0, target)).or_default() += weight;
+                }
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@
 //!
 //! n(p₁…p_k) = n(p₁) · Π c(p₁…p_j) ÷ (c(p₁…p_{j−1}) − cut(p₁…p_{j−1}))
 
-use crate::partial::Piece;
+use crate::partial_path::PartialPath;
 use pleach_ball_larus::counts::exact::ExactPath;
 use pleach_ball_larus::graph::PathGraph;
 use pleach_ball_larus::{End, Path, Start};
@@ -24,7 +24,7 @@ pub struct Run {
 }
 
 /// The runs in consecutive pieces of one activation. A graph numbers the paths; one that has no number ends a run.
-pub fn runs(graph: &PathGraph, pieces: &[Piece]) -> Vec<Run> {
+pub fn runs(graph: &PathGraph, pieces: &[PartialPath]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     let mut last: Option<Path> = None;
     for piece in pieces {
@@ -49,7 +49,7 @@ pub fn runs(graph: &PathGraph, pieces: &[Piece]) -> Vec<Run> {
 }
 
 /// Whether a piece begins where a path ended.
-fn follows(path: &Path, piece: &Piece) -> bool {
+fn follows(path: &Path, piece: &PartialPath) -> bool {
     match path.end {
         End::Back(to) | End::Cut(to) => piece.start == Some(Start::Inside) && piece.blocks.first() == Some(&to),
         End::Exit | End::Call => false,

@@ -1,11 +1,12 @@
 //! Seeds: the blocks that bursts passed.
 
 use super::Key;
-use crate::decode::{Decoder, Event};
+use crate::decode::{Event, Position};
 use crate::program::Program;
+use crate::replay::{Observer, Replay, Run, Source};
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::map::{AddressMap, NodeIndex};
-use pleach_collector::vector::VectorSet;
+use pleach_collector::vector::{Process, VectorSet};
 use pleach_profile::Covered;
 use std::collections::BTreeMap;
 
@@ -67,48 +68,13 @@ pub struct Seeds {
 impl Seeds {
     /// What the bursts of a recording passed.
     pub fn of(program: &Program, vectors: &VectorSet, view: View) -> Self {
-        let mut seeds = Self::default();
-        let mut decoder = Decoder::new(program);
-        let evidence = |process: u32, proved: bool| {
-            let process = vectors.processes.get(process as usize);
-            match proved {
-                false => Evidence::Predicted,
-                true if process.is_some_and(|process| process.undisturbed) => Evidence::Completed,
-                true => Evidence::Proved,
-            }
-        };
-        let most = match view {
+        let mut seeding = Seeding::new(program, &vectors.processes, view);
+        let max_branches = match view {
             View::SingleBlock => usize::MAX,
             View::Vectors(branches) => branches,
         };
-        for burst in &vectors.bursts {
-            let evidence = evidence(burst.process, burst.proved);
-            let mut is_over = false;
-            decoder.everything(burst, most, &mut |event| {
-                if let Event::Block {
-                    module, node, block, ..
-                } = event
-                    && let Some(map) = program.map(module)
-                    && !is_over
-                {
-                    seeds.pass(map, node, block, evidence, burst.count);
-                    is_over = view == View::SingleBlock;
-                }
-            });
-        }
-        for window in vectors.compressed.iter().flat_map(|compressed| &compressed.windows) {
-            let evidence = evidence(window.process, window.proved);
-            decoder.window(window, &mut |_, event, weight| {
-                if let Event::Block {
-                    module, node, block, ..
-                } = event
-                    && let Some(map) = program.map(module)
-                {
-                    seeds.pass(map, node, block, evidence, weight);
-                }
-            });
-        }
-        seeds
+        Replay::with_max_branches(program, max_branches).recording(vectors, &mut seeding);
+        seeding.seeds
     }
 
     /// A block of a copy was passed: so were, once at least, the blocks that hold the calls through which it was inlined.
@@ -131,5 +97,68 @@ impl Seeds {
         let seed = &mut blocks[block.index()];
         seed.evidence = seed.evidence.max(evidence);
         seed
+    }
+}
+
+/// Collects seeds from a replay.
+pub struct Seeding<'p> {
+    program: &'p Program,
+    processes: &'p [Process],
+    view: View,
+    /// Of the current burst.
+    evidence: Evidence,
+    /// Nothing more of the current burst is used.
+    is_over: bool,
+    /// The seeds so far.
+    pub seeds: Seeds,
+}
+
+impl<'p> Seeding<'p> {
+    /// No seeds yet. `processes` are those of the recording.
+    pub fn new(program: &'p Program, processes: &'p [Process], view: View) -> Self {
+        Self {
+            program,
+            processes,
+            view,
+            evidence: Evidence::None,
+            is_over: false,
+            seeds: Seeds::default(),
+        }
+    }
+}
+
+impl Observer for Seeding<'_> {
+    fn begin(&mut self, run: Run<'_>) {
+        let (process, proved) = match run.source {
+            Source::Burst(burst) => (burst.process, burst.proved),
+            Source::Window(window) => (window.process, window.proved),
+        };
+        let process = self.processes.get(process as usize);
+        self.evidence = match proved {
+            false => Evidence::Predicted,
+            true if process.is_some_and(|process| process.undisturbed) => Evidence::Completed,
+            true => Evidence::Proved,
+        };
+        self.is_over = false;
+    }
+
+    fn event(&mut self, run: Run<'_>, position: Position, event: Event) {
+        let Event::Block {
+            module, node, block, ..
+        } = event
+        else {
+            return;
+        };
+        if self.is_over {
+            return;
+        }
+        let Some(map) = self.program.map(module) else { return };
+        let times = match (run.source, position) {
+            (Source::Burst(burst), _) => burst.count,
+            (Source::Window(_), Position::Lead) => 0,
+            (Source::Window(window), _) => window.weight,
+        };
+        self.seeds.pass(map, node, block, self.evidence, times);
+        self.is_over = matches!(run.source, Source::Burst(_)) && self.view == View::SingleBlock;
     }
 }

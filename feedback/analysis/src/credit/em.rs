@@ -2,8 +2,9 @@
 
 use super::markov::Markov;
 use super::{Candidates, Credited};
-use crate::partial::replicates::{REPLICATES, Times};
-use crate::partial::{FunctionEvidence, Piece};
+use crate::partial_path::PartialPath;
+use crate::partial_paths::FunctionEvidence;
+use crate::replicates::{REPLICATES, Times};
 use pleach_ball_larus::Path;
 
 /// Rounds after which the estimate is taken as it is.
@@ -73,14 +74,14 @@ fn candidates(function: &FunctionEvidence, markov: &Markov<'_>) -> Candidates {
             .iter()
             .flat_map(|o| o.alternatives.iter().flatten())
     };
-    pieces().filter_map(Piece::whole).for_each(|path| {
+    pieces().filter_map(PartialPath::whole).for_each(|path| {
         candidates.add(path);
     });
     for (path, _) in markov.likeliest(LEAST_PROBABILITY) {
         candidates.add(path);
     }
     // Long pieces first: what completes one may explain shorter ones.
-    let mut partial: Vec<&Piece> = pieces().filter(|p| p.start.is_none() || p.end.is_none()).collect();
+    let mut partial: Vec<&PartialPath> = pieces().filter(|p| p.start.is_none() || p.end.is_none()).collect();
     partial.sort_unstable_by(|a, b| b.blocks.len().cmp(&a.blocks.len()).then_with(|| a.cmp(b)));
     partial.dedup();
     for piece in partial {

@@ -1,8 +1,9 @@
 //! Equal crediting, as the papers have it (Shye et al., INTERACT 2005, §3.3; thesis §3.5.3.3), on acyclic paths.
 
 use super::{Candidates, Credited};
-use crate::partial::replicates::{REPLICATES, Times};
-use crate::partial::{FunctionEvidence, Piece};
+use crate::partial_path::PartialPath;
+use crate::partial_paths::FunctionEvidence;
+use crate::replicates::{REPLICATES, Times};
 
 /// A matching set with more paths than this is not shared out.
 const MOST_PATHS: u64 = 1024;
@@ -42,7 +43,7 @@ pub(super) fn credit(function: &FunctionEvidence) -> Credited {
 }
 
 /// All paths of the graph that contain a piece; none where they are too many.
-fn matching(function: &FunctionEvidence, piece: &Piece) -> Vec<pleach_ball_larus::Path> {
+fn matching(function: &FunctionEvidence, piece: &PartialPath) -> Vec<pleach_ball_larus::Path> {
     match piece.whole() {
         Some(path) => vec![path],
         None => function

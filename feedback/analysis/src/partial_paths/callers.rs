@@ -1,6 +1,6 @@
 //! Where activations were called from: the end of the caller's path, as far as it was seen (call-crossing paths, ALGORITHMS 5).
 
-use super::Piece;
+use crate::partial_path::PartialPath;
 use pleach_ball_larus::{Path, Start};
 use pleach_profile::Caller;
 use rustc_hash::FxHashMap;
@@ -30,7 +30,7 @@ impl Waiting {
     }
 
     /// The caller of the activation that a piece is the first one of.
-    pub fn of(&mut self, piece: &Piece) -> Option<Caller> {
+    pub fn of(&mut self, piece: &PartialPath) -> Option<Caller> {
         match piece.start {
             Some(Start::Entry) => self.0.pop_front().flatten(),
             _ => None,
@@ -85,8 +85,8 @@ mod tests {
         })
     }
 
-    fn piece(start: Option<Start>) -> Piece {
-        Piece {
+    fn piece(start: Option<Start>) -> PartialPath {
+        PartialPath {
             start,
             blocks: vec![BlockIndex(0)],
             end: Some(End::Exit),

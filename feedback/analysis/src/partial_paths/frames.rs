@@ -1,11 +1,11 @@
 //! Activations that a burst shows, told apart.
 
-use super::Piece;
 use super::callers::{MOST_BEFORE, Waiting};
 use super::copies::Copies;
 use super::store::{Into, Store};
 use super::walk::Activation;
-use crate::decode::FrameId;
+use crate::decode::{FrameId, Position};
+use crate::partial_path::PartialPath;
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::map::{AddressMap, NodeIndex};
 use pleach_annotate::probe::Address;
@@ -14,7 +14,7 @@ use pleach_profile::Caller;
 use rustc_hash::FxHashMap;
 
 /// What one address shows of one copy at one time.
-pub(super) type Group = (usize, FrameId, ModuleId, NodeIndex, Address);
+pub(super) type Group = (Position, FrameId, ModuleId, NodeIndex, Address);
 
 /// Activations of one emitted function and of what was inlined into it.
 #[derive(Default)]
@@ -31,7 +31,7 @@ pub(super) struct Watched {
     node: NodeIndex,
     activation: Activation,
     /// What they passed, where windows of paths are counted.
-    passed: Vec<Piece>,
+    passed: Vec<PartialPath>,
     callers: Waiting,
 }
 
@@ -91,7 +91,8 @@ impl Walks {
         let Some((_, frame, module, node, _)) = self.pending.take() else {
             return;
         };
-        let caller = self.caller((frame, module, node), modules);
+        let enters = self.group.contains(&BlockIndex::ENTRY);
+        let caller = enters.then(|| self.caller((frame, module, node), modules)).flatten();
         self.last = Some((frame, module, node));
         let frame = self.frames.entry(frame).or_default();
         if let Some(copies) = modules.get_mut(&module) {
@@ -109,7 +110,6 @@ impl Walks {
                 });
                 frame.activations.len() - 1
             });
-            let enters = self.group.contains(&BlockIndex::ENTRY);
             let (place, graph, steps) = copies.of(node, store);
             let Watched {
                 activation,

@@ -1,18 +1,19 @@
 //! All bursts of a recording → what was observed of each function's paths, with what is needed to tell how sure that is.
 
-use super::Alternatives;
 use super::callers::Called;
 use super::copies::Copies;
 use super::copy::Graph;
 use super::frames::{Frame, Walks};
-use super::replicates::{Times, multipliers};
 use super::store::Store;
-use crate::decode::{DecodeReport, Decoder, Event};
+use crate::decode::{DecodeReport, Event, Position};
 use crate::iterations::Forest;
+use crate::partial_path::Alternatives;
 use crate::program::Program;
+use crate::replay::{Observer, Replay, Run, Source};
+use crate::replicates::{Times, multipliers};
 use crate::time_bias::Weights;
 use pleach_annotate::id::{CfgHash, FunctionId};
-use pleach_collector::vector::{Burst, ModuleId, VectorSet, Window};
+use pleach_collector::vector::{Burst, ModuleId, VectorSet};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -77,149 +78,114 @@ pub struct Evidence {
     pub lost: u64,
 }
 
-/// Observes all bursts.
+/// Replays a recording, and gathers what it shows of paths.
 pub fn gather(program: &Program, vectors: &VectorSet, weights: &Weights, options: &Options) -> Evidence {
-    let mut gatherer = Gatherer::new(program, options.iterations);
-    for (number, burst) in vectors.bursts.iter().enumerate() {
-        let weight = weights.of_burst(number, burst);
-        let mut multipliers = multipliers(number as u64);
-        // A burst that stands for many is many clusters.
-        let scatter = 1.0 / (burst.count.max(1) as f32).sqrt();
-        for (multiplier, weight) in multipliers.iter_mut().zip(&weight) {
-            *multiplier = (1.0 + (*multiplier - 1.0) * scatter) * weight;
-        }
-        match options.vector_length {
-            None => gatherer.burst(burst, |position| weights.within(number, position) as f32),
-            Some(window) => cut(burst, window, |from, part| {
-                gatherer.burst(part, |position| weights.within(number, from + position) as f32);
-            }),
-        }
-        gatherer.end_cluster(burst.count as f32, &multipliers);
-    }
-    if let Some(compressed) = &vectors.compressed {
-        gatherer.decoder.note_compressed(compressed);
-        for (number, window) in compressed.windows.iter().enumerate() {
-            gatherer.window(window);
-            let multipliers = multipliers((vectors.bursts.len() + number) as u64);
-            gatherer.end_cluster(window.weight as f32, &multipliers);
+    let mut gatherer = Gatherer::new(program, weights, options.iterations);
+    let mut replay = Replay::new(program);
+    match options.vector_length {
+        None => replay.recording(vectors, &mut gatherer),
+        Some(length) => {
+            for (number, burst) in vectors.bursts.iter().enumerate() {
+                cut(burst, length, |first, part| {
+                    gatherer.part = Some(Part { number, first });
+                    replay.burst(part, &mut gatherer);
+                });
+                gatherer.end_burst(number, burst);
+            }
+            gatherer.part = None;
+            if let Some(compressed) = &vectors.compressed {
+                replay.continue_at(vectors.bursts.len());
+                replay.compressed(compressed, &mut gatherer);
+            }
         }
     }
-    gatherer.finish()
+    gatherer.finish(replay.report())
 }
 
 /// Calls `with` for each part of a burst, and where it begins.
-fn cut(burst: &Burst, window: usize, mut with: impl FnMut(usize, &Burst)) {
-    let window = window.max(1);
-    for (number, branches) in burst.branches.chunks(window).enumerate() {
-        let from = number * window;
-        let is_last = from + branches.len() == burst.branches.len();
+fn cut(burst: &Burst, length: usize, mut with: impl FnMut(usize, &Burst)) {
+    let length = length.max(1);
+    for (number, branches) in burst.branches.chunks(length).enumerate() {
+        let first = number * length;
+        let is_last = first + branches.len() == burst.branches.len();
         let part = Burst {
             branches: branches.to_vec(),
             end: burst.end.filter(|_| is_last),
-            start: burst.start.filter(|_| from == 0),
+            start: burst.start.filter(|_| first == 0),
             hardware: None,
             ..burst.clone()
         };
-        with(from, &part);
+        with(first, &part);
     }
 }
 
-struct Gatherer<'p> {
-    decoder: Decoder<'p>,
+/// A part of a burst that is replayed as if it was a burst.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    /// The burst.
+    number: usize,
+    /// The position of its first branch there.
+    first: usize,
+}
+
+/// Gathers partial paths from a replay.
+pub struct Gatherer<'p> {
+    weights: &'p Weights,
+    /// What is replayed, if it is a part of a burst only.
+    part: Option<Part>,
     modules: FxHashMap<ModuleId, Copies<'p>>,
     walks: Walks,
     store: Store,
 }
 
+impl Observer for Gatherer<'_> {
+    fn event(&mut self, run: Run<'_>, position: Position, event: Event) {
+        let weight = match (run.source, position) {
+            (_, Position::Interrupted) => return,
+            // The cluster has the window's weight; only its lead counts for nothing.
+            (_, Position::Lead) => 0.0,
+            (Source::Window(_), Position::Branch(_)) => 1.0,
+            (Source::Burst(_), Position::Branch(branch)) => {
+                let Part { number, first } = self.part.unwrap_or(Part {
+                    number: run.number,
+                    first: 0,
+                });
+                self.weights.within(number, first + branch) as f32
+            }
+        };
+        self.note(position, event, weight);
+    }
+
+    fn end(&mut self, run: Run<'_>) {
+        self.walks.end(&mut self.modules, &mut self.store);
+        match run.source {
+            Source::Burst(burst) if self.part.is_none() => self.end_burst(run.number, burst),
+            Source::Burst(_) => {}
+            Source::Window(window) => {
+                let multipliers = multipliers(run.number as u64);
+                self.store.end_cluster(window.weight as f32, &multipliers);
+            }
+        }
+    }
+}
+
 impl<'p> Gatherer<'p> {
-    fn new(program: &'p Program, iterations: usize) -> Self {
+    /// Nothing is gathered yet. Windows of up to `iterations` paths are counted; none if 0.
+    pub fn new(program: &'p Program, weights: &'p Weights, iterations: usize) -> Self {
         let modules = program.annotated().map(|(module, map)| (module, Copies::new(map)));
         Self {
-            decoder: Decoder::new(program),
+            weights,
+            part: None,
             modules: modules.collect(),
             walks: Walks::default(),
             store: Store::new(iterations),
         }
     }
 
-    fn burst(&mut self, burst: &Burst, weight: impl Fn(usize) -> f32) {
-        let (decoder, mut watch) = self.watch();
-        decoder.burst(burst, &mut |position, event| {
-            watch.event(position, event, weight(position))
-        });
-        watch.end();
-    }
-
-    fn window(&mut self, window: &Window) {
-        let (decoder, mut watch) = self.watch();
-        // The cluster has the window's weight; only its lead counts for nothing.
-        decoder.window(window, &mut |position, event, weight| {
-            watch.event(position, event, if weight == 0 { 0.0 } else { 1.0 });
-        });
-        watch.end();
-    }
-
-    fn watch(&mut self) -> (&mut Decoder<'p>, Watch<'_, 'p>) {
-        let watch = Watch {
-            modules: &mut self.modules,
-            walks: &mut self.walks,
-            store: &mut self.store,
-        };
-        (&mut self.decoder, watch)
-    }
-
-    /// What was stored since the last call came from one burst, or from parts of it.
-    fn end_cluster(&mut self, count: f32, multipliers: &Times) {
-        self.store.end_cluster(count, multipliers);
-    }
-
-    fn finish(self) -> Evidence {
-        let mut functions = BTreeMap::new();
-        let mut store = self.store;
-        for copies in self.modules.into_values() {
-            let mut shown = copies.shown_by_function();
-            for (position, function) in copies.functions.into_iter().enumerate() {
-                let Some((place, graph)) = function else { continue };
-                let known = &copies.map.functions[position];
-                let observations = std::mem::take(&mut store.functions[place as usize]);
-                if observations.kinds.is_empty() {
-                    continue;
-                }
-                let evidence = FunctionEvidence {
-                    graph,
-                    name: known.cfg.name.clone(),
-                    shown: std::mem::take(&mut shown[position]),
-                    windows: store.windows.remove(&place).unwrap_or_default(),
-                    called: store.called.remove(&place).unwrap_or_default(),
-                    observations: observations.finish(),
-                };
-                match functions.entry((known.cfg.id, known.hash)) {
-                    Entry::Vacant(entry) => {
-                        entry.insert(evidence);
-                    }
-                    Entry::Occupied(mut entry) => entry.get_mut().add(evidence),
-                }
-            }
-        }
-        Evidence {
-            functions,
-            report: self.decoder.report,
-            inconsistent: store.inconsistent,
-            lost: store.lost,
-        }
-    }
-}
-
-/// Where events go.
-struct Watch<'a, 'p> {
-    modules: &'a mut FxHashMap<ModuleId, Copies<'p>>,
-    walks: &'a mut Walks,
-    store: &'a mut Store,
-}
-
-impl Watch<'_, '_> {
-    fn event(&mut self, position: usize, event: Event, weight: f32) {
-        let Self { modules, walks, store } = self;
+    fn note(&mut self, position: Position, event: Event, weight: f32) {
+        let Self {
+            modules, walks, store, ..
+        } = self;
         match event {
             Event::Block {
                 module,
@@ -252,7 +218,52 @@ impl Watch<'_, '_> {
         }
     }
 
-    fn end(&mut self) {
-        self.walks.end(self.modules, self.store);
+    /// What was stored since the last call came from this burst, or from its parts.
+    fn end_burst(&mut self, number: usize, burst: &Burst) {
+        let weight = self.weights.of_burst(number, burst);
+        let mut multipliers = multipliers(number as u64);
+        // A burst that stands for many is many clusters.
+        let scatter = 1.0 / (burst.count.max(1) as f32).sqrt();
+        for (multiplier, weight) in multipliers.iter_mut().zip(&weight) {
+            *multiplier = (1.0 + (*multiplier - 1.0) * scatter) * weight;
+        }
+        self.store.end_cluster(burst.count as f32, &multipliers);
+    }
+
+    /// All evidence; `report` is the replay's.
+    pub fn finish(self, report: DecodeReport) -> Evidence {
+        let mut functions = BTreeMap::new();
+        let mut store = self.store;
+        for copies in self.modules.into_values() {
+            let mut shown = copies.shown_by_function();
+            for (position, function) in copies.functions.into_iter().enumerate() {
+                let Some((place, graph)) = function else { continue };
+                let known = &copies.map.functions[position];
+                let observations = std::mem::take(&mut store.functions[place as usize]);
+                if observations.kinds.is_empty() {
+                    continue;
+                }
+                let evidence = FunctionEvidence {
+                    graph,
+                    name: known.cfg.name.clone(),
+                    shown: std::mem::take(&mut shown[position]),
+                    windows: store.windows.remove(&place).unwrap_or_default(),
+                    called: store.called.remove(&place).unwrap_or_default(),
+                    observations: observations.finish(),
+                };
+                match functions.entry((known.cfg.id, known.hash)) {
+                    Entry::Vacant(entry) => {
+                        entry.insert(evidence);
+                    }
+                    Entry::Occupied(mut entry) => entry.get_mut().add(evidence),
+                }
+            }
+        }
+        Evidence {
+            functions,
+            report,
+            inconsistent: store.inconsistent,
+            lost: store.lost,
+        }
     }
 }

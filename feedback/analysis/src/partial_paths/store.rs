@@ -3,16 +3,16 @@
 use super::callers::{Called, Waiting};
 use super::copy::Graph;
 use super::gather::Observation;
-use super::replicates::{REPLICATES, Times};
 use super::walk::Sink;
-use super::{Alternatives, Piece};
 use crate::iterations::{Forest, runs};
+use crate::partial_path::{Alternatives, PartialPath};
+use crate::replicates::{REPLICATES, Times};
 use rustc_hash::FxHashMap;
 
 /// Different observations of a function.
 #[derive(Default)]
 pub(super) struct Observations {
-    pieces: FxHashMap<Piece, u32>,
+    pieces: FxHashMap<PartialPath, u32>,
     others: FxHashMap<Alternatives, u32>,
     /// One for each observation.
     pub kinds: Vec<u32>,
@@ -67,7 +67,7 @@ impl Store {
         }
     }
 
-    pub fn count_windows(&mut self, function: u32, graph: &Graph, passed: &[Piece]) {
+    pub fn count_windows(&mut self, function: u32, graph: &Graph, passed: &[PartialPath]) {
         if self.iterations == 0 {
             return;
         }
@@ -97,7 +97,7 @@ impl Store {
 pub(super) struct Into<'a> {
     pub place: u32,
     pub store: &'a mut Store,
-    pub passed: &'a mut Vec<Piece>,
+    pub passed: &'a mut Vec<PartialPath>,
     pub callers: &'a mut Waiting,
 }
 
@@ -133,7 +133,7 @@ impl Sink for Into<'_> {
                 // Nobody knows what it was: no window goes across.
                 _ => self
                     .passed
-                    .extend(alternatives.iter().flatten().next().map(Piece::without_ends)),
+                    .extend(alternatives.iter().flatten().next().map(PartialPath::without_ends)),
             }
         }
         if let [pieces] = &mut alternatives[..] {

@@ -5,7 +5,7 @@
 //! get too many to be followed, what was passed since they parted is lost: no evidence rather than a guess.
 
 use super::copy::{Copy, Graph, MAX_WAYS};
-use super::{Alternatives, Piece};
+use crate::partial_path::{Alternatives, PartialPath};
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::{End, Start};
 use rustc_hash::FxHashMap;
@@ -23,8 +23,8 @@ impl Open {
         self.blocks[self.blocks.len() - 1]
     }
 
-    fn end(self, end: Option<End>) -> Piece {
-        Piece {
+    fn end(self, end: Option<End>) -> PartialPath {
+        PartialPath {
             start: self.start,
             blocks: self.blocks,
             end,
@@ -36,7 +36,7 @@ impl Open {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 struct Way {
     /// Pieces that ended since the ways parted.
-    ended: Vec<Piece>,
+    ended: Vec<PartialPath>,
     open: Option<Open>,
 }
 
@@ -320,7 +320,7 @@ fn enter(way: &mut Way, block: BlockIndex, graph: &Graph) {
             open.blocks.push(block);
             end_at_exit(way, graph);
         }
-        Some(end) if graph.is_counted_apart(last, block) => way.ended.push(Piece {
+        Some(end) if graph.is_counted_apart(last, block) => way.ended.push(PartialPath {
             start: Some(Start::Inside),
             blocks: vec![block],
             end: Some(end),
@@ -391,8 +391,8 @@ mod tests {
         told
     }
 
-    fn piece(start: Option<Start>, blocks: &[u32], end: Option<End>) -> Piece {
-        Piece {
+    fn piece(start: Option<Start>, blocks: &[u32], end: Option<End>) -> PartialPath {
+        PartialPath {
             start,
             blocks: blocks.iter().map(|&b| BlockIndex(b)).collect(),
             end,
@@ -521,7 +521,7 @@ mod tests {
             let has_left = cfg.blocks[at as usize].successors.is_empty();
             let truth = walk(&cfg, &[], &passed, true, has_left);
             prop_assert!(truth.observations.iter().all(|o| o.len() == 1));
-            let truth: Vec<Piece> = truth.observations.into_iter().flat_map(|mut o| o.remove(0)).collect();
+            let truth: Vec<PartialPath> = truth.observations.into_iter().flat_map(|mut o| o.remove(0)).collect();
             // Everything but the ends may hide.
             let silent: Vec<u32> = (1..cfg.blocks.len() as u32 - 1).filter(|b| hidden >> b & 1 == 1).collect();
             let told = walk(&cfg, &silent, &passed, true, has_left);
@@ -532,7 +532,7 @@ mod tests {
             }
             let mut rest = truth.as_slice();
             for alternatives in &told.observations {
-                let fits = |pieces: &Vec<Piece>| pieces.len() <= rest.len() && pieces.iter().zip(rest).all(|(a, b)| covers(a, b));
+                let fits = |pieces: &Vec<PartialPath>| pieces.len() <= rest.len() && pieces.iter().zip(rest).all(|(a, b)| covers(a, b));
                 let Some(found) = alternatives.iter().find(|pieces| fits(pieces)) else {
                     // A loop of blocks without code may have gone round more often than once.
                     let loops = silent.iter().any(|&b| cfg.blocks[b as usize].successors.iter().any(|s| s.0 <= b));
@@ -545,7 +545,7 @@ mod tests {
     }
 
     /// A piece that lacks its end because nothing more was seen, and the piece that was passed.
-    fn covers(seen: &Piece, passed: &Piece) -> bool {
+    fn covers(seen: &PartialPath, passed: &PartialPath) -> bool {
         seen.start == passed.start
             && match seen.end {
                 Some(_) => seen == passed,

@@ -26,14 +26,15 @@ pub(super) struct History {
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl History {
-    /// The history of branches that follow one another, each given by a hash of its own.
-    pub fn of(branches: impl Iterator<Item = u64>) -> Self {
-        let mut prefixes = vec![0];
-        prefixes.extend(branches.scan(0u64, |hash, branch| {
-            *hash = hash.wrapping_mul(BASE).wrapping_add(mix(branch));
-            Some(*hash)
-        }));
-        Self { prefixes }
+    /// Becomes the history of branches that follow one another, each given by a hash of its own.
+    pub fn read(&mut self, branches: impl Iterator<Item = u64>) {
+        self.prefixes.clear();
+        self.prefixes.push(0);
+        let mut hash = 0u64;
+        for branch in branches {
+            hash = hash.wrapping_mul(BASE).wrapping_add(mix(branch));
+            self.prefixes.push(hash);
+        }
     }
 
     /// A hash of the last `length` branches before position `end`; none where fewer are known.
@@ -195,7 +196,8 @@ mod tests {
         let outcomes: Vec<_> = outcomes.collect();
         let mut tage = Tage::new();
         // Outcomes show in history: taken branches lead somewhere else than those that are not, which a jump follows.
-        let history = History::of(outcomes.iter().map(|&(branch, taken)| branch * 2 + u64::from(taken)));
+        let mut history = History::default();
+        history.read(outcomes.iter().map(|&(branch, taken)| branch * 2 + u64::from(taken)));
         let wrong = |(at, &(branch, taken)): (usize, &(u64, bool))| !tage.predicts(branch, &history, at, taken);
         let wrong: Vec<bool> = outcomes.iter().enumerate().map(wrong).collect();
         let late = &wrong[wrong.len() / 2..];
@@ -228,7 +230,8 @@ mod tests {
 
     #[test]
     fn history_is_that_of_the_branches_before() {
-        let history = History::of([1, 2, 3, 2, 3].into_iter());
+        let mut history = History::default();
+        history.read([1, 2, 3, 2, 3].into_iter());
         assert_eq!(history.last(5, 2), history.last(3, 2));
         assert_ne!(history.last(5, 3), history.last(3, 3));
         assert_eq!(history.last(1, 2), None);

@@ -6,7 +6,7 @@
 //! so every burst gets the mean time of the clocked ones, each weighted by likeness; far from all, the mean of all of them.
 //! A burst's weight is the inverse of that time.
 
-use crate::partial::replicates::{REPLICATES, Times, multipliers};
+use crate::replicates::{REPLICATES, Times, multipliers};
 use pleach_collector::vector::Burst;
 use xxhash_rust::xxh3::Xxh3;
 

@@ -19,7 +19,7 @@ mod clock;
 mod phase;
 mod stationary;
 
-use crate::partial::replicates::Times;
+use crate::replicates::Times;
 use chain::Chain;
 use pleach_collector::vector::{Burst, Engine, VectorSet};
 
