@@ -136,7 +136,7 @@ impl<'p> Analyser<'p> {
                 function.profile.predictions = predictions.into_iter().map(|p| p.scaled(SCALE)).collect();
             }
         }
-        for (key, covered) in Known::of(program).close(&seeding.seeds).functions {
+        for (key, covered) in Known::of(program).close(&seeding.finish()).functions {
             if let Some(function) = functions.get_mut(&key) {
                 function.profile.coverage = covered.blocks;
             }

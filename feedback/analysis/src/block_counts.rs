@@ -158,16 +158,7 @@ impl<'m> Follower<'m> {
     }
 
     fn graph(&mut self, node: NodeIndex) -> Graph<'_> {
-        let cfg = &self.map.function_of(node).cfg;
-        let bases = &mut self.bases[self.map.nodes[node.index()].function.0 as usize];
-        if bases.is_empty() {
-            *bases = cfg.edge_bases();
-        }
-        Graph {
-            cfg,
-            bases,
-            probed: &self.probed[node.index()],
-        }
+        graph(self.map, &self.probed, &mut self.bases, node)
     }
 
     /// Whether a block ends in a branch with two ways.
@@ -182,12 +173,17 @@ impl<'m> Follower<'m> {
         let last = self.last[node.index()].replace((frame, block));
         // An entry block has no predecessors: whatever came before was another activation.
         let (_, from) = last.filter(|&(f, _)| f == frame && block != BlockIndex::ENTRY)?;
-        let key = (node, from, block);
-        if !self.steps.contains_key(&key) {
-            let step = self.graph(node).find_step(from, block);
-            self.steps.insert(key, step);
-        }
-        match &self.steps[&key] {
+        let Self {
+            map,
+            probed,
+            steps,
+            bases,
+            ..
+        } = self;
+        let step = steps
+            .entry((node, from, block))
+            .or_insert_with(|| graph(map, probed, bases, node).find_step(from, block));
+        match step {
             Step::Path(edges) => Some(Taken {
                 from,
                 edges,
@@ -196,6 +192,20 @@ impl<'m> Follower<'m> {
             Step::Hidden(edges, hidden) => Some(Taken { from, edges, hidden }),
             Step::Unknown => None,
         }
+    }
+}
+
+/// The graph of a copy's function; its edges are numbered when they are first needed.
+fn graph<'a>(map: &'a AddressMap, probed: &'a [Vec<bool>], bases: &'a mut [Vec<u32>], node: NodeIndex) -> Graph<'a> {
+    let cfg = &map.function_of(node).cfg;
+    let bases = &mut bases[map.nodes[node.index()].function.0 as usize];
+    if bases.is_empty() {
+        *bases = cfg.edge_bases();
+    }
+    Graph {
+        cfg,
+        bases,
+        probed: &probed[node.index()],
     }
 }
 

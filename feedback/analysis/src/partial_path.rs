@@ -27,15 +27,6 @@ impl PartialPath {
         })
     }
 
-    /// The same blocks, of a path of which neither beginning nor end was seen.
-    pub(crate) fn without_ends(&self) -> Self {
-        Self {
-            start: None,
-            blocks: self.blocks.clone(),
-            end: None,
-        }
-    }
-
     /// Whether it is a part of a path, or all of it.
     pub fn is_of(&self, path: &Path) -> bool {
         let fits = |at: usize| path.blocks[at..].starts_with(&self.blocks);

@@ -6,8 +6,9 @@ use crate::program::Program;
 use crate::replay::{Observer, Replay, Run, Source};
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::map::{AddressMap, NodeIndex};
-use pleach_collector::vector::{Process, VectorSet};
+use pleach_collector::vector::{ModuleId, Process, VectorSet};
 use pleach_profile::Covered;
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// How much of each burst is used (thesis §5.3).
@@ -74,20 +75,7 @@ impl Seeds {
             View::Vectors(branches) => branches,
         };
         Replay::with_max_branches(program, max_branches).recording(vectors, &mut seeding);
-        seeding.seeds
-    }
-
-    /// A block of a copy was passed: so were, once at least, the blocks that hold the calls through which it was inlined.
-    fn pass(&mut self, map: &AddressMap, node: NodeIndex, block: BlockIndex, evidence: Evidence, times: u64) {
-        self.note(map, node, block, evidence).passed += times;
-        let mut inner = node;
-        while let Some((outer, call)) = map.nodes[inner.index()].parent {
-            let cfg = &map.function_of(outer).cfg;
-            if let Some(call) = call.and_then(|call| cfg.calls.get(call.index())) {
-                self.note(map, outer, call.block, evidence);
-            }
-            inner = outer;
-        }
+        seeding.finish()
     }
 
     fn note(&mut self, map: &AddressMap, node: NodeIndex, block: BlockIndex, evidence: Evidence) -> &mut Seed {
@@ -109,8 +97,8 @@ pub struct Seeding<'p> {
     evidence: Evidence,
     /// Nothing more of the current burst is used.
     is_over: bool,
-    /// The seeds so far.
-    pub seeds: Seeds,
+    /// By module, copy and block, once needed: functions are looked up at the end only.
+    copies: FxHashMap<ModuleId, Vec<Vec<Seed>>>,
 }
 
 impl<'p> Seeding<'p> {
@@ -122,8 +110,38 @@ impl<'p> Seeding<'p> {
             view,
             evidence: Evidence::None,
             is_over: false,
-            seeds: Seeds::default(),
+            copies: program
+                .annotated()
+                .map(|(module, map)| (module, vec![Vec::new(); map.nodes.len()]))
+                .collect(),
         }
+    }
+
+    /// The seeds of all copies. The blocks that hold the calls through which a copy was inlined were passed, too, once at least.
+    pub fn finish(self) -> Seeds {
+        let mut seeds = Seeds::default();
+        for (module, map) in self.program.annotated() {
+            let copies = self.copies.get(&module).into_iter().flatten();
+            for (node, blocks) in (0..).map(NodeIndex).zip(copies) {
+                let Some(evidence) = blocks.iter().map(|seed| seed.evidence).max() else {
+                    continue;
+                };
+                for (block, seed) in (0..).map(BlockIndex).zip(blocks) {
+                    if seed.evidence > Evidence::None {
+                        seeds.note(map, node, block, seed.evidence).passed += seed.passed;
+                    }
+                }
+                let mut inner = node;
+                while let Some((outer, call)) = map.nodes[inner.index()].parent {
+                    let cfg = &map.function_of(outer).cfg;
+                    if let Some(call) = call.and_then(|call| cfg.calls.get(call.index())) {
+                        seeds.note(map, outer, call.block, evidence);
+                    }
+                    inner = outer;
+                }
+            }
+        }
+        seeds
     }
 }
 
@@ -152,13 +170,22 @@ impl Observer for Seeding<'_> {
         if self.is_over {
             return;
         }
-        let Some(map) = self.program.map(module) else { return };
+        let Some(blocks) = self.copies.get_mut(&module).map(|copies| &mut copies[node.index()]) else {
+            return;
+        };
+        if blocks.is_empty()
+            && let Some(map) = self.program.map(module)
+        {
+            blocks.resize(map.function_of(node).cfg.blocks.len(), Seed::default());
+        }
         let times = match (run.source, position) {
             (Source::Burst(burst), _) => burst.count,
             (Source::Window(_), Position::Lead) => 0,
             (Source::Window(window), _) => window.weight,
         };
-        self.seeds.pass(map, node, block, self.evidence, times);
+        let seed = &mut blocks[block.index()];
+        seed.evidence = seed.evidence.max(self.evidence);
+        seed.passed += times;
         self.is_over = matches!(run.source, Source::Burst(_)) && self.view == View::SingleBlock;
     }
 }

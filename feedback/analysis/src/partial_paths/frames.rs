@@ -5,7 +5,7 @@ use super::copies::Copies;
 use super::store::{Into, Store};
 use super::walk::Activation;
 use crate::decode::{FrameId, Position};
-use crate::partial_path::PartialPath;
+use crate::iterations::PassedPath;
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::map::{AddressMap, NodeIndex};
 use pleach_annotate::probe::Address;
@@ -31,7 +31,7 @@ pub(super) struct Watched {
     node: NodeIndex,
     activation: Activation,
     /// What they passed, where windows of paths are counted.
-    passed: Vec<PartialPath>,
+    passed: Vec<PassedPath>,
     callers: Waiting,
 }
 
@@ -123,6 +123,7 @@ impl Walks {
             let mut sink = Into {
                 place,
                 store,
+                graph,
                 passed,
                 callers,
             };
@@ -152,11 +153,12 @@ impl Walks {
                 let mut sink = Into {
                     place,
                     store,
+                    graph,
                     passed: &mut passed,
                     callers: &mut callers,
                 };
                 activation.leave(has_left, graph, steps, &mut sink);
-                store.count_windows(place, graph, &passed);
+                store.count_windows(place, &passed);
             }
         }
     }

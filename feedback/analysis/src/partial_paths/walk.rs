@@ -72,6 +72,8 @@ pub(super) struct Steps {
     /// By the block that control comes from (`None`: the caller) and the group it gets to.
     known: FxHashMap<(Option<BlockIndex>, u32), Ways>,
     groups: FxHashMap<Box<[BlockIndex]>, u32>,
+    /// The same where the group is one block, as most are: one look-up less.
+    known_single: FxHashMap<(Option<BlockIndex>, BlockIndex), Ways>,
 }
 
 impl Steps {
@@ -80,10 +82,19 @@ impl Steps {
             copy,
             known: FxHashMap::default(),
             groups: FxHashMap::default(),
+            known_single: FxHashMap::default(),
         }
     }
 
     fn ways(&mut self, graph: &Graph, from: Option<BlockIndex>, group: &[BlockIndex]) -> Option<&[Vec<BlockIndex>]> {
+        if let &[block] = group {
+            let copy = &self.copy;
+            return self
+                .known_single
+                .entry((from, block))
+                .or_insert_with(|| copy.ways(graph, from, group).map(Vec::into))
+                .as_deref();
+        }
         let number = match self.groups.get(group) {
             Some(&number) => number,
             None => {
@@ -104,6 +115,7 @@ impl Steps {
         for &block in way {
             if self.copy.lose(block) {
                 self.known.clear();
+                self.known_single.clear();
             }
         }
     }
@@ -111,8 +123,10 @@ impl Steps {
 
 /// What a walk tells.
 pub(super) trait Sink {
-    /// Pieces that were passed: one of these lists of them.
-    fn pieces(&mut self, alternatives: Alternatives);
+    /// Partial paths that were passed. Takes all of them out of the list.
+    fn passed(&mut self, paths: &mut Vec<PartialPath>);
+    /// One of these lists of partial paths was passed. There are two lists or more.
+    fn alternatives(&mut self, alternatives: Alternatives);
     /// Control got to a block in no way that the graph has.
     fn inconsistent(&mut self);
     /// Control went in one of too many ways: what was passed is not told.
@@ -170,11 +184,10 @@ impl Activation {
                 enter(way, block, graph);
             }
             if !way.ended.is_empty() {
-                let ended = std::mem::take(&mut way.ended);
-                if let (None, Some(last)) = (&way.open, ended.last()) {
+                if let (None, Some(last)) = (&way.open, way.ended.last()) {
                     self.exiting.clone_from(&last.blocks);
                 }
-                sink.pieces(vec![ended]);
+                sink.passed(&mut way.ended);
             }
             return true;
         }
@@ -282,7 +295,10 @@ impl Activation {
                 self.exiting
                     .extend(pieces.last().into_iter().flat_map(|last| &last.blocks));
             }
-            sink.pieces(ended.into_iter().cloned().collect());
+            match ended[..] {
+                [paths] => sink.passed(&mut paths.clone()),
+                _ => sink.alternatives(ended.into_iter().cloned().collect()),
+            }
             ways = open;
         }
         if ways.len() > MAX_WAYS {
@@ -363,7 +379,11 @@ mod tests {
     }
 
     impl Sink for Told {
-        fn pieces(&mut self, alternatives: Alternatives) {
+        fn passed(&mut self, paths: &mut Vec<PartialPath>) {
+            self.observations.push(vec![std::mem::take(paths)]);
+        }
+
+        fn alternatives(&mut self, alternatives: Alternatives) {
             self.observations.push(alternatives);
         }
 
