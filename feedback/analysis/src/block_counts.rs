@@ -2,20 +2,17 @@
 //!
 //! Counts are kept by copy (inline stack), because each copy has its own lost probes: a block that left no probe in one
 //! copy is unknown there, whatever was seen of it elsewhere. A block that left one in a part of a copy's code only is
-//! counted where control can have got on in no other way, too ([`step`]).
-
-mod step;
+//! counted where control can have got on in no other way, too ([`crate::probe_walker`]).
 
 use crate::decode::{DecodeReport, Event, FrameId, Position};
+use crate::probe_walker::{Graph, ProbeWalker, Step};
 use crate::program::Program;
 use crate::replay::{Observer, Replay, Run};
 use crate::time_bias::Weights;
-use pleach_annotate::cfg::{ProbeTarget, Terminator};
 use pleach_annotate::id::{BlockIndex, FunctionId};
 use pleach_annotate::map::{AddressMap, NodeIndex};
 use pleach_collector::vector::{ModuleId, VectorSet};
 use rustc_hash::FxHashMap;
-use step::{Graph, Step};
 
 /// What was observed of one copy of a function.
 #[derive(Clone, PartialEq, Debug)]
@@ -114,152 +111,55 @@ impl Observer for BlockCounts<'_> {
     }
 }
 
-/// Follows activations through the copies of one module's functions, from block to block.
-pub(crate) struct Follower<'m> {
-    map: &'m AddressMap,
-    /// By copy: which blocks have a probe in it.
-    probed: Vec<Vec<bool>>,
-    /// By copy: the last block, and the activation it belongs to.
-    last: Vec<Option<(FrameId, BlockIndex)>>,
-    steps: FxHashMap<(NodeIndex, BlockIndex, BlockIndex), Step>,
-    /// By function: see [`Cfg::edge_bases`]; empty until needed.
-    bases: Vec<Vec<u32>>,
-}
-
-/// A step that an activation took in one copy of a function.
-pub(crate) struct Taken<'f> {
-    /// The block with a probe that control came from.
-    pub from: BlockIndex,
-    /// Edges from it to where control is, from slot 0 of block 0 on: those that are known.
-    pub edges: &'f [u32],
-    /// Blocks on the way that have a probe elsewhere in the copy, but left none here.
-    pub hidden: &'f [BlockIndex],
-}
-
-impl<'m> Follower<'m> {
-    pub fn new(map: &'m AddressMap) -> Self {
-        let mut probed: Vec<Vec<bool>> = vec![Vec::new(); map.nodes.len()];
-        for probe in &map.probes {
-            if let ProbeTarget::Block(block) = probe.target {
-                let blocks = &mut probed[probe.node.index()];
-                if blocks.is_empty() {
-                    blocks.resize(map.function_of(probe.node).cfg.blocks.len(), false);
-                }
-                blocks[block.index()] = true;
-            }
-        }
-        Self {
-            map,
-            last: vec![None; map.nodes.len()],
-            probed,
-            steps: FxHashMap::default(),
-            bases: vec![Vec::new(); map.functions.len()],
-        }
-    }
-
-    fn graph(&mut self, node: NodeIndex) -> Graph<'_> {
-        graph(self.map, &self.probed, &mut self.bases, node)
-    }
-
-    /// Whether a block ends in a branch with two ways.
-    pub fn is_conditional(&self, node: NodeIndex, block: BlockIndex) -> bool {
-        let block = &self.map.function_of(node).cfg.blocks[block.index()];
-        let two = matches!(block.successors[..], [first, second] if first != second);
-        two && block.terminator == Terminator::Branch
-    }
-
-    /// An activation got to a block: by which edges, if there is no doubt about them.
-    pub fn pass(&mut self, frame: FrameId, node: NodeIndex, block: BlockIndex) -> Option<Taken<'_>> {
-        let last = self.last[node.index()].replace((frame, block));
-        // An entry block has no predecessors: whatever came before was another activation.
-        let (_, from) = last.filter(|&(f, _)| f == frame && block != BlockIndex::ENTRY)?;
-        let Self {
-            map,
-            probed,
-            steps,
-            bases,
-            ..
-        } = self;
-        let step = steps
-            .entry((node, from, block))
-            .or_insert_with(|| graph(map, probed, bases, node).find_step(from, block));
-        match step {
-            Step::Path(edges) => Some(Taken {
-                from,
-                edges,
-                hidden: &[],
-            }),
-            Step::Hidden(edges, hidden) => Some(Taken { from, edges, hidden }),
-            Step::Unknown => None,
-        }
-    }
-}
-
-/// The graph of a copy's function; its edges are numbered when they are first needed.
-fn graph<'a>(map: &'a AddressMap, probed: &'a [Vec<bool>], bases: &'a mut [Vec<u32>], node: NodeIndex) -> Graph<'a> {
-    let cfg = &map.function_of(node).cfg;
-    let bases = &mut bases[map.nodes[node.index()].function.0 as usize];
-    if bases.is_empty() {
-        *bases = cfg.edge_bases();
-    }
-    Graph {
-        cfg,
-        bases,
-        probed: &probed[node.index()],
-    }
-}
-
 struct Counter<'m> {
-    follower: Follower<'m>,
+    walker: ProbeWalker<'m>,
     out: ModuleObservations,
 }
 
 impl<'m> Counter<'m> {
     fn new(map: &'m AddressMap) -> Self {
         Self {
-            follower: Follower::new(map),
+            walker: ProbeWalker::new(map),
             out: ModuleObservations::default(),
         }
     }
 
     fn block(&mut self, frame: FrameId, node: NodeIndex, block: BlockIndex, weight: f64) {
-        let follower = &mut self.follower;
+        let walker = &mut self.walker;
         let seen = (self.out.nodes)
             .entry(node)
-            .or_insert_with(|| follower.graph(node).unobserved());
+            .or_insert_with(|| unobserved(walker.graph(node)));
         if let Some(entries) = &mut seen.blocks[block.index()] {
             *entries += weight;
         }
-        let Some(taken) = follower.pass(frame, node, block) else {
+        let Some(taken) = walker.pass(frame, node, block) else {
             return;
         };
         for &edge in taken.edges {
             *seen.edges[edge as usize].get_or_insert(0.0) += weight;
         }
-        for &hidden in taken.hidden {
-            *seen.blocks[hidden.index()].get_or_insert(0.0) += weight;
+        for &implied in taken.implied {
+            *seen.blocks[implied.index()].get_or_insert(0.0) += weight;
         }
     }
 }
 
-impl Graph<'_> {
-    /// The state before anything is observed: zero where something could be, unknown elsewhere.
-    fn unobserved(self) -> NodeObservations {
-        let mut edges = Vec::with_capacity(self.cfg.edge_count());
-        for (index, block) in self.cfg.blocks.iter().enumerate() {
-            let block_index = BlockIndex(index as u32);
-            for (slot, &successor) in block.successors.iter().enumerate() {
-                let tells = self.probed[index]
-                    && self.probed[successor.index()]
-                    && !block.successors[..slot].contains(&successor)
-                    && matches!(self.find_step(block_index, successor), Step::Path(p) if p.len() == 1);
-                edges.push(tells.then_some(0.0));
-            }
+/// The state before anything is observed: zero where something could be, unknown elsewhere.
+fn unobserved(graph: Graph<'_>) -> NodeObservations {
+    let mut edges = Vec::with_capacity(graph.cfg.edge_count());
+    for (index, block) in graph.cfg.blocks.iter().enumerate() {
+        let block_index = BlockIndex(index as u32);
+        for (slot, &successor) in block.successors.iter().enumerate() {
+            let tells = graph.probed[index]
+                && graph.probed[successor.index()]
+                && !block.successors[..slot].contains(&successor)
+                && matches!(graph.find_step(block_index, successor), Step::Path(p) if p.len() == 1);
+            edges.push(tells.then_some(0.0));
         }
-        NodeObservations {
-            blocks: self.probed.iter().map(|&p| p.then_some(0.0)).collect(),
-            edges,
-        }
+    }
+    NodeObservations {
+        blocks: graph.probed.iter().map(|&p| p.then_some(0.0)).collect(),
+        edges,
     }
 }
 
@@ -268,6 +168,7 @@ mod tests {
     use super::*;
     use pleach_annotate::binary::Binary;
     use pleach_annotate::cfg::Cfg;
+    use pleach_annotate::cfg::ProbeTarget;
     use pleach_annotate::manifest::Anchor;
     use pleach_annotate::map::{Function, FunctionIndex, Losses, Node, Probe};
     use pleach_annotate::probe::Address;

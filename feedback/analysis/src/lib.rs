@@ -3,7 +3,7 @@
 //! In the order of the data:
 //! 1. [`program`]: the recorded modules and their address maps;
 //! 2. [`decode`]: burst → sequence of IR blocks; [`replay`]: once, for all observers;
-//! 3. [`block_counts`]: blocks and edges counted for each inlined copy; [`time_bias`]: how much each branch counts;
+//! 3. `probe_walker`: from one probe to the next; [`block_counts`]: blocks and edges counted for each inlined copy; [`time_bias`]: how much each branch counts;
 //! 4. [`inference`]: counts that conserve flow;
 //! 5. [`partial_paths`]: partial paths of each activation; [`iterations`]: windows of consecutive paths;
 //! 6. [`credit`]: partial paths → path profile with intervals;
@@ -24,6 +24,7 @@ pub mod iterations;
 pub mod partial_path;
 pub mod partial_paths;
 pub mod prediction;
+mod probe_walker;
 pub mod program;
 pub mod regions;
 pub mod replay;

@@ -11,8 +11,8 @@
 mod decision;
 mod tage;
 
-use crate::block_counts::Follower;
 use crate::decode::{Event, Position};
+use crate::probe_walker::ProbeWalker;
 use crate::program::Program;
 use crate::replay::{Observer, Replay, Run, Source};
 use crate::time_bias::Weights;
@@ -124,7 +124,7 @@ impl Tally {
 pub struct Predictor<'p> {
     program: &'p Program,
     weights: &'p Weights,
-    followers: FxHashMap<ModuleId, Follower<'p>>,
+    walkers: FxHashMap<ModuleId, ProbeWalker<'p>>,
     decisions: Decisions<'p>,
     tage: Tage,
     /// Of the current burst.
@@ -159,13 +159,13 @@ impl Observer for Predictor<'_> {
         else {
             return;
         };
-        let Some(follower) = self.followers.get_mut(&module) else {
+        let Some(walker) = self.walkers.get_mut(&module) else {
             return;
         };
-        let Some(from) = follower.pass(frame, node, block).map(|taken| taken.from) else {
+        let Some(from) = walker.pass(frame, node, block).map(|taken| taken.from) else {
             return;
         };
-        if !follower.is_conditional(node, from) {
+        if !walker.is_conditional(node, from) {
             return;
         }
         let Some(decision) = self.decisions.before(&self.chain.branches, position, address) else {
@@ -183,7 +183,10 @@ impl<'p> Predictor<'p> {
         Self {
             program,
             weights,
-            followers: program.annotated().map(|(id, map)| (id, Follower::new(map))).collect(),
+            walkers: program
+                .annotated()
+                .map(|(id, map)| (id, ProbeWalker::new(map)))
+                .collect(),
             decisions: Decisions::new(program),
             tage: Tage::new(),
             chain: Chain::default(),
