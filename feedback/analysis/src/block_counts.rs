@@ -5,7 +5,7 @@
 //! counted where control can have got on in no other way, too ([`crate::probe_walker`]).
 
 use crate::decode::{DecodeReport, Event, FrameId, Position};
-use crate::probe_walker::{Graph, ProbeWalker, Step};
+use crate::probe_walker::{ByModule, Graph, ProbeWalker, Step};
 use crate::program::Program;
 use crate::replay::{Observer, Replay, Run};
 use crate::time_bias::Weights;
@@ -54,7 +54,7 @@ pub fn observe(program: &Program, vectors: &VectorSet, weights: &Weights) -> Obs
 /// Counts blocks, edges and call targets.
 pub struct BlockCounts<'p> {
     weights: &'p Weights,
-    counters: FxHashMap<ModuleId, Counter<'p>>,
+    counters: ByModule<Counter<'p>>,
 }
 
 impl<'p> BlockCounts<'p> {
@@ -62,10 +62,7 @@ impl<'p> BlockCounts<'p> {
     pub fn new(program: &'p Program, weights: &'p Weights) -> Self {
         Self {
             weights,
-            counters: program
-                .annotated()
-                .map(|(module, map)| (module, Counter::new(map)))
-                .collect(),
+            counters: ByModule::new(program, Counter::new),
         }
     }
 
@@ -92,7 +89,7 @@ impl Observer for BlockCounts<'_> {
                 block,
                 ..
             } => {
-                if let Some(counter) = self.counters.get_mut(&module) {
+                if let Some(counter) = self.counters.get_mut(module) {
                     counter.block(frame, node, block, weight);
                 }
             }
@@ -103,7 +100,7 @@ impl Observer for BlockCounts<'_> {
                 call,
                 target,
             } => {
-                if let Some(counter) = self.counters.get_mut(&module) {
+                if let Some(counter) = self.counters.get_mut(module) {
                     *counter.out.targets.entry((node, call.0, target)).or_default() += weight;
                 }
             }

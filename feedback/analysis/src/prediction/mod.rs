@@ -12,7 +12,7 @@ mod decision;
 mod tage;
 
 use crate::decode::{Event, Position};
-use crate::probe_walker::ProbeWalker;
+use crate::probe_walker::{ByModule, ProbeWalker};
 use crate::program::Program;
 use crate::replay::{Observer, Replay, Run, Source};
 use crate::time_bias::Weights;
@@ -124,7 +124,7 @@ impl Tally {
 pub struct Predictor<'p> {
     program: &'p Program,
     weights: &'p Weights,
-    walkers: FxHashMap<ModuleId, ProbeWalker<'p>>,
+    walkers: ByModule<ProbeWalker<'p>>,
     decisions: Decisions<'p>,
     tage: Tage,
     /// Of the current burst.
@@ -159,7 +159,7 @@ impl Observer for Predictor<'_> {
         else {
             return;
         };
-        let Some(walker) = self.walkers.get_mut(&module) else {
+        let Some(walker) = self.walkers.get_mut(module) else {
             return;
         };
         let Some(from) = walker.pass(frame, node, block).map(|taken| taken.from) else {
@@ -183,10 +183,7 @@ impl<'p> Predictor<'p> {
         Self {
             program,
             weights,
-            walkers: program
-                .annotated()
-                .map(|(id, map)| (id, ProbeWalker::new(map)))
-                .collect(),
+            walkers: ByModule::new(program, ProbeWalker::new),
             decisions: Decisions::new(program),
             tage: Tage::new(),
             chain: Chain::default(),

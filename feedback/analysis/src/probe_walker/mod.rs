@@ -7,9 +7,11 @@
 mod step;
 
 use crate::decode::FrameId;
+use crate::program::Program;
 use pleach_annotate::cfg::{ProbeTarget, Terminator};
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::map::{AddressMap, NodeIndex};
+use pleach_collector::vector::ModuleId;
 use rustc_hash::FxHashMap;
 pub(crate) use step::{Graph, Step};
 
@@ -20,7 +22,8 @@ pub(crate) struct ProbeWalker<'m> {
     probed: Vec<Vec<bool>>,
     /// By copy: the last block, and the activation it belongs to.
     last: Vec<Option<(FrameId, BlockIndex)>>,
-    steps: FxHashMap<(NodeIndex, BlockIndex, BlockIndex), Step>,
+    /// By copy: the steps found so far, by where they begin and end.
+    steps: Vec<FxHashMap<(BlockIndex, BlockIndex), Step>>,
     /// By function: see [`Cfg::edge_bases`]; empty until needed.
     bases: Vec<Vec<u32>>,
 }
@@ -52,7 +55,7 @@ impl<'m> ProbeWalker<'m> {
             map,
             last: vec![None; map.nodes.len()],
             probed,
-            steps: FxHashMap::default(),
+            steps: vec![FxHashMap::default(); map.nodes.len()],
             bases: vec![Vec::new(); map.functions.len()],
         }
     }
@@ -81,8 +84,8 @@ impl<'m> ProbeWalker<'m> {
             bases,
             ..
         } = self;
-        let step = steps
-            .entry((node, from, block))
+        let step = steps[node.index()]
+            .entry((from, block))
             .or_insert_with(|| graph(map, probed, bases, node).find_step(from, block));
         match step {
             Step::Path(edges) => Some(Taken {
@@ -107,5 +110,31 @@ fn graph<'a>(map: &'a AddressMap, probed: &'a [Vec<bool>], bases: &'a mut [Vec<u
         cfg,
         bases,
         probed: &probed[node.index()],
+    }
+}
+
+/// What each annotated module has, by module.
+pub(crate) struct ByModule<T>(Vec<Option<T>>);
+
+impl<T> ByModule<T> {
+    /// One for each annotated module.
+    pub fn new<'p>(program: &'p Program, of_map: impl Fn(&'p AddressMap) -> T) -> Self {
+        let mut all = Vec::new();
+        for (module, map) in program.annotated() {
+            all.resize_with(module.0 as usize, || None);
+            all.push(Some(of_map(map)));
+        }
+        Self(all)
+    }
+
+    /// A module's; `None` where it is not annotated.
+    pub fn get_mut(&mut self, module: ModuleId) -> Option<&mut T> {
+        self.0.get_mut(module.0 as usize)?.as_mut()
+    }
+
+    /// All of them.
+    pub fn into_iter(self) -> impl Iterator<Item = (ModuleId, T)> {
+        let all = (0..).map(ModuleId).zip(self.0);
+        all.filter_map(|(module, one)| Some((module, one?)))
     }
 }
