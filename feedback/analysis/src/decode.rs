@@ -1,4 +1,4 @@
-//! Burst → sequence of IR blocks (ALGORITHMS 1).
+//! Burst → sequence of IR blocks (feedback/ALGORITHMS.md, Decode).
 //!
 //! Between two branches control fell through, so every probe in between was passed. A shadow call stack tells the
 //! activations of a function apart, so that what a caller does after a call continues what it did before.

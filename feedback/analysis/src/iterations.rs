@@ -1,4 +1,4 @@
-//! k-iteration paths: windows of consecutive acyclic paths of one activation, kept in a prefix forest (ALGORITHMS 5.1).
+//! k-iteration paths: windows of consecutive acyclic paths of one activation, kept in a prefix forest (feedback/ALGORITHMS.md, Path crediting).
 //!
 //! A window begins at each path that was seen whole and goes on for as long as the paths after it were seen, k at most. Along
 //! the forest counts never grow. A burst that ends cuts windows short, long ones more often than short ones: a window of k

@@ -1,4 +1,4 @@
-//! Expectation maximisation over a function's paths (ALGORITHMS 2.1, 2.2, 2.6).
+//! Expectation maximisation over a function's paths (feedback/ALGORITHMS.md, Path crediting).
 
 use super::markov::Markov;
 use super::{Candidates, Credited};
@@ -14,7 +14,7 @@ const TOLERANCE: f32 = 1e-4;
 /// Executions that the Markov model is worth beside what was observed: it decides only where nothing else does.
 const PRIOR: f32 = 1.0;
 /// Paths that edges alone make likelier than this are considered even if no burst saw them whole.
-const LEAST_PROBABILITY: f64 = 1e-3;
+const MIN_PROBABILITY: f64 = 1e-3;
 const ZERO: Times = [0.0; REPLICATES + 1];
 
 /// A piece, and what it may be a part of.
@@ -77,7 +77,7 @@ fn candidates(function: &FunctionEvidence, markov: &Markov<'_>) -> Candidates {
     pieces().filter_map(PartialPath::whole).for_each(|path| {
         candidates.add(path);
     });
-    for (path, _) in markov.likeliest(LEAST_PROBABILITY) {
+    for (path, _) in markov.likeliest(MIN_PROBABILITY) {
         candidates.add(path);
     }
     // Long pieces first: what completes one may explain shorter ones.

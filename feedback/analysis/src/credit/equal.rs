@@ -6,7 +6,7 @@ use crate::partial_paths::FunctionEvidence;
 use crate::replicates::{REPLICATES, Times};
 
 /// A matching set with more paths than this is not shared out.
-const MOST_PATHS: u64 = 1024;
+const MAX_PATHS: u64 = 1024;
 const ZERO: Times = [0.0; REPLICATES + 1];
 
 /// Gives each path of a piece's matching set the same share of the piece's count.
@@ -49,6 +49,6 @@ fn matching(function: &FunctionEvidence, piece: &PartialPath) -> Vec<pleach_ball
         None => function
             .graph
             .paths
-            .containing(piece.start, &piece.blocks, piece.end, MOST_PATHS),
+            .containing(piece.start, &piece.blocks, piece.end, MAX_PATHS),
     }
 }

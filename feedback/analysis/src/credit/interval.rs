@@ -1,4 +1,4 @@
-//! How sure a path's share is (ALGORITHMS 6).
+//! How sure a path's share is (feedback/ALGORITHMS.md, Confidence).
 
 use crate::replicates::{REPLICATES, Times};
 

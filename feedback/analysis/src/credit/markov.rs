@@ -15,7 +15,7 @@ use std::collections::BinaryHeap;
 /// What an edge that was never seen is taken to have been seen: half a time for all edges of a block (Krichevsky–Trofimov).
 const UNSEEN: f64 = 0.5;
 /// Paths that the baseline lists for one function.
-const MOST_PATHS: usize = 4096;
+const MAX_PATHS: usize = 4096;
 /// A path with fewer estimated executions than this is not listed.
 const FEWEST_EXECUTIONS: f64 = 0.5;
 
@@ -178,7 +178,7 @@ impl<'a> Markov<'a> {
             end,
         }) = heap.pop()
         {
-            if bound > least || found.len() == MOST_PATHS || heap.len() > 64 * MOST_PATHS {
+            if bound > least || found.len() == MAX_PATHS || heap.len() > 64 * MAX_PATHS {
                 break;
             }
             if let Some(end) = end {

@@ -1,4 +1,4 @@
-//! Crediting: from pieces of paths to how often each path was executed (ALGORITHMS 2 and 6).
+//! Crediting: from partial paths to how often each path was executed (feedback/ALGORITHMS.md, Path crediting, Confidence).
 //!
 //! A whole path that a burst saw is one execution. A piece that lacks a beginning or an end may be of several paths, its
 //! *matching set*. Three ways to share it out:
@@ -13,7 +13,7 @@
 //!   probabilities: what an edge profile knows.
 //!
 //! Everything is computed for the bursts as they were, and for [`REPLICATES`](crate::replicates::REPLICATES) replicates in
-//! which each burst weighs a Poisson number: bursts are independent, what one burst sees is not (ALGORITHMS 6.1, 6.2). The
+//! which each burst weighs a Poisson number: bursts are independent, what one burst sees is not. The
 //! spread of a path's share over the replicates makes its interval ([`interval`]).
 
 mod candidates;

@@ -1,4 +1,5 @@
-//! Where activations were called from: the end of the caller's path, as far as it was seen (call-crossing paths, ALGORITHMS 5).
+//! Where activations were called from: the end of the caller's path, as far as it was seen
+//! (call-crossing paths; feedback/ALGORITHMS.md, Path crediting).
 
 use crate::partial_path::PartialPath;
 use pleach_ball_larus::{Path, Start};
@@ -7,9 +8,9 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 /// Blocks of the caller that are kept.
-pub(super) const MOST_BEFORE: usize = 4;
+pub(super) const MAX_BEFORE: usize = 4;
 /// Activations of one copy whose first path is waited for. There is one, but where paths were lost.
-const MOST_WAITING: usize = 4;
+const MAX_WAITING: usize = 4;
 
 /// Callers of the activations of one copy whose first path has not ended yet, oldest first; `None` where nothing is known.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -18,7 +19,7 @@ pub(super) struct Waiting(VecDeque<Option<Caller>>);
 impl Waiting {
     /// An activation begins.
     pub fn enter(&mut self, caller: Option<Caller>) {
-        if self.0.len() == MOST_WAITING {
+        if self.0.len() == MAX_WAITING {
             self.0.clear();
         }
         self.0.push_back(caller);
@@ -115,9 +116,9 @@ mod tests {
         waiting.enter(caller(2));
         assert_eq!(waiting.of(&piece(Some(Start::Entry))), caller(2));
         // So many that first paths must have been lost.
-        for block in 0..=MOST_WAITING as u32 {
+        for block in 0..=MAX_WAITING as u32 {
             waiting.enter(caller(block));
         }
-        assert_eq!(waiting.of(&piece(Some(Start::Entry))), caller(MOST_WAITING as u32));
+        assert_eq!(waiting.of(&piece(Some(Start::Entry))), caller(MAX_WAITING as u32));
     }
 }

@@ -1,6 +1,6 @@
 //! Activations that a burst shows, told apart.
 
-use super::callers::{MOST_BEFORE, Waiting};
+use super::callers::{MAX_BEFORE, Waiting};
 use super::copies::Copies;
 use super::store::{Into, Store};
 use super::walk::Activation;
@@ -83,7 +83,7 @@ impl Walks {
         Some(Caller {
             id: function.cfg.id,
             cfg_hash: function.hash,
-            before: caller.activation.latest(MOST_BEFORE)?.to_vec(),
+            before: caller.activation.latest(MAX_BEFORE)?.to_vec(),
         })
     }
 

@@ -1,4 +1,4 @@
-//! Partial paths (ALGORITHMS 1): what bursts show of the paths that activations of a function took.
+//! Partial paths (feedback/ALGORITHMS.md, Decode): what bursts show of the paths that activations of a function took.
 //!
 //! An activation's blocks are split where acyclic paths end (back edges, cut edges, exits), as Ball and Larus define them. A
 //! piece that lies wholly inside a burst is a whole path; the pieces at a burst's ends, and around code that is not known,

@@ -38,7 +38,7 @@ pub(super) struct Activation {
     exiting: Vec<BlockIndex>,
 }
 
-/// What a walk tells.
+/// What a walk emits.
 pub(super) trait Sink {
     /// Partial paths that were passed. Takes all of them out of the list.
     fn passed(&mut self, paths: &mut Vec<PartialPath>);
@@ -61,13 +61,15 @@ impl Activation {
 
     /// The last blocks of the path that control is on, if there is no doubt about it.
     pub fn latest(&self, most: usize) -> Option<&[BlockIndex]> {
-        let [way] = &self.hypotheses[..] else { return None };
-        let blocks = way.open.as_ref().map_or(&self.exiting, |open| &open.blocks);
+        let [hypothesis] = &self.hypotheses[..] else {
+            return None;
+        };
+        let blocks = hypothesis.open.as_ref().map_or(&self.exiting, |open| &open.blocks);
         (!blocks.is_empty()).then(|| &blocks[blocks.len().saturating_sub(most)..])
     }
 
     fn is_open(&self) -> bool {
-        self.hypotheses.iter().any(|way| way.open.is_some())
+        self.hypotheses.iter().any(|hypothesis| hypothesis.open.is_some())
     }
 
     /// Control got to the code of these blocks.
@@ -83,8 +85,8 @@ impl Activation {
                     .iter()
                     .filter_map(|w| Some(w.open.as_ref()?.last()))
                     .collect();
-                if let Some(way) = steps.copy.shortest(graph, &lasts, last) {
-                    steps.lose(&way);
+                if let Some(hypothesis) = steps.copy.shortest(graph, &lasts, last) {
+                    steps.lose(&hypothesis);
                     if self.go_on(group, graph, steps, sink) {
                         return;
                     }
@@ -96,33 +98,33 @@ impl Activation {
     }
 
     fn go_on(&mut self, group: &[BlockIndex], graph: &Graph, steps: &mut Steps, sink: &mut impl Sink) -> bool {
-        // The usual case, without copying the way.
-        if let [way] = &mut self.hypotheses[..]
-            && let Some(open) = &way.open
+        // The usual case, without copying the hypothesis.
+        if let [hypothesis] = &mut self.hypotheses[..]
+            && let Some(open) = &hypothesis.open
             && let Some([step]) = steps.ways(graph, Some(open.last()), group)
         {
             for &block in step {
-                way.enter(block, graph);
+                hypothesis.enter(block, graph);
             }
-            if !way.ended.is_empty() {
-                if let (None, Some(last)) = (&way.open, way.ended.last()) {
+            if !hypothesis.ended.is_empty() {
+                if let (None, Some(last)) = (&hypothesis.open, hypothesis.ended.last()) {
                     self.exiting.clone_from(&last.blocks);
                 }
-                sink.passed(&mut way.ended);
+                sink.passed(&mut hypothesis.ended);
             }
             return true;
         }
         let mut on = Vec::new();
-        for way in &self.hypotheses {
-            let Some(open) = &way.open else { continue };
+        for hypothesis in &self.hypotheses {
+            let Some(open) = &hypothesis.open else { continue };
             let Some(onward) = steps.ways(graph, Some(open.last()), group) else {
                 self.lose(Some(group[group.len() - 1]), sink);
                 return true;
             };
             for step in onward {
-                let mut way = way.clone();
-                step.iter().for_each(|&block| way.enter(block, graph));
-                on.push(way);
+                let mut hypothesis = hypothesis.clone();
+                step.iter().for_each(|&block| hypothesis.enter(block, graph));
+                on.push(hypothesis);
             }
         }
         if on.is_empty() {
@@ -143,9 +145,9 @@ impl Activation {
                 return;
             };
             let into = steps.iter().map(|step| {
-                let mut way = Hypothesis::default();
-                step.iter().for_each(|&block| way.enter(block, graph));
-                way
+                let mut hypothesis = Hypothesis::default();
+                step.iter().for_each(|&block| hypothesis.enter(block, graph));
+                hypothesis
             });
             let into: Vec<_> = into.collect();
             if !into.is_empty() {
@@ -154,17 +156,17 @@ impl Activation {
             }
             sink.inconsistent();
         }
-        let mut way = Hypothesis::at(group[group.len() - 1]);
-        way.end_at_exit(graph);
-        self.settle(vec![way], sink);
+        let mut hypothesis = Hypothesis::at(group[group.len() - 1]);
+        hypothesis.end_at_exit(graph);
+        self.settle(vec![hypothesis], sink);
     }
 
     /// Nothing more is seen of the activation. `has_left`: control left the function, not just our sight.
     pub fn leave(&mut self, has_left: bool, graph: &Graph, steps: &mut Steps, sink: &mut impl Sink) {
         let mut left = Vec::new();
-        for way in std::mem::replace(&mut self.hypotheses, vec![Hypothesis::default()]) {
-            let Some(open) = &way.open else {
-                left.push(way);
+        for hypothesis in std::mem::replace(&mut self.hypotheses, vec![Hypothesis::default()]) {
+            let Some(open) = &hypothesis.open else {
+                left.push(hypothesis);
                 continue;
             };
             let out = if has_left {
@@ -173,20 +175,20 @@ impl Activation {
                 Vec::new()
             };
             if out.is_empty() {
-                let mut way = way;
-                let open = way.open.take();
-                way.ended.extend(open.map(|open| open.end(None)));
-                left.push(way);
+                let mut hypothesis = hypothesis;
+                let open = hypothesis.open.take();
+                hypothesis.ended.extend(open.map(|open| open.end(None)));
+                left.push(hypothesis);
                 continue;
             }
             for (blocks, end) in out {
-                let mut way = way.clone();
-                let open = way.open.take();
-                way.ended.extend(open.map(|mut open| {
+                let mut hypothesis = hypothesis.clone();
+                let open = hypothesis.open.take();
+                hypothesis.ended.extend(open.map(|mut open| {
                     open.blocks.extend(blocks);
                     open.end(Some(end))
                 }));
-                left.push(way);
+                left.push(hypothesis);
             }
         }
         self.settle(left, sink);
@@ -194,18 +196,18 @@ impl Activation {
         self.hypotheses[0] = Hypothesis::default();
     }
 
-    /// Goes on with these ways. Where what goes on does not depend on what ended, as when they have met, the pieces that
+    /// Goes on with these hypotheses. Where what goes on does not depend on what ended, as when they have met, the pieces that
     /// ended are told.
-    fn settle(&mut self, mut ways: Vec<Hypothesis>, sink: &mut impl Sink) {
-        ways.sort();
-        ways.dedup();
+    fn settle(&mut self, mut hypotheses: Vec<Hypothesis>, sink: &mut impl Sink) {
+        hypotheses.sort();
+        hypotheses.dedup();
         // All of them differ, so that there is one for each pair of what ended and what goes on if there are as many.
-        let ended: Vec<_> = ways
+        let ended: Vec<_> = hypotheses
             .chunk_by(|a, b| a.ended == b.ended)
             .map(|same| &same[0].ended)
             .collect();
-        let open: BTreeSet<_> = ways.iter().map(|way| &way.open).collect();
-        if ended.len() * open.len() == ways.len() && ended.iter().any(|pieces| !pieces.is_empty()) {
+        let open: BTreeSet<_> = hypotheses.iter().map(|hypothesis| &hypothesis.open).collect();
+        if ended.len() * open.len() == hypotheses.len() && ended.iter().any(|pieces| !pieces.is_empty()) {
             let open = open.into_iter().cloned().map(|open| Hypothesis {
                 ended: Vec::new(),
                 open,
@@ -220,15 +222,17 @@ impl Activation {
                 [paths] => sink.passed(&mut paths.clone()),
                 _ => sink.alternatives(ended.into_iter().cloned().collect()),
             }
-            ways = open;
+            hypotheses = open;
         }
-        if ways.len() > MAX_WAYS {
-            let mut lasts = ways.iter().map(|way| Some(way.open.as_ref()?.last()));
+        if hypotheses.len() > MAX_WAYS {
+            let mut lasts = hypotheses
+                .iter()
+                .map(|hypothesis| Some(hypothesis.open.as_ref()?.last()));
             let last = lasts.next().flatten();
             let last = last.filter(|_| lasts.all(|other| other == last));
             self.lose(last, sink);
         } else {
-            self.hypotheses = ways;
+            self.hypotheses = hypotheses;
         }
     }
 
