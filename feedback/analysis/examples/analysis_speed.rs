@@ -2,8 +2,9 @@
 //!
 //!     analysis_speed PROFILE… [--write DIRECTORY] [--branches N]
 //!
-//! Prints taken branches for each second of CPU time, and the growth of the resident set. `--branches` repeats a recording's bursts
-//! until they have that many branches. `--write` writes each analysed profile's bytes, so that two versions can be compared.
+//! Prints taken branches for each second of CPU time, and the growth of the resident set. `--branches` repeats a
+//! recording's bursts until they have that many branches. `--write` writes each analysed profile's bytes, so that two
+//! versions can be compared.
 
 use anyhow::{Context, Result, bail};
 use pleach_analysis::analyse::analyse;

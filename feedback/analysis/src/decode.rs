@@ -59,8 +59,8 @@ pub enum Event {
 /// Which branch an event follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Position {
-    /// None: the event is in the stretch that the timer interrupted. The chance to interrupt a stretch grows with the time that it takes, so
-    /// such events prove execution but count for nothing.
+    /// None: the event is in the stretch that the timer interrupted. The chance to interrupt a stretch grows with the
+    /// time that it takes, so such events prove execution but count for nothing.
     Interrupted,
     /// A window's lead. The events belong to the window before, where they were counted.
     Lead,

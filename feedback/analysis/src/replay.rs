@@ -1,7 +1,7 @@
 //! One decoding of a recording, many observers (feedback/ALGORITHMS.md, Decode).
 //!
-//! Each burst, and each window of a compressed recording, is decoded once. Every event goes to all observers: block counts, partial
-//! paths, predictions and coverage. Nothing of a burst is kept after it ends, so memory is bounded by the program.
+//! Each burst, and each window of a compressed recording, is decoded once. Every event goes to all observers: block counts,
+//! partial paths, predictions and coverage. Nothing of a burst is kept after it ends, so memory is bounded by the program.
 
 use crate::decode::{DecodeReport, Decoder, Event, Position};
 use crate::program::Program;

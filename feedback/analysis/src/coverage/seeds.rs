@@ -117,7 +117,8 @@ impl<'p> Seeding<'p> {
         }
     }
 
-    /// The seeds of all copies. The blocks that hold the calls through which a copy was inlined were passed, too, once at least.
+    /// The seeds of all copies. The blocks that hold the calls through which a copy was inlined were passed, too, once
+    /// at least.
     pub fn finish(self) -> Seeds {
         let mut seeds = Seeds::default();
         for (module, map) in self.program.annotated() {

@@ -1,8 +1,8 @@
 //! From one probe to the next, through blocks without probes.
 //!
-//! The optimiser leaves some blocks of a copy without a probe, in all of its code (*unprobed* blocks) or in parts of it. A step leads
-//! from one block that was seen to the next. [`step`] finds the edges that it takes, where only one way explains it, and the
-//! blocks that it implies. Each step is searched for once.
+//! The optimiser leaves some blocks of a copy without a probe, in all of its code (*unprobed* blocks) or in parts of it.
+//! A step leads from one block that was seen to the next. [`step`] finds the edges that it takes, where only one way
+//! explains it, and the blocks that it implies. Each step is searched for once.
 
 mod step;
 

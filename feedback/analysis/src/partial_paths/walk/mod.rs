@@ -1,16 +1,16 @@
 //! One activation of one copy of a function: from the blocks that were seen to the partial paths that it took.
 //!
-//! An automaton. Its state is a set of *hypotheses* of how control got to where it is; each has the path that goes on (*open*) and
-//! the paths that ended since the hypotheses parted. Only blocks with probes are seen. Where several ways lead from one such block
-//! to the next, each becomes a hypothesis.
+//! An automaton. Its state is a set of *hypotheses* of how control got to where it is. Each has the path that goes on
+//! (*open*) and the paths that ended since the hypotheses parted. Only blocks with probes are seen. Where several ways
+//! lead from one such block to the next, each becomes a hypothesis.
 //!
 //! | state | input | next state | emits |
 //! |---|---|---|---|
 //! | outside (no path is open) | blocks are reached | inside: from the entry, or from an unknown beginning | – |
 //! | inside | blocks are reached by one way | inside, paths are cut at back edges | paths that ended |
 //! | inside | … by several ways | inside, a hypothesis for each | – |
-//! | inside | … by no way | after what control passed unseen is marked as unprobed: again; else leaves, and enters again | – |
-//! | several hypotheses | what goes on does not depend on what ended | the hypotheses of what goes on | alternatives, or paths |
+//! | inside | … by no way | marks blocks between as unprobed, tries again; else left, then outside | – |
+//! | several hypotheses | what goes on does not depend on what ended | what goes on | alternatives, or paths |
 //! | any | more than [`MAX_WAYS`] hypotheses | lost: the last block only | `lost` |
 //! | any | the activation is left | outside | paths, each with its end if that is known |
 //!
