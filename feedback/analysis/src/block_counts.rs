@@ -2,7 +2,7 @@
 //!
 //! Counts are kept by copy (inline stack), because each copy has its own lost probes: a block that left no probe in one
 //! copy is unknown there, whatever was seen of it elsewhere. A block that left one in a part of a copy's code only is
-//! counted where control can have got on in no other way, too ([`crate::probe_walker`]).
+//! counted where control can have got on in no other way, too (`probe_walker`).
 
 use crate::decode::{DecodeReport, Event, FrameId, Position};
 use crate::probe_walker::{ByModule, Graph, ProbeWalker, Step};
