@@ -2,7 +2,7 @@
 
 mod support;
 
-use pleach_analysis::observe::{Observations, observe};
+use pleach_analysis::block_counts::{Observations, observe};
 use pleach_analysis::program::Program;
 use pleach_analysis::time_bias::Weights;
 use pleach_collector::stream::{Compressor, Generator};

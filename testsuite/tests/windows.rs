@@ -3,7 +3,7 @@
 mod support;
 
 use pleach_analysis::iterations::{Forest, overlap};
-use pleach_analysis::partial::{Options, gather};
+use pleach_analysis::partial_paths::{Options, gather};
 use pleach_analysis::program::Program;
 use pleach_analysis::time_bias::Weights;
 use pleach_ball_larus::Options as Numbering;

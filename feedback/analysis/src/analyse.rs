@@ -1,20 +1,22 @@
 //! The whole analysis: vectors → observations → flow-consistent counts → profile.
 
-use crate::coverage::seeds::View;
+use crate::block_counts::{BlockCounts, NodeObservations, Observations};
+use crate::coverage::closure::Known;
+use crate::coverage::seeds::{Seeding, View};
 use crate::credit::{Crediting, credit};
 use crate::decode::DecodeReport;
 use crate::inference::{Evidence, infer};
-use crate::observe::{NodeObservations, Observations, observe};
-use crate::partial::{FunctionEvidence, gather};
-use crate::prediction::predict;
+use crate::partial_paths;
+use crate::partial_paths::{FunctionEvidence, Gatherer};
+use crate::prediction::Predictor;
 use crate::program::Program;
+use crate::replay::Replay;
 use crate::time_bias::Weights;
-use crate::{coverage, partial};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 use pleach_annotate::map::AddressMap;
 use pleach_ball_larus::Path;
-use pleach_collector::vector::{Engine, VectorSet};
+use pleach_collector::vector::{Burst, Compressed, Engine, Process, VectorSet};
 use pleach_profile::summary::{HOT, Summary};
 use pleach_profile::{
     Anchor, CallTargets, CalledPath, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance,
@@ -48,53 +50,106 @@ pub enum AnalysisError {
 
 /// Analyses a recording; `weights` say how much each of its branches counts.
 pub fn analyse(program: &Program, vectors: &VectorSet, weights: &Weights) -> Result<Analysis, AnalysisError> {
-    let anchor = common_anchor(program)?;
-    let observations = observe(program, vectors, weights);
-    let mut functions = all_functions(program);
-    let mut copies = Vec::new();
-    for (module, map) in program.annotated() {
-        if let Some(observed) = observations.modules.get(&module) {
-            for (&node, counts) in &observed.nodes {
-                let function = map.function_of(node);
-                let key = (function.cfg.id, function.hash);
-                let copy = inferred(&function.cfg, counts);
-                let sum = functions.entry(key).or_insert_with(|| empty(&function.cfg));
-                sum.add(&copy);
-                copies.push(copy.profile);
+    let mut analyser = Analyser::new(program, &vectors.processes, weights)?;
+    for burst in &vectors.bursts {
+        analyser.burst(burst);
+    }
+    if let Some(compressed) = &vectors.compressed {
+        analyser.compressed(compressed);
+    }
+    Ok(analyser.finish(provenance(vectors)))
+}
+
+/// Analyses bursts one at a time, each decoded once. Memory is bounded by the program, not by the number of bursts.
+pub struct Analyser<'p> {
+    program: &'p Program,
+    anchor: Anchor,
+    replay: Replay<'p>,
+    observers: Observers<'p>,
+}
+
+/// All that looks at bursts.
+type Observers<'p> = ((BlockCounts<'p>, Gatherer<'p>), (Predictor<'p>, Seeding<'p>));
+
+impl<'p> Analyser<'p> {
+    /// Begins the analysis of a recording. `processes` are those of the recording.
+    pub fn new(program: &'p Program, processes: &'p [Process], weights: &'p Weights) -> Result<Self, AnalysisError> {
+        Ok(Self {
+            program,
+            anchor: common_anchor(program)?,
+            replay: Replay::new(program),
+            observers: (
+                (
+                    BlockCounts::new(program, weights),
+                    Gatherer::new(program, weights, PathWindow::LONGEST),
+                ),
+                (
+                    Predictor::new(program, weights),
+                    Seeding::new(program, processes, View::ALL),
+                ),
+            ),
+        })
+    }
+
+    /// Adds a burst. Bursts come before windows, in the order of the weights.
+    pub fn burst(&mut self, burst: &Burst) {
+        self.replay.burst(burst, &mut self.observers);
+    }
+
+    /// Adds the windows of a compressed recording.
+    pub fn compressed(&mut self, compressed: &Compressed) {
+        self.replay.compressed(compressed, &mut self.observers);
+    }
+
+    /// The profile. `provenance` says where the recording comes from.
+    pub fn finish(self, provenance: Provenance) -> Analysis {
+        let Self {
+            program,
+            anchor,
+            replay,
+            observers: ((counts, gatherer), (predictor, seeding)),
+        } = self;
+        let report = replay.report();
+        let observations = counts.finish(report);
+        let mut functions = all_functions(program);
+        let mut copies = Vec::new();
+        for (module, map) in program.annotated() {
+            if let Some(observed) = observations.modules.get(&module) {
+                for (&node, counts) in &observed.nodes {
+                    let function = map.function_of(node);
+                    let key = (function.cfg.id, function.hash);
+                    let copy = inferred(&function.cfg, counts);
+                    let sum = functions.entry(key).or_insert_with(|| empty(&function.cfg));
+                    sum.add(&copy);
+                    copies.push(copy.profile);
+                }
             }
         }
-    }
-    let provenance = Provenance {
-        hot_in_copies: Summary::of(&copies).min_count(HOT).unwrap_or(0),
-        ..provenance(vectors)
-    };
-    add_call_targets(program, &observations, &mut functions);
-    let options = partial::Options {
-        iterations: PathWindow::LONGEST,
-        ..partial::Options::default()
-    };
-    add_paths(&gather(program, vectors, weights, &options), anchor, &mut functions);
-    for (key, predictions) in predict(program, vectors, weights) {
-        if let Some(function) = functions.get_mut(&key) {
-            function.profile.predictions = predictions.into_iter().map(|p| p.scaled(SCALE)).collect();
+        let provenance = Provenance {
+            hot_in_copies: Summary::of(&copies).min_count(HOT).unwrap_or(0),
+            ..provenance
+        };
+        add_call_targets(program, &observations, &mut functions);
+        add_paths(&gatherer.finish(report), anchor, &mut functions);
+        for (key, predictions) in predictor.finish() {
+            if let Some(function) = functions.get_mut(&key) {
+                function.profile.predictions = predictions.into_iter().map(|p| p.scaled(SCALE)).collect();
+            }
         }
-    }
-    for (key, covered) in coverage::of(program, vectors, View::ALL, true).functions {
-        if let Some(function) = functions.get_mut(&key) {
-            function.profile.coverage = covered.blocks;
+        for (key, covered) in Known::of(program).close(&seeding.finish()).functions {
+            if let Some(function) = functions.get_mut(&key) {
+                function.profile.coverage = covered.blocks;
+            }
         }
+        let profile = Profile {
+            provenance,
+            scale: SCALE,
+            anchor,
+            functions: functions.into_values().map(Accumulator::finish).collect(),
+            vectors: None,
+        };
+        Analysis { profile, report }
     }
-    let profile = Profile {
-        provenance,
-        scale: SCALE,
-        anchor,
-        functions: functions.into_values().map(Accumulator::finish).collect(),
-        vectors: None,
-    };
-    Ok(Analysis {
-        profile,
-        report: observations.report,
-    })
 }
 
 /// The profile of a recording that no compiler can use: where it comes from, and no functions.
@@ -217,7 +272,7 @@ fn add_call_targets(program: &Program, observations: &Observations, functions: &
 }
 
 /// Estimated paths, in the profile's counts.
-fn add_paths(evidence: &partial::Evidence, anchor: Anchor, functions: &mut Functions) {
+fn add_paths(evidence: &partial_paths::Evidence, anchor: Anchor, functions: &mut Functions) {
     for function in credit(evidence, anchor, Crediting::Em).functions {
         if let Some(accumulator) = functions.get_mut(&(function.id, function.cfg_hash)) {
             let scaled = function.paths.into_iter().map(|path| EstimatedPath {

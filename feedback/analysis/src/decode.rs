@@ -1,4 +1,4 @@
-//! Burst → sequence of IR blocks (ALGORITHMS 1).
+//! Burst → sequence of IR blocks (feedback/ALGORITHMS.md, Decode).
 //!
 //! Between two branches control fell through, so every probe in between was passed. A shadow call stack tells the
 //! activations of a function apart, so that what a caller does after a call continues what it did before.
@@ -54,6 +54,18 @@ pub enum Event {
         /// Whom it called.
         target: FunctionId,
     },
+}
+
+/// Which branch an event follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Position {
+    /// None: the event is in the stretch that the timer interrupted. The chance to interrupt a stretch grows with the
+    /// time that it takes, so such events prove execution but count for nothing.
+    Interrupted,
+    /// A window's lead. The events belong to the window before, where they were counted.
+    Lead,
+    /// The branch at this position of the source.
+    Branch(usize),
 }
 
 /// How much of the vectors the address maps explained.
@@ -120,56 +132,64 @@ impl<'p> Decoder<'p> {
     }
 
     /// Decodes one burst; `sink` gets each event with the position of the branch that it follows. The stretch that the
-    /// timer interrupted is left out: the chance of landing in it grows with the time that it takes, not with how often it
-    /// runs (ALGORITHMS 3.2).
+    /// timer interrupted is left out, because events there count for nothing ([`Position::Interrupted`]).
     pub fn burst(&mut self, burst: &Burst, sink: &mut impl FnMut(usize, Event)) {
-        self.stack.clear();
-        self.fresh_frame();
-        self.report.bursts += burst.count;
-        self.report.branches += burst.branches.len() as u64 * burst.count;
-        self.branches(&burst.branches, burst.end, false, burst.count, sink);
+        self.whole_burst(burst, usize::MAX, &mut |position, event| {
+            if let Position::Branch(branch) = position {
+                sink(branch, event);
+            }
+        });
     }
 
-    /// Decodes everything that a burst shows to have been passed, the interrupted stretch too, up to a number of taken branches and
-    /// what their last one leads to: how likely it was to be seen does not matter.
-    pub fn everything(&mut self, burst: &Burst, branches: usize, sink: &mut impl FnMut(Event)) {
-        self.stack.clear();
-        self.fresh_frame();
+    /// Decodes everything that a burst shows to have been passed, up to a number of taken branches and what their last
+    /// one leads to.
+    pub fn whole_burst(&mut self, burst: &Burst, max_branches: usize, sink: &mut impl FnMut(Position, Event)) {
+        self.begin();
+        self.report.bursts += burst.count;
+        let taken = burst.branches.get(..max_branches).unwrap_or(&burst.branches);
+        self.report.branches += taken.len() as u64 * burst.count;
         let first = burst.branches.first().map(|first| first.from);
         if let (Some(start), Some(end)) = (burst.start, first.or(burst.end)) {
-            self.stretch(start, end, first.is_some(), 0, sink);
+            self.stretch(start, end, first.is_some(), 0, &mut |event| {
+                sink(Position::Interrupted, event);
+            });
         }
-        let taken = burst.branches.get(..branches).unwrap_or(&burst.branches);
-        let cut = taken.len() < burst.branches.len();
-        let end = if cut {
+        let is_cut = taken.len() < burst.branches.len();
+        let end = if is_cut {
             taken.last().map(|last| last.to)
         } else {
             burst.end
         };
-        self.branches(taken, end, cut, 0, &mut |_, event| sink(event));
+        self.branches(taken, end, is_cut, burst.count, &mut |branch, event| {
+            sink(Position::Branch(branch), event);
+        });
     }
 
     /// Decodes a window of a compressed burst. Its lead says which call control is in and which block it comes from, so that
-    /// no transition is lost where windows were cut; `sink` gets the lead's blocks with a count of 0, as if they followed a
-    /// branch of their own. Positions are counted from there.
-    pub fn window(&mut self, window: &Window, sink: &mut impl FnMut(usize, Event, u64)) {
-        self.stack.clear();
-        self.fresh_frame();
+    /// no transition is lost where windows were cut.
+    pub fn window(&mut self, window: &Window, sink: &mut impl FnMut(Position, Event)) {
+        self.begin();
         if let (Some(lead), Some(first)) = (window.lead, window.branches.first()) {
-            let mut blocks = |event| {
+            self.branches(&[lead], Some(first.from), true, 0, &mut |_, event| {
                 if matches!(event, Event::Block { .. }) {
-                    sink(0, event, 0);
+                    sink(Position::Lead, event);
                 }
-            };
-            self.branches(&[lead], Some(first.from), true, 0, &mut |_, event| blocks(event));
+            });
         }
         self.branches(
             &window.branches,
             window.end,
             !window.last,
             window.weight,
-            &mut |position, event| sink(position + 1, event, window.weight),
+            &mut |branch, event| sink(Position::Branch(branch), event),
         );
+    }
+
+    /// Nothing is known of what came before.
+    fn begin(&mut self) {
+        self.stack.clear();
+        self.looped = false;
+        self.fresh_frame();
     }
 
     /// Takes note of the bursts behind all windows; how many there were is known exactly.

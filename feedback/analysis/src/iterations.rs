@@ -1,4 +1,4 @@
-//! k-iteration paths: windows of consecutive acyclic paths of one activation, kept in a prefix forest (ALGORITHMS 5.1).
+//! k-iteration paths: windows of consecutive acyclic paths of one activation, kept in a prefix forest (feedback/ALGORITHMS.md, Path crediting).
 //!
 //! A window begins at each path that was seen whole and goes on for as long as the paths after it were seen, k at most. Along
 //! the forest counts never grow. A burst that ends cuts windows short, long ones more often than short ones: a window of k
@@ -8,10 +8,11 @@
 //!
 //! n(p₁…p_k) = n(p₁) · Π c(p₁…p_j) ÷ (c(p₁…p_{j−1}) − cut(p₁…p_{j−1}))
 
-use crate::partial::Piece;
+use crate::partial_path::PartialPath;
+use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::counts::exact::ExactPath;
 use pleach_ball_larus::graph::PathGraph;
-use pleach_ball_larus::{End, Path, Start};
+use pleach_ball_larus::{End, Start};
 use std::collections::BTreeMap;
 
 /// Consecutive whole paths of one activation.
@@ -23,37 +24,66 @@ pub struct Run {
     pub complete: bool,
 }
 
-/// The runs in consecutive pieces of one activation. A graph numbers the paths; one that has no number ends a run.
-pub fn runs(graph: &PathGraph, pieces: &[Piece]) -> Vec<Run> {
+/// What windows need of a partial path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PassedPath {
+    /// How it begins, where that was seen.
+    pub start: Option<Start>,
+    /// Its first block.
+    pub first: BlockIndex,
+    /// How it ends, where that was seen.
+    pub end: Option<End>,
+    /// The path's number, where all of it was seen and its graph numbers it.
+    pub number: Option<u64>,
+}
+
+impl PassedPath {
+    /// A partial path, numbered by its function's graph.
+    pub fn new(graph: &PathGraph, path: &PartialPath) -> Self {
+        Self {
+            start: path.start,
+            first: path.blocks[0],
+            end: path.end,
+            number: path.whole().and_then(|whole| graph.number_of(&whole)),
+        }
+    }
+
+    /// Whether it begins where a path ended.
+    fn follows(&self, end: Option<End>) -> bool {
+        match end {
+            Some(End::Back(to) | End::Cut(to)) => self.start == Some(Start::Inside) && self.first == to,
+            Some(End::Exit | End::Call) | None => false,
+        }
+    }
+}
+
+/// The runs in consecutive partial paths of one activation. A graph numbers the paths; one that has no number ends a run.
+pub fn runs(graph: &PathGraph, paths: &[PartialPath]) -> Vec<Run> {
+    let passed: Vec<PassedPath> = paths.iter().map(|path| PassedPath::new(graph, path)).collect();
+    runs_of_passed(&passed)
+}
+
+/// The runs in consecutive paths of one activation.
+pub fn runs_of_passed(passed: &[PassedPath]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    let mut last: Option<Path> = None;
-    for piece in pieces {
-        let whole = piece.whole();
-        let number = whole.as_ref().and_then(|path| graph.number_of(path));
-        if let Some(number) = number {
-            let goes_on = last.as_ref().is_some_and(|last| follows(last, piece));
-            match runs.last_mut().filter(|_| goes_on) {
+    // The end of the path before, if that has a number.
+    let mut last_end = None;
+    for path in passed {
+        if let Some(number) = path.number {
+            match runs.last_mut().filter(|_| path.follows(last_end)) {
                 Some(run) => run.paths.push(number),
                 None => runs.push(Run {
                     paths: vec![number],
                     complete: false,
                 }),
             }
-            if let (Some(run), Some(End::Exit | End::Call)) = (runs.last_mut(), piece.end) {
+            if let (Some(run), Some(End::Exit | End::Call)) = (runs.last_mut(), path.end) {
                 run.complete = true;
             }
         }
-        last = whole.filter(|_| number.is_some());
+        last_end = path.end.filter(|_| path.number.is_some());
     }
     runs
-}
-
-/// Whether a piece begins where a path ended.
-fn follows(path: &Path, piece: &Piece) -> bool {
-    match path.end {
-        End::Back(to) | End::Cut(to) => piece.start == Some(Start::Inside) && piece.blocks.first() == Some(&to),
-        End::Exit | End::Call => false,
-    }
 }
 
 /// What was seen of windows with one beginning.

@@ -2,10 +2,10 @@
 //!
 //! In the order of the data:
 //! 1. [`program`]: the recorded modules and their address maps;
-//! 2. [`decode`]: burst → sequence of IR blocks;
-//! 3. [`observe`]: blocks and edges counted for each inlined copy; [`time_bias`]: how much each branch counts;
+//! 2. [`decode`]: burst → sequence of IR blocks; [`replay`]: once, for all observers;
+//! 3. `probe_walker`: from one probe to the next; [`block_counts`]: blocks and edges counted for each inlined copy; [`time_bias`]: how much each branch counts;
 //! 4. [`inference`]: counts that conserve flow;
-//! 5. [`partial`]: partial paths of each activation; [`iterations`]: windows of consecutive paths;
+//! 5. [`partial_paths`]: partial paths of each activation; [`iterations`]: windows of consecutive paths;
 //! 6. [`credit`]: partial paths → path profile with intervals;
 //! 7. [`prediction`], [`coverage`]: how well branches are predicted, which blocks certainly ran;
 //! 8. [`analyse`]: all of it, into one profile; [`exact_profile`]: the same from exact counts;
@@ -13,6 +13,7 @@
 
 pub mod accuracy;
 pub mod analyse;
+pub mod block_counts;
 pub mod coverage;
 pub mod credit;
 pub mod decode;
@@ -20,9 +21,12 @@ pub mod evaluate;
 pub mod exact_profile;
 pub mod inference;
 pub mod iterations;
-pub mod observe;
-pub mod partial;
+pub mod partial_path;
+pub mod partial_paths;
 pub mod prediction;
+mod probe_walker;
 pub mod program;
 pub mod regions;
+pub mod replay;
+pub mod replicates;
 pub mod time_bias;

@@ -5,7 +5,7 @@
 //! source, compiled at the same anchor, with the same input.
 
 use pleach_analysis::decode::{Decoder, Event};
-use pleach_analysis::partial::{FunctionEvidence, Options, gather};
+use pleach_analysis::partial_paths::{FunctionEvidence, Options, gather};
 use pleach_analysis::program::Program;
 use pleach_analysis::regions::cold::Cold;
 use pleach_analysis::regions::credit::{EqualOptions, Portions, equal};

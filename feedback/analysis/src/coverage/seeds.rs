@@ -1,12 +1,14 @@
 //! Seeds: the blocks that bursts passed.
 
 use super::Key;
-use crate::decode::{Decoder, Event};
+use crate::decode::{Event, Position};
 use crate::program::Program;
+use crate::replay::{Observer, Replay, Run, Source};
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::map::{AddressMap, NodeIndex};
-use pleach_collector::vector::VectorSet;
+use pleach_collector::vector::{ModuleId, Process, VectorSet};
 use pleach_profile::Covered;
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// How much of each burst is used (thesis §5.3).
@@ -67,61 +69,13 @@ pub struct Seeds {
 impl Seeds {
     /// What the bursts of a recording passed.
     pub fn of(program: &Program, vectors: &VectorSet, view: View) -> Self {
-        let mut seeds = Self::default();
-        let mut decoder = Decoder::new(program);
-        let evidence = |process: u32, proved: bool| {
-            let process = vectors.processes.get(process as usize);
-            match proved {
-                false => Evidence::Predicted,
-                true if process.is_some_and(|process| process.undisturbed) => Evidence::Completed,
-                true => Evidence::Proved,
-            }
-        };
-        let most = match view {
+        let mut seeding = Seeding::new(program, &vectors.processes, view);
+        let max_branches = match view {
             View::SingleBlock => usize::MAX,
             View::Vectors(branches) => branches,
         };
-        for burst in &vectors.bursts {
-            let evidence = evidence(burst.process, burst.proved);
-            let mut is_over = false;
-            decoder.everything(burst, most, &mut |event| {
-                if let Event::Block {
-                    module, node, block, ..
-                } = event
-                    && let Some(map) = program.map(module)
-                    && !is_over
-                {
-                    seeds.pass(map, node, block, evidence, burst.count);
-                    is_over = view == View::SingleBlock;
-                }
-            });
-        }
-        for window in vectors.compressed.iter().flat_map(|compressed| &compressed.windows) {
-            let evidence = evidence(window.process, window.proved);
-            decoder.window(window, &mut |_, event, weight| {
-                if let Event::Block {
-                    module, node, block, ..
-                } = event
-                    && let Some(map) = program.map(module)
-                {
-                    seeds.pass(map, node, block, evidence, weight);
-                }
-            });
-        }
-        seeds
-    }
-
-    /// A block of a copy was passed: so were, once at least, the blocks that hold the calls through which it was inlined.
-    fn pass(&mut self, map: &AddressMap, node: NodeIndex, block: BlockIndex, evidence: Evidence, times: u64) {
-        self.note(map, node, block, evidence).passed += times;
-        let mut inner = node;
-        while let Some((outer, call)) = map.nodes[inner.index()].parent {
-            let cfg = &map.function_of(outer).cfg;
-            if let Some(call) = call.and_then(|call| cfg.calls.get(call.index())) {
-                self.note(map, outer, call.block, evidence);
-            }
-            inner = outer;
-        }
+        Replay::with_max_branches(program, max_branches).recording(vectors, &mut seeding);
+        seeding.finish()
     }
 
     fn note(&mut self, map: &AddressMap, node: NodeIndex, block: BlockIndex, evidence: Evidence) -> &mut Seed {
@@ -131,5 +85,108 @@ impl Seeds {
         let seed = &mut blocks[block.index()];
         seed.evidence = seed.evidence.max(evidence);
         seed
+    }
+}
+
+/// Collects seeds from a replay.
+pub struct Seeding<'p> {
+    program: &'p Program,
+    processes: &'p [Process],
+    view: View,
+    /// Of the current burst.
+    evidence: Evidence,
+    /// Nothing more of the current burst is used.
+    is_over: bool,
+    /// By module, copy and block, once needed: functions are looked up at the end only.
+    copies: FxHashMap<ModuleId, Vec<Vec<Seed>>>,
+}
+
+impl<'p> Seeding<'p> {
+    /// No seeds yet. `processes` are those of the recording.
+    pub fn new(program: &'p Program, processes: &'p [Process], view: View) -> Self {
+        Self {
+            program,
+            processes,
+            view,
+            evidence: Evidence::None,
+            is_over: false,
+            copies: program
+                .annotated()
+                .map(|(module, map)| (module, vec![Vec::new(); map.nodes.len()]))
+                .collect(),
+        }
+    }
+
+    /// The seeds of all copies. The blocks that hold the calls through which a copy was inlined were passed, too, once
+    /// at least.
+    pub fn finish(self) -> Seeds {
+        let mut seeds = Seeds::default();
+        for (module, map) in self.program.annotated() {
+            let copies = self.copies.get(&module).into_iter().flatten();
+            for (node, blocks) in (0..).map(NodeIndex).zip(copies) {
+                let Some(evidence) = blocks.iter().map(|seed| seed.evidence).max() else {
+                    continue;
+                };
+                for (block, seed) in (0..).map(BlockIndex).zip(blocks) {
+                    if seed.evidence > Evidence::None {
+                        seeds.note(map, node, block, seed.evidence).passed += seed.passed;
+                    }
+                }
+                let mut inner = node;
+                while let Some((outer, call)) = map.nodes[inner.index()].parent {
+                    let cfg = &map.function_of(outer).cfg;
+                    if let Some(call) = call.and_then(|call| cfg.calls.get(call.index())) {
+                        seeds.note(map, outer, call.block, evidence);
+                    }
+                    inner = outer;
+                }
+            }
+        }
+        seeds
+    }
+}
+
+impl Observer for Seeding<'_> {
+    fn begin(&mut self, run: Run<'_>) {
+        let (process, proved) = match run.source {
+            Source::Burst(burst) => (burst.process, burst.proved),
+            Source::Window(window) => (window.process, window.proved),
+        };
+        let process = self.processes.get(process as usize);
+        self.evidence = match proved {
+            false => Evidence::Predicted,
+            true if process.is_some_and(|process| process.undisturbed) => Evidence::Completed,
+            true => Evidence::Proved,
+        };
+        self.is_over = false;
+    }
+
+    fn event(&mut self, run: Run<'_>, position: Position, event: Event) {
+        let Event::Block {
+            module, node, block, ..
+        } = event
+        else {
+            return;
+        };
+        if self.is_over {
+            return;
+        }
+        let Some(blocks) = self.copies.get_mut(&module).map(|copies| &mut copies[node.index()]) else {
+            return;
+        };
+        if blocks.is_empty()
+            && let Some(map) = self.program.map(module)
+        {
+            blocks.resize(map.function_of(node).cfg.blocks.len(), Seed::default());
+        }
+        let times = match (run.source, position) {
+            (Source::Burst(burst), _) => burst.count,
+            (Source::Window(_), Position::Lead) => 0,
+            (Source::Window(window), _) => window.weight,
+        };
+        let seed = &mut blocks[block.index()];
+        seed.evidence = seed.evidence.max(self.evidence);
+        seed.passed += times;
+        self.is_over = matches!(run.source, Source::Burst(_)) && self.view == View::SingleBlock;
     }
 }

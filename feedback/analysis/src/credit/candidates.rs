@@ -1,6 +1,6 @@
 //! The paths of a function among which pieces are shared out.
 
-use crate::partial::Piece;
+use crate::partial_path::PartialPath;
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::Path;
 use rustc_hash::FxHashMap;
@@ -43,7 +43,7 @@ impl Candidates {
     }
 
     /// The candidates that contain a piece (Def. 3.2: the intersection of what contains its edges).
-    pub fn matching(&self, piece: &Piece) -> Vec<u32> {
+    pub fn matching(&self, piece: &PartialPath) -> Vec<u32> {
         const NONE: &[u32] = &[];
         let edges = piece
             .blocks

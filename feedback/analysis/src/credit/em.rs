@@ -1,9 +1,10 @@
-//! Expectation maximisation over a function's paths (ALGORITHMS 2.1, 2.2, 2.6).
+//! Expectation maximisation over a function's paths (feedback/ALGORITHMS.md, Path crediting).
 
 use super::markov::Markov;
 use super::{Candidates, Credited};
-use crate::partial::replicates::{REPLICATES, Times};
-use crate::partial::{FunctionEvidence, Piece};
+use crate::partial_path::PartialPath;
+use crate::partial_paths::FunctionEvidence;
+use crate::replicates::{REPLICATES, Times};
 use pleach_ball_larus::Path;
 
 /// Rounds after which the estimate is taken as it is.
@@ -13,7 +14,7 @@ const TOLERANCE: f32 = 1e-4;
 /// Executions that the Markov model is worth beside what was observed: it decides only where nothing else does.
 const PRIOR: f32 = 1.0;
 /// Paths that edges alone make likelier than this are considered even if no burst saw them whole.
-const LEAST_PROBABILITY: f64 = 1e-3;
+const MIN_PROBABILITY: f64 = 1e-3;
 const ZERO: Times = [0.0; REPLICATES + 1];
 
 /// A piece, and what it may be a part of.
@@ -73,14 +74,14 @@ fn candidates(function: &FunctionEvidence, markov: &Markov<'_>) -> Candidates {
             .iter()
             .flat_map(|o| o.alternatives.iter().flatten())
     };
-    pieces().filter_map(Piece::whole).for_each(|path| {
+    pieces().filter_map(PartialPath::whole).for_each(|path| {
         candidates.add(path);
     });
-    for (path, _) in markov.likeliest(LEAST_PROBABILITY) {
+    for (path, _) in markov.likeliest(MIN_PROBABILITY) {
         candidates.add(path);
     }
     // Long pieces first: what completes one may explain shorter ones.
-    let mut partial: Vec<&Piece> = pieces().filter(|p| p.start.is_none() || p.end.is_none()).collect();
+    let mut partial: Vec<&PartialPath> = pieces().filter(|p| p.start.is_none() || p.end.is_none()).collect();
     partial.sort_unstable_by(|a, b| b.blocks.len().cmp(&a.blocks.len()).then_with(|| a.cmp(b)));
     partial.dedup();
     for piece in partial {

@@ -1,11 +1,12 @@
 //! Equal crediting, as the papers have it (Shye et al., INTERACT 2005, §3.3; thesis §3.5.3.3), on acyclic paths.
 
 use super::{Candidates, Credited};
-use crate::partial::replicates::{REPLICATES, Times};
-use crate::partial::{FunctionEvidence, Piece};
+use crate::partial_path::PartialPath;
+use crate::partial_paths::FunctionEvidence;
+use crate::replicates::{REPLICATES, Times};
 
 /// A matching set with more paths than this is not shared out.
-const MOST_PATHS: u64 = 1024;
+const MAX_PATHS: u64 = 1024;
 const ZERO: Times = [0.0; REPLICATES + 1];
 
 /// Gives each path of a piece's matching set the same share of the piece's count.
@@ -42,12 +43,12 @@ pub(super) fn credit(function: &FunctionEvidence) -> Credited {
 }
 
 /// All paths of the graph that contain a piece; none where they are too many.
-fn matching(function: &FunctionEvidence, piece: &Piece) -> Vec<pleach_ball_larus::Path> {
+fn matching(function: &FunctionEvidence, piece: &PartialPath) -> Vec<pleach_ball_larus::Path> {
     match piece.whole() {
         Some(path) => vec![path],
         None => function
             .graph
             .paths
-            .containing(piece.start, &piece.blocks, piece.end, MOST_PATHS),
+            .containing(piece.start, &piece.blocks, piece.end, MAX_PATHS),
     }
 }

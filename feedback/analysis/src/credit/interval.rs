@@ -1,6 +1,6 @@
-//! How sure a path's share is (ALGORITHMS 6).
+//! How sure a path's share is (feedback/ALGORITHMS.md, Confidence).
 
-use crate::partial::replicates::{REPLICATES, Times};
+use crate::replicates::{REPLICATES, Times};
 
 /// What holds the true count with 90 % probability.
 #[derive(Clone, Copy, PartialEq, Debug)]

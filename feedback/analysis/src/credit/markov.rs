@@ -2,9 +2,10 @@
 //! explains, and is the baseline of edge profiles.
 
 use super::{Candidates, Credited};
-use crate::partial::copy::Graph;
-use crate::partial::replicates::{REPLICATES, Times};
-use crate::partial::{FunctionEvidence, Piece};
+use crate::partial_path::PartialPath;
+use crate::partial_paths::FunctionEvidence;
+use crate::partial_paths::copy::Graph;
+use crate::replicates::{REPLICATES, Times};
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::graph::EdgeKind;
 use pleach_ball_larus::{Path, Start};
@@ -14,7 +15,7 @@ use std::collections::BinaryHeap;
 /// What an edge that was never seen is taken to have been seen: half a time for all edges of a block (Krichevsky–Trofimov).
 const UNSEEN: f64 = 0.5;
 /// Paths that the baseline lists for one function.
-const MOST_PATHS: usize = 4096;
+const MAX_PATHS: usize = 4096;
 /// A path with fewer estimated executions than this is not listed.
 const FEWEST_EXECUTIONS: f64 = 0.5;
 
@@ -99,7 +100,7 @@ impl<'a> Markov<'a> {
     }
 
     /// The likeliest path that contains a piece; `None` for pieces that the graph does not have.
-    pub fn complete(&self, piece: &Piece) -> Option<Path> {
+    pub fn complete(&self, piece: &PartialPath) -> Option<Path> {
         let edges = self.graph.paths.edges();
         let mut blocks = piece.blocks.clone();
         let start = match piece.start {
@@ -148,7 +149,7 @@ impl<'a> Markov<'a> {
     /// Probability of a path, given that a path begins. 0 for a self loop that is counted apart.
     pub fn probability(&self, path: &Path) -> f64 {
         let mut cost = 0.0;
-        let piece = Piece {
+        let piece = PartialPath {
             start: Some(path.start),
             blocks: path.blocks.clone(),
             end: Some(path.end),
@@ -177,7 +178,7 @@ impl<'a> Markov<'a> {
             end,
         }) = heap.pop()
         {
-            if bound > least || found.len() == MOST_PATHS || heap.len() > 64 * MOST_PATHS {
+            if bound > least || found.len() == MAX_PATHS || heap.len() > 64 * MAX_PATHS {
                 break;
             }
             if let Some(end) = end {
@@ -251,7 +252,7 @@ impl Ord for Partial {
 }
 
 /// The edges of a piece, by position in the path graph.
-fn for_edges(graph: &Graph, piece: &Piece, mut with: impl FnMut(usize)) {
+fn for_edges(graph: &Graph, piece: &PartialPath, mut with: impl FnMut(usize)) {
     let mut found = |kind| {
         if let Some(edge) = graph.paths.find(kind) {
             with(edge.index());

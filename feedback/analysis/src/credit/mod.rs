@@ -1,4 +1,4 @@
-//! Crediting: from pieces of paths to how often each path was executed (ALGORITHMS 2 and 6).
+//! Crediting: from partial paths to how often each path was executed (feedback/ALGORITHMS.md, Path crediting, Confidence).
 //!
 //! A whole path that a burst saw is one execution. A piece that lacks a beginning or an end may be of several paths, its
 //! *matching set*. Three ways to share it out:
@@ -12,8 +12,8 @@
 //! - [`Crediting::Independent`]: pieces are taken apart into edges, and a path's count is the product of its edges'
 //!   probabilities: what an edge profile knows.
 //!
-//! Everything is computed for the bursts as they were, and for [`REPLICATES`](crate::partial::replicates::REPLICATES) replicates in
-//! which each burst weighs a Poisson number: bursts are independent, what one burst sees is not (ALGORITHMS 6.1, 6.2). The
+//! Everything is computed for the bursts as they were, and for [`REPLICATES`](crate::replicates::REPLICATES) replicates in
+//! which each burst weighs a Poisson number: bursts are independent, what one burst sees is not. The
 //! spread of a path's share over the replicates makes its interval ([`interval`]).
 
 mod candidates;
@@ -22,8 +22,8 @@ mod equal;
 pub mod interval;
 mod markov;
 
-use crate::partial::replicates::{REPLICATES, Times};
-use crate::partial::{Evidence, FunctionEvidence};
+use crate::partial_paths::{Evidence, FunctionEvidence};
+use crate::replicates::{REPLICATES, Times};
 use candidates::Candidates;
 use interval::Interval;
 use pleach_profile::path_profile::{FunctionPaths, PathProfile};

@@ -2,8 +2,8 @@
 
 use crate::analyse::AnalysisError;
 use crate::credit::{Crediting, credit};
-use crate::partial;
-use crate::partial::gather;
+use crate::partial_paths;
+use crate::partial_paths::gather;
 use crate::program::Program;
 use crate::time_bias::{Model, Weights};
 use pleach_collector::vector::VectorSet;
@@ -33,9 +33,9 @@ impl Estimator {
             program,
             vectors,
             &weights,
-            &partial::Options {
+            &partial_paths::Options {
                 vector_length: self.vector_length,
-                ..partial::Options::default()
+                ..partial_paths::Options::default()
             },
         );
         Ok(credit(&evidence, anchor, self.crediting))

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use xxhash_rust::xxh3::Xxh3;
 
 /// However short a command is, it is not repeated more often.
-const MOST_REPEATS: f64 = 10_000.0;
+const MAX_REPEATS: f64 = 10_000.0;
 
 /// A folder for everything that an evaluation writes; gone when it is dropped.
 pub fn folder() -> Result<TempDir, EvaluateError> {
@@ -47,7 +47,7 @@ pub fn digest(path: &Path) -> Result<u64, EvaluateError> {
 
 /// How often to run a command that takes `once` CPU-seconds, for `wanted` in all.
 pub fn repeats(wanted: f64, once: f64) -> u32 {
-    (wanted / once.max(f64::MIN_POSITIVE)).ceil().clamp(1.0, MOST_REPEATS) as u32
+    (wanted / once.max(f64::MIN_POSITIVE)).ceil().clamp(1.0, MAX_REPEATS) as u32
 }
 
 /// How much of a recording's length a command's time is measured over.
@@ -96,7 +96,7 @@ impl Recorder {
             let once = taken / f64::from(recorder.repeat);
             // What is too short to be timed well is timed again, longer.
             let enough = repeats(options.cpu_seconds * TRIAL, once);
-            if taken >= options.cpu_seconds * TRIAL / 2.0 || f64::from(recorder.repeat) >= MOST_REPEATS {
+            if taken >= options.cpu_seconds * TRIAL / 2.0 || f64::from(recorder.repeat) >= MAX_REPEATS {
                 recorder.repeat = repeats(options.cpu_seconds, once);
                 return Ok(recorder);
             }

@@ -13,7 +13,7 @@ use super::graph::{BlockId, EdgeId, Exit, Graph};
 use super::observed::Observed;
 
 /// Larger unknown pieces are left alone: their search must not take quadratic time.
-const MOST_BLOCKS: usize = 2000;
+const MAX_BLOCKS: usize = 2000;
 
 /// Where all flow through a piece ends up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -135,7 +135,7 @@ impl Spreader<'_> {
                 continue;
             }
             blocks.push(to);
-            if blocks.len() > MOST_BLOCKS {
+            if blocks.len() > MAX_BLOCKS {
                 return None;
             }
             let out = self.graph.out(to);

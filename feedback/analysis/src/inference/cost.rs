@@ -1,6 +1,6 @@
 //! What it costs to contradict evidence: the Poisson deviance, in linear pieces.
 
-use super::simplex::{Piece, UNBOUNDED};
+use super::simplex::{PartialPath, UNBOUNDED};
 
 /// Cost of a deviance of 1.
 pub(super) const COST_UNIT: f64 = (1u32 << 20) as f64;
@@ -15,8 +15,8 @@ const NEAREST: f64 = 1e-4;
 const FARTHEST: f64 = 3.0;
 
 /// A constant slope, in deviance per sample, as the last or only piece.
-pub(super) fn linear(slope: f64) -> Piece {
-    Piece {
+pub(super) fn linear(slope: f64) -> PartialPath {
+    PartialPath {
         end: UNBOUNDED,
         slope: fixed(slope),
     }
@@ -31,7 +31,7 @@ fn fixed(slope: f64) -> i64 {
 ///
 /// Half the deviance is `κf − x ln f` up to a constant: convex, with its minimum at `x/κ`. Pieces are its secants between
 /// breakpoints whose distance from the minimum grows geometrically, from a fraction of the standard deviation on.
-pub(super) fn deviance(samples: f64, completeness: f64, units: f64, pieces: &mut Vec<Piece>) {
+pub(super) fn deviance(samples: f64, completeness: f64, units: f64, pieces: &mut Vec<PartialPath>) {
     pieces.clear();
     let last = if samples > 0.0 {
         breakpoints(samples, completeness, units, pieces)
@@ -48,7 +48,7 @@ pub(super) fn deviance(samples: f64, completeness: f64, units: f64, pieces: &mut
 }
 
 /// Adds the bounded pieces and returns where the last one ends, in samples.
-fn breakpoints(samples: f64, completeness: f64, units: f64, pieces: &mut Vec<Piece>) -> f64 {
+fn breakpoints(samples: f64, completeness: f64, units: f64, pieces: &mut Vec<PartialPath>) -> f64 {
     let best = samples / completeness;
     // Below this flow the slope is cut off.
     let cut = samples / (completeness + STEEPEST);
@@ -74,7 +74,7 @@ fn breakpoints(samples: f64, completeness: f64, units: f64, pieces: &mut Vec<Pie
         if end > from {
             let end_value = value(end as f64 / units);
             let slope = (end_value - from_value) / ((end - from) as f64 / units);
-            pieces.push(Piece {
+            pieces.push(PartialPath {
                 end,
                 slope: fixed(slope),
             });
@@ -85,7 +85,7 @@ fn breakpoints(samples: f64, completeness: f64, units: f64, pieces: &mut Vec<Pie
 }
 
 /// Restores convexity where rounding and cancellation disturbed it.
-fn flatten(pieces: &mut [Piece]) {
+fn flatten(pieces: &mut [PartialPath]) {
     for at in 1..pieces.len() {
         pieces[at].slope = pieces[at].slope.max(pieces[at - 1].slope);
     }
@@ -96,13 +96,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn pieces(samples: f64, completeness: f64, units: f64) -> Vec<Piece> {
+    fn pieces(samples: f64, completeness: f64, units: f64) -> Vec<PartialPath> {
         let mut pieces = Vec::new();
         deviance(samples, completeness, units, &mut pieces);
         pieces
     }
 
-    fn minimum(pieces: &[Piece]) -> i64 {
+    fn minimum(pieces: &[PartialPath]) -> i64 {
         pieces.iter().take_while(|p| p.slope < 0).last().map_or(0, |p| p.end)
     }
 
@@ -110,7 +110,7 @@ mod tests {
     fn zero_costs_one_per_sample() {
         assert_eq!(
             pieces(0.0, 1.0, 1000.0),
-            [Piece {
+            [PartialPath {
                 end: UNBOUNDED,
                 slope: 1 << 20
             }]

@@ -4,13 +4,13 @@ use super::Evidence;
 use super::graph::{BlockId, EdgeId, Graph};
 
 /// Larger evidence (in samples) is cut off: no recording gets there.
-const MOST_SAMPLES: f64 = 1e15;
+const MAX_SAMPLES: f64 = 1e15;
 /// Flows stay below it, so that sums over any function fit 64 bits, and 12 digits of it remain.
-const MOST_FLOW: f64 = (1u64 << 40) as f64;
+const MAX_FLOW: f64 = (1u64 << 40) as f64;
 /// Entries that the function's mean completeness of transitions counts for in each block.
 const PRIOR_ENTRIES: f64 = 4.0;
 /// Completeness is never taken to be less.
-const LEAST_COMPLETENESS: f64 = 0.05;
+const MIN_COMPLETENESS: f64 = 0.05;
 
 /// What was observed of a function.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(super) struct Observed {
 
 impl Observed {
     pub fn new(graph: &Graph, evidence: &Evidence, scale: f64) -> Self {
-        let clean = |value: Option<f64>| value.filter(|v| *v >= 0.0).map(|v| v.min(MOST_SAMPLES));
+        let clean = |value: Option<f64>| value.filter(|v| *v >= 0.0).map(|v| v.min(MAX_SAMPLES));
         let mut edges: Vec<Option<f64>> = vec![None; graph.edges.len()];
         for (slot, &edge) in graph.edge_of_slot.iter().enumerate() {
             if let (Some(edge), Some(seen)) = (edge, clean(evidence.edges.get(slot).copied().flatten())) {
@@ -83,7 +83,7 @@ impl Observed {
             .map(|block| {
                 let (seen, entries) = compared(block).unwrap_or((0.0, 0.0));
                 let share = (seen + PRIOR_ENTRIES * mean) / (entries + PRIOR_ENTRIES);
-                share.clamp(LEAST_COMPLETENESS, 1.0)
+                share.clamp(MIN_COMPLETENESS, 1.0)
             })
             .collect()
     }
@@ -96,10 +96,10 @@ impl Observed {
             .chain([&self.entry])
             .flatten()
             .fold(0.0, |a: f64, &b| a.max(b));
-        while largest * self.units > MOST_FLOW && self.shift < 63 {
+        while largest * self.units > MAX_FLOW && self.shift < 63 {
             self.units /= 2.0;
             self.shift += 1;
         }
-        self.units = self.units.min(MOST_FLOW);
+        self.units = self.units.min(MAX_FLOW);
     }
 }

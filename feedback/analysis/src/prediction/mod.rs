@@ -11,14 +11,15 @@
 mod decision;
 mod tage;
 
-use crate::decode::{Decoder, Event};
-use crate::observe::Follower;
+use crate::decode::{Event, Position};
+use crate::probe_walker::{ByModule, ProbeWalker};
 use crate::program::Program;
+use crate::replay::{Observer, Replay, Run, Source};
 use crate::time_bias::Weights;
 use decision::{Decision, Decisions};
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_annotate::map::NodeIndex;
-use pleach_collector::vector::{Branch, Burst, ModuleId, Prediction, VectorSet};
+use pleach_collector::vector::{Branch, ModuleId, Prediction, VectorSet};
 use pleach_profile::BranchPrediction;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::collections::BTreeMap;
@@ -30,62 +31,38 @@ pub type Predictions = BTreeMap<(FunctionId, CfgHash), Vec<BranchPrediction>>;
 
 /// Predicts all branches of a recording; `weights` say how much each of its branches counts.
 pub fn predict(program: &Program, vectors: &VectorSet, weights: &Weights) -> Predictions {
-    let mut walk = Walk {
-        program,
-        followers: program.annotated().map(|(id, map)| (id, Follower::new(map))).collect(),
-        decisions: Decisions::new(program),
-        tage: Tage::new(),
-        latest: None,
-        tallies: FxHashMap::default(),
-    };
-    let mut decoder = Decoder::new(program);
-    for (number, burst) in vectors.bursts.iter().enumerate() {
-        let chain = Chain::new(burst.branches.clone(), Some(burst));
-        decoder.burst(burst, &mut |position, event| {
-            let weight = burst.count as f64 * weights.get(number, position);
-            walk.event(&chain, number, position, event, weight);
-        });
-    }
-    let windows = vectors.compressed.iter().flat_map(|compressed| &compressed.windows);
-    for (number, window) in (vectors.bursts.len()..).zip(windows) {
-        // Positions are counted from the lead, or what there is in its place.
-        let Some(lead) = window.lead.or(window.branches.first().copied()) else {
-            continue;
-        };
-        let branches = [lead].into_iter().chain(window.branches.iter().copied());
-        let chain = Chain::new(branches.collect(), None);
-        decoder.window(window, &mut |position, event, weight| {
-            walk.event(&chain, number, position, event, weight as f64);
-        });
-    }
-    walk.finish()
+    let mut predictor = Predictor::new(program, weights);
+    Replay::new(program).recording(vectors, &mut predictor);
+    predictor.finish()
 }
 
 /// Branches that followed one another.
-struct Chain<'b> {
+#[derive(Default)]
+struct Chain {
     branches: Vec<Branch>,
     history: History,
-    burst: Option<&'b Burst>,
 }
 
-impl<'b> Chain<'b> {
-    fn new(branches: Vec<Branch>, burst: Option<&'b Burst>) -> Self {
-        let history = History::of(branches.iter().map(hash));
-        Self {
-            branches,
-            history,
-            burst,
+impl Chain {
+    /// Takes the branches of a burst, or of a window with its lead, or with what there is in its place.
+    fn read(&mut self, source: Source<'_>) {
+        self.branches.clear();
+        if let Source::Window(window) = source {
+            self.branches.extend(window.lead.or(window.branches.first().copied()));
         }
+        self.branches.extend_from_slice(source.branches());
+        self.history.read(self.branches.iter().map(hash));
     }
+}
 
-    /// What the processor said about a branch.
-    fn told(&self, position: usize) -> Option<bool> {
-        let facts = &self.burst?.hardware.as_ref()?.facts;
-        match facts.get(position)?.prediction {
-            Prediction::Unknown => None,
-            Prediction::Predicted => Some(true),
-            Prediction::Mispredicted => Some(false),
-        }
+/// What the processor said about a branch.
+fn hardware_prediction(source: Source<'_>, position: usize) -> Option<bool> {
+    let Source::Burst(burst) = source else { return None };
+    let facts = &burst.hardware.as_ref()?.facts;
+    match facts.get(position)?.prediction {
+        Prediction::Unknown => None,
+        Prediction::Predicted => Some(true),
+        Prediction::Mispredicted => Some(false),
     }
 }
 
@@ -143,18 +120,35 @@ impl Tally {
     }
 }
 
-struct Walk<'p> {
+/// Predicts branches in a replay.
+pub struct Predictor<'p> {
     program: &'p Program,
-    followers: FxHashMap<ModuleId, Follower<'p>>,
+    weights: &'p Weights,
+    walkers: ByModule<ProbeWalker<'p>>,
     decisions: Decisions<'p>,
     tage: Tage,
+    /// Of the current burst.
+    chain: Chain,
     /// The latest decision, the burst that it was made in, and whether it was predicted.
     latest: Option<(usize, Decision, bool)>,
     tallies: FxHashMap<(ModuleId, NodeIndex, BlockIndex), Tally>,
 }
 
-impl Walk<'_> {
-    fn event(&mut self, chain: &Chain<'_>, burst: usize, position: usize, event: Event, weight: f64) {
+impl Observer for Predictor<'_> {
+    fn begin(&mut self, run: Run<'_>) {
+        self.chain.read(run.source);
+    }
+
+    fn event(&mut self, run: Run<'_>, position: Position, event: Event) {
+        let Some(weight) = run.weight(position, self.weights) else {
+            return;
+        };
+        // A window's chain begins with its lead.
+        let position = match (run.source, position) {
+            (Source::Window(_), Position::Branch(branch)) => branch + 1,
+            (_, Position::Branch(branch)) => branch,
+            (_, Position::Lead | Position::Interrupted) => 0,
+        };
         let Event::Block {
             module,
             frame,
@@ -165,39 +159,56 @@ impl Walk<'_> {
         else {
             return;
         };
-        let Some(follower) = self.followers.get_mut(&module) else {
+        let Some(walker) = self.walkers.get_mut(module) else {
             return;
         };
-        let Some(from) = follower.pass(frame, node, block).map(|taken| taken.from) else {
+        let Some(from) = walker.pass(frame, node, block).map(|taken| taken.from) else {
             return;
         };
-        if !follower.is_conditional(node, from) {
+        if !walker.is_conditional(node, from) {
             return;
         }
-        let Some(decision) = self.decisions.before(&chain.branches, position, address) else {
+        let Some(decision) = self.decisions.before(&self.chain.branches, position, address) else {
             return;
         };
-        let predicted = self.predict(chain, burst, decision);
+        let predicted = self.predict(run, decision);
         let tally = self.tallies.entry((module, node, from)).or_default();
-        tally.add(burst, weight, predicted);
+        tally.add(run.number, weight, predicted);
+    }
+}
+
+impl<'p> Predictor<'p> {
+    /// Nothing is learnt yet.
+    pub fn new(program: &'p Program, weights: &'p Weights) -> Self {
+        Self {
+            program,
+            weights,
+            walkers: ByModule::new(program, ProbeWalker::new),
+            decisions: Decisions::new(program),
+            tage: Tage::new(),
+            chain: Chain::default(),
+            latest: None,
+            tallies: FxHashMap::default(),
+        }
     }
 
     /// Whether a decision is predicted. Several blocks may lie behind one: it is made once.
-    fn predict(&mut self, chain: &Chain<'_>, burst: usize, decision: Decision) -> bool {
+    fn predict(&mut self, run: Run<'_>, decision: Decision) -> bool {
         if let Some((of, latest, predicted)) = self.latest
-            && (of, latest) == (burst, decision)
+            && (of, latest) == (run.number, decision)
         {
             return predicted;
         }
         let Decision { jump, taken, before } = decision;
-        let predicted = self.tage.predicts(hash(&jump), &chain.history, before, taken);
-        let told = taken.then(|| chain.told(before)).flatten();
+        let predicted = self.tage.predicts(hash(&jump), &self.chain.history, before, taken);
+        let told = taken.then(|| hardware_prediction(run.source, before)).flatten();
         let predicted = told.unwrap_or(predicted);
-        self.latest = Some((burst, decision, predicted));
+        self.latest = Some((run.number, decision, predicted));
         predicted
     }
 
-    fn finish(self) -> Predictions {
+    /// Predictions of all branches.
+    pub fn finish(self) -> Predictions {
         let mut sums: BTreeMap<_, BTreeMap<BlockIndex, BranchPrediction>> = BTreeMap::new();
         for ((module, node, block), mut tally) in self.tallies {
             let Some(map) = self.program.map(module) else { continue };

@@ -25,21 +25,34 @@ pub(super) struct History {
 /// What prefix hashes are polynomials in: any odd number with bits all over.
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// By table: the power of the base that its oldest branch has left behind.
+const POWERS: [u64; LENGTHS.len()] = {
+    let mut powers = [0; LENGTHS.len()];
+    let mut table = 0;
+    while table < powers.len() {
+        powers[table] = BASE.wrapping_pow(LENGTHS[table] as u32);
+        table += 1;
+    }
+    powers
+};
+
 impl History {
-    /// The history of branches that follow one another, each given by a hash of its own.
-    pub fn of(branches: impl Iterator<Item = u64>) -> Self {
-        let mut prefixes = vec![0];
-        prefixes.extend(branches.scan(0u64, |hash, branch| {
-            *hash = hash.wrapping_mul(BASE).wrapping_add(mix(branch));
-            Some(*hash)
-        }));
-        Self { prefixes }
+    /// Becomes the history of branches that follow one another, each given by a hash of its own.
+    pub fn read(&mut self, branches: impl Iterator<Item = u64>) {
+        self.prefixes.clear();
+        self.prefixes.push(0);
+        let mut hash = 0u64;
+        for branch in branches {
+            hash = hash.wrapping_mul(BASE).wrapping_add(mix(branch));
+            self.prefixes.push(hash);
+        }
     }
 
-    /// A hash of the last `length` branches before position `end`; none where fewer are known.
-    fn last(&self, end: usize, length: usize) -> Option<u64> {
+    /// A hash of the last `length` branches before position `end`; none where fewer are known. `power` is `BASE` to the
+    /// power of `length`.
+    fn last(&self, end: usize, length: usize, power: u64) -> Option<u64> {
         let begin = end.checked_sub(length)?;
-        let before = self.prefixes[begin].wrapping_mul(BASE.wrapping_pow(length as u32));
+        let before = self.prefixes[begin].wrapping_mul(power);
         Some(self.prefixes[end].wrapping_sub(before))
     }
 }
@@ -176,8 +189,11 @@ fn places(branch: u64, history: &History, end: usize) -> Places {
         by_history: [(0, 0); LENGTHS.len()],
         known: 0,
     };
-    for (place, &length) in places.by_history.iter_mut().zip(&LENGTHS) {
-        let Some(hash) = history.last(end, length) else { break };
+    let tables = LENGTHS.iter().zip(&POWERS);
+    for (place, (&length, &power)) in places.by_history.iter_mut().zip(tables) {
+        let Some(hash) = history.last(end, length, power) else {
+            break;
+        };
         let hash = mix(hash ^ mix(branch.wrapping_add(length as u64)));
         // No entry has the tag 0 but those that nobody allocated.
         *place = ((hash >> (64 - INDEX_BITS)) as usize, (hash as u16).max(1));
@@ -195,7 +211,8 @@ mod tests {
         let outcomes: Vec<_> = outcomes.collect();
         let mut tage = Tage::new();
         // Outcomes show in history: taken branches lead somewhere else than those that are not, which a jump follows.
-        let history = History::of(outcomes.iter().map(|&(branch, taken)| branch * 2 + u64::from(taken)));
+        let mut history = History::default();
+        history.read(outcomes.iter().map(|&(branch, taken)| branch * 2 + u64::from(taken)));
         let wrong = |(at, &(branch, taken)): (usize, &(u64, bool))| !tage.predicts(branch, &history, at, taken);
         let wrong: Vec<bool> = outcomes.iter().enumerate().map(wrong).collect();
         let late = &wrong[wrong.len() / 2..];
@@ -228,9 +245,11 @@ mod tests {
 
     #[test]
     fn history_is_that_of_the_branches_before() {
-        let history = History::of([1, 2, 3, 2, 3].into_iter());
-        assert_eq!(history.last(5, 2), history.last(3, 2));
-        assert_ne!(history.last(5, 3), history.last(3, 3));
-        assert_eq!(history.last(1, 2), None);
+        let mut history = History::default();
+        history.read([1, 2, 3, 2, 3].into_iter());
+        let last = |end, length| history.last(end, length, BASE.wrapping_pow(length as u32));
+        assert_eq!(last(5, 2), last(3, 2));
+        assert_ne!(last(5, 3), last(3, 3));
+        assert_eq!(last(1, 2), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Partial paths split where regions end (thesis §3.5.3), and extended before (§3.5.1).
 
 use super::{RegionIndex, Regions};
-use crate::partial::Piece;
+use crate::partial_path::PartialPath;
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::{End, Path};
 
@@ -59,7 +59,7 @@ impl Regions {
 
     /// Splits what bursts show of a path. With `extend`, first up to a join and down to a branch where the path's own ends
     /// were not seen; downwards that may lead into regions that no burst has seen.
-    pub fn split_piece(&self, piece: &Piece, extend: bool) -> Vec<Portion> {
+    pub fn split_piece(&self, piece: &PartialPath, extend: bool) -> Vec<Portion> {
         let end = piece.end.map(Leave::from);
         if !extend {
             return self.split(&piece.blocks, end);

@@ -1,4 +1,4 @@
-//! Weights from clocked bursts: how long the program takes for a taken branch, phase by phase (ALGORITHMS 3.5).
+//! Weights from clocked bursts: how long the program takes for a taken branch, phase by phase (feedback/ALGORITHMS.md, Time bias).
 //!
 //! Ticks are spread over CPU time, so a phase that takes twice as long per branch is sampled twice as often as its branches
 //! deserve. Nothing inside a burst tells that. For some bursts the sampler has measured it: hardware breakpoints timed the
@@ -6,7 +6,7 @@
 //! so every burst gets the mean time of the clocked ones, each weighted by likeness; far from all, the mean of all of them.
 //! A burst's weight is the inverse of that time.
 
-use crate::partial::replicates::{REPLICATES, Times, multipliers};
+use crate::replicates::{REPLICATES, Times, multipliers};
 use pleach_collector::vector::Burst;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -16,7 +16,7 @@ const BUCKETS: usize = 256;
 /// of two or so.
 const PRIOR: f32 = 6.0;
 /// More clocked bursts than this are not looked at.
-const MOST_CLOCKS: usize = 512;
+const MAX_CLOCKS: usize = 512;
 
 /// A burst's distribution of branches.
 type Content = Box<[f32; BUCKETS]>;
@@ -53,7 +53,7 @@ pub(super) fn weights(bursts: &[Burst], clock_of: impl Fn(&Burst) -> Option<Cloc
     if clocked.is_empty() {
         return Vec::new();
     }
-    let every = clocked.len().div_ceil(MOST_CLOCKS);
+    let every = clocked.len().div_ceil(MAX_CLOCKS);
     let mut known: Vec<Known> = clocked
         .iter()
         .step_by(every)

@@ -1,4 +1,4 @@
-//! Weights that take out the preference of timer ticks for slow code (ALGORITHMS 3).
+//! Weights that take out the preference of timer ticks for slow code (feedback/ALGORITHMS.md, Time bias).
 //!
 //! Ticks are spread over CPU time, so bursts begin in slow code more often than in fast code that runs as often. A burst
 //! also ends early at a system call: code just before one is seen by every burst that comes near, code just after one
@@ -19,7 +19,7 @@ mod clock;
 mod phase;
 mod stationary;
 
-use crate::partial::replicates::Times;
+use crate::replicates::Times;
 use chain::Chain;
 use pleach_collector::vector::{Burst, Engine, VectorSet};
 

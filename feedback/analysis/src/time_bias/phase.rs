@@ -4,7 +4,7 @@
 //! its time for a branch, of which bursts tell nothing. So it is taken for a random factor, the same for all bursts of a
 //! phase, log-normal around 1: each bootstrap replicate draws one for each phase, and intervals get as wide as that makes shares.
 
-use crate::partial::replicates::{REPLICATES, Times};
+use crate::replicates::{REPLICATES, Times};
 use pleach_collector::stream::mix;
 use pleach_collector::vector::{Branch, Engine};
 

@@ -4,10 +4,11 @@ use pleach_feedback_tests::support;
 
 use pleach_analysis::credit::{Crediting, credit};
 use pleach_analysis::iterations::Forest;
-use pleach_analysis::partial::callers::Called;
-use pleach_analysis::partial::copy::Graph;
-use pleach_analysis::partial::replicates::{REPLICATES, Times, multipliers};
-use pleach_analysis::partial::{Evidence, FunctionEvidence, Observation, Piece};
+use pleach_analysis::partial_path::PartialPath;
+use pleach_analysis::partial_paths::callers::Called;
+use pleach_analysis::partial_paths::copy::Graph;
+use pleach_analysis::partial_paths::{Evidence, FunctionEvidence, Observation};
+use pleach_analysis::replicates::{REPLICATES, Times, multipliers};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_ball_larus::{End, Options, Path, Start};
@@ -115,7 +116,7 @@ impl Simulated {
 
     /// What bursts of `length` block entries show that begin at these places.
     fn evidence(self, begins: &[usize], length: usize) -> (Evidence, BTreeMap<Path, u64>) {
-        let mut sums: BTreeMap<Piece, Times> = BTreeMap::new();
+        let mut sums: BTreeMap<PartialPath, Times> = BTreeMap::new();
         for (cluster, &begin) in begins.iter().enumerate() {
             let end = (begin + length).min(self.blocks.len());
             let multipliers = multipliers(cluster as u64);
@@ -144,7 +145,7 @@ impl Simulated {
         (evidence, self.exact)
     }
 
-    fn pieces(&self, begin: usize, end: usize) -> Vec<Piece> {
+    fn pieces(&self, begin: usize, end: usize) -> Vec<PartialPath> {
         let mut pieces: BTreeMap<usize, (usize, Vec<BlockIndex>)> = BTreeMap::new();
         for (position, &(block, path)) in self.blocks[begin..end].iter().enumerate() {
             let (_, blocks) = pieces.entry(path).or_insert((begin + position, Vec::new()));
@@ -160,7 +161,7 @@ impl Simulated {
             let is_turn = |at: usize| self.graph.is_counted_apart(self.blocks[at].0, self.blocks[at].0);
             let is_over = |last| path.end == End::Exit || (path.blocks.len() == 1 && is_turn(last)) || last + 1 < end;
             let is_followed = last.is_some_and(is_over);
-            Piece {
+            PartialPath {
                 start: is_first.then_some(path.start),
                 end: (ends_here && is_followed).then_some(path.end),
                 blocks,

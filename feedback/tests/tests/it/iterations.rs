@@ -3,7 +3,7 @@
 use pleach_feedback_tests::support;
 
 use pleach_analysis::iterations::{Forest, Run, Window, overlap, runs};
-use pleach_analysis::partial::Piece;
+use pleach_analysis::partial_path::PartialPath;
 use pleach_ball_larus::counts::exact::ExactPath;
 use pleach_ball_larus::graph::PathGraph;
 use pleach_ball_larus::{End, Options, Path};
@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use support::Random;
 use support::activation::{split, walk, wild};
 
-fn pieces(paths: &[Path]) -> Vec<Piece> {
-    let piece = |p: &Path| Piece {
+fn pieces(paths: &[Path]) -> Vec<PartialPath> {
+    let piece = |p: &Path| PartialPath {
         start: Some(p.start),
         blocks: p.blocks.clone(),
         end: Some(p.end),

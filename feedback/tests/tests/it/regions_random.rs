@@ -3,7 +3,7 @@
 
 use pleach_feedback_tests::support;
 
-use pleach_analysis::partial::Piece;
+use pleach_analysis::partial_path::PartialPath;
 use pleach_analysis::regions::cold::{Cold, EdgeEvidence};
 use pleach_analysis::regions::credit::{EqualOptions, Portions, equal};
 use pleach_analysis::regions::matching::Ways;
@@ -335,13 +335,13 @@ proptest! {
         prop_assert!(after[..after.len() - 1].iter().all(|&block| successors(&cfg, block).len() == 1));
         prop_assert_eq!(left, successors(&cfg, *extended.last().unwrap()).is_empty());
         // Ends that were seen are not moved.
-        let piece = Piece { start: None, blocks: seen.clone(), end: None };
+        let piece = PartialPath { start: None, blocks: seen.clone(), end: None };
         let joined = |extend| -> Vec<BlockIndex> {
             regions.split_piece(&piece, extend).into_iter().flat_map(|p| p.blocks).collect()
         };
         prop_assert_eq!(joined(false), seen);
         prop_assert_eq!(joined(true), extended);
-        let whole = Piece { start: Some(path.start), blocks: path.blocks.clone(), end: Some(path.end) };
+        let whole = PartialPath { start: Some(path.start), blocks: path.blocks.clone(), end: Some(path.end) };
         prop_assert_eq!(regions.split_piece(&whole, true), regions.split_path(&path));
     }
 }

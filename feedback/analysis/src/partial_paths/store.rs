@@ -3,20 +3,22 @@
 use super::callers::{Called, Waiting};
 use super::copy::Graph;
 use super::gather::Observation;
-use super::replicates::{REPLICATES, Times};
 use super::walk::Sink;
-use super::{Alternatives, Piece};
-use crate::iterations::{Forest, runs};
+use crate::iterations::{Forest, PassedPath, runs_of_passed};
+use crate::partial_path::{Alternatives, PartialPath};
+use crate::replicates::{REPLICATES, Times};
 use rustc_hash::FxHashMap;
 
 /// Different observations of a function.
 #[derive(Default)]
 pub(super) struct Observations {
-    pieces: FxHashMap<Piece, u32>,
+    pieces: FxHashMap<PartialPath, u32>,
     others: FxHashMap<Alternatives, u32>,
     /// One for each observation.
     pub kinds: Vec<u32>,
     times: Vec<Times>,
+    /// By observation: the path, where it is one.
+    passed: Vec<Option<PassedPath>>,
 }
 
 impl Observations {
@@ -67,13 +69,13 @@ impl Store {
         }
     }
 
-    pub fn count_windows(&mut self, function: u32, graph: &Graph, passed: &[Piece]) {
+    pub fn count_windows(&mut self, function: u32, passed: &[PassedPath]) {
         if self.iterations == 0 {
             return;
         }
         let forest = self.windows.entry(function);
         let forest = forest.or_insert_with(|| Forest::new(self.iterations));
-        for run in runs(&graph.paths, passed) {
+        for run in runs_of_passed(passed) {
             forest.add(&run, self.weight.into());
         }
     }
@@ -97,17 +99,17 @@ impl Store {
 pub(super) struct Into<'a> {
     pub place: u32,
     pub store: &'a mut Store,
-    pub passed: &'a mut Vec<Piece>,
+    pub graph: &'a Graph,
+    pub passed: &'a mut Vec<PassedPath>,
     pub callers: &'a mut Waiting,
 }
 
 impl Into<'_> {
-    /// Notes what the callers of these activations had passed.
-    fn called(&mut self, alternatives: &Alternatives) {
-        let is_certain = alternatives.len() == 1;
-        for piece in alternatives.iter().take(1).flatten() {
-            let Some(caller) = self.callers.of(piece) else { continue };
-            if let Some(path) = piece.whole().filter(|_| is_certain && self.store.iterations > 0) {
+    /// Notes what the callers of these activations had passed, where it is certain what they passed themselves.
+    fn called(&mut self, paths: &[PartialPath], is_certain: bool) {
+        for path in paths {
+            let Some(caller) = self.callers.of(path) else { continue };
+            if let Some(path) = path.whole().filter(|_| is_certain && self.store.iterations > 0) {
                 let called = self.store.called.entry(self.place).or_default();
                 called.add(caller, path, self.store.weight.into());
             }
@@ -115,39 +117,63 @@ impl Into<'_> {
     }
 }
 
-impl Sink for Into<'_> {
-    fn pieces(&mut self, mut alternatives: Alternatives) {
-        self.called(&alternatives);
+impl Into<'_> {
+    /// One of these observations was made in the current cluster. `number` is a new one's where it equals the count so far.
+    fn note(&mut self, number: u32, passed: impl FnOnce() -> Option<PassedPath>) {
         let seen = &mut self.store.functions[self.place as usize];
+        if number as usize == seen.kinds.len() {
+            seen.kinds.push(number);
+            seen.times.push([0.0; REPLICATES + 1]);
+            seen.passed.push(passed());
+        }
         let weight = self.store.weight;
-        let mut note = |kinds: &mut Vec<u32>, times: &mut Vec<Times>, number: u32| {
-            if number as usize == kinds.len() {
-                kinds.push(number);
-                times.push([0.0; REPLICATES + 1]);
+        self.store.cluster.push((self.place, number, weight));
+    }
+}
+
+impl Sink for Into<'_> {
+    fn passed(&mut self, paths: &mut Vec<PartialPath>) {
+        self.called(paths, true);
+        // Nothing is in doubt: each path stands for itself.
+        for path in paths.drain(..) {
+            let seen = &mut self.store.functions[self.place as usize];
+            let number = match seen.pieces.get(&path) {
+                Some(&number) => {
+                    self.note(number, || None);
+                    number
+                }
+                None => {
+                    let passed = PassedPath::new(&self.graph.paths, &path);
+                    let number = seen.kinds.len() as u32;
+                    seen.pieces.insert(path, number);
+                    self.note(number, || Some(passed));
+                    number
+                }
+            };
+            if self.store.iterations > 0 {
+                let seen = &self.store.functions[self.place as usize];
+                self.passed.extend(seen.passed[number as usize]);
             }
-            self.store.cluster.push((self.place, number, weight));
-        };
+        }
+    }
+
+    fn alternatives(&mut self, alternatives: Alternatives) {
+        let first = alternatives.first().map_or(&[][..], Vec::as_slice);
+        self.called(first, false);
         if self.store.iterations > 0 {
-            match &alternatives[..] {
-                [pieces] => self.passed.extend(pieces.iter().cloned()),
-                // Nobody knows what it was: no window goes across.
-                _ => self
-                    .passed
-                    .extend(alternatives.iter().flatten().next().map(Piece::without_ends)),
-            }
+            // Nobody knows what it was: no window goes across.
+            self.passed
+                .extend(alternatives.iter().flatten().next().map(|path| PassedPath {
+                    start: None,
+                    first: path.blocks[0],
+                    end: None,
+                    number: None,
+                }));
         }
-        if let [pieces] = &mut alternatives[..] {
-            // Nothing is in doubt: each piece stands for itself.
-            for piece in pieces.drain(..) {
-                let next = seen.kinds.len() as u32;
-                let number = *seen.pieces.entry(piece).or_insert(next);
-                note(&mut seen.kinds, &mut seen.times, number);
-            }
-            return;
-        }
+        let seen = &mut self.store.functions[self.place as usize];
         let next = seen.kinds.len() as u32;
         let number = *seen.others.entry(alternatives).or_insert(next);
-        note(&mut seen.kinds, &mut seen.times, number);
+        self.note(number, || None);
     }
 
     fn inconsistent(&mut self) {

@@ -1,11 +1,11 @@
 //! Activations that a burst shows, told apart.
 
-use super::Piece;
-use super::callers::{MOST_BEFORE, Waiting};
+use super::callers::{MAX_BEFORE, Waiting};
 use super::copies::Copies;
 use super::store::{Into, Store};
 use super::walk::Activation;
-use crate::decode::FrameId;
+use crate::decode::{FrameId, Position};
+use crate::iterations::PassedPath;
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::map::{AddressMap, NodeIndex};
 use pleach_annotate::probe::Address;
@@ -14,7 +14,7 @@ use pleach_profile::Caller;
 use rustc_hash::FxHashMap;
 
 /// What one address shows of one copy at one time.
-pub(super) type Group = (usize, FrameId, ModuleId, NodeIndex, Address);
+pub(super) type Group = (Position, FrameId, ModuleId, NodeIndex, Address);
 
 /// Activations of one emitted function and of what was inlined into it.
 #[derive(Default)]
@@ -31,7 +31,7 @@ pub(super) struct Watched {
     node: NodeIndex,
     activation: Activation,
     /// What they passed, where windows of paths are counted.
-    passed: Vec<Piece>,
+    passed: Vec<PassedPath>,
     callers: Waiting,
 }
 
@@ -83,7 +83,7 @@ impl Walks {
         Some(Caller {
             id: function.cfg.id,
             cfg_hash: function.hash,
-            before: caller.activation.latest(MOST_BEFORE)?.to_vec(),
+            before: caller.activation.latest(MAX_BEFORE)?.to_vec(),
         })
     }
 
@@ -91,7 +91,8 @@ impl Walks {
         let Some((_, frame, module, node, _)) = self.pending.take() else {
             return;
         };
-        let caller = self.caller((frame, module, node), modules);
+        let enters = self.group.contains(&BlockIndex::ENTRY);
+        let caller = enters.then(|| self.caller((frame, module, node), modules)).flatten();
         self.last = Some((frame, module, node));
         let frame = self.frames.entry(frame).or_default();
         if let Some(copies) = modules.get_mut(&module) {
@@ -109,7 +110,6 @@ impl Walks {
                 });
                 frame.activations.len() - 1
             });
-            let enters = self.group.contains(&BlockIndex::ENTRY);
             let (place, graph, steps) = copies.of(node, store);
             let Watched {
                 activation,
@@ -123,6 +123,7 @@ impl Walks {
             let mut sink = Into {
                 place,
                 store,
+                graph,
                 passed,
                 callers,
             };
@@ -152,11 +153,12 @@ impl Walks {
                 let mut sink = Into {
                     place,
                     store,
+                    graph,
                     passed: &mut passed,
                     callers: &mut callers,
                 };
                 activation.leave(has_left, graph, steps, &mut sink);
-                store.count_windows(place, graph, &passed);
+                store.count_windows(place, &passed);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Bootstrap replicates (ALGORITHMS 6.2): each weighs every cluster with a Poisson number of mean 1.
+//! Bootstrap replicates (feedback/ALGORITHMS.md, Confidence): each weighs every cluster with a Poisson number of mean 1.
 
 use pleach_collector::stream::mix;
 

@@ -7,20 +7,20 @@ use std::collections::VecDeque;
 
 /// How one block of a copy follows another.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// Over these edges, through blocks that have no probe.
     Path(Vec<u32>),
     /// There is no way but through blocks whose probes are not in all of the copy's code: the optimiser decided their
     /// branches, as in the last iteration of an unrolled loop. Surely over these edges and through these blocks, if through
     /// as few as can be; over what else is not known.
-    Hidden(Vec<u32>, Vec<BlockIndex>),
+    Implied(Vec<u32>, Vec<BlockIndex>),
     /// In no way, or in several.
     Unknown,
 }
 
 /// One copy's graph, as the search for steps sees it.
 #[derive(Clone, Copy)]
-pub(super) struct Graph<'a> {
+pub(crate) struct Graph<'a> {
     pub cfg: &'a Cfg,
     /// See [`Cfg::edge_bases`].
     pub bases: &'a [u32],
@@ -31,7 +31,7 @@ pub(super) struct Graph<'a> {
 /// Steps of the search for a path; beyond it the way from one block to the next counts as unknown.
 const MAX_SEARCH: usize = 256;
 /// Edges that are looked at for what all ways have in common.
-const MOST_LINKS: usize = 64;
+const MAX_LINKS: usize = 64;
 
 impl Graph<'_> {
     /// The only way from one block to another through blocks without probes; if there is none, what is known of a way
@@ -48,23 +48,23 @@ impl Graph<'_> {
         search.walk(from);
         match search.found {
             Some(path) if !search.several && search.budget > 0 => Step::Path(path),
-            None if !search.several && search.budget > 0 => self.find_hidden(from, to).unwrap_or(Step::Unknown),
+            None if !search.several && search.budget > 0 => self.find_implied(from, to).unwrap_or(Step::Unknown),
             _ => Step::Unknown,
         }
     }
 
     /// What all those ways from one block to another have in common that lead through the fewest blocks with probes.
-    fn find_hidden(self, from: BlockIndex, to: BlockIndex) -> Option<Step> {
+    fn find_implied(self, from: BlockIndex, to: BlockIndex) -> Option<Step> {
         let ways = self.fewest_probes(from, to)?;
         let surely = |one: &dyn Fn(&Link) -> bool| !leads(&ways, from, to, one);
         let mut edges: Vec<u32> = ways.iter().map(|link| link.edge).collect();
         edges.retain(|&edge| surely(&|link| link.edge == edge));
         edges.sort_unstable();
-        let mut hidden: Vec<BlockIndex> = ways.iter().map(|link| link.to).collect();
-        hidden.sort_unstable();
-        hidden.dedup();
-        hidden.retain(|&block| block != to && self.probed[block.index()] && surely(&|link| link.to == block));
-        (!hidden.is_empty()).then_some(Step::Hidden(edges, hidden))
+        let mut implied: Vec<BlockIndex> = ways.iter().map(|link| link.to).collect();
+        implied.sort_unstable();
+        implied.dedup();
+        implied.retain(|&block| block != to && self.probed[block.index()] && surely(&|link| link.to == block));
+        (!implied.is_empty()).then_some(Step::Implied(edges, implied))
     }
 
     /// The edges of all ways through the fewest blocks with probes; `None`: there are none, or too many.
@@ -104,7 +104,7 @@ impl Graph<'_> {
                 if passed.get(&block) != Some(&count) {
                     continue;
                 }
-                if ways.len() == MOST_LINKS {
+                if ways.len() == MAX_LINKS {
                     return None;
                 }
                 ways.push(Link {
@@ -192,7 +192,7 @@ mod tests {
     use pleach_annotate::testing::cfg;
     use proptest::prelude::*;
 
-    /// Edges as pairs of blocks, and hidden blocks.
+    /// Edges as pairs of blocks, and implied blocks.
     type Known = (Vec<(u32, u32)>, Vec<u32>);
 
     fn step(successors: &[&[u32]], without: &[u32], from: u32, to: u32) -> Option<Known> {
@@ -207,13 +207,13 @@ mod tests {
         let ends: Vec<(u32, u32)> = (successors.iter().zip(0..))
             .flat_map(|(to, from)| to.iter().map(move |&to| (from, to)))
             .collect();
-        let (edges, hidden) = match graph.find_step(BlockIndex(from), BlockIndex(to)) {
+        let (edges, implied) = match graph.find_step(BlockIndex(from), BlockIndex(to)) {
             Step::Path(edges) => (edges, Vec::new()),
-            Step::Hidden(edges, hidden) => (edges, hidden),
+            Step::Implied(edges, implied) => (edges, implied),
             Step::Unknown => return None,
         };
         let edges = edges.iter().map(|&edge| ends[edge as usize]).collect();
-        Some((edges, hidden.iter().map(|block| block.0).collect()))
+        Some((edges, implied.iter().map(|block| block.0).collect()))
     }
 
     /// A loop, tested before each iteration: 1 → 2 → 3 → 1, and out by 1 → 4.
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn fewest_hidden_blocks_and_what_several_ways_share() {
+    fn fewest_implied_blocks_and_what_several_ways_share() {
         // By 1, or by 2 and 3.
         let graph: [&[u32]; 5] = [&[1, 2], &[4], &[3], &[4], &[]];
         assert_eq!(step(&graph, &[], 0, 4), Some((vec![(0, 1), (1, 4)], vec![1])));
@@ -298,13 +298,13 @@ mod tests {
             match fewest {
                 None => prop_assert_eq!(told, None),
                 // Loops without probes may have gone round.
-                Some(0) => prop_assert!(told.is_none_or(|(edges, hidden)| all.len() == 1 && all[0].0 == edges && hidden.is_empty())),
+                Some(0) => prop_assert!(told.is_none_or(|(edges, implied)| all.len() == 1 && all[0].0 == edges && implied.is_empty())),
                 Some(_) => {
                     let (edges, blocks): (Vec<_>, Vec<_>) = all.into_iter().unzip();
-                    let mut hidden = shared(&blocks);
-                    hidden.retain(|block| !without.contains(block));
+                    let mut implied = shared(&blocks);
+                    implied.retain(|block| !without.contains(block));
                     if let Some(told) = told {
-                        prop_assert_eq!(told, (shared(&edges), hidden));
+                        prop_assert_eq!(told, (shared(&edges), implied));
                     } else {
                         // Or ways without probes form a loop, on which the search for them gives up.
                         let has_loop = without.iter().any(|&block| {
@@ -312,7 +312,7 @@ mod tests {
                             ways(&graph, block, block, &mut vec![block], &mut found);
                             found.iter().any(|(_, blocks)| probes(blocks) == 0)
                         });
-                        prop_assert!(hidden.is_empty() || has_loop);
+                        prop_assert!(implied.is_empty() || has_loop);
                     }
                 }
             }

@@ -1,15 +1,16 @@
-//! Where activations were called from: the end of the caller's path, as far as it was seen (call-crossing paths, ALGORITHMS 5).
+//! Where activations were called from: the end of the caller's path, as far as it was seen
+//! (call-crossing paths; feedback/ALGORITHMS.md, Path crediting).
 
-use super::Piece;
+use crate::partial_path::PartialPath;
 use pleach_ball_larus::{Path, Start};
 use pleach_profile::Caller;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 /// Blocks of the caller that are kept.
-pub(super) const MOST_BEFORE: usize = 4;
+pub(super) const MAX_BEFORE: usize = 4;
 /// Activations of one copy whose first path is waited for. There is one, but where paths were lost.
-const MOST_WAITING: usize = 4;
+const MAX_WAITING: usize = 4;
 
 /// Callers of the activations of one copy whose first path has not ended yet, oldest first; `None` where nothing is known.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -18,7 +19,7 @@ pub(super) struct Waiting(VecDeque<Option<Caller>>);
 impl Waiting {
     /// An activation begins.
     pub fn enter(&mut self, caller: Option<Caller>) {
-        if self.0.len() == MOST_WAITING {
+        if self.0.len() == MAX_WAITING {
             self.0.clear();
         }
         self.0.push_back(caller);
@@ -30,7 +31,7 @@ impl Waiting {
     }
 
     /// The caller of the activation that a piece is the first one of.
-    pub fn of(&mut self, piece: &Piece) -> Option<Caller> {
+    pub fn of(&mut self, piece: &PartialPath) -> Option<Caller> {
         match piece.start {
             Some(Start::Entry) => self.0.pop_front().flatten(),
             _ => None,
@@ -85,8 +86,8 @@ mod tests {
         })
     }
 
-    fn piece(start: Option<Start>) -> Piece {
-        Piece {
+    fn piece(start: Option<Start>) -> PartialPath {
+        PartialPath {
             start,
             blocks: vec![BlockIndex(0)],
             end: Some(End::Exit),
@@ -115,9 +116,9 @@ mod tests {
         waiting.enter(caller(2));
         assert_eq!(waiting.of(&piece(Some(Start::Entry))), caller(2));
         // So many that first paths must have been lost.
-        for block in 0..=MOST_WAITING as u32 {
+        for block in 0..=MAX_WAITING as u32 {
             waiting.enter(caller(block));
         }
-        assert_eq!(waiting.of(&piece(Some(Start::Entry))), caller(MOST_WAITING as u32));
+        assert_eq!(waiting.of(&piece(Some(Start::Entry))), caller(MAX_WAITING as u32));
     }
 }

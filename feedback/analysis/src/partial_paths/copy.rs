@@ -84,28 +84,28 @@ impl Graph {
 #[derive(Clone, Debug)]
 pub struct Copy {
     /// By block: control may pass it without being seen.
-    silent: Vec<bool>,
+    unprobed: Vec<bool>,
 }
 
 impl Copy {
     /// A copy with code for these blocks.
     pub fn new(blocks: usize, shown: impl Iterator<Item = BlockIndex>) -> Self {
-        let mut silent = vec![true; blocks];
-        shown.for_each(|block| silent[block.index()] = false);
-        Self { silent }
+        let mut unprobed = vec![true; blocks];
+        shown.for_each(|block| unprobed[block.index()] = false);
+        Self { unprobed }
     }
 
     /// Whether control may pass a block without being seen.
-    pub fn is_silent(&self, block: BlockIndex) -> bool {
-        self.silent[block.index()]
+    pub fn is_unprobed(&self, block: BlockIndex) -> bool {
+        self.unprobed[block.index()]
     }
 
     /// Takes note that control passed a block without being seen. False: that was known.
     pub fn lose(&mut self, block: BlockIndex) -> bool {
-        !std::mem::replace(&mut self.silent[block.index()], true)
+        !std::mem::replace(&mut self.unprobed[block.index()], true)
     }
 
-    /// The ways from a block, or into the function, to the last of `group`: through silent blocks, then through some of the
+    /// The ways from a block, or into the function, to the last of `group`: through unprobed blocks, then through some of the
     /// group. Each without the block that it begins at.
     ///
     /// A group is what one address shows: control that gets there may have come by way of any of the group's blocks, and
@@ -153,7 +153,7 @@ impl Copy {
                 return;
             }
             *budget -= 1;
-            if self.is_silent(next) && !way.contains(&next) && graph.end_at(from, next).is_none() {
+            if self.is_unprobed(next) && !way.contains(&next) && graph.end_at(from, next).is_none() {
                 way.push(next);
                 self.search_out(graph, next, way, out, budget);
                 way.pop();
@@ -213,7 +213,7 @@ impl Search<'_> {
         }
         self.budget -= 1;
         let position = self.group[passed..].iter().position(|&b| b == next);
-        if position.is_none() && !self.copy.is_silent(next) {
+        if position.is_none() && !self.copy.is_unprobed(next) {
             return;
         }
         self.way.push(next);

@@ -44,7 +44,7 @@ impl<'p> Copies<'p> {
             let shown = &mut shown[function];
             shown.resize(self.map.functions[function].cfg.blocks.len(), false);
             for (index, shown) in shown.iter_mut().enumerate() {
-                *shown |= !steps.copy.is_silent(BlockIndex(index as u32));
+                *shown |= !steps.copy.is_unprobed(BlockIndex(index as u32));
             }
         }
         shown

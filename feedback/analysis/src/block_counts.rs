@@ -1,0 +1,220 @@
+//! Sequences of blocks → what was observed of each copy of a function.
+//!
+//! Counts are kept by copy (inline stack), because each copy has its own lost probes: a block that left no probe in one
+//! copy is unknown there, whatever was seen of it elsewhere. A block that left one in a part of a copy's code only is
+//! counted where control can have got on in no other way, too (`probe_walker`).
+
+use crate::decode::{DecodeReport, Event, FrameId, Position};
+use crate::probe_walker::{ByModule, Graph, ProbeWalker, Step};
+use crate::program::Program;
+use crate::replay::{Observer, Replay, Run};
+use crate::time_bias::Weights;
+use pleach_annotate::id::{BlockIndex, FunctionId};
+use pleach_annotate::map::{AddressMap, NodeIndex};
+use pleach_collector::vector::{ModuleId, VectorSet};
+use rustc_hash::FxHashMap;
+
+/// What was observed of one copy of a function.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NodeObservations {
+    /// Entries of each block, weighted: sampled ones, and those that what was sampled next implies. `None` where the block
+    /// left no probe in this copy.
+    pub blocks: Vec<Option<f64>>,
+    /// Observed transitions by successor slot (all slots of one target are given in the first). `None` where the two
+    /// ends alone do not tell that the edge was taken.
+    pub edges: Vec<Option<f64>>,
+}
+
+/// Everything that a recording says about one annotated module.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ModuleObservations {
+    /// Copies with at least one sampled block.
+    pub nodes: FxHashMap<NodeIndex, NodeObservations>,
+    /// Targets of indirect calls, by caller's copy, call and target, weighted.
+    pub targets: FxHashMap<(NodeIndex, u32, FunctionId), f64>,
+}
+
+/// Everything that a recording says about IR.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Observations {
+    /// By module, annotated ones only.
+    pub modules: FxHashMap<ModuleId, ModuleObservations>,
+    /// What the address maps explained.
+    pub report: DecodeReport,
+}
+
+/// Replays a recording, and counts what follows each branch with that branch's weight.
+pub fn observe(program: &Program, vectors: &VectorSet, weights: &Weights) -> Observations {
+    let mut counts = BlockCounts::new(program, weights);
+    let mut replay = Replay::new(program);
+    replay.recording(vectors, &mut counts);
+    counts.finish(replay.report())
+}
+
+/// Counts blocks, edges and call targets.
+pub struct BlockCounts<'p> {
+    weights: &'p Weights,
+    counters: ByModule<Counter<'p>>,
+}
+
+impl<'p> BlockCounts<'p> {
+    /// Counts for a program's modules.
+    pub fn new(program: &'p Program, weights: &'p Weights) -> Self {
+        Self {
+            weights,
+            counters: ByModule::new(program, Counter::new),
+        }
+    }
+
+    /// All counts; `report` is the replay's.
+    pub fn finish(self, report: DecodeReport) -> Observations {
+        let counters = self.counters.into_iter();
+        Observations {
+            modules: counters.map(|(module, counter)| (module, counter.out)).collect(),
+            report,
+        }
+    }
+}
+
+impl Observer for BlockCounts<'_> {
+    fn event(&mut self, run: Run<'_>, position: Position, event: Event) {
+        let Some(weight) = run.weight(position, self.weights) else {
+            return;
+        };
+        match event {
+            Event::Block {
+                module,
+                frame,
+                node,
+                block,
+                ..
+            } => {
+                if let Some(counter) = self.counters.get_mut(module) {
+                    counter.block(frame, node, block, weight);
+                }
+            }
+            Event::Entered { .. } | Event::Left { .. } => {}
+            Event::IndirectCall {
+                module,
+                node,
+                call,
+                target,
+            } => {
+                if let Some(counter) = self.counters.get_mut(module) {
+                    *counter.out.targets.entry((node, call.0, target)).or_default() += weight;
+                }
+            }
+        }
+    }
+}
+
+struct Counter<'m> {
+    walker: ProbeWalker<'m>,
+    out: ModuleObservations,
+}
+
+impl<'m> Counter<'m> {
+    fn new(map: &'m AddressMap) -> Self {
+        Self {
+            walker: ProbeWalker::new(map),
+            out: ModuleObservations::default(),
+        }
+    }
+
+    fn block(&mut self, frame: FrameId, node: NodeIndex, block: BlockIndex, weight: f64) {
+        let walker = &mut self.walker;
+        let seen = (self.out.nodes)
+            .entry(node)
+            .or_insert_with(|| unobserved(walker.graph(node)));
+        if let Some(entries) = &mut seen.blocks[block.index()] {
+            *entries += weight;
+        }
+        let Some(taken) = walker.pass(frame, node, block) else {
+            return;
+        };
+        for &edge in taken.edges {
+            *seen.edges[edge as usize].get_or_insert(0.0) += weight;
+        }
+        for &implied in taken.implied {
+            *seen.blocks[implied.index()].get_or_insert(0.0) += weight;
+        }
+    }
+}
+
+/// The state before anything is observed: zero where something could be, unknown elsewhere.
+fn unobserved(graph: Graph<'_>) -> NodeObservations {
+    let mut edges = Vec::with_capacity(graph.cfg.edge_count());
+    for (index, block) in graph.cfg.blocks.iter().enumerate() {
+        let block_index = BlockIndex(index as u32);
+        for (slot, &successor) in block.successors.iter().enumerate() {
+            let tells = graph.probed[index]
+                && graph.probed[successor.index()]
+                && !block.successors[..slot].contains(&successor)
+                && matches!(graph.find_step(block_index, successor), Step::Path(p) if p.len() == 1);
+            edges.push(tells.then_some(0.0));
+        }
+    }
+    NodeObservations {
+        blocks: graph.probed.iter().map(|&p| p.then_some(0.0)).collect(),
+        edges,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pleach_annotate::binary::Binary;
+    use pleach_annotate::cfg::Cfg;
+    use pleach_annotate::cfg::ProbeTarget;
+    use pleach_annotate::manifest::Anchor;
+    use pleach_annotate::map::{Function, FunctionIndex, Losses, Node, Probe};
+    use pleach_annotate::probe::Address;
+    use pleach_annotate::testing::cfg;
+    use std::path::PathBuf;
+
+    /// One copy of a function, whose blocks have a probe each.
+    fn map(cfg: Cfg) -> AddressMap {
+        let probe = |block: u32| Probe {
+            address: Address(u64::from(block)),
+            node: NodeIndex(0),
+            target: ProbeTarget::Block(BlockIndex(block)),
+        };
+        AddressMap {
+            binary: Binary {
+                path: PathBuf::new(),
+                build_id: None,
+                symbols: Vec::new(),
+                code: Vec::new(),
+                manifest: Vec::new(),
+                probes: Vec::new(),
+                is_program: true,
+                debug_file: None,
+            },
+            anchor: Anchor::Early,
+            probes: (0..cfg.blocks.len() as u32).map(probe).collect(),
+            functions: vec![Function { hash: cfg.hash(), cfg }],
+            nodes: vec![Node {
+                function: FunctionIndex(0),
+                parent: None,
+                symbol: 0,
+            }],
+            losses: Losses::default(),
+        }
+    }
+
+    #[test]
+    fn an_unrolled_loop_conserves_flow() {
+        // 1 tests, 2 is the body; control leaves from the body's second copy, where the test left no probe.
+        let map = map(cfg(&[&[1], &[2, 3], &[1], &[]]));
+        let mut counter = Counter::new(&map);
+        for activation in 0..10 {
+            for block in [0, 1, 2, 2, 3] {
+                counter.block(FrameId(activation), NodeIndex(0), BlockIndex(block), 1.0);
+            }
+        }
+        let seen = &counter.out.nodes[&NodeIndex(0)];
+        assert_eq!(seen.blocks, [10.0, 30.0, 20.0, 10.0].map(Some));
+        // 0 → 1, 1 → 2, 1 → 3, 2 → 1.
+        assert_eq!(seen.edges, [10.0, 20.0, 10.0, 20.0].map(Some));
+    }
+}

@@ -1,0 +1,269 @@
+//! All bursts of a recording → what was observed of each function's paths, with what is needed to tell how sure that is.
+
+use super::callers::Called;
+use super::copies::Copies;
+use super::copy::Graph;
+use super::frames::{Frame, Walks};
+use super::store::Store;
+use crate::decode::{DecodeReport, Event, Position};
+use crate::iterations::Forest;
+use crate::partial_path::Alternatives;
+use crate::program::Program;
+use crate::replay::{Observer, Replay, Run, Source};
+use crate::replicates::{Times, multipliers};
+use crate::time_bias::Weights;
+use pleach_annotate::id::{CfgHash, FunctionId};
+use pleach_collector::vector::{Burst, ModuleId, VectorSet};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+/// Something that was observed of a function's paths, and how often.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Observation {
+    /// What was passed: one of these lists of pieces.
+    pub alternatives: Alternatives,
+    /// How often, weighted.
+    pub times: Times,
+}
+
+/// What was observed of one function's paths, in all its copies.
+#[derive(Debug)]
+pub struct FunctionEvidence {
+    /// Its graph.
+    pub graph: Graph,
+    /// Linkage name.
+    pub name: String,
+    /// By block: some copy shows it.
+    pub shown: Vec<bool>,
+    /// Different ones, in the order in which they were made first.
+    pub observations: Vec<Observation>,
+    /// Windows of consecutive paths of one activation; empty unless [`Options::iterations`] asks for them.
+    pub windows: Forest,
+    /// What first paths of activations came after; nothing where windows are not asked for.
+    pub called: Called,
+}
+
+impl FunctionEvidence {
+    /// Adds what another module's copies showed of the same function.
+    fn add(&mut self, other: Self) {
+        for (shown, other) in self.shown.iter_mut().zip(other.shown) {
+            *shown |= other;
+        }
+        self.observations.extend(other.observations);
+        self.windows.merge(&other.windows);
+        self.called.merge(other.called);
+    }
+}
+
+/// What to gather.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// Bursts are cut into vectors of so many branches, which know nothing of each other; left whole if `None`.
+    pub vector_length: Option<usize>,
+    /// Windows of up to so many consecutive paths are counted; none if 0.
+    pub iterations: usize,
+}
+
+/// What was observed of a program's paths.
+#[derive(Debug, Default)]
+pub struct Evidence {
+    /// Functions of which something was observed.
+    pub functions: BTreeMap<(FunctionId, CfgHash), FunctionEvidence>,
+    /// What the address maps explained.
+    pub report: DecodeReport,
+    /// How often control got to a block in no way that its function's graph has.
+    pub inconsistent: u64,
+    /// How often what was passed is not known because too many ways led through blocks without code.
+    pub lost: u64,
+}
+
+/// Replays a recording, and gathers what it shows of paths.
+pub fn gather(program: &Program, vectors: &VectorSet, weights: &Weights, options: &Options) -> Evidence {
+    let mut gatherer = Gatherer::new(program, weights, options.iterations);
+    let mut replay = Replay::new(program);
+    match options.vector_length {
+        None => replay.recording(vectors, &mut gatherer),
+        Some(length) => {
+            for (number, burst) in vectors.bursts.iter().enumerate() {
+                cut(burst, length, |first, part| {
+                    gatherer.part = Some(Part { number, first });
+                    replay.burst(part, &mut gatherer);
+                });
+                gatherer.end_burst(number, burst);
+            }
+            gatherer.part = None;
+            if let Some(compressed) = &vectors.compressed {
+                replay.continue_at(vectors.bursts.len());
+                replay.compressed(compressed, &mut gatherer);
+            }
+        }
+    }
+    gatherer.finish(replay.report())
+}
+
+/// Calls `with` for each part of a burst, and where it begins.
+fn cut(burst: &Burst, length: usize, mut with: impl FnMut(usize, &Burst)) {
+    let length = length.max(1);
+    for (number, branches) in burst.branches.chunks(length).enumerate() {
+        let first = number * length;
+        let is_last = first + branches.len() == burst.branches.len();
+        let part = Burst {
+            branches: branches.to_vec(),
+            end: burst.end.filter(|_| is_last),
+            start: burst.start.filter(|_| first == 0),
+            hardware: None,
+            ..burst.clone()
+        };
+        with(first, &part);
+    }
+}
+
+/// A part of a burst that is replayed as if it was a burst.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    /// The burst.
+    number: usize,
+    /// The position of its first branch there.
+    first: usize,
+}
+
+/// Gathers partial paths from a replay.
+pub struct Gatherer<'p> {
+    weights: &'p Weights,
+    /// What is replayed, if it is a part of a burst only.
+    part: Option<Part>,
+    modules: FxHashMap<ModuleId, Copies<'p>>,
+    walks: Walks,
+    store: Store,
+}
+
+impl Observer for Gatherer<'_> {
+    fn event(&mut self, run: Run<'_>, position: Position, event: Event) {
+        let weight = match (run.source, position) {
+            (_, Position::Interrupted) => return,
+            // The cluster has the window's weight; only its lead counts for nothing.
+            (_, Position::Lead) => 0.0,
+            (Source::Window(_), Position::Branch(_)) => 1.0,
+            (Source::Burst(_), Position::Branch(branch)) => {
+                let Part { number, first } = self.part.unwrap_or(Part {
+                    number: run.number,
+                    first: 0,
+                });
+                self.weights.within(number, first + branch) as f32
+            }
+        };
+        self.note(position, event, weight);
+    }
+
+    fn end(&mut self, run: Run<'_>) {
+        self.walks.end(&mut self.modules, &mut self.store);
+        match run.source {
+            Source::Burst(burst) if self.part.is_none() => self.end_burst(run.number, burst),
+            Source::Burst(_) => {}
+            Source::Window(window) => {
+                let multipliers = multipliers(run.number as u64);
+                self.store.end_cluster(window.weight as f32, &multipliers);
+            }
+        }
+    }
+}
+
+impl<'p> Gatherer<'p> {
+    /// Nothing is gathered yet. Windows of up to `iterations` paths are counted; none if 0.
+    pub fn new(program: &'p Program, weights: &'p Weights, iterations: usize) -> Self {
+        let modules = program.annotated().map(|(module, map)| (module, Copies::new(map)));
+        Self {
+            weights,
+            part: None,
+            modules: modules.collect(),
+            walks: Walks::default(),
+            store: Store::new(iterations),
+        }
+    }
+
+    fn note(&mut self, position: Position, event: Event, weight: f32) {
+        let Self {
+            modules, walks, store, ..
+        } = self;
+        match event {
+            Event::Block {
+                module,
+                frame,
+                node,
+                block,
+                address,
+            } => {
+                let group = (position, frame, module, node, address);
+                if walks.pending.as_ref() != Some(&group) {
+                    walks.flush_pending(modules, store);
+                    walks.pending = Some(group);
+                    store.weight = weight;
+                }
+                walks.group.push(block);
+            }
+            Event::Entered { frame } => {
+                let entered = Frame {
+                    is_fresh: true,
+                    activations: Vec::new(),
+                };
+                walks.frames.insert(frame, entered);
+            }
+            Event::Left { frame } => {
+                walks.flush_pending(modules, store);
+                store.weight = weight;
+                walks.leave(frame, true, modules, store);
+            }
+            Event::IndirectCall { .. } => {}
+        }
+    }
+
+    /// What was stored since the last call came from this burst, or from its parts.
+    fn end_burst(&mut self, number: usize, burst: &Burst) {
+        let weight = self.weights.of_burst(number, burst);
+        let mut multipliers = multipliers(number as u64);
+        // A burst that stands for many is many clusters.
+        let scatter = 1.0 / (burst.count.max(1) as f32).sqrt();
+        for (multiplier, weight) in multipliers.iter_mut().zip(&weight) {
+            *multiplier = (1.0 + (*multiplier - 1.0) * scatter) * weight;
+        }
+        self.store.end_cluster(burst.count as f32, &multipliers);
+    }
+
+    /// All evidence; `report` is the replay's.
+    pub fn finish(self, report: DecodeReport) -> Evidence {
+        let mut functions = BTreeMap::new();
+        let mut store = self.store;
+        for copies in self.modules.into_values() {
+            let mut shown = copies.shown_by_function();
+            for (position, function) in copies.functions.into_iter().enumerate() {
+                let Some((place, graph)) = function else { continue };
+                let known = &copies.map.functions[position];
+                let observations = std::mem::take(&mut store.functions[place as usize]);
+                if observations.kinds.is_empty() {
+                    continue;
+                }
+                let evidence = FunctionEvidence {
+                    graph,
+                    name: known.cfg.name.clone(),
+                    shown: std::mem::take(&mut shown[position]),
+                    windows: store.windows.remove(&place).unwrap_or_default(),
+                    called: store.called.remove(&place).unwrap_or_default(),
+                    observations: observations.finish(),
+                };
+                match functions.entry((known.cfg.id, known.hash)) {
+                    Entry::Vacant(entry) => {
+                        entry.insert(evidence);
+                    }
+                    Entry::Occupied(mut entry) => entry.get_mut().add(evidence),
+                }
+            }
+        }
+        Evidence {
+            functions,
+            report,
+            inconsistent: store.inconsistent,
+            lost: store.lost,
+        }
+    }
+}

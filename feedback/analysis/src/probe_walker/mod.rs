@@ -1,0 +1,140 @@
+//! From one probe to the next, through blocks without probes.
+//!
+//! The optimiser leaves some blocks of a copy without a probe, in all of its code (*unprobed* blocks) or in parts of it.
+//! A step leads from one block that was seen to the next. [`step`] finds the edges that it takes, where only one way
+//! explains it, and the blocks that it implies. Each step is searched for once.
+
+mod step;
+
+use crate::decode::FrameId;
+use crate::program::Program;
+use pleach_annotate::cfg::{ProbeTarget, Terminator};
+use pleach_annotate::id::BlockIndex;
+use pleach_annotate::map::{AddressMap, NodeIndex};
+use pleach_collector::vector::ModuleId;
+use rustc_hash::FxHashMap;
+pub(crate) use step::{Graph, Step};
+
+/// Follows activations through the copies of one module's functions, from one probe to the next.
+pub(crate) struct ProbeWalker<'m> {
+    map: &'m AddressMap,
+    /// By copy: which blocks have a probe in it.
+    probed: Vec<Vec<bool>>,
+    /// By copy: the last block, and the activation it belongs to.
+    last: Vec<Option<(FrameId, BlockIndex)>>,
+    /// By copy: the steps found so far, by where they begin and end.
+    steps: Vec<FxHashMap<(BlockIndex, BlockIndex), Step>>,
+    /// By function: see [`Cfg::edge_bases`]; empty until needed.
+    bases: Vec<Vec<u32>>,
+}
+
+/// A step that an activation took in one copy of a function.
+pub(crate) struct Taken<'f> {
+    /// The block with a probe that control came from.
+    pub from: BlockIndex,
+    /// Edges from it to where control is, from slot 0 of block 0 on: those that are known.
+    pub edges: &'f [u32],
+    /// Implied blocks: they were passed, but their probes are elsewhere in the copy.
+    pub implied: &'f [BlockIndex],
+}
+
+impl<'m> ProbeWalker<'m> {
+    /// No activation is known yet.
+    pub fn new(map: &'m AddressMap) -> Self {
+        let mut probed: Vec<Vec<bool>> = vec![Vec::new(); map.nodes.len()];
+        for probe in &map.probes {
+            if let ProbeTarget::Block(block) = probe.target {
+                let blocks = &mut probed[probe.node.index()];
+                if blocks.is_empty() {
+                    blocks.resize(map.function_of(probe.node).cfg.blocks.len(), false);
+                }
+                blocks[block.index()] = true;
+            }
+        }
+        Self {
+            map,
+            last: vec![None; map.nodes.len()],
+            probed,
+            steps: vec![FxHashMap::default(); map.nodes.len()],
+            bases: vec![Vec::new(); map.functions.len()],
+        }
+    }
+
+    /// The graph that the search for steps goes through.
+    pub fn graph(&mut self, node: NodeIndex) -> Graph<'_> {
+        graph(self.map, &self.probed, &mut self.bases, node)
+    }
+
+    /// Whether a block ends in a branch with two ways.
+    pub fn is_conditional(&self, node: NodeIndex, block: BlockIndex) -> bool {
+        let block = &self.map.function_of(node).cfg.blocks[block.index()];
+        let two = matches!(block.successors[..], [first, second] if first != second);
+        two && block.terminator == Terminator::Branch
+    }
+
+    /// An activation got to a block: by which edges, if there is no doubt about them.
+    pub fn pass(&mut self, frame: FrameId, node: NodeIndex, block: BlockIndex) -> Option<Taken<'_>> {
+        let last = self.last[node.index()].replace((frame, block));
+        // An entry block has no predecessors: whatever came before was another activation.
+        let (_, from) = last.filter(|&(f, _)| f == frame && block != BlockIndex::ENTRY)?;
+        let Self {
+            map,
+            probed,
+            steps,
+            bases,
+            ..
+        } = self;
+        let step = steps[node.index()]
+            .entry((from, block))
+            .or_insert_with(|| graph(map, probed, bases, node).find_step(from, block));
+        match step {
+            Step::Path(edges) => Some(Taken {
+                from,
+                edges,
+                implied: &[],
+            }),
+            Step::Implied(edges, implied) => Some(Taken { from, edges, implied }),
+            Step::Unknown => None,
+        }
+    }
+}
+
+/// The graph of a copy's function; its edges are numbered when they are first needed.
+fn graph<'a>(map: &'a AddressMap, probed: &'a [Vec<bool>], bases: &'a mut [Vec<u32>], node: NodeIndex) -> Graph<'a> {
+    let cfg = &map.function_of(node).cfg;
+    let bases = &mut bases[map.nodes[node.index()].function.0 as usize];
+    if bases.is_empty() {
+        *bases = cfg.edge_bases();
+    }
+    Graph {
+        cfg,
+        bases,
+        probed: &probed[node.index()],
+    }
+}
+
+/// What each annotated module has, by module.
+pub(crate) struct ByModule<T>(Vec<Option<T>>);
+
+impl<T> ByModule<T> {
+    /// One for each annotated module.
+    pub fn new<'p>(program: &'p Program, of_map: impl Fn(&'p AddressMap) -> T) -> Self {
+        let mut all = Vec::new();
+        for (module, map) in program.annotated() {
+            all.resize_with(module.0 as usize, || None);
+            all.push(Some(of_map(map)));
+        }
+        Self(all)
+    }
+
+    /// A module's; `None` where it is not annotated.
+    pub fn get_mut(&mut self, module: ModuleId) -> Option<&mut T> {
+        self.0.get_mut(module.0 as usize)?.as_mut()
+    }
+
+    /// All of them.
+    pub fn into_iter(self) -> impl Iterator<Item = (ModuleId, T)> {
+        let all = (0..).map(ModuleId).zip(self.0);
+        all.filter_map(|(module, one)| Some((module, one?)))
+    }
+}
