@@ -18,7 +18,7 @@ use pleach_analysis::decode::{Decoder, Event, FrameId};
 use pleach_analysis::program::Program;
 use pleach_annotate::code::{Transfer, instruction_at};
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
-use pleach_annotate::map::{AddressMap, NodeIndex};
+use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_ball_larus::counts::exact::{Exact, ExactFunction};
 use pleach_ball_larus::counts::file::CountFile;
 use pleach_ball_larus::graph::PathGraph;
@@ -314,7 +314,7 @@ impl Traced {
     fn functions(&self, burst: &Burst, exact: Exact) -> Vec<Function> {
         let map = self.program.map(MODULE).expect("an address map");
         // What each activation passed. An inlined function has several, one after the other, in one of its caller's.
-        let mut passed: BTreeMap<(NodeIndex, u64), Vec<BlockIndex>> = BTreeMap::new();
+        let mut passed: BTreeMap<(InlineInstanceIndex, u64), Vec<BlockIndex>> = BTreeMap::new();
         let mut decoder = Decoder::new(&self.program);
         decoder.burst(burst, &mut |_, event| {
             if let Event::Block {
@@ -340,7 +340,7 @@ impl Traced {
             let key = (counted.cfg.id, counted.cfg.hash());
             functions.insert(key, Function::new(counted));
         }
-        let mut copies: BTreeMap<Key, BTreeMap<NodeIndex, (Copy, Activations)>> = BTreeMap::new();
+        let mut copies: BTreeMap<Key, BTreeMap<InlineInstanceIndex, (Copy, Activations)>> = BTreeMap::new();
         for ((node, _), blocks) in passed {
             let known = map.function_of(node);
             let key = (known.cfg.id, known.hash);
