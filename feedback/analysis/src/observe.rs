@@ -11,7 +11,7 @@ use crate::program::Program;
 use crate::time_bias::Weights;
 use pleach_annotate::cfg::{ProbeTarget, Terminator};
 use pleach_annotate::id::{BlockIndex, FunctionId};
-use pleach_annotate::map::{AddressMap, NodeIndex};
+use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_collector::vector::{ModuleId, VectorSet};
 use rustc_hash::FxHashMap;
 use step::{Graph, Step};
@@ -31,9 +31,9 @@ pub struct NodeObservations {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ModuleObservations {
     /// Copies with at least one sampled block.
-    pub nodes: FxHashMap<NodeIndex, NodeObservations>,
+    pub nodes: FxHashMap<InlineInstanceIndex, NodeObservations>,
     /// Targets of indirect calls, by caller's copy, call and target, weighted.
-    pub targets: FxHashMap<(NodeIndex, u32, FunctionId), f64>,
+    pub targets: FxHashMap<(InlineInstanceIndex, u32, FunctionId), f64>,
 }
 
 /// Everything that a recording says about IR.
@@ -103,7 +103,7 @@ pub(crate) struct Follower<'m> {
     probed: Vec<Vec<bool>>,
     /// By copy: the last block, and the activation it belongs to.
     last: Vec<Option<(FrameId, BlockIndex)>>,
-    steps: FxHashMap<(NodeIndex, BlockIndex, BlockIndex), Step>,
+    steps: FxHashMap<(InlineInstanceIndex, BlockIndex, BlockIndex), Step>,
     /// By function: see [`Cfg::edge_bases`]; empty until needed.
     bases: Vec<Vec<u32>>,
 }
@@ -120,28 +120,28 @@ pub(crate) struct Taken<'f> {
 
 impl<'m> Follower<'m> {
     pub fn new(map: &'m AddressMap) -> Self {
-        let mut probed: Vec<Vec<bool>> = vec![Vec::new(); map.nodes.len()];
+        let mut probed: Vec<Vec<bool>> = vec![Vec::new(); map.inline_instances.len()];
         for probe in &map.probes {
             if let ProbeTarget::Block(block) = probe.target {
-                let blocks = &mut probed[probe.node.index()];
+                let blocks = &mut probed[probe.instance.index()];
                 if blocks.is_empty() {
-                    blocks.resize(map.function_of(probe.node).cfg.blocks.len(), false);
+                    blocks.resize(map.function_of(probe.instance).cfg.blocks.len(), false);
                 }
                 blocks[block.index()] = true;
             }
         }
         Self {
             map,
-            last: vec![None; map.nodes.len()],
+            last: vec![None; map.inline_instances.len()],
             probed,
             steps: FxHashMap::default(),
             bases: vec![Vec::new(); map.functions.len()],
         }
     }
 
-    fn graph(&mut self, node: NodeIndex) -> Graph<'_> {
+    fn graph(&mut self, node: InlineInstanceIndex) -> Graph<'_> {
         let cfg = &self.map.function_of(node).cfg;
-        let bases = &mut self.bases[self.map.nodes[node.index()].function.0 as usize];
+        let bases = &mut self.bases[self.map.inline_instances[node.index()].function.0 as usize];
         if bases.is_empty() {
             *bases = cfg.edge_bases();
         }
@@ -153,14 +153,14 @@ impl<'m> Follower<'m> {
     }
 
     /// Whether a block ends in a branch with two ways.
-    pub fn is_conditional(&self, node: NodeIndex, block: BlockIndex) -> bool {
+    pub fn is_conditional(&self, node: InlineInstanceIndex, block: BlockIndex) -> bool {
         let block = &self.map.function_of(node).cfg.blocks[block.index()];
         let two = matches!(block.successors[..], [first, second] if first != second);
         two && block.terminator == Terminator::Branch
     }
 
     /// An activation got to a block: by which edges, if there is no doubt about them.
-    pub fn pass(&mut self, frame: FrameId, node: NodeIndex, block: BlockIndex) -> Option<Taken<'_>> {
+    pub fn pass(&mut self, frame: FrameId, node: InlineInstanceIndex, block: BlockIndex) -> Option<Taken<'_>> {
         let last = self.last[node.index()].replace((frame, block));
         // An entry block has no predecessors: whatever came before was another activation.
         let (_, from) = last.filter(|&(f, _)| f == frame && block != BlockIndex::ENTRY)?;
@@ -194,7 +194,7 @@ impl<'m> Counter<'m> {
         }
     }
 
-    fn block(&mut self, frame: FrameId, node: NodeIndex, block: BlockIndex, weight: f64) {
+    fn block(&mut self, frame: FrameId, node: InlineInstanceIndex, block: BlockIndex, weight: f64) {
         let follower = &mut self.follower;
         let seen = (self.out.nodes)
             .entry(node)
@@ -241,7 +241,7 @@ mod tests {
     use pleach_annotate::binary::Binary;
     use pleach_annotate::cfg::Cfg;
     use pleach_annotate::manifest::Anchor;
-    use pleach_annotate::map::{Function, FunctionIndex, Losses, Node, Probe};
+    use pleach_annotate::map::{Function, FunctionIndex, InlineInstance, Losses, Probe};
     use pleach_annotate::probe::Address;
     use pleach_annotate::testing::cfg;
     use std::path::PathBuf;
@@ -250,7 +250,7 @@ mod tests {
     fn map(cfg: Cfg) -> AddressMap {
         let probe = |block: u32| Probe {
             address: Address(u64::from(block)),
-            node: NodeIndex(0),
+            instance: InlineInstanceIndex(0),
             target: ProbeTarget::Block(BlockIndex(block)),
         };
         AddressMap {
@@ -267,7 +267,7 @@ mod tests {
             anchor: Anchor::Early,
             probes: (0..cfg.blocks.len() as u32).map(probe).collect(),
             functions: vec![Function { hash: cfg.hash(), cfg }],
-            nodes: vec![Node {
+            inline_instances: vec![InlineInstance {
                 function: FunctionIndex(0),
                 parent: None,
                 symbol: 0,
@@ -283,10 +283,10 @@ mod tests {
         let mut counter = Counter::new(&map);
         for activation in 0..10 {
             for block in [0, 1, 2, 2, 3] {
-                counter.block(FrameId(activation), NodeIndex(0), BlockIndex(block), 1.0);
+                counter.block(FrameId(activation), InlineInstanceIndex(0), BlockIndex(block), 1.0);
             }
         }
-        let seen = &counter.out.nodes[&NodeIndex(0)];
+        let seen = &counter.out.nodes[&InlineInstanceIndex(0)];
         assert_eq!(seen.blocks, [10.0, 30.0, 20.0, 10.0].map(Some));
         // 0 → 1, 1 → 2, 1 → 3, 2 → 1.
         assert_eq!(seen.edges, [10.0, 20.0, 10.0, 20.0].map(Some));

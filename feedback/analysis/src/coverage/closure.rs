@@ -176,7 +176,7 @@ impl Names {
     fn of(map: &AddressMap) -> Self {
         let mut names = Self::default();
         // Under its own name, with its own graph: what a global name leads to in a program.
-        let bodies = map.nodes.iter().filter_map(|node| map.body(node));
+        let bodies = map.inline_instances.iter().filter_map(|node| map.body(node));
         let bodies: Vec<Key> = bodies
             .filter(|(symbol, function)| symbol.name == function.cfg.name)
             .map(|(_, function)| (function.cfg.id, function.hash))

@@ -4,7 +4,7 @@ use super::Key;
 use crate::decode::{Decoder, Event};
 use crate::program::Program;
 use pleach_annotate::id::BlockIndex;
-use pleach_annotate::map::{AddressMap, NodeIndex};
+use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_collector::vector::VectorSet;
 use pleach_profile::Covered;
 use std::collections::BTreeMap;
@@ -112,10 +112,10 @@ impl Seeds {
     }
 
     /// A block of a copy was passed: so were, once at least, the blocks that hold the calls through which it was inlined.
-    fn pass(&mut self, map: &AddressMap, node: NodeIndex, block: BlockIndex, evidence: Evidence, times: u64) {
+    fn pass(&mut self, map: &AddressMap, node: InlineInstanceIndex, block: BlockIndex, evidence: Evidence, times: u64) {
         self.note(map, node, block, evidence).passed += times;
         let mut inner = node;
-        while let Some((outer, call)) = map.nodes[inner.index()].parent {
+        while let Some((outer, call)) = map.inline_instances[inner.index()].parent {
             let cfg = &map.function_of(outer).cfg;
             if let Some(call) = call.and_then(|call| cfg.calls.get(call.index())) {
                 self.note(map, outer, call.block, evidence);
@@ -124,7 +124,7 @@ impl Seeds {
         }
     }
 
-    fn note(&mut self, map: &AddressMap, node: NodeIndex, block: BlockIndex, evidence: Evidence) -> &mut Seed {
+    fn note(&mut self, map: &AddressMap, node: InlineInstanceIndex, block: BlockIndex, evidence: Evidence) -> &mut Seed {
         let function = map.function_of(node);
         let blocks = self.functions.entry((function.cfg.id, function.hash));
         let blocks = blocks.or_insert_with(|| vec![Seed::default(); function.cfg.blocks.len()]);

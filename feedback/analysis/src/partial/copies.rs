@@ -5,7 +5,7 @@ use super::store::{Observations, Store};
 use super::walk::Steps;
 use pleach_annotate::cfg::ProbeTarget;
 use pleach_annotate::id::BlockIndex;
-use pleach_annotate::map::{AddressMap, NodeIndex};
+use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_ball_larus as ball_larus;
 
 /// The copies of one module.
@@ -21,16 +21,16 @@ pub(super) struct Copies<'p> {
 
 impl<'p> Copies<'p> {
     pub fn new(map: &'p AddressMap) -> Self {
-        let mut shown: Vec<Vec<BlockIndex>> = vec![Vec::new(); map.nodes.len()];
+        let mut shown: Vec<Vec<BlockIndex>> = vec![Vec::new(); map.inline_instances.len()];
         for probe in &map.probes {
             if let ProbeTarget::Block(block) = probe.target {
-                shown[probe.node.index()].push(block);
+                shown[probe.instance.index()].push(block);
             }
         }
         Self {
             map,
             functions: map.functions.iter().map(|_| None).collect(),
-            steps: map.nodes.iter().map(|_| None).collect(),
+            steps: map.inline_instances.iter().map(|_| None).collect(),
             shown,
         }
     }
@@ -38,7 +38,7 @@ impl<'p> Copies<'p> {
     /// By function of the map and block: some copy shows it, always.
     pub fn shown_by_function(&self) -> Vec<Vec<bool>> {
         let mut shown: Vec<Vec<bool>> = vec![Vec::new(); self.map.functions.len()];
-        for (node, steps) in self.map.nodes.iter().zip(&self.steps) {
+        for (node, steps) in self.map.inline_instances.iter().zip(&self.steps) {
             let Some(steps) = steps else { continue };
             let function = node.function.0 as usize;
             let shown = &mut shown[function];
@@ -51,14 +51,14 @@ impl<'p> Copies<'p> {
     }
 
     /// Where a copy's observations are stored, its function's graph, and its steps.
-    pub fn of(&mut self, node: NodeIndex, store: &mut Store) -> (u32, &Graph, &mut Steps) {
+    pub fn of(&mut self, node: InlineInstanceIndex, store: &mut Store) -> (u32, &Graph, &mut Steps) {
         let Self {
             map,
             functions,
             steps,
             shown,
         } = self;
-        let position = map.nodes[node.index()].function.0 as usize;
+        let position = map.inline_instances[node.index()].function.0 as usize;
         let cfg = &map.functions[position].cfg;
         let (place, graph) = functions[position].get_or_insert_with(|| {
             store.functions.push(Observations::default());

@@ -7,14 +7,14 @@ use super::store::{Into, Store};
 use super::walk::Activation;
 use crate::decode::FrameId;
 use pleach_annotate::id::BlockIndex;
-use pleach_annotate::map::{AddressMap, NodeIndex};
+use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_annotate::probe::Address;
 use pleach_collector::vector::ModuleId;
 use pleach_profile::Caller;
 use rustc_hash::FxHashMap;
 
 /// What one address shows of one copy at one time.
-pub(super) type Group = (usize, FrameId, ModuleId, NodeIndex, Address);
+pub(super) type Group = (usize, FrameId, ModuleId, InlineInstanceIndex, Address);
 
 /// Activations of one emitted function and of what was inlined into it.
 #[derive(Default)]
@@ -28,7 +28,7 @@ pub(super) struct Frame {
 /// Activations of one copy, one after the other.
 pub(super) struct Watched {
     module: ModuleId,
-    node: NodeIndex,
+    node: InlineInstanceIndex,
     activation: Activation,
     /// What they passed, where windows of paths are counted.
     passed: Vec<Piece>,
@@ -38,7 +38,7 @@ pub(super) struct Watched {
 impl Frame {
     /// Whether a copy that is seen for the first time cannot have been entered before the burst began: then control was
     /// elsewhere in the frame, and not in anything that was inlined into the copy.
-    fn enters(&self, map: &AddressMap, node: NodeIndex) -> bool {
+    fn enters(&self, map: &AddressMap, node: InlineInstanceIndex) -> bool {
         let Some(first) = self.activations.first() else {
             return self.is_fresh;
         };
@@ -47,7 +47,7 @@ impl Frame {
             if at == node {
                 return self.is_fresh;
             }
-            around = map.nodes[at.index()].parent.map(|(parent, _)| parent);
+            around = map.inline_instances[at.index()].parent.map(|(parent, _)| parent);
         }
         true
     }
@@ -61,25 +61,25 @@ pub(super) struct Walks {
     pub pending: Option<Group>,
     pub group: Vec<BlockIndex>,
     /// Where control was before that.
-    last: Option<(FrameId, ModuleId, NodeIndex)>,
+    last: Option<(FrameId, ModuleId, InlineInstanceIndex)>,
 }
 
 impl Walks {
     /// What the caller of a copy's activation has passed, if the copy is entered now: what it is inlined into, or else where control came from.
     fn caller(
         &self,
-        (frame, module, node): (FrameId, ModuleId, NodeIndex),
+        (frame, module, node): (FrameId, ModuleId, InlineInstanceIndex),
         modules: &FxHashMap<ModuleId, Copies<'_>>,
     ) -> Option<Caller> {
         let of = |module: &ModuleId| modules.get(module).map(|copies| copies.map);
-        let (frame, module, node) = match of(&module)?.nodes[node.index()].parent {
+        let (frame, module, node) = match of(&module)?.inline_instances[node.index()].parent {
             Some((outer, _)) => (frame, module, outer),
             None => self.last.filter(|&(last, ..)| last != frame)?,
         };
         let mut activations = self.frames.get(&frame)?.activations.iter();
         let caller = activations.find(|a| (a.module, a.node) == (module, node))?;
         let map = of(&module)?;
-        let function = &map.functions[map.nodes[node.index()].function.0 as usize];
+        let function = &map.functions[map.inline_instances[node.index()].function.0 as usize];
         Some(Caller {
             id: function.cfg.id,
             cfg_hash: function.hash,

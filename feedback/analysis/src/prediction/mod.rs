@@ -17,7 +17,7 @@ use crate::program::Program;
 use crate::time_bias::Weights;
 use decision::{Decision, Decisions};
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
-use pleach_annotate::map::NodeIndex;
+use pleach_annotate::map::InlineInstanceIndex;
 use pleach_collector::vector::{Branch, Burst, ModuleId, Prediction, VectorSet};
 use pleach_profile::BranchPrediction;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -150,7 +150,7 @@ struct Walk<'p> {
     tage: Tage,
     /// The latest decision, the burst that it was made in, and whether it was predicted.
     latest: Option<(usize, Decision, bool)>,
-    tallies: FxHashMap<(ModuleId, NodeIndex, BlockIndex), Tally>,
+    tallies: FxHashMap<(ModuleId, InlineInstanceIndex, BlockIndex), Tally>,
 }
 
 impl Walk<'_> {
