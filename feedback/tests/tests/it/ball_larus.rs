@@ -89,7 +89,7 @@ fn example_is_instrumented_as_in_figure_10() {
     let graph = graph(&cfg);
     // The paper's spanning tree: A→B, C→D, D→E, D→F.
     let tree = [(0, 1), (2, 3), (3, 4), (3, 5)].map(|(from, to)| (b(from), b(to)));
-    let weights = weights::measured(&graph, 20, |from, to| if tree.contains(&(from, to)) { 10 } else { 1 });
+    let weights = weights::measured_weights(&graph, 20, |from, to| if tree.contains(&(from, to)) { 10 } else { 1 });
     let plan = place::paths(&graph, &Options::default(), &weights);
     // Three edges initialise, so that the entry need not, and two count, one of them with its increment.
     assert_eq!(
@@ -241,7 +241,7 @@ fn errors_name_what_is_wrong() {
     let cfg = cfg_of(EXAMPLE);
     let paths = graph(&cfg);
     let error = OutOfRange { number: 6, numbers: 6 };
-    assert_eq!(edges::of_paths(&paths, [(3, 1), (6, 1)]), Err(error));
+    assert_eq!(edges::counts_of_paths(&paths, [(3, 1), (6, 1)]), Err(error));
     let options = Options {
         mode: Mode::Edges,
         ..Options::default()
@@ -352,7 +352,7 @@ fn round_trip(cfg: &Cfg, options: &Options) -> PathGraph {
         for number in [0, last / 2, last] {
             assert_eq!(graph.number_of(&graph.path(number).unwrap()), Some(number));
         }
-        edges::of_paths(&graph, [(last, 5)]).unwrap();
+        edges::counts_of_paths(&graph, [(last, 5)]).unwrap();
     } else {
         let counts = vec![0; plan.chords.len()];
         let solved = edges::solve(&graph, &plan.chords, &counts).unwrap();

@@ -5,7 +5,7 @@ use pleach_feedback_tests::support;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::edges;
-use pleach_ball_larus::edges::Flow;
+use pleach_ball_larus::edges::ExactFlow;
 use pleach_ball_larus::graph::{EdgeKind, PathGraph};
 use pleach_ball_larus::*;
 use proptest::prelude::*;
@@ -113,11 +113,11 @@ impl Machine<'_> {
 }
 
 /// The flow of activations, by definition.
-fn flow_of(cfg: &Cfg, walks: &[Vec<Event>]) -> Flow {
-    let mut flow = Flow {
+fn flow_of(cfg: &Cfg, walks: &[Vec<Event>]) -> ExactFlow {
+    let mut flow = ExactFlow {
         blocks: vec![0; cfg.blocks.len()],
         exits: vec![0; cfg.blocks.len()],
-        ..Flow::default()
+        ..ExactFlow::default()
     };
     for from in search(cfg).0 {
         flow.edges
@@ -144,7 +144,7 @@ fn flow_of(cfg: &Cfg, walks: &[Vec<Event>]) -> Flow {
     flow
 }
 
-fn any_weights(random: &mut Random, cfg: &Cfg, graph: &PathGraph, flow: &Flow) -> Vec<u64> {
+fn any_weights(random: &mut Random, cfg: &Cfg, graph: &PathGraph, flow: &ExactFlow) -> Vec<u64> {
     match random.below(3) {
         0 => graph
             .edges()
@@ -152,7 +152,7 @@ fn any_weights(random: &mut Random, cfg: &Cfg, graph: &PathGraph, flow: &Flow) -
             .map(|_| random.word() >> random.below(64))
             .collect(),
         1 => weights::static_weights(cfg, graph),
-        _ => weights::measured(graph, flow.entries, |from, to| flow.edges[&(from, to)]),
+        _ => weights::measured_weights(graph, flow.entries, |from, to| flow.edges[&(from, to)]),
     }
 }
 
@@ -295,7 +295,7 @@ proptest! {
         let plan = plan_with(&cfg, &options, &weights);
         assert_plan(&plan, &options);
         let counts = count_paths(&cfg, &graph, &options, &plan, &walks);
-        let of_paths = edges::of_paths(&graph, counts).unwrap();
+        let of_paths = edges::counts_of_paths(&graph, counts).unwrap();
         prop_assert_eq!(&edges::flow(&graph, &of_paths), &flow);
 
         let options = Options { mode: Mode::Edges, ..options };
