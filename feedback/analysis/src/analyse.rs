@@ -15,7 +15,7 @@ use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 use pleach_annotate::map::AddressMap;
 use pleach_ball_larus::Path;
 use pleach_collector::vector::{Engine, VectorSet};
-use pleach_profile::summary::{HOT, Summary};
+use pleach_profile::summary::{HOT_CUTOFF, ProfileSummary};
 use pleach_profile::{
     Anchor, CallTargets, CalledPath, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance,
 };
@@ -65,12 +65,14 @@ pub fn analyse(program: &Program, vectors: &VectorSet, weights: &Weights) -> Res
         }
     }
     let provenance = Provenance {
-        hot_in_copies: Summary::of(&copies).min_count(HOT).unwrap_or(0),
+        hot_in_copies: ProfileSummary::from_functions(&copies)
+            .min_count(HOT_CUTOFF)
+            .unwrap_or(0),
         ..provenance(vectors)
     };
     add_call_targets(program, &observations, &mut functions);
     let options = partial::Options {
-        iterations: PathWindow::LONGEST,
+        iterations: PathWindow::MAX_PATHS,
         ..partial::Options::default()
     };
     add_paths(&gather(program, vectors, weights, &options), anchor, &mut functions);
@@ -238,7 +240,7 @@ fn add_paths(evidence: &partial::Evidence, anchor: Anchor, functions: &mut Funct
 /// Paths from the entry, by what their callers had passed, as often as they are estimated to be executed.
 fn called(observed: &FunctionEvidence, paths: &[EstimatedPath]) -> Vec<CalledPath> {
     let known: FxHashSet<&Path> = paths.iter().map(|p| &p.path).collect();
-    let least = paths.iter().map(|p| p.count).sum::<f64>() * PathWindow::LEAST_SHARE;
+    let least = paths.iter().map(|p| p.count).sum::<f64>() * PathWindow::MIN_SHARE;
     let all = observed
         .called
         .sorted()
@@ -256,9 +258,9 @@ fn windows(observed: &FunctionEvidence, paths: &[EstimatedPath]) -> Vec<PathWind
     let graph = &observed.graph.paths;
     let numbered = paths.iter().filter_map(|p| Some((graph.number_of(&p.path)?, p)));
     let known: FxHashMap<u64, &EstimatedPath> = numbered.collect();
-    let least = paths.iter().map(|p| p.count).sum::<f64>() * PathWindow::LEAST_SHARE;
+    let least = paths.iter().map(|p| p.count).sum::<f64>() * PathWindow::MIN_SHARE;
     let mut all = Vec::new();
-    for length in 2..=PathWindow::LONGEST {
+    for length in 2..=PathWindow::MAX_PATHS {
         let estimated = observed
             .windows
             .estimated(length, |first| Some(known.get(&first)?.count));

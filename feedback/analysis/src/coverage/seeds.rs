@@ -124,7 +124,13 @@ impl Seeds {
         }
     }
 
-    fn note(&mut self, map: &AddressMap, node: InlineInstanceIndex, block: BlockIndex, evidence: Evidence) -> &mut Seed {
+    fn note(
+        &mut self,
+        map: &AddressMap,
+        node: InlineInstanceIndex,
+        block: BlockIndex,
+        evidence: Evidence,
+    ) -> &mut Seed {
         let function = map.function_of(node);
         let blocks = self.functions.entry((function.cfg.id, function.hash));
         let blocks = blocks.or_insert_with(|| vec![Seed::default(); function.cfg.blocks.len()]);

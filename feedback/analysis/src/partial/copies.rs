@@ -64,7 +64,7 @@ impl<'p> Copies<'p> {
             store.functions.push(Observations::default());
             (
                 store.functions.len() as u32 - 1,
-                Graph::new(cfg, &ball_larus::Options::default()),
+                Graph::new(cfg, &ball_larus::NumberingOptions::default()),
             )
         });
         let steps = steps[node.index()].get_or_insert_with(|| {

@@ -352,7 +352,7 @@ mod tests {
     use super::*;
     use pleach_annotate::cfg::Cfg;
     use pleach_annotate::testing::cfg;
-    use pleach_ball_larus::Options;
+    use pleach_ball_larus::NumberingOptions;
     use proptest::prelude::*;
 
     #[derive(Default)]
@@ -378,7 +378,7 @@ mod tests {
 
     /// Walks through what is not silent of these blocks.
     fn walk(cfg: &Cfg, silent: &[u32], passed: &[u32], is_fresh: bool, has_left: bool) -> Told {
-        let graph = Graph::new(cfg, &Options::default());
+        let graph = Graph::new(cfg, &NumberingOptions::default());
         let blocks = cfg.blocks.len() as u32;
         let shown = (0..blocks).filter(|b| !silent.contains(b)).map(BlockIndex);
         let mut steps = Steps::new(Copy::new(cfg.blocks.len(), shown));
@@ -473,7 +473,7 @@ mod tests {
     #[test]
     fn a_block_that_hides_only_sometimes_is_no_contradiction() {
         let cfg = cfg(&[&[1], &[2], &[]]);
-        let graph = Graph::new(&cfg, &Options::default());
+        let graph = Graph::new(&cfg, &NumberingOptions::default());
         let mut steps = Steps::new(Copy::new(3, (0..3).map(BlockIndex)));
         let (mut activation, mut told) = (Activation::new(true), Told::default());
         for block in [0, 2] {
