@@ -18,7 +18,7 @@ use pleach_decide::weights::{
 };
 use pleach_profile::FunctionProfile;
 use pleach_profile::file::Lookup;
-use pleach_profile::summary::{HOT, Summary};
+use pleach_profile::summary::{HOT_CUTOFF, ProfileSummary};
 use rustc_hash::FxHashMap;
 
 /// The cut-off, in parts per million, whose least count LLVM takes for the threshold of coldness.
@@ -99,7 +99,7 @@ pub fn run(
 fn set_summary(
     module: &Module<'_>,
     context: *mut ffi::RunContext,
-    summary: &Summary,
+    summary: &ProfileSummary,
     recorded: &Recorded,
     anchor: Anchor,
 ) {
@@ -110,7 +110,7 @@ fn set_summary(
         .map(|c| {
             let min_count = match c.ppm {
                 COLD_CUTOFF => c.min_count.min(cold),
-                HOT => hot_count(c.min_count, recorded.hot_in_copies, recorded.scale),
+                HOT_CUTOFF => hot_count(c.min_count, recorded.hot_in_copies, recorded.scale),
                 _ => c.min_count,
             };
             ffi::SummaryEntry {

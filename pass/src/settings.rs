@@ -2,7 +2,7 @@
 
 use crate::{Stage, ffi};
 use pleach_annotate::manifest::Anchor;
-use pleach_ball_larus::{Mode, Options};
+use pleach_ball_larus::{Mode, NumberingOptions};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ const INSTRUMENT_VARIABLE: &str = "PLEACH_INSTRUMENT";
 const ANCHOR_VARIABLE: &str = "PLEACH_ANCHOR";
 const SUMMARY_VARIABLE: &str = "PLEACH_SUMMARY";
 
-/// Options of one compilation.
+/// NumberingOptions of one compilation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// Give blocks identifiers.
@@ -21,7 +21,7 @@ pub struct Settings {
     /// Optimise with this profile.
     pub profile: Option<Wanted>,
     /// Count exactly.
-    pub instrument: Option<Options>,
+    pub instrument: Option<NumberingOptions>,
     /// Place counters by this profile.
     pub weights: Option<PathBuf>,
     /// Where IR is identified.
@@ -72,7 +72,7 @@ fn profile() -> Option<Wanted> {
 }
 
 /// What to count, by option or environment.
-fn instrument() -> Result<Option<Options>, String> {
+fn instrument() -> Result<Option<NumberingOptions>, String> {
     let mode = match text(ffi::pleach_option_instrument().to_owned(), INSTRUMENT_VARIABLE).as_str() {
         "" | "0" => return Ok(None),
         "paths" | "1" => Mode::Paths,
@@ -83,10 +83,10 @@ fn instrument() -> Result<Option<Options>, String> {
     if !(1..=4).contains(&iterations) {
         return Err(format!("pleach: {iterations} iterations: it is 1 to 4"));
     }
-    Ok(Some(Options {
+    Ok(Some(NumberingOptions {
         mode,
         iterations: iterations as u8,
-        ..Options::default()
+        ..NumberingOptions::default()
     }))
 }
 

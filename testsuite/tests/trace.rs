@@ -19,7 +19,7 @@ use pleach_analysis::program::Program;
 use pleach_annotate::code::{Transfer, instruction_at};
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
-use pleach_ball_larus::counts::exact::{Exact, ExactFunction};
+use pleach_ball_larus::counts::exact::{ExactFunction, ExactProfile};
 use pleach_ball_larus::counts::file::CountFile;
 use pleach_ball_larus::graph::PathGraph;
 use pleach_ball_larus::{End, Path as BlPath, Start};
@@ -124,7 +124,7 @@ fn functions(source: &str, anchor: &str, level: &str) -> Option<Vec<Function>> {
     };
     assert_eq!(trace.status, instrumented.status, "{what}");
     assert_eq!(trace.stdout, String::from_utf8_lossy(&instrumented.stdout), "{what}");
-    let exact = Exact::of(&CountFile::open(&counts).expect("counts"));
+    let exact = ExactProfile::from_counts(&CountFile::open(&counts).expect("counts"));
     assert!(exact.problems.is_empty(), "{what}: {:?}", exact.problems);
     Some(traced.functions(&burst(map, main, &trace), exact))
 }
@@ -311,7 +311,7 @@ impl Traced {
         Self { program }
     }
 
-    fn functions(&self, burst: &Burst, exact: Exact) -> Vec<Function> {
+    fn functions(&self, burst: &Burst, exact: ExactProfile) -> Vec<Function> {
         let map = self.program.map(MODULE).expect("an address map");
         // What each activation passed. An inlined function has several, one after the other, in one of its caller's.
         let mut passed: BTreeMap<(InlineInstanceIndex, u64), Vec<BlockIndex>> = BTreeMap::new();
