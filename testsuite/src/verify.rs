@@ -68,7 +68,7 @@ pub enum Check {
     /// The counts can be read and understood.
     Reading,
     /// What flows into a block flows out of it.
-    ExactFlow,
+    Flow,
     /// Paths and edges agree.
     Edges,
     /// clang's own counts of calls agree.

@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use support::Random;
 use support::activation::{Event, search, split, successors, walk, wild};
 
-fn any_options(random: &mut Random) -> Options {
-    Options {
+fn any_options(random: &mut Random) -> NumberingOptions {
+    NumberingOptions {
         mode: Mode::Paths,
         iterations: 1 + random.below(4) as u8,
         max_paths: [0, 1, 2, 5, 20, 1000, 100_000_000, u64::MAX][random.below(8)],
@@ -165,7 +165,7 @@ fn tally(numbers: impl IntoIterator<Item = u64>) -> BTreeMap<u64, u64> {
 }
 
 /// What must hold for any graph of paths.
-fn assert_well_formed(cfg: &Cfg, graph: &PathGraph, options: &Options) {
+fn assert_well_formed(cfg: &Cfg, graph: &PathGraph, options: &NumberingOptions) {
     let (reachable, back) = search(cfg);
     for index in 0..cfg.blocks.len() as u32 {
         let block = BlockIndex(index);
@@ -232,7 +232,7 @@ fn assert_numbered(graph: &PathGraph, increments: &[i64], random: &mut Random) {
 fn count_paths(
     cfg: &Cfg,
     graph: &PathGraph,
-    options: &Options,
+    options: &NumberingOptions,
     plan: &Plan,
     walks: &[Vec<Event>],
 ) -> BTreeMap<u64, u64> {
@@ -263,7 +263,7 @@ fn count_paths(
     counts
 }
 
-fn assert_plan(plan: &Plan, options: &Options) {
+fn assert_plan(plan: &Plan, options: &NumberingOptions) {
     assert!(plan.edges.is_sorted_by(|a, b| (a.0, a.1) < (b.0, b.1)));
     assert!(plan.edges.iter().all(|e| !e.2.is_empty()));
     assert!(plan.window >= 1 && plan.window <= options.iterations);
@@ -298,7 +298,7 @@ proptest! {
         let of_paths = edges::counts_of_paths(&graph, counts).unwrap();
         prop_assert_eq!(&edges::flow(&graph, &of_paths), &flow);
 
-        let options = Options { mode: Mode::Edges, ..options };
+        let options = NumberingOptions { mode: Mode::Edges, ..options };
         let graph = PathGraph::new(&cfg, &options);
         let weights = any_weights(random, &cfg, &graph, &flow);
         let plan = plan_with(&cfg, &options, &weights);
@@ -315,6 +315,6 @@ proptest! {
     }
 }
 
-fn plan_with(cfg: &Cfg, options: &Options, weights: &[u64]) -> Plan {
+fn plan_with(cfg: &Cfg, options: &NumberingOptions, weights: &[u64]) -> Plan {
     pleach_ball_larus::plan(cfg, options, |_| weights.to_vec())
 }

@@ -214,5 +214,5 @@ fn functions_that_share_counters_are_refused() {
     assert_eq!(decode(&encode(&shared).0).as_ref(), Ok(&shared));
     shared.functions[1].offset -= 1;
     let error = decode(&encode(&shared).0).unwrap_err().to_string();
-    assert_eq!(error, "function 1: its counters are another function's too");
+    assert_eq!(error, "function 1: its counters overlap another function's");
 }

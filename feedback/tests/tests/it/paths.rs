@@ -169,11 +169,11 @@ fn errors() {
 
 #[test]
 fn nothing_executed_can_be_shown() {
-    for exact in [Exact::default(), edges_only()] {
+    for exact in [ExactProfile::default(), edges_only()] {
         assert_eq!(Edges::new(&exact, &all()).unwrap().to_json().unwrap(), "[\n]\n");
         assert!(Edges::new(&exact, &all()).unwrap().to_text().starts_with("0 of "));
     }
-    let exact = Exact::default();
+    let exact = ExactProfile::default();
     assert_eq!(
         Paths::new(&exact, &all()).unwrap().to_text(),
         "0 of 0 functions executed, 0 paths executed, 0 path executions, the longest of 0 blocks\n"
