@@ -1,4 +1,4 @@
-//! Opens an ELF file and takes from it what the address map needs.
+//! Opens an ELF file and reads what the address map needs.
 
 use crate::manifest;
 use crate::probe::{self, Address, Symbol};
@@ -6,10 +6,11 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind, elf};
 use std::path::{Path, PathBuf};
 
-/// Most that a compressed section grows to, as zlib does: room is made for what it says before it is known to be true.
-const MOST_GROWTH: u64 = 1032;
+/// Largest ratio of uncompressed to compressed size that zlib reaches. The decompressor allocates the size that the
+/// header claims, so a larger claim is refused.
+const MAX_COMPRESSION_RATIO: u64 = 1032;
 
-/// What was read from a file, or from its separate debug file.
+/// What was read from an ELF file and from its separate debug file.
 #[derive(Clone, Debug)]
 pub struct Binary {
     /// The file.
@@ -18,13 +19,14 @@ pub struct Binary {
     pub build_id: Option<Vec<u8>>,
     /// Function symbols, sorted by address.
     pub symbols: Vec<Symbol>,
-    /// Loaded parts that can be executed.
+    /// Executable segments.
     pub code: Vec<CodeSegment>,
     /// Contents of `.pleach_cfg`.
     pub manifest: Vec<u8>,
     /// Contents of `.pseudo_probe`.
     pub probes: Vec<u8>,
-    /// Programs are run, libraries loaded: others may stand in for a library's global symbols.
+    /// Whether this is a program and not a shared library. At run time another module may replace a library's global
+    /// symbols.
     pub is_program: bool,
     /// The separate debug file that symbols were taken from.
     pub debug_file: Option<PathBuf>,
@@ -53,7 +55,7 @@ pub enum BinaryError {
         /// The operating system's reason.
         source: std::io::Error,
     },
-    /// The file is not what is needed.
+    /// The file is no usable x86-64 ELF file.
     #[error("{}: {what}", path.display())]
     Unsupported {
         /// The file.
@@ -64,8 +66,11 @@ pub enum BinaryError {
 }
 
 impl Binary {
-    /// Reads a 64-bit x86 ELF file. Where it has no symbols they are looked for in its separate debug file
-    /// (`/usr/lib/debug/.build-id`, then what `.gnu_debuglink` names).
+    /// Reads an x86-64 ELF file. Symbols and sections that it lacks are read from its separate debug file
+    /// (`/usr/lib/debug/.build-id`, then the file that `.gnu_debuglink` names).
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read, is no ELF file for x86-64, or is malformed.
     pub fn open(path: &Path) -> Result<Self, BinaryError> {
         let data = read(path)?;
         let file = parse(path, &data)?;
@@ -84,7 +89,7 @@ impl Binary {
             binary.complete_from_debug_file(&file);
         }
         if binary.symbols.is_empty() {
-            // The dynamic symbols are better than none: exported functions can still be told.
+            // A stripped file still has dynamic symbols, which name its exported functions.
             binary.symbols = collect_symbols(file.dynamic_symbols());
         }
         Ok(binary)
@@ -155,7 +160,7 @@ impl Binary {
     }
 }
 
-/// Only files: a recording may name any path, and reading a device or pipe need not end.
+/// Refuses anything but regular files: a recording may name any path, and reading a device or pipe may never end.
 fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
     if !path.metadata()?.is_file() {
         return Err(std::io::Error::other("not a file"));
@@ -191,10 +196,10 @@ fn parse<'d>(path: &Path, data: &'d [u8]) -> Result<object::File<'d>, BinaryErro
     Ok(file)
 }
 
-/// A section's contents; nothing where it is missing or malformed.
+/// A section's contents; empty if it is missing or malformed.
 fn section(file: &object::File<'_>, name: &str) -> Vec<u8> {
     let data = file.section_by_name(name).and_then(|s| s.compressed_data().ok());
-    data.filter(|data| data.uncompressed_size / MOST_GROWTH <= data.data.len() as u64)
+    data.filter(|data| data.uncompressed_size / MAX_COMPRESSION_RATIO <= data.data.len() as u64)
         .and_then(|data| data.decompress().ok())
         .map(|data| data.into_owned())
         .unwrap_or_default()
@@ -210,7 +215,7 @@ fn collect_symbols<'d>(iter: impl Iterator<Item = impl ObjectSymbol<'d>>) -> Vec
     for symbol in iter {
         let Ok(name) = symbol.name() else { continue };
         match symbol.kind() {
-            // A file symbol names the source of the local symbols that follow; an empty one ends it.
+            // A file symbol names the source of the local symbols that follow it, up to an empty file symbol.
             SymbolKind::File => current_file = (!name.is_empty()).then(|| name.to_owned()),
             SymbolKind::Text if symbol.is_definition() => out.push(Symbol {
                 address: Address(symbol.address()),
@@ -236,7 +241,7 @@ fn code_segments(path: &Path, data: &[u8]) -> Result<Vec<CodeSegment>, BinaryErr
             let bytes = segment
                 .data(endian, data)
                 .map_err(|()| unsupported(path, "a segment lies outside the file"))?;
-            // Each is copied: a malformed file could have the same bytes in all of 65 000.
+            // Segments are copied, so a malformed file with 65 000 overlapping ones could exhaust memory.
             let before: usize = out.iter().map(|segment| segment.bytes.len()).sum();
             if before + bytes.len() > data.len() {
                 return Err(unsupported(path, "malformed ELF file: its executable segments overlap"));
@@ -251,7 +256,7 @@ fn code_segments(path: &Path, data: &[u8]) -> Result<Vec<CodeSegment>, BinaryErr
     Ok(out)
 }
 
-/// Position-independent programs are shared objects that name an interpreter.
+/// A position-independent program is a shared object that names an interpreter.
 fn is_program(data: &[u8]) -> bool {
     let Ok(header) = elf::FileHeader64::<object::LittleEndian>::parse(data) else {
         return false;
@@ -272,7 +277,7 @@ fn debug_file_candidates(path: &Path, file: &object::File<'_>) -> Vec<PathBuf> {
     }
     if let Ok(Some((name, _))) = file.gnu_debuglink() {
         let name = String::from_utf8_lossy(name).into_owned();
-        // It names a file beside this one, not a path.
+        // The link must be the name of a file in the same directory, not a path.
         let is_name = Path::new(&name).file_name() == Some(name.as_ref());
         if let Some(dir) = path.parent().filter(|_| is_name) {
             out.push(dir.join(&name));

@@ -4,7 +4,7 @@ use crate::id::{BlockIndex, CallIndex, CfgHash, FunctionGuid, FunctionId, Module
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
-/// What ends a block.
+/// Kind of the instruction that ends a block.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Terminator {
@@ -22,7 +22,7 @@ pub enum Terminator {
     Unreachable = 5,
     /// Leaves the function by unwinding.
     Resume = 6,
-    /// Any other (funclet returns, catch switches, `callbr`).
+    /// Any other terminator (funclet returns, catch switches, `callbr`).
     Other = 7,
 }
 
@@ -43,25 +43,25 @@ impl Terminator {
     }
 }
 
-/// Whom a call calls.
+/// Target of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Callee {
     /// A function known by name.
     Direct(FunctionGuid),
     /// A target known only at run time.
     Indirect,
-    /// Inline assembly.
+    /// Inline assembly, which has no target.
     InlineAsm,
 }
 
 /// One call instruction; intrinsics are not calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Call {
-    /// The block that holds it.
+    /// The block that contains the call.
     pub block: BlockIndex,
-    /// Whom it calls.
+    /// Its target.
     pub callee: Callee,
-    /// Control may leave by this call without coming back (not known to be `nounwind willreturn`).
+    /// The call is not known to be `nounwind willreturn`: control may leave the function here.
     pub may_not_return: bool,
 }
 
@@ -70,7 +70,7 @@ pub struct Call {
 pub struct Block {
     /// Successors in the terminator's order; a block may be listed more than once.
     pub successors: Vec<BlockIndex>,
-    /// What ends the block.
+    /// Kind of its last instruction.
     pub terminator: Terminator,
     /// The block begins with an exception-handling pad.
     pub is_eh_pad: bool,
@@ -98,9 +98,10 @@ pub struct Cfg {
 }
 
 impl Cfg {
-    /// Hash of what a profile refers to: block count, successor order, terminators, and the calls' places and kinds.
+    /// Hash of what a profile refers to: block count, successor order, terminators, and the blocks and kinds of calls.
     ///
-    /// Source lines, names and instruction counts stay out, so that an edited comment or constant keeps the profile.
+    /// Source lines, names and instruction counts are not hashed, so that editing a comment or constant does not
+    /// invalidate the profile.
     pub fn hash(&self) -> CfgHash {
         let mut hasher = Xxh3::new();
         let mut word = |value: u32| hasher.update(&value.to_le_bytes());
@@ -119,7 +120,7 @@ impl Cfg {
                 Callee::InlineAsm => 2,
             });
         }
-        // LLVM keeps the top four bits of a probe descriptor's hash for itself.
+        // LLVM reserves the top four bits of a probe descriptor's hash.
         CfgHash(hasher.digest() & (u64::MAX >> 4))
     }
 
@@ -141,12 +142,12 @@ impl Cfg {
             .collect()
     }
 
-    /// The probe index that stands for a block in `.pseudo_probe`.
+    /// The index of a block's probe in `.pseudo_probe`.
     pub fn block_probe(&self, block: BlockIndex) -> u32 {
         block.0 + 1
     }
 
-    /// What a probe index in `.pseudo_probe` stands for.
+    /// The block or call that a probe index in `.pseudo_probe` identifies, if this graph has it.
     pub fn probe_target(&self, probe: u32) -> Option<ProbeTarget> {
         let position = probe.checked_sub(1)?;
         let blocks = self.blocks.len() as u32;
@@ -158,7 +159,7 @@ impl Cfg {
     }
 }
 
-/// What a probe stands for. Blocks have the probe indices 1…B, calls B+1…B+C, as LLVM numbers them.
+/// What a probe identifies. Blocks have the probe indices 1…B and calls B+1…B+C, as in LLVM.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ProbeTarget {
     /// A block was entered.

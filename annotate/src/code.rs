@@ -1,13 +1,13 @@
-//! What a machine instruction does to control flow.
+//! How machine instructions transfer control.
 
 use crate::binary::Binary;
 use crate::probe::Address;
 use iced_x86::{Decoder, DecoderOptions, FlowControl};
 
-/// How an instruction passes control on.
+/// How an instruction transfers control.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Transfer {
-    /// To the next instruction, always.
+    /// Always continues at the next instruction.
     Next,
     /// Calls a known address.
     Call,
@@ -30,11 +30,11 @@ pub enum Transfer {
 pub struct Instruction {
     /// Length in bytes.
     pub len: u8,
-    /// How it passes control on.
+    /// How it transfers control.
     pub transfer: Transfer,
 }
 
-/// Decodes the instruction at an address; `None` outside code or where the bytes are no instruction.
+/// Decodes the instruction at an address. Returns `None` outside code and for bytes that are no instruction.
 pub fn instruction_at(binary: &Binary, address: Address) -> Option<Instruction> {
     let code = binary.code_at(address)?;
     let mut decoder = Decoder::with_ip(64, code, address.0, DecoderOptions::NONE);

@@ -59,7 +59,7 @@ impl fmt::Display for FunctionId {
     }
 }
 
-/// Hash of a function's control-flow graph at the anchor; a profile is used only where it is unchanged.
+/// Hash of a function's control-flow graph at the anchor. A profile applies only to a graph with the same hash.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CfgHash(pub u64);

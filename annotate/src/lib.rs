@@ -1,6 +1,16 @@
-//! Identifiers, control-flow graphs as data, and the way back from machine addresses to them.
+//! Identifiers of IR, control-flow graphs as data, and the map from machine addresses back to them.
 //!
-//! This crate knows nothing of samples and nothing of LLVM: the compiler plugin writes what is read here.
+//! The compiler plugin writes identifiers and graphs into the objects that it compiles; this crate reads them. It knows
+//! nothing of samples and nothing of LLVM. In phase order:
+//!
+//! 1. [`id`] and [`cfg`]: identifiers of functions, blocks and calls, and the graph that a profile refers to.
+//! 2. [`manifest`]: encodes graphs into the section `.pleach_cfg` (in the plugin) and decodes them (everywhere else).
+//! 3. [`binary`]: opens an ELF file and takes symbols, code and the two sections from it.
+//! 4. [`probe`]: decodes `.pseudo_probe`, which says at which address a block or call lies.
+//! 5. [`map`]: joins probes and graphs into the address map, with inline instances.
+//! 6. [`code`] and [`sources`]: how instructions transfer control, and which source file defines a function.
+//!
+//! [`testing`] makes small graphs for the tests of other crates.
 
 pub mod binary;
 pub mod cfg;

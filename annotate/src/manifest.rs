@@ -1,8 +1,19 @@
-//! The manifest: what a binary says about its own IR graphs (section `.pleach_cfg`).
+//! The manifest: a binary's own IR graphs (section `.pleach_cfg`).
 //!
-//! The section is a sequence of entries, one for each function and graph. An entry is a header (magic, version,
-//! anchor, payload length, checksum), the payload, and zero padding to a multiple of eight bytes, so that a compiler
-//! can write it as 64-bit words. Linkers concatenate sections of several objects; entries need no order and may repeat.
+//! The section is a sequence of entries, one for each function and graph. Zero bytes pad each entry to a multiple of
+//! eight, so that a compiler can write it as 64-bit words. Linkers concatenate the sections of several objects, so
+//! entries have no order and may repeat. Integers are little-endian; `u` and `s` are unsigned and signed LEB128.
+//!
+//! ```text
+//! entry     "PLCF", version: 1 byte, anchor: 1 byte, 2 zero bytes, payload length: 4 bytes,
+//!           low 32 bits of the payload's XXH3: 4 bytes, payload
+//! payload   GUID: 8, module of a local function (else 0): 4, module: 4, graph hash: 8,
+//!           name: u and bytes, source file: u and bytes, u blocks, u calls
+//! block     flags: 1 byte (bits 0–2 terminator, bit 3 exception-handling pad),
+//!           u successors, each as s relative to this block, u instructions, s line relative to the block before
+//! call      u block relative to the call before, flags: 1 byte (bits 0–1 callee, bit 2 may not return),
+//!           GUID: 8 bytes for a direct call
+//! ```
 
 use crate::cfg::{Block, Call, Callee, Cfg, Terminator};
 use crate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
@@ -17,7 +28,7 @@ const MAGIC: &[u8; 4] = b"PLCF";
 const VERSION: u8 = 1;
 const HEADER_LEN: usize = 16;
 const ALIGNMENT: usize = 8;
-/// No function of a real program comes near it; it bounds what a corrupt entry can make us allocate.
+/// Bounds the memory that a corrupt entry can make the decoder allocate; real functions have far fewer items.
 const MAX_ITEMS: u64 = 1 << 24;
 
 /// The place in LLVM's pipeline where IR is identified.
@@ -51,7 +62,7 @@ impl Anchor {
     }
 }
 
-/// One decoded entry.
+/// One decoded entry of the manifest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
     /// Where the graph was taken.
@@ -62,17 +73,17 @@ pub struct Entry {
     pub cfg: Cfg,
 }
 
-/// Why a manifest could not be read on from an offset.
+/// A malformed entry of the manifest.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("manifest section {SECTION}, offset {offset:#x}: {what}")]
 pub struct ManifestError {
-    /// Offset of the offending entry in the section.
+    /// Offset of the entry in the section, in bytes.
     pub offset: usize,
-    /// What is wrong.
+    /// What is malformed.
     pub what: &'static str,
 }
 
-/// Encodes one graph; the length is a multiple of eight.
+/// Encodes one graph as an entry. Its length is a multiple of eight bytes.
 pub fn encode(cfg: &Cfg, anchor: Anchor) -> Vec<u8> {
     let mut out = vec![0; HEADER_LEN];
     encode_payload(cfg, &mut out);
@@ -87,16 +98,16 @@ pub fn encode(cfg: &Cfg, anchor: Anchor) -> Vec<u8> {
     out
 }
 
-fn unsigned(out: &mut Vec<u8>, value: u64) {
+fn push_unsigned(out: &mut Vec<u8>, value: u64) {
     leb128::write::unsigned(out, value).expect("writing to a vector cannot fail");
 }
 
-fn signed(out: &mut Vec<u8>, value: i64) {
+fn push_signed(out: &mut Vec<u8>, value: i64) {
     leb128::write::signed(out, value).expect("writing to a vector cannot fail");
 }
 
-fn text(out: &mut Vec<u8>, text: &str) {
-    unsigned(out, text.len() as u64);
+fn push_text(out: &mut Vec<u8>, text: &str) {
+    push_unsigned(out, text.len() as u64);
     out.extend_from_slice(text.as_bytes());
 }
 
@@ -105,24 +116,24 @@ fn encode_payload(cfg: &Cfg, out: &mut Vec<u8>) {
     out.extend_from_slice(&cfg.id.module.0.to_le_bytes());
     out.extend_from_slice(&cfg.module.0.to_le_bytes());
     out.extend_from_slice(&cfg.hash().0.to_le_bytes());
-    text(out, &cfg.name);
-    text(out, &cfg.source_file);
-    unsigned(out, cfg.blocks.len() as u64);
+    push_text(out, &cfg.name);
+    push_text(out, &cfg.source_file);
+    push_unsigned(out, cfg.blocks.len() as u64);
     let mut line = 0;
     for (index, block) in cfg.blocks.iter().enumerate() {
         out.push(block.terminator as u8 | u8::from(block.is_eh_pad) << 3);
-        unsigned(out, block.successors.len() as u64);
+        push_unsigned(out, block.successors.len() as u64);
         for successor in &block.successors {
-            signed(out, i64::from(successor.0) - index as i64);
+            push_signed(out, i64::from(successor.0) - index as i64);
         }
-        unsigned(out, u64::from(block.instructions));
-        signed(out, i64::from(block.line) - line);
+        push_unsigned(out, u64::from(block.instructions));
+        push_signed(out, i64::from(block.line) - line);
         line = i64::from(block.line);
     }
-    unsigned(out, cfg.calls.len() as u64);
+    push_unsigned(out, cfg.calls.len() as u64);
     let mut block = 0;
     for call in &cfg.calls {
-        unsigned(out, u64::from(call.block.0 - block));
+        push_unsigned(out, u64::from(call.block.0 - block));
         block = call.block.0;
         let kind = match call.callee {
             Callee::Direct(_) => 0,
@@ -136,7 +147,7 @@ fn encode_payload(cfg: &Cfg, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads every entry of a section. A malformed entry is reported; reading goes on at the next intact one.
+/// Decodes all entries of a section. Reports malformed entries and continues at the next intact one.
 pub fn decode(section: &[u8]) -> (Vec<Entry>, Vec<ManifestError>) {
     let (mut entries, mut errors) = (Vec::new(), Vec::new());
     let mut offset = 0;
@@ -189,7 +200,7 @@ fn read_text(input: &mut Input<'_>) -> gimli::Result<String> {
     Ok(String::from_utf8_lossy(bytes.slice()).into_owned())
 }
 
-/// `None` where the graph refers to blocks it does not have, or does not hash to what was stored.
+/// Returns `None` if the graph refers to blocks that it does not have, or if its hash differs from the stored one.
 fn decode_payload(input: &mut Input<'_>) -> gimli::Result<Option<(Cfg, CfgHash)>> {
     let guid = FunctionGuid(input.read_u64()?);
     let local = ModuleHash(input.read_u32()?);

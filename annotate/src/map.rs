@@ -1,14 +1,15 @@
 //! The address map: machine address → blocks and calls, with inline stack.
 //!
-//! Joins the probes that emitted code carries with the graphs of the manifest. A probe names its function by GUID; where
-//! several graphs have that GUID (local functions of one name, or one function compiled in different ways) the right one
-//! is told by what the probes fit, by the symbol's source file, and by the module of the code around it.
+//! Joins the probes of emitted code with the graphs of the manifest. A probe names its function by GUID. Several graphs
+//! may have the same GUID (local functions of the same name, or one function compiled in different ways). The resolver
+//! then chooses by three criteria: the probes must fit the graph, the symbol's source file should match, and so should
+//! the module of the instance that the code was inlined into.
 
 use crate::binary::{Binary, BinaryError};
 use crate::cfg::{Cfg, ProbeTarget};
 use crate::id::{CallIndex, CfgHash, FunctionGuid, ModuleHash};
 use crate::manifest::{self, Anchor, Entry};
-use crate::probe::{self, Address, ProbeForest, ProbeKind, RawNodeIndex, RawProbe, Symbol};
+use crate::probe::{self, Address, ProbeForest, ProbeKind, RawInstanceIndex, RawProbe, Symbol};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::path::Path;
@@ -17,12 +18,12 @@ use std::path::Path;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FunctionIndex(pub u32);
 
-/// Position in [`AddressMap::nodes`].
+/// Position in [`AddressMap::inline_instances`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct NodeIndex(pub u32);
+pub struct InlineInstanceIndex(pub u32);
 
-impl NodeIndex {
-    /// As an index into a slice of nodes.
+impl InlineInstanceIndex {
+    /// As an index into a slice of inline instances.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -37,42 +38,43 @@ pub struct Function {
     pub hash: CfgHash,
 }
 
-/// One copy of a function in the emitted code: its own body, or a body inlined somewhere.
+/// A function's body in the emitted code: out of line, or inlined at one call site.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Node {
-    /// Whose copy.
+pub struct InlineInstance {
+    /// The function.
     pub function: FunctionIndex,
-    /// Into what it was inlined, and at which call, where the optimiser kept track of that.
-    pub parent: Option<(NodeIndex, Option<CallIndex>)>,
+    /// The instance that it was inlined into, and the call there if the optimiser kept track of it. `None` for an
+    /// emitted function, and where the instance around it is unknown.
+    pub parent: Option<(InlineInstanceIndex, Option<CallIndex>)>,
     /// Position of the emitted function's symbol in the binary's symbols.
     pub symbol: u32,
 }
 
-/// A probe whose meaning is known.
+/// A probe whose graph is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Probe {
     /// Address of the instruction that runs exactly when `target` does.
     pub address: Address,
-    /// The copy that it belongs to.
-    pub node: NodeIndex,
+    /// The instance that it belongs to.
+    pub instance: InlineInstanceIndex,
     /// Block or call.
     pub target: ProbeTarget,
 }
 
-/// What could not be used, and how often.
+/// Number of items that the address map had to leave out, by reason.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Losses {
     /// Malformed manifest entries.
     pub manifest_entries: usize,
     /// Emitted functions without a symbol.
     pub without_symbol: usize,
-    /// Copies whose function is not in the manifest (not annotated by pleach).
+    /// Instances whose function is not in the manifest (not annotated by pleach).
     pub without_graph: usize,
-    /// Copies that fit several graphs.
+    /// Instances that fit several graphs.
     pub ambiguous: usize,
 }
 
-/// Everything that is known about a binary's code.
+/// A binary's code with the blocks and calls that its addresses belong to.
 #[derive(Clone, Debug)]
 pub struct AddressMap {
     /// The binary.
@@ -81,15 +83,15 @@ pub struct AddressMap {
     pub anchor: Anchor,
     /// Graphs, in the manifest's order.
     pub functions: Vec<Function>,
-    /// Copies; a parent precedes its children.
-    pub nodes: Vec<Node>,
-    /// Sorted by address; of one node and one address, in order of execution.
+    /// Instances; a parent precedes its children.
+    pub inline_instances: Vec<InlineInstance>,
+    /// Sorted by address. Probes of the same instance and address are in order of execution.
     pub probes: Vec<Probe>,
-    /// What could not be used.
+    /// What was left out.
     pub losses: Losses,
 }
 
-/// Why there is no address map.
+/// Why an address map could not be built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MapError {
@@ -128,13 +130,16 @@ pub enum MapError {
 }
 
 impl AddressMap {
-    /// Reads a binary's map.
+    /// Opens a binary and builds its map.
     pub fn read(path: &Path) -> Result<Self, MapError> {
-        Self::of(Binary::open(path)?)
+        Self::from_binary(Binary::open(path)?)
     }
 
     /// Builds the map of an opened binary.
-    pub fn of(binary: Binary) -> Result<Self, MapError> {
+    ///
+    /// # Errors
+    /// Fails if the binary is not annotated, has no symbols, mixes anchors, or has a malformed probe section.
+    pub fn from_binary(binary: Binary) -> Result<Self, MapError> {
         let path = binary.path.display().to_string();
         if !binary.is_annotated() {
             return Err(MapError::NotAnnotated { path });
@@ -155,30 +160,30 @@ impl AddressMap {
             without_symbol: forest.without_symbol,
             ..Losses::default()
         };
-        let (nodes, probes) = Resolver::new(&binary, &functions, &forest).run(&mut losses);
+        let (inline_instances, probes) = Resolver::new(&binary, &functions, &forest).run(&mut losses);
         Ok(Self {
             binary,
             anchor,
             functions,
-            nodes,
+            inline_instances,
             probes,
             losses,
         })
     }
 
-    /// The function that a node is a copy of.
-    pub fn function_of(&self, node: NodeIndex) -> &Function {
-        &self.functions[self.nodes[node.index()].function.0 as usize]
+    /// The function of an instance.
+    pub fn function_of(&self, instance: InlineInstanceIndex) -> &Function {
+        &self.functions[self.inline_instances[instance.index()].function.0 as usize]
     }
 
-    /// The symbol and function of a node that is an emitted function's own body. Code that lost its inline stack is not:
-    /// it has no parent either, but lies in some other function's symbol.
-    pub fn body(&self, node: &Node) -> Option<(&Symbol, &Function)> {
-        let symbol = self.binary.symbols.get(node.symbol as usize)?;
-        let function = &self.functions[node.function.0 as usize];
+    /// The symbol and function of an instance that is an emitted function's own body. Code that lost its inline stack
+    /// has no parent either, but it lies in another function's symbol and is no such body.
+    pub fn body(&self, instance: &InlineInstance) -> Option<(&Symbol, &Function)> {
+        let symbol = self.binary.symbols.get(instance.symbol as usize)?;
+        let function = &self.functions[instance.function.0 as usize];
         // Specialised and promoted copies have the function's name and a suffix.
         let suffix = symbol.name.strip_prefix(function.cfg.name.as_str())?;
-        let own = node.parent.is_none() && (suffix.is_empty() || suffix.starts_with('.'));
+        let own = instance.parent.is_none() && (suffix.is_empty() || suffix.starts_with('.'));
         own.then_some((symbol, function))
     }
 
@@ -202,13 +207,13 @@ fn distinct_functions(entries: Vec<Entry>) -> Vec<Function> {
         .collect()
 }
 
-/// Finds each copy's graph.
+/// Finds the graph of each instance.
 struct Resolver<'a> {
     binary: &'a Binary,
     functions: &'a [Function],
     forest: &'a ProbeForest,
     by_guid: FxHashMap<FunctionGuid, Vec<FunctionIndex>>,
-    /// Probes of each raw node: they are contiguous.
+    /// Positions of each raw instance's probes, which are contiguous.
     ranges: Vec<Range<usize>>,
 }
 
@@ -221,9 +226,9 @@ impl<'a> Resolver<'a> {
                 .or_default()
                 .push(FunctionIndex(index as u32));
         }
-        let mut ranges = vec![0..0; forest.nodes.len()];
+        let mut ranges = vec![0..0; forest.instances.len()];
         for (position, probe) in forest.probes.iter().enumerate() {
-            let range = &mut ranges[probe.node.0 as usize];
+            let range = &mut ranges[probe.instance.0 as usize];
             if range.start == range.end {
                 *range = position..position;
             }
@@ -238,14 +243,14 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn run(&self, losses: &mut Losses) -> (Vec<Node>, Vec<Probe>) {
-        let mut nodes: Vec<Node> = Vec::new();
+    fn run(&self, losses: &mut Losses) -> (Vec<InlineInstance>, Vec<Probe>) {
+        let mut inline_instances: Vec<InlineInstance> = Vec::new();
         let mut probes = Vec::new();
-        let mut mapped: Vec<Option<NodeIndex>> = vec![None; self.forest.nodes.len()];
-        let mut bodies: FxHashMap<(FunctionIndex, &str, Option<&str>), NodeIndex> = FxHashMap::default();
-        let mut modules: Vec<Option<ModuleHash>> = vec![None; self.forest.nodes.len()];
-        for (position, raw) in self.forest.nodes.iter().enumerate() {
-            let raw_index = RawNodeIndex(position as u32);
+        let mut mapped: Vec<Option<InlineInstanceIndex>> = vec![None; self.forest.instances.len()];
+        let mut bodies: FxHashMap<(FunctionIndex, &str, Option<&str>), InlineInstanceIndex> = FxHashMap::default();
+        let mut modules: Vec<Option<ModuleHash>> = vec![None; self.forest.instances.len()];
+        for (position, raw) in self.forest.instances.iter().enumerate() {
+            let raw_index = RawInstanceIndex(position as u32);
             let around = raw.parent.and_then(|(parent, _)| modules[parent.0 as usize]);
             let function = match self.resolve(raw_index, around) {
                 Resolved::Function(function) => function,
@@ -262,43 +267,43 @@ impl<'a> Resolver<'a> {
             modules[position] = Some(cfg.module);
             let parent = raw.parent.and_then(|(parent, call)| {
                 let parent = mapped[parent.0 as usize]?;
-                let outer = &self.functions[nodes[parent.index()].function.0 as usize].cfg;
+                let outer = &self.functions[inline_instances[parent.index()].function.0 as usize].cfg;
                 let call = match outer.probe_target(call) {
                     Some(ProbeTarget::Call(call)) => Some(call),
                     _ => None,
                 };
                 Some((parent, call))
             });
-            let new = Node {
+            let new = InlineInstance {
                 function,
                 parent,
                 symbol: raw.symbol,
             };
-            let node = if raw.parent.is_none() {
-                // A body and the cold part split off from it are one copy.
+            let instance = if raw.parent.is_none() {
+                // A body and the cold part that was split off from it are one instance.
                 let symbol = self.symbol_name(raw.symbol).unwrap_or_default();
                 let name = symbol.strip_suffix(".cold").unwrap_or(symbol);
                 let key = (function, name, self.file_of(raw.symbol));
-                let body = *bodies.entry(key).or_insert_with(|| push(&mut nodes, new));
+                let body = *bodies.entry(key).or_insert_with(|| push(&mut inline_instances, new));
                 if name.len() == symbol.len() {
-                    nodes[body.index()].symbol = raw.symbol;
+                    inline_instances[body.index()].symbol = raw.symbol;
                 }
                 body
             } else {
-                push(&mut nodes, new)
+                push(&mut inline_instances, new)
             };
-            mapped[position] = Some(node);
+            mapped[position] = Some(instance);
             probes.extend(self.probes_of(raw_index).iter().filter_map(|p| {
                 Some(Probe {
                     address: p.address,
-                    node,
+                    instance,
                     target: cfg.probe_target(p.index)?,
                 })
             }));
         }
-        // Stable: the section's order is the order of execution where addresses are equal.
+        // Stable, because probes with equal addresses are in order of execution.
         probes.sort_by_key(|p| p.address);
-        (nodes, probes)
+        (inline_instances, probes)
     }
 
     fn symbol_name(&self, symbol: u32) -> Option<&str> {
@@ -309,14 +314,14 @@ impl<'a> Resolver<'a> {
         self.binary.symbols.get(symbol as usize)?.file.as_deref()
     }
 
-    fn probes_of(&self, node: RawNodeIndex) -> &[RawProbe] {
-        &self.forest.probes[self.ranges[node.0 as usize].clone()]
+    fn probes_of(&self, instance: RawInstanceIndex) -> &[RawProbe] {
+        &self.forest.probes[self.ranges[instance.0 as usize].clone()]
     }
 
-    /// Whether every probe of a copy means something in a graph.
-    fn fits(&self, node: RawNodeIndex, function: FunctionIndex) -> bool {
+    /// Whether a graph has the blocks and calls of all probes of an instance.
+    fn fits(&self, instance: RawInstanceIndex, function: FunctionIndex) -> bool {
         let cfg = &self.functions[function.0 as usize].cfg;
-        self.probes_of(node).iter().all(|p| {
+        self.probes_of(instance).iter().all(|p| {
             matches!(
                 (cfg.probe_target(p.index), p.kind),
                 (Some(ProbeTarget::Block(_)), ProbeKind::Block)
@@ -328,12 +333,12 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    fn resolve(&self, node: RawNodeIndex, around: Option<ModuleHash>) -> Resolved {
-        let raw = &self.forest.nodes[node.0 as usize];
+    fn resolve(&self, instance: RawInstanceIndex, around: Option<ModuleHash>) -> Resolved {
+        let raw = &self.forest.instances[instance.0 as usize];
         let Some(named) = self.by_guid.get(&raw.guid) else {
             return Resolved::None;
         };
-        let mut candidates: Vec<_> = named.iter().copied().filter(|&f| self.fits(node, f)).collect();
+        let mut candidates: Vec<_> = named.iter().copied().filter(|&f| self.fits(instance, f)).collect();
         if candidates.is_empty() {
             return Resolved::None;
         }
@@ -363,12 +368,12 @@ enum Resolved {
     Ambiguous,
 }
 
-fn push(nodes: &mut Vec<Node>, node: Node) -> NodeIndex {
-    nodes.push(node);
-    NodeIndex(nodes.len() as u32 - 1)
+fn push(inline_instances: &mut Vec<InlineInstance>, instance: InlineInstance) -> InlineInstanceIndex {
+    inline_instances.push(instance);
+    InlineInstanceIndex(inline_instances.len() as u32 - 1)
 }
 
-/// Keeps the candidates that satisfy a preference, if any does.
+/// Keeps only the candidates that satisfy a preference, if there are any.
 fn narrow(candidates: &mut Vec<FunctionIndex>, preferred: impl Fn(FunctionIndex) -> bool) {
     if candidates.len() > 1 && candidates.iter().any(|&f| preferred(f)) {
         candidates.retain(|&f| preferred(f));

@@ -1,10 +1,10 @@
-//! Decodes `.pseudo_probe`: which block and call identifiers emitted code carries, and in which inline stack.
+//! Decodes `.pseudo_probe`: the block and call identifiers of emitted code, with their inline stacks.
 //!
 //! The section is a sequence of trees, one for each emitted function: GUID, probes, then the functions inlined into it.
 //! Probe addresses are chained differences that start at the function's symbol, which the tree names by GUID only
-//! (LLVM's `MCPseudoProbe.h`). Where several symbols have one GUID, namely local functions of one name, the trees
-//! come in address order, because the section is link-ordered with the text. One symbol may have several trees, one after
-//! the other: inlined code that lost its inline stack makes a tree of its own.
+//! (LLVM's `MCPseudoProbe.h`). Several symbols may have the same GUID (local functions of the same name). Their trees
+//! are in address order, because the linker orders the section like the text. A symbol may have several consecutive
+//! trees: inlined code that lost its inline stack gets a tree of its own.
 
 use crate::id::FunctionGuid;
 use gimli::{EndianSlice, LittleEndian, Reader};
@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 /// Name of the section.
 pub const SECTION: &str = ".pseudo_probe";
 
-/// Address in the file's own address space, before relocation by the loader.
+/// Virtual address in the file, before the loader relocates it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Address(pub u64);
 
@@ -23,7 +23,7 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// A function symbol that probe trees can start at.
+/// A function symbol: where the addresses of a probe tree can start.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Symbol {
     /// First address.
@@ -38,7 +38,7 @@ pub struct Symbol {
     pub local: bool,
 }
 
-/// What a probe marks; LLVM's `PseudoProbeType`.
+/// Kind of a probe; LLVM's `PseudoProbeType`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ProbeKind {
     /// A block.
@@ -49,31 +49,32 @@ pub enum ProbeKind {
     DirectCall,
 }
 
-/// Position of a node in [`ProbeForest::nodes`].
+/// Position of an instance in [`ProbeForest::instances`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct RawNodeIndex(pub u32);
+pub struct RawInstanceIndex(pub u32);
 
-/// A function in the code of another, or an emitted function itself.
+/// An inline instance whose graph is not known yet: an emitted function, or a function inlined into one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RawNode {
-    /// Whose code it is.
+pub struct RawInstance {
+    /// The function.
     pub guid: FunctionGuid,
-    /// Into what it was inlined, and at which call probe; `None` for an emitted function.
-    pub parent: Option<(RawNodeIndex, u32)>,
-    /// Position in the symbols given to [`decode`]: where the emitted function that holds this code is.
+    /// The instance that it was inlined into and the index of the call's probe there; `None` for an emitted function.
+    pub parent: Option<(RawInstanceIndex, u32)>,
+    /// Position, in the symbols given to [`decode`], of the emitted function that contains this code; `u32::MAX` if
+    /// that symbol is missing.
     pub symbol: u32,
 }
 
-/// One probe: the instruction at `address` runs exactly when what the probe stands for does.
+/// One probe: the instruction at `address` runs exactly when the block or call that the probe identifies does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RawProbe {
     /// Address of the instruction that the probe precedes.
     pub address: Address,
-    /// Inline stack.
-    pub node: RawNodeIndex,
+    /// The instance that it belongs to.
+    pub instance: RawInstanceIndex,
     /// LLVM's probe index: blocks from 1, then calls.
     pub index: u32,
-    /// What it marks.
+    /// Block, direct call or indirect call.
     pub kind: ProbeKind,
 }
 
@@ -81,10 +82,10 @@ pub struct RawProbe {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ProbeForest {
     /// Inline trees; a parent precedes its children.
-    pub nodes: Vec<RawNode>,
-    /// Probes in the section's order: of one node and one address, in order of execution.
+    pub instances: Vec<RawInstance>,
+    /// Probes in the section's order. Probes of the same instance and address are in order of execution.
     pub probes: Vec<RawProbe>,
-    /// Emitted functions whose symbol is missing: their probes have no address.
+    /// Number of emitted functions whose symbol is missing. Their probes have no address and are left out.
     pub without_symbol: usize,
 }
 
@@ -92,20 +93,23 @@ pub struct ProbeForest {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("section {SECTION}, offset {offset:#x}: {what}")]
 pub struct ProbeError {
-    /// Offset in the section.
+    /// Offset in the section, in bytes.
     pub offset: usize,
-    /// What is wrong.
+    /// What is malformed.
     pub what: &'static str,
 }
 
 const SENTINEL: u8 = 2;
 const HAS_DISCRIMINATOR: u8 = 4;
-/// Inlining is bounded far below it; a corrupt section must not exhaust the stack.
+/// Keeps a corrupt section from exhausting the call stack; compilers inline far less deeply.
 const MAX_DEPTH: u32 = 1000;
 
 /// Decodes a section.
 ///
 /// `symbols` are the file's function symbols, sorted by address.
+///
+/// # Errors
+/// Fails if the section is truncated, nests too deeply or has an unknown kind of probe.
 pub fn decode(section: &[u8], symbols: &[Symbol]) -> Result<ProbeForest, ProbeError> {
     let mut decoder = Decoder {
         input: EndianSlice::new(section, LittleEndian),
@@ -127,7 +131,7 @@ pub fn decode(section: &[u8], symbols: &[Symbol]) -> Result<ProbeForest, ProbeEr
     Ok(decoder.forest)
 }
 
-/// Symbols by GUID, each handed out once and in address order.
+/// Symbols by GUID. Each is returned once, in address order.
 struct Starts {
     by_guid: FxHashMap<FunctionGuid, std::vec::IntoIter<u32>>,
 }
@@ -162,7 +166,7 @@ struct Decoder<'a> {
     last: Option<u64>,
     /// The GUID of the current tree's symbol, and the symbol.
     current: Option<(FunctionGuid, Option<u32>)>,
-    /// Whose trees the current symbol has had so far: each function has one at most.
+    /// Functions of the current symbol's trees so far; a symbol has at most one tree for each function.
     trees_of_current: Vec<FunctionGuid>,
     forest: ProbeForest,
 }
@@ -185,7 +189,7 @@ impl Decoder<'_> {
         self.current.and_then(|(_, symbol)| symbol)
     }
 
-    fn tree(&mut self, parent: Option<RawNodeIndex>, depth: u32) -> Result<(), &'static str> {
+    fn tree(&mut self, parent: Option<RawInstanceIndex>, depth: u32) -> Result<(), &'static str> {
         if depth > MAX_DEPTH {
             return Err("inline stacks nest too deeply");
         }
@@ -196,8 +200,8 @@ impl Decoder<'_> {
         let guid = FunctionGuid(self.input.read_u64().map_err(|_| TRUNCATED)?);
         let probe_count = self.input.read_uleb128().map_err(|_| TRUNCATED)?;
         let child_count = self.input.read_uleb128().map_err(|_| TRUNCATED)?;
-        let node = RawNodeIndex(self.forest.nodes.len() as u32);
-        self.forest.nodes.push(RawNode {
+        let instance = RawInstanceIndex(self.forest.instances.len() as u32);
+        self.forest.instances.push(RawInstance {
             guid,
             parent: parent.map(|p| (p, call_probe)),
             symbol: u32::MAX,
@@ -217,27 +221,27 @@ impl Decoder<'_> {
                     self.start(guid, guid);
                     started = true;
                 }
-                self.probe(node, index, flags)?;
+                self.probe(instance, index, flags)?;
             }
             if attributes & HAS_DISCRIMINATOR != 0 {
                 self.input.read_uleb128().map_err(|_| TRUNCATED)?;
             }
         }
         if !started {
-            // All probes of this tree are in inlined functions.
+            // All probes of this tree belong to inlined functions.
             self.start(guid, guid);
         }
-        self.forest.nodes[node.0 as usize].symbol = self.symbol().unwrap_or(u32::MAX);
+        self.forest.instances[instance.0 as usize].symbol = self.symbol().unwrap_or(u32::MAX);
         if parent.is_none() && self.symbol().is_none() {
             self.forest.without_symbol += 1;
         }
         for _ in 0..child_count {
-            self.tree(Some(node), depth + 1)?;
+            self.tree(Some(instance), depth + 1)?;
         }
         Ok(())
     }
 
-    fn probe(&mut self, node: RawNodeIndex, index: u32, flags: u8) -> Result<(), &'static str> {
+    fn probe(&mut self, instance: RawInstanceIndex, index: u32, flags: u8) -> Result<(), &'static str> {
         if flags & 0x80 != 0 {
             let delta = self.input.read_sleb128().map_err(|_| TRUNCATED)?;
             self.last = self.last.map(|last| last.wrapping_add_signed(delta));
@@ -253,7 +257,7 @@ impl Decoder<'_> {
         if let Some(address) = self.last {
             self.forest.probes.push(RawProbe {
                 address: Address(address),
-                node,
+                instance,
                 index,
                 kind,
             });
@@ -294,10 +298,14 @@ mod tests {
         section.push(4);
         section.extend(record(inner, &[(1, 0, -4)], 0));
         let forest = decode(&section, &[symbol("outer", 0x1000)]).expect("well-formed");
-        let at: Vec<_> = forest.probes.iter().map(|p| (p.address.0, p.node.0, p.index)).collect();
+        let at: Vec<_> = forest
+            .probes
+            .iter()
+            .map(|p| (p.address.0, p.instance.0, p.index))
+            .collect();
         assert_eq!(at, [(0x1000, 0, 1), (0x100c, 0, 4), (0x1008, 1, 1)]);
-        assert_eq!(forest.nodes[1].parent, Some((RawNodeIndex(0), 4)));
-        assert_eq!(forest.nodes[1].symbol, 0);
+        assert_eq!(forest.instances[1].parent, Some((RawInstanceIndex(0), 4)));
+        assert_eq!(forest.instances[1].symbol, 0);
     }
 
     #[test]

@@ -10,15 +10,27 @@ type Slice<'d> = EndianSlice<'d, LittleEndian>;
 type Unit<'d> = gimli::Unit<Slice<'d>>;
 type Dwarf<'d> = gimli::Dwarf<Slice<'d>>;
 
-/// Files of functions, by linkage name. Empty where the file was built without `-g`.
+/// The defining source file of each function, by linkage name. Empty if the binary was built without `-g`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Sources {
-    /// Each with the file that was compiled: local functions of one name are told apart by it.
-    functions: HashMap<String, Vec<(PathBuf, PathBuf)>>,
+    /// Local functions may share a name, so a name has a list of definitions.
+    functions: HashMap<String, Vec<Definition>>,
+}
+
+/// Where a function is defined.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Definition {
+    /// The file that was compiled.
+    unit: PathBuf,
+    /// The file with the function's code: the same, or a header.
+    file: PathBuf,
 }
 
 impl Sources {
-    /// Reads the debug information of a file. What is malformed is left out: it only serves people.
+    /// Reads a file's debug information. Malformed parts are left out, because the result is only shown to people.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read.
     pub fn read(path: &Path) -> std::io::Result<Self> {
         let data = std::fs::read(path)?;
         let mut sources = Self::default();
@@ -29,24 +41,25 @@ impl Sources {
             };
             if let Ok(sections) = gimli::DwarfSections::load(section) {
                 let dwarf = sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));
-                // What was read until then stays.
+                // Keeps what was read before a malformed unit.
                 let _ = sources.add(&dwarf);
             }
         }
         Ok(sources)
     }
 
-    /// Whether nothing is known of any function.
+    /// Whether no function's file is known.
     pub fn is_empty(&self) -> bool {
         self.functions.is_empty()
     }
 
-    /// The file that a function is in; `compiled` is the name of the file that was compiled, without its folder.
+    /// The file that defines a function. `compiled` is the name of the compiled file, without its directory; it selects
+    /// among local functions of the same name.
     pub fn file_of(&self, function: &str, compiled: &str) -> Option<&Path> {
         let candidates = self.functions.get(function)?;
-        let own = |unit: &Path| unit.file_name().is_some_and(|name| name == compiled);
-        let found = candidates.iter().find(|(unit, _)| own(unit)).or(candidates.first());
-        found.map(|(_, file)| file.as_path())
+        let matches = |d: &&Definition| d.unit.file_name().is_some_and(|name| name == compiled);
+        let found = candidates.iter().find(matches).or(candidates.first());
+        found.map(|definition| definition.file.as_path())
     }
 
     fn add(&mut self, dwarf: &Dwarf<'_>) -> gimli::Result<()> {
@@ -62,7 +75,7 @@ impl Sources {
         let text = |slice: Slice<'_>| slice.to_string_lossy().into_owned();
         let folder = unit.comp_dir.map(text).unwrap_or_default();
         let compiled = Path::new(&folder).join(unit.name.map(text).unwrap_or_default());
-        // Names of declarations, which definitions refer to.
+        // Names of declarations: a definition refers to its declaration and has no name of its own.
         let mut names: HashMap<UnitOffset, String> = HashMap::new();
         let mut entries = unit.entries();
         while let Some(entry) = entries.next_dfs()? {
@@ -88,7 +101,8 @@ impl Sources {
                 _ => None,
             };
             let file = file.unwrap_or_else(|| compiled.clone());
-            self.functions.entry(name).or_default().push((compiled.clone(), file));
+            let unit = compiled.clone();
+            self.functions.entry(name).or_default().push(Definition { unit, file });
         }
         Ok(())
     }

@@ -1,9 +1,9 @@
-//! Graphs for tests of the crates that use them.
+//! Small graphs for tests of this crate and of those that depend on it.
 
 use crate::cfg::{Block, Cfg, Terminator};
 use crate::id::{BlockIndex, FunctionGuid, FunctionId, ModuleHash};
 
-/// A function `f` whose blocks lead to these: returns, branches, and switches where there are many.
+/// A function `f` whose blocks have these successors. Terminators are returns, branches, or switches from three on.
 pub fn cfg(successors: &[&[u32]]) -> Cfg {
     let block = |to: &&[u32]| Block {
         successors: to.iter().map(|&b| BlockIndex(b)).collect(),

@@ -1,4 +1,4 @@
-//! ELF files that were made to do harm, and paths that are no files.
+//! Maliciously malformed ELF files, and paths that are no regular files.
 
 use pleach_annotate::binary::Binary;
 use std::ffi::CString;

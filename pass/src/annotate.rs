@@ -10,7 +10,7 @@ use inkwell::values::{AsValueRef, FunctionValue, InstructionValue};
 use pleach_annotate::cfg::{Callee, Cfg};
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::manifest::{self, Anchor};
-use pleach_ball_larus::returns::settle;
+use pleach_ball_larus::returns::mark_returning_calls;
 use std::fmt::Write as _;
 
 /// LLVM's list of probed functions; a module that has it is probed already.
@@ -59,7 +59,7 @@ pub fn settled(functions: &[FunctionIr<'_>]) -> Vec<Cfg> {
     // SAFETY: the functions belong to the module.
     let replaceable = |i: usize| unsafe { ffi::pleach_is_replaceable(functions[i].value.as_value_ref()) };
     let mut cfgs: Vec<Cfg> = functions.iter().map(|f| f.cfg.clone()).collect();
-    settle(&mut cfgs, replaceable);
+    mark_returning_calls(&mut cfgs, replaceable);
     cfgs
 }
 

@@ -8,7 +8,7 @@ use crate::tools::Tool;
 use crate::workload::InputKind;
 use anyhow::{Context, Result, ensure};
 use pleach_ball_larus::counts::Counts;
-use pleach_ball_larus::counts::exact::Exact;
+use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_ball_larus::counts::file::CountFile;
 use pleach_ball_larus::counts::merge::merge;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub struct Counted {
     /// The counters, over all of the run's processes.
     pub counts: Counts,
     /// What they say.
-    pub exact: Exact,
+    pub exact: ExactProfile,
 }
 
 impl Counted {
@@ -49,7 +49,7 @@ pub fn count(bench: &Bench, binary: &Binary, kind: InputKind) -> Result<Counted>
     );
     let counts = merge(counts);
     Ok(Counted {
-        exact: Exact::of(&counts),
+        exact: ExactProfile::from_counts(&counts),
         counts,
     })
 }

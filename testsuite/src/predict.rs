@@ -78,9 +78,9 @@ mod tests {
     use pleach_annotate::cfg::{Block, Cfg, Terminator};
     use pleach_annotate::id::{FunctionGuid, FunctionId, ModuleHash};
     use pleach_annotate::manifest::Anchor;
-    use pleach_ball_larus::Options;
+    use pleach_ball_larus::NumberingOptions;
     use pleach_ball_larus::Start;
-    use pleach_ball_larus::edges::Flow;
+    use pleach_ball_larus::edges::ExactFlow;
     use std::collections::BTreeMap;
 
     /// 0 → 1 or 2 → 3; 3 loops to itself, or returns.
@@ -110,10 +110,10 @@ mod tests {
                 calls: Vec::new(),
             },
             anchor: Anchor::Early,
-            options: Options::default(),
+            options: NumberingOptions::default(),
             window: 1,
             paths: Vec::new(),
-            flow: Flow {
+            flow: ExactFlow {
                 entries: 10,
                 blocks: vec![10, 3, 7, 40, 10],
                 edges: BTreeMap::from([

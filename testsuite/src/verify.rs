@@ -12,7 +12,7 @@ use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::counts::exact::ExactFunction;
-use pleach_ball_larus::edges::Flow;
+use pleach_ball_larus::edges::ExactFlow;
 use pleach_ball_larus::{Mode, returns_twice};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -189,7 +189,7 @@ impl Verified {
     }
 
     fn check_flow(&mut self, function: &ExactFunction) {
-        let Flow {
+        let ExactFlow {
             entries,
             blocks,
             edges,
@@ -240,7 +240,7 @@ impl Verified {
         }
     }
 
-    fn compare_flow(&mut self, function: &str, paths: &Flow, edges: &Flow) {
+    fn compare_flow(&mut self, function: &str, paths: &ExactFlow, edges: &ExactFlow) {
         let mut compare = |what: String, by_paths: u64, by_edges: u64| {
             if by_paths != by_edges {
                 let what = format!("{what}: {by_paths} by paths, {by_edges} by edges");
@@ -258,7 +258,7 @@ impl Verified {
             }
         }
         for edge in paths.edges.keys().chain(edges.edges.keys()).collect::<BTreeSet<_>>() {
-            let count = |flow: &Flow| flow.edges.get(edge).copied().unwrap_or(0);
+            let count = |flow: &ExactFlow| flow.edges.get(edge).copied().unwrap_or(0);
             compare(format!("edge {}→{}", edge.0.0, edge.1.0), count(paths), count(edges));
         }
     }

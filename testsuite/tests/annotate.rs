@@ -201,7 +201,7 @@ fn debug_info_stays_what_it_was() {
 fn our_probes(map: &AddressMap) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     for probe in &map.probes {
-        let cfg = &map.function_of(probe.node).cfg;
+        let cfg = &map.function_of(probe.instance).cfg;
         let (index, kind) = match probe.target {
             ProbeTarget::Block(block) => (cfg.block_probe(block), "Block"),
             ProbeTarget::Call(call) => {
@@ -213,12 +213,12 @@ fn our_probes(map: &AddressMap) -> BTreeSet<String> {
             }
         };
         let mut stack = Vec::new();
-        let mut node = map.nodes[probe.node.index()];
+        let mut node = map.inline_instances[probe.instance.index()];
         while let Some((parent, call)) = node.parent {
             let outer = &map.function_of(parent).cfg;
             let probe = call.map_or(0, |call| outer.blocks.len() as u32 + call.0 + 1);
             stack.push(format!("{}:{probe}", outer.name));
-            node = map.nodes[parent.index()];
+            node = map.inline_instances[parent.index()];
         }
         stack.reverse();
         let inlined = if stack.is_empty() {
@@ -317,11 +317,11 @@ fn statics_of_one_name_stay_two_and_inlined_functions_keep_their_graph() {
     assert_eq!(twins[0].cfg.id.guid, twins[1].cfg.id.guid);
     assert_ne!(twins[0].cfg.id, twins[1].cfg.id);
     for twin in twins {
-        let node = map
-            .nodes
+        let instance = map
+            .inline_instances
             .iter()
             .find(|n| map.functions[n.function.0 as usize].cfg.id == twin.cfg.id);
-        let symbol = &map.binary.symbols[node.expect("emitted").symbol as usize];
+        let symbol = &map.binary.symbols[instance.expect("emitted").symbol as usize];
         assert_eq!(
             symbol.file.as_deref(),
             Some(twin.cfg.source_file.rsplit('/').next().expect("a name"))

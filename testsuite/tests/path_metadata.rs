@@ -5,7 +5,7 @@ mod support;
 use pleach_annotate::binary::Binary;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::manifest::{self, Anchor};
-use pleach_ball_larus::Options;
+use pleach_ball_larus::NumberingOptions;
 use pleach_ball_larus::graph::PathGraph;
 use pleach_profile::{EstimatedPath, FunctionProfile, Profile};
 use pleach_store::write_profile;
@@ -25,7 +25,7 @@ fn graphs(dir: &Path, anchor: &str, sources: &[&str]) -> Vec<Cfg> {
 
 /// All of a function's paths, at most `most`, the first 1000 times, the second 500 times, …
 fn paths(cfg: &Cfg, most: u64) -> Vec<EstimatedPath> {
-    let graph = PathGraph::new(cfg, &Options::default());
+    let graph = PathGraph::new(cfg, &NumberingOptions::default());
     let path = |number: u64| {
         let count = 1000.0 / (number + 1) as f64;
         EstimatedPath {

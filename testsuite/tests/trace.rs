@@ -18,8 +18,8 @@ use pleach_analysis::decode::{Decoder, Event, FrameId};
 use pleach_analysis::program::Program;
 use pleach_annotate::code::{Transfer, instruction_at};
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
-use pleach_annotate::map::{AddressMap, NodeIndex};
-use pleach_ball_larus::counts::exact::{Exact, ExactFunction};
+use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
+use pleach_ball_larus::counts::exact::{ExactFunction, ExactProfile};
 use pleach_ball_larus::counts::file::CountFile;
 use pleach_ball_larus::graph::PathGraph;
 use pleach_ball_larus::{End, Path as BlPath, Start};
@@ -124,7 +124,7 @@ fn functions(source: &str, anchor: &str, level: &str) -> Option<Vec<Function>> {
     };
     assert_eq!(trace.status, instrumented.status, "{what}");
     assert_eq!(trace.stdout, String::from_utf8_lossy(&instrumented.stdout), "{what}");
-    let exact = Exact::of(&CountFile::open(&counts).expect("counts"));
+    let exact = ExactProfile::from_counts(&CountFile::open(&counts).expect("counts"));
     assert!(exact.problems.is_empty(), "{what}: {:?}", exact.problems);
     Some(traced.functions(&burst(map, main, &trace), exact))
 }
@@ -311,20 +311,20 @@ impl Traced {
         Self { program }
     }
 
-    fn functions(&self, burst: &Burst, exact: Exact) -> Vec<Function> {
+    fn functions(&self, burst: &Burst, exact: ExactProfile) -> Vec<Function> {
         let map = self.program.map(MODULE).expect("an address map");
         // What each activation passed. An inlined function has several, one after the other, in one of its caller's.
-        let mut passed: BTreeMap<(NodeIndex, u64), Vec<BlockIndex>> = BTreeMap::new();
+        let mut passed: BTreeMap<(InlineInstanceIndex, u64), Vec<BlockIndex>> = BTreeMap::new();
         let mut decoder = Decoder::new(&self.program);
         decoder.burst(burst, &mut |_, event| {
             if let Event::Block {
                 frame: FrameId(frame),
-                node,
+                instance,
                 block,
                 ..
             } = event
             {
-                passed.entry((node, frame)).or_default().push(block);
+                passed.entry((instance, frame)).or_default().push(block);
             }
         });
         // The C runtime's own assembly does not say where its functions end, so that they seem to be one byte long.
@@ -340,13 +340,13 @@ impl Traced {
             let key = (counted.cfg.id, counted.cfg.hash());
             functions.insert(key, Function::new(counted));
         }
-        let mut copies: BTreeMap<Key, BTreeMap<NodeIndex, (Copy, Activations)>> = BTreeMap::new();
-        for ((node, _), blocks) in passed {
-            let known = map.function_of(node);
+        let mut copies: BTreeMap<Key, BTreeMap<InlineInstanceIndex, (Copy, Activations)>> = BTreeMap::new();
+        for ((instance, _), blocks) in passed {
+            let known = map.function_of(instance);
             let key = (known.cfg.id, known.hash);
             assert!(functions.contains_key(&key), "{} was not instrumented", known.cfg.name);
             let copies = copies.entry(key).or_default();
-            let (_, activations) = copies.entry(node).or_insert_with(|| (Copy::new(map, node), Vec::new()));
+            let (_, activations) = copies.entry(instance).or_insert_with(|| (Copy::new(map, instance), Vec::new()));
             activations.push(blocks);
         }
         for (key, copies) in copies {

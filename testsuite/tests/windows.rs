@@ -6,8 +6,8 @@ use pleach_analysis::iterations::{Forest, overlap};
 use pleach_analysis::partial_paths::{Options, gather};
 use pleach_analysis::program::Program;
 use pleach_analysis::time_bias::Weights;
-use pleach_ball_larus::Options as Numbering;
-use pleach_ball_larus::counts::exact::Exact;
+use pleach_ball_larus::NumberingOptions as Numbering;
+use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_ball_larus::counts::file::CountFile;
 use pleach_ball_larus::counts::merge::merge;
 use pleach_ball_larus::graph::PathGraph;
@@ -44,7 +44,7 @@ fn windows_of_bursts_are_those_that_are_counted() {
     );
 
     let counts = merge(vec![CountFile::open(&counts).expect("counts")]);
-    let truth = Exact::of(&counts);
+    let truth = ExactProfile::from_counts(&counts);
     let run = truth.functions.iter().find(|f| f.cfg.name == "run").expect("counted");
     let graph = PathGraph::new(&run.cfg, &Numbering::default());
     let truth = Forest::exact(&graph, &run.paths, LONGEST);

@@ -1,6 +1,6 @@
 //! The whole analysis: vectors → observations → flow-consistent counts → profile.
 
-use crate::block_counts::{BlockCounts, NodeObservations, Observations};
+use crate::block_counts::{BlockCounts, InstanceCounts, Observations};
 use crate::coverage::closure::Known;
 use crate::coverage::seeds::{Seeding, View};
 use crate::credit::{Crediting, credit};
@@ -17,7 +17,7 @@ use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 use pleach_annotate::map::AddressMap;
 use pleach_ball_larus::Path;
 use pleach_collector::vector::{Burst, Compressed, Engine, Process, VectorSet};
-use pleach_profile::summary::{HOT, Summary};
+use pleach_profile::summary::{HOT_CUTOFF, ProfileSummary};
 use pleach_profile::{
     Anchor, CallTargets, CalledPath, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance,
 };
@@ -81,7 +81,7 @@ impl<'p> Analyser<'p> {
             observers: (
                 (
                     BlockCounts::new(program, weights),
-                    Gatherer::new(program, weights, PathWindow::LONGEST),
+                    Gatherer::new(program, weights, PathWindow::MAX_PATHS),
                 ),
                 (
                     Predictor::new(program, weights),
@@ -115,8 +115,8 @@ impl<'p> Analyser<'p> {
         let mut copies = Vec::new();
         for (module, map) in program.annotated() {
             if let Some(observed) = observations.modules.get(&module) {
-                for (&node, counts) in &observed.nodes {
-                    let function = map.function_of(node);
+                for (&instance, counts) in &observed.instances {
+                    let function = map.function_of(instance);
                     let key = (function.cfg.id, function.hash);
                     let copy = inferred(&function.cfg, counts);
                     let sum = functions.entry(key).or_insert_with(|| empty(&function.cfg));
@@ -126,7 +126,9 @@ impl<'p> Analyser<'p> {
             }
         }
         let provenance = Provenance {
-            hot_in_copies: Summary::of(&copies).min_count(HOT).unwrap_or(0),
+            hot_in_copies: ProfileSummary::from_functions(&copies)
+                .min_count(HOT_CUTOFF)
+                .unwrap_or(0),
             ..provenance
         };
         add_call_targets(program, &observations, &mut functions);
@@ -202,7 +204,7 @@ fn empty(cfg: &Cfg) -> Accumulator {
 }
 
 /// What was observed of one copy of a function, completed.
-fn inferred(cfg: &Cfg, observed: &NodeObservations) -> Accumulator {
+fn inferred(cfg: &Cfg, observed: &InstanceCounts) -> Accumulator {
     let evidence = Evidence {
         blocks: observed.blocks.clone(),
         edges: observed.edges.clone(),
@@ -257,8 +259,8 @@ fn add_call_targets(program: &Program, observations: &Observations, functions: &
         let Some(observed) = observations.modules.get(&module) else {
             continue;
         };
-        for (&(node, call, target), &count) in &observed.targets {
-            let function = map.function_of(node);
+        for (&(instance, call, target), &count) in &observed.targets {
+            let function = map.function_of(instance);
             if let Some(accumulator) = functions.get_mut(&(function.cfg.id, function.hash)) {
                 *accumulator
                     .targets
@@ -293,7 +295,7 @@ fn add_paths(evidence: &partial_paths::Evidence, anchor: Anchor, functions: &mut
 /// Paths from the entry, by what their callers had passed, as often as they are estimated to be executed.
 fn called(observed: &FunctionEvidence, paths: &[EstimatedPath]) -> Vec<CalledPath> {
     let known: FxHashSet<&Path> = paths.iter().map(|p| &p.path).collect();
-    let least = paths.iter().map(|p| p.count).sum::<f64>() * PathWindow::LEAST_SHARE;
+    let least = paths.iter().map(|p| p.count).sum::<f64>() * PathWindow::MIN_SHARE;
     let all = observed
         .called
         .sorted()
@@ -311,9 +313,9 @@ fn windows(observed: &FunctionEvidence, paths: &[EstimatedPath]) -> Vec<PathWind
     let graph = &observed.graph.paths;
     let numbered = paths.iter().filter_map(|p| Some((graph.number_of(&p.path)?, p)));
     let known: FxHashMap<u64, &EstimatedPath> = numbered.collect();
-    let least = paths.iter().map(|p| p.count).sum::<f64>() * PathWindow::LEAST_SHARE;
+    let least = paths.iter().map(|p| p.count).sum::<f64>() * PathWindow::MIN_SHARE;
     let mut all = Vec::new();
-    for length in 2..=PathWindow::LONGEST {
+    for length in 2..=PathWindow::MAX_PATHS {
         let estimated = observed
             .windows
             .estimated(length, |first| Some(known.get(&first)?.count));

@@ -10,13 +10,13 @@ use crate::program::Program;
 use crate::replay::{Observer, Replay, Run};
 use crate::time_bias::Weights;
 use pleach_annotate::id::{BlockIndex, FunctionId};
-use pleach_annotate::map::{AddressMap, NodeIndex};
+use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_collector::vector::{ModuleId, VectorSet};
 use rustc_hash::FxHashMap;
 
 /// What was observed of one copy of a function.
 #[derive(Clone, PartialEq, Debug)]
-pub struct NodeObservations {
+pub struct InstanceCounts {
     /// Entries of each block, weighted: sampled ones, and those that what was sampled next implies. `None` where the block
     /// left no probe in this copy.
     pub blocks: Vec<Option<f64>>,
@@ -29,9 +29,9 @@ pub struct NodeObservations {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ModuleObservations {
     /// Copies with at least one sampled block.
-    pub nodes: FxHashMap<NodeIndex, NodeObservations>,
+    pub instances: FxHashMap<InlineInstanceIndex, InstanceCounts>,
     /// Targets of indirect calls, by caller's copy, call and target, weighted.
-    pub targets: FxHashMap<(NodeIndex, u32, FunctionId), f64>,
+    pub targets: FxHashMap<(InlineInstanceIndex, u32, FunctionId), f64>,
 }
 
 /// Everything that a recording says about IR.
@@ -85,23 +85,23 @@ impl Observer for BlockCounts<'_> {
             Event::Block {
                 module,
                 frame,
-                node,
+                instance,
                 block,
                 ..
             } => {
                 if let Some(counter) = self.counters.get_mut(module) {
-                    counter.block(frame, node, block, weight);
+                    counter.block(frame, instance, block, weight);
                 }
             }
             Event::Entered { .. } | Event::Left { .. } => {}
             Event::IndirectCall {
                 module,
-                node,
+                instance,
                 call,
                 target,
             } => {
                 if let Some(counter) = self.counters.get_mut(module) {
-                    *counter.out.targets.entry((node, call.0, target)).or_default() += weight;
+                    *counter.out.targets.entry((instance, call.0, target)).or_default() += weight;
                 }
             }
         }
@@ -121,15 +121,15 @@ impl<'m> Counter<'m> {
         }
     }
 
-    fn block(&mut self, frame: FrameId, node: NodeIndex, block: BlockIndex, weight: f64) {
+    fn block(&mut self, frame: FrameId, instance: InlineInstanceIndex, block: BlockIndex, weight: f64) {
         let walker = &mut self.walker;
-        let seen = (self.out.nodes)
-            .entry(node)
-            .or_insert_with(|| unobserved(walker.graph(node)));
+        let seen = (self.out.instances)
+            .entry(instance)
+            .or_insert_with(|| unobserved(walker.graph(instance)));
         if let Some(entries) = &mut seen.blocks[block.index()] {
             *entries += weight;
         }
-        let Some(taken) = walker.pass(frame, node, block) else {
+        let Some(taken) = walker.pass(frame, instance, block) else {
             return;
         };
         for &edge in taken.edges {
@@ -142,7 +142,7 @@ impl<'m> Counter<'m> {
 }
 
 /// The state before anything is observed: zero where something could be, unknown elsewhere.
-fn unobserved(graph: Graph<'_>) -> NodeObservations {
+fn unobserved(graph: Graph<'_>) -> InstanceCounts {
     let mut edges = Vec::with_capacity(graph.cfg.edge_count());
     for (index, block) in graph.cfg.blocks.iter().enumerate() {
         let block_index = BlockIndex(index as u32);
@@ -154,7 +154,7 @@ fn unobserved(graph: Graph<'_>) -> NodeObservations {
             edges.push(tells.then_some(0.0));
         }
     }
-    NodeObservations {
+    InstanceCounts {
         blocks: graph.probed.iter().map(|&p| p.then_some(0.0)).collect(),
         edges,
     }
@@ -176,7 +176,7 @@ mod tests {
     fn map(cfg: Cfg) -> AddressMap {
         let probe = |block: u32| Probe {
             address: Address(u64::from(block)),
-            node: NodeIndex(0),
+            instance: InlineInstanceIndex(0),
             target: ProbeTarget::Block(BlockIndex(block)),
         };
         AddressMap {
@@ -193,7 +193,7 @@ mod tests {
             anchor: Anchor::Early,
             probes: (0..cfg.blocks.len() as u32).map(probe).collect(),
             functions: vec![Function { hash: cfg.hash(), cfg }],
-            nodes: vec![Node {
+            instances: vec![Node {
                 function: FunctionIndex(0),
                 parent: None,
                 symbol: 0,
@@ -209,10 +209,10 @@ mod tests {
         let mut counter = Counter::new(&map);
         for activation in 0..10 {
             for block in [0, 1, 2, 2, 3] {
-                counter.block(FrameId(activation), NodeIndex(0), BlockIndex(block), 1.0);
+                counter.block(FrameId(activation), InlineInstanceIndex(0), BlockIndex(block), 1.0);
             }
         }
-        let seen = &counter.out.nodes[&NodeIndex(0)];
+        let seen = &counter.out.instances[&InlineInstanceIndex(0)];
         assert_eq!(seen.blocks, [10.0, 30.0, 20.0, 10.0].map(Some));
         // 0 → 1, 1 → 2, 1 → 3, 2 → 1.
         assert_eq!(seen.edges, [10.0, 20.0, 10.0, 20.0].map(Some));

@@ -7,7 +7,7 @@ use crate::program::Program;
 use pleach_annotate::cfg::{Callee, ProbeTarget};
 use pleach_annotate::code::{Instruction, Transfer, instruction_at};
 use pleach_annotate::id::{BlockIndex, CallIndex, FunctionId};
-use pleach_annotate::map::{AddressMap, NodeIndex};
+use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_annotate::probe::Address;
 use pleach_collector::vector::{Branch, Burst, CodeAddress, Compressed, ModuleId, Window};
 use rustc_hash::FxHashMap;
@@ -27,7 +27,7 @@ pub enum Event {
         /// The activation of the emitted function.
         frame: FrameId,
         /// The copy of the function that the block belongs to.
-        node: NodeIndex,
+        instance: InlineInstanceIndex,
         /// The block.
         block: BlockIndex,
         /// Where its code begins. Blocks of one copy at one address come one after the other.
@@ -48,7 +48,7 @@ pub enum Event {
         /// The annotated module.
         module: ModuleId,
         /// The copy of the function that calls.
-        node: NodeIndex,
+        instance: InlineInstanceIndex,
         /// The call.
         call: CallIndex,
         /// Whom it called.
@@ -102,7 +102,7 @@ pub struct Decoder<'p> {
     instructions: FxHashMap<CodeAddress, Option<Instruction>>,
     /// Stretches seen before, by first and last instruction.
     stretches: FxHashMap<(CodeAddress, CodeAddress), Stretch>,
-    passed: Vec<(Address, NodeIndex, BlockIndex)>,
+    passed: Vec<(Address, InlineInstanceIndex, BlockIndex)>,
     /// Functions by start address, per module.
     starts: FxHashMap<CodeAddress, FunctionId>,
     stack: Vec<Pending>,
@@ -312,11 +312,11 @@ impl<'p> Decoder<'p> {
         };
         for probe in map.probes_in(address, address) {
             if let ProbeTarget::Call(call) = probe.target {
-                let callee = map.function_of(probe.node).cfg.calls[call.index()].callee;
+                let callee = map.function_of(probe.instance).cfg.calls[call.index()].callee;
                 if callee == Callee::Indirect {
                     sink(Event::IndirectCall {
                         module: from.module,
-                        node: probe.node,
+                        instance: probe.instance,
                         call,
                         target,
                     });
@@ -344,16 +344,16 @@ impl<'p> Decoder<'p> {
             self.fresh_frame();
             return;
         };
-        for &(address, node, block) in &self.passed[as_usize(&passed)] {
+        for &(address, instance, block) in &self.passed[as_usize(&passed)] {
             // An entry block that has no code lies where the loop begins. Nothing goes back to it.
             let is_entry = looped && address == first && block == BlockIndex::ENTRY;
-            if is_entry && map.body(&map.nodes[node.index()]).is_some() {
+            if is_entry && map.body(&map.inline_instances[instance.index()]).is_some() {
                 continue;
             }
             sink(Event::Block {
                 module: start.module,
                 frame: self.frame,
-                node,
+                instance,
                 block,
                 address,
             });
@@ -393,7 +393,7 @@ impl<'p> Decoder<'p> {
         } {
             let blocks = map.probes_in(first, Address(last)).iter();
             self.passed.extend(blocks.filter_map(|probe| match probe.target {
-                ProbeTarget::Block(block) => Some((probe.address, probe.node, block)),
+                ProbeTarget::Block(block) => Some((probe.address, probe.instance, block)),
                 ProbeTarget::Call(_) => None,
             }));
         }
@@ -413,7 +413,7 @@ pub(crate) fn same_function(map: &AddressMap, first: Address, last: Address) -> 
 fn function_starts(program: &Program) -> FxHashMap<CodeAddress, FunctionId> {
     let mut starts = FxHashMap::default();
     for (module, map) in program.annotated() {
-        for (symbol, function) in map.nodes.iter().filter_map(|node| map.body(node)) {
+        for (symbol, function) in map.inline_instances.iter().filter_map(|instance| map.body(instance)) {
             if let Some(offset) = map.binary.offset_of_address(symbol.address) {
                 starts.entry(CodeAddress { module, offset }).or_insert(function.cfg.id);
             }

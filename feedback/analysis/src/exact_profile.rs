@@ -2,9 +2,9 @@
 
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
-use pleach_ball_larus::counts::exact::{Exact, ExactFunction};
-use pleach_ball_larus::edges::Flow;
-use pleach_ball_larus::{Mode, Options, Path};
+use pleach_ball_larus::counts::exact::{ExactFunction, ExactProfile};
+use pleach_ball_larus::edges::ExactFlow;
+use pleach_ball_larus::{Mode, NumberingOptions, Path};
 use pleach_profile::{Anchor, Covered, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance};
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub const ENGINE: &str = "exact";
 ///
 /// # Errors
 /// Where there is no function, or there are several anchors.
-pub fn profile_of(exact: &Exact) -> Result<Profile, ProfileError> {
+pub fn profile_of(exact: &ExactProfile) -> Result<Profile, ProfileError> {
     let anchor: Anchor = exact.functions.first().ok_or(ProfileError::Empty)?.anchor;
     if exact.functions.iter().any(|f| f.anchor != anchor) {
         return Err(ProfileError::MixedAnchors);
@@ -78,7 +78,7 @@ fn function(exact: &ExactFunction) -> FunctionProfile {
 }
 
 /// Counts by successor slot. What slots with the same target share is not known: the same for each.
-fn slots(cfg: &Cfg, flow: &Flow) -> Vec<u64> {
+fn slots(cfg: &Cfg, flow: &ExactFlow) -> Vec<u64> {
     let mut counts = Vec::with_capacity(cfg.edge_count());
     for (number, block) in cfg.blocks.iter().enumerate() {
         for (slot, &to) in block.successors.iter().enumerate() {
@@ -93,7 +93,7 @@ fn slots(cfg: &Cfg, flow: &Flow) -> Vec<u64> {
 
 /// Paths as [`EstimatedPath`] has them: of the graph that default options number.
 fn paths(exact: &ExactFunction) -> Vec<EstimatedPath> {
-    if exact.options.mode != Mode::Paths || exact.options.max_paths != Options::default().max_paths {
+    if exact.options.mode != Mode::Paths || exact.options.max_paths != NumberingOptions::default().max_paths {
         return Vec::new();
     }
     let paths = exact.acyclic().into_iter().filter_map(|counted| {
@@ -115,14 +115,14 @@ fn paths(exact: &ExactFunction) -> Vec<EstimatedPath> {
 fn windows(exact: &ExactFunction) -> Vec<PathWindow> {
     let mut counts: BTreeMap<&[Path], u64> = BTreeMap::new();
     for counted in &exact.paths {
-        let paths = &counted.path[counted.path.len().saturating_sub(PathWindow::LONGEST)..];
+        let paths = &counted.path[counted.path.len().saturating_sub(PathWindow::MAX_PATHS)..];
         for first in 0..paths.len().saturating_sub(1) {
             let count = counts.entry(&paths[first..]).or_default();
             *count = count.saturating_add(counted.count);
         }
     }
     let all: u64 = exact.paths.iter().fold(0, |sum, path| sum.saturating_add(path.count));
-    let least = all as f64 * PathWindow::LEAST_SHARE;
+    let least = all as f64 * PathWindow::MIN_SHARE;
     let windows = counts.into_iter().map(|(paths, count)| PathWindow {
         paths: paths.to_vec(),
         count: count as f64,
@@ -156,10 +156,10 @@ mod tests {
         ExactFunction {
             cfg,
             anchor,
-            options: Options::default(),
+            options: NumberingOptions::default(),
             window: 1,
             paths: vec![path(&[0, 1], 8)],
-            flow: Flow {
+            flow: ExactFlow {
                 entries: 8,
                 blocks: vec![8, 8, 0],
                 edges: BTreeMap::from([(edge(1), 8), (edge(2), 0)]),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn from_functions(functions: Vec<ExactFunction>) -> Result<Profile, ProfileError> {
-        profile_of(&Exact {
+        profile_of(&ExactProfile {
             functions,
             problems: Vec::new(),
         })

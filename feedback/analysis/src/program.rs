@@ -93,7 +93,7 @@ impl Program {
                 found: hex(binary.build_id.as_deref()),
             });
         }
-        match AddressMap::of(binary) {
+        match AddressMap::from_binary(binary) {
             Ok(map) => Ok(Some(map)),
             Err(MapError::NotAnnotated { .. }) => Ok(None),
             Err(error) => Err(ModuleProblem::Map(error)),

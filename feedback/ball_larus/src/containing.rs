@@ -1,16 +1,25 @@
-//! Matching sets: the paths that contain a piece (Shye et al., Def. 3.2).
+//! Matching sets: the paths that contain a partial path (Shye et al., Def. 3.2).
 
+use super::data::{End, Path, Start};
 use super::graph::{EdgeKind, PathGraph};
-use super::{End, Path, Start};
 use pleach_annotate::id::BlockIndex;
 
-/// The beginning of a path.
-type Prefix = (Start, Vec<BlockIndex>);
+/// The beginning of a path, up to a block.
+struct Prefix {
+    start: Start,
+    blocks: Vec<BlockIndex>,
+}
+
+/// The remainder of a path after a block.
+struct Suffix {
+    blocks: Vec<BlockIndex>,
+    end: End,
+}
 
 impl PathGraph {
-    /// The paths that contain consecutive blocks, at their beginning or end where that is given; none where there are more
-    /// than `most`.
-    pub fn containing(&self, start: Option<Start>, blocks: &[BlockIndex], end: Option<End>, most: u64) -> Vec<Path> {
+    /// The paths that contain these consecutive blocks: at their beginning if `start` is given, at their end if `end` is
+    /// given. Returns no paths if there are more than `max`.
+    pub fn containing(&self, start: Option<Start>, blocks: &[BlockIndex], end: Option<End>, max: u64) -> Vec<Path> {
         let (Some(&first), Some(&last)) = (blocks.first(), blocks.last()) else {
             return Vec::new();
         };
@@ -19,23 +28,28 @@ impl PathGraph {
             return Vec::new();
         }
         let suffixes = match end {
-            Some(end) => vec![(Vec::new(), end)],
-            None if self.paths_from(last) > most => return Vec::new(),
+            Some(end) => vec![Suffix {
+                blocks: Vec::new(),
+                end,
+            }],
+            None if self.paths_from(last) > max => return Vec::new(),
             None => self.suffixes(last),
         };
-        let most = most / suffixes.len().max(1) as u64;
-        let prefixes: Option<Vec<Prefix>> = match start {
-            Some(start) => Some(vec![(start, Vec::new())]),
-            None => self.prefixes(first, most),
+        let max = max / suffixes.len().max(1) as u64;
+        let prefixes = match start {
+            Some(start) => Some(vec![Prefix {
+                start,
+                blocks: Vec::new(),
+            }]),
+            None => self.prefixes(first, max),
         };
         let mut paths = Vec::new();
-        for (start, before) in prefixes.unwrap_or_default() {
-            for (after, end) in &suffixes {
-                let blocks = [&before[..], blocks, after].concat();
+        for prefix in prefixes.unwrap_or_default() {
+            for suffix in &suffixes {
                 paths.push(Path {
-                    start,
-                    blocks,
-                    end: *end,
+                    start: prefix.start,
+                    blocks: [&prefix.blocks[..], blocks, &suffix.blocks].concat(),
+                    end: suffix.end,
                 });
             }
         }
@@ -43,24 +57,27 @@ impl PathGraph {
         paths
     }
 
-    /// The ways from a block to EXIT, without the block.
-    fn suffixes(&self, block: BlockIndex) -> Vec<(Vec<BlockIndex>, End)> {
-        let mut ways = Vec::new();
+    /// The paths from a block to EXIT, without the block.
+    fn suffixes(&self, block: BlockIndex) -> Vec<Suffix> {
+        let mut suffixes = Vec::new();
         let mut stack = vec![vec![block]];
-        while let Some(way) = stack.pop() {
-            for edge in self.out(way[way.len() - 1].index()) {
+        while let Some(blocks) = stack.pop() {
+            for edge in self.out(blocks[blocks.len() - 1].index()) {
                 match self.edges()[edge] {
-                    EdgeKind::Flow(_, to) => stack.push(way.iter().copied().chain([to]).collect()),
-                    EdgeKind::End(_, end) => ways.push((way[1..].to_vec(), end)),
+                    EdgeKind::Flow(_, to) => stack.push(blocks.iter().copied().chain([to]).collect()),
+                    EdgeKind::End(_, end) => suffixes.push(Suffix {
+                        blocks: blocks[1..].to_vec(),
+                        end,
+                    }),
                     _ => {}
                 }
             }
         }
-        ways
+        suffixes
     }
 
-    /// The ways from ENTRY to a block, without the block; `None` where there are too many.
-    fn prefixes(&self, block: BlockIndex, most: u64) -> Option<Vec<Prefix>> {
+    /// The paths from ENTRY to a block, without the block; `None` if there are more than `max`.
+    fn prefixes(&self, block: BlockIndex, max: u64) -> Option<Vec<Prefix>> {
         let mut into = vec![0_u64; self.blocks()];
         for edge in &self.edges()[..self.acyclic()] {
             if let EdgeKind::Start(_, to) = edge {
@@ -74,7 +91,7 @@ impl PathGraph {
                 }
             }
         }
-        if into[block.index()] > most {
+        if into[block.index()] > max {
             return None;
         }
         let mut before: Vec<Vec<BlockIndex>> = vec![Vec::new(); self.blocks()];
@@ -86,17 +103,20 @@ impl PathGraph {
                 _ => {}
             }
         }
-        let (mut ways, mut stack) = (Vec::new(), vec![vec![block]]);
-        while let Some(way) = stack.pop() {
-            let at = way[way.len() - 1].index();
-            let rest = || way[1..].iter().rev().copied().collect::<Vec<_>>();
-            ways.extend(starts[at].iter().map(|&start| (start, rest())));
+        // Each entry is a path to `block` in reverse.
+        let (mut prefixes, mut stack) = (Vec::new(), vec![vec![block]]);
+        while let Some(reversed) = stack.pop() {
+            let first = reversed[reversed.len() - 1].index();
+            prefixes.extend(starts[first].iter().map(|&start| Prefix {
+                start,
+                blocks: reversed[1..].iter().rev().copied().collect(),
+            }));
             stack.extend(
-                before[at]
+                before[first]
                     .iter()
-                    .map(|&from| way.iter().copied().chain([from]).collect()),
+                    .map(|&from| reversed.iter().copied().chain([from]).collect()),
             );
         }
-        Some(ways)
+        Some(prefixes)
     }
 }

@@ -1,16 +1,20 @@
 //! Counts of an instrumented program: the `.plcnt` file.
 //!
-//! The instrumented program writes the file through a shared mapping, so that it is complete to the last finished path
-//! even when the program is killed. All numbers are little-endian. The file is a header page and segments to its end:
+//! In phase order: `layout` has headers and blocks byte by byte; [`file`](self::file) finds the blocks of a file; [`unit`] decodes the
+//! descriptions of modules; `sum` adds up the blocks of each unit; [`merge`](self::merge) adds up files; [`exact`] turns counters into
+//! paths and flow; [`write`](self::write) encodes counts as a file.
+//!
+//! The instrumented program writes the file through a shared mapping, so that it is complete up to the last finished path
+//! even if the program is killed. All numbers are little-endian. The file is a header page, followed by segments:
 //!
 //! | header (4096 bytes) | |
 //! |---|---|
 //! | 0 | magic `PLEACHC1` |
 //! | 8 | u32 version, 1 |
 //! | 12 | u32 length of the header, 4096 |
-//! | 16 | 16 bytes that tell program starts apart |
+//! | 16 | 16 bytes that identify the start of the program |
 //!
-//! A segment begins at a multiple of 4096 bytes; a process that needs more room appends one.
+//! A segment begins at a multiple of 4096 bytes. A process that needs more space appends one.
 //!
 //! | segment header (64 bytes) | |
 //! |---|---|
@@ -33,8 +37,8 @@
 //!
 //! A *unit* block holds the description of one compiled module ([`unit`]): its functions' graphs and where their counters
 //! are. A *counters* block is one thread's array of counters for a unit. A *hash table* block is one thread's table for one
-//! function: pairs (u64 number + 1, u64 count), the number 0 marking a free one. Where a
-//! table fills up, a larger one goes on beside it. Blocks of one unit are summed.
+//! function: pairs (u64 number + 1, u64 count); a pair that begins with 0 is free. When a table is full, the runtime
+//! adds a larger one. The blocks of a unit are summed.
 
 pub mod error;
 pub mod exact;
@@ -49,20 +53,20 @@ use error::CountProblem;
 use std::collections::BTreeMap;
 use unit::{Unit, UnitId};
 
-/// The counts of one or several files.
+/// The counts of one or more files.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// What was counted in each compiled module.
+    /// Description and counts of each compiled module.
     pub units: BTreeMap<UnitId, (Unit, UnitCounts)>,
-    /// What could not be read. Everything else is complete.
+    /// Parts that could not be read. Everything else is complete.
     pub problems: Vec<CountProblem>,
 }
 
 /// The counts of one module, over all its threads.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct UnitCounts {
-    /// For each of the unit's functions, in its order: counts above 0, by increasing number of the counter. That is the
-    /// number of a path, the key of a window of paths ([`unit::UnitFunction::window`]), or the position of a chord. Sums
-    /// that do not fit stay at the largest number.
+    /// For each of the unit's functions, in the unit's order: the counters with a count above 0, as (number, count),
+    /// ordered by number. A counter's number is the number of a path, the key of a window of paths
+    /// ([`unit::UnitFunction::window`]), or the position of a chord. Sums saturate.
     pub functions: Vec<Vec<(u64, u64)>>,
 }

@@ -6,8 +6,8 @@ use petgraph::visit::{Dfs, Reversed};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 
-/// What a block's execution implies within its activation.
-pub struct Implied {
+/// The blocks whose execution a block's execution implies within an activation.
+pub struct BlockDominance {
     before: Dominators<NodeIndex>,
     after: Dominators<NodeIndex>,
     exit: NodeIndex,
@@ -17,9 +17,9 @@ fn node(block: usize) -> NodeIndex {
     NodeIndex::new(block)
 }
 
-impl Implied {
-    /// Builds both trees.
-    pub fn of(cfg: &Cfg) -> Self {
+impl BlockDominance {
+    /// Computes the dominator tree and the post-dominator tree of a function.
+    pub fn from_cfg(cfg: &Cfg) -> Self {
         let mut graph = DiGraph::<(), ()>::with_capacity(cfg.blocks.len() + 1, cfg.edge_count());
         for _ in &cfg.blocks {
             graph.add_node(());
@@ -38,7 +38,7 @@ impl Implied {
         for call in cfg.calls.iter().filter(|call| call.may_not_return) {
             graph.update_edge(node(call.block.index()), exit, ());
         }
-        // From where no end can be reached, activations do not end in a way that the graph shows.
+        // A block from which no end is reachable may still be an activation's last, for instance in an endless loop.
         let mut reaches = vec![false; graph.node_count()];
         let mut search = Dfs::new(Reversed(&graph), exit);
         while let Some(found) = search.next(Reversed(&graph)) {
@@ -52,18 +52,18 @@ impl Implied {
         Self { before, after, exit }
     }
 
-    /// Blocks on every way from the entry to a block, without the block itself.
+    /// The strict dominators of a block: blocks on every path from the entry to it.
     pub fn dominators(&self, block: BlockIndex) -> impl Iterator<Item = BlockIndex> + '_ {
-        of_tree(&self.before, block)
+        strict_dominators(&self.before, block)
     }
 
-    /// Blocks on every way from a block to an end, without the block itself.
+    /// The strict post-dominators of a block: blocks on every path from it to an end.
     pub fn post_dominators(&self, block: BlockIndex) -> impl Iterator<Item = BlockIndex> + '_ {
-        of_tree(&self.after, block).filter(|found| found.index() != self.exit.index())
+        strict_dominators(&self.after, block).filter(|found| found.index() != self.exit.index())
     }
 }
 
-fn of_tree(tree: &Dominators<NodeIndex>, block: BlockIndex) -> impl Iterator<Item = BlockIndex> + '_ {
+fn strict_dominators(tree: &Dominators<NodeIndex>, block: BlockIndex) -> impl Iterator<Item = BlockIndex> + '_ {
     let strict = tree.strict_dominators(node(block.index())).into_iter().flatten();
     strict.map(|found| BlockIndex(found.index() as u32))
 }

@@ -1,21 +1,23 @@
 //! The variant that counts edges only (figure 3 of the paper; Ball & Larus, *Optimally Profiling and Tracing Programs*,
-//! TOPLAS 1994): counters on the chords of a spanning tree, the other edges by Kirchhoff's law. And both modes' counts
-//! in the terms of the function's own graph.
+//! TOPLAS 1994): counters on the chords of a spanning tree, and the other edges by Kirchhoff's law. Also converts the
+//! counts of both modes to counts of the function's own blocks and edges.
 
-use super::graph::{EdgeKind, PathGraph, Vertex};
-use super::{End, Index, Op, Plan, Start, place, tree};
+use super::data::{End, Index, Op, Plan, Start};
+use super::graph::{EdgeKind, PathGraph};
+use super::numbering::Vertex;
+use super::{place, tree};
 use pleach_annotate::id::BlockIndex;
 use std::collections::BTreeMap;
 
-/// Counters that no finished executions of the function could have left.
+/// Counters that finished executions of the function cannot have produced.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Inconsistent {
-    /// There is not one count for each counter.
+    /// The number of counts differs from the number of counters.
     #[error("{counts} counts for {chords} counters")]
     Length {
-        /// How many counts there are.
+        /// Number of counts.
         counts: usize,
-        /// How many counters there are.
+        /// Number of counters.
         chords: usize,
     },
     /// The graph has no such edge.
@@ -44,27 +46,27 @@ pub struct OutOfRange {
     pub numbers: u64,
 }
 
-/// How often what was executed, over the function's own graph: comparable whatever was counted.
+/// Exact counts of a function's blocks and edges. They are comparable whether paths or edges were counted.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Flow {
+pub struct ExactFlow {
     /// Calls of the function.
     pub entries: u64,
     /// By block: how often it was entered, resumptions by a second return included.
     pub blocks: Vec<u64>,
-    /// By edge, successor slots of one target merged; every edge of the graph is listed.
+    /// Executions of each edge. Successor slots with the same target are one edge; every edge of the graph is listed.
     pub edges: BTreeMap<(BlockIndex, BlockIndex), u64>,
-    /// By block: how often control left the function there, by a return or by a call that did not come back.
+    /// By block: how often control left the function there, by a return or by a call that did not return.
     pub exits: Vec<u64>,
 }
 
-/// The plan for a graph made with [`super::Mode::Edges`]: counter i counts edge `chords[i]`. `weights` estimates how often each edge
-/// is taken, by [`super::graph::EdgeIndex`]; 0 where it has none.
+/// The plan for a graph that was made with [`Mode::Edges`](crate::Mode::Edges): counter i counts edge `chords[i]`.
+/// `weights` estimates how often each edge is taken, by [`EdgeIndex`](crate::graph::EdgeIndex); missing weights are 0.
 pub fn plan(graph: &PathGraph, weights: &[u64]) -> Plan {
     let tree = tree::spanning(graph, |edge| match graph.edges()[edge] {
-        // The end in a call has to be counted, and so is a second return, each by its own counter. The graph is
-        // connected without them: all its blocks are, by edges from the first.
+        // An end in a call and a second return have counters of their own. Without these edges the graph is still
+        // connected, because every block is reachable from the first.
         EdgeKind::End(_, End::Call) | EdgeKind::Start(Start::Inside, _) => None,
-        // Where a block has successors as well, this stands for activations that never end: nothing could count it.
+        // In a block with successors, this edge represents activations that never end, which no counter could count.
         EdgeKind::End(block, End::Exit) if graph.out(block.index()).len() > 1 => Some(u64::MAX),
         _ => Some(weights.get(edge).copied().unwrap_or(0).min(u64::MAX - 1)),
     });
@@ -81,7 +83,10 @@ pub fn plan(graph: &PathGraph, weights: &[u64]) -> Plan {
     plan
 }
 
-/// The counts of all edges, by [`super::graph::EdgeIndex`], from those of a plan's [`Plan::chords`].
+/// The counts of all edges, by [`EdgeIndex`](crate::graph::EdgeIndex), from those of a plan's [`Plan::chords`].
+///
+/// # Errors
+/// Fails if no executions of the function could have produced these counts.
 pub fn solve(graph: &PathGraph, chords: &[u32], counts: &[u64]) -> Result<Vec<u64>, Inconsistent> {
     if chords.len() != counts.len() {
         let (counts, chords) = (counts.len(), chords.len());
@@ -95,16 +100,16 @@ pub fn solve(graph: &PathGraph, chords: &[u32], counts: &[u64]) -> Result<Vec<u6
     Equations::new(graph, known).solve()
 }
 
-/// What flows into each vertex flows out of it: equations with the tree's edges as unknowns.
+/// Flow conservation at each vertex: equations with the counts of the tree's edges as unknowns.
 struct Equations {
     /// By edge: origin and target. The last is the edge from EXIT to ENTRY.
     ends: Vec<(Vertex, Vertex)>,
     counts: Vec<Option<u64>>,
-    /// By vertex: what flows in, less what flows out, by edges whose counts are known.
+    /// By vertex: inflow minus outflow over edges with known counts.
     excess: Vec<i128>,
-    /// By vertex: how many of its edges are unknown.
+    /// By vertex: number of its edges with unknown counts.
     unknown: Vec<usize>,
-    /// By vertex: the exclusive or of the unknown edges' positions, so that the last one can be told.
+    /// By vertex: exclusive or of the positions of its unknown edges. If one remains, this is its position.
     remaining: Vec<usize>,
 }
 
@@ -143,7 +148,7 @@ impl Equations {
         self.excess[to] += count;
     }
 
-    /// Leaves of the tree first: their one edge makes up for what the others leave over.
+    /// Solves leaves of the tree first: the count of a leaf's one unknown edge balances its known edges.
     fn solve(mut self) -> Result<Vec<u64>, Inconsistent> {
         let mut leaves: Vec<Vertex> = (0..self.unknown.len()).filter(|&v| self.unknown[v] == 1).collect();
         while let Some(leaf) = leaves.pop() {
@@ -180,9 +185,14 @@ impl Equations {
     }
 }
 
-/// The counts of all edges, by [`super::graph::EdgeIndex`], from those of paths by number. Sums that do not fit stay at the largest
-/// number.
-pub fn of_paths(graph: &PathGraph, counts: impl IntoIterator<Item = (u64, u64)>) -> Result<Vec<u64>, OutOfRange> {
+/// The counts of all edges, by [`EdgeIndex`](crate::graph::EdgeIndex), from (path number, count) pairs. Sums saturate.
+///
+/// # Errors
+/// Fails if no path has one of the numbers.
+pub fn counts_of_paths(
+    graph: &PathGraph,
+    counts: impl IntoIterator<Item = (u64, u64)>,
+) -> Result<Vec<u64>, OutOfRange> {
     let mut sums = vec![0_u64; graph.edges().len()];
     for (number, count) in counts {
         let numbers = graph.numbers();
@@ -195,10 +205,10 @@ pub fn of_paths(graph: &PathGraph, counts: impl IntoIterator<Item = (u64, u64)>)
     Ok(sums)
 }
 
-/// The flow over the function's own graph, from the counts of all of a graph's edges by [`super::graph::EdgeIndex`] ([`solve`],
-/// [`of_paths`]). Missing counts are 0; sums that do not fit stay at the largest number.
-pub fn flow(graph: &PathGraph, edge_counts: &[u64]) -> Flow {
-    let mut flow = Flow {
+/// Counts of the function's own blocks and edges, from the counts of all of the graph's edges, by
+/// [`EdgeIndex`](crate::graph::EdgeIndex) (see [`solve`] and [`counts_of_paths`]). Missing counts are 0; sums saturate.
+pub fn flow(graph: &PathGraph, edge_counts: &[u64]) -> ExactFlow {
+    let mut flow = ExactFlow {
         entries: 0,
         blocks: vec![0; graph.blocks()],
         edges: BTreeMap::new(),
@@ -212,7 +222,7 @@ pub fn flow(graph: &PathGraph, edge_counts: &[u64]) -> Flow {
                 add(&mut flow.entries);
                 continue;
             }
-            // The edges that led there, or the call that returned twice, are counted where they begin.
+            // The edge that led there, or the call that returned twice, is counted at its origin.
             EdgeKind::Start(Start::Inside, _) => continue,
             EdgeKind::Flow(from, to) | EdgeKind::End(from, End::Back(to) | End::Cut(to)) => {
                 add(flow.edges.entry((from, to)).or_default());

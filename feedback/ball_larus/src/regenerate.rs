@@ -1,11 +1,11 @@
 //! From a number back to its path (§3.5 of the paper), and from a window's key to its paths.
 
+use super::data::{End, Path, Start};
 use super::graph::{EdgeIndex, EdgeKind, PathGraph};
-use super::{End, Path, Start};
 use pleach_annotate::id::BlockIndex;
 
 impl PathGraph {
-    /// The path that has a number; `None` from [`PathGraph::numbers`] on.
+    /// The path with this number; `None` if it is [`PathGraph::numbers`] or more.
     ///
     /// A self loop counts as a path of one block that begins inside and ends at a back edge to the same block.
     pub fn path(&self, number: u64) -> Option<Path> {
@@ -35,7 +35,7 @@ impl PathGraph {
         Some(path)
     }
 
-    /// The number of a path; `None` for one that the graph does not have.
+    /// The number of a path; `None` if the graph does not have the path.
     pub fn number_of(&self, path: &Path) -> Option<u64> {
         let (&first, &last) = (path.blocks.first()?, path.blocks.last()?);
         if let Some(edge) = self.find(EdgeKind::SelfLoop(first))
@@ -53,11 +53,11 @@ impl PathGraph {
         Some(number + self.value(self.find(EdgeKind::End(last, path.end))?))
     }
 
-    /// The paths that a window's key stands for, oldest first: as many as `window` or, soon after the function was
-    /// entered, fewer. `None` for a key that no window has.
+    /// The paths of the window with this key, oldest first: `window` paths, or fewer soon after the function's entry.
+    /// `None` for a key that no window has.
     ///
-    /// With W = [`PathGraph::numbers`] + 1, the key is the sum of digit j times W^j: digit 0 is one more than the latest
-    /// path's number, and where there was no such path yet the digits are 0.
+    /// With W = [`PathGraph::numbers`] + 1, the key is the sum of digit j times W^j. Digit j is one more than the number
+    /// of the path j places before the latest one, or 0 if there was no such path yet.
     pub fn window(&self, mut key: u64, window: u8) -> Option<Vec<Path>> {
         if self.numbers() == 0 {
             return None;
@@ -72,7 +72,7 @@ impl PathGraph {
         (key == 0 && !paths.is_empty()).then_some(paths)
     }
 
-    /// The edges of a path, or the self loop, that has a number.
+    /// The edges of the path with this number, or the self loop with this number.
     pub(super) fn edges_of(&self, number: u64) -> Option<Vec<EdgeIndex>> {
         if number >= self.numbers() {
             return None;
@@ -84,7 +84,7 @@ impl PathGraph {
         let mut vertex = self.entry();
         while vertex != self.exit() {
             let out = self.by_value(vertex);
-            // The last edge that the rest suffices for; the first has value 0.
+            // The edge with the largest value up to the rest. It exists, since the first edge's value is 0.
             let above = out.partition_point(|&edge| self.value(EdgeIndex(edge)) <= rest);
             let edge = EdgeIndex(*out.get(above.checked_sub(1)?)?);
             rest -= self.value(edge);

@@ -1,19 +1,19 @@
-//! Which calls inside a module always come back.
+//! Which calls inside a module always return.
 //!
-//! At the early anchor the compiler has not yet worked out which functions return; a small leaf looks like one that might
-//! call `exit`. What is asked here is less than LLVM's `willreturn`: control does not leave the callee other than by returning,
-//! though it may stay in it for ever.
+//! At the early anchor the compiler has not yet inferred which functions return, so a small leaf function looks as if it
+//! might call `exit`. The property here is weaker than LLVM's `willreturn`: control leaves the callee only by returning,
+//! but it may also stay there for ever.
 
-use super::may_not_return;
+use super::calls::may_not_return;
 use pleach_annotate::cfg::{Callee, Cfg, Terminator};
 use pleach_annotate::id::FunctionGuid;
 use rustc_hash::FxHashMap;
 
-/// Clears [`pleach_annotate::cfg::Call::may_not_return`] of the calls of a module's functions that come back: those of functions of the same
-/// module which call nothing that may not, directly or not, and raise nothing.
+/// Clears [`may_not_return`](pleach_annotate::cfg::Call::may_not_return) of calls that always return: calls of functions
+/// of the same module that raise no exception and, directly or indirectly, call only functions that always return.
 ///
-/// `replaceable` says of a function, by position, that another definition may take its place when the program is linked.
-pub fn settle(functions: &mut [Cfg], replaceable: impl Fn(usize) -> bool) {
+/// `replaceable` says of a function, by position, whether the linker may replace it by another definition.
+pub fn mark_returning_calls(functions: &mut [Cfg], replaceable: impl Fn(usize) -> bool) {
     let position: FxHashMap<FunctionGuid, usize> = functions
         .iter()
         .enumerate()
@@ -100,7 +100,7 @@ mod tests {
             function("weak", &[]),
             function("uses_weak", &["weak"]),
         ];
-        settle(&mut functions, |i| i == 5);
+        mark_returning_calls(&mut functions, |i| i == 5);
         let flags = |i: usize| functions[i].calls.iter().map(|c| c.may_not_return).collect::<Vec<_>>();
         assert_eq!(flags(1), [false, false]);
         assert_eq!(flags(2), [false]);

@@ -1,14 +1,14 @@
-//! Which edges carry instrumentation, and what each of them adds (§3.3 of the paper; Ball, *Efficiently Counting Program
+//! Which edges carry instrumentation, and the increment of each (§3.3 of the paper; Ball, *Efficiently Counting Program
 //! Events with Support for On-line Queries*, TOPLAS 1994).
 
-use super::End;
-use super::graph::{EdgeKind, PathGraph};
+use super::data::End;
+use super::graph::{EdgeIndex, EdgeKind, PathGraph};
 
-/// The edges of a spanning tree of maximum weight, by [`super::graph::EdgeIndex`]; all other edges are chords.
+/// The edges of a spanning tree of maximum weight, by [`EdgeIndex`]; all other edges are chords.
 ///
-/// The tree also has an edge from EXIT to ENTRY, which the graph does not list. `weight` tells what leaving an edge
-/// uninstrumented is worth; edges for which it is `None` are chords, and the others must connect the graph. Of equal
-/// edges the first is taken, ends in calls last: those cost the same on either side.
+/// The tree also has an edge from EXIT to ENTRY, which the graph does not list. `weight` is the gain of leaving an edge
+/// without instrumentation. Edges without a weight are chords; the others must connect the graph. Among edges of equal
+/// weight the first ones are chosen, and ends in calls last, because their number is recorded in either case.
 pub fn spanning(graph: &PathGraph, weight: impl Fn(usize) -> Option<u64>) -> Vec<bool> {
     let mut candidates: Vec<(std::cmp::Reverse<u64>, bool, u32)> = (0..graph.acyclic())
         .filter_map(|edge| {
@@ -17,7 +17,7 @@ pub fn spanning(graph: &PathGraph, weight: impl Fn(usize) -> Option<u64>) -> Vec
         })
         .collect();
     candidates.sort_unstable();
-    let mut sets = Sets::new(graph.vertices());
+    let mut sets = DisjointSets::new(graph.vertices());
     sets.join(graph.exit(), graph.entry());
     let mut tree = vec![false; graph.edges().len()];
     for (_, _, edge) in candidates {
@@ -27,14 +27,14 @@ pub fn spanning(graph: &PathGraph, weight: impl Fn(usize) -> Option<u64>) -> Vec
     tree
 }
 
-/// What each chord adds so that along every path from ENTRY to EXIT the chords' sum is the path's number. 0 for edges
-/// of the tree and self loops. In wrapping arithmetic.
+/// The increments of the chords: their sum along every path from ENTRY to EXIT is the path's number. Edges of the tree
+/// and self loops have 0. Arithmetic wraps.
 ///
-/// A chord's increment is the sum of the values around the cycle that it closes with the tree, negative where the cycle
-/// goes against an edge. That is the chord's value plus the difference of its ends' distances from the root, where the
-/// distance adds up values along the tree in the same way.
+/// A chord's increment is the sum of the values around the cycle that it closes with the tree, negated for edges against
+/// the direction of the cycle. This equals the chord's value plus the difference of its ends' distances from the root,
+/// where the distance sums values along the tree in the same way.
 pub fn increments(graph: &PathGraph, tree: &[bool]) -> Vec<i64> {
-    let value = |edge: usize| graph.value(super::graph::EdgeIndex(edge as u32)) as i64;
+    let value = |edge: usize| graph.value(EdgeIndex(edge as u32)) as i64;
     let mut neighbours = vec![Vec::new(); graph.vertices()];
     for edge in (0..graph.acyclic()).filter(|&e| tree[e]) {
         let (from, to) = (graph.source(edge), graph.target(edge));
@@ -68,15 +68,15 @@ pub fn increments(graph: &PathGraph, tree: &[bool]) -> Vec<i64> {
         .collect()
 }
 
-/// Disjoint sets of vertices.
-pub(super) struct Sets(Vec<usize>);
+/// Disjoint sets of vertices. Unlike `petgraph`'s `UnionFind`, the caller chooses the representative.
+pub(super) struct DisjointSets(Vec<usize>);
 
-impl Sets {
+impl DisjointSets {
     pub fn new(vertices: usize) -> Self {
         Self((0..vertices).collect())
     }
 
-    /// The vertex that stands for a set. Unless [`Sets::join`] decides, it is the one that [`Sets::put_into`] named.
+    /// The representative of a vertex's set.
     pub fn find(&mut self, mut vertex: usize) -> usize {
         while self.0[vertex] != vertex {
             self.0[vertex] = self.0[self.0[vertex]];
@@ -85,14 +85,14 @@ impl Sets {
         vertex
     }
 
-    /// Whether the two were apart.
+    /// Joins the sets of two vertices; the second set's representative is kept. Returns whether they were disjoint.
     pub fn join(&mut self, a: usize, b: usize) -> bool {
         let (a, b) = (self.find(a), self.find(b));
         self.0[a] = b;
         a != b
     }
 
-    /// Joins a set, named by what stands for it, with another that keeps its own.
+    /// Joins the set with representative `set` to the one with representative `other`, which stays the representative.
     pub fn put_into(&mut self, set: usize, other: usize) {
         self.0[set] = other;
     }

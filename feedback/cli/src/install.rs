@@ -1,4 +1,4 @@
-//! Finds what is installed beside the `pleach` executable.
+//! Finds the libraries that are installed beside the `pleach` executable.
 
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;

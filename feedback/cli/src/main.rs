@@ -1,4 +1,4 @@
-//! The `pleach` command. It only takes options apart and prints: the work is done in the libraries.
+//! The `pleach` command. It parses options and prints results; the libraries do the work.
 
 mod commands;
 mod install;
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// An error and its causes in one line, each said once: many errors name their cause themselves.
+/// An error and its causes in one line. A cause that the error's own message contains is not repeated.
 fn explain(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {

@@ -35,7 +35,7 @@ fn files_are_summed_and_printed() {
     assert!(output.status.success() && stdout(&output).lines().count() == 4);
     assert_eq!(
         stderr(&output),
-        "pleach: warning: c.plcnt: no segment begins at offset 0x2000: the counts in 100 bytes from there are left out\n"
+        "pleach: warning: c.plcnt: no segment begins at offset 0x2000: the counts in the next 100 bytes are left out\n"
     );
 }
 

@@ -12,7 +12,7 @@
 
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
-use pleach_ball_larus::dominance::Implied;
+use pleach_ball_larus::dominance::BlockDominance;
 use pleach_profile::{Covered, FunctionProfile};
 
 /// The share of execution that LLVM's `-profile-summary-cutoff-hot` leaves out, in percent.
@@ -35,7 +35,7 @@ pub fn executed(cfg: &Cfg, profile: &FunctionProfile) -> Vec<bool> {
     if seeds.iter().all(|&s| s) || seeds.iter().all(|&s| !s) {
         return seeds;
     }
-    let implied = Implied::of(cfg);
+    let implied = BlockDominance::from_cfg(cfg);
     let mut executed = seeds;
     let mut waiting: Vec<usize> = (0..executed.len()).filter(|&b| executed[b]).collect();
     while let Some(block) = waiting.pop() {

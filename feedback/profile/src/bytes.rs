@@ -1,46 +1,53 @@
-//! What records are made of: LEB128 numbers and raw bytes.
+//! The elements of records: unsigned LEB128 numbers, zigzag differences, rounded values and raw bytes.
 
-/// Appends a number.
-pub(super) fn number(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
+use gimli::{EndianSlice, LittleEndian, leb128};
+
+/// Appends a number as unsigned LEB128.
+pub(super) fn push_number(out: &mut Vec<u8>, value: u64) {
+    leb128::write::unsigned(out, value).expect("writing to a vector cannot fail");
 }
 
-/// Appends a difference, small ones of either sign in one byte.
-pub(super) fn difference(out: &mut Vec<u8>, from: u32, to: u32) {
+/// Appends the difference of two numbers as zigzag LEB128: a small difference of either sign takes one byte.
+pub(super) fn push_difference(out: &mut Vec<u8>, from: u32, to: u32) {
     let difference = i64::from(to) - i64::from(from);
-    number(out, ((difference << 1) ^ (difference >> 63)) as u64);
+    push_number(out, ((difference << 1) ^ (difference >> 63)) as u64);
 }
 
-/// Bytes not yet read.
-pub(super) struct Reader<'r> {
+/// A value, rounded as in the file.
+pub(super) fn stored(value: f64) -> f32 {
+    // A cast alone would turn large finite values into infinity.
+    if value.is_infinite() {
+        f32::INFINITY
+    } else {
+        (value as f32).min(f32::MAX)
+    }
+}
+
+/// Reads the elements of a record.
+pub(super) struct RecordReader<'r> {
+    /// Bytes not yet read.
     pub bytes: &'r [u8],
 }
 
 const ENDS: &str = "it ends too early";
 
-impl<'r> Reader<'r> {
+impl<'r> RecordReader<'r> {
     pub fn number(&mut self) -> Result<u64, &'static str> {
-        let mut value = 0u64;
-        for shift in (0..64).step_by(7) {
-            let (&byte, rest) = self.bytes.split_first().ok_or(ENDS)?;
-            self.bytes = rest;
-            let low = u64::from(byte & 0x7f);
-            if shift == 63 && low > 1 {
-                break;
-            }
-            value |= low << shift;
-            if byte < 0x80 {
-                return Ok(value);
-            }
-        }
-        Err("a number is too large")
+        let mut input = EndianSlice::new(self.bytes, LittleEndian);
+        let value = leb128::read::unsigned(&mut input).map_err(|error| match error {
+            gimli::Error::BadUnsignedLeb128 => "a number is too large",
+            _ => ENDS,
+        })?;
+        self.bytes = input.slice();
+        Ok(value)
     }
 
-    /// The number that [`difference`] told apart from `from`, if it is one.
+    /// A value that [`stored`] rounded.
+    pub fn value(&mut self) -> Result<f64, &'static str> {
+        Ok(f32::from_le_bytes(self.array()?).into())
+    }
+
+    /// The number that [`push_difference`] encoded relative to `from`; `None` if it does not fit in 32 bits.
     pub fn relative(&mut self, from: u32) -> Result<Option<u32>, &'static str> {
         let coded = self.number()?;
         let difference = (coded >> 1) as i64 ^ -((coded & 1) as i64);

@@ -1,4 +1,4 @@
-//! What can be wrong with a profile file, and what to do about it.
+//! Errors of profile files, with advice.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ pub enum ProfileError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The operation that failed, for instance `open`.
         action: &'static str,
         /// Why it failed.
         source: io::Error,
@@ -20,17 +20,17 @@ pub enum ProfileError {
     /// A directory or a device where a file is expected.
     #[error("{}: is {what}, not a profile: name a file that `pleach record` or `pleach merge` wrote", path.display())]
     NotAFile {
-        /// What was named.
+        /// The path.
         path: PathBuf,
-        /// What it is.
+        /// What is at the path.
         what: &'static str,
     },
-    /// The file holds something else.
+    /// The file has another format.
     #[error("{}: not a pleach profile: {what}", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What it looks like, and what to do with that.
+        /// What it looks like, and what to do with it.
         what: &'static str,
     },
     /// Written by another version of pleach.
@@ -49,17 +49,17 @@ pub enum ProfileError {
         /// The file.
         path: PathBuf,
     },
-    /// Shorter or longer than it says.
+    /// The file's length differs from the one in its header.
     #[error("{}: {found} bytes, but {expected} were written: the file was cut off or appended to; copy or record it again", path.display())]
     Length {
         /// The file.
         path: PathBuf,
-        /// Bytes there are.
+        /// Length of the file, in bytes.
         found: u64,
-        /// Bytes there should be.
+        /// Length according to the header, in bytes.
         expected: u64,
     },
-    /// Content and checksum disagree, or the content makes no sense.
+    /// Content and checksum disagree, or the content is malformed.
     #[error("{}: damaged ({what}): copy or record it again", path.display())]
     Damaged {
         /// The file.
@@ -85,7 +85,7 @@ impl ProfileError {
         }
     }
 
-    /// What the system refused while `action` was done.
+    /// The error of the operating system during `action`.
     pub fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io {
             path: path.into(),
@@ -95,7 +95,7 @@ impl ProfileError {
     }
 }
 
-/// What a file that is no profile looks like, by its first bytes.
+/// What a file that is no profile looks like, by its first bytes, and what to do with it.
 pub(super) fn foreign(start: &[u8]) -> &'static str {
     const KINDS: &[(&[u8], &str)] = &[
         (

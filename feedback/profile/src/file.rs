@@ -1,11 +1,18 @@
-//! Reads profile files: mapped into memory, so that a compiler touches only the records of its own functions.
+//! Reads profile files. A file is mapped into memory, so that a compiler reads only the records of its own functions.
+//!
+//! This is the only way to read a profile, and it checks everything that a reader may rely on: checksums and lengths of
+//! sections, the order of the index, and, in the decoders of `record`, that all lists of a function fit its number of
+//! blocks. Whether the counts fit a graph is known by its hash: [`ProfileFile::lookup`] returns counts only for the same
+//! graph.
 
+use super::data::{FunctionProfile, Profile, Provenance};
 use super::error::{ProfileError, foreign};
-use super::layout::{ENTRY, Entry, Header, HeaderError, Section, VERSION, record_checksum};
-use super::summary::Summary;
-use super::{Anchor, FunctionProfile, Profile, Provenance, record};
+use super::layout::{ENTRY, Header, HeaderError, IndexEntry, Section, VERSION, record_checksum};
+use super::record;
+use super::summary::ProfileSummary;
 use memmap2::Mmap;
 use pleach_annotate::id::{CfgHash, FunctionId, ModuleHash};
+use pleach_annotate::manifest::Anchor;
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -21,26 +28,26 @@ impl fmt::Display for ProfileDigest {
     }
 }
 
-/// What a profile has to say about a function.
+/// Result of looking a function up in a profile.
 #[derive(Clone, PartialEq, Debug)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "nearly all are of that variant, and there is one at a time"
+    reason = "nearly all lookups find the function, and only one result exists at a time"
 )]
 pub enum Lookup {
-    /// Counts for this very graph.
+    /// The profile has counts for this graph.
     Found(FunctionProfile),
-    /// Counts for another graph only: the function changed since it was recorded.
+    /// The profile has counts for other graphs only: the function changed since it was recorded.
     Stale {
-        /// The graph that the profile knows (the first of several).
+        /// The first graph that the profile has.
         profile_hash: CfgHash,
     },
-    /// The profile does not know the function.
+    /// The profile does not have the function.
     Absent,
 }
 
-/// An open profile file. Header and index are known to be undamaged; records and the other sections are checked when
-/// they are read.
+/// An open profile file. Header and index were checked when it was opened; records and the other sections are checked
+/// when they are read.
 #[derive(Debug)]
 pub struct ProfileFile {
     path: PathBuf,
@@ -51,6 +58,9 @@ pub struct ProfileFile {
 
 impl ProfileFile {
     /// Opens a profile. Reads header and index, but no records.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read, is no profile of this version, or has a damaged header or index.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ProfileError> {
         let path = path.as_ref();
         let map = map(path)?;
@@ -67,7 +77,7 @@ impl ProfileFile {
         Ok(file)
     }
 
-    /// The file's name, as it was opened.
+    /// The path that was given to [`ProfileFile::open`].
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -87,13 +97,13 @@ impl ProfileFile {
         self.header.samples
     }
 
-    /// Estimated executions of all paths of all functions: what a path's share is of.
+    /// Estimated executions of all paths of all functions: the whole that a path's share refers to.
     pub fn path_flow(&self) -> f64 {
         self.header.path_flow
     }
 
-    /// Numbers about the whole profile.
-    pub fn summary(&self) -> &Summary {
+    /// The summary of all block counts.
+    pub fn summary(&self) -> &ProfileSummary {
         &self.header.summary
     }
 
@@ -102,7 +112,7 @@ impl ProfileFile {
         self.digest
     }
 
-    /// Number of records: functions, each with each of its graphs.
+    /// Number of records: one for each function and graph.
     pub fn len(&self) -> usize {
         self.index().len() / ENTRY
     }
@@ -112,10 +122,14 @@ impl ProfileFile {
         self.len() == 0
     }
 
-    /// What the profile says about a function with this graph.
+    /// Looks up a function with this graph.
     ///
-    /// A local function whose module is not known is looked for by name and graph: its module's hash changes with any
-    /// function that is added to the file. It is taken where one local function of the profile has both.
+    /// The hash of a local function's module changes when any function is added to the source file. A local function
+    /// that is not found with its module is therefore looked up by name and graph, and found if exactly one local
+    /// function of the profile has both.
+    ///
+    /// # Errors
+    /// Fails if the function's record is damaged.
     pub fn lookup(&self, id: FunctionId, cfg_hash: CfgHash) -> Result<Lookup, ProfileError> {
         let mut other = None;
         for entry in self.entries_from(id).take_while(|entry| entry.id == id) {
@@ -133,11 +147,11 @@ impl ProfileFile {
         }
     }
 
-    fn entries_from(&self, id: FunctionId) -> impl Iterator<Item = Entry> {
+    fn entries_from(&self, id: FunctionId) -> impl Iterator<Item = IndexEntry> {
         (self.first_of(id)..self.len()).map(|at| self.entry(at))
     }
 
-    fn local_elsewhere(&self, id: FunctionId, cfg_hash: CfgHash) -> Option<Entry> {
+    fn local_elsewhere(&self, id: FunctionId, cfg_hash: CfgHash) -> Option<IndexEntry> {
         if id.module == ModuleHash(0) {
             return None;
         }
@@ -164,13 +178,13 @@ impl ProfileFile {
         serde_json::from_slice(bytes).map_err(|e| ProfileError::damaged(&self.path, format!("provenance: {e}")))
     }
 
-    /// The raw vectors, where they were kept: a file of the collector.
+    /// The raw vectors, as a vector file of the collector, if they were kept.
     pub fn vectors(&self) -> Result<Option<&[u8]>, ProfileError> {
         let bytes = self.checked(self.header.vectors, "vectors")?;
         Ok(self.header.has_vectors.then_some(bytes))
     }
 
-    /// The whole profile in memory.
+    /// Reads the whole profile into memory.
     pub fn read_all(&self) -> Result<Profile, ProfileError> {
         Ok(Profile {
             provenance: self.provenance()?,
@@ -193,7 +207,7 @@ impl ProfileFile {
         })
     }
 
-    /// Binary search needs the order, whoever wrote the file.
+    /// Checks the order of the index, which binary search relies on.
     fn check_order(&self) -> Result<(), ProfileError> {
         let mut entries = (0..self.len()).map(|at| self.entry(at).key());
         let Some(mut last) = entries.next() else { return Ok(()) };
@@ -207,7 +221,7 @@ impl ProfileFile {
     }
 
     fn section(&self, section: Section) -> &[u8] {
-        // Bounds were checked when the file was opened.
+        // `open` checked the bounds.
         let start = section.offset as usize;
         self.map.get(start..start + section.length as usize).unwrap_or_default()
     }
@@ -224,11 +238,11 @@ impl ProfileFile {
         self.section(self.header.index)
     }
 
-    fn entry(&self, at: usize) -> Entry {
-        Entry::decode(&self.index()[at * ENTRY..(at + 1) * ENTRY])
+    fn entry(&self, at: usize) -> IndexEntry {
+        IndexEntry::decode(&self.index()[at * ENTRY..(at + 1) * ENTRY])
     }
 
-    /// The first record of a function, or where it would be.
+    /// Position of a function's first record, or of the record after it if there is none.
     fn first_of(&self, id: FunctionId) -> usize {
         let (mut low, mut high) = (0, self.len());
         while low < high {
@@ -242,7 +256,7 @@ impl ProfileFile {
         low
     }
 
-    fn read(&self, entry: &Entry) -> Result<FunctionProfile, ProfileError> {
+    fn read(&self, entry: &IndexEntry) -> Result<FunctionProfile, ProfileError> {
         let damaged =
             |what: &str| ProfileError::damaged(&self.path, format!("record of function {}: {what}", entry.id));
         let records = self.section(self.header.records);
@@ -261,7 +275,7 @@ impl ProfileFile {
 
 fn map(path: &Path) -> Result<Mmap, ProfileError> {
     let metadata = path.metadata().map_err(ProfileError::io(path, "open"))?;
-    // Before opening: that would block on a pipe nobody writes to.
+    // Checked before opening, which would block on a pipe without a writer.
     if metadata.is_dir() {
         return Err(ProfileError::NotAFile {
             path: path.into(),
@@ -281,7 +295,8 @@ fn map(path: &Path) -> Result<Mmap, ProfileError> {
             what: foreign(&[]),
         });
     }
-    // SAFETY: the map is read-only, and profiles are replaced by renaming (see `write`), never changed in place.
+    // SAFETY: the map is read-only, and `pleach-store` replaces profiles by renaming a new file; nothing of pleach changes
+    // or truncates one in place. Another program that does so breaks the contract of `Mmap::map`.
     unsafe { Mmap::map(&file) }.map_err(ProfileError::io(path, "map"))
 }
 

@@ -1,23 +1,43 @@
-//! Header and index of the profile file, byte by byte. Everything is little-endian and without padding:
+//! Header and index of the profile file, byte by byte. Everything is little-endian and without padding. The file:
 //!
 //! ```text
-//! header  (fixed)     magic, version, byte order, anchor, scale, sums, sections, summary, checksum of all that
-//! index   n × 44      sorted by (identifier, graph): guid, module, cfg hash, record offset, length, checksum
-//! records             one per function, in the index's order (see `record`)
-//! provenance          JSON
-//! vectors             opaque, optional
+//! header      520 bytes   see below
+//! index       n × 44      sorted by (identifier, graph): GUID: 8 bytes, module: 4, graph hash: 8,
+//!                         offset of the record from the first one: 8, length: 4, checksum: 8, zero: 4
+//! records                 one per function and graph, in the index's order (see `record`)
+//! provenance              JSON
+//! vectors                 vector file of the collector, optional
 //! ```
-//! Checksums are xxh3. The header has those of index, provenance and vectors, the index those of the records: the
-//! header's own checksum identifies the whole file.
+//! The header, with offsets in bytes:
+//!
+//! ```text
+//!   0   8 bytes    magic, "\x89PLEACH\n"
+//!   8   u32        version
+//!  12   u32        0x01020304: the byte order
+//!  16   u8         anchor: 0 early, 1 late
+//!  17   u8         1 if the file has vectors
+//!  18   6 bytes    zero
+//!  24   f64        scale
+//!  32   u64        sampled block entries of all functions
+//!  40   f64        estimated executions of all paths of all functions
+//!  48   4 × 24     index, records, provenance, vectors: u64 offset, u64 length, u64 checksum (0 for the records)
+//! 144   6 × u64    summary: total count, maximum count, maximum internal count, maximum function count,
+//!                  number of counts, number of functions
+//! 192   16 × 20    cutoffs: u32 share in parts per million, u64 minimum count, u64 number of counts
+//! 512   u64        checksum of all bytes before it
+//! ```
+//! Checksums are XXH3. The header has those of index, provenance and vectors, and the index those of the records, so the
+//! header's own checksum identifies the content of the whole file.
 
-use super::Anchor;
-use super::summary::{CUTOFFS, Cutoff, Summary};
+use super::summary::{CUTOFFS, Cutoff, ProfileSummary};
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId, ModuleHash};
+use pleach_annotate::manifest::Anchor;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// The first bytes of a profile. Like PNG's, they show a file that was treated as text.
+/// The first bytes of a profile. As in PNG, they detect a file that was converted as text.
 pub(super) const MAGIC: [u8; 8] = *b"\x89PLEACH\n";
-/// Version of the format. 2: records have paths and coverage, the header has the flow of all paths. 3: and windows of paths. 4: and called paths. 5: and predictions of branches.
+/// Version of the format. Version 2 added paths, coverage and the flow of all paths; 3 windows of paths; 4 called paths;
+/// 5 predictions of branches.
 pub(super) const VERSION: u32 = 5;
 const BYTE_ORDER: u32 = 0x0102_0304;
 
@@ -26,7 +46,7 @@ const BYTE_ORDER: u32 = 0x0102_0304;
 pub(super) struct Section {
     pub offset: u64,
     pub length: u64,
-    /// xxh3 of the section; 0 for the records, which have checksums of their own.
+    /// XXH3 of the section; 0 for the records, which have their own checksums.
     pub checksum: u64,
 }
 
@@ -44,17 +64,17 @@ pub(super) struct Header {
     pub records: Section,
     pub provenance: Section,
     pub vectors: Section,
-    pub summary: Summary,
+    pub summary: ProfileSummary,
 }
 
-/// Magic, version, byte order.
+/// Length of magic, version and byte order.
 const PREFIX: usize = 16;
 const FIXED: usize = PREFIX + 8 + 8 + 8 + 8 + 4 * 24;
 const SUMMARY: usize = 6 * 8 + CUTOFFS.len() * 20;
 /// Length of the header with its checksum.
 pub(super) const HEADER: usize = FIXED + SUMMARY + 8;
 
-/// Why a header is not accepted.
+/// Why a header was rejected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum HeaderError {
     Magic,
@@ -111,7 +131,7 @@ impl Header {
             return Err(HeaderError::Magic);
         }
         let prefix = file.get(..PREFIX).ok_or(HeaderError::Truncated)?;
-        let mut reader = Reader {
+        let mut reader = FieldReader {
             bytes: &prefix[MAGIC.len()..],
         };
         let (version, order) = (reader.u32(), reader.u32());
@@ -119,9 +139,9 @@ impl Header {
             return Err(HeaderError::ByteOrder);
         }
         if version != VERSION {
-            // A damaged version and a foreign one look alike; the rest of the prefix tells.
-            let whole = order == BYTE_ORDER && !checksum_holds_with_version(file, VERSION);
-            return Err(if whole {
+            // If the header would be intact with this build's version, only the version field is damaged.
+            let is_other_version = order == BYTE_ORDER && !is_intact_with_version(file, VERSION);
+            return Err(if is_other_version {
                 HeaderError::Version(version)
             } else {
                 HeaderError::Damaged("header")
@@ -132,12 +152,12 @@ impl Header {
         if xxh3_64(body).to_le_bytes() != checksum {
             return Err(HeaderError::Damaged("header"));
         }
-        let header = Self::decode_body(Reader { bytes: &body[PREFIX..] })?;
+        let header = Self::decode_body(FieldReader { bytes: &body[PREFIX..] })?;
         header.check()?;
         Ok(header)
     }
 
-    fn decode_body(mut reader: Reader<'_>) -> Result<Self, HeaderError> {
+    fn decode_body(mut reader: FieldReader<'_>) -> Result<Self, HeaderError> {
         let flags = reader.take::<8>();
         let mut header = Self {
             anchor: Anchor::from_u8(flags[0]).ok_or(HeaderError::Damaged("unknown anchor"))?,
@@ -156,7 +176,7 @@ impl Header {
         header.records = section();
         header.provenance = section();
         header.vectors = section();
-        header.summary = Summary {
+        header.summary = ProfileSummary {
             total_count: reader.u64(),
             max_count: reader.u64(),
             max_internal_count: reader.u64(),
@@ -172,12 +192,12 @@ impl Header {
         Ok(header)
     }
 
-    /// Sections follow each other without gaps.
+    /// Checks that the sections follow each other without gaps and that the numbers are finite.
     fn check(&self) -> Result<(), HeaderError> {
         let mut end = Some(HEADER as u64);
         for section in [self.index, self.records, self.provenance, self.vectors] {
             if end != Some(section.offset) {
-                return Err(HeaderError::Damaged("sections out of place"));
+                return Err(HeaderError::Damaged("misplaced sections"));
             }
             end = section.offset.checked_add(section.length);
         }
@@ -185,32 +205,32 @@ impl Header {
             return Err(HeaderError::Damaged("sections out of bounds"));
         }
         if !(self.scale.is_finite() && self.scale >= 0.0) {
-            return Err(HeaderError::Damaged("senseless scale"));
+            return Err(HeaderError::Damaged("impossible scale"));
         }
         if !(self.path_flow.is_finite() && self.path_flow >= 0.0) {
-            return Err(HeaderError::Damaged("senseless flow of paths"));
+            return Err(HeaderError::Damaged("impossible flow of paths"));
         }
         Ok(())
     }
 }
 
-/// The header would be right if it said this version: then only the version was damaged.
-fn checksum_holds_with_version(file: &[u8], version: u32) -> bool {
+/// Whether the header's checksum matches if the version field is replaced by `version`.
+fn is_intact_with_version(file: &[u8], version: u32) -> bool {
     let Some(header) = file.get(..HEADER) else { return false };
     let mut header = header.to_vec();
     header[MAGIC.len()..MAGIC.len() + 4].copy_from_slice(&version.to_le_bytes());
     xxh3_64(&header[..HEADER - 8]).to_le_bytes() == header[HEADER - 8..]
 }
 
-/// Bytes of an index entry.
+/// Length of an index entry, in bytes.
 pub(super) const ENTRY: usize = 44;
 
 /// An index entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Entry {
+pub(super) struct IndexEntry {
     pub id: FunctionId,
     pub cfg_hash: CfgHash,
-    /// From the beginning of the records.
+    /// Offset of the record from the first one, in bytes.
     pub offset: u64,
     pub length: u32,
     /// See [`record_checksum`].
@@ -219,8 +239,8 @@ pub(super) struct Entry {
     pub reserved: u32,
 }
 
-impl Entry {
-    /// What the index is sorted by.
+impl IndexEntry {
+    /// The key that the index is sorted by.
     pub fn key(&self) -> (FunctionId, CfgHash) {
         (self.id, self.cfg_hash)
     }
@@ -236,7 +256,7 @@ impl Entry {
     }
 
     pub fn decode(bytes: &[u8]) -> Self {
-        let mut reader = Reader { bytes };
+        let mut reader = FieldReader { bytes };
         Self {
             id: FunctionId {
                 guid: FunctionGuid(reader.u64()),
@@ -251,18 +271,18 @@ impl Entry {
     }
 }
 
-/// Checksum of a record; it depends on whose record it is.
+/// Checksum of a record. It covers the function's identifier and graph, so records cannot be swapped unnoticed.
 pub(super) fn record_checksum(id: FunctionId, cfg_hash: CfgHash, record: &[u8]) -> u64 {
     let seed = id.guid.0 ^ cfg_hash.0.rotate_left(32) ^ u64::from(id.module.0).rotate_left(16);
     xxh3_64_with_seed(record, seed)
 }
 
-/// Reads fixed-size values; beyond the end it reads zeros.
-struct Reader<'b> {
+/// Reads fields of fixed size. Reads zeros beyond the end.
+struct FieldReader<'b> {
     bytes: &'b [u8],
 }
 
-impl Reader<'_> {
+impl FieldReader<'_> {
     fn take<const N: usize>(&mut self) -> [u8; N] {
         let mut out = [0; N];
         let n = N.min(self.bytes.len());

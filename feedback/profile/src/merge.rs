@@ -1,13 +1,13 @@
-//! Several profiles → one.
+//! Merges several profiles into one.
 //!
-//! Counts are added up in executions, by function and graph: each profile's own scale is in its counts already, and the
-//! result's scale is what relates its counts to its samples. Weights become whole numbers, because a sum of rounded counts
-//! would not conserve flow: fractional ones by counting everything in a finer unit, down to 1/1024. Estimated paths add up
-//! with their intervals (see [`paths`]); of what is known about a block's coverage, the most holds.
+//! Counts are summed by function and graph, in executions: a profile's counts already contain its scale. The result's
+//! scale relates its counts to its samples. Weights become integers, because a sum of rounded counts would not conserve
+//! flow; fractional weights become integers in a finer unit, down to 1/1024. Estimated paths are summed with their
+//! intervals (see [`paths`]). The coverage of a block is the most certain state of all profiles.
 
 mod paths;
 
-use crate::{
+use crate::data::{
     BranchPrediction, CallTargets, CalledPath, Caller, Covered, FunctionProfile, PathWindow, Profile, Provenance,
 };
 use paths::PathSums;
@@ -16,9 +16,9 @@ use pleach_ball_larus::Path;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Finest unit that weights are expressed in.
+/// Weights are integers in a unit of 1 ÷ this or coarser.
 const FINEST_UNIT: u64 = 1024;
-/// A weight may be rounded by this share of itself.
+/// Largest relative rounding error of a weight.
 const WEIGHT_TOLERANCE: f64 = 1e-3;
 
 /// Why profiles could not be merged.
@@ -28,7 +28,7 @@ pub enum MergeError {
     /// There is nothing to merge.
     #[error("no profiles to merge: name at least one")]
     Nothing,
-    /// The profiles' blocks are not the same things.
+    /// The profiles refer to different anchors, so their blocks are not comparable.
     #[error(
         "profile {position} was recorded at the {found} anchor, but the first one at the {expected} anchor: merge profiles of one anchor only"
     )]
@@ -50,7 +50,7 @@ pub enum MergeError {
         /// Its weight.
         weight: f64,
     },
-    /// Two profiles disagree on how many blocks or edges one and the same graph has.
+    /// Two profiles disagree on the number of blocks or edges of the same graph.
     #[error("profiles disagree on the blocks of function {name} ({id}): one of them is damaged; record it again")]
     Shape {
         /// The function.
@@ -62,26 +62,26 @@ pub enum MergeError {
 
 /// A graph of a function that was left out because the function changed between recordings.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Dropped {
+pub struct DroppedGraph {
     /// The function.
     pub id: FunctionId,
     /// Its name.
     pub name: String,
     /// The graph that was left out.
     pub cfg_hash: CfgHash,
-    /// The samples that went with it.
+    /// Number of samples that were left out with it.
     pub samples: u64,
 }
 
-/// What merging did.
+/// Summary of a merge.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct MergeReport {
-    /// Profiles merged.
+    /// Number of merged profiles.
     pub profiles: usize,
-    /// Functions in the result.
+    /// Number of functions in the result.
     pub functions: usize,
-    /// Graphs left out, by identifier.
-    pub dropped: Vec<Dropped>,
+    /// Graphs that were left out, by identifier.
+    pub dropped: Vec<DroppedGraph>,
 }
 
 /// A merged profile.
@@ -91,7 +91,7 @@ pub struct Merged {
     pub profile: Profile,
     /// What was left out.
     pub report: MergeReport,
-    /// The vectors of the profiles that kept them, in their order: how they join is the collector's business.
+    /// The vector files of the profiles that have one, in the profiles' order. The collector can join them.
     pub vectors: Vec<Vec<u8>>,
 }
 
@@ -114,7 +114,7 @@ pub fn merge(profiles: Vec<(Profile, f64)>) -> Result<Merged, MergeError> {
     );
     let (kept, dropped) = choose_graphs(&profiles);
     report.dropped = dropped;
-    let mut sums: BTreeMap<(FunctionId, CfgHash), Sum> = BTreeMap::new();
+    let mut sums: BTreeMap<(FunctionId, CfgHash), FunctionSum> = BTreeMap::new();
     for ((profile, _), weight) in profiles.into_iter().zip(weights) {
         vectors.extend(profile.vectors);
         for function in profile
@@ -123,11 +123,11 @@ pub fn merge(profiles: Vec<(Profile, f64)>) -> Result<Merged, MergeError> {
             .filter(|f| kept.contains_key(&(f.id, f.cfg_hash)))
         {
             sums.entry((function.id, function.cfg_hash))
-                .or_insert_with(|| Sum::new(&function))
+                .or_insert_with(|| FunctionSum::new(&function))
                 .add(function, weight)?;
         }
     }
-    let functions: Vec<FunctionProfile> = sums.into_values().map(Sum::finish).collect();
+    let functions: Vec<FunctionProfile> = sums.into_values().map(FunctionSum::finish).collect();
     report.functions = functions.len();
     Ok(Merged {
         profile: Profile {
@@ -180,7 +180,7 @@ fn whole_weights(profiles: &[(Profile, f64)]) -> Result<Vec<u64>, MergeError> {
     }
 }
 
-/// Executions per sample, so that counts ≈ samples × scale holds for the sums as it did for the parts.
+/// Executions per sample, so that counts ≈ samples × scale holds for the sums as for the parts.
 fn merged_scale(profiles: &[(Profile, f64)], weights: &[u64]) -> f64 {
     let samples = |p: &Profile| p.functions.iter().map(|f| f.samples as f64).sum::<f64>();
     let (mut executions, mut all) = (0.0, 0.0);
@@ -205,7 +205,8 @@ fn merged_provenance(profiles: &[(Profile, f64)], weights: &[u64]) -> Provenance
         merged.bursts = merged.bursts.saturating_add(p.bursts);
         merged.taken_branches = merged.taken_branches.saturating_add(p.taken_branches);
     }
-    // Where the same copies are hot, their counts add up; where others are, the sum is too high, and less is called hot.
+    // If the same inline instances are hot in all profiles, their counts add up. Otherwise the sum is too high, and fewer
+    // blocks count as hot.
     let hot = profiles.iter().map(|(p, _)| p.provenance.hot_in_copies).zip(weights);
     let hot: Vec<u64> = hot.map(|(count, weight)| count.saturating_mul(*weight)).collect();
     if !hot.contains(&0) {
@@ -218,8 +219,8 @@ fn merged_provenance(profiles: &[(Profile, f64)], weights: &[u64]) -> Provenance
 
 type Graphs = FxHashMap<(FunctionId, CfgHash), ()>;
 
-/// The graphs to keep: for each function, those in the profile that sampled it most (of equals, the first).
-fn choose_graphs(profiles: &[(Profile, f64)]) -> (Graphs, Vec<Dropped>) {
+/// The graphs to keep: for each function, those in the profile with the most samples of it (the first of equals).
+fn choose_graphs(profiles: &[(Profile, f64)]) -> (Graphs, Vec<DroppedGraph>) {
     let mut best: FxHashMap<FunctionId, (u64, usize)> = FxHashMap::default();
     for (at, (profile, _)) in profiles.iter().enumerate() {
         let mut samples: FxHashMap<FunctionId, u64> = FxHashMap::default();
@@ -243,11 +244,11 @@ fn choose_graphs(profiles: &[(Profile, f64)]) -> (Graphs, Vec<Dropped>) {
         .filter(|(at, f)| best.get(&f.id).is_some_and(|b| b.1 == *at))
         .map(|(_, f)| ((f.id, f.cfg_hash), ()))
         .collect();
-    let mut dropped: BTreeMap<(FunctionId, CfgHash), Dropped> = BTreeMap::new();
+    let mut dropped: BTreeMap<(FunctionId, CfgHash), DroppedGraph> = BTreeMap::new();
     for (_, function) in all().filter(|(_, f)| !kept.contains_key(&(f.id, f.cfg_hash))) {
         let entry = dropped
             .entry((function.id, function.cfg_hash))
-            .or_insert_with(|| Dropped {
+            .or_insert_with(|| DroppedGraph {
                 id: function.id,
                 name: function.name.clone(),
                 cfg_hash: function.cfg_hash,
@@ -258,8 +259,8 @@ fn choose_graphs(profiles: &[(Profile, f64)]) -> (Graphs, Vec<Dropped>) {
     (kept, dropped.into_values().collect())
 }
 
-/// A function's counts while they add up.
-struct Sum {
+/// Sums of a function's counts.
+struct FunctionSum {
     function: FunctionProfile,
     targets: BTreeMap<u32, FxHashMap<FunctionGuid, u64>>,
     paths: PathSums,
@@ -268,7 +269,7 @@ struct Sum {
     predictions: BTreeMap<BlockIndex, BranchPrediction>,
 }
 
-impl Sum {
+impl FunctionSum {
     fn new(like: &FunctionProfile) -> Self {
         Self {
             function: FunctionProfile {

@@ -1,27 +1,29 @@
-//! Estimated path profiles: what a recording says about how often each acyclic path was executed.
+//! Estimated path profiles: the estimated executions of each acyclic path.
 
-use crate::{Anchor, EstimatedPath};
+use crate::data::EstimatedPath;
 use pleach_annotate::id::{CfgHash, FunctionId};
+use pleach_annotate::manifest::Anchor;
 
-/// The share of all executions of paths from which on a path is hot.
+/// A path is hot if it has at least this share of the executions of all paths.
 pub const HOT_SHARE: f64 = 0.00125;
-/// How many paths of a function are listed in IR although they are not hot.
-const LISTED_ANYWAY: usize = 16;
+/// Number of a function's hottest paths that are listed in IR even if they are not hot.
+const MIN_LISTED: usize = 16;
 
-/// The paths of a function that are listed in IR, of those that a profile has, hottest first: all that are hot, given the
-/// executions of all paths of the program, of which there are at most 1/[`HOT_SHARE`]; and the function's hottest 16 anyway.
-pub fn worth_listing(paths: &[EstimatedPath], flow: f64) -> &[EstimatedPath] {
+/// The paths of a function that are listed in IR: its hot paths, of which a program has at most 1/[`HOT_SHARE`], and in
+/// any case its 16 hottest executed paths. `paths` is ordered by descending count; `flow` is the number of executions of
+/// all paths of the program.
+pub fn paths_to_list(paths: &[EstimatedPath], flow: f64) -> &[EstimatedPath] {
     let hot = paths.iter().take_while(|p| p.count >= flow * HOT_SHARE).count();
     let executed = paths.iter().take_while(|p| p.count > 0.0).count();
-    &paths[..hot.max(LISTED_ANYWAY).min(executed)]
+    &paths[..hot.max(MIN_LISTED).min(executed)]
 }
 
-/// Estimated paths of a program. Counts are in sampled executions: one for each time that a burst saw a path.
+/// Estimated paths of a program. Counts are in sampled executions: one for each execution in a burst.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct PathProfile {
     /// Where the graphs were taken.
     pub anchor: Anchor,
-    /// Functions of which something was seen, by identifier and graph.
+    /// Functions with samples, ordered by identifier and graph.
     pub functions: Vec<FunctionPaths>,
 }
 
@@ -30,15 +32,16 @@ pub struct PathProfile {
 pub struct FunctionPaths {
     /// Identifier, unique in a program.
     pub id: FunctionId,
-    /// The graph that the paths are of.
+    /// The graph of the paths.
     pub cfg_hash: CfgHash,
     /// Linkage name, for people.
     pub name: String,
     /// By descending count and then by path.
     pub paths: Vec<EstimatedPath>,
-    /// By block: some copy's code shows when it is passed. Paths that differ in other blocks only are told apart by no branch.
+    /// By block: some inline instance has a probe of it. No recorded branch distinguishes paths that differ only in other
+    /// blocks.
     pub shown: Vec<bool>,
-    /// Executions of paths that are not listed: something was seen of them, but not which they were.
+    /// Executions of paths that are not listed: they were sampled, but which paths they were is unknown.
     pub unlisted: f64,
 }
 
@@ -72,7 +75,7 @@ mod tests {
         };
         let listed = |counts: &[f64], flow| {
             let paths: Vec<_> = counts.iter().map(|&c| path(c)).collect();
-            worth_listing(&paths, flow).len()
+            paths_to_list(&paths, flow).len()
         };
         assert_eq!(listed(&[5.0; 40], 5.0 / HOT_SHARE), 40);
         assert_eq!(listed(&[5.0; 40], 5.1 / HOT_SHARE), 16);

@@ -1,11 +1,16 @@
-//! How well branches are predicted, in a function's record: n, then n × (block, as difference from the one before, and three `f32`).
+//! Predictions of branches in a function's record:
+//!
+//! ```text
+//! predictions  n, n × prediction     in block order
+//! prediction   difference            the block, relative to the one before (the first relative to 0), zigzag LEB128
+//!              3 × f32               executions with a known direction, mispredicted ones, lower end of the interval
+//! ```
 
-use super::bytes::{Reader, difference, number};
-use super::estimates::{stored, value};
-use super::{BranchPrediction, FunctionProfile};
+use super::bytes::{RecordReader, push_difference, push_number, stored};
+use super::data::{BranchPrediction, FunctionProfile};
 use pleach_annotate::id::BlockIndex;
 
-/// Why a function's predictions cannot be stored, if so.
+/// Why a function's predictions cannot be stored.
 pub(super) fn unstorable(function: &FunctionProfile) -> Option<&'static str> {
     let all = &function.predictions;
     if all.iter().any(|p| p.block.index() >= function.blocks.len()) || !all.is_sorted_by(|a, b| a.block < b.block) {
@@ -13,7 +18,7 @@ pub(super) fn unstorable(function: &FunctionProfile) -> Option<&'static str> {
     }
     let senseless = all.iter().any(|p| !is_sensible(p));
     senseless.then_some(
-        "a branch is mispredicted more often than it is executed, or a number of times that is no number from 0 on",
+        "a branch is mispredicted more often than it is executed, or its count of mispredictions is no number ≥ 0",
     )
 }
 
@@ -23,10 +28,10 @@ fn is_sensible(p: &BranchPrediction) -> bool {
 
 /// Appends predictions.
 pub(super) fn encode(predictions: &[BranchPrediction], out: &mut Vec<u8>) {
-    number(out, predictions.len() as u64);
+    push_number(out, predictions.len() as u64);
     let mut last = 0;
     for p in predictions {
-        difference(out, last, p.block.0);
+        push_difference(out, last, p.block.0);
         last = p.block.0;
         for value in [p.watched, p.mispredicted, p.low] {
             out.extend(stored(value).to_le_bytes());
@@ -34,8 +39,8 @@ pub(super) fn encode(predictions: &[BranchPrediction], out: &mut Vec<u8>) {
     }
 }
 
-/// Reads predictions of a function with this many blocks.
-pub(super) fn decode(reader: &mut Reader<'_>, blocks: usize) -> Result<Vec<BranchPrediction>, &'static str> {
+/// Decodes predictions of a function with `blocks` blocks.
+pub(super) fn decode(reader: &mut RecordReader<'_>, blocks: usize) -> Result<Vec<BranchPrediction>, &'static str> {
     let count = reader.number()?;
     let mut all: Vec<BranchPrediction> = Vec::with_capacity((count as usize).min(reader.bytes.len() / 13));
     for _ in 0..count {
@@ -44,9 +49,9 @@ pub(super) fn decode(reader: &mut Reader<'_>, blocks: usize) -> Result<Vec<Branc
         let block = block.filter(|b| b.index() < blocks && last.is_none_or(|last| last < *b));
         let prediction = BranchPrediction {
             block: block.ok_or("its predicted branches are of blocks that are not there, or out of order")?,
-            watched: value(reader)?,
-            mispredicted: value(reader)?,
-            low: value(reader)?,
+            watched: reader.value()?,
+            mispredicted: reader.value()?,
+            low: reader.value()?,
         };
         if !is_sensible(&prediction) {
             return Err("a branch is mispredicted more often than it is executed");
@@ -67,18 +72,18 @@ mod tests {
     fn predictions() -> impl Strategy<Value = Vec<BranchPrediction>> {
         let shares = (0.0..1e12, 0.0..=1.0f64, 0.0..=1.0f64);
         prop::collection::btree_map(0..BLOCKS as u32, shares, 0..20).prop_map(|all: BTreeMap<_, _>| {
-            let of = |(block, (watched, rate, low)): (u32, (f64, f64, f64))| BranchPrediction {
+            let prediction = |(block, (watched, rate, low)): (u32, (f64, f64, f64))| BranchPrediction {
                 block: BlockIndex(block),
                 watched,
                 mispredicted: watched * rate,
                 low: watched * rate * low,
             };
-            all.into_iter().map(of).collect()
+            all.into_iter().map(prediction).collect()
         })
     }
 
     fn decoded(bytes: &[u8]) -> Result<Vec<BranchPrediction>, &'static str> {
-        let mut reader = Reader { bytes };
+        let mut reader = RecordReader { bytes };
         let read = decode(&mut reader, BLOCKS)?;
         if reader.bytes.is_empty() {
             Ok(read)

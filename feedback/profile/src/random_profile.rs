@@ -1,46 +1,37 @@
-//! Profiles that nobody recorded: what a compiler does with one must be right whatever it says.
+//! Random profiles, for tests: the compiler must generate correct code with any profile.
 //!
-//! [`random_profile`] is that of random activations of a function. [`shuffled_paths`] keeps everything but which path was
-//! executed how often: where paths are worth something, it is worth less.
+//! [`random_profile`] is the exact profile of random activations of a function. [`shuffled_paths`] permutes the counts of
+//! paths and keeps everything else. A benchmark against it shows what paths are worth.
 
 mod walk;
 
-use crate::{BranchPrediction, EstimatedPath, FunctionProfile};
+use crate::data::{BranchPrediction, EstimatedPath, FunctionProfile};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, FunctionId};
 use pleach_ball_larus::graph::PathGraph;
-use pleach_ball_larus::{Options, Path};
+use pleach_ball_larus::{NumberingOptions, Path};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::SplitMix64;
 use rustc_hash::FxHashMap;
-use walk::Walker;
+use walk::{Tally, Walker};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The factor from samples to counts that random profiles claim to have.
+/// The scale of random profiles, from samples to counts.
 pub const SCALE: f64 = 1000.0;
-/// One in so many functions is never executed.
+/// One in this many functions is never executed.
 const NEVER: u32 = 6;
-/// Different activations of a function.
-const WALKS: u64 = 48;
-/// A function's activations happen up to 2 to this many times, each of them up to [`MOST_REPEATS`] times that. Sums of
-/// counts stay below 2⁵³, so that none is rounded.
-const MOST_DOUBLINGS: u64 = 28;
-const MOST_REPEATS: u64 = 64;
+/// Limit on the number of different activations of a function.
+const MAX_WALKS: u64 = 48;
+/// Limit on the base-2 logarithm of the number of times that a function's activations repeat. Each activation repeats up to
+/// [`MAX_REPEATS`] times as often. Sums of counts stay below 2⁵³, so `f64` represents them exactly.
+const MAX_DOUBLINGS: u64 = 28;
+const MAX_REPEATS: u64 = 64;
 
-/// What was executed, and how often.
-#[derive(Default)]
-struct Tally {
-    blocks: Vec<u64>,
-    /// By successor slot.
-    edges: Vec<u64>,
-    paths: FxHashMap<Path, u64>,
-}
-
-/// A profile of random activations, the same for the same function, graph and seed. Of functions, some are never executed and
-/// few are hot; loops go round a few times or hundreds; where an activation came from tells something about where it goes;
-/// exceptions and calls that don't come back are as likely as anything else. Blocks, edges and paths agree with one another, and
-/// intervals hold the counts only. Branches are predicted at random. Call targets and coverage are left out.
+/// A profile of random activations, which depends only on function, graph and seed. Some functions are never executed, and
+/// few are hot. Loops have a few iterations or hundreds. Successive branches are correlated. Exceptions and calls that do
+/// not return are as likely as other successors. The counts of blocks, edges and paths agree, and intervals contain
+/// nothing but the count. Predictions are random. Call targets and coverage are left out.
 pub fn random_profile(cfg: &Cfg, seed: u64) -> FunctionProfile {
     let mut random = generator(cfg.id, seed);
     let mut tally = Tally {
@@ -49,11 +40,11 @@ pub fn random_profile(cfg: &Cfg, seed: u64) -> FunctionProfile {
         paths: FxHashMap::default(),
     };
     if !cfg.blocks.is_empty() && !random.random_ratio(1, NEVER) {
-        let graph = PathGraph::new(cfg, &Options::default());
+        let graph = PathGraph::new(cfg, &NumberingOptions::default());
         let walker = Walker::new(cfg, &graph, &mut random);
-        let often = 1 << random.random_range(0..MOST_DOUBLINGS + 1);
-        for _ in 0..=random.random_range(0..WALKS) {
-            let times = often * (1 + random.random_range(0..MOST_REPEATS));
+        let repeats = 1 << random.random_range(0..MAX_DOUBLINGS + 1);
+        for _ in 0..=random.random_range(0..MAX_WALKS) {
+            let times = repeats * (1 + random.random_range(0..MAX_REPEATS));
             walker.walk(&mut random, times, &mut tally);
         }
     }
@@ -77,7 +68,7 @@ pub fn random_profile(cfg: &Cfg, seed: u64) -> FunctionProfile {
     }
 }
 
-/// Half of the executed branches are never mispredicted, the others some share of the time.
+/// Random predictions: half of the executed branches are never mispredicted, the others at a random rate.
 fn predictions(cfg: &Cfg, blocks: &[u64], random: &mut SplitMix64) -> Vec<BranchPrediction> {
     let branches = cfg.blocks.iter().enumerate();
     let branches = branches.filter(|(at, block)| block.successors.len() == 2 && blocks[*at] > 0);
@@ -98,7 +89,8 @@ fn predictions(cfg: &Cfg, blocks: &[u64], random: &mut SplitMix64) -> Vec<Branch
     branches.map(predicted).collect()
 }
 
-/// The same profile, but paths have each other's counts, at random, and so do windows of paths and called paths: the same for the same function and seed.
+/// The same profile with the counts of paths permuted, and likewise those of windows of paths and of called paths. The
+/// permutation depends only on function and seed.
 pub fn shuffled_paths(mut profile: FunctionProfile, seed: u64) -> FunctionProfile {
     let mut random = generator(profile.id, seed);
     let mut paths: Vec<Path> = profile.paths.iter().map(|p| p.path.clone()).collect();
@@ -137,7 +129,8 @@ fn exact(path: Path, count: f64) -> EstimatedPath {
     }
 }
 
-/// Slots of a block with the same target share evenly, as in a recorded profile; the first gets what is left over.
+/// Divides counts evenly among a block's slots with the same target, as in a recorded profile. The first slot gets the
+/// remainder.
 fn share_slots(cfg: &Cfg, edges: &mut [u64]) {
     let mut rest = edges;
     for block in &cfg.blocks {

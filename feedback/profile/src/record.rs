@@ -1,55 +1,64 @@
-//! One function's record in the profile file.
+//! One function's record in the profile file. Identifier and graph hash are in the index.
 //!
-//! Numbers are LEB128. Because flow is conserved, the same count recurs in block after block and edge after edge, and most
-//! functions never run: counts are a stream of tokens, `0, n` for n+1 zeros, `1, v` for a new count, `k ≥ 2` for the count
-//! that was the (k−1)-th last new one. Paths and coverage follow as [`estimates`] has them, and
-//! [`predictions`].
+//! ```text
+//! record       length and bytes of the name, samples, blocks, edges, counts,
+//!              n, n × call site, estimates (see `estimates`), predictions (see `predictions`)
+//! counts       tokens for the counts of all blocks and then of all edges
+//! token        0, n: n + 1 zeros
+//!              1, v: the new count v
+//!              k ≥ 2: the (k−1)-th last new count again
+//! call site    index of the call, n, n × target
+//! target       GUID: 8 bytes, count
+//! ```
+//! Numbers are unsigned LEB128. The tokens save space because flow conservation makes the same count recur in many blocks
+//! and edges, and because most functions never run.
 
-use super::bytes::{Reader, number};
-use super::{CallTargets, FunctionProfile, estimates, predictions};
+use super::bytes::{RecordReader, push_number};
+use super::data::{CallTargets, FunctionProfile};
+use super::{estimates, predictions};
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 
-/// More counts than any function has; it bounds what a record can make us allocate.
-const MOST_COUNTS: u64 = 1 << 24;
-/// How many new counts back a token may refer. A longer window would hardly find more.
-const WINDOW: usize = 120;
+/// Limit on the number of counts, which bounds the memory that a corrupt record can make the decoder allocate.
+const MAX_COUNTS: u64 = 1 << 24;
+/// Number of new counts that the encoder searches. A larger number would hardly find more.
+const MAX_DISTANCE: usize = 120;
 
 /// Appends a function's record.
 pub(super) fn encode(function: &FunctionProfile, out: &mut Vec<u8>) {
-    number(out, function.name.len() as u64);
+    push_number(out, function.name.len() as u64);
     out.extend_from_slice(function.name.as_bytes());
-    number(out, function.samples);
-    number(out, function.blocks.len() as u64);
-    number(out, function.edges.len() as u64);
+    push_number(out, function.samples);
+    push_number(out, function.blocks.len() as u64);
+    push_number(out, function.edges.len() as u64);
     counts(out, function.blocks.iter().chain(&function.edges).copied());
-    number(out, function.call_targets.len() as u64);
+    push_number(out, function.call_targets.len() as u64);
     for site in &function.call_targets {
-        number(out, u64::from(site.call));
-        number(out, site.targets.len() as u64);
+        push_number(out, u64::from(site.call));
+        push_number(out, site.targets.len() as u64);
         for &(target, count) in &site.targets {
             out.extend_from_slice(&target.0.to_le_bytes());
-            number(out, count);
+            push_number(out, count);
         }
     }
     estimates::encode(function, out);
     predictions::encode(&function.predictions, out);
 }
 
-/// Why a function cannot be stored, if so: the reader's limits hold for the writer too.
+/// Why a function cannot be stored. The limits are those of the decoder.
 pub(super) fn unstorable(function: &FunctionProfile) -> Option<&'static str> {
-    if (function.blocks.len() + function.edges.len()) as u64 > MOST_COUNTS {
+    if (function.blocks.len() + function.edges.len()) as u64 > MAX_COUNTS {
         return Some("it is too large");
     }
     estimates::unstorable(function).or_else(|| predictions::unstorable(function))
 }
 
 fn counts(out: &mut Vec<u8>, counts: impl Iterator<Item = u64>) {
-    let mut seen = Seen::default();
+    let mut seen = NewCounts::default();
     let mut zeros = 0u64;
     let flush = |out: &mut Vec<u8>, zeros: &mut u64| {
         if *zeros > 0 {
-            number(out, 0);
-            number(out, *zeros - 1);
+            push_number(out, 0);
+            push_number(out, *zeros - 1);
             *zeros = 0;
         }
     };
@@ -60,10 +69,10 @@ fn counts(out: &mut Vec<u8>, counts: impl Iterator<Item = u64>) {
         }
         flush(out, &mut zeros);
         match seen.position(count) {
-            Some(back) => number(out, back as u64 + 2),
+            Some(back) => push_number(out, back as u64 + 2),
             None => {
-                number(out, 1);
-                number(out, count);
+                push_number(out, 1);
+                push_number(out, count);
                 seen.push(count);
             }
         }
@@ -71,15 +80,15 @@ fn counts(out: &mut Vec<u8>, counts: impl Iterator<Item = u64>) {
     flush(out, &mut zeros);
 }
 
-/// The latest new counts.
+/// New counts so far.
 #[derive(Default)]
-struct Seen {
+struct NewCounts {
     counts: Vec<u64>,
 }
 
-impl Seen {
+impl NewCounts {
     fn position(&self, count: u64) -> Option<usize> {
-        self.counts.iter().rev().take(WINDOW).position(|&c| c == count)
+        self.counts.iter().rev().take(MAX_DISTANCE).position(|&c| c == count)
     }
 
     fn get(&self, back: u64) -> Option<u64> {
@@ -91,9 +100,9 @@ impl Seen {
     }
 }
 
-/// Decodes a whole record; an error says what is wrong with it.
+/// Decodes a whole record. An error says what is malformed.
 pub(super) fn decode(id: FunctionId, cfg_hash: CfgHash, record: &[u8]) -> Result<FunctionProfile, &'static str> {
-    let mut reader = Reader { bytes: record };
+    let mut reader = RecordReader { bytes: record };
     let length = reader.number()?;
     let name = reader.take(length)?;
     let name = std::str::from_utf8(name)
@@ -103,12 +112,12 @@ pub(super) fn decode(id: FunctionId, cfg_hash: CfgHash, record: &[u8]) -> Result
     let (blocks, edges) = (reader.number()?, reader.number()?);
     let total = blocks
         .checked_add(edges)
-        .filter(|&t| t <= MOST_COUNTS)
+        .filter(|&t| t <= MAX_COUNTS)
         .ok_or("too many counts")?;
     let mut blocks_then_edges = reader.counts(total as usize)?;
     let edges = blocks_then_edges.split_off(blocks as usize);
     let call_targets = reader.call_targets()?;
-    let (paths, windows, called, coverage) = estimates::decode(&mut reader, blocks_then_edges.len())?;
+    let estimates = estimates::decode(&mut reader, blocks_then_edges.len())?;
     let predictions = predictions::decode(&mut reader, blocks_then_edges.len())?;
     if !reader.bytes.is_empty() {
         return Err("bytes left over");
@@ -121,19 +130,19 @@ pub(super) fn decode(id: FunctionId, cfg_hash: CfgHash, record: &[u8]) -> Result
         blocks: blocks_then_edges,
         edges,
         call_targets,
-        paths,
-        windows,
-        called,
+        paths: estimates.paths,
+        windows: estimates.windows,
+        called: estimates.called,
         predictions,
-        coverage,
+        coverage: estimates.coverage,
     })
 }
 
-impl Reader<'_> {
+impl RecordReader<'_> {
     fn counts(&mut self, total: usize) -> Result<Vec<u64>, &'static str> {
-        // Reserves no more than the bytes at hand suggest; runs of zeros are bounded by `total` itself.
+        // Reserves no more than the remaining bytes suggest. Runs of zeros are bounded by `total`.
         let mut counts = Vec::with_capacity(total.min(self.bytes.len()));
-        let mut seen = Seen::default();
+        let mut seen = NewCounts::default();
         while counts.len() < total {
             match self.number()? {
                 0 => {
@@ -148,7 +157,7 @@ impl Reader<'_> {
                     seen.push(count);
                     counts.push(count);
                 }
-                back => counts.push(seen.get(back - 2).ok_or("a count refers to none")?),
+                back => counts.push(seen.get(back - 2).ok_or("a count refers to one that is not there")?),
             }
         }
         Ok(counts)

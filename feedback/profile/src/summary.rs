@@ -1,31 +1,32 @@
-//! Numbers about a whole profile: what the compiler needs to tell hot from cold without reading every record.
+//! The summary of a profile's block counts. With it, the compiler tells hot counts from cold ones without reading every
+//! record.
 
-use super::FunctionProfile;
+use super::data::FunctionProfile;
 use std::collections::BTreeMap;
 
-/// The cut-offs of LLVM's profile summaries, in parts per million.
+/// The cutoffs of LLVM's profile summaries, in parts per million.
 pub const CUTOFFS: [u32; 16] = [
     10_000, 100_000, 200_000, 300_000, 400_000, 500_000, 600_000, 700_000, 800_000, 900_000, 950_000, 990_000, 999_000,
     999_900, 999_990, 999_999,
 ];
 
-/// The cut-off from whose least count on LLVM calls a block hot.
-pub const HOT: u32 = 990_000;
+/// The cutoff, in parts per million, whose minimum count LLVM uses as the threshold of hot blocks.
+pub const HOT_CUTOFF: u32 = 990_000;
 
 /// The hottest blocks that together make up a share of all counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cutoff {
     /// The share, in parts per million.
     pub ppm: u32,
-    /// The least count among these blocks.
+    /// The smallest count among these blocks.
     pub min_count: u64,
-    /// How many blocks have at least that count.
+    /// Number of blocks with at least that count.
     pub num_counts: u64,
 }
 
 /// A profile's summary: LLVM's `ProfileSummary`, of block counts.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Summary {
+pub struct ProfileSummary {
     /// Sum of all block counts.
     pub total_count: u64,
     /// Largest block count.
@@ -42,11 +43,11 @@ pub struct Summary {
     pub cutoffs: [Cutoff; CUTOFFS.len()],
 }
 
-impl Summary {
-    /// Summarises functions' block counts.
-    pub fn of(functions: &[FunctionProfile]) -> Self {
+impl ProfileSummary {
+    /// Summarises the block counts of functions.
+    pub fn from_functions(functions: &[FunctionProfile]) -> Self {
         let mut summary = Self::default();
-        // How often each count occurs.
+        // By count: number of blocks with it.
         let mut frequencies: BTreeMap<u64, u64> = BTreeMap::new();
         for function in functions {
             if let Some((&entry, internal)) = function.blocks.split_first() {
@@ -65,8 +66,8 @@ impl Summary {
         summary
     }
 
-    /// The least count of the hottest blocks that make up `ppm` of all counts; for LLVM, a count from there on is hot at
-    /// 990 000 and one below it cold at 999 999.
+    /// The smallest count among the hottest blocks that make up `ppm` parts per million of all counts. In LLVM, a count is
+    /// hot from the value for 990 000 on, and cold below the value for 999 999.
     pub fn min_count(&self, ppm: u32) -> Option<u64> {
         self.cutoffs.iter().find(|c| c.ppm >= ppm).map(|c| c.min_count)
     }
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn as_llvm_counts() {
-        let summary = Summary::of(&[function(&[10, 900, 0]), function(&[60, 30]), function(&[])]);
+        let summary = ProfileSummary::from_functions(&[function(&[10, 900, 0]), function(&[60, 30]), function(&[])]);
         assert_eq!((summary.total_count, summary.max_count), (1000, 900));
         assert_eq!((summary.max_internal_count, summary.max_function_count), (900, 60));
         assert_eq!((summary.num_counts, summary.num_functions), (5, 2));
@@ -142,7 +143,7 @@ mod tests {
 
     #[test]
     fn of_nothing() {
-        let summary = Summary::of(&[]);
+        let summary = ProfileSummary::from_functions(&[]);
         assert_eq!((summary.total_count, summary.num_counts), (0, 0));
         assert!(summary.cutoffs.iter().all(|c| c.min_count == 0));
     }

@@ -1,12 +1,12 @@
 //! Encodes a profile as a file's content. `pleach-store` writes it.
 
-use super::layout::{ENTRY, Entry, HEADER, Header, Section, record_checksum};
+use super::data::{FunctionProfile, Profile};
+use super::layout::{ENTRY, HEADER, Header, IndexEntry, Section, record_checksum};
 use super::record;
-use super::summary::Summary;
-use super::{FunctionProfile, Profile};
+use super::summary::ProfileSummary;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The content of a profile file, in parts that follow one another.
+/// The content of a profile file, as consecutive parts.
 #[derive(Debug)]
 pub struct Encoded<'p> {
     header: Vec<u8>,
@@ -23,10 +23,10 @@ impl Encoded<'_> {
     }
 }
 
-/// Encodes a profile, sorted, whatever the order of its functions in memory.
+/// Encodes a profile. Functions are sorted.
 ///
 /// # Errors
-/// What of the profile cannot be stored: a function that occurs twice, or values that are no numbers.
+/// Says what cannot be stored: for instance, a function that occurs twice, or counts that are no numbers.
 pub fn encode(profile: &Profile) -> Result<Encoded<'_>, String> {
     let functions = sorted(profile)?;
     if !(profile.scale.is_finite() && profile.scale >= 0.0) {
@@ -42,7 +42,7 @@ pub fn encode(profile: &Profile) -> Result<Encoded<'_>, String> {
         record::encode(function, &mut records);
         let content = &records[start..];
         let length = u32::try_from(content.len()).ok();
-        let entry = Entry {
+        let entry = IndexEntry {
             id: function.id,
             cfg_hash: function.cfg_hash,
             offset: start as u64,
@@ -104,6 +104,6 @@ fn header(profile: &Profile, index: &[u8], records: &[u8], provenance: &[u8]) ->
         records: section(records, false),
         provenance: section(provenance, true),
         vectors: section(profile.vectors.as_deref().unwrap_or_default(), true),
-        summary: Summary::of(&profile.functions),
+        summary: ProfileSummary::from_functions(&profile.functions),
     }
 }

@@ -1,7 +1,7 @@
-//! What `pleach overlap` says: how much two profiles, or a profile and exact counts, agree.
+//! The report of `pleach overlap`: how much two profiles, or a profile and exact counts, agree.
 //!
-//! The overlap of two distributions is Σ min of their shares: 1 where they are the same, 0 where they have nothing in common.
-//! A function's difference is what it takes from that: half of Σ |share − share| over its paths, or its blocks.
+//! The overlap of two distributions is the sum of the minima of their shares: 1 for equal distributions, 0 for disjoint
+//! ones. A function's difference is its contribution to 1 − overlap: half of Σ |share − share| over its paths or blocks.
 
 use super::flows::{Flows, FunctionFlow, FunctionKey, changed_functions};
 use super::paths_text::counted;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// Version of the JSON form; it changes when a key changes its meaning or goes away.
+/// Version of the JSON form. It changes when a key is removed or changes its meaning.
 pub const JSON_VERSION: u32 = 1;
 
 /// The two cannot be compared.
@@ -24,7 +24,7 @@ pub struct DifferentAnchors {
     pub second: &'static str,
 }
 
-/// Refuses to compare blocks that are not the same things.
+/// The common anchor. Blocks at different anchors are not comparable.
 pub(super) fn one_anchor(first: &Flows, second: &Flows) -> Result<Anchor, DifferentAnchors> {
     if first.anchor == second.anchor {
         return Ok(first.anchor);
@@ -42,17 +42,17 @@ pub struct Overlap {
     pub version: u32,
     /// Where the graphs were taken.
     pub anchor: Anchor,
-    /// Overlap of the flow of paths; `None` where one side has no paths.
+    /// Overlap of the flow of paths; `None` if one side has no paths.
     pub paths: Option<f64>,
-    /// Overlap of executions of blocks; `None` where one side has none.
+    /// Overlap of the executions of blocks; `None` if one side has none.
     pub blocks: Option<f64>,
     /// Executed paths in the first, in the second, in both.
     pub path_numbers: [u64; 3],
-    /// Functions that both know, with other control flow in each.
+    /// Number of functions with different graphs in the two.
     pub changed_functions: u64,
-    /// Functions that differ, by how much, descending.
+    /// Functions that differ, by descending difference.
     pub functions: Vec<FunctionOverlap>,
-    /// Functions that are not listed.
+    /// Number of functions that are not listed.
     pub hidden: u64,
 }
 
@@ -67,19 +67,19 @@ pub struct FunctionOverlap {
     pub cfg_hash: String,
     /// Its share of the flow of paths in the first and the second.
     pub path_shares: [f64; 2],
-    /// What its paths take from the overlap.
+    /// Contribution of its paths to 1 − overlap.
     pub path_difference: f64,
     /// Its share of executions of blocks in the first and the second.
     pub block_shares: [f64; 2],
-    /// What its blocks take from the overlap.
+    /// Contribution of its blocks to 1 − overlap.
     pub block_difference: f64,
 }
 
 impl Overlap {
-    /// Compares. Lists at most `top` functions.
+    /// Compares two profiles. Lists at most `top` functions.
     ///
     /// # Errors
-    /// The anchors differ.
+    /// Fails if the anchors differ.
     pub fn new(first: &Flows, second: &Flows, top: Option<usize>) -> Result<Self, DifferentAnchors> {
         let anchor = one_anchor(first, second)?;
         let totals = [first, second].map(|flows| Totals {

@@ -1,4 +1,4 @@
-//! What `pleach coverage` says: how many blocks of each function are known to have been executed, and how that is known.
+//! The report of `pleach coverage`: how many blocks of each function were executed, and how that is known.
 
 use super::show::Graphs;
 use super::tables::{grouped, table, without_padding};
@@ -8,32 +8,32 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::ops::AddAssign;
 
-/// Version of the JSON form; it changes when a key changes its meaning or goes away.
+/// Version of the JSON form. It changes when a key is removed or changes its meaning.
 pub const JSON_VERSION: u32 = 1;
 
-/// Blocks, or IR instructions, by what is known about them.
+/// Numbers of blocks, or of IR instructions, by what is known about their execution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Tally {
     /// All.
     pub all: u64,
-    /// Recorded branches passed them.
+    /// Proved by recorded branches.
     pub seen: u64,
-    /// Executed, because the graph has no way around them.
+    /// Implied by executed blocks.
     pub by_dominance: u64,
-    /// Shadow execution passed them, the program perhaps did not.
+    /// Shadow execution passed them, but the program may not have.
     pub predicted: u64,
-    /// Follow from those.
+    /// Implied by predicted blocks.
     pub predicted_by_dominance: u64,
 }
 
 impl Tally {
-    /// Certainly executed.
+    /// Number that is proved to have been executed.
     pub fn proved(&self) -> u64 {
         self.seen + self.by_dominance
     }
 
-    /// Perhaps executed.
+    /// Number that is only predicted to have been executed.
     pub fn only_predicted(&self) -> u64 {
         self.predicted + self.predicted_by_dominance
     }
@@ -87,21 +87,21 @@ pub struct CoverageReport {
     pub anchor: Anchor,
     /// All functions.
     pub functions_all: u64,
-    /// Those of which something is certainly executed.
+    /// Functions with a block that is proved to have been executed.
     pub functions_proved: u64,
-    /// Those of which something is executed, perhaps.
+    /// Functions with blocks that are only predicted.
     pub functions_covered: u64,
     /// All blocks.
     pub blocks: Tally,
     /// All IR instructions, of functions whose graphs are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<Tally>,
-    /// Functions of which something is covered, those with most blocks first.
+    /// Functions with covered blocks, by descending number of covered blocks.
     pub functions: Vec<FunctionRow>,
 }
 
 impl CoverageReport {
-    /// Of a profile.
+    /// The coverage of a profile.
     pub fn new(profile: &Profile, graphs: &Graphs<'_>) -> Self {
         let mut rows: Vec<FunctionRow> = profile.functions.iter().map(|f| row(f, graphs)).collect();
         let (mut blocks, mut instructions) = (Tally::default(), None);
@@ -139,7 +139,7 @@ impl CoverageReport {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// For people: the totals, and so many functions.
+    /// For people: the totals, and at most `top` functions.
     pub fn to_text(&self, top: Option<usize>) -> String {
         let mut out = String::new();
         let percent = |part: u64, all: u64| format!("{:.1} %", 100.0 * part as f64 / all.max(1) as f64);

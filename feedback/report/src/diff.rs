@@ -1,9 +1,9 @@
-//! What `pleach diff` says: which paths and functions have another share of the flow than before, by more than chance.
+//! The report of `pleach diff`: paths and functions whose share of the flow changed by a statistically significant amount.
 //!
-//! Shares are of the flow of all paths of the program, so that recordings of different lengths compare. A change counts
-//! where the two 90 % intervals have nothing in common: two estimates of one and the same share come apart like that about
-//! twice in a hundred times. A path that one side lists and the other does not has there an interval from 0 to what its
-//! recording may have missed.
+//! Shares refer to the flow of all paths of the program, so recordings of different lengths are comparable. A change
+//! counts if the two 90 % intervals are disjoint. Two estimates of the same share are disjoint in about 2 % of cases. If
+//! only one side lists a path, its interval on the other side goes from 0 to the share that the recording may have
+//! missed.
 
 use super::compare::{DifferentAnchors, JSON_VERSION, one_anchor};
 use super::flows::{Flows, FunctionFlow, FunctionKey, Interval, changed_functions};
@@ -17,7 +17,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// A share of the flow and the interval that it lies in.
+/// A share of the flow with its interval.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Share {
     /// The share.
@@ -28,22 +28,22 @@ pub struct Share {
     pub high: f64,
 }
 
-/// What changed.
+/// Significant changes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Diff {
     /// The version of the JSON form.
     pub version: u32,
     /// Where the graphs were taken.
     pub anchor: Anchor,
-    /// Functions whose share changed, by how much, descending.
+    /// Functions whose share changed, by descending change.
     pub functions: Vec<FunctionChange>,
-    /// Paths whose share changed, by how much, descending.
+    /// Paths whose share changed, by descending change.
     pub paths: Vec<PathChange>,
-    /// Functions and paths that changed but are not listed.
+    /// Numbers of functions and paths that changed but are not listed.
     pub hidden: [u64; 2],
-    /// Functions and paths that either side executed.
+    /// Numbers of functions and paths that either side executed.
     pub compared: [u64; 2],
-    /// Functions that both know, with other control flow in each: all of their paths count as gone and new.
+    /// Number of functions with different graphs in the two: all of their paths count as removed or new.
     pub changed_functions: u64,
 }
 
@@ -93,10 +93,10 @@ pub struct PathChange {
 }
 
 impl Diff {
-    /// Compares. Lists at most `top` functions and as many paths.
+    /// Compares two profiles. Lists at most `top` functions and as many paths.
     ///
     /// # Errors
-    /// The anchors differ.
+    /// Fails if the anchors differ.
     pub fn new(first: &Flows, second: &Flows, top: Option<usize>) -> Result<Self, DifferentAnchors> {
         let anchor = one_anchor(first, second)?;
         let sides = [first, second].map(|flows| Side {
@@ -235,14 +235,14 @@ fn cells(change: f64, before: Share, after: Share) -> [String; 5] {
     ]
 }
 
-/// What shares of one side are of.
+/// The whole that shares of one side refer to.
 struct Side {
     total: f64,
     unseen: f64,
 }
 
 impl Side {
-    /// The share of what was executed so often, or of what nothing was seen of.
+    /// The share of this many executions, or of something without samples.
     fn share(&self, interval: Option<Interval>) -> Share {
         let Some(Interval { count, low, high }) = interval else {
             return Share {
@@ -261,7 +261,7 @@ impl Side {
     }
 }
 
-/// Both shares, where their intervals have nothing in common.
+/// Both shares, if their intervals are disjoint.
 fn changed(before: Share, after: Share) -> Option<(Share, Share)> {
     (before.high < after.low || after.high < before.low).then_some((before, after))
 }

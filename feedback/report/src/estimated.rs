@@ -1,5 +1,5 @@
-//! What `pleach paths` says about estimated paths, as data: for scripts ([`EstimatedPaths::to_json`]) and for people
-//! ([`EstimatedPaths::to_text`]).
+//! The report of `pleach paths` on estimated paths: [`EstimatedPaths::to_json`] for scripts, [`EstimatedPaths::to_text`]
+//! for people.
 
 use super::paths::{PathRow, PathsOptions, array, cut, ending, hint};
 use super::paths_text::{LEGEND, counted, path};
@@ -9,11 +9,11 @@ use pleach_profile::path_profile::HOT_SHARE;
 use pleach_profile::{EstimatedPath, FunctionProfile, Profile};
 use std::fmt::Write;
 
-/// Nothing is known about a function.
+/// The profile does not have a function.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the profile has no function {name}{}", hint(similar))]
 pub struct NoSuchFunction {
-    /// What was asked for.
+    /// The requested name.
     pub name: String,
     /// Names that contain it, the most executed first.
     pub similar: Vec<String>,
@@ -22,15 +22,15 @@ pub struct NoSuchFunction {
 /// Sums over all functions, whichever are shown.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct EstimatedTotals {
-    /// Functions that the profile knows.
+    /// Functions of the profile.
     pub functions: u64,
     /// Functions with paths.
     pub seen_functions: u64,
-    /// Paths that something was seen of.
+    /// Paths with samples.
     pub paths: u64,
     /// Executions of all of them.
     pub flow: f64,
-    /// How many of them are hot: have at least [`HOT_SHARE`] of the flow.
+    /// Number of hot paths: those with at least [`HOT_SHARE`] of the flow.
     pub hot: u64,
     /// Executions of hot paths.
     pub hot_flow: f64,
@@ -43,7 +43,7 @@ pub struct EstimatedTotals {
 pub struct EstimatedPaths<'p> {
     /// Most executed first.
     pub rows: Vec<(&'p FunctionProfile, &'p EstimatedPath)>,
-    /// How many are not listed.
+    /// Number of paths that are not listed.
     pub hidden: u64,
     /// Sums.
     pub totals: EstimatedTotals,
@@ -52,10 +52,10 @@ pub struct EstimatedPaths<'p> {
 }
 
 impl<'p> EstimatedPaths<'p> {
-    /// Gathers what is shown.
+    /// Computes the report.
     ///
     /// # Errors
-    /// The function is not known.
+    /// Fails if the profile does not have the requested function.
     pub fn new(profile: &'p Profile, options: &PathsOptions) -> Result<Self, NoSuchFunction> {
         let functions = chosen(profile, options.function.as_deref())?;
         let rows = functions
@@ -75,7 +75,7 @@ impl<'p> EstimatedPaths<'p> {
         })
     }
 
-    /// For scripts: an array of [`PathRow`]s as for exact counts. Counts have the precision that the profile has: 24 bits.
+    /// For scripts: an array of [`PathRow`]s as for exact counts. Counts have the profile's precision of 24 bits.
     pub fn to_json(&self) -> serde_json::Result<String> {
         array(self.rows.iter().map(|(function, estimated)| {
             let (end, to) = ending(estimated.path.end);

@@ -1,10 +1,10 @@
-//! An evaluation, for people and scripts.
+//! The report of `pleach evaluate`.
 
 use super::tables::{grouped, table, without_padding};
 use pleach_analysis::evaluate::Evaluation;
 use pleach_analysis::evaluate::figures::{FIGURES, Kind};
 
-/// A table: each figure's median, extremes, and how many recordings have it.
+/// A table of each figure's median, minimum and maximum, and the number of recordings that have it.
 pub fn evaluation_text(evaluation: &Evaluation) -> String {
     let mut rows = table(&["figure", "median", "min", "max", "n"], 1..);
     for (key, meaning, kind) in FIGURES {
@@ -31,7 +31,7 @@ pub fn evaluation_text(evaluation: &Evaluation) -> String {
     )
 }
 
-/// An object: each figure's key with its median, min, max and n. Figures that could not be had are left out.
+/// An object with each figure's median, min, max and n. Figures without a value are left out.
 pub fn evaluation_json(evaluation: &Evaluation) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(&evaluation.figures)? + "\n")
 }

@@ -1,8 +1,8 @@
-//! One view of sampled profiles and exact counts, for comparing any two of them.
+//! A common form of sampled profiles and exact counts, so that any two can be compared.
 
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_annotate::manifest::Anchor;
-use pleach_ball_larus::counts::exact::Exact;
+use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_ball_larus::{Mode, Path};
 use pleach_profile::Profile;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// A function with one graph.
 pub type FunctionKey = (FunctionId, CfgHash);
 
-/// A count and the interval that it lies in: with 90 % probability for estimates, itself for exact counts.
+/// A count with its interval: the 90 % interval of an estimate; the count itself if it is exact.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Interval {
     /// Executions.
@@ -21,7 +21,7 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// What is known of one function.
+/// Counts of one function.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct FunctionFlow {
     /// Linkage name.
@@ -33,7 +33,7 @@ pub struct FunctionFlow {
 }
 
 impl FunctionFlow {
-    /// Executions of all its paths. Half-widths of intervals add up as squares, as those of independent estimates.
+    /// Executions of all its paths. Paths are treated as independent estimates: the squares of half-widths add up.
     pub fn flow(&self) -> Interval {
         let mut flow = Interval::default();
         let (mut below, mut above) = (0.0, 0.0);
@@ -58,11 +58,11 @@ impl FunctionFlow {
 pub struct Flows {
     /// Where the graphs were taken.
     pub anchor: Anchor,
-    /// Every function that is known, by identifier and graph.
+    /// All functions, by identifier and graph.
     pub functions: BTreeMap<FunctionKey, FunctionFlow>,
-    /// How many independent observations (bursts) the estimates are of; `None` for exact counts.
+    /// Number of independent observations (bursts) of the estimates; `None` for exact counts.
     pub observations: Option<f64>,
-    /// Functions of which only edges were counted, so that their paths are not known.
+    /// Number of functions whose edges were counted, so that their paths are unknown.
     pub only_edges: u64,
 }
 
@@ -74,7 +74,7 @@ pub struct Flows {
 pub struct MixedAnchors;
 
 impl Flows {
-    /// Of a sampled profile.
+    /// Flows of a sampled profile.
     pub fn of_profile(profile: &Profile) -> Self {
         let function = |f: &pleach_profile::FunctionProfile| FunctionFlow {
             name: f.name.clone(),
@@ -106,11 +106,11 @@ impl Flows {
         }
     }
 
-    /// Of exact counts.
+    /// Flows of exact counts.
     ///
     /// # Errors
-    /// Modules have different anchors.
-    pub fn of_exact(exact: &Exact) -> Result<Self, MixedAnchors> {
+    /// Fails if modules have different anchors.
+    pub fn of_exact(exact: &ExactProfile) -> Result<Self, MixedAnchors> {
         let anchor = exact.functions.first().map(|f| f.anchor).unwrap_or_default();
         let mut flows = Self {
             anchor,
@@ -154,8 +154,8 @@ impl Flows {
         self.functions.values().map(FunctionFlow::block_flow).sum()
     }
 
-    /// The share up to which a path may have been executed although nothing was seen of it, with 95 % probability: what
-    /// happens with that share is missed by n independent observations with probability (1 − share)ⁿ. 0 for exact counts.
+    /// Upper limit, at 95 % confidence, of the share of a path without samples: n independent observations miss a path
+    /// with probability (1 − share)ⁿ. 0 for exact counts.
     pub fn unseen_share(&self) -> f64 {
         match self.observations {
             None => 0.0,
@@ -164,7 +164,7 @@ impl Flows {
     }
 }
 
-/// Functions of which both sides know different graphs only: their paths cannot be compared.
+/// Number of functions whose graphs all differ between the two sides, so that their paths cannot be compared.
 pub(super) fn changed_functions(a: &Flows, b: &Flows) -> u64 {
     let mut changed = 0;
     let mut last = None;

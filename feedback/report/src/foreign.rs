@@ -1,12 +1,12 @@
-//! Whether counts are of a program's own graphs.
+//! Removes counts that do not belong to a program's graphs.
 
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_annotate::manifest::{Anchor, Entry};
-use pleach_ball_larus::counts::exact::Exact;
+use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_profile::Profile;
 use rustc_hash::FxHashSet;
 
-/// A function whose counts are not of a program.
+/// A function whose counts do not belong to a program.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "counts of function {function} are from another build{}; they are left out",
@@ -19,11 +19,12 @@ pub struct Foreign {
     pub is_changed: bool,
 }
 
-/// Takes from exact counts what a program's own graphs do not have, and says of which executed functions.
+/// Removes functions that a program does not have with the same graph from exact counts. Returns the executed ones among
+/// them.
 ///
-/// `manifest` is what the program's executable and libraries say about their graphs.
-pub fn take_foreign(exact: &mut Exact, manifest: &[Entry]) -> Vec<Foreign> {
-    let own = Own::of(manifest);
+/// `manifest` has the entries of the program's executable and libraries.
+pub fn take_foreign(exact: &mut ExactProfile, manifest: &[Entry]) -> Vec<Foreign> {
+    let own = ProgramGraphs::from_manifest(manifest);
     let (known, foreign): (Vec<_>, Vec<_>) = exact
         .functions
         .drain(..)
@@ -33,9 +34,9 @@ pub fn take_foreign(exact: &mut Exact, manifest: &[Entry]) -> Vec<Foreign> {
     executed.map(|f| own.foreign(f.cfg.id, &f.cfg.name)).collect()
 }
 
-/// The same for a sampled profile: functions that were sampled are named.
+/// The same for a sampled profile. Returns the sampled ones among the removed functions.
 pub fn take_foreign_estimates(profile: &mut Profile, manifest: &[Entry]) -> Vec<Foreign> {
-    let own = Own::of(manifest);
+    let own = ProgramGraphs::from_manifest(manifest);
     let anchor = profile.anchor;
     let (known, foreign): (Vec<_>, Vec<_>) = profile
         .functions
@@ -47,13 +48,13 @@ pub fn take_foreign_estimates(profile: &mut Profile, manifest: &[Entry]) -> Vec<
 }
 
 /// A program's own graphs.
-struct Own {
+struct ProgramGraphs {
     graphs: FxHashSet<(FunctionId, CfgHash, Anchor)>,
     functions: FxHashSet<FunctionId>,
 }
 
-impl Own {
-    fn of(manifest: &[Entry]) -> Self {
+impl ProgramGraphs {
+    fn from_manifest(manifest: &[Entry]) -> Self {
         Self {
             graphs: manifest.iter().map(|e| (e.cfg.id, e.hash, e.anchor)).collect(),
             functions: manifest.iter().map(|e| e.cfg.id).collect(),

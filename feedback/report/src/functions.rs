@@ -1,4 +1,4 @@
-//! What `pleach report` says: the functions that a program spends its executions in, and the hottest path of each.
+//! The report of `pleach report`: the functions with the most executions, and the hottest path of each.
 
 use super::compare::JSON_VERSION;
 use super::estimated::{NoSuchFunction, chosen};
@@ -16,7 +16,7 @@ use std::fmt::Write;
 /// What to report.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ReportOptions {
-    /// How many functions to list; all without.
+    /// Number of functions to list; `None` for all.
     pub top: Option<usize>,
     /// Functions with a smaller share than this are not listed, 0…1.
     pub least: f64,
@@ -35,9 +35,9 @@ pub struct Report {
     pub block_executions: u64,
     /// Executions of all paths of all functions.
     pub path_executions: f64,
-    /// Functions, by share of instructions where graphs are known, else of blocks; descending.
+    /// Functions by descending share: of instructions if graphs are known, else of blocks.
     pub functions: Vec<FunctionRow>,
-    /// Executed functions that are not listed.
+    /// Number of executed functions that are not listed.
     pub hidden: u64,
 }
 
@@ -52,17 +52,17 @@ pub struct FunctionRow {
     pub cfg_hash: String,
     /// Share of the executions of all blocks.
     pub block_share: f64,
-    /// Share of the executions of all IR instructions, of functions whose graphs are known.
+    /// Share of the executions of all IR instructions of functions whose graphs are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instruction_share: Option<f64>,
     /// Executions of its entry.
     pub calls: u64,
-    /// Blocks that are known to have been executed, and all blocks.
+    /// Number of blocks that are proved to have been executed, and of all blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub covered_blocks: Option<[u64; 2]>,
-    /// How many paths something was seen of.
+    /// Number of paths with samples.
     pub paths: u64,
-    /// The path that was executed most.
+    /// The most executed path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hottest: Option<HottestPath>,
 }
@@ -90,10 +90,10 @@ pub struct HottestPath {
 }
 
 impl Report {
-    /// Gathers what is shown. `graphs` gives the blocks their numbers of instructions, as far as it has them.
+    /// Computes the report. `graphs` has the numbers of instructions of blocks.
     ///
     /// # Errors
-    /// The function is not known.
+    /// Fails if the profile does not have the requested function.
     pub fn new(profile: &Profile, options: &ReportOptions, graphs: &Graphs<'_>) -> Result<Self, NoSuchFunction> {
         let blocks = |f: &FunctionProfile| f.blocks.iter().map(|&c| c as f64).sum::<f64>();
         let all_blocks: f64 = profile.functions.iter().map(blocks).sum();
@@ -112,7 +112,7 @@ impl Report {
                 calls: f.blocks.first().copied().unwrap_or(0),
                 covered_blocks: covered(f),
                 paths: f.paths.len() as u64,
-                hottest: HottestPath::of(f),
+                hottest: HottestPath::from_function(f),
             })
             .collect();
         let shown = |f: &FunctionRow| f.instruction_share.unwrap_or(f.block_share);
@@ -203,7 +203,7 @@ fn covered(function: &FunctionProfile) -> Option<[u64; 2]> {
 }
 
 impl HottestPath {
-    fn of(function: &FunctionProfile) -> Option<Self> {
+    fn from_function(function: &FunctionProfile) -> Option<Self> {
         let hottest = function.paths.first().filter(|p| p.count > 0.0)?;
         let all: f64 = function.paths.iter().map(|p| p.count).sum();
         let (end, to) = ending(hottest.path.end);

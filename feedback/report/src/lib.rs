@@ -1,4 +1,14 @@
-//! Profiles for people and scripts.
+//! Profiles, paths and coverage as tables for people and JSON for scripts. Each report is a struct with `to_json` and
+//! `to_text`; computing it, and printing it, have no side effects.
+//!
+//! 1. [`show`] and `text`: one profile: totals, functions, and blocks, edges and calls in detail.
+//! 2. [`paths`], [`estimated`] and `paths_text`: exact and estimated paths.
+//! 3. [`functions`]: the functions with the most executions.
+//! 4. [`flows`], [`compare`] and [`diff`]: comparisons of two profiles.
+//! 5. [`coverage`] and [`lines`]: executed blocks, and source lines.
+//! 6. [`foreign`]: removes counts that do not belong to a program.
+//! 7. [`evaluate`]: figures of accuracy.
+//! 8. `tables`: the layout of all tables.
 
 pub mod compare;
 pub mod coverage;

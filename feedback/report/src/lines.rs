@@ -1,7 +1,7 @@
 //! Counts and coverage by source line: as an LCOV trace file, and as a view of the source.
 //!
-//! A line stands for the blocks that begin on it. Of several, which may be one statement's, the most counts and the most is
-//! known: a line is executed if any of its blocks is.
+//! A line has the count and the coverage of the blocks that begin on it. Of several blocks, which may belong to one
+//! statement, it has the largest count and the most certain coverage: a line is executed if any of its blocks is.
 
 use super::show::Graphs;
 use super::tables::grouped;
@@ -14,13 +14,13 @@ use std::path::PathBuf;
 /// What is known about a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Line {
-    /// Estimated executions of the block that was executed most.
+    /// Estimated executions of the most executed block.
     pub count: u64,
-    /// What is known about the block of which most is.
+    /// The most certain coverage of its blocks.
     pub covered: Covered,
-    /// Blocks that begin here.
+    /// Number of blocks that begin here.
     pub blocks: u32,
-    /// Those of which nothing is known.
+    /// Number of those whose execution is unknown.
     pub uncovered: u32,
 }
 
@@ -46,18 +46,18 @@ pub struct SourceFile {
     pub functions: Vec<Function>,
 }
 
-/// Everything that is known by line.
+/// Counts and coverage by source line.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SourceFiles {
     /// By path.
     pub files: BTreeMap<PathBuf, SourceFile>,
-    /// Functions without a graph, a file, or any line: built without `-g`, or not in the binaries that were named.
+    /// Number of functions without a graph, a file or a line: built without `-g`, or not in the given binaries.
     pub without_lines: u64,
 }
 
 impl SourceFiles {
-    /// Of a profile. `wanted` chooses functions by name, `file_of` says where they are.
-    pub fn of(
+    /// Lines of a profile's functions. `wanted` selects functions by name; `file_of` finds their source files.
+    pub fn from_profile(
         profile: &Profile,
         graphs: &Graphs<'_>,
         wanted: impl Fn(&str) -> bool,
@@ -100,7 +100,7 @@ impl SourceFiles {
         found
     }
 
-    /// A trace file as `lcov` and `genhtml` read it. Lines that are only predicted count as not executed, unless `predicted`.
+    /// A trace file for `lcov` and `genhtml`. Lines that are only predicted count as not executed, unless `predicted`.
     pub fn to_lcov(&self, predicted: bool) -> String {
         let least = if predicted {
             Covered::PredictedByDominance
@@ -146,8 +146,8 @@ fn mark(line: &Line) -> [char; 2] {
 }
 
 impl SourceFile {
-    /// Each line with its estimated count and a mark of how it is known to have been executed. `text`: the source; without it,
-    /// only lines with blocks are listed. `around`: only so many lines before the first and after the last one with blocks.
+    /// Each line with its estimated count and a mark for its coverage. `text` is the source; without it, only lines with
+    /// blocks are listed. `around` limits the number of lines before the first and after the last line with blocks.
     pub fn view(&self, text: Option<&str>, around: Option<u32>) -> String {
         let mut out = String::new();
         let mut print = |number: u32, text: &str| {

@@ -1,33 +1,32 @@
-//! What `pleach paths` says about exact counts, as data: for scripts ([`Paths::to_json`], [`Edges::to_json`]) and for
-//! people ([`Paths::to_text`], [`Edges::to_text`]).
+//! The report of `pleach paths` on exact counts: [`Paths::to_json`] and [`Edges::to_json`] for scripts, [`Paths::to_text`]
+//! and [`Edges::to_text`] for people.
 
-use super::paths_text;
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::manifest::Anchor;
-use pleach_ball_larus::counts::exact::{Exact, ExactFunction, ExactPath};
+use pleach_ball_larus::counts::exact::{ExactFunction, ExactPath, ExactProfile};
 use pleach_ball_larus::{End, Mode, Start};
 use serde::Serialize;
 
 /// What to show.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PathsOptions {
-    /// How many paths or edges to list, most executed first; all without.
+    /// Number of paths or edges to list, most executed first; `None` for all.
     pub top: Option<usize>,
     /// The only function to show: its linkage name or its identifier.
     pub function: Option<String>,
 }
 
-/// What was asked for is not there.
+/// Why there is nothing to report.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathsError {
-    /// There are counts of edges only.
+    /// Only edges were counted.
     #[error("edges were counted, not paths: `pleach paths --edges` shows them")]
     OnlyEdges,
     /// No such function was counted.
     #[error("no function {name} was counted{}", hint(similar))]
     UnknownFunction {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// Names that contain it, the most executed first.
         similar: Vec<String>,
@@ -48,13 +47,13 @@ pub struct Totals {
     pub functions: u64,
     /// Functions that were executed.
     pub executed_functions: u64,
-    /// Different paths that were executed, or windows of them.
+    /// Number of different executed paths, or windows of paths.
     pub paths: u64,
     /// Executions of paths, or of windows.
     pub executions: u128,
     /// Blocks of the longest one.
     pub longest: u64,
-    /// Functions whose edges were counted instead.
+    /// Number of functions whose edges were counted instead.
     pub edge_functions: u64,
 }
 
@@ -70,11 +69,11 @@ pub struct Paths<'e> {
 }
 
 impl<'e> Paths<'e> {
-    /// Gathers what is shown.
+    /// Computes the report.
     ///
     /// # Errors
-    /// The function is not known, or no paths were counted.
-    pub fn new(exact: &'e Exact, options: &PathsOptions) -> Result<Self, PathsError> {
+    /// Fails if the requested function is not there, or if no paths were counted.
+    pub fn new(exact: &'e ExactProfile, options: &PathsOptions) -> Result<Self, PathsError> {
         let totals = totals(exact);
         if totals.functions > 0 && totals.edge_functions == totals.functions {
             return Err(PathsError::OnlyEdges);
@@ -95,14 +94,9 @@ impl<'e> Paths<'e> {
         let rows = self.rows.iter().map(|(function, path)| PathRow::new(function, path));
         array(rows)
     }
-
-    /// For people.
-    pub fn to_text(&self) -> String {
-        paths_text::paths(self)
-    }
 }
 
-/// A path for scripts, with counts that are whole numbers (exact ones) or not (estimates).
+/// A path for scripts. Exact counts are integers; estimates are not.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct PathRow<'e, N = u64> {
     /// Linkage name.
@@ -111,13 +105,13 @@ pub struct PathRow<'e, N = u64> {
     pub function_id: String,
     /// Graph that the blocks are of.
     pub cfg_hash: String,
-    /// Blocks in order; with windows, those of their paths one after the other.
+    /// Blocks in order; for a window, those of its paths one after the other.
     pub blocks: Vec<BlockIndex>,
     /// Executions.
     pub count: N,
-    /// At least this many: exact counts know, of estimates it is the lower end of the 90 % interval.
+    /// Lower end of the 90 % interval of an estimate; the count itself if it is exact.
     pub low: N,
-    /// At most this many.
+    /// Upper end of that interval.
     pub high: N,
     /// How it begins.
     pub start: Start,
@@ -128,7 +122,7 @@ pub struct PathRow<'e, N = u64> {
     pub to: Option<BlockIndex>,
     /// Where the graph was taken.
     pub anchor: Anchor,
-    /// With windows: how many paths this one has.
+    /// For a window: its number of paths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iterations: Option<usize>,
 }
@@ -154,7 +148,7 @@ impl<'e> PathRow<'e> {
     }
 }
 
-/// How a path ends, and the block that an edge leads to there, as scripts have it.
+/// How a path ends, and the target of its last edge, in the form for scripts.
 pub(super) fn ending(end: End) -> (&'static str, Option<BlockIndex>) {
     match end {
         End::Exit => ("exit", None),
@@ -164,23 +158,23 @@ pub(super) fn ending(end: End) -> (&'static str, Option<BlockIndex>) {
     }
 }
 
-/// Executed edges, whatever was counted.
+/// Executed edges, whether paths or edges were counted.
 #[derive(Clone, Debug)]
 pub struct Edges<'e> {
     /// Executed functions, by identifier.
     pub functions: Vec<&'e ExactFunction>,
-    /// How many edges people are shown at most.
+    /// Limit on the number of edges in the text form.
     pub top: Option<usize>,
     /// Sums.
     pub totals: Totals,
 }
 
 impl<'e> Edges<'e> {
-    /// Gathers what is shown.
+    /// Computes the report.
     ///
     /// # Errors
-    /// The function is not known.
-    pub fn new(exact: &'e Exact, options: &PathsOptions) -> Result<Self, PathsError> {
+    /// Fails if the requested function is not there.
+    pub fn new(exact: &'e ExactProfile, options: &PathsOptions) -> Result<Self, PathsError> {
         Ok(Self {
             functions: chosen(exact, options)?.filter(|f| f.is_executed()).collect(),
             top: options.top,
@@ -191,11 +185,6 @@ impl<'e> Edges<'e> {
     /// For scripts: an array of [`EdgesRow`], of all executed functions.
     pub fn to_json(&self) -> serde_json::Result<String> {
         array(self.functions.iter().map(|function| EdgesRow::new(function)))
-    }
-
-    /// For people.
-    pub fn to_text(&self) -> String {
-        paths_text::edges(self)
     }
 }
 
@@ -251,7 +240,7 @@ impl<'e> EdgesRow<'e> {
     }
 }
 
-fn totals(exact: &Exact) -> Totals {
+fn totals(exact: &ExactProfile) -> Totals {
     let mut totals = Totals::default();
     for function in &exact.functions {
         totals.functions += 1;
@@ -269,7 +258,7 @@ fn totals(exact: &Exact) -> Totals {
 
 /// The functions to show.
 fn chosen<'e>(
-    exact: &'e Exact,
+    exact: &'e ExactProfile,
     options: &PathsOptions,
 ) -> Result<impl Iterator<Item = &'e ExactFunction> + use<'e>, PathsError> {
     let wanted = options.function.clone();
@@ -292,14 +281,14 @@ fn is_called(function: &ExactFunction, name: &str) -> bool {
     function.cfg.name == name || function.cfg.id.to_string() == name
 }
 
-/// Keeps the first rows; returns how many are gone.
+/// Keeps the first `top` rows. Returns the number of removed rows.
 pub(super) fn cut<T>(rows: &mut Vec<T>, top: Option<usize>) -> u64 {
     let hidden = rows.len().saturating_sub(top.unwrap_or(usize::MAX));
     rows.truncate(rows.len() - hidden);
     hidden as u64
 }
 
-/// One element a line: easy on `grep`, and on those who compare two builds.
+/// A JSON array with one element a line, for `grep` and `diff`.
 pub(super) fn array(rows: impl Iterator<Item = impl Serialize>) -> serde_json::Result<String> {
     let mut out = String::from("[");
     for (at, row) in rows.enumerate() {

@@ -6,84 +6,90 @@ use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::{End, Path, Start};
 use std::fmt::{Display, Write};
 
-/// Of a path with more blocks than this, the middle is left out.
+/// The middle blocks of a longer path are left out.
 const SHOWN_BLOCKS: usize = 24;
 
 pub(super) const LEGEND: &str = "▸ from the function's entry, ■ to its end, ↺b by a back edge to block b, ✂b cut before block b, \
                       ☎ into a call that did not come back";
 
-pub(super) fn paths(paths: &Paths<'_>) -> String {
-    let mut out = String::new();
-    if !paths.rows.is_empty() {
-        let mut rows = table(&["share", "so far", "count", "function", "path"], ..3);
-        let share = |count: u128| format!("{:.2} %", count as f64 / paths.totals.executions as f64 * 100.0);
-        let mut so_far = 0;
-        for (function, exact) in &paths.rows {
-            let count = u128::from(exact.count);
-            so_far += count;
-            let path: Vec<_> = exact.path.iter().map(path).collect();
-            rows.add_row([
-                share(count),
-                share(so_far),
-                grouped(count),
-                function.cfg.name.clone(),
-                path.join("  "),
-            ]);
+impl Paths<'_> {
+    /// For people.
+    pub fn to_text(&self) -> String {
+        let mut out = String::new();
+        if !self.rows.is_empty() {
+            let mut rows = table(&["share", "so far", "count", "function", "path"], ..3);
+            let share = |count: u128| format!("{:.2} %", count as f64 / self.totals.executions as f64 * 100.0);
+            let mut so_far = 0;
+            for (function, exact) in &self.rows {
+                let count = u128::from(exact.count);
+                so_far += count;
+                let path: Vec<_> = exact.path.iter().map(path).collect();
+                rows.add_row([
+                    share(count),
+                    share(so_far),
+                    grouped(count),
+                    function.cfg.name.clone(),
+                    path.join("  "),
+                ]);
+            }
+            let _ = writeln!(out, "{rows}");
+            if self.hidden > 0 {
+                let _ = writeln!(out, "and {} more", grouped(self.hidden));
+            }
+            let _ = writeln!(out, "\n{LEGEND}");
         }
-        let _ = writeln!(out, "{rows}");
-        if paths.hidden > 0 {
-            let _ = writeln!(out, "and {} more", grouped(paths.hidden));
-        }
-        let _ = writeln!(out, "\n{LEGEND}");
+        let Totals {
+            paths: executed,
+            executions,
+            longest,
+            ..
+        } = self.totals;
+        let _ = writeln!(
+            out,
+            "{}, {} executed, {}, the longest of {}",
+            functions(&self.totals),
+            counted(executed, "path"),
+            counted(executions, "path execution"),
+            counted(longest, "block")
+        );
+        without_padding(&out)
     }
-    let Totals {
-        paths: executed,
-        executions,
-        longest,
-        ..
-    } = paths.totals;
-    let _ = writeln!(
-        out,
-        "{}, {} executed, {}, the longest of {}",
-        functions(&paths.totals),
-        counted(executed, "path"),
-        counted(executions, "path execution"),
-        counted(longest, "block")
-    );
-    without_padding(&out)
 }
 
-pub(super) fn edges(edges: &Edges<'_>) -> String {
-    let (mut rows, mut taken) = (Vec::new(), 0_u64);
-    for function in &edges.functions {
-        let (name, flow) = (&function.cfg.name, &function.flow);
-        taken += flow.edges.values().filter(|&&count| count > 0).count() as u64;
-        rows.push((flow.entries, name, format!("▸{}", BlockIndex::ENTRY.0)));
-        rows.extend(flow.edges.iter().map(|((from, to), &count)| {
-            let edge = format!("{}→{}", from.0, to.0);
-            (count, name, edge)
-        }));
-        let exits = flow.exits.iter().enumerate();
-        rows.extend(exits.map(|(block, &count)| (count, name, format!("{block} ■"))));
-    }
-    rows.retain(|row| row.0 > 0);
-    // Stable: edges of one count stay in their order.
-    rows.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-    let hidden = cut(&mut rows, edges.top);
-    let mut out = String::new();
-    if !rows.is_empty() {
-        let mut shown = table(&["count", "function", "edge"], ..1);
-        for (count, name, edge) in rows {
-            shown.add_row([grouped(count), name.clone(), edge]);
+impl Edges<'_> {
+    /// For people.
+    pub fn to_text(&self) -> String {
+        let (mut rows, mut taken) = (Vec::new(), 0_u64);
+        for function in &self.functions {
+            let (name, flow) = (&function.cfg.name, &function.flow);
+            taken += flow.edges.values().filter(|&&count| count > 0).count() as u64;
+            rows.push((flow.entries, name, format!("▸{}", BlockIndex::ENTRY.0)));
+            rows.extend(flow.edges.iter().map(|((from, to), &count)| {
+                let edge = format!("{}→{}", from.0, to.0);
+                (count, name, edge)
+            }));
+            let exits = flow.exits.iter().enumerate();
+            rows.extend(exits.map(|(block, &count)| (count, name, format!("{block} ■"))));
         }
-        let _ = writeln!(out, "{shown}");
-        if hidden > 0 {
-            let _ = writeln!(out, "and {} more", grouped(hidden));
+        rows.retain(|row| row.0 > 0);
+        // Stable, so that edges with equal counts keep their order.
+        rows.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+        let hidden = cut(&mut rows, self.top);
+        let mut out = String::new();
+        if !rows.is_empty() {
+            let mut shown = table(&["count", "function", "edge"], ..1);
+            for (count, name, edge) in rows {
+                shown.add_row([grouped(count), name.clone(), edge]);
+            }
+            let _ = writeln!(out, "{shown}");
+            if hidden > 0 {
+                let _ = writeln!(out, "and {} more", grouped(hidden));
+            }
+            let _ = writeln!(out, "\n▸ into the function, ■ out of it");
         }
-        let _ = writeln!(out, "\n▸ into the function, ■ out of it");
+        let _ = writeln!(out, "{}, {} taken", functions(&self.totals), counted(taken, "edge"));
+        without_padding(&out)
     }
-    let _ = writeln!(out, "{}, {} taken", functions(&edges.totals), counted(taken, "edge"));
-    without_padding(&out)
 }
 
 fn functions(totals: &Totals) -> String {

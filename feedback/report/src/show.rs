@@ -1,20 +1,19 @@
-//! What `pleach show` says about a profile, as data: [`Show::to_json`] for scripts, [`Show::to_text`] for people.
+//! The report of `pleach show` as data: [`Show::to_json`] for scripts, [`Show::to_text`] for people.
 
-use super::text;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
-use pleach_profile::summary::Summary;
+use pleach_profile::summary::ProfileSummary;
 use pleach_profile::{BranchPrediction, CallTargets, FunctionProfile, Profile, Provenance};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// Version of the JSON form; it changes when a key changes its meaning or goes away.
+/// Version of the JSON form. It changes when a key is removed or changes its meaning.
 pub const JSON_VERSION: u32 = 1;
 
 /// What to show.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ShowOptions {
-    /// How many functions to list, hottest first.
+    /// Number of functions to list, hottest first.
     pub top: usize,
     /// A function to show in detail: its linkage name or its identifier.
     pub function: Option<String>,
@@ -32,14 +31,14 @@ impl Default for ShowOptions {
     }
 }
 
-/// Where the graphs are that counts refer to: a profile itself does not hold them. Without them edges are only numbered.
+/// Finds the graph that counts refer to. A profile contains no graphs; without them, edges have no blocks.
 pub type Graphs<'g> = dyn Fn(FunctionId, CfgHash) -> Option<&'g Cfg> + 'g;
 
-/// The profile does not know a function.
+/// The profile does not have a function.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the profile has no function {name}{}", hint(similar))]
 pub struct UnknownFunction {
-    /// What was asked for.
+    /// The requested name.
     pub name: String,
     /// Names that contain it, the hottest first.
     pub similar: Vec<String>,
@@ -52,7 +51,7 @@ fn hint(similar: &[String]) -> String {
     }
 }
 
-/// Everything that is shown.
+/// The report.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Show {
     /// [`JSON_VERSION`].
@@ -78,7 +77,7 @@ pub struct Show {
 /// Sums over all functions.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Totals {
-    /// Functions that the profile knows.
+    /// Functions of the profile.
     pub functions: u64,
     /// Functions that were sampled.
     pub sampled_functions: u64,
@@ -96,9 +95,9 @@ pub struct Totals {
     pub indirect_calls: u64,
 }
 
-/// [`Summary`] for scripts.
+/// [`ProfileSummary`] for scripts.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-#[allow(missing_docs, reason = "see `Summary`")]
+#[allow(missing_docs, reason = "see `ProfileSummary`")]
 pub struct SummaryView {
     pub total_count: u64,
     pub max_count: u64,
@@ -162,7 +161,7 @@ pub struct BlockDetail {
     pub block: u32,
     /// Executions.
     pub count: u64,
-    /// First source line, where the graph is at hand and knows it.
+    /// First source line, if the graph is known and has it.
     pub line: Option<u32>,
 }
 
@@ -171,13 +170,13 @@ pub struct BlockDetail {
 pub struct EdgeDetail {
     /// Position in the list of all slots.
     pub slot: u32,
-    /// The block it leaves, where the graph is at hand.
+    /// Its origin, if the graph is known.
     pub from: Option<u32>,
-    /// The block it leads to, where the graph is at hand.
+    /// Its target, if the graph is known.
     pub to: Option<u32>,
     /// Executions.
     pub count: u64,
-    /// Share of its block's outgoing executions; none where there are none.
+    /// Share of its block's outgoing executions; `None` if there are none.
     pub probability: Option<f64>,
 }
 
@@ -186,13 +185,13 @@ pub struct EdgeDetail {
 pub struct MispredictionDetail {
     /// The block that ends in it.
     pub block: u32,
-    /// First source line of that block, where the graph is at hand and knows it.
+    /// First source line of that block, if the graph is known and has it.
     pub line: Option<u32>,
     /// Mispredicted executions.
     pub count: f64,
     /// Share of its executions that is mispredicted.
     pub rate: f64,
-    /// Lower end of the 90 % interval of that.
+    /// Lower end of the 90 % interval of that share.
     pub low: f64,
 }
 
@@ -201,7 +200,7 @@ pub struct MispredictionDetail {
 pub struct CallDetail {
     /// Position of the call.
     pub call: u32,
-    /// The block that holds it, where the graph is at hand.
+    /// The block that contains it, if the graph is known.
     pub block: Option<u32>,
     /// Targets, most frequent first.
     pub targets: Vec<TargetDetail>,
@@ -212,7 +211,7 @@ pub struct CallDetail {
 pub struct TargetDetail {
     /// LLVM's identifier.
     pub guid: String,
-    /// Linkage name, where the profile knows the function.
+    /// Linkage name, if the profile has the function.
     pub name: Option<String>,
     /// Calls.
     pub count: u64,
@@ -221,9 +220,12 @@ pub struct TargetDetail {
 }
 
 impl Show {
-    /// Gathers what is shown. `graphs` may know none.
+    /// Computes the report. `graphs` may find none.
+    ///
+    /// # Errors
+    /// Fails if the profile does not have the requested function.
     pub fn new(profile: &Profile, options: &ShowOptions, graphs: &Graphs<'_>) -> Result<Self, UnknownFunction> {
-        let summary = Summary::of(&profile.functions);
+        let summary = ProfileSummary::from_functions(&profile.functions);
         let lines = ranked(profile, summary.total_count);
         let details = match &options.function {
             Some(name) => named(profile, &lines, name, graphs)?,
@@ -252,14 +254,9 @@ impl Show {
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()
     }
-
-    /// For people: the details where a function was asked for, else the overview.
-    pub fn to_text(&self) -> String {
-        text::render(self)
-    }
 }
 
-/// The hottest functions that ran at all.
+/// The hottest executed functions.
 fn listed(lines: &[(usize, FunctionLine)], top: usize) -> impl Iterator<Item = &(usize, FunctionLine)> {
     lines.iter().take(top).filter(|(_, line)| line.max_count > 0)
 }
@@ -282,7 +279,7 @@ fn totals(profile: &Profile) -> Totals {
     totals
 }
 
-fn view(summary: &Summary) -> SummaryView {
+fn view(summary: &ProfileSummary) -> SummaryView {
     let cutoff = |c: &pleach_profile::summary::Cutoff| CutoffView {
         ppm: c.ppm,
         min_count: c.min_count,
@@ -299,7 +296,7 @@ fn view(summary: &Summary) -> SummaryView {
     }
 }
 
-/// All functions, by the executions of their blocks, with their positions in the profile.
+/// All functions with their positions in the profile, by descending executions of their blocks.
 fn ranked(profile: &Profile, total: u64) -> Vec<(usize, FunctionLine)> {
     let line = |f: &FunctionProfile| {
         let total_count = f.blocks.iter().fold(0u64, |sum, &c| sum.saturating_add(c));
@@ -327,7 +324,7 @@ fn names(profile: &Profile) -> FxHashMap<FunctionGuid, &str> {
     profile.functions.iter().map(|f| (f.id.guid, f.name.as_str())).collect()
 }
 
-/// The functions of a name or identifier.
+/// The functions with this name or identifier.
 fn named(
     profile: &Profile,
     lines: &[(usize, FunctionLine)],

@@ -1,10 +1,10 @@
-//! What all tables for people look like.
+//! The layout of tables for people.
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use std::fmt::Display;
 use std::ops::RangeBounds;
 
-/// Nothing but a line below the header: easy on the eye, and on `grep`.
+/// Only a line below the header, so that rows are easy to search with `grep`.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
 /// A table with right-aligned columns at these positions.
@@ -24,7 +24,7 @@ pub(super) fn table(header: &[&str], right: impl RangeBounds<usize>) -> Table {
     table
 }
 
-/// Cells are padded: nobody wants that at the ends of lines.
+/// Removes the padding of cells at the ends of lines.
 pub(super) fn without_padding(text: &str) -> String {
     text.lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
 }

@@ -1,21 +1,24 @@
-//! Tables for people.
+//! The text form of `pleach show`.
 
 use super::show::{FunctionDetail, Show};
 use super::tables::{grouped, percent, table, without_padding};
 use std::fmt::Write;
 
-/// The cut-offs that the overview shows: all are in the JSON form.
+/// The cutoffs in the overview. The JSON form has all of them.
 const SHOWN_CUTOFFS: [u32; 4] = [500_000, 900_000, 990_000, 999_999];
 
-pub(super) fn render(show: &Show) -> String {
-    let mut out = String::new();
-    if show.details.is_empty() {
-        overview(show, &mut out);
+impl Show {
+    /// For people: the details if a function was requested, else the overview.
+    pub fn to_text(&self) -> String {
+        let mut out = String::new();
+        if self.details.is_empty() {
+            overview(self, &mut out);
+        }
+        for detail in &self.details {
+            function(detail, &mut out);
+        }
+        without_padding(&out)
     }
-    for detail in &show.details {
-        function(detail, &mut out);
-    }
-    without_padding(&out)
 }
 
 fn overview(show: &Show, out: &mut String) {
@@ -179,7 +182,7 @@ fn calls(detail: &FunctionDetail, out: &mut String) {
     let _ = writeln!(out, "{calls}\n");
 }
 
-/// A number without needless decimals.
+/// A number, without decimals if it is an integer.
 fn number(value: f64) -> String {
     let text = format!("{value:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,5 +1,6 @@
-//! Writes profiles, counts and other results: wholly, or not at all. Apart from the packages that read them, so that
-//! nothing in a compiler's process can write.
+//! Writes profiles, counts and other results atomically: a file appears under its name only when it is complete and on
+//! disk. The code is separate from the packages that read these files, so that the compiler plugin contains no code that
+//! writes.
 
 use pleach_ball_larus::counts::error::CountError;
 use pleach_ball_larus::counts::{Counts, write as counts_file};
@@ -12,21 +13,21 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// Why no file can take a path's place.
+/// Why a path cannot be replaced by a file.
 enum Obstacle {
-    /// It is not a file, but this.
+    /// There is something other than a file, for instance a directory.
     NotAFile(&'static str),
-    /// The system says no.
+    /// The operating system refused.
     Io(io::Error),
 }
 
-/// Writes a profile to a file, sorted, whatever the order of its functions in memory.
+/// Writes a profile to a file. Its functions are sorted.
 ///
-/// The file appears under its name when it is complete and on disk. On failure what was there before is untouched, and
-/// nothing is left behind.
+/// The file appears under its name when it is complete and on disk. On failure, an existing file stays as it was and no
+/// temporary file is left.
 ///
 /// # Errors
-/// The file cannot be written, or the profile holds what cannot be stored.
+/// Fails if the file cannot be written, or if the profile has values that cannot be stored.
 pub fn write_profile(path: &Path, profile: &Profile) -> Result<(), ProfileError> {
     let target = resolve(path).map_err(|obstacle| match obstacle {
         Obstacle::NotAFile(what) => ProfileError::NotAFile {
@@ -45,11 +46,11 @@ pub fn write_profile(path: &Path, profile: &Profile) -> Result<(), ProfileError>
 
 /// Writes counts to a file, in one segment for each unit. Problems are not written.
 ///
-/// The file appears under its name when it is complete and on disk. On failure what was there before is untouched, and
-/// nothing is left behind.
+/// The file appears under its name when it is complete and on disk. On failure, an existing file stays as it was and no
+/// temporary file is left.
 ///
 /// # Errors
-/// The file cannot be written, or the counts are for numbers that their functions do not have.
+/// Fails if the file cannot be written, or if a count belongs to a counter that its function does not have.
 pub fn write_counts(path: &Path, counts: &Counts) -> Result<(), CountError> {
     counts_file::check(counts).map_err(|what| CountError::Unstorable {
         path: path.into(),
@@ -72,7 +73,7 @@ pub fn write_counts(path: &Path, counts: &Counts) -> Result<(), CountError> {
     replace(&target, |file| counts_file::encode(file, counts)).map_err(io_error("write"))
 }
 
-/// The file to replace: what a symbolic link points at, not the link.
+/// The file to replace. A symbolic link is followed, so that the link stays.
 fn resolve(path: &Path) -> Result<PathBuf, Obstacle> {
     let Ok(metadata) = path.metadata() else {
         return Ok(path.into());
@@ -86,8 +87,8 @@ fn resolve(path: &Path) -> Result<PathBuf, Obstacle> {
     path.canonicalize().map_err(Obstacle::Io)
 }
 
-/// Writes a file wholly, or not at all: what was there before is untouched until all is on disk. What is no file (a device,
-/// a pipe) is written to as it is.
+/// Writes a file atomically: an existing file stays as it was until the new one is complete and on disk. Writes directly
+/// to a device or pipe.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
     match resolve(path) {
         Ok(target) => replace(&target, |file| file.write_all(bytes)),
@@ -96,12 +97,12 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Finds out whether files can be created in a directory, before work is done whose result goes there.
+/// Checks that files can be created in a directory, before a long computation whose result goes there.
 pub fn probe_writable(directory: &Path) -> io::Result<()> {
     temporary(directory).map(drop)
 }
 
-/// A file that is removed when it is dropped, with the usual permissions, less what the umask takes away.
+/// A file that is removed when it is dropped, with the usual permissions minus the umask.
 fn temporary(directory: &Path) -> io::Result<NamedTempFile> {
     let permissions = Permissions::from_mode(0o666);
     tempfile::Builder::new()
@@ -110,8 +111,8 @@ fn temporary(directory: &Path) -> io::Result<NamedTempFile> {
         .tempfile_in(directory)
 }
 
-/// Puts what is written in a file's place when it is complete and on disk. On failure what was there before is untouched,
-/// and nothing is left behind.
+/// Replaces `target` once the new content is complete and on disk. On failure, `target` stays as it was and no temporary
+/// file is left.
 fn replace(target: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let directory = match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -121,7 +122,7 @@ fn replace(target: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io
     write(file.as_file_mut())?;
     file.as_file().sync_all()?;
     file.persist(target).map_err(|e| e.error)?;
-    // The new name must survive a crash too; not every file system can say so, and the content is safe by now.
+    // Makes the new name durable, too. Some file systems cannot do that; the content itself is already on disk.
     let _ = File::open(directory).and_then(|d| d.sync_all());
     Ok(())
 }

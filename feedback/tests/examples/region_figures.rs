@@ -15,7 +15,7 @@ use pleach_analysis::regions::profile::RegionProfile;
 use pleach_analysis::regions::{DEFAULT_THRESHOLD, Regions};
 use pleach_analysis::time_bias::Weights;
 use pleach_annotate::id::{CfgHash, FunctionId};
-use pleach_ball_larus::counts::exact::Exact;
+use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_ball_larus::counts::file::CountFile;
 use pleach_ball_larus::counts::merge::merge;
 use pleach_collector::vector::{Burst, VectorSet};
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             .vectors()?
             .ok_or("the profile has no vectors: record --keep-vectors")?,
     )?;
-    let exact = Exact::of(&merge(vec![CountFile::open(counts)?]));
+    let exact = ExactProfile::from_counts(&merge(vec![CountFile::open(counts)?]));
     let exact = RegionProfile::exact(&exact.functions, DEFAULT_THRESHOLD);
     let program = Program::read(&vectors.modules, None);
     println!(

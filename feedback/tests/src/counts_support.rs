@@ -10,7 +10,7 @@ use pleach_ball_larus::counts::file::CountFile;
 use pleach_ball_larus::counts::unit::{HASH_WORDS, Unit, UnitFunction};
 use pleach_ball_larus::counts::{Counts, UnitCounts, unit};
 use pleach_ball_larus::graph::PathGraph;
-use pleach_ball_larus::{End, Mode, Options, Path, Start, Storage, weights};
+use pleach_ball_larus::{End, Mode, NumberingOptions, Path, Start, Storage, weights};
 use pleach_store::write_counts;
 use std::collections::BTreeMap;
 use std::fs;
@@ -60,11 +60,11 @@ pub fn spin() -> Cfg {
     cfg("spin", &[&[1], &[1, 2], &[]])
 }
 
-pub fn options(mode: Mode, iterations: u8) -> Options {
-    Options {
+pub fn options(mode: Mode, iterations: u8) -> NumberingOptions {
+    NumberingOptions {
         mode,
         iterations,
-        ..Options::default()
+        ..NumberingOptions::default()
     }
 }
 
@@ -77,7 +77,7 @@ pub fn path(start: Start, blocks: &[u32], end: End) -> Path {
 }
 
 /// What the compiler plugin would do.
-pub fn unit(options: Options, cfgs: &[Cfg]) -> Unit {
+pub fn unit(options: NumberingOptions, cfgs: &[Cfg]) -> Unit {
     let mut words = 0;
     let mut function = |cfg: &Cfg| {
         let plan = ball_larus::plan(cfg, &options, |graph| weights::static_weights(cfg, graph));
@@ -115,7 +115,7 @@ pub fn of_units(units: impl IntoIterator<Item = (Unit, Vec<Vec<(u64, u64)>>)>) -
 }
 
 /// The numbers of paths, as the reader of counts wants them.
-pub fn numbered(cfg: &Cfg, options: Options, paths: &[(Path, u64)]) -> Vec<(u64, u64)> {
+pub fn numbered(cfg: &Cfg, options: NumberingOptions, paths: &[(Path, u64)]) -> Vec<(u64, u64)> {
     let graph = PathGraph::new(cfg, &options);
     let mut counts = BTreeMap::new();
     for (path, count) in paths {
@@ -165,11 +165,11 @@ pub const PAGE: usize = 4096;
 
 /// Three units: arrays, a hash table, windows in a hash table.
 pub fn varied() -> Counts {
-    let hashed = Options {
+    let hashed = NumberingOptions {
         hash_above: 3,
         ..options(Mode::Paths, 1)
     };
-    let windows = Options {
+    let windows = NumberingOptions {
         hash_above: 1000,
         ..options(Mode::Paths, 4)
     };

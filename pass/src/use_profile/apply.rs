@@ -23,7 +23,7 @@ use pleach_decide::weights::{
 };
 use pleach_profile::FunctionProfile;
 use pleach_profile::file::Lookup;
-use pleach_profile::summary::{HOT, Summary};
+use pleach_profile::summary::{HOT_CUTOFF, ProfileSummary};
 use rustc_hash::FxHashMap;
 use std::mem::MaybeUninit;
 
@@ -121,7 +121,7 @@ unsafe fn mark_cold(function: LLVMValueRef) {
 fn set_summary(
     module: &Module<'_>,
     context: *mut ffi::RunContext,
-    summary: &Summary,
+    summary: &ProfileSummary,
     recorded: &Recorded,
     anchor: Anchor,
 ) {
@@ -132,7 +132,7 @@ fn set_summary(
         .map(|c| {
             let min_count = match c.ppm {
                 COLD_CUTOFF => c.min_count.min(cold),
-                HOT => hot_count(c.min_count, recorded.hot_in_copies, recorded.scale),
+                HOT_CUTOFF => hot_count(c.min_count, recorded.hot_in_copies, recorded.scale),
                 _ => c.min_count,
             };
             ffi::SummaryEntry {

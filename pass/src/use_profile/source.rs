@@ -10,7 +10,7 @@ use pleach_decide::weights::Recorded;
 use pleach_profile::FunctionProfile;
 use pleach_profile::file::{Lookup, ProfileFile};
 use pleach_profile::random_profile::{SCALE, random_profile, shuffled_paths};
-use pleach_profile::summary::Summary;
+use pleach_profile::summary::ProfileSummary;
 use std::num::NonZeroU64;
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub enum Source {
         /// The seed.
         seed: NonZeroU64,
         /// Numbers about all of them.
-        summary: Summary,
+        summary: ProfileSummary,
         /// Sampled block entries that they claim to rest on.
         samples: u64,
         /// Executions of all paths.
@@ -72,7 +72,7 @@ impl Source {
         let profiles: Vec<FunctionProfile> = functions.iter().map(|f| random_profile(&f.cfg, seed.get())).collect();
         Self::Random {
             seed,
-            summary: Summary::of(&profiles),
+            summary: ProfileSummary::from_functions(&profiles),
             samples: profiles.iter().map(|p| p.samples).sum(),
             path_flow: profiles.iter().flat_map(|p| &p.paths).map(|p| p.count).sum(),
         }
@@ -161,7 +161,7 @@ impl Source {
     }
 
     /// Numbers about the whole profile.
-    pub fn summary(&self) -> &Summary {
+    pub fn summary(&self) -> &ProfileSummary {
         match self {
             Self::File { file, .. } => file.summary(),
             Self::Random { summary, .. } => summary,

@@ -61,8 +61,8 @@ pub fn pseudo_probe(data: &[u8]) {
         return;
     };
     // A node takes ten bytes at least, a probe three.
-    assert!(forest.nodes.len() <= data.len() / 10 && forest.probes.len() <= data.len() / 3);
-    for (position, node) in forest.nodes.iter().enumerate() {
+    assert!(forest.instances.len() <= data.len() / 10 && forest.probes.len() <= data.len() / 3);
+    for (position, node) in forest.instances.iter().enumerate() {
         assert!(node.parent.is_none_or(|(parent, _)| (parent.0 as usize) < position));
         assert!(node.symbol == u32::MAX || (node.symbol as usize) < symbols.len());
     }
@@ -70,6 +70,6 @@ pub fn pseudo_probe(data: &[u8]) {
         forest
             .probes
             .iter()
-            .all(|probe| (probe.node.0 as usize) < forest.nodes.len())
+            .all(|probe| (probe.instance.0 as usize) < forest.instances.len())
     );
 }

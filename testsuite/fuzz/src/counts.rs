@@ -3,8 +3,8 @@
 use crate::input::{Input, with_file};
 use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::graph::PathGraph;
-use pleach_ball_larus::{Mode, Options, Storage};
-use pleach_ball_larus::counts::exact::Exact;
+use pleach_ball_larus::{Mode, NumberingOptions, Storage};
+use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_ball_larus::counts::file::CountFile;
 use pleach_store::write_counts;
 use pleach_ball_larus::counts::{unit, Counts, UnitCounts};
@@ -57,7 +57,7 @@ fn repair(blocks: &mut [u8]) {
                 header[48..56].copy_from_slice(&(body.len() as u64).to_le_bytes());
                 header[56..64].copy_from_slice(&xxh3_64(body).to_le_bytes());
             }
-            unit = Some(UnitId::of(description));
+            unit = Some(UnitId::from_description(description));
         }
         if let Some(unit) = unit {
             blocks[at + 16..at + 24].copy_from_slice(&unit.0.to_le_bytes());
@@ -75,7 +75,7 @@ fn check(path: &Path) {
     for (id, (unit, _)) in &counts.units {
         assert_eq!(unit::decode(&unit::encode(unit).0).as_ref(), Ok(unit), "{id}");
     }
-    let _ = Exact::of(&counts);
+    let _ = ExactProfile::from_counts(&counts);
     // A description may have been written in another way, and has another identity then.
     let ids: Vec<UnitId> = counts.units.keys().copied().collect();
     if ids.iter().all(|id| unit::encode(&counts.units[id].0).1 == *id) && write_counts(path, &counts).is_ok() {
@@ -94,7 +94,7 @@ pub fn exact_counts(data: &[u8]) {
             assert_eq!(CountFile::open(path).expect("what was written is read"), counts);
         }
     });
-    let exact = Exact::of(&counts);
+    let exact = ExactProfile::from_counts(&counts);
     for function in &exact.functions {
         let _ = (function.acyclic(), function.is_executed());
         let blocks = function.cfg.blocks.len();
@@ -109,7 +109,7 @@ pub fn exact_counts(data: &[u8]) {
 
 /// Counts of one unit, whose functions have as many counters as their graphs say, or not quite.
 pub fn made_of(input: &mut Input) -> Counts {
-    let options = Options {
+    let options = NumberingOptions {
         mode: if input.u8() % 4 == 0 { Mode::Edges } else { Mode::Paths },
         iterations: input.u8() % 5,
         max_paths: input.number(),

@@ -7,7 +7,7 @@
 use super::classes::Classes;
 use pleach_annotate::cfg::{Cfg, ProbeTarget};
 use pleach_annotate::id::BlockIndex;
-use pleach_annotate::map::{AddressMap, NodeIndex};
+use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_annotate::probe::Address;
 use pleach_ball_larus::graph::{EdgeKind, PathGraph};
 use pleach_ball_larus::{End, Path, Start};
@@ -24,9 +24,9 @@ pub struct Copy {
 }
 
 impl Copy {
-    pub fn new(map: &AddressMap, node: NodeIndex) -> Self {
+    pub fn new(map: &AddressMap, node: InlineInstanceIndex) -> Self {
         let mut at: BTreeMap<Address, Vec<BlockIndex>> = BTreeMap::new();
-        for probe in map.probes.iter().filter(|p| p.node == node) {
+        for probe in map.probes.iter().filter(|p| p.instance == node) {
             if let ProbeTarget::Block(block) = probe.target {
                 at.entry(probe.address).or_default().push(block);
             }

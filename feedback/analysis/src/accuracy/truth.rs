@@ -3,8 +3,8 @@
 use super::Shares;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
-use pleach_ball_larus::counts::exact::{Exact, ExactFunction};
-use pleach_ball_larus::{Mode, Options, Path};
+use pleach_ball_larus::counts::exact::{ExactFunction, ExactProfile};
+use pleach_ball_larus::{Mode, NumberingOptions, Path};
 use pleach_profile::Anchor;
 use pleach_profile::path_profile::{FunctionPaths, PathProfile};
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,7 +61,7 @@ pub enum TruthError {
     #[error("{0}: only edges were counted: build with $(pleach flags instrument) without --edges")]
     Edges(String),
     /// Paths are cut in other places than estimated ones.
-    #[error("{0}: its paths are limited to {1} from a block, estimated ones to {limit}: instrument without such an option", limit = Options::default().max_paths)]
+    #[error("{0}: its paths are limited to {1} from a block, estimated ones to {limit}: instrument without such an option", limit = NumberingOptions::default().max_paths)]
     Limit(String, u64),
 }
 
@@ -76,7 +76,7 @@ pub struct Unmatched {
 
 impl Truth {
     /// Sums up exact counts: of a function that was counted in several ways, all of them.
-    pub fn of(exact: &Exact) -> Result<Self, TruthError> {
+    pub fn of(exact: &ExactProfile) -> Result<Self, TruthError> {
         let anchor = exact.functions.first().ok_or(TruthError::Empty)?.anchor;
         let mut functions: BTreeMap<FunctionKey, TrueFunction> = BTreeMap::new();
         for function in &exact.functions {
@@ -184,7 +184,7 @@ fn check(function: &ExactFunction, anchor: Anchor) -> Result<(), TruthError> {
     if function.options.mode == Mode::Edges {
         return Err(TruthError::Edges(name()));
     }
-    if function.options.max_paths != Options::default().max_paths {
+    if function.options.max_paths != NumberingOptions::default().max_paths {
         return Err(TruthError::Limit(name(), function.options.max_paths));
     }
     Ok(())

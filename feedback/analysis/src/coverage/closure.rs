@@ -6,7 +6,7 @@ use crate::program::Program;
 use pleach_annotate::cfg::{Callee, Cfg};
 use pleach_annotate::id::{BlockIndex, FunctionGuid, ModuleHash};
 use pleach_annotate::map::AddressMap;
-use pleach_ball_larus::dominance::Implied;
+use pleach_ball_larus::dominance::BlockDominance;
 use pleach_profile::Covered;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -112,7 +112,7 @@ fn covered(reached: &[Evidence], seeds: &[Seed]) -> FunctionCoverage {
 
 struct Closure<'k, 'p> {
     known: &'k Known<'p>,
-    implied: FxHashMap<Key, Implied>,
+    implied: FxHashMap<Key, BlockDominance>,
     reached: BTreeMap<Key, Vec<Evidence>>,
     work: Vec<(Key, BlockIndex, Evidence)>,
 }
@@ -136,7 +136,10 @@ impl Closure<'_, '_> {
         let Some(function) = self.known.functions.get(&key) else {
             return;
         };
-        let implied = self.implied.entry(key).or_insert_with(|| Implied::of(function.cfg));
+        let implied = self
+            .implied
+            .entry(key)
+            .or_insert_with(|| BlockDominance::from_cfg(function.cfg));
         let mut blocks: Vec<BlockIndex> = implied.dominators(block).collect();
         // What follows a proved block is proved only where activations end as the graph says. Of what is predicted anyway, it is
         // predicted too.
@@ -176,7 +179,7 @@ impl Names {
     fn of(map: &AddressMap) -> Self {
         let mut names = Self::default();
         // Under its own name, with its own graph: what a global name leads to in a program.
-        let bodies = map.nodes.iter().filter_map(|node| map.body(node));
+        let bodies = map.inline_instances.iter().filter_map(|instance| map.body(instance));
         let bodies: Vec<Key> = bodies
             .filter(|(symbol, function)| symbol.name == function.cfg.name)
             .map(|(_, function)| (function.cfg.id, function.hash))

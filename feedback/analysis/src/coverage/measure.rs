@@ -1,7 +1,7 @@
 //! Coverage against exact counts (thesis §5.3, §5.5 and §5.6). What the thesis calls operations are IR instructions here.
 
 use super::{Coverage, Key};
-use pleach_ball_larus::counts::exact::{Exact, ExactFunction};
+use pleach_ball_larus::counts::exact::{ExactFunction, ExactProfile};
 use pleach_profile::Covered;
 use std::collections::BTreeMap;
 
@@ -67,14 +67,14 @@ impl FalsePositive {
 
 impl Executed {
     /// Of one run.
-    pub fn of(exact: &Exact) -> Self {
+    pub fn of(exact: &ExactProfile) -> Self {
         let mut executed = Self::default();
         executed.add(exact);
         executed
     }
 
     /// Adds a run. A function that was counted in several ways is taken once.
-    pub fn add(&mut self, exact: &Exact) {
+    pub fn add(&mut self, exact: &ExactProfile) {
         let mut seen = std::collections::BTreeSet::new();
         for function in &exact.functions {
             let key = (function.cfg.id, function.cfg.hash());

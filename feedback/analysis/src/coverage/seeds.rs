@@ -5,7 +5,7 @@ use crate::decode::{Event, Position};
 use crate::program::Program;
 use crate::replay::{Observer, Replay, Run, Source};
 use pleach_annotate::id::BlockIndex;
-use pleach_annotate::map::{AddressMap, NodeIndex};
+use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_collector::vector::{ModuleId, Process, VectorSet};
 use pleach_profile::Covered;
 use rustc_hash::FxHashMap;
@@ -78,8 +78,14 @@ impl Seeds {
         seeding.finish()
     }
 
-    fn note(&mut self, map: &AddressMap, node: NodeIndex, block: BlockIndex, evidence: Evidence) -> &mut Seed {
-        let function = map.function_of(node);
+    fn note(
+        &mut self,
+        map: &AddressMap,
+        instance: InlineInstanceIndex,
+        block: BlockIndex,
+        evidence: Evidence,
+    ) -> &mut Seed {
+        let function = map.function_of(instance);
         let blocks = self.functions.entry((function.cfg.id, function.hash));
         let blocks = blocks.or_insert_with(|| vec![Seed::default(); function.cfg.blocks.len()]);
         let seed = &mut blocks[block.index()];
@@ -112,7 +118,7 @@ impl<'p> Seeding<'p> {
             is_over: false,
             copies: program
                 .annotated()
-                .map(|(module, map)| (module, vec![Vec::new(); map.nodes.len()]))
+                .map(|(module, map)| (module, vec![Vec::new(); map.inline_instances.len()]))
                 .collect(),
         }
     }
@@ -123,17 +129,17 @@ impl<'p> Seeding<'p> {
         let mut seeds = Seeds::default();
         for (module, map) in self.program.annotated() {
             let copies = self.copies.get(&module).into_iter().flatten();
-            for (node, blocks) in (0..).map(NodeIndex).zip(copies) {
+            for (instance, blocks) in (0..).map(InlineInstanceIndex).zip(copies) {
                 let Some(evidence) = blocks.iter().map(|seed| seed.evidence).max() else {
                     continue;
                 };
                 for (block, seed) in (0..).map(BlockIndex).zip(blocks) {
                     if seed.evidence > Evidence::None {
-                        seeds.note(map, node, block, seed.evidence).passed += seed.passed;
+                        seeds.note(map, instance, block, seed.evidence).passed += seed.passed;
                     }
                 }
-                let mut inner = node;
-                while let Some((outer, call)) = map.nodes[inner.index()].parent {
+                let mut inner = instance;
+                while let Some((outer, call)) = map.inline_instances[inner.index()].parent {
                     let cfg = &map.function_of(outer).cfg;
                     if let Some(call) = call.and_then(|call| cfg.calls.get(call.index())) {
                         seeds.note(map, outer, call.block, evidence);
@@ -163,7 +169,10 @@ impl Observer for Seeding<'_> {
 
     fn event(&mut self, run: Run<'_>, position: Position, event: Event) {
         let Event::Block {
-            module, node, block, ..
+            module,
+            instance,
+            block,
+            ..
         } = event
         else {
             return;
@@ -171,13 +180,13 @@ impl Observer for Seeding<'_> {
         if self.is_over {
             return;
         }
-        let Some(blocks) = self.copies.get_mut(&module).map(|copies| &mut copies[node.index()]) else {
+        let Some(blocks) = self.copies.get_mut(&module).map(|copies| &mut copies[instance.index()]) else {
             return;
         };
         if blocks.is_empty()
             && let Some(map) = self.program.map(module)
         {
-            blocks.resize(map.function_of(node).cfg.blocks.len(), Seed::default());
+            blocks.resize(map.function_of(instance).cfg.blocks.len(), Seed::default());
         }
         let times = match (run.source, position) {
             (Source::Burst(burst), _) => burst.count,

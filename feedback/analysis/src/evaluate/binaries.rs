@@ -15,7 +15,7 @@ pub fn check(job: &Job) -> Result<(), EvaluateError> {
     if annotated.is_annotated() && !has_probes {
         return Err(EvaluateError::Instrumented(job.annotated.clone()));
     }
-    let map = AddressMap::of(annotated)?;
+    let map = AddressMap::from_binary(annotated)?;
     let entries = instrumented(&job.exact)?;
     if let Some(entry) = entries.iter().find(|entry| entry.anchor != map.anchor) {
         return Err(EvaluateError::Anchors {

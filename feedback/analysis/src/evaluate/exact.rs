@@ -3,7 +3,7 @@
 use super::{EvaluateError, Job, io, runs};
 use crate::accuracy::Truth;
 use crate::coverage::measure::Executed;
-use pleach_ball_larus::counts::exact::Exact;
+use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_ball_larus::counts::file::CountFile;
 use pleach_ball_larus::counts::merge::merge;
 use pleach_collector::redirect::Redirect;
@@ -80,7 +80,7 @@ pub fn count(job: &Job, folder: &Path) -> Result<Counted, EvaluateError> {
         return Err(EvaluateError::NoCounts { path, status });
     }
     let counts = merge(read);
-    let exact = Exact::of(&counts);
+    let exact = ExactProfile::from_counts(&counts);
     let unread = counts.problems.iter().map(ToString::to_string);
     Ok(Counted {
         problems: unread.chain(exact.problems.iter().map(ToString::to_string)).collect(),

@@ -5,7 +5,7 @@ use super::store::{Observations, Store};
 use super::walk::Steps;
 use pleach_annotate::cfg::ProbeTarget;
 use pleach_annotate::id::BlockIndex;
-use pleach_annotate::map::{AddressMap, NodeIndex};
+use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_ball_larus as ball_larus;
 
 /// The copies of one module.
@@ -13,24 +13,24 @@ pub(super) struct Copies<'p> {
     pub map: &'p AddressMap,
     /// By function of the map, once needed: where its observations are stored, and its graph.
     pub functions: Vec<Option<(u32, Graph)>>,
-    /// By node, once needed.
+    /// By instance, once needed.
     steps: Vec<Option<Box<Steps>>>,
-    /// By node: blocks that have code in it.
+    /// By instance: blocks that have code in it.
     shown: Vec<Vec<BlockIndex>>,
 }
 
 impl<'p> Copies<'p> {
     pub fn new(map: &'p AddressMap) -> Self {
-        let mut shown: Vec<Vec<BlockIndex>> = vec![Vec::new(); map.nodes.len()];
+        let mut shown: Vec<Vec<BlockIndex>> = vec![Vec::new(); map.inline_instances.len()];
         for probe in &map.probes {
             if let ProbeTarget::Block(block) = probe.target {
-                shown[probe.node.index()].push(block);
+                shown[probe.instance.index()].push(block);
             }
         }
         Self {
             map,
             functions: map.functions.iter().map(|_| None).collect(),
-            steps: map.nodes.iter().map(|_| None).collect(),
+            steps: map.inline_instances.iter().map(|_| None).collect(),
             shown,
         }
     }
@@ -38,9 +38,9 @@ impl<'p> Copies<'p> {
     /// By function of the map and block: some copy shows it, always.
     pub fn shown_by_function(&self) -> Vec<Vec<bool>> {
         let mut shown: Vec<Vec<bool>> = vec![Vec::new(); self.map.functions.len()];
-        for (node, steps) in self.map.nodes.iter().zip(&self.steps) {
+        for (instance, steps) in self.map.inline_instances.iter().zip(&self.steps) {
             let Some(steps) = steps else { continue };
-            let function = node.function.0 as usize;
+            let function = instance.function.0 as usize;
             let shown = &mut shown[function];
             shown.resize(self.map.functions[function].cfg.blocks.len(), false);
             for (index, shown) in shown.iter_mut().enumerate() {
@@ -51,24 +51,24 @@ impl<'p> Copies<'p> {
     }
 
     /// Where a copy's observations are stored, its function's graph, and its steps.
-    pub fn of(&mut self, node: NodeIndex, store: &mut Store) -> (u32, &Graph, &mut Steps) {
+    pub fn of(&mut self, instance: InlineInstanceIndex, store: &mut Store) -> (u32, &Graph, &mut Steps) {
         let Self {
             map,
             functions,
             steps,
             shown,
         } = self;
-        let position = map.nodes[node.index()].function.0 as usize;
+        let position = map.inline_instances[instance.index()].function.0 as usize;
         let cfg = &map.functions[position].cfg;
         let (place, graph) = functions[position].get_or_insert_with(|| {
             store.functions.push(Observations::default());
             (
                 store.functions.len() as u32 - 1,
-                Graph::new(cfg, &ball_larus::Options::default()),
+                Graph::new(cfg, &ball_larus::NumberingOptions::default()),
             )
         });
-        let steps = steps[node.index()].get_or_insert_with(|| {
-            let shown = shown[node.index()].iter().copied();
+        let steps = steps[instance.index()].get_or_insert_with(|| {
+            let shown = shown[instance.index()].iter().copied();
             Box::new(Steps::new(Copy::new(cfg.blocks.len(), shown)))
         });
         (*place, graph, steps)

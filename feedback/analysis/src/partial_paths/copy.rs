@@ -3,7 +3,7 @@
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::graph::{EdgeKind, PathGraph};
-use pleach_ball_larus::{End, Options};
+use pleach_ball_larus::{End, NumberingOptions};
 use rustc_hash::FxHashMap;
 
 /// More ways are not followed side by side.
@@ -26,7 +26,7 @@ pub struct Graph {
 
 impl Graph {
     /// Prepares a function's graph.
-    pub fn new(cfg: &Cfg, options: &Options) -> Self {
+    pub fn new(cfg: &Cfg, options: &NumberingOptions) -> Self {
         let paths = PathGraph::new(cfg, options);
         let mut ends = FxHashMap::default();
         let mut leaves = vec![false; cfg.blocks.len()];

@@ -7,14 +7,14 @@ use super::walk::Activation;
 use crate::decode::{FrameId, Position};
 use crate::iterations::PassedPath;
 use pleach_annotate::id::BlockIndex;
-use pleach_annotate::map::{AddressMap, NodeIndex};
+use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_annotate::probe::Address;
 use pleach_collector::vector::ModuleId;
 use pleach_profile::Caller;
 use rustc_hash::FxHashMap;
 
 /// What one address shows of one copy at one time.
-pub(super) type Group = (Position, FrameId, ModuleId, NodeIndex, Address);
+pub(super) type Group = (Position, FrameId, ModuleId, InlineInstanceIndex, Address);
 
 /// Activations of one emitted function and of what was inlined into it.
 #[derive(Default)]
@@ -28,7 +28,7 @@ pub(super) struct Frame {
 /// Activations of one copy, one after the other.
 pub(super) struct Watched {
     module: ModuleId,
-    node: NodeIndex,
+    instance: InlineInstanceIndex,
     activation: Activation,
     /// What they passed, where windows of paths are counted.
     passed: Vec<PassedPath>,
@@ -38,16 +38,16 @@ pub(super) struct Watched {
 impl Frame {
     /// Whether a copy that is seen for the first time cannot have been entered before the burst began: then control was
     /// elsewhere in the frame, and not in anything that was inlined into the copy.
-    fn enters(&self, map: &AddressMap, node: NodeIndex) -> bool {
+    fn enters(&self, map: &AddressMap, instance: InlineInstanceIndex) -> bool {
         let Some(first) = self.activations.first() else {
             return self.is_fresh;
         };
-        let mut around = Some(first.node);
+        let mut around = Some(first.instance);
         while let Some(at) = around {
-            if at == node {
+            if at == instance {
                 return self.is_fresh;
             }
-            around = map.nodes[at.index()].parent.map(|(parent, _)| parent);
+            around = map.inline_instances[at.index()].parent.map(|(parent, _)| parent);
         }
         true
     }
@@ -61,25 +61,25 @@ pub(super) struct Walks {
     pub pending: Option<Group>,
     pub group: Vec<BlockIndex>,
     /// Where control was before that.
-    last: Option<(FrameId, ModuleId, NodeIndex)>,
+    last: Option<(FrameId, ModuleId, InlineInstanceIndex)>,
 }
 
 impl Walks {
     /// What the caller of a copy's activation has passed, if the copy is entered now: what it is inlined into, or else where control came from.
     fn caller(
         &self,
-        (frame, module, node): (FrameId, ModuleId, NodeIndex),
+        (frame, module, instance): (FrameId, ModuleId, InlineInstanceIndex),
         modules: &FxHashMap<ModuleId, Copies<'_>>,
     ) -> Option<Caller> {
         let of = |module: &ModuleId| modules.get(module).map(|copies| copies.map);
-        let (frame, module, node) = match of(&module)?.nodes[node.index()].parent {
+        let (frame, module, instance) = match of(&module)?.inline_instances[instance.index()].parent {
             Some((outer, _)) => (frame, module, outer),
             None => self.last.filter(|&(last, ..)| last != frame)?,
         };
         let mut activations = self.frames.get(&frame)?.activations.iter();
-        let caller = activations.find(|a| (a.module, a.node) == (module, node))?;
+        let caller = activations.find(|a| (a.module, a.instance) == (module, instance))?;
         let map = of(&module)?;
-        let function = &map.functions[map.nodes[node.index()].function.0 as usize];
+        let function = &map.functions[map.inline_instances[instance.index()].function.0 as usize];
         Some(Caller {
             id: function.cfg.id,
             cfg_hash: function.hash,
@@ -88,29 +88,31 @@ impl Walks {
     }
 
     pub fn flush_pending(&mut self, modules: &mut FxHashMap<ModuleId, Copies<'_>>, store: &mut Store) {
-        let Some((_, frame, module, node, _)) = self.pending.take() else {
+        let Some((_, frame, module, instance, _)) = self.pending.take() else {
             return;
         };
         let enters = self.group.contains(&BlockIndex::ENTRY);
-        let caller = enters.then(|| self.caller((frame, module, node), modules)).flatten();
-        self.last = Some((frame, module, node));
+        let caller = enters
+            .then(|| self.caller((frame, module, instance), modules))
+            .flatten();
+        self.last = Some((frame, module, instance));
         let frame = self.frames.entry(frame).or_default();
         if let Some(copies) = modules.get_mut(&module) {
             let known = frame
                 .activations
                 .iter()
-                .position(|a| (a.module, a.node) == (module, node));
+                .position(|a| (a.module, a.instance) == (module, instance));
             let position = known.unwrap_or_else(|| {
                 frame.activations.push(Watched {
                     module,
-                    node,
-                    activation: Activation::new(frame.enters(copies.map, node)),
+                    instance,
+                    activation: Activation::new(frame.enters(copies.map, instance)),
                     passed: Vec::new(),
                     callers: Waiting::default(),
                 });
                 frame.activations.len() - 1
             });
-            let (place, graph, steps) = copies.of(node, store);
+            let (place, graph, steps) = copies.of(instance, store);
             let Watched {
                 activation,
                 passed,
@@ -143,13 +145,13 @@ impl Walks {
         for watched in frame.activations {
             let Watched {
                 module,
-                node,
+                instance,
                 mut activation,
                 mut passed,
                 mut callers,
             } = watched;
             if let Some(copies) = modules.get_mut(&module) {
-                let (place, graph, steps) = copies.of(node, store);
+                let (place, graph, steps) = copies.of(instance, store);
                 let mut sink = Into {
                     place,
                     store,

@@ -190,11 +190,11 @@ impl<'p> Gatherer<'p> {
             Event::Block {
                 module,
                 frame,
-                node,
+                instance,
                 block,
                 address,
             } => {
-                let group = (position, frame, module, node, address);
+                let group = (position, frame, module, instance, address);
                 if walks.pending.as_ref() != Some(&group) {
                     walks.flush_pending(modules, store);
                     walks.pending = Some(group);

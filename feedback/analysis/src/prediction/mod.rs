@@ -18,7 +18,7 @@ use crate::replay::{Observer, Replay, Run, Source};
 use crate::time_bias::Weights;
 use decision::{Decision, Decisions};
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
-use pleach_annotate::map::NodeIndex;
+use pleach_annotate::map::InlineInstanceIndex;
 use pleach_collector::vector::{Branch, ModuleId, Prediction, VectorSet};
 use pleach_profile::BranchPrediction;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -131,7 +131,7 @@ pub struct Predictor<'p> {
     chain: Chain,
     /// The latest decision, the burst that it was made in, and whether it was predicted.
     latest: Option<(usize, Decision, bool)>,
-    tallies: FxHashMap<(ModuleId, NodeIndex, BlockIndex), Tally>,
+    tallies: FxHashMap<(ModuleId, InlineInstanceIndex, BlockIndex), Tally>,
 }
 
 impl Observer for Predictor<'_> {
@@ -152,7 +152,7 @@ impl Observer for Predictor<'_> {
         let Event::Block {
             module,
             frame,
-            node,
+            instance,
             block,
             address,
         } = event
@@ -162,17 +162,17 @@ impl Observer for Predictor<'_> {
         let Some(walker) = self.walkers.get_mut(module) else {
             return;
         };
-        let Some(from) = walker.pass(frame, node, block).map(|taken| taken.from) else {
+        let Some(from) = walker.pass(frame, instance, block).map(|taken| taken.from) else {
             return;
         };
-        if !walker.is_conditional(node, from) {
+        if !walker.is_conditional(instance, from) {
             return;
         }
         let Some(decision) = self.decisions.before(&self.chain.branches, position, address) else {
             return;
         };
         let predicted = self.predict(run, decision);
-        let tally = self.tallies.entry((module, node, from)).or_default();
+        let tally = self.tallies.entry((module, instance, from)).or_default();
         tally.add(run.number, weight, predicted);
     }
 }
@@ -210,9 +210,9 @@ impl<'p> Predictor<'p> {
     /// Predictions of all branches.
     pub fn finish(self) -> Predictions {
         let mut sums: BTreeMap<_, BTreeMap<BlockIndex, BranchPrediction>> = BTreeMap::new();
-        for ((module, node, block), mut tally) in self.tallies {
+        for ((module, instance, block), mut tally) in self.tallies {
             let Some(map) = self.program.map(module) else { continue };
-            let function = map.function_of(node);
+            let function = map.function_of(instance);
             tally.close();
             let sum = sums.entry((function.cfg.id, function.hash)).or_default();
             let sum = sum.entry(block).or_insert(BranchPrediction::none(block));

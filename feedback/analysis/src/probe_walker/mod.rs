@@ -10,7 +10,7 @@ use crate::decode::FrameId;
 use crate::program::Program;
 use pleach_annotate::cfg::{ProbeTarget, Terminator};
 use pleach_annotate::id::BlockIndex;
-use pleach_annotate::map::{AddressMap, NodeIndex};
+use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_collector::vector::ModuleId;
 use rustc_hash::FxHashMap;
 pub(crate) use step::{Graph, Step};
@@ -41,40 +41,40 @@ pub(crate) struct Taken<'f> {
 impl<'m> ProbeWalker<'m> {
     /// No activation is known yet.
     pub fn new(map: &'m AddressMap) -> Self {
-        let mut probed: Vec<Vec<bool>> = vec![Vec::new(); map.nodes.len()];
+        let mut probed: Vec<Vec<bool>> = vec![Vec::new(); map.inline_instances.len()];
         for probe in &map.probes {
             if let ProbeTarget::Block(block) = probe.target {
-                let blocks = &mut probed[probe.node.index()];
+                let blocks = &mut probed[probe.instance.index()];
                 if blocks.is_empty() {
-                    blocks.resize(map.function_of(probe.node).cfg.blocks.len(), false);
+                    blocks.resize(map.function_of(probe.instance).cfg.blocks.len(), false);
                 }
                 blocks[block.index()] = true;
             }
         }
         Self {
             map,
-            last: vec![None; map.nodes.len()],
+            last: vec![None; map.inline_instances.len()],
             probed,
-            steps: vec![FxHashMap::default(); map.nodes.len()],
+            steps: vec![FxHashMap::default(); map.inline_instances.len()],
             bases: vec![Vec::new(); map.functions.len()],
         }
     }
 
     /// The graph that the search for steps goes through.
-    pub fn graph(&mut self, node: NodeIndex) -> Graph<'_> {
-        graph(self.map, &self.probed, &mut self.bases, node)
+    pub fn graph(&mut self, instance: InlineInstanceIndex) -> Graph<'_> {
+        graph(self.map, &self.probed, &mut self.bases, instance)
     }
 
     /// Whether a block ends in a branch with two ways.
-    pub fn is_conditional(&self, node: NodeIndex, block: BlockIndex) -> bool {
-        let block = &self.map.function_of(node).cfg.blocks[block.index()];
+    pub fn is_conditional(&self, instance: InlineInstanceIndex, block: BlockIndex) -> bool {
+        let block = &self.map.function_of(instance).cfg.blocks[block.index()];
         let two = matches!(block.successors[..], [first, second] if first != second);
         two && block.terminator == Terminator::Branch
     }
 
     /// An activation got to a block: by which edges, if there is no doubt about them.
-    pub fn pass(&mut self, frame: FrameId, node: NodeIndex, block: BlockIndex) -> Option<Taken<'_>> {
-        let last = self.last[node.index()].replace((frame, block));
+    pub fn pass(&mut self, frame: FrameId, instance: InlineInstanceIndex, block: BlockIndex) -> Option<Taken<'_>> {
+        let last = self.last[instance.index()].replace((frame, block));
         // An entry block has no predecessors: whatever came before was another activation.
         let (_, from) = last.filter(|&(f, _)| f == frame && block != BlockIndex::ENTRY)?;
         let Self {
@@ -84,9 +84,9 @@ impl<'m> ProbeWalker<'m> {
             bases,
             ..
         } = self;
-        let step = steps[node.index()]
+        let step = steps[instance.index()]
             .entry((from, block))
-            .or_insert_with(|| graph(map, probed, bases, node).find_step(from, block));
+            .or_insert_with(|| graph(map, probed, bases, instance).find_step(from, block));
         match step {
             Step::Path(edges) => Some(Taken {
                 from,
@@ -100,16 +100,21 @@ impl<'m> ProbeWalker<'m> {
 }
 
 /// The graph of a copy's function; its edges are numbered when they are first needed.
-fn graph<'a>(map: &'a AddressMap, probed: &'a [Vec<bool>], bases: &'a mut [Vec<u32>], node: NodeIndex) -> Graph<'a> {
-    let cfg = &map.function_of(node).cfg;
-    let bases = &mut bases[map.nodes[node.index()].function.0 as usize];
+fn graph<'a>(
+    map: &'a AddressMap,
+    probed: &'a [Vec<bool>],
+    bases: &'a mut [Vec<u32>],
+    instance: InlineInstanceIndex,
+) -> Graph<'a> {
+    let cfg = &map.function_of(instance).cfg;
+    let bases = &mut bases[map.inline_instances[instance.index()].function.0 as usize];
     if bases.is_empty() {
         *bases = cfg.edge_bases();
     }
     Graph {
         cfg,
         bases,
-        probed: &probed[node.index()],
+        probed: &probed[instance.index()],
     }
 }
 

@@ -37,7 +37,7 @@ pub mod split;
 use flow::Flow;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
-use pleach_ball_larus::Options;
+use pleach_ball_larus::NumberingOptions;
 use pleach_ball_larus::graph::PathGraph;
 
 /// The threshold T where nothing else is asked for: a region has fewer paths. The papers name no number.
@@ -92,7 +92,7 @@ impl Regions {
     ///
     /// They begin where the paths begin that [`pleach_ball_larus`] numbers with its default options.
     pub fn new(cfg: &Cfg, threshold: u64) -> Self {
-        let flow = Flow::new(cfg, &PathGraph::new(cfg, &Options::default()));
+        let flow = Flow::new(cfg, &PathGraph::new(cfg, &NumberingOptions::default()));
         let (all, region_of) = form::form(&flow, threshold);
         Self {
             id: cfg.id,

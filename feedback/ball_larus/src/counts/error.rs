@@ -1,10 +1,10 @@
-//! What can be wrong with count files, and what follows from it.
+//! Errors of count files.
 
 use super::unit::{UnitError, UnitId};
 use std::io;
 use std::path::PathBuf;
 
-/// Why a count file could not be read or written at all. Every message names the file and says what to do.
+/// Why a count file could not be read or written. Every message names the file and says what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CountError {
@@ -13,7 +13,7 @@ pub enum CountError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The operation that failed, for instance `open`.
         action: &'static str,
         /// Why it failed.
         source: io::Error,
@@ -24,12 +24,12 @@ pub enum CountError {
         path.display()
     )]
     NotAFile {
-        /// What was named.
+        /// The path.
         path: PathBuf,
-        /// What it is.
+        /// What is at the path.
         what: &'static str,
     },
-    /// A profile of samples.
+    /// The file is a sampled profile.
     #[error(
         "{}: is a sampled profile, not a count file: `pleach show` prints it, `pleach flags use` optimises with it",
         path.display()
@@ -38,12 +38,12 @@ pub enum CountError {
         /// The file.
         path: PathBuf,
     },
-    /// The file holds something else.
+    /// The file has another format.
     #[error("{}: not a count file: {what}", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What it looks like, and what to do with that.
+        /// What it looks like, and what to do with it.
         what: &'static str,
     },
     /// Written by another version of pleach.
@@ -70,62 +70,64 @@ pub enum CountError {
     },
 }
 
-/// A part of a count file that could not be read.
+/// A part of a count file that could not be read, with the file's name.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}: {what}", path.display())]
 pub struct CountProblem {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong, and what is lost.
+    /// What is wrong, and which counts are left out.
     pub what: Problem,
 }
 
-/// What is wrong with a part of a count file, and what is lost by it. Offsets and lengths are in bytes.
+/// What is wrong with a part of a count file, and which counts are left out. Offsets and lengths are in bytes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// The file's header is not as it was written.
+    /// The file's header is damaged.
     #[error("its header is damaged; nothing else is lost")]
     Header,
-    /// The file ends too early.
+    /// The file ends inside a segment.
     #[error(
-        "cut off: {missing} bytes of the segment at offset {offset:#x} are missing, and whatever came after it: \
+        "cut off: {missing} bytes of the segment at offset {offset:#x} are missing, and everything after it: \
          the counts there are left out"
     )]
     Cut {
-        /// Where the segment begins.
+        /// Offset of the segment.
         offset: u64,
-        /// How much of it is missing.
+        /// Number of missing bytes.
         missing: u64,
     },
-    /// There is something between segments.
-    #[error("no segment begins at offset {offset:#x}: the counts in {length} bytes from there are left out")]
+    /// There are bytes between segments.
+    #[error("no segment begins at offset {offset:#x}: the counts in the next {length} bytes are left out")]
     NoSegment {
-        /// Where one should begin.
+        /// Offset at which a segment should begin.
         offset: u64,
-        /// How far it is to the next.
+        /// Distance to the next segment.
         length: u64,
     },
-    /// A segment's header makes no sense.
-    #[error("the segment at offset {offset:#x} {what}: its counts are read as far as they go")]
+    /// A segment's header is malformed.
+    #[error(
+        "the segment at offset {offset:#x} {what}: its counts are read up to its end or to the first damaged block"
+    )]
     Segment {
-        /// Where it begins.
+        /// Offset of the segment.
         offset: u64,
-        /// What is wrong.
+        /// What is malformed.
         what: &'static str,
     },
-    /// A block's header makes no sense.
-    #[error("damaged block at offset {offset:#x}: the counts in {length} bytes from there are left out")]
+    /// A block's header is malformed.
+    #[error("damaged block at offset {offset:#x}: the counts in the next {length} bytes are left out")]
     Block {
-        /// Where it begins.
+        /// Offset of the block.
         offset: u64,
-        /// How far it is to the next.
+        /// Distance to the next block.
         length: u64,
     },
-    /// A block holds nothing that this version knows.
-    #[error("block of unknown kind {kind} at offset {offset:#x}: what it holds is left out")]
+    /// A block's kind is unknown to this version.
+    #[error("block of unknown kind {kind} at offset {offset:#x}: its content is left out")]
     Kind {
-        /// Where it begins.
+        /// Offset of the block.
         offset: u64,
         /// Its kind.
         kind: u32,
@@ -133,45 +135,45 @@ pub enum Problem {
     /// A module's description cannot be read.
     #[error("the description of unit {unit} is damaged ({error}) and left out")]
     Unit {
-        /// Whose description it should be.
+        /// The unit.
         unit: UnitId,
         /// What is wrong.
         error: UnitError,
     },
-    /// There are counts of a module without description.
+    /// There are counts of a unit without a description.
     #[error("unit {unit} has no description: its counts are left out (blocks: {blocks})")]
     NoUnit {
         /// The unit.
         unit: UnitId,
-        /// How many blocks of counts there are.
+        /// Number of blocks with counts.
         blocks: u64,
     },
-    /// A thread's array does not fit the description.
+    /// The length of a thread's array differs from the description.
     #[error("{found} counters at offset {offset:#x}, but unit {unit} has {expected}: they are left out")]
     Words {
-        /// Where the block begins.
+        /// Offset of the block.
         offset: u64,
-        /// Whose counters they are.
+        /// The unit.
         unit: UnitId,
-        /// How many there are.
+        /// Number of counters in the block.
         found: u64,
-        /// How many there should be.
+        /// Number of counters according to the description.
         expected: u64,
     },
-    /// A hash table is not for one of the module's hash-counted functions.
+    /// A hash table belongs to no function of the unit that has hash tables.
     #[error(
-        "hash table at offset {offset:#x} for function {function} of unit {unit}, which counts none of \
-         that number in hash tables: it is left out"
+        "hash table at offset {offset:#x} for function {function} of unit {unit}, which has no such function with \
+         hash tables: it is left out"
     )]
     NoFunction {
-        /// Where the block begins.
+        /// Offset of the block.
         offset: u64,
         /// The unit.
         unit: UnitId,
         /// The function's position.
         function: u64,
     },
-    /// Counts for numbers that the function's counters do not have.
+    /// Counts for counters that the function does not have.
     #[error(
         "function {function}: {numbers} of its counts have numbers beyond its {counters} counters (first: \
          {first}) and are left out"
@@ -179,11 +181,11 @@ pub enum Problem {
     Numbers {
         /// The function's name.
         function: String,
-        /// How many there are.
+        /// Number of such counts.
         numbers: u64,
-        /// The first of them.
+        /// The first such number.
         first: u64,
-        /// How many counters the function has.
+        /// Number of counters of the function.
         counters: u64,
     },
     /// A pair of a hash table has a count but no number.
@@ -191,12 +193,12 @@ pub enum Problem {
     Numberless {
         /// The function's name.
         function: String,
-        /// How many there are.
+        /// Number of such pairs.
         pairs: u64,
     },
 }
 
-/// What a file that does not hold counts looks like, by its first bytes.
+/// What a file without counts looks like, by its first bytes, and what to do with it.
 pub(super) fn foreign(start: &[u8]) -> &'static str {
     const KINDS: &[(&[u8], &str)] = &[
         (b"\xfflprofi\x81", "it is an LLVM indexed profile (.profdata)"),

@@ -1,19 +1,19 @@
-//! The exact profile: paths and flow of every function, whatever modules it was compiled in.
+//! The exact profile: paths and flow of every function, summed over the modules that it was compiled in.
 
 use super::Counts;
 use super::unit::{Unit, UnitFunction};
-use crate::edges::{Flow, Inconsistent};
+use crate::data::{Mode, NumberingOptions, Path};
+use crate::edges::{self, ExactFlow, Inconsistent};
 use crate::graph::PathGraph;
-use crate::{Mode, Options, Path, edges};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_annotate::manifest::Anchor;
 use std::collections::BTreeMap;
 
-/// How often a path, or a window of consecutive ones, was executed.
+/// Exact count of a path, or of a window of consecutive paths.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ExactPath {
-    /// The path; where windows are counted, up to [`ExactFunction::window`] of them, oldest first.
+    /// The path. If windows are counted: up to [`ExactFunction::window`] paths, oldest first.
     pub path: Vec<Path>,
     /// Executions, more than 0.
     pub count: u64,
@@ -26,66 +26,66 @@ pub struct ExactFunction {
     pub cfg: Cfg,
     /// Where the graph was taken.
     pub anchor: Anchor,
-    /// What decided the numbering.
-    pub options: Options,
-    /// Consecutive paths counted together.
+    /// Options of the numbering.
+    pub options: NumberingOptions,
+    /// Number of consecutive paths counted together.
     pub window: u8,
-    /// What was executed, by descending count and then by path. Empty where edges are counted.
+    /// Executed paths, by descending count and then by path. Empty if edges were counted.
     pub paths: Vec<ExactPath>,
-    /// How often what was executed.
-    pub flow: Flow,
+    /// Counts of blocks and edges.
+    pub flow: ExactFlow,
 }
 
 /// Exact counts of a program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Exact {
-    /// By identifier and graph. A function that was counted in several ways is there several times.
+pub struct ExactProfile {
+    /// Ordered by identifier and graph. A function that was counted with different options is listed several times.
     pub functions: Vec<ExactFunction>,
-    /// What could not be understood. Everything else is complete.
+    /// Counts that could not be interpreted. Everything else is complete.
     pub problems: Vec<ExactProblem>,
 }
 
-/// Counts of a function that cannot be understood.
+/// Counts of a function that cannot be interpreted.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("function {function}: {what}")]
 pub struct ExactProblem {
-    /// Its name.
+    /// The function's name.
     pub function: String,
-    /// What is wrong, and what follows.
+    /// What is wrong, and which counts are left out.
     pub what: ExactProblemKind,
 }
 
-/// What is wrong with a function's counts, and what follows.
+/// What is wrong with a function's counts, and which of them are left out.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExactProblemKind {
-    /// The compiler plugin numbered the paths in another way.
+    /// The compiler plugin numbered the paths differently.
     #[error(
         "{found} counters, where this pleach would place {expected}: its counts are left out; use the pleach that \
          built the program"
     )]
     Numbering {
-        /// How many counters it has.
+        /// Number of counters of the program.
         found: u64,
-        /// How many it should have.
+        /// Number of counters that this build would place.
         expected: u64,
     },
     /// Counts of edges that contradict each other.
     #[error("{0}: its counts are left out; was the program killed, or is it still running?")]
     Inconsistent(#[from] Inconsistent),
-    /// Numbers of windows that no execution has.
-    #[error("{keys} of its counts are of no window of paths (first: {first}) and left out")]
+    /// Keys that no window of paths has.
+    #[error("{keys} of its counts belong to no window of paths (first: {first}) and are left out")]
     NoWindow {
-        /// How many such counts there are.
+        /// Number of such counts.
         keys: u64,
-        /// The first of them.
+        /// The first such key.
         first: u64,
     },
 }
 
-/// What counts are summed by.
+/// Counts of functions with equal keys are summed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct SumKey {
     id: FunctionId,
     hash: CfgHash,
     anchor: u8,
@@ -96,7 +96,7 @@ struct Key {
     hash_above: u64,
 }
 
-impl Key {
+impl SumKey {
     fn new(unit: &Unit, function: &UnitFunction) -> Self {
         Self {
             id: function.cfg.id,
@@ -111,32 +111,32 @@ impl Key {
     }
 }
 
-impl Exact {
-    /// Understands counts. A function compiled into several modules from the same source is summed; sums that do not fit
-    /// stay at the largest number.
-    pub fn of(counts: &Counts) -> Self {
+impl ExactProfile {
+    /// Turns counters into paths and flow. The counts of a function that was compiled into several modules from the same
+    /// source are summed; sums saturate. Counts that cannot be interpreted become [`ExactProfile::problems`].
+    pub fn from_counts(counts: &Counts) -> Self {
         let mut exact = Self::default();
-        let mut places: BTreeMap<Key, Vec<Part<'_>>> = BTreeMap::new();
+        let mut parts: BTreeMap<SumKey, Vec<Part<'_>>> = BTreeMap::new();
         for (unit, counts) in counts.units.values() {
             for (position, function) in unit.functions.iter().enumerate() {
-                places.entry(Key::new(unit, function)).or_default().push(Part {
+                parts.entry(SumKey::new(unit, function)).or_default().push(Part {
                     unit,
                     function,
                     counts: counts.functions.get(position).map_or(&[], Vec::as_slice),
                 });
             }
         }
-        for parts in places.values() {
+        for parts in parts.values() {
             exact.add(parts);
         }
         exact
     }
 
-    /// One function, from all modules that have it.
+    /// Adds one function, from all modules that have it.
     fn add(&mut self, parts: &[Part<'_>]) {
         let mut sum: Option<ExactFunction> = None;
-        // Modules may know different things of one function's calls, so that its paths have different numbers there;
-        // and edges may be counted in different places.
+        // Paths and edges are summed, not counters: modules may differ in what they know about a function's calls, and
+        // then number its paths or place its counters differently.
         for part in parts {
             let name = &part.function.cfg.name;
             let mut problem = |what| {
@@ -153,6 +153,14 @@ impl Exact {
     }
 }
 
+/// Counts of a function in one module.
+struct PathCounts {
+    /// Executed paths.
+    paths: Vec<ExactPath>,
+    /// Counts of the graph's edges, by [`EdgeIndex`](crate::graph::EdgeIndex).
+    edges: Vec<u64>,
+}
+
 /// A function in one module.
 struct Part<'a> {
     unit: &'a Unit,
@@ -161,12 +169,15 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Counts of this module alone, in no order.
+    /// The counts of this module, unordered.
     fn exact(&self, problem: &mut impl FnMut(ExactProblemKind)) -> Result<ExactFunction, ExactProblemKind> {
         let UnitFunction { cfg, window, .. } = self.function;
         let graph = PathGraph::new(cfg, &self.unit.options);
-        let (paths, edge_counts) = match self.unit.options.mode {
-            Mode::Edges => (Vec::new(), self.edges(&graph)?),
+        let counts = match self.unit.options.mode {
+            Mode::Edges => PathCounts {
+                paths: Vec::new(),
+                edges: self.edges(&graph)?,
+            },
             Mode::Paths => self.paths(&graph, problem)?,
         };
         Ok(ExactFunction {
@@ -174,8 +185,8 @@ impl Part<'_> {
             anchor: self.unit.anchor,
             options: self.unit.options,
             window: *window,
-            paths,
-            flow: edges::flow(&graph, &edge_counts),
+            paths: counts.paths,
+            flow: edges::flow(&graph, &counts.edges),
         })
     }
 
@@ -189,12 +200,11 @@ impl Part<'_> {
         edges::solve(graph, &self.function.chords, &dense)
     }
 
-    /// Executed paths, and counts by edge of the graph.
     fn paths(
         &self,
         graph: &PathGraph,
         problem: &mut impl FnMut(ExactProblemKind),
-    ) -> Result<(Vec<ExactPath>, Vec<u64>), ExactProblemKind> {
+    ) -> Result<PathCounts, ExactProblemKind> {
         let UnitFunction { window, counters, .. } = *self.function;
         let numbering = |expected| ExactProblemKind::Numbering {
             found: counters,
@@ -207,14 +217,14 @@ impl Part<'_> {
         if counters != expected {
             return Err(numbering(expected));
         }
-        let (mut paths, mut latest, mut bad) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut paths, mut latest, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
         for &(key, count) in self.counts {
             let path = match window {
                 0 | 1 => graph.path(key).map(|path| vec![path]),
                 _ => graph.window(key, window),
             };
             let Some(path) = path else {
-                bad.push(key);
+                unknown.push(key);
                 continue;
             };
             paths.push(ExactPath { path, count });
@@ -224,18 +234,18 @@ impl Part<'_> {
                 _ => (key % (graph.numbers() + 1) - 1, count),
             });
         }
-        if let Some(&first) = bad.first() {
-            let keys = bad.len() as u64;
+        if let Some(&first) = unknown.first() {
+            let keys = unknown.len() as u64;
             problem(ExactProblemKind::NoWindow { keys, first });
         }
-        let edge_counts = edges::of_paths(graph, latest).map_err(|_| numbering(expected))?;
-        Ok((paths, edge_counts))
+        let edges = edges::counts_of_paths(graph, latest).map_err(|_| numbering(expected))?;
+        Ok(PathCounts { paths, edges })
     }
 }
 
 impl ExactFunction {
-    /// How often each acyclic path was executed: what [`ExactFunction::paths`] holds where no windows are counted, else
-    /// the windows' latest paths, summed. In the same order.
+    /// Counts of acyclic paths: [`ExactFunction::paths`] itself, or sums over the latest paths of windows. In the same
+    /// order.
     pub fn acyclic(&self) -> Vec<ExactPath> {
         let latest = self.paths.iter().filter_map(|ExactPath { path, count }| {
             let path = vec![path.last()?.clone()];
@@ -244,7 +254,7 @@ impl ExactFunction {
         sorted(summed(latest))
     }
 
-    /// Whether anything of it was executed.
+    /// Whether any block was executed.
     pub fn is_executed(&self) -> bool {
         self.flow.blocks.iter().any(|&count| count != 0)
     }

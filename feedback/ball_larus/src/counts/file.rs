@@ -1,8 +1,8 @@
-//! Reads count files. What is damaged loses only itself.
+//! Finds the blocks of a count file. A damaged part does not affect the others.
 
 use super::error::{CountError, CountProblem, Problem, foreign};
 use super::layout::{
-    BLOCK_HEADER, BlockHeader, Kind, MAGIC, PAGE, SEGMENT_HEADER, SEGMENT_MAGIC, SegmentHeader, VERSION,
+    BLOCK_HEADER, BlockHeader, BlockKind, FileBlock, MAGIC, PAGE, SEGMENT_HEADER, SEGMENT_MAGIC, SegmentHeader, VERSION,
 };
 use super::{Counts, sum};
 use std::fs::{self, File};
@@ -17,11 +17,11 @@ const PROFILE_MAGIC: &[u8] = b"\x89PLEACH\n";
 pub struct CountFile;
 
 impl CountFile {
-    /// Reads all counts of a file. The program may have been killed while it wrote, or may still be running.
+    /// Reads all counts of a file. The program may have been killed while it wrote the file, or may still be running.
     ///
     /// # Errors
-    /// The file cannot be read, or is no count file that this version knows. Anything else is one of
-    /// [`Counts::problems`]; a file without counts is none.
+    /// Fails if the file cannot be read or is no count file of this version. Damaged parts become
+    /// [`Counts::problems`]. A file without counts is valid.
     pub fn open(path: impl AsRef<Path>) -> Result<Counts, CountError> {
         let path = path.as_ref();
         let bytes = contents(path)?;
@@ -40,15 +40,15 @@ impl CountFile {
         })
     }
 
-    /// Whether a file begins like a count file.
-    pub fn is_one(path: impl AsRef<Path>) -> io::Result<bool> {
+    /// Whether a file begins with the magic number of count files.
+    pub fn is_count_file(path: impl AsRef<Path>) -> io::Result<bool> {
         let mut start = Vec::new();
         File::open(path)?.take(MAGIC.len() as u64).read_to_end(&mut start)?;
         Ok(start == MAGIC)
     }
 }
 
-/// Not mapped: the program that writes the file may be changing it.
+/// Reads the file instead of mapping it, because a running program may still be changing it.
 fn contents(path: &Path) -> Result<Vec<u8>, CountError> {
     let io = |action| {
         move |source| CountError::Io {
@@ -57,7 +57,7 @@ fn contents(path: &Path) -> Result<Vec<u8>, CountError> {
             source,
         }
     };
-    // Before opening: that would block on a pipe nobody writes to.
+    // Checked before opening, which would block on a pipe without a writer.
     let metadata = path.metadata().map_err(io("open"))?;
     if !metadata.is_file() {
         return Err(CountError::NotAFile {
@@ -82,26 +82,9 @@ fn other(path: &Path, bytes: &[u8]) -> CountError {
     }
 }
 
-/// A whole block.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
-    /// Offset of its header in the file.
-    pub at: usize,
-    pub header: BlockHeader,
-    /// The program counted it as in use. Beyond, it may just have been working on it.
-    pub in_use: bool,
-}
-
-impl Found {
-    /// What follows the header, padding included.
-    pub fn content<'f>(&self, file: &'f [u8]) -> &'f [u8] {
-        &file[self.at + BLOCK_HEADER..self.at + self.header.length as usize]
-    }
-}
-
-/// All whole blocks of a file, in its order.
-fn blocks(path: &Path, bytes: &[u8]) -> Result<(Vec<Found>, Vec<Problem>), CountError> {
-    let mut reader = Reader {
+/// All whole blocks of a file, in file order, and the parts that could not be read.
+fn blocks(path: &Path, bytes: &[u8]) -> Result<(Vec<FileBlock>, Vec<Problem>), CountError> {
+    let mut reader = BlockReader {
         bytes,
         blocks: Vec::new(),
         problems: Vec::new(),
@@ -110,7 +93,7 @@ fn blocks(path: &Path, bytes: &[u8]) -> Result<(Vec<Found>, Vec<Problem>), Count
         let word = bytes.get(at..at + 4)?;
         Some(u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
     };
-    // A program that was killed at once may not have got further than this.
+    // A program that was killed at its start may have written less than a whole header.
     if let Some(found) = word(8).filter(|&found| found != VERSION) {
         return Err(CountError::Version {
             path: path.into(),
@@ -131,23 +114,23 @@ fn blocks(path: &Path, bytes: &[u8]) -> Result<(Vec<Found>, Vec<Problem>), Count
     Ok((reader.blocks, reader.problems))
 }
 
-struct Reader<'f> {
+struct BlockReader<'f> {
     bytes: &'f [u8],
-    blocks: Vec<Found>,
+    blocks: Vec<FileBlock>,
     problems: Vec<Problem>,
 }
 
-impl Reader<'_> {
-    /// Where the next segment begins, at or after an offset and before another.
+impl BlockReader<'_> {
+    /// Offset of the first segment between `from` and `end`.
     fn next_segment(&self, from: usize, end: usize) -> Option<usize> {
         let mut pages = (from.next_multiple_of(PAGE)..end).step_by(PAGE);
         pages.find(|&at| self.bytes[at..].starts_with(SEGMENT_MAGIC))
     }
 
-    /// Passes over what is no segment.
+    /// Skips bytes that are no segment. Returns the offset of the next segment or of the end.
     fn skip(&mut self, at: usize) -> usize {
         let next = self.next_segment(at + 1, self.bytes.len()).unwrap_or(self.bytes.len());
-        // Zeros are room that a program had no time to use.
+        // Zeros are space that the program appended but did not use.
         if self.bytes[at..next].iter().any(|&byte| byte != 0) {
             self.problems.push(Problem::NoSegment {
                 offset: at as u64,
@@ -157,7 +140,7 @@ impl Reader<'_> {
         next
     }
 
-    /// Reads a segment; returns where the next one should begin.
+    /// Reads a segment. Returns the offset at which the next one should begin.
     fn segment(&mut self, at: usize, header: SegmentHeader) -> usize {
         let wrong = |what| Problem::Segment {
             offset: at as u64,
@@ -180,7 +163,7 @@ impl Reader<'_> {
         } else {
             used_end = at.saturating_add(usize::try_from(header.used).unwrap_or(usize::MAX));
         }
-        // Room is made before the header says so.
+        // The program extends the file before it writes the length, so missing bytes were cut off.
         let missing = claimed_end.unwrap_or(0).saturating_sub(self.bytes.len()) as u64;
         let is_cut = missing != 0;
         if is_cut {
@@ -188,7 +171,7 @@ impl Reader<'_> {
             self.problems.push(Problem::Cut { offset, missing });
         }
         let last = self.segment_blocks(at + SEGMENT_HEADER, end, used_end, is_cut);
-        // Where blocks end there is nothing but zeros, or the length is wrong.
+        // Only zeros follow the blocks. Another segment there means that the length is wrong.
         match self.next_segment(last.max(at + 1), end) {
             Some(next) => {
                 self.problems.push(wrong("is shorter than it says"));
@@ -198,7 +181,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads blocks to where they end; returns where that is. What is beyond `used_end` is only taken if it is whole.
+    /// Reads the blocks of a segment and returns the offset of their end. A block beyond `used_end` counts only if it is
+    /// whole.
     fn segment_blocks(&mut self, mut at: usize, end: usize, used_end: usize, is_cut: bool) -> usize {
         while at + BLOCK_HEADER <= end {
             let in_use = at < used_end;
@@ -206,8 +190,12 @@ impl Reader<'_> {
             let after = header.and_then(|h| at.checked_add(usize::try_from(h.length).ok()?));
             match (header, after) {
                 (Some(header), Some(after)) if after <= end => {
-                    match Kind::from_u32(header.kind) {
-                        Some(_) => self.blocks.push(Found { at, header, in_use }),
+                    match BlockKind::from_u32(header.kind) {
+                        Some(_) => self.blocks.push(FileBlock {
+                            offset: at,
+                            header,
+                            in_use,
+                        }),
                         None if !in_use => break,
                         None => self.problems.push(Problem::Kind {
                             offset: at as u64,
@@ -216,7 +204,7 @@ impl Reader<'_> {
                     }
                     at = after;
                 }
-                // Said of the segment already.
+                // The segment's problem was already reported.
                 (Some(_), _) if is_cut => return end,
                 _ if in_use => at = self.skip_block(at, end.min(used_end)),
                 _ => break,
@@ -225,12 +213,12 @@ impl Reader<'_> {
         at
     }
 
-    /// Passes over a block without a usable header.
+    /// Skips a block without a usable header. Returns the offset of the next one.
     fn skip_block(&mut self, at: usize, end: usize) -> usize {
         let is_block = |&at: &usize| {
             BlockHeader::decode(&self.bytes[at..end]).is_some_and(|header| {
                 let fits = header.length <= (end - at) as u64;
-                fits && Kind::from_u32(header.kind).is_some() && header.is_consistent()
+                fits && BlockKind::from_u32(header.kind).is_some() && header.is_consistent()
             })
         };
         let next = (at + BLOCK_HEADER..end).step_by(BLOCK_HEADER).find(is_block);

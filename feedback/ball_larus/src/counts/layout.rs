@@ -1,28 +1,29 @@
-//! Where what is in a count file: see [the file's description](super).
+//! Headers and blocks of a count file; see [the file's description](super).
 
-use super::unit::UnitId;
+use super::unit::{UnitId, read_u64};
 
 pub const MAGIC: &[u8; 8] = b"PLEACHC1";
 pub const SEGMENT_MAGIC: &[u8; 8] = b"PLSEGMT1";
 const BLOCK_MAGIC: &[u8; 4] = b"PLBK";
 pub const VERSION: u32 = 1;
-/// Length of the file's header, and what segments begin at multiples of.
+/// Length of the file's header and alignment of segments, in bytes.
 pub const PAGE: usize = 4096;
+/// Length of a segment's header, in bytes.
 pub const SEGMENT_HEADER: usize = 64;
-/// Length of a block's header, and what blocks begin at multiples of.
+/// Length of a block's header and alignment of blocks, in bytes.
 pub const BLOCK_HEADER: usize = 64;
-/// Length of a hash table's pair.
+/// Length of a hash table's pair, in bytes.
 pub const PAIR: usize = 16;
 
-/// What a block holds.
+/// Kind of a block's content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum BlockKind {
     Unit = 1,
     Counters = 2,
     Table = 3,
 }
 
-impl Kind {
+impl BlockKind {
     pub fn from_u32(kind: u32) -> Option<Self> {
         match kind {
             1 => Some(Self::Unit),
@@ -32,8 +33,8 @@ impl Kind {
         }
     }
 
-    /// Bytes of one of the items that `size` counts.
-    fn item(self) -> u64 {
+    /// Length of one of the items that [`BlockHeader::size`] counts, in bytes.
+    fn item_length(self) -> u64 {
         match self {
             Self::Unit => 1,
             Self::Counters => 8,
@@ -41,14 +42,14 @@ impl Kind {
         }
     }
 
-    /// Length of a block with its header.
+    /// Length of a block with its header, in bytes.
     pub fn length(self, size: u64) -> Option<u64> {
-        let length = size.checked_mul(self.item())?.checked_add(BLOCK_HEADER as u64)?;
+        let length = size.checked_mul(self.item_length())?.checked_add(BLOCK_HEADER as u64)?;
         length.checked_next_multiple_of(BLOCK_HEADER as u64)
     }
 }
 
-/// The beginning of a segment.
+/// Header of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SegmentHeader {
     pub length: u64,
@@ -56,7 +57,7 @@ pub struct SegmentHeader {
 }
 
 impl SegmentHeader {
-    /// `None` where no segment begins.
+    /// Decodes a header; `None` if no segment begins here.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let header = bytes.get(..SEGMENT_HEADER)?;
         header.starts_with(SEGMENT_MAGIC).then(|| Self {
@@ -74,10 +75,10 @@ impl SegmentHeader {
     }
 }
 
-/// The beginning of a block.
+/// Header of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockHeader {
-    /// A [`Kind`], or a number without meaning.
+    /// A [`BlockKind`], or an unknown number.
     pub kind: u32,
     pub length: u64,
     pub unit: UnitId,
@@ -86,7 +87,7 @@ pub struct BlockHeader {
 }
 
 impl BlockHeader {
-    pub fn new(kind: Kind, unit: UnitId, size: u64) -> Self {
+    pub fn new(kind: BlockKind, unit: UnitId, size: u64) -> Self {
         Self {
             kind: kind as u32,
             length: kind.length(size).unwrap_or(u64::MAX),
@@ -96,7 +97,7 @@ impl BlockHeader {
         }
     }
 
-    /// `None` where no block begins.
+    /// Decodes a header; `None` if no block begins here.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let header = bytes.get(..BLOCK_HEADER)?;
         header.starts_with(BLOCK_MAGIC).then(|| Self {
@@ -119,18 +120,28 @@ impl BlockHeader {
         bytes
     }
 
-    /// Whether its length is what its content needs. Nothing is known about the content of unknown kinds.
+    /// Whether length and size agree. For unknown kinds, whether the length is possible.
     pub fn is_consistent(&self) -> bool {
-        match Kind::from_u32(self.kind) {
+        match BlockKind::from_u32(self.kind) {
             Some(kind) => kind.length(self.size) == Some(self.length),
             None => self.length >= BLOCK_HEADER as u64 && self.length.is_multiple_of(BLOCK_HEADER as u64),
         }
     }
 }
 
-/// The caller knows that it is there.
-pub fn read_u64(bytes: &[u8], at: usize) -> u64 {
-    let mut word = [0; 8];
-    word.copy_from_slice(&bytes[at..at + 8]);
-    u64::from_le_bytes(word)
+/// A whole block of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct FileBlock {
+    /// Offset of its header in the file.
+    pub offset: usize,
+    pub header: BlockHeader,
+    /// The segment's header counts the block as in use. The program may still have been writing a block beyond that.
+    pub in_use: bool,
+}
+
+impl FileBlock {
+    /// The bytes after the header, padding included.
+    pub fn content<'f>(&self, file: &'f [u8]) -> &'f [u8] {
+        &file[self.offset + BLOCK_HEADER..self.offset + self.header.length as usize]
+    }
 }

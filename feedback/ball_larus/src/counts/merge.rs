@@ -1,9 +1,9 @@
-//! Adds counts up.
+//! Sums the counts of several files.
 
 use super::{Counts, UnitCounts};
 use std::collections::btree_map::Entry;
 
-/// The sum of several files' counts, module by module. Sums that do not fit stay at the largest number.
+/// The sum of several files' counts, unit by unit. Sums saturate.
 pub fn merge(inputs: impl IntoIterator<Item = Counts>) -> Counts {
     let mut merged = Counts::default();
     for input in inputs {

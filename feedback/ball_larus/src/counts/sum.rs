@@ -1,24 +1,23 @@
-//! From blocks to counts: what belongs to one unit is summed.
+//! From blocks to counts: sums the blocks of each unit.
 
 use super::UnitCounts;
 use super::error::Problem;
-use super::file::Found;
-use super::layout::{Kind, PAIR, read_u64};
-use super::unit::{self, Unit, UnitError, UnitFunction, UnitId};
-use crate::Storage;
+use super::layout::{BlockKind, FileBlock, PAIR};
+use super::unit::{self, Unit, UnitError, UnitFunction, UnitId, read_u64};
+use crate::data::Storage;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// The counts of all units of a file, from its blocks.
-pub(super) fn units(file: &[u8], blocks: &[Found]) -> (BTreeMap<UnitId, (Unit, UnitCounts)>, Vec<Problem>) {
-    let of_kind = |kind: Kind| blocks.iter().filter(move |b| b.header.kind == kind as u32);
+pub(super) fn units(file: &[u8], blocks: &[FileBlock]) -> (BTreeMap<UnitId, (Unit, UnitCounts)>, Vec<Problem>) {
+    let of_kind = |kind: BlockKind| blocks.iter().filter(move |b| b.header.kind == kind as u32);
     let mut problems = Vec::new();
-    let descriptions = describe(file, of_kind(Kind::Unit), &mut problems);
-    let mut contents: BTreeMap<UnitId, Content<'_>> = BTreeMap::new();
-    for block in of_kind(Kind::Counters) {
+    let descriptions = describe(file, of_kind(BlockKind::Unit), &mut problems);
+    let mut contents: BTreeMap<UnitId, CounterBlocks<'_>> = BTreeMap::new();
+    for block in of_kind(BlockKind::Counters) {
         contents.entry(block.header.unit).or_default().arrays.push(block);
     }
-    for block in of_kind(Kind::Table) {
+    for block in of_kind(BlockKind::Table) {
         contents.entry(block.header.unit).or_default().tables.push(block);
     }
     for (&unit, content) in contents.iter().filter(|(unit, _)| !descriptions.contains_key(unit)) {
@@ -43,28 +42,28 @@ pub(super) fn units(file: &[u8], blocks: &[Found]) -> (BTreeMap<UnitId, (Unit, U
     (units, problems)
 }
 
-/// A unit's blocks.
+/// A unit's counters and hash tables.
 #[derive(Default)]
-struct Content<'b> {
-    arrays: Vec<&'b Found>,
-    tables: Vec<&'b Found>,
+struct CounterBlocks<'b> {
+    arrays: Vec<&'b FileBlock>,
+    tables: Vec<&'b FileBlock>,
 }
 
 fn is_filled(bytes: &[u8]) -> bool {
     bytes.iter().any(|&byte| byte != 0)
 }
 
-/// Reads descriptions. A child process repeats its parent's.
+/// Decodes the descriptions of units. Descriptions repeat, because a child process writes its parent's again.
 fn describe<'b>(
     file: &[u8],
-    blocks: impl Iterator<Item = &'b Found>,
+    blocks: impl Iterator<Item = &'b FileBlock>,
     problems: &mut Vec<Problem>,
 ) -> BTreeMap<UnitId, Unit> {
     let mut units = BTreeMap::new();
     for block in blocks {
         let unit = block.header.unit;
         let description = &block.content(file)[..block.header.size as usize];
-        let decoded = if UnitId::of(description) == unit {
+        let decoded = if UnitId::from_description(description) == unit {
             if units.contains_key(&unit) {
                 continue;
             }
@@ -89,19 +88,19 @@ struct Sum<'a> {
 }
 
 impl<'a> Sum<'a> {
-    fn content(&mut self, content: Content<'_>) -> UnitCounts {
+    fn content(&mut self, content: CounterBlocks<'_>) -> UnitCounts {
         let arrays: Vec<&[u8]> = content.arrays.into_iter().filter_map(|b| self.array(b)).collect();
-        let mut tables: BTreeMap<usize, Vec<&Found>> = BTreeMap::new();
+        let mut tables: BTreeMap<usize, Vec<&FileBlock>> = BTreeMap::new();
         for block in content.tables {
-            if let Some(function) = self.table_of(block) {
+            if let Some(function) = self.function_of_table(block) {
                 tables.entry(function).or_default().push(block);
             }
         }
         let unit = self.unit;
         let functions = unit.functions.iter().enumerate().map(|(position, function)| {
             match (function.storage, tables.get(&position)) {
-                (Storage::Array, _) => of_arrays(function, &arrays),
-                (Storage::Hash, Some(tables)) => self.of_tables(function, tables),
+                (Storage::Array, _) => sum_arrays(function, &arrays),
+                (Storage::Hash, Some(tables)) => self.sum_tables(function, tables),
                 (Storage::Hash, None) => Vec::new(),
             }
         });
@@ -110,14 +109,14 @@ impl<'a> Sum<'a> {
         }
     }
 
-    /// One thread's words, if they are as many as the unit has.
-    fn array(&mut self, block: &Found) -> Option<&'a [u8]> {
+    /// One thread's array, if its length is that of the unit.
+    fn array(&mut self, block: &FileBlock) -> Option<&'a [u8]> {
         let (found, expected) = (block.header.size, self.unit.words);
         if found == expected {
             return Some(block.content(self.file));
         }
         self.problems.push(Problem::Words {
-            offset: block.at as u64,
+            offset: block.offset as u64,
             unit: self.id,
             found,
             expected,
@@ -125,9 +124,9 @@ impl<'a> Sum<'a> {
         None
     }
 
-    /// The function that a table is of, if its counts are to be taken.
-    fn table_of(&mut self, block: &Found) -> Option<usize> {
-        let (header, offset) = (&block.header, block.at as u64);
+    /// Position of the function that a table belongs to, if that function has hash tables.
+    fn function_of_table(&mut self, block: &FileBlock) -> Option<usize> {
+        let (header, offset) = (&block.header, block.offset as u64);
         let position = usize::try_from(header.function).ok();
         let function = position.and_then(|p| self.unit.functions.get(p));
         let (Some(position), Some(_)) = (position, function.filter(|f| f.storage == Storage::Hash)) else {
@@ -143,7 +142,7 @@ impl<'a> Sum<'a> {
         Some(position)
     }
 
-    fn of_tables(&mut self, function: &UnitFunction, tables: &[&Found]) -> Vec<(u64, u64)> {
+    fn sum_tables(&mut self, function: &UnitFunction, tables: &[&FileBlock]) -> Vec<(u64, u64)> {
         let mut sums: FxHashMap<u64, u64> = FxHashMap::default();
         let (mut outside, mut numberless) = (Vec::new(), 0);
         for table in tables {
@@ -182,7 +181,7 @@ impl<'a> Sum<'a> {
     }
 }
 
-fn of_arrays(function: &UnitFunction, arrays: &[&[u8]]) -> Vec<(u64, u64)> {
+fn sum_arrays(function: &UnitFunction, arrays: &[&[u8]]) -> Vec<(u64, u64)> {
     let count = |number: u64| {
         let at = (function.offset + number) as usize * 8;
         arrays

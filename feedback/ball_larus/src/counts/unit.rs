@@ -1,8 +1,8 @@
 //! The description of one instrumented module, which its counts refer to.
 //!
-//! The compiler plugin encodes it, the instrumented program copies it into its file as it is.
+//! The compiler plugin encodes it; the instrumented program copies it into its file unchanged.
 
-use crate::{Mode, Options, Storage};
+use crate::data::{Mode, NumberingOptions, Storage};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::manifest::{self, Anchor, ManifestError};
 use serde::{Deserialize, Serialize};
@@ -13,14 +13,14 @@ const MAGIC: &[u8; 8] = b"PLUNIT01";
 const HEADER_LEN: usize = 64;
 const ENTRY_LEN: usize = 32;
 
-/// Identifies a unit: hash of its encoded description.
+/// Identifier of a unit: XXH3 of its encoded description.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct UnitId(pub u64);
 
 impl UnitId {
-    /// The identity of an encoded description.
-    pub fn of(description: &[u8]) -> Self {
+    /// The identifier of an encoded description.
+    pub fn from_description(description: &[u8]) -> Self {
         Self(xxh3_64(description))
     }
 }
@@ -36,20 +36,20 @@ impl fmt::Display for UnitId {
 pub struct UnitFunction {
     /// Its graph at the anchor.
     pub cfg: Cfg,
-    /// Position of its first counter in the unit's array; for a hash table, of the words that the runtime keeps for it.
+    /// Position of its first counter in the unit's array, or of the words that the runtime reserves for its hash table.
     pub offset: u64,
-    /// How many counters it has ([`crate::Plan::counters`]).
+    /// Number of counters ([`crate::Plan::counters`]).
     pub counters: u64,
-    /// Consecutive paths counted together ([`crate::Plan::window`]).
+    /// Number of consecutive paths counted together ([`crate::Plan::window`]).
     pub window: u8,
     /// Where the counters are.
     pub storage: Storage,
-    /// In the edge-counting mode, the chord that each counter counts, by position in the path graph's list of edges.
+    /// When counting edges: the chord that each counter counts, by position in the path graph's list of edges.
     pub chords: Vec<u32>,
 }
 
 impl UnitFunction {
-    /// Words of the unit's array that are its own.
+    /// Number of words of the unit's array that belong to this function.
     fn words(&self) -> u64 {
         match self.storage {
             Storage::Array => self.counters,
@@ -63,18 +63,18 @@ impl UnitFunction {
 pub struct Unit {
     /// Where the graphs were taken.
     pub anchor: Anchor,
-    /// What decides the numbering.
-    pub options: Options,
-    /// Words in one thread's array: counters, and [`HASH_WORDS`] for each hash table.
+    /// Options of the numbering.
+    pub options: NumberingOptions,
+    /// Number of 64-bit words in one thread's array: counters, and [`HASH_WORDS`] for each hash table.
     pub words: u64,
-    /// The functions, in the order of their positions.
+    /// The functions. Counts refer to them by position.
     pub functions: Vec<UnitFunction>,
 }
 
-/// Words of a unit's array that the runtime keeps for a function with a hash table.
+/// Number of words of a unit's array that the runtime reserves for a function with a hash table.
 pub const HASH_WORDS: u64 = 3;
 
-/// Encodes a description; the length is a multiple of eight.
+/// Encodes a description. Its length is a multiple of eight bytes.
 pub fn encode(unit: &Unit) -> (Vec<u8>, UnitId) {
     let mut body = Vec::new();
     for function in &unit.functions {
@@ -115,7 +115,7 @@ pub fn encode(unit: &Unit) -> (Vec<u8>, UnitId) {
     }
     debug_assert_eq!(out.len(), HEADER_LEN);
     out.extend_from_slice(&body);
-    let id = UnitId::of(&out);
+    let id = UnitId::from_description(&out);
     (out, id)
 }
 
@@ -123,24 +123,24 @@ pub fn encode(unit: &Unit) -> (Vec<u8>, UnitId) {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnitError {
-    /// It begins with something else.
+    /// It begins with another magic number.
     #[error("it does not begin like a description")]
     Magic,
-    /// There are more or fewer bytes than it says.
+    /// Its length differs from the one in its header.
     #[error("{found} bytes where {expected} were written")]
     Length {
-        /// Bytes there are.
+        /// Length, in bytes.
         found: u64,
-        /// Bytes there should be.
+        /// Length according to the header, in bytes.
         expected: u64,
     },
-    /// Its content is not what was written.
+    /// Its checksum does not match its content.
     #[error("its checksum does not match")]
     Checksum,
-    /// Something that no description says.
+    /// A field has an impossible value.
     #[error("{0}")]
-    Senseless(&'static str),
-    /// A function makes no sense.
+    Invalid(&'static str),
+    /// A function is malformed.
     #[error("function {position}: {what}")]
     Function {
         /// Its position.
@@ -160,8 +160,8 @@ pub enum UnitError {
 
 /// Decodes a description.
 ///
-/// Its checksum covers the functions only; what comes before them is as it was written where [`UnitId::of`] is the
-/// identity that counts refer to.
+/// Its checksum covers the functions only. The header is intact if [`UnitId::from_description`] equals the identifier that counts
+/// refer to.
 pub fn decode(description: &[u8]) -> Result<Unit, UnitError> {
     let length = |expected: u64| UnitError::Length {
         found: description.len() as u64,
@@ -187,20 +187,20 @@ pub fn decode(description: &[u8]) -> Result<Unit, UnitError> {
     let mode = match mode {
         0 => Mode::Paths,
         1 => Mode::Edges,
-        _ => return Err(UnitError::Senseless("unknown mode of counting")),
+        _ => return Err(UnitError::Invalid("unknown counting mode")),
     };
     if reserved.iter().any(|&byte| byte != 0) {
-        return Err(UnitError::Senseless("something where nothing should be"));
+        return Err(UnitError::Invalid("its reserved bytes are not zero"));
     }
-    let options = Options {
+    let options = NumberingOptions {
         mode,
         iterations: *iterations,
         max_paths,
         hash_above,
     };
-    let anchor = Anchor::from_u8(*anchor).ok_or(UnitError::Senseless("unknown anchor"))?;
+    let anchor = Anchor::from_u8(*anchor).ok_or(UnitError::Invalid("unknown anchor"))?;
     let mut rest = body;
-    // Not allocated ahead: the number is not known to be right.
+    // Not allocated ahead, because a corrupt header may claim any number of functions.
     let mut decoded = Vec::new();
     for position in 0..functions {
         let (function, len) = decode_function(rest, position, anchor)?;
@@ -209,10 +209,10 @@ pub fn decode(description: &[u8]) -> Result<Unit, UnitError> {
         rest = &rest[len..];
     }
     if !rest.is_empty() {
-        return Err(UnitError::Senseless("more functions than it says"));
+        return Err(UnitError::Invalid("it has more functions than its header says"));
     }
     if let Some(position) = overlapping(&decoded) {
-        let what = "its counters are another function's too";
+        let what = "its counters overlap another function's";
         return Err(UnitError::Function { position, what });
     }
     Ok(Unit {
@@ -223,7 +223,7 @@ pub fn decode(description: &[u8]) -> Result<Unit, UnitError> {
     })
 }
 
-/// The function that begins here, and how many bytes it takes.
+/// Decodes the function at the beginning of `bytes`. Returns it with its encoded length.
 fn decode_function(bytes: &[u8], position: u64, anchor: Anchor) -> Result<(UnitFunction, usize), UnitError> {
     let wrong = |what| UnitError::Function { position, what };
     let (header, rest) = bytes.split_at_checked(ENTRY_LEN).ok_or_else(|| wrong("truncated"))?;
@@ -243,7 +243,7 @@ fn decode_function(bytes: &[u8], position: u64, anchor: Anchor) -> Result<(UnitF
         return Err(UnitError::Graph { position, error });
     }
     let (Some(graph), true) = (entries.pop(), entries.is_empty()) else {
-        return Err(wrong("not one graph"));
+        return Err(wrong("it does not have exactly one graph"));
     };
     if graph.anchor != anchor {
         return Err(wrong("its graph was taken at the other anchor"));
@@ -266,8 +266,8 @@ fn decode_function(bytes: &[u8], position: u64, anchor: Anchor) -> Result<(UnitF
     Ok((function, len))
 }
 
-/// Whether a function's counters can be where it says.
-fn check_function(function: &UnitFunction, options: &Options, words: u64) -> Result<(), &'static str> {
+/// Checks that a function's counters lie within the unit's array and match its options.
+fn check_function(function: &UnitFunction, options: &NumberingOptions, words: u64) -> Result<(), &'static str> {
     if function.window == 0 || function.window > options.iterations.max(1) {
         return Err("its windows are longer than those of the unit, or empty");
     }
@@ -276,15 +276,15 @@ fn check_function(function: &UnitFunction, options: &Options, words: u64) -> Res
         .checked_add(function.words())
         .is_none_or(|end| end > words)
     {
-        return Err("its counters are outside of the unit's");
+        return Err("its counters lie outside of the unit's");
     }
     if options.mode == Mode::Edges && function.chords.len() as u64 != function.counters {
-        return Err("not one counter for each chord");
+        return Err("it does not have one counter for each chord");
     }
     Ok(())
 }
 
-/// The first function that has counters of another one. Each would be read as often as functions claim it.
+/// The first function whose counters overlap another's: those counts would be read twice.
 fn overlapping(functions: &[UnitFunction]) -> Option<u64> {
     let mut order: Vec<usize> = (0..functions.len()).collect();
     order.sort_by_key(|&position| functions[position].offset);
@@ -298,8 +298,8 @@ fn overlapping(functions: &[UnitFunction]) -> Option<u64> {
     overlap.map(|position| position as u64)
 }
 
-/// The caller knows that it is there.
-fn read_u64(bytes: &[u8], at: usize) -> u64 {
+/// Reads a word. `bytes` must contain it.
+pub(super) fn read_u64(bytes: &[u8], at: usize) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[at..at + 8]);
     u64::from_le_bytes(word)

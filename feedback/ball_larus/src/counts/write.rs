@@ -2,18 +2,18 @@
 
 use super::Counts;
 use super::UnitCounts;
-use super::layout::{BLOCK_HEADER, BlockHeader, Kind, MAGIC, PAGE, PAIR, SEGMENT_HEADER, SegmentHeader, VERSION};
+use super::layout::{BLOCK_HEADER, BlockHeader, BlockKind, MAGIC, PAGE, PAIR, SEGMENT_HEADER, SegmentHeader, VERSION};
 use super::unit::{self, Unit, UnitId};
-use crate::Storage;
+use crate::data::Storage;
 use std::io::{self, BufWriter, Write};
 
-/// Pairs of the smallest hash table, as in an instrumented program.
+/// Capacity of the smallest hash table, in pairs; the same as in an instrumented program.
 const MIN_TABLE_PAIRS: usize = 256;
 
 /// Checks that a file can hold these counts.
 ///
 /// # Errors
-/// The counts are for numbers that their functions do not have.
+/// Fails if a count belongs to a counter that its function does not have.
 pub fn check(counts: &Counts) -> Result<(), String> {
     counts
         .units
@@ -49,7 +49,7 @@ pub fn encode(out: impl Write, counts: &Counts) -> io::Result<()> {
     header[..8].copy_from_slice(MAGIC);
     header[8..12].copy_from_slice(&VERSION.to_le_bytes());
     header[12..16].copy_from_slice(&(PAGE as u32).to_le_bytes());
-    // No program start has zeros: none will add to the file.
+    // The identifier of the program's start stays zero. No program has it, so none will append to this file.
     out.write_all(&header)?;
     for (unit, counts) in counts.units.values() {
         let blocks = segment(unit, counts);
@@ -72,7 +72,7 @@ fn segment(unit: &Unit, counts: &UnitCounts) -> Vec<u8> {
     let mut out = Vec::new();
     push(
         &mut out,
-        BlockHeader::new(Kind::Unit, id, description.len() as u64),
+        BlockHeader::new(BlockKind::Unit, id, description.len() as u64),
         &description,
     );
     let functions = || unit.functions.iter().zip(&counts.functions);
@@ -85,7 +85,7 @@ fn segment(unit: &Unit, counts: &UnitCounts) -> Vec<u8> {
                 words[at..at + 8].copy_from_slice(&count.to_le_bytes());
             }
         }
-        push(&mut out, BlockHeader::new(Kind::Counters, id, unit.words), &words);
+        push(&mut out, BlockHeader::new(BlockKind::Counters, id, unit.words), &words);
     }
     for (position, (function, counts)) in functions().enumerate() {
         if function.storage == Storage::Hash && !counts.is_empty() {
@@ -99,7 +99,7 @@ fn table(out: &mut Vec<u8>, unit: UnitId, position: usize, counts: &[(u64, u64)]
     let capacity = (counts.len() * 2).next_power_of_two().max(MIN_TABLE_PAIRS);
     let mut pairs = vec![0; capacity * PAIR];
     for &(number, count) in counts {
-        // Where an instrumented program would begin to look; readers look at all.
+        // An instrumented program would search from here; readers read all slots.
         let mut slot = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) as usize % capacity;
         while pairs[slot * PAIR..slot * PAIR + 8] != [0; 8] {
             slot = (slot + 1) % capacity;
@@ -110,7 +110,7 @@ fn table(out: &mut Vec<u8>, unit: UnitId, position: usize, counts: &[(u64, u64)]
     }
     let header = BlockHeader {
         function: position as u64,
-        ..BlockHeader::new(Kind::Table, unit, capacity as u64)
+        ..BlockHeader::new(BlockKind::Table, unit, capacity as u64)
     };
     push(out, header, &pairs);
 }

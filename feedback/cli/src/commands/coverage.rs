@@ -1,4 +1,4 @@
-//! `pleach coverage`: what a recorded program executed.
+//! `pleach coverage`: which blocks a recorded program executed.
 
 use super::inputs::sampled;
 use super::output::print;
@@ -10,9 +10,10 @@ use std::process::ExitCode;
 
 /// Print which blocks of which functions a recorded program executed.
 ///
-/// "Executed" is proved: recorded branches passed the block, or the graph has no way around it. "Predicted" is what shadow
-/// execution passed where other threads, signals or the program's end may have led elsewhere. What is in neither may have been
-/// executed all the same: sampling does not see everything. More runs see more: name several profiles.
+/// "Executed" blocks are proved: a recorded branch passed the block, or every path through an executed block does.
+/// "Predicted" blocks were passed by shadow execution only; other threads, signals or the program's end may have led the
+/// program elsewhere. A block in neither set may still have run, because sampling misses executions. Profiles of more
+/// runs, or longer ones, prove more blocks.
 ///
 ///   pleach coverage app.pleach                                 totals and functions
 ///   pleach coverage app.pleach --binary ./app                  by IR instructions, too
@@ -20,14 +21,13 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The profile; several are added up.
+    /// Sampled profiles (.pleach); several are merged.
     #[arg(required = true, value_name = "FILE")]
     profiles: Vec<PathBuf>,
-    /// List this many functions, those with most executed blocks first; 0 for all (default: 20).
+    /// Number of functions to list, by descending number of executed blocks; 0 lists all (default: 20).
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// The annotated program, or one of its libraries: its graphs say how many instructions each block has, and on which line it
-    /// begins.
+    /// The annotated program, or one of its libraries, for the instructions and source lines of blocks; may be repeated.
     #[arg(long, value_name = "FILE")]
     binary: Vec<PathBuf>,
     /// Print JSON.
@@ -36,10 +36,10 @@ pub struct Args {
     /// Print an LCOV trace file.
     #[arg(long, requires = "binary")]
     lcov: bool,
-    /// Let lines that are only predicted count as executed, with --lcov.
+    /// With --lcov: count lines that are only predicted as executed.
     #[arg(long, requires = "lcov")]
     predicted: bool,
-    /// Write to a file instead.
+    /// Write to this file instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! `pleach diff`: what two profiles disagree on.
+//! `pleach diff`: significant differences between two profiles.
 
 use super::inputs::read_flows;
 use super::output::print;
@@ -7,11 +7,11 @@ use pleach_report::diff::Diff;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Print which paths and functions have another share of the executions than before, by more than chance.
+/// Print paths and functions whose share of the executions changed by a statistically significant amount.
 ///
-/// Shares are compared, so that recordings may differ in length. A change is listed where the two 90 % intervals have
-/// nothing in common; two recordings of the very same thing come apart like that in about 2 of 100 paths. Each file is a
-/// sampled profile (.pleach) or exact counts (.plcnt).
+/// Shares are compared, so recordings may differ in length. A change is listed if the two 90 % intervals are disjoint; in
+/// two recordings of the same program and input, this happens for about 2 of 100 paths. Each file is a sampled profile
+/// (.pleach) or exact counts (.plcnt).
 ///
 ///   pleach diff before.pleach after.pleach            what does the new version, or the new input, execute more of?
 #[derive(clap::Args)]
@@ -20,10 +20,10 @@ pub struct Args {
     /// A sampled profile or exact counts.
     #[arg(value_name = "BEFORE")]
     before: PathBuf,
-    /// What to compare it with.
+    /// The sampled profile or exact counts to compare it with.
     #[arg(value_name = "AFTER")]
     after: PathBuf,
-    /// List this many functions and paths, largest change first; 0 for all (default: 20; with --json: all).
+    /// Number of functions and of paths to list, largest change first; 0 lists all (default: 20; with --json: all).
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// Print JSON.

@@ -6,9 +6,9 @@ use anyhow::Result;
 use pleach_collector::engines::lbr::{self, Facts, Plan, Refusal};
 use std::process::{Command, ExitCode};
 
-/// Say what this machine offers for recording and building, and why not more.
+/// Check what this machine offers for recording and building, and why features are missing.
 ///
-/// Exits with 1 where something that every use needs is missing.
+/// The exit status is 1 if something is missing that every use needs.
 #[derive(clap::Args)]
 pub struct Args {
     /// Print JSON.
@@ -18,7 +18,7 @@ pub struct Args {
 
 struct Check {
     name: &'static str,
-    /// `None`: not needed by everybody.
+    /// `None` if it is optional.
     ok: Option<bool>,
     found: String,
 }
@@ -130,7 +130,7 @@ fn ticks() -> Check {
     }
 }
 
-/// What the kernel grants, or why it grants nothing.
+/// Branch records that the kernel grants, or why it refuses them.
 fn branch_records(granted: Result<Plan, Refusal>) -> Check {
     let found = match granted {
         Ok(plan) => {

@@ -1,4 +1,4 @@
-//! `pleach evaluate`: how near sampled paths come to exactly counted ones.
+//! `pleach evaluate`: the accuracy of sampled paths against exact counts.
 
 use super::output::print;
 use super::sampling::{self, EngineArg, Wants, percentage};
@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tempfile::NamedTempFile;
 
-/// Compare sampled paths with exactly counted ones.
+/// Measure the accuracy of sampled paths against exact counts.
 ///
 /// Takes two builds of one program from the same sources, with the same -O level and --anchor: one with
-/// $(pleach flags annotate), one with $(pleach flags instrument). The latter runs once; then the former is recorded several
-/// times, each time as often as it takes to use --cpu-seconds. Each figure is printed with its median, least and largest
-/// value. What the programs print is compared and not shown.
+/// $(pleach flags annotate), the other with $(pleach flags instrument). The instrumented program runs once. The annotated
+/// program is recorded --runs times, each time for --cpu-seconds of CPU time. Each figure is printed with its median,
+/// minimum and maximum. The outputs of the programs are compared and not shown.
 #[derive(clap::Args)]
 pub struct Args {
     /// The program, built with $(pleach flags annotate).
@@ -30,29 +30,29 @@ pub struct Args {
     /// The program, built with $(pleach flags instrument).
     #[arg(long, value_name = "BIN")]
     exact: PathBuf,
-    /// How branch vectors are obtained.
+    /// Engine that samples branch vectors.
     #[arg(long, value_enum, default_value_t = EngineArg::Auto)]
     engine: EngineArg,
-    /// CPU time to spend on sampling, as a share of the program's: 1%, 0.5%, 300%.
+    /// CPU time to spend on sampling, as a percentage of the program's: 1%, 0.5%, 300%.
     #[arg(long, default_value = "1%", value_parser = percentage)]
     overhead: f64,
-    /// Weight branches against the preference of timer ticks for slow code, as `pleach record` does with this option.
+    /// Correct the time bias, as `pleach record` does with this option.
     #[arg(long)]
     correct_time_bias: bool,
-    /// Recordings to make.
+    /// Number of recordings.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// CPU-seconds of the program in each recording: a shorter command is repeated. 0 runs it once.
+    /// CPU time of the program in each recording, in seconds: a shorter command is repeated. 0 runs it once.
     #[arg(long, default_value_t = 10.0, value_parser = seconds, value_name = "SECONDS")]
     cpu_seconds: f64,
-    /// What the program reads as standard input, each time; - for what this command gets. A file that is redirected here
-    /// is read without this option.
+    /// File that the program reads as standard input in each run; - for this command's standard input. A file that is
+    /// redirected to this command's standard input is used without this option.
     #[arg(long, value_name = "FILE")]
     stdin: Option<PathBuf>,
     /// Print JSON: each figure with its median, min, max and n; shares as fractions.
     #[arg(long)]
     json: bool,
-    /// Say nothing but errors and the figures.
+    /// Print only errors and the figures.
     #[arg(short, long)]
     quiet: bool,
     /// The program's arguments.
@@ -81,7 +81,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         cpu_seconds: args.cpu_seconds,
         ..Options::new(record)
     };
-    // Lives until the end: the programs read it.
+    // Kept until the end, because the programs read it.
     let input = input(args)?;
     let job = Job {
         annotated: args.annotated.clone(),
@@ -128,12 +128,12 @@ fn say(stage: Stage) -> String {
     }
 }
 
-/// Standard input as a file, without opening it again: that can wait forever for a pipe's other end.
+/// Standard input as a file. It is not opened again, which could wait forever for a pipe's writer.
 fn own_input() -> io::Result<File> {
     io::stdin().as_fd().try_clone_to_owned().map(File::from)
 }
 
-/// A copy of what the programs are to read: each of them reads it from the beginning, and it may not be there twice.
+/// A copy of the programs' input: each run reads it from the beginning, and a pipe can be read only once.
 fn input(args: &Args) -> Result<Option<NamedTempFile>> {
     let own = Path::new("/dev/stdin");
     let wanted = match args.stdin.as_deref() {
@@ -141,7 +141,7 @@ fn input(args: &Args) -> Result<Option<NamedTempFile>> {
         Some(path) => path,
         None => match own_input().and_then(|file| file.metadata()) {
             Ok(found) if found.is_file() => own,
-            // Nobody can tell whether it ever ends.
+            // A pipe may never end.
             Ok(found) if found.file_type().is_fifo() && !args.quiet => {
                 eprintln!(
                     "pleach: note: the program gets no standard input; --stdin - hands on what comes from the pipe"

@@ -13,38 +13,38 @@ use std::process::ExitCode;
 
 /// Write a profile's raw branch vectors for other tools: perf script, llvm-profgen, perf2bolt.
 ///
-/// The profile has to hold them: `pleach record --keep-vectors` and `pleach import --keep-vectors` leave them in. Bursts that
-/// are longer than --depth are cut into several branch stacks: each branch is told once, but not what ran between two
-/// stacks.
+/// The profile must contain raw vectors: use `pleach record --keep-vectors` or `pleach import --keep-vectors`. A burst
+/// that is longer than --depth becomes several branch stacks. Each branch is in exactly one stack; the code between two
+/// stacks is lost.
 #[derive(clap::Args)]
 pub struct Args {
     /// The profile.
     profile: PathBuf,
-    /// What to write.
+    /// Format of the output.
     #[arg(long, value_enum, default_value_t = FormatArg::PerfData)]
     format: FormatArg,
-    /// Most branches of a branch stack.
+    /// Maximum number of branches in a branch stack.
     #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2700))]
     depth: u32,
-    /// Say nothing but errors.
+    /// Print only errors.
     #[arg(short, long)]
     quiet: bool,
-    /// The file to write; `-` is the standard output.
+    /// The file to write; `-` for standard output.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum FormatArg {
-    /// As `perf record -b` writes.
+    /// A perf.data file, like those of `perf record -b`.
     #[value(name = "perf.data")]
     PerfData,
-    /// As `perf script -F ip,brstack --show-mmap-events` prints.
+    /// Text, like that of `perf script -F ip,brstack --show-mmap-events`.
     Perfscript,
 }
 
-/// A burst may stand for many equal ones: beyond this, files have hundreds of gigabytes.
-const MOST_STACKS: u64 = 1 << 28;
+/// A burst may represent many equal ones; with more stacks than this, files have hundreds of gigabytes.
+const MAX_STACKS: u64 = 1 << 28;
 
 /// Exports.
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         depth: args.depth as usize,
     };
     let stacks = stacks(&vectors, options);
-    if stacks > MOST_STACKS {
+    if stacks > MAX_STACKS {
         bail!("{name} would become {stacks} branch stacks, more than any tool reads: export with a larger --depth")
     }
     let (out, exported) = match args.format {
@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         FormatArg::Perfscript => perf_script(&vectors, options),
     };
     if exported.stacks == 0 {
-        // A perf.data file without samples looks like one that perf did not finish.
+        // Tools treat a perf.data file without samples as an unfinished one.
         bail!("{name} holds no taken branches of a mapped file: there is nothing to export")
     }
     let written = if to_file {

@@ -1,4 +1,4 @@
-//! `pleach flags`: what to add to a compiler's command line.
+//! `pleach flags`: flags for a compiler's command line.
 
 use super::output::print;
 use crate::install;
@@ -10,8 +10,8 @@ use std::process::ExitCode;
 
 /// Print compiler flags, for $(…) on a clang command line.
 ///
-/// The flags are good for compiling, assembling and linking, for C and C++, at every -O level, and say nothing under
-/// -Werror. Use the same anchor, -O level and clang for `annotate`, `instrument` and `use`.
+/// The flags work for compiling, assembling and linking C and C++ at every -O level, and cause no warnings. Use the same
+/// anchor, -O level and clang for `annotate`, `instrument` and `use`.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -20,7 +20,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum What {
-    /// Give IR blocks identifiers that the emitted code carries; the program runs at normal speed.
+    /// Attach identifiers of IR blocks to the emitted code. The program runs at normal speed.
     Annotate {
         #[command(flatten)]
         common: Common,
@@ -28,9 +28,9 @@ enum What {
     Instrument(Instrument),
     /// Optimise with a recorded profile.
     Use {
-        /// Profile that `pleach record` or `pleach merge` wrote.
+        /// A profile from `pleach record` or `pleach merge`.
         profile: PathBuf,
-        /// Print a line per compiled file on what was done.
+        /// Print a summary line for each compiled file.
         #[arg(long)]
         summary: bool,
         #[command(flatten)]
@@ -38,24 +38,24 @@ enum What {
     },
 }
 
-/// Make the program count every path that it executes, exactly; it runs slower.
+/// Instrument the program: it counts every path that it executes, exactly, and runs slower.
 ///
 ///   clang -O2 $(pleach flags instrument) …    build
 ///   ./app …                                   run: writes default-PROCESS.plcnt
 ///   pleach paths default-*.plcnt              print the paths
 ///
-/// The variable PLEACH_COUNTS names another file; %p in it stands for the process, so that children of one run do not
-/// replace each other's counts. Counts survive when the program is killed. `pleach merge` adds files up.
+/// The environment variable PLEACH_COUNTS sets another file name. %p in it is replaced by the process identifier, so that
+/// child processes write files of their own. Counts survive if the program is killed. `pleach merge` merges files.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 struct Instrument {
-    /// Count edges only: fewer counters, and the program runs faster. `pleach paths --edges` prints them.
+    /// Count edges instead of paths: fewer counters, and a faster program. `pleach paths --edges` prints the counts.
     #[arg(long)]
     edges: bool,
-    /// Count as many consecutive paths together, 1 to 4: paths across loop iterations.
+    /// Number of consecutive paths to count together, 1 to 4: paths across loop iterations.
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=4))]
     iterations: u8,
-    /// A sampled profile: counters go where it says that the program seldom is.
+    /// A sampled profile: counters are placed on edges that are rarely taken in it.
     #[arg(long, value_name = "PROFILE")]
     weights: Option<PathBuf>,
     #[command(flatten)]
@@ -124,7 +124,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     ];
     let anchor = (common.anchor == AnchorArg::Late).then(|| "-pleach-anchor=late".to_owned());
     for option in options.into_iter().chain(anchor) {
-        // Through -Xclang: a plain -mllvm would reach the assembler stage, which loads no plugin.
+        // With -Xclang, because the assembler stage would reject a plain -mllvm: it does not load the plugin.
         words.extend(["-Xclang".into(), "-mllvm".into(), "-Xclang".into(), option]);
     }
     words.push("--end-no-unused-arguments".into());
@@ -132,7 +132,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The profile's absolute path, once it is known to be a profile: a build should not be the first to find out.
+/// The profile's absolute path. Fails if it is no profile, so that the error appears here and not in the build.
 fn usable(profile: &Path) -> Result<String> {
     ProfileFile::open(profile)?;
     let absolute = profile

@@ -1,28 +1,29 @@
-//! `pleach import`: a recording of perf's, or exact counts, become a profile.
+//! `pleach import`: converts a recording of perf, or exact counts, to a profile.
 
 use super::progress::Progress;
 use super::record::analysed;
 use anyhow::{Context, Result, bail};
 use pleach_analysis::exact_profile;
 use pleach_analysis::time_bias::Weights;
-use pleach_ball_larus::counts::exact::Exact;
+use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_ball_larus::counts::file::CountFile;
 use pleach_collector::perf::{Imported, PerfError, Report, import_watched};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Make a profile of a recording by `perf record -b`, or of exact counts.
+/// Convert a recording of `perf record -b`, or exact counts, to a profile.
 ///
-/// Reads perf.data files, and what `perf script -F ip,brstack` prints: add --show-mmap-events there, or name the binary
-/// with --binary. `-` is the standard input. The profile is good for `pleach flags use` at once, if the recorded program
-/// was compiled with $(pleach flags annotate); otherwise its raw vectors are kept, but no compiler can use them.
+/// Reads perf.data files and the output of `perf script -F ip,brstack`; for the latter, add --show-mmap-events there, or
+/// name the binary with --binary. `-` is standard input. If the recorded program was compiled with
+/// $(pleach flags annotate), `pleach flags use` takes the profile as it is. Otherwise its raw vectors are kept for
+/// `pleach export`, but the compiler cannot use them.
 ///
-/// Also reads a file of exact counts (.plcnt), as programs write it that were compiled with $(pleach flags instrument
-/// --anchor early): a profile without sampling error, for programs that can be run with counters. It says nothing about the
-/// targets of indirect calls.
+/// Also reads a file of exact counts (.plcnt) from a program that was compiled with
+/// $(pleach flags instrument --anchor early). This gives a profile without sampling error. It has no targets of indirect
+/// calls.
 ///
-/// Exit status: 0 if all was read, 1 if no profile was written, 3 if the recording is damaged (cut short, for instance) and
-/// the profile was made of what could be read of it.
+/// Exit status: 0 if the whole file was read; 1 if no profile was written; 3 if the recording is damaged, for instance cut
+/// off, and the profile contains only the readable part.
 #[derive(clap::Args)]
 pub struct Args {
     /// The perf.data file or text, or the file of exact counts.
@@ -33,7 +34,7 @@ pub struct Args {
     /// Keep the raw vectors in the profile.
     #[arg(long)]
     keep_vectors: bool,
-    /// Say nothing but errors.
+    /// Print only errors.
     #[arg(short, long)]
     quiet: bool,
     /// The profile to write.
@@ -41,13 +42,13 @@ pub struct Args {
     output: PathBuf,
 }
 
-/// The exit status where only a part of the recording could be read.
+/// Exit status if only a part of the recording could be read.
 const DAMAGED: u8 = 3;
 
 /// Imports.
 pub fn run(args: &Args) -> Result<ExitCode> {
     ensure_writable(&args.output)?;
-    if CountFile::is_one(&args.file).unwrap_or(false) {
+    if CountFile::is_count_file(&args.file).unwrap_or(false) {
         return import_counts(args);
     }
     let progress = Progress::new("reading", args.quiet);
@@ -69,7 +70,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             args.file.display()
         );
     }
-    // The exit status needs an explanation, however quiet.
+    // Printed even with --quiet, because it explains the exit status.
     let told = if args.quiet {
         usize::from(report.damage.is_some())
     } else {
@@ -100,10 +101,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Exact counts.
+/// Converts exact counts.
 fn import_counts(args: &Args) -> Result<ExitCode> {
     let counts = CountFile::open(&args.file)?;
-    let exact = Exact::of(&counts);
+    let exact = ExactProfile::from_counts(&counts);
     let problems = counts.problems.iter().map(ToString::to_string);
     for problem in problems.chain(exact.problems.iter().map(ToString::to_string)) {
         eprintln!("pleach: warning: {}: {problem}", args.file.display());
@@ -120,13 +121,13 @@ fn import_counts(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Finds out before the work, not after it, that the result cannot be written.
+/// Checks before a long operation that its result can be written.
 pub(super) fn ensure_writable(output: &Path) -> Result<()> {
     if output.is_dir() {
         bail!("cannot write {}: it is a folder", output.display());
     }
     if output.metadata().is_ok_and(|found| !found.is_file()) {
-        // A device or pipe: nothing is created beside it.
+        // A device or pipe is written directly, without a temporary file.
         return Ok(());
     }
     let dir = output.parent().filter(|dir| !dir.as_os_str().is_empty());
@@ -134,7 +135,7 @@ pub(super) fn ensure_writable(output: &Path) -> Result<()> {
         .with_context(|| format!("cannot write {}", output.display()))
 }
 
-/// What is worth knowing about an import, a line each.
+/// Remarks on an import, one line each.
 fn remarks(path: &Path, report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
     let path = path.display();

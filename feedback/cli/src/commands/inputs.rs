@@ -1,9 +1,9 @@
-//! Files of counts, sampled or exact, as several commands take them.
+//! Input files of several commands: sampled profiles or exact counts.
 
 use anyhow::{Context, Result, bail};
 use pleach_annotate::binary::Binary;
 use pleach_annotate::manifest::{self, Entry};
-use pleach_ball_larus::counts::exact::Exact;
+use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_ball_larus::counts::file::CountFile;
 use pleach_ball_larus::counts::merge::merge as merge_counts;
 use pleach_profile::Profile;
@@ -12,18 +12,20 @@ use pleach_profile::merge::{MergeReport, merge};
 use pleach_report::flows::Flows;
 use std::path::{Path, PathBuf};
 
-/// What files of one kind say together.
+/// The sum of several files of the same kind.
 pub enum Input {
     /// Sampled profiles (.pleach).
     Sampled(Profile),
     /// Exact counts (.plcnt).
-    Exact(Exact),
+    Exact(ExactProfile),
 }
 
-/// Reads files of one kind and adds them up. Problems that lose only a part are printed.
+/// Reads files of the same kind and merges them. Prints problems that affect only a part.
 pub fn read(files: &[PathBuf]) -> Result<Input> {
-    // What cannot be read is left to whoever reads it.
-    let (counts, others): (Vec<_>, Vec<_>) = files.iter().partition(|path| CountFile::is_one(path).unwrap_or(false));
+    // An unreadable file is reported when it is read below.
+    let (counts, others): (Vec<_>, Vec<_>) = files
+        .iter()
+        .partition(|path| CountFile::is_count_file(path).unwrap_or(false));
     match (counts.first(), others.first()) {
         (Some(counts), Some(profile)) => bail!(
             "{} holds exact counts, {} does not: name either files of exact counts (.plcnt) or sampled profiles (.pleach)",
@@ -35,7 +37,7 @@ pub fn read(files: &[PathBuf]) -> Result<Input> {
     }
 }
 
-/// Reads one file of either kind, for comparing.
+/// Reads one file of either kind, for a comparison.
 pub fn read_flows(file: &PathBuf) -> Result<Flows> {
     match read(std::slice::from_ref(file))? {
         Input::Sampled(profile) => Ok(Flows::of_profile(&profile)),
@@ -43,7 +45,7 @@ pub fn read_flows(file: &PathBuf) -> Result<Flows> {
     }
 }
 
-/// Adds sampled profiles up.
+/// Reads sampled profiles and merges them.
 pub fn sampled(files: &[PathBuf]) -> Result<Profile> {
     let mut profiles = Vec::new();
     for path in files {
@@ -57,7 +59,7 @@ pub fn sampled(files: &[PathBuf]) -> Result<Profile> {
     Ok(merged.profile)
 }
 
-/// Says what merging left out.
+/// Prints warnings on graphs that merging left out.
 pub fn warn_of_dropped(report: &MergeReport) {
     for dropped in &report.dropped {
         eprintln!(
@@ -67,10 +69,10 @@ pub fn warn_of_dropped(report: &MergeReport) {
     }
 }
 
-fn exact(files: &[PathBuf]) -> Result<Exact> {
+fn exact(files: &[PathBuf]) -> Result<ExactProfile> {
     let counts: Result<Vec<_>, _> = files.iter().map(CountFile::open).collect();
     let counts = merge_counts(counts?);
-    let exact = Exact::of(&counts);
+    let exact = ExactProfile::from_counts(&counts);
     for problem in &counts.problems {
         eprintln!("pleach: warning: {problem}");
     }
@@ -80,7 +82,7 @@ fn exact(files: &[PathBuf]) -> Result<Exact> {
     Ok(exact)
 }
 
-/// The graphs that programs and libraries say they have.
+/// The manifests of programs and libraries.
 pub fn manifests(binaries: &[PathBuf]) -> Result<Vec<Entry>> {
     let manifests: Result<Vec<_>> = binaries.iter().map(|path| manifest_of(path)).collect();
     Ok(manifests?.concat())

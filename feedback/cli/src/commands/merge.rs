@@ -1,4 +1,4 @@
-//! `pleach merge`: add profiles or counts up.
+//! `pleach merge`: merges profiles, or files of exact counts.
 
 use super::inputs::warn_of_dropped;
 use anyhow::{Result, bail};
@@ -9,14 +9,14 @@ use pleach_profile::merge::merge;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Add profiles up, of several runs or several programs that share code.
+/// Merge profiles of several runs, or of several programs that share code, into one.
 ///
-/// Also adds up files of exact counts (.plcnt), as instrumented programs write them.
+/// Also merges files of exact counts (.plcnt), which instrumented programs write.
 #[derive(clap::Args)]
 pub struct Args {
     /// The profiles, or files of exact counts.
     profiles: Vec<PathBuf>,
-    /// A profile whose counts are multiplied by a weight.
+    /// A profile and the weight that its counts are multiplied by; may be repeated.
     #[arg(short, long, value_name = "WEIGHT,FILE", value_parser = weighted)]
     weighted_input: Vec<(f64, PathBuf)>,
     /// The profile, or file of exact counts, to write.
@@ -63,10 +63,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 /// The files to merge, if they hold exact counts.
 fn exact_counts(args: &Args) -> Result<Option<&[PathBuf]>> {
     let weighted = args.weighted_input.iter().map(|(_, path)| path);
-    // What cannot be read is left to whoever reads it.
+    // An unreadable file is reported when it is read below.
     let (counts, others): (Vec<_>, Vec<_>) = (args.profiles.iter())
         .chain(weighted)
-        .partition(|path| CountFile::is_one(path).unwrap_or(false));
+        .partition(|path| CountFile::is_count_file(path).unwrap_or(false));
     let Some(first) = counts.first() else { return Ok(None) };
     if let Some(profile) = others.into_iter().find(|path| ProfileFile::open(path).is_ok()) {
         bail!(

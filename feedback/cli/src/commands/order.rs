@@ -9,23 +9,24 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Print functions in the order in which they are best placed, one linkage name a line.
+/// Print a placement order of functions for the linker, one linkage name a line.
 ///
-/// Callers and what they call come together, and what runs most densely first; what never ran is left out. With
-/// $(pleach flags use …) lld does this by itself. The list is for other builds and for linking with -flto:
+/// Callers are placed next to their callees, and functions with the highest execution density come first. Functions
+/// without executions are left out. With $(pleach flags use …) lld needs no such list. Use it for other builds, and for
+/// links with -flto:
 ///
 ///   pleach order app.pleach --binary ./app-annotated -o order.txt
 ///   clang -ffunction-sections … -fuse-ld=lld -Wl,--symbol-ordering-file=order.txt,--no-warn-symbol-ordering
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The profile; several are added up.
+    /// Sampled profiles (.pleach); several are merged.
     #[arg(required = true, value_name = "FILE")]
     profiles: Vec<PathBuf>,
-    /// The annotated program, or one of its libraries: its graphs say which functions call which.
+    /// The annotated program, or one of its libraries, for the call graph; may be repeated.
     #[arg(long, value_name = "FILE", required = true)]
     binary: Vec<PathBuf>,
-    /// Write to a file instead.
+    /// Write to this file instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

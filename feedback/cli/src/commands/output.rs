@@ -1,9 +1,9 @@
-//! What is printed.
+//! Printing to standard output.
 
 use anyhow::{Context, Result};
 use std::io::{self, Write};
 
-/// To standard output. That nobody reads to the end is no error.
+/// Prints to standard output. A closed pipe is no error.
 pub fn print(text: &str) -> Result<()> {
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).context("cannot print"),

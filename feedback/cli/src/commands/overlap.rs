@@ -7,11 +7,11 @@ use pleach_report::compare::Overlap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Say how much two profiles agree, as one number and by function.
+/// Print how much two profiles agree, in total and by function.
 ///
-/// The overlap is the sum, over all paths, of the smaller of a path's two shares: 100 % where the profiles say the same,
-/// 0 % where they have no path in common. The same of blocks beside it. Each file is a sampled profile (.pleach) or exact
-/// counts (.plcnt); against exact counts it is the accuracy of a profile.
+/// The overlap is the sum, over all paths, of the smaller of a path's two shares: 100 % for equal distributions, 0 % if
+/// the profiles have no path in common. The overlap of blocks is printed beside it. Each file is a sampled profile
+/// (.pleach) or exact counts (.plcnt); the overlap with exact counts is the accuracy of a profile.
 ///
 ///   pleach overlap yesterday.pleach today.pleach      does the load still look the same?
 ///   pleach overlap app.pleach default-123.plcnt       how accurate is the profile?
@@ -21,10 +21,10 @@ pub struct Args {
     /// A sampled profile or exact counts.
     #[arg(value_name = "A")]
     first: PathBuf,
-    /// What to compare it with.
+    /// The sampled profile or exact counts to compare it with.
     #[arg(value_name = "B")]
     second: PathBuf,
-    /// List this many functions, those that differ most first; 0 for all (default: 10; with --json: all).
+    /// Number of functions to list, largest difference first; 0 lists all (default: 10; with --json: all).
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// Print JSON.

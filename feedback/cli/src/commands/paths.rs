@@ -3,7 +3,7 @@
 use super::inputs::{self, Input};
 use super::output::print;
 use anyhow::{Result, bail};
-use pleach_ball_larus::counts::exact::Exact;
+use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_profile::Profile;
 use pleach_report::estimated::EstimatedPaths;
 use pleach_report::foreign::{Foreign, take_foreign, take_foreign_estimates};
@@ -13,13 +13,13 @@ use std::process::ExitCode;
 
 /// Print the paths that a program executed, most executed first.
 ///
-/// Of a sampled profile (.pleach): as far as samples tell. Each path has its share of all executions of paths, and the
-/// interval that holds the true share with 90 % probability. Paths are acyclic, after Ball and Larus: they begin at a
-/// function's entry or where a loop's next iteration does, and end at its exit or at a back edge.
+/// For a sampled profile (.pleach), counts are estimates. Each path is printed with its share of the executions of all
+/// paths and the interval that contains the true share with 90 % probability. Paths are acyclic (Ball and Larus): they
+/// begin at a function's entry or at a loop's next iteration, and end at the function's exit or at a back edge.
 ///
-/// Of exact counts (.plcnt): build the program with $(pleach flags instrument) and run it.
+/// For exact counts (.plcnt), build the program with $(pleach flags instrument) and run it.
 ///
-/// Several files of one kind are added up. Numbers are those of blocks at the anchor, in the function's order.
+/// Several files of one kind are merged. Blocks are numbered in the function's order at the anchor.
 ///
 ///   pleach paths app.pleach                          the 20 hottest paths
 ///   pleach paths app.pleach --function parse --top 0     all of one function
@@ -30,17 +30,17 @@ pub struct Args {
     /// Sampled profiles (.pleach), or files of exact counts (.plcnt).
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// List this many paths or edges, most executed first; 0 for all (default: 20; with --json: all).
+    /// Number of paths or edges to list, most executed first; 0 lists all (default: 20; with --json: all).
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// Show one function only.
+    /// Show only this function: its linkage name or identifier.
     #[arg(short, long, value_name = "NAME")]
     function: Option<String>,
-    /// Print how often each edge was taken, whether paths or edges were counted exactly. With --json by function, all edges.
+    /// Print exact counts of edges instead of paths. With --json: all edges, by function.
     #[arg(long)]
     edges: bool,
-    /// The program, or one of its libraries: counts of functions that it has not, or has with other control flow, are
-    /// left out, and the exit status is 1.
+    /// The program, or one of its libraries; may be repeated. Counts of functions that it does not have, or has with other
+    /// control flow, are left out, and the exit status is 1.
     #[arg(long, value_name = "FILE")]
     binary: Vec<PathBuf>,
     /// Print JSON.
@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if !args.binary.is_empty() {
         foreign = leave_out_foreign(&mut input, args)?;
     }
-    // Before what is looked for in the rest, and not found: it may have been among these.
+    // Printed first, because a function that is not found below may have been left out here.
     for function in &foreign {
         eprintln!("pleach: error: {function}");
     }
@@ -83,7 +83,7 @@ fn leave_out_foreign(input: &mut Input, args: &Args) -> Result<Vec<Foreign>> {
     })
 }
 
-fn exact_text(exact: &Exact, options: &PathsOptions, args: &Args) -> Result<String> {
+fn exact_text(exact: &ExactProfile, options: &PathsOptions, args: &Args) -> Result<String> {
     if args.edges {
         let edges = Edges::new(exact, options)?;
         return Ok(if args.json { edges.to_json()? } else { edges.to_text() });

@@ -1,14 +1,14 @@
-//! Progress of long work: on a terminal only, and only after a second.
+//! Progress of long operations: on a terminal only, and only after a second.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::cell::OnceCell;
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
-/// Work that is shorter shows nothing.
+/// Shorter operations show no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A bar that appears when the work turns out to be long, and is gone when this is dropped.
+/// A progress bar that appears once an operation takes long, and disappears when this is dropped.
 pub struct Progress {
     what: &'static str,
     shown: bool,
@@ -17,7 +17,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Begins; with `quiet`, nothing is ever shown.
+    /// Starts an operation. With `quiet`, no bar is shown.
     pub fn new(what: &'static str, quiet: bool) -> Self {
         Self {
             what,
@@ -27,7 +27,7 @@ impl Progress {
         }
     }
 
-    /// So many bytes are done, of so many.
+    /// Reports that `done` of `of` bytes are processed.
     pub fn at(&self, done: u64, of: u64) {
         if self.shown && self.begin.elapsed() > PATIENCE {
             let bar = self.bar.get_or_init(|| bar(self.what, of));

@@ -19,60 +19,60 @@ use std::time::Duration;
 
 /// Run a command and record its branch vectors as a profile.
 ///
-/// The command's output and exit status pass through. The profile is good for `pleach flags use` at once. A binary that
-/// is not annotated can be recorded too: its raw vectors are kept, but no compiler can use them.
+/// The command's output and exit status are passed through. `pleach flags use` takes the profile as it is. A binary that
+/// is not annotated can be recorded, too: its raw vectors are kept for `pleach export`, but the compiler cannot use them.
 #[derive(clap::Args)]
 pub struct Args {
-    /// How branch vectors are obtained.
+    /// Engine that samples branch vectors.
     #[arg(long, value_enum, default_value_t = EngineArg::Auto)]
     engine: EngineArg,
-    /// The event at which branch records are read: near_taken, cycles, cache-misses, branch-misses, … or rHEX. Only with
-    /// branch records (lbr); near_taken if it is left out, or cycles where the processor has no such event.
+    /// Event at which branch records are read: near_taken, cycles, cache-misses, branch-misses, … or rHEX (default:
+    /// near_taken, or cycles if the processor has no such event). Only with branch records (lbr).
     #[arg(long, value_name = "EVENT", conflicts_with = "verify")]
     event: Option<String>,
-    /// CPU time to spend on sampling, as a share of the program's: 1%, 0.5%, 300%.
+    /// CPU time to spend on sampling, as a percentage of the program's: 1%, 0.5%, 300%.
     #[arg(long, default_value = "1%", value_parser = percentage)]
     overhead: f64,
-    /// Check shadow execution: compare each burst with what the program does then, one instruction at a time. Slow; for
-    /// finding faults of pleach.
+    /// Check shadow execution: single-step the program after each burst and compare every instruction. Slow; finds bugs in
+    /// pleach.
     #[arg(long, conflicts_with = "engine")]
     verify: bool,
-    /// Sample only so long, from the command's start: 30s. The command runs on to its end.
+    /// Time to sample, from the command's start: 30s, 500ms (default: until its end). The command runs to its end.
     #[arg(long, value_parser = duration)]
     duration: Option<Duration>,
-    /// Mean CPU time between bursts, instead of a budget: 500us, 4ms.
+    /// Mean CPU time between bursts, in place of a budget (--overhead): 500us, 4ms.
     #[arg(long, value_parser = duration)]
     period: Option<Duration>,
-    /// Taken branches in a burst where the budget allows no more.
+    /// Number of taken branches in a burst if the budget allows no more.
     #[arg(long, hide = true)]
     burst: Option<u32>,
-    /// Take ticks from a CPU timer at the kernel's pace, as where perf_event_open is refused.
+    /// Use a CPU timer with the kernel's tick rate, as if perf_event_open were refused.
     #[arg(long, hide = true)]
     timer_only: bool,
-    /// Run the command this many times, into one profile.
+    /// Number of times to run the command; all runs go into one profile.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
     /// Seed of the random periods, for repeatable tests.
     #[arg(long, hide = true)]
     seed: Option<u64>,
-    /// Write measurements of the recording as JSON.
+    /// Write measurements of the recording to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
-    /// Weight branches against the preference of timer ticks for slow code. For a share of bursts, hardware breakpoints measure how
-    /// long the program takes for a branch there. Costs a third of the bursts; helps programs whose phases differ much in speed.
+    /// Correct the time bias: timer ticks hit slow code more often. Hardware breakpoints measure the time per branch at some
+    /// bursts, and branches are weighted by it. Costs a third of the bursts; helps programs whose phases differ in speed.
     #[arg(long)]
     correct_time_bias: bool,
     /// Keep the raw vectors in the profile.
     #[arg(long)]
     keep_vectors: bool,
-    /// Let the raw vectors take at most so much of the profile: 64k, 20M, 1G. What would be more is sampled while the command
-    /// runs, and memory and temporary files are bounded with it: for runs of hours.
+    /// Maximum size of the raw vectors in the profile, in bytes: 64k, 20M, 1G. Above it, vectors are compressed to a sample
+    /// while the command runs, which also bounds memory and temporary files; for runs of hours.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_size: Option<u64>,
     /// Read this file instead of the recorded binary of the same build-id or name.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
-    /// Say nothing but errors.
+    /// Print only errors.
     #[arg(short, long)]
     quiet: bool,
     /// The profile to write.
@@ -103,12 +103,12 @@ fn size(text: &str) -> Result<u64, String> {
         .parse::<u64>()
         .ok()
         .and_then(|number| number.checked_mul(1 << shift));
-    let enough = bytes.filter(|bytes| *bytes >= LEAST_SIZE);
+    let enough = bytes.filter(|bytes| *bytes >= MIN_SIZE);
     enough.ok_or_else(|| "expected a size of 16k or more, like 64k, 20M or 1G".into())
 }
 
-/// Less would hold but a few dozen windows.
-const LEAST_SIZE: u64 = 16 << 10;
+/// A smaller size would hold only a few dozen windows.
+const MIN_SIZE: u64 = 16 << 10;
 
 /// Records.
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -135,7 +135,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     let written = finish(args, &recording);
     if let Err(error) = written {
-        // The command's own failure must not hide ours, nor ours its: both are reported, its status is returned.
+        // Both failures are reported; the exit status is the command's.
         eprintln!("pleach: error: {}", crate::explain(&error));
         if recording.status.success() {
             return Ok(ExitCode::FAILURE);
@@ -216,7 +216,7 @@ fn finish(args: &Args, recording: &Recording) -> Result<()> {
     Ok(())
 }
 
-/// What was recorded, and at which cost.
+/// One line: what was recorded, and its overhead.
 fn summary(stats: &Stats) -> String {
     let at = stats.event.as_ref().map(|event| format!(" at {event}"));
     format!(

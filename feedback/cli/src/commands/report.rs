@@ -1,4 +1,4 @@
-//! `pleach report`: where a program spends its executions.
+//! `pleach report`: the functions with the most executions.
 
 use super::inputs::sampled;
 use super::output::print;
@@ -11,10 +11,10 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Report where a program spends its executions: functions by share, and each one's hottest path.
+/// List the functions with the largest shares of all executions, each with its hottest path.
 ///
-/// Shares are of executed blocks; with --binary also of executed IR instructions, which is closer to where time goes. As
-/// `perf report` does for time, but by function as it was in the source, whatever it was inlined into.
+/// Shares refer to executed blocks; with --binary also to executed IR instructions, which are closer to time. Unlike
+/// `perf report`, this command counts a function's inlined code as the function's own.
 ///
 ///   pleach report app.pleach                          the hottest functions
 ///   pleach report app.pleach --percent-limit 1        those with 1 % at least
@@ -22,19 +22,19 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The profile; several are added up.
+    /// Sampled profiles (.pleach); several are merged.
     #[arg(required = true, value_name = "FILE")]
     profiles: Vec<PathBuf>,
-    /// List this many functions, hottest first; 0 for all (default: 20; with --json: all).
+    /// Number of functions to list, hottest first; 0 lists all (default: 20; with --json: all).
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// Leave out functions with a smaller share, in percent.
+    /// Leave out functions with a smaller share than this, in percent.
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
     percent_limit: f64,
-    /// Report one function only.
+    /// Report only this function: its linkage name or identifier.
     #[arg(short, long, value_name = "NAME")]
     function: Option<String>,
-    /// The annotated program, or one of its libraries: its graphs say how many instructions each block has.
+    /// The annotated program, or one of its libraries, for the instructions of blocks; may be repeated.
     #[arg(long, value_name = "FILE")]
     binary: Vec<PathBuf>,
     /// Print JSON.

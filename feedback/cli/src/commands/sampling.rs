@@ -1,4 +1,4 @@
-//! What commands that sample have in common: the engine, and options that are quantities.
+//! Shared by the commands that sample: choice of the engine, and parsers of percentages and times.
 
 use crate::install;
 use anyhow::{Result, bail};
@@ -10,22 +10,22 @@ use std::time::Duration;
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EngineArg {
-    /// The best one that this machine offers: lbr, or else run-ahead.
+    /// The best engine of this machine: lbr if available, else run-ahead.
     Auto,
     /// Branch records of the processor (Intel LBR, AMD BRS and LbrExtV2, Arm BRBE), read by the kernel.
     Lbr,
-    /// Shadow execution: the program's next instructions run ahead on a copy of its state. Some 30 ns per instruction.
+    /// Shadow execution of the program's next instructions on a copy of its state. About 30 ns per instruction.
     RunAhead,
-    /// Single-stepping of the program in bursts: exact, costs microseconds per instruction.
+    /// Single-stepping of the program in bursts. Exact; costs microseconds per instruction.
     Step,
 }
 
-/// What is asked of an engine that not every one can do.
+/// Requested features that not every engine has.
 #[derive(Clone, Copy, Default)]
 pub struct Wants<'a> {
     /// An event at which to sample.
     pub event: Option<&'a str>,
-    /// Something that only shadow execution does.
+    /// A feature that only shadow execution has.
     pub run_ahead: bool,
 }
 
@@ -35,11 +35,11 @@ impl EngineArg {
         self.engine_where(wants, || lbr::probe(&Facts::read(), None).is_ok())
     }
 
-    /// The engine to use. Whether the kernel grants branch records is asked only where the answer matters.
+    /// The engine to use. `granted` checks for branch records; it is called only if the answer matters.
     fn engine_where(self, wants: Wants<'_>, granted: impl FnOnce() -> bool) -> Result<Engine> {
         match self {
             Self::Lbr => Ok(Engine::Lbr),
-            // Who names an event wants to know why it cannot be had.
+            // With an event, opening it reports why branch records are unavailable.
             Self::Auto if wants.event.is_some() => Ok(Engine::Lbr),
             Self::Auto if !wants.run_ahead && granted() => Ok(Engine::Lbr),
             Self::Step | Self::RunAhead if wants.event.is_some() => {
@@ -51,7 +51,7 @@ impl EngineArg {
     }
 }
 
-/// The library that an engine preloads; none where nothing is loaded into the command.
+/// The library that an engine preloads into the command; an empty path if it preloads none.
 pub fn sampler(engine: Engine) -> Result<PathBuf> {
     match engine {
         Engine::Lbr => Ok(PathBuf::new()),

@@ -11,18 +11,18 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Print a profile: where it comes from, its totals, its hottest functions.
+/// Print a profile: its origin, its totals and its hottest functions.
 #[derive(clap::Args)]
 pub struct Args {
     /// The profile.
     profile: PathBuf,
-    /// List this many functions, hottest first (default: 20; with --json: all).
+    /// Number of functions to list, hottest first (default: 20; with --json: all).
     #[arg(short = 'n', long, value_name = "N")]
     topn: Option<usize>,
     /// Show one function in detail: its blocks, edges and call targets.
     #[arg(short, long, value_name = "NAME")]
     function: Option<String>,
-    /// The annotated binary: its graphs give the edges their ends and the blocks their source lines.
+    /// The annotated binary, for the blocks of edges and the source lines of blocks.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
     /// Print JSON, every listed function in detail.

@@ -12,9 +12,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Show the source with estimated counts, and with how each line is known to have been executed.
+/// Show source files with the estimated count and the coverage of each line.
 ///
-/// The program must have been built with -g. Counts are those of blocks, at the line on which they begin.
+/// The program must have been built with -g. A block's count is shown at the line on which it begins.
 ///
 ///   pleach source app.pleach --binary ./app                    all files of which something was executed
 ///   pleach source app.pleach main --binary ./app               one function
@@ -29,7 +29,7 @@ pub struct Args {
     /// The annotated program, or one of its libraries (default: those that are in the profile's recorded commands).
     #[arg(long, value_name = "FILE")]
     binary: Vec<PathBuf>,
-    /// Look for sources here, too, by their file names; may be repeated.
+    /// Also look for sources in this directory, by file name; may be repeated.
     #[arg(long, value_name = "FOLDER")]
     source_dir: Vec<PathBuf>,
 }
@@ -82,7 +82,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The source where it was compiled, or under its name in another folder.
+/// The source file at its compiled path, or with the same name in another directory.
 fn read(path: &Path, folders: &[PathBuf]) -> (PathBuf, Option<String>) {
     let elsewhere = folders.iter().filter_map(|folder| Some(folder.join(path.file_name()?)));
     let candidates = std::iter::once(path.to_owned()).chain(elsewhere);

@@ -6,7 +6,7 @@ use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId, ModuleHash};
 use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::counts::unit::{Unit, UnitFunction, encode};
 use pleach_ball_larus::counts::{Counts, UnitCounts};
-use pleach_ball_larus::{Mode, Options, Storage};
+use pleach_ball_larus::{Mode, NumberingOptions, Storage};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -77,9 +77,9 @@ pub fn counts(of: &[(&str, u64)]) -> Counts {
     };
     let unit = Unit {
         anchor: Anchor::Early,
-        options: Options {
+        options: NumberingOptions {
             mode: Mode::Paths,
-            ..Options::default()
+            ..NumberingOptions::default()
         },
         words: of.len() as u64,
         functions: of.iter().enumerate().map(function).collect(),

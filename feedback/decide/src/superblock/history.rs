@@ -142,7 +142,7 @@ impl History {
     ) -> Self {
         let total: f64 = paths.iter().map(|p| p.count).sum();
         let mut history = Self::default();
-        let mut places = vec![BTreeMap::new(); PathWindow::LONGEST];
+        let mut places = vec![BTreeMap::new(); PathWindow::MAX_PATHS];
         let mut add = |before: &[Vec<BlockIndex>], path: &Path, share: f64, effective: f64| {
             let depth = before.len();
             if history.by_depth.len() <= depth {
@@ -179,7 +179,7 @@ impl History {
             add(&[], &estimated.path, estimated.count / total, effective);
         }
         let seen = |path: &Path| path.blocks.iter().copied().filter(|&b| visible(b)).collect();
-        for window in windows.iter().filter(|w| w.paths.len() <= PathWindow::LONGEST) {
+        for window in windows.iter().filter(|w| w.paths.len() <= PathWindow::MAX_PATHS) {
             if let Some((last, before)) = window.paths.split_last()
                 && let Some(worth) = worth.get(last)
             {

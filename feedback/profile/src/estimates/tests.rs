@@ -60,7 +60,7 @@ fn any_function() -> impl Strategy<Value = FunctionProfile> {
     ];
     let windows = prop::collection::vec(
         (
-            prop::collection::vec(any::<prop::sample::Index>(), 2..=PathWindow::LONGEST),
+            prop::collection::vec(any::<prop::sample::Index>(), 2..=PathWindow::MAX_PATHS),
             value(),
         ),
         0..10,
@@ -103,8 +103,8 @@ fn encoded(function: &FunctionProfile) -> Vec<u8> {
     out
 }
 
-fn decoded(bytes: &[u8]) -> Result<Decoded, &'static str> {
-    let mut reader = Reader { bytes };
+fn decoded(bytes: &[u8]) -> Result<Estimates, &'static str> {
+    let mut reader = RecordReader { bytes };
     let read = decode(&mut reader, BLOCKS as usize)?;
     if reader.bytes.is_empty() {
         Ok(read)
@@ -118,7 +118,7 @@ proptest! {
     fn what_was_written_is_read_up_to_rounding(function in any_function()) {
         prop_assert_eq!(unstorable(&function), None);
         let bytes = encoded(&function);
-        let (paths, windows, called, coverage) = decoded(&bytes).unwrap();
+        let Estimates { paths, windows, called, coverage } = decoded(&bytes).unwrap();
         prop_assert!(paths.is_sorted_by(|a, b| EstimatedPath::hottest_first(a, b).is_lt()));
         let mut expected = function.paths.clone();
         for p in &mut expected {
@@ -145,7 +145,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        if let Ok((paths, windows, called, coverage)) = decoded(&bytes) {
+        if let Ok(Estimates { paths, windows, called, coverage }) = decoded(&bytes) {
             let mut read = function(vec![], coverage);
             (read.paths, read.windows, read.called) = (paths, windows, called);
             prop_assert_eq!(unstorable(&read), None);
@@ -203,27 +203,27 @@ fn shared_prefixes_cannot_claim_gigabytes() {
     // One path of all blocks of a large function, then thousands that share it and add one more.
     let blocks = 1 << 20;
     let mut bytes = Vec::new();
-    number(&mut bytes, 100_000);
-    number(&mut bytes, 0);
-    number(&mut bytes, blocks - 1);
+    push_number(&mut bytes, 100_000);
+    push_number(&mut bytes, 0);
+    push_number(&mut bytes, blocks - 1);
     (1..blocks).for_each(|_| bytes.push(2));
     bytes.extend([0; 16]);
     for _ in 0..1000 {
-        number(&mut bytes, (blocks - 1) << 3 | 6);
+        push_number(&mut bytes, (blocks - 1) << 3 | 6);
         bytes.push(0);
         bytes.extend([0; 16]);
     }
-    let error = decode(&mut Reader { bytes: &bytes }, blocks as usize).unwrap_err();
+    let error = decode(&mut RecordReader { bytes: &bytes }, blocks as usize).unwrap_err();
     assert_eq!(error, "its paths are out of order");
     // In order this time.
     let mut bytes = Vec::new();
-    number(&mut bytes, 100_000);
+    push_number(&mut bytes, 100_000);
     for shared in 0..blocks {
-        number(&mut bytes, shared << 3);
+        push_number(&mut bytes, shared << 3);
         bytes.extend([1, 2]);
         bytes.extend([0; 16]);
     }
-    let error = decode(&mut Reader { bytes: &bytes }, blocks as usize).unwrap_err();
+    let error = decode(&mut RecordReader { bytes: &bytes }, blocks as usize).unwrap_err();
     assert_eq!(error, "its paths have too many blocks");
 }
 

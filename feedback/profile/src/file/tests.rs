@@ -11,7 +11,7 @@ fn id(guid: u64) -> FunctionId {
 }
 
 /// A file of two functions, changed by someone who gets the checksums of index and header right.
-fn forged(change: impl FnOnce(&mut [Entry; 2], &mut [u8])) -> (TempDir, PathBuf) {
+fn forged(change: impl FnOnce(&mut [IndexEntry; 2], &mut [u8])) -> (TempDir, PathBuf) {
     let function = |guid| FunctionProfile {
         id: id(guid),
         cfg_hash: CfgHash(0),
@@ -35,7 +35,7 @@ fn forged(change: impl FnOnce(&mut [Entry; 2], &mut [u8])) -> (TempDir, PathBuf)
     let mut bytes = crate::write::encode(&profile).expect("can be stored").parts().concat();
     let mut header = Header::decode(&bytes).expect("a header");
     let (index, records) = bytes[HEADER..].split_at_mut(2 * ENTRY);
-    let mut entries = [Entry::decode(index), Entry::decode(&index[ENTRY..])];
+    let mut entries = [IndexEntry::decode(index), IndexEntry::decode(&index[ENTRY..])];
     change(&mut entries, records);
     let mut encoded = Vec::new();
     entries.iter().for_each(|e| e.encode(&mut encoded));

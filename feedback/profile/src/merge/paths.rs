@@ -1,29 +1,29 @@
-//! Estimated paths of several profiles → one.
+//! Sums of estimated paths over several profiles.
 //!
-//! Profiles are independent estimates. Of a sum Σ wᵢcᵢ the variance is Σ wᵢ²vᵢ. An interval is taken for one of a normal
-//! distribution whose spread differs on both sides of the count: half-widths are 1.645 standard deviations of their side,
-//! so that each side's half-widths add up as squares, low ends by low ends and high ends by high ends, and an asymmetric
-//! interval stays one. (That overstates the asymmetry of sums of many; of a few it loses none.)
+//! Profiles are independent estimates, so the variance of Σ wᵢcᵢ is Σ wᵢ²vᵢ. An interval is treated as that of a normal
+//! distribution with a different standard deviation on each side of the count: a half-width is 1.645 standard deviations
+//! of its side. The squares of the half-widths add up, separately for low and high ends, so an asymmetric interval stays
+//! asymmetric. (This overstates the asymmetry of sums of many profiles.)
 //!
-//! A path that a profile does not list counts nothing in it, and adds nothing to the interval: the profile says nothing on
-//! how often it may have been missed.
+//! A path that a profile does not list has count 0 there and adds nothing to the interval, because the profile has no
+//! information on executions that its samples missed.
 //!
-//! Effective sizes become Kish's: (Σ wᵢcᵢ)² / Σ wᵢ²cᵢ²/eᵢ. That is Σ eᵢ where all observations weigh the same, and less
-//! where few of them weigh much.
+//! The effective sample size is Kish's: (Σ wᵢcᵢ)² / Σ wᵢ²cᵢ²/eᵢ. It equals Σ eᵢ if all observations have the same weight,
+//! and is smaller if few observations have most of the weight.
 
-use crate::EstimatedPath;
+use crate::data::EstimatedPath;
 use pleach_ball_larus::Path;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Paths of one function while they add up.
+/// Sums of the paths of one function.
 #[derive(Default)]
 pub(super) struct PathSums(BTreeMap<Path, PathSum>);
 
 impl PathSums {
     pub fn add(&mut self, paths: Vec<EstimatedPath>, weight: u64) {
         for path in paths {
-            let sum = PathSum::of(&path, weight as f64);
+            let sum = PathSum::from_path(&path, weight as f64);
             match self.0.entry(path.path) {
                 Entry::Vacant(place) => drop(place.insert(sum)),
                 Entry::Occupied(mut known) => known.get_mut().add(&sum),
@@ -31,7 +31,7 @@ impl PathSums {
         }
     }
 
-    /// The sums, in the order of a profile.
+    /// The sums, in the order of [`FunctionProfile::paths`](crate::FunctionProfile::paths).
     pub fn finish(self) -> Vec<EstimatedPath> {
         let mut paths: Vec<_> = self.0.into_iter().map(|(path, sum)| sum.finish(path)).collect();
         paths.sort_unstable_by(EstimatedPath::hottest_first);
@@ -39,7 +39,7 @@ impl PathSums {
     }
 }
 
-/// Σ of what adds up.
+/// Sums of one path.
 #[derive(Clone, Copy)]
 struct PathSum {
     count: f64,
@@ -54,9 +54,9 @@ struct PathSum {
 /// One end of an interval.
 #[derive(Clone, Copy)]
 enum Side {
-    /// Of one profile: known as it is.
+    /// Of one profile: the end itself.
     End(f64),
-    /// Of several: the sum of squared half-widths.
+    /// Of several profiles: the sum of squared half-widths.
     Squares(f64),
 }
 
@@ -68,7 +68,7 @@ impl Side {
         }
     }
 
-    /// The end that lies in this direction from a count.
+    /// The end below (`direction` −1) or above (`direction` 1) a count.
     fn end(self, count: f64, direction: f64) -> f64 {
         match self {
             Self::End(end) => end,
@@ -78,7 +78,7 @@ impl Side {
 }
 
 impl PathSum {
-    fn of(path: &EstimatedPath, weight: f64) -> Self {
+    fn from_path(path: &EstimatedPath, weight: f64) -> Self {
         let count = path.count * weight;
         Self {
             count,
@@ -102,7 +102,7 @@ impl PathSum {
     }
 
     fn finish(self, path: Path) -> EstimatedPath {
-        // Where all weigh the same, rounding must not take the sum for less or more than it is.
+        // With equal weights, both are Σ eᵢ up to rounding errors, which must not accumulate.
         let kish = self.count * self.count / self.squares;
         EstimatedPath {
             path,

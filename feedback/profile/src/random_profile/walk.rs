@@ -1,32 +1,41 @@
-//! Random activations of a function, and the paths that they are made of.
+//! Random activations of a function, and the paths that they consist of.
 
-use super::Tally;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::graph::{EdgeKind, PathGraph};
 use pleach_ball_larus::{End, Path, Start};
 use rand::RngExt;
 use rand_xoshiro::SplitMix64;
+use rustc_hash::FxHashMap;
 
-/// After so many steps an activation goes to the nearest end.
+/// After this many steps, an activation takes the shortest path to an end.
 const STEPS: usize = 400;
-/// Kinds of activation: each has likelihoods of its own for every branch.
+/// Number of kinds of activation. Each has its own likelihoods for every branch.
 const KINDS: u64 = 3;
-/// At one back edge in so many, an activation becomes one of another kind.
+/// At one in this many back edges, an activation changes its kind.
 const CHANGES: u32 = 8;
-/// One call in so many of those that may not come back does not.
+/// One in this many calls that may not return does not return.
 const LEAVES: u32 = 64;
-/// The least likelihood of a successor slot, against at most 1 for others.
-const LEAST: f64 = 0.002;
-/// In [`Walker::to_end`]: no way there.
+/// Smallest likelihood of a successor slot; the largest is about 1.
+const MIN_LIKELIHOOD: f64 = 0.002;
+/// In [`Walker::to_end`]: no end is reachable.
 const NONE: usize = usize::MAX;
 
-/// What activations of a function are like.
+/// Execution counts.
+#[derive(Default)]
+pub(super) struct Tally {
+    pub blocks: Vec<u64>,
+    /// By successor slot.
+    pub edges: Vec<u64>,
+    pub paths: FxHashMap<Path, u64>,
+}
+
+/// Generator of random activations of a function.
 pub(super) struct Walker<'a> {
     cfg: &'a Cfg,
     graph: &'a PathGraph,
     bases: Vec<u32>,
-    /// By block: how many edges away the nearest block without successors is.
+    /// By block: distance to the nearest block without successors, in edges.
     to_end: Vec<usize>,
     /// By kind and successor slot.
     likelihoods: Vec<Vec<f64>>,
@@ -34,8 +43,8 @@ pub(super) struct Walker<'a> {
 
 impl<'a> Walker<'a> {
     pub fn new(cfg: &'a Cfg, graph: &'a PathGraph, random: &mut SplitMix64) -> Self {
-        // Heavy-tailed: most branches lean to one side.
-        let likelihood = |random: &mut SplitMix64| random.random::<f64>().powi(4) + LEAST;
+        // Heavy-tailed, so that most branches are biased.
+        let likelihood = |random: &mut SplitMix64| random.random::<f64>().powi(4) + MIN_LIKELIHOOD;
         let mut likelihoods = || (0..cfg.edge_count()).map(|_| likelihood(random)).collect();
         Self {
             cfg,
@@ -46,7 +55,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Adds an activation that happens so many times. One that cannot end stops after a back edge: it still runs.
+    /// Adds an activation that occurs `times` times. One that cannot end stops after a back edge, as if it were still
+    /// running.
     pub fn walk(&self, random: &mut SplitMix64, times: u64, tally: &mut Tally) {
         let mut kind = random.random_range(0..KINDS);
         let mut path = begin(Start::Entry, BlockIndex::ENTRY);

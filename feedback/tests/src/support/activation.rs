@@ -143,7 +143,7 @@ pub fn walk(cfg: &Cfg, random: &mut Random) -> Option<Vec<Event>> {
 }
 
 /// The paths of an activation, by definition.
-pub fn split(cfg: &Cfg, graph: &PathGraph, options: &Options, events: &[Event]) -> Vec<Path> {
+pub fn split(cfg: &Cfg, graph: &PathGraph, options: &NumberingOptions, events: &[Event]) -> Vec<Path> {
     let (_, back) = search(cfg);
     let is_exit = |b: BlockIndex| cfg.blocks[b.index()].successors.is_empty();
     let mut paths = Vec::new();

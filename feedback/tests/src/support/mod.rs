@@ -7,7 +7,7 @@ use pleach_analysis::inference::{Evidence, FlowCounts};
 use pleach_annotate::cfg::{Block, Call, Callee, Cfg, Terminator};
 use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId, ModuleHash};
 use pleach_ball_larus::graph::PathGraph;
-use pleach_ball_larus::{Options, Path};
+use pleach_ball_larus::{NumberingOptions, Path};
 use pleach_profile::{Covered, EstimatedPath, FunctionProfile, Profile, Provenance};
 use std::collections::BTreeSet;
 
@@ -328,7 +328,7 @@ fn assert_connected(cfg: &Cfg, counts: &FlowCounts) {
 
 /// Different paths of a function, at most 24.
 fn some_paths(random: &mut Random, cfg: &Cfg) -> Vec<Path> {
-    let graph = PathGraph::new(cfg, &Options::default());
+    let graph = PathGraph::new(cfg, &NumberingOptions::default());
     let paths = (0..24).filter_map(|_| graph.path(random.word() % graph.numbers().max(1)));
     let paths: BTreeSet<Path> = paths.collect();
     paths.into_iter().collect()

@@ -8,9 +8,9 @@ use pleach_analysis::accuracy::truth::{Estimated, FunctionKey, TruthError};
 use pleach_analysis::accuracy::{HOT, Shares, Truth};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, FunctionId};
-use pleach_ball_larus::counts::exact::{Exact, ExactFunction, ExactPath};
-use pleach_ball_larus::edges::Flow;
-use pleach_ball_larus::{End, Mode, Options, Path, Start};
+use pleach_ball_larus::counts::exact::{ExactFunction, ExactPath, ExactProfile};
+use pleach_ball_larus::edges::ExactFlow;
+use pleach_ball_larus::{End, Mode, NumberingOptions, Path, Start};
 use pleach_profile::path_profile::{FunctionPaths, PathProfile};
 use pleach_profile::{Anchor, EstimatedPath};
 use proptest::prelude::*;
@@ -124,7 +124,7 @@ fn function(cfg: Cfg, paths: &[(Path, u64)]) -> ExactFunction {
     }
     ExactFunction {
         anchor: Anchor::Late,
-        options: Options::default(),
+        options: NumberingOptions::default(),
         window: 1,
         paths: paths
             .iter()
@@ -133,7 +133,7 @@ fn function(cfg: Cfg, paths: &[(Path, u64)]) -> ExactFunction {
                 count: *count,
             })
             .collect(),
-        flow: Flow {
+        flow: ExactFlow {
             entries: 0,
             exits: vec![0; cfg.blocks.len()],
             blocks,
@@ -151,8 +151,8 @@ fn path(blocks: &[u32]) -> Path {
     }
 }
 
-fn exact(functions: Vec<ExactFunction>) -> Exact {
-    Exact {
+fn exact(functions: Vec<ExactFunction>) -> ExactProfile {
+    ExactProfile {
         functions,
         problems: Vec::new(),
     }
@@ -269,7 +269,7 @@ fn exact_estimates_of_random_functions_are_perfect() {
                 guid: pleach_annotate::id::FunctionGuid(number),
                 ..cfg.id
             };
-            let graph = pleach_ball_larus::graph::PathGraph::new(&cfg, &Options::default());
+            let graph = pleach_ball_larus::graph::PathGraph::new(&cfg, &NumberingOptions::default());
             let numbers: BTreeSet<u64> = (0..5).map(|_| random.word() % graph.numbers().max(1)).collect();
             let paths: Vec<(Path, u64)> = numbers
                 .into_iter()

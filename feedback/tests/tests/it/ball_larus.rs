@@ -59,7 +59,7 @@ fn paths_of(graph: &PathGraph) -> Vec<String> {
 }
 
 fn graph(cfg: &Cfg) -> PathGraph {
-    PathGraph::new(cfg, &Options::default())
+    PathGraph::new(cfg, &NumberingOptions::default())
 }
 
 fn value(graph: &PathGraph, kind: EdgeKind) -> u64 {
@@ -89,8 +89,8 @@ fn example_is_instrumented_as_in_figure_10() {
     let graph = graph(&cfg);
     // The paper's spanning tree: A→B, C→D, D→E, D→F.
     let tree = [(0, 1), (2, 3), (3, 4), (3, 5)].map(|(from, to)| (b(from), b(to)));
-    let weights = weights::measured(&graph, 20, |from, to| if tree.contains(&(from, to)) { 10 } else { 1 });
-    let plan = place::paths(&graph, &Options::default(), &weights);
+    let weights = weights::measured_weights(&graph, 20, |from, to| if tree.contains(&(from, to)) { 10 } else { 1 });
+    let plan = place::paths(&graph, &NumberingOptions::default(), &weights);
     // Three edges initialise, so that the entry need not, and two count, one of them with its increment.
     assert_eq!(
         plan.edges,
@@ -128,7 +128,9 @@ fn loop_has_paths_of_four_kinds() {
     assert_eq!(kinds[&(Start::Entry, back)], ["ABCE", "ABDE"]);
     assert_eq!(kinds[&(Start::Inside, back)], ["BCE", "BDE"]);
     assert_eq!(kinds[&(Start::Inside, End::Exit)], ["BCEF", "BDEF"]);
-    let plan = plan(&cfg, &Options::default(), |graph| weights::static_weights(&cfg, graph));
+    let plan = plan(&cfg, &NumberingOptions::default(), |graph| {
+        weights::static_weights(&cfg, graph)
+    });
     let (.., ops) = plan.edges.iter().find(|e| (e.0, e.1) == (b(4), b(1))).unwrap();
     assert!(matches!(ops[..], [Op::Count(_), Op::Set(_)]), "{ops:?}");
 }
@@ -137,9 +139,9 @@ fn loop_has_paths_of_four_kinds() {
 fn self_loop_has_a_counter_of_its_own() {
     let cfg = cfg_of(&[&[1], &[1, 2, 1], &[]]);
     let plan_for = |iterations| {
-        let options = Options {
+        let options = NumberingOptions {
             iterations,
-            ..Options::default()
+            ..NumberingOptions::default()
         };
         plan(&cfg, &options, |graph| weights::static_weights(&cfg, graph))
     };
@@ -157,7 +159,7 @@ fn self_loop_has_a_counter_of_its_own() {
     );
     assert_eq!(graph.number_of(&path), Some(1));
     // A block that only leads to itself has a path to EXIT.
-    let endless = PathGraph::new(&cfg_of(&[&[1], &[1]]), &Options::default());
+    let endless = PathGraph::new(&cfg_of(&[&[1], &[1]]), &NumberingOptions::default());
     assert_eq!(paths_of(&endless), ["AB", "B"]);
 }
 
@@ -169,7 +171,9 @@ fn a_block_without_successors_needs_no_record() {
         call(1, Callee::Indirect),
         call(2, Callee::InlineAsm),
     ];
-    let plan = plan(&cfg, &Options::default(), |graph| weights::static_weights(&cfg, graph));
+    let plan = plan(&cfg, &NumberingOptions::default(), |graph| {
+        weights::static_weights(&cfg, graph)
+    });
     assert_eq!(plan.numbers, 3);
     assert_eq!(plan.records.iter().map(|r| r.0).collect::<Vec<_>>(), [b(0)]);
     assert!(matches!(plan.records[0].1, Index::Const(_)));
@@ -183,7 +187,9 @@ fn a_second_return_into_a_last_block_counts_at_once() {
     cfg.calls = vec![call(1, Callee::Direct(FunctionGuid::of_name("setjmp")))];
     let graph = graph(&cfg);
     assert_eq!(graph.resumes(), [(CallIndex(0), b(1))]);
-    let plan = plan(&cfg, &Options::default(), |graph| weights::static_weights(&cfg, graph));
+    let plan = plan(&cfg, &NumberingOptions::default(), |graph| {
+        weights::static_weights(&cfg, graph)
+    });
     let (_, ops) = &plan.resumes[0];
     assert!(matches!(ops[..], [.., Op::Count(_)]), "{ops:?}");
 }
@@ -194,10 +200,10 @@ fn empty_and_smallest_functions() {
     assert_eq!((empty.paths(), empty.numbers(), empty.edges().len()), (0, 0, 0));
     assert_eq!((empty.path(0), empty.window(1, 1)), (None, None));
     for mode in [Mode::Paths, Mode::Edges] {
-        let options = Options {
+        let options = NumberingOptions {
             mode,
             iterations: 4,
-            ..Options::default()
+            ..NumberingOptions::default()
         };
         let nothing = plan(&cfg_of(&[]), &options, |_| Vec::new());
         assert_eq!((nothing.numbers, nothing.window, nothing.counters), (0, 1, 0));
@@ -213,9 +219,9 @@ fn empty_and_smallest_functions() {
 #[test]
 fn windows_round_trip() {
     let cfg = cfg_of(&[&[1], &[2, 3], &[4], &[4], &[1, 5], &[]]);
-    let options = Options {
+    let options = NumberingOptions {
         iterations: 3,
-        ..Options::default()
+        ..NumberingOptions::default()
     };
     let graph = PathGraph::new(&cfg, &options);
     let base = graph.numbers() + 1;
@@ -241,10 +247,10 @@ fn errors_name_what_is_wrong() {
     let cfg = cfg_of(EXAMPLE);
     let paths = graph(&cfg);
     let error = OutOfRange { number: 6, numbers: 6 };
-    assert_eq!(edges::of_paths(&paths, [(3, 1), (6, 1)]), Err(error));
-    let options = Options {
+    assert_eq!(edges::counts_of_paths(&paths, [(3, 1), (6, 1)]), Err(error));
+    let options = NumberingOptions {
         mode: Mode::Edges,
-        ..Options::default()
+        ..NumberingOptions::default()
     };
     let graph = PathGraph::new(&cfg, &options);
     let chords = plan(&cfg, &options, |graph| weights::static_weights(&cfg, graph)).chords;
@@ -273,9 +279,9 @@ fn errors_name_what_is_wrong() {
 fn activations_that_never_end_leave_edge_counts_consistent() {
     // A→B, A→C, B→D, C→D, D→E, and E→D for ever; C→F returns.
     let cfg = cfg_of(&[&[1, 2], &[3], &[3, 5], &[4], &[3], &[]]);
-    let options = Options {
+    let options = NumberingOptions {
         mode: Mode::Edges,
-        ..Options::default()
+        ..NumberingOptions::default()
     };
     let graph = PathGraph::new(&cfg, &options);
     let plan = plan(&cfg, &options, |graph| weights::static_weights(&cfg, graph));
@@ -336,12 +342,12 @@ fn static_weights_know_loops_and_cold_code() {
         })
         .collect();
     let deep = cfg_of(&deep.iter().map(Vec::as_slice).collect::<Vec<_>>());
-    let graph = PathGraph::new(&deep, &Options::default());
+    let graph = PathGraph::new(&deep, &NumberingOptions::default());
     assert!(weights::static_weights(&deep, &graph).iter().all(|&w| w <= 1 << 51));
 }
 
 /// Everything that is done with a function, by an instrumented compilation and by a reader.
-fn round_trip(cfg: &Cfg, options: &Options) -> PathGraph {
+fn round_trip(cfg: &Cfg, options: &NumberingOptions) -> PathGraph {
     let start = Instant::now();
     let graph = PathGraph::new(cfg, options);
     let weights = weights::static_weights(cfg, &graph);
@@ -352,7 +358,7 @@ fn round_trip(cfg: &Cfg, options: &Options) -> PathGraph {
         for number in [0, last / 2, last] {
             assert_eq!(graph.number_of(&graph.path(number).unwrap()), Some(number));
         }
-        edges::of_paths(&graph, [(last, 5)]).unwrap();
+        edges::counts_of_paths(&graph, [(last, 5)]).unwrap();
     } else {
         let counts = vec![0; plan.chords.len()];
         let solved = edges::solve(&graph, &plan.chords, &counts).unwrap();
@@ -395,11 +401,11 @@ fn large_functions_are_no_problem() {
         (Mode::Edges, 1, 1),
     ];
     for (mode, max_paths, iterations) in modes {
-        let options = Options {
+        let options = NumberingOptions {
             mode,
             max_paths,
             iterations,
-            ..Options::default()
+            ..NumberingOptions::default()
         };
         let graph = round_trip(&chain, &options);
         let is_cut = |kind: &&EdgeKind| matches!(kind, EdgeKind::End(_, End::Cut(_)));

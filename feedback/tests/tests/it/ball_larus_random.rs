@@ -5,7 +5,7 @@ use pleach_feedback_tests::support;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::edges;
-use pleach_ball_larus::edges::Flow;
+use pleach_ball_larus::edges::ExactFlow;
 use pleach_ball_larus::graph::{EdgeKind, PathGraph};
 use pleach_ball_larus::*;
 use proptest::prelude::*;
@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use support::Random;
 use support::activation::{Event, search, split, successors, walk, wild};
 
-fn any_options(random: &mut Random) -> Options {
-    Options {
+fn any_options(random: &mut Random) -> NumberingOptions {
+    NumberingOptions {
         mode: Mode::Paths,
         iterations: 1 + random.below(4) as u8,
         max_paths: [0, 1, 2, 5, 20, 1000, 100_000_000, u64::MAX][random.below(8)],
@@ -113,11 +113,11 @@ impl Machine<'_> {
 }
 
 /// The flow of activations, by definition.
-fn flow_of(cfg: &Cfg, walks: &[Vec<Event>]) -> Flow {
-    let mut flow = Flow {
+fn flow_of(cfg: &Cfg, walks: &[Vec<Event>]) -> ExactFlow {
+    let mut flow = ExactFlow {
         blocks: vec![0; cfg.blocks.len()],
         exits: vec![0; cfg.blocks.len()],
-        ..Flow::default()
+        ..ExactFlow::default()
     };
     for from in search(cfg).0 {
         flow.edges
@@ -144,7 +144,7 @@ fn flow_of(cfg: &Cfg, walks: &[Vec<Event>]) -> Flow {
     flow
 }
 
-fn any_weights(random: &mut Random, cfg: &Cfg, graph: &PathGraph, flow: &Flow) -> Vec<u64> {
+fn any_weights(random: &mut Random, cfg: &Cfg, graph: &PathGraph, flow: &ExactFlow) -> Vec<u64> {
     match random.below(3) {
         0 => graph
             .edges()
@@ -152,7 +152,7 @@ fn any_weights(random: &mut Random, cfg: &Cfg, graph: &PathGraph, flow: &Flow) -
             .map(|_| random.word() >> random.below(64))
             .collect(),
         1 => weights::static_weights(cfg, graph),
-        _ => weights::measured(graph, flow.entries, |from, to| flow.edges[&(from, to)]),
+        _ => weights::measured_weights(graph, flow.entries, |from, to| flow.edges[&(from, to)]),
     }
 }
 
@@ -165,7 +165,7 @@ fn tally(numbers: impl IntoIterator<Item = u64>) -> BTreeMap<u64, u64> {
 }
 
 /// What must hold for any graph of paths.
-fn assert_well_formed(cfg: &Cfg, graph: &PathGraph, options: &Options) {
+fn assert_well_formed(cfg: &Cfg, graph: &PathGraph, options: &NumberingOptions) {
     let (reachable, back) = search(cfg);
     for index in 0..cfg.blocks.len() as u32 {
         let block = BlockIndex(index);
@@ -232,7 +232,7 @@ fn assert_numbered(graph: &PathGraph, increments: &[i64], random: &mut Random) {
 fn count_paths(
     cfg: &Cfg,
     graph: &PathGraph,
-    options: &Options,
+    options: &NumberingOptions,
     plan: &Plan,
     walks: &[Vec<Event>],
 ) -> BTreeMap<u64, u64> {
@@ -263,7 +263,7 @@ fn count_paths(
     counts
 }
 
-fn assert_plan(plan: &Plan, options: &Options) {
+fn assert_plan(plan: &Plan, options: &NumberingOptions) {
     assert!(plan.edges.is_sorted_by(|a, b| (a.0, a.1) < (b.0, b.1)));
     assert!(plan.edges.iter().all(|e| !e.2.is_empty()));
     assert!(plan.window >= 1 && plan.window <= options.iterations);
@@ -295,10 +295,10 @@ proptest! {
         let plan = plan_with(&cfg, &options, &weights);
         assert_plan(&plan, &options);
         let counts = count_paths(&cfg, &graph, &options, &plan, &walks);
-        let of_paths = edges::of_paths(&graph, counts).unwrap();
+        let of_paths = edges::counts_of_paths(&graph, counts).unwrap();
         prop_assert_eq!(&edges::flow(&graph, &of_paths), &flow);
 
-        let options = Options { mode: Mode::Edges, ..options };
+        let options = NumberingOptions { mode: Mode::Edges, ..options };
         let graph = PathGraph::new(&cfg, &options);
         let weights = any_weights(random, &cfg, &graph, &flow);
         let plan = plan_with(&cfg, &options, &weights);
@@ -315,6 +315,6 @@ proptest! {
     }
 }
 
-fn plan_with(cfg: &Cfg, options: &Options, weights: &[u64]) -> Plan {
+fn plan_with(cfg: &Cfg, options: &NumberingOptions, weights: &[u64]) -> Plan {
     pleach_ball_larus::plan(cfg, options, |_| weights.to_vec())
 }

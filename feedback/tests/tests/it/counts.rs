@@ -7,7 +7,7 @@ use pleach_ball_larus::counts::Counts;
 use pleach_ball_larus::counts::file::CountFile;
 use pleach_ball_larus::counts::merge::merge;
 use pleach_ball_larus::counts::unit::{Unit, UnitId, encode};
-use pleach_ball_larus::{Mode, Options, Storage};
+use pleach_ball_larus::{Mode, NumberingOptions, Storage};
 use pleach_store::write_counts;
 use std::fs;
 use std::path::Path;
@@ -55,7 +55,7 @@ fn what_was_written_is_read() {
     for counts in [Counts::default(), example(), varied()] {
         let (dir, path) = written(&counts);
         assert_eq!(CountFile::open(&path).unwrap(), counts);
-        assert!(CountFile::is_one(&path).unwrap());
+        assert!(CountFile::is_count_file(&path).unwrap());
         // Nothing is left behind, and the same counts are the same file.
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         let bytes = fs::read(&path).unwrap();
@@ -69,7 +69,7 @@ fn threads_and_tables_are_summed() {
     let unit = Unit {
         words: 10,
         ..unit(
-            Options {
+            NumberingOptions {
                 hash_above: 3,
                 ..options(Mode::Paths, 1)
             },
@@ -108,7 +108,7 @@ fn threads_and_tables_are_summed() {
 #[test]
 fn every_problem_is_named_and_loses_only_its_part() {
     let unit = unit(
-        Options {
+        NumberingOptions {
             hash_above: 3,
             ..options(Mode::Paths, 1)
         },
@@ -183,7 +183,7 @@ fn what_is_no_count_file_is_named() {
     assert!(error(&dir.path().join("missing")).contains("No such file"));
     assert!(error(dir.path()).contains("a directory"));
     assert!(error(Path::new("/dev/null")).contains("device"));
-    assert!(!CountFile::is_one("/dev/null").unwrap());
+    assert!(!CountFile::is_count_file("/dev/null").unwrap());
 }
 
 #[test]

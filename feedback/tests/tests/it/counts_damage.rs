@@ -143,7 +143,7 @@ proptest! {
     #[test]
     fn a_description_is_decoded_to_what_it_was(unit in any_unit()) {
         let (bytes, id) = encode(&unit);
-        prop_assert_eq!(UnitId::of(&bytes), id);
+        prop_assert_eq!(UnitId::from_description(&bytes), id);
         prop_assert_eq!(decode(&bytes), Ok(unit));
     }
 
@@ -155,7 +155,7 @@ proptest! {
         for bit in 0..8 {
             let mut bad = bytes.clone();
             bad[at.index(bytes.len())] ^= 1 << bit;
-            prop_assert_ne!(UnitId::of(&bad), id);
+            prop_assert_ne!(UnitId::from_description(&bad), id);
             // What the checksum does not cover is what it says.
             if let Ok(other) = decode(&bad) {
                 prop_assert_eq!(encode(&other).0, bad);
@@ -214,5 +214,5 @@ fn functions_that_share_counters_are_refused() {
     assert_eq!(decode(&encode(&shared).0).as_ref(), Ok(&shared));
     shared.functions[1].offset -= 1;
     let error = decode(&encode(&shared).0).unwrap_err().to_string();
-    assert_eq!(error, "function 1: its counters are another function's too");
+    assert_eq!(error, "function 1: its counters overlap another function's");
 }

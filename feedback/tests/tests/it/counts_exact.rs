@@ -8,11 +8,11 @@ use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::counts::Counts;
-use pleach_ball_larus::counts::exact::{Exact, ExactPath};
+use pleach_ball_larus::counts::exact::{ExactPath, ExactProfile};
 use pleach_ball_larus::counts::unit::Unit;
-use pleach_ball_larus::edges::Flow;
+use pleach_ball_larus::edges::ExactFlow;
 use pleach_ball_larus::graph::{EdgeKind, PathGraph};
-use pleach_ball_larus::{End, Mode, Options, Path, Start};
+use pleach_ball_larus::{End, Mode, NumberingOptions, Path, Start};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use support::{Random, random_cfg};
@@ -55,12 +55,12 @@ fn paths_of(graph: &PathGraph, walk: &[BlockIndex]) -> Vec<Path> {
     paths
 }
 
-fn flow_of(cfg: &Cfg, walks: &[Vec<BlockIndex>]) -> Flow {
-    let mut flow = Flow {
+fn flow_of(cfg: &Cfg, walks: &[Vec<BlockIndex>]) -> ExactFlow {
+    let mut flow = ExactFlow {
         entries: walks.len() as u64,
         blocks: vec![0; cfg.blocks.len()],
         exits: vec![0; cfg.blocks.len()],
-        ..Flow::default()
+        ..ExactFlow::default()
     };
     for walk in walks {
         walk.iter().for_each(|block| flow.blocks[block.index()] += 1);
@@ -72,7 +72,7 @@ fn flow_of(cfg: &Cfg, walks: &[Vec<BlockIndex>]) -> Flow {
 }
 
 /// What matters of a flow: edges that were never taken may be listed or not.
-fn executed(flow: &Flow) -> Flow {
+fn executed(flow: &ExactFlow) -> ExactFlow {
     let mut flow = flow.clone();
     flow.edges.retain(|_, count| *count > 0);
     flow
@@ -100,7 +100,7 @@ fn window_keys(numbers: &[u64], base: u64, window: u8) -> Vec<u64> {
 }
 
 /// Counts of a function as an instrumented program would leave them.
-fn counted(cfg: &Cfg, options: Options, walks: &[Vec<BlockIndex>]) -> (Unit, Vec<Vec<(u64, u64)>>) {
+fn counted(cfg: &Cfg, options: NumberingOptions, walks: &[Vec<BlockIndex>]) -> (Unit, Vec<Vec<(u64, u64)>>) {
     let unit = unit(options, std::slice::from_ref(cfg));
     let graph = PathGraph::new(cfg, &options);
     let function = &unit.functions[0];
@@ -135,7 +135,7 @@ fn counted(cfg: &Cfg, options: Options, walks: &[Vec<BlockIndex>]) -> (Unit, Vec
 }
 
 fn only(counts: &Counts) -> pleach_ball_larus::counts::exact::ExactFunction {
-    let mut exact = Exact::of(counts);
+    let mut exact = ExactProfile::from_counts(counts);
     assert_eq!(exact.problems, []);
     assert_eq!(exact.functions.len(), 1);
     exact.functions.remove(0)
@@ -149,7 +149,7 @@ fn paths_come_with_their_flow_in_order() {
         numbered(&cfgs[0], options, &parse_paths()),
         numbered(&cfgs[1], options, &spin_paths()),
     ];
-    let exact = Exact::of(&of_units([(unit(options, &cfgs), counts)]));
+    let exact = ExactProfile::from_counts(&of_units([(unit(options, &cfgs), counts)]));
     assert_eq!(exact.problems, []);
     let parse = exact.functions.iter().find(|f| f.cfg.name == "parse").unwrap();
     let listed: Vec<u64> = parse.paths.iter().map(|p| p.count).collect();
@@ -199,7 +199,7 @@ fn a_function_of_several_modules_is_summed_whatever_they_know_of_its_calls() {
     };
     let mut both = modules;
     both.units.extend(of_units([(late, vec![vec![]])]).units);
-    assert_eq!(Exact::of(&both).functions.len(), 2);
+    assert_eq!(ExactProfile::from_counts(&both).functions.len(), 2);
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn what_is_not_understood_is_left_out() {
             vec![(0..chords).map(|chord| (chord, 1000 * chord + 7)).collect()],
         ),
     ]);
-    let exact = Exact::of(&counts);
+    let exact = ExactProfile::from_counts(&counts);
     let executed: Vec<_> = exact
         .functions
         .iter()
@@ -256,7 +256,7 @@ proptest! {
         // Ends of executions in calls are the instrumented program's affair.
         cfg.calls.clear();
         let walks = walks(&cfg, &mut random, 20);
-        let limited = |mode, iterations| Options { max_paths: most, ..options(mode, iterations) };
+        let limited = |mode, iterations| NumberingOptions { max_paths: most, ..options(mode, iterations) };
         let expected = flow_of(&cfg, &walks);
         let once = limited(Mode::Paths, 1);
         let graph = PathGraph::new(&cfg, &once);

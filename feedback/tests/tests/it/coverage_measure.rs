@@ -6,12 +6,12 @@ use Covered::{ByDominance, No, Predicted, Seen};
 use counts_support::cfg;
 use pleach_analysis::coverage::measure::{Executed, Recall};
 use pleach_analysis::coverage::{Coverage, FunctionCoverage};
-use pleach_ball_larus::counts::exact::{Exact, ExactFunction};
-use pleach_ball_larus::edges::Flow;
+use pleach_ball_larus::counts::exact::{ExactFunction, ExactProfile};
+use pleach_ball_larus::edges::ExactFlow;
 use pleach_profile::Covered;
 
 /// A graph of four blocks with these counts and instructions.
-fn exact(counts: [u64; 4], instructions: [u32; 4]) -> Exact {
+fn exact(counts: [u64; 4], instructions: [u32; 4]) -> ExactProfile {
     let mut cfg = cfg("f", &[&[1, 2], &[3], &[3], &[]]);
     for (block, instructions) in cfg.blocks.iter_mut().zip(instructions) {
         block.instructions = instructions;
@@ -22,20 +22,20 @@ fn exact(counts: [u64; 4], instructions: [u32; 4]) -> Exact {
         options: Default::default(),
         window: 0,
         paths: vec![],
-        flow: Flow {
+        flow: ExactFlow {
             entries: counts[0],
             blocks: counts.to_vec(),
             edges: Default::default(),
             exits: vec![0; 4],
         },
     };
-    Exact {
+    ExactProfile {
         functions: vec![function],
         problems: vec![],
     }
 }
 
-fn coverage(exact: &Exact, blocks: [Covered; 4], passed: [u64; 4]) -> Coverage {
+fn coverage(exact: &ExactProfile, blocks: [Covered; 4], passed: [u64; 4]) -> Coverage {
     let cfg = &exact.functions[0].cfg;
     let function = FunctionCoverage {
         blocks: blocks.to_vec(),

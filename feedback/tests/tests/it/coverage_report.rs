@@ -65,7 +65,7 @@ fn find<'g>(graphs: &'g [Cfg]) -> impl Fn(FunctionId, CfgHash) -> Option<&'g Cfg
 
 fn lines(graphs: &[Cfg]) -> SourceFiles {
     let path = |cfg: &Cfg| Some(PathBuf::from("/src").join(&cfg.source_file));
-    SourceFiles::of(&profile(graphs), &find(graphs), |_| true, path)
+    SourceFiles::from_profile(&profile(graphs), &find(graphs), |_| true, path)
 }
 
 const SOURCE: &str = "\

@@ -11,7 +11,7 @@ use pleach_analysis::partial_paths::{Evidence, FunctionEvidence, Observation};
 use pleach_analysis::replicates::{REPLICATES, Times, multipliers};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
-use pleach_ball_larus::{End, Options, Path, Start};
+use pleach_ball_larus::{End, NumberingOptions, Path, Start};
 use pleach_profile::path_profile::PathProfile;
 use pleach_profile::{Anchor, EstimatedPath};
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ impl Simulated {
     /// Runs a function until so many blocks were entered; fewer where it loops without end. What a block does depends on what
     /// the one two before did, so that edges alone do not tell paths.
     fn run(cfg: Cfg, random: &mut Random, entries: usize) -> Self {
-        let graph = Graph::new(&cfg, &Options::default());
+        let graph = Graph::new(&cfg, &NumberingOptions::default());
         let mut bias = HashMap::new();
         let (mut blocks, mut paths): (Vec<(BlockIndex, usize)>, Vec<Path>) = Default::default();
         let mut endless = 0;

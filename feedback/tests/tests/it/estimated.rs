@@ -6,7 +6,7 @@ use counts_support::{cfg, example, parse, parse_paths, path, spin, spin_paths};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::manifest::{self, Anchor};
-use pleach_ball_larus::counts::exact::Exact;
+use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_ball_larus::{End, Path, Start};
 use pleach_profile::{Covered, EstimatedPath, FunctionProfile, Profile};
 use pleach_report::compare::Overlap;
@@ -96,7 +96,7 @@ fn other() -> Profile {
 }
 
 fn exact() -> Flows {
-    Flows::of_exact(&Exact::of(&example())).unwrap()
+    Flows::of_exact(&ExactProfile::from_counts(&example())).unwrap()
 }
 
 fn only(name: &str) -> PathsOptions {
@@ -137,7 +137,7 @@ fn json_is_that_of_exact_counts() {
         .to_json()
         .unwrap();
     let rows: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
-    let exact = Exact::of(&example());
+    let exact = ExactProfile::from_counts(&example());
     let exact = pleach_report::paths::Paths::new(&exact, &PathsOptions::default()).unwrap();
     let exact: Vec<serde_json::Value> = serde_json::from_str(&exact.to_json().unwrap()).unwrap();
     assert_eq!(rows.len(), exact.len());

@@ -6,7 +6,7 @@ use pleach_analysis::iterations::{Forest, Run, Window, overlap, runs};
 use pleach_analysis::partial_path::PartialPath;
 use pleach_ball_larus::counts::exact::ExactPath;
 use pleach_ball_larus::graph::PathGraph;
-use pleach_ball_larus::{End, Options, Path};
+use pleach_ball_larus::{End, NumberingOptions, Path};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use support::Random;
@@ -63,9 +63,9 @@ fn a_cut_is_not_taken_for_an_end() {
 #[test]
 fn only_what_follows_makes_a_run() {
     let random = &mut Random(3);
-    let options = Options {
+    let options = NumberingOptions {
         iterations: 2,
-        ..Options::default()
+        ..NumberingOptions::default()
     };
     let (graph, paths) = loop {
         let cfg = wild(random);
@@ -150,7 +150,7 @@ proptest! {
         let random = &mut Random(seed);
         let cfg = wild(random);
         let longest = 1 + random.below(4);
-        let options = Options { iterations: 4, ..Options::default() };
+        let options = NumberingOptions { iterations: 4, ..NumberingOptions::default() };
         let graph = PathGraph::new(&cfg, &options);
         let mut forest = Forest::new(longest);
         let mut exact: BTreeMap<Vec<Path>, u64> = BTreeMap::new();

@@ -5,14 +5,14 @@ use pleach_feedback_tests::counts_support;
 use counts_support::{cfg, example, of_units, options, parse, parse_paths, spin, unit};
 use pleach_annotate::manifest::{self, Anchor};
 use pleach_ball_larus::counts::Counts;
-use pleach_ball_larus::counts::exact::Exact;
+use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_ball_larus::graph::PathGraph;
 use pleach_ball_larus::{End, Mode, Start};
 use pleach_report::foreign::take_foreign;
 use pleach_report::paths::{Edges, Paths, PathsOptions};
 
-fn exact() -> Exact {
-    let exact = Exact::of(&example());
+fn exact() -> ExactProfile {
+    let exact = ExactProfile::from_counts(&example());
     assert_eq!(exact.problems, []);
     exact
 }
@@ -29,7 +29,7 @@ fn of(name: &str) -> PathsOptions {
 }
 
 /// Pairs of consecutive paths.
-fn windows() -> Exact {
+fn windows() -> ExactProfile {
     let options = options(Mode::Paths, 2);
     let graph = PathGraph::new(&parse(), &options);
     let number = |at: usize| graph.number_of(&parse_paths()[at].0).unwrap() + 1;
@@ -39,15 +39,15 @@ fn windows() -> Exact {
         (number(0) * base + number(3), 8),
         (number(3) * base + number(5), 10),
     ];
-    Exact::of(&of_units([(unit(options, &[parse()]), vec![counts])]))
+    ExactProfile::from_counts(&of_units([(unit(options, &[parse()]), vec![counts])]))
 }
 
-fn edges_only() -> Exact {
+fn edges_only() -> ExactProfile {
     let mut counts = Counts::default();
     let unit = unit(options(Mode::Edges, 1), &[spin()]);
     let zeros = vec![(0, 0); unit.functions[0].chords.len()];
     counts.units.extend(of_units([(unit, vec![zeros])]).units);
-    Exact::of(&counts)
+    ExactProfile::from_counts(&counts)
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn long_paths_are_elided() {
     successors.push(&[]);
     let cfg = cfg("long", &successors);
     let options = options(Mode::Paths, 1);
-    let exact = Exact::of(&of_units([(unit(options, &[cfg]), vec![vec![(0, 1)]])]));
+    let exact = ExactProfile::from_counts(&of_units([(unit(options, &[cfg]), vec![vec![(0, 1)]])]));
     let text = Paths::new(&exact, &all()).unwrap().to_text();
     assert!(
         text.contains("▸0→1→2→3→4→5→6→7→8→9→10→11→… 36 blocks …→48→49→"),
@@ -109,7 +109,7 @@ fn json_of_windows() {
 
 #[test]
 fn cut_paths_name_their_block() {
-    let options = pleach_ball_larus::Options {
+    let options = pleach_ball_larus::NumberingOptions {
         max_paths: 1,
         ..options(Mode::Paths, 1)
     };
@@ -120,7 +120,7 @@ fn cut_paths_name_their_block() {
     let is_cut = |end: End| matches!(end, End::Cut(_));
     let (number, cut) = paths.find(|(_, p)| p.start == Start::Entry && is_cut(p.end)).unwrap();
     let End::Cut(to) = cut.end else { unreachable!() };
-    let exact = Exact::of(&of_units([(unit(options, &[cfg]), vec![vec![(number, 4)]])]));
+    let exact = ExactProfile::from_counts(&of_units([(unit(options, &[cfg]), vec![vec![(number, 4)]])]));
     let paths = Paths::new(&exact, &all()).unwrap();
     let text = paths.to_text();
     assert!(text.contains("▸0") && text.contains(&format!(" ✂{}\n", to.0)), "{text}");
@@ -152,7 +152,7 @@ fn edges_as_json() {
 #[test]
 fn errors() {
     let (exact, edges) = (exact(), edges_only());
-    let error = |exact: &Exact, options: &PathsOptions| Paths::new(exact, options).unwrap_err().to_string();
+    let error = |exact: &ExactProfile, options: &PathsOptions| Paths::new(exact, options).unwrap_err().to_string();
     insta::assert_snapshot!(
         [
             error(&exact, &of("par")),
@@ -169,11 +169,11 @@ fn errors() {
 
 #[test]
 fn nothing_executed_can_be_shown() {
-    for exact in [Exact::default(), edges_only()] {
+    for exact in [ExactProfile::default(), edges_only()] {
         assert_eq!(Edges::new(&exact, &all()).unwrap().to_json().unwrap(), "[\n]\n");
         assert!(Edges::new(&exact, &all()).unwrap().to_text().starts_with("0 of "));
     }
-    let exact = Exact::default();
+    let exact = ExactProfile::default();
     assert_eq!(
         Paths::new(&exact, &all()).unwrap().to_text(),
         "0 of 0 functions executed, 0 paths executed, 0 path executions, the longest of 0 blocks\n"

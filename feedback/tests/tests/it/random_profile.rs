@@ -4,7 +4,7 @@ use pleach_feedback_tests::support;
 
 use pleach_annotate::cfg::Cfg;
 use pleach_ball_larus::graph::PathGraph;
-use pleach_ball_larus::{End, Options, Start};
+use pleach_ball_larus::{End, NumberingOptions, Start};
 use pleach_profile::FunctionProfile;
 use pleach_profile::random_profile::{random_profile, shuffled_paths};
 use proptest::prelude::*;
@@ -45,7 +45,7 @@ proptest! {
         prop_assert_eq!(profile.blocks.len(), cfg.blocks.len());
         prop_assert_eq!(profile.edges.len(), cfg.edge_count());
 
-        let graph = PathGraph::new(&cfg, &Options::default());
+        let graph = PathGraph::new(&cfg, &NumberingOptions::default());
         // What begins and ends in each block, as the paths have it.
         let (mut begun, mut ended) = (vec![0.0; cfg.blocks.len()], vec![0.0; cfg.blocks.len()]);
         let mut passed = vec![0.0; cfg.blocks.len()];

@@ -14,7 +14,7 @@ use pleach_analysis::regions::{Region, RegionIndex, Regions};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::graph::{EdgeKind, PathGraph};
-use pleach_ball_larus::{Options, Start};
+use pleach_ball_larus::{NumberingOptions, Start};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use support::Random;
@@ -106,7 +106,7 @@ fn body_of(region: &Region) -> Blocks {
 
 /// Where paths begin, other than along an edge that they may take.
 fn begins(cfg: &Cfg) -> Blocks {
-    let graph = PathGraph::new(cfg, &Options::default());
+    let graph = PathGraph::new(cfg, &NumberingOptions::default());
     let start = |edge: &EdgeKind| match *edge {
         EdgeKind::Start(Start::Entry | Start::Inside, block) => Some(block),
         _ => None,
@@ -214,7 +214,7 @@ proptest! {
         let regions = Regions::new(&cfg, THRESHOLDS[random.below(6)]);
         let walks: Vec<_> = (0..10).filter_map(|_| walk(&cfg, random)).collect();
         let executed = executed(&cfg, &regions, &walks);
-        let options = Options { iterations: 1 + random.below(2) as u8, ..Options::default() };
+        let options = NumberingOptions { iterations: 1 + random.below(2) as u8, ..NumberingOptions::default() };
         let graph = PathGraph::new(&cfg, &options);
         let mut projected = RegionProfile::default();
         for path in walks.iter().flat_map(|walk| split(&cfg, &graph, &options, walk)) {
@@ -315,7 +315,7 @@ proptest! {
         let random = &mut Random(seed);
         let cfg = wild(random);
         let regions = Regions::new(&cfg, 300);
-        let graph = PathGraph::new(&cfg, &Options::default());
+        let graph = PathGraph::new(&cfg, &NumberingOptions::default());
         let path = graph.path(random.word() % graph.numbers()).unwrap();
         let first = random.below(path.blocks.len());
         let last = first + random.below(path.blocks.len() - first);

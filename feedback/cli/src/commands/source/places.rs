@@ -1,4 +1,4 @@
-//! Where functions are: their graphs, from manifests, and their files, from debug information.
+//! Graphs of functions, from manifests, and their source files, from debug information.
 
 use anyhow::{Context, Result, bail};
 use pleach_annotate::cfg::Cfg;
@@ -10,7 +10,7 @@ use pleach_report::lines::SourceFiles;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// What annotated binaries say about places.
+/// Graphs and source files of annotated binaries.
 pub struct Places {
     binaries: Vec<PathBuf>,
     graphs: HashMap<(FunctionId, CfgHash), Cfg>,
@@ -43,13 +43,13 @@ impl Places {
         self.graphs.get(&(id, hash))
     }
 
-    /// What a profile says by line. Says what is missing.
+    /// A profile's counts by source line. Prints a note on functions without lines.
     pub fn lines(&self, profile: &Profile, wanted: impl Fn(&str) -> bool) -> Result<SourceFiles> {
         let file_of = |cfg: &Cfg| {
             let mut files = self.sources.iter();
             files.find_map(|sources| sources.file_of(&cfg.name, &cfg.source_file).map(Path::to_owned))
         };
-        let lines = SourceFiles::of(profile, &|id, hash| self.graph(id, hash), wanted, file_of);
+        let lines = SourceFiles::from_profile(profile, &|id, hash| self.graph(id, hash), wanted, file_of);
         if lines.files.is_empty() {
             let names: Vec<_> = self.binaries.iter().map(|path| path.display().to_string()).collect();
             bail!(

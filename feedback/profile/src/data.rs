@@ -1,0 +1,233 @@
+//! Profiles in memory.
+
+use crate::bytes::stored;
+use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId};
+use pleach_annotate::manifest::Anchor;
+use pleach_ball_larus::Path;
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+
+/// Estimated execution counts of one function at the anchor.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FunctionProfile {
+    /// Identifier, unique in a program.
+    pub id: FunctionId,
+    /// The graph that the counts refer to.
+    pub cfg_hash: CfgHash,
+    /// Linkage name, for people.
+    pub name: String,
+    /// Number of sampled block entries behind the estimate, not scaled: its weight as evidence.
+    pub samples: u64,
+    /// Estimated executions of each block, in block order.
+    pub blocks: Vec<u64>,
+    /// Estimated executions of each edge: the successor slots of block 0, then of block 1, …
+    pub edges: Vec<u64>,
+    /// Indirect calls with observed targets, by call index.
+    pub call_targets: Vec<CallTargets>,
+    /// Estimated paths, by descending count and then by path. Paths without samples are not listed.
+    pub paths: Vec<EstimatedPath>,
+    /// Estimated windows of consecutive paths, in the order of their paths. The count of a window includes its executions
+    /// within longer windows. All paths of windows are in `paths`.
+    pub windows: Vec<PathWindow>,
+    /// Paths from the function's entry with the blocks that their callers executed before, in order. The paths are in
+    /// `paths`.
+    pub called: Vec<CalledPath>,
+    /// How well branches are predicted, in block order. Branches without samples are not listed.
+    pub predictions: Vec<BranchPrediction>,
+    /// What the recording proves or predicts about the execution of each block, in block order; empty if coverage was not
+    /// recorded.
+    pub coverage: Vec<Covered>,
+}
+
+/// An acyclic path and the estimate of its executions.
+#[derive(Clone, PartialEq, Debug)]
+pub struct EstimatedPath {
+    /// A path of the graph that [`pleach_ball_larus`] numbers with its default options.
+    pub path: Path,
+    /// Estimated executions, in the profile's counts (sampled executions × [`Profile::scale`]).
+    pub count: f64,
+    /// Lower end of the interval that contains the true count with 90 % probability, given the profile's total.
+    pub low: f64,
+    /// Upper end of that interval.
+    pub high: f64,
+    /// Effective sample size: the number of independent observations with the same information. It is less than the number
+    /// of samples, because the samples of a burst are correlated, and infinite if the estimate has no variance.
+    pub effective: f64,
+}
+
+/// Consecutive paths of an activation, from one iteration of a loop to the next: a k-iteration path
+/// (feedback/ALGORITHMS.md, Path crediting).
+#[derive(Clone, PartialEq, Debug)]
+pub struct PathWindow {
+    /// The paths, oldest first: 2 to [`PathWindow::MAX_PATHS`].
+    pub paths: Vec<Path>,
+    /// Estimated executions, in the profile's counts.
+    pub count: f64,
+}
+
+/// A path from a function's entry and its caller's path: a call-crossing path (feedback/ALGORITHMS.md, Path crediting).
+#[derive(Clone, PartialEq, Debug)]
+pub struct CalledPath {
+    /// The end of the caller's path.
+    pub caller: Caller,
+    /// The path.
+    pub path: Path,
+    /// Estimated executions, in the profile's counts.
+    pub count: f64,
+}
+
+/// The blocks that a caller executed before a call.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Caller {
+    /// The calling function.
+    pub id: FunctionId,
+    /// Its graph.
+    pub cfg_hash: CfgHash,
+    /// The last blocks of the caller's path, up to and including the call's block.
+    pub before: Vec<BlockIndex>,
+}
+
+/// How well a processor predicts a branch: the estimate of a simulated predictor on the sampled branches
+/// (`pleach_analysis::prediction`).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct BranchPrediction {
+    /// The block that ends in the branch. It has two successors.
+    pub block: BlockIndex,
+    /// Executions with a known direction, in the profile's counts.
+    pub watched: f64,
+    /// Mispredicted executions among them.
+    pub mispredicted: f64,
+    /// Lower end of the interval that contains `mispredicted` with 90 % probability.
+    pub low: f64,
+}
+
+impl BranchPrediction {
+    /// A branch without samples.
+    pub fn none(block: BlockIndex) -> Self {
+        Self {
+            block,
+            watched: 0.0,
+            mispredicted: 0.0,
+            low: 0.0,
+        }
+    }
+
+    /// Adds an independent estimate of the same branch.
+    pub fn add(&mut self, other: &Self) {
+        let width = (self.mispredicted - self.low).hypot(other.mispredicted - other.low);
+        self.watched += other.watched;
+        self.mispredicted += other.mispredicted;
+        self.low = (self.mispredicted - width).max(0.0);
+    }
+
+    /// The same estimate with all counts multiplied by `factor`.
+    pub fn scaled(self, factor: f64) -> Self {
+        Self {
+            block: self.block,
+            watched: self.watched * factor,
+            mispredicted: self.mispredicted * factor,
+            low: self.low * factor,
+        }
+    }
+}
+
+impl PathWindow {
+    /// Number of paths of the longest windows in a profile.
+    pub const MAX_PATHS: usize = 4;
+    /// Windows with a smaller share of their function's path executions are left out.
+    pub const MIN_SHARE: f64 = 1e-4;
+}
+
+impl EstimatedPath {
+    /// The order of [`FunctionProfile::paths`].
+    pub fn hottest_first(a: &Self, b: &Self) -> Ordering {
+        b.count.total_cmp(&a.count).then_with(|| a.path.cmp(&b.path))
+    }
+}
+
+/// What is known about the execution of a block, in ascending order of certainty: `max` combines recordings.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[repr(u8)]
+pub enum Covered {
+    /// Unknown: no evidence that it was executed.
+    #[default]
+    No = 0,
+    /// Implied by predicted blocks: every path through one of them passes it.
+    PredictedByDominance = 1,
+    /// Shadow execution passed it, but the program itself may have taken another path (other threads, signals).
+    Predicted = 2,
+    /// Implied by executed blocks: every path through one of them passes it.
+    ByDominance = 3,
+    /// Proved by a recorded branch.
+    Seen = 4,
+}
+
+impl Covered {
+    /// Decodes the discriminant that a profile stores.
+    pub fn from_u8(value: u8) -> Option<Self> {
+        Some(match value {
+            0 => Self::No,
+            1 => Self::PredictedByDominance,
+            2 => Self::Predicted,
+            3 => Self::ByDominance,
+            4 => Self::Seen,
+            _ => return None,
+        })
+    }
+}
+
+/// Observed targets of one indirect call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CallTargets {
+    /// Position of the call in the function's list of calls.
+    pub call: u32,
+    /// Targets and their estimated counts, by descending count.
+    pub targets: Vec<(FunctionGuid, u64)>,
+}
+
+/// Where a profile comes from. Stored as JSON.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Provenance {
+    /// Recorded commands, one for each run.
+    pub commands: Vec<String>,
+    /// Names of the sampling engines.
+    pub engines: Vec<String>,
+    /// CPU seconds of the programs.
+    pub program_cpu_seconds: f64,
+    /// CPU seconds of the sampler.
+    pub own_cpu_seconds: f64,
+    /// Number of recorded bursts.
+    pub bursts: u64,
+    /// Number of recorded taken branches.
+    pub taken_branches: u64,
+    /// The smallest count among the hottest blocks that together have 99 % of all executions, with the blocks of each
+    /// inline instance counted separately; 0 if unknown. (The counts of functions are sums over inline instances.)
+    pub hot_in_copies: u64,
+}
+
+/// A whole profile.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Profile {
+    /// Where it comes from.
+    pub provenance: Provenance,
+    /// Factor from sampled to estimated executions: `blocks` ≈ sampled block entries × `scale`.
+    pub scale: f64,
+    /// The anchor (`early` or `late`) that the counts refer to.
+    pub anchor: Anchor,
+    /// Annotated functions, those never sampled included, sorted by identifier. An identifier may come with several graphs
+    /// (an inline function that translation units compiled differently), but with each only once.
+    pub functions: Vec<FunctionProfile>,
+    /// The raw vectors, as a vector file of the collector, if they were kept.
+    pub vectors: Option<Vec<u8>>,
+}
+
+impl Profile {
+    /// Estimated executions of all paths of all functions, with each count rounded as in a file.
+    pub fn path_flow(&self) -> f64 {
+        let paths = self.functions.iter().flat_map(|f| &f.paths);
+        // Not `sum`, which returns −0 for an empty iterator.
+        paths.fold(0.0, |sum, p| sum + f64::from(stored(p.count)))
+    }
+}
