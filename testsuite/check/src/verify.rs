@@ -1,13 +1,6 @@
 //! Whether exact counts are exact, on real programs: what flows into each block flows out of it; counting paths and
 //! counting edges give the same; and both call functions as often as clang's own instrumentation says.
 
-use crate::bench::Bench;
-use crate::counted::{Counted, count, count_calls};
-use crate::parallel;
-use crate::progress;
-use crate::table::{Cell, Section, Table};
-use crate::variant::{Pleach, Variant};
-use crate::workload::{InputKind, Workload};
 use anyhow::Result;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
@@ -15,6 +8,13 @@ use pleach_annotate::manifest::Anchor;
 use pleach_feedback::ball_larus::edges::Flow;
 use pleach_feedback::ball_larus::{Mode, returns_twice};
 use pleach_feedback::counts::exact::ExactFunction;
+use pleach_harness::bench::Bench;
+use pleach_harness::exact_counts::{Counted, count, count_calls};
+use pleach_harness::parallel;
+use pleach_harness::progress;
+use pleach_harness::table::{Cell, Section, Table};
+use pleach_harness::variant::{Pleach, Variant};
+use pleach_harness::workload::{InputKind, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How often everything is run where something differs. Programs that hash addresses, which the kernel draws by lot, do

@@ -1,15 +1,13 @@
 //! Annotated builds: nothing a user has in a build breaks, and what they carry is what LLVM's own tools read.
 
-mod support;
-
+use crate::support::*;
 use pleach_annotate::cfg::ProbeTarget;
 use pleach_annotate::map::{AddressMap, Losses};
-use pleach_testsuite::Bench;
-use pleach_testsuite::variant::{Pleach, Variant};
+use pleach_harness::Bench;
+use pleach_harness::variant::{Pleach, Variant};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::*;
 
 const CARRIED: [&str; 3] = [".pleach_cfg", ".pseudo_probe", ".pseudo_probe_desc"];
 

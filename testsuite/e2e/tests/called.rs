@@ -1,13 +1,11 @@
 //! Call-crossing paths: what a function does, given what its caller had passed, recorded across calls that were not inlined.
 
-mod support;
-
+use crate::support::*;
 use pleach_feedback::ball_larus::Path;
 use pleach_feedback::profile::file::ProfileFile;
 use pleach_feedback::profile::{Caller, FunctionProfile};
 use std::collections::BTreeMap;
 use std::process::Command;
-use support::*;
 
 #[test]
 fn a_callee_goes_the_way_that_its_caller_says() {

@@ -1,7 +1,6 @@
 //! What the analysis makes of compressed bursts is what it makes of the bursts themselves.
 
-mod support;
-
+use crate::support::*;
 use pleach_collector::stream::{Compressor, Generator};
 use pleach_collector::vector::VectorSet;
 use pleach_feedback::observe::{Observations, observe};
@@ -10,7 +9,6 @@ use pleach_feedback::program::Program;
 use pleach_feedback::time_bias::Weights;
 use std::path::Path;
 use std::process::Command;
-use support::*;
 
 fn recorded(dir: &Path) -> VectorSet {
     let (binary, profile) = (dir.join("annotated"), dir.join("app.pleach"));

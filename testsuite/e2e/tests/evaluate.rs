@@ -1,12 +1,10 @@
 //! `pleach evaluate` on a program small enough to sample nearly everything that it does.
 
-mod support;
-
+use crate::support::*;
 use serde_json::Value;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use support::*;
 
 /// One program, built twice.
 struct Builds {

@@ -1,11 +1,9 @@
 //! Exact counts as a profile: `pleach import` of what an instrumented program wrote.
 
-mod support;
-
+use crate::support::*;
 use pleach_feedback::profile::file::ProfileFile;
 use std::path::Path;
 use std::process::Command;
-use support::*;
 
 const SOURCE: &str = "superblocks.c";
 

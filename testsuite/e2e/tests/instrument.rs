@@ -1,11 +1,9 @@
 //! Instrumented builds: counts are exact, whatever the control flow and however a program is built.
 
-mod support;
-
+use crate::support::counted::*;
+use crate::support::*;
 use std::collections::BTreeMap;
 use std::process::Command;
-use support::counted::*;
-use support::*;
 
 #[test]
 fn every_block_is_counted() {

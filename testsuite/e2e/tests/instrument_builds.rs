@@ -1,11 +1,9 @@
 //! Instrumented builds: every linker, library, language and option that a user's build may have.
 
-mod support;
-
+use crate::support::counted::*;
+use crate::support::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::counted::*;
-use support::*;
 
 const UNITS: &[&str] = &["count_unit_a.cpp", "count_unit_b.cpp"];
 
@@ -39,7 +37,7 @@ fn executables(compiler: &str, sources: &[&str], options: &[&[&str]]) {
     Cases::run(|cases| {
         for anchor in ["early", "late"] {
             let flags = flags(&["instrument", "--anchor", anchor]);
-            let edge_flags = support::flags(&["instrument", "--edges", "--anchor", anchor]);
+            let edge_flags = crate::support::flags(&["instrument", "--edges", "--anchor", anchor]);
             for options in options {
                 let what = format!("{anchor} {compiler} {options:?}");
                 cases.case(&what, || {
@@ -217,7 +215,7 @@ fn random_programs_count_the_same() {
 
 /// The same for many.
 #[test]
-#[ignore = "takes minutes: cargo test --release -p pleach-testsuite --test instrument_builds -- --ignored"]
+#[ignore = "takes minutes: cargo test --release -p pleach-e2e -- --ignored"]
 fn many_random_programs_count_the_same() {
     random_programs(100..=200);
 }

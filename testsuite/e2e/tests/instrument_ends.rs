@@ -1,10 +1,8 @@
 //! Instrumented builds: activations that end early lose no counts.
 
-mod support;
-
+use crate::support::counted::*;
+use crate::support::*;
 use std::path::Path;
-use support::counted::*;
-use support::*;
 
 const LEVELS: [&str; 3] = ["-O0", "-O1", "-O2"];
 
@@ -106,7 +104,7 @@ fn what_returns_twice_unknown_to_us_is_left_alone() {
                     .arg(build.level)
                     .args(["-pthread", "-Wno-unused"])
                     .args(build.flags());
-                command.arg(support::program("count_ends.c")).arg(marks_object());
+                command.arg(crate::support::program("count_ends.c")).arg(marks_object());
                 let out = output(command.arg("-o").arg(&program));
                 let said = String::from_utf8_lossy(&out.stderr);
                 assert!(out.status.success(), "{said}");

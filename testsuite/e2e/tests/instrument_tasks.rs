@@ -1,13 +1,11 @@
 //! Instrumented builds: signals, threads, processes, and places where counts cannot be written.
 
-mod support;
-
+use crate::support::counted::*;
+use crate::support::*;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use support::counted::*;
-use support::*;
 
 const SOURCE: &[&str] = &["count_tasks.c"];
 

@@ -1,7 +1,6 @@
 //! Estimated paths as metadata: through clang, opt and the linker, with profiles made by hand.
 
-mod support;
-
+use crate::support::*;
 use pleach_annotate::binary::Binary;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::manifest::{self, Anchor};
@@ -11,7 +10,6 @@ use pleach_feedback::profile::file::write;
 use pleach_feedback::profile::{EstimatedPath, FunctionProfile, Profile};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::*;
 
 /// The graphs of annotated sources.
 fn graphs(dir: &Path, anchor: &str, sources: &[&str]) -> Vec<Cfg> {

@@ -1,17 +1,15 @@
 //! Every peer, from training to a program that still computes the same.
 
-mod support;
-
 use anyhow::{Context, Result};
-use pleach_testsuite::ablate::{Lever, without};
-use pleach_testsuite::peers::variants;
-use pleach_testsuite::variant::{Pleach, PleachUse, Recording};
-use pleach_testsuite::{Bench, Binary, InputKind, Variant};
+use pleach_bench::ablate::{Lever, without};
+use pleach_bench::peers::variants;
+use pleach_harness::variant::{Pleach, PleachUse, Recording};
+use pleach_harness::{Bench, Binary, InputKind, Variant};
 use std::collections::BTreeMap;
 
 fn pleach() -> Pleach {
     Pleach {
-        command: support::pleach(),
+        command: crate::support::pleach(),
         options: Vec::new(),
     }
 }

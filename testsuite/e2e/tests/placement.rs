@@ -1,13 +1,11 @@
 //! Where `use` has code placed: what runs together, what never ran apart, and the same program either way.
 
-mod support;
-
+use crate::support::*;
 use object::{Object, ObjectSymbol};
 use pleach_feedback::profile::file::{ProfileFile, write};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::*;
 
 const SOURCE: &str = "placement.cpp";
 

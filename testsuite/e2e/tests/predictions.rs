@@ -1,7 +1,6 @@
 //! Branches that are mispredicted: which they are, and what becomes of them.
 
-mod support;
-
+use crate::support::*;
 use pleach_collector::vector::{BranchFacts, EventId, HardwareSample, Prediction, VectorSet};
 use pleach_feedback::prediction::predict;
 use pleach_feedback::profile::file::ProfileFile;
@@ -10,7 +9,6 @@ use pleach_feedback::program::Program;
 use pleach_feedback::time_bias::Weights;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::*;
 
 /// Annotates, records and returns (annotated binary, profile with its vectors).
 fn record(dir: &Path) -> (PathBuf, PathBuf) {

@@ -1,7 +1,6 @@
 //! The whole line on programs small enough to check by hand: build, record, build again.
 
-mod support;
-
+use crate::support::*;
 use pleach_annotate::binary::Binary;
 use pleach_collector::vector::{CodeAddress, ModuleId, VectorSet};
 use pleach_feedback::profile::file::ProfileFile;
@@ -9,7 +8,6 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::*;
 
 /// Annotates, records and returns (annotated binary, profile).
 fn record(dir: &Path, sources: &[&str]) -> (PathBuf, PathBuf) {

@@ -1,12 +1,10 @@
 //! Programs compute the same whatever a profile says.
 
-mod support;
-
-use pleach_testsuite::random_programs::{ANCHORS, LEVELS, OPTIONS, Options, try_programs};
+use crate::support::counted::{Cases, marks_object, run_with};
+use crate::support::*;
+use pleach_check::random_programs::{ANCHORS, LEVELS, OPTIONS, Options, try_programs};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::counted::{Cases, marks_object, run_with};
-use support::*;
 
 /// Programs, and what each is called with.
 const PROGRAMS: [(&str, &[&str]); 6] = [

@@ -1,8 +1,6 @@
 //! Selects that the next turn of a loop waits for: branches where the wait is long, and the same program either way.
 
-mod support;
-
-use support::*;
+use crate::support::*;
 
 const SOURCE: &str = "recurrences.c";
 

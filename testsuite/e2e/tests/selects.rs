@@ -1,9 +1,7 @@
 //! Unpredictable branches around memory accesses: done without where that is right, and the same program either way.
 
-mod support;
-
+use crate::support::*;
 use std::process::Command;
-use support::*;
 
 const SOURCE: &str = "selects.c";
 const DONE_WITHOUT: [&str; 11] = [

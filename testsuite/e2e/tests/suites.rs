@@ -1,12 +1,10 @@
 //! Programs' own tests find the same whatever a profile says.
 
-mod support;
-
+use crate::support::*;
 use anyhow::Result;
-use pleach_testsuite::Bench;
-use pleach_testsuite::suites::{Checked, Options, check};
+use pleach_check::suites::{Checked, Options, check};
+use pleach_harness::Bench;
 use std::path::Path;
-use support::*;
 
 fn options(keep: &Path, also: &[&str]) -> Options {
     Options {

@@ -1,10 +1,8 @@
 //! Superblocks: formed where paths say that a step is predictable, and the same program either way.
 
-mod support;
-
+use crate::support::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::*;
 
 const SOURCE: &str = "superblocks.c";
 const TAILS: &str = "tails.c";
@@ -76,13 +74,17 @@ fn nothing_of_markers_is_left() {
 #[test]
 fn markers_leave_the_optimiser_its_selects() {
     let dir = scratch();
-    let profile = support::recorded(ALIKE, dir.path());
+    let profile = crate::support::recorded(ALIKE, dir.path());
     // Those of LLVM alone.
     let selects = |superblocks: &str| {
         let mut command = clang();
         command.args(["-O2", "-S", "-emit-llvm", "-o", "-"]);
         let options = ["-pleach-selects=0", superblocks];
-        let ir = stdout(command.args(support::with(&profile, &options)).arg(program(ALIKE)));
+        let ir = stdout(
+            command
+                .args(crate::support::with(&profile, &options))
+                .arg(program(ALIKE)),
+        );
         text(&ir, "decode").matches(" = select i1 ").count()
     };
     let without_markers = selects("-pleach-superblocks=0");

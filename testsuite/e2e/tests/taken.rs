@@ -1,18 +1,16 @@
 //! Taken branches as callgrind and the instructions tell them, against a run that is watched step by step.
 
-mod support;
-
+use crate::support::*;
 use pleach_annotate::binary::Binary as Code;
 use pleach_annotate::code::{Transfer, instruction_at};
 use pleach_annotate::probe::Address;
-use pleach_testsuite::build::{Binary, BuildReport};
-use pleach_testsuite::run::{Invocation, run};
-use pleach_testsuite::taken::sites;
-use pleach_testsuite::trace::{Trace, single_step};
+use pleach_check::trace::{Trace, single_step};
+use pleach_harness::build::{Binary, BuildReport};
+use pleach_harness::run::{Invocation, run};
+use pleach_harness::taken_branches::sites;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
-use support::*;
 
 const ARGUMENT: &str = "3";
 const LIMIT: usize = 1_000_000;

@@ -1,6 +1,6 @@
 //! What programs really execute, against what their instrumentation counts.
 //!
-//! An annotated program runs one instruction at a time ([`trace`](pleach_testsuite::trace)). Every branch it takes is
+//! An annotated program runs one instruction at a time ([`trace`](pleach_check::trace)). Every branch it takes is
 //! decoded through the address map, like a recording that never pauses, into the blocks of each activation of each
 //! function, which are split into paths. The instrumented program, of the same source, must have counted the same.
 //!
@@ -12,11 +12,13 @@
 //! something else than what was executed: a loop's first test is folded, a recursion becomes a loop, a mark moves before a call
 //! that never returns. The snapshot lists the functions where that happens. They are as many as they were.
 
-mod support;
-
+use crate::support::classes::Classes;
+use crate::support::executed::{Copy, executed};
+use crate::support::*;
 use pleach_annotate::code::{Transfer, instruction_at};
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_annotate::map::{AddressMap, NodeIndex};
+use pleach_check::trace::{Trace, single_step};
 use pleach_collector::vector::*;
 use pleach_feedback::ball_larus::graph::PathGraph;
 use pleach_feedback::ball_larus::{End, Path as BlPath, Start};
@@ -24,14 +26,10 @@ use pleach_feedback::counts::exact::{Exact, ExactFunction};
 use pleach_feedback::counts::file::CountFile;
 use pleach_feedback::decode::{Decoder, Event, FrameId};
 use pleach_feedback::program::Program;
-use pleach_testsuite::trace::{Trace, single_step};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
-use support::classes::Classes;
-use support::executed::{Copy, executed};
-use support::*;
 
 const PROGRAMS: [&str; 4] = ["trace_branches.c", "trace_loops.c", "trace_calls.c", "trace_exit.c"];
 const ARGUMENT: &str = "3";

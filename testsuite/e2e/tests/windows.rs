@@ -1,7 +1,6 @@
 //! Windows of consecutive paths: those that bursts show beside those that `--iterations` counts exactly.
 
-mod support;
-
+use crate::support::*;
 use pleach_collector::vector::VectorSet;
 use pleach_feedback::ball_larus::Options as Numbering;
 use pleach_feedback::ball_larus::graph::PathGraph;
@@ -14,7 +13,6 @@ use pleach_feedback::profile::file::ProfileFile;
 use pleach_feedback::program::Program;
 use pleach_feedback::time_bias::Weights;
 use std::process::Command;
-use support::*;
 
 #[test]
 fn windows_of_bursts_are_those_that_are_counted() {

@@ -3,20 +3,20 @@
 //!
 //! A loop of one block to itself that has a counter of its own counts as a path of one block.
 
-use crate::bench::Bench;
-use crate::build::Binary;
-use crate::counted::{Counted, count};
-use crate::counts::Simulation;
-use crate::parallel;
-use crate::predict::Predictor;
-use crate::progress;
-use crate::table::{Cell, Section, Table};
-use crate::variant::{Pleach, Variant};
-use crate::workload::{InputKind, Workload};
+use crate::edge_predictor::Predictor;
 use anyhow::{Result, bail};
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_feedback::ball_larus::{Mode, Path, Storage};
 use pleach_feedback::counts::exact::ExactFunction;
+use pleach_harness::bench::Bench;
+use pleach_harness::build::Binary;
+use pleach_harness::counts::Simulation;
+use pleach_harness::exact_counts::{Counted, count};
+use pleach_harness::parallel;
+use pleach_harness::progress;
+use pleach_harness::table::{Cell, Section, Table};
+use pleach_harness::variant::{Pleach, Variant};
+use pleach_harness::workload::{InputKind, Workload};
 use std::collections::BTreeMap;
 
 /// What to count.

@@ -25,13 +25,13 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// The project's own workloads: see [`Bench::of`].
+    /// The project's own workloads: see [`Bench::open_dir`].
     pub fn open(work_dir: Option<&Path>) -> Result<Self> {
-        Self::of(&workloads_dir(), work_dir)
+        Self::open_dir(&workloads_dir(), work_dir)
     }
 
     /// Reads the recipes in a folder and fetches the sources; builds and inputs go below `work_dir`.
-    pub fn of(workloads_dir: &Path, work_dir: Option<&Path>) -> Result<Self> {
+    pub fn open_dir(workloads_dir: &Path, work_dir: Option<&Path>) -> Result<Self> {
         let workloads_dir = std::path::absolute(workloads_dir).context("the workloads have no path")?;
         let workloads = load_all(&workloads_dir)?;
         let inputs = InputList::load(&workloads_dir)?;
@@ -188,18 +188,18 @@ impl Bench {
 
 /// The folder with the recipes of the project's own workloads, and with what all drivers include.
 pub fn workloads_dir() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../workloads")
 }
 
 /// The folder with programs that parameters are chosen on, disjoint from the workloads.
 pub fn tuning_dir() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tuning")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tuning")
 }
 
 /// `pleach-bench` in cargo's target folder.
 fn default_work_dir() -> PathBuf {
     let target = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     target
-        .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"))
+        .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../target"))
         .join("pleach-bench")
 }

@@ -173,7 +173,7 @@ pub fn sources(workload: &Workload, packages: &Packages) -> Result<Vec<PathBuf>>
 }
 
 /// The files of one part of a workload.
-pub(crate) fn part_sources(part: &Sources, packages: &Packages) -> Result<Vec<PathBuf>> {
+pub fn part_sources(part: &Sources, packages: &Packages) -> Result<Vec<PathBuf>> {
     let folder = packages.folder(&part.package)?.join(&part.folder);
     let excluded = part
         .exclude
@@ -213,7 +213,7 @@ fn plan(workload: &Workload, packages: &Packages, common: &Path) -> Result<Plan>
 }
 
 /// Whether a file is C++, by its name.
-pub(crate) fn is_cxx(source: &Path) -> bool {
+pub fn is_cxx(source: &Path) -> bool {
     source
         .extension()
         .is_some_and(|extension| ["cc", "cpp", "cxx"].iter().any(|cxx| extension == *cxx))

@@ -3,7 +3,7 @@
 use crate::build::Binary;
 use crate::counts::{Counts, Simulation, Stripped, counts};
 use crate::run::Invocation;
-use crate::taken::taken_branches;
+use crate::taken_branches::taken_branches;
 use crate::tools::{Tool, version_line};
 use anyhow::{Context, Result};
 use serde::Serialize;

@@ -33,7 +33,7 @@ pub struct Counts {
     pub conditional_mispredicts: Option<u64>,
     /// Indirect jumps and calls that the model mispredicts.
     pub indirect_mispredicts: Option<u64>,
-    /// Branches that are taken: see [`crate::taken`]. Not cachegrind's; counted by a run of its own.
+    /// Branches that are taken: see [`crate::taken_branches`]. Not cachegrind's; counted by a run of its own.
     pub taken_branches: Option<u64>,
 }
 

@@ -1,37 +1,23 @@
 //! Medians, means of ratios, and how sure they are.
 
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
 use serde::Serialize;
+use statrs::statistics::{Data, OrderStatistics, Statistics};
 
 /// The middle value, or the mean of the two middle ones; `NaN` for none.
 pub fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// A quantile with linear interpolation between neighbours; `NaN` for no values.
+/// A quantile, as [`statrs`] estimates it (type 8 of Hyndman and Fan); `NaN` for no values.
 pub fn quantile(values: &[f64], q: f64) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let Some(last) = sorted.len().checked_sub(1) else {
-        return f64::NAN;
-    };
-    let position = q.clamp(0.0, 1.0) * last as f64;
-    let below = position.floor() as usize;
-    let above = position.ceil() as usize;
-    sorted[below] + (sorted[above] - sorted[below]) * (position - below as f64)
+    Data::new(values.to_vec()).quantile(q)
 }
 
 /// The geometric mean, the right one for ratios; `NaN` for none.
 pub fn geometric_mean(values: impl IntoIterator<Item = f64>) -> f64 {
-    let (mut sum, mut count) = (0.0, 0usize);
-    for value in values {
-        sum += value.ln();
-        count += 1;
-    }
-    if count == 0 {
-        f64::NAN
-    } else {
-        (sum / count as f64).exp()
-    }
+    Statistics::geometric_mean(values)
 }
 
 /// A value with the bounds that hold it in 95 of 100 cases.
@@ -47,6 +33,8 @@ pub struct Interval {
 
 /// Resamples per bootstrap interval.
 const RESAMPLES: usize = 2_000;
+/// The same values shall always give the same interval.
+const BOOTSTRAP_SEED: u64 = 1;
 
 /// The median with its 95 % percentile-bootstrap interval. The same values always give the same interval.
 pub fn bootstrap_median(values: &[f64]) -> Interval {
@@ -67,17 +55,12 @@ fn bootstrap(values: &[f64], statistic: impl Fn(&[f64]) -> f64) -> Interval {
             high: f64::NAN,
         };
     }
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
+    let mut random = SmallRng::seed_from_u64(BOOTSTRAP_SEED);
     let statistics: Vec<f64> = (0..RESAMPLES)
         .map(|_| {
-            let sample: Vec<f64> = (0..values.len())
-                .map(|_| values[(next() % values.len() as u64) as usize])
+            let sample: Vec<f64> = values
+                .iter()
+                .map(|_| values[random.random_range(..values.len())])
                 .collect();
             statistic(&sample)
         })
@@ -182,20 +165,14 @@ mod tests {
     /// About 95 of 100 intervals must hold the true median.
     #[test]
     fn coverage_of_the_interval() {
-        let mut state = 1u64;
-        let mut uniform = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 11) as f64 / (1u64 << 53) as f64
-        };
-        let held = (0..200)
+        let mut random = SmallRng::seed_from_u64(1);
+        let covering = (0..200)
             .filter(|_| {
-                let values: Vec<f64> = (0..25).map(|_| uniform()).collect();
+                let values: Vec<f64> = (0..25).map(|_| random.random::<f64>()).collect();
                 let interval = bootstrap_median(&values);
                 interval.low <= 0.5 && 0.5 <= interval.high
             })
             .count();
-        assert!((180..=200).contains(&held), "{held} of 200");
+        assert!((180..=200).contains(&covering), "{covering} of 200");
     }
 }

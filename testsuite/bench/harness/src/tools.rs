@@ -76,7 +76,7 @@ impl Tool {
 }
 
 /// Where a program is that is called by its name.
-pub(crate) fn find_in_path(program: &str) -> Option<PathBuf> {
+pub fn find_in_path(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path)
         .map(|folder| folder.join(program))

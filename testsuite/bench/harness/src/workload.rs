@@ -1,6 +1,6 @@
 //! Recipes: what a workload is made of, as its `workload.toml` says.
 
-use crate::suites::Suite;
+use crate::suite::Suite;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,17 +1,17 @@
 //! The workloads themselves: recipes, sources, a build and its results. Meant to stay below a minute.
 
 use anyhow::Result;
-use pleach_testsuite::bench::{tuning_dir, workloads_dir};
-use pleach_testsuite::counts::{Stripped, counts};
-use pleach_testsuite::size::text_size;
-use pleach_testsuite::workload::{Workload, load_all};
-use pleach_testsuite::{Bench, InputKind, Simulation, Variant};
+use pleach_harness::bench::{tuning_dir, workloads_dir};
+use pleach_harness::counts::{Stripped, counts};
+use pleach_harness::size::text_size;
+use pleach_harness::workload::{Workload, load_all};
+use pleach_harness::{Bench, InputKind, Simulation, Variant};
 use std::sync::LazyLock;
 
 /// Shared by the tests: opening asks cargo where the sources are, and downloads them where they are not there yet.
 static BENCH: LazyLock<Bench> = LazyLock::new(|| Bench::open(None).expect("the sources can be fetched"));
 
-static TUNING: LazyLock<Bench> = LazyLock::new(|| Bench::of(&tuning_dir(), None).expect("the sources can be fetched"));
+static TUNING: LazyLock<Bench> = LazyLock::new(|| Bench::open_dir(&tuning_dir(), None).expect("the sources can be fetched"));
 
 #[test]
 fn recipes_parse_and_name_the_public_nine() -> Result<()> {
@@ -127,7 +127,7 @@ fn workloads_of_ones_own() -> Result<tempfile::TempDir> {
 #[test]
 fn other_folders_of_workloads_will_do() -> Result<()> {
     let (folder, work) = (workloads_of_ones_own()?, tempfile::tempdir()?);
-    let bench = Bench::of(folder.path(), Some(work.path()))?;
+    let bench = Bench::open_dir(folder.path(), Some(work.path()))?;
     let names: Vec<&str> = bench
         .select(&[])?
         .iter()
@@ -223,10 +223,10 @@ fn wrong_results_are_noticed() -> Result<()> {
     let binary = Variant::O2.produce(&BENCH, workload)?;
     let mut invocation = BENCH.invocation(workload, InputKind::Short)?;
     invocation.checksum = "0000000000000000".into();
-    let result = pleach_testsuite::run::run(&binary, &invocation)?;
+    let result = pleach_harness::run::run(&binary, &invocation)?;
     assert!(!result.checksum_ok);
     assert!(result.expect_checksum(&binary, &invocation).is_err());
-    assert!(pleach_testsuite::paired::paired(&binary, &binary, &invocation, 1).is_err());
+    assert!(pleach_harness::paired::paired(&binary, &binary, &invocation, 1).is_err());
     Ok(())
 }
 

@@ -1,12 +1,12 @@
 //! What each of pleach's levers contributes: everything on against everything but one, from one recording.
 
-use crate::bench::Bench;
 use crate::compare::{self, Options, Row};
 use crate::matrix;
-use crate::table::Section;
-use crate::variant::{PleachUse, Variant};
-use crate::workload::Workload;
 use anyhow::{Context, Result};
+use pleach_harness::bench::Bench;
+use pleach_harness::table::Section;
+use pleach_harness::variant::{PleachUse, Variant};
+use pleach_harness::workload::Workload;
 
 /// A part of what `pleach flags use` does, and how to leave it out or to put something worthless in its place.
 #[derive(Clone, PartialEq, Eq, Debug)]

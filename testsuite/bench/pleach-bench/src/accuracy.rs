@@ -3,13 +3,6 @@
 //! Each combination of a build level and a budget is recorded anew; vector lengths and ways of crediting are tried on the same
 //! recordings. Nothing else runs while a program is recorded.
 
-use crate::bench::Bench;
-use crate::build::Binary;
-use crate::progress;
-use crate::stats::Interval;
-use crate::table::{Cell, Section, Table};
-use crate::variant::{Pleach, Variant};
-use crate::workload::{InputKind, Workload};
 use anyhow::{Context, Result};
 use pleach_collector::record::RecordOptions;
 use pleach_collector::vector::Engine;
@@ -17,6 +10,13 @@ use pleach_feedback::accuracy::Spread;
 use pleach_feedback::credit::Crediting;
 use pleach_feedback::evaluate::estimate::Estimator;
 use pleach_feedback::evaluate::{Evaluation, Job, evaluate};
+use pleach_harness::bench::Bench;
+use pleach_harness::build::Binary;
+use pleach_harness::progress;
+use pleach_harness::stats::Interval;
+use pleach_harness::table::{Cell, Section, Table};
+use pleach_harness::variant::{Pleach, Variant};
+use pleach_harness::workload::{InputKind, Workload};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

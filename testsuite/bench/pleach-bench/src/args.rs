@@ -1,26 +1,19 @@
 //! The command line.
 
-use crate::judge::{Ablate, Peers};
-use crate::suites::Suites;
+use crate::peer_args::{Ablate, Peers};
+use crate::suite_args::Suites;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use pleach_testsuite::InputKind;
+use pleach_harness::InputKind;
+use pleach_harness::cli::{AnchorName, Common, Exact, Which};
 use std::fmt;
-use std::path::PathBuf;
 
 #[derive(Parser)]
 #[command(version, about = "Real programs to measure pleach on")]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
-    /// Where builds and inputs are kept [default: pleach-bench in cargo's target folder]
-    #[arg(long, global = true, env = "PLEACH_BENCH_DIR")]
-    pub work_dir: Option<PathBuf>,
-    /// The folder with the workloads, such as programs of your own [default: those that come with pleach]
-    #[arg(long, global = true, value_name = "DIR")]
-    pub from: Option<PathBuf>,
-    /// Print JSON instead of a table
-    #[arg(long, global = true)]
-    pub json: bool,
+    #[command(flatten)]
+    pub common: Common,
 }
 
 #[derive(Subcommand)]
@@ -85,40 +78,6 @@ pub enum Command {
         #[arg(long = "with", allow_hyphen_values = true)]
         with: Vec<String>,
     },
-    /// Compress recorded streams of branches in the ways of Sastry, Bodík and Smith: error against messages
-    Streams {
-        #[command(flatten)]
-        which: Which,
-        /// Budget of the recording
-        #[arg(long, default_value = "30%")]
-        overhead: String,
-        /// The input that is recorded
-        #[arg(long, default_value = "ref")]
-        on: InputKind,
-        /// Repetitions with other random numbers
-        #[arg(long, default_value_t = 3)]
-        trials: u64,
-        /// Repetitions of the Monte-Carlo experiment; 0 leaves it out
-        #[arg(long, default_value_t = 2500)]
-        experiments: u64,
-    },
-    /// Compare sampled distributions of instructions and branches with exact ones
-    Bias {
-        #[command(flatten)]
-        which: Which,
-        /// Budgets; may be repeated
-        #[arg(long = "overhead", default_values_t = ["100%".to_owned(), "1%".to_owned()])]
-        budgets: Vec<String>,
-        /// Runs that go into one recording
-        #[arg(long, default_value_t = 20)]
-        repeat: u32,
-        /// The input
-        #[arg(long, default_value = "short")]
-        on: InputKind,
-        /// Functions to list for each recording
-        #[arg(long, default_value_t = 3)]
-        functions: usize,
-    },
     /// Compare sampled paths with exactly counted ones: every combination of the options that may be repeated
     Accuracy(Accuracy),
     /// Record, and compare what is covered with what was executed
@@ -138,25 +97,10 @@ pub enum Command {
         #[arg(long, default_value_t = 4)]
         branches: usize,
     },
-    /// Say what executed paths are like, how often they are counted, and what training shows of them
-    Paths {
-        #[command(flatten)]
-        exact: Exact,
-        /// Leave cachegrind out
-        #[arg(long)]
-        no_counts: bool,
-    },
     /// Check that exact counts are exact: flows balance, and paths, edges and clang's own instrumentation agree
     Verify(Exact),
     /// Run the programs' own test suites, compiled with random profiles and superblocks wherever they are allowed
     Suites(Suites),
-}
-
-#[derive(Args)]
-pub struct Which {
-    /// Only this workload; may be repeated
-    #[arg(short, long = "workload", value_name = "NAME")]
-    pub workloads: Vec<String>,
 }
 
 #[derive(Args)]
@@ -236,26 +180,6 @@ pub enum CreditingName {
     Equal,
     /// As products of edge probabilities
     EdgeIndependent,
-}
-
-#[derive(Args)]
-pub struct Exact {
-    #[command(flatten)]
-    pub which: Which,
-    /// Where paths are counted
-    #[arg(long, value_enum, default_value_t = AnchorName::Early)]
-    pub anchor: AnchorName,
-    /// The input that is counted: train, ref, count, short or other
-    #[arg(long, default_value = "short")]
-    pub on: InputKind,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AnchorName {
-    /// Before the inliner
-    Early,
-    /// The graph as code generation gets it
-    Late,
 }
 
 #[derive(Args)]

@@ -1,17 +1,17 @@
 //! Comparing variants over workloads: instructions, code size, compile time and paired run times against a base.
 
-use crate::bench::Bench;
-use crate::build::Binary;
-use crate::counts::{Counts, Simulation};
-use crate::paired::Paired;
-use crate::parallel;
-use crate::progress;
-use crate::size::{TextSize, text_size};
-use crate::stats::geometric_mean;
-use crate::table::{Cell, Section, Table};
-use crate::variant::Variant;
-use crate::workload::{InputKind, Workload};
 use anyhow::Result;
+use pleach_harness::bench::Bench;
+use pleach_harness::build::Binary;
+use pleach_harness::counts::{Counts, Simulation};
+use pleach_harness::paired::Paired;
+use pleach_harness::parallel;
+use pleach_harness::progress;
+use pleach_harness::size::{TextSize, text_size};
+use pleach_harness::stats::geometric_mean;
+use pleach_harness::table::{Cell, Section, Table};
+use pleach_harness::variant::Variant;
+use pleach_harness::workload::{InputKind, Workload};
 
 /// What to measure, and how long.
 #[derive(Clone, Debug)]

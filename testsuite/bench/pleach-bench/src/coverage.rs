@@ -1,23 +1,20 @@
 //! Coverage by sampling against exact coverage (Shye 2005, thesis §5): how much of what was executed is found, in the thesis's four
 //! modes and by execution threshold; whether anything is called executed that was not; and what runs add to each other.
 
-use crate::bench::Bench;
-use crate::build::Binary;
-use crate::counted::count;
-use crate::progress;
-use crate::run::{Invocation, run_with};
-use crate::table::{Cell, Section, Table};
-use crate::variant::{Pleach, Variant};
-use crate::workload::{InputKind, Workload};
-use anyhow::{Context, Result};
-use pleach_collector::vector::VectorSet;
+use anyhow::Result;
 use pleach_feedback::ball_larus::Mode;
 use pleach_feedback::coverage::measure::{Executed, FalsePositive, Recall, Totals};
 use pleach_feedback::coverage::seeds::View;
 use pleach_feedback::coverage::{self, Coverage};
 use pleach_feedback::profile::Covered;
-use pleach_feedback::profile::file::ProfileFile;
 use pleach_feedback::program::Program;
+use pleach_harness::bench::Bench;
+use pleach_harness::exact_counts::count;
+use pleach_harness::progress;
+use pleach_harness::recorder::record_vectors;
+use pleach_harness::table::{Cell, Section, Table};
+use pleach_harness::variant::{Pleach, Variant};
+use pleach_harness::workload::{InputKind, Workload};
 use std::collections::BTreeMap;
 
 /// What to record, and how often.
@@ -141,7 +138,7 @@ fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &Op
     };
     let mut union = Coverage::default();
     for run in 0..options.runs {
-        let vectors = record(&annotated, &invocation, pleach, &options.budget)?;
+        let vectors = record_vectors(&annotated, &invocation, pleach, &options.budget, 1)?;
         let program = Program::read(&vectors.modules, None);
         figures.seconds += vectors.processes.iter().map(|p| p.program_cpu_seconds).sum::<f64>();
         figures.bursts += vectors.bursts.len() as u64;
@@ -168,24 +165,6 @@ fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &Op
     };
     figures.false_positives = executed.false_positives(&union).into_iter().map(named).collect();
     Ok(figures)
-}
-
-fn record(binary: &Binary, invocation: &Invocation, pleach: &Pleach, budget: &str) -> Result<VectorSet> {
-    let folder = tempfile::tempdir()?;
-    let profile = folder.path().join("coverage.pleach");
-    let wrapper = [
-        pleach.command.display().to_string(),
-        "record".to_owned(),
-        "--quiet".to_owned(),
-        "--keep-vectors".to_owned(),
-        format!("--overhead={budget}"),
-        format!("--output={}", profile.display()),
-        "--".to_owned(),
-    ];
-    run_with(binary, invocation, &wrapper, &[])?.expect_checksum(binary, invocation)?;
-    let profile = ProfileFile::open(&profile)?;
-    let vectors = profile.vectors()?.context("the profile has no vectors")?;
-    Ok(VectorSet::from_bytes(vectors)?)
 }
 
 /// Median and range.

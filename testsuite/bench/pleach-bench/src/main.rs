@@ -1,50 +1,40 @@
 //! `pleach-bench`: fetches, builds, checks and measures the workloads.
 
 mod args;
-mod judge;
-mod suites;
+mod peer_args;
+mod suite_args;
 
 use anyhow::{Context, Result, bail, ensure};
-use args::{Accuracy, AnchorName, Build, Cli, Command, CreditingName, Exact, LevelName, Measure, VariantName, Which};
+use args::{Accuracy, Build, Cli, Command, CreditingName, LevelName, Measure, VariantName};
 use clap::Parser;
+use pleach_bench::compare::{self, Options};
+use pleach_bench::{accuracy, coverage, rates};
+use pleach_check::verify;
+use pleach_check::verify::Verified;
 use pleach_collector::vector::Engine;
 use pleach_feedback::ball_larus::Mode;
 use pleach_feedback::credit::Crediting;
-use pleach_testsuite::bench::workloads_dir;
-use pleach_testsuite::bless::{bless_input, bless_made_inputs};
-use pleach_testsuite::compare::{self, Options};
-use pleach_testsuite::size::text_size;
-use pleach_testsuite::table::{Cell, Section, sections_to_json};
-use pleach_testsuite::variant::{Pleach, PleachUse, Recording, split_words};
-use pleach_testsuite::verify::Verified;
-use pleach_testsuite::workload::load_all;
-use pleach_testsuite::{
-    Bench, InputKind, Simulation, Table, Variant, accuracy, bias, coverage, parallel, path_figures, progress, rates,
-    streams, verify,
-};
+use pleach_harness::bless::{bless_input, bless_made_inputs};
+use pleach_harness::cli::{Exact, Which, plain_pleach, pleach_command};
+use pleach_harness::size::text_size;
+use pleach_harness::table::{Cell, Section};
+use pleach_harness::variant::{Pleach, PleachUse, Recording, split_words};
+use pleach_harness::workload::load_all;
+use pleach_harness::{Bench, InputKind, Simulation, Table, Variant, parallel, progress};
 
 fn main() -> Result<()> {
     let cli = Cli::parse();
-    let workloads = cli.from.clone().unwrap_or_else(workloads_dir);
-    let open = || Bench::of(&workloads, cli.work_dir.as_deref());
-    let print = |sections: &[Section]| -> Result<()> {
-        if cli.json {
-            println!("{}", serde_json::to_string_pretty(&sections_to_json(sections))?);
-            return Ok(());
-        }
-        let shown = sections.iter().filter(|section| !section.table.is_empty());
-        println!("{}", shown.map(Section::to_string).collect::<Vec<_>>().join("\n\n"));
-        Ok(())
-    };
+    let open = || cli.common.open();
+    let print = |sections: &[Section]| cli.common.print(sections);
     let sections = match &cli.command {
-        Command::List => list(&workloads)?.into(),
+        Command::List => list(&cli.common.workloads_dir())?.into(),
         Command::Fetch { bless } => fetch(&open()?, *bless)?.into(),
         Command::Build(build) => build_all(&open()?, build)?.into(),
         Command::Run { build, input, counts } => run(&open()?, build, *input, *counts)?.into(),
         Command::Check { which, bless } => check(&open()?, which, *bless)?.into(),
         Command::Compare { which, measure } => compare_variants(&open()?, which, measure)?,
-        Command::Peers(chosen) => judge::peers(&open()?, &plain_pleach()?, chosen)?,
-        Command::Ablate(chosen) => judge::ablate(&open()?, &plain_pleach()?, chosen)?,
+        Command::Peers(chosen) => peer_args::peers(&open()?, &plain_pleach()?, chosen)?,
+        Command::Ablate(chosen) => peer_args::ablate(&open()?, &plain_pleach()?, chosen)?,
         Command::Rates {
             which,
             engines,
@@ -68,41 +58,6 @@ fn main() -> Result<()> {
                 &options,
             )?)
         }
-        Command::Streams {
-            which,
-            overhead,
-            on,
-            trials,
-            experiments,
-        } => {
-            let bench = open()?;
-            let options = streams::Options {
-                overhead: overhead.clone(),
-                on: *on,
-                trials: *trials,
-            };
-            let streams = streams::streams(&bench, &bench.select(&which.workloads)?, &plain_pleach()?, &options)?;
-            let mut sections = streams::sections(&streams);
-            sections.extend((*experiments > 0).then(|| streams::convergence(*experiments)));
-            sections
-        }
-        Command::Bias {
-            which,
-            budgets,
-            repeat,
-            on,
-            functions,
-        } => {
-            let bench = open()?;
-            let options = bias::Options {
-                budgets: budgets.clone(),
-                repeat: *repeat,
-                on: *on,
-                functions: *functions,
-            };
-            let workloads = bench.select(&which.workloads)?;
-            bias::sections(&bias::bias(&bench, &workloads, &plain_pleach()?, &options)?, &options)
-        }
         Command::Accuracy(options) => accuracy_of(&open()?, options)?,
         Command::Coverage {
             exact,
@@ -123,7 +78,6 @@ fn main() -> Result<()> {
             let found = coverage::coverage(&bench, &workloads, &exact.anchor.pleach()?, &options)?;
             coverage::sections(&found, &options)
         }
-        Command::Paths { exact, no_counts } => paths(&open()?, exact, !no_counts)?,
         Command::Verify(exact) => {
             let verified = verify_all(&open()?, exact)?;
             print(&verify::sections(&verified))?;
@@ -133,8 +87,8 @@ fn main() -> Result<()> {
             return Ok(());
         }
         Command::Suites(chosen) => {
-            let checked = suites::check(&open()?, &pleach_command()?, chosen)?;
-            print(&pleach_testsuite::suites::sections(&checked))?;
+            let checked = suite_args::check(&open()?, &pleach_command()?, chosen)?;
+            print(&pleach_check::suites::sections(&checked))?;
             let failures: usize = checked.iter().map(|suite| suite.failures.len()).sum();
             ensure!(failures == 0, "{failures} builds or cases went wrong");
             return Ok(());
@@ -173,8 +127,8 @@ fn variant(build: &Build) -> Result<Variant> {
     // The variant adds its own `-O2` in front; a level among these flags comes later and counts.
     Ok(Variant::Flags {
         label: build.label.clone(),
-        cflags: pleach_testsuite::variant::split_words(&build.cflags)?,
-        ldflags: pleach_testsuite::variant::split_words(&build.ldflags)?,
+        cflags: pleach_harness::variant::split_words(&build.cflags)?,
+        ldflags: pleach_harness::variant::split_words(&build.ldflags)?,
     })
 }
 
@@ -314,19 +268,6 @@ fn compare_variants(bench: &Bench, which: &Which, measure: &Measure) -> Result<V
     Ok(compare::sections(&rows))
 }
 
-impl AnchorName {
-    fn pleach(self) -> Result<Pleach> {
-        let anchor = match self {
-            Self::Early => "early",
-            Self::Late => "late",
-        };
-        Ok(Pleach {
-            command: pleach_command()?,
-            options: ["--anchor", anchor].map(str::to_owned).to_vec(),
-        })
-    }
-}
-
 fn accuracy_of(bench: &Bench, chosen: &Accuracy) -> Result<Vec<Section>> {
     let level = |name: &LevelName| match name {
         LevelName::O1 => accuracy::Level::O1,
@@ -356,17 +297,6 @@ fn accuracy_of(bench: &Bench, chosen: &Accuracy) -> Result<Vec<Section>> {
     Ok(accuracy::sections(&found))
 }
 
-fn paths(bench: &Bench, exact: &Exact, instructions: bool) -> Result<Vec<Section>> {
-    let options = path_figures::Options {
-        on: exact.on,
-        instructions,
-        jobs: parallel::default_jobs(),
-    };
-    let workloads = bench.select(&exact.which.workloads)?;
-    let figures = path_figures::figures(bench, &workloads, &exact.anchor.pleach()?, &options)?;
-    Ok(path_figures::sections(&figures, &options))
-}
-
 fn verify_all(bench: &Bench, exact: &Exact) -> Result<Vec<Verified>> {
     let workloads = bench.select(&exact.which.workloads)?;
     verify::verify(
@@ -376,23 +306,4 @@ fn verify_all(bench: &Bench, exact: &Exact) -> Result<Vec<Verified>> {
         exact.on,
         parallel::default_jobs(),
     )
-}
-
-fn plain_pleach() -> Result<Pleach> {
-    Ok(Pleach {
-        command: pleach_command()?,
-        options: Vec::new(),
-    })
-}
-
-/// The `pleach` that was built beside this program.
-fn pleach_command() -> Result<std::path::PathBuf> {
-    let own = std::env::current_exe().context("cannot tell where this program is")?;
-    let command = own.with_file_name("pleach");
-    ensure!(
-        command.is_file(),
-        "{} is not there: build everything with `cargo build --release`",
-        command.display()
-    );
-    Ok(command)
 }

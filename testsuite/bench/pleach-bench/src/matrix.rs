@@ -2,8 +2,8 @@
 //! means with intervals that say how they would vary with other programs.
 
 use crate::compare::Row;
-use crate::stats::bootstrap_geometric_mean;
-use crate::table::{Cell, Section, Table};
+use pleach_harness::stats::bootstrap_geometric_mean;
+use pleach_harness::table::{Cell, Section, Table};
 
 /// A measure of a row, as a ratio.
 struct Measure {

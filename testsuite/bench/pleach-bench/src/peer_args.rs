@@ -1,14 +1,14 @@
 //! `pleach-bench peers` and `ablate`: their options and what they run.
 
-use crate::args::Which;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use pleach_testsuite::ablate::{self, Lever};
-use pleach_testsuite::compare::Options;
-use pleach_testsuite::peers;
-use pleach_testsuite::table::Section;
-use pleach_testsuite::variant::{Pleach, PleachUse, Recording};
-use pleach_testsuite::{Bench, InputKind, Simulation, Variant};
+use pleach_bench::ablate::{self, Lever};
+use pleach_bench::compare::Options;
+use pleach_bench::peers;
+use pleach_harness::cli::Which;
+use pleach_harness::table::Section;
+use pleach_harness::variant::{Pleach, PleachUse, Recording};
+use pleach_harness::{Bench, InputKind, Simulation, Variant};
 
 #[derive(Args)]
 pub struct Judge {

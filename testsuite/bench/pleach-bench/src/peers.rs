@@ -1,15 +1,15 @@
 //! pleach beside what else there is: every variant of every program against plain `-O2`, in counts that do not depend on the
 //! machine's load and in paired CPU times, and what each costs to build.
 
-use crate::bench::Bench;
 use crate::compare::{self, Options, Row};
 use crate::matrix;
-use crate::paired::Comparison;
-use crate::progress;
-use crate::table::{Cell, Section};
-use crate::variant::{Bolt, BoltData, Pleach, PleachUse, Recording, SamplePgo, SampleProfile, Variant};
-use crate::workload::Workload;
 use anyhow::Result;
+use pleach_harness::bench::Bench;
+use pleach_harness::paired::Comparison;
+use pleach_harness::progress;
+use pleach_harness::table::{Cell, Section};
+use pleach_harness::variant::{Bolt, BoltData, Pleach, PleachUse, Recording, SamplePgo, SampleProfile, Variant};
+use pleach_harness::workload::Workload;
 
 /// All peers, and pleach with its parts left out one at a time. All that sample do it in the same way.
 pub fn variants(pleach: &Pleach, recording: &Recording, ablations: &[Variant]) -> Vec<Variant> {

@@ -1,14 +1,15 @@
 //! What recording yields and costs: branches per CPU-second, and the accounted overhead beside the measured one.
 
-use crate::bench::Bench;
-use crate::build::Binary;
-use crate::progress;
-use crate::run::{Invocation, run, run_with};
-use crate::stats::{Interval, bootstrap_median, geometric_mean, median};
-use crate::table::{Cell, Section, Table};
-use crate::variant::{Pleach, Variant};
-use crate::workload::{InputKind, Workload};
 use anyhow::{Context, Result, ensure};
+use pleach_harness::bench::Bench;
+use pleach_harness::build::Binary;
+use pleach_harness::progress;
+use pleach_harness::recorder::record_profile;
+use pleach_harness::run::{Invocation, run};
+use pleach_harness::stats::{Interval, bootstrap_median, geometric_mean, median};
+use pleach_harness::table::{Cell, Section, Table};
+use pleach_harness::variant::{Pleach, Variant};
+use pleach_harness::workload::{InputKind, Workload};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -102,17 +103,11 @@ impl Runs {
         ensure!(pairs > 0, "no pairs to run");
         let folder = tempfile::tempdir()?;
         let (stats, profile) = (folder.path().join("stats.json"), folder.path().join("rate.pleach"));
-        let mut wrapper = vec![pleach.command.display().to_string(), "record".to_owned()];
-        wrapper.extend(options.with.iter().cloned());
-        wrapper.extend(["--quiet", "--engine", engine, "--overhead", budget, "--stats"].map(str::to_owned));
-        wrapper.extend([
-            stats.display().to_string(),
-            "-o".to_owned(),
-            profile.display().to_string(),
-        ]);
-        wrapper.push("--".to_owned());
+        let mut record_options = options.with.clone();
+        record_options.extend(["--quiet", "--engine", engine, "--overhead", budget, "--stats"].map(str::to_owned));
+        record_options.push(stats.display().to_string());
         let record = || -> Result<Stats> {
-            run_with(binary, invocation, &wrapper, &[])?.expect_checksum(binary, invocation)?;
+            record_profile(binary, invocation, pleach, &record_options, &profile)?;
             let text = std::fs::read_to_string(&stats).context("pleach record left no figures")?;
             Ok(serde_json::from_str(&text)?)
         };

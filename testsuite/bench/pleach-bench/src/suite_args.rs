@@ -1,10 +1,10 @@
 //! `pleach-bench suites`: its options.
 
-use crate::args::Which;
 use anyhow::Result;
 use clap::Args;
-use pleach_testsuite::suites::{self, Checked, Options};
-use pleach_testsuite::{Bench, parallel};
+use pleach_check::suites::{self, Checked, Options};
+use pleach_harness::cli::Which;
+use pleach_harness::{Bench, parallel};
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use pleach_testsuite::parallel::default_jobs;
-use pleach_testsuite::random_programs::{Options, try_programs};
+use pleach_check::random_programs::{Options, try_programs};
+use pleach_harness::parallel::default_jobs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;

@@ -1,8 +1,8 @@
 //! Making, compiling and running one program, each within limits.
 
-use crate::process::{Finished, run_measured};
-use crate::tools::Tool;
 use anyhow::{Context, Result, ensure};
+use pleach_harness::process::{Finished, run_measured};
+use pleach_harness::tools::Tool;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -7,12 +7,12 @@
 mod build;
 mod failure;
 
-use crate::said::Said;
-use crate::tools::find_in_path;
-use crate::{parallel, progress};
+use crate::summary_lines::Said;
 use anyhow::{Context, Result, bail};
 use build::{Limits, Made, Ran, compile, make, run};
 pub use failure::Failure;
+use pleach_harness::tools::find_in_path;
+use pleach_harness::{parallel, progress};
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64_with_seed;

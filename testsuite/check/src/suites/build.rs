@@ -1,14 +1,14 @@
 //! Compiling a library and its test programs in one way.
 
-use super::recipe::Suite;
-use crate::bench::Bench;
-use crate::build::{is_cxx, part_sources};
-use crate::parallel;
-use crate::process::run_measured;
-use crate::said::Said;
-use crate::tools::Tool;
-use crate::workload::Workload;
+use crate::summary_lines::Said;
 use anyhow::{Context, Result};
+use pleach_harness::bench::Bench;
+use pleach_harness::build::{is_cxx, part_sources};
+use pleach_harness::parallel;
+use pleach_harness::process::run_measured;
+use pleach_harness::suite::Suite;
+use pleach_harness::tools::Tool;
+use pleach_harness::workload::Workload;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -46,7 +46,7 @@ impl Plan {
             include.extend(part.include.iter().map(|sub| folder.join(sub)));
         }
         include.extend(suite.include.iter().map(|sub| folder.join(sub)));
-        let program = |program: &super::recipe::Program| {
+        let program = |program: &pleach_harness::suite::Program| {
             let sources = program.files.iter().map(|file| folder.join(file)).collect();
             (program.name.clone(), sources)
         };

@@ -1,9 +1,9 @@
 //! One run of a test program: what goes in, and all that comes out.
 
 use super::build::quoted;
-use super::recipe::{Case, Suite};
-use crate::fetch::matching_files;
 use anyhow::{Context, Result, bail, ensure};
+use pleach_harness::fetch::matching_files;
+use pleach_harness::suite::{Case, Suite};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -53,33 +53,31 @@ pub(super) fn prepare(suite: &Suite, folder: &Path) -> Result<Vec<Prepared>> {
     let mut prepared = Vec::new();
     for case in &cases {
         if case.each.is_empty() {
-            prepared.push(case.with(folder, Path::new("")));
+            prepared.push(prepared_case(case, folder, Path::new("")));
         }
         for file in matching_files(folder, &case.each)? {
-            prepared.push(case.with(folder, file.strip_prefix(folder)?));
+            prepared.push(prepared_case(case, folder, file.strip_prefix(folder)?));
         }
     }
     Ok(prepared)
 }
 
-impl Case {
-    fn with(&self, folder: &Path, file: &Path) -> Prepared {
-        let path = file.to_string_lossy();
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let text = |text: &String| text.replace("{file}", &path).replace("{name}", &name);
-        let whole = |text_of: &String| folder.join(text(text_of));
-        Prepared {
-            run: self.run.iter().map(text).collect(),
-            dir: self.dir.clone(),
-            copy: self.copy.iter().map(whole).collect(),
-            stdin: self.stdin.as_ref().map(whole),
-            // Not every file of a pattern has a result to compare with.
-            expected: self
-                .expected
-                .as_ref()
-                .map(whole)
-                .filter(|file| self.each.is_empty() || file.is_file()),
-        }
+fn prepared_case(case: &Case, folder: &Path, file: &Path) -> Prepared {
+    let path = file.to_string_lossy();
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let text = |text: &String| text.replace("{file}", &path).replace("{name}", &name);
+    let whole = |text_of: &String| folder.join(text(text_of));
+    Prepared {
+        run: case.run.iter().map(text).collect(),
+        dir: case.dir.clone(),
+        copy: case.copy.iter().map(whole).collect(),
+        stdin: case.stdin.as_ref().map(whole),
+        // Not every file of a pattern has a result to compare with.
+        expected: case
+            .expected
+            .as_ref()
+            .map(whole)
+            .filter(|file| case.each.is_empty() || file.is_file()),
     }
 }
 

@@ -6,19 +6,18 @@
 
 mod build;
 mod case;
-mod recipe;
 
-use crate::bench::Bench;
 use crate::random_programs::plugin_flags;
-use crate::said::Said;
-use crate::table::{Cell, Section, Table};
-use crate::workload::Workload;
-use crate::{parallel, progress};
+use crate::summary_lines::Said;
 use anyhow::{Context, Result, bail, ensure};
 use build::{Built, Plan};
 use case::{Observed, Prepared, prepare};
 use indicatif::ProgressBar;
-pub use recipe::{Case, Program, Suite};
+use pleach_harness::bench::Bench;
+use pleach_harness::suite::Suite;
+use pleach_harness::table::{Cell, Section, Table};
+use pleach_harness::workload::Workload;
+use pleach_harness::{parallel, progress};
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};

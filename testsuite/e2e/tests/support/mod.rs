@@ -33,7 +33,7 @@ pub fn built() -> &'static Path {
             ])
             .arg("--target-dir")
             .arg(&target)
-            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("workspace"))
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
             .status()
             .expect("cargo runs");
         assert!(status.success(), "building pleach failed");
@@ -48,7 +48,7 @@ pub fn pleach() -> PathBuf {
 
 /// A test program's source.
 pub fn program(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(name)
 }
 
 /// A scratch folder, removed when dropped.

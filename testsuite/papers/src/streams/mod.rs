@@ -8,17 +8,15 @@ pub use curve::{Curve, Kind, Point, RATES};
 pub use report::{convergence, sections};
 pub use room::Room;
 
-use crate::bench::Bench;
-use crate::build::Binary;
-use crate::progress;
-use crate::run::{Invocation, run_with};
-use crate::variant::{Pleach, Variant};
-use crate::workload::{InputKind, Workload};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use pleach_collector::stream::{Event, control_flow};
 use pleach_collector::vector::{CodeAddress, VectorSet};
 use pleach_collector::x86::{self, Instruction};
-use pleach_feedback::profile::file::ProfileFile;
+use pleach_harness::bench::Bench;
+use pleach_harness::progress;
+use pleach_harness::recorder::record_vectors;
+use pleach_harness::variant::{Pleach, Variant};
+use pleach_harness::workload::{InputKind, Workload};
 use std::collections::HashMap;
 
 /// What to record, and how often to compress it.
@@ -59,7 +57,7 @@ pub fn streams(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options:
         bar.set_message(workload.name.clone());
         let binary = Variant::O2.produce(bench, workload)?;
         let invocation = bench.invocation(workload, options.on)?;
-        let vectors = record(&binary, &invocation, pleach, &options.overhead)?;
+        let vectors = record_vectors(&binary, &invocation, pleach, &options.overhead, 1)?;
         streams.push(stream(&workload.name, &vectors, options.trials));
         bar.inc(1);
     }
@@ -81,20 +79,6 @@ fn stream(workload: &str, vectors: &VectorSet, trials: u64) -> Stream {
     }
 }
 
-fn record(binary: &Binary, invocation: &Invocation, pleach: &Pleach, overhead: &str) -> Result<VectorSet> {
-    let folder = tempfile::tempdir()?;
-    let profile = folder.path().join("stream.pleach");
-    let mut wrapper = vec![pleach.command.display().to_string()];
-    let options = ["record", "--quiet", "--keep-vectors", "--overhead", overhead, "-o"];
-    wrapper.extend(options.map(str::to_owned));
-    wrapper.extend([profile.display().to_string(), "--".to_owned()]);
-    run_with(binary, invocation, &wrapper, &[])?.expect_checksum(binary, invocation)?;
-    let file = ProfileFile::open(&profile)?;
-    let vectors = file.vectors()?.context("pleach record kept no vectors")?;
-    Ok(VectorSet::from_bytes(vectors)?)
-}
-
-/// The events of both profiles at once, as in the paper's §5.7.
 fn events(vectors: &VectorSet) -> Vec<Event> {
     let read = |module: &pleach_collector::vector::Module| std::fs::read(&module.path).unwrap_or_default();
     let files: Vec<Vec<u8>> = vectors.modules.iter().map(read).collect();

@@ -1,9 +1,9 @@
 //! Tables of what streams showed.
 
 use super::{Curve, Kind, Point, RATES, Stream};
-use crate::table::{Cell, Section, Table};
 use pleach_collector::stream::Generator;
 use pleach_collector::stream::convergence::{self, mean_error};
+use pleach_harness::table::{Cell, Section, Table};
 use std::num::NonZeroU64;
 
 /// The overhead at which all are compared: the paper's 256.

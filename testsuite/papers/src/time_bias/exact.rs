@@ -2,10 +2,10 @@
 //!
 //! Callgrind writes an address before each cost, and whole lines for calls and jumps. Returns are not among them.
 
-use crate::build::Binary;
-use crate::run::{Invocation, run_with};
-use crate::tools::Tool;
 use anyhow::{Context, Result, ensure};
+use pleach_harness::build::Binary;
+use pleach_harness::run::{Invocation, run_with};
+use pleach_harness::tools::Tool;
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;

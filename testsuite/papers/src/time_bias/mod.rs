@@ -6,20 +6,18 @@
 mod distribution;
 mod exact;
 
-use crate::bench::Bench;
-use crate::build::Binary;
-use crate::progress;
-use crate::run::{Invocation, run_with};
-use crate::table::{Cell, Section, Table};
-use crate::variant::{Pleach, Variant};
-use crate::workload::{InputKind, Workload};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use distribution::{Distribution, Estimate, difference};
 use exact::{Exact, exact};
 use pleach_collector::vector::VectorSet;
-use pleach_feedback::profile::file::ProfileFile;
 use pleach_feedback::program::Program;
 use pleach_feedback::time_bias::{Model, Weights};
+use pleach_harness::bench::Bench;
+use pleach_harness::progress;
+use pleach_harness::recorder::record_vectors;
+use pleach_harness::table::{Cell, Section, Table};
+use pleach_harness::variant::{Pleach, Variant};
+use pleach_harness::workload::{InputKind, Workload};
 
 /// What to record, and how often.
 #[derive(Clone, Debug)]
@@ -86,7 +84,7 @@ impl Estimator {
 
 /// One recording, counted in one way.
 #[derive(Clone, Debug)]
-pub struct Bias {
+pub struct TimeBias {
     workload: String,
     budget: String,
     bursts: u64,
@@ -98,8 +96,8 @@ pub struct Bias {
 }
 
 /// Records each workload, and counts it exactly.
-pub fn bias(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options: &Options) -> Result<Vec<Bias>> {
-    let bar = progress::bar(workloads.len() * (options.budgets.len() + 1), "bias");
+pub fn time_bias(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options: &Options) -> Result<Vec<TimeBias>> {
+    let bar = progress::bar(workloads.len() * (options.budgets.len() + 1), "time bias");
     let mut found = Vec::new();
     for workload in workloads {
         bar.set_message(workload.name.clone());
@@ -108,7 +106,7 @@ pub fn bias(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options: &O
         let counted = exact(&binary, &invocation)?;
         bar.inc(1);
         for budget in &options.budgets {
-            let vectors = record(&binary, &invocation, pleach, budget, options.repeat)?;
+            let vectors = record_vectors(&binary, &invocation, pleach, budget, options.repeat)?;
             found.extend(compare(workload, budget, &vectors, &counted)?);
             bar.inc(1);
         }
@@ -117,32 +115,13 @@ pub fn bias(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options: &O
     Ok(found)
 }
 
-fn record(binary: &Binary, invocation: &Invocation, pleach: &Pleach, budget: &str, repeat: u32) -> Result<VectorSet> {
-    let folder = tempfile::tempdir()?;
-    let profile = folder.path().join("bias.pleach");
-    let wrapper = [
-        pleach.command.display().to_string(),
-        "record".to_owned(),
-        "--quiet".to_owned(),
-        "--keep-vectors".to_owned(),
-        format!("--overhead={budget}"),
-        format!("--repeat={repeat}"),
-        format!("--output={}", profile.display()),
-        "--".to_owned(),
-    ];
-    run_with(binary, invocation, &wrapper, &[])?.expect_checksum(binary, invocation)?;
-    let profile = ProfileFile::open(&profile)?;
-    let vectors = profile.vectors()?.context("the profile has no vectors")?;
-    Ok(VectorSet::from_bytes(vectors)?)
-}
-
-fn compare(workload: &Workload, budget: &str, vectors: &VectorSet, counted: &Exact) -> Result<Vec<Bias>> {
+fn compare(workload: &Workload, budget: &str, vectors: &VectorSet, counted: &Exact) -> Result<Vec<TimeBias>> {
     let program = Program::read(&vectors.modules, None);
     Estimator::ALL
         .into_iter()
         .map(|estimator| {
             let estimate = estimator.estimate(&program, vectors)?;
-            Ok(Bias {
+            Ok(TimeBias {
                 workload: workload.name.clone(),
                 budget: budget.to_owned(),
                 bursts: vectors.bursts.iter().map(|burst| burst.count).sum(),
@@ -156,7 +135,7 @@ fn compare(workload: &Workload, budget: &str, vectors: &VectorSet, counted: &Exa
 }
 
 /// Tables: overlaps and divergences, and the functions that are furthest off.
-pub fn sections(found: &[Bias], options: &Options) -> Vec<Section> {
+pub fn sections(found: &[TimeBias], options: &Options) -> Vec<Section> {
     let mut table = Table::new([
         ("workload", "workload"),
         ("budget", "budget"),

@@ -107,31 +107,11 @@ impl Pleach {
 }
 
 /// Splits a line into words as a POSIX shell would, with quotes and backslashes but without expansions.
+///
+/// # Errors
+/// A quote is not closed, or a backslash ends the line.
 pub fn split_words(line: &str) -> Result<Vec<String>> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut characters = line.chars();
-    while let Some(c) = characters.next() {
-        match c {
-            c if c.is_whitespace() => words.extend(word.take()),
-            '\'' | '"' => {
-                let word = word.get_or_insert_default();
-                loop {
-                    match characters.next().context("a quote is not closed")? {
-                        end if end == c => break,
-                        '\\' if c == '"' => word.push(characters.next().context("a backslash ends the line")?),
-                        inside => word.push(inside),
-                    }
-                }
-            }
-            '\\' => word
-                .get_or_insert_default()
-                .push(characters.next().context("a backslash ends the line")?),
-            c => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    Ok(words)
+    shlex::split(line).with_context(|| format!("a quote or a backslash is left open in '{line}'"))
 }
 
 #[cfg(test)]

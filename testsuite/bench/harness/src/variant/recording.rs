@@ -5,7 +5,8 @@ use super::{Pleach, Variant, own, training_key};
 use crate::bench::Bench;
 use crate::build::Binary;
 use crate::process::run_measured;
-use crate::run::{Invocation, run, run_with};
+use crate::recorder::record_profile;
+use crate::run::{Invocation, run};
 use crate::workload::{InputKind, Workload};
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -58,10 +59,7 @@ impl Recording {
         }
         let unfinished = tempfile::tempdir_in(&folder)?;
         let profile = unfinished.path().join("recorded.pleach");
-        let mut wrapper = vec![pleach.command.display().to_string(), "record".to_owned()];
-        wrapper.extend(options);
-        wrapper.extend(own(&["-o", &profile.display().to_string(), "--"]));
-        run_with(binary, &invocation, &wrapper, &[])?.expect_checksum(binary, &invocation)?;
+        record_profile(binary, &invocation, pleach, &options, &profile)?;
         fs::rename(&profile, &file).with_context(|| format!("cannot write {}", file.display()))?;
         Ok(file)
     }

@@ -1,0 +1,27 @@
+//! End-to-end tests: the built `pleach`, plugin and sampler on small programs (`../programs`), with real compilers,
+//! linkers and runs. One binary, so that everything is linked once and tests share what they build; one module a subject.
+
+mod support;
+
+mod annotate;
+mod called;
+mod compressed;
+mod evaluate;
+mod exact_profile;
+mod instrument;
+mod instrument_builds;
+mod instrument_ends;
+mod instrument_tasks;
+mod path_metadata;
+mod peers;
+mod placement;
+mod predictions;
+mod profile;
+mod random;
+mod recurrences;
+mod selects;
+mod suites;
+mod superblocks;
+mod taken;
+mod trace;
+mod windows;
