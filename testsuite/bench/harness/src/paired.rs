@@ -28,7 +28,7 @@ pub struct Comparison {
 
 impl Comparison {
     /// From the seconds of each pair.
-    pub(crate) fn of(pairs: &[(f64, f64)]) -> Self {
+    pub fn from_pairs(pairs: &[(f64, f64)]) -> Self {
         let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
         let ratios: Vec<f64> = pairs.iter().map(|(a, b)| b / a).collect();
         Self {
@@ -61,8 +61,8 @@ pub fn paired(a: &Binary, b: &Binary, invocation: &Invocation, n: usize) -> Resu
         cpu.push((first.cpu, second.cpu));
     }
     Ok(Paired {
-        wall: Comparison::of(&wall),
-        cpu: Comparison::of(&cpu),
+        wall: Comparison::from_pairs(&wall),
+        cpu: Comparison::from_pairs(&cpu),
     })
 }
 
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn ratios_are_taken_pair_by_pair() {
         // The machine slows down between pairs; each pair still says that B takes half as long.
-        let comparison = Comparison::of(&[(1.0, 0.5), (2.0, 1.0), (8.0, 4.0)]);
+        let comparison = Comparison::from_pairs(&[(1.0, 0.5), (2.0, 1.0), (8.0, 4.0)]);
         assert_eq!(comparison.ratio.value, 0.5);
         assert_eq!(comparison.ratio.low, 0.5);
         assert_eq!(comparison.a.median, 2.0);

@@ -4,7 +4,7 @@ mod args;
 mod peer_args;
 mod suite_args;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use args::{Accuracy, Build, Cli, Command, CreditingName, LevelName, Measure, VariantName};
 use clap::Parser;
 use pleach_bench::compare::{self, Options};

@@ -86,7 +86,7 @@ pub fn build_times(
             times.push(BuildTime {
                 workload: workload.name.clone(),
                 label: variant.label(),
-                cpu: Comparison::of(&seconds),
+                cpu: Comparison::from_pairs(&seconds),
             });
         }
     }
