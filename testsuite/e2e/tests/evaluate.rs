@@ -51,8 +51,7 @@ impl Builds {
 
     fn evaluated(&self, runs: &str, options: &[&str], args: &[&str]) -> Output {
         let mut command = self.command(runs, options, args);
-        command.stdin(File::open(&self.input).expect("readable"));
-        let out = output(&mut command);
+        let out = output_reading(&mut command, File::open(&self.input).expect("readable"));
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         out
     }

@@ -3,6 +3,7 @@
 use crate::support::counted::{Cases, marks_object, run_with};
 use crate::support::*;
 use pleach_check::random_programs::{ANCHORS, LEVELS, OPTIONS, Options, try_programs};
+use pleach_facilities::has_program;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -68,6 +69,9 @@ fn programs_of_every_shape() {
 
 #[test]
 fn random_programs() {
+    if !has_program("csmith") {
+        return;
+    }
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("random");
     let options = Options {
         programs: 20,

@@ -5,6 +5,7 @@ use pleach_annotate::binary::Binary as Code;
 use pleach_annotate::code::{Transfer, instruction_at};
 use pleach_annotate::probe::Address;
 use pleach_check::trace::{Trace, single_step};
+use pleach_facilities::skip;
 use pleach_harness::build::{Binary, BuildReport};
 use pleach_harness::run::{Invocation, run};
 use pleach_harness::taken_branches::sites;
@@ -46,7 +47,7 @@ fn taken_branches_are_what_was_executed() {
 fn check(path: &Path, words: &[&str]) {
     let code = Code::open(path).expect("an executable");
     let Some(trace) = trace(path, &code) else {
-        eprintln!("skipped: this system does not let a process be traced (ptrace)");
+        skip("this system does not let a process be traced (ptrace)");
         return;
     };
     let stepped = stepped(&code, &trace);

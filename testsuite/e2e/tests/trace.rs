@@ -20,6 +20,7 @@ use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_annotate::map::{AddressMap, NodeIndex};
 use pleach_check::trace::{Trace, single_step};
 use pleach_collector::vector::*;
+use pleach_facilities::skip;
 use pleach_feedback::ball_larus::graph::PathGraph;
 use pleach_feedback::ball_larus::{End, Path as BlPath, Start};
 use pleach_feedback::counts::exact::{Exact, ExactFunction};
@@ -117,7 +118,7 @@ fn functions(source: &str, anchor: &str, level: &str) -> Option<Vec<Function>> {
     let main = map.binary.offset_of_address(main.address).expect("an offset");
     let trace = single_step(Command::new(&annotated).arg(ARGUMENT), main, LIMIT);
     let Some(trace) = trace.unwrap_or_else(|e| panic!("{what}: {e:#}")) else {
-        eprintln!("skipped: this system does not let a process be traced (ptrace)");
+        skip("this system does not let a process be traced (ptrace)");
         return None;
     };
     assert_eq!(trace.status, instrumented.status, "{what}");

@@ -11,7 +11,8 @@ use std::sync::LazyLock;
 /// Shared by the tests: opening asks cargo where the sources are, and downloads them where they are not there yet.
 static BENCH: LazyLock<Bench> = LazyLock::new(|| Bench::open(None).expect("the sources can be fetched"));
 
-static TUNING: LazyLock<Bench> = LazyLock::new(|| Bench::open_dir(&tuning_dir(), None).expect("the sources can be fetched"));
+static TUNING: LazyLock<Bench> =
+    LazyLock::new(|| Bench::open_dir(&tuning_dir(), None).expect("the sources can be fetched"));
 
 #[test]
 fn recipes_parse_and_name_the_public_nine() -> Result<()> {

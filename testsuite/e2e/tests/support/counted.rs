@@ -9,7 +9,6 @@ use pleach_annotate::manifest;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
-use std::process::Stdio;
 
 pub const MARKS: usize = 64;
 const REGIONS: usize = 8;
@@ -104,11 +103,13 @@ pub fn plain(dir: &Path, sources: &[&str], extra: &[&str]) -> PathBuf {
 pub fn marks_object() -> &'static Path {
     static OBJECT: OnceLock<PathBuf> = OnceLock::new();
     OBJECT.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let object = folder.join(format!("marks-{}.o", std::process::id()));
+        let object = Path::new(env!("CARGO_TARGET_TMPDIR")).join("marks.o");
+        // Renamed when complete: another run of the tests may be using it.
+        let unfinished = object.with_extension(std::process::id().to_string());
         let mut command = clang();
         command.args(["-O1", "-fPIC", "-c"]).arg(program("count_marks.c"));
-        stdout(command.arg("-o").arg(&object));
+        stdout(command.arg("-o").arg(&unfinished));
+        std::fs::rename(&unfinished, &object).expect("renamed");
         object
     })
 }
@@ -122,8 +123,8 @@ pub struct Run {
     pub marks: Vec<Vec<u64>>,
     /// The files of counts, sorted.
     pub files: Vec<PathBuf>,
-    /// Where it ran.
-    pub dir: tempfile::TempDir,
+    /// Keeps the files until the run is looked at.
+    _dir: tempfile::TempDir,
 }
 
 /// Runs a program in a folder of its own, in which it must leave count files and nothing else.
@@ -138,10 +139,7 @@ pub fn run_with(program: &Path, args: &[&str], change: impl FnOnce(&mut Command)
     // A program that hangs is ended.
     let mut command = Command::new("timeout");
     command.args(["-s", "KILL", "60"]).arg(program).args(args);
-    command
-        .current_dir(dir.path())
-        .env("COUNT_MARKS", &file)
-        .stdin(Stdio::null());
+    command.current_dir(dir.path()).env("COUNT_MARKS", &file);
     command.env_remove("PLEACH_COUNTS");
     change(&mut command);
     let out = output(&mut command);
@@ -161,7 +159,7 @@ pub fn run_with(program: &Path, args: &[&str], change: impl FnOnce(&mut Command)
         stderr: String::from_utf8_lossy(&out.stderr).into_owned(),
         marks: words.chunks_exact(MARKS).map(<[u64]>::to_vec).collect(),
         files,
-        dir,
+        _dir: dir,
     }
 }
 
@@ -401,15 +399,6 @@ pub fn check_paths(binary: &Path, run: &Run, what: &str) -> (BTreeMap<Key, Funct
 pub fn ends_in_calls(rows: &[PathRow], function: &str) -> u64 {
     let ended = rows.iter().filter(|r| r.function == function && r.end == "call");
     ended.map(|r| r.count).sum()
-}
-
-/// Calls of a function.
-pub fn entries(flows: &BTreeMap<Key, FunctionRow>, function: &str) -> u64 {
-    flows
-        .values()
-        .filter(|f| f.function == function)
-        .map(|f| f.entries)
-        .sum()
 }
 
 /// Runs every case, then fails with what all of them say.

@@ -1,14 +1,14 @@
 //! What the end-to-end tests share: the built tools, scratch folders, and running commands with everything they print
 //! in the failure message.
-#![allow(dead_code, reason = "each test binary uses a part")]
 
 pub mod classes;
 pub mod counted;
 pub mod executed;
 
+use pleach_facilities::{DEADLINE, has_program, output_within};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 /// Folder of the built `pleach`, plugin and sampler. They are built once, by the cargo that runs the tests.
@@ -102,11 +102,14 @@ pub fn text<'i>(ir: &'i str, function: &str) -> &'i str {
     found.and_then(|f| f.split("\n}").next()).expect("it is defined")
 }
 
-/// Runs a command to its end.
+/// Runs a command without input to its end, with default signal dispositions and a deadline.
 pub fn output(command: &mut Command) -> Output {
-    command
-        .output()
-        .unwrap_or_else(|e| panic!("cannot run {command:?}: {e}"))
+    output_reading(command, Stdio::null())
+}
+
+/// [`output`] with an input.
+pub fn output_reading(command: &mut Command, stdin: impl Into<Stdio>) -> Output {
+    output_within(command, stdin.into(), DEADLINE).unwrap_or_else(|e| panic!("{command:?}: {e}"))
 }
 
 /// Runs a command that must succeed; returns what it prints.
@@ -141,6 +144,14 @@ pub fn failure(command: &mut Command) -> (i32, String) {
 pub fn flags(args: &[&str]) -> Vec<String> {
     let text = stdout(Command::new(pleach()).arg("flags").args(args));
     text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Whether `-fuse-ld=…` finds its linker; reports a skip where not.
+pub fn has_linker(linker: &str) -> bool {
+    match linker {
+        "lld" => has_program("ld.lld-22"),
+        _ => has_program(&format!("ld.{linker}")),
+    }
 }
 
 /// clang for C.
