@@ -4,7 +4,7 @@ use std::ops::AddAssign;
 
 /// Sums over the files that were compiled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Said {
+pub struct SummaryLines {
     /// Functions that got counts.
     pub functions: u64,
     /// Superblocks that were formed.
@@ -17,22 +17,22 @@ pub struct Said {
     pub selects: u64,
 }
 
-impl Said {
+impl SummaryLines {
     /// Reads the lines that begin with `pleach: `.
-    pub fn of(stderr: &str) -> Self {
-        let mut said = Self::default();
+    pub fn from_stderr(stderr: &str) -> Self {
+        let mut sums = Self::default();
         for line in stderr.lines().filter(|line| line.starts_with("pleach: ")) {
-            said.functions += number(line, "profile used for ", " functions");
-            said.superblocks += number(line, ": ", " superblocks in ");
-            said.changed += number(line, " superblocks in ", " functions");
-            said.branches += number(line, ": ", " unpredictable branches ");
-            said.selects += number(line, ": ", " selects that loops wait for ");
+            sums.functions += number(line, "profile used for ", " functions");
+            sums.superblocks += number(line, ": ", " superblocks in ");
+            sums.changed += number(line, " superblocks in ", " functions");
+            sums.branches += number(line, ": ", " unpredictable branches ");
+            sums.selects += number(line, ": ", " selects that loops wait for ");
         }
-        said
+        sums
     }
 }
 
-impl AddAssign for Said {
+impl AddAssign for SummaryLines {
     fn add_assign(&mut self, other: Self) {
         self.functions += other.functions;
         self.superblocks += other.superblocks;
@@ -62,14 +62,17 @@ mod tests {
                     pleach: b.c: 40 superblocks in 1 functions, 10 instructions copied (+1.0 %)\n\
                     pleach: b.c: 8 unpredictable branches around memory accesses in 3 functions replaced by selects\n\
                     pleach: b.c: 6 selects that loops wait for in 2 functions became branches\n";
-        let expected = Said {
+        let expected = SummaryLines {
             functions: 7,
             superblocks: 43,
             changed: 3,
             branches: 8,
             selects: 6,
         };
-        assert_eq!(Said::of(text), expected);
-        assert_eq!(Said::of("no line of the plugin's"), Said::default());
+        assert_eq!(SummaryLines::from_stderr(text), expected);
+        assert_eq!(
+            SummaryLines::from_stderr("no line of the plugin's"),
+            SummaryLines::default()
+        );
     }
 }

@@ -118,18 +118,18 @@ fn people_get_a_table() {
 #[test]
 fn programs_that_do_not_repeat_themselves_are_named() {
     let builds = build("evaluate_stdin.c", "late");
-    let said = |args: &[&str]| {
+    let stderr_of = |args: &[&str]| {
         let out = builds.evaluated("1", &[], args);
         String::from_utf8_lossy(&out.stderr).into_owned()
     };
-    assert!(said(&["2000", "differ"]).contains("printed different things"));
-    let failed = said(&["2000", "fail"]);
+    assert!(stderr_of(&["2000", "differ"]).contains("printed different things"));
+    let failed = stderr_of(&["2000", "fail"]);
     assert!(
         failed.contains("the instrumented program failed (exit status: 3)"),
         "{failed}"
     );
     assert!(!failed.contains("printed different things"), "{failed}");
-    assert_eq!(said(&["2000"]), "");
+    assert_eq!(stderr_of(&["2000"]), "");
 }
 
 #[test]

@@ -44,9 +44,9 @@ fn exact_counts_guide_the_compiler() {
             .arg("-o")
             .arg(&optimised),
     );
-    let said = String::from_utf8_lossy(&built.stderr).into_owned();
-    assert!(built.status.success(), "{said}");
-    assert!(said.contains(" 0 stale, 0 unknown to the profile"), "{said}");
+    let stderr = String::from_utf8_lossy(&built.stderr).into_owned();
+    assert!(built.status.success(), "{stderr}");
+    assert!(stderr.contains(" 0 stale, 0 unknown to the profile"), "{stderr}");
     assert_eq!(stdout(&mut Command::new(&optimised)), counted);
 }
 
@@ -59,8 +59,8 @@ fn a_damaged_file_of_counts_is_named() {
     // The magic and nothing behind it.
     let bytes = std::fs::read(&counts).expect("counts");
     std::fs::write(&counts, &bytes[..8]).expect("written");
-    let (status, said) = failure(&mut import(&counts, &profile));
-    assert_eq!(status, 1, "{said}");
-    assert!(said.contains("app.plcnt"), "{said}");
+    let (status, stderr) = failure(&mut import(&counts, &profile));
+    assert_eq!(status, 1, "{stderr}");
+    assert!(stderr.contains("app.plcnt"), "{stderr}");
     assert!(!profile.exists(), "no profile is left behind");
 }

@@ -106,10 +106,10 @@ fn what_returns_twice_unknown_to_us_is_left_alone() {
                     .args(build.flags());
                 command.arg(crate::support::program("count_ends.c")).arg(marks_object());
                 let out = output(command.arg("-o").arg(&program));
-                let said = String::from_utf8_lossy(&out.stderr);
-                assert!(out.status.success(), "{said}");
+                let stderr = String::from_utf8_lossy(&out.stderr);
+                assert!(out.status.success(), "{stderr}");
                 cases.case(&what, || {
-                    assert!(said.contains("'get_context' is not counted: "), "{what}: {said}");
+                    assert!(stderr.contains("'get_context' is not counted: "), "{what}: {stderr}");
                     for how in ["getcontext", "builtin"] {
                         let ran = same_end(&plain, &program, how, &what);
                         assert!(

@@ -166,9 +166,9 @@ fn placed(options: &[&str]) -> (String, String) {
     let plugin = built().join("libpleach_pass.so");
     command.arg(format!("-fpass-plugin={}", plugin.display())).args(options);
     let out = output(command.args(["-O1", "-S", "-o", "-"]).arg(program("placed.ll")));
-    let [said, made] = [out.stderr, out.stdout].map(|text| String::from_utf8(text).expect("UTF-8"));
-    assert!(out.status.success(), "{command:?}\n{said}");
-    (said, made)
+    let [remarks, made] = [out.stderr, out.stdout].map(|text| String::from_utf8(text).expect("UTF-8"));
+    assert!(out.status.success(), "{command:?}\n{remarks}");
+    (remarks, made)
 }
 
 /// Functions and the alignment of the loop in each, as a power of two.
@@ -206,8 +206,8 @@ fn hot_loops_begin_with_a_window() {
 
 #[test]
 fn remarks_say_what_was_placed_where() {
-    let (said, _) = placed(&[&ALIGN[..], &["-Rpass=pleach"]].concat());
-    insta::assert_snapshot!(said, @"
+    let (remarks, _) = placed(&[&ALIGN[..], &["-Rpass=pleach"]].concat());
+    insta::assert_snapshot!(remarks, @"
     remark: <unknown>:0:0: placed 1 of 3 [-Rpass=pleach]
     remark: <unknown>:0:0: placed 2 of 3, behind asked, which calls it 1000 times; loops aligned to 32 bytes: 1 [-Rpass=pleach]
     remark: <unknown>:0:0: placed 3 of 3, behind often; blocks never sampled, put apart: 1 [-Rpass=pleach]
@@ -267,6 +267,6 @@ fn the_order_of_functions_can_be_printed() {
     assert!(address(&symbols, LEAF) < address(&symbols, UNUSED));
     let plain = dir.path().join("plain");
     build(&plain, &["-O2"]);
-    let (_, said) = failure(&mut order(&plain));
-    assert!(said.contains("has no manifest"), "{said}");
+    let (_, remarks) = failure(&mut order(&plain));
+    assert!(remarks.contains("has no manifest"), "{remarks}");
 }

@@ -32,8 +32,8 @@ fn bzip2_passes_its_own_check() -> Result<()> {
     let checked = check_bzip2(&options(&kept, &[]))?;
     assert!(checked.failures.is_empty(), "{:#?}", checked.failures);
     assert_eq!((checked.cases, checked.checks, checked.builds), (6, 6, 1));
-    assert!(checked.said.functions > 50, "{:?}", checked.said);
-    assert!(checked.said.superblocks > 100, "{:?}", checked.said);
+    assert!(checked.summary_lines.functions > 50, "{:?}", checked.summary_lines);
+    assert!(checked.summary_lines.superblocks > 100, "{:?}", checked.summary_lines);
     Ok(())
 }
 

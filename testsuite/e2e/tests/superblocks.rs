@@ -28,16 +28,18 @@ fn with(profile: &Path, anchor: &str, options: &[&str]) -> Vec<String> {
 }
 
 /// What clang says while it compiles.
-fn said(out: &Path, words: &[String]) -> String {
+fn compile_stderr(out: &Path, words: &[String]) -> String {
     let mut clang = clang();
     let output = output(clang.arg("-O2").args(words).arg(program(SOURCE)).arg("-o").arg(out));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{clang:?}\n{said}");
-    said
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{clang:?}\n{stderr}");
+    stderr
 }
 
-fn formed(said: &str) -> u32 {
-    let (before, _) = said.split_once(" superblocks in ").unwrap_or_else(|| panic!("{said}"));
+fn formed(stderr: &str) -> u32 {
+    let (before, _) = stderr
+        .split_once(" superblocks in ")
+        .unwrap_or_else(|| panic!("{stderr}"));
     before.rsplit(' ').next().expect("a word").parse().expect("a number")
 }
 
@@ -48,13 +50,13 @@ fn a_branch_that_follows_another_is_copied_for_it() {
     let binary = dir.path().join("app");
     let mut words = with(&profile, "early", &[]);
     words.push("-Rpass=pleach".into());
-    let text = said(&binary, &words);
+    let text = compile_stderr(&binary, &words);
     assert!(formed(&text) > 0, "{text}");
     assert!(text.contains("superblocks formed: "), "{text}");
     let plain = dir.path().join("plain");
     compile(&plain, &[] as &[&str], &[program(SOURCE)]);
     assert_eq!(run(&binary), run(&plain));
-    let without = said(&binary, &with(&profile, "early", &["-pleach-superblocks=0"]));
+    let without = compile_stderr(&binary, &with(&profile, "early", &["-pleach-superblocks=0"]));
     assert!(!without.contains(" superblocks in "), "{without}");
     assert_eq!(run(&binary), run(&plain));
 }
@@ -131,7 +133,7 @@ fn link_time_optimisation_takes_them_too() {
     for lto in ["-flto", "-flto=thin"] {
         let mut words = with(&profile, "early", &[]);
         words.extend([lto, "-fuse-ld=lld"].map(str::to_owned));
-        let text = said(&binary, &words);
+        let text = compile_stderr(&binary, &words);
         assert!(formed(&text) > 0, "{text}");
         assert_eq!(run(&binary), run(&plain), "{lto}");
     }

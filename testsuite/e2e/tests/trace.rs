@@ -161,7 +161,7 @@ impl Function {
     fn summed(&self, paths: &BTreeMap<BlPath, u64>) -> BTreeMap<BlPath, u64> {
         let mut sums = BTreeMap::new();
         for (path, count) in paths {
-            *sums.entry(self.classes.of(path)).or_default() += count;
+            *sums.entry(self.classes.class_of(path)).or_default() += count;
         }
         sums
     }
@@ -199,7 +199,7 @@ impl Function {
         text.push('\n');
         let mut classes: BTreeMap<BlPath, Vec<String>> = BTreeMap::new();
         for path in counted.keys() {
-            classes.entry(self.classes.of(path)).or_default().push(show(path));
+            classes.entry(self.classes.class_of(path)).or_default().push(show(path));
         }
         for (class, paths) in classes.into_iter().filter(|(_, paths)| paths.len() > 1) {
             let number = if self.classes.is_numbered(&class) {

@@ -153,14 +153,14 @@ fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &Op
     };
     Ok(Figures {
         workload: workload.name.clone(),
-        paths: PathFigures::of(&counted),
+        paths: PathFigures::from_counted(&counted),
         increments: Increments {
             instructions,
             edges: increments(&whole(bench, &edges, options.on)?, |_| true),
             hashed: increments(&counted, |storage| storage == Storage::Hash),
             paths: increments(&counted, |_| true),
         },
-        trained: Trained::of(&train, &counted),
+        trained: Trained::from_training(&train, &counted),
     })
 }
 
@@ -184,7 +184,7 @@ fn increments(counted: &Counted, wanted: impl Fn(Storage) -> bool) -> u64 {
 }
 
 impl PathFigures {
-    fn of(counted: &Counted) -> Self {
+    fn from_counted(counted: &Counted) -> Self {
         let mut this = Self::default();
         for function in counted.exact.functions.iter().filter(|f| f.is_executed()) {
             let predictor = Predictor::new(function);
@@ -209,7 +209,7 @@ impl PathFigures {
 }
 
 impl Trained {
-    fn of(train: &Counted, other: &Counted) -> Self {
+    fn from_training(train: &Counted, other: &Counted) -> Self {
         let mut this = Self::default();
         let mut trained: BTreeMap<(FunctionId, CfgHash), Vec<Path>> = BTreeMap::new();
         let key = |function: &ExactFunction| (function.cfg.id, function.cfg.hash());

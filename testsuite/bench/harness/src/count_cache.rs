@@ -48,7 +48,7 @@ impl CountCache {
         what: &str,
         count: impl FnOnce(&Stripped) -> Result<T>,
     ) -> Result<T> {
-        let stripped = Stripped::of(binary)?;
+        let stripped = Stripped::from_binary(binary)?;
         let key = key(&stripped.binary.path, invocation)?;
         let file = self.folder.join(format!("{}-{key:016x}-{what}.json", binary.workload));
         // A file that an older version wrote otherwise is written anew.

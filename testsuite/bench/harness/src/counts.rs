@@ -53,7 +53,7 @@ pub struct Stripped {
 
 impl Stripped {
     /// Copies an executable.
-    pub fn of(binary: &Binary) -> Result<Self> {
+    pub fn from_binary(binary: &Binary) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join(&binary.workload);
         let mut command = Command::new(Tool::Objcopy.find()?);

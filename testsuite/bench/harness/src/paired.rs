@@ -32,8 +32,8 @@ impl Comparison {
         let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
         let ratios: Vec<f64> = pairs.iter().map(|(a, b)| b / a).collect();
         Self {
-            a: Spread::of(&a),
-            b: Spread::of(&b),
+            a: Spread::from_values(&a),
+            b: Spread::from_values(&b),
             ratio: bootstrap_median(&ratios),
         }
     }

@@ -87,7 +87,7 @@ pub struct Spread {
 
 impl Spread {
     /// Of the values given; all `NaN` for none.
-    pub fn of(values: &[f64]) -> Self {
+    pub fn from_values(values: &[f64]) -> Self {
         Self {
             median: median(values),
             min: quantile(values, 0.0),
@@ -152,7 +152,7 @@ mod tests {
         let interval = bootstrap_median(&[0.97; 5]);
         assert_eq!((interval.low, interval.value, interval.high), (0.97, 0.97, 0.97));
         assert_eq!(
-            Spread::of(&[2.0, 2.0]),
+            Spread::from_values(&[2.0, 2.0]),
             Spread {
                 median: 2.0,
                 min: 2.0,

@@ -236,7 +236,7 @@ fn instruction_counts_repeat_exactly() -> Result<()> {
     let workload = BENCH.workload("lua")?;
     let binary = Variant::O2.produce(&BENCH, workload)?;
     let invocation = BENCH.invocation(workload, InputKind::Short)?;
-    let stripped = Stripped::of(&binary)?;
+    let stripped = Stripped::from_binary(&binary)?;
     let count = || counts(&stripped, &invocation, Simulation::InstructionsOnly);
     let (first, second) = (count()?, count()?);
     assert!(first.instructions > 10_000_000, "{first:?}");

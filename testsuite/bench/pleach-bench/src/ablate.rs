@@ -1,4 +1,4 @@
-//! What each of pleach's levers contributes: everything on against everything but one, from one recording.
+//! What each of pleach's optimisations contributes: everything on against everything but one, from one recording.
 
 use crate::compare::{self, Options, Row};
 use crate::matrix;
@@ -10,15 +10,15 @@ use pleach_harness::workload::Workload;
 
 /// A part of what `pleach flags use` does, and how to leave it out or to put something worthless in its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Lever {
+pub struct Optimisation {
     /// Short name of the build.
     pub name: String,
     /// Options of the plugin.
     pub options: Vec<String>,
 }
 
-/// The plugin's levers by name. `align-loops=1` turns on what is off by default; `random-paths` is a control: superblocks of paths whose weights were dealt out at random.
-const LEVERS: [(&str, &[&str]); 9] = [
+/// The plugin's optimisations by name. `align-loops=1` turns on what is off by default; `random-paths` is a control: superblocks of paths whose weights were dealt out at random.
+const OPTIMISATIONS: [(&str, &[&str]); 9] = [
     ("superblocks=0", &["-pleach-superblocks=0"]),
     ("placement=0", &["-pleach-placement=0"]),
     (
@@ -33,31 +33,31 @@ const LEVERS: [(&str, &[&str]); 9] = [
     ("random-paths", &["-pleach-random-paths=1"]),
 ];
 
-impl Lever {
+impl Optimisation {
     /// All that are known.
     pub fn all() -> Vec<Self> {
-        let lever = |(name, options): &(&str, &[&str])| Self {
+        let optimisation = |(name, options): &(&str, &[&str])| Self {
             name: (*name).to_owned(),
             options: options.iter().map(|&option| option.to_owned()).collect(),
         };
-        LEVERS.iter().map(lever).collect()
+        OPTIMISATIONS.iter().map(optimisation).collect()
     }
 
-    /// The known lever of a name, or what `NAME=OPTION,OPTION…` says.
+    /// The known optimisation of a name, or what `NAME=OPTION,OPTION…` says.
     ///
     /// # Errors
     /// It is neither.
     pub fn parse(text: &str) -> Result<Self> {
-        if let Some(known) = Self::all().into_iter().find(|lever| lever.name == text) {
+        if let Some(known) = Self::all().into_iter().find(|optimisation| optimisation.name == text) {
             return Ok(known);
         }
         let options = text
             .split_once("=-")
             .map(|(name, options)| (name, format!("-{options}")));
         let (name, options) = options.filter(|(name, _)| !name.is_empty()).with_context(|| {
-            let names: Vec<&str> = LEVERS.iter().map(|(name, _)| *name).collect();
+            let names: Vec<&str> = OPTIMISATIONS.iter().map(|(name, _)| *name).collect();
             format!(
-                "no lever is called '{text}' (there are {}; or NAME=-OPTION,-OPTION…)",
+                "no optimisation is called '{text}' (there are {}; or NAME=-OPTION,-OPTION…)",
                 names.join(", ")
             )
         })?;
@@ -81,10 +81,10 @@ pub fn ablate(
     bench: &Bench,
     workloads: &[&Workload],
     all: &PleachUse,
-    levers: &[Lever],
+    optimisations: &[Optimisation],
     options: &Options,
 ) -> Result<Vec<Row>> {
-    let variants = without(all, levers)?;
+    let variants = without(all, optimisations)?;
     let untimed = Options {
         pairs: 0,
         ..options.clone()
@@ -98,20 +98,20 @@ pub fn ablate(
     Ok(rows)
 }
 
-/// The builds without each lever, whose options the plugin must know.
+/// The builds without each optimisation, whose options the plugin must know.
 ///
 /// # Errors
 /// It does not.
-pub fn without(all: &PleachUse, levers: &[Lever]) -> Result<Vec<Variant>> {
-    let build = |lever: &Lever| {
-        let without = lever.without(all);
+pub fn without(all: &PleachUse, optimisations: &[Optimisation]) -> Result<Vec<Variant>> {
+    let build = |optimisation: &Optimisation| {
+        let without = optimisation.without(all);
         without.check_options()?;
         Ok(Variant::PleachUse(without))
     };
-    levers.iter().map(build).collect()
+    optimisations.iter().map(build).collect()
 }
 
-/// A table for each measure: everything on ÷ all but the column's lever.
+/// A table for each measure: everything on ÷ all but the column's optimisation.
 pub fn sections(rows: &[Row]) -> Vec<Section> {
     matrix::sections(rows, |row| row.base.binary.label.clone())
 }
@@ -122,13 +122,13 @@ mod tests {
 
     #[test]
     fn levers_are_known_or_given() {
-        let known = Lever::parse("superblocks=0").unwrap();
+        let known = Optimisation::parse("superblocks=0").unwrap();
         assert_eq!(known.options, ["-pleach-superblocks=0"]);
-        let given = Lever::parse("both=-pleach-a=0,-pleach-b=1").unwrap();
+        let given = Optimisation::parse("both=-pleach-a=0,-pleach-b=1").unwrap();
         assert_eq!((given.name.as_str(), given.options.len()), ("both", 2));
         assert_eq!(given.options, ["-pleach-a=0", "-pleach-b=1"]);
-        let error = Lever::parse("superblock").unwrap_err().to_string();
+        let error = Optimisation::parse("superblock").unwrap_err().to_string();
         assert!(error.contains("placement=0"), "{error}");
-        assert!(Lever::parse("=-x").is_err());
+        assert!(Optimisation::parse("=-x").is_err());
     }
 }

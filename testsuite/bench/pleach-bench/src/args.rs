@@ -56,7 +56,7 @@ pub enum Command {
     },
     /// Compare pleach with IR-PGO, AutoFDO, CSSPGO and BOLT, all against plain -O2: counts, sizes, run times, build times
     Peers(Peers),
-    /// Say what each of pleach's levers contributes: everything on against everything but one, from one recording
+    /// Say what each of pleach's optimisations contributes: everything on against everything but one, from one recording
     Ablate(Ablate),
     /// Record with several engines and budgets: branches per CPU-second, and overhead as accounted and as measured
     Rates {

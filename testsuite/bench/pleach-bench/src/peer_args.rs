@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use pleach_bench::ablate::{self, Lever};
+use pleach_bench::ablate::{self, Optimisation};
 use pleach_bench::compare::Options;
 use pleach_bench::peers;
 use pleach_harness::cli::Which;
@@ -11,7 +11,7 @@ use pleach_harness::variant::{Pleach, PleachUse, Recording};
 use pleach_harness::{Bench, InputKind, Simulation, Variant};
 
 #[derive(Args)]
-pub struct Judge {
+pub struct Measurement {
     #[command(flatten)]
     which: Which,
     /// Pairs of timed runs; 0 leaves timing out
@@ -40,13 +40,13 @@ pub struct Judge {
 #[derive(Args)]
 pub struct Peers {
     #[command(flatten)]
-    judge: Judge,
+    measurement: Measurement,
     /// Only this variant, by the name of its column; may be repeated
     #[arg(long = "only", value_name = "NAME")]
     only: Vec<String>,
-    /// Also pleach without this lever; may be repeated
-    #[arg(long = "without", value_name = "LEVER", value_parser = Lever::parse)]
-    without: Vec<Lever>,
+    /// Also pleach without this optimisation; may be repeated
+    #[arg(long = "without", value_name = "NAME", value_parser = Optimisation::parse)]
+    without: Vec<Optimisation>,
     /// Pairs of builds that are timed, from the same sources with profiles at hand
     #[arg(long, default_value_t = 0)]
     build_pairs: usize,
@@ -55,17 +55,17 @@ pub struct Peers {
 #[derive(Args)]
 pub struct Ablate {
     #[command(flatten)]
-    judge: Judge,
-    /// A lever to leave out, by name or as NAME=-OPTION,-OPTION…; may be repeated [default: all that are known]
-    #[arg(long = "lever", value_name = "LEVER", value_parser = Lever::parse)]
-    levers: Vec<Lever>,
+    measurement: Measurement,
+    /// An optimisation to leave out, by name or as NAME=-OPTION,-OPTION…; may be repeated [default: all that are known]
+    #[arg(long = "lever", value_name = "NAME", value_parser = Optimisation::parse)]
+    optimisations: Vec<Optimisation>,
     /// Link functions in a random order, another number another one, instead of the profile's. What code gains differs with where it
     /// happens to lie: the mean over several orders does not
     #[arg(long, value_name = "SEED", value_parser = clap::value_parser!(u32).range(1..))]
     function_order: Option<u32>,
 }
 
-impl Judge {
+impl Measurement {
     fn options(&self) -> Options {
         Options {
             count_on: Some(self.count_on),
@@ -93,8 +93,8 @@ impl Judge {
 
 /// Runs `pleach-bench peers`.
 pub fn peers(bench: &Bench, pleach: &Pleach, chosen: &Peers) -> Result<Vec<Section>> {
-    let judge = &chosen.judge;
-    let recording = judge.recording();
+    let measurement = &chosen.measurement;
+    let recording = measurement.recording();
     let all = PleachUse::new(pleach.clone(), recording.clone());
     let mut variants = peers::variants(pleach, &recording, &ablate::without(&all, &chosen.without)?);
     if !chosen.only.is_empty() {
@@ -108,8 +108,8 @@ pub fn peers(bench: &Bench, pleach: &Pleach, chosen: &Peers) -> Result<Vec<Secti
         }
         variants.retain(|variant| chosen.only.contains(&variant.label()));
     }
-    let workloads = bench.select(&judge.which.workloads)?;
-    let rows = peers::peers(bench, &workloads, &variants, &judge.options())?;
+    let workloads = bench.select(&measurement.which.workloads)?;
+    let rows = peers::peers(bench, &workloads, &variants, &measurement.options())?;
     let mut builds = Vec::new();
     if chosen.build_pairs > 0 {
         // BOLT compiles nothing.
@@ -121,17 +121,17 @@ pub fn peers(bench: &Bench, pleach: &Pleach, chosen: &Peers) -> Result<Vec<Secti
 
 /// Runs `pleach-bench ablate`.
 pub fn ablate(bench: &Bench, pleach: &Pleach, chosen: &Ablate) -> Result<Vec<Section>> {
-    let judge = &chosen.judge;
+    let measurement = &chosen.measurement;
     let all = PleachUse {
         function_order: chosen.function_order,
-        ..PleachUse::new(pleach.clone(), judge.recording())
+        ..PleachUse::new(pleach.clone(), measurement.recording())
     };
-    let levers = if chosen.levers.is_empty() {
-        Lever::all()
+    let optimisations = if chosen.optimisations.is_empty() {
+        Optimisation::all()
     } else {
-        chosen.levers.clone()
+        chosen.optimisations.clone()
     };
-    let workloads = bench.select(&judge.which.workloads)?;
-    let rows = ablate::ablate(bench, &workloads, &all, &levers, &judge.options())?;
+    let workloads = bench.select(&measurement.which.workloads)?;
+    let rows = ablate::ablate(bench, &workloads, &all, &optimisations, &measurement.options())?;
     Ok(ablate::sections(&rows))
 }

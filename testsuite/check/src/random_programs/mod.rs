@@ -7,7 +7,7 @@
 mod build;
 mod failure;
 
-use crate::summary_lines::Said;
+use crate::summary_lines::SummaryLines;
 use anyhow::{Context, Result, bail};
 use build::{Limits, Made, Ran, compile, make, run};
 pub use failure::Failure;
@@ -158,11 +158,11 @@ fn try_build(
     flags.extend(plugin_flags(&options.plugin, seed, anchor, &options.also));
     let (command, compiled) = compile(source, &program, &flags)?;
     summary.builds += 1;
-    let said = Said::of(&compiled.stderr);
-    summary.functions += said.functions;
-    summary.superblocks += said.superblocks;
-    summary.branches += said.branches;
-    summary.selects += said.selects;
+    let summary_lines = SummaryLines::from_stderr(&compiled.stderr);
+    summary.functions += summary_lines.functions;
+    summary.superblocks += summary_lines.superblocks;
+    summary.branches += summary_lines.branches;
+    summary.selects += summary_lines.selects;
     let what = if !compiled.success() {
         format!("the compiler {}", compiled.describe())
     } else {

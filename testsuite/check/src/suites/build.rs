@@ -1,6 +1,6 @@
 //! Compiling a library and its test programs in one way.
 
-use crate::summary_lines::Said;
+use crate::summary_lines::SummaryLines;
 use anyhow::{Context, Result};
 use pleach_harness::bench::Bench;
 use pleach_harness::build::{is_cxx, part_sources};
@@ -28,7 +28,7 @@ pub(super) struct Plan {
 #[derive(Default)]
 pub(super) struct Built {
     /// What the plugin said.
-    pub said: Said,
+    pub summary_lines: SummaryLines,
     /// The commands, for people, to be run in the folder of the build.
     pub commands: Vec<String>,
     /// The first error; without one, all programs are there.
@@ -85,8 +85,8 @@ impl Plan {
             words.extend(["-o".to_owned(), object(source)?]);
             run(words, folder)
         })?;
-        for (command, said, error) in compilations {
-            built.said += said;
+        for (command, summary_lines, error) in compilations {
+            built.summary_lines += summary_lines;
             built.commands.push(command);
             built.error = built.error.or(error);
         }
@@ -108,15 +108,15 @@ impl Plan {
 }
 
 /// The command for people, what the plugin said, and what went wrong.
-fn run(words: Vec<String>, folder: &Path) -> Result<(String, Said, Option<String>)> {
+fn run(words: Vec<String>, folder: &Path) -> Result<(String, SummaryLines, Option<String>)> {
     let mut command = Command::new("prlimit");
     command.args([format!("--cpu={COMPILE_SECONDS}"), "--core=0".to_owned()]);
     let finished = run_measured(command.args(&words).current_dir(folder))?;
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     let command = words.join(" ");
-    let said = Said::of(&finished.stderr);
+    let summary_lines = SummaryLines::from_stderr(&finished.stderr);
     let error = finished.expect_success(&command).err();
-    Ok((command, said, error.map(|error| error.to_string())))
+    Ok((command, summary_lines, error.map(|error| error.to_string())))
 }
 
 /// A word as a shell takes it.

@@ -8,7 +8,7 @@ mod build;
 mod case;
 
 use crate::random_programs::plugin_flags;
-use crate::summary_lines::Said;
+use crate::summary_lines::SummaryLines;
 use anyhow::{Context, Result, bail, ensure};
 use build::{Built, Plan};
 use case::{Observed, Prepared, prepare};
@@ -59,7 +59,7 @@ pub struct Checked {
     /// Builds with random profiles.
     pub builds: usize,
     /// What the plugin said about all of them.
-    pub said: Said,
+    pub summary_lines: SummaryLines,
     /// Builds that failed, and cases that did something else.
     pub failures: Vec<Failure>,
 }
@@ -146,7 +146,7 @@ fn check_suite(
                 let flags = plugin_flags(&options.plugin, *seed, anchor, &options.also);
                 let built = plan.build(folder.path(), level, &flags, options.jobs)?;
                 checked.builds += 1;
-                checked.said += built.said;
+                checked.summary_lines += built.summary_lines;
                 let name = format!("{}-{}{level}-{anchor}-{seed}", workload.name, suite.name);
                 for (number, what, case) in differences(suite, &cases, &expected, &built, folder.path(), options.jobs)?
                 {
@@ -250,11 +250,11 @@ pub fn sections(checked: &[Checked]) -> Vec<Section> {
                 Cell::Count(row.cases as u64),
                 row.checks.into(),
                 Cell::Count(row.builds as u64),
-                row.said.functions.into(),
-                row.said.superblocks.into(),
-                row.said.changed.into(),
-                row.said.branches.into(),
-                row.said.selects.into(),
+                row.summary_lines.functions.into(),
+                row.summary_lines.superblocks.into(),
+                row.summary_lines.changed.into(),
+                row.summary_lines.branches.into(),
+                row.summary_lines.selects.into(),
                 Cell::Count(row.failures.len() as u64),
             ]),
             None => absent.push([row.workload.as_str().into(), row.note.as_str().into()]),

@@ -26,7 +26,7 @@ impl Classes {
             let mut all = first.iter().chain(other);
             if let Some(one) = all.next() {
                 all.for_each(|path| self.join(one, path));
-                let one = self.of(one);
+                let one = self.class_of(one);
                 self.unnumbered.insert(one);
             }
         }
@@ -38,26 +38,26 @@ impl Classes {
             self.join(path, parent);
         }
         for path in &others.unnumbered {
-            let class = self.of(path);
+            let class = self.class_of(path);
             self.unnumbered.insert(class);
         }
     }
 
     /// A path that stands for its class.
-    pub fn of(&self, path: &Path) -> Path {
+    pub fn class_of(&self, path: &Path) -> Path {
         match self.parents.get(path) {
-            Some(parent) if parent != path => self.of(parent),
+            Some(parent) if parent != path => self.class_of(parent),
             _ => path.clone(),
         }
     }
 
     /// Whether it is known how many of the class's paths were executed.
     pub fn is_numbered(&self, class: &Path) -> bool {
-        !self.unnumbered.iter().any(|path| self.of(path) == *class)
+        !self.unnumbered.iter().any(|path| self.class_of(path) == *class)
     }
 
     fn join(&mut self, a: &Path, b: &Path) {
-        let (a, b) = (self.of(a), self.of(b));
+        let (a, b) = (self.class_of(a), self.class_of(b));
         if a != b {
             self.parents.insert(a.clone(), a.clone());
             self.parents.insert(b, a);

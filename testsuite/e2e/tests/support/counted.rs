@@ -223,25 +223,25 @@ pub type Key = (String, String);
 
 /// `pleach paths … --json`, which must have nothing to say otherwise.
 pub fn path_rows(files: &[PathBuf]) -> Vec<PathRow> {
-    serde_json::from_str(&quiet(files, &[])).expect("JSON")
+    serde_json::from_str(&stdout_without_messages(files, &[])).expect("JSON")
 }
 
 /// `pleach paths … --edges --json`.
 pub fn flows(files: &[PathBuf]) -> BTreeMap<Key, FunctionRow> {
-    let rows: Vec<FunctionRow> = serde_json::from_str(&quiet(files, &["--edges"])).expect("JSON");
+    let rows: Vec<FunctionRow> = serde_json::from_str(&stdout_without_messages(files, &["--edges"])).expect("JSON");
     let key = |row: FunctionRow| ((row.function_id.clone(), row.cfg_hash.clone()), row);
     rows.into_iter().map(key).collect()
 }
 
-fn quiet(files: &[PathBuf], args: &[&str]) -> String {
+fn stdout_without_messages(files: &[PathBuf], args: &[&str]) -> String {
     if files.is_empty() {
         return "[]".into();
     }
     let mut command = Command::new(pleach());
     command.arg("paths").args(files).args(args).arg("--json");
     let out = output(&mut command);
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.success() && said.is_empty(), "{command:?}\n{said}");
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success() && stderr.is_empty(), "{command:?}\n{stderr}");
     String::from_utf8(out.stdout).expect("UTF-8")
 }
 

@@ -105,7 +105,7 @@ pub struct Curve {
 
 impl Curve {
     /// Compresses a stream, so often.
-    pub(super) fn of(kind: Kind, events: &[Event], truth: &HashMap<Event, u64>, trials: u64) -> Self {
+    pub(super) fn measure(kind: Kind, events: &[Event], truth: &HashMap<Event, u64>, trials: u64) -> Self {
         let points = RATES.iter().map(|rate| {
             let runs = (0..trials).map(|seed| point(kind, *rate, events, truth, seed));
             mean(&runs.collect::<Vec<_>>())

@@ -1,12 +1,12 @@
 //! How well recorded streams of branches are compressed by the samplers of Sastry, Bodík and Smith (ISCA 2001).
 
+mod compact;
 mod curve;
 mod report;
-mod room;
 
+pub use compact::CompactRecording;
 pub use curve::{Curve, Kind, Point, RATES};
 pub use report::{convergence, sections};
-pub use room::Room;
 
 use anyhow::Result;
 use pleach_collector::stream::{Event, control_flow};
@@ -46,7 +46,7 @@ pub struct Stream {
     /// By compressor.
     pub curves: Vec<Curve>,
     /// What fits in a file of an eighth of the size.
-    pub room: Room,
+    pub compact: CompactRecording,
 }
 
 /// Records and compresses each workload.
@@ -74,8 +74,10 @@ fn stream(workload: &str, vectors: &VectorSet, trials: u64) -> Stream {
         branches: vectors.bursts.iter().map(|burst| burst.branches.len() as u64).sum(),
         events: events.len() as u64,
         distinct: truth.len() as u64,
-        curves: Kind::ALL.map(|kind| Curve::of(kind, &events, &truth, trials)).to_vec(),
-        room: Room::of(vectors, trials),
+        curves: Kind::ALL
+            .map(|kind| Curve::measure(kind, &events, &truth, trials))
+            .to_vec(),
+        compact: CompactRecording::measure(vectors, trials),
     }
 }
 

@@ -114,10 +114,10 @@ fn rooms(streams: &[Stream]) -> Table {
     for stream in streams {
         table.push([
             stream.workload.as_str().into(),
-            stream.room.whole.into(),
-            Cell::Number(stream.room.rate, 0),
-            Cell::Number(stream.room.windows * 100.0, 2),
-            Cell::Number(stream.room.bursts * 100.0, 2),
+            stream.compact.whole.into(),
+            Cell::Number(stream.compact.rate, 0),
+            Cell::Number(stream.compact.windows * 100.0, 2),
+            Cell::Number(stream.compact.bursts * 100.0, 2),
         ]);
     }
     table
@@ -161,7 +161,7 @@ fn crossing(errors: &[(u64, f64)], bound: f64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Room;
+    use super::super::CompactRecording;
     use super::*;
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
                         .to_vec(),
                 })
                 .collect(),
-            room: Room {
+            compact: CompactRecording {
                 whole: 54_321,
                 rate: 16.0,
                 windows: 0.97,

@@ -45,7 +45,7 @@ pub struct Estimate {
 
 impl Estimate {
     /// Counts each branch, and the stretch that follows it, with the weight of that branch of that burst.
-    pub fn of(
+    pub fn from_vectors(
         program: &Program,
         vectors: &VectorSet,
         first_stretch: bool,

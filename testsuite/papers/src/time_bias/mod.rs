@@ -78,7 +78,7 @@ impl Estimator {
             (Self::Instructions, Some(b)) => b.branches.len() as f64 / f64::from(b.instructions.max(1)),
             _ => weights.get(burst, branch),
         };
-        Estimate::of(map, vectors, self == Self::Everything, &weight)
+        Estimate::from_vectors(map, vectors, self == Self::Everything, &weight)
     }
 }
 

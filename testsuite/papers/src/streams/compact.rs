@@ -10,7 +10,7 @@ const SMALLER: u64 = 8;
 
 /// Two ways to make a recording smaller, in files of one size; means over all trials.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Room {
+pub struct CompactRecording {
     /// Bytes of all bursts.
     pub whole: u64,
     /// r with which windows fit.
@@ -21,8 +21,8 @@ pub struct Room {
     pub bursts: f64,
 }
 
-impl Room {
-    pub(super) fn of(vectors: &VectorSet, trials: u64) -> Self {
+impl CompactRecording {
+    pub(super) fn measure(vectors: &VectorSet, trials: u64) -> Self {
         let packed = |set: &VectorSet| set.to_bytes().len() as u64;
         let all = VectorSet {
             bursts: vectors.bursts.clone(),
@@ -30,7 +30,7 @@ impl Room {
         };
         let whole = packed(&all);
         let truth = counts(all.bursts.iter().map(|burst| (&burst.branches[..], 1)));
-        let mut room = Self {
+        let mut compact = Self {
             whole,
             rate: 0.0,
             windows: 0.0,
@@ -50,24 +50,24 @@ impl Room {
             };
             let kept = counts(compressed.windows.iter().map(|w| (&w.branches[..], w.weight)));
             let used = packed(&set);
-            room.rate += compressed.rate as f64 / trials as f64;
-            room.windows += overlap(&truth, &kept) / trials as f64;
+            compact.rate += compressed.rate as f64 / trials as f64;
+            compact.windows += overlap(&truth, &kept) / trials as f64;
             let bursts = shuffled(&all.bursts, seed);
             let kept = counts(fitting(bursts, used).iter().map(|burst| (&burst.branches[..], 1)));
-            room.bursts += overlap(&truth, &kept) / trials as f64;
+            compact.bursts += overlap(&truth, &kept) / trials as f64;
         }
-        room
+        compact
     }
 }
 
 /// As many bursts from the front as fit.
-fn fitting(bursts: Vec<Burst>, room: u64) -> Vec<Burst> {
+fn fitting(bursts: Vec<Burst>, max_bytes: u64) -> Vec<Burst> {
     let (mut fit, mut too_many) = (0, bursts.len() + 1);
     let mut set = VectorSet::default();
     while fit + 1 < too_many {
         let middle = (fit + too_many) / 2;
         set.bursts = bursts[..middle].to_vec();
-        if set.to_bytes().len() as u64 <= room {
+        if set.to_bytes().len() as u64 <= max_bytes {
             fit = middle;
         } else {
             too_many = middle;
