@@ -1,4 +1,4 @@
-//! What the plugin says with `-pleach-summary`, in a compiler's standard error.
+//! The lines that the plugin prints with `-pleach-summary` to a compiler's standard error.
 
 use std::ops::AddAssign;
 

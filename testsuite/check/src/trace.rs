@@ -1,4 +1,4 @@
-//! Runs a program one instruction at a time, for tests: what it really executed, whatever anything else says.
+//! Runs a program one instruction at a time, for tests: an independent record of what it executed.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 #[derive(Debug)]
 pub struct Trace {
     /// Offsets in the program's file of all executed instructions, in order; `None` stands for any number of instructions in
-    /// libraries. An instruction that repeats itself is there for each time.
+    /// libraries. A repeated string instruction appears once for each repetition.
     pub instructions: Vec<Option<u64>>,
     /// How it ended.
     pub status: ExitStatus,

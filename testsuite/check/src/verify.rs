@@ -1,5 +1,5 @@
-//! Whether exact counts are exact, on real programs: what flows into each block flows out of it; counting paths and
-//! counting edges give the same; and both call functions as often as clang's own instrumentation says.
+//! Checks of exact counts on real programs: each block's inflow equals its outflow, path and edge counting agree, and
+//! both count function entries as clang's own instrumentation does.
 
 use anyhow::Result;
 use pleach_annotate::cfg::Cfg;
@@ -17,8 +17,8 @@ use pleach_harness::variant::{Pleach, Variant};
 use pleach_harness::workload::{InputKind, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How often everything is run where something differs. Programs that hash addresses, which the kernel draws by lot, do
-/// not always take the same paths.
+/// How often everything is run where something differs. Programs that hash addresses, which the kernel
+/// randomises, do not always take the same paths.
 const RUNS: usize = 6;
 
 /// What each build counted, run by run.

@@ -1,4 +1,4 @@
-//! Annotated builds: nothing a user has in a build breaks, and what they carry is what LLVM's own tools read.
+//! Annotated builds: users' build options keep working, and LLVM's tools read the same probes as pleach.
 
 use crate::support::*;
 use pleach_annotate::cfg::ProbeTarget;

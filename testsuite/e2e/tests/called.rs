@@ -1,4 +1,4 @@
-//! Call-crossing paths: what a function does, given what its caller had passed, recorded across calls that were not inlined.
+//! Call-crossing paths: a function's paths by its caller's path, recorded across calls that were not inlined.
 
 use crate::support::*;
 use pleach_feedback::ball_larus::Path;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 #[test]
-fn a_callee_goes_the_way_that_its_caller_says() {
+fn a_callees_path_depends_on_its_callers() {
     let dir = scratch();
     let [annotated, profile] = ["annotated", "app.pleach"].map(|name| dir.path().join(name));
     compile(&annotated, &flags(&["annotate"]), &[program("called.c")]);

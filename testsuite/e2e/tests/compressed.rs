@@ -1,4 +1,4 @@
-//! What the analysis makes of compressed bursts is what it makes of the bursts themselves.
+//! The analysis gives the same result for compressed bursts as for the bursts themselves.
 
 use crate::support::*;
 use pleach_collector::stream::{Compressor, Generator};

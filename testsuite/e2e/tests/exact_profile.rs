@@ -1,4 +1,4 @@
-//! Exact counts as a profile: `pleach import` of what an instrumented program wrote.
+//! Exact counts as a profile: `pleach import` of an instrumented program's counts.
 
 use crate::support::*;
 use pleach_feedback::profile::file::ProfileFile;

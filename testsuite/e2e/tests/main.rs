@@ -1,5 +1,5 @@
 //! End-to-end tests: the built `pleach`, plugin and sampler on small programs (`../programs`), with real compilers,
-//! linkers and runs. One binary, so that everything is linked once and tests share what they build; one module a subject.
+//! linkers and runs. It is one binary, linked once, whose tests share what they build; each module is one subject.
 
 mod support;
 

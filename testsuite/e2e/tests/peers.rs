@@ -1,4 +1,4 @@
-//! Every peer, from training to a program that still computes the same.
+//! Every peer optimiser, from training to a program that computes the same.
 
 use anyhow::{Context, Result};
 use pleach_bench::ablate::{Optimisation, without};

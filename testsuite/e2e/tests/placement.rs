@@ -1,4 +1,4 @@
-//! Where `use` has code placed: what runs together, what never ran apart, and the same program either way.
+//! Placement: hot code together, cold code apart, and the same program behaviour.
 
 use crate::support::*;
 use object::{Object, ObjectSymbol};
@@ -9,8 +9,8 @@ use std::process::Command;
 
 const SOURCE: &str = "placement.cpp";
 
-/// A recording of the program as it is built with these flags. Its samples are made to count a thousandfold: by itself so
-/// short a recording does not say what never runs.
+/// A recording of the program as it is built with these flags. Its samples are multiplied: a short recording alone
+/// does not prove what never runs.
 fn recorded(dir: &Path, level: &[&str], factor: u64) -> PathBuf {
     let (binary, profile) = (dir.join("annotated"), dir.join("app.pleach"));
     build(&binary, &[level, &words(&flags(&["annotate"]))].concat());

@@ -1,4 +1,4 @@
-//! Branches that are mispredicted: which they are, and what becomes of them.
+//! Mispredicted branches: how they are found, and their if-conversion.
 
 use crate::support::*;
 use pleach_collector::vector::{BranchFacts, EventId, HardwareSample, Prediction, VectorSet};

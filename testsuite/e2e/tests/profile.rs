@@ -1,4 +1,4 @@
-//! The whole line on programs small enough to check by hand: build, record, build again.
+//! Build, record and build again, on programs small enough to check by hand.
 
 use crate::support::*;
 use pleach_annotate::binary::Binary;
@@ -453,7 +453,7 @@ fn small_callees_are_inlined_before_the_inliner_knows_the_profile() {
         assert!(out.status.success());
         String::from_utf8_lossy(&out.stderr).into_owned()
     };
-    // What the inliner allows for such code at first, with its bonus for a single block or without; with a profile it allows ten times as much.
+    // The inliner's threshold for such code, with and without its bonus for a single block; a profile raises it tenfold.
     let is_first = |remarks: &str, function: &str| {
         let inlined = format!("'{function}' inlined into 'run'");
         let mut lines = remarks.lines().filter(|line| line.contains(&inlined)).peekable();

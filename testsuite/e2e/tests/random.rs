@@ -1,4 +1,4 @@
-//! Programs compute the same whatever a profile says.
+//! Programs compute the same with any profile.
 
 use crate::support::counted::{Cases, marks_object, run_with};
 use crate::support::*;

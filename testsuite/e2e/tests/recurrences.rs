@@ -1,4 +1,4 @@
-//! Selects that the next turn of a loop waits for: branches where the wait is long, and the same program either way.
+//! Select-to-branch on loop-carried chains, and the same program behaviour.
 
 use crate::support::*;
 
@@ -10,7 +10,7 @@ fn selects(ir: &str, function: &str) -> usize {
 }
 
 #[test]
-fn a_search_guesses_where_a_comparison_takes_long() {
+fn a_search_branches_where_a_comparison_has_a_long_latency() {
     let dir = scratch();
     let profile = recorded(SOURCE, dir.path());
     let ir = |words: Vec<String>| {

@@ -1,4 +1,4 @@
-//! Unpredictable branches around memory accesses: done without where that is right, and the same program either way.
+//! If-conversion of unpredictable branches around memory accesses, and the same program behaviour.
 
 use crate::support::*;
 use std::process::Command;
@@ -20,7 +20,7 @@ fn branches(ir: &str, function: &str) -> usize {
 }
 
 #[test]
-fn both_ways_are_executed_where_that_is_right() {
+fn both_arms_are_executed_where_that_is_legal() {
     let dir = scratch();
     let profile = recorded(SOURCE, dir.path());
     let ir = |more: &[&str]| {
@@ -36,7 +36,7 @@ fn both_ways_are_executed_where_that_is_right() {
     for function in KEPT.iter().chain(KEPT_WHERE_UNMOVED) {
         assert!(branches(&all, function) > 0, "{}", text(&all, function));
     }
-    // A pointer that is a register cannot be chosen. What is stored there can, where simplifying early leaves one store for both ways.
+    // A pointer in a register cannot be selected. The stored value can, where simplification leaves one store for both arms.
     let late = ir(&["-pleach-small-callees-first=0"]);
     assert!(branches(&late, "keeps_error") > 0, "{}", text(&late, "keeps_error"));
     let error = text(&all, "keeps_error");
@@ -74,7 +74,7 @@ fn selects_are_no_branches_in_the_end() {
     for function in DONE_WITHOUT {
         assert_eq!(jumps(&baseline, function), 0, "{function}");
     }
-    // One of two values, or what was there: no instruction of this processor chooses those. Which place is stored to, one does.
+    // No instruction of this processor selects such a value, but one selects the address that is stored to.
     for function in KEPT_WHERE_UNMOVED {
         assert_eq!(jumps(&baseline, function), 1, "{function}");
     }

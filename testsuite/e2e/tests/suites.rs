@@ -1,4 +1,4 @@
-//! Programs' own tests find the same whatever a profile says.
+//! Programs' own tests give the same results with any profile.
 
 use crate::support::*;
 use anyhow::Result;

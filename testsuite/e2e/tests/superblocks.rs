@@ -1,4 +1,4 @@
-//! Superblocks: formed where paths say that a step is predictable, and the same program either way.
+//! Superblocks: formed where paths make a step predictable, and the same program behaviour.
 
 use crate::support::*;
 use std::path::{Path, PathBuf};

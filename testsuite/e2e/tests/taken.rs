@@ -1,4 +1,4 @@
-//! Taken branches as callgrind and the instructions tell them, against a run that is watched step by step.
+//! Taken branches from callgrind and the instructions, against a single-stepped run.
 
 use crate::support::*;
 use pleach_annotate::binary::Binary as Code;
@@ -70,7 +70,7 @@ fn check(path: &Path, words: &[&str]) {
         .map(|site| (site.address, site.taken))
         .collect();
 
-    // The trace begins with main: what only the C runtime executes before is not in it. Its functions have no size, but one.
+    // The trace begins with main, without the C runtime before it, whose functions have no size, but one.
     for (address, taken) in &own {
         let name = code
             .symbol_at(*address)

@@ -1,16 +1,16 @@
-//! What programs really execute, against what their instrumentation counts.
+//! Programs' executed paths, from single-stepping, against what their instrumentation counts.
 //!
 //! An annotated program runs one instruction at a time ([`trace`](pleach_check::trace)). Every branch it takes is
 //! decoded through the address map, like a recording that never pauses, into the blocks of each activation of each
 //! function, which are split into paths. The instrumented program, of the same source, must have counted the same.
 //!
 //! At the `late` anchor of -O0 and -O1 builds each path must have the same count. Elsewhere the optimiser removed blocks from
-//! the code after they were numbered. Paths that differ in nothing that is left there are told apart by no branch of the
-//! program: they make a *class*, and each class must have the same count. The snapshots list the classes.
+//! the code after they were numbered. Paths that differ only in removed blocks cannot be distinguished by any branch of the
+//! program: they form a *class*, and each class must have the same count. The snapshots list the classes.
 //!
-//! At the `early` anchor the optimiser also merges, copies and removes blocks that are numbered, so that the code says
-//! something else than what was executed: a loop's first test is folded, a recursion becomes a loop, a mark moves before a call
-//! that never returns. The snapshot lists the functions where that happens. They are as many as they were.
+//! At the `early` anchor the optimiser also merges, copies and removes numbered blocks, so that the code shows
+//! other blocks than were executed: a loop's first test is folded, a recursion becomes a loop, a mark moves before a call
+//! that never returns. The snapshot lists these functions.
 
 use crate::support::classes::Classes;
 use crate::support::executed::{Copy, executed};

@@ -1,4 +1,4 @@
-//! Windows of consecutive paths: those that bursts show beside those that `--iterations` counts exactly.
+//! Windows of consecutive paths: sampled ones against exact counts of `--iterations`.
 
 use crate::support::*;
 use pleach_collector::vector::VectorSet;

@@ -1,4 +1,4 @@
-//! What an edge profile says about paths (Ball & Larus, *Efficient Path Profiling*, §6.3): from where a path starts, the
+//! Paths predicted from an edge profile (Ball & Larus, *Efficient Path Profiling*, §6.3): from where a path starts, the
 //! most frequent edge is followed out of each block until the path ends.
 
 use pleach_annotate::id::BlockIndex;
@@ -16,9 +16,9 @@ enum Step {
 /// A function's most frequent edges.
 #[derive(Clone, Debug)]
 pub struct Predictor {
-    /// By block: the most frequent way out, the first of equals. A loop of the block to itself that has a counter of its
+    /// By block: the most frequent successor, the first of equals. A loop of the block to itself that has a counter of its
     /// own is none: paths go on as if it were not there.
-    ways: Vec<Option<(Step, u64)>>,
+    successors: Vec<Option<(Step, u64)>>,
     /// By block: how often that loop was taken.
     loops: Vec<Option<u64>>,
 }
@@ -30,7 +30,7 @@ impl Predictor {
         let flow = &function.flow;
         let taken = |from, to| flow.edges.get(&(from, to)).copied().unwrap_or(0);
         let mut this = Self {
-            ways: vec![None; graph.blocks()],
+            successors: vec![None; graph.blocks()],
             loops: vec![None; graph.blocks()],
         };
         for &kind in graph.edges() {
@@ -44,7 +44,7 @@ impl Predictor {
                 EdgeKind::End(from, end @ (End::Back(to) | End::Cut(to))) => (from, Step::End(end), taken(from, to)),
                 EdgeKind::End(from, end @ (End::Exit | End::Call)) => (from, Step::End(end), flow.exits[from.index()]),
             };
-            let way = &mut this.ways[from.index()];
+            let way = &mut this.successors[from.index()];
             if way.is_none_or(|(_, most)| count > most) {
                 *way = Some((step, count));
             }
@@ -61,10 +61,10 @@ impl Predictor {
             && path.end == End::Back(first)
             && let Some(count) = self.loops[first.index()]
         {
-            let most = self.ways[first.index()].map_or(0, |(_, most)| most);
+            let most = self.successors[first.index()].map_or(0, |(_, most)| most);
             return (1, count > most);
         }
-        let way = |block: BlockIndex| self.ways[block.index()].map(|(step, _)| step);
+        let way = |block: BlockIndex| self.successors[block.index()].map(|(step, _)| step);
         let steps = path.blocks.windows(2);
         let right = steps.take_while(|pair| way(pair[0]) == Some(Step::To(pair[1]))).count() + 1;
         let ends = right == path.blocks.len() && way(last) == Some(Step::End(path.end));

@@ -1,5 +1,5 @@
-//! The tables of Ball & Larus's *Efficient Path Profiling* (MICRO-29), for the workloads: what is counted, what paths are
-//! like and how well edges predict them, and how much of one input's paths another one shows.
+//! The tables of Ball & Larus's *Efficient Path Profiling* (MICRO-29), for the workloads: counter
+//! increments, properties of paths, how well edges predict them, and how many paths two inputs share.
 //!
 //! A loop of one block to itself that has a counter of its own counts as a path of one block.
 
@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 /// What to count.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The input whose paths are told of.
+    /// The input whose paths are counted.
     pub on: InputKind,
     /// Whether cachegrind counts the instructions of that input.
     pub instructions: bool,

@@ -1,4 +1,4 @@
-//! Everything together: recipes, fetched sources, made inputs, and the folder where results are kept.
+//! A set of workloads ready to use: recipes, fetched sources, inputs, and the folder for results.
 
 use crate::build::{self, Binary, BuildConfig, BuildReport};
 use crate::count_cache::CountCache;
@@ -108,7 +108,7 @@ impl Bench {
         build::build(workload, &self.packages, &workloads_dir().join("common"), config)
     }
 
-    /// Makes a binary from files by something else than a compiler, or finds it made: see [`build::derive`].
+    /// Makes a binary with a tool other than a compiler, or finds it made: see [`build::derive`].
     pub fn derive(
         &self,
         workload: &Workload,
@@ -191,7 +191,7 @@ pub fn workloads_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../workloads")
 }
 
-/// The folder with programs that parameters are chosen on, disjoint from the workloads.
+/// The folder with the tuning programs, disjoint from the workloads: constants are chosen on these.
 pub fn tuning_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tuning")
 }

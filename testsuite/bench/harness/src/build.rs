@@ -25,7 +25,7 @@ pub struct BuildConfig {
     pub ldflags: Vec<String>,
     /// Where builds are kept.
     pub out_dir: PathBuf,
-    /// Short name of the variant, for people; builds are told apart by everything that goes into them.
+    /// Short name of the variant, for people; the key of a build covers all of its inputs.
     pub label: String,
     /// Compilations at a time.
     pub jobs: usize,
@@ -59,11 +59,11 @@ pub struct Binary {
     pub workload: String,
     /// The variant's name.
     pub label: String,
-    /// What building it took, also where it was built earlier.
+    /// Costs of building it, also where it was built earlier.
     pub report: BuildReport,
 }
 
-/// What a build took.
+/// Costs of a build.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct BuildReport {
     /// Each compilation.
@@ -93,7 +93,7 @@ impl BuildReport {
     }
 }
 
-/// The files and flags that a recipe stands for.
+/// The files and flags of a recipe.
 struct Plan {
     sources: Vec<PathBuf>,
     flags: Vec<String>,
@@ -112,8 +112,8 @@ pub fn build(workload: &Workload, packages: &Packages, common: &Path, config: &B
     })
 }
 
-/// Makes a binary from others and from profiles by something else than a compiler, or returns what it made of the same files
-/// with the same options before. `make` leaves the binary, under the workload's name, in the folder that it is given.
+/// Makes a binary from existing files with a tool other than a compiler, or returns the binary that an earlier call
+/// made from the same files and options. `make` writes it, under the workload's name, into the folder it is given.
 pub fn derive(
     workload: &Workload,
     out_dir: &Path,
@@ -141,7 +141,7 @@ fn kept(
     let folder = parent.join(format!("{label}-{key:016x}"));
     if !folder.join(REPORT_FILE).is_file() {
         fs::create_dir_all(&parent).with_context(|| format!("cannot create {}", parent.display()))?;
-        // Built aside and renamed when complete: an interrupted build is never taken for a finished one, and two
+        // Built in a temporary folder and renamed when complete: an interrupted build never looks finished, and two
         // benches that build the same do not disturb each other.
         let unfinished = tempfile::Builder::new().prefix(".unfinished-").tempdir_in(&parent)?;
         let report = make(unfinished.path()).with_context(|| format!("building {} as '{label}'", workload.name))?;

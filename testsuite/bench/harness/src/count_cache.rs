@@ -1,4 +1,4 @@
-//! Counts, kept: the same code on the same input is counted once.
+//! A cache of counts on disk: the same code on the same input is counted once.
 
 use crate::build::Binary;
 use crate::counts::{Counts, Simulation, Stripped, counts};
@@ -51,7 +51,7 @@ impl CountCache {
         let stripped = Stripped::from_binary(binary)?;
         let key = key(&stripped.binary.path, invocation)?;
         let file = self.folder.join(format!("{}-{key:016x}-{what}.json", binary.workload));
-        // A file that an older version wrote otherwise is written anew.
+        // A file in an older format is replaced.
         let known = fs::read(&file).ok();
         if let Some(known) = known.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
             return Ok(known);
@@ -67,7 +67,7 @@ impl CountCache {
     }
 }
 
-/// What decides the counts: the code, the arguments with the files that they name, and the simulator.
+/// The cache key: the code, the arguments with the contents of files they name, and the simulator.
 fn key(binary: &Path, invocation: &Invocation) -> Result<u64> {
     let mut hasher = Xxh3::new();
     let mut add = |bytes: &[u8]| {

@@ -33,7 +33,7 @@ pub struct Counts {
     pub conditional_mispredicts: Option<u64>,
     /// Indirect jumps and calls that the model mispredicts.
     pub indirect_mispredicts: Option<u64>,
-    /// Branches that are taken: see [`crate::taken_branches`]. Not cachegrind's; counted by a run of its own.
+    /// Taken branches, counted by callgrind in a separate run: see [`crate::taken_branches`].
     pub taken_branches: Option<u64>,
 }
 
@@ -81,7 +81,7 @@ pub fn counts(binary: &Stripped, invocation: &Invocation, simulation: Simulation
         "--quiet".to_owned(),
         format!("--cache-sim={simulate}"),
         format!("--branch-sim={simulate}"),
-        // Fixed sizes: the default is the host's caches, and figures of two machines would not compare.
+        // Fixed sizes: the default is the host's caches, and figures of two machines could not be compared.
         "--I1=32768,8,64".to_owned(),
         "--D1=32768,8,64".to_owned(),
         "--LL=8388608,16,64".to_owned(),

@@ -1,4 +1,4 @@
-//! What instrumented builds count on an input: pleach's exact counts, and clang's calls of functions.
+//! Exact counts of instrumented builds on an input: pleach's path and edge counts, and clang's function entries.
 
 use crate::bench::Bench;
 use crate::build::Binary;
@@ -15,17 +15,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What one run of a [`crate::Variant::Counted`] build counted.
+/// Counts of one run of a [`crate::Variant::Counted`] build.
 #[derive(Clone, Debug)]
 pub struct Counted {
     /// The counters, over all of the run's processes.
     pub counts: Counts,
-    /// What they say.
+    /// Paths, blocks and edges, decoded from the counters.
     pub exact: Exact,
 }
 
 impl Counted {
-    /// Everything that could not be read or understood.
+    /// All errors of reading and decoding.
     pub fn problems(&self) -> impl Iterator<Item = String> {
         let unread = self.counts.problems.iter().map(ToString::to_string);
         unread.chain(self.exact.problems.iter().map(ToString::to_string))

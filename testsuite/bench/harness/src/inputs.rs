@@ -81,7 +81,7 @@ impl InputList {
 impl InputFile {
     /// The file, made if it is not in `folder` yet.
     pub fn materialise(&self, packages: &Packages, folder: &Path) -> Result<PathBuf> {
-        // The name says which contents are meant: files of an older `inputs.toml` are never taken for these.
+        // The name contains the checksum, so that files of an older `inputs.toml` are not used.
         let path = folder.join(format!("{}-{}", self.name, self.checksum));
         if path.is_file() {
             return Ok(path);

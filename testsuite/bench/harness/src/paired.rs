@@ -1,4 +1,4 @@
-//! Times of two binaries, compared run by run: what the machine does otherwise strikes both alike.
+//! Times of two binaries in interleaved pairs, so that load on the machine affects both alike.
 
 use crate::build::Binary;
 use crate::run::{Invocation, run};

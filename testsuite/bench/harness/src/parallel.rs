@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Two, or one on a machine with a single core: more would disturb the rest of a small machine.
+/// Two, or one on a machine with a single core: more would slow down other work on a small machine.
 pub fn default_jobs() -> usize {
     thread::available_parallelism().map_or(1, |n| n.get().min(2))
 }

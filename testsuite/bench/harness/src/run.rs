@@ -6,10 +6,10 @@ use anyhow::{Result, ensure};
 use std::path::Path;
 use std::process::Command;
 
-/// A program, its arguments and what must come out.
+/// A program's arguments and the expected result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Invocation {
-    /// Arguments with all places filled in.
+    /// Arguments with all placeholders filled in.
     pub args: Vec<String>,
     /// The checksum that the driver must print.
     pub checksum: String,
@@ -31,7 +31,7 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// Fails where the checksum is not the committed one: no figure may come from a program that went wrong.
+    /// Fails where the checksum is not the committed one: figures of a program with wrong results are worthless.
     pub fn expect_checksum(self, binary: &Binary, invocation: &Invocation) -> Result<Self> {
         ensure!(
             self.checksum_ok,
@@ -65,8 +65,8 @@ pub fn run_with(
         }
         None => Command::new(&binary.path),
     };
-    // Whatever a build variant may leave in the working directory vanishes with it, and so do the counts of instrumented
-    // ones that nobody asked for.
+    // Temporary folders remove files that a variant writes to its working directory, and unused counts of
+    // instrumented builds.
     let (scratch, counts) = (tempfile::tempdir()?, tempfile::tempdir()?);
     command
         .args(&invocation.args)

@@ -1,4 +1,4 @@
-//! Medians, means of ratios, and how sure they are.
+//! Medians and geometric means with bootstrap intervals.
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -20,7 +20,7 @@ pub fn geometric_mean(values: impl IntoIterator<Item = f64>) -> f64 {
     Statistics::geometric_mean(values)
 }
 
-/// A value with the bounds that hold it in 95 of 100 cases.
+/// An estimate with its 95 % confidence interval.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Interval {
     /// The estimate.
@@ -41,7 +41,7 @@ pub fn bootstrap_median(values: &[f64]) -> Interval {
     bootstrap(values, median)
 }
 
-/// The geometric mean with its 95 % percentile-bootstrap interval: how it would vary with other values of the same kind.
+/// The geometric mean with its 95 % percentile-bootstrap interval.
 pub fn bootstrap_geometric_mean(values: &[f64]) -> Interval {
     bootstrap(values, |values| geometric_mean(values.iter().copied()))
 }

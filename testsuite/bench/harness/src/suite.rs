@@ -1,4 +1,4 @@
-//! Test suites that programs bring, as `[[suites]]` of their `workload.toml` describes them.
+//! Recipes of programs' own test suites: the `[[suites]]` of a `workload.toml`.
 
 use crate::workload::Sources;
 use anyhow::{Result, ensure};
@@ -19,10 +19,10 @@ pub struct Suite {
     /// More include directories, relative to the folder.
     #[serde(default)]
     pub include: Vec<String>,
-    /// What belongs to the library but not to the workload.
+    /// Sources of the library that the workload does not need.
     #[serde(default)]
     pub library: Vec<Sources>,
-    /// Lines of output that have one of these texts are not compared: they tell of the run, as times do.
+    /// Lines of output that contain one of these texts are not compared: they vary between runs, as times do.
     #[serde(default)]
     pub ignore: Vec<String>,
     /// The text before the number of checks that succeeded, where programs print one. Otherwise each case is a check.
@@ -34,7 +34,7 @@ pub struct Suite {
     pub checks: u64,
     /// Programs to build.
     pub programs: Vec<Program>,
-    /// What is run; each program once, without arguments, where nothing is said.
+    /// What is run. If empty, each program runs once without arguments.
     #[serde(default)]
     pub cases: Vec<Case>,
 }
@@ -71,7 +71,7 @@ pub struct Case {
 }
 
 impl Suite {
-    /// Checks what can be checked without the package.
+    /// Checks everything that does not need the package.
     ///
     /// # Errors
     /// No programs, no checks, or a case that runs a program that is not built.

@@ -9,7 +9,7 @@ use std::fmt;
 /// One cell.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Cell {
-    /// Words, to the left.
+    /// Text, left-aligned.
     Text(String),
     /// A number with this many decimals.
     Number(f64, usize),
@@ -106,7 +106,7 @@ impl Table {
         }
     }
 
-    /// Appends a row; cells that lack are shown as missing, those too many are dropped.
+    /// Appends a row; absent cells are shown as missing, superfluous ones are dropped.
     pub fn push(&mut self, cells: impl IntoIterator<Item = Cell>) {
         let mut row: Vec<Cell> = cells.into_iter().collect();
         row.resize(self.columns.len(), Cell::Missing);
@@ -142,7 +142,7 @@ impl fmt::Display for Table {
             };
             comfy_table::Cell::new(text).set_alignment(alignment)
         };
-        // A heading stands as the cells below it do.
+        // A heading is aligned as the cells below it.
         let below = |column: usize| self.rows.first().and_then(|row| row.get(column));
         let headings = self.columns.iter().enumerate();
         table.set_header(headings.map(|(column, (_, heading))| align(heading.clone(), below(column))));

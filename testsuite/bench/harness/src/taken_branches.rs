@@ -1,8 +1,8 @@
 //! Taken branches, counted exactly: conditional jumps that jump, all other jumps, calls and returns.
 //!
-//! callgrind tells for each instruction how often it was executed, and for each conditional jump how often it jumped. The
-//! instructions themselves, read from the program's and its libraries' files, tell the rest: what is not conditional
-//! is taken each time. callgrind's own call graph is not relied on: it takes tail calls for calls, and some returns for jumps.
+//! callgrind counts executions of each instruction, and taken jumps of each conditional one. The
+//! instructions, read from the files of the program and its libraries, give the rest: an unconditional branch is taken
+//! each time. callgrind's call graph is not used: it reports tail calls as calls, and some returns as jumps.
 
 use crate::build::Binary;
 use crate::counts::Stripped;
@@ -27,12 +27,12 @@ pub struct Site {
     pub transfer: Transfer,
     /// How often it was executed.
     pub executed: u64,
-    /// How often it went elsewhere than to the next instruction; 0 for what is no branch.
+    /// How often it was taken; 0 for instructions that are not branches.
     pub taken: u64,
 }
 
 /// Counts a whole run's taken branches; its checksum must be right. Code in no file, as a JIT compiler makes, is left
-/// out: no build of the program has a part in it.
+/// out: it does not depend on the build.
 ///
 /// # Errors
 /// There is no valgrind, or the run fails.
@@ -55,7 +55,7 @@ pub fn sites(binary: &Binary, invocation: &Invocation) -> Result<Vec<Site>> {
         "--dump-instr=yes",
         "--dump-line=no",
         "--collect-jumps=yes",
-        // Otherwise what is executed there is not said to be.
+        // Otherwise executed instructions there are not reported.
         "--skip-plt=no",
         "--compress-pos=no",
         "--compress-strings=no",
@@ -78,7 +78,7 @@ pub fn sites(binary: &Binary, invocation: &Invocation) -> Result<Vec<Site>> {
             instruction_at(code, at).with_context(|| format!("{}: no instruction at {:#x}", file.display(), at.0))?;
         let taken = match instruction.transfer {
             Transfer::Next | Transfer::Other => 0,
-            // callgrind takes a jump to another function for a call, and going on there too.
+            // callgrind reports a jump to another function as a call, and also falling through into one.
             Transfer::Conditional => seen.taken(address + u64::from(instruction.len)),
             _ => seen.executed,
         };
@@ -95,7 +95,7 @@ pub fn sites(binary: &Binary, invocation: &Invocation) -> Result<Vec<Site>> {
     Ok(sites.into_values().collect())
 }
 
-/// What callgrind says of one instruction.
+/// callgrind's counts of one instruction.
 #[derive(Default)]
 struct Seen {
     executed: u64,
@@ -112,7 +112,7 @@ impl Seen {
     }
 }
 
-/// The object that callgrind takes code for, and the address in it. Where it knows the object the address is the file's.
+/// The object that callgrind assigns code to, and the address: the file's where the object is known.
 type Place = (String, u64);
 
 /// What callgrind wrote.
@@ -234,10 +234,10 @@ impl Places {
         }
     }
 
-    /// The file, its code, and the address as the file has it; nothing where there is no file.
+    /// The file, its code, and the address in the file; `None` for code in no file.
     fn find(&mut self, object: &str, address: u64) -> Result<Option<(&Path, &Code, Address)>> {
         let segment = match object {
-            // Outside the section that valgrind takes for an object's code, such as the procedure linkage table.
+            // Outside the section that valgrind considers the object's code, such as the procedure linkage table.
             "???" => {
                 let holds = |segment: &&Segment| (segment.start..=segment.end).contains(&address);
                 let Some(segment) = self.segments.iter().find(holds) else {

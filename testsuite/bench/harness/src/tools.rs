@@ -21,13 +21,13 @@ pub enum Tool {
     ProfData,
     /// Makes clang's sample profiles from branch records.
     ProfGen,
-    /// Lays a linked program's code out anew.
+    /// Optimises the layout of a linked program.
     Bolt,
     /// Makes BOLT's profiles from branch records.
     PerfToBolt,
-    /// Reads branch records for the former.
+    /// Reads branch records for `perf2bolt`.
     Perf,
-    /// Takes debug information out of executables.
+    /// Strips debug information.
     Objcopy,
     /// Runs cachegrind and callgrind.
     Valgrind,
@@ -75,7 +75,7 @@ impl Tool {
     }
 }
 
-/// Where a program is that is called by its name.
+/// The path of a program in `PATH`.
 pub fn find_in_path(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path)

@@ -1,4 +1,4 @@
-//! What each of pleach's optimisations contributes: everything on against everything but one, from one recording.
+//! What each optimisation contributes: all on against all but one, from one recording.
 
 use crate::compare::{self, Options, Row};
 use crate::matrix;
@@ -8,7 +8,7 @@ use pleach_harness::table::Section;
 use pleach_harness::variant::{PleachUse, Variant};
 use pleach_harness::workload::Workload;
 
-/// A part of what `pleach flags use` does, and how to leave it out or to put something worthless in its place.
+/// An optimisation of `pleach flags use`, and the options that turn it off or replace it with a control.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Optimisation {
     /// Short name of the build.
@@ -17,7 +17,8 @@ pub struct Optimisation {
     pub options: Vec<String>,
 }
 
-/// The plugin's optimisations by name. `align-loops=1` turns on what is off by default; `random-paths` is a control: superblocks of paths whose weights were dealt out at random.
+/// The plugin's optimisations by name. `align-loops=1` turns on what is off by default. `random-paths` is a control:
+/// superblocks of paths with random weights.
 const OPTIMISATIONS: [(&str, &[&str]); 9] = [
     ("superblocks=0", &["-pleach-superblocks=0"]),
     ("placement=0", &["-pleach-placement=0"]),
@@ -43,7 +44,7 @@ impl Optimisation {
         OPTIMISATIONS.iter().map(optimisation).collect()
     }
 
-    /// The known optimisation of a name, or what `NAME=OPTION,OPTION…` says.
+    /// The known optimisation of that name, or a new one from `NAME=OPTION,OPTION…`.
     ///
     /// # Errors
     /// It is neither.

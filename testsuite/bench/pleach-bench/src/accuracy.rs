@@ -1,6 +1,6 @@
-//! How near sampled paths come to exactly counted ones, on real programs, and what that depends on.
+//! Accuracy of sampled paths against exact counts on real programs, by level, budget, vector length and crediting.
 //!
-//! Each combination of a build level and a budget is recorded anew; vector lengths and ways of crediting are tried on the same
+//! Each combination of a build level and a budget is recorded anew; vector lengths and creditings share
 //! recordings. Nothing else runs while a program is recorded.
 
 use anyhow::{Context, Result};
@@ -177,7 +177,7 @@ const COLUMNS: [(&str, &str, f64, usize); 14] = [
     ("decode_yield", "yield", 1.0, 4),
 ];
 
-/// What tells rows apart beside the program.
+/// The key of a row beside the program.
 type Setting = (Level, u64, &'static str, Option<usize>);
 
 impl Accuracy {

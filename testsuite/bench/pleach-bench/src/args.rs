@@ -18,7 +18,7 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Say which workloads there are
+    /// List the workloads
     List,
     /// Download the sources
     Fetch {
@@ -54,9 +54,9 @@ pub enum Command {
         #[command(flatten)]
         measure: Measure,
     },
-    /// Compare pleach with IR-PGO, AutoFDO, CSSPGO and BOLT, all against plain -O2: counts, sizes, run times, build times
+    /// Compare pleach with IR-PGO, AutoFDO, CSSPGO and BOLT against plain -O2: counts, sizes, run and build times
     Peers(Peers),
-    /// Say what each of pleach's optimisations contributes: everything on against everything but one, from one recording
+    /// Measure what each optimisation contributes: all on against all but one, from one recording
     Ablate(Ablate),
     /// Record with several engines and budgets: branches per CPU-second, and overhead as accounted and as measured
     Rates {
@@ -87,7 +87,7 @@ pub enum Command {
         /// Budget of the recording
         #[arg(long = "overhead", default_value = "1%")]
         budget: String,
-        /// Recordings, each looked at alone and all together
+        /// Recordings, evaluated one by one and all together
         #[arg(long, default_value_t = 1)]
         runs: usize,
         /// Exact counts: programs that hash addresses do not always take the same paths
@@ -116,7 +116,7 @@ pub struct Accuracy {
     /// CPU time for sampling, in per cent of the program's; may be repeated
     #[arg(long = "overhead", value_name = "PERCENT", default_values_t = [1.0])]
     pub budgets: Vec<f64>,
-    /// Cut bursts to vectors of so many branches, or `whole`; may be repeated
+    /// Cut bursts to vectors of this many branches, or `whole`; may be repeated
     #[arg(long = "length", value_parser = length, default_values_t = [Length(None)])]
     pub lengths: Vec<Length>,
     /// How partial paths are credited; may be repeated

@@ -26,7 +26,7 @@ pub struct Options {
     pub time_on: InputKind,
     /// Pairs of timed runs; 0 to leave timing out.
     pub pairs: usize,
-    /// Builds and cachegrind runs at a time. Timed runs are always alone.
+    /// Builds and cachegrind runs at a time. Timed runs are never parallel.
     pub jobs: usize,
 }
 
@@ -43,7 +43,7 @@ impl Default for Options {
     }
 }
 
-/// What can be told of one binary alone.
+/// Figures of one binary.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// The binary.
@@ -129,7 +129,7 @@ fn produce_all(
         bar.inc(1);
         anyhow::Ok(binary)
     };
-    // Variants of one workload share what they are trained with: one after the other.
+    // Variants of one workload share training results: one after the other.
     let jobs = options.jobs.min(workloads.len()).max(1);
     let side_by_side = bench.with_jobs(options.jobs.div_ceil(jobs));
     let early = parallel::map(workloads, jobs, |workload| {
@@ -139,7 +139,7 @@ fn produce_all(
         };
         all.iter().map(produce).collect::<Result<Vec<_>>>()
     })?;
-    // Sampling keeps an overhead budget by the clock, which other work beside it would upset.
+    // The sampler keeps its budget by the clock: other work would disturb it.
     let mut binaries = Vec::with_capacity(workloads.len() * all.len());
     for (workload, early) in workloads.iter().zip(early) {
         for (variant, binary) in all.iter().zip(early) {

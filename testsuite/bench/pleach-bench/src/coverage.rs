@@ -1,5 +1,5 @@
-//! Coverage by sampling against exact coverage (Shye 2005, thesis §5): how much of what was executed is found, in the thesis's four
-//! modes and by execution threshold; whether anything is called executed that was not; and what runs add to each other.
+//! Coverage by sampling against exact coverage (Shye 2005, thesis §5): recall in the thesis's four modes and by
+//! execution threshold, false positives, and the gain of several runs together.
 
 use anyhow::Result;
 use pleach_feedback::ball_larus::Mode;

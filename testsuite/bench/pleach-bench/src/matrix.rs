@@ -1,5 +1,5 @@
-//! Many programs beside many variants: a table for each measure, programs as rows, variants as columns, then the geometric
-//! means with intervals that say how they would vary with other programs.
+//! Tables of many programs and variants, one for each measure: programs are rows, variants columns. Below are geometric
+//! means, with intervals over programs.
 
 use crate::compare::Row;
 use pleach_harness::stats::bootstrap_geometric_mean;
@@ -103,7 +103,7 @@ pub fn table(cells: &[(String, String, f64, Cell)]) -> Table {
     table
 }
 
-/// What the base of each program is, in numbers of its own.
+/// The base's absolute numbers for each program.
 pub fn base(rows: &[Row]) -> Section {
     let mut table = Table::new([
         ("workload", "workload"),

@@ -32,7 +32,7 @@ pub struct Measurement {
     /// CPU-seconds of the program in each recording
     #[arg(long, default_value_t = 10.0)]
     cpu_seconds: f64,
-    /// Recordings are kept and used again; another number stands for other recordings
+    /// Number of the recordings to use: they are kept and used again
     #[arg(long, default_value_t = 0)]
     recording: u32,
 }
@@ -59,8 +59,8 @@ pub struct Ablate {
     /// An optimisation to leave out, by name or as NAME=-OPTION,-OPTION…; may be repeated [default: all that are known]
     #[arg(long = "lever", value_name = "NAME", value_parser = Optimisation::parse)]
     optimisations: Vec<Optimisation>,
-    /// Link functions in a random order, another number another one, instead of the profile's. What code gains differs with where it
-    /// happens to lie: the mean over several orders does not
+    /// Link functions in the random order of this seed instead of the profile's. The mean over several orders does not
+    /// depend on where code happens to be placed
     #[arg(long, value_name = "SEED", value_parser = clap::value_parser!(u32).range(1..))]
     function_order: Option<u32>,
 }

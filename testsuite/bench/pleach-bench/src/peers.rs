@@ -1,5 +1,5 @@
-//! pleach beside what else there is: every variant of every program against plain `-O2`, in counts that do not depend on the
-//! machine's load and in paired CPU times, and what each costs to build.
+//! pleach and its peers against plain `-O2`, for every program: counts that do not depend on the machine's load, paired
+//! CPU times, and build times.
 
 use crate::compare::{self, Options, Row};
 use crate::matrix;
@@ -11,7 +11,7 @@ use pleach_harness::table::{Cell, Section};
 use pleach_harness::variant::{Bolt, BoltData, Pleach, PleachUse, Recording, SamplePgo, SampleProfile, Variant};
 use pleach_harness::workload::Workload;
 
-/// All peers, and pleach with its parts left out one at a time. All that sample do it in the same way.
+/// All peers, and pleach with optimisations left out one at a time. All sampling peers record alike.
 pub fn variants(pleach: &Pleach, recording: &Recording, ablations: &[Variant]) -> Vec<Variant> {
     let sampled = |profile| {
         Variant::SamplePgo(SamplePgo {
@@ -102,7 +102,7 @@ pub fn peers(bench: &Bench, workloads: &[&Workload], variants: &[Variant], optio
     compare::compare(bench, workloads, &Variant::O2, variants, options)
 }
 
-/// The base's own numbers, a table for each measure, and what building takes.
+/// The base's absolute numbers, a table for each measure, and build times.
 pub fn sections(rows: &[Row], builds: &[BuildTime]) -> Vec<Section> {
     let mut sections = vec![matrix::base(rows)];
     sections.extend(matrix::sections(rows, |row| row.variant.binary.label.clone()));

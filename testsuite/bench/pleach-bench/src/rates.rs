@@ -1,4 +1,4 @@
-//! What recording yields and costs: branches per CPU-second, and the accounted overhead beside the measured one.
+//! Yield and cost of recording: branches per CPU-second, accounted and measured overhead.
 
 use anyhow::{Context, Result, ensure};
 use pleach_harness::bench::Bench;
@@ -28,7 +28,7 @@ pub struct Options {
     pub with: Vec<String>,
 }
 
-/// What `pleach record --stats` says; see there.
+/// The part of `pleach record --stats` that is used.
 #[derive(Clone, Debug, Deserialize)]
 struct Stats {
     program_cpu_seconds: f64,

@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Compiles random C programs of csmith's with random profiles, at every level and anchor, and compares what they compute
-/// with what they compute without optimisation. Ends with status 1 where something differs.
+/// Compiles random C programs from csmith with random profiles, at every level and anchor, and compares their output
+/// with that of the unoptimised program. Ends with status 1 where something differs.
 #[derive(Parser)]
 #[command(name = "testsuite/random", version)]
 struct Cli {
     /// How many programs
     programs: usize,
-    /// What decides about programs and profiles
+    /// Seed of programs and profiles
     #[arg(default_value_t = 1)]
     seed: u64,
     /// Another option for the plugin, as `-pleach-superblocks=0`; may be repeated

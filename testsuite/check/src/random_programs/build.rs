@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What csmith is told: small programs with all that it knows of control flow.
+/// csmith's options: small programs with every kind of control flow.
 const CSMITH: [&str; 8] = [
     "--max-funcs",
     "6",
@@ -30,7 +30,7 @@ impl Limits {
     const COMPILE: Self = Self(300);
     /// A program without optimisation.
     pub const EXPECTED: Self = Self(2);
-    /// The same program with: far more, so that being over the limit means that it does not end.
+    /// The optimised program: far more, so that the limit means an endless loop.
     pub const OPTIMISED: Self = Self(20);
 
     fn command(self, program: impl AsRef<std::ffi::OsStr>) -> Command {
@@ -91,7 +91,7 @@ impl From<Finished> for Ran {
     }
 }
 
-/// Has csmith make a program.
+/// Generates a program with csmith.
 pub(super) fn make(folder: &Path, seed: u64) -> Result<Made> {
     let source = folder.join("program.c");
     let mut command = Limits::MAKE.command("csmith");

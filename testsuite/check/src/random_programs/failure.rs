@@ -1,11 +1,11 @@
-//! A build that is wrong, kept so that somebody can look into it.
+//! A wrong build, kept to be reproduced.
 
 use anyhow::{Context, Result};
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A build that failed, or whose program did something else.
+/// A build that failed, or whose program computed something else.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
     /// Where the program, the command and what is wrong are.

@@ -1,8 +1,8 @@
-//! Random C programs, compiled with random profiles: whatever a profile says, a program must compute what it computed.
+//! Random C programs, compiled with random profiles: a program must compute the same with any profile.
 //!
 //! `csmith` makes programs without undefined behaviour that print a checksum of their variables. Each is compiled without
-//! optimisation and without the plugin, and then at every level and anchor with a random profile ([`OPTIONS`]). Programs that run long
-//! unoptimised are replaced. What a wrong build was made of is kept.
+//! optimisation and without the plugin, and then at every level and anchor with a random profile ([`OPTIONS`]).
+//! Programs that run long unoptimised are replaced. The inputs of a wrong build are kept.
 
 mod build;
 mod failure;
@@ -21,28 +21,28 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 pub const LEVELS: [&str; 4] = ["-O1", "-O2", "-O3", "-Os"];
 /// Where profiles are used.
 pub const ANCHORS: [&str; 2] = ["early", "late"];
-/// What the plugin is told beside the anchor; `SEED` stands for the program's seed.
+/// Options of the plugin beside the anchor; `SEED` is replaced by the program's seed.
 pub const OPTIONS: [&str; 4] = [
     "-pleach-random=SEED",
     "-pleach-summary",
     "-pleach-superblocks-aggressive",
     "-pleach-verify",
 ];
-/// What it is told for every other seed: it leaves fewer branches for superblocks to copy.
+/// An option for every other seed: it leaves fewer branches for superblocks to copy.
 const ALTERNATE: &str = "-pleach-selects-aggressive";
 /// How many programs are made instead of one that runs too long, before that is an error.
-const ATTEMPTS: u64 = 20;
+const MAX_ATTEMPTS: u64 = 20;
 
 /// What to do.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How many programs.
     pub programs: usize,
-    /// What decides about programs and profiles.
+    /// Seed of programs and profiles.
     pub seed: u64,
     /// The plugin.
     pub plugin: PathBuf,
-    /// What the plugin is told beside [`OPTIONS`].
+    /// Options of the plugin beside [`OPTIONS`].
     pub also: Vec<String>,
     /// Where failures are kept, each in a folder of its own.
     pub keep: PathBuf,
@@ -50,7 +50,7 @@ pub struct Options {
     pub jobs: usize,
 }
 
-/// What came out.
+/// The result.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// Programs that were tried.
@@ -67,7 +67,7 @@ pub struct Summary {
     pub branches: u64,
     /// Selects that branches replaced in all builds.
     pub selects: u64,
-    /// Builds that failed or did something else.
+    /// Builds that failed or whose program computed something else.
     pub failures: Vec<Failure>,
 }
 
@@ -87,7 +87,7 @@ impl AddAssign for Summary {
 /// Tries random programs.
 ///
 /// # Errors
-/// What keeps a program from being tried: a missing tool, a full disk. A wrong build is no error, but part of the summary.
+/// A program could not be tried: a missing tool, a full disk. A wrong build is no error, but part of the summary.
 pub fn try_programs(options: &Options) -> Result<Summary> {
     if find_in_path("csmith").is_none() {
         bail!("csmith is not in PATH; on Debian: apt-get install csmith libcsmith-dev");
@@ -114,7 +114,7 @@ fn try_program(options: &Options, number: usize) -> Result<Summary> {
         programs: 1,
         ..Summary::default()
     };
-    for attempt in 0..ATTEMPTS {
+    for attempt in 0..MAX_ATTEMPTS {
         let seed = program_seed(options.seed, number, attempt);
         let made = make(folder.path(), seed)?;
         if let Some((source, expected)) = expectation(made, folder.path())? {
@@ -128,7 +128,7 @@ fn try_program(options: &Options, number: usize) -> Result<Summary> {
         summary.replaced += 1;
     }
     bail!(
-        "program {number} of seed {}: {ATTEMPTS} programs in a row run too long",
+        "program {number} of seed {}: {MAX_ATTEMPTS} programs in a row run too long",
         options.seed
     )
 }
@@ -177,14 +177,14 @@ fn try_build(
     Ok(())
 }
 
-/// clang's flags for a random profile: the plugin with [`OPTIONS`], for some seeds with [`ALTERNATE`], an anchor, and more options.
+/// clang's flags for a random profile: the plugin with [`OPTIONS`], for some seeds [`ALTERNATE`], an anchor, and more.
 pub(crate) fn plugin_flags(plugin: &Path, seed: u64, anchor: &str, also: &[String]) -> Vec<String> {
-    let told = OPTIONS.iter().map(|o| o.replace("SEED", &seed.to_string()));
-    let told = told
+    let options = OPTIONS.iter().map(|o| o.replace("SEED", &seed.to_string()));
+    let options = options
         .chain((seed & 2 == 0).then(|| ALTERNATE.to_owned()))
         .chain([format!("-pleach-anchor={anchor}")])
         .chain(also.iter().cloned());
-    let options = told.flat_map(|option| ["-mllvm".to_owned(), option]);
+    let options = options.flat_map(|option| ["-mllvm".to_owned(), option]);
     [format!("-fpass-plugin={}", plugin.display())]
         .into_iter()
         .chain(options)

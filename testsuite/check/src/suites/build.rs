@@ -1,4 +1,4 @@
-//! Compiling a library and its test programs in one way.
+//! Compiling a library and its test programs.
 
 use crate::summary_lines::SummaryLines;
 use anyhow::{Context, Result};
@@ -24,10 +24,10 @@ pub(super) struct Plan {
     libs: Vec<String>,
 }
 
-/// What a build is like.
+/// A finished build.
 #[derive(Default)]
 pub(super) struct Built {
-    /// What the plugin said.
+    /// The plugin's summary.
     pub summary_lines: SummaryLines,
     /// The commands, for people, to be run in the folder of the build.
     pub commands: Vec<String>,
@@ -107,7 +107,7 @@ impl Plan {
     }
 }
 
-/// The command for people, what the plugin said, and what went wrong.
+/// The command for people, the plugin's summary, and the error, if any.
 fn run(words: Vec<String>, folder: &Path) -> Result<(String, SummaryLines, Option<String>)> {
     let mut command = Command::new("prlimit");
     command.args([format!("--cpu={COMPILE_SECONDS}"), "--core=0".to_owned()]);
@@ -119,7 +119,7 @@ fn run(words: Vec<String>, folder: &Path) -> Result<(String, SummaryLines, Optio
     Ok((command, summary_lines, error.map(|error| error.to_string())))
 }
 
-/// A word as a shell takes it.
+/// A word, quoted for a shell.
 pub(super) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+,:@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

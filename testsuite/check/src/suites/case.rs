@@ -1,4 +1,4 @@
-//! One run of a test program: what goes in, and all that comes out.
+//! One run of a test program: its inputs and all of its results.
 
 use super::build::quoted;
 use anyhow::{Context, Result, bail, ensure};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// CPU-seconds that a process of a case may take: far more than any takes, so that being over the limit means that it does not end.
+/// CPU-seconds that a process of a case may take: far more than any needs, so that the limit means an endless loop.
 const RUN_SECONDS: u32 = 120;
 
 /// A case with its files found.
@@ -150,7 +150,7 @@ impl Prepared {
 }
 
 impl Observed {
-    /// What is not as it should be; `None` where all is.
+    /// The first difference from the expected result, if any.
     pub fn difference(&self, expected: &Self) -> Option<String> {
         if self == expected {
             return None;

@@ -1,8 +1,8 @@
-//! Programs' own test suites, compiled with random profiles: whatever a profile says, the suites find what they find without.
+//! Programs' own test suites, compiled with random profiles: they must give the same results with any profile as without.
 //!
-//! Each suite ([`Suite`]) is built without the plugin and run; as many of its checks must succeed as its recipe says. Then
-//! it is built with random profiles, superblocks wherever the checker allows them (that is what
-//! [`OPTIONS`](crate::random_programs::OPTIONS) say), and every case must print, write and end as before.
+//! Each suite ([`Suite`]) is built without the plugin and run: the number of checks in its recipe must succeed. Then
+//! it is built with random profiles, and superblocks wherever they are legal
+//! ([`OPTIONS`](crate::random_programs::OPTIONS)); output, files and status of every case must be as before.
 
 mod build;
 mod case;
@@ -35,7 +35,7 @@ pub struct Options {
     pub anchors: Vec<String>,
     /// The plugin.
     pub plugin: PathBuf,
-    /// What the plugin is told beside what random programs are compiled with.
+    /// Options of the plugin beside those of random programs.
     pub also: Vec<String>,
     /// Where failures are kept, each in a folder of its own.
     pub keep: PathBuf,
@@ -43,7 +43,7 @@ pub struct Options {
     pub jobs: usize,
 }
 
-/// What came out for one suite, or why there is none.
+/// The result of one suite, or why there is none.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
     /// The program.
@@ -58,13 +58,13 @@ pub struct Checked {
     pub checks: u64,
     /// Builds with random profiles.
     pub builds: usize,
-    /// What the plugin said about all of them.
+    /// The plugin's summary over all of them.
     pub summary_lines: SummaryLines,
-    /// Builds that failed, and cases that did something else.
+    /// Builds that failed, and cases whose results differ.
     pub failures: Vec<Failure>,
 }
 
-/// Something wrong, kept so that somebody can look into it.
+/// A failure, kept to be reproduced.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
     /// Where `reproduce.sh` and `what.txt` are.
@@ -161,7 +161,7 @@ fn check_suite(
     Ok(checked)
 }
 
-/// What is wrong with a build: the number of the case, what it is, and the case; number 0 and no case where it was not built.
+/// The failure of a build: the case's number, a description and the case; number 0 and no case if it was not built.
 fn differences<'a>(
     suite: &Suite,
     cases: &'a [Prepared],

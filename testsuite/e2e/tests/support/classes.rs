@@ -1,4 +1,4 @@
-//! Paths that cannot be told apart.
+//! Classes of paths that no branch distinguishes.
 
 use pleach_feedback::ball_larus::Path;
 use std::collections::{BTreeMap, BTreeSet};

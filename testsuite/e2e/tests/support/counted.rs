@@ -1,5 +1,5 @@
-//! What the tests of instrumented builds share: building and running a program that marks where it is, reading its
-//! counts, and comparing both.
+//! Shared by the tests of instrumented builds: a program marks the blocks it executes, and its counts are compared
+//! with the marks.
 
 use super::*;
 use pleach_annotate::binary::Binary;
@@ -20,9 +20,9 @@ pub struct Build {
     pub anchor: &'static str,
     /// `-O2` and so on.
     pub level: &'static str,
-    /// What else `pleach flags instrument` is told.
+    /// More options of `pleach flags instrument`.
     pub what: Vec<String>,
-    /// What else the compiler is told.
+    /// More options of the compiler.
     pub extra: Vec<String>,
 }
 
@@ -221,7 +221,7 @@ pub struct FunctionRow {
 /// A function's identifier and graph.
 pub type Key = (String, String);
 
-/// `pleach paths … --json`, which must have nothing to say otherwise.
+/// `pleach paths … --json`, which must print no messages.
 pub fn path_rows(files: &[PathBuf]) -> Vec<PathRow> {
     serde_json::from_str(&stdout_without_messages(files, &[])).expect("JSON")
 }

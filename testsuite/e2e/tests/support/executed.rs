@@ -1,8 +1,7 @@
-//! From the blocks that control was seen to pass to the paths that it took.
+//! From observed blocks to executed paths.
 //!
-//! Only blocks that have code can be seen. Where several ways lead from one such block to the next through blocks without
-//! code, all of them are followed side by side until they meet again, and the paths that they took meanwhile make a class:
-//! no branch of the program tells them apart.
+//! Only blocks with code are observed. Where several routes lead from one to the next through blocks without code, all
+//! are followed as hypotheses until they join again. The paths they took form a class: no branch distinguishes them.
 
 use super::classes::Classes;
 use pleach_annotate::cfg::{Cfg, ProbeTarget};
@@ -13,7 +12,7 @@ use pleach_feedback::ball_larus::graph::{EdgeKind, PathGraph};
 use pleach_feedback::ball_larus::{End, Path, Start};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// More ways than that are not followed.
+/// Maximum of hypotheses that are followed.
 const MAX_WAYS: usize = 64;
 
 /// Which blocks one copy of a function has in the code.
@@ -56,7 +55,7 @@ pub struct Executed {
     pub is_cut_short: bool,
 }
 
-/// Splits what activations of a copy passed into paths. What is known of the copy is corrected on the way.
+/// Splits what activations of a copy passed into paths. Knowledge of the copy is corrected meanwhile.
 pub fn executed(cfg: &Cfg, graph: &PathGraph, copy: &mut Copy, activations: &[Vec<BlockIndex>]) -> Executed {
     let mut lost = BTreeSet::new();
     loop {
@@ -74,16 +73,16 @@ pub fn executed(cfg: &Cfg, graph: &PathGraph, copy: &mut Copy, activations: &[Ve
     }
 }
 
-/// One of the ways that an activation may have gone.
+/// One of the routes that an activation may have taken.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
-struct Way {
-    /// Paths that ended since the ways parted.
+struct Hypothesis {
+    /// Paths that ended since the hypotheses diverged.
     ended: Vec<Path>,
     /// The path that goes on.
     open: Option<(Start, Vec<BlockIndex>)>,
 }
 
-impl Way {
+impl Hypothesis {
     fn last(&self) -> Option<BlockIndex> {
         let (_, blocks) = self.open.as_ref()?;
         blocks.last().copied()
@@ -100,9 +99,9 @@ struct Walk<'a> {
     cfg: &'a Cfg,
     graph: &'a PathGraph,
     copy: &'a Copy,
-    ways: Vec<Way>,
+    hypotheses: Vec<Hypothesis>,
     executed: Executed,
-    /// Blocks without which there is no way from what was passed to what was passed next.
+    /// Blocks without which no route leads from one observed block to the next.
     lost: BTreeSet<BlockIndex>,
 }
 
@@ -112,7 +111,7 @@ impl<'a> Walk<'a> {
             cfg,
             graph,
             copy,
-            ways: vec![Way::default()],
+            hypotheses: vec![Hypothesis::default()],
             executed: Executed::default(),
             lost: BTreeSet::new(),
         }
@@ -133,28 +132,28 @@ impl<'a> Walk<'a> {
         if seen.is_empty() {
             return;
         }
-        let on = self.follow(|walk, way| match way.last() {
-            Some(last) => walk.ways_between(Some(last), &seen),
+        let on = self.follow(|walk, hypothesis| match hypothesis.last() {
+            Some(last) => walk.routes_between(Some(last), &seen),
             None => Vec::new(),
         });
         if !on.is_empty() {
             self.go(on);
             return;
         }
-        let lasts: Vec<_> = self.ways.iter().filter_map(Way::last).collect();
+        let lasts: Vec<_> = self.hypotheses.iter().filter_map(Hypothesis::last).collect();
         if !lasts.is_empty() && !seen.contains(&BlockIndex::ENTRY) {
             let next = lasts.iter().flat_map(|&last| self.successors(last)).copied().collect();
-            if let Some(way) = self.shortest(next, |b| seen.contains(&b)) {
-                self.lose(&way[..way.len() - 1]);
+            if let Some(hypothesis) = self.shortest(next, |b| seen.contains(&b)) {
+                self.lose(&hypothesis[..hypothesis.len() - 1]);
                 return;
             }
         }
         self.leave();
-        let into = self.follow(|walk, _| walk.ways_between(None, &seen));
+        let into = self.follow(|walk, _| walk.routes_between(None, &seen));
         if into.is_empty()
-            && let Some(way) = self.shortest(vec![BlockIndex::ENTRY], |b| seen.contains(&b))
+            && let Some(hypothesis) = self.shortest(vec![BlockIndex::ENTRY], |b| seen.contains(&b))
         {
-            self.lose(&way[..way.len() - 1]);
+            self.lose(&hypothesis[..hypothesis.len() - 1]);
             return;
         }
         self.go(into);
@@ -162,84 +161,90 @@ impl<'a> Walk<'a> {
 
     /// The activation went no further that could be seen: it returned by blocks without code, or a call did not come back.
     fn leave(&mut self) {
-        if self.ways.iter().all(|way| way.open.is_none()) {
-            self.go(self.ways.clone());
+        if self.hypotheses.iter().all(|hypothesis| hypothesis.open.is_none()) {
+            self.go(self.hypotheses.clone());
             return;
         }
         let mut left = Vec::new();
-        for way in &self.ways {
-            match way.last() {
-                Some(_) => self.silent_ends(way, &mut Vec::new(), &mut left),
-                None => left.push(way.clone()),
+        for hypothesis in &self.hypotheses {
+            match hypothesis.last() {
+                Some(_) => self.unprobed_ends(hypothesis, &mut Vec::new(), &mut left),
+                None => left.push(hypothesis.clone()),
             }
         }
         if left.is_empty() {
-            let next = self.ways.iter().filter_map(Way::last);
+            let next = self.hypotheses.iter().filter_map(Hypothesis::last);
             let next = next.flat_map(|last| self.successors(last)).copied().collect();
-            if let Some(way) = self.shortest(next, |b| self.successors(b).is_empty()) {
-                self.lose(&way);
+            if let Some(hypothesis) = self.shortest(next, |b| self.successors(b).is_empty()) {
+                self.lose(&hypothesis);
             }
-            left.push(Way::default());
+            left.push(Hypothesis::default());
         }
         self.go(left);
     }
 
-    /// Goes on with these ways. Where they have met, the paths that they took are told.
-    fn go(&mut self, mut ways: Vec<Way>) {
-        ways.sort();
-        ways.dedup();
-        if ways.len() > MAX_WAYS {
+    /// Continues with these hypotheses. Where they have joined, their paths are recorded.
+    fn go(&mut self, mut hypotheses: Vec<Hypothesis>) {
+        hypotheses.sort();
+        hypotheses.dedup();
+        if hypotheses.len() > MAX_WAYS {
             self.executed.is_cut_short = true;
-            ways.truncate(1);
+            hypotheses.truncate(1);
         }
-        if ways.iter().all(|way| way.open == ways[0].open) {
-            let ended: Vec<_> = ways.iter_mut().map(|way| std::mem::take(&mut way.ended)).collect();
+        if hypotheses
+            .iter()
+            .all(|hypothesis| hypothesis.open == hypotheses[0].open)
+        {
+            let ended: Vec<_> = hypotheses
+                .iter_mut()
+                .map(|hypothesis| std::mem::take(&mut hypothesis.ended))
+                .collect();
             for path in &ended[0] {
                 *self.executed.paths.entry(path.clone()).or_default() += 1;
             }
             self.executed.classes.add(&ended);
-            ways.truncate(1);
+            hypotheses.truncate(1);
         }
-        self.ways = ways;
+        self.hypotheses = hypotheses;
     }
 
-    /// What each way becomes by the blocks that it may pass next.
-    fn follow(&self, next: impl Fn(&Self, &Way) -> Vec<Vec<BlockIndex>>) -> Vec<Way> {
+    /// Extends each hypothesis by the blocks that it may pass next.
+    fn follow(&self, next: impl Fn(&Self, &Hypothesis) -> Vec<Vec<BlockIndex>>) -> Vec<Hypothesis> {
         let mut followed = Vec::new();
-        for way in &self.ways {
-            for blocks in next(self, way) {
-                let mut way = way.clone();
+        for hypothesis in &self.hypotheses {
+            for blocks in next(self, hypothesis) {
+                let mut hypothesis = hypothesis.clone();
                 for block in blocks {
-                    self.enter(&mut way, block);
+                    self.enter(&mut hypothesis, block);
                 }
-                followed.push(way);
+                followed.push(hypothesis);
             }
         }
         followed
     }
 
-    /// The ways from a block, or into the function, to the last of these: through blocks without code, then through some of
+    /// The routes from a block, or from the entry, to the last of these: through blocks without code, then through some of
     /// these. Each of them without what it begins at.
-    fn ways_between(&self, from: Option<BlockIndex>, group: &[BlockIndex]) -> Vec<Vec<BlockIndex>> {
-        let mut ways = Vec::new();
+    fn routes_between(&self, from: Option<BlockIndex>, group: &[BlockIndex]) -> Vec<Vec<BlockIndex>> {
+        let mut hypotheses = Vec::new();
         match from {
-            Some(from) => self.search(from, group, &mut Vec::new(), &mut ways),
-            None => self.visit(BlockIndex::ENTRY, group, &mut Vec::new(), &mut ways),
+            Some(from) => self.search(from, group, &mut Vec::new(), &mut hypotheses),
+            None => self.visit(BlockIndex::ENTRY, group, &mut Vec::new(), &mut hypotheses),
         }
-        ways
+        hypotheses
     }
 
     fn search(
         &self,
         from: BlockIndex,
         group: &[BlockIndex],
-        way: &mut Vec<BlockIndex>,
-        ways: &mut Vec<Vec<BlockIndex>>,
+        hypothesis: &mut Vec<BlockIndex>,
+        hypotheses: &mut Vec<Vec<BlockIndex>>,
     ) {
         let successors = self.successors(from);
         for (slot, &next) in successors.iter().enumerate() {
             if !successors[..slot].contains(&next) {
-                self.visit(next, group, way, ways);
+                self.visit(next, group, hypothesis, hypotheses);
             }
         }
     }
@@ -248,42 +253,42 @@ impl<'a> Walk<'a> {
         &self,
         next: BlockIndex,
         group: &[BlockIndex],
-        way: &mut Vec<BlockIndex>,
-        ways: &mut Vec<Vec<BlockIndex>>,
+        hypothesis: &mut Vec<BlockIndex>,
+        hypotheses: &mut Vec<Vec<BlockIndex>>,
     ) {
         let position = group.iter().position(|&b| b == next);
         let is_silent = position.is_none() && !self.copy.shown.contains(&next);
-        if way.contains(&next) || ways.len() > MAX_WAYS || (position.is_none() && !is_silent) {
+        if hypothesis.contains(&next) || hypotheses.len() > MAX_WAYS || (position.is_none() && !is_silent) {
             return;
         }
-        way.push(next);
+        hypothesis.push(next);
         match position {
-            Some(position) if position + 1 == group.len() => ways.push(way.clone()),
-            Some(position) => self.search(next, &group[position + 1..], way, ways),
-            None => self.search(next, group, way, ways),
+            Some(position) if position + 1 == group.len() => hypotheses.push(hypothesis.clone()),
+            Some(position) => self.search(next, &group[position + 1..], hypothesis, hypotheses),
+            None => self.search(next, group, hypothesis, hypotheses),
         }
-        way.pop();
+        hypothesis.pop();
     }
 
-    /// The ways out of the function that nothing is seen of.
-    fn silent_ends(&self, way: &Way, passed: &mut Vec<BlockIndex>, ends: &mut Vec<Way>) {
-        let Some(last) = way.last() else {
-            ends.push(way.clone());
+    /// Routes to an exit through blocks without code.
+    fn unprobed_ends(&self, hypothesis: &Hypothesis, passed: &mut Vec<BlockIndex>, ends: &mut Vec<Hypothesis>) {
+        let Some(last) = hypothesis.last() else {
+            ends.push(hypothesis.clone());
             return;
         };
         if self.graph.find(EdgeKind::End(last, End::Call)).is_some() {
-            let mut way = way.clone();
-            way.end(End::Call);
-            ends.push(way);
+            let mut hypothesis = hypothesis.clone();
+            hypothesis.end(End::Call);
+            ends.push(hypothesis);
         }
         for &next in self.successors(last) {
             if self.copy.shown.contains(&next) || passed.contains(&next) || ends.len() > MAX_WAYS {
                 continue;
             }
-            let mut way = way.clone();
-            self.enter(&mut way, next);
+            let mut hypothesis = hypothesis.clone();
+            self.enter(&mut hypothesis, next);
             passed.push(next);
-            self.silent_ends(&way, passed, ends);
+            self.unprobed_ends(&hypothesis, passed, ends);
             passed.pop();
         }
     }
@@ -292,44 +297,48 @@ impl<'a> Walk<'a> {
         &self.cfg.blocks[block.index()].successors
     }
 
-    fn lose(&mut self, way: &[BlockIndex]) {
-        self.lost.extend(way.iter().filter(|b| self.copy.shown.contains(b)));
+    fn lose(&mut self, hypothesis: &[BlockIndex]) {
+        self.lost
+            .extend(hypothesis.iter().filter(|b| self.copy.shown.contains(b)));
     }
 
-    /// The shortest way through blocks with or without code, from one of these to a block that is wanted.
+    /// The shortest route through blocks with or without code, from one of these to a block that is wanted.
     fn shortest(&self, from: Vec<BlockIndex>, wanted: impl Fn(BlockIndex) -> bool) -> Option<Vec<BlockIndex>> {
         let mut seen: BTreeSet<BlockIndex> = from.iter().copied().collect();
-        let mut ways: Vec<Vec<BlockIndex>> = from.into_iter().map(|b| vec![b]).collect();
-        while !ways.is_empty() {
-            if let Some(way) = ways.iter().find(|way| wanted(way[way.len() - 1])) {
-                return Some(way.clone());
+        let mut hypotheses: Vec<Vec<BlockIndex>> = from.into_iter().map(|b| vec![b]).collect();
+        while !hypotheses.is_empty() {
+            if let Some(hypothesis) = hypotheses
+                .iter()
+                .find(|hypothesis| wanted(hypothesis[hypothesis.len() - 1]))
+            {
+                return Some(hypothesis.clone());
             }
-            let longer = ways.iter().flat_map(|way| {
-                let next = self.successors(way[way.len() - 1]).iter();
-                next.map(|&b| way.iter().copied().chain([b]).collect::<Vec<_>>())
+            let longer = hypotheses.iter().flat_map(|hypothesis| {
+                let next = self.successors(hypothesis[hypothesis.len() - 1]).iter();
+                next.map(|&b| hypothesis.iter().copied().chain([b]).collect::<Vec<_>>())
             });
             let longer: Vec<_> = longer.collect();
-            ways = longer
+            hypotheses = longer
                 .into_iter()
-                .filter(|way| seen.insert(way[way.len() - 1]))
+                .filter(|hypothesis| seen.insert(hypothesis[hypothesis.len() - 1]))
                 .collect();
         }
         None
     }
 
-    fn enter(&self, way: &mut Way, block: BlockIndex) {
+    fn enter(&self, hypothesis: &mut Hypothesis, block: BlockIndex) {
         let has = |kind| self.graph.find(kind).is_some();
-        let Some((start, path)) = &mut way.open else {
-            way.open = Some((Start::Entry, vec![block]));
-            self.end_at_exit(way);
+        let Some((start, path)) = &mut hypothesis.open else {
+            hypothesis.open = Some((Start::Entry, vec![block]));
+            self.end_at_exit(hypothesis);
             return;
         };
         let last = path[path.len() - 1];
         if has(EdgeKind::Flow(last, block)) {
             path.push(block);
-            self.end_at_exit(way);
+            self.end_at_exit(hypothesis);
         } else if has(EdgeKind::SelfLoop(block)) && last == block {
-            way.ended.push(Path {
+            hypothesis.ended.push(Path {
                 start: Start::Inside,
                 blocks: vec![block],
                 end: End::Back(block),
@@ -339,15 +348,15 @@ impl<'a> Walk<'a> {
             let end = ends.into_iter().find(|&end| has(EdgeKind::End(last, end)));
             let (start, blocks) = (*start, path.clone());
             let end = end.unwrap_or_else(|| panic!("{}: no edge {} to {}", self.cfg.name, last.0, block.0));
-            way.ended.push(Path { start, blocks, end });
-            way.open = Some((Start::Inside, vec![block]));
-            self.end_at_exit(way);
+            hypothesis.ended.push(Path { start, blocks, end });
+            hypothesis.open = Some((Start::Inside, vec![block]));
+            self.end_at_exit(hypothesis);
         }
     }
 
-    fn end_at_exit(&self, way: &mut Way) {
-        if way.last().is_some_and(|last| self.successors(last).is_empty()) {
-            way.end(End::Exit);
+    fn end_at_exit(&self, hypothesis: &mut Hypothesis) {
+        if hypothesis.last().is_some_and(|last| self.successors(last).is_empty()) {
+            hypothesis.end(End::Exit);
         }
     }
 }

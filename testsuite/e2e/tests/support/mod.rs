@@ -1,5 +1,4 @@
-//! What the end-to-end tests share: the built tools, scratch folders, and running commands with everything they print
-//! in the failure message.
+//! Shared by the end-to-end tests: the built tools, scratch folders, and commands whose output is in the failure message.
 
 pub mod classes;
 pub mod counted;
@@ -75,8 +74,8 @@ pub fn with(profile: &Path, options: &[&str]) -> Vec<String> {
     all
 }
 
-/// Compares what a program computes at every level with its profile, once with each list of the plugin's options, and without optimisation,
-/// given each argument.
+/// Compares a program's output with its profile, at every level and with each list of plugin options, with that of the
+/// unoptimised program, for each argument.
 pub fn computes_the_same(source: &str, options: &[&[&str]], arguments: &[&str]) {
     let dir = scratch();
     let profile = recorded(source, dir.path());

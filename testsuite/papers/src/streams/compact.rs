@@ -1,14 +1,14 @@
-//! What fits in a file: windows from many bursts, or few bursts whole.
+//! Two ways to reduce a recording: windows from many bursts, or few whole bursts.
 
 use super::curve::overlap;
 use pleach_collector::stream::{Compressor, Generator};
 use pleach_collector::vector::{Branch, Burst, VectorSet};
 use std::collections::HashMap;
 
-/// So much smaller than all bursts is the file.
-const SMALLER: u64 = 8;
+/// The recording is reduced by this factor.
+const REDUCTION: u64 = 8;
 
-/// Two ways to make a recording smaller, in files of one size; means over all trials.
+/// The quality of both in files of one size; means over all trials.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CompactRecording {
     /// Bytes of all bursts.
@@ -43,7 +43,7 @@ impl CompactRecording {
             let compressed = loop {
                 let compressed = compressor.finish();
                 set.compressed = Some(compressed.clone());
-                if packed(&set) <= whole / SMALLER || compressed.windows.is_empty() {
+                if packed(&set) <= whole / REDUCTION || compressed.windows.is_empty() {
                     break compressed;
                 }
                 compressor.coarsen();

@@ -45,7 +45,7 @@ pub struct Stream {
     pub distinct: u64,
     /// By compressor.
     pub curves: Vec<Curve>,
-    /// What fits in a file of an eighth of the size.
+    /// Recordings reduced to an eighth of the size.
     pub compact: CompactRecording,
 }
 

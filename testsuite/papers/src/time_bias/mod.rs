@@ -1,6 +1,6 @@
-//! How far the distribution of sampled branches and instructions is from the exact one, and what corrections do to it.
+//! Time bias: the distance of sampled distributions of branches and instructions from exact ones, by correction.
 //!
-//! Ticks are spread over time, so slow code is sampled more often than fast code that runs as often. Exact counts of the
+//! Ticks are uniform in time, so slow code is sampled more often than fast code that runs as often. Exact counts of the
 //! same binary on the same input come from callgrind, for the program's own file: libraries choose other code under it.
 
 mod distribution;
@@ -41,7 +41,7 @@ enum Estimator {
     Equal,
     /// Bursts by branches per instruction, as if all instructions took the same time.
     Instructions,
-    /// By the stationary distribution over states of so many branches.
+    /// By the stationary distribution over states of this many branches.
     Stationary(usize),
 }
 
@@ -82,7 +82,7 @@ impl Estimator {
     }
 }
 
-/// One recording, counted in one way.
+/// One recording with one estimator.
 #[derive(Clone, Debug)]
 pub struct TimeBias {
     workload: String,

@@ -1,4 +1,4 @@
-//! BOLT: another build's code, laid out anew after linking.
+//! BOLT: optimisation of another variant's code after linking.
 
 use super::recording::{Export, Recording, export};
 use super::{Pleach, Variant, training_key};
@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What BOLT's guide to optimising clang gives it.
+/// Options from BOLT's guide to optimising clang.
 const OPTIONS: [&str; 7] = [
     "-reorder-blocks=ext-tsp",
     "-reorder-functions=cdsort",
@@ -33,10 +33,10 @@ pub enum BoltData {
     Vectors(Pleach, Recording),
 }
 
-/// A build that BOLT lays out anew.
+/// A build that BOLT optimises.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bolt {
-    /// What it starts from.
+    /// The variant that BOLT optimises.
     pub base: Box<Variant>,
     /// Its profile.
     pub data: BoltData,
@@ -149,7 +149,7 @@ fn keep(made: &Path, profile: &Path, by: &str) -> Result<()> {
     fs::rename(made, profile).with_context(|| format!("cannot write {}", profile.display()))
 }
 
-/// What a tool said: how much of the profile it understood, and what it made of it.
+/// A tool's log: how much of the profile it matched, and what it optimised.
 fn write_log(finished: &Finished, to: &Path) -> Result<()> {
     let text = format!("{}{}", finished.stdout, finished.stderr);
     fs::write(to, text).with_context(|| format!("cannot write {}", to.display()))

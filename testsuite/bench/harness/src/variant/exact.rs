@@ -17,7 +17,7 @@ pub fn ir_pgo_flags(bench: &Bench, workload: &Workload) -> Result<Vec<String>> {
     Ok(use_flags(&profile(bench, workload, &instrumented, &[])?))
 }
 
-/// The flags of [`Variant::CsIrPgo`] beside `-O2`: what is guided by the first counts is trained again.
+/// The flags of [`Variant::CsIrPgo`] beside `-O2`: the build that uses the first counts is trained again.
 pub fn cs_ir_pgo_flags(bench: &Bench, workload: &Workload) -> Result<Vec<String>> {
     let first = profile(
         bench,

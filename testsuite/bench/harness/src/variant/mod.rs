@@ -1,7 +1,7 @@
-//! Variants: the ways to get from a workload's sources to a binary that is worth comparing.
+//! Variants: how a workload's sources become a binary.
 //!
 //! Some need nothing but flags; others build an instrumented or annotated binary first, run it on the training input
-//! and build again with the profile. What a variant leaves behind is always a [`Binary`], so measures need not know.
+//! and build again with the profile. The result is always a [`Binary`], so that measuring does not depend on the variant.
 
 mod bolt;
 mod exact;
@@ -34,7 +34,7 @@ const NO_PREINLINE: [&str; 5] = [
     "-disable-preinline",
 ];
 
-/// A way to build a workload.
+/// How a workload is built.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Variant {
     /// Plain `-O2`.
@@ -54,7 +54,7 @@ pub enum Variant {
     IrPgoInstrumented,
     /// `-O2` guided by exact IR-level counts of the training input.
     IrPgo,
-    /// The same, and then by counts of that build too, which tell inlined copies apart.
+    /// The same, and then by counts of that build, which distinguish inlined copies.
     CsIrPgo,
     /// `-O2` instrumented to count paths or edges exactly.
     Counted(Pleach, Mode),
@@ -64,7 +64,7 @@ pub enum Variant {
     PleachUse(PleachUse),
     /// `-O2` guided by a sample profile of clang's own, from what `pleach record` sampled on the training input.
     SamplePgo(SamplePgo),
-    /// Another variant with its code laid out anew by BOLT.
+    /// Another variant, optimised by BOLT after linking.
     Bolt(Bolt),
 }
 
@@ -107,7 +107,7 @@ impl Variant {
         }
     }
 
-    /// Whether training samples a running program, and so wants the machine to itself.
+    /// Whether training samples a running program: nothing else may run then.
     pub fn samples(&self) -> bool {
         match self {
             Self::PleachUse(_) | Self::SamplePgo(_) => true,
@@ -159,7 +159,7 @@ impl Variant {
     }
 }
 
-/// A file name for what comes out of training: the same for the same binary on the same input.
+/// A file name for the result of training, equal for the same binary on the same input.
 fn training_key(binary: &Binary, invocation: &Invocation) -> Result<String> {
     // The build's folder has the key of everything that went into the binary in its name.
     let folder = binary

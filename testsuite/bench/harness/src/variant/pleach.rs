@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The `pleach` command and the options that its flags are asked with.
+/// The `pleach` command and options of `pleach flags`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pleach {
     /// The executable.
@@ -34,7 +34,7 @@ pub struct PleachUse {
 }
 
 impl PleachUse {
-    /// What `pleach flags use` does by itself.
+    /// The defaults of `pleach flags use`.
     pub fn new(pleach: Pleach, recording: Recording) -> Self {
         Self {
             label: "pleach-use".to_owned(),
@@ -73,7 +73,7 @@ impl PleachUse {
         ]
     }
 
-    /// Fails where the plugin does not know its options: better now than after hours of recording.
+    /// Fails where the plugin does not know its options, before hours of recording.
     pub fn check_options(&self) -> Result<()> {
         let mut command = Command::new(crate::tools::Tool::Clang.find()?);
         command
@@ -85,7 +85,7 @@ impl PleachUse {
     }
 }
 
-/// clang's words for options of the plugin, in the form that `pleach flags` prints.
+/// clang's arguments for options of the plugin, in the form that `pleach flags` prints.
 fn plugin_flags(options: &[String]) -> Vec<String> {
     let words = options
         .iter()

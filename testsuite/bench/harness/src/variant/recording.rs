@@ -19,11 +19,10 @@ use xxhash_rust::xxh3::Xxh3;
 pub struct Recording {
     /// Options of `pleach record`, such as `--overhead 1%` or `--repeat 5`.
     pub options: Vec<String>,
-    /// The program's CPU-seconds that the recording shall have: the input is run as often as that takes. Once, or as the
-    /// options say, if `None`.
+    /// CPU-seconds of the program to record; the input is repeated until then. `None`: once, or as the options say.
     pub cpu_seconds: Option<f64>,
-    /// Recordings with a number are made once and kept, so that several variants have the same. Others are made anew each
-    /// time: a sampled profile differs from run to run, and so must what is measured.
+    /// Recordings with a number are made once and kept, so that variants share them. Others are made for each build:
+    /// sampled profiles differ between runs, and measurements should show it.
     pub kept: Option<u32>,
 }
 
@@ -80,7 +79,7 @@ pub fn export(pleach: &Pleach, profile: &Path, format: Export, to: &Path) -> Res
     Ok(())
 }
 
-/// CPU-seconds of plain `-O2` on the training input. Measured once and kept: all recordings are repeated as often.
+/// CPU-seconds of plain `-O2` on the training input. Measured once and kept, so that all recordings have the same number of runs.
 fn train_seconds(bench: &Bench, workload: &Workload, invocation: &Invocation) -> Result<f64> {
     let plain = Variant::O2.produce(bench, workload)?;
     let name = training_key(&plain, invocation)?;
@@ -98,7 +97,7 @@ fn train_seconds(bench: &Bench, workload: &Workload, invocation: &Invocation) ->
     Ok(seconds)
 }
 
-/// What decides a recording beside binary and input: options, the sampler, and of annotated programs the analysis too.
+/// The part of a recording's key beside binary and input: options, the sampler and, for annotated programs, `pleach`.
 fn key(options: &[String], pleach: &Pleach, binary: &Binary) -> Result<u64> {
     let mut files = vec![pleach.command.with_file_name("libpleach_preload.so")];
     let is_annotated = pleach_annotate::binary::Binary::open(&binary.path)?.is_annotated();

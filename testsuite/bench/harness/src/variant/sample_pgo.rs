@@ -14,7 +14,7 @@ use std::process::Command;
 /// Flags for clang's pseudo-probes, which need line tables for what is inlined.
 pub const PROBES: [&str; 2] = ["-fpseudo-probe-for-profiling", "-g1"];
 
-/// Flags that clang's manual asks for where samples are mapped by debug information.
+/// Flags that clang's manual recommends for mapping samples by debug information.
 const LINES: [&str; 3] = [
     "-gline-tables-only",
     "-fdebug-info-for-profiling",
@@ -26,7 +26,7 @@ const LINES: [&str; 3] = [
 pub enum SampleProfile {
     /// By lines and discriminators, as AutoFDO does.
     Lines,
-    /// By pseudo-probes, as CSSPGO does. Its contexts need call stacks, which branch vectors do not have: the profile is flat.
+    /// By pseudo-probes, as CSSPGO does. The profile is flat: contexts need call stacks, which vectors do not have.
     Probes,
 }
 
@@ -64,7 +64,7 @@ impl SamplePgo {
         let binary = plain.produce(bench, workload)?;
         let recorded = self.recording.record(bench, workload, &self.pleach, &binary)?;
         let profile = recorded.with_extension(self.label());
-        // What llvm-profgen says stays beside it.
+        // llvm-profgen's log is kept beside the profile.
         let log = recorded.with_extension(format!("{}.log", self.label()));
         if self.recording.kept.is_none() || !profile.is_file() {
             generate(&self.pleach, &binary.path, &recorded, &profile, &log)?;
