@@ -9,8 +9,8 @@ use std::process::{Command, ExitStatus, Stdio};
 /// A run of one thread from `main` to the end of the process.
 #[derive(Debug)]
 pub struct Trace {
-    /// Offsets in the program's file of all executed instructions, in order; `None` stands for any number of instructions in
-    /// libraries. A repeated string instruction appears once for each repetition.
+    /// Offsets in the program's file of all executed instructions, in order; `None` stands for any number of
+    /// instructions in libraries. A repeated string instruction appears once for each repetition.
     pub instructions: Vec<Option<u64>>,
     /// How it ended.
     pub status: ExitStatus,

@@ -36,7 +36,8 @@ fn both_arms_are_executed_where_that_is_legal() {
     for function in KEPT.iter().chain(KEPT_WHERE_UNMOVED) {
         assert!(branches(&all, function) > 0, "{}", text(&all, function));
     }
-    // A pointer in a register cannot be selected. The stored value can, where simplification leaves one store for both arms.
+    // A pointer in a register cannot be selected. The stored value can, where simplification leaves one store for
+    // both arms.
     let late = ir(&["-pleach-small-callees-first=0"]);
     assert!(branches(&late, "keeps_error") > 0, "{}", text(&late, "keeps_error"));
     let error = text(&all, "keeps_error");

@@ -4,9 +4,9 @@
 //! decoded through the address map, like a recording that never pauses, into the blocks of each activation of each
 //! function, which are split into paths. The instrumented program, of the same source, must have counted the same.
 //!
-//! At the `late` anchor of -O0 and -O1 builds each path must have the same count. Elsewhere the optimiser removed blocks from
-//! the code after they were numbered. Paths that differ only in removed blocks cannot be distinguished by any branch of the
-//! program: they form a *class*, and each class must have the same count. The snapshots list the classes.
+//! At the `late` anchor of -O0 and -O1 builds each path must have the same count. Elsewhere the optimiser removed
+//! blocks from the code after they were numbered. No branch of the program distinguishes paths that differ only in
+//! removed blocks: they form a *class*, and each class must have the same count. The snapshots list the classes.
 //!
 //! At the `early` anchor the optimiser also merges, copies and removes numbered blocks, so that the code shows
 //! other blocks than were executed: a loop's first test is folded, a recursion becomes a loop, a mark moves before a call

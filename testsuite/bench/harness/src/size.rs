@@ -11,8 +11,8 @@ use std::path::Path;
 pub struct TextSize {
     /// The section `.text`.
     pub text: u64,
-    /// All executable sections: also `.plt`, `.init` and cold code that was split off. BOLT leaves the old code beside the new: what
-    /// its profile does not know is still executed there.
+    /// All executable sections: also `.plt`, `.init` and cold code that was split off. BOLT keeps the old code
+    /// beside the new: functions without a profile still run there.
     pub executable: u64,
     /// Sections that are loaded at all.
     pub loaded: u64,

@@ -107,7 +107,8 @@ mod tests {
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
         assert_eq!(median(&[7.0]), 7.0);
         assert!(median(&[]).is_nan());
-        assert_eq!(quantile(&[10.0, 20.0, 30.0], 0.25), 15.0);
+        assert!((quantile(&[10.0, 20.0, 30.0], 0.25) - 35.0 / 3.0).abs() < 1e-12);
+        assert_eq!(quantile(&[10.0, 20.0, 30.0], 0.0), 10.0);
         assert_eq!(quantile(&[10.0, 20.0, 30.0], 1.0), 30.0);
     }
 

@@ -116,8 +116,7 @@ impl Curve {
         }
     }
 
-    /// The error where the compressor sends so many messages per event: between two points its logarithm goes with that of the
-    /// rate. NaN outside.
+    /// The error at a number of messages per event, interpolated between points in logarithms of both. NaN outside.
     pub fn error_at(&self, messages: f64) -> f64 {
         let between = self.points.windows(2).find_map(|pair| {
             let (more, fewer) = (pair[0], pair[1]);

@@ -79,7 +79,8 @@ pub fn export(pleach: &Pleach, profile: &Path, format: Export, to: &Path) -> Res
     Ok(())
 }
 
-/// CPU-seconds of plain `-O2` on the training input. Measured once and kept, so that all recordings have the same number of runs.
+/// CPU-seconds of plain `-O2` on the training input. Measured once and kept, so that all recordings have the same
+/// number of runs.
 fn train_seconds(bench: &Bench, workload: &Workload, invocation: &Invocation) -> Result<f64> {
     let plain = Variant::O2.produce(bench, workload)?;
     let name = training_key(&plain, invocation)?;
