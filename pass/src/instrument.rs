@@ -15,7 +15,7 @@ use pleach_ball_larus as ball_larus;
 use pleach_ball_larus::counts::unit;
 use pleach_ball_larus::counts::unit::{HASH_WORDS, Unit, UnitFunction};
 use pleach_ball_larus::graph::PathGraph;
-use pleach_ball_larus::{Index, Op, Options, Plan, Storage, weights};
+use pleach_ball_larus::{Index, NumberingOptions, Op, Plan, Storage, weights};
 use pleach_decide::call_kinds::{CallKind, kind_of_call};
 use pleach_profile::file::Lookup;
 use std::ffi::CStr;
@@ -48,7 +48,7 @@ pub fn run(
     module: &Module<'_>,
     functions: &[FunctionIr<'_>],
     anchor: Anchor,
-    options: &Options,
+    options: &NumberingOptions,
     weights: Option<&Path>,
 ) -> Result<(), PassError> {
     // SAFETY: the module is alive.
@@ -139,7 +139,7 @@ fn edge_weights(cfg: &Cfg, graph: &PathGraph, profile: Option<&Source>) -> Vec<u
     };
     let bases = cfg.edge_bases();
     let entry = counts.blocks.first().copied().unwrap_or(0);
-    weights::measured(graph, entry, |from: BlockIndex, to: BlockIndex| {
+    weights::measured_weights(graph, entry, |from: BlockIndex, to: BlockIndex| {
         let base = bases[from.index()] as usize;
         let slots = cfg.blocks[from.index()].successors.iter().zip(&counts.edges[base..]);
         slots.filter(|(target, _)| **target == to).map(|(_, count)| count).sum()

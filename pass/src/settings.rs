@@ -4,7 +4,7 @@ use crate::error::PassError;
 use crate::ffi::{self, RawOptions};
 use crate::stage::Stage;
 use pleach_annotate::manifest::Anchor;
-use pleach_ball_larus::{Mode, Options};
+use pleach_ball_larus::{Mode, NumberingOptions};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub struct Settings {
     /// Optimise with this profile.
     pub profile: Option<ProfileSource>,
     /// Count exactly.
-    pub instrument: Option<Options>,
+    pub instrument: Option<NumberingOptions>,
     /// Place counters by this profile.
     pub weights: Option<PathBuf>,
     /// Where IR is identified.
@@ -90,7 +90,7 @@ fn profile(options: &RawOptions) -> Option<ProfileSource> {
 }
 
 /// What to count, by option or environment.
-fn instrument(options: &RawOptions) -> Result<Option<Options>, PassError> {
+fn instrument(options: &RawOptions) -> Result<Option<NumberingOptions>, PassError> {
     let mode = match text(options.instrument.to_owned(), INSTRUMENT_VARIABLE).as_str() {
         "" | "0" => return Ok(None),
         "paths" | "1" => Mode::Paths,
@@ -100,10 +100,10 @@ fn instrument(options: &RawOptions) -> Result<Option<Options>, PassError> {
     if !(1..=4).contains(&options.iterations) {
         return Err(PassError::Iterations(options.iterations));
     }
-    Ok(Some(Options {
+    Ok(Some(NumberingOptions {
         mode,
         iterations: options.iterations as u8,
-        ..Options::default()
+        ..NumberingOptions::default()
     }))
 }
 

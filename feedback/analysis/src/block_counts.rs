@@ -167,7 +167,7 @@ mod tests {
     use pleach_annotate::cfg::Cfg;
     use pleach_annotate::cfg::ProbeTarget;
     use pleach_annotate::manifest::Anchor;
-    use pleach_annotate::map::{Function, FunctionIndex, Losses, Node, Probe};
+    use pleach_annotate::map::{Function, FunctionIndex, InlineInstance, Losses, Probe};
     use pleach_annotate::probe::Address;
     use pleach_annotate::testing::cfg;
     use std::path::PathBuf;
@@ -193,7 +193,7 @@ mod tests {
             anchor: Anchor::Early,
             probes: (0..cfg.blocks.len() as u32).map(probe).collect(),
             functions: vec![Function { hash: cfg.hash(), cfg }],
-            instances: vec![Node {
+            inline_instances: vec![InlineInstance {
                 function: FunctionIndex(0),
                 parent: None,
                 symbol: 0,

@@ -97,15 +97,15 @@ fn lengths(program: &Program, vectors: &VectorSet) {
                 if let Event::Block {
                     module,
                     frame,
-                    node,
+                    instance,
                     block,
                     ..
                 } = event
                 {
-                    let function = maps[&module.0].function_of(node);
+                    let function = maps[&module.0].function_of(instance);
                     visits.push(Visit {
                         function: &regions[&(function.cfg.id, function.hash)],
-                        activation: frame.0 << 32 | u64::from(node.0),
+                        activation: frame.0 << 32 | u64::from(instance.0),
                         block,
                     });
                 }

@@ -9,7 +9,7 @@
 //! !10 = !{i64 500000, i64 480000, i64 521000, !"inside", !"back 1", i32 1, i32 2, i32 4}
 //! !11 = !{i64 12000, i64 10000, i64 15000, !"entry", !"exit", i32 0, i32 1, i32 3}
 //! ```
-//! A function's list has the hottest path first; [`worth_listing`] says which paths are in it. A path is its estimated
+//! A function's list has the hottest path first; [`paths_to_list`] says which paths are in it. A path is its estimated
 //! executions, the ends of their 90 % interval, how it begins (`entry`, or `inside` after a back edge or cut edge), how it
 //! ends (`exit`; `back N` by a back edge to block N; `cut N` by an edge to block N that ends paths because they would be too
 //! many; `call` in a call that did not come back) and its blocks. Blocks are numbered from 0 in the order that the function
@@ -27,7 +27,7 @@ use inkwell::module::Module;
 use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::{End, Start};
 use pleach_profile::EstimatedPath;
-use pleach_profile::path_profile::worth_listing;
+use pleach_profile::path_profile::paths_to_list;
 use std::ffi::CStr;
 
 /// The version of the form. It changes when something that is there changes its place or its meaning.
@@ -50,7 +50,7 @@ pub fn describe_profile(module: &Module<'_>, anchor: Anchor, flow: f64) {
 
 /// Lists a function's paths, given the flow of the whole program; returns how many.
 pub fn list_paths(module: &Module<'_>, function: LLVMValueRef, paths: &[EstimatedPath], flow: f64) -> usize {
-    let listed = worth_listing(paths, flow);
+    let listed = paths_to_list(paths, flow);
     if listed.is_empty() {
         return 0;
     }

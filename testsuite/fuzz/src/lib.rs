@@ -1,8 +1,8 @@
-//! What each fuzz target does with its input. The targets themselves, in `fuzz_targets/`, only call it.
+//! The bodies of the fuzz targets; the files in `fuzz_targets/` only call them.
 //!
-//! Most formats have checksums, which random changes break: besides raw bytes, each target reads a form of its input whose
-//! checksums it puts right first. Each checks more than that nothing panics: what was decoded is encoded and decoded again
-//! and is the same, references stay within bounds, and memory stays within the limit that `run` sets.
+//! Most formats have checksums, which mutations break: besides raw bytes, each target reads its input with corrected
+//! checksums. Targets check more than the absence of panics: decoded data survives a round trip, references are within
+//! bounds, and memory stays below the limit that `run` sets.
 
 mod annotated;
 mod counts;

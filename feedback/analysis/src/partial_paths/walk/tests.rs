@@ -2,7 +2,7 @@ use super::super::copy::Copy;
 use super::*;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::testing::cfg;
-use pleach_ball_larus::Options;
+use pleach_ball_larus::NumberingOptions;
 use pleach_ball_larus::{End, Start};
 use proptest::prelude::*;
 
@@ -33,7 +33,7 @@ impl Sink for Told {
 
 /// Walks through what is not unprobed of these blocks.
 fn walk(cfg: &Cfg, unprobed: &[u32], passed: &[u32], is_fresh: bool, has_left: bool) -> Told {
-    let graph = Graph::new(cfg, &Options::default());
+    let graph = Graph::new(cfg, &NumberingOptions::default());
     let blocks = cfg.blocks.len() as u32;
     let shown = (0..blocks).filter(|b| !unprobed.contains(b)).map(BlockIndex);
     let mut steps = Steps::new(Copy::new(cfg.blocks.len(), shown));
@@ -128,7 +128,7 @@ fn too_many_ways_are_no_evidence() {
 #[test]
 fn a_block_that_hides_only_sometimes_is_no_contradiction() {
     let cfg = cfg(&[&[1], &[2], &[]]);
-    let graph = Graph::new(&cfg, &Options::default());
+    let graph = Graph::new(&cfg, &NumberingOptions::default());
     let mut steps = Steps::new(Copy::new(3, (0..3).map(BlockIndex)));
     let (mut activation, mut told) = (Activation::new(true), Told::default());
     for block in [0, 2] {

@@ -1,0 +1,52 @@
+//! Running a workload's binary under `pleach record`: the one place that knows how a recording is started.
+
+use crate::build::Binary;
+use crate::run::{Invocation, run_with};
+use crate::variant::Pleach;
+use anyhow::{Context, Result};
+use pleach_collector::vector::VectorSet;
+use pleach_profile::file::ProfileFile;
+use std::path::Path;
+
+/// Records a binary on an input into `profile`, with more options of `pleach record`.
+///
+/// # Errors
+/// The program or the recorder fails, or the program prints another checksum than without being recorded.
+pub fn record_profile(
+    binary: &Binary,
+    invocation: &Invocation,
+    pleach: &Pleach,
+    options: &[String],
+    profile: &Path,
+) -> Result<()> {
+    let mut wrapper = vec![pleach.command.display().to_string(), "record".to_owned()];
+    wrapper.extend_from_slice(options);
+    wrapper.extend(["-o".to_owned(), profile.display().to_string(), "--".to_owned()]);
+    run_with(binary, invocation, &wrapper, &[])?.expect_checksum(binary, invocation)?;
+    Ok(())
+}
+
+/// Records `repeat` runs of a binary at a budget, as `1%`, and returns the raw vectors.
+///
+/// # Errors
+/// As [`record_profile`], and where the recorder kept no vectors.
+pub fn record_vectors(
+    binary: &Binary,
+    invocation: &Invocation,
+    pleach: &Pleach,
+    budget: &str,
+    repeat: u32,
+) -> Result<VectorSet> {
+    let folder = tempfile::tempdir()?;
+    let profile = folder.path().join("recorded.pleach");
+    let options = [
+        "--quiet".to_owned(),
+        "--keep-vectors".to_owned(),
+        format!("--overhead={budget}"),
+        format!("--repeat={repeat}"),
+    ];
+    record_profile(binary, invocation, pleach, &options, &profile)?;
+    let profile = ProfileFile::open(&profile)?;
+    let vectors = profile.vectors()?.context("pleach record kept no vectors")?;
+    Ok(VectorSet::from_bytes(vectors)?)
+}

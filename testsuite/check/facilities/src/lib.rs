@@ -1,0 +1,65 @@
+//! What tests of every package share: skipping where the machine lacks a facility, and commands that always end.
+//!
+//! A test that needs `perf_event_open`, a linker or csmith calls [`skip`] where it is missing. The script
+//! `testsuite/test` collects and counts the lines; with `PLEACH_REQUIRE_FACILITIES=1`, as CI sets it, the test fails.
+
+mod command;
+
+pub use command::{DEADLINE, default_signals, output_within};
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::{env, io, thread};
+
+/// Reports `skipped: TEST: REASON` on standard error, past the test harness's capture. The caller returns then.
+///
+/// # Panics
+/// `PLEACH_REQUIRE_FACILITIES=1` says that nothing may be missing.
+pub fn skip(reason: &str) {
+    let line = skip_line(thread::current().name().unwrap_or("unnamed"), reason);
+    assert!(!facilities_are_required(), "a required facility is missing: {line}");
+    // Nobody reads it where standard error is closed.
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Whether a missing facility is a failure.
+pub fn facilities_are_required() -> bool {
+    env::var_os("PLEACH_REQUIRE_FACILITIES").is_some_and(|value| value == "1")
+}
+
+/// Whether a program is in `PATH`; skips the calling test where it is not.
+pub fn has_program(program: &str) -> bool {
+    let found = find_program(program).is_some();
+    if !found {
+        skip(&format!("{program} is not installed"));
+    }
+    found
+}
+
+fn find_program(program: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path)
+        .map(|folder| folder.join(program))
+        .find(|file| file.is_file())
+}
+
+fn skip_line(test: &str, reason: &str) -> String {
+    let reason: Vec<&str> = reason.split_whitespace().collect();
+    format!("skipped: {test}: {}", reason.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_takes_one_line() {
+        assert_eq!(skip_line("a::b", "no\n perf"), "skipped: a::b: no perf");
+    }
+
+    #[test]
+    fn programs_are_found_by_name() {
+        assert!(find_program("sh").is_some());
+        assert!(find_program("no-such-program-here").is_none());
+    }
+}

@@ -1,0 +1,131 @@
+//! Making, compiling and running one program, each within limits.
+
+use anyhow::{Context, Result, ensure};
+use pleach_harness::process::{Finished, run_measured};
+use pleach_harness::tools::Tool;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// csmith's options: small programs with every kind of control flow.
+const CSMITH: [&str; 8] = [
+    "--max-funcs",
+    "6",
+    "--max-block-depth",
+    "4",
+    "--max-block-size",
+    "5",
+    "--max-expr-complexity",
+    "6",
+];
+/// Where csmith's headers are.
+const INCLUDE: &str = "-I/usr/include/csmith";
+
+/// CPU-seconds, which other work on the machine does not lengthen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Limits(u32);
+
+impl Limits {
+    const MAKE: Self = Self(20);
+    const COMPILE: Self = Self(300);
+    /// A program without optimisation.
+    pub const EXPECTED: Self = Self(2);
+    /// The optimised program: far more, so that the limit means an endless loop.
+    pub const OPTIMISED: Self = Self(20);
+
+    fn command(self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new("prlimit");
+        command
+            .args([format!("--cpu={}", self.0), "--core=0".to_owned()])
+            .arg(program);
+        command
+    }
+}
+
+/// What csmith made.
+pub(super) enum Made {
+    /// A program.
+    Source(PathBuf),
+    /// Nothing in time.
+    TooLong,
+}
+
+/// How a program ran.
+#[derive(Clone, Debug)]
+pub(super) struct Ran {
+    code: Option<i32>,
+    signal: Option<i32>,
+    stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    pub fn success(&self) -> bool {
+        self.code == Some(0)
+    }
+
+    pub fn does_as(&self, other: &Self) -> bool {
+        (self.code, self.signal, &self.stdout) == (other.code, other.signal, &other.stdout)
+    }
+
+    /// One line for people, and what was printed to the error stream where it failed.
+    pub fn describe(&self) -> String {
+        let first = self.stdout.lines().next().unwrap_or("nothing");
+        match (self.code, self.signal) {
+            (Some(0), _) => format!("printed '{first}'"),
+            (Some(code), _) => format!("ended with status {code}\n{}", self.stderr),
+            (_, Some(libc::SIGXCPU | libc::SIGKILL)) => "did not end in time".into(),
+            (_, signal) => format!("was killed by signal {}\n{}", signal.unwrap_or(0), self.stderr),
+        }
+    }
+}
+
+impl From<Finished> for Ran {
+    fn from(finished: Finished) -> Self {
+        Self {
+            code: finished.status.code(),
+            signal: finished.status.signal(),
+            stdout: finished.stdout,
+            stderr: finished.stderr,
+        }
+    }
+}
+
+/// Generates a program with csmith.
+pub(super) fn make(folder: &Path, seed: u64) -> Result<Made> {
+    let source = folder.join("program.c");
+    let mut command = Limits::MAKE.command("csmith");
+    command
+        .current_dir(folder)
+        .arg("--seed")
+        .arg(seed.to_string())
+        .args(CSMITH);
+    let finished = run_measured(command.arg("--output").arg(&source))?;
+    if finished.status.signal().is_some() {
+        return Ok(Made::TooLong);
+    }
+    finished.expect_success("csmith")?;
+    ensure!(source.is_file(), "csmith wrote no program");
+    Ok(Made::Source(source))
+}
+
+/// Compiles and links; returns the command, for people, and how it went.
+pub(super) fn compile(source: &Path, program: &Path, flags: &[String]) -> Result<(String, Ran)> {
+    let clang = Tool::Clang.find()?;
+    let mut words = vec![clang.display().to_string()];
+    words.extend_from_slice(flags);
+    words.extend(["-w".to_owned(), INCLUDE.to_owned()]);
+    // Named without its folder, so that nothing in the object depends on it.
+    let (folder, name) = (source.parent(), source.file_name());
+    let (folder, name) = folder.zip(name).context("a source is a file in a folder")?;
+    let mut command = Limits::COMPILE.command(&words[0]);
+    command.args(&words[1..]).arg(name).arg("-o").arg(program);
+    let shown = format!("{} {} -o program", words.join(" "), name.display());
+    let finished = run_measured(command.current_dir(folder))?;
+    Ok((shown, finished.into()))
+}
+
+/// Runs a program.
+pub(super) fn run(program: &Path, limits: Limits) -> Result<Ran> {
+    Ok(run_measured(&mut limits.command(program))?.into())
+}

@@ -1,0 +1,66 @@
+//! Exact counts as a profile: `pleach import` of an instrumented program's counts.
+
+use crate::support::*;
+use pleach_profile::file::ProfileFile;
+use std::path::Path;
+use std::process::Command;
+
+const SOURCE: &str = "superblocks.c";
+
+fn import(counts: &Path, profile: &Path) -> Command {
+    let mut command = Command::new(pleach());
+    command.arg("import").arg(counts).arg("-o").arg(profile);
+    command
+}
+
+#[test]
+fn exact_counts_guide_the_compiler() {
+    let dir = scratch();
+    let [exact, optimised, counts, profile] =
+        ["exact", "optimised", "app.plcnt", "app.pleach"].map(|name| dir.path().join(name));
+    compile(&exact, &flags(&["instrument", "--anchor", "early"]), &[program(SOURCE)]);
+    let counted = stdout(Command::new(&exact).env("PLEACH_COUNTS", &counts));
+    stdout(&mut import(&counts, &profile));
+
+    let read = ProfileFile::open(&profile)
+        .expect("a profile")
+        .read_all()
+        .expect("readable");
+    let main = read
+        .functions
+        .iter()
+        .find(|f| f.name == "main")
+        .expect("main is counted");
+    assert_eq!(main.blocks[0], 1, "main is called once");
+    assert!(read.functions.iter().any(|f| f.paths.len() > 1), "paths are there");
+
+    let words = flags(&["use", profile.to_str().expect("UTF-8"), "--summary"]);
+    let mut clang = clang();
+    let built = output(
+        clang
+            .arg("-O2")
+            .args(words)
+            .arg(program(SOURCE))
+            .arg("-o")
+            .arg(&optimised),
+    );
+    let stderr = String::from_utf8_lossy(&built.stderr).into_owned();
+    assert!(built.status.success(), "{stderr}");
+    assert!(stderr.contains(" 0 stale, 0 unknown to the profile"), "{stderr}");
+    assert_eq!(stdout(&mut Command::new(&optimised)), counted);
+}
+
+#[test]
+fn a_damaged_file_of_counts_is_named() {
+    let dir = scratch();
+    let [exact, counts, profile] = ["exact", "app.plcnt", "app.pleach"].map(|name| dir.path().join(name));
+    compile(&exact, &flags(&["instrument", "--anchor", "early"]), &[program(SOURCE)]);
+    stdout(Command::new(&exact).env("PLEACH_COUNTS", &counts));
+    // The magic and nothing behind it.
+    let bytes = std::fs::read(&counts).expect("counts");
+    std::fs::write(&counts, &bytes[..8]).expect("written");
+    let (status, stderr) = failure(&mut import(&counts, &profile));
+    assert_eq!(status, 1, "{stderr}");
+    assert!(stderr.contains("app.plcnt"), "{stderr}");
+    assert!(!profile.exists(), "no profile is left behind");
+}

@@ -1,0 +1,28 @@
+//! End-to-end tests: the built `pleach`, plugin and sampler on small programs (`../programs`), with real compilers,
+//! linkers and runs. It is one binary, linked once, whose tests share what they build; each module is one subject.
+
+mod support;
+
+mod annotate;
+mod called;
+mod compressed;
+mod evaluate;
+mod exact_profile;
+mod instrument;
+mod instrument_builds;
+mod instrument_ends;
+mod instrument_tasks;
+mod opt_cases;
+mod path_metadata;
+mod peers;
+mod placement;
+mod predictions;
+mod profile;
+mod random;
+mod recurrences;
+mod selects;
+mod suites;
+mod superblocks;
+mod taken;
+mod trace;
+mod windows;

@@ -1,0 +1,469 @@
+//! Build, record and build again, on programs small enough to check by hand.
+
+use crate::support::*;
+use pleach_annotate::binary::Binary;
+use pleach_collector::vector::{CodeAddress, ModuleId, VectorSet};
+use pleach_profile::file::ProfileFile;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Annotates, records and returns (annotated binary, profile).
+fn record(dir: &Path, sources: &[&str]) -> (PathBuf, PathBuf) {
+    let (binary, profile) = (dir.join("annotated"), dir.join("app.pleach"));
+    let sources: Vec<_> = sources.iter().map(|s| program(s)).collect();
+    compile(&binary, &flags(&["annotate"]), &sources);
+    stdout(
+        Command::new(pleach())
+            .args(["record", "--overhead", "1000%", "--repeat", "3", "-o"])
+            .arg(&profile)
+            .arg("--")
+            .arg(&binary),
+    );
+    (binary, profile)
+}
+
+fn show(profile: &Path) -> Value {
+    let text = stdout(Command::new(pleach()).args(["show", "--json"]).arg(profile));
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn function<'v>(shown: &'v Value, name: &str) -> &'v Value {
+    let functions = shown["details"].as_array().expect("functions");
+    functions
+        .iter()
+        .find(|f| f["name"] == name)
+        .unwrap_or_else(|| panic!("{name} is not in the profile"))
+}
+
+fn use_flags(profile: &Path) -> Vec<String> {
+    flags(&["use", profile.to_str().expect("UTF-8")])
+}
+
+/// LLVM IR of a source compiled with a profile.
+fn ir(profile: &Path, source: &str) -> String {
+    stdout(
+        clang()
+            .args(["-O2", "-S", "-emit-llvm", "-o", "-"])
+            .args(use_flags(profile))
+            .arg(program(source)),
+    )
+}
+
+#[test]
+fn counts_are_what_the_program_does() {
+    let dir = scratch();
+    let (_, profile) = record(dir.path(), &["loops.c"]);
+    let shown = show(&profile);
+    let mix = function(&shown, "mix");
+    let blocks: Vec<f64> = mix["blocks"]
+        .as_array()
+        .expect("blocks")
+        .iter()
+        .map(|b| b["count"].as_f64().expect("a count"))
+        .collect();
+    // A hundred rounds a call, a third of them through `square`, and `puts` never.
+    let (entry, hottest) = (blocks[0], blocks.iter().copied().fold(0.0, f64::max));
+    assert!(
+        (60.0..150.0).contains(&(hottest / entry)),
+        "loop count {} of {blocks:?}",
+        hottest / entry
+    );
+    let square = function(&shown, "square")["blocks"][0]["count"]
+        .as_f64()
+        .expect("a count");
+    assert!(
+        (0.25..0.45).contains(&(square / hottest)),
+        "square {square} of {hottest}"
+    );
+}
+
+#[test]
+fn weights_reach_the_optimiser() {
+    let dir = scratch();
+    let (_, profile) = record(dir.path(), &["loops.c"]);
+    let text = ir(&profile, "loops.c");
+    for needle in ["function_entry_count", "branch_weights", "ProfileSummary", "InstrProf"] {
+        assert!(text.contains(needle), "no {needle} in\n{text}");
+    }
+    // What LLVM makes of it: the loop runs about a hundred times for each call.
+    let file = dir.path().join("loops.ll");
+    std::fs::write(&file, &text).expect("written");
+    let out = output(
+        Command::new("opt-22")
+            .args(["-passes=print<block-freq>", "-disable-output"])
+            .arg(&file),
+    );
+    let printed = String::from_utf8_lossy(&out.stderr).into_owned();
+    let mix = printed
+        .split("block-frequency-info: ")
+        .find(|part| part.starts_with("mix"))
+        .expect("mix is printed");
+    let hottest = mix
+        .lines()
+        .filter_map(|line| line.split("float = ").nth(1)?.split(',').next()?.parse::<f64>().ok())
+        .fold(0.0, f64::max);
+    assert!((50.0..200.0).contains(&hottest), "{hottest} in {mix}");
+}
+
+#[test]
+fn only_calls_are_inlined_though_a_small_recording_never_saw_them() {
+    let dir = scratch();
+    let (annotated, profile) = record(dir.path(), &["unseen.c"]);
+    let bursts = show(&profile)["provenance"]["bursts"].as_u64().expect("bursts");
+    assert!(bursts < 3000, "{bursts}");
+    let ir = ir(&profile, "unseen.c");
+    let defined = |name: &str| {
+        ir.lines()
+            .any(|l| l.starts_with("define") && l.contains(&format!("@{name}(")))
+    };
+    assert!(!defined("many"));
+    assert!(defined("wide") && defined("deep"));
+    let used = dir.path().join("used");
+    compile(&used, &use_flags(&profile), &[program("unseen.c")]);
+    for mode in ["0", "1", "3"] {
+        assert_eq!(
+            stdout(Command::new(&used).arg(mode)),
+            stdout(Command::new(&annotated).arg(mode))
+        );
+    }
+}
+
+#[test]
+fn indirect_calls_are_promoted() {
+    let dir = scratch();
+    let (binary, profile) = record(dir.path(), &["indirect.c"]);
+    let drive = |text: &str| {
+        text.split("define ")
+            .find(|f| f.contains("@drive("))
+            .expect("drive")
+            .to_owned()
+    };
+    let plain = stdout(
+        clang()
+            .args(["-O2", "-S", "-emit-llvm", "-o", "-"])
+            .arg(program("indirect.c")),
+    );
+    assert!(
+        drive(&plain).contains("call i32 %"),
+        "the test needs an indirect call:\n{plain}"
+    );
+    // Every target is known and small: promoted, then inlined.
+    let promoted = drive(&ir(&profile, "indirect.c"));
+    assert!(
+        promoted.contains("xor i32") && promoted.contains("shl i32"),
+        "not promoted:\n{promoted}"
+    );
+    let optimised = dir.path().join("optimised");
+    compile(&optimised, &use_flags(&profile), &[program("indirect.c")]);
+    assert_eq!(run(&binary), run(&optimised));
+}
+
+#[test]
+fn statics_of_one_name_get_their_own_counts() {
+    let dir = scratch();
+    let (_, profile) = record(dir.path(), &["twins_a.c", "twins_b.c"]);
+    let shown = show(&profile);
+    let twins: Vec<_> = shown["details"]
+        .as_array()
+        .expect("functions")
+        .iter()
+        .filter(|f| f["name"] == "step")
+        .collect();
+    assert_eq!(twins.len(), 2);
+    for twin in twins {
+        assert!(twin["blocks"][0]["count"].as_f64().expect("a count") > 0.0, "{twin}");
+    }
+}
+
+#[test]
+fn remarks_say_what_was_done_and_why_not() {
+    let dir = scratch();
+    let (_, profile) = record(dir.path(), &["loops.c"]);
+    let remarks = |source: &Path| {
+        let mut command = clang();
+        command.args(["-O2", "-c", "-Rpass=pleach", "-Rpass-missed=pleach", "-o", "/dev/null"]);
+        let out = output(command.args(use_flags(&profile)).arg(source));
+        assert!(out.status.success());
+        String::from_utf8_lossy(&out.stderr).into_owned()
+    };
+    let used = remarks(&program("loops.c"));
+    assert!(
+        used.contains("profile used") && used.contains("-Rpass=pleach"),
+        "{used}"
+    );
+    // An edit that changes the control flow of `mix` only.
+    let edited = dir.path().join("loops.c");
+    let text = std::fs::read_to_string(program("loops.c")).expect("source");
+    std::fs::write(
+        &edited,
+        text.replace("sum ^= sum << 1;", "while (sum & 4) sum ^= sum << 1;"),
+    )
+    .expect("written");
+    let stale = remarks(&edited);
+    assert!(stale.contains("control flow changed"), "{stale}");
+    assert!(stale.contains("profile used"), "main's profile is still good: {stale}");
+    let foreign = remarks(&program("twins_b.c"));
+    assert!(
+        foreign.contains("does not know it") && !foreign.contains("profile used"),
+        "{foreign}"
+    );
+}
+
+#[test]
+fn a_bad_profile_stops_the_build_with_a_reason() {
+    let dir = scratch();
+    let (_, profile) = record(dir.path(), &["loops.c"]);
+    let good = std::fs::read(&profile).expect("profile");
+    let compile_with = |path: &Path| {
+        let plugin = built().join("libpleach_pass.so");
+        failure(
+            clang()
+                .args(["-O2", "-c", "-o", "/dev/null"])
+                .arg(format!("-fpass-plugin={}", plugin.display()))
+                .args(["-Xclang", "-mllvm", "-Xclang"])
+                .arg(format!("-pleach-use={}", path.display()))
+                .arg(program("loops.c")),
+        )
+    };
+    let bad = dir.path().join("bad.pleach");
+    let mut cases: Vec<(&str, Vec<u8>)> = vec![
+        ("empty", Vec::new()),
+        ("half", good[..good.len() / 2].to_vec()),
+        ("an ELF file", std::fs::read("/bin/true").expect("a file")),
+    ];
+    let mut flipped = good.clone();
+    flipped[good.len() / 3] ^= 0x10;
+    cases.push(("a flipped bit", flipped));
+    for (what, bytes) in cases {
+        std::fs::write(&bad, bytes).expect("written");
+        let (code, text) = compile_with(&bad);
+        assert_eq!(code, 1, "{what}");
+        assert!(text.contains("bad.pleach") && text.contains("error:"), "{what}: {text}");
+        // `pleach flags use` finds out before the build does, except for damage that only a record shows.
+        if what != "a flipped bit" {
+            failure(Command::new(pleach()).args(["flags", "use"]).arg(&bad));
+        }
+    }
+    let (_, text) = compile_with(&dir.path().join("missing.pleach"));
+    assert!(text.contains("missing.pleach"), "{text}");
+}
+
+#[test]
+fn a_binary_without_annotations_keeps_its_vectors() {
+    let dir = scratch();
+    let (binary, profile) = (dir.path().join("plain"), dir.path().join("plain.pleach"));
+    compile(&binary, &[] as &[&str], &[program("loops.c")]);
+    let out = output(
+        Command::new(pleach())
+            .args(["record", "--overhead", "500%", "-o"])
+            .arg(&profile)
+            .arg("--")
+            .arg(&binary),
+    );
+    assert!(out.status.success());
+    let text = String::from_utf8_lossy(&out.stderr);
+    assert!(text.contains("raw vectors are kept"), "{text}");
+    let shown = show(&profile);
+    assert_eq!(shown["functions"].as_array().map(Vec::len), Some(0));
+}
+
+#[test]
+fn stripped_binaries_map_through_their_debug_file_or_say_so() {
+    let dir = scratch();
+    let annotated = dir.path().join("annotated");
+    compile(
+        &annotated,
+        &[&flags(&["annotate"])[..], &["-Wl,--build-id".into()]].concat(),
+        &[program("loops.c")],
+    );
+    let stripped = dir.path().join("stripped");
+    stdout(Command::new("strip").arg(&annotated).arg("-o").arg(&stripped));
+    let profile = dir.path().join("stripped.pleach");
+    let record = |extra: &[&std::ffi::OsStr]| {
+        let mut command = Command::new(pleach());
+        command
+            .args(["record", "--overhead", "1000%", "-o"])
+            .arg(&profile)
+            .args(extra)
+            .arg("--")
+            .arg(&stripped);
+        let out = output(&mut command);
+        assert!(out.status.success());
+        String::from_utf8_lossy(&out.stderr).into_owned()
+    };
+    let text = record(&[]);
+    assert!(text.contains("no symbols"), "{text}");
+    record(&["--binary".as_ref(), annotated.as_os_str()]);
+    let shown = show(&profile);
+    assert!(function(&shown, "mix")["blocks"][0]["count"].as_f64().expect("a count") > 0.0);
+}
+
+#[test]
+fn an_existing_profile_survives_a_failed_recording() {
+    let dir = scratch();
+    let profile = dir.path().join("kept.pleach");
+    std::fs::write(&profile, b"precious").expect("written");
+    let (code, text) = failure(
+        Command::new(pleach())
+            .args(["record", "-o"])
+            .arg(&profile)
+            .args(["--", "/nonexistent/program"]),
+    );
+    assert_eq!(code, 127, "{text}");
+    assert!(text.contains("/nonexistent/program"), "{text}");
+    assert_eq!(std::fs::read(&profile).expect("still there"), b"precious");
+    let (_, text) =
+        failure(Command::new(pleach()).args(["record", "-o", "/proc/no/such/folder.pleach", "--", "/bin/true"]));
+    assert!(text.contains("/proc/no/such"), "{text}");
+}
+
+/// One instruction as `llvm-objdump` prints it.
+struct Printed {
+    mnemonic: String,
+    /// Target of a direct branch.
+    target: Option<u64>,
+}
+
+fn disassembly(binary: &Path) -> BTreeMap<u64, Printed> {
+    let text = stdout(
+        Command::new("llvm-objdump-22")
+            .args(["-d", "--no-show-raw-insn"])
+            .arg(binary),
+    );
+    let instruction = |line: &str| {
+        let (address, rest) = line.trim().split_once(':')?;
+        let address = u64::from_str_radix(address, 16).ok()?;
+        let mut words = rest.split_whitespace();
+        let mnemonic = words.next()?.to_owned();
+        let target = words
+            .next()
+            .and_then(|w| u64::from_str_radix(w.strip_prefix("0x")?, 16).ok());
+        Some((address, Printed { mnemonic, target }))
+    };
+    text.lines().filter_map(instruction).collect()
+}
+
+#[test]
+fn vectors_agree_with_llvm_objdump() {
+    let dir = scratch();
+    let (binary, profile) = (dir.path().join("binary"), dir.path().join("vectors.pleach"));
+    compile(&binary, &flags(&["annotate"]), &[program("indirect.c")]);
+    let mut command = Command::new(pleach());
+    command
+        .args(["record", "--overhead", "1000%", "--keep-vectors", "-o"])
+        .arg(&profile)
+        .arg("--")
+        .arg(&binary);
+    stdout(&mut command);
+
+    let file = ProfileFile::open(&profile).expect("a profile");
+    let bytes = file.vectors().expect("intact").expect("kept").to_vec();
+    let set = VectorSet::from_bytes(&bytes).expect("vectors");
+    let module = set
+        .modules
+        .iter()
+        .position(|m| m.path.ends_with("binary"))
+        .expect("the program was sampled");
+    let module = ModuleId(module as u32);
+    let elf = Binary::open(&binary).expect("an ELF file");
+    let listing = disassembly(&binary);
+    let address = |place: CodeAddress| elf.address_of_offset(place.offset).map(|a| a.0);
+    let (mut branches, mut stretches) = (0, 0);
+    for burst in &set.bursts {
+        for pair in burst.branches.windows(2) {
+            let (branch, next) = (pair[0], pair[1]);
+            if branch.from.module == module {
+                let from = address(branch.from).expect("in the file");
+                let printed = &listing[&from];
+                assert!(
+                    printed.mnemonic.starts_with(['j', 'c', 'r']),
+                    "{from:#x} is a {}",
+                    printed.mnemonic
+                );
+                if let Some(target) = printed.target.filter(|_| branch.to.module == module) {
+                    assert_eq!(address(branch.to), Some(target), "{from:#x} {}", printed.mnemonic);
+                }
+                branches += 1;
+            }
+            if branch.to.module == module && next.from.module == module {
+                let (to, end) = (
+                    address(branch.to).expect("in the file"),
+                    address(next.from).expect("in the file"),
+                );
+                assert!(to <= end, "{to:#x}..{end:#x}");
+                for (at, printed) in listing.range(to..end) {
+                    let leaves = ["jmp", "call", "ret"].iter().any(|m| printed.mnemonic.starts_with(m));
+                    assert!(!leaves, "{at:#x} {} inside {to:#x}..{end:#x}", printed.mnemonic);
+                }
+                stretches += 1;
+            }
+        }
+    }
+    assert!(
+        branches > 1000 && stretches > 1000,
+        "{branches} branches, {stretches} stretches"
+    );
+}
+
+#[test]
+fn local_functions_keep_their_profile_when_their_file_gets_another_function() {
+    let dir = scratch();
+    let (_, profile) = record(dir.path(), &["twins_a.c", "twins_b.c"]);
+    let edited = dir.path().join("twins_b.c");
+    let text = std::fs::read_to_string(program("twins_b.c")).expect("source");
+    std::fs::write(&edited, text + "\nint another(int x) { return x + 1; }\n").expect("written");
+    let mut command = clang();
+    command
+        .args(["-O2", "-c", "-Rpass=pleach", "-o", "/dev/null"])
+        .args(use_flags(&profile))
+        .arg(&edited);
+    let out = output(&mut command);
+    let text = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(text.matches("profile used").count(), 2, "step and run_b: {text}");
+}
+
+#[test]
+fn what_is_hot_is_told_by_inlined_copies() {
+    let dir = scratch();
+    let profile = recorded("hot_copies.c", dir.path());
+    let shown = stdout(Command::new(pleach()).args(["show", "--json"]).arg(&profile));
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    let cutoffs = shown["summary"]["cutoffs"].as_array().expect("cut-offs");
+    let summed = cutoffs.iter().find(|c| c["ppm"] == 990_000).expect("99 %");
+    let summed = summed["min_count"].as_u64().expect("a count");
+    let hot = shown["provenance"]["hot_in_copies"].as_u64().expect("a count");
+    // An eighth, where all copies were sampled as often.
+    assert!(hot > 0 && 4 * hot < summed, "{hot} of {summed}");
+}
+
+#[test]
+fn small_callees_are_inlined_before_the_inliner_knows_the_profile() {
+    let dir = scratch();
+    let profile = recorded("small_callees.c", dir.path());
+    let ir = dir.path().join("used.ll");
+    let remarks = |first: &str| {
+        let mut command = clang();
+        command
+            .args(["-O2", "-S", "-emit-llvm", "-Rpass=inline", "-o"])
+            .arg(&ir);
+        command.args(with(&profile, &[first])).arg(program("small_callees.c"));
+        let out = output(&mut command);
+        assert!(out.status.success());
+        String::from_utf8_lossy(&out.stderr).into_owned()
+    };
+    // The inliner's threshold for such code, with and without its bonus for a single block; a profile raises it tenfold.
+    let is_first = |remarks: &str, function: &str| {
+        let inlined = format!("'{function}' inlined into 'run'");
+        let mut lines = remarks.lines().filter(|line| line.contains(&inlined)).peekable();
+        assert!(lines.peek().is_some(), "{remarks}");
+        lines.all(|line| line.contains("threshold=15)") || line.contains("threshold=22)"))
+    };
+    assert!(!is_first(&remarks("-pleach-small-callees-first=0"), "fold"));
+    let first = remarks("-pleach-small-callees-first=1");
+    assert!(is_first(&first, "fold") && !is_first(&first, "only"), "{first}");
+    // Marks of ours do not stay, nor what was only for a while.
+    let ir = std::fs::read_to_string(&ir).expect("IR");
+    assert!(!ir.contains("pleach-hot") && !ir.contains("pleach-inline-later"));
+}

@@ -1,0 +1,12 @@
+//! Research code: tables of the papers that pleach builds on, for the same workloads. No product command uses it.
+//!
+//! | table | command | module |
+//! |---|---|---|
+//! | stream compression (Sastry, Bodík and Smith, ISCA 2001) | `pleach-papers streams` | [`streams`] |
+//! | sampled against exact distributions of instructions and branches | `pleach-papers time-bias` | [`time_bias`] |
+//! | *Efficient Path Profiling* (Ball and Larus, MICRO-29) | `pleach-papers paths` | [`path_tables`], [`edge_predictor`] |
+
+pub mod edge_predictor;
+pub mod path_tables;
+pub mod streams;
+pub mod time_bias;

@@ -1,0 +1,121 @@
+//! `pleach-papers`: prints one table of a paper for each subcommand.
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use pleach_harness::cli::{Common, Exact, Which, plain_pleach};
+use pleach_harness::{InputKind, parallel};
+use pleach_papers::{path_tables, streams, time_bias};
+
+#[derive(Parser)]
+#[command(version, about = "Tables of the papers that pleach builds on, for the workloads")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Sastry, Bodík and Smith (ISCA 2001): compress recorded streams of branches, error against messages
+    Streams {
+        #[command(flatten)]
+        which: Which,
+        /// Budget of the recording
+        #[arg(long, default_value = "30%")]
+        overhead: String,
+        /// The input that is recorded
+        #[arg(long, default_value = "ref")]
+        on: InputKind,
+        /// Repetitions with other random numbers
+        #[arg(long, default_value_t = 3)]
+        trials: u64,
+    },
+    /// The same paper: how fast its estimators converge, as a Monte-Carlo experiment
+    Convergence {
+        /// Repetitions
+        #[arg(long, default_value_t = 2500)]
+        experiments: u64,
+    },
+    /// Sampled distributions of instructions and branches against exact ones, with each correction of time bias
+    TimeBias {
+        #[command(flatten)]
+        which: Which,
+        /// Budgets; may be repeated
+        #[arg(long = "overhead", default_values_t = ["100%".to_owned(), "1%".to_owned()])]
+        budgets: Vec<String>,
+        /// Runs that go into one recording
+        #[arg(long, default_value_t = 20)]
+        repeat: u32,
+        /// The input
+        #[arg(long, default_value = "short")]
+        on: InputKind,
+        /// Functions to list for each recording
+        #[arg(long, default_value_t = 3)]
+        functions: usize,
+    },
+    /// Ball and Larus (MICRO-29): executed paths, how often they are counted, and what training shows of them
+    Paths {
+        #[command(flatten)]
+        exact: Exact,
+        /// Leave cachegrind out
+        #[arg(long)]
+        no_counts: bool,
+    },
+}
+
+fn main() -> Result<()> {
+    let cli = Cli::parse();
+    let open = || cli.common.open();
+    let sections = match &cli.command {
+        Command::Streams {
+            which,
+            overhead,
+            on,
+            trials,
+        } => {
+            let bench = open()?;
+            let options = streams::Options {
+                overhead: overhead.clone(),
+                on: *on,
+                trials: *trials,
+            };
+            streams::sections(&streams::streams(
+                &bench,
+                &which.select(&bench)?,
+                &plain_pleach()?,
+                &options,
+            )?)
+        }
+        Command::Convergence { experiments } => vec![streams::convergence(*experiments)],
+        Command::TimeBias {
+            which,
+            budgets,
+            repeat,
+            on,
+            functions,
+        } => {
+            let bench = open()?;
+            let options = time_bias::Options {
+                budgets: budgets.clone(),
+                repeat: *repeat,
+                on: *on,
+                functions: *functions,
+            };
+            let found = time_bias::time_bias(&bench, &which.select(&bench)?, &plain_pleach()?, &options)?;
+            time_bias::sections(&found, &options)
+        }
+        Command::Paths { exact, no_counts } => {
+            let bench = open()?;
+            let options = path_tables::Options {
+                on: exact.on,
+                instructions: !no_counts,
+                jobs: parallel::default_jobs(),
+            };
+            let figures =
+                path_tables::figures(&bench, &exact.which.select(&bench)?, &exact.anchor.pleach()?, &options)?;
+            path_tables::sections(&figures, &options)
+        }
+    };
+    cli.common.print(&sections)
+}

@@ -1,0 +1,99 @@
+//! How well recorded streams of branches are compressed by the samplers of Sastry, Bodík and Smith (ISCA 2001).
+
+mod compact;
+mod curve;
+mod report;
+
+pub use compact::CompactRecording;
+pub use curve::{Curve, Kind, Point, RATES};
+pub use report::{convergence, sections};
+
+use anyhow::Result;
+use pleach_collector::stream::{Event, control_flow};
+use pleach_collector::vector::{CodeAddress, VectorSet};
+use pleach_harness::bench::Bench;
+use pleach_harness::progress;
+use pleach_harness::recorder::record_vectors;
+use pleach_harness::variant::{Pleach, Variant};
+use pleach_harness::workload::{InputKind, Workload};
+use pleach_wire::x86::{self, Instruction};
+use std::collections::HashMap;
+
+/// What to record, and how often to compress it.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Budget, as `pleach record` takes it.
+    pub overhead: String,
+    /// The input.
+    pub on: InputKind,
+    /// Repetitions with other random numbers.
+    pub trials: u64,
+}
+
+/// What one program's stream showed.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    /// The program.
+    pub workload: String,
+    /// Bursts in which it was recorded.
+    pub bursts: u64,
+    /// Taken branches.
+    pub branches: u64,
+    /// Events of its edge and call-target profiles.
+    pub events: u64,
+    /// Different ones.
+    pub distinct: u64,
+    /// By compressor.
+    pub curves: Vec<Curve>,
+    /// Recordings reduced to an eighth of the size.
+    pub compact: CompactRecording,
+}
+
+/// Records and compresses each workload.
+pub fn streams(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options: &Options) -> Result<Vec<Stream>> {
+    let bar = progress::bar(workloads.len(), "streams");
+    let mut streams = Vec::new();
+    for workload in workloads {
+        bar.set_message(workload.name.clone());
+        let binary = Variant::O2.produce(bench, workload)?;
+        let invocation = bench.invocation(workload, options.on)?;
+        let vectors = record_vectors(&binary, &invocation, pleach, &options.overhead, 1)?;
+        streams.push(stream(&workload.name, &vectors, options.trials));
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(streams)
+}
+
+fn stream(workload: &str, vectors: &VectorSet, trials: u64) -> Stream {
+    let events = events(vectors);
+    let truth = curve::counts(events.iter().map(|event| (*event, 1)));
+    Stream {
+        workload: workload.to_owned(),
+        bursts: vectors.bursts.len() as u64,
+        branches: vectors.bursts.iter().map(|burst| burst.branches.len() as u64).sum(),
+        events: events.len() as u64,
+        distinct: truth.len() as u64,
+        curves: Kind::ALL
+            .map(|kind| Curve::measure(kind, &events, &truth, trials))
+            .to_vec(),
+        compact: CompactRecording::measure(vectors, trials),
+    }
+}
+
+fn events(vectors: &VectorSet) -> Vec<Event> {
+    let read = |module: &pleach_collector::vector::Module| std::fs::read(&module.path).unwrap_or_default();
+    let files: Vec<Vec<u8>> = vectors.modules.iter().map(read).collect();
+    let mut known: HashMap<CodeAddress, Option<Instruction>> = HashMap::new();
+    let mut code = |at: CodeAddress| {
+        *known.entry(at).or_insert_with(|| {
+            let from = files.get(at.module.0 as usize)?.get(at.offset as usize..)?;
+            x86::decode(&from[..from.len().min(x86::MAX_LENGTH)], at.offset)
+        })
+    };
+    let mut events = Vec::new();
+    for burst in &vectors.bursts {
+        control_flow(burst, &mut code, &mut |event| events.push(event));
+    }
+    events
+}

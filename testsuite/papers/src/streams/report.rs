@@ -1,0 +1,209 @@
+//! Tables of what streams showed.
+
+use super::{Curve, Kind, Point, RATES, Stream};
+use pleach_collector::stream::Generator;
+use pleach_collector::stream::convergence::{self, mean_error};
+use pleach_harness::table::{Cell, Section, Table};
+use std::num::NonZeroU64;
+
+/// The overhead at which all are compared: the paper's 256.
+const COMPARED: f64 = 1.0 / 256.0;
+
+/// Tables: the streams, the curves in the mean over all programs, and every program at equal overhead.
+pub fn sections(streams: &[Stream]) -> Vec<Section> {
+    vec![
+        Section::new("streams", "", inputs(streams)),
+        Section::new(
+            "curves",
+            "Edges and call targets at once: means over the programs (messages per 1000 events; errors and overlaps in %)",
+            curves(streams),
+        ),
+        Section::new(
+            "equal_overhead",
+            "Error in % where one message is sent for 256 events",
+            equal_overhead(streams),
+        ),
+        Section::new(
+            "room",
+            "Taken branches in a file of an eighth of the size: overlap with all of them in %",
+            rooms(streams),
+        ),
+    ]
+}
+
+fn inputs(streams: &[Stream]) -> Table {
+    let mut table = Table::new([
+        ("workload", "workload"),
+        ("bursts", "bursts"),
+        ("branches", "taken branches"),
+        ("events", "events"),
+        ("distinct", "different events"),
+    ]);
+    for stream in streams {
+        table.push([
+            stream.workload.as_str().into(),
+            stream.bursts.into(),
+            stream.branches.into(),
+            stream.events.into(),
+            stream.distinct.into(),
+        ]);
+    }
+    table
+}
+
+/// The mean of the values that are numbers.
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let known: Vec<f64> = values.filter(|value| !value.is_nan()).collect();
+    known.iter().sum::<f64>() / known.len() as f64
+}
+
+fn curves(streams: &[Stream]) -> Table {
+    let mut table = Table::new([
+        ("compressor", "compressor"),
+        ("rate", "r"),
+        ("messages", "messages"),
+        ("messages_second", "with A_16"),
+        ("error", "error"),
+        ("error_most", "most"),
+        ("overlap", "overlap"),
+    ]);
+    for kind in Kind::ALL {
+        for (at, rate) in RATES.into_iter().enumerate() {
+            let curves = streams.iter().flat_map(|stream| &stream.curves);
+            let of_kind = curves.filter(|curve| curve.kind == kind);
+            let points: Vec<&Point> = of_kind.filter_map(|curve| curve.points.get(at)).collect();
+            let of = |value: fn(&Point) -> f64| mean(points.iter().map(|point| value(point)));
+            table.push([
+                kind.name().into(),
+                rate.into(),
+                Cell::Number(of(|p| p.messages) * 1e3, 2),
+                Cell::Number(of(|p| p.second) * 1e3, 2),
+                Cell::Number(of(|p| p.error) * 100.0, 3),
+                Cell::Number(points.iter().map(|p| p.error).fold(f64::NAN, f64::max) * 100.0, 3),
+                Cell::Number(of(|p| p.overlap) * 100.0, 2),
+            ]);
+        }
+    }
+    table
+}
+
+fn equal_overhead(streams: &[Stream]) -> Table {
+    let columns = Kind::ALL.map(|kind| (kind.name(), kind.name()));
+    let mut table = Table::new([("workload", "workload")].into_iter().chain(columns));
+    let error = |curve: &Curve| curve.error_at(COMPARED) * 100.0;
+    for stream in streams {
+        let cells = stream.curves.iter().map(|curve| Cell::Number(error(curve), 3));
+        table.push([Cell::from(stream.workload.as_str())].into_iter().chain(cells));
+    }
+    let means = (0..Kind::ALL.len()).map(|kind| {
+        let curves = streams.iter().filter_map(|stream| stream.curves.get(kind));
+        Cell::Number(mean(curves.map(error)), 3)
+    });
+    table.push([Cell::from("mean")].into_iter().chain(means));
+    table
+}
+
+fn rooms(streams: &[Stream]) -> Table {
+    let mut table = Table::new([
+        ("workload", "workload"),
+        ("whole", "bytes of all"),
+        ("rate", "r"),
+        ("windows", "windows"),
+        ("bursts", "whole bursts"),
+    ]);
+    for stream in streams {
+        table.push([
+            stream.workload.as_str().into(),
+            stream.compact.whole.into(),
+            Cell::Number(stream.compact.rate, 0),
+            Cell::Number(stream.compact.windows * 100.0, 2),
+            Cell::Number(stream.compact.bursts * 100.0, 2),
+        ]);
+    }
+    table
+}
+
+/// The paper's Monte-Carlo experiment (§3.3, figure 4) with so many repetitions: events until the mean error is 4 %.
+pub fn convergence(experiments: u64) -> Section {
+    let mut table = Table::new([
+        ("compressor", "compressor"),
+        ("events", "events until 4 %"),
+        ("paper", "paper"),
+    ]);
+    let mut generator = Generator::new(11);
+    for kind in convergence::Kind::ALL {
+        let rate = NonZeroU64::MIN.saturating_add(9);
+        let errors: Vec<(u64, f64)> = (2..=16)
+            .map(|thousands| thousands * 1000)
+            .map(|length| (length, mean_error(kind, rate, length, experiments, &mut generator)))
+            .collect();
+        let (name, paper) = match kind {
+            convergence::Kind::Random => ("R", Some(12_000)),
+            convergence::Kind::Periodic => ("P", None),
+            convergence::Kind::CountedRandom => ("CR", None),
+            convergence::Kind::SplitRandom => ("H[R]", Some(12_000)),
+            convergence::Kind::SplitPeriodic => ("H[P]", Some(4600)),
+            convergence::Kind::SplitCountedRandom => ("H[CR]", Some(4600)),
+        };
+        table.push([name.into(), crossing(&errors, 4.0).into(), paper.into()]);
+    }
+    let heading = format!("Monte Carlo, r = 10, {experiments} experiments for each length");
+    Section::new("convergence", heading, table)
+}
+
+/// Where errors fall below a bound: they go with the root of the length, so the inverse of their square is interpolated.
+fn crossing(errors: &[(u64, f64)], bound: f64) -> Option<u64> {
+    let pair = errors.windows(2).find(|pair| pair[1].1 <= bound)?;
+    let [before, after, at] = [pair[0].1, pair[1].1, bound].map(|error| error.powi(-2));
+    let part = ((at - before) / (after - before)).max(0.0);
+    Some(pair[0].0 + ((pair[1].0 - pair[0].0) as f64 * part).round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::CompactRecording;
+    use super::*;
+
+    #[test]
+    fn tables_are_readable() {
+        let stream = |workload: &str, scale: f64| Stream {
+            workload: workload.to_owned(),
+            bursts: 1234,
+            branches: 1_234_567,
+            events: 3_456_789,
+            distinct: 987,
+            curves: Kind::ALL
+                .iter()
+                .zip(1..)
+                .map(|(kind, i)| Curve {
+                    kind: *kind,
+                    points: RATES
+                        .map(|rate| Point {
+                            rate,
+                            messages: 1.0 / rate as f64,
+                            second: 0.7 / rate as f64,
+                            error: scale * (rate as f64).sqrt() / f64::from(i) / 1e3,
+                            overlap: 1.0 - scale / 1e2,
+                        })
+                        .to_vec(),
+                })
+                .collect(),
+            compact: CompactRecording {
+                whole: 54_321,
+                rate: 16.0,
+                windows: 0.97,
+                bursts: 0.9,
+            },
+        };
+        let sections = sections(&[stream("lua", 1.0), stream("zlib", f64::NAN), stream("sqlite", 2.0)]);
+        let text: Vec<String> = sections.iter().map(Section::to_string).collect();
+        insta::assert_snapshot!(text.join("\n\n"));
+    }
+
+    #[test]
+    fn the_bound_is_found() {
+        let error = |length: u64| (length, 400.0 / (length as f64).sqrt());
+        assert_eq!(crossing(&[error(4000), error(9000), error(16000)], 4.0), Some(10_000));
+        assert_eq!(crossing(&[error(4000)], 4.0), None);
+    }
+}
