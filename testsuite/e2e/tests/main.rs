@@ -6,6 +6,7 @@ mod support;
 mod annotate;
 mod called;
 mod compressed;
+mod documents;
 mod evaluate;
 mod exact_profile;
 mod instrument;
