@@ -199,6 +199,31 @@ void pleach_keep_chains(LLVMValueRef V) {
   F.setMetadata(LLVMContext::MD_prof, nullptr);
 }
 
+// Interpreters predict by having a dispatch of their own behind each operation. The optimiser keeps one for all; code generation copies it back, as
+// the last thing but layout, into blocks that end in a plain jump to it, and only while it is short. Two things stand in the way:
+//
+// - Counts of irreducible headers, which every label of a computed goto is given. They are of the source's graph. Where the optimiser has changed
+//   it, or has nothing but zeros, the dispatch seems to run less often than what it leads to: what operations have in common is computed in it
+//   (MachineCSE), and it gets too long.
+// - Tail merging, which makes one dispatch of a few before the copies are made.
+void pleach_keep_dispatches(LLVMModuleRef M) {
+  // As many as code generation looks at before it calls a block's edges many (-tail-dup-succ-size).
+  constexpr unsigned MinLabels = 16;
+  for (Function &F : *unwrap(M)) {
+    unsigned Labels = 0;
+    for (const BasicBlock &BB : F)
+      if (auto *Goto = dyn_cast<IndirectBrInst>(BB.getTerminator()))
+        Labels = std::max(Labels, Goto->getNumDestinations());
+    if (Labels == 0)
+      continue;
+    for (BasicBlock &BB : F)
+      BB.getTerminator()->setMetadata(LLVMContext::MD_irr_loop, nullptr);
+    // There is no such option of a function: the whole module goes without, which adds to its size what the dispatches do, and some more.
+    if (Labels > MinLabels && !F.hasOptSize() && !F.hasOptNone())
+      pleachSetUnlessGiven("enable-tail-merge", "0");
+  }
+}
+
 // Tells a module's functions, and the calls that the host's call-graph profile has between them: those after inlining.
 void pleach_placed_functions(LLVMModuleRef Ref, PlacedFn Tell, void *To) {
   Module &M = *unwrap(Ref);

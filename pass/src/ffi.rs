@@ -285,6 +285,8 @@ unsafe extern "C" {
     pub fn pleach_may_align(target_machine: *mut c_void) -> bool;
     pub fn pleach_align_loops(function: LLVMValueRef, decide: AlignmentFn) -> u32;
     pub fn pleach_unsampled_blocks(function: LLVMValueRef) -> u32;
+    /// Keeps a dispatch behind each operation of interpreters.
+    pub fn pleach_keep_dispatches(module: LLVMModuleRef);
     pub fn pleach_keep_chains(function: LLVMValueRef);
     pub fn pleach_move_to_end(function: LLVMValueRef);
 

@@ -1,7 +1,7 @@
 //! Places code: what `use` asks of code generation, and the order of a module's functions.
 
 use crate::ffi::{self, PlacedCalls, PlacedFunction};
-use crate::{ir, remark};
+use crate::{ir, remark, settings};
 use inkwell::llvm_sys::prelude::LLVMModuleRef;
 use inkwell::module::Module;
 use pleach_feedback::placement::{Arc, BYTES_OF_INSTRUCTION, Loop, Node, alignment, order};
@@ -35,6 +35,9 @@ pub fn at_link(module: &Module<'_>) {
 pub unsafe fn before_codegen(module: LLVMModuleRef, target_machine: *mut c_void) {
     // SAFETY: as the caller promises.
     unsafe {
+        if settings::uses_profile() {
+            ffi::pleach_keep_dispatches(module);
+        }
         let value = ffi::pleach_placement(module);
         if value == 0 || !ffi::pleach_module_is_elf(module) {
             return;
