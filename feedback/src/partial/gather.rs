@@ -69,6 +69,8 @@ pub struct Options {
 pub struct Evidence {
     /// Functions of which something was observed.
     pub functions: BTreeMap<(FunctionId, CfgHash), FunctionEvidence>,
+    /// Clusters (bursts) that were observed; 0 where that is not known.
+    pub clusters: u64,
     /// What the address maps explained.
     pub report: DecodeReport,
     /// How often control got to a block in no way that its function's graph has.
@@ -104,7 +106,14 @@ pub fn gather(program: &Program, vectors: &VectorSet, weights: &Weights, options
             gatherer.end_cluster(window.weight as f32, &multipliers);
         }
     }
-    gatherer.finish()
+    let windows = vectors.compressed.as_ref().map_or(0, |compressed| {
+        let bursts: u64 = compressed.epochs.iter().map(|epoch| epoch.bursts).sum();
+        bursts.min(compressed.windows.len() as u64)
+    });
+    Evidence {
+        clusters: vectors.bursts.iter().map(|burst| burst.count).sum::<u64>() + windows,
+        ..gatherer.finish()
+    }
 }
 
 /// Calls `with` for each part of a burst, and where it begins.
@@ -202,6 +211,7 @@ impl<'p> Gatherer<'p> {
             }
         }
         Evidence {
+            clusters: 0,
             functions,
             report: self.decoder.report,
             inconsistent: store.inconsistent,

@@ -139,8 +139,18 @@ impl Tally {
         let residuals = self.mispredicted_squared - 2.0 * ratio * self.product + ratio * ratio * self.watched_squared;
         let bursts = f64::from(self.bursts);
         let deviation = (residuals.max(0.0) * bursts / (bursts - 1.0)).sqrt();
-        (self.mispredicted - 1.645 * deviation).max(0.0)
+        // Bursts that agree by chance: no more than a Wilson bound for so many observations allows.
+        let bound = wilson_low(ratio, bursts) * self.watched;
+        (self.mispredicted - 1.645 * deviation).clamp(0.0, bound)
     }
+}
+
+/// The lower end of the 90 % interval of a share of so many independent observations (Wilson 1927).
+pub fn wilson_low(share: f64, observations: f64) -> f64 {
+    const Z: f64 = 1.645;
+    let (n, z2) = (observations, Z * Z);
+    let spread = Z * (share * (1.0 - share) / n + z2 / (4.0 * n * n)).sqrt();
+    ((share + z2 / (2.0 * n) - spread) / (1.0 + z2 / n)).max(0.0)
 }
 
 struct Walk<'p> {
@@ -236,9 +246,10 @@ mod tests {
     fn what_all_bursts_say_is_certain() {
         let same = tally(&[[60, 40]; 10]);
         assert_eq!((same.watched, same.mispredicted), (2000.0, 800.0));
-        assert!((same.low() - 800.0).abs() < 1e-3);
-        // Bursts of any length that agree, too.
-        assert!((tally(&[[6, 4], [600, 400]]).low() - 808.0).abs() < 1e-3);
+        // Ten that agree say less than a thousand.
+        assert!((same.low() - 2000.0 * wilson_low(0.4, 10.0)).abs() < 1e-3);
+        let many = tally(&[[60, 40]; 1000]);
+        assert!(many.low() > 0.93 * many.mispredicted && many.low() < many.mispredicted);
     }
 
     #[test]

@@ -33,17 +33,18 @@ pub struct FunctionFlow {
 }
 
 impl FunctionFlow {
-    /// Executions of all its paths. Half-widths of intervals add up as squares, as those of independent estimates.
+    /// Executions of all its paths. Half-widths of intervals add up: a function's paths are seen by the same bursts, so that they are
+    /// too many together, or too few.
     pub fn flow(&self) -> Interval {
         let mut flow = Interval::default();
         let (mut below, mut above) = (0.0, 0.0);
         for path in self.paths.values() {
             flow.count += path.count;
-            below += (path.count - path.low).powi(2);
-            above += (path.high - path.count).powi(2);
+            below += path.count - path.low;
+            above += path.high - path.count;
         }
-        flow.low = (flow.count - below.sqrt()).max(0.0);
-        flow.high = flow.count + above.sqrt();
+        flow.low = (flow.count - below).max(0.0);
+        flow.high = flow.count + above;
         flow
     }
 
