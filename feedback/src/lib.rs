@@ -25,6 +25,7 @@ mod replace;
 pub mod report;
 pub mod selects;
 pub mod superblock;
+pub mod support;
 #[cfg(test)]
 mod testing;
 pub mod time_bias;

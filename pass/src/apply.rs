@@ -76,7 +76,10 @@ pub fn run(
     let probed = settings.annotate || annotate::is_annotated(module);
     if ffi::pleach_option_placement() {
         // Probes count bytes from one to the next, which no assembler can do across sections.
-        placement::request(module, !probed && split_cold_blocks(source.samples()));
+        placement::request(
+            module,
+            !probed && split_cold_blocks(&source.support()?, source.samples()),
+        );
     }
     paths::describe_profile(module, settings.anchor, source.path_flow());
     let mut applier = Applier {
@@ -85,6 +88,7 @@ pub fn run(
         context,
         source,
         recorded,
+        selects: source.support()?.selects(),
         // SAFETY: the module is alive.
         remarks: unsafe { ffi::pleach_remarks_enabled(module.as_mut_ptr()) },
         value_profile_ids: FxHashMap::default(),
@@ -103,7 +107,7 @@ fn set_summary(
     recorded: &Recorded,
     anchor: Anchor,
 ) {
-    let cold = cold_count(recorded.scale);
+    let cold = cold_count(recorded);
     let entries: Vec<_> = summary
         .cutoffs
         .iter()
@@ -141,6 +145,8 @@ struct Applier<'a, 'ctx> {
     context: *mut ffi::RunContext,
     source: &'a Source,
     recorded: Recorded,
+    /// There is evidence enough to form selects.
+    selects: bool,
     remarks: bool,
     /// Names of this module's local functions in LLVM's value profiles: they differ from their GUIDs.
     value_profile_ids: FxHashMap<FunctionGuid, u64>,
@@ -274,7 +280,7 @@ impl Applier<'_, '_> {
 
     /// Says which branches are to become selects, where they can; how many they are.
     fn unpredictable(&self, function: &FunctionIr<'_>, profile: &FunctionProfile) -> usize {
-        if self.probed || !ffi::pleach_option_selects() {
+        if self.probed || !self.selects || !ffi::pleach_option_selects() {
             return 0;
         }
         let branches = unpredictable(profile)

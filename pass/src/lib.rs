@@ -174,7 +174,10 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
     if last && settings.profile.is_some() && ffi::pleach_option_selects() {
         changed |= selects::run(module, &settings);
     }
-    if last && settings.profile.is_some() && ffi::pleach_option_recurrences() {
+    if last
+        && let Some(wanted) = settings.profile.as_ref().filter(|_| ffi::pleach_option_recurrences())
+        && (ffi::pleach_option_any_selects() || Source::support_of(wanted)?.selects())
+    {
         changed |= recurrences::run(module, &settings);
     }
     if settings.superblocks == Some(stage) {

@@ -9,6 +9,7 @@ use pleach_feedback::profile::FunctionProfile;
 use pleach_feedback::profile::file::{Lookup, ProfileFile};
 use pleach_feedback::profile::summary::Summary;
 use pleach_feedback::random_profile::{SCALE, random_profile, shuffled_paths};
+use pleach_feedback::support::Support;
 use pleach_feedback::weights::Recorded;
 use std::num::NonZeroU64;
 
@@ -133,8 +134,35 @@ impl Source {
             scale: self.scale(),
             samples: self.samples(),
             bursts,
+            exact: matches!(self, Self::File { .. }) && self.support()?.exact,
             hot_in_copies,
         })
+    }
+
+    /// Which decisions the profile supports; random ones are for trying all.
+    ///
+    /// # Errors
+    /// Text for the user, where a file is damaged.
+    pub fn support(&self) -> Result<Support, String> {
+        match self {
+            Self::File { file, .. } => {
+                let provenance = file.provenance().map_err(|e| format!("pleach: {e}"))?;
+                Ok(Support::of(&provenance))
+            }
+            Self::Random { .. } => Ok(Support::EXACT),
+        }
+    }
+
+    /// The same of the profile that is wanted.
+    ///
+    /// # Errors
+    /// Text for the user, where a file cannot be read.
+    pub fn support_of(wanted: &Wanted) -> Result<Support, String> {
+        let Wanted::File { path, .. } = wanted else {
+            return Ok(Support::EXACT);
+        };
+        let provenance = ProfileFile::open(path).and_then(|file| file.provenance());
+        Ok(Support::of(&provenance.map_err(|e| format!("pleach: {e}"))?))
     }
 
     /// Executions of all paths of all functions.

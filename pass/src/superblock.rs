@@ -58,6 +58,7 @@ pub fn run(module: &Module<'_>, settings: &Settings, last: bool) -> Result<bool,
         .map(|b| b.instructions)
         .sum();
 
+    let supported = source.support()?.superblocks();
     let mut former = Former {
         facts,
         table,
@@ -65,7 +66,8 @@ pub fn run(module: &Module<'_>, settings: &Settings, last: bool) -> Result<bool,
         source,
         profiles: FxHashMap::default(),
         early: !last,
-        room: ((f64::from(size) * MODULE_GROWTH) as u32).max(LEAST_ROOM),
+        // Too little evidence leaves no room; weights are put right all the same.
+        room: u32::from(supported) * ((f64::from(size) * MODULE_GROWTH) as u32).max(LEAST_ROOM),
         options: options(),
         // SAFETY: the module is alive.
         remarks: unsafe { ffi::pleach_remarks_enabled(module.as_mut_ptr()) },

@@ -5,6 +5,7 @@ use crate::install;
 use anyhow::{Context, Result, bail};
 use clap::{Subcommand, ValueEnum};
 use pleach_feedback::profile::file::ProfileFile;
+use pleach_feedback::support::Support;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -112,6 +113,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             common,
         } => {
             let mut options = vec![format!("-pleach-use={}", usable(profile)?)];
+            let support = Support::of(&ProfileFile::open(profile)?.provenance()?);
+            if *summary || !support.weights() {
+                eprintln!("pleach: {}: {}", profile.display(), support.verdict());
+            }
             if *summary {
                 options.push("-pleach-summary".into());
             }

@@ -7,6 +7,7 @@ use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_annotate::map::AddressMap;
 use pleach_feedback::profile::file::ProfileFile;
 use pleach_feedback::report::show::{Show, ShowOptions};
+use pleach_feedback::support::Support;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -51,6 +52,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         print(&format!("{}\n", serde_json::to_string_pretty(&show.to_json())?))?;
     } else {
         print(&show.to_text())?;
+        eprintln!("pleach: {}", Support::of(&profile.provenance).verdict());
     }
     Ok(ExitCode::SUCCESS)
 }
