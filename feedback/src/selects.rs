@@ -37,6 +37,16 @@ pub fn pays(arms: &Arms) -> bool {
     then - now <= arms.rate.unwrap_or(UNPREDICTABLE) * MISPREDICTION * WIDTH
 }
 
+/// Whether selects in place of a branch pay that is mispredicted at this rate, at least, where its condition comes out of what the branch decided the
+/// time before: so many cycles later, and in fewer cycles the values do that are chosen from (0 where that is not known).
+///
+/// A branch guesses, so that only the values wait for each other. Selects make each turn wait for the condition as well, which costs at most
+/// the difference, each time.
+pub fn pays_in_chain(rate: f64, condition: f64, values: f64) -> bool {
+    let longer = 1.0 + condition.max(values) - values;
+    longer <= rate * MISPREDICTION
+}
+
 /// Whether selects should be branches that decide what a loop works on in its next turn, by a condition that comes out of what this turn works
 /// on, so many cycles later, and in fewer cycles the values do that are selected from.
 ///
@@ -62,6 +72,18 @@ mod tests {
         // A search tree, whose keys a function compares.
         assert!(is_waited_for(load + call + compare, 1.0));
         assert!(!is_waited_for(load + call + compare, load + call));
+    }
+
+    #[test]
+    fn a_chain_is_lengthened_only_for_more_mispredictions_than_that() {
+        // A range coder: its range, a shift, a product and a comparison, all in memory.
+        let coder = 5.0 + 1.0 + 4.0 + 1.0;
+        assert!(!pays_in_chain(0.25, coder, 0.0) && !pays_in_chain(0.5, coder, 0.0));
+        // A binary search chooses between bounds that are there already.
+        assert!(pays_in_chain(0.5, 8.0, 2.0));
+        assert!(!pays_in_chain(0.25, 8.0, 2.0));
+        // Values that take as long as the condition leave only the select.
+        assert!(pays_in_chain(0.25, 6.0, 6.0));
     }
 
     #[test]

@@ -119,9 +119,86 @@ SmallVector<SelectInst *, 4> group(SelectInst &First) {
   return Group;
 }
 
+// Where an access is, as far as it is a constant away from something.
+std::pair<const Value *, int64_t> place(const Value *Pointer, const DataLayout &DL) {
+  APInt Offset(DL.getIndexTypeSizeInBits(Pointer->getType()), 0);
+  const Value *Base = Pointer->stripAndAccumulateConstantOffsets(DL, Offset, /*AllowNonInbounds=*/true);
+  return {Base, Offset.getSExtValue()};
+}
+
+// Longest way to a condition from loads of what a branch's arms store: what they store is read again where the code comes by again, in a loop
+// around it, or around calls of its function. -1 where there is none.
+double longestFromStores(const BranchInst &Branch) {
+  const BasicBlock *BB = Branch.getParent();
+  const DataLayout &DL = BB->getDataLayout();
+  SmallVector<std::pair<const Value *, int64_t>, 8> Stored;
+  for (const BasicBlock *Arm : Branch.successors())
+    if (Arm->getSinglePredecessor() == BB)
+      for (const Instruction &I : *Arm)
+        if (auto *Store = dyn_cast<StoreInst>(&I))
+          Stored.push_back(place(Store->getPointerOperand(), DL));
+  if (Stored.empty())
+    return -1;
+  DenseMap<const Instruction *, double> Longest;
+  auto To = [&](auto &&To, const Value *V, unsigned Depth) -> double {
+    auto *I = dyn_cast<Instruction>(V);
+    if (!I || Depth > 64)
+      return -1;
+    auto [Known, IsNew] = Longest.try_emplace(I, -1);
+    if (!IsNew)
+      return Known->second;
+    double Most = -1;
+    if (auto *Load = dyn_cast<LoadInst>(I);
+        Load && llvm::is_contained(Stored, place(Load->getPointerOperand(), DL)))
+      Most = 0;
+    for (const Value *Operand : I->operands())
+      Most = std::max(Most, To(To, Operand, Depth + 1));
+    return Longest[I] = Most < 0 ? -1 : Most + latency(*I);
+  };
+  return To(To, Branch.getCondition(), 0);
+}
+
 } // namespace
 
 extern "C" {
+
+// What a branch's condition waits for of what the branch decided before, and what the values do that it chooses from, in cycles. False where it does
+// not depend on that.
+bool pleach_carried(LLVMValueRef V, double *Condition, double *Values) {
+  auto *Branch = dyn_cast<BranchInst>(unwrap<Instruction>(V));
+  if (!Branch || !Branch->isConditional())
+    return false;
+  *Values = 0;
+  *Condition = longestFromStores(*Branch);
+  if (*Condition >= 0)
+    return true;
+  BasicBlock *BB = Branch->getParent();
+  DominatorTree DT(*BB->getParent());
+  LoopInfo Loops(DT);
+  const Loop *L = Loops.getLoopFor(BB);
+  if (!L)
+    return false;
+  // The φs where the ways meet.
+  Turn T(*L);
+  SmallVector<const PHINode *, 8> Chosen;
+  for (BasicBlock *Arm : Branch->successors()) {
+    BasicBlock *Join = Arm->getSinglePredecessor() == BB ? Arm->getSingleSuccessor() : Arm;
+    if (!Join || !L->contains(Join))
+      continue;
+    for (const PHINode &Phi : Join->phis()) {
+      Chosen.push_back(&Phi);
+      if (Join == L->getHeader())
+        T.Decided.insert(&Phi);
+      else
+        T.follow(Phi);
+    }
+  }
+  *Condition = T.longestTo(Branch->getCondition());
+  for (const PHINode *Phi : Chosen)
+    for (const Value *In : Phi->incoming_values())
+      *Values = std::max(*Values, T.longestTo(In));
+  return *Condition >= 0;
+}
 
 // The groups of selects of a function that decide what the next turn of their loop works on: at
 // most `Most` are written.

@@ -16,6 +16,7 @@ use pleach_feedback::placement::split_cold_blocks;
 use pleach_feedback::profile::FunctionProfile;
 use pleach_feedback::profile::file::Lookup;
 use pleach_feedback::profile::summary::{HOT, Summary};
+use pleach_feedback::selects::pays_in_chain;
 use pleach_feedback::weights::{
     Recorded, Verdict, cold_count, entry_for, hot_count, unpredictable, unseen_calls, verdict,
 };
@@ -285,8 +286,16 @@ impl Applier<'_, '_> {
         }
         let branches = unpredictable(profile)
             .filter_map(|(block, rate)| Some((function.terminators.get(block.index())?, (rate * 1000.0) as u32)));
+        // Chains of a loop that would get longer than the mispredictions saved.
+        let pays = |&(&branch, permille): &(&LLVMValueRef, u32)| {
+            let (mut condition, mut values) = (0.0, 0.0);
+            // SAFETY: the branch belongs to the module; both numbers are written where there is a chain.
+            let carried = unsafe { ffi::pleach_carried(branch, &raw mut condition, &raw mut values) };
+            !carried || pays_in_chain(f64::from(permille) / 1000.0, condition, values)
+        };
         // SAFETY: the branch belongs to the module.
         branches
+            .filter(pays)
             .filter(|&(&branch, permille)| unsafe { ffi::pleach_mark_unpredictable(branch, permille) })
             .count()
     }

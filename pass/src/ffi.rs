@@ -242,6 +242,7 @@ unsafe extern "C" {
     pub fn pleach_place_apart(function: LLVMValueRef);
     pub fn pleach_inline_only_call(context: *mut RunContext, call: LLVMValueRef);
     pub fn pleach_set_branch_weights(terminator: LLVMValueRef, weights: *const u64, count: usize);
+    pub fn pleach_carried(terminator: LLVMValueRef, condition: *mut f64, values: *mut f64) -> bool;
     pub fn pleach_mark_unpredictable(terminator: LLVMValueRef, permille: u32) -> bool;
     pub fn pleach_may_merge_arms(function: LLVMValueRef) -> bool;
     pub fn pleach_arms(terminator: LLVMValueRef, any: bool, arms: *mut Arms) -> bool;
