@@ -139,9 +139,9 @@ impl Tally {
         let residuals = self.mispredicted_squared - 2.0 * ratio * self.product + ratio * ratio * self.watched_squared;
         let bursts = f64::from(self.bursts);
         let deviation = (residuals.max(0.0) * bursts / (bursts - 1.0)).sqrt();
-        // Bursts that agree by chance: no more than a Wilson bound for so many observations allows.
-        let bound = wilson_low(ratio, bursts) * self.watched;
-        (self.mispredicted - 1.645 * deviation).clamp(0.0, bound)
+        // Few bursts may agree by chance: one more is imagined that is wholly of one kind, as for paths.
+        let imagined = self.watched * (ratio * (1.0 - ratio)).sqrt() / bursts;
+        (self.mispredicted - 1.645 * deviation.hypot(imagined)).max(0.0)
     }
 }
 
@@ -247,7 +247,7 @@ mod tests {
         let same = tally(&[[60, 40]; 10]);
         assert_eq!((same.watched, same.mispredicted), (2000.0, 800.0));
         // Ten that agree say less than a thousand.
-        assert!((same.low() - 2000.0 * wilson_low(0.4, 10.0)).abs() < 1e-3);
+        assert!((same.low() - (0.4 - 1.645 * 0.24_f64.sqrt() / 10.0) * 2000.0).abs() < 1e-3);
         let many = tally(&[[60, 40]; 1000]);
         assert!(many.low() > 0.93 * many.mispredicted && many.low() < many.mispredicted);
     }
