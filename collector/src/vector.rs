@@ -208,3 +208,12 @@ pub struct VectorSet {
     /// What stands for the bursts for which there was no room.
     pub compressed: Option<Compressed>,
 }
+
+impl VectorSet {
+    /// Recorded bursts, compressed ones included.
+    pub fn burst_count(&self) -> u64 {
+        let stored: u64 = self.bursts.iter().map(|burst| burst.count).sum();
+        let epochs = self.compressed.iter().flat_map(|compressed| &compressed.epochs);
+        stored + epochs.map(|epoch| epoch.bursts).sum::<u64>()
+    }
+}

@@ -311,6 +311,7 @@ void pleach_set_target_options(void *TargetMachine, bool Split);
 bool pleach_may_align(void *TargetMachine);
 uint32_t pleach_align_loops(LLVMValueRef F, PleachAlignmentFn Decide);
 void pleach_keep_host_block_order(LLVMValueRef F);
+uint32_t pleach_prepare_computed_gotos(LLVMModuleRef M);
 void pleach_move_to_end(LLVMValueRef F);
 
 // analysis/facts.cpp

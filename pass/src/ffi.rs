@@ -279,6 +279,7 @@ unsafe extern "C" {
     pub fn pleach_may_align(target_machine: *mut c_void) -> bool;
     pub fn pleach_align_loops(function: LLVMValueRef, decide: AlignmentFn) -> u32;
     pub fn pleach_keep_host_block_order(function: LLVMValueRef);
+    pub fn pleach_prepare_computed_gotos(module: LLVMModuleRef) -> u32;
     pub fn pleach_move_to_end(function: LLVMValueRef);
 
     fn pleach_target(module: LLVMModuleRef, out: *mut Target);

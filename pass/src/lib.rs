@@ -139,7 +139,11 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
     if last && settings.profile.is_some() && settings.if_conversion {
         changed |= if_conversion::run(module, &settings);
     }
-    if last && settings.profile.is_some() && settings.select_to_branch {
+    if last
+        && settings.select_to_branch
+        && let Some(profile) = &settings.profile
+        && (settings.if_conversion_aggressive || Source::support_of(profile)?.selects())
+    {
         changed |= select_to_branch::run(module, &settings);
     }
     if settings.superblocks == Some(stage) {

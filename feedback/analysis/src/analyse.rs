@@ -132,7 +132,9 @@ impl<'p> Analyser<'p> {
             ..provenance
         };
         add_call_targets(program, &observations, &mut functions);
-        add_paths(&gatherer.finish(report), anchor, &mut functions);
+        let mut evidence = gatherer.finish(report);
+        evidence.cap_clusters(provenance.bursts);
+        add_paths(&evidence, anchor, &mut functions);
         for (key, predictions) in predictor.finish() {
             if let Some(function) = functions.get_mut(&key) {
                 function.profile.predictions = predictions.into_iter().map(|p| p.scaled(SCALE)).collect();
@@ -350,7 +352,7 @@ fn provenance(vectors: &VectorSet) -> Provenance {
         engines: engines.into_iter().map(str::to_owned).collect(),
         program_cpu_seconds: vectors.processes.iter().map(|p| p.program_cpu_seconds).sum(),
         own_cpu_seconds: vectors.processes.iter().map(|p| p.own_cpu_seconds).sum(),
-        bursts: vectors.bursts.iter().map(|b| b.count).sum::<u64>() + epochs().map(|e| e.bursts).sum::<u64>(),
+        bursts: vectors.burst_count(),
         taken_branches: vectors
             .bursts
             .iter()

@@ -20,9 +20,6 @@ pub enum ProfileError {
     MixedAnchors,
 }
 
-/// The engine that exact counts come from, as profiles name it.
-pub const ENGINE: &str = "exact";
-
 /// A profile with the counts of one program's runs. Targets of indirect calls are not counted; paths are there where
 /// acyclic paths or windows of them were counted.
 ///
@@ -44,7 +41,7 @@ pub fn profile_of(exact: &ExactProfile) -> Result<Profile, ProfileError> {
         .fold(0, |sum: u64, f| sum.saturating_add(f.flow.entries));
     Ok(Profile {
         provenance: Provenance {
-            engines: vec![ENGINE.to_owned()],
+            engines: vec![Provenance::EXACT_ENGINE.to_owned()],
             bursts: calls,
             ..Provenance::default()
         },

@@ -1,7 +1,7 @@
 //! What an optimiser does with a profile: pure functions from evidence to decisions. Nothing here knows LLVM; the
 //! plugin applies what is decided.
 //!
-//! In the order in which a build asks:
+//! [`support`] says which of these decisions a recording has enough evidence for. In the order in which a build asks:
 //! 1. [`weights`]: branch weights, entry counts, calls that may be cold;
 //! 2. [`coldness`]: which blocks and functions may be treated as never executed;
 //! 3. [`superblock`]: which traces are formed by tail duplication;
@@ -19,4 +19,5 @@ pub mod latencies;
 pub mod placement;
 pub mod selects;
 pub mod superblock;
+pub mod support;
 pub mod weights;

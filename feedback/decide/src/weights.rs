@@ -35,11 +35,20 @@ pub const UNPREDICTABLE: f64 = 0.25;
 
 /// The count up to which a block is cold, so that it may be optimised for size: less than one sample.
 ///
-/// LLVM takes the least count among the blocks that make up 99.9999 % of all. A sampled profile does not resolve that
-/// far: what it saw once may well matter in another run, and the loss where a loop is no longer vectorised is larger
-/// than the gain where some code shrinks.
-pub fn cold_count(scale: f64) -> u64 {
-    (scale * PRIOR_SAMPLES) as u64
+/// LLVM takes the smallest count among the blocks that make up 99.9999 % of all executions. A sampled profile has no such
+/// resolution: a block that was sampled once may matter in another run, and a loop that is no longer vectorised loses more
+/// than smaller code gains.
+///
+/// Exact counts have that resolution, and LLVM's own threshold stands. In a recording that is too small for splitting cold
+/// code off, only blocks without any count are cold.
+pub fn cold_count(recorded: &Recorded) -> u64 {
+    if recorded.exact {
+        u64::MAX
+    } else if recorded.bursts < ENOUGH_BURSTS {
+        0
+    } else {
+        (recorded.scale * PRIOR_SAMPLES) as u64
+    }
 }
 
 /// Samples from which on a copy's count tells how hot it is: the standard error of fewer is more than a third.
@@ -91,6 +100,8 @@ pub struct Recorded {
     pub samples: u64,
     /// Bursts.
     pub bursts: u64,
+    /// Everything was counted: what has no count never ran.
+    pub exact: bool,
     /// See [`Provenance::hot_in_copies`](pleach_profile::Provenance::hot_in_copies).
     pub hot_in_copies: u64,
 }
@@ -98,7 +109,7 @@ pub struct Recorded {
 /// Decides what a profile says about a function.
 pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, recorded: &Recorded) -> Verdict {
     let executed = coldness::executed(cfg, profile);
-    let large = recorded.bursts >= ENOUGH_BURSTS;
+    let large = recorded.exact || recorded.bursts >= ENOUGH_BURSTS;
     let max_count = profile.blocks.iter().copied().max().unwrap_or(0);
     if max_count == 0 {
         let one = ((recorded.scale * 2.0 * PRIOR_SAMPLES) as u64).max(1);
@@ -110,9 +121,9 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, recorded: &Recorded) -> Ver
                 max_count: one,
                 branch_weights: Vec::new(),
             }
-        } else if recorded.bursts >= ENOUGH_TO_SHRINK {
+        } else if recorded.exact || recorded.bursts >= ENOUGH_TO_SHRINK {
             Verdict::Cold
-        } else if recorded.samples >= ENOUGH_SAMPLES {
+        } else if large && recorded.samples >= ENOUGH_SAMPLES {
             Verdict::Apart
         } else {
             Verdict::Unknown
@@ -120,7 +131,7 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, recorded: &Recorded) -> Ver
     }
     let half = (recorded.scale * PRIOR_SAMPLES).max(1.0) as u64;
     let branches = sampled_branches(cfg, profile, recorded.scale as u64);
-    let nothing = |to: BlockIndex| unlikely(cfg, to) || (large && !executed[to.index()]);
+    let nothing = |to: BlockIndex| recorded.exact || unlikely(cfg, to) || (large && !executed[to.index()]);
     let unsampled = branches
         .iter()
         .flat_map(|b| b.slots())
@@ -128,7 +139,7 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, recorded: &Recorded) -> Ver
         .count();
     let prior = (half.saturating_mul(PARTS) / unsampled.max(1) as u64).max(1);
     let weight = |branch: &SampledBranch<'_>, (to, count): (BlockIndex, u64)| {
-        let executed = branch.is_sampled && executed[to.index()] && !unlikely(cfg, to);
+        let executed = !recorded.exact && branch.is_sampled && executed[to.index()] && !unlikely(cfg, to);
         if executed && profile.blocks[to.index()] <= half {
             PARTS.saturating_mul(count.max(2 * half))
         } else if count == 0 && !nothing(to) {
@@ -173,7 +184,7 @@ pub fn unseen_calls<'a>(
     profile: &'a FunctionProfile,
     recorded: &Recorded,
 ) -> impl Iterator<Item = usize> + use<'a> {
-    let small = recorded.bursts < ENOUGH_TO_SHRINK;
+    let small = !recorded.exact && recorded.bursts < ENOUGH_TO_SHRINK;
     let unseen = move |call: &Call| {
         let count = profile.blocks.get(call.block.index()).copied().unwrap_or(0);
         small && count == 0 && matches!(call.callee, Callee::Direct(_)) && !unlikely(cfg, call.block)
@@ -289,6 +300,7 @@ mod tests {
             scale: 1000.0,
             samples,
             bursts,
+            exact: false,
             hot_in_copies: 0,
         }
     }
@@ -395,6 +407,8 @@ mod tests {
         assert_eq!(of(&never, ENOUGH_SAMPLES, ENOUGH_TO_SHRINK), Verdict::Cold);
         assert_eq!(of(&never, ENOUGH_SAMPLES, ENOUGH_TO_SHRINK - 1), Verdict::Apart);
         assert_eq!(of(&never, ENOUGH_SAMPLES / 2, ENOUGH_TO_SHRINK - 1), Verdict::Unknown);
+        // However many branches so few bursts have.
+        assert_eq!(of(&never, 1000 * ENOUGH_SAMPLES, ENOUGH_BURSTS - 1), Verdict::Unknown);
         // Something implies that it was called.
         never.coverage = vec![Covered::ByDominance, Covered::No, Covered::No, Covered::No];
         let once = Verdict::Sampled {
@@ -404,6 +418,26 @@ mod tests {
             branch_weights: Vec::new(),
         };
         assert_eq!(of(&never, ENOUGH_SAMPLES, ENOUGH_TO_SHRINK), once);
+    }
+
+    #[test]
+    fn exact_counts_are_taken_as_they_are() {
+        let cfg = testing::cfg(&[&[1, 2], &[3], &[3], &[]]);
+        let exact = Recorded {
+            scale: 1.0,
+            exact: true,
+            ..recorded(10, 1)
+        };
+        let Verdict::Sampled { branch_weights, .. } =
+            verdict(&cfg, &profile(&cfg, &[5, 5, 0, 5], &[5, 0, 5, 0]), &exact)
+        else {
+            panic!("it was executed");
+        };
+        assert_eq!(branch_weights, [(BlockIndex(0), vec![5 * PARTS, 0])]);
+        assert_eq!(verdict(&cfg, &profile(&cfg, &[0; 4], &[0; 4]), &exact), Verdict::Cold);
+        assert_eq!(cold_count(&exact), u64::MAX);
+        assert_eq!(cold_count(&recorded(1_000_000, ENOUGH_BURSTS - 1)), 0);
+        assert_eq!(cold_count(&recorded(1_000_000, ENOUGH_BURSTS)), 500);
     }
 
     #[test]

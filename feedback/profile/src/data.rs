@@ -207,6 +207,16 @@ pub struct Provenance {
     pub hot_in_copies: u64,
 }
 
+impl Provenance {
+    /// The engine that exact counts come from.
+    pub const EXACT_ENGINE: &str = "exact";
+
+    /// Whether everything was counted, so that there is no sampling error.
+    pub fn is_exact(&self) -> bool {
+        self.engines == [Self::EXACT_ENGINE]
+    }
+}
+
 /// A whole profile.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Profile {

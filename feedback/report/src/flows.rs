@@ -33,17 +33,18 @@ pub struct FunctionFlow {
 }
 
 impl FunctionFlow {
-    /// Executions of all its paths. Paths are treated as independent estimates: the squares of half-widths add up.
+    /// Executions of all its paths. Half-widths of intervals add up: the same bursts saw all paths of a function, so
+    /// their errors are not independent.
     pub fn flow(&self) -> Interval {
         let mut flow = Interval::default();
         let (mut below, mut above) = (0.0, 0.0);
         for path in self.paths.values() {
             flow.count += path.count;
-            below += (path.count - path.low).powi(2);
-            above += (path.high - path.count).powi(2);
+            below += path.count - path.low;
+            above += path.high - path.count;
         }
-        flow.low = (flow.count - below.sqrt()).max(0.0);
-        flow.high = flow.count + above.sqrt();
+        flow.low = (flow.count - below).max(0.0);
+        flow.high = flow.count + above;
         flow
     }
 

@@ -105,6 +105,30 @@ void pleach_keep_host_block_order(LLVMValueRef V) {
   F.setMetadata(LLVMContext::MD_prof, nullptr);
 }
 
+// Interpreters predict well where each operation ends in a dispatch of its own. The optimiser merges all dispatches into one; code
+// generation duplicates it again, just before layout, into blocks that end in a plain jump to it, and only while it is short. The
+// counts of irreducible headers, which every label of a computed goto gets, prevent that: they are of the source's graph, so that
+// after optimisation the dispatch seems to run less often than the blocks behind it, MachineCSE moves what the operations have in
+// common into the dispatch, and it gets too long. This removes those counts from functions with computed gotos.
+//
+// Returns the number of labels of the largest computed goto in a function that is optimised for speed.
+uint32_t pleach_prepare_computed_gotos(LLVMModuleRef M) {
+  uint32_t MaxLabels = 0;
+  for (Function &F : *unwrap(M)) {
+    uint32_t Labels = 0;
+    for (const BasicBlock &BB : F)
+      if (auto *Goto = dyn_cast<IndirectBrInst>(BB.getTerminator()))
+        Labels = std::max<uint32_t>(Labels, Goto->getNumDestinations());
+    if (Labels == 0)
+      continue;
+    for (BasicBlock &BB : F)
+      BB.getTerminator()->setMetadata(LLVMContext::MD_irr_loop, nullptr);
+    if (!F.hasOptSize() && !F.hasOptNone())
+      MaxLabels = std::max(MaxLabels, Labels);
+  }
+  return MaxLabels;
+}
+
 // Puts a function behind all others of its module.
 void pleach_move_to_end(LLVMValueRef F) {
   Function *Fn = unwrap<Function>(F);

@@ -3,12 +3,12 @@
 //! `use` leaves its request in a module flag, so that the decision is still there where a module is linked before it is compiled.
 
 use crate::ir::{self, metadata};
-use crate::{ffi, remarks};
+use crate::{ffi, remarks, settings};
 use inkwell::llvm_sys::LLVMLinkage;
 use inkwell::llvm_sys::core::{LLVMGetFirstFunction, LLVMGetLinkage, LLVMGetNextFunction, LLVMIsDeclaration};
 use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
 use inkwell::module::Module;
-use pleach_decide::placement::{Arc, BYTES_OF_INSTRUCTION, Loop, Node, alignment, order};
+use pleach_decide::placement::{Arc, BYTES_OF_INSTRUCTION, Loop, MIN_INTERPRETER_LABELS, Node, alignment, order};
 use rustc_hash::FxHashMap;
 use std::ffi::c_void;
 use std::sync::Once;
@@ -75,6 +75,9 @@ fn set_host_options() {
 pub unsafe fn before_codegen(module: LLVMModuleRef, target_machine: *mut c_void) {
     // SAFETY: as the caller promises.
     unsafe {
+        if settings::uses_profile() {
+            keep_dispatches(module);
+        }
         let value = requested(module);
         if value == 0 || !ffi::target(module).is_elf {
             return;
@@ -84,6 +87,21 @@ pub unsafe fn before_codegen(module: LLVMModuleRef, target_machine: *mut c_void)
         ffi::pleach_set_target_options(target_machine, split);
         let align = ffi::options().align_loops && ffi::pleach_may_align(target_machine);
         order_functions(module, split, align);
+    }
+}
+
+/// Keeps a dispatch behind each operation of an interpreter with computed gotos.
+///
+/// Tail merging would make one dispatch of several before code generation duplicates them. It is an option of the process,
+/// so the whole module goes without it.
+///
+/// # Safety
+/// The module must be alive.
+unsafe fn keep_dispatches(module: LLVMModuleRef) {
+    // SAFETY: as the caller promises.
+    let labels = unsafe { ffi::pleach_prepare_computed_gotos(module) };
+    if labels >= MIN_INTERPRETER_LABELS {
+        ffi::set_host_option("enable-tail-merge", "0");
     }
 }
 

@@ -79,10 +79,11 @@ pub fn run(
     }
     let recorded = source.recorded()?;
     set_summary(module, context, source.summary(), &recorded, settings.anchor);
+    let support = source.support()?;
     let probed = settings.annotate || annotate::is_annotated(module);
     if settings.placement {
         // Probes count bytes from one to the next, which no assembler can do across sections.
-        placement::request(module, !probed && split_cold_blocks(source.samples()));
+        placement::request(module, !probed && split_cold_blocks(&support, source.samples()));
     }
     path_metadata::describe_profile(module, settings.anchor, source.path_flow());
     let mut applier = Applier {
@@ -91,7 +92,7 @@ pub fn run(
         context,
         source,
         recorded,
-        if_conversion: settings.if_conversion,
+        if_conversion: settings.if_conversion && support.selects(),
         remarks: remarks::are_enabled(module.as_mut_ptr()),
         value_profile_ids: FxHashMap::default(),
     };
@@ -125,7 +126,7 @@ fn set_summary(
     recorded: &Recorded,
     anchor: Anchor,
 ) {
-    let cold = cold_count(recorded.scale);
+    let cold = cold_count(recorded);
     let entries: Vec<_> = summary
         .cutoffs
         .iter()

@@ -6,6 +6,7 @@ use crate::settings::ProfileSource;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_annotate::manifest::Anchor;
+use pleach_decide::support::Support;
 use pleach_decide::weights::Recorded;
 use pleach_profile::FunctionProfile;
 use pleach_profile::file::{Lookup, ProfileFile};
@@ -148,8 +149,31 @@ impl Source {
             scale: self.scale(),
             samples: self.samples(),
             bursts,
+            exact: matches!(self, Self::File { .. }) && self.support()?.exact,
             hot_in_copies,
         })
+    }
+
+    /// Which decisions the profile supports. Random profiles support all: they are for trying them.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub fn support(&self) -> Result<Support, PassError> {
+        match self {
+            Self::File { file, .. } => Ok(Support::of(&file.provenance()?)),
+            Self::Random { .. } => Ok(Support::EXACT),
+        }
+    }
+
+    /// Which decisions the profile that the user named supports.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn support_of(profile: &ProfileSource) -> Result<Support, PassError> {
+        match profile {
+            ProfileSource::File { path, .. } => Ok(Support::of(&ProfileFile::open(path)?.provenance()?)),
+            ProfileSource::Random(_) => Ok(Support::EXACT),
+        }
     }
 
     /// Executions of all paths of all functions.

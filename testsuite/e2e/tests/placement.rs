@@ -28,6 +28,7 @@ fn recorded(dir: &Path, level: &[&str], factor: u64) -> PathBuf {
     for function in &mut read.functions {
         function.samples *= factor;
     }
+    read.provenance.bursts *= factor;
     write_profile(&profile, &read).expect("written");
     profile
 }

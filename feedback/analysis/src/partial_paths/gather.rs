@@ -70,12 +70,21 @@ pub struct Options {
 pub struct Evidence {
     /// Functions of which something was observed.
     pub functions: BTreeMap<(FunctionId, CfgHash), FunctionEvidence>,
+    /// Independent observations (bursts); 0 if unknown.
+    pub clusters: u64,
     /// What the address maps explained.
     pub report: DecodeReport,
     /// How often control got to a block in no way that its function's graph has.
     pub inconsistent: u64,
     /// How often what was passed is not known because too many ways led through blocks without code.
     pub lost: u64,
+}
+
+impl Evidence {
+    /// A recording has no more independent observations than bursts: one burst may be stored as several windows.
+    pub fn cap_clusters(&mut self, bursts: u64) {
+        self.clusters = self.clusters.min(bursts);
+    }
 }
 
 /// Replays a recording, and gathers what it shows of paths.
@@ -99,7 +108,9 @@ pub fn gather(program: &Program, vectors: &VectorSet, weights: &Weights, options
             }
         }
     }
-    gatherer.finish(replay.report())
+    let mut evidence = gatherer.finish(replay.report());
+    evidence.cap_clusters(vectors.burst_count());
+    evidence
 }
 
 /// Calls `with` for each part of a burst, and where it begins.
@@ -136,6 +147,7 @@ pub struct Gatherer<'p> {
     modules: FxHashMap<ModuleId, Copies<'p>>,
     walks: Walks,
     store: Store,
+    clusters: u64,
 }
 
 impl Observer for Gatherer<'_> {
@@ -164,6 +176,7 @@ impl Observer for Gatherer<'_> {
             Source::Window(window) => {
                 let multipliers = multipliers(run.number as u64);
                 self.store.end_cluster(window.weight as f32, &multipliers);
+                self.clusters += 1;
             }
         }
     }
@@ -179,6 +192,7 @@ impl<'p> Gatherer<'p> {
             modules: modules.collect(),
             walks: Walks::default(),
             store: Store::new(iterations),
+            clusters: 0,
         }
     }
 
@@ -228,6 +242,7 @@ impl<'p> Gatherer<'p> {
             *multiplier = (1.0 + (*multiplier - 1.0) * scatter) * weight;
         }
         self.store.end_cluster(burst.count as f32, &multipliers);
+        self.clusters += burst.count;
     }
 
     /// All evidence; `report` is the replay's.
@@ -260,6 +275,7 @@ impl<'p> Gatherer<'p> {
             }
         }
         Evidence {
+            clusters: self.clusters,
             functions,
             report,
             inconsistent: store.inconsistent,

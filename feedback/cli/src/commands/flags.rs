@@ -4,6 +4,7 @@ use super::output::print;
 use crate::install;
 use anyhow::{Context, Result, bail};
 use clap::{Subcommand, ValueEnum};
+use pleach_decide::support::Support;
 use pleach_profile::file::ProfileFile;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -112,6 +113,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             common,
         } => {
             let mut options = vec![format!("-pleach-use={}", usable(profile)?)];
+            let support = Support::of(&ProfileFile::open(profile)?.provenance()?);
+            if *summary || !support.weights() {
+                eprintln!("pleach: {}: {}", profile.display(), support.verdict());
+            }
             if *summary {
                 options.push("-pleach-summary".into());
             }

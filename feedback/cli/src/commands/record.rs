@@ -10,6 +10,7 @@ use pleach_collector::record::{RecordError, RecordOptions, Recording, record};
 use pleach_collector::stats::Stats;
 use pleach_collector::vector::VectorSet;
 use pleach_collector::verify::Verified;
+use pleach_decide::support::Support;
 use pleach_profile::Profile;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -134,6 +135,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Err(error) => return Ok(refused(&error)),
     };
     let written = finish(args, &recording);
+    if let Ok(false) = written
+        && recording.status.success()
+    {
+        return Ok(ExitCode::from(NOTHING_SAMPLED));
+    }
     if let Err(error) = written {
         // Both failures are reported; the exit status is the command's.
         eprintln!("pleach: error: {}", crate::explain(&error));
@@ -143,6 +149,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     Ok(exit_code(recording.status))
 }
+
+/// The status of a recording without a burst, where the command itself succeeded.
+const NOTHING_SAMPLED: u8 = 4;
 
 /// A command that was not run, or not sampled: the status is a shell's for commands that cannot be run.
 fn refused(error: &RecordError) -> ExitCode {
@@ -167,7 +176,8 @@ fn ensure_writable(args: &Args) -> Result<()> {
     pleach_store::probe_writable(dir).with_context(|| format!("cannot write {}", args.output.display()))
 }
 
-fn finish(args: &Args, recording: &Recording) -> Result<()> {
+/// Writes what was recorded. Returns whether anything was.
+fn finish(args: &Args, recording: &Recording) -> Result<bool> {
     if let Some(path) = &args.stats {
         let text = serde_json::to_string_pretty(&recording.stats)?;
         std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))?;
@@ -180,13 +190,18 @@ fn finish(args: &Args, recording: &Recording) -> Result<()> {
     } else {
         Weights::equal()
     };
-    let profile = analysed(
-        &recording.vectors,
-        &weights,
-        args.binary.as_deref(),
-        args.keep_vectors,
-        args.quiet,
-    )?;
+    let sampled = recording.stats.bursts > 0;
+    let profile = if sampled {
+        analysed(
+            &recording.vectors,
+            &weights,
+            args.binary.as_deref(),
+            args.keep_vectors,
+            args.quiet,
+        )?
+    } else {
+        without_functions(&recording.vectors)
+    };
     pleach_store::write_profile(&args.output, &profile)?;
     if !args.quiet && recording.unreclaimed {
         eprintln!(
@@ -212,8 +227,19 @@ fn finish(args: &Args, recording: &Recording) -> Result<()> {
             eprintln!("pleach: note: {remark}");
         }
         eprintln!("pleach: {}; wrote {}", summary(&recording.stats), args.output.display());
+        if sampled {
+            eprintln!("pleach: {}", Support::of(&profile.provenance).verdict());
+        }
     }
-    Ok(())
+    if !sampled {
+        // The exit status needs an explanation, however quiet.
+        eprintln!(
+            "pleach: error: nothing was sampled: the command took {:.3} s of CPU time, too little for a burst at this overhead; record longer, \
+             with `--repeat 20` or `--overhead 5%`",
+            recording.stats.program_cpu_seconds
+        );
+    }
+    Ok(sampled)
 }
 
 /// One line: what was recorded, and its overhead.

@@ -6,6 +6,7 @@ use anyhow::Result;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_annotate::map::AddressMap;
+use pleach_decide::support::Support;
 use pleach_report::functions::{Report, ReportOptions};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -58,5 +59,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     let report = Report::new(&profile, &options, &|id, hash| graphs.get(&(id, hash)))?;
     print(&if args.json { report.to_json()? } else { report.to_text() })?;
+    if !args.json {
+        eprintln!("pleach: {}", Support::of(&profile.provenance).verdict());
+    }
     Ok(ExitCode::SUCCESS)
 }

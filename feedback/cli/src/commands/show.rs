@@ -5,6 +5,7 @@ use anyhow::Result;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_annotate::map::AddressMap;
+use pleach_decide::support::Support;
 use pleach_profile::file::ProfileFile;
 use pleach_report::show::{Show, ShowOptions};
 use std::collections::HashMap;
@@ -51,6 +52,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         print(&format!("{}\n", serde_json::to_string_pretty(&show.to_json())?))?;
     } else {
         print(&show.to_text())?;
+        eprintln!("pleach: {}", Support::of(&profile.provenance).verdict());
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -50,6 +50,12 @@ pub fn run(module: &Module<'_>, settings: &Settings, last: bool) -> Result<bool,
         .flat_map(|f| &f.cfg.blocks)
         .map(|b| b.instructions)
         .sum();
+    let budget = match (settings.superblocks_aggressive, source.support()?.superblocks()) {
+        (true, _) => size,
+        (false, true) => growth_budget(size),
+        // Without enough evidence nothing is duplicated; branch weights are restored all the same.
+        (false, false) => 0,
+    };
 
     let mut former = Former {
         facts,
@@ -60,11 +66,7 @@ pub fn run(module: &Module<'_>, settings: &Settings, last: bool) -> Result<bool,
         early: !last,
         aggressive: settings.superblocks_aggressive,
         verify: settings.verify,
-        budget: if settings.superblocks_aggressive {
-            size
-        } else {
-            growth_budget(size)
-        },
+        budget,
         options: options(settings),
         remarks: remarks::are_enabled(module.as_mut_ptr()),
     };

@@ -1,0 +1,47 @@
+//! Interpreters with computed gotos: code generation leaves as many dispatches as without a profile.
+
+use crate::support::*;
+use std::process::Command;
+
+const SOURCE: &str = "dispatch.c";
+
+/// Jumps through a register or memory of the interpreter's function.
+fn dispatches(flags: &[String]) -> usize {
+    let mut clang = clang();
+    clang.args(["-O2", "-S", "-o", "-"]).args(flags).arg(program(SOURCE));
+    let assembly = stdout(&mut clang);
+    let body = assembly.split("\nrun:").nth(1).expect("run is there");
+    let body = body.split(".cfi_endproc").next().expect("it ends");
+    body.lines()
+        .filter(|line| line.trim_start().starts_with("jmpq\t*"))
+        .count()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_profile_costs_no_dispatches() {
+    let dir = scratch();
+    let profile = recorded(SOURCE, dir.path());
+    let plain = dispatches(&[]);
+    assert!(plain > 20, "{plain}");
+    let options: [&[&str]; 4] = [
+        &[],
+        &["-pleach-placement=0"],
+        &["-pleach-superblocks=0"],
+        &["-pleach-placement=0", "-pleach-superblocks=0"],
+    ];
+    for options in options {
+        let used = dispatches(&with(&profile, options));
+        assert!(used >= plain, "{options:?}: {used} of {plain}");
+    }
+    // What the user says stands.
+    let merging = [
+        with(&profile, &[]),
+        ["-mllvm", "-enable-tail-merge=1"].map(str::to_owned).to_vec(),
+    ]
+    .concat();
+    assert!(dispatches(&merging) <= dispatches(&with(&profile, &[])));
+    let used = dir.path().join("used");
+    compile(&used, &with(&profile, &[]), &[program(SOURCE)]);
+    assert_eq!(run(&used), stdout(&mut Command::new(dir.path().join("annotated"))));
+}

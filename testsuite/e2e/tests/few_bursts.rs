@@ -1,0 +1,57 @@
+//! What recordings of no burst, or few, say and do.
+
+use crate::support::*;
+use pleach_profile::file::ProfileFile;
+use pleach_store::write_profile;
+use std::path::Path;
+use std::process::Command;
+
+fn record(dir: &Path, source: &str) -> Command {
+    let (file, binary) = (dir.join("short.c"), dir.join("short"));
+    std::fs::write(&file, source).expect("the folder is writable");
+    compile(&binary, &flags(&["annotate"]), &[file]);
+    let mut record = Command::new(pleach());
+    record
+        .args(["record", "--overhead", "1%", "-o"])
+        .arg(dir.join("short.pleach"));
+    record.arg("--").arg(binary);
+    record
+}
+
+#[test]
+fn a_recording_without_a_burst_fails_and_says_why() {
+    let dir = scratch();
+    let (code, text) = failure(&mut record(dir.path(), "int main(void) { return 0; }"));
+    assert_eq!(code, 4, "{text}");
+    assert!(
+        text.contains("nothing was sampled") && text.contains("--repeat 20"),
+        "{text}"
+    );
+    assert!(!text.contains("annotated:"), "{text}");
+    // The command's own failure comes first.
+    let (code, text) = failure(&mut record(dir.path(), "int main(void) { return 3; }"));
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("nothing was sampled"), "{text}");
+}
+
+#[test]
+fn few_bursts_set_weights_only() {
+    let dir = scratch();
+    let profile = recorded("selects.c", dir.path());
+    let mut read = ProfileFile::open(&profile)
+        .and_then(|file| file.read_all())
+        .expect("a profile");
+    let with_bursts = |bursts: u64, read: &mut pleach_profile::Profile| {
+        read.provenance.bursts = bursts;
+        write_profile(&profile, read).expect("written");
+        let mut clang = clang();
+        clang
+            .args(["-O2", "-S", "-emit-llvm", "-o", "-"])
+            .args(with(&profile, &[]));
+        stdout(clang.arg(program("selects.c")))
+    };
+    let branches = |ir: &str| text(ir, "adds").matches("br i1 ").count();
+    let (few, many) = (with_bursts(9, &mut read), with_bursts(400, &mut read));
+    assert!(branches(&few) > 0 && branches(&many) == 0);
+    assert!(few.contains("!prof"));
+}
