@@ -24,8 +24,6 @@ pub const MIN_BURSTS_FOR_SIZE: u64 = ENOUGH_TO_SHRINK;
 pub struct Support {
     /// Bursts.
     pub bursts: u64,
-    /// Recorded runs.
-    pub runs: u64,
     /// Everything was counted, so that there is no sampling error.
     pub exact: bool,
 }
@@ -35,17 +33,17 @@ impl Support {
     pub fn of(provenance: &Provenance) -> Self {
         Self {
             bursts: provenance.bursts,
-            runs: provenance.commands.len() as u64,
             exact: provenance.is_exact(),
         }
     }
 
     /// The support of exact counts.
-    pub const EXACT: Self = Self {
-        bursts: 0,
-        runs: 0,
-        exact: true,
-    };
+    pub const EXACT: Self = Self { bursts: 0, exact: true };
+
+    /// The support of one recording with so many bursts.
+    pub const fn sampled(bursts: u64) -> Self {
+        Self { bursts, exact: false }
+    }
 
     fn has(&self, bursts: u64) -> bool {
         self.exact || self.bursts >= bursts
@@ -128,32 +126,25 @@ mod tests {
         ((share + z2 / (2.0 * n) - spread) / (1.0 + z2 / n)).max(0.0)
     }
 
-    fn sampled(bursts: u64) -> Support {
-        Support::of(&Provenance {
-            bursts,
-            commands: vec!["./app".to_owned()],
-            engines: vec!["run-ahead".to_owned()],
-            ..Provenance::default()
-        })
-    }
-
     #[test]
     fn what_so_many_bursts_support() {
         assert_eq!(
-            sampled(0).verdict(),
+            Support::sampled(0).verdict(),
             "nothing was sampled: the profile has no effect; record longer, with `--repeat 20` or `--overhead 5%`"
         );
         assert_eq!(
-            sampled(1).verdict(),
+            Support::sampled(1).verdict(),
             "1 burst supports weights, not if-conversion (from 10 bursts), superblocks (from 30 bursts), cold splitting (from 300 bursts), \
              size optimisation (from 3000 bursts); record longer, with `--repeat 20` or `--overhead 5%`"
         );
         assert_eq!(
-            sampled(400).verdict(),
+            Support::sampled(400).verdict(),
             "400 bursts support weights, if-conversion, superblocks, cold splitting, not size optimisation (from 3000 bursts)"
         );
-        assert!(!sampled(9).selects() && sampled(10).selects() && !sampled(10).superblocks());
-        assert!(!sampled(299).splitting() && sampled(3000).size());
+        assert!(
+            !Support::sampled(9).selects() && Support::sampled(10).selects() && !Support::sampled(10).superblocks()
+        );
+        assert!(!Support::sampled(299).splitting() && Support::sampled(3000).size());
     }
 
     #[test]

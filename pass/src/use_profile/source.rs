@@ -6,7 +6,7 @@ use crate::settings::ProfileSource;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_annotate::manifest::Anchor;
-use pleach_decide::support::Support;
+use pleach_decide::support::{MIN_BURSTS_FOR_SUPERBLOCKS, Support};
 use pleach_decide::weights::Recorded;
 use pleach_profile::FunctionProfile;
 use pleach_profile::file::{Lookup, ProfileFile};
@@ -154,14 +154,14 @@ impl Source {
         })
     }
 
-    /// Which decisions the profile supports. Random profiles support all: they are for trying them.
+    /// Which decisions the profile supports. Random profiles, which are for tests, support all, or all but cold splitting.
     ///
     /// # Errors
     /// A damaged file.
     pub fn support(&self) -> Result<Support, PassError> {
         match self {
             Self::File { file, .. } => Ok(Support::of(&file.provenance()?)),
-            Self::Random { .. } => Ok(Support::EXACT),
+            Self::Random { seed, .. } => Ok(random_support(*seed)),
         }
     }
 
@@ -172,7 +172,7 @@ impl Source {
     pub fn support_of(profile: &ProfileSource) -> Result<Support, PassError> {
         match profile {
             ProfileSource::File { path, .. } => Ok(Support::of(&ProfileFile::open(path)?.provenance()?)),
-            ProfileSource::Random(_) => Ok(Support::EXACT),
+            ProfileSource::Random(seed) => Ok(random_support(*seed)),
         }
     }
 
@@ -190,6 +190,14 @@ impl Source {
             Self::File { file, .. } => file.summary(),
             Self::Random { summary, .. } => summary,
         }
+    }
+}
+
+fn random_support(seed: NonZeroU64) -> Support {
+    if seed.get().is_multiple_of(2) {
+        Support::sampled(MIN_BURSTS_FOR_SUPERBLOCKS)
+    } else {
+        Support::EXACT
     }
 }
 

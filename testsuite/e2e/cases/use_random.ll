@@ -18,7 +18,7 @@ end:
 ;
 ; define i32 @branch(i1 %c, i32 %x) #0 !prof !31 !pleach.paths !32 {
 ; entry:
-;   br i1 %c, label %then, label %end, !prof !35
+;   br i1 %c, label %then, label %end, !prof !35, !unpredictable !36
 ;
 ; then:                                             ; preds = %entry
 ;   br label %end
@@ -62,10 +62,11 @@ end:
 ; !26 = !{i32 999900, i64 209408, i32 3}
 ; !27 = !{i32 999990, i64 209408, i32 3}
 ; !28 = !{i32 999999, i64 500, i32 3}
-; !29 = !{i32 7, !"pleach.placement", i32 1}
+; !29 = !{i32 7, !"pleach.placement", i32 2}
 ; !30 = !{i32 1, !"early", i64 596480}
 ; !31 = !{!"function_entry_count", i64 596480}
 ; !32 = !{!33, !34}
 ; !33 = !{i64 387072, i64 387072, i64 387072, !"entry", !"exit", i32 0, i32 2}
 ; !34 = !{i64 209408, i64 209408, i64 209408, !"entry", !"exit", i32 0, i32 1, i32 2}
 ; !35 = !{!"branch_weights", i32 209408000, i32 387072000}
+; !36 = !{i32 479}

@@ -131,7 +131,7 @@ fn model(order: usize) -> Model {
     }
 }
 
-/// ALGORITHMS 3.7: true .810/.132/.059, raw visits of bursts of 4 .560/.352/.088.
+/// feedback/ALGORITHMS.md, Time bias: true .810/.132/.059, raw visits of bursts of 4 .560/.352/.088.
 #[test]
 fn short_bursts_of_a_program_with_slow_parts() {
     let mut random = Random(7);
