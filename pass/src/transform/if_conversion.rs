@@ -6,13 +6,13 @@ use crate::settings::Settings;
 use crate::{ffi, remarks};
 use inkwell::module::Module;
 use inkwell::values::{AsValueRef, FunctionValue};
-use pleach_decide::selects::{Arms, pays};
+use pleach_decide::selects::{Arms, if_conversion_is_profitable};
 use std::mem::MaybeUninit;
 
 /// Rounds over a function: nested branches are converted from the inside.
 const MAX_ROUNDS: usize = 8;
 
-/// Converts the branches of a module for which that pays. Returns whether anything changed.
+/// Converts the branches of a module whose if-conversion is profitable. Returns whether anything changed.
 pub fn run(module: &Module<'_>, settings: &Settings) -> bool {
     let remarks = remarks::are_enabled(module.as_mut_ptr());
     let any = settings.if_conversion_aggressive;
@@ -73,5 +73,5 @@ fn is_worthwhile(arms: &ffi::Arms) -> bool {
         probability: arms.probability,
         rate: (arms.rate > 0.0).then_some(arms.rate),
     };
-    pays(&arms)
+    if_conversion_is_profitable(&arms)
 }

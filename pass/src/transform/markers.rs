@@ -1,7 +1,8 @@
-//! Markers: they tell later passes which recorded block a piece of code came from. They are gone before code is generated.
+//! Markers: they identify for later passes the recorded block that code comes from. They are removed before code
+//! generation.
 //!
-//! They are pseudo-probes without an entry in the list of probed functions, so that no tool mistakes them for annotations. A table in the
-//! module, `!pleach.marked`, maps each key to a recorded function.
+//! Markers are pseudo-probes without an entry in the list of probed functions, so that no tool mistakes them for
+//! annotations. A table in the module, `!pleach.marked`, maps each key to a recorded function.
 
 use crate::error::PassError;
 use crate::ir::{FunctionIr, is_probe};
@@ -34,7 +35,7 @@ const MIN_SHARE: f64 = 1e-4;
 /// Recorded functions by key.
 pub type Table = FxHashMap<u64, (FunctionId, CfgHash)>;
 
-/// Marks the functions of a module that a profile has hot paths of.
+/// Marks the functions of a module that have hot paths in the profile.
 pub fn insert<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], source: &Source) -> Result<(), PassError> {
     let probe = annotate::probe(module);
     let mut unit: LLVMMetadataRef = std::ptr::null_mut();
@@ -101,18 +102,18 @@ pub fn table(module: &Module<'_>) -> Table {
 pub struct Found {
     /// By block, in execution order.
     pub blocks: Vec<Vec<Marker>>,
-    /// The key of each context.
+    /// The key of each inline instance.
     pub keys: Vec<u64>,
-    /// The context of the function itself, not of a function inlined into it.
+    /// The instance of the function itself, not of a function inlined into it.
     pub own: Option<usize>,
 }
 
-/// What a probe says.
+/// The operands and the location of a probe.
 struct Probe {
     key: u64,
     /// From 1.
     index: u32,
-    /// Differs for each inlined copy; null in the function itself.
+    /// Differs for each inline instance; null in the function itself.
     inlined_at: LLVMMetadataRef,
 }
 
@@ -168,7 +169,7 @@ unsafe fn ensure_call_locations(function: LLVMValueRef) {
     }
 }
 
-/// Removes the table of what markers stand for.
+/// Removes the table of marked functions.
 pub fn remove_table(module: &Module<'_>) {
     // SAFETY: the module is alive; the name is only read.
     unsafe { ffi::pleach_erase_named_metadata(module.as_mut_ptr(), TABLE.as_ptr().cast(), TABLE.len()) }
@@ -177,9 +178,9 @@ pub fn remove_table(module: &Module<'_>) {
 /// Removes a function's markers and returns them.
 pub fn take(function: LLVMValueRef, table: &Table) -> Found {
     let mut found = Found::default();
-    let mut contexts: FxHashMap<(u64, LLVMMetadataRef), usize> = FxHashMap::default();
-    // SAFETY: the function belongs to a module that is alive; its blocks and instructions are walked to the null behind the last one, and
-    // an instruction is erased only after its successor was asked for.
+    let mut instances: FxHashMap<(u64, LLVMMetadataRef), usize> = FxHashMap::default();
+    // SAFETY: the function belongs to a module that is alive; the walks over its blocks and instructions end at the null
+    // after the last one, and an instruction is erased only after its successor was read.
     unsafe {
         let mut block = LLVMGetFirstBasicBlock(function);
         while !block.is_null() {
@@ -193,7 +194,7 @@ pub fn take(function: LLVMValueRef, table: &Table) -> Found {
                     None
                 };
                 if let Some(probe) = probe.filter(|probe| table.contains_key(&probe.key)) {
-                    let context = *contexts.entry((probe.key, probe.inlined_at)).or_insert_with(|| {
+                    let instance = *instances.entry((probe.key, probe.inlined_at)).or_insert_with(|| {
                         if probe.inlined_at.is_null() {
                             found.own = Some(found.keys.len());
                         }
@@ -201,7 +202,7 @@ pub fn take(function: LLVMValueRef, table: &Table) -> Found {
                         found.keys.len() - 1
                     });
                     let block = BlockIndex(probe.index.saturating_sub(1));
-                    markers.push(Marker { context, block });
+                    markers.push(Marker { instance, block });
                     LLVMInstructionEraseFromParent(instruction);
                 }
                 instruction = next;

@@ -8,7 +8,7 @@ use inkwell::llvm_sys::LLVMLinkage;
 use inkwell::llvm_sys::core::{LLVMGetFirstFunction, LLVMGetLinkage, LLVMGetNextFunction, LLVMIsDeclaration};
 use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
 use inkwell::module::Module;
-use pleach_decide::placement::{Arc, BYTES_OF_INSTRUCTION, Loop, MIN_INTERPRETER_LABELS, Node, alignment, order};
+use pleach_decide::placement::{Arc, BYTES_PER_INSTRUCTION, Loop, MIN_INTERPRETER_LABELS, Node, alignment, order};
 use rustc_hash::FxHashMap;
 use std::ffi::c_void;
 use std::sync::Once;
@@ -219,7 +219,7 @@ impl CallGraph {
     /// Positions of the functions that run, in the order in which they are to be placed.
     fn order(&self) -> Vec<usize> {
         let node = |f: &PlacedFunction| Node {
-            size: f.instructions * BYTES_OF_INSTRUCTION,
+            size: f.instructions * BYTES_PER_INSTRUCTION,
             weight: f.calls,
         };
         let arc = |c: &PlacedCalls| Arc {

@@ -6,7 +6,7 @@ use crate::{ffi, remarks};
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
 use pleach_decide::latencies::LATENCIES;
-use pleach_decide::selects::is_waited_for;
+use pleach_decide::selects::branch_is_profitable;
 
 /// Groups of selects of a function that are considered.
 const MAX_GROUPS: usize = 256;
@@ -22,7 +22,7 @@ const RAW_LATENCIES: ffi::Latencies = ffi::Latencies {
     other: LATENCIES.other,
 };
 
-/// Turns the selects of a module for which that pays. Returns whether anything changed.
+/// Turns the selects of a module that are faster as branches. Returns whether anything changed.
 pub fn run(module: &Module<'_>, settings: &Settings) -> bool {
     let remarks = remarks::are_enabled(module.as_mut_ptr());
     let any = settings.if_conversion_aggressive;
@@ -35,7 +35,9 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> bool {
         let here = unsafe {
             let count = ffi::pleach_recurrences(value, &RAW_LATENCIES, found.as_mut_ptr(), MAX_GROUPS);
             found.set_len(count);
-            let worth = found.iter().filter(|r| any || is_waited_for(r.condition, r.values));
+            let worth = found
+                .iter()
+                .filter(|r| any || branch_is_profitable(r.condition, r.values));
             worth.map(|r| ffi::pleach_select_to_branch(r.select)).count()
         };
         if here > 0 && remarks {

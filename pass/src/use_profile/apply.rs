@@ -19,7 +19,8 @@ use pleach_annotate::manifest::Anchor;
 use pleach_decide::early_inlining::inlines_only_call;
 use pleach_decide::placement::split_cold_blocks;
 use pleach_decide::weights::{
-    Recorded, Verdict, cold_count, entry_for, hot_count, unpredictable, unseen_calls, verdict,
+    RecordingEvidence, Verdict, cold_count, entry_count_from_frequency, hot_count, unpredictable_branches,
+    unsampled_calls, verdict,
 };
 use pleach_profile::FunctionProfile;
 use pleach_profile::file::Lookup;
@@ -77,8 +78,8 @@ pub fn run(
         // The user gave clang a profile of its own: two profiles in one module would contradict each other.
         return Ok(outcome);
     }
-    let recorded = source.recorded()?;
-    set_summary(module, context, source.summary(), &recorded, settings.anchor);
+    let evidence = source.evidence()?;
+    set_summary(module, context, source.summary(), &evidence, settings.anchor);
     let support = source.support()?;
     let probed = settings.annotate || annotate::is_annotated(module);
     if settings.placement {
@@ -91,7 +92,7 @@ pub fn run(
         probed,
         context,
         source,
-        recorded,
+        evidence,
         if_conversion: settings.if_conversion && support.selects(),
         remarks: remarks::are_enabled(module.as_mut_ptr()),
         value_profile_ids: FxHashMap::default(),
@@ -123,17 +124,17 @@ fn set_summary(
     module: &Module<'_>,
     context: *mut ffi::RunContext,
     summary: &ProfileSummary,
-    recorded: &Recorded,
+    evidence: &RecordingEvidence,
     anchor: Anchor,
 ) {
-    let cold = cold_count(recorded);
+    let cold = cold_count(evidence);
     let entries: Vec<_> = summary
         .cutoffs
         .iter()
         .map(|c| {
             let min_count = match c.ppm {
                 COLD_CUTOFF => c.min_count.min(cold),
-                HOT_CUTOFF => hot_count(c.min_count, recorded.hot_in_copies, recorded.scale),
+                HOT_CUTOFF => hot_count(c.min_count, evidence.hot_instance_count, evidence.scale),
                 _ => c.min_count,
             };
             ffi::SummaryEntry {
@@ -163,7 +164,7 @@ struct Applier<'a, 'ctx> {
     probed: bool,
     context: *mut ffi::RunContext,
     source: &'a Source,
-    recorded: Recorded,
+    evidence: RecordingEvidence,
     /// Branches may be if-converted later.
     if_conversion: bool,
     remarks: bool,
@@ -205,7 +206,7 @@ impl Applier<'_, '_> {
             }
         };
         let listed = path_metadata::list_paths(self.module, value, &profile.paths, self.source.path_flow());
-        match verdict(&function.cfg, &profile, &self.recorded) {
+        match verdict(&function.cfg, &profile, &self.evidence) {
             Verdict::Sampled {
                 entry_count,
                 entry_is_sampled,
@@ -234,7 +235,7 @@ impl Applier<'_, '_> {
                 };
                 let unpredictable = self.unpredictable(function, &profile);
                 outcome.indirect_calls += self.call_targets(function, &profile);
-                for call in unseen_calls(&function.cfg, &profile, &self.recorded) {
+                for call in unsampled_calls(&function.cfg, &profile, &self.evidence) {
                     self.inline_only_call(function.calls[call]);
                 }
                 self.mark(value, entry_count, max_count);
@@ -255,7 +256,7 @@ impl Applier<'_, '_> {
                 }
                 self.remark(value, true, "Cold", || "never executed: optimised for size".into());
             }
-            Verdict::Apart => {
+            Verdict::Unlikely => {
                 outcome.apart += 1;
                 // SAFETY: the function belongs to the module.
                 unsafe { metadata::set_section_prefix(value, "unlikely") };
@@ -278,7 +279,8 @@ impl Applier<'_, '_> {
         let Some(known) = Frequencies::from_weights(function) else {
             return entry_count;
         };
-        let entry_count = entry_for(entry_count, max_count, known.counts.iter().copied().fold(0.0, f64::max));
+        let entry_count =
+            entry_count_from_frequency(entry_count, max_count, known.counts.iter().copied().fold(0.0, f64::max));
         // SAFETY: the function belongs to the module.
         unsafe { metadata::set_entry_count(function.value.as_value_ref(), entry_count) };
         entry_count
@@ -315,7 +317,7 @@ impl Applier<'_, '_> {
         if self.probed || !self.if_conversion {
             return 0;
         }
-        let branches = unpredictable(profile)
+        let branches = unpredictable_branches(profile)
             .filter_map(|(block, rate)| Some((function.terminators.get(block.index())?, (rate * 1000.0) as u32)));
         // SAFETY: the branch belongs to the module.
         branches

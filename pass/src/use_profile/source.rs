@@ -7,7 +7,7 @@ use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_annotate::manifest::Anchor;
 use pleach_decide::support::{MIN_BURSTS_FOR_SUPERBLOCKS, Support};
-use pleach_decide::weights::Recorded;
+use pleach_decide::weights::RecordingEvidence;
 use pleach_profile::FunctionProfile;
 use pleach_profile::file::{Lookup, ProfileFile};
 use pleach_profile::random_profile::{SCALE, random_profile, shuffled_paths};
@@ -135,22 +135,22 @@ impl Source {
     ///
     /// # Errors
     /// A damaged file.
-    pub fn recorded(&self) -> Result<Recorded, PassError> {
-        let (bursts, hot_in_copies) = match self {
+    pub fn evidence(&self) -> Result<RecordingEvidence, PassError> {
+        let (bursts, hot_instance_count) = match self {
             Self::File { file, .. } => {
                 let provenance = file.provenance()?;
-                (provenance.bursts, provenance.hot_in_copies)
+                (provenance.bursts, provenance.hot_instance_count)
             }
             // As many as a recording of so many samples has, or as in one large enough to say what is cold.
             Self::Random { seed, samples, .. } if seed.get().is_multiple_of(2) => (samples / 1000, 0),
             Self::Random { samples, .. } => (*samples, 0),
         };
-        Ok(Recorded {
+        Ok(RecordingEvidence {
             scale: self.scale(),
             samples: self.samples(),
             bursts,
             exact: matches!(self, Self::File { .. }) && self.support()?.exact,
-            hot_in_copies,
+            hot_instance_count,
         })
     }
 
@@ -160,7 +160,7 @@ impl Source {
     /// A damaged file.
     pub fn support(&self) -> Result<Support, PassError> {
         match self {
-            Self::File { file, .. } => Ok(Support::of(&file.provenance()?)),
+            Self::File { file, .. } => Ok(Support::from_provenance(&file.provenance()?)),
             Self::Random { seed, .. } => Ok(random_support(*seed)),
         }
     }
@@ -171,7 +171,7 @@ impl Source {
     /// A file that cannot be read.
     pub fn support_of(profile: &ProfileSource) -> Result<Support, PassError> {
         match profile {
-            ProfileSource::File { path, .. } => Ok(Support::of(&ProfileFile::open(path)?.provenance()?)),
+            ProfileSource::File { path, .. } => Ok(Support::from_provenance(&ProfileFile::open(path)?.provenance()?)),
             ProfileSource::Random(seed) => Ok(random_support(*seed)),
         }
     }

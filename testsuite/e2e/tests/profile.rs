@@ -433,7 +433,7 @@ fn what_is_hot_is_told_by_inlined_copies() {
     let cutoffs = shown["summary"]["cutoffs"].as_array().expect("cut-offs");
     let summed = cutoffs.iter().find(|c| c["ppm"] == 990_000).expect("99 %");
     let summed = summed["min_count"].as_u64().expect("a count");
-    let hot = shown["provenance"]["hot_in_copies"].as_u64().expect("a count");
+    let hot = shown["provenance"]["hot_instance_count"].as_u64().expect("a count");
     // An eighth, where all copies were sampled as often.
     assert!(hot > 0 && 4 * hot < summed, "{hot} of {summed}");
 }

@@ -113,7 +113,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             common,
         } => {
             let mut options = vec![format!("-pleach-use={}", usable(profile)?)];
-            let support = Support::of(&ProfileFile::open(profile)?.provenance()?);
+            let support = Support::from_provenance(&ProfileFile::open(profile)?.provenance()?);
             if *summary || !support.weights() {
                 eprintln!("pleach: {}: {}", profile.display(), support.verdict());
             }

@@ -228,7 +228,7 @@ fn finish(args: &Args, recording: &Recording) -> Result<bool> {
         }
         eprintln!("pleach: {}; wrote {}", summary(&recording.stats), args.output.display());
         if sampled {
-            eprintln!("pleach: {}", Support::of(&profile.provenance).verdict());
+            eprintln!("pleach: {}", Support::from_provenance(&profile.provenance).verdict());
         }
     }
     if !sampled {

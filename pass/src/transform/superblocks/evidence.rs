@@ -74,8 +74,8 @@ impl Former {
         let mut visible = vec![FxHashSet::default(); found.keys.len()];
         let mut callers: FxHashSet<(usize, BlockIndex)> = FxHashSet::default();
         for marker in found.blocks.iter().flatten() {
-            visible[marker.context].insert(marker.block);
-            callers.insert((functions[marker.context], marker.block));
+            visible[marker.instance].insert(marker.block);
+            callers.insert((functions[marker.instance], marker.block));
         }
         let named = found.keys.iter().zip(functions);
         let numbers: FxHashMap<(FunctionId, CfgHash), usize> = named.map(|(key, &n)| (self.table[key], n)).collect();

@@ -9,7 +9,7 @@ use crate::transform::markers::Found;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::AsValueRef;
 use pleach_annotate::id::BlockIndex;
-use pleach_decide::superblock::{Marker, recorded};
+use pleach_decide::superblock::{Marker, branch_weights};
 use pleach_decide::weights::PRIOR_SAMPLES;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -34,13 +34,15 @@ impl Former {
             self.profile(key)?;
         }
         let count = |marker: Marker| {
-            let profile = self.profiles[&found.keys[marker.context]].as_ref()?;
+            let profile = self.profiles[&found.keys[marker.instance]].as_ref()?;
             Some(*profile.blocks.get(marker.block.index())? as f64)
         };
         let unseen = self.source.scale() * PRIOR_SAMPLES;
         let blocks = function.value.get_basic_blocks();
         let mut known = FxHashSet::default();
-        for (block, counts) in recorded::weights(&function.cfg, &found.blocks, count, probabilities, unseen) {
+        for (block, counts) in
+            branch_weights::restore_branch_weights(&function.cfg, &found.blocks, count, probabilities, unseen)
+        {
             let weights: Vec<u64> = counts.iter().map(|c| c.ceil() as u64).collect();
             set_weights(blocks[block.index()], &weights);
             known.insert(block);
@@ -64,7 +66,9 @@ impl Former {
             if factor < MIN_UNDERESTIMATE {
                 return Ok(());
             }
-            for (block, shares) in recorded::stay(&function.cfg, &now.probabilities, |b| known.contains(&b), factor) {
+            for (block, shares) in
+                branch_weights::scale_loop_exits(&function.cfg, &now.probabilities, |b| known.contains(&b), factor)
+            {
                 let weights: Vec<u64> = shares.iter().map(|p| (p * FINE_WEIGHT_SCALE).ceil() as u64).collect();
                 set_weights(blocks[block.index()], &weights);
             }
@@ -83,7 +87,7 @@ impl Former {
         let share = (counts[0] / entries).min(1.0);
         let mut places: FxHashMap<BlockIndex, (u32, f64)> = FxHashMap::default();
         for (markers, count) in found.blocks.iter().zip(counts) {
-            for marker in markers.iter().filter(|m| m.context == own) {
+            for marker in markers.iter().filter(|m| m.instance == own) {
                 let place = places.entry(marker.block).or_default();
                 *place = (place.0 + 1, place.1 + count);
             }
@@ -100,7 +104,7 @@ impl Former {
     pub(super) fn clamp_counts(&mut self, found: &Found, counts: &mut [f64]) -> Result<(), PassError> {
         let mut recorded = 0;
         for marker in found.blocks.iter().flatten() {
-            let profile = self.profile(found.keys[marker.context])?;
+            let profile = self.profile(found.keys[marker.instance])?;
             let count = profile.and_then(|p| p.blocks.get(marker.block.index()));
             recorded = recorded.max(count.copied().unwrap_or(0));
         }
@@ -117,7 +121,9 @@ impl Former {
 pub(super) fn floor_edge_probabilities(function: &FunctionIr<'_>, frequencies: &mut Frequencies) {
     let bases = function.cfg.edge_bases();
     let blocks = function.value.get_basic_blocks();
-    for block in recorded::revive(&function.cfg, &frequencies.counts, &mut frequencies.probabilities) {
+    for block in
+        branch_weights::floor_edge_probability(&function.cfg, &frequencies.counts, &mut frequencies.probabilities)
+    {
         let slots = function.cfg.blocks[block.index()].successors.len();
         let own = &frequencies.probabilities[bases[block.index()] as usize..][..slots];
         let weights: Vec<u64> = own.iter().map(|p| (p * WEIGHT_SCALE).round() as u64).collect();
