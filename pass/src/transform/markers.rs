@@ -29,7 +29,7 @@ use pleach_profile::file::Lookup;
 use rustc_hash::FxHashMap;
 
 const TABLE: &str = "pleach.marked";
-/// The share of all executions of paths that a function must have to be marked.
+/// Minimum share of all path executions for a function to be marked.
 const MIN_SHARE: f64 = 1e-4;
 
 /// Recorded functions by key.
@@ -68,7 +68,7 @@ pub fn insert<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], sourc
     Ok(())
 }
 
-/// A key that no probe's GUID is likely to equal.
+/// A key that is unlikely to equal the GUID of a probe.
 fn key(cfg: &Cfg) -> u64 {
     cfg.hash().0.rotate_left(32) ^ cfg.id.guid.0 ^ u64::from(cfg.id.module.0) ^ 0x706c_6561_6368_6d6b
 }
@@ -137,12 +137,12 @@ impl Probe {
     }
 }
 
-/// Gives calls without a location one: a function with a subprogram needs that before its calls are inlined.
+/// Gives locations to calls without one: in a function with a subprogram, inlining a call requires a location.
 ///
 /// # Safety
 /// The function must be alive.
 unsafe fn ensure_call_locations(function: LLVMValueRef) {
-    // SAFETY: as the caller promises; blocks and instructions are walked to the null behind the last one.
+    // SAFETY: as the caller promises; the walks over blocks and instructions end at the null after the last one.
     unsafe {
         let subprogram = LLVMGetSubprogram(function);
         if subprogram.is_null() {
@@ -179,8 +179,8 @@ pub fn remove_table(module: &Module<'_>) {
 pub fn take(function: LLVMValueRef, table: &Table) -> Found {
     let mut found = Found::default();
     let mut instances: FxHashMap<(u64, LLVMMetadataRef), usize> = FxHashMap::default();
-    // SAFETY: the function belongs to a module that is alive; the walks over its blocks and instructions end at the null
-    // after the last one, and an instruction is erased only after its successor was read.
+    // SAFETY: the function belongs to a module that is alive; the walks over its blocks and instructions end at the
+    // null after the last one, and an instruction is erased only after its successor was read.
     unsafe {
         let mut block = LLVMGetFirstBasicBlock(function);
         while !block.is_null() {

@@ -1,4 +1,4 @@
-//! Tells the optimiser what a profile says. The decisions are `pleach_decide::weights`'; here they are only applied.
+//! Applies a profile to IR. `pleach_decide::weights` makes the decisions.
 
 use crate::error::PassError;
 use crate::ir::frequencies::Frequencies;
@@ -28,34 +28,35 @@ use pleach_profile::summary::{HOT_CUTOFF, ProfileSummary};
 use rustc_hash::FxHashMap;
 use std::mem::MaybeUninit;
 
-/// The cut-off, in parts per million, whose least count LLVM takes for the threshold of coldness.
+/// The cut-off, in parts per million, whose minimum count is LLVM's threshold of coldness.
 const COLD_CUTOFF: u32 = 999_999;
 
-/// What was done to a module.
+/// The result for a module: numbers of functions by treatment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Outcome {
     /// Functions that got counts.
     pub sampled: usize,
     /// Functions that were never executed, optimised for size.
     pub cold: usize,
-    /// Functions that were never sampled, placed apart.
-    pub apart: usize,
-    /// Functions that the profile knows but cannot say anything about.
+    /// Functions without samples, placed in `.text.unlikely`.
+    pub unlikely: usize,
+    /// Functions without samples, where the profile is too small for a decision.
     pub unsampled: usize,
     /// Functions whose graph changed since the profile was recorded.
     pub stale: usize,
-    /// Functions that the profile does not know.
+    /// Functions that are not in the profile.
     pub absent: usize,
     /// Indirect calls that got targets.
     pub indirect_calls: usize,
 }
 
 impl Outcome {
-    /// One line for people.
+    /// The line for `-pleach-summary`.
     pub fn line(&self, module: &str) -> String {
         format!(
-            "pleach: {module}: profile used for {} functions ({} indirect calls), {} cold, {} placed apart, {} not sampled, {} stale, {} unknown to the profile",
-            self.sampled, self.indirect_calls, self.cold, self.apart, self.unsampled, self.stale, self.absent
+            "pleach: {module}: profile used for {} functions ({} indirect calls), {} cold, {} unlikely, {} not sampled, \
+             {} stale, {} not in the profile",
+            self.sampled, self.indirect_calls, self.cold, self.unlikely, self.unsampled, self.stale, self.absent
         )
     }
 }
@@ -63,7 +64,7 @@ impl Outcome {
 /// Applies a profile to a module.
 ///
 /// # Errors
-/// Text for the user, where the profile cannot be read.
+/// The profile cannot be read.
 pub fn run(
     module: &Module<'_>,
     functions: &[FunctionIr<'_>],
@@ -75,7 +76,7 @@ pub fn run(
     let mut outcome = Outcome::default();
     // SAFETY: the module is alive.
     if unsafe { metadata::has_module_flag(module.as_mut_ptr(), "ProfileSummary") } {
-        // The user gave clang a profile of its own: two profiles in one module would contradict each other.
+        // The user gave clang another profile: two profiles in one module would contradict each other.
         return Ok(outcome);
     }
     let evidence = source.evidence()?;
@@ -83,7 +84,7 @@ pub fn run(
     let support = source.support()?;
     let probed = settings.annotate || annotate::is_annotated(module);
     if settings.placement {
-        // Probes count bytes from one to the next, which no assembler can do across sections.
+        // Addresses of probes are encoded as differences, which assemblers cannot compute across sections.
         placement::request(module, !probed && split_cold_blocks(&support, source.samples()));
     }
     path_metadata::describe_profile(module, settings.anchor, source.path_flow());
@@ -104,10 +105,10 @@ pub fn run(
     Ok(outcome)
 }
 
-/// Functions that are called often have this attribute until the inliner may know the profile (`PleachHotAttribute` in `cpp/pleach.h`).
+/// Attribute of hot functions until the profile is revealed to the inliner (`PleachHotAttribute` in `cpp/pleach.h`).
 const HOT_ATTRIBUTE: &str = "pleach-hot";
 
-/// As clang's own profiles do for the inliner and for code generation.
+/// Marks a function cold for the inliner and for code generation, as clang does with its own profiles.
 ///
 /// # Safety
 /// The function must be alive.
@@ -160,7 +161,7 @@ fn set_summary(
 
 struct Applier<'a, 'ctx> {
     module: &'a Module<'ctx>,
-    /// Recordings of the program tell of its branches: they stay, for the next recording to tell of them.
+    /// The program will be recorded: its branches are not if-converted, so that the recording can measure them.
     probed: bool,
     context: *mut ffi::RunContext,
     source: &'a Source,
@@ -192,15 +193,14 @@ impl Applier<'_, '_> {
             Lookup::Stale { .. } => {
                 outcome.stale += 1;
                 self.remark(value, false, "StaleProfile", || {
-                    "its control flow changed since the profile was recorded; it gets no profile".into()
+                    "its control flow changed since the profile was recorded: compiled without a profile".into()
                 });
                 return Ok(());
             }
             Lookup::Absent => {
                 outcome.absent += 1;
                 self.remark(value, false, "NoProfile", || {
-                    "the profile does not know it: the recorded program was built without it, or without annotations"
-                        .into()
+                    "not in the profile: the recorded program was built without it, or without annotations".into()
                 });
                 return Ok(());
             }
@@ -233,7 +233,7 @@ impl Applier<'_, '_> {
                 } else {
                     self.balance_entry(function, entry_count, max_count)
                 };
-                let unpredictable = self.unpredictable(function, &profile);
+                let unpredictable = self.mark_unpredictable(function, &profile);
                 outcome.indirect_calls += self.call_targets(function, &profile);
                 for call in unsampled_calls(&function.cfg, &profile, &self.evidence) {
                     self.inline_only_call(function.calls[call]);
@@ -257,24 +257,24 @@ impl Applier<'_, '_> {
                 self.remark(value, true, "Cold", || "never executed: optimised for size".into());
             }
             Verdict::Unlikely => {
-                outcome.apart += 1;
+                outcome.unlikely += 1;
                 // SAFETY: the function belongs to the module.
                 unsafe { metadata::set_section_prefix(value, "unlikely") };
-                self.remark(value, true, "PlacedApart", || {
-                    "never sampled: placed apart from code that runs".into()
+                self.remark(value, true, "Unlikely", || {
+                    "no samples: placed in .text.unlikely".into()
                 });
             }
             Verdict::Unknown => {
                 outcome.unsampled += 1;
                 self.remark(value, false, "NotSampled", || {
-                    "never sampled, by a profile too small to call it cold; it gets no profile".into()
+                    "no samples, and too few bursts to treat it as cold: compiled without a profile".into()
                 });
             }
         }
         Ok(())
     }
 
-    /// Gives a function that no call was sampled of the entry count that its frequencies need; returns it.
+    /// Sets and returns the entry count of a function without sampled calls, derived from its frequencies.
     fn balance_entry(&self, function: &FunctionIr<'_>, entry_count: u64, max_count: u64) -> u64 {
         let Some(known) = Frequencies::from_weights(function) else {
             return entry_count;
@@ -298,10 +298,11 @@ impl Applier<'_, '_> {
         }
     }
 
-    /// Has a call inlined that was never seen, where it is the only one of a local function: as the optimiser would do without a profile.
+    /// Requests inlining of an unsampled call if it is the only one of a local function, as LLVM would without a
+    /// profile.
     fn inline_only_call(&self, call: LLVMValueRef) {
         let mut callee = MaybeUninit::uninit();
-        // SAFETY: the call belongs to the module; where there is such a callee, the facts are written.
+        // SAFETY: the call belongs to the module; the shim writes the facts if it returns true.
         unsafe {
             if ffi::pleach_only_call(self.context, call, callee.as_mut_ptr()) {
                 let callee: ffi::OnlyCall = callee.assume_init();
@@ -312,8 +313,8 @@ impl Applier<'_, '_> {
         }
     }
 
-    /// Marks the branches that are to be if-converted where possible; returns how many.
-    fn unpredictable(&self, function: &FunctionIr<'_>, profile: &FunctionProfile) -> usize {
+    /// Marks unpredictable branches for if-conversion; returns how many.
+    fn mark_unpredictable(&self, function: &FunctionIr<'_>, profile: &FunctionProfile) -> usize {
         if self.probed || !self.if_conversion {
             return 0;
         }

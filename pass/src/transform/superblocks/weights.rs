@@ -1,5 +1,5 @@
-//! Branch weights and block counts before superblocks are chosen: recorded weights are restored, and estimates that contradict the recording
-//! are corrected (feedback/ALGORITHMS.md, Superblocks).
+//! Branch weights and block counts before superblocks are chosen: restores recorded weights, and corrects estimates
+//! that contradict the recording (feedback/ALGORITHMS.md, Superblocks).
 
 use super::Former;
 use crate::error::PassError;
@@ -15,15 +15,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The sum of a branch's weights.
 pub(super) const WEIGHT_SCALE: f64 = 1e6;
-/// The same where an edge may be less probable than one in [`WEIGHT_SCALE`].
+/// The same for edges with a probability below 1 / [`WEIGHT_SCALE`].
 const FINE_WEIGHT_SCALE: f64 = 1e9;
-/// How many times hotter a loop must have been than its weights imply for its exits to be scaled.
+/// Minimum of recorded executions of a loop, divided by the executions that its weights imply, for scaling its exits.
 const MIN_UNDERESTIMATE: f64 = 2.0;
-/// Rounds of scaling loop exits: each leaves less to do.
+/// Maximum of rounds of scaling loop exits: nested loops converge in several.
 const MAX_ROUNDS: usize = 4;
 
 impl Former {
-    /// Gives branches the weights that were recorded, where markers identify them; returns which.
+    /// Restores the recorded weights of branches that markers identify; returns these branches.
     pub(super) fn restore_branch_weights(
         &mut self,
         function: &FunctionIr<'_>,
@@ -50,7 +50,8 @@ impl Former {
         Ok(known)
     }
 
-    /// Makes exits less probable of loops that were executed much more often than their weights imply: the optimiser invented those weights.
+    /// Scales down exits of loops that were executed much more often than their weights imply: the optimiser invented
+    /// those weights.
     pub(super) fn scale_loop_exits(
         &mut self,
         function: &FunctionIr<'_>,
@@ -82,7 +83,7 @@ impl Former {
         let Some(profile) = self.profile(found.keys[own])? else {
             return Ok(1.0);
         };
-        // Where the function was inlined as well, only a share of its executions happens here.
+        // If the function was also inlined, only a share of its executions happens here.
         let entries = profile.blocks.first().map_or(1.0, |&count| count.max(1) as f64);
         let share = (counts[0] / entries).min(1.0);
         let mut places: FxHashMap<BlockIndex, (u32, f64)> = FxHashMap::default();
@@ -92,15 +93,15 @@ impl Former {
                 *place = (place.0 + 1, place.1 + count);
             }
         }
-        // Of a block that was duplicated, copies may have been removed.
+        // Duplicated blocks are ignored, because some of their copies may have been removed.
         let once = places.iter().filter(|(_, place)| place.0 == 1);
         let recorded = once.filter_map(|(block, place)| Some((*profile.blocks.get(block.index())?, place.1)));
         let hottest = recorded.max_by_key(|&(recorded, _)| recorded);
         Ok(hottest.map_or(1.0, |(recorded, count)| recorded as f64 * share / count.max(1.0)))
     }
 
-    /// Scales a function's counts down so that none exceeds the largest recorded count of its blocks. In nested loops whose exits were never
-    /// sampled, frequencies multiply to far more than the whole program executes.
+    /// Scales a function's counts down so that none exceeds the largest recorded count of its blocks. In nested loops
+    /// with unsampled exits, LLVM's frequencies can exceed the executions of the whole program.
     pub(super) fn clamp_counts(&mut self, found: &Found, counts: &mut [f64]) -> Result<(), PassError> {
         let mut recorded = 0;
         for marker in found.blocks.iter().flatten() {
@@ -117,7 +118,7 @@ impl Former {
     }
 }
 
-/// Gives edges between executed blocks that were never taken a small weight.
+/// Gives a small weight to edges between executed blocks that were never taken.
 pub(super) fn floor_edge_probabilities(function: &FunctionIr<'_>, frequencies: &mut Frequencies) {
     let bases = function.cfg.edge_bases();
     let blocks = function.value.get_basic_blocks();
