@@ -83,10 +83,11 @@ pub struct HardwareSample {
     pub facts: Box<[BranchFacts]>,
 }
 
-/// How long the program took for taken branches right behind a burst, measured between passes of a place that comes back there
-/// ([`pleach_wire::anchor`]).
+/// How long the program took for taken branches right behind a burst, measured between passes of a place that comes
+/// back there ([`pleach_wire::anchor`]).
 ///
-/// Ticks are spread over CPU time: code that takes twice as long for a branch is met twice as often for each branch that it takes.
+/// Ticks are spread over CPU time: code that takes twice as long for a branch is met twice as often for each branch
+/// that it takes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Clock {
     /// Taken branches, as far apart as in the burst: an estimate, above zero.
@@ -122,9 +123,9 @@ pub struct Burst {
     pub instructions: u32,
     /// How many equal bursts this one stands for.
     pub count: u64,
-    /// The program did what the burst shows. False where it may have done otherwise: shadow execution only predicts, unless
-    /// nothing but the program itself decided what came next (one thread, no signal handlers, no shared memory) and the
-    /// program is known to have gone beyond the burst.
+    /// The program did what the burst shows. False where it may have done otherwise: shadow execution only predicts,
+    /// unless nothing but the program itself decided what came next (one thread, no signal handlers, no shared memory)
+    /// and the program is known to have gone beyond the burst.
     pub proved: bool,
     /// What branch-record hardware adds; behind a pointer, because most bursts have none.
     pub hardware: Option<Box<HardwareSample>>,
@@ -189,8 +190,8 @@ pub struct Process {
     pub lost: u64,
     /// Ticks at which sampling was declined (blocked signals, foreign handlers, no stack room).
     pub declined: u64,
-    /// It is known to have ended by its own call of `exit` or `_exit` (or by returning from `main`), and never to have had a
-    /// second thread or a signal handler: nothing but its own calls cut its activations short.
+    /// It is known to have ended by its own call of `exit` or `_exit` (or by returning from `main`), and never to have
+    /// had a second thread or a signal handler: nothing but its own calls cut its activations short.
     pub undisturbed: bool,
 }
 

@@ -32,7 +32,7 @@ use std::time::Instant;
 const STATUS: u64 = 0x8d5;
 const DIRECTION: u64 = 0x400;
 /// How many mismatches to end with.
-const MOST_SHOWN: usize = 60;
+const MAX_SHOWN: usize = 60;
 
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(core::ptr::null_mut());
 /// At fixed addresses, so for one test at a time; what maps it once, or why that failed.
@@ -471,7 +471,7 @@ fn each_instruction_does_what_the_processor_does() {
         report.mismatches,
         0,
         "\n{}",
-        report.shown[..report.shown.len().min(MOST_SHOWN)].join("\n")
+        report.shown[..report.shown.len().min(MAX_SHOWN)].join("\n")
     );
 }
 

@@ -1,13 +1,14 @@
-//! Whether the program did what shadow execution said it would do.
+//! Whether the program executed what shadow execution predicted.
 //!
 //! A burst that began while nothing but the program itself decided what came next (`BurstHead::alone`) shows what the
-//! program did, as far as it went on at all: a burst passes no system call, so nothing can change that before its end. That the program
-//! went to the burst's end is known
-//! - where the thread was interrupted again, later, at an instruction that the burst does not execute: it is beyond; and
+//! program did, as far as it went on at all: a burst passes no system call, so nothing can change that before its end.
+//! That the program went to the burst's end is known
+//! - where the thread was interrupted again, later, at an instruction that the burst does not execute: it is beyond;
+//!   and
 //! - where the process told its final figures, for which it makes system calls.
 //!
-//! A process that is killed tells nothing at its end: its last bursts, and those of the loop that it was killed in, stay
-//! predictions. So do those that meet the vDSO, which reads clocks.
+//! A process that is killed tells nothing at its end: its last bursts, and those of the loop that it was killed in,
+//! stay predictions. So do those that meet the vDSO, which reads clocks.
 
 use crate::vector::Engine;
 use pleach_wire::shard::RawBurst;

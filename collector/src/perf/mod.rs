@@ -1,8 +1,8 @@
 //! Recordings of `perf record -b`, and what perf makes of ours.
 //!
 //! [`import`] reads perf.data and the text of `perf script`. Both become events of one session, which keeps track of
-//! processes and mappings as the converter of live recordings does, with the same parts of it. [`export`] is the way back;
-//! [`live`] lets the records of a running kernel take the same way in.
+//! processes and mappings as the converter of live recordings does, with the same parts of it. [`export`] is the way
+//! back; [`live`] lets the records of a running kernel take the same way in.
 
 pub(crate) mod attr;
 mod branches;
@@ -73,7 +73,8 @@ pub fn import_watched(path: &Path, binary: Option<&Path>, watch: Watch) -> Resul
         ))),
         Some(metadata) if metadata.is_file() && metadata.len() > 0 => {
             let file = File::open(path).map_err(io)?;
-            // SAFETY: the map is read-only. Whoever cuts the file short meanwhile ends this process, not its memory safety.
+            // SAFETY: the map is read-only. Whoever cuts the file short meanwhile ends this process, not its memory
+            // safety.
             let map = unsafe { Mmap::map(&file) }.map_err(io)?;
             import_of(path, &map, binary, watch)
         }

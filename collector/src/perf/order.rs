@@ -1,7 +1,7 @@
 //! Puts records in order of time: perf reads the buffers of several processors one after the other.
 //!
-//! A round reads all of them once. What a round brings is not older than what the round before the last one brought, so that
-//! at its end everything up to the last time of the round before can go on.
+//! A round reads all of them once. What a round brings is not older than what the round before the last one brought, so
+//! that at its end everything up to the last time of the round before can go on.
 
 /// Holds items back until nothing older can come.
 #[derive(Debug)]

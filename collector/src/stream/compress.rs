@@ -11,11 +11,11 @@ use xxhash_rust::xxh3::xxh3_128;
 
 /// N, the taken branches of a window: as many as branch-record hardware gives, for which readers of vectors are made.
 ///
-/// What is counted of a window are blocks, transitions between them, and which call a return belongs to. The last two need
-/// what came before. It is known across one cut (see [`Window::lead`]) but not across two, so windows must not be short; and the
-/// longer they are, the fewer of them fit, and the more alike are the branches in each. On the streams of eight
-/// programs, in the same room, edge profiles from windows of 16 overlap the whole by .01 more than those of 32, which do by
-/// .02 more than those of 64.
+/// What is counted of a window are blocks, transitions between them, and which call a return belongs to. The last two
+/// need what came before. It is known across one cut (see [`Window::lead`]) but not across two, so windows must not be
+/// short; and the longer they are, the fewer of them fit, and the more alike are the branches in each. On the streams
+/// of eight programs, in the same room, edge profiles from windows of 16 overlap the whole by .01 more than those of
+/// 32, which do by .02 more than those of 64.
 pub const WINDOW: usize = 32;
 /// n = 2^`STRATA_BITS` = 2048, as in the paper's experiments (§5.4).
 const STRATA_BITS: u32 = 11;
@@ -24,14 +24,15 @@ const ENTRIES: usize = 16;
 
 /// Compresses bursts.
 ///
-/// A burst is cut into windows of N taken branches, the last one with what is left: each branch, and each stretch behind one,
-/// belongs to one window. Windows are the events that are sampled. The compressor begins with r = 1, which loses
-/// nothing but the order, and [`Compressor::coarsen`] doubles r whenever its owner wants less. What was chosen before
-/// is then chosen from again, so that all is as if the new r had been in force from the start.
+/// A burst is cut into windows of N taken branches, the last one with what is left: each branch, and each stretch
+/// behind one, belongs to one window. Windows are the events that are sampled. The compressor begins with r = 1, which
+/// loses nothing but the order, and [`Compressor::coarsen`] doubles r whenever its owner wants less. What was chosen
+/// before is then chosen from again, so that all is as if the new r had been in force from the start.
 ///
-/// Substreams are chosen by a window's first branch, not by all of it: most long windows are met once, and hashing those would make
-/// substreams of random ones, no better than R_r. So each branch begins about the right number of windows. On the
-/// streams of eight programs the edge profiles overlap the whole by .00 to .02 more than with the hash of all branches.
+/// Substreams are chosen by a window's first branch, not by all of it: most long windows are met once, and hashing
+/// those would make substreams of random ones, no better than R_r. So each branch begins about the right number of
+/// windows. On the streams of eight programs the edge profiles overlap the whole by .00 to .02 more than with the hash
+/// of all branches.
 #[derive(Debug)]
 pub struct Compressor {
     split: Split<Periodic>,
@@ -200,8 +201,8 @@ impl Compressor {
         }
     }
 
-    /// What is kept. What counters hold is not: thanks to their random phases that is no loss on average, whereas the last
-    /// windows are not more likely than others.
+    /// What is kept. What counters hold is not: thanks to their random phases that is no loss on average, whereas the
+    /// last windows are not more likely than others.
     pub fn finish(&mut self) -> Compressed {
         while let Some(message) = self.second.take() {
             self.keep(message);

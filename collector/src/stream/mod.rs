@@ -1,7 +1,7 @@
 //! Stream compression after Sastry, Bodík and Smith, *Rapid Profiling via Stratified Sampling* (ISCA 2001).
 //!
-//! A stream of events becomes a shorter stream of [`Message`]s ⟨event, weight⟩ (§2, figure 1). Compressors are made of few
-//! parts (§3, figures 2 and 3):
+//! A stream of events becomes a shorter stream of [`Message`]s ⟨event, weight⟩ (§2, figure 1). Compressors are made of
+//! few parts (§3, figures 2 and 3):
 //!
 //! | paper | here |
 //! |---|---|
@@ -14,9 +14,9 @@
 //! | Monte-Carlo figure (§3.3, figure 4) | [`convergence`] |
 //! | two-level compression (§3.4, §5.6) of recordings | [`Compressor`] |
 //!
-//! Unlike the paper's, samplers may start in their stationary state ([`Start::Stationary`]), because what is left in the counters
-//! at the end is not reported: with zero phases many strata and few events lose most of the weight, with random ones
-//! every event is expected to be reported exactly once.
+//! Unlike the paper's, samplers may start in their stationary state ([`Start::Stationary`]), because what is left in
+//! the counters at the end is not reported: with zero phases many strata and few events lose most of the weight, with
+//! random ones every event is expected to be reported exactly once.
 
 mod accumulator;
 mod compress;

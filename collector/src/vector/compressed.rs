@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 /// Bursts that were cut into windows and sampled by [`crate::stream::Compressor`], which see.
 ///
 /// How sure a weight is can be told from `rate`, r: the windows behind a weight w were met w ÷ r times. What has a
-/// substream for itself is off by less than r. Otherwise the variance is at most that of random sampling, (r − 1) w, where
-/// windows are independent of each other. Those of one burst are not: how many bursts there were, epochs say.
+/// substream for itself is off by less than r. Otherwise the variance is at most that of random sampling, (r − 1) w,
+/// where windows are independent of each other. Those of one burst are not: how many bursts there were, epochs say.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Compressed {
     /// r: each weight is a multiple of it.

@@ -4,10 +4,10 @@
 use crate::common::fixture;
 use pleach_collector::engines::lbr::attr::Scope;
 use pleach_collector::engines::lbr::facts::Facts;
-use pleach_collector::engines::lbr::held::Held;
 use pleach_collector::engines::lbr::open::Opened;
 use pleach_collector::engines::lbr::plan::Plan;
 use pleach_collector::engines::lbr::ring::Record;
+use pleach_collector::engines::lbr::spawn_stopped::StoppedChild;
 use pleach_collector::engines::lbr::{calibrate, probe, run};
 use pleach_collector::record::{RecordError, RecordOptions, record};
 use pleach_collector::vector::Engine;
@@ -79,10 +79,10 @@ fn family(plan: &Plan) {
     let program = fixture(directory.path(), "family", &["-ldl"]);
     let mut command = Command::new(&program);
     default_signals(&mut command).stdout(Stdio::piped());
-    let held = Held::start(command).unwrap();
-    let root = held.pid();
+    let stopped = StoppedChild::spawn(command).unwrap();
+    let root = stopped.pid();
     let opened = Opened::new(plan, root, 1_000_000, Scope::FromExec).unwrap();
-    let mut child = held.release().unwrap();
+    let mut child = stopped.release().unwrap();
     let (mut records, mut by_cpu) = (Vec::new(), HashMap::<usize, usize>::new());
     let mut drain = || {
         for (number, ring) in opened.rings().iter().enumerate() {
@@ -170,9 +170,9 @@ fn samples_can_be_stopped_while_all_else_is_told() {
         "-c",
         "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done; /bin/true; exit 0",
     ]);
-    let held = Held::start(command).unwrap();
-    let opened = Opened::new(&plan, held.pid(), 1_000_000, Scope::FromExec).unwrap();
-    let mut child = held.release().unwrap();
+    let stopped = StoppedChild::spawn(command).unwrap();
+    let opened = Opened::new(&plan, stopped.pid(), 1_000_000, Scope::FromExec).unwrap();
+    let mut child = stopped.release().unwrap();
     opened.sample(false);
     for ring in opened.rings() {
         ring.drain(|_| {}).unwrap();
@@ -318,10 +318,10 @@ fn periods_change_while_a_program_runs() {
     let program = fixture(directory.path(), "family", &["-ldl"]);
     let mut command = Command::new(&program);
     default_signals(&mut command).stdout(Stdio::null());
-    let held = Held::start(command).unwrap();
+    let stopped = StoppedChild::spawn(command).unwrap();
     let (before, after) = (1_000_000, 3_000_001);
-    let opened = Opened::new(&plan, held.pid(), before, Scope::FromExec).unwrap();
-    let mut child = held.release().unwrap();
+    let opened = Opened::new(&plan, stopped.pid(), before, Scope::FromExec).unwrap();
+    let mut child = stopped.release().unwrap();
     std::thread::sleep(Duration::from_millis(20));
     opened.set_period(after);
     assert_eq!(child.wait().unwrap().code(), Some(3));
