@@ -154,7 +154,7 @@ impl Reading {
                 self.undisturbed = false;
                 self.waiting.push_back(Waiting {
                     snapshots: self.snapshots,
-                    proof: Proof::of(&burst),
+                    proof: Proof::from_burst(&burst),
                     burst,
                     clock: None,
                 });

@@ -5,7 +5,7 @@ use super::hash::Hasher;
 use super::random::Generator;
 use std::num::NonZeroU64;
 
-/// An event that stands for so many.
+/// An event and the number of events that it represents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message<E> {
     /// The event.
@@ -16,11 +16,10 @@ pub struct Message<E> {
 
 /// Something that compresses a stream of events.
 pub trait Sampler<E> {
-    /// Takes an event, and may give out a message.
+    /// Adds an event; may return a message.
     fn push(&mut self, event: E) -> Option<Message<E>>;
 
-    /// Gives out what is held without loss, a message at a time. What counters hold stays there: it is of no known
-    /// event.
+    /// Returns buffered messages, one per call. Remainders in counters belong to no known event and are not returned.
     fn drain(&mut self) -> Option<Message<E>> {
         None
     }
@@ -36,7 +35,7 @@ impl<E> Sampler<E> for Box<dyn Sampler<E>> {
     }
 }
 
-/// What samplers' counters start from.
+/// The initial state of samplers' counters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Start {
     /// Zero, as in the paper: the weight that remains in counters at the end is lost.

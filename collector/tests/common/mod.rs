@@ -197,7 +197,7 @@ pub fn check(set: &VectorSet) -> u64 {
             offset: at.offset + by.len() as u64,
             ..at
         };
-        let mut at = burst.start.expect("it is known where it starts");
+        let mut at = burst.start.expect("a burst has a start");
         let mut instructions = 0u64;
         let mut complete = true;
         for branch in &burst.branches {
@@ -240,7 +240,7 @@ pub fn check(set: &VectorSet) -> u64 {
             }
             at = branch.to;
         }
-        let end = burst.end.expect("it is known where it ends");
+        let end = burst.end.expect("a burst has an end");
         while complete && at != end {
             assert!(
                 at.module == end.module && at.offset < end.offset,

@@ -26,7 +26,7 @@ pub struct Record {
     pub at: u64,
 }
 
-/// What is wrong with a buffer. What it held is then skipped.
+/// Damage of a buffer, whose contents are then skipped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RingError {
     /// More was written than there is room for.
@@ -92,7 +92,8 @@ impl Ring {
     /// Calls `each` with every complete record, and gives their room back. Records that come meanwhile are left for the
     /// next time.
     ///
-    /// Fails if the buffer makes no sense; whatever was in it then counts as read.
+    /// # Errors
+    /// The buffer is damaged. Its contents then count as read.
     pub fn drain(&self, mut each: impl FnMut(Record)) -> Result<(), RingError> {
         let head = self.head();
         // Nobody else writes it.
