@@ -206,7 +206,7 @@ fn remarks_say_what_was_done_and_why_not() {
     assert!(stale.contains("profile used"), "main's profile is still good: {stale}");
     let foreign = remarks(&program("twins_b.c"));
     assert!(
-        foreign.contains("does not know it") && !foreign.contains("profile used"),
+        foreign.contains("not in the profile") && !foreign.contains("profile used"),
         "{foreign}"
     );
 }

@@ -143,9 +143,7 @@ fn input(args: &Args) -> Result<Option<NamedTempFile>> {
             Ok(found) if found.is_file() => own,
             // A pipe may never end.
             Ok(found) if found.file_type().is_fifo() && !args.quiet => {
-                eprintln!(
-                    "pleach: note: the program gets no standard input; --stdin - passes the pipe on to it"
-                );
+                eprintln!("pleach: note: the program gets no standard input; --stdin - passes the pipe on to it");
                 return Ok(None);
             }
             _ => return Ok(None),

@@ -151,7 +151,9 @@ fn text(path: &Path) -> Result<String> {
         bail!("{} is not valid UTF-8", path.display())
     };
     if text.contains(|c: char| c.is_whitespace() || "'\"\\$`*?[]".contains(c)) {
-        bail!("{text}: the path contains a space or another character that a shell would split at or expand: move the file");
+        bail!(
+            "{text}: the path contains a space or another character that a shell would split at or expand: move the file"
+        );
     }
     Ok(text.to_owned())
 }

@@ -159,7 +159,9 @@ fn refused(error: &RecordError) -> ExitCode {
     if let RecordError::Refused(reason) = error
         && !matches!(reason, Refusal::UnknownEvent { .. } | Refusal::Event { .. })
     {
-        eprintln!("pleach: without branch records, `--engine run-ahead` works; `pleach doctor` shows why there are none");
+        eprintln!(
+            "pleach: without branch records, `--engine run-ahead` works; `pleach doctor` shows why there are none"
+        );
     }
     ExitCode::from(error.exit_code())
 }
