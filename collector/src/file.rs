@@ -1,11 +1,11 @@
 //! The vector file: a [`VectorSet`] in a compressed, checked container.
 //!
 //! Layout: magic with version (8 bytes), length of the uncompressed payload (8), checksum of that length and everything
-//! after the header (8), all little-endian; then the payload, compressed by zstd. The payload is modules, processes, events,
-//! bursts, what stands for bursts without room, in variable-length integers; code addresses are differences from the last one in the same module. What hardware
-//! adds to a burst is there only where a bit of the burst's engine says so, and so is the time that branches took; another bit says that
-//! the burst is proved. Older versions are still read: the first had neither events nor the first bit, the first two had no
-//! compressed bursts, and the third knew neither what is proved, nor which processes ended undisturbed, nor times.
+//! after the header (8), all little-endian; then the payload, compressed by zstd. The payload is modules, processes,
+//! events, bursts and compressed bursts, in variable-length integers; code addresses are differences from the last one in
+//! the same module. Bits of the burst's engine say whether hardware facts and a time measurement follow, and whether the
+//! burst is proved. Older versions are still read: the first had neither events nor hardware facts, the first two had no
+//! compressed bursts, and the first three had neither proofs, nor processes that ended undisturbed, nor times.
 
 mod compressed;
 mod write;

@@ -1,4 +1,4 @@
-//! Examines a command before it is run: what the sampler cannot enter is refused with a reason.
+//! Examines a command before it is run: programs that cannot be sampled are refused with a reason.
 
 use object::Endianness;
 use object::elf;
@@ -17,7 +17,7 @@ pub enum LaunchError {
     /// There is no such command.
     #[error("{0}: command not found")]
     NotFound(String),
-    /// It is there, but may not be executed.
+    /// It exists, but cannot be executed.
     #[error("{path}: {reason}")]
     NotExecutable {
         /// The file.
@@ -25,7 +25,7 @@ pub enum LaunchError {
         /// What is wrong with it.
         reason: String,
     },
-    /// It can run, but not be sampled.
+    /// It can be executed, but not sampled.
     #[error("{path} cannot be sampled: {reason}\n  {advice}")]
     Unsampled {
         /// The file.
@@ -135,7 +135,7 @@ fn is_executable(path: &Path) -> Result<(), Option<String>> {
     Ok(())
 }
 
-/// The loader ignores preloads where a program gains privileges.
+/// Refuses programs that gain privileges: the loader ignores preloads in them.
 fn check_privileges(path: &Path) -> Result<(), LaunchError> {
     let Ok(metadata) = std::fs::metadata(path) else {
         return Ok(());
@@ -183,7 +183,7 @@ fn interpreter(path: &Path) -> Result<(Option<PathBuf>, Vec<u8>), LaunchError> {
                 .read_to_end(&mut head)
                 .map_err(|e| refuse(path, e.to_string()))?,
         ),
-        // Executable but not readable: the loader can read it, we cannot tell more.
+        // Executable but not readable: only the loader can examine it.
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Ok((None, head)),
         Err(error) => return Err(refuse(path, error.to_string())),
     }

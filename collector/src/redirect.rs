@@ -1,12 +1,12 @@
-//! Other standard streams for a recorded command than the recorder's own.
+//! Redirection of a recorded command's standard streams.
 
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Files in place of standard streams; a stream without one is inherited. They are opened anew for each run, so that every
-/// run reads its input from the beginning.
+/// Files in place of standard streams; a stream without one is inherited. They are opened anew for each run, so that
+/// every run reads its input from the beginning.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Redirect {
     /// What the command reads.

@@ -65,7 +65,7 @@ impl Forwarding {
                     new.sa_sigaction = handler;
                     new.sa_flags = libc::SA_RESTART;
                     libc::sigaction(signal, std::ptr::null(), &mut old);
-                    // Ignored signals stay ignored, as under nohup.
+                    // Signals that were ignored remain ignored, as under nohup.
                     if old.sa_sigaction != libc::SIG_IGN && libc::sigaction(signal, &new, std::ptr::null_mut()) == 0 {
                         users.1.push((signal, old));
                     }

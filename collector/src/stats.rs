@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 pub struct Stats {
     /// Engine that produced the vectors.
     pub engine: String,
-    /// The event at which branch records were read, where they were.
+    /// The event at which branch records were read, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
     /// CPU seconds of all sampled processes, the sampler's own excluded.
     pub program_cpu_seconds: f64,
-    /// CPU seconds that the sampler took, its start-up and the delivery of signals included.
+    /// CPU seconds of the sampler, including its start-up and the delivery of signals.
     pub own_cpu_seconds: f64,
     /// `own_cpu_seconds / program_cpu_seconds`, a fraction.
     pub overhead: f64,
@@ -26,10 +26,10 @@ pub struct Stats {
     pub vectors: u64,
     /// Taken branches stored.
     pub taken_branches: u64,
-    /// Bursts at which it was measured how long the program takes for a branch.
+    /// Bursts with a complete time measurement.
     #[serde(default)]
     pub clocked: u64,
-    /// Such measurements that did not come to their end.
+    /// Incomplete time measurements.
     #[serde(default)]
     pub clock_dropped: u64,
     /// Instructions followed.
@@ -46,15 +46,16 @@ pub struct Stats {
     pub threads: u64,
     /// Threads that could not be sampled.
     pub unsampled_threads: u64,
-    /// Bytes that processes left behind half-written.
+    /// Bytes of incomplete frames at the ends of shards.
     pub damaged_bytes: u64,
-    /// What comparing shadow execution with the real one found, where it was done.
+    /// The result of comparing shadow execution with real execution, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
 }
 
 impl Stats {
-    /// Sums up a set. `engine` is what was asked for; programs in which it does not work may have used another one.
+    /// The figures of a set. `engine`: the requested engine; programs in which it does not work may have used another
+    /// one.
     pub fn of(set: &VectorSet, engine: Engine, found: Found) -> Self {
         let mut engines: BTreeMap<&str, u64> = BTreeMap::new();
         for burst in &set.bursts {

@@ -1,25 +1,26 @@
-//! Where bursts go while a command is recorded: all of them as long as there is room, samples of windows afterwards.
+//! The store of bursts during a recording: complete bursts up to a limit, samples of windows beyond it.
 
 use crate::stream::{Compressor, Generator, size_of_burst};
 use crate::vector::{Burst, Clock, VectorSet};
 
-/// So many times the size of the file may be kept, unpacked. Loops pack well: of an unpacked branch's 5 bytes a fourth is left
-/// at most, and a hundredth in long bursts.
-const UNPACKED: u64 = 8;
-/// Nor is less than this worth saving memory for.
-const LEAST_UNPACKED: u64 = 16 << 20;
+/// Maximum size of unpacked bursts, as a multiple of the file's limit. Packing reduces the 5 bytes of an unpacked
+/// branch to at most a fourth, and to a hundredth in long bursts of loops.
+const MAX_UNPACKED_RATIO: u64 = 8;
+/// Minimum of unpacked bytes before anything is compressed.
+const MIN_UNPACKED: u64 = 16 << 20;
 
-/// A measurement is stored soon after its burst: no more of other threads' come between.
-const LAST: usize = 1024;
+/// Maximum of other threads' bursts between a burst and its time measurement.
+const MAX_PENDING: usize = 1024;
 
-/// Bursts, or what is left of them.
+/// The bursts, or a weighted sample of their windows.
 ///
-/// With a limit, memory is bounded: bursts and windows take at most some 50 bytes for each byte of the limit, or 100 MB.
+/// With a limit, memory is bounded: bursts and windows take at most some 50 bytes for each byte of the limit, or 100
+/// MB.
 #[derive(Debug)]
 pub(crate) struct Store {
-    /// Bytes that a file of all this may take.
+    /// Maximum size of the file, in bytes.
     limit: Option<u64>,
-    /// Bytes that may be kept before it is seen how well they pack.
+    /// Unpacked bytes at which packing is tried next.
     allowed: u64,
     bursts: Vec<Burst>,
     bytes: u64,
@@ -28,7 +29,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Keeps everything if there is no limit. The seed makes what is chosen repeatable.
+    /// An empty store. Without a limit it keeps everything. The seed makes sampling deterministic.
     pub(crate) fn new(limit: Option<u64>, seed: u64) -> Self {
         Self {
             limit,
@@ -40,7 +41,7 @@ impl Store {
         }
     }
 
-    /// Takes a burst.
+    /// Adds a burst.
     pub(crate) fn push(&mut self, burst: Burst) {
         match &mut self.compressor {
             Some(compressor) => {
@@ -57,21 +58,21 @@ impl Store {
         }
     }
 
-    /// Adds how long branches took where a thread's last burst was, if that burst is still there as it was.
+    /// Adds the time measurement of a thread's last burst, if the burst is still stored.
     pub(crate) fn clock(&mut self, process: u32, thread: u32, time_ns: u64, clock: Clock) {
         let is_threads = |burst: &&mut Burst| (burst.process, burst.thread) == (process, thread);
-        let last = self.bursts.iter_mut().rev().take(LAST).find(is_threads);
+        let last = self.bursts.iter_mut().rev().take(MAX_PENDING).find(is_threads);
         if let Some(burst) = last.filter(|burst| burst.time_ns == time_ns) {
             burst.clock = Some(clock);
         }
     }
 
-    /// Packs what there is, to see whether more is allowed; if not, gives up some of it.
+    /// Packs the bursts to measure their size, and reduces them if it exceeds the limit.
     fn make_room(&mut self) {
         let Some(limit) = self.limit else { return };
-        let most = limit.saturating_mul(UNPACKED).max(LEAST_UNPACKED);
+        let most = limit.saturating_mul(MAX_UNPACKED_RATIO).max(MIN_UNPACKED);
         if self.allowed < most && self.packed() <= limit / 10 * 9 {
-            // Growing by no more than half, because what comes may pack less well.
+            // Grows by at most half, because later bursts may pack less well.
             self.allowed = (self.bytes + self.bytes / 2).min(most);
             return;
         }
@@ -82,7 +83,7 @@ impl Store {
         }
     }
 
-    /// Bytes of a file of what there is, without the names of files and processes.
+    /// Size of the file, without the names of files and processes, in bytes.
     fn packed(&mut self) -> u64 {
         let mut set = VectorSet {
             bursts: std::mem::take(&mut self.bursts),
@@ -94,14 +95,14 @@ impl Store {
         packed
     }
 
-    /// One step down: whole bursts become windows, windows become fewer. False if there is nothing left.
+    /// Reduces the size by one step: bursts become windows, or fewer windows. False if no further step is possible.
     fn give_up(&mut self) -> bool {
         match &mut self.compressor {
             Some(compressor) if compressor.bytes() == 0 => return false,
             Some(compressor) => compressor.coarsen(),
             None => {
                 let mut compressor = Compressor::new(Generator::new(self.seed));
-                // One after the other: both do not fit.
+                // Bursts are dropped one by one, because both representations together would not fit in memory.
                 for burst in std::mem::take(&mut self.bursts) {
                     compressor.push(&burst);
                 }
@@ -112,7 +113,8 @@ impl Store {
         true
     }
 
-    /// Puts everything into the set. If there is a limit, the set's file is not longer, unless what names files and processes is.
+    /// Moves everything into the set. With a limit, the set's file is not longer, apart from the names of files and
+    /// processes.
     pub(crate) fn finish(mut self, set: &mut VectorSet) {
         loop {
             set.bursts.append(&mut self.bursts);

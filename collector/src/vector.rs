@@ -83,17 +83,17 @@ pub struct HardwareSample {
     pub facts: Box<[BranchFacts]>,
 }
 
-/// How long the program took for taken branches right behind a burst, measured between passes of a place that comes back there
+/// The time of taken branches right after a burst, measured between two executions of an instruction that recurs there
 /// ([`pleach_wire::anchor`]).
 ///
-/// Ticks are spread over CPU time: code that takes twice as long for a branch is met twice as often for each branch that it takes.
+/// Ticks sample CPU time: code that takes twice as long per branch is sampled twice as often per branch.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Clock {
-    /// Taken branches, as far apart as in the burst: an estimate, above zero.
+    /// Taken branches, estimated from their distances in the burst; above zero.
     pub branches: f32,
-    /// CPU time that the program took for them in nanoseconds, without what measuring took; not below zero.
+    /// CPU time of the program for these branches in nanoseconds, without the cost of the measurement; not below zero.
     ///
-    /// What measuring took varies by some hundred nanoseconds: fast code needs the mean of several bursts.
+    /// The cost of the measurement varies by some hundred nanoseconds, so fast code needs the mean of several bursts.
     pub nanoseconds: f32,
 }
 
@@ -108,13 +108,13 @@ pub struct Burst {
     pub thread: u32,
     /// Nanoseconds of `CLOCK_MONOTONIC` when the burst began.
     pub time_ns: u64,
-    /// What produced it.
+    /// The engine that produced it.
     pub engine: Engine,
-    /// Where the thread was interrupted. The stretch from here to the first branch is biased towards slow code.
+    /// The address at which the thread was interrupted. The code from here to the first branch is biased towards slow code.
     pub start: Option<CodeAddress>,
     /// The taken branches.
     pub branches: Vec<Branch>,
-    /// Where the burst stopped: everything from the last branch's target up to, not including, this address ran.
+    /// The address at which the burst stopped: the code from the last branch's target up to this address ran.
     pub end: Option<CodeAddress>,
     /// Why it stopped.
     pub end_reason: EndReason,
@@ -122,9 +122,9 @@ pub struct Burst {
     pub instructions: u32,
     /// How many equal bursts this one stands for.
     pub count: u64,
-    /// The program did what the burst shows. False where it may have done otherwise: shadow execution only predicts, unless
-    /// nothing but the program itself decided what came next (one thread, no signal handlers, no shared memory) and the
-    /// program is known to have gone beyond the burst.
+    /// The program did what the burst shows. False where it may have done otherwise: shadow execution only predicts,
+    /// unless nothing but the program itself decided what came next (one thread, no signal handlers, no shared memory)
+    /// and the program is known to have gone beyond the burst.
     pub proved: bool,
     /// What branch-record hardware adds; behind a pointer, because most bursts have none.
     pub hardware: Option<Box<HardwareSample>>,
@@ -189,8 +189,8 @@ pub struct Process {
     pub lost: u64,
     /// Ticks at which sampling was declined (blocked signals, foreign handlers, no stack room).
     pub declined: u64,
-    /// It is known to have ended by its own call of `exit` or `_exit` (or by returning from `main`), and never to have had a
-    /// second thread or a signal handler: nothing but its own calls cut its activations short.
+    /// It is known to have ended by its own call of `exit` or `_exit` (or by returning from `main`), and never to have
+    /// had a second thread or a signal handler: nothing but its own calls cut its activations short.
     pub undisturbed: bool,
 }
 

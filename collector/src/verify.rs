@@ -1,4 +1,4 @@
-//! What comparing shadow execution with the real one found.
+//! The comparison of shadow execution with real execution.
 
 use iced_x86::{Code, Decoder, DecoderOptions, InstructionInfoFactory, OpAccess, RflagsBits};
 use pleach_shadow::Handling;
@@ -16,7 +16,7 @@ pub enum Class {
     SharedMemory,
     /// The instruction reads memory, in a program that has signal handlers: one may have stored meanwhile.
     Signal,
-    /// Nothing excuses it.
+    /// No known reason: a defect.
     Bug,
 }
 
@@ -32,21 +32,21 @@ impl Class {
     }
 }
 
-/// What a recording with comparison found.
+/// The result of a comparison.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Verified {
     /// Instructions compared, register by register.
     pub instructions: u64,
     /// Disagreements by class.
     pub disagreements: BTreeMap<String, u64>,
-    /// The first ones that nothing excuses, for people.
+    /// Descriptions of the first defects.
     pub bugs: Vec<String>,
     /// Opcodes met, by how they were handled.
     pub opcodes: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// As many bugs are described.
-const DESCRIBED: usize = 20;
+/// Maximum of defects that are described.
+const MAX_DESCRIBED: usize = 20;
 
 impl Verified {
     /// Adds one process's.
@@ -55,7 +55,7 @@ impl Verified {
         for found in disagreements {
             let class = classify(found, threads > 1);
             *self.disagreements.entry(class.name().to_owned()).or_default() += 1;
-            if class == Class::Bug && self.bugs.len() < DESCRIBED {
+            if class == Class::Bug && self.bugs.len() < MAX_DESCRIBED {
                 self.bugs.push(describe(found));
             }
         }
@@ -81,7 +81,7 @@ impl Verified {
             *self.disagreements.entry(class).or_default() += count;
         }
         self.bugs.extend(other.bugs);
-        self.bugs.truncate(DESCRIBED);
+        self.bugs.truncate(MAX_DESCRIBED);
         for (way, met) in other.opcodes {
             self.opcodes.entry(way).or_default().extend(met);
         }
@@ -95,7 +95,7 @@ fn instruction(found: &Disagreement) -> Option<iced_x86::Instruction> {
     (decoded.code() != Code::INVALID).then_some(decoded)
 }
 
-/// Why the two differ, as far as one can tell.
+/// The probable reason for a disagreement.
 pub fn classify(found: &Disagreement, has_threads: bool) -> Class {
     let Some(instruction) = instruction(found) else {
         return Class::Bug;

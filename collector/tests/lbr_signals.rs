@@ -1,37 +1,42 @@
-//! Signals to the recorder while it reads events: an interrupt is the command's own affair, an order to end is passed on,
-//! and what was sampled is kept. Alone in its process, because the signals are sent to that.
+//! Signals to the recorder while it reads events: it leaves SIGINT to the command, passes SIGTERM on, and keeps the
+//! samples. This test has its own process because it sends the signals to it.
 
 use pleach_collector::engines::lbr::facts::Facts;
 use pleach_collector::engines::lbr::open::Opened;
 use pleach_collector::engines::lbr::plan::Plan;
 use pleach_collector::engines::lbr::{attr::Scope, run};
 use pleach_collector::record::RecordOptions;
+use pleach_facilities::{DEADLINE, reset_signals, skip};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[test]
 fn signals_reach_the_command_and_lose_nothing() {
     let facts = Facts::read();
     let plan = Plan::software_clock(&facts);
     if Opened::new(&plan, 0, 1_000_000, Scope::This).is_err() {
-        eprintln!("perf events are refused here: nothing can be tested");
-        return;
+        return skip("the kernel refuses perf events");
     }
+    // The recorder passes on only signals that were not ignored when it started.
+    reset_signals();
     let directory = tempfile::tempdir().unwrap();
     let mark = directory.path().join("mark");
+    // The limit of CPU time ends the command if no signal does.
     let busy = format!(
-        "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; : > {}; while :; do :; done",
+        "ulimit -t 60; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; : > {}; while :; do :; done",
         mark.display()
     );
     let command: Vec<OsString> = ["/bin/sh", "-c", &busy].map(OsString::from).into();
     let sender = std::thread::spawn(move || {
+        let end = Instant::now() + DEADLINE;
         while !mark.exists() {
+            assert!(Instant::now() < end, "the command did not start before the deadline");
             std::thread::sleep(Duration::from_millis(5));
         }
         for signal in [libc::SIGINT, libc::SIGINT, libc::SIGTERM] {
             std::thread::sleep(Duration::from_millis(30));
-            // SAFETY: to this very process, which has handlers while it records.
+            // SAFETY: a plain system call; this process has handlers for these signals while it records.
             unsafe { libc::kill(libc::getpid(), signal) };
         }
     });

@@ -56,7 +56,7 @@ PLEACH_OFFSET(PleachOptions, Iterations, 88);
 PLEACH_OFFSET(PleachOptions, Annotate, 96);
 PLEACH_OFFSET(PleachOptions, SelectToBranch, 105);
 
-// Which pass a run is: three places in the pipeline, and the passes that `opt -passes=` runs alone.
+// The stage of a run: three places in the pipeline, and the passes that `opt -passes=` runs alone.
 enum PleachStage : uint32_t {
   EarlySimplification = 0,
   OptimizerLast = 1,
@@ -70,7 +70,7 @@ enum PleachStage : uint32_t {
   OnlyFunctionOrder = 9,
 };
 
-// Limits that the Rust half decides and that passes of the C++ half keep.
+// Limits that the Rust half decides and that passes of the C++ half observe.
 struct PleachLimits {
   int32_t EarlyInlineThreshold;
   int32_t EarlyInlineHintThreshold;
@@ -81,14 +81,14 @@ struct PleachLimits {
 PLEACH_SIZE(PleachLimits, 20);
 PLEACH_OFFSET(PleachLimits, MaxPromotedCounters, 8);
 
-// What a pass hands through Rust to the functions below while it runs on one module.
+// The context of a run on one module, which the Rust half passes to the functions below.
 struct PleachRun {
   llvm::ModuleAnalysisManager &MAM;
-  // Which counts are hot and cold, once the profile's summary is set: passes may learn it later.
+  // The thresholds of hot and cold counts, once the profile's summary is set. Passes may see them later.
   std::unique_ptr<llvm::ProfileSummaryInfo> Summary = nullptr;
 };
 
-// Runs a stage on a module; whether the module changed. `Phase`: llvm::ThinOrFullLTOPhase.
+// Runs a stage on a module; returns whether the module changed. `Phase`: llvm::ThinOrFullLTOPhase.
 using PleachRunFn = bool (*)(LLVMModuleRef, PleachRun *, uint32_t Stage, uint32_t Phase);
 // Whether a profile is used: decides which of clang's profile-only passes are scheduled.
 using PleachUsesProfileFn = bool (*)();
@@ -102,7 +102,7 @@ struct PleachTarget {
 PLEACH_SIZE(PleachTarget, 2);
 PLEACH_OFFSET(PleachTarget, IsX86_64, 1);
 
-// Facts about one instruction that no single function of the C API tells.
+// Facts about one instruction that no single function of the C API returns.
 struct PleachInstructionFacts {
   LLVMValueRef Callee;   // the called function, for a direct call
   uint32_t Line;         // source line in the function itself, 0 where unknown
@@ -155,12 +155,12 @@ struct PleachLoop {
 PLEACH_SIZE(PleachLoop, 24);
 PLEACH_OFFSET(PleachLoop, Entries, 16);
 
-// The alignment of a loop in a program that executes `Total` blocks; 1 where the host's own stands.
+// The alignment of a loop in a program that executes `Total` blocks; 1 keeps LLVM's alignment.
 using PleachAlignmentFn = uint32_t (*)(const PleachLoop *, double Total);
 
 // ---- Transformations -----------------------------------------------------------------------------------------------
 
-// A node of the graph that a function is to have: a block, or a copy of one, and where its successor slots lead.
+// A node of the graph that a function will have: a block or a copy of one, and the targets of its successor slots.
 struct PleachNode {
   uint32_t Origin;
   const uint32_t *Successors;
@@ -172,12 +172,12 @@ PLEACH_OFFSET(PleachNode, Count, 16);
 
 // The cost of if-converting a branch, in instructions.
 struct PleachArms {
-  double Executed[2]; // of either arm, without branches
-  double Needed[2];   // and as many as are executed with them
-  double Selects;     // selects in place of the branch
-  double Shared;      // accesses that both arms make, and one does for
+  double Executed[2]; // of each arm with its inner branches if-converted
+  double Needed[2];   // of each arm on average with its inner branches
+  double Selects;     // that replace the branch
+  double Shared;      // accesses that both arms have in common
   double Probability; // of the first arm
-  double Rate;        // share that is mispredicted at least; 0: unknown
+  double Rate;        // lower bound of the misprediction rate; 0: unknown
 };
 PLEACH_SIZE(PleachArms, 64);
 PLEACH_OFFSET(PleachArms, Needed, 16);
@@ -200,8 +200,8 @@ PLEACH_OFFSET(PleachLatencies, Other, 48);
 // Selects of one condition, in one block, on a loop-carried chain.
 struct PleachRecurrence {
   LLVMValueRef Select; // the first of them
-  double Condition;    // cycles from what the iteration before selected to the condition
-  double Values;       // and to what is selected now
+  double Condition;    // cycles from the previous iteration's result to the condition
+  double Values;       // cycles from the previous iteration's result to the operands
 };
 PLEACH_SIZE(PleachRecurrence, 24);
 PLEACH_OFFSET(PleachRecurrence, Condition, 8);
@@ -246,7 +246,7 @@ struct PleachResume {
 PLEACH_SIZE(PleachResume, 24);
 PLEACH_OFFSET(PleachResume, Ops, 8);
 
-// What a callee's name says about its calls.
+// How control returns from a call, by the callee's name.
 enum PleachCallKind : uint32_t {
   OrdinaryCall = 0,
   EndsThread = 1,
@@ -374,30 +374,30 @@ const char *pleach_lower_counters(LLVMModuleRef M, const char *Runtime, size_t S
 
 // ---- Shared by C++ files -------------------------------------------------------------------------------------------
 
-// Functions that are called often have this attribute until the inliner may know the profile.
+// Attribute of hot functions until the profile is revealed to the inliner.
 constexpr char PleachHotAttribute[] = "pleach-hot";
 
-// Functions whose blocks were duplicated have this attribute until they are cleaned up.
+// Attribute of functions with duplicated blocks until they are cleaned up.
 constexpr char PleachDuplicatedAttribute[] = "pleach-duplicated";
 
-// A counter's increment by `Step`, of the unit that `Slot` belongs to: at `Index` of its array, or where `Hashed` is not 0, of this number in
-// the table of the unit's hash-counted function `Hashed - 1`, whose words begin at `Word`.
+// Emits a counter's increment by `Step` for the unit of `Slot`: at `Index` of its array, or, if `Hashed` is not 0, of
+// the number `Index` in the table of the unit's hash-counted function `Hashed - 1`, whose words begin at `Word`.
 void pleachEmitCount(llvm::IRBuilderBase &B, llvm::Value *Slot, llvm::Value *Index, uint32_t Hashed,
                      uint32_t Word, llvm::Value *Step);
 
-// Keeps the counters of a function's innermost loops in registers; whether anything changed.
+// Promotes the counters of a function's innermost loops to registers; returns whether anything changed.
 bool pleachPromoteCounters(llvm::Function &F, const PleachLimits &Limits);
 
-// Removes what duplication left over; whether anything changed.
+// Simplifies a function after duplication; returns whether anything changed.
 bool pleachCleanUpDuplicates(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
 
-// Computes addresses again in the blocks that use them, where code generation folds them into loads and stores.
+// Rematerialises addresses in the blocks that use them, if code generation folds them into loads and stores.
 void pleachRematerialiseAddresses(llvm::Function &F, const llvm::SmallPtrSetImpl<llvm::BasicBlock *> &Copied);
 
-// Adds passes that inline callees as small as their calls, and what simplifies the callers.
+// Adds passes that inline small callees and simplify the callers.
 void pleachInlineSmallCallees(llvm::ModulePassManager &MPM, llvm::ThinOrFullLTOPhase Phase, const PleachLimits &Limits);
 
-// Adds the pass from which on the inliner knows the profile.
+// Adds the pass that reveals the profile to the inliner.
 void pleachRevealProfile(llvm::ModulePassManager &MPM);
 
 // Which of the optional host passes the user wants.

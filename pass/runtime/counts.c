@@ -1,9 +1,9 @@
-// What an instrumented program runs besides its own code: where its counters live, and what becomes of activations that
-// end early. build.rs compiles this to bitcode; the pass links it into every instrumented module, and the linker keeps one
-// copy per executable or shared library. The file's layout is described in feedback/src/counts.rs.
+// The runtime of instrumented programs: it maps counters into a file, and counts the partial paths of activations that
+// end early. build.rs compiles this to bitcode; the pass links it into every instrumented module, and the linker keeps
+// one copy per executable or shared library. The file's layout is described in feedback/src/counts.rs.
 //
-// Only raw system calls are used, apart from registering for exit, fork and thread end: the program may replace any
-// function of its C library, and counting may begin in a signal handler.
+// Only raw system calls are used, except for registering handlers of exit, fork and thread end: the program may replace
+// any function of its C library, and counting may begin in a signal handler.
 #define _GNU_SOURCE // mremap's flags
 #include <asm/unistd.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ typedef unsigned int u32;
 typedef unsigned char u8;
 
 #define RUNTIME __attribute__((weak, visibility("hidden")))
-// Called from hot code, which must not spill registers for it.
+// Called from hot code, which must not spill registers for the call.
 #define COLD RUNTIME __attribute__((preserve_most, cold, noinline))
 
 enum {
@@ -33,14 +33,15 @@ enum {
   KIND_COUNTERS = 2,
   KIND_TABLE = 3,
   FIRST_SEGMENT = 64 << 10,
-  LARGEST_SEGMENT = 1 << 20,
+  MAX_SEGMENT = 1 << 20,
   FIRST_TABLE = 1024,
   LARGE_TABLE = 16384,
-  // What may lie on a stack; beyond, the stack pointer is on a stack of the program's own.
-  LARGEST_STACK = 1 << 30,
-  // Frames so close are on one stack.
+  // Maximum size of a thread's stack. If the stack pointer is farther from its end, the program uses a stack of its
+  // own.
+  MAX_STACK = 1 << 30,
+  // Maximum distance of frames that are assumed to be on one stack.
   NEAR = 64 << 10,
-  MARKS = 128,
+  MAX_MARKS = 128,
 };
 #define FILE_MAGIC 0x3143484341454c50UL    // "PLEACHC1"
 #define SEGMENT_MAGIC 0x31544d4745534c50UL // "PLSEGMT1"
@@ -80,7 +81,7 @@ struct marks {
   u32 count;
   struct {
     void *environment, *frame;
-  } mark[MARKS];
+  } mark[MAX_MARKS];
 };
 
 RUNTIME u32 __pleach_lock;
@@ -122,7 +123,8 @@ static inline u8 *map(u64 length, int flags, int file, u64 offset) {
 
 static inline u64 up(u64 value, u64 to) { return (value + to - 1) & ~(to - 1); }
 
-// Blocks every signal and takes the lock: a handler may count too. Returns what to give back.
+// Blocks every signal and takes the lock, because signal handlers may count too. Returns the signal mask for
+// `__pleach_leave`.
 RUNTIME u64 __pleach_enter(void) {
   u64 all = ~0UL, before = 0;
   CALL(__NR_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &before, 8);
@@ -239,10 +241,10 @@ RUNTIME u8 *__pleach_map_segment(u64 length, u64 *offset) {
   long file = __pleach_open_file(name);
   if (file >= 0) {
     u64 end = up((u64)CALL(__NR_lseek, file, 0, SEEK_END, 0), PAGE);
-    // Beyond the limit of file sizes a signal would end the program.
+    // Growth beyond the limit of file sizes would raise a fatal signal.
     u64 limit[2] = {~0UL, ~0UL};
     CALL(__NR_prlimit64, 0, RLIMIT_FSIZE, 0, limit);
-    // Reserved, so that a full disk is found out here and not by a fatal signal when counting.
+    // Reserves blocks, so that a full disk fails here and does not raise a fatal signal when counting.
     long done = end + length > limit[0] ? -27 /* EFBIG */ : CALL(__NR_fallocate, file, 0, end, length);
     if (done == -95 /* EOPNOTSUPP */ || done == -38 /* ENOSYS */)
       done = CALL(__NR_ftruncate, file, end + length, 0, 0);
@@ -267,7 +269,7 @@ RUNTIME u8 *__pleach_map_segment(u64 length, u64 *offset) {
   return at;
 }
 
-// Memory of the process's own, zeroed.
+// Zeroed private memory.
 RUNTIME void *__pleach_private_memory(u64 size) {
   size = up(size, 16);
   if (!__pleach_private || (u64)(__pleach_private_end - __pleach_private) < size) {
@@ -283,15 +285,15 @@ RUNTIME void *__pleach_private_memory(u64 size) {
   return result;
 }
 
-// A new block of the file for `size` items of so many bytes, zeroed; NULL where there is no memory at all.
+// Allocates a zeroed block of the file; NULL if there is no memory.
 RUNTIME struct block *__pleach_block(u32 kind, u64 unit, u64 size, u64 item) {
   u64 length = up(sizeof(struct block) + size * item, 64);
   struct segment *segment = __pleach_segments;
   struct segment_header *header = segment ? (struct segment_header *)segment->address : NULL;
   if (!header || header->used + length > segment->length) {
     u64 size = segment ? segment->length * 2 : FIRST_SEGMENT;
-    if (size > LARGEST_SEGMENT)
-      size = LARGEST_SEGMENT;
+    if (size > MAX_SEGMENT)
+      size = MAX_SEGMENT;
     u64 need = up(sizeof *header + length, PAGE);
     struct segment *next = __pleach_private_memory(sizeof *next);
     if (!next)
@@ -310,7 +312,7 @@ RUNTIME struct block *__pleach_block(u32 kind, u64 unit, u64 size, u64 item) {
   block->unit = unit;
   block->size = size;
   block->magic = BLOCK_MAGIC;
-  // What a killed process leaves is whole up to `used`.
+  // The file of a killed process is complete up to `used`.
   __atomic_store_n(&header->used, header->used + length, __ATOMIC_RELEASE);
   return block;
 }
@@ -320,7 +322,7 @@ RUNTIME void __pleach_copy(u8 *to, const u8 *from, u64 size) {
     to[i] = from[i];
 }
 
-// Points a unit's hash counters to nothing.
+// Initialises a unit's hash counters with an empty table.
 RUNTIME void __pleach_forget_tables(const struct unit *unit, u64 *words) {
   for (u64 i = 0; i < unit->hashed_count; ++i) {
     u64 *word = &words[unit->hashed[i].word];
@@ -330,9 +332,8 @@ RUNTIME void __pleach_forget_tables(const struct unit *unit, u64 *words) {
   }
 }
 
-// The pair of a number in a thread's table, made where there is none. Nobody but this thread's signal handlers can be in
-// between, so that no lock is needed; a table that gets full stays as it is and a larger one goes on beside it: whoever reads
-// the file sums them.
+// Finds or inserts the pair of a number in a thread's table. Only this thread and its signal handlers use the table, so
+// no lock is needed. A full table is kept, and a larger one is added: readers of the file sum them.
 RUNTIME struct pair *__pleach_find(struct unit *unit, u64 *words, const struct hashed *hashed, u64 key) {
   u64 *word = &words[hashed->word];
   for (;;) {
@@ -346,7 +347,7 @@ RUNTIME struct pair *__pleach_find(struct unit *unit, u64 *words, const struct h
           return pair;
         if (pair->key)
           continue;
-        // Sparse, because the hot code looks at the first place only; less so where that would cost cache.
+        // Sparse, because the hot code probes the first place only; large tables are denser to save cache.
         if (table->in_use * (table->size < LARGE_TABLE ? 8 : 2) >= table->size)
           break;
         u64 free = 0;
@@ -361,29 +362,31 @@ RUNTIME struct pair *__pleach_find(struct unit *unit, u64 *words, const struct h
         __pleach_block(KIND_TABLE, unit->id, table ? table->size * 2 : FIRST_TABLE, sizeof(struct pair));
     if (larger) {
       larger->function = hashed->function;
-      // In between, a handler looks at too small a part of the larger table, which does no harm.
+      // A signal handler at this point probes only a part of the larger table, which is harmless.
       word[1] = 0;
       word[0] = (u64)(larger + 1);
       word[1] = (larger->size - 1) * sizeof(struct pair);
     }
     __pleach_leave(before);
     if (!larger)
-      return (struct pair *)unit->lost; // its second word is a counter that nobody reads
+      return (struct pair *)unit->lost; // counts are lost: the spare counters are never read
   }
 }
 
-// A number's pair in a hash table; the hot code looks at its first place, and maybe at the pair used last, before it comes here.
+// The counter of a number in a hash table. The hot code has already probed the first place, and possibly the last pair.
 COLD struct pair *__pleach_count(struct unit *unit, u64 *words, u64 position, u64 key) {
   return __pleach_find(unit, words, &unit->hashed[position], key);
 }
 
 COLD u64 *__pleach_attach(struct unit *unit, u64 **slot);
 
-// A record is two half words in the frame of an activation that is inside a call: number of the path up to here, and tag; the
-// key in a hash table follows, where `halves` holds that much. Counts it and clears it; what is none is left alone.
+// Counts and clears a record; ignores other words. A record is two 32-bit words in the frame of an activation that is
+// inside a call: the number of the partial path, and the tag. The key in a hash table follows if `halves` is large
+// enough.
 //
-// A copy of a whole record must never be left on the stack, where it would be taken for another: the tag is read anew for
-// every comparison, as a value that lives on might be spilled beside the number, and the buffer below is wiped.
+// No copy of a whole record may remain on the stack, where it would be mistaken for another record. The tag is
+// therefore loaded again for every comparison, because a live value might be spilled beside the number, and the buffer
+// below is cleared.
 RUNTIME void __pleach_count_record(u64 *record, const volatile u32 *halves, int has_key) {
   struct unit *unit = __pleach_units;
   while (unit && unit->tag != halves[1])
@@ -394,7 +397,7 @@ RUNTIME void __pleach_count_record(u64 *record, const volatile u32 *halves, int 
   while (counters && counters->unit != unit)
     counters = counters->next;
   if (!counters) {
-    // This thread has counted nothing of this unit yet.
+    // This thread has no counts of this unit yet.
     u64 before = __pleach_enter();
     u64 **slot = __pleach_private_memory(sizeof *slot);
     __pleach_leave(before);
@@ -417,14 +420,15 @@ RUNTIME void __pleach_count_record(u64 *record, const volatile u32 *halves, int 
   *record = 0;
 }
 
-// Counts the records in a stretch of the stack, or in a copy of it; `more` words follow it.
+// Counts the records in a part of the stack, or in a copy of it; `more` further words follow it.
 RUNTIME void __pleach_count_copy(u64 *at, const volatile u32 *halves, u64 count, u64 more) {
   for (u64 i = 0; i < count; ++i)
     if (((const volatile u8 *)&halves[2 * i])[7] == PLEACH_TAG_BYTE)
       __pleach_count_record(at + i, &halves[2 * i], i + 1 < count + more);
 }
 
-// Counts the records of a page or less of stack, read through the kernel because it may not be mapped; false where it is not.
+// Counts the records of at most a page of stack. The kernel reads it, because it may be unmapped; returns false if it
+// is.
 RUNTIME int __pleach_count_piece(u8 *low, u64 size) {
   u32 halves[PAGE / 4 + 2];
   struct iovec to = {halves, size + 8}, from = {low, size + 8};
@@ -437,7 +441,7 @@ RUNTIME int __pleach_count_piece(u8 *low, u64 size) {
   return got >= (long)size;
 }
 
-// Counts the records from a frame to the end of its stack.
+// Counts the records from a frame to the outer end of its stack.
 RUNTIME void __pleach_count_up(u8 *low, u8 *high) {
   for (low = (u8 *)up((u64)low, 8); low < high;) {
     u8 *end = (u8 *)up((u64)low + 8, PAGE);
@@ -449,10 +453,10 @@ RUNTIME void __pleach_count_up(u8 *low, u8 *high) {
   }
 }
 
-// The same downwards, where the innermost frame is not known: what returned has cleared its records.
+// Counts records downwards, if the innermost frame is unknown. Activations that returned have cleared their records.
 RUNTIME void __pleach_count_down(u8 *high) {
   high = (u8 *)((u64)high & ~7UL);
-  for (u8 *limit = high - LARGEST_STACK; high > limit;) {
+  for (u8 *limit = high - MAX_STACK; high > limit;) {
     u8 *start = (u8 *)(((u64)high - 8) & ~(u64)(PAGE - 1));
     if (!__pleach_count_piece(start, (u64)(high - start)))
       return;
@@ -460,7 +464,7 @@ RUNTIME void __pleach_count_down(u8 *high) {
   }
 }
 
-// The end of the alternate signal stack that this thread is on, NULL where it is on another.
+// The end of the alternate signal stack if this thread runs on it, else NULL.
 RUNTIME u8 *__pleach_signal_stack_end(void) {
   stack_t stack;
   if (CALL(__NR_sigaltstack, 0, &stack, 0, 0) != 0 || !(stack.ss_flags & SS_ONSTACK))
@@ -468,8 +472,8 @@ RUNTIME u8 *__pleach_signal_stack_end(void) {
   return (u8 *)stack.ss_sp + stack.ss_size;
 }
 
-// The end of this thread's stack: the auxiliary vector's bytes lie above every frame of the main thread, the thread control
-// block above every frame of another.
+// An upper bound of this thread's stack: the random bytes of the auxiliary vector are above every frame of the main
+// thread, the thread control block above every frame of other threads.
 RUNTIME u8 *__pleach_stack_end(void) {
   u8 *control;
   __asm__("mov %%fs:0, %0" : "=r"(control));
@@ -477,8 +481,8 @@ RUNTIME u8 *__pleach_stack_end(void) {
   return thread == process ? (u8 *)getauxval(AT_RANDOM) : control;
 }
 
-// Before a call that ends the process or the thread without coming back, and at exit: what is active on this thread's
-// stack ends here. In a child of vfork the stack is the parent's, where it goes on.
+// Called before a call that ends the process or the thread, and at exit: counts all activations on this thread's stack.
+// In a child of vfork they belong to the parent, where they continue.
 RUNTIME void __pleach_ending(void) {
   if ((u32)CALL(__NR_getpid, 0, 0, 0, 0) != __pleach_process)
     return;
@@ -486,12 +490,12 @@ RUNTIME void __pleach_ending(void) {
   if (signal) {
     __pleach_count_up(here, signal);
     __pleach_count_down(end);
-  } else if (here < end && end - here < LARGEST_STACK) {
+  } else if (here < end && end - here < MAX_STACK) {
     __pleach_count_up(here, end);
   }
 }
 
-// std::terminate, where an exception finds no handler: the stack is as it was at the throw.
+// Called by std::terminate for an unhandled exception: the stack is still the one of the throw.
 RUNTIME void (*__pleach_terminate_before)(void);
 extern void (*_ZSt13set_terminatePFvvE(void (*)(void)))(void) __attribute__((weak));
 
@@ -501,7 +505,7 @@ RUNTIME void __pleach_terminate(void) {
     __pleach_terminate_before();
 }
 
-// One activation is being left by an exception: its record, the tag inverted.
+// Counts the record of an activation through which an exception unwinds. Its tag is passed inverted.
 RUNTIME void __pleach_abandon(u64 low, u64 inverted, u64 key) {
   u64 record;
   volatile u32 halves[4] = {(u32)low, 0, (u32)key, (u32)(key >> 32)};
@@ -510,7 +514,7 @@ RUNTIME void __pleach_abandon(u64 low, u64 inverted, u64 key) {
   halves[1] = 0;
 }
 
-// Before setjmp: which frame a longjmp to this environment comes back to. Frames below it that set marks are gone.
+// Called before setjmp: remembers the frame to which a longjmp to this environment returns. Frames below it are gone.
 RUNTIME void __pleach_mark(void *environment, u8 *frame) {
   struct marks *marks = __pleach_marks;
   if (!marks) {
@@ -527,8 +531,8 @@ RUNTIME void __pleach_mark(void *environment, u8 *frame) {
       marks->mark[i].frame = frame;
       return;
     }
-  if (marks->count == MARKS) { // the outermost is forgotten
-    for (u32 i = 1; i < MARKS; ++i)
+  if (marks->count == MAX_MARKS) { // drop the outermost
+    for (u32 i = 1; i < MAX_MARKS; ++i)
       marks->mark[i - 1] = marks->mark[i];
     --marks->count;
   }
@@ -536,8 +540,7 @@ RUNTIME void __pleach_mark(void *environment, u8 *frame) {
   marks->mark[marks->count++].frame = frame;
 }
 
-// Before longjmp: the activations from here to the frame that it comes back to end here, and so does what that one was
-// doing.
+// Called before longjmp: counts the activations from here to the frame to which it returns, and that frame's own path.
 RUNTIME void __pleach_jump(void *environment) {
   struct marks *marks = __pleach_marks;
   for (u32 i = marks ? marks->count : 0; i-- > 0;)
@@ -547,7 +550,7 @@ RUNTIME void __pleach_jump(void *environment) {
         __pleach_count_down(there);
       else if (there - here > 0 && there - here < NEAR)
         __pleach_count_copy((u64 *)here, (const volatile u32 *)here, (u64)(there - here) / 8, 0);
-      else if (there - here > 0 && there - here < LARGEST_STACK)
+      else if (there - here > 0 && there - here < MAX_STACK)
         __pleach_count_up(here, there);
       return;
     }
@@ -560,7 +563,7 @@ RUNTIME void __pleach_before_fork(void) {
 
 RUNTIME void __pleach_after_fork_in_parent(void) { __atomic_store_n(&__pleach_lock, 0, __ATOMIC_RELEASE); }
 
-// The child counts from zero, in a file of its own, at the same addresses.
+// Called in a child of fork: it counts from zero in its own file, mapped at the same addresses.
 RUNTIME void __pleach_after_fork_in_child(void) {
   __pleach_process = (u32)CALL(__NR_getpid, 0, 0, 0, 0);
   __pleach_warned = 0;
@@ -581,14 +584,15 @@ RUNTIME void __pleach_after_fork_in_child(void) {
     call6(__NR_mremap, (long)fresh, (long)s->length, (long)s->length, MREMAP_MAYMOVE | MREMAP_FIXED,
           (long)s->address, 0);
   }
-  // The zeroed words of hash counters would be taken for pairs. Threads other than this one are not in the child, but
-  // nobody uses their arrays either.
+  // Zeroed words of hash counters are no valid tables. Other threads do not exist in the child, and their arrays are
+  // unused.
   for (struct counters *c = __pleach_thread; c; c = c->next)
     __pleach_forget_tables(c->unit, c->words);
   __atomic_store_n(&__pleach_lock, 0, __ATOMIC_RELEASE);
 }
 
-// The next thread goes on with this one's arrays: what they hold is summed anyway.
+// Called at the end of a thread: the next thread continues with its arrays, because counts of threads are summed
+// anyway.
 RUNTIME void __pleach_thread_ends(void *unused) {
   (void)unused;
   u64 before = __pleach_enter();
@@ -611,7 +615,7 @@ RUNTIME void __pleach_start(void) {
     name = "default-%p.plcnt";
   u64 at = 0;
   if (*name != '/') {
-    // The program may go elsewhere before it needs more room.
+    // The program may change its working directory before it maps another segment.
     long length = CALL(__NR_getcwd, __pleach_pattern, PAGE, 0, 0);
     at = length > 0 ? (u64)length - 1 : 0;
     if (at)
@@ -620,7 +624,7 @@ RUNTIME void __pleach_start(void) {
   __pleach_append(__pleach_pattern, at, sizeof __pleach_pattern, name);
 }
 
-// Makes a unit known. Runs as a constructor, and before the unit's first count where another constructor comes first.
+// Registers a unit. Called by a constructor, or by the unit's first count if an earlier constructor counts.
 RUNTIME void __pleach_register(struct unit *unit) {
   u64 before = __pleach_enter();
   int first = !__pleach_started;
@@ -635,7 +639,7 @@ RUNTIME void __pleach_register(struct unit *unit) {
   }
   __pleach_leave(before);
   if (first) {
-    // These may allocate, and so run instrumented code: it finds everything in place.
+    // These may allocate and thereby run instrumented code, so the initialisation above is complete.
     pthread_key_create(&__pleach_key, __pleach_thread_ends);
     pthread_atfork(__pleach_before_fork, __pleach_after_fork_in_parent, __pleach_after_fork_in_child);
     atexit(__pleach_ending);
@@ -644,12 +648,12 @@ RUNTIME void __pleach_register(struct unit *unit) {
   }
 }
 
-// The first count of a unit in a thread comes here for the thread's array.
+// Called by the first count of a unit in a thread: returns the thread's array.
 COLD u64 *__pleach_attach(struct unit *unit, u64 **slot) {
   if (!unit->registered)
     __pleach_register(unit);
   u64 before = __pleach_enter();
-  if (*slot) { // by a signal handler, just now
+  if (*slot) { // a signal handler has just set it
     __pleach_leave(before);
     return *slot;
   }

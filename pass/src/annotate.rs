@@ -20,8 +20,8 @@ const FULL_FACTOR: u64 = u64::MAX;
 /// Call identifiers travel in 16 bits of a location's discriminator.
 const MAX_PROBES: usize = 0xffff;
 
-/// Whether the module has probes already: from an earlier run (LTO), from IR input, or clang's own. Two numberings in
-/// one function would be worse than none.
+/// Whether the module already has probes: from an earlier run (LTO), from IR input, or from clang. A second numbering
+/// would make both ambiguous.
 pub fn is_annotated(module: &Module<'_>) -> bool {
     module.get_global_metadata_size(DESCRIPTORS) > 0
 }
@@ -34,8 +34,8 @@ pub fn is_too_large(cfg: &Cfg) -> bool {
 /// Annotates every function of a module.
 pub fn run<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], anchor: Anchor) {
     let probe = probe(module);
-    // Code generation merges equal block tails and keeps the probes of only one. That would hide much of what tells paths apart: the cases of
-    // an interpreter end alike, and counts of blocks without probes are guesses.
+    // Tail merging keeps the probes of only one of the merged tails. Blocks that then lack probes, such as the ends of
+    // an interpreter's cases, would have inferred counts only, and paths through them could not be distinguished.
     ffi::set_host_option("enable-tail-merge", "0");
     let mut unit: LLVMMetadataRef = std::ptr::null_mut();
     let mut assembly = String::new();
@@ -54,7 +54,8 @@ pub fn run<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], anchor: 
     append_assembly(module, &assembly);
 }
 
-/// The functions' graphs with what their module tells about calls that return: exact counting numbers the same paths.
+/// The functions' graphs, with calls that always return marked by the definitions in the module. Exact counting uses
+/// the same graphs, so that paths have the same numbers.
 pub fn settled(functions: &[FunctionIr<'_>]) -> Vec<Cfg> {
     // SAFETY: the functions belong to the module.
     let replaceable = |i: usize| unsafe { ffi::pleach_is_replaceable(functions[i].value.as_value_ref()) };
@@ -137,7 +138,7 @@ fn describe(module: &Module<'_>, cfg: &Cfg) {
 /// keep it for functions without text of their own.
 pub fn write_entry(assembly: &mut String, cfg: &Cfg, anchor: Anchor) {
     let section = manifest::SECTION;
-    // Pushed and popped, so that assembly of the user's that comes after stays in its own section.
+    // Pushed and popped, so that the user's assembly after it remains in its own section.
     let _ = writeln!(
         assembly,
         ".pushsection {section},\"G\",@progbits,{section}.{}.{},comdat",
@@ -163,7 +164,7 @@ pub fn append_assembly(module: &Module<'_>, assembly: &str) {
     unsafe {
         let mut len = 0;
         LLVMGetModuleInlineAsm(module.as_mut_ptr(), &mut len);
-        // The user's own assembly may lack its last line end.
+        // The user's assembly may not end with a newline.
         let newline = if len > 0 { "\n" } else { "" };
         let text = format!("{newline}{assembly}");
         LLVMAppendModuleInlineAsm(module.as_mut_ptr(), text.as_ptr().cast(), text.len());

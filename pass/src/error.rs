@@ -1,10 +1,10 @@
-//! Why a module cannot be compiled as asked. Each becomes a diagnostic of the host, whose exit status is then 1.
+//! Errors of the plugin. Each becomes a diagnostic of the host, whose exit status is then 1.
 
 use pleach_annotate::manifest::Anchor;
 use pleach_profile::error::ProfileError;
 use std::path::PathBuf;
 
-/// Why a module cannot be compiled as asked.
+/// Why a module cannot be compiled with the given options.
 #[derive(Debug, thiserror::Error)]
 pub enum PassError {
     /// `-pleach-anchor` has an unknown value.
@@ -28,14 +28,14 @@ pub enum PassError {
     /// A profile cannot be read.
     #[error("pleach: {0}")]
     Profile(#[from] ProfileError),
-    /// A profile is about IR at another place of the pipeline.
+    /// A profile was recorded at the other anchor.
     #[error("pleach: {path}: recorded at the {} anchor, but used at the {} anchor: give both builds the same --anchor", .recorded.name(), .used.name(), path = .path.display())]
     Anchor {
         /// The profile.
         path: PathBuf,
-        /// Where it was recorded.
+        /// The anchor of the recorded program.
         recorded: Anchor,
-        /// Where it is used.
+        /// The anchor of this build.
         used: Anchor,
     },
     /// A record has the graph's hash but not its shape.
@@ -43,10 +43,10 @@ pub enum PassError {
     Shape {
         /// The function's linkage name.
         function: String,
-        /// The part that does not fit.
+        /// The part that does not match.
         what: &'static str,
     },
-    /// The counting runtime does not go with the module.
+    /// The counting runtime cannot be linked with the module.
     #[error("{0}")]
     Runtime(String),
     /// A bug.

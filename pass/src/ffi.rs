@@ -1,4 +1,5 @@
-//! The C++ half's functions and structs: the mirror of `cpp/pleach.h`. Everything that depends on LLVM's version is here, in `ir/` and in `cpp/`.
+//! The C++ half's functions and structs: the mirror of `cpp/pleach.h`. Only this file, `ir/` and `cpp/` depend on
+//! LLVM's version.
 
 use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMMetadataRef, LLVMModuleRef, LLVMValueRef};
 use std::ffi::{c_char, c_void};
@@ -22,7 +23,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// A copy; empty where the option was not given.
+    /// A copy; empty if the option was not given.
     pub fn to_owned(&self) -> String {
         if self.data.is_null() || self.size == 0 {
             return String::new();
@@ -131,7 +132,7 @@ pub struct Loop {
 }
 layout!(Loop: 24, entries: 16);
 
-/// Mirror of `PleachAlignmentFn`: the alignment of a loop of a program that executes so many blocks.
+/// Mirror of `PleachAlignmentFn`: the alignment of a loop, given the executions of all blocks of the program.
 pub type AlignmentFn = extern "C" fn(*const Loop, f64) -> u32;
 
 /// Mirror of `PleachNode`.
@@ -177,7 +178,7 @@ pub struct Recurrence {
 }
 layout!(Recurrence: 24, condition: 8);
 
-/// Mirror of `PleachCallKindFn`: the number of a kind of calls, by the callee's name.
+/// Mirror of `PleachCallKindFn`: the kind of calls, by the callee's name.
 pub type CallKindFn = extern "C" fn(*const u8, usize) -> u32;
 
 /// Mirror of `PleachOp`.
@@ -358,7 +359,7 @@ pub fn options() -> RawOptions {
     }
 }
 
-/// Sets an option of the host for the whole process, unless the user did.
+/// Sets an option of the host for the whole process, unless the user has set it.
 pub fn set_host_option(name: &str, value: &str) {
     // SAFETY: the texts are copied before the call returns.
     unsafe { pleach_set_host_option(name.as_ptr().cast(), name.len(), value.as_ptr().cast(), value.len()) }

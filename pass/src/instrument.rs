@@ -1,4 +1,4 @@
-//! Makes a program count its paths exactly. The plan is `pleach_ball_larus`'; here it is only applied.
+//! Instruments a program to count its paths exactly. `pleach_ball_larus` plans; this module applies the plan.
 
 use crate::annotate::{self, settled};
 use crate::error::PassError;
@@ -21,18 +21,18 @@ use pleach_profile::file::Lookup;
 use std::ffi::CStr;
 use std::path::Path;
 
-/// The code that instrumented programs run beside their own, as LLVM bitcode (`runtime/counts.c`).
+/// The runtime of instrumented programs, as LLVM bitcode (`runtime/counts.c`).
 const RUNTIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime.bc"));
 
 /// The top byte of a record's tag (`PLEACH_TAG_BYTE` in `runtime/layout.h`).
 const TAG_BYTE: u32 = 0x9e00_0000;
-/// Numbers from here on do not fit in a record.
+/// Maximum of counters in an array: larger numbers do not fit in a record.
 const MAX_WORDS: u64 = 1 << 31;
 
-/// One function's plan, and where its counters are.
+/// One function's plan, and the place of its counters.
 struct Planned<'a, 'ctx> {
     function: &'a FunctionIr<'ctx>,
-    /// Its graph, with what is known of its calls.
+    /// Its graph, with calls that always return marked.
     cfg: Cfg,
     plan: Plan,
     word: u64,
@@ -43,7 +43,7 @@ struct Planned<'a, 'ctx> {
 /// Instruments a module's functions.
 ///
 /// # Errors
-/// A target that is not supported, or a profile for the weights that cannot be read.
+/// The target is not supported, or the profile for the placement of counters cannot be read.
 pub fn run(
     module: &Module<'_>,
     functions: &[FunctionIr<'_>],
@@ -118,20 +118,20 @@ pub fn run(
 /// Lowers counters to memory operations, and links the runtime.
 ///
 /// # Errors
-/// A runtime that does not go with the module.
+/// The runtime cannot be linked with the module.
 pub fn lower_counters(module: &Module<'_>) -> Result<(), PassError> {
     // SAFETY: the module is alive; the runtime's bytes are constant.
     let failure = unsafe { ffi::pleach_lower_counters(module.as_mut_ptr(), RUNTIME.as_ptr(), RUNTIME.len()) };
     text(failure).map_or(Ok(()), |text| Err(PassError::Runtime(text)))
 }
 
-/// A constant text of the C++ half; `None` for null.
+/// Copies a constant text of the C++ half; `None` for null.
 fn text(text: *const std::ffi::c_char) -> Option<String> {
     // SAFETY: null, or a constant of the C++ half that ends in a zero.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
 }
 
-/// How often edges are taken, by the profile where it knows the function.
+/// Weights of edges: from the profile if it contains the function, else static estimates.
 fn edge_weights(cfg: &Cfg, graph: &PathGraph, profile: Option<&Source>) -> Vec<u64> {
     let found = profile.and_then(|p| p.lookup(cfg).ok());
     let Some(Lookup::Found(counts)) = found else {
@@ -146,7 +146,7 @@ fn edge_weights(cfg: &Cfg, graph: &PathGraph, profile: Option<&Source>) -> Vec<u
     })
 }
 
-/// Gives every function its words; returns how many there are, and the hash-counted functions.
+/// Assigns words of the unit's array to every function; returns their number, and the hash-counted functions.
 fn place_counters(planned: &mut [Planned<'_, '_>]) -> (u64, Vec<ffi::Hashed>) {
     let (mut words, mut hashed) = (0, Vec::new());
     for (position, one) in planned.iter_mut().enumerate() {
@@ -193,13 +193,13 @@ impl Planned<'_, '_> {
         let failure = self.with_raw(tag, |raw| unsafe {
             text(ffi::pleach_instrument(self.function.value.as_value_ref(), slot, raw))
         });
-        // `obstacle` looked for whatever the function could have against it.
+        // `obstacle` has checked for every reason to fail.
         failure.map_or(Ok(()), |reason| {
             Err(PassError::Internal(format!("'{}': {reason}", self.cfg.name)))
         })
     }
 
-    /// Calls `use_it` with the plan in the form of the C++ half, whose pointers are valid during the call.
+    /// Calls `use_it` with the plan in the C++ half's representation, whose pointers are valid during the call.
     fn with_raw<R>(&self, tag: u32, use_it: impl FnOnce(&ffi::Plan) -> R) -> R {
         let plan = &self.plan;
         let lists = |lists: &mut dyn Iterator<Item = &Vec<Op>>| -> Vec<Vec<ffi::Op>> {
@@ -266,7 +266,7 @@ impl Planned<'_, '_> {
     }
 }
 
-/// The number of a kind of calls: `PleachCallKind` in `cpp/pleach.h`.
+/// The kind of calls of a function by its name, as a `PleachCallKind` of `cpp/pleach.h`.
 extern "C" fn call_kind(name: *const u8, size: usize) -> u32 {
     if size == 0 {
         return CallKind::Ordinary as u32;
@@ -275,7 +275,7 @@ extern "C" fn call_kind(name: *const u8, size: usize) -> u32 {
     kind_of_call(unsafe { std::slice::from_raw_parts(name, size) }) as u32
 }
 
-/// Whether a function's author asked for it not to be counted.
+/// Whether an attribute of a function forbids counting it.
 ///
 /// # Safety
 /// The function must be alive.

@@ -1,5 +1,5 @@
-//! The LLVM plugin: identifies IR for `annotate`, counts exactly for `instrument`, and applies a profile for `use`. README.md lists the passes
-//! and their order.
+//! The LLVM plugin: identifies IR for `annotate`, counts exactly for `instrument`, and applies a profile for `use`.
+//! README.md lists the passes and their order.
 //!
 //! The shared object leaves every LLVM symbol undefined; the process that loads it (clang, opt or lld) supplies them,
 //! so that there is one LLVM in the process. Decisions are made in `pleach-feedback`; here they are only applied.
@@ -45,8 +45,8 @@ const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_V
     Err(_) => panic!("the version has an inner NUL"),
 };
 
-/// The symbol that `-fpass-plugin=` looks up. It is defined in Rust because rustc's version script hides every symbol of
-/// the C++ archive.
+/// The symbol that `-fpass-plugin=` looks up. It is defined in Rust because rustc's version script hides every symbol
+/// of the C++ archive.
 // SAFETY: the name is LLVM's; no other definition is linked.
 #[unsafe(no_mangle)]
 pub extern "C" fn llvmGetPassPluginInfo() -> PassPluginLibraryInfo {
@@ -63,7 +63,7 @@ pub extern "C" fn llvmGetPassPluginInfo() -> PassPluginLibraryInfo {
     }
 }
 
-/// The limits that passes of the C++ half keep.
+/// The limits that the passes of the C++ half observe.
 const LIMITS: ffi::Limits = ffi::Limits {
     early_inline_threshold: early_inlining::THRESHOLD,
     early_inline_hint_threshold: early_inlining::HINT_THRESHOLD,
@@ -159,7 +159,7 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
     Ok(changed)
 }
 
-/// What happens where IR is identified: a profile is applied, blocks get identifiers, counters are inserted.
+/// Runs at the anchor: applies a profile, gives blocks identifiers, inserts counters.
 fn run_at_anchor(module: &Module<'_>, context: *mut ffi::RunContext, settings: &Settings) -> Result<(), PassError> {
     let (mut facts, functions) = read_functions(module)?;
     if let Some(profile) = &settings.profile {
@@ -180,7 +180,7 @@ fn run_at_anchor(module: &Module<'_>, context: *mut ffi::RunContext, settings: &
     Ok(())
 }
 
-/// One pass by name, whatever the options say about whether it is wanted.
+/// Runs one pass by name, regardless of the options that enable it.
 fn run_alone(
     module: &Module<'_>,
     context: *mut ffi::RunContext,
@@ -216,13 +216,13 @@ fn run_alone(
             settings.profile.as_ref().ok_or(PassError::NoProfile)?;
             return superblocks::run(module, settings, true);
         }
-        // SAFETY: the module is alive, and aligning loops, which needs a target machine, is not asked for.
+        // SAFETY: the module is alive, and no alignment of loops is requested, which would need a target machine.
         NamedPass::FunctionOrder => unsafe { placement::order_functions(module.as_mut_ptr(), false, false) },
     }
     Ok(true)
 }
 
-/// The module's functions, where it is of a kind that pleach can identify.
+/// The functions of a module; an error if the module is not for ELF.
 fn read_functions<'ctx>(module: &Module<'ctx>) -> Result<(ModuleFacts, Vec<FunctionIr<'ctx>>), PassError> {
     // SAFETY: the module is alive.
     if unsafe { !ffi::target(module.as_mut_ptr()).is_elf } {
@@ -233,7 +233,7 @@ fn read_functions<'ctx>(module: &Module<'ctx>) -> Result<(ModuleFacts, Vec<Funct
     Ok((facts, functions))
 }
 
-/// Applies a profile, and marks what superblocks need to know later.
+/// Applies a profile, and inserts the markers that superblock formation needs.
 fn use_profile<'ctx>(
     module: &Module<'ctx>,
     functions: &[FunctionIr<'ctx>],
@@ -247,7 +247,7 @@ fn use_profile<'ctx>(
     if settings.summary {
         remarks::print(&outcome.line(&facts.source_file));
     }
-    // Counters are placed for the graph as it is.
+    // Superblocks would change the graph for which counters are placed.
     if outcome.sampled > 0 && settings.superblocks.is_some() && settings.instrument.is_none() {
         markers::insert(module, functions, &source)?;
     }

@@ -1,4 +1,4 @@
-//! What the user asked for: compiler options, or environment variables where a build's flags can't be changed.
+//! The user's settings: compiler options, or environment variables for builds whose flags cannot be changed.
 
 use crate::error::PassError;
 use crate::ffi::{self, RawOptions};
@@ -8,14 +8,14 @@ use pleach_ball_larus::{Mode, NumberingOptions};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
-/// Prefix of the environment variables that stand in for options. An option beats its variable.
+/// Environment variables that replace options. An option takes precedence over its variable.
 const ANNOTATE_VARIABLE: &str = "PLEACH_ANNOTATE";
 const USE_VARIABLE: &str = "PLEACH_USE";
 const INSTRUMENT_VARIABLE: &str = "PLEACH_INSTRUMENT";
 const ANCHOR_VARIABLE: &str = "PLEACH_ANCHOR";
 const SUMMARY_VARIABLE: &str = "PLEACH_SUMMARY";
 
-/// What one run was asked to do.
+/// The settings of one run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
     /// Give blocks identifiers.
@@ -30,11 +30,11 @@ pub struct Settings {
     pub anchor: Anchor,
     /// Print one line per module.
     pub summary: bool,
-    /// Form superblocks, and where in the pipeline.
+    /// The stage that forms superblocks, if any.
     pub superblocks: Option<Stage>,
-    /// Form them wherever possible, for tests.
+    /// Form superblocks wherever possible, for tests.
     pub superblocks_aggressive: bool,
-    /// The share of all executions that a copied instruction must save, instead of the default.
+    /// Minimum gain of a copied instruction, as a share of all executions, instead of the default.
     pub superblock_min_gain: Option<f64>,
     /// Check each function that superblocks changed.
     pub verify: bool,
@@ -50,17 +50,17 @@ pub struct Settings {
     pub align_loops: bool,
 }
 
-/// Which profile to optimise with.
+/// The profile to optimise with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ProfileSource {
-    /// A recorded one.
+    /// A recorded profile.
     File {
         /// The file.
         path: PathBuf,
         /// Shuffle the counts of paths by this seed.
         shuffle: Option<NonZeroU64>,
     },
-    /// Random ones, by this seed.
+    /// Random profiles with this seed.
     Random(NonZeroU64),
 }
 
@@ -107,7 +107,7 @@ fn instrument(options: &RawOptions) -> Result<Option<NumberingOptions>, PassErro
     }))
 }
 
-/// Where superblocks are formed, if they are. Not before the anchor, where paths become known.
+/// The stage that forms superblocks, if any: not before the anchor, where the graph is the recorded one.
 fn superblocks(options: &RawOptions, anchor: Anchor) -> Option<Stage> {
     let stage = match (anchor, options.superblock_stage) {
         (Anchor::Early, 0) => Stage::EarlySimplification,
@@ -117,7 +117,7 @@ fn superblocks(options: &RawOptions, anchor: Anchor) -> Option<Stage> {
     options.superblocks.then_some(stage)
 }
 
-/// Whether a profile was asked for: decides which passes of clang's profile pipeline are scheduled.
+/// Whether a profile is used: decides which passes of clang's profile pipeline are scheduled.
 pub extern "C" fn uses_profile() -> bool {
     profile(&ffi::options()).is_some()
 }

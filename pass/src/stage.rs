@@ -1,8 +1,8 @@
-//! Which pass a run is, and where in the pipeline.
+//! The stages of the pipeline at which the plugin runs.
 
 use pleach_annotate::manifest::Anchor;
 
-/// Which pass a run is: `PleachStage` in `cpp/pleach.h`.
+/// The stage of a run: `PleachStage` in `cpp/pleach.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Before inlining.
@@ -80,12 +80,12 @@ impl LtoPhase {
         }
     }
 
-    /// Whether the link comes after.
+    /// Whether the link is still to come.
     pub fn is_pre_link(self) -> bool {
         matches!(self, Self::ThinPreLink | Self::FullPreLink)
     }
 
-    /// Whether the link came before.
+    /// Whether the module is linked already.
     pub fn is_post_link(self) -> bool {
         matches!(self, Self::ThinPostLink | Self::FullPostLink)
     }

@@ -1,4 +1,4 @@
-//! The actions that the program set for signals, as far as the kernel does not have them.
+//! The signal actions that the program set and the kernel does not have.
 
 use crate::owned_signals::{FAULTS, OwnedSignal};
 use crate::sys::{self, KernelAction};

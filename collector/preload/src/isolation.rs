@@ -1,4 +1,4 @@
-//! Whether nothing but the program itself decides what it does next.
+//! Isolation: whether threads, signals or shared memory cannot change the program's control flow.
 //!
 //! Then a shadow burst shows what the program will do. Otherwise the program may differ: other threads and processes
 //! store to memory that it reads, and signal handlers run in between. Checked are all threads of the process; all

@@ -265,7 +265,7 @@ pub fn read_file<'a>(path: &core::ffi::CStr, buffer: &'a mut [u8]) -> &'a [u8] {
 /// # Safety
 /// `set` is readable.
 pub unsafe fn read_signal_set(set: *const libc::sigset_t) -> u64 {
-    // SAFETY: given; the set is larger than 64 bits.
+    // SAFETY: the caller passes a readable set, and `sigset_t` has more than 64 bits.
     unsafe { set.cast::<u64>().read() }
 }
 
@@ -274,6 +274,6 @@ pub unsafe fn read_signal_set(set: *const libc::sigset_t) -> u64 {
 /// # Safety
 /// `set` is writable.
 pub unsafe fn write_signal_set(set: *mut libc::sigset_t, signals: u64) {
-    // SAFETY: given; the set is larger than 64 bits.
+    // SAFETY: the caller passes a writable set, and `sigset_t` has more than 64 bits.
     unsafe { set.cast::<u64>().write(signals) };
 }

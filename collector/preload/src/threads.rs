@@ -43,7 +43,7 @@ pub fn for_all(mut ask: impl FnMut(&Thread) -> bool) -> bool {
 /// `thread` comes from [`Thread::map`] and belongs to the calling thread from now on.
 unsafe fn begin(thread: *mut Thread, blocked: &mut SignalsBlocked) -> bool {
     let before = sys::thread_cpu_ns();
-    // SAFETY: given; the thread is shared from here on, and never referred to exclusively.
+    // SAFETY: List: `Thread::map` made it, and from here on it is only used through shared references.
     let state = unsafe { &*thread };
     state.id.store(sys::thread_id(), Relaxed);
     if faults::are_taken_over() {
@@ -99,7 +99,7 @@ pub fn begin_main() -> bool {
         return false;
     }
     let mut blocked = SignalsBlocked::new();
-    // SAFETY: nobody else has the new state yet.
+    // SAFETY: the new state is not shared yet.
     if unsafe { !begin(thread, &mut blocked) } {
         return false;
     }
@@ -138,14 +138,14 @@ fn enter(thread: *mut Thread) -> Option<(Routine, *mut c_void)> {
     // SAFETY: `prepare` made the thread's state, which is this thread's from its start on.
     let start = unsafe { (*thread).start.get() };
     let mut blocked = SignalsBlocked::new();
-    // SAFETY: as above.
+    // SAFETY: `prepare` mapped the state for this thread, which no other thread uses yet.
     if process::is_active() && unsafe { begin(thread, &mut blocked) } {
         drop(blocked);
         // SAFETY: the key exists; its destructor takes a thread's state.
         unsafe { libc::pthread_setspecific(KEY.load(Relaxed), thread.cast()) };
     } else {
         counters::UNSAMPLED.fetch_add(1, Relaxed);
-        // SAFETY: nobody else has seen the state.
+        // SAFETY: the state was never shared.
         unsafe { Thread::unmap(thread) };
     }
     start
@@ -156,7 +156,7 @@ pub fn prepare(routine: Routine, argument: *mut c_void) -> *mut Thread {
     let thread = Thread::map();
     if !thread.is_null() {
         let inherited = Thread::current().map_or(0, |t| t.blocked.load(Relaxed));
-        // SAFETY: nobody else has the new state yet.
+        // SAFETY: the new state is not shared yet.
         unsafe {
             (*thread).start.set(Some((routine, argument)));
             (*thread).blocked.store(inherited, Relaxed);
@@ -193,7 +193,7 @@ extern "C" fn at_thread_exit(value: *mut c_void) {
     // SAFETY: Kernel: both structures live here.
     unsafe { syscall!(libc::SYS_sigaltstack, 0, &raw mut old) };
     if old.ss_sp as usize == state.alternate_stack() {
-        // SAFETY: as above.
+        // SAFETY: Kernel: both structures live here.
         unsafe { syscall!(libc::SYS_sigaltstack, &raw mut stack, 0) };
     }
     LIST_LOCK.acquire(true);

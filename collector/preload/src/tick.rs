@@ -127,7 +127,7 @@ impl Ticker {
     /// # Safety
     /// `this` points to a zeroed value.
     pub unsafe fn reset(this: *mut Self) {
-        // SAFETY: given; this is the field for which zeroes may be no value.
+        // SAFETY: the caller passes a zeroed value; `source` is the only field for which zeroes may be invalid.
         unsafe { (&raw mut (*this).source).write(Source::None) };
     }
 

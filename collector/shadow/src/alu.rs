@@ -20,7 +20,7 @@ macro_rules! two {
     ($name:ident, $ins:literal) => {
         fn $name(size: u8, a: u64, b: u64, flags: u64) -> (u64, u64) {
             let mut f = flags;
-            // SAFETY: arithmetic on registers.
+            // SAFETY: the assembly changes only its operands and flags, which it returns.
             let result = unsafe {
                 match size {
                     0 => {
@@ -55,7 +55,7 @@ macro_rules! one {
     ($name:ident, $ins:literal $(, $more:literal)?) => {
         fn $name(size: u8, a: u64, flags: u64) -> (u64, u64) {
             let mut f = flags;
-            // SAFETY: arithmetic on registers.
+            // SAFETY: the assembly changes only its operands and flags, which it returns.
             let result = unsafe {
                 match size {
                     0 => {
@@ -90,7 +90,7 @@ macro_rules! shift {
         fn $name(size: u8, a: u64, count: u64, flags: u64) -> (u64, u64) {
             let mut f = flags;
             let count = count as u8;
-            // SAFETY: arithmetic on registers.
+            // SAFETY: the assembly changes only its operands and flags, which it returns.
             let result = unsafe {
                 match size {
                     0 => {
@@ -165,7 +165,8 @@ pub(super) fn unary(op: u8, size: u8, a: u64, flags: u64) -> (u64, u64) {
     }
 }
 
-/// `rol` and `ror` by a constant: some processors leave the overflow flag as it was then, and set it where the count is in `cl`.
+/// `rol` and `ror` by a constant: some processors leave the overflow flag as it was then, and set it where the count is
+/// in `cl`.
 pub(super) const ROL_BY_CONSTANT: u8 = 8;
 pub(super) const ROR_BY_CONSTANT: u8 = 9;
 
@@ -184,8 +185,8 @@ pub(super) fn shift(op: u8, size: u8, a: u64, count: u64, flags: u64) -> (u64, u
     }
 }
 
-/// Rotates all but the last two bits without looking at flags, and those with the form of the instruction that has a constant:
-/// result and carry are the same.
+/// Rotates all but the last two bits without looking at flags, and those with the form of the instruction that has a
+/// constant: result and carry are the same.
 #[inline(always)]
 fn rotate_by_constant(
     size: u8,
@@ -205,7 +206,7 @@ fn rotate_by_constant(
 /// The truncated product.
 pub(super) fn imul(size: u8, a: u64, b: u64, flags: u64) -> (u64, u64) {
     let (mut x, mut f) = (a, flags);
-    // SAFETY: arithmetic on registers.
+    // SAFETY: the assembly changes only its operands and flags, which it returns.
     unsafe {
         match size {
             1 => with_flags!("imul {x:x}, {y:x}", f, x = inout(reg) x, y = in(reg) b),

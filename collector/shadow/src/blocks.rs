@@ -1,21 +1,22 @@
-//! Decoded instructions, block by block: stretches of code that end at the first jump, call or return.
+//! The cache of decoded blocks. A block ends at the first jump, call or return.
 //!
-//! What costs most in a burst is memory that is not in the processor's caches. So a block is one piece of memory: a header,
-//! and 16 bytes for an instruction. It remembers which block came after it.
+//! Cache misses dominate the cost of a burst. A block is therefore contiguous: a header, and 16 bytes for each
+//! instruction. It links to the blocks that followed it.
 
 use super::op::Op;
 use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
-/// Headers and instructions that are kept.
+/// Capacity in slots, for headers and instructions.
 const SLOTS: usize = 1 << 17;
-/// Places to find a block by its address.
+/// Size of the hash table from addresses to blocks.
 const PLACES: usize = 1 << 15;
+/// Maximum of probes in the hash table.
 const PROBES: usize = 16;
-/// Of a header.
+/// Slots of a header.
 const HEADER: usize = 2;
-/// Slots of a block's instructions.
+/// Maximum of slots for a block's instructions.
 pub(super) const LONGEST: usize = 32;
 
 /// 16 bytes.
@@ -27,7 +28,7 @@ struct Slot([u64; 2]);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Block(u32);
 
-/// A block that may follow another one: its place in that one's header.
+/// An edge from a block to the next: one of the two links in its header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Link {
     block: Block,
@@ -35,21 +36,21 @@ pub(super) struct Link {
     falls: bool,
 }
 
-/// What is known of a block.
+/// The header of a block.
 #[repr(C, align(16))]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
     /// Its address.
     pub start: u64,
-    /// Of its bytes.
+    /// Hash of its bytes.
     pub check: u32,
-    /// Burst in which its bytes were compared with memory.
+    /// The last burst in which its bytes were compared with memory.
     pub generation: u16,
     /// Bytes of code.
     pub bytes: u16,
     /// Slots of its instructions.
     pub slots: u32,
-    /// Blocks that came after it, where it jumps and where it falls through; 0: none yet.
+    /// The blocks that followed when it jumped and when it fell through; 0: none yet.
     links: [u32; 2],
 }
 
@@ -73,17 +74,17 @@ impl Header {
 /// The blocks. All zeroes is the empty set.
 #[repr(C, align(64))]
 pub(super) struct Blocks {
-    /// Slots in use; the first ones are nobody's, for 0 is no block.
+    /// Slots in use. The first ones stay unused, because 0 stands for no block.
     used: usize,
-    /// Where the block that is being made goes on; a fault leaves it unfinished.
+    /// The next slot of the block that is being decoded. A fault leaves the block unfinished.
     next: usize,
-    /// Grows when all is dropped.
+    /// Incremented when all blocks are dropped.
     pub epoch: u32,
     places: [u32; PLACES],
     slots: [Slot; SLOTS],
 }
 
-/// Blocks that lie apart from the engine that uses them, so that an instruction stays borrowed while the engine changes.
+/// Blocks outside of the engine that uses them, so that an instruction can be borrowed while the engine changes.
 #[derive(Debug)]
 pub(super) struct Shelf(NonNull<Blocks>);
 
@@ -93,7 +94,7 @@ impl Shelf {
     /// # Safety
     /// They are valid, and nobody else's.
     pub(super) unsafe fn at(blocks: *mut Blocks) -> Self {
-        // SAFETY: given.
+        // SAFETY: the caller passes valid blocks, so the pointer is not null.
         Self(unsafe { NonNull::new_unchecked(blocks) })
     }
 }
@@ -103,7 +104,7 @@ impl Deref for Shelf {
 
     #[inline(always)]
     fn deref(&self) -> &Blocks {
-        // SAFETY: see `at`.
+        // SAFETY: `at` required valid blocks that this value alone uses.
         unsafe { self.0.as_ref() }
     }
 }
@@ -111,7 +112,7 @@ impl Deref for Shelf {
 impl DerefMut for Shelf {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut Blocks {
-        // SAFETY: see `at`.
+        // SAFETY: `at` required valid blocks that this value alone uses.
         unsafe { self.0.as_mut() }
     }
 }
@@ -128,7 +129,7 @@ impl Blocks {
         self.epoch = self.epoch.wrapping_add(1);
     }
 
-    /// Forgets in which bursts bytes were compared.
+    /// Marks all blocks as not compared with memory, when burst numbers wrap around.
     pub(super) fn age(&mut self) {
         let mut at = HEADER;
         while at < self.used {
@@ -147,7 +148,8 @@ impl Blocks {
     #[inline(always)]
     pub(super) fn header(&mut self, block: Block) -> &mut Header {
         let at = (block.0 as usize).min(SLOTS - HEADER);
-        // SAFETY: within the slots, and any bytes are a header.
+        // SAFETY: `at` is at most `SLOTS - HEADER`, slots have a header's size and alignment, and any bytes are a valid
+        // header.
         unsafe { &mut *(&raw mut self.slots[at]).cast::<Header>() }
     }
 
@@ -158,13 +160,13 @@ impl Blocks {
         (first, first + self.header(block).slots as usize)
     }
 
-    /// The instruction in a slot, which must be one of a block's, and no constant. It stays there while a block runs.
+    /// The instruction in a slot of a block, which must not be a constant. It remains valid while the block runs.
     #[inline(always)]
     pub(super) fn op(&self, slot: usize) -> *const Op {
         (&raw const self.slots[slot % SLOTS]).cast()
     }
 
-    /// The constant behind an instruction.
+    /// The constant after an instruction.
     #[inline(always)]
     pub(super) fn constant(&self, slot: usize) -> u64 {
         self.slots[(slot + 1) % SLOTS].0[0]
@@ -186,14 +188,14 @@ impl Blocks {
         None
     }
 
-    /// The block that came that way before, if it did.
+    /// The block that followed along this edge before, if any.
     #[inline(always)]
     pub(super) fn follow(&mut self, link: Link) -> Option<Block> {
         let next = self.header(link.block).links[usize::from(link.falls)];
         (next != 0).then_some(Block(next))
     }
 
-    /// Has the processor fetch what may come after a block.
+    /// Prefetches the blocks that followed a block before.
     #[inline(always)]
     pub(super) fn prefetch(&mut self, block: Block) {
         for next in self.header(block).links {
@@ -201,7 +203,7 @@ impl Blocks {
                 .cast::<Slot>()
                 .wrapping_add(next as usize)
                 .cast::<i8>();
-            // SAFETY: no more than a hint.
+            // SAFETY: a prefetch never faults.
             unsafe {
                 _mm_prefetch::<_MM_HINT_T0>(at);
                 _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(64));
@@ -209,24 +211,24 @@ impl Blocks {
         }
     }
 
-    /// Remembers that it came.
+    /// Records that `next` followed along this edge.
     pub(super) fn set_link(&mut self, link: Link, next: Block) {
         self.header(link.block).links[usize::from(link.falls)] = next.0;
     }
 
-    /// Where a way out of a block is remembered.
+    /// The edge out of a block.
     #[inline(always)]
     pub(super) fn link(block: Block, falls: bool) -> Link {
         Link { block, falls }
     }
 
-    /// Nobody comes to this one any more.
+    /// Removes a block, so that it is not found any more.
     pub(super) fn remove(&mut self, block: Block) {
-        // It stays in its place, for it may have been passed by when others were put behind it.
+        // It remains in the hash table: the probe sequences of other blocks may pass it.
         self.header(block).start = u64::MAX;
     }
 
-    /// Begins a block behind all others: there must be room. Instructions follow by [`Blocks::push`].
+    /// Begins a block after all others; [`Blocks::has_room`] must hold. Instructions follow by [`Blocks::push`].
     pub(super) fn begin(&mut self, header: Header) -> Block {
         let at = self.used.max(HEADER);
         let block = Block(at as u32);
@@ -235,9 +237,9 @@ impl Blocks {
         block
     }
 
-    /// Appends an instruction, with the constant that belongs to it.
+    /// Appends an instruction with its constant, if any.
     pub(super) fn push(&mut self, op: Op, constant: Option<u64>) {
-        // SAFETY: any instruction is 16 bytes.
+        // SAFETY: both types have 16 bytes without padding, and any bytes are a valid slot.
         self.put(unsafe { core::mem::transmute::<Op, Slot>(op) });
         if let Some(constant) = constant {
             self.put(Slot([constant, 0]));
@@ -251,7 +253,7 @@ impl Blocks {
         }
     }
 
-    /// Ends a block, which can be found from now on. False: there was no place for it.
+    /// Ends a block, which can be found from now on. Returns false if the hash table has no place for it.
     pub(super) fn end(&mut self, block: Block, bytes: usize, check: u32, generation: u16) -> bool {
         let slots = self.next - block.0 as usize - HEADER;
         self.used = self.next;

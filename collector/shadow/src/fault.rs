@@ -1,4 +1,4 @@
-//! The way into the interpreter, and the way out when it faults.
+//! Entry to a burst, and its abandonment at a fault.
 
 use super::Engine;
 use super::state::{FRAME_FLAGS, FRAME_RDI, FRAME_RIP, FRAME_RSP, frame_registers};
@@ -6,13 +6,13 @@ use core::arch::naked_asm;
 use core::ffi::c_void;
 use core::mem::offset_of;
 
-/// Trap, direction, alignment check.
+/// The flags TF, DF and AC.
 const FLAGS_TO_CLEAR: u64 = 1 << 8 | 1 << 10 | 1 << 18;
 
-/// Calls `body(engine)`; [`leave`] returns from it at any time.
+/// Calls `body(engine)`. [`leave`] may return in place of `body`.
 ///
 /// # Safety
-/// `body` must not own anything that needs dropping.
+/// The burst invariant holds while `body` runs.
 #[unsafe(naked)]
 pub(super) unsafe extern "C" fn enter(engine: *mut Engine, body: unsafe extern "C" fn(*mut Engine)) {
     naked_asm!(
@@ -37,7 +37,7 @@ pub(super) unsafe extern "C" fn enter(engine: *mut Engine, body: unsafe extern "
     );
 }
 
-/// The end of [`enter`], with the engine in rdi.
+/// Returns from [`enter`], with the engine in rdi.
 #[unsafe(naked)]
 unsafe extern "C" fn leave(engine: *mut Engine) {
     naked_asm!(
@@ -59,13 +59,14 @@ unsafe extern "C" fn leave(engine: *mut Engine) {
 
 /// Ends a burst that faulted; called by the handler of SIGSEGV, SIGBUS, SIGFPE or SIGILL with its third argument.
 ///
-/// True: the fault was the burst's, and returning from the handler ends it with [`super::End::Fault`]. False: it was
-/// not; nothing was changed.
+/// Returns true if a burst faulted: returning from the handler then ends it with [`super::End::Fault`]. Otherwise
+/// nothing is changed.
 ///
 /// # Safety
 /// `engine` is null or an engine that only the calling thread uses, and `context` is the handler's.
 pub unsafe fn recover(engine: *mut Engine, context: *mut c_void) -> bool {
-    // SAFETY: see above.
+    // SAFETY: Exclusive (burst invariant): if `running` is set, the fault interrupted this engine's burst in this
+    // thread, so that its stack frame still exists; the caller passes the handler's frame.
     unsafe {
         if engine.is_null() || !(&raw const (*engine).running).read_volatile() {
             return false;

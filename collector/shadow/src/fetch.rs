@@ -1,4 +1,4 @@
-//! The next block: found, compared with memory, or decoded.
+//! Fetches the next block: finds it and compares it with memory, or decodes it.
 
 use super::blocks::{Block, Header, LONGEST, Link};
 use super::interpret::Step;
@@ -7,10 +7,10 @@ use super::rewrite::MAX_LENGTH;
 use super::{End, Engine, decode, memory};
 
 const PAGE: u64 = 4096;
-/// Bytes of a block, as far as whole instructions fit.
+/// Maximum of a block's bytes.
 const MAX_BYTES: u64 = 255;
 
-/// Where a burst stands within a block.
+/// A position within a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor {
     pc: u64,
@@ -21,7 +21,7 @@ pub(super) struct Cursor {
 }
 
 impl Engine {
-    /// The place at which the last stretch stopped in the middle of a block, if the program counter still is there.
+    /// The position within a block at which the last call stopped, if the program counter is still there.
     pub(super) fn resume(&mut self) -> Option<Cursor> {
         let cursor = self.cursor.take()?;
         let is_same = cursor.pc == self.state.pc && cursor.epoch == self.blocks.epoch;
@@ -29,7 +29,7 @@ impl Engine {
         is_checked.then_some(cursor)
     }
 
-    /// Remembers it.
+    /// Remembers a position for [`Engine::resume`].
     pub(super) fn stop_at(&mut self, block: Block, slot: usize, end: usize) {
         self.cursor = Some(Cursor {
             pc: self.state.pc,
@@ -40,10 +40,10 @@ impl Engine {
         });
     }
 
-    /// The block at the program counter, to which `link` led.
+    /// The block at the program counter. `link`: the edge from the previous block.
     ///
     /// # Safety
-    /// Within a burst.
+    /// Called within a burst.
     #[inline(always)]
     pub(super) unsafe fn enter(&mut self, link: Option<Link>) -> Result<Block, End> {
         let pc = self.state.pc;
@@ -55,7 +55,7 @@ impl Engine {
                 return Ok(block);
             }
         }
-        // SAFETY: given.
+        // SAFETY: the caller is in a burst.
         let block = unsafe { self.find_block(pc, link, known)? };
         self.blocks.prefetch(block);
         Ok(block)
@@ -68,16 +68,16 @@ impl Engine {
         let block = match known.or_else(|| self.blocks.find(pc)) {
             Some(block) => {
                 let header = *self.blocks.header(block);
-                // SAFETY: within a burst.
+                // SAFETY: Loads may fault (burst invariant).
                 if header.generation == self.generation || unsafe { check(pc, header.bytes) } == header.check {
                     block
                 } else {
                     self.blocks.remove(block);
-                    // SAFETY: as above.
+                    // SAFETY: the caller is in a burst.
                     unsafe { self.decode_block(pc)? }
                 }
             }
-            // SAFETY: as above.
+            // SAFETY: the caller is in a burst.
             None => unsafe { self.decode_block(pc)? },
         };
         let generation = self.generation;
@@ -96,7 +96,7 @@ impl Engine {
         Ok(block)
     }
 
-    /// What the burst itself wrote is not followed.
+    /// Ends the burst if it has written to the code: the blocks contain the program's bytes only.
     fn unmodified(&self, pc: u64, bytes: u64) -> Step {
         if self.overlay.has_any(pc, bytes) {
             return Err(End::ModifiedCode);
@@ -123,16 +123,16 @@ impl Engine {
                 break;
             }
             let mut code = [0; MAX_LENGTH];
-            // What lies behind the instruction need not be there: first what is on its page.
+            // The page after the instruction may be unmapped: bytes of the next page are loaded only if needed.
             let on_page = (PAGE - pc % PAGE).min(MAX_LENGTH as u64) as usize;
             if !is_first && pc / PAGE != start / PAGE {
                 break;
             }
-            // SAFETY: within a burst.
+            // SAFETY: Loads may fault (burst invariant).
             unsafe { memory::copy(pc, &mut code[..on_page]) };
             let mut found = decode::decode(&code[..on_page], pc, &machine, &mut self.thunks, &mut self.info);
             if found.is_none() && on_page < MAX_LENGTH && is_first {
-                // SAFETY: as above.
+                // SAFETY: Loads may fault (burst invariant).
                 unsafe { memory::copy(pc.wrapping_add(on_page as u64), &mut code[on_page..]) };
                 found = decode::decode(&code, pc, &machine, &mut self.thunks, &mut self.info);
             }
@@ -151,10 +151,11 @@ impl Engine {
         if bytes == 0 {
             return Err(End::Fault);
         }
-        // SAFETY: within a burst; these bytes were just read.
+        // SAFETY: Loads may fault (burst invariant), even here: another thread may have unmapped the bytes since they
+        // were decoded.
         let check = unsafe { check(start, bytes as u16) };
         if !self.blocks.end(block, bytes as usize, check, self.generation) {
-            // Too many in that place: from the start.
+            // The hash table has no free place for this address.
             self.invalidate();
             return Err(End::Decodes);
         }
@@ -163,7 +164,7 @@ impl Engine {
     }
 }
 
-/// Of a block's bytes, to see that they are still the same.
+/// A hash of a block's bytes, to detect modified code.
 ///
 /// # Safety
 /// Called within a burst.
@@ -172,7 +173,7 @@ unsafe fn check(start: u64, bytes: u16) -> u32 {
     let mut at = start;
     let mut left = u64::from(bytes);
     while left >= 8 {
-        // SAFETY: given.
+        // SAFETY: Loads may fault (burst invariant).
         let word = unsafe { memory::load(at, 3) };
         hash = (hash.rotate_left(23) ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
         at = at.wrapping_add(8);
@@ -180,7 +181,7 @@ unsafe fn check(start: u64, bytes: u16) -> u32 {
     }
     if left > 0 {
         let mut word = [0; 8];
-        // SAFETY: given.
+        // SAFETY: Loads may fault (burst invariant).
         unsafe { memory::copy(at, &mut word[..left as usize]) };
         hash = (hash.rotate_left(23) ^ u64::from_le_bytes(word)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     }

@@ -130,7 +130,7 @@ pub(super) unsafe fn run(engine: &mut Engine, op: &Op) -> Step {
             let value = element(&data, i, shape.size);
             engine.store(address, shape.size, value)?;
         } else {
-            // SAFETY: given.
+            // SAFETY: Loads may fault (burst invariant).
             let value = unsafe { engine.load(address, shape.size) };
             let (at, kept) = (i << shape.size, u64::MAX >> (64 - bits));
             let word = &mut data[at / 8 % 8];

@@ -1,27 +1,27 @@
-//! One instruction after the other.
+//! The interpreter: runs block after block, instruction after instruction.
 
 use super::alu::{self, CMP, TEST};
 use super::blocks::Blocks;
 use super::op::{HIGH, Kind, NONE, Op, RIP, SHORT_ADDRESS, ThunkRef};
 use super::{End, Engine, Sink, decode, gather, memory, save, strings};
 
-/// The next instruction cannot run; why.
+/// The result of an instruction: the reason for the burst's end if the instruction cannot run.
 pub(super) type Step = Result<(), End>;
 
 const RCX: usize = 1;
 const RSP: usize = 4;
 const RBP: usize = 5;
 
-/// Runs ahead until a limit, or an instruction that ends the burst. What it leaves is in the engine.
+/// Runs ahead until a limit or an instruction that ends the burst. The result is in the engine.
 ///
 /// # Safety
-/// Called through [`super::fault::enter`] with an engine that nobody else uses.
+/// Called through [`super::fault::enter`], by a thread that alone uses the engine.
 pub(super) unsafe extern "C" fn follow(engine: *mut Engine) {
-    // SAFETY: given.
+    // SAFETY: Exclusive: the caller passes an engine of a burst that has just been entered.
     unsafe { (*engine).end = (*engine).follow() };
 }
 
-/// Bytes of an operand, from the logarithm.
+/// Bytes of an operand, from their logarithm.
 pub(super) fn bytes(size: u8) -> u64 {
     1 << size
 }
@@ -41,7 +41,7 @@ impl Engine {
         self.state.registers[number as usize % 24]
     }
 
-    /// A register's part of a size; the rest is cut off.
+    /// The part of a register that an operand of this size names.
     #[inline(always)]
     fn part(&self, number: u8, size: u8) -> u64 {
         if number >= HIGH {
@@ -50,7 +50,7 @@ impl Engine {
         truncate(self.register(number), size)
     }
 
-    /// Sets a register's part: with 4 bytes, the others become 0.
+    /// Sets the part of a register that an operand of this size names. With 4 bytes, the upper half becomes 0.
     #[inline(always)]
     pub(super) fn write(&mut self, number: u8, size: u8, value: u64) {
         if number >= HIGH {
@@ -90,7 +90,7 @@ impl Engine {
 
     #[inline(always)]
     pub(super) unsafe fn load(&self, address: u64, size: u8) -> u64 {
-        // SAFETY: within a burst.
+        // SAFETY: Loads may fault (burst invariant): the closure runs within the burst that the caller is in.
         self.overlay
             .load(address, bytes(size), || unsafe { memory::load(address, size) })
     }
@@ -105,7 +105,7 @@ impl Engine {
     }
 
     pub(super) unsafe fn load_bytes(&self, address: u64, to: &mut [u8]) {
-        // SAFETY: within a burst.
+        // SAFETY: Loads may fault (burst invariant).
         unsafe { memory::copy(address, to) };
         if !self.overlay.is_empty() {
             self.overlay.patch(address, to);
@@ -119,24 +119,25 @@ impl Engine {
         Ok(())
     }
 
-    /// Control goes elsewhere.
+    /// Transfers control, and reports the branch if it is taken.
     #[inline(always)]
     fn branch(&mut self, from: u64, to: u64, next: u64, conditional: bool) -> Step {
         reachable(to)?;
         self.state.pc = to;
-        // A branch to the next instruction takes nothing, if it need not be taken.
+        // A conditional branch to the next instruction counts as not taken.
         if conditional && to == next {
             return Ok(());
         }
         self.branches_left -= 1;
         if let Some(Sink(sink)) = self.sink {
-            // SAFETY: it lives as long as the burst.
+            // SAFETY: `go_on` set the sink for this burst and clears it before its referent goes out of scope.
             unsafe { (*sink)(from, to) };
         }
         self.look_for_spinning(to)
     }
 
-    /// A state that comes twice with nothing stored in between comes forever. It is compared with one of an ever older past.
+    /// A state that comes twice with nothing stored in between comes forever. It is compared with one of an ever older
+    /// past.
     #[inline(always)]
     fn look_for_spinning(&mut self, to: u64) -> Step {
         let spin = &mut self.spin;
@@ -157,7 +158,10 @@ impl Engine {
         Ok(())
     }
 
-    /// Block after block.
+    /// Runs block after block.
+    ///
+    /// # Safety
+    /// Called within a burst.
     unsafe fn follow(&mut self) -> End {
         let mut resumed = self.resume();
         let mut link = None;
@@ -171,7 +175,7 @@ impl Engine {
             let (block, mut slot, end) = match resumed.take() {
                 Some(cursor) => (cursor.block, cursor.slot, cursor.end),
                 None => {
-                    // SAFETY: given.
+                    // SAFETY: the caller is in a burst, as `enter` requires.
                     let block = match unsafe { self.enter(link) } {
                         Ok(block) => block,
                         Err(end) => return end,
@@ -186,10 +190,11 @@ impl Engine {
                     self.stop_at(block, slot, end);
                     return End::Instructions;
                 }
-                // SAFETY: of this block, for constants are stepped over; no block changes while an instruction runs.
+                // SAFETY: Exclusive: the slot is one of this block's instructions, because constants are stepped over,
+                // and `Blocks` changes only between instructions.
                 let op = unsafe { &*self.blocks.op(slot) };
                 next = next.wrapping_add(op.length.into());
-                // SAFETY: given.
+                // SAFETY: the caller is in a burst, and `op` is the instruction in `slot`.
                 let stepped = unsafe {
                     if self.is_tainted {
                         self.step_tainted(op, slot)
@@ -207,11 +212,14 @@ impl Engine {
         }
     }
 
-    /// Runs one instruction, which is in a slot; nothing has happened if that fails.
+    /// Runs the instruction in a slot. If that fails, the state is unchanged.
+    ///
+    /// # Safety
+    /// Called within a burst; `op` is the instruction in `slot`.
     #[inline(always)]
     pub(super) unsafe fn step(&mut self, op: &Op, slot: usize) -> Step {
-        // Each size has code of its own: one jump that is hard to predict instead of several.
-        // SAFETY: given.
+        // Code is specialised by size: this leaves one indirect jump per instruction instead of several branches.
+        // SAFETY: the caller is in a burst, and `op` is the instruction in `slot`.
         unsafe {
             match op.size() {
                 3 => self.sized_step::<3>(op, slot),
@@ -224,16 +232,17 @@ impl Engine {
 
     #[inline(never)]
     unsafe fn small_step<const SIZE: u8>(&mut self, op: &Op, slot: usize) -> Step {
-        // SAFETY: given.
+        // SAFETY: the caller is in a burst, and `op` is the instruction in `slot`.
         unsafe { self.sized_step::<SIZE>(op, slot) }
     }
 
-    /// `SIZE`: the logarithm of the operand's.
+    /// `SIZE`: the logarithm of the operand's size.
     #[inline(always)]
     unsafe fn sized_step<const SIZE: u8>(&mut self, op: &Op, slot: usize) -> Step {
         let pc = self.state.pc;
         let size = SIZE;
-        // SAFETY: within a burst, all of it.
+        // SAFETY: Loads may fault and Thunk code (burst invariant): every call below needs no more than to be within a
+        // burst.
         unsafe {
             let next = pc.wrapping_add(op.length.into());
             match op.kind {
@@ -479,7 +488,7 @@ impl Engine {
 
     unsafe fn arithmetic_in_memory<const SIZE: u8>(&mut self, op: &Op, b: u64) -> Step {
         let address = self.address(op);
-        // SAFETY: within a burst.
+        // SAFETY: Loads may fault (burst invariant).
         let a = unsafe { self.load(address, SIZE) };
         let (result, flags) = alu::binary(op.extra(), SIZE, a, b, self.state.flags);
         if !matches!(op.extra(), CMP | TEST) {
@@ -497,7 +506,7 @@ impl Engine {
 
     unsafe fn shift_in_memory<const SIZE: u8>(&mut self, op: &Op, count: u64) -> Step {
         let address = self.address(op);
-        // SAFETY: within a burst.
+        // SAFETY: Loads may fault (burst invariant).
         let a = unsafe { self.load(address, SIZE) };
         let (result, flags) = alu::shift(op.extra(), SIZE, a, count, self.state.flags);
         self.store(address, SIZE, result)?;
@@ -524,7 +533,7 @@ impl Engine {
     }
 
     fn conditional_move<const SIZE: u8>(&mut self, op: &Op, value: u64) {
-        // With 4 bytes, the upper half becomes 0 even if nothing moves.
+        // With 4 bytes, the upper half becomes 0 even if the condition is false.
         let moved = if alu::condition(op.extra(), self.state.flags) {
             value
         } else {
@@ -541,11 +550,11 @@ impl Engine {
         let mut operand = core::ptr::null_mut();
         if size != 0 {
             address = self.address(op);
-            // The same place within a line: instructions may insist on alignment.
+            // The same offset within a cache line, because instructions may require alignment.
             let at = 64 + address as usize % 64;
             if thunk.reads_memory {
                 let mut bytes = [0; 64];
-                // SAFETY: within a burst.
+                // SAFETY: Loads may fault (burst invariant).
                 unsafe { self.load_bytes(address, &mut bytes[..size]) };
                 self.bounce.0[at..at + size].copy_from_slice(&bytes[..size]);
             }
@@ -554,7 +563,8 @@ impl Engine {
         self.state.rflags = self.state.rflags() & 0x8d5 | 0x202;
         let code = self.thunks.code(thunk.offset);
         let state: *mut super::State = &mut self.state;
-        // SAFETY: code made for this purpose, which uses the state and the operand.
+        // SAFETY: Thunk code (burst invariant): `Thunks::make` emitted it for these two arguments; the operand is null
+        // only where the thunk has no memory operand.
         unsafe {
             let code: unsafe extern "C" fn(*mut super::State, *mut u8) = core::mem::transmute(code);
             code(state, operand);
@@ -574,7 +584,7 @@ impl Engine {
     }
 }
 
-/// The processor faults at a jump to what is no address, not there.
+/// Checks that a branch target is canonical: otherwise the branch itself faults, not the instruction at the target.
 fn reachable(to: u64) -> Step {
     let is_address = ((to << 16) as i64 >> 16) as u64 == to;
     if is_address { Ok(()) } else { Err(End::Fault) }

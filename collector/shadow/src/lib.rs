@@ -1,13 +1,35 @@
-//! Shadow execution: what a thread will do next, found without letting it do it.
+//! Shadow execution: predicts the next instructions of a thread without executing them in it.
 //!
 //! An [`Engine`] runs ahead from the registers of an interrupted thread, on copies. Common integer instructions are
-//! interpreted; all others are run by the processor, one at a time, on the shadow's registers. Stores go to a private
-//! overlay, where later loads find them. What cannot be known (`rdtsc`, `cpuid` …) is marked, and what is computed from it. A
-//! burst ends at a system call, where something marked decides, at a fault, or when a budget is used up. The program never sees any of it.
+//! interpreted. The processor runs all others, one at a time, on the shadow's registers. Stores go to a private
+//! overlay, which later loads read first. Values that cannot be predicted (`rdtsc`, `cpuid` …) are tainted, and so are
+//! values computed from them. A burst ends at a system call, at a fault, where a tainted value decides the control
+//! flow, or when a limit is reached. The program cannot observe a burst.
 //!
-//! [`Engine::run`] is for signal handlers: no allocation, locks, thread-local storage, system calls or panics. The
-//! signals SIGSEGV, SIGBUS, SIGFPE and SIGILL must not be blocked while it runs (the kernel kills a process that faults
-//! with the signal blocked), and their handlers have to call [`recover`] first.
+//! [`Engine::run`] is for signal handlers. The signals SIGSEGV, SIGBUS, SIGFPE and SIGILL must not be blocked while it
+//! runs (the kernel kills a process that faults with the signal blocked), and their handlers must call [`recover`]
+//! first.
+//!
+//! # Burst invariant
+//!
+//! A burst lasts from `fault::enter` until it returns, or until [`recover`] returns from it in its place. During a
+//! burst all of the following holds. Unsafe functions of this crate that are "called within a burst" require it, and
+//! `SAFETY` notes cite its parts by name.
+//!
+//! - **Exclusive.** One thread uses the engine, its blocks and its thunks: the one whose handler entered the burst. A
+//!   handler that interrupts the burst uses the engine only through [`recover`], which never resumes the burst.
+//! - **Copies.** The interrupted thread is frozen in that handler. Its registers were copied to [`State`]; the burst
+//!   changes only the copy, the overlay, and other fields of the engine. It never writes memory of the program.
+//! - **Loads may fault.** The burst may load from any address, mapped or not, but only by `memory::load`: a fault there
+//!   ends the burst with [`End::Fault`]. Other threads go on, so loaded bytes may change at any time. They are data: no
+//!   index or pointer of the engine derives from them without a bound.
+//! - **Abandonable.** A fault may end the burst at any load or thunk, and discards all frames since `enter`. Code
+//!   within a burst therefore owns nothing that needs dropping, and the engine is valid at each of these points; a
+//!   block that is not finished, for example, cannot be found.
+//! - **Async-signal-safe.** Code within a burst does not allocate, lock, panic, make system calls, or use thread-local
+//!   storage. The decoder's tables are allocated before, by [`Engine::reserve`].
+//! - **Thunk code.** A thunk was emitted by `Thunks::make` since thunks were last cleared. It accesses only the state
+//!   and the operand that it is given, restores the host's registers, and is not overwritten while it runs.
 //!
 //! ```no_run
 //! use core::ffi::c_void;
@@ -16,16 +38,16 @@
 //! static mut ENGINE: *mut Engine = core::ptr::null_mut(); // set by `Engine::reserve()` at start-up
 //!
 //! extern "C" fn on_tick(_signal: i32, _info: *mut c_void, context: *mut c_void) {
-//!     // SAFETY: one thread only.
+//!     // SAFETY: only this thread uses the engine.
 //!     let engine = unsafe { &mut *ENGINE };
-//!     // SAFETY: this handler's context.
+//!     // SAFETY: the context is this handler's third argument.
 //!     unsafe { engine.load_frame(context) };
 //!     let outcome = engine.run_loaded(&Limits::default(), &mut |from, to| drop((from, to)));
 //!     let _ = outcome.end;
 //! }
 //!
 //! extern "C" fn on_fault(_signal: i32, _info: *mut c_void, context: *mut c_void) {
-//!     // SAFETY: as above.
+//!     // SAFETY: only this thread uses the engine, and the context is this handler's third argument.
 //!     if unsafe { recover(ENGINE, context) } {
 //!         return;
 //!     }
@@ -33,8 +55,8 @@
 //! }
 //! ```
 //!
-//! Not noticed: stores to memory that may not be written. Other threads go on meanwhile: what they store is seen too early
-//! or not at all.
+//! Two inaccuracies remain: stores to read-only memory do not fault, and stores of other threads during the burst may
+//! be seen too early or not at all.
 
 mod alu;
 mod blocks;
@@ -74,38 +96,38 @@ use thunk::Thunks;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum End {
-    /// As many taken branches as allowed.
+    /// The limit of taken branches was reached.
     Branches = 0,
-    /// As many instructions as allowed.
+    /// The limit of instructions was reached.
     Instructions = 1,
-    /// As many newly decoded instructions as allowed.
+    /// The limit of newly decoded instructions was reached.
     Decodes = 2,
     /// The next instruction is a system call.
     SystemCall = 3,
-    /// The next instruction depends on what cannot be known: the time, for instance.
+    /// The next instruction depends on a value that cannot be predicted, such as the time.
     Taint = 4,
-    /// The next instruction cannot be followed.
+    /// The next instruction is not supported.
     Instruction = 5,
-    /// The next instruction faults: memory that is not there, a division by zero, an undecodable byte.
+    /// The next instruction faults: unmapped memory, a division by zero, an invalid encoding.
     Fault = 6,
-    /// No room for more stores.
+    /// The overlay has no space for another store.
     OverlayFull = 7,
-    /// A repeated string instruction over too much memory.
+    /// A repeated string instruction exceeds the limit of iterations.
     Repeat = 8,
-    /// The same state came twice: the program waits for something.
+    /// A state recurred: the program waits for another thread or a signal.
     Spin = 9,
-    /// The next instruction was written by the burst itself.
+    /// The burst itself has written the next instruction.
     ModifiedCode = 10,
 }
 
-/// What a burst may take.
+/// The limits of a burst.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Taken branches.
     pub max_branches: u32,
     /// Instructions.
     pub max_instructions: u32,
-    /// Instructions decoded for the first time, which cost as much as some twenty that are known.
+    /// Instructions decoded for the first time; each costs about as much as twenty decoded ones.
     pub max_new_decodes: u32,
 }
 
@@ -119,7 +141,7 @@ impl Default for Limits {
     }
 }
 
-/// What a burst was.
+/// The result of a burst.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// Why it ended.
@@ -142,7 +164,7 @@ pub struct Engine {
     state: State,
     /// Stack pointer to which a fault returns.
     stack: u64,
-    /// Between the begin and the end of a burst.
+    /// A burst is running: see the burst invariant.
     running: bool,
     end: End,
     /// Number of the burst, 1 to 65535.
@@ -151,12 +173,12 @@ pub struct Engine {
     branches_left: u32,
     decodes_left: u32,
     thunks_run: u32,
-    /// Instructions with something marked that the burst may still have.
+    /// Instructions that the burst may still run while a value is tainted.
     tainted_left: u32,
     taint: Taint,
-    /// Something is marked.
+    /// A value is tainted.
     is_tainted: bool,
-    /// Stores and other things that make progress.
+    /// Number of stores and other side effects, which show progress.
     effects: u32,
     spin: Spin,
     sink: Option<Sink>,
@@ -165,20 +187,20 @@ pub struct Engine {
     info: InstructionInfoFactory,
     bounce: Bounce,
     area: save::Area,
-    /// Where registers were saved last in this burst, and a hash of what was.
+    /// Address of the last register save area in this burst, and a hash of its contents.
     saved: (u64, u64),
     opcodes: opcodes::Opcodes,
     overlay: Overlay,
     cursor: Option<fetch::Cursor>,
-    /// Behind the engine.
+    /// In the same mapping, after the engine.
     blocks: Shelf,
 }
 
-/// Who is told of branches.
+/// The callback for taken branches.
 #[derive(Clone, Copy)]
 struct Sink(*mut dyn FnMut(u64, u64));
 
-/// A state seen before.
+/// An earlier state, for the detection of spinning.
 #[derive(Clone, Copy)]
 struct Spin {
     pc: u64,
@@ -189,7 +211,7 @@ struct Spin {
     count: u32,
 }
 
-/// Room for a memory operand at its own place within a line.
+/// A buffer for a memory operand, at the operand's offset within a cache line.
 #[repr(C, align(64))]
 struct Bounce([u8; 64 + 128]);
 
@@ -211,18 +233,18 @@ impl core::fmt::Display for ReserveError {
 
 impl core::error::Error for ReserveError {}
 
-/// Bytes of an engine's mapping; its thunks have two more, of 256 KiB, of the same memory.
+/// Bytes of an engine's mapping. Its thunks have two more mappings of the same 256 KiB.
 pub const ENGINE_SIZE: usize = size_of::<Engine>() + size_of::<Blocks>();
 const _: () = assert!(ENGINE_SIZE <= 4 << 20);
 
 impl Engine {
-    /// Maps an engine and all it will ever need. Pages are touched as they are used.
+    /// Maps an engine with all memory that it will use. Pages are touched on demand.
     ///
-    /// Not for signal handlers: the instruction decoder allocates its tables here, once in a process. Where executable
-    /// memory is refused, bursts end at instructions that are not interpreted.
+    /// Not async-signal-safe: the instruction decoder allocates its tables here, once in a process. If the kernel
+    /// refuses executable memory, bursts end at instructions that are not interpreted.
     ///
     /// # Errors
-    /// There is no memory.
+    /// The kernel refuses the memory.
     pub fn reserve() -> Result<*mut Self, ReserveError> {
         Self::with(Thunks::reserve())
     }
@@ -240,7 +262,7 @@ impl Engine {
         let engine = sys::map(ENGINE_SIZE, sys::READ_WRITE, sys::PRIVATE)
             .map_err(ReserveError)?
             .cast::<Self>();
-        // SAFETY: the mapping is new and all zeroes, which is valid for all that is not written here.
+        // SAFETY: the mapping is new and all zeroes, which is a valid value of every field that is not written here.
         unsafe {
             (&raw mut (*engine).state).write(State::new());
             (&raw mut (*engine).sink).write(None);
@@ -259,7 +281,7 @@ impl Engine {
     /// # Safety
     /// It comes from [`Engine::reserve`] and is not used any more.
     pub unsafe fn release(engine: *mut Self) {
-        // SAFETY: see above.
+        // SAFETY: the caller passes the owner of the mapping, and no burst runs.
         unsafe {
             (*engine).thunks.release();
             core::ptr::drop_in_place(&raw mut (*engine).info);
@@ -267,9 +289,10 @@ impl Engine {
         }
     }
 
-    /// Makes the decoder allocate what it is going to need.
+    /// Makes the decoder allocate all memory that it will need.
     fn warm_up(&mut self) {
-        // vzeroall, fxrstor, cmpxchg16b and rep movs use more registers and memory than what a thunk is made for.
+        // vzeroall, fxrstor, cmpxchg16b and rep movs use more registers and memory operands than any supported
+        // instruction.
         for code in [
             &[0xc5, 0xfc, 0x77][..],
             &[0x0f, 0xae, 0x08],
@@ -281,10 +304,10 @@ impl Engine {
         }
     }
 
-    /// To be called in a child made by `fork` before the engine runs there.
+    /// Must be called in a child of `fork` before the engine runs there.
     ///
-    /// Everything but the memory of thunks is private; that one is shared with the parent, so the child gets its own. It is
-    /// safe in a handler of `pthread_atfork`, not in a signal handler that interrupted [`Engine::run`].
+    /// The memory of thunks is shared with the parent, so the child gets its own; all other memory is private. This may
+    /// be called in a handler of `pthread_atfork`, but not in a signal handler that interrupted [`Engine::run`].
     pub fn forked(&mut self) {
         if self.thunks.exist() {
             self.thunks.release();
@@ -294,18 +317,18 @@ impl Engine {
         self.invalidate();
     }
 
-    /// Drops all decoded instructions. Changed bytes are noticed without it.
+    /// Drops all decoded instructions. Not needed after changes of code, which are detected.
     pub fn invalidate(&mut self) {
         self.blocks.clear();
         self.thunks.clear();
     }
 
-    /// Whether instructions can be run by the processor.
+    /// Whether the processor can run instructions for the shadow.
     pub fn has_thunks(&self) -> bool {
         self.thunks.exist()
     }
 
-    /// The shadow registers: before a burst what it begins with, after it what it ended with.
+    /// The shadow registers: the start state before a burst, the end state after it.
     pub fn state(&self) -> &State {
         &self.state
     }
@@ -315,17 +338,17 @@ impl Engine {
         &mut self.state
     }
 
-    /// Copies what a signal interrupted to the shadow registers.
+    /// Copies the registers of the interrupted thread to the shadow registers.
     ///
     /// # Safety
     /// `context` is the third argument of the handler that runs, in the thread that the signal interrupted.
     pub unsafe fn load_frame(&mut self, context: *mut c_void) {
         let machine = self.machine;
-        // SAFETY: see above.
+        // SAFETY: the caller makes the same promise.
         unsafe { self.state.load_frame(context, &machine) };
     }
 
-    /// Where the memory operand of an instruction lies, with these general registers.
+    /// The address of an instruction's memory operand, given the general registers.
     pub fn operand(&mut self, general: &[u64; 16], pc: u64, code: &[u8]) -> Option<u64> {
         let op = decode::operand_of(code, pc)?;
         let mine = self.state;
@@ -335,19 +358,19 @@ impl Engine {
         Some(address)
     }
 
-    /// What memory holds as the last burst left it, its own stores included.
+    /// Reads memory as the last burst left it, including its own stores.
     ///
     /// # Safety
-    /// The memory can be read.
+    /// The memory is readable.
     pub unsafe fn read(&self, address: u64, to: &mut [u8]) {
-        // SAFETY: see above.
+        // SAFETY: outside of a burst a fault would not be recovered, but the caller promises that there is none.
         unsafe { memory::copy(address, to) };
         self.overlay.patch(address, to);
     }
 
-    /// Runs ahead from a state; `sink` gets each taken branch as address and target.
+    /// Runs ahead from a state; `sink` gets the address and target of each taken branch.
     ///
-    /// `sink` is left behind if it faults. What the x87 holds afterwards is the shadow's; a signal handler's return mends that.
+    /// If `sink` faults, it is abandoned like the burst. The x87 state is clobbered; `sigreturn` restores it.
     pub fn run(&mut self, state: &State, limits: &Limits, sink: &mut dyn FnMut(u64, u64)) -> Outcome {
         self.state = *state;
         self.run_loaded(limits, sink)
@@ -359,7 +382,7 @@ impl Engine {
         self.go_on(limits, sink)
     }
 
-    /// Forgets the stores of the burst before.
+    /// Begins a burst: discards the stores and taints of the previous one.
     pub fn begin(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         if self.generation == 0 {
@@ -368,27 +391,28 @@ impl Engine {
         }
         self.overlay.clear();
         (self.taint, self.is_tainted) = (Taint::NONE, false);
-        self.tainted_left = taint::MOST;
+        self.tainted_left = taint::MAX_TAINTED_INSTRUCTIONS;
         self.saved = (0, 0);
         self.effects = 0;
         (self.spin.pc, self.spin.count) = (0, 0);
     }
 
-    /// Goes on where a burst ended.
+    /// Continues where the burst ended, with new limits.
     pub fn go_on(&mut self, limits: &Limits, sink: &mut dyn FnMut(u64, u64)) -> Outcome {
-        // What a fault leaves.
+        // The result if a fault ends the burst.
         self.end = End::Fault;
         self.instructions_left = limits.max_instructions;
         self.branches_left = limits.max_branches;
         self.decodes_left = limits.max_new_decodes;
         self.thunks_run = 0;
         let sink: *mut (dyn FnMut(u64, u64) + '_) = sink;
-        // SAFETY: it is dropped before this function ends; only its lifetime changes.
+        // SAFETY: only the lifetime changes, and the field is cleared before this function returns.
         self.sink = Some(Sink(unsafe {
             core::mem::transmute::<*mut (dyn FnMut(u64, u64) + '_), *mut (dyn FnMut(u64, u64) + 'static)>(sink)
         }));
         let engine: *mut Self = self;
-        // SAFETY: the interpreter owns nothing. A fault leaves it through `fault::leave`.
+        // SAFETY: this establishes the burst invariant. Exclusive: `self` is borrowed mutably, and is used only through
+        // `engine` until `enter` returns. Abandonable: `follow` owns nothing that needs dropping.
         unsafe {
             core::arch::asm!("stmxcsr [{}]", in(reg) &raw mut (*engine).state.host_mxcsr, options(nostack, preserves_flags));
             (&raw mut (*engine).running).write_volatile(true);
@@ -412,6 +436,6 @@ fn auxiliary(kind: u64) -> u64 {
     unsafe extern "C" {
         fn getauxval(kind: u64) -> u64;
     }
-    // SAFETY: libc's, which reads a table.
+    // SAFETY: `getauxval` only reads the auxiliary vector.
     unsafe { getauxval(kind) }
 }

@@ -1,4 +1,4 @@
-//! Loads of a burst, for value profiles.
+//! Observes the loads of a burst, for value profiles.
 
 use super::{End, Engine, Limits, Outcome};
 use iced_x86::{Decoder, DecoderOptions, Instruction, OpAccess, OpKind, Register};
@@ -7,14 +7,14 @@ use pleach_wire::x86::MAX_LENGTH;
 const PAGE: u64 = 4096;
 
 impl Engine {
-    /// Goes on as [`Engine::go_on`] does, one instruction at a time, and tells `loads` what was loaded: the instruction's address and
-    /// the value, zero-extended. Much slower than running ahead, which pays nothing for it.
+    /// Continues as [`Engine::go_on`] does, one instruction at a time, and passes to `loads` the address of each load
+    /// instruction and the loaded value, zero-extended. Much slower than [`Engine::go_on`].
     ///
-    /// Loads are instructions with a memory operand of at most eight bytes that they read and do not write. What moves strings, pops,
-    /// and returns is none, nor is what addresses by `gs`.
+    /// Loads are instructions with a memory operand of at most eight bytes that they read and do not write, except
+    /// string instructions, pops, returns, and accesses by `gs`.
     ///
     /// # Safety
-    /// Memory that an instruction has read does not vanish before the next one.
+    /// Memory that an instruction has read remains mapped until the next instruction.
     pub unsafe fn observe(
         &mut self,
         limits: &Limits,
@@ -43,11 +43,12 @@ impl Engine {
             all.decodes += outcome.decodes;
             all.thunks += outcome.thunks;
             if outcome.instructions == 1 {
-                // SAFETY: it has run, so it can be read.
+                // SAFETY: the instruction ran in the last step, so its bytes are readable, as the caller promises.
                 let instruction = unsafe { self.instruction_at(pc) };
                 if let Some((address, size)) = self.load_of(&instruction, &before, fs) {
                     let mut value = [0; 8];
-                    // SAFETY: the instruction has read it.
+                    // SAFETY: the instruction has read these bytes in the last step, and the caller promises that they
+                    // remain.
                     unsafe { self.read(address, &mut value[..size]) };
                     loads(pc, u64::from_le_bytes(value));
                 }
@@ -64,19 +65,19 @@ impl Engine {
     unsafe fn instruction_at(&self, pc: u64) -> Instruction {
         let mut bytes = [0; MAX_LENGTH];
         let in_page = ((PAGE - pc % PAGE) as usize).min(MAX_LENGTH);
-        // SAFETY: the page of its first byte.
+        // SAFETY: these bytes are on the page of the instruction's first byte, which is readable.
         unsafe { self.read(pc, &mut bytes[..in_page]) };
         let mut decoder = Decoder::with_ip(64, &bytes[..in_page], pc, DecoderOptions::NONE);
         let instruction = decoder.decode();
         if !instruction.is_invalid() || in_page == MAX_LENGTH {
             return instruction;
         }
-        // SAFETY: it goes on in the next page.
+        // SAFETY: the instruction is incomplete on the first page and ran, so the next page is readable too.
         unsafe { self.read(pc, &mut bytes) };
         Decoder::with_ip(64, &bytes, pc, DecoderOptions::NONE).decode()
     }
 
-    /// Address and size of what an instruction loads, with the general registers and fs as they were before it.
+    /// Address and size of an instruction's load, given the general registers and fs before it.
     fn load_of(&mut self, instruction: &Instruction, before: &[u64; 16], fs: u64) -> Option<(u64, usize)> {
         if !instruction.op_kinds().any(|kind| kind == OpKind::Memory) {
             return None;

@@ -65,8 +65,8 @@ impl Opcodes {
 }
 
 impl Engine {
-    /// Calls `tell` with each opcode that was met for the first time since the last call, or in a new way: its number (an
-    /// `iced_x86::Code`), and a bit for each [`Handling`]. It stops when `tell` has no room left.
+    /// Calls `tell` with each opcode that was met for the first time since the last call, or in a new way: its number
+    /// (an `iced_x86::Code`), and a bit for each [`Handling`]. It stops when `tell` has no room left.
     pub fn tell_opcodes(&mut self, tell: &mut dyn FnMut(u16, u8) -> bool) {
         for (code, ways) in self.opcodes.ways.iter_mut().enumerate() {
             if *ways & NEW != 0 {

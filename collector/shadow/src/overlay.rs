@@ -1,13 +1,13 @@
-//! What the shadow stored: lines of 64 bytes, with a bit for each byte that was stored. Where a byte was not, it is the
-//! program's.
+//! The overlay: stores of the burst, in lines of 64 bytes with a bit for each stored byte. Bytes without the bit come
+//! from the program's memory.
 
 /// Bytes of a line.
 const LINE: u64 = 64;
-/// Lines at most, which bounds what a burst can store.
+/// Maximum of lines, which limits the stores of a burst.
 const LINES: usize = 2048;
-/// Places of the index, twice as many.
+/// Size of the hash table of lines.
 const PLACES: usize = 4096;
-/// Probes of the index.
+/// Maximum of probes in the hash table.
 const PROBES: usize = 16;
 
 #[repr(C, align(64))]
@@ -27,14 +27,14 @@ pub(super) struct Overlay {
     numbers: [u64; LINES],
     stored: [u64; LINES],
     places: [u16; LINES],
-    /// By line: the bytes whose values cannot be known.
+    /// By line: the tainted bytes.
     tainted: [u64; LINES],
-    /// How many there are.
+    /// Number of tainted bytes.
     tainted_bytes: u32,
     lines: [Line; LINES],
 }
 
-/// There is no room for a store.
+/// The overlay has no space for a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Full;
 

@@ -1,6 +1,7 @@
-//! Instructions that save registers to memory or restore them: the dynamic linker's, around the first call of a function.
+//! Instructions that save registers to memory or restore them. The dynamic linker uses them when it binds a function
+//! lazily.
 //!
-//! The processor runs them on all of the shadow's registers and on a buffer, for their operand is larger than others'.
+//! The processor runs them on all shadow registers. They have a buffer of their own, because their operand is large.
 
 use super::decode::set_memory;
 use super::interpret::Step;
@@ -13,12 +14,12 @@ use iced_x86::{Instruction, Mnemonic as M, OpKind};
 
 /// Bytes of the buffer.
 pub(super) const AREA: usize = 4096;
-/// The parts of the state that the shadow has: x87, SSE, AVX, opmasks and AVX-512.
+/// The state components that the shadow has: x87, SSE, AVX, opmasks and AVX-512.
 const PARTS: u64 = 0xe7;
-/// What is saved and restored of `fxsave`.
+/// Bytes of an `fxsave` area.
 const LEGACY: usize = 512;
 
-/// Fills in one that saves or restores; `None` for anything else.
+/// Decodes an instruction that saves or restores registers; `None` for any other.
 pub(super) fn decode(
     op: &mut Op,
     instruction: &Instruction,
@@ -44,7 +45,7 @@ pub(super) fn decode(
     let vectors = if width == Width::Evex { u32::MAX } else { 0xffff };
     set_memory(op, instruction)?;
     let used = Used {
-        // The parts are chosen by edx and eax.
+        // edx and eax select the components.
         general: if extended { 1 | 1 << 2 } else { 0 },
         vectors,
         written_vectors: if restores { vectors } else { 0 },
@@ -62,7 +63,7 @@ pub(super) fn decode(
     Some(())
 }
 
-/// Runs one.
+/// Runs such an instruction.
 ///
 /// # Safety
 /// Called within a burst.
@@ -77,16 +78,17 @@ pub(super) unsafe fn run(engine: &mut Engine, op: &Op) -> Step {
     if !address.is_multiple_of(if extended { 64 } else { 16 }) {
         return Err(End::Fault);
     }
-    // What is not saved stays as it was.
+    // Parts of the area that are not saved keep their contents.
     let area = &raw mut engine.area.0;
-    // SAFETY: given; loading does not touch the area.
+    // SAFETY: Loads may fault (burst invariant). Loading reads the overlay and memory, never the area, so the two
+    // borrows are disjoint.
     unsafe { engine.load_bytes(address, &mut (&mut *area)[..size]) };
     if restores && extended && word(&engine.area.0, LEGACY) & !PARTS != 0 {
         return Err(End::Instruction);
     }
     let code = engine.thunks.code(op.imm() as u32);
     let state: *mut super::State = &mut engine.state;
-    // SAFETY: code made for this purpose, which uses the state and the operand.
+    // SAFETY: Thunk code (burst invariant): `make` emitted it for the state and an area of this size and alignment.
     unsafe {
         let code: unsafe extern "C" fn(*mut super::State, *mut u8) = core::mem::transmute(code);
         code(state, engine.area.0.as_mut_ptr());
@@ -96,7 +98,7 @@ pub(super) unsafe fn run(engine: &mut Engine, op: &Op) -> Step {
         let stored = engine.overlay.store(address, &engine.area.0[..size]);
         stored.map_err(|_| End::OverlayFull)?;
         if extended {
-            // Which parts are in use, and so what goes where, cannot be known. What restores it need not.
+            // The contents depend on which components are in use, which cannot be predicted. Restoring them does not.
             engine.saved = (address, hash(&engine.area.0[..size]));
             engine.taint_stored(address, size as u64);
         }
@@ -111,7 +113,7 @@ fn word(bytes: &[u8; AREA], at: usize) -> u64 {
 }
 
 impl Engine {
-    /// Whether an instruction restores what the last one saved.
+    /// Whether an instruction restores the registers that the last save instruction saved.
     ///
     /// # Safety
     /// Called within a burst.
@@ -121,7 +123,8 @@ impl Engine {
             return false;
         }
         let area = &raw mut self.area.0;
-        // SAFETY: given; loading does not touch the area.
+        // SAFETY: Loads may fault (burst invariant). Loading reads the overlay and memory, never the area, so the two
+        // borrows are disjoint.
         unsafe { self.load_bytes(address, &mut (&mut *area)[..size]) };
         hash(&self.area.0[..size]) == self.saved.1
     }

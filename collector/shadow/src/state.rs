@@ -79,7 +79,7 @@ impl Machine {
         if __cpuid(1).ecx & 1 << 27 == 0 {
             return machine;
         }
-        // SAFETY: OSXSAVE is set.
+        // SAFETY: OSXSAVE is set, as the test above shows.
         let enabled = unsafe { os_features() };
         let features = __cpuid_count(7, 0);
         machine.features = enabled;
@@ -102,7 +102,8 @@ impl Machine {
 /// Pointer of the shadow stack, 0 without one.
 fn shadow_stack() -> u64 {
     let pointer: u64;
-    // SAFETY: changes nothing else. `rdsspq rax`, which does nothing where there is none.
+    // SAFETY: `rdsspq rax` reads the shadow stack pointer, and is a no-op without a shadow stack; `eax` is cleared
+    // before.
     unsafe { asm!("xor eax, eax", ".byte 0xf3, 0x48, 0x0f, 0x1e, 0xc8", out("rax") pointer, options(nomem, nostack)) };
     pointer
 }
@@ -111,7 +112,7 @@ fn shadow_stack() -> u64 {
 /// The processor has OSXSAVE.
 #[target_feature(enable = "xsave")]
 unsafe fn os_features() -> u64 {
-    // SAFETY: see above.
+    // SAFETY: the caller guarantees OSXSAVE, without which `xgetbv` faults.
     unsafe { _xgetbv(0) }
 }
 
@@ -129,7 +130,7 @@ const FRAME_FLOATING: usize = 23;
 /// # Safety
 /// `context` is the third argument of a signal handler.
 pub(super) unsafe fn frame_registers(context: *mut c_void) -> *mut u64 {
-    // SAFETY: within the frame.
+    // SAFETY: the general registers are at this offset of the `ucontext_t` that the caller passes.
     unsafe { context.cast::<u8>().add(FRAME_REGISTERS).cast() }
 }
 
@@ -165,13 +166,13 @@ impl State {
 
     /// General registers in the order of the encoding: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8–r15.
     pub fn general(&self) -> &[u64; 16] {
-        // SAFETY: the first sixteen of twenty-four.
+        // SAFETY: the array has twenty-four elements, of which these are the first sixteen.
         unsafe { &*self.registers.as_ptr().cast() }
     }
 
     /// The same, to be changed.
     pub fn general_mut(&mut self) -> &mut [u64; 16] {
-        // SAFETY: the first sixteen of twenty-four.
+        // SAFETY: the array has twenty-four elements, of which these are the first sixteen.
         unsafe { &mut *self.registers.as_mut_ptr().cast() }
     }
 
@@ -271,7 +272,8 @@ impl State {
     /// # Safety
     /// `context` is the third argument of the signal handler that runs.
     pub(super) unsafe fn load_frame(&mut self, context: *mut c_void, machine: &Machine) {
-        // SAFETY: the kernel's frame.
+        // SAFETY: the caller passes the kernel's frame, whose floating-point pointer is null or an image of the
+        // kernel's.
         unsafe {
             let frame = frame_registers(context);
             for (register, place) in self.registers.iter_mut().zip(FRAME_ORDER) {
@@ -306,10 +308,12 @@ impl State {
         }
         let vectors = self.vectors.as_mut_ptr().cast::<u8>();
         let copy = |from: *const u8, to: *mut u8, size: usize| {
-            // SAFETY: the kernel's layout: an FXSAVE image, and behind it, if marked, the rest of an XSAVE image.
+            // SAFETY: callers stay within the kernel's image: an FXSAVE area, followed by the rest of an XSAVE image
+            // where its header says so, at the offsets that `cpuid` reports.
             unsafe { core::ptr::copy_nonoverlapping(from, to, size) }
         };
-        // SAFETY: as above.
+        // SAFETY: the FXSAVE area has 512 bytes; the XSAVE header at 512 is read only if the software bytes at 464 mark
+        // an extended image.
         unsafe {
             let extended = image.add(464).cast::<u32>().read_unaligned() == EXTENDED;
             let parts = if extended {
@@ -355,7 +359,8 @@ impl Default for State {
 /// Where the instructions that read them are missing, the ABI helps: the word at `fs:0` is its own address.
 fn segment_bases(machine: &Machine) -> (u64, u64) {
     let (fs, gs): (u64, u64);
-    // SAFETY: reads registers, or the first word of the thread's block.
+    // SAFETY: `rdfsbase` is used only where the kernel enabled it. Otherwise the first word of the thread control block
+    // is readable by the ABI.
     unsafe {
         if machine.has_fsgsbase {
             asm!("rdfsbase {}", "rdgsbase {}", out(reg) fs, out(reg) gs, options(nomem, nostack, preserves_flags));

@@ -10,10 +10,11 @@ const RAX: u8 = 0;
 const RCX: usize = 1;
 const RSI: usize = 6;
 const RDI: usize = 7;
-/// Iterations of one instruction, which count as one.
+/// Maximum of iterations of one instruction. They count as one instruction.
 const MAX_REPEAT: u64 = 4096;
 
-/// Runs one to its end. What it did before it could not go on is done, as with the processor.
+/// Runs a string instruction with all its iterations. If an iteration fails, earlier ones remain done, as on the
+/// processor.
 ///
 /// # Safety
 /// Called within a burst.
@@ -40,7 +41,7 @@ pub(super) unsafe fn run(engine: &mut Engine, op: &Op) -> Step {
             }
         }
         let (from, to) = (engine.state.registers[RSI], engine.state.registers[RDI]);
-        // SAFETY: given.
+        // SAFETY: Loads may fault (burst invariant).
         unsafe {
             match op.kind {
                 Kind::Movs => {

@@ -18,7 +18,7 @@ const MREMAP: usize = 25;
 /// As unsafe as the call itself.
 unsafe fn call(number: usize, args: [usize; 6]) -> isize {
     let result: isize;
-    // SAFETY: the kernel's calling convention; memory effects are assumed.
+    // SAFETY: the kernel's calling convention; without `nomem`, the compiler assumes that memory changes.
     unsafe {
         asm!("syscall", inlateout("rax") number as isize => result, in("rdi") args[0], in("rsi") args[1],
              in("rdx") args[2], in("r10") args[3], in("r8") args[4], in("r9") args[5],
@@ -30,7 +30,7 @@ unsafe fn call(number: usize, args: [usize; 6]) -> isize {
 /// A new mapping, or the kernel's error number.
 pub(super) fn map(length: usize, protection: usize, flags: usize) -> Result<*mut u8, i32> {
     const NO_FILE: usize = usize::MAX;
-    // SAFETY: a mapping at a place that the kernel picks.
+    // SAFETY: the kernel picks the address, so no existing mapping changes.
     let address = unsafe { call(MMAP, [0, length, protection, flags, NO_FILE, 0]) };
     if (-4095..0).contains(&address) {
         Err(-address as i32)
@@ -42,14 +42,14 @@ pub(super) fn map(length: usize, protection: usize, flags: usize) -> Result<*mut
 /// # Safety
 /// The mapping is not used any more.
 pub(super) unsafe fn unmap(address: *mut u8, length: usize) {
-    // SAFETY: given.
+    // SAFETY: the caller does not use the mapping any more.
     unsafe { call(MUNMAP, [address as usize, length, 0, 0, 0, 0]) };
 }
 
 /// The same shared memory at a second place.
 pub(super) fn map_again(address: *mut u8, length: usize) -> Result<*mut u8, i32> {
     const MAY_MOVE: usize = 1;
-    // SAFETY: with an old length of zero, shared memory stays where it is, too.
+    // SAFETY: an old length of zero duplicates a shared mapping and leaves the old one in place.
     let again = unsafe { call(MREMAP, [address as usize, 0, length, MAY_MOVE, 0, 0]) };
     if (-4095..0).contains(&again) {
         Err(-again as i32)
@@ -58,12 +58,12 @@ pub(super) fn map_again(address: *mut u8, length: usize) -> Result<*mut u8, i32>
     }
 }
 
-/// Changes what a mapping is for.
+/// Changes the protection of a mapping.
 ///
 /// # Safety
-/// Nobody uses it otherwise.
+/// Only the caller uses the mapping.
 pub(super) unsafe fn protect(address: *mut u8, length: usize, protection: usize) -> Result<(), i32> {
-    // SAFETY: given.
+    // SAFETY: the caller alone uses the mapping.
     match unsafe { call(MPROTECT, [address as usize, length, protection, 0, 0, 0]) } {
         0 => Ok(()),
         error => Err(-error as i32),

@@ -1,7 +1,7 @@
-//! What cannot be known: the time, random numbers, which processor runs. Its place is marked, and so is all that is computed
-//! from it. The burst goes on as long as that decides nothing: no branch, no address, no division.
+//! Taint: marks values that cannot be predicted (the time, random numbers, the number of the processor) and values
+//! computed from them. The burst continues until a tainted value decides a branch, an address or a division.
 //!
-//! Nearly no burst meets any, so only marked states pay: their instructions are described by the decoder one by one.
+//! Few bursts contain tainted values. Only while one exists does the decoder describe each instruction's operands.
 
 use super::interpret::Step;
 use super::op::{Kind, NONE, Op};
@@ -9,10 +9,10 @@ use super::rewrite::MAX_LENGTH;
 use super::{End, Engine, memory};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic as M, OpAccess, Register, RflagsBits};
 
-/// Instructions with something marked that a burst may have: each costs as much as some twenty others.
-pub(super) const MOST: u32 = 4096;
+/// Maximum of instructions that a burst runs while a value is tainted: each costs about as much as twenty others.
+pub(super) const MAX_TAINTED_INSTRUCTIONS: u32 = 4096;
 
-/// What an instruction asks.
+/// The source of an unpredictable value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Source {
@@ -36,7 +36,7 @@ impl Source {
         }
     }
 
-    /// The registers it gives, a bit each, beside an explicit one.
+    /// The registers that it writes, a bit each, except an explicit operand.
     fn registers(extra: u8) -> u16 {
         const TIME: u8 = Source::Time as u8;
         const TIME_AND_PROCESSOR: u8 = Source::TimeAndProcessor as u8;
@@ -223,41 +223,41 @@ impl Engine {
         }
         self.taint.general |= registers;
         if op.extra() == Source::Random as u8 {
-            // The carry says whether there was a number; the others are 0.
+            // The carry flag reports success; the other flags are 0.
             self.state.flags = 0;
             self.taint.flags = 1;
         }
         self.is_tainted = true;
     }
 
-    /// Runs one instruction, which is in a slot, while something is marked.
+    /// Runs the instruction in a slot while a value is tainted.
     ///
     /// # Safety
-    /// Within a burst.
+    /// Called within a burst; `op` is the instruction in `slot`.
     #[cold]
     #[inline(never)]
     pub(super) unsafe fn step_tainted(&mut self, op: &Op, slot: usize) -> Step {
         if matches!(op.kind, Kind::Unknown | Kind::Nop) {
-            // SAFETY: given.
+            // SAFETY: the caller is in a burst, and `op` is the instruction in `slot`.
             return unsafe { self.step(op, slot) };
         }
         self.tainted_left = self.tainted_left.checked_sub(1).ok_or(End::Taint)?;
         let mut code = [0; MAX_LENGTH];
         let code = &mut code[..usize::from(op.length).min(MAX_LENGTH)];
-        // SAFETY: given.
+        // SAFETY: Loads may fault (burst invariant).
         unsafe { memory::copy(self.state.pc, code) };
         let instruction = Decoder::with_ip(64, code, self.state.pc, DecoderOptions::NONE).decode();
-        // SAFETY: given.
+        // SAFETY: the caller is in a burst.
         let is_own = op.kind == Kind::Save && (op.extra() & 1 == 0 || unsafe { self.restores_what_was_saved(op) });
         let effect = self.effect(&instruction, is_own).ok_or(End::Taint)?;
-        // SAFETY: given.
+        // SAFETY: the caller is in a burst, and `op` is the instruction in `slot`.
         unsafe { self.step(op, slot)? };
         self.apply(&effect);
         Ok(())
     }
 
-    /// What an instruction will do to marks. `None`: something marked decides where it goes, what it touches, or whether it
-    /// faults. `is_own`: registers are saved, or those restored that were saved.
+    /// The effect of an instruction on taint. `None` if a tainted value decides its branch, its address, or whether it
+    /// faults. `is_own`: it saves registers, or restores those that the burst has saved.
     fn effect(&mut self, instruction: &Instruction, is_own: bool) -> Option<Effect> {
         let taint = self.taint;
         let mut effect = Effect {
@@ -267,7 +267,7 @@ impl Engine {
             stores: [(0, 0, false); 2],
         };
         let mut cleared = Taint::NONE;
-        // With these, what is touched is hard to tell.
+        // The decoder does not describe the memory operands of these.
         let is_hard = instruction.is_vsib() || instruction.is_save_restore_instruction();
         let repeats =
             instruction.is_string_instruction() && (instruction.has_rep_prefix() || instruction.has_repne_prefix());
@@ -286,7 +286,7 @@ impl Engine {
                 continue;
             }
             effect.written.add(&set);
-            // Parts of general registers leave the rest as it was, and so do vector instructions without VEX.
+            // Writes to parts of general registers keep the rest, and so do vector instructions without VEX.
             let is_whole = used.register().size() >= 4 && !(set.x87 || is_legacy && set.vectors[1] != 0);
             if is_certain(used.access()) && is_whole {
                 cleared.add(&set);
@@ -332,11 +332,11 @@ impl Engine {
         effect.input |= taint.flags & in_rflags(instruction.rflags_read()) != 0;
         let modified = in_rflags(instruction.rflags_modified());
         effect.written.flags = modified;
-        // A count of 0 leaves flags as they were.
+        // Shifts and repeats with a count of 0 keep the flags.
         let counts = instruction.op_count() > 1 && instruction.op_register(instruction.op_count() - 1) == Register::CL
             || repeats;
         if !counts {
-            // Undefined ones may be left as they were.
+            // Undefined flags may be unchanged.
             cleared.flags = modified & !in_rflags(instruction.rflags_undefined());
         }
         match instruction.mnemonic() {
@@ -345,7 +345,7 @@ impl Engine {
                 effect.written.mxcsr = true;
                 cleared.mxcsr = true;
             }
-            // What was computed may have raised a flag there.
+            // Floating-point instructions may set exception flags there.
             _ => effect.written.mxcsr = has_vectors,
         }
         let decides = instruction.flow_control() != FlowControl::Next
@@ -359,7 +359,7 @@ impl Engine {
         Some(effect)
     }
 
-    /// Marks what was computed from something marked, and nothing else that was overwritten.
+    /// Taints values computed from tainted ones, and untaints other overwritten values.
     fn apply(&mut self, effect: &Effect) {
         if effect.input {
             self.taint.add(&effect.written);

@@ -1,8 +1,8 @@
-//! Instructions run by the processor: code that loads what one instruction uses of the shadow's registers, runs it, and
-//! stores what it writes.
+//! Thunks: code that loads the shadow registers that one instruction reads, runs the instruction, and stores the
+//! registers that it writes.
 //!
-//! A memory operand is always in a buffer of ours. The code lies in memory that is mapped twice, to be written and to be
-//! run, never both.
+//! A memory operand is always in a buffer of the engine. The code is in memory that is mapped twice, once writable and
+//! once executable.
 
 use super::state::{Machine, State};
 use super::sys;
@@ -27,19 +27,19 @@ pub(super) struct Used {
     pub width: Width,
 }
 
-/// How much of a vector an encoding knows of.
+/// The part of a vector register that an encoding accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum Width {
-    /// 16 bytes; the rest is left alone.
+    /// 16 bytes; the rest is unchanged.
     #[default]
     Legacy,
-    /// VEX: 32 bytes; what is written is zeroed above.
+    /// VEX: 32 bytes; the rest of a written register becomes 0.
     Vex,
     /// EVEX: all.
     Evex,
 }
 
-/// The code.
+/// The memory of thunks.
 #[derive(Debug)]
 pub(super) struct Thunks {
     write: *mut u8,
@@ -48,7 +48,7 @@ pub(super) struct Thunks {
 }
 
 impl Thunks {
-    /// None.
+    /// Without memory, so that no thunk can be made.
     pub(super) fn none() -> Self {
         Self {
             write: null_mut(),
@@ -57,16 +57,16 @@ impl Thunks {
         }
     }
 
-    /// Maps the memory; none where executable memory is refused.
+    /// Maps the memory; [`Thunks::none`] if the kernel refuses executable memory.
     pub(super) fn reserve() -> Self {
         let Ok(write) = sys::map(ROOM, sys::READ_WRITE, sys::SHARED) else {
             return Self::none();
         };
         let run = sys::map_again(write, ROOM).and_then(|run| {
-            // SAFETY: just mapped, and not used yet.
+            // SAFETY: the mapping is new; nothing refers to it yet.
             let ready = unsafe { sys::protect(run, ROOM, sys::READ_EXECUTE) };
             if ready.is_err() {
-                // SAFETY: as above.
+                // SAFETY: the mapping is new; nothing refers to it yet.
                 unsafe { sys::unmap(run, ROOM) };
             }
             ready.map(|()| run)
@@ -74,17 +74,17 @@ impl Thunks {
         match run {
             Ok(run) => Self { write, run, used: 0 },
             Err(_) => {
-                // SAFETY: as above.
+                // SAFETY: the mapping is new; nothing refers to it yet.
                 unsafe { sys::unmap(write, ROOM) };
                 Self::none()
             }
         }
     }
 
-    /// Gives the memory back.
+    /// Unmaps the memory.
     pub(super) fn release(&mut self) {
         if self.exist() {
-            // SAFETY: ours; nothing of it runs.
+            // SAFETY: Exclusive: both mappings belong to this value, and no thunk runs while it is borrowed mutably.
             unsafe {
                 sys::unmap(self.write, ROOM);
                 sys::unmap(self.run.cast_mut(), ROOM);
@@ -102,18 +102,18 @@ impl Thunks {
         self.used + LONGEST <= ROOM
     }
 
-    /// Forgets all.
+    /// Drops all thunks.
     pub(super) fn clear(&mut self) {
         self.used = 0;
     }
 
-    /// Where a thunk's code is.
+    /// The address of a thunk's code.
     pub(super) fn code(&self, offset: u32) -> *const u8 {
         self.run.wrapping_add(offset as usize % ROOM)
     }
 
-    /// Makes one: `(state, operand)`, where `memory` is the register in which `code` has the operand's address and `base` a
-    /// register that it does not use.
+    /// Emits a thunk with the parameters `(state, operand)`. `memory`: the register in which `code` expects the
+    /// operand's address; `base`: a register that it does not use. `None` if there is no space.
     pub(super) fn make(
         &mut self,
         code: &[u8],
@@ -125,7 +125,8 @@ impl Thunks {
         if !self.exist() || !self.has_room() {
             return None;
         }
-        // SAFETY: within the mapping, of which nothing else is used for writing.
+        // SAFETY: `has_room` leaves `LONGEST` bytes of the mapping, which belongs to this value; no other reference to
+        // it exists.
         let room = unsafe { core::slice::from_raw_parts_mut(self.write.add(self.used), LONGEST) };
         let mut e = Emitter { room, length: 0, base };
         e.thunk(code, used, memory, machine);
@@ -145,7 +146,7 @@ const X87: i32 = offset_of!(State, x87) as i32;
 
 struct Emitter<'a> {
     room: &'a mut [u8],
-    /// May be more than there is room for.
+    /// May exceed the buffer: the thunk is then discarded.
     length: usize,
     /// The register that holds the state's address; not rsp or r12.
     base: u8,

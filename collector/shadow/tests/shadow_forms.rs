@@ -20,6 +20,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
 use forms::{Forms, Key};
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, RflagsBits};
 use native::{CODE, CODE_SIZE, Layout, Memory, Native, SCRATCH, Step, differences};
+use pleach_facilities::skip;
 use pleach_shadow::{End, Engine, Limits, State, Taint, recover};
 use random::Random;
 use setup::Setup;
@@ -31,7 +32,7 @@ use std::time::Instant;
 const STATUS: u64 = 0x8d5;
 const DIRECTION: u64 = 0x400;
 /// How many mismatches to end with.
-const MOST_SHOWN: usize = 60;
+const MAX_SHOWN: usize = 60;
 
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(core::ptr::null_mut());
 /// At fixed addresses, so for one test at a time; what maps it once, or why that failed.
@@ -399,16 +400,16 @@ fn each_instruction_does_what_the_processor_does() {
     let all = std::env::var_os("SHADOW_FORMS_ALL").is_some();
     let start = Instant::now();
     let Some(layout) = Layout::find() else {
-        return println!("skipped: no XSAVE");
+        return skip("the processor has no XSAVE");
     };
     let mut memory = MEMORY.lock().unwrap();
     let memory = match memory.as_mut() {
         Ok(memory) => memory,
-        Err(why) => return println!("skipped: {why}"),
+        Err(reason) => return skip(&reason.to_string()),
     };
     let native = match Native::start(layout) {
         Ok(native) => native,
-        Err(why) => return println!("skipped: {why}"),
+        Err(reason) => return skip(&reason.to_string()),
     };
     let mut forms = Forms::new(if all { 40 } else { 10 });
     for (path, step) in forms::libraries(all) {
@@ -470,7 +471,7 @@ fn each_instruction_does_what_the_processor_does() {
         report.mismatches,
         0,
         "\n{}",
-        report.shown[..report.shown.len().min(MOST_SHOWN)].join("\n")
+        report.shown[..report.shown.len().min(MAX_SHOWN)].join("\n")
     );
 }
 

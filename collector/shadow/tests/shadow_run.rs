@@ -4,6 +4,7 @@
 use core::ffi::{c_char, c_int, c_void};
 use core::fmt::Write;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use pleach_facilities::skip;
 use pleach_shadow::{Engine, Limits, Outcome, State, recover};
 use pleach_wire::x86::{self, Kind};
 use std::ffi::CString;
@@ -334,7 +335,7 @@ fn library(directory: &std::path::Path) -> Option<[unsafe extern "C" fn() -> c_i
         .args([&object, &source])
         .status();
     if !built.is_ok_and(|status| status.success()) {
-        println!("skipped: no C++ compiler");
+        skip("clang++-22 cannot compile a shared library");
         return None;
     }
     let path = CString::new(object.to_str().unwrap()).unwrap();

@@ -1,29 +1,29 @@
-//! Whether the program did what shadow execution said it would do.
+//! Whether the program executed what shadow execution predicted.
 //!
-//! A burst that began while nothing but the program itself decided what came next (`BurstHead::alone`) shows what the
-//! program did, as far as it went on at all: a burst passes no system call, so nothing can change that before its end. That the program
-//! went to the burst's end is known
-//! - where the thread was interrupted again, later, at an instruction that the burst does not execute: it is beyond; and
-//! - where the process told its final figures, for which it makes system calls.
+//! A burst that began in isolation (`BurstHead::alone`) is what the program executed, provided that the program reached
+//! the burst's end: a burst contains no system call, so nothing else can change the control flow. It is proved that the
+//! program reached the burst's end
+//! - if the thread was later interrupted at an instruction that the burst does not execute; or
+//! - if the process reported its final figures, for which it makes system calls.
 //!
-//! A process that is killed tells nothing at its end: its last bursts, and those of the loop that it was killed in, stay
-//! predictions. So do those that meet the vDSO, which reads clocks.
+//! A process that is killed reports nothing: its last bursts, and those of the loop in which it was killed, remain
+//! predictions. So do bursts that enter the vDSO, which reads clocks.
 
 use crate::vector::Engine;
 use pleach_wire::shard::RawBurst;
 
-/// What is known of one burst.
+/// The state of the proof of one burst.
 #[derive(Debug)]
 pub(super) enum Proof {
     /// Whether it is proved.
     Decided(bool),
-    /// It is if the thread is met outside these addresses, both ends of each included; sorted.
+    /// It is proved once the thread is interrupted outside these inclusive address ranges, which are sorted.
     Beyond(Vec<(u64, u64)>),
 }
 
 impl Proof {
-    /// When the burst was just read.
-    pub(super) fn of(burst: &RawBurst) -> Self {
+    /// The initial state for a burst.
+    pub(super) fn from_burst(burst: &RawBurst) -> Self {
         match Engine::from_u8(burst.head.engine) {
             Some(Engine::RunAhead) if burst.head.alone => Self::Beyond(stretches(burst)),
             Some(Engine::RunAhead) | None => Self::Decided(false),
@@ -31,7 +31,7 @@ impl Proof {
         }
     }
 
-    /// The thread was met later, at this address.
+    /// Updates the state: the thread was later interrupted at this address.
     pub(super) fn meet(&mut self, pc: u64) {
         if let Self::Beyond(stretches) = self {
             let next = stretches.partition_point(|(_, last)| *last < pc);
@@ -103,7 +103,7 @@ mod tests {
             (0x20f, false),
             (0x210, true),
         ] {
-            let mut proof = Proof::of(&burst(Engine::RunAhead, true));
+            let mut proof = Proof::from_burst(&burst(Engine::RunAhead, true));
             assert_eq!(proof.decided(), None);
             proof.meet(pc);
             assert_eq!(proof.decided(), proved.then_some(true), "{pc:#x}");
@@ -114,8 +114,8 @@ mod tests {
 
     #[test]
     fn real_execution_is_proof_and_company_is_none() {
-        assert_eq!(Proof::of(&burst(Engine::Step, false)).decided(), Some(true));
-        let mut proof = Proof::of(&burst(Engine::RunAhead, false));
+        assert_eq!(Proof::from_burst(&burst(Engine::Step, false)).decided(), Some(true));
+        let mut proof = Proof::from_burst(&burst(Engine::RunAhead, false));
         proof.finish();
         assert_eq!(proof.decided(), Some(false));
     }

@@ -10,9 +10,9 @@ use pleach_wire::shard::{
 };
 use std::collections::{HashMap, VecDeque};
 
-/// So many bursts wait for the next snapshot of mappings, if there are addresses in them that are in none, or for what proves
-/// them.
-const MOST_WAITING: usize = 256;
+/// Maximum of bursts that wait: for the next snapshot of mappings, if they contain unmapped addresses, or for their
+/// proof.
+const MAX_WAITING: usize = 256;
 
 /// One process image.
 #[derive(Debug)]
@@ -35,12 +35,12 @@ pub(super) struct Reading {
     pub(super) compared: u64,
     pub(super) disagreements: Vec<Disagreement>,
     pub(super) opcodes: Vec<(u16, u8)>,
-    /// Measurements of how long branches take, and those that did not come to their end.
+    /// Complete measurements of the time of branches, and incomplete ones.
     pub(super) clocked: u64,
     pub(super) clock_dropped: u64,
     /// CPU time of threads.
     threads: HashMap<u32, u64>,
-    /// CPU time of the process, where it ended in a way that let us know.
+    /// CPU time of the process, if it reported its end.
     final_cpu_ns: Option<u64>,
     /// As [`Process::undisturbed`].
     pub(super) undisturbed: bool,
@@ -108,8 +108,8 @@ impl Reading {
 
     /// Takes the bytes that follow what was read so far, and returns how many are done with.
     ///
-    /// `all`: no more will come. Otherwise the last frame may be in the middle of being written. Writes do not overlap, so what
-    /// is in front of an intact frame, or too long for one, is damaged.
+    /// `all`: no more will come. Otherwise the last frame may be in the middle of being written. Writes do not overlap,
+    /// so what is in front of an intact frame, or too long for one, is damaged.
     pub(super) fn take(&mut self, bytes: &[u8], all: bool, modules: &mut Modules, store: &mut Store) -> usize {
         let mut frames = Frames::new(bytes);
         let (mut intact, mut damaged) = (0, 0);
@@ -154,7 +154,7 @@ impl Reading {
                 self.undisturbed = false;
                 self.waiting.push_back(Waiting {
                     snapshots: self.snapshots,
-                    proof: Proof::of(&burst),
+                    proof: Proof::from_burst(&burst),
                     burst,
                     clock: None,
                 });
@@ -238,7 +238,7 @@ impl Reading {
 
     /// Gives out bursts that follow at most so many snapshots, and forgets mappings that nothing refers to.
     fn resolve(&mut self, snapshots: usize, store: &mut Store) {
-        let crowded = self.waiting.len() > MOST_WAITING;
+        let crowded = self.waiting.len() > MAX_WAITING;
         let is_ready = |first: &Waiting| {
             let decided = first.proof.decided().is_some() || crowded || snapshots == usize::MAX;
             first.snapshots <= snapshots && decided
@@ -254,10 +254,11 @@ impl Reading {
         }
     }
 
-    /// Gives out the bursts in front that need no further snapshot and are proved or not, and those that waited too long.
+    /// Gives out the bursts in front that need no further snapshot and are proved or not, and those that waited too
+    /// long.
     fn resolve_known(&mut self, store: &mut Store) {
         while let Some(first) = self.waiting.front() {
-            if self.waiting.len() <= MOST_WAITING && !(first.proof.decided().is_some() && self.is_mapped(first)) {
+            if self.waiting.len() <= MAX_WAITING && !(first.proof.decided().is_some() && self.is_mapped(first)) {
                 return;
             }
             let resolved = self.burst(first);

@@ -45,7 +45,8 @@ fn same(a: &RawBranch, b: &RawBranch) -> bool {
 }
 
 /// Skylake records the newest branch twice in some stacks. For branches backwards that looks like a loop of one branch;
-/// but in loops, the next two branches are equal about as often. Where the newest two are equal much more often, one goes.
+/// but in loops, the next two branches are equal about as often. Where the newest two are equal much more often, one
+/// goes.
 pub(super) fn drop_duplicates(bursts: &mut [Burst], report: &mut Report) {
     let equal_at = |age: usize| {
         let equal = |burst: &&Burst| {

@@ -1,8 +1,8 @@
 //! Vectors as perf.data or as the text of `perf script`, for `perf script`, `llvm-profgen` and `perf2bolt`.
 //!
-//! Both are written from one plan: processes and mappings in the order in which samples need them, and bursts cut into stacks
-//! of a depth that the tools expect. Stacks of one burst do not overlap: every branch is counted once, but what ran between two
-//! stacks is not told.
+//! Both are written from one plan: processes and mappings in the order in which samples need them, and bursts cut into
+//! stacks of a depth that the tools expect. Stacks of one burst do not overlap: every branch is counted once, but what
+//! ran between two stacks is not told.
 
 mod plan;
 mod text;
@@ -38,7 +38,8 @@ pub struct Exported {
     pub branches: u64,
     /// Branches with an end that no mapping of their process has; they are left out.
     pub unmapped: u64,
-    /// How many stacks each one stands for, 1 unless bursts were compressed. perf.data says it of each sample, text does not.
+    /// How many stacks each one stands for, 1 unless bursts were compressed. perf.data says it of each sample, text
+    /// does not.
     pub period: u64,
 }
 

@@ -1,8 +1,8 @@
-//! Recordings of `perf record -b`, and what perf makes of ours.
+//! Import of recordings of `perf record -b`, and export to perf's formats.
 //!
-//! [`import`] reads perf.data and the text of `perf script`. Both become events of one session, which keeps track of
-//! processes and mappings as the converter of live recordings does, with the same parts of it. [`export`] is the way back;
-//! [`live`] lets the records of a running kernel take the same way in.
+//! [`import`] reads perf.data and the text of `perf script`. Both become events of one session, which tracks processes
+//! and mappings with the same code as the converter of live recordings. [`export`] writes perf.data; [`live`] feeds
+//! records of the running kernel to the same session.
 
 pub(crate) mod attr;
 mod branches;
@@ -39,25 +39,25 @@ pub enum Format {
     PerfScript,
 }
 
-/// What an import yields.
+/// The result of an import.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Imported {
     /// The samples that have branches.
     pub vectors: VectorSet,
-    /// What was found besides.
+    /// Warnings and statistics.
     pub report: Report,
 }
 
-/// Is told how far a long piece of work has come: steps done, of how many.
+/// Callback for progress: steps done, and their total.
 pub type Watch<'a> = &'a dyn Fn(u64, u64);
 
-/// Reads a file; `-` is the standard input. A `binary` stands for the recorded one of its name or build, and for the
-/// only one where a text tells no mappings.
+/// Reads a file; `-` is the standard input. `binary` replaces the recorded binary with its name or build-id, or the
+/// only one if a text has no mappings.
 pub fn import(path: &Path, binary: Option<&Path>) -> Result<Imported, PerfError> {
     import_watched(path, binary, &|_, _| {})
 }
 
-/// As [`import`]; `watch` is told from time to time how many bytes of how many have been read.
+/// As [`import`]; `watch` is called with the bytes read and their total.
 pub fn import_watched(path: &Path, binary: Option<&Path>, watch: Watch) -> Result<Imported, PerfError> {
     let io = |error| PerfError::Io {
         path: path.to_owned(),
@@ -73,7 +73,8 @@ pub fn import_watched(path: &Path, binary: Option<&Path>, watch: Watch) -> Resul
         ))),
         Some(metadata) if metadata.is_file() && metadata.len() > 0 => {
             let file = File::open(path).map_err(io)?;
-            // SAFETY: the map is read-only. Whoever cuts the file short meanwhile ends this process, not its memory safety.
+            // SAFETY: the map is read-only. Whoever cuts the file short meanwhile ends this process, not its memory
+            // safety.
             let map = unsafe { Mmap::map(&file) }.map_err(io)?;
             import_of(path, &map, binary, watch)
         }

@@ -1,9 +1,9 @@
-//! Puts records in order of time: perf reads the buffers of several processors one after the other.
+//! Sorts records by time: perf reads the buffers of several processors one after the other.
 //!
-//! A round reads all of them once. What a round brings is not older than what the round before the last one brought, so that
-//! at its end everything up to the last time of the round before can go on.
+//! A round reads all buffers once. A record is not older than the records of the round before the previous one. At the
+//! end of a round, all records up to the last time of the previous round are therefore complete.
 
-/// Holds items back until nothing older can come.
+/// Buffers items until no older ones can follow.
 #[derive(Debug)]
 pub(super) struct Order<T> {
     held: Vec<(u64, T)>,

@@ -1,4 +1,4 @@
-//! What an import found besides vectors, and why there may be nothing to import.
+//! Warnings and statistics of an import, and its errors.
 
 pub use super::Format;
 use std::fmt;
@@ -59,14 +59,14 @@ pub enum PerfError {
     },
 }
 
-/// What is wrong with a file, and where.
+/// A defect of a file, and its position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Damage {
     /// Offset in the file, or number of the line from 1 on in a text.
     pub at: u64,
-    /// What is wrong.
+    /// The defect.
     pub what: String,
-    /// What `at` counts.
+    /// The format, which determines the unit of `at`.
     pub format: Format,
 }
 
@@ -109,7 +109,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Counts something that makes no sense.
+    /// Counts a malformed record.
     pub(super) fn malformed(&mut self, at: u64, format: Format, what: &str) {
         self.malformed += 1;
         self.first_malformed.get_or_insert_with(|| Damage {

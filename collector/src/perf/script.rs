@@ -246,8 +246,8 @@ fn hexadecimal(token: &str) -> Option<u64> {
     u64::from_str_radix(token.strip_prefix("0x").unwrap_or(token), 16).ok()
 }
 
-/// `0xFROM/0xTO/M|P|-/X|-/A|-/CYCLES` and, from newer versions of perf, `/TYPE/SPECULATION`. `Some(None)` is a branch that
-/// was not taken.
+/// `0xFROM/0xTO/M|P|-/X|-/A|-/CYCLES` and, from newer versions of perf, `/TYPE/SPECULATION`. `Some(None)` is a branch
+/// that was not taken.
 fn branch(entry: &str) -> Option<Option<RawBranch>> {
     let mut parts = entry.split('/');
     let (from, to) = (parts.next()?.strip_prefix("0x")?, parts.next()?.strip_prefix("0x")?);
@@ -274,8 +274,8 @@ fn branch(entry: &str) -> Option<Option<RawBranch>> {
     }))
 }
 
-/// `pid/tid: [0xSTART(0xLENGTH) @ OFFSET DEVICE INODE GENERATION]: r-xp PATH`, or with a build-id in the place of device, inode
-/// and generation. `Some(None)` is one of the kernel, or of data.
+/// `pid/tid: [0xSTART(0xLENGTH) @ OFFSET DEVICE INODE GENERATION]: r-xp PATH`, or with a build-id in the place of
+/// device, inode and generation. `Some(None)` is one of the kernel, or of data.
 fn mapping(text: &str) -> Option<Option<(u32, RawMapping)>> {
     let (ids, rest) = text.split_once(": [")?;
     let pid = ids.split('/').next()?.trim().parse::<i64>().ok()?;

@@ -19,11 +19,11 @@ pub enum RecordError {
     /// The kernel grants no branch records.
     #[error("no branch records: {0}")]
     Refused(#[from] Refusal),
-    /// The budget is none.
+    /// The budget is not a positive number.
     #[error("the overhead has to be a number above 0, not {0}")]
     Overhead(f64),
     /// The sampler is missing.
-    #[error("the sampler {0} is not there")]
+    #[error("the sampler {0} does not exist")]
     NoSampler(PathBuf),
     /// Directories, files or processes failed.
     #[error("{what}: {error}")]

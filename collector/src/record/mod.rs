@@ -23,9 +23,10 @@ pub struct Recording {
     pub vectors: VectorSet,
     /// Their figures.
     pub stats: Stats,
-    /// What is worth knowing besides, a line each.
+    /// Notes for the user, a line each.
     pub remarks: Vec<String>,
-    /// The file system of temporary files cannot free parts of them: with a limit on the size they took more than it allows.
+    /// The file system of temporary files cannot free parts of them: with a limit on the size they took more than it
+    /// allows.
     pub unreclaimed: bool,
 }
 

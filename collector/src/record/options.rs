@@ -30,11 +30,11 @@ pub struct RecordOptions {
     pub repeat: u32,
     /// Tick by CPU timers even where perf events work.
     pub timer_only: bool,
-    /// Measure for a share of bursts how long the program takes for a branch there ([`pleach_wire::anchor`]), where the kernel grants
-    /// breakpoints and ticks come from events.
+    /// Measure for a share of bursts how long the program takes for a branch there ([`pleach_wire::anchor`]), where the
+    /// kernel grants breakpoints and ticks come from events.
     pub clocks: bool,
-    /// Bytes that the vectors may take in a file. Where they would take more, what there is is compressed to a sample of it,
-    /// [`VectorSet::compressed`]; memory and temporary files are bounded, too.
+    /// Bytes that the vectors may take in a file. Where they would take more, what there is is compressed to a sample
+    /// of it, [`VectorSet::compressed`]; memory and temporary files are bounded, too.
     pub max_size: Option<u64>,
     /// The command's standard streams.
     pub redirect: Redirect,

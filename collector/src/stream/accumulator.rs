@@ -2,8 +2,8 @@
 
 use super::sampler::{Message, Sampler};
 
-/// An associative table of k messages. Equal events' weights are added up; the event that was met longest ago makes room for a new
-/// one, and a counter that is full is given out.
+/// An associative table of k messages. Equal events' weights are added up; the event that was met longest ago makes
+/// room for a new one, and a counter that is full is given out.
 #[derive(Clone, Debug)]
 pub struct Accumulator<E> {
     /// Most recently met last.

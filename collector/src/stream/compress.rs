@@ -1,4 +1,4 @@
-//! H\[P_r\]_n + A_k on the windows of bursts, with an r that grows when room gets scarce.
+//! H\[P_r\]_n + A_k on the windows of bursts, with an r that grows when the size limit is reached.
 
 use super::accumulator::Accumulator;
 use super::event::word;
@@ -9,13 +9,13 @@ use std::collections::HashMap;
 use std::num::NonZeroU64;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// N, the taken branches of a window: as many as branch-record hardware gives, for which readers of vectors are made.
+/// N, the taken branches of a window: the depth of common branch-record hardware.
 ///
-/// What is counted of a window are blocks, transitions between them, and which call a return belongs to. The last two need
-/// what came before. It is known across one cut (see [`Window::lead`]) but not across two, so windows must not be short; and the
-/// longer they are, the fewer of them fit, and the more alike are the branches in each. On the streams of eight
-/// programs, in the same room, edge profiles from windows of 16 overlap the whole by .01 more than those of 32, which do by
-/// .02 more than those of 64.
+/// Analyses count the blocks of a window, the transitions between them, and the call that a return belongs to. The last
+/// two need preceding branches. These are known across one cut (see [`Window::lead`]) but not across two, so windows
+/// must not be short. Longer windows are fewer in the same space, and their branches are correlated. On the streams of
+/// eight programs, with the same space, the overlap of edge profiles with the whole is .01 higher for windows of 16
+/// than of 32, and .02 higher for windows of 32 than of 64.
 pub const WINDOW: usize = 32;
 /// n = 2^`STRATA_BITS` = 2048, as in the paper's experiments (§5.4).
 const STRATA_BITS: u32 = 11;
@@ -24,14 +24,15 @@ const ENTRIES: usize = 16;
 
 /// Compresses bursts.
 ///
-/// A burst is cut into windows of N taken branches, the last one with what is left: each branch, and each stretch behind one,
-/// belongs to one window. Windows are the events that are sampled. The compressor begins with r = 1, which loses
-/// nothing but the order, and [`Compressor::coarsen`] doubles r whenever its owner wants less. What was chosen before
-/// is then chosen from again, so that all is as if the new r had been in force from the start.
+/// A burst is cut into windows of N taken branches, of which the last has the remainder: each branch, and the code
+/// after it, belongs to one window. Windows are the sampled events. The compressor begins with r = 1, which loses only
+/// the order. [`Compressor::coarsen`] doubles r and samples the kept windows again, so that the result is as if the new
+/// r had been used from the start.
 ///
-/// Substreams are chosen by a window's first branch, not by all of it: most long windows are met once, and hashing those would make
-/// substreams of random ones, no better than R_r. So each branch begins about the right number of windows. On the
-/// streams of eight programs the edge profiles overlap the whole by .00 to .02 more than with the hash of all branches.
+/// Substreams are selected by a window's first branch, not by all of its branches: most long windows occur once, and
+/// hashing all branches would assign them at random, which is no better than R_r. With the first branch, each branch
+/// begins about the right number of windows. On the streams of eight programs, the overlap of edge profiles is .00 to
+/// .02 higher than with the hash of all branches.
 #[derive(Debug)]
 pub struct Compressor {
     split: Split<Periodic>,
@@ -200,8 +201,8 @@ impl Compressor {
         }
     }
 
-    /// What is kept. What counters hold is not: thanks to their random phases that is no loss on average, whereas the last
-    /// windows are not more likely than others.
+    /// The kept windows. The remainders in counters are dropped: because their phases are random, the weights remain
+    /// unbiased.
     pub fn finish(&mut self) -> Compressed {
         while let Some(message) = self.second.take() {
             self.keep(message);

@@ -51,14 +51,15 @@ impl Kind {
     }
 }
 
-/// Mean of |100 (t − EST) ÷ EST| over random permutations of `length` events, t = 30 % of which are one tuple; the others are
-/// all different. Trials that never report the tuple are left out: they have no finite error.
+/// Mean of |100 (t − EST) ÷ EST| over random permutations of `length` events, t = 30 % of which are one tuple; the
+/// others are all different. Trials that never report the tuple are left out: they have no finite error.
 ///
-/// In a substream of which that tuple is a share q, the variance of EST ÷ t is (r − 1)(1 − q) ÷ t. The paper's 4 % at 4600
-/// events needs q ≈ 0.62, which is what four substreams give.
+/// In a substream of which that tuple is a share q, the variance of EST ÷ t is (r − 1)(1 − q) ÷ t. The paper's 4 % at
+/// 4600 events needs q ≈ 0.62, which is what four substreams give.
 ///
-/// One thing does not come out: the paper finds CR_r as good as P_r. A message of CR_r weighs the distance from the one before, which
-/// is r on average but varies by as much, so that its estimate of t varies about twice as much as that of P_r, and more than R_r's.
+/// One thing does not come out: the paper finds CR_r as good as P_r. A message of CR_r weighs the distance from the one
+/// before, which is r on average but varies by as much, so that its estimate of t varies about twice as much as that of
+/// P_r, and more than R_r's.
 pub fn mean_error(kind: Kind, rate: NonZeroU64, length: u64, trials: u64, generator: &mut Generator) -> f64 {
     let copies = length * 3 / 10;
     let (mut sum, mut finite) = (0.0, 0.0);

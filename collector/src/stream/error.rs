@@ -34,8 +34,8 @@ fn by_pc<E: Tuple, S: BuildHasher>(profile: &HashMap<E, u64, S>) -> HashMap<u64,
     sums
 }
 
-/// Frequency-weighted mean of |I_i − I_p| over the selected tuples of the true profile, where I is a tuple's share among its
-/// `pc`'s. `None` where nothing is selected.
+/// Frequency-weighted mean of |I_i − I_p| over the selected tuples of the true profile, where I is a tuple's share
+/// among its `pc`'s. `None` where nothing is selected.
 pub fn invariance_error<E: Tuple + Copy + Eq + Hash, S: BuildHasher>(
     truth: &HashMap<E, u64, S>,
     estimate: &HashMap<E, u64, S>,

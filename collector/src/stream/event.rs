@@ -53,8 +53,9 @@ pub(super) fn word(address: CodeAddress) -> u64 {
     address.offset ^ u64::from(address.module.0) << 48
 }
 
-/// The edge and call-target profiles' events of a burst, in order: calls, all other branches that were taken, and conditional
-/// ones that were not. `code` knows the instruction at an address; where it does not, only what was taken is told.
+/// The edge and call-target profiles' events of a burst, in order: calls, all other branches that were taken, and
+/// conditional ones that were not. `code` knows the instruction at an address; where it does not, only what was taken
+/// is told.
 pub fn control_flow(
     burst: &Burst,
     code: &mut impl FnMut(CodeAddress) -> Option<Instruction>,

@@ -2,7 +2,8 @@
 
 use super::random::Generator;
 
-/// `index = xor-fold(flip(randomize(pc)) xor randomize(w))`, keyed by the random table. The tag is `xor-fold(pc xor w)` (§4.1).
+/// `index = xor-fold(flip(randomize(pc)) xor randomize(w))`, keyed by the random table. The tag is `xor-fold(pc xor w)`
+/// (§4.1).
 #[derive(Clone, Debug)]
 pub struct Hasher {
     table: [u8; 256],

@@ -5,7 +5,7 @@ use super::hash::Hasher;
 use super::random::Generator;
 use std::num::NonZeroU64;
 
-/// An event that stands for so many.
+/// An event and the number of events that it represents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message<E> {
     /// The event.
@@ -16,10 +16,10 @@ pub struct Message<E> {
 
 /// Something that compresses a stream of events.
 pub trait Sampler<E> {
-    /// Takes an event, and may give out a message.
+    /// Adds an event; may return a message.
     fn push(&mut self, event: E) -> Option<Message<E>>;
 
-    /// Gives out what is held without loss, a message at a time. What counters hold stays there: it is of no known event.
+    /// Returns buffered messages, one per call. Remainders in counters belong to no known event and are not returned.
     fn drain(&mut self) -> Option<Message<E>> {
         None
     }
@@ -35,12 +35,13 @@ impl<E> Sampler<E> for Box<dyn Sampler<E>> {
     }
 }
 
-/// What samplers' counters start from.
+/// The initial state of samplers' counters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Start {
     /// Zero, as in the paper: the weight that remains in counters at the end is lost.
     Zero,
-    /// A state as if the sampler had always been running: no event's expected weight is changed by where the stream begins or ends.
+    /// A state as if the sampler had always been running: no event's expected weight is changed by where the stream
+    /// begins or ends.
     Stationary,
 }
 
@@ -68,7 +69,8 @@ impl<E> Sampler<E> for Random {
     }
 }
 
-/// P_r: every r-th event. Between two messages there are r − 1 events, never more: k messages mean rk to rk + (r − 1) events.
+/// P_r: every r-th event. Between two messages there are r − 1 events, never more: k messages mean rk to rk + (r − 1)
+/// events.
 #[derive(Clone, Debug)]
 pub struct Periodic {
     rate: NonZeroU64,
@@ -94,8 +96,8 @@ impl Periodic {
         (sum / rate) as u64
     }
 
-    /// Doubles the rate: the sampler P_2 of its messages becomes part of it, in the state in which it is. If that one began
-    /// with a random phase, all is as if the rate had been twice as high from the start.
+    /// Doubles the rate: the sampler P_2 of its messages becomes part of it, in the state in which it is. If that one
+    /// began with a random phase, all is as if the rate had been twice as high from the start.
     pub fn double(&mut self, thinning: &Self) {
         self.phase += thinning.phase * self.rate.get();
         self.rate = self.rate.saturating_mul(thinning.rate);
@@ -119,8 +121,8 @@ impl<E> Sampler<E> for Periodic {
     }
 }
 
-/// CR_r: R_r with a counter C. A message's weight is the number of events since the last one, so that the stream's length is known as
-/// exactly as with P_r (§3.1).
+/// CR_r: R_r with a counter C. A message's weight is the number of events since the last one, so that the stream's
+/// length is known as exactly as with P_r (§3.1).
 #[derive(Clone, Debug)]
 pub struct CountedRandom {
     random: Random,
@@ -149,8 +151,8 @@ impl<E> Sampler<E> for CountedRandom {
     }
 }
 
-/// The random sampler of ProfileMe and DCPI (§3.1): a counter is loaded with a number from the open interval (1, 2r), or 1, and the
-/// event at which it has run down is chosen. The mean distance is r, but choices are not independent.
+/// The random sampler of ProfileMe and DCPI (§3.1): a counter is loaded with a number from the open interval (1, 2r),
+/// or 1, and the event at which it has run down is chosen. The mean distance is r, but choices are not independent.
 #[derive(Clone, Debug)]
 pub struct Countdown {
     rate: NonZeroU64,
@@ -189,8 +191,9 @@ impl<E> Sampler<E> for Countdown {
     }
 }
 
-/// H\[X\]_n: events are hashed into n substreams, each with a sampler X of its own. Equal events are always in the same one, so
-/// that substreams are more uniform than the whole; one with a single event is counted with an error below the rate.
+/// H\[X\]_n: events are hashed into n substreams, each with a sampler X of its own. Equal events are always in the same
+/// one, so that substreams are more uniform than the whole; one with a single event is counted with an error below the
+/// rate.
 #[derive(Clone, Debug)]
 pub struct Split<S> {
     hasher: Hasher,

@@ -9,7 +9,7 @@ use std::num::NonZeroU64;
 /// Entries in a set, as in the paper's experiments (§5.4).
 const WAYS: usize = 2;
 /// Where the miss counter of three bits saturates (§4.2).
-const MOST_MISSES: u64 = 7;
+const MAX_MISSES: u64 = 7;
 
 /// What an entry is in (figure 6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,7 +61,7 @@ impl Entry {
             State::Empty => true,  // E1
             State::Valid => false, // E4
             // Should-Replace.
-            State::Evict => self.misses >= MOST_MISSES || self.hits == 1 || self.hits < 2 * self.misses,
+            State::Evict => self.misses >= MAX_MISSES || self.hits == 1 || self.hits < 2 * self.misses,
         };
         if replace {
             // E5: the stream's length is kept, though some of it belongs to others.
@@ -76,8 +76,8 @@ impl Entry {
 
 /// A two-way set-associative table of counters with partial tags, and the state machine of figure 6.
 ///
-/// The paper leaves two things open. An event that replaces another counts as a hit of its own, so that no event is lost.
-/// A miss goes to the entry with fewer hits of the set.
+/// The paper leaves two things open. An event that replaces another counts as a hit of its own, so that no event is
+/// lost. A miss goes to the entry with fewer hits of the set.
 #[derive(Clone, Debug)]
 pub struct Tagged {
     hasher: Hasher,
@@ -87,7 +87,8 @@ pub struct Tagged {
 }
 
 impl Tagged {
-    /// With 2^`bits` entries (at least two), tags of `tag_bits` bits, and messages when a hit counter reaches the threshold.
+    /// With 2^`bits` entries (at least two), tags of `tag_bits` bits, and messages when a hit counter reaches the
+    /// threshold.
     pub fn new(threshold: NonZeroU64, bits: u32, tag_bits: u32, start: Start, generator: &mut Generator) -> Self {
         let sets = bits.saturating_sub(1);
         let hasher = Hasher::new(sets, generator);
@@ -181,7 +182,7 @@ mod tests {
         assert!(!rare.miss(2) && !rare.miss(2));
         assert!(rare.miss(2), "3 hits < 2 × 2 misses");
         assert_eq!((rare.state(), rare.tag, rare.hits), (State::Valid, 2, 5));
-        let mut frequent = entry(60, MOST_MISSES);
+        let mut frequent = entry(60, MAX_MISSES);
         assert!(frequent.miss(2), "the miss counter is full");
         assert_eq!(frequent.hits, 67);
     }

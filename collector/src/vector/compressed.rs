@@ -1,13 +1,13 @@
-//! What is left of bursts for which there was no room: windows with weights.
+//! Compressed bursts: a weighted sample of their windows.
 
 use super::{Branch, CodeAddress, EndReason, Engine};
 use std::collections::BTreeMap;
 
-/// Bursts that were cut into windows and sampled by [`crate::stream::Compressor`], which see.
+/// Bursts that were cut into windows and sampled by [`crate::stream::Compressor`].
 ///
-/// How sure a weight is can be told from `rate`, r: the windows behind a weight w were met w ÷ r times. What has a
-/// substream for itself is off by less than r. Otherwise the variance is at most that of random sampling, (r − 1) w, where
-/// windows are independent of each other. Those of one burst are not: how many bursts there were, epochs say.
+/// The error of a weight w follows from `rate`, r: the window was sampled w ÷ r times. A window with its own substream
+/// has an error of less than r. Otherwise, for independent windows, the variance is at most that of random sampling, (r
+/// − 1) w. Windows of one burst are not independent; epochs have the number of bursts.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Compressed {
     /// r: each weight is a multiple of it.
@@ -22,10 +22,10 @@ pub struct Compressed {
     pub windows: Vec<Window>,
 }
 
-/// A span of time in which r did not change. Nothing here is sampled: everything that happened is counted.
+/// A span of time in which r did not change. Its figures are exact counts, not samples.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Epoch {
-    /// r at that time. What was chosen then was chosen from again whenever r grew.
+    /// r at that time. Its windows were sampled again whenever r grew.
     pub rate: u64,
     /// When the first burst began, in nanoseconds of `CLOCK_MONOTONIC`.
     pub first_ns: u64,
@@ -33,7 +33,7 @@ pub struct Epoch {
     pub last_ns: u64,
     /// Bursts.
     pub bursts: u64,
-    /// Those without a taken branch; they have no window.
+    /// Bursts without a taken branch, which have no window.
     pub empty_bursts: u64,
     /// Taken branches.
     pub branches: u64,

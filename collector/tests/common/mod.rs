@@ -6,11 +6,12 @@ use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
 use pleach_collector::record::RecordOptions;
 use pleach_collector::stats::Stats;
 use pleach_collector::vector::{CodeAddress, EndReason, Engine, ModuleId, VectorSet};
+use pleach_facilities::{DEADLINE, output_within};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 /// Where this test's profile puts what it builds.
@@ -112,7 +113,7 @@ pub fn record(overhead: f64, command: &[&OsStr], settings: &[(&str, &str)]) -> R
         .env("STATS", &stats)
         .env("OUTPUT", &vectors)
         .envs(settings.iter().copied());
-    let output = recorder.output().unwrap();
+    let output = output_within(&mut recorder, Stdio::null(), DEADLINE).unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     let text = std::fs::read(&stats).unwrap_or_else(|_| panic!("nothing recorded of {command:?}: {error}"));
     Run {
@@ -126,7 +127,8 @@ pub fn record(overhead: f64, command: &[&OsStr], settings: &[(&str, &str)]) -> R
 /// Records a command, and runs it without recording: both must end and print the same.
 pub fn compare(overhead: f64, command: &[&OsStr], settings: &[(&str, &str)]) -> Run {
     let mut run = record(overhead, command, settings);
-    let plain = Command::new(command[0]).args(&command[1..]).output().unwrap();
+    let mut plain = Command::new(command[0]);
+    let plain = output_within(plain.args(&command[1..]), Stdio::null(), DEADLINE).unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert_eq!(
         text(&run.output.stdout),
@@ -195,7 +197,7 @@ pub fn check(set: &VectorSet) -> u64 {
             offset: at.offset + by.len() as u64,
             ..at
         };
-        let mut at = burst.start.expect("it is known where it starts");
+        let mut at = burst.start.expect("a burst has a start");
         let mut instructions = 0u64;
         let mut complete = true;
         for branch in &burst.branches {
@@ -238,7 +240,7 @@ pub fn check(set: &VectorSet) -> u64 {
             }
             at = branch.to;
         }
-        let end = burst.end.expect("it is known where it ends");
+        let end = burst.end.expect("a burst has an end");
         while complete && at != end {
             assert!(
                 at.module == end.module && at.offset < end.offset,

@@ -3,6 +3,7 @@
 use crate::common::{compare_fixture, fixture, record};
 use object::{Object, ObjectSection, ObjectSymbol};
 use pleach_collector::vector::{Burst, Clock};
+use pleach_facilities::skip;
 use std::ops::Range;
 use std::path::Path;
 
@@ -37,7 +38,7 @@ fn phases_take_what_the_program_says() {
     let command = [program.as_os_str(), "4".as_ref()];
     let run = record(0.1, &command, &[]);
     if run.stats.clocked == 0 && run.stats.clock_dropped == 0 {
-        return println!("skipped: the kernel grants no breakpoints, or no events");
+        return skip("the kernel grants no breakpoints, or no events");
     }
     println!("{:?}", run.stats);
     let output = String::from_utf8(run.output.stdout).unwrap();

@@ -3,6 +3,7 @@
 
 use crate::common::{built, check, compare, compare_fixture, fixture, sampler};
 use pleach_collector::vector::VectorSet;
+use pleach_facilities::{DEADLINE, output_within, skip, spawn_within};
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -98,7 +99,7 @@ fn killed(after: Duration, signal: i32) -> (tempfile::TempDir, VectorSet) {
     recorder
         .env("OUTPUT", &output)
         .env("STATS", directory.path().join("stats"));
-    let mut recorder = recorder.stdout(Stdio::piped()).spawn().unwrap();
+    let (mut recorder, _watchdog) = spawn_within(recorder.stdout(Stdio::piped()), DEADLINE).unwrap();
     let mut line = String::new();
     BufReader::new(recorder.stdout.take().unwrap())
         .read_line(&mut line)
@@ -137,8 +138,7 @@ fn a_full_file_system_costs_bursts_only() {
         .arg(&place)
         .output();
     if !mounted.is_ok_and(|output| output.status.success()) {
-        eprintln!("cannot mount a small file system here: not tried");
-        return;
+        return skip("a tmpfs cannot be mounted");
     }
     let program = fixture(directory.path(), "compute", &[]);
     let command = [program.as_os_str(), OsStr::new("3")];
@@ -156,7 +156,7 @@ fn no_room_for_recordings_is_an_error() {
         .arg(sampler())
         .args(["0.01", "true"])
         .env("TMPDIR", "/proc/nowhere");
-    let output = recorder.output().unwrap();
+    let output = output_within(&mut recorder, Stdio::null(), DEADLINE).unwrap();
     assert_eq!(output.status.code(), Some(1));
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(

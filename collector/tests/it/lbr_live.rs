@@ -4,13 +4,14 @@
 use crate::common::fixture;
 use pleach_collector::engines::lbr::attr::Scope;
 use pleach_collector::engines::lbr::facts::Facts;
-use pleach_collector::engines::lbr::held::Held;
 use pleach_collector::engines::lbr::open::Opened;
 use pleach_collector::engines::lbr::plan::Plan;
 use pleach_collector::engines::lbr::ring::Record;
+use pleach_collector::engines::lbr::spawn_stopped::StoppedChild;
 use pleach_collector::engines::lbr::{calibrate, probe, run};
 use pleach_collector::record::{RecordError, RecordOptions, record};
 use pleach_collector::vector::Engine;
+use pleach_facilities::{default_signals, skip};
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::io::Read;
@@ -25,13 +26,13 @@ const SAMPLE: u32 = 9;
 const MMAP2: u32 = 10;
 const MISC_EXEC: u16 = 1 << 13;
 
-/// Whether this machine lets us sample a clock at all.
+/// Whether the kernel permits sampling by a clock; skips the calling test if not.
 fn allowed(plan: &Plan) -> bool {
     let granted = Opened::new(plan, 0, 1_000_000, Scope::This);
     if let Err(errno) = &granted {
-        eprintln!("perf events are refused here ({errno}): nothing can be tested");
-        // What refuses must be one of these.
+        // Any other error is a defect.
         assert!([libc::EACCES, libc::EPERM, libc::ENOSYS].contains(errno), "{errno}");
+        skip(&format!("the kernel refuses perf events (errno {errno})"));
     }
     granted.is_ok()
 }
@@ -77,11 +78,11 @@ fn family(plan: &Plan) {
     let directory = tempfile::tempdir().unwrap();
     let program = fixture(directory.path(), "family", &["-ldl"]);
     let mut command = Command::new(&program);
-    command.stdout(Stdio::piped());
-    let held = Held::start(command).unwrap();
-    let root = held.pid();
+    default_signals(&mut command).stdout(Stdio::piped());
+    let stopped = StoppedChild::spawn(command).unwrap();
+    let root = stopped.pid();
     let opened = Opened::new(plan, root, 1_000_000, Scope::FromExec).unwrap();
-    let mut child = held.release().unwrap();
+    let mut child = stopped.release().unwrap();
     let (mut records, mut by_cpu) = (Vec::new(), HashMap::<usize, usize>::new());
     let mut drain = || {
         for (number, ring) in opened.rings().iter().enumerate() {
@@ -165,13 +166,13 @@ fn samples_can_be_stopped_while_all_else_is_told() {
         return;
     }
     let mut command = Command::new("/bin/sh");
-    command.args([
+    default_signals(&mut command).args([
         "-c",
         "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done; /bin/true; exit 0",
     ]);
-    let held = Held::start(command).unwrap();
-    let opened = Opened::new(&plan, held.pid(), 1_000_000, Scope::FromExec).unwrap();
-    let mut child = held.release().unwrap();
+    let stopped = StoppedChild::spawn(command).unwrap();
+    let opened = Opened::new(&plan, stopped.pid(), 1_000_000, Scope::FromExec).unwrap();
+    let mut child = stopped.release().unwrap();
     opened.sample(false);
     for ring in opened.rings() {
         ring.drain(|_| {}).unwrap();
@@ -316,11 +317,11 @@ fn periods_change_while_a_program_runs() {
     let directory = tempfile::tempdir().unwrap();
     let program = fixture(directory.path(), "family", &["-ldl"]);
     let mut command = Command::new(&program);
-    command.stdout(Stdio::null());
-    let held = Held::start(command).unwrap();
+    default_signals(&mut command).stdout(Stdio::null());
+    let stopped = StoppedChild::spawn(command).unwrap();
     let (before, after) = (1_000_000, 3_000_001);
-    let opened = Opened::new(&plan, held.pid(), before, Scope::FromExec).unwrap();
-    let mut child = held.release().unwrap();
+    let opened = Opened::new(&plan, stopped.pid(), before, Scope::FromExec).unwrap();
+    let mut child = stopped.release().unwrap();
     std::thread::sleep(Duration::from_millis(20));
     opened.set_period(after);
     assert_eq!(child.wait().unwrap().code(), Some(3));

@@ -4,11 +4,11 @@ use crate::common::{self, check, compare, compare_fixture, engine, fixture, opti
 use pleach_collector::launch::LaunchError;
 use pleach_collector::record::{RecordError, RecordOptions};
 use pleach_collector::vector::{EndReason, Engine, VectorSet};
+use pleach_facilities::{DEADLINE, Watchdog, spawn_within};
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -306,18 +306,17 @@ fn changes_behind_our_back_are_declined() {
 }
 
 /// A recorder in a process group of its own, running a shell that tells what reaches it.
-fn spawn_shell(script: &str, output: &Path) -> Child {
+fn spawn_shell(script: &str, output: &Path) -> (Child, Watchdog) {
     let mut recorder = Command::new(common::built().join("examples/record"));
     recorder
         .arg(common::sampler())
         .args(["1", "bash", "-c", script])
-        .env("ENGINE", engine().name())
-        .process_group(0);
+        .env("ENGINE", engine().name());
     recorder
         .env("OUTPUT", output)
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
-    recorder.spawn().unwrap()
+    spawn_within(&mut recorder, DEADLINE).unwrap()
 }
 
 fn read_line(child: &mut Child) -> String {
@@ -334,9 +333,9 @@ fn signals_reach_the_program_and_the_recording_is_kept() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("vectors");
     let script = "trap 'echo term; exit 5' TERM; trap 'echo int; exit 6' INT; echo ready; while :; do :; done";
-    // One reaches the recorder alone, the other the whole group, as from a terminal.
+    // SIGTERM reaches the recorder alone; SIGINT reaches the whole group, as from a terminal.
     for (signal, whole_group, heard, status) in [(libc::SIGTERM, false, "term", 5), (libc::SIGINT, true, "int", 6)] {
-        let mut recorder = spawn_shell(script, &output);
+        let (mut recorder, _watchdog) = spawn_shell(script, &output);
         assert_eq!(read_line(&mut recorder), "ready");
         let pid = recorder.id() as i32;
         // SAFETY: plain integers, and a process of our own.
@@ -353,7 +352,7 @@ fn descendants_that_go_on_contribute_what_they_have() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("vectors");
     let script = "(trap '' HUP; exec >&-; i=0; while [ $i -lt 2000000 ]; do i=$((i+1)); done) & sleep 0.5; echo $!";
-    let mut recorder = spawn_shell(script, &output);
+    let (mut recorder, _watchdog) = spawn_shell(script, &output);
     let survivor: i32 = read_line(&mut recorder).parse().unwrap();
     assert!(recorder.wait().unwrap().success());
     let set = VectorSet::read_from(&output).unwrap();

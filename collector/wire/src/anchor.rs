@@ -1,8 +1,8 @@
 //! Where a burst's thread can be clocked: a branch target that comes back at a steady pace.
 //!
-//! Ticks are spread over CPU time, so that slow code is met more often for each branch than fast code. How long a branch takes
-//! at a burst tells how much more often: a hardware breakpoint at an *anchor* that the burst passed several times
-//! counts how often the program passes it afterwards, and the clock is read at the beginning and the end.
+//! Ticks are spread over CPU time, so that slow code is met more often for each branch than fast code. How long a
+//! branch takes at a burst tells how much more often: a hardware breakpoint at an *anchor* that the burst passed
+//! several times counts how often the program passes it afterwards, and the clock is read at the beginning and the end.
 //!
 //! Choosing an anchor is for signal handlers: it allocates nothing, never panics, and takes some microseconds.
 
@@ -10,7 +10,8 @@
 const MAX_PASSES: u32 = 5;
 /// More passes of an anchor are not waited for.
 const MAX_TIMED: u32 = 8;
-/// Taken branches between two readings of the clock, as far as that allows: what a few traps take varies by a microsecond.
+/// Taken branches between two readings of the clock, as far as that allows: what a few traps take varies by a
+/// microsecond.
 const TIMED_BRANCHES: f32 = 1200.0;
 /// A shorter burst tells too little of what comes back.
 pub const MIN_BRANCHES: usize = 200;
@@ -44,8 +45,9 @@ impl Anchor {
 
 /// Chooses an anchor among a burst's branch targets, oldest first; `random` is uniform in 0..1.
 ///
-/// It is the rarest of a few that come back evenly from the begin of the burst to its end, at most twice as far apart as on
-/// average; or of the burst's second half, its last quarter, and so on, where all come back too often. `None`: nothing does.
+/// It is the rarest of a few that come back evenly from the begin of the burst to its end, at most twice as far apart
+/// as on average; or of the burst's second half, its last quarter, and so on, where all come back too often. `None`:
+/// nothing does.
 pub fn choose(targets: &[u64], mut random: impl FnMut() -> f64) -> Option<Anchor> {
     let mut part = targets;
     while part.len() >= MIN_BRANCHES {

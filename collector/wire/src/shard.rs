@@ -1,9 +1,9 @@
 //! The stream between a sampled process and the recorder.
 //!
-//! Every sampled process image appends *frames* to a file of its own, a shard. A frame is written by one `write`:
-//! magic (2 bytes), kind (1), a zero byte, payload length (4), checksum of kind, length and payload (4), payload; all
-//! integers little-endian. A process that is killed leaves at most a truncated last frame. A short write leaves a damaged
-//! frame in the middle: the reader looks for the next frame that checks out.
+//! Every sampled process image appends *frames* to a file of its own, a shard. A frame is written by one `write`: magic
+//! (2 bytes), kind (1), a zero byte, payload length (4), checksum of kind, length and payload (4), payload; all
+//! integers little-endian. A process that is killed leaves at most a truncated last frame. A short write leaves a
+//! damaged frame in the middle: the reader looks for the next frame that checks out.
 //!
 //! Encoding allocates nothing and never panics: it runs in signal handlers.
 
@@ -203,8 +203,8 @@ pub struct BurstHead {
     pub engine: u8,
     /// [`crate::kinds::EndReason`] as a number.
     pub end_reason: u8,
-    /// At the tick, nothing but the program itself decided what it would do next: no other thread, no handler of its own for
-    /// signals that others send, no memory shared with other processes.
+    /// At the tick, nothing but the program itself decided what it would do next: no other thread, no handler of its
+    /// own for signals that others send, no memory shared with other processes.
     pub alone: bool,
     /// Kernel thread id.
     pub thread: u32,

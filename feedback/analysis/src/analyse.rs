@@ -126,7 +126,7 @@ impl<'p> Analyser<'p> {
             }
         }
         let provenance = Provenance {
-            hot_in_copies: ProfileSummary::from_functions(&copies)
+            hot_instance_count: ProfileSummary::from_functions(&copies)
                 .min_count(HOT_CUTOFF)
                 .unwrap_or(0),
             ..provenance
@@ -359,7 +359,7 @@ fn provenance(vectors: &VectorSet) -> Provenance {
             .map(|b| b.count * b.branches.len() as u64)
             .sum::<u64>()
             + epochs().map(|e| e.branches).sum::<u64>(),
-        hot_in_copies: 0,
+        hot_instance_count: 0,
     }
 }
 

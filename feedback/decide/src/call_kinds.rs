@@ -1,16 +1,16 @@
-//! Functions of the C library whose calls end paths or come back twice, by name.
+//! Functions of the C library whose calls do not return or return twice, by name.
 
-/// What a callee's name says about its calls.
+/// How control returns from a call, as far as the callee's name determines it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallKind {
-    /// Nothing.
+    /// The name determines nothing.
     Ordinary,
-    /// Ends the process or the thread without unwinding, in a callee that is usually not instrumented. `exit` is not among them: it runs the
-    /// runtime's handler.
+    /// Ends the process or the thread without unwinding, in a callee that is usually not instrumented. `exit` is not
+    /// one of these: it runs the handler that the runtime has registered.
     EndsThread,
-    /// Saves an environment that a `longjmp` comes back to.
+    /// Saves an environment that a later `longjmp` restores; returns twice.
     Setjmp,
-    /// Goes back to an environment.
+    /// Restores a saved environment; does not return.
     Longjmp,
     /// Returns in the child and in the parent.
     Vfork,

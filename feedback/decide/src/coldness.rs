@@ -1,37 +1,27 @@
-//! Which code an optimiser may treat as cold: what never ran, as far as a large recording can tell.
+//! Which code may be treated as cold.
 //!
-//! That nothing was seen of a block proves little by itself, because sampling sees what runs often. Two things are asked:
+//! A block without samples is not known to be cold: sampling misses code that runs rarely. A block is treated as cold
+//! only if both hold:
 //!
-//! - *Nothing implies it.* What dominates or post-dominates an executed block was executed too, but for calls that do not
-//!   return: a block seen behind a test shows that the test ran. Such blocks never go cold, however large the recording.
-//! - *The recording is large.* Bursts, not branches, are independent observations. What is absent from all of n bursts has,
-//!   with 95 % probability, a share of less than 3/n of what runs (the rule of three). LLVM calls hot what makes up 99 % of all
-//!   counts; from [`ENOUGH_BURSTS`] bursts on, code that was never seen is in the rest. That says where a branch goes, but code in that rest
-//!   still runs, and what is optimised for size and called instead of inlined may take twice its time: functions are, from
-//!   [`ENOUGH_TO_SHRINK`] bursts on, when this can cost a thousandth of a program's time.
+//! - *No executed block implies it.* A block that dominates or post-dominates an executed block was executed too,
+//!   unless a call did not return. Implied blocks are never cold, however large the recording is.
+//! - *The recording has enough bursts.* See [`MIN_BURSTS_FOR_SPLITTING`](crate::support::MIN_BURSTS_FOR_SPLITTING) and
+//!   [`MIN_BURSTS_FOR_SIZE`](crate::support::MIN_BURSTS_FOR_SIZE).
 
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::dominance::BlockDominance;
 use pleach_profile::{Covered, FunctionProfile};
 
-/// The share of execution that LLVM's `-profile-summary-cutoff-hot` leaves out, in percent.
-const NOT_HOT_PERCENT: u64 = 1;
-/// Bursts from which on what none of them shows is cold: 3 divided by the share that is not hot.
-pub const ENOUGH_BURSTS: u64 = 3 * 100 / NOT_HOT_PERCENT;
-/// Bursts from which on a function that none of them shows is optimised for size: 3 divided by a thousandth.
-pub const ENOUGH_TO_SHRINK: u64 = 3 * 1000;
-
-/// For each block, whether it was executed: it has a count, coverage says so, or what was executed implies it. The
-/// predictions of shadow execution count as well: this guides an optimiser, it proves nothing.
+/// For each block, whether it was executed: it has a count, it is covered, or an executed block implies it.
 ///
-/// Unlike in [`pleach_analysis::coverage`], activations that never end are no obstacle here: a block that is implied by mistake is
-/// merely not cold.
+/// Blocks that shadow execution predicted count as executed. Activations that never end are ignored, unlike in
+/// `pleach_analysis::coverage`: a block that is implied wrongly is merely not treated as cold.
 pub fn executed(cfg: &Cfg, profile: &FunctionProfile) -> Vec<bool> {
     let counted = |block: usize| profile.blocks.get(block).is_some_and(|&count| count > 0);
     let covered = |block: usize| profile.coverage.get(block).is_some_and(|&c| c != Covered::No);
     let seeds: Vec<bool> = (0..cfg.blocks.len()).map(|b| counted(b) || covered(b)).collect();
-    // Nothing or everything: no need for trees.
+    // No block or every block: dominance adds nothing.
     if seeds.iter().all(|&s| s) || seeds.iter().all(|&s| !s) {
         return seeds;
     }
@@ -40,7 +30,7 @@ pub fn executed(cfg: &Cfg, profile: &FunctionProfile) -> Vec<bool> {
     let mut waiting: Vec<usize> = (0..executed.len()).filter(|&b| executed[b]).collect();
     while let Some(block) = waiting.pop() {
         let block = BlockIndex(block as u32);
-        // The nearest of each kind: those behind it follow from it.
+        // The immediate ones suffice: they in turn imply theirs.
         let nearest = [implied.dominators(block).next(), implied.post_dominators(block).next()];
         for other in nearest.into_iter().flatten() {
             if !std::mem::replace(&mut executed[other.index()], true) {
@@ -78,7 +68,7 @@ mod tests {
         }
     }
 
-    /// Whether block `to` can be reached from `from` by a way that does not pass `without`.
+    /// Whether a path from block `from` to block `to` avoids block `without`.
     fn reaches(cfg: &Cfg, from: usize, to: impl Fn(usize) -> bool, without: usize) -> bool {
         let (mut seen, mut stack) = (vec![false; cfg.blocks.len()], vec![from]);
         while let Some(at) = stack.pop() {
@@ -94,8 +84,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_diamond_implies() {
-        // 0 branches to 1 and 2, both go on to 3.
+    fn implied_blocks_of_a_diamond() {
+        // 0 branches to 1 and 2, which join in 3.
         let cfg = cfg(&[vec![1, 2], vec![3], vec![3], vec![]]);
         let seen = profile(&cfg, vec![0, 7, 0, 0], vec![]);
         assert_eq!(executed(&cfg, &seen), [true, true, false, true]);
@@ -118,7 +108,7 @@ mod tests {
         })
     }
 
-    /// The same by definition: what cannot be avoided on the way to an executed block, or from it to an end.
+    /// The same by definition: blocks on every path from the entry to an executed block, or from it to an exit.
     fn by_definition(cfg: &Cfg, counts: &[u64]) -> Vec<bool> {
         let blocks = 0..cfg.blocks.len();
         let none = usize::MAX;

@@ -1,8 +1,9 @@
-//! Limits on keeping exact counters of loops in registers.
+//! Limits on the promotion of exact counters to registers in loops.
 
-/// Registers that a loop can spare for counters. More would be spilled, and a spilled counter costs what one in memory does.
+/// Counters that are promoted in one loop. More would be spilled, and a spilled counter costs as much as one in memory.
 pub const MAX_COUNTERS: u32 = 8;
-/// Exits of such a loop: each adds all counters to memory.
+/// Exits of a loop whose counters are promoted: each exit adds all counters to memory.
 pub const MAX_EXITS: u32 = 4;
-/// Values that one path number may take in the loop: telling more apart costs more than an addition to memory.
+/// Values of one path number in the loop, each of which needs a counter: selecting among more costs more than an
+/// addition to memory.
 pub const MAX_INDEX_VALUES: u32 = 4;

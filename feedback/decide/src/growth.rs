@@ -1,11 +1,11 @@
-//! How much code superblocks may add to a module.
+//! The growth budget of a module: instructions that superblock formation may add.
 
-/// The share of its instructions that a module may grow by.
+/// Growth of a module, as a share of its instructions.
 const MAX_GROWTH: f64 = 0.05;
-/// Instructions that any module may grow by, however small it is.
+/// Budget of the smallest modules, in instructions.
 const MIN_BUDGET: u32 = 64;
 
-/// Instructions that a module of `size` instructions may grow by.
+/// The growth budget of a module of `size` instructions, in instructions.
 pub fn growth_budget(size: u32) -> u32 {
     ((f64::from(size) * MAX_GROWTH) as u32).max(MIN_BUDGET)
 }

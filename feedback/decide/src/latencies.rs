@@ -1,17 +1,17 @@
 //! Latencies of instructions, for estimates of loop-carried chains.
 
-/// Cycles from an instruction's operands to its result, by kind of instruction.
+/// Cycles from the operands to the result of an instruction, by kind of instruction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Latencies {
     /// A load that hits the first-level cache.
     pub load: f64,
     /// An integer division.
     pub division: f64,
-    /// φs, casts and parts of aggregates, which cost no instruction or are renamed.
+    /// φs, casts and accesses to parts of aggregates: they need no instruction, or register renaming executes them.
     pub moves: f64,
     /// An intrinsic.
     pub intrinsic: f64,
-    /// A call of a function of few instructions.
+    /// A call of a small function.
     pub call: f64,
     /// A multiplication, or any floating-point operation.
     pub multiply: f64,
@@ -19,7 +19,7 @@ pub struct Latencies {
     pub other: f64,
 }
 
-/// Those of common x86-64 processors.
+/// Latencies of common x86-64 processors.
 pub const LATENCIES: Latencies = Latencies {
     load: 5.0,
     division: 20.0,

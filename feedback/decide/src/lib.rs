@@ -1,14 +1,15 @@
 //! What an optimiser does with a profile: pure functions from evidence to decisions. Nothing here knows LLVM; the
 //! plugin applies what is decided.
 //!
-//! [`support`] says which of these decisions a recording has enough evidence for. In the order in which a build asks:
+//! [`support`] decides which of these decisions a recording has enough evidence for. In the order of a build:
 //! 1. [`weights`]: branch weights, entry counts, calls that may be cold;
 //! 2. [`coldness`]: which blocks and functions may be treated as never executed;
 //! 3. [`superblock`]: which traces are formed by tail duplication;
 //! 4. [`selects`]: which unpredictable branches are if-converted, and which selects become branches;
 //! 5. [`placement`]: order of functions and blocks, splitting, alignment.
 //!
-//! Tables and limits that these use: [`call_kinds`], [`counter_promotion`], [`early_inlining`], [`growth`], [`latencies`].
+//! Tables and limits that these use: [`call_kinds`], [`counter_promotion`], [`early_inlining`], [`growth`],
+//! [`latencies`].
 
 pub mod call_kinds;
 pub mod coldness;

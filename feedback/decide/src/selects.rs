@@ -1,51 +1,53 @@
-//! Branches or selects: which unpredictable branches around memory accesses are worth doing without, and which selects are worth a branch.
+//! Branches or selects: which unpredictable branches around memory accesses are if-converted, and which selects become
+//! branches.
 //!
-//! Without a branch, both ways are executed, and selects say what the branch said: which values hold, and where what must not be accessed is
-//! accessed instead. That costs instructions, and saves the mispredictions. How many those are, the profile says; of a branch that the
-//! programmer called unpredictable it is taken to be [`UNPREDICTABLE`].
+//! If-conversion executes both arms. Selects choose the values, and redirect accesses of the arm that is not taken to a
+//! harmless address. This costs instructions and saves mispredictions. The profile has the misprediction rate; a branch
+//! that the programmer marked unpredictable is assumed to have the rate [`UNPREDICTABLE`].
 
 use crate::weights::UNPREDICTABLE;
 
-/// Cycles that a misprediction takes: what LLVM assumes of x86 processors.
-const MISPREDICTION: f64 = 14.0;
-/// Instructions that a processor executes in a cycle where nothing holds it up.
-const WIDTH: f64 = 4.0;
+/// Cycles that a misprediction costs: LLVM's value for x86 processors.
+const MISPREDICTION_CYCLES: f64 = 14.0;
+/// Instructions per cycle without stalls.
+const ISSUE_WIDTH: f64 = 4.0;
 
-/// A branch whose ways meet again behind code without calls. Numbers are of instructions.
+/// A branch whose arms rejoin without calls. Costs are in instructions.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Arms {
-    /// On each way, without the branches that it has itself.
+    /// Instructions of each arm once its inner branches are if-converted too.
     pub executed: [f64; 2],
-    /// On each way, as many as are executed with them.
+    /// Instructions that each arm executes on average with its inner branches.
     pub needed: [f64; 2],
-    /// Selects in place of the branch.
+    /// Selects that replace the branch.
     pub selects: f64,
-    /// Accesses that both ways make, and one does for.
+    /// Memory accesses that the arms have in common: one access replaces both.
     pub shared: f64,
-    /// Probability of the first way.
+    /// Probability of the first arm.
     pub probability: f64,
-    /// Share of executions that is mispredicted at least, where a profile says it.
+    /// Lower bound of the misprediction rate, if the profile has one.
     pub rate: Option<f64>,
 }
 
-/// Whether it is faster to execute both ways.
-pub fn pays(arms: &Arms) -> bool {
+/// Whether executing both arms is faster than branching.
+pub fn if_conversion_is_profitable(arms: &Arms) -> bool {
     let [first, second] = arms.needed;
     let branch = 1.0;
-    let now = first * arms.probability + second * (1.0 - arms.probability) + branch;
-    let then = arms.executed.iter().sum::<f64>() + arms.selects - arms.shared;
-    then - now <= arms.rate.unwrap_or(UNPREDICTABLE) * MISPREDICTION * WIDTH
+    let before = first * arms.probability + second * (1.0 - arms.probability) + branch;
+    let after = arms.executed.iter().sum::<f64>() + arms.selects - arms.shared;
+    after - before <= arms.rate.unwrap_or(UNPREDICTABLE) * MISPREDICTION_CYCLES * ISSUE_WIDTH
 }
 
-/// Whether selects should be branches that decide what a loop works on in its next turn, by a condition that comes out of what this turn works
-/// on, so many cycles later, and in fewer cycles the values do that are selected from.
+/// Whether a select on a loop-carried chain is faster as a branch. `condition`, `values`: cycles from the start of an
+/// iteration until the select's condition and its operands are available.
 ///
-/// Selects make each turn wait for the condition. A branch makes it wait for the values only, but where it is mispredicted: for the condition,
-/// and then for instructions. What a branch would do there was not recorded where the recorded program has a select as well, so that it must pay
-/// even if every other execution is mispredicted.
-pub fn is_waited_for(condition: f64, values: f64) -> bool {
+/// With a select, each iteration waits for condition and operands. With a branch, it waits for the operands only,
+/// unless the branch is mispredicted: then it waits for the condition and pays the misprediction. A recorded program
+/// that has a select there has no misprediction rate for it, so a rate of one half is assumed.
+pub fn branch_is_profitable(condition: f64, values: f64) -> bool {
+    const ASSUMED_RATE: f64 = 0.5;
     let select = 1.0 + condition.max(values);
-    let branch = values + 0.5 * (condition + MISPREDICTION);
+    let branch = values + ASSUMED_RATE * (condition + MISPREDICTION_CYCLES);
     branch < select
 }
 
@@ -54,44 +56,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loops_wait_for_calls_not_for_a_load() {
+    fn a_branch_pays_for_a_call_on_the_chain_but_not_for_a_load() {
         let (load, compare, call) = (5.0, 1.0, 20.0);
-        assert!(!is_waited_for(load + compare, 0.0));
-        assert!(!is_waited_for(2.0 * load + compare, 0.0));
-        assert!(is_waited_for(3.0 * load + compare, 0.0));
-        // A search tree, whose keys a function compares.
-        assert!(is_waited_for(load + call + compare, 1.0));
-        assert!(!is_waited_for(load + call + compare, load + call));
+        assert!(!branch_is_profitable(load + compare, 0.0));
+        assert!(!branch_is_profitable(2.0 * load + compare, 0.0));
+        assert!(branch_is_profitable(3.0 * load + compare, 0.0));
+        // A search tree whose keys a function compares.
+        assert!(branch_is_profitable(load + call + compare, 1.0));
+        assert!(!branch_is_profitable(load + call + compare, load + call));
     }
 
     #[test]
     fn a_misprediction_in_four_is_worth_fourteen_instructions() {
-        let arms = |ways, selects, shared, probability| Arms {
-            executed: ways,
-            needed: ways,
+        let arms = |arms, selects, shared, probability| Arms {
+            executed: arms,
+            needed: arms,
             selects,
             shared,
             probability,
             rate: None,
         };
         // `if (c) *p += x`: guarded loads and a guarded store.
-        assert!(pays(&arms([5.0, 0.0], 3.0, 0.0, 0.4)));
-        assert!(pays(&arms([20.0, 0.0], 5.0, 0.0, 0.5)));
-        assert!(!pays(&arms([20.0, 0.0], 5.0, 0.0, 0.4)));
-        assert!(pays(&arms([14.0, 14.0], 4.0, 3.0, 0.5)));
-        assert!(!pays(&arms([14.0, 14.0], 4.0, 0.0, 0.5)));
+        assert!(if_conversion_is_profitable(&arms([5.0, 0.0], 3.0, 0.0, 0.4)));
+        assert!(if_conversion_is_profitable(&arms([20.0, 0.0], 5.0, 0.0, 0.5)));
+        assert!(!if_conversion_is_profitable(&arms([20.0, 0.0], 5.0, 0.0, 0.4)));
+        assert!(if_conversion_is_profitable(&arms([14.0, 14.0], 4.0, 3.0, 0.5)));
+        assert!(!if_conversion_is_profitable(&arms([14.0, 14.0], 4.0, 0.0, 0.5)));
         let often = Arms {
             rate: Some(0.5),
             ..arms([40.0, 0.0], 9.0, 0.0, 0.5)
         };
-        assert!(pays(&often));
-        assert!(!pays(&Arms { rate: None, ..often }));
-        // A branch on the way keeps half of its code from being executed: that counts.
+        assert!(if_conversion_is_profitable(&often));
+        assert!(!if_conversion_is_profitable(&Arms { rate: None, ..often }));
+        // An inner branch skips half of the arm's code: the average counts.
         let inner = |needed| Arms {
             needed: [needed, 0.0],
             ..arms([18.0, 0.0], 5.0, 0.0, 0.5)
         };
-        assert!(pays(&inner(18.0)));
-        assert!(!pays(&inner(10.0)));
+        assert!(if_conversion_is_profitable(&inner(18.0)));
+        assert!(!if_conversion_is_profitable(&inner(10.0)));
     }
 }

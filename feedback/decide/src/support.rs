@@ -1,36 +1,42 @@
 //! Which decisions a recording has enough evidence for.
 //!
 //! The unit of evidence is the burst, not the branch: the branches of one burst are not independent observations. Each
-//! threshold follows from what a decision loses where the recording is wrong by chance; the models are at the constants.
-//! Exact counts support every decision.
+//! threshold follows from the cost of a decision that is wrong by chance; the model is at each constant. Several use
+//! the rule of three: with 95 % probability, code that is absent from all of n independent bursts has less than 3/n of
+//! all executions. Exact counts support every decision.
 
-use crate::coldness::{ENOUGH_BURSTS, ENOUGH_TO_SHRINK};
 use pleach_profile::Provenance;
 
-/// Bursts from which on branches are if-converted and selects become branches. With fewer, a misprediction rate of one
-/// half has a Wilson lower bound below the rate at which a select begins to pay
+/// The share of all executions that LLVM does not regard as hot (`-profile-summary-cutoff-hot`), in percent.
+const NOT_HOT_PERCENT: u64 = 1;
+
+/// Minimum of bursts for if-conversion and select-to-branch. With fewer, a misprediction rate of one half has a Wilson
+/// lower bound below the rate at which if-conversion begins to pay
 /// ([`UNPREDICTABLE`](crate::weights::UNPREDICTABLE)).
 pub const MIN_BURSTS_FOR_SELECTS: u64 = 10;
-/// Bursts from which on superblocks are formed: a path that none of so many bursts shows has less than a tenth of all
-/// executions with 95 % probability (the rule of three), so that the duplicated path is not the rarer one.
+/// Minimum of bursts for superblocks. By the rule of three, a path that is absent from this many bursts has less than a
+/// tenth of all executions, so the path that is duplicated is not the rarer one.
 pub const MIN_BURSTS_FOR_SUPERBLOCKS: u64 = 30;
-/// Bursts from which on code that was never sampled is split off and placed apart: see [`ENOUGH_BURSTS`].
-pub const MIN_BURSTS_FOR_SPLITTING: u64 = ENOUGH_BURSTS;
-/// Bursts from which on functions that were never sampled are optimised for size: see [`ENOUGH_TO_SHRINK`].
-pub const MIN_BURSTS_FOR_SIZE: u64 = ENOUGH_TO_SHRINK;
+/// Minimum of bursts for splitting off code without samples and placing it in a cold section. By the rule of three,
+/// code that is absent from this many bursts is not hot.
+pub const MIN_BURSTS_FOR_SPLITTING: u64 = 3 * 100 / NOT_HOT_PERCENT;
+/// Minimum of bursts for optimising functions without samples for size. Code that is not hot still runs, and may take
+/// twice its time when it is optimised for size and called instead of inlined. From this many bursts on, by the rule of
+/// three, this costs less than a thousandth of the program's time.
+pub const MIN_BURSTS_FOR_SIZE: u64 = 3 * 1000;
 
-/// What a profile rests on, and what it supports.
+/// The evidence behind a profile, and the decisions that it supports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Support {
-    /// Bursts.
+    /// Number of bursts.
     pub bursts: u64,
-    /// Everything was counted, so that there is no sampling error.
+    /// The counts are exact: there is no sampling error.
     pub exact: bool,
 }
 
 impl Support {
-    /// The support that a profile with this provenance has.
-    pub fn of(provenance: &Provenance) -> Self {
+    /// The support of a profile with this provenance.
+    pub fn from_provenance(provenance: &Provenance) -> Self {
         Self {
             bursts: provenance.bursts,
             exact: provenance.is_exact(),
@@ -40,7 +46,7 @@ impl Support {
     /// The support of exact counts.
     pub const EXACT: Self = Self { bursts: 0, exact: true };
 
-    /// The support of one recording with so many bursts.
+    /// The support of a recording with `bursts` bursts.
     pub const fn sampled(bursts: u64) -> Self {
         Self { bursts, exact: false }
     }
@@ -54,7 +60,7 @@ impl Support {
         self.has(1)
     }
 
-    /// Whether branches may become selects, and selects branches.
+    /// Whether if-conversion and select-to-branch are supported.
     pub fn selects(&self) -> bool {
         self.has(MIN_BURSTS_FOR_SELECTS)
     }
@@ -64,17 +70,17 @@ impl Support {
         self.has(MIN_BURSTS_FOR_SUPERBLOCKS)
     }
 
-    /// Whether code that was never sampled may be split off, placed apart and treated as cold.
+    /// Whether code without samples may be split off and placed in a cold section.
     pub fn splitting(&self) -> bool {
         self.has(MIN_BURSTS_FOR_SPLITTING)
     }
 
-    /// Whether functions that were never sampled may be optimised for size.
+    /// Whether functions without samples may be optimised for size.
     pub fn size(&self) -> bool {
         self.has(MIN_BURSTS_FOR_SIZE)
     }
 
-    /// The verdict in one line: what is supported, what is not, and what to do about it.
+    /// The verdict in one line: decisions that are supported, decisions that are not, and advice.
     pub fn verdict(&self) -> String {
         if self.exact {
             return "exact counts: they support every decision".to_owned();
@@ -110,7 +116,7 @@ impl Support {
     }
 }
 
-/// What to do about a small recording.
+/// Advice for small recordings.
 const ADVICE: &str = "record longer, with `--repeat 20` or `--overhead 5%`";
 
 #[cfg(test)]
@@ -118,7 +124,7 @@ mod tests {
     use super::*;
     use crate::weights::UNPREDICTABLE;
 
-    /// The lower end of the 90 % interval of a share of so many independent observations (Wilson 1927).
+    /// The lower end of the 90 % interval of a share of `observations` independent observations (Wilson 1927).
     fn wilson_low(share: f64, observations: f64) -> f64 {
         const Z: f64 = 1.645;
         let (n, z2) = (observations, Z * Z);
@@ -127,19 +133,20 @@ mod tests {
     }
 
     #[test]
-    fn what_so_many_bursts_support() {
+    fn supported_decisions_by_number_of_bursts() {
         assert_eq!(
             Support::sampled(0).verdict(),
             "nothing was sampled: the profile has no effect; record longer, with `--repeat 20` or `--overhead 5%`"
         );
         assert_eq!(
             Support::sampled(1).verdict(),
-            "1 burst supports weights, not if-conversion (from 10 bursts), superblocks (from 30 bursts), cold splitting (from 300 bursts), \
-             size optimisation (from 3000 bursts); record longer, with `--repeat 20` or `--overhead 5%`"
+            "1 burst supports weights, not if-conversion (from 10 bursts), superblocks (from 30 bursts), \
+             cold splitting (from 300 bursts), size optimisation (from 3000 bursts); record longer, with `--repeat 20` or `--overhead 5%`"
         );
         assert_eq!(
             Support::sampled(400).verdict(),
-            "400 bursts support weights, if-conversion, superblocks, cold splitting, not size optimisation (from 3000 bursts)"
+            "400 bursts support weights, if-conversion, superblocks, cold splitting, not size optimisation \
+             (from 3000 bursts)"
         );
         assert!(
             !Support::sampled(9).selects() && Support::sampled(10).selects() && !Support::sampled(10).superblocks()
@@ -149,13 +156,13 @@ mod tests {
 
     #[test]
     fn exact_counts_support_everything() {
-        let exact = Support::of(&Provenance {
+        let exact = Support::from_provenance(&Provenance {
             engines: vec![Provenance::EXACT_ENGINE.to_owned()],
             ..Provenance::default()
         });
         assert!(exact.weights() && exact.selects() && exact.superblocks() && exact.splitting() && exact.size());
-        // With a recording beside them, they are no longer.
-        let both = Support::of(&Provenance {
+        // Exact counts merged with a recording are not exact.
+        let both = Support::from_provenance(&Provenance {
             engines: vec![Provenance::EXACT_ENGINE.to_owned(), "run-ahead".to_owned()],
             ..Provenance::default()
         });

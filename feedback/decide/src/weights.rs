@@ -1,151 +1,157 @@
-//! What a function's counts mean to the optimiser: entry count, branch weights, coldness.
+//! From a function's counts to what the optimiser is told: entry count, branch weights, coldness.
 //!
-//! Counts are estimates from samples. An edge that was never sampled is not known to be dead, and an entry that was never
-//! sampled must have happened. Both get a share of half a sample (the Krichevsky–Trofimov estimator's pseudo-count): the
-//! entry all of it, the never-sampled edges of a function one half between them. A half for each would break the
-//! conservation of flow that block frequencies are computed from: an interpreter's loop has hundreds of ways out.
+//! Counts are estimates from samples. An edge without samples is not known to be dead, and a function with samples must
+//! have been entered. Both get a share of half a sample, the pseudo-count of Krichevsky and Trofimov (*The performance
+//! of universal encoding*, 1981): the entry a whole half, all unsampled edges of a function one half together. A half
+//! for each edge would break the conservation of flow from which block frequencies are computed: the dispatch loop of
+//! an interpreter has hundreds of exits.
 //!
-//! What has less than a sample was only inferred to be executed, to connect what was sampled to the entry and to an exit. Its branches lead that
-//! way: were they left to the optimiser, each would halve what gets out, and the loop before it would seem to go round so much more often. But
-//! nobody saw how often a loop on that way goes round: such branches are left alone, and flow gets out of them all the same.
+//! A block with less than one sample was only inferred: it connects sampled blocks to the entry and to an exit. Its
+//! branches are weighted along that connection. Without weights, LLVM would assume one half at each branch, and would
+//! overestimate the iterations of the loop before it by the product. A branch in a cycle of such blocks is left without
+//! weights, because its number of iterations was not observed.
 //!
-//! Blocks that were executed, but that no sample is left for, get a whole one, and so do calls of functions of which nothing else was seen: they
-//! never go cold. Their branches have no weights: nobody saw which way they went. What was never executed
-//! gets nothing where the recording is large enough to tell ([`crate::coldness`]).
+//! A block that must have run but has no samples counts as one sample, and so does a call of a function that has no
+//! samples but was executed: neither is ever cold. The branches of such a function get no weights, because their
+//! directions were not observed. An edge to a block that did not run gets weight 0 if the recording has enough bursts
+//! ([`crate::support`]).
 
 use crate::coldness;
-use crate::coldness::{ENOUGH_BURSTS, ENOUGH_TO_SHRINK};
+use crate::support::{MIN_BURSTS_FOR_SIZE, MIN_BURSTS_FOR_SPLITTING};
 use pleach_annotate::cfg::{Call, Callee, Cfg, Terminator};
 use pleach_annotate::id::BlockIndex;
 use pleach_profile::{BranchPrediction, FunctionProfile};
 
-/// Samples that a function's never-sampled edges get between them, and a never-sampled entry gets.
+/// The pseudo-count, in samples: of an unsampled entry, and of all unsampled edges of a function together.
 pub const PRIOR_SAMPLES: f64 = 0.5;
-/// Branch weights are in parts of an execution: hundreds of edges may share half a sample.
-const PARTS: u64 = 1000;
-/// Sampled block entries from which on a function that was never sampled is placed apart: with this many, a function with
-/// more than 3/100 000 of all block entries would have been seen with 95 % probability.
-pub const ENOUGH_SAMPLES: u64 = 100_000;
+/// Branch weight of one execution: hundreds of edges may share half a sample.
+const WEIGHT_SCALE: u64 = 1000;
+/// Minimum of sampled block entries for placing a function without samples in a cold section: by the rule of three,
+/// such a function has less than 3/100 000 of all block entries with 95 % probability.
+pub const MIN_SAMPLES_FOR_SPLITTING: u64 = 100_000;
 
-/// Share of mispredicted executions from which on a branch should become a select, where it can.
+/// Misprediction rate from which on a branch is if-converted if possible.
 ///
-/// For such a branch LLVM speculates as many instructions, at most, as a misprediction takes cycles. A processor that executes four in a cycle
-/// spends a quarter of a misprediction on them, each time.
+/// For a branch marked unpredictable, LLVM speculates at most as many instructions as a misprediction takes cycles. At
+/// four instructions per cycle, they cost a quarter of a misprediction in each execution.
 pub const UNPREDICTABLE: f64 = 0.25;
 
 /// The count up to which a block is cold, so that it may be optimised for size: less than one sample.
 ///
-/// LLVM takes the smallest count among the blocks that make up 99.9999 % of all executions. A sampled profile has no such
-/// resolution: a block that was sampled once may matter in another run, and a loop that is no longer vectorised loses more
-/// than smaller code gains.
+/// LLVM uses the smallest count among the blocks that make up 99.9999 % of all executions. A sampled profile lacks this
+/// resolution: a block that was sampled once may matter in another run, and a loop that is no longer vectorised loses
+/// more than smaller code gains.
 ///
-/// Exact counts have that resolution, and LLVM's own threshold stands. In a recording that is too small for splitting cold
-/// code off, only blocks without any count are cold.
-pub fn cold_count(recorded: &Recorded) -> u64 {
-    if recorded.exact {
+/// Exact counts have the resolution, so LLVM's threshold applies. With too few bursts for splitting, only blocks
+/// without any count are cold.
+pub fn cold_count(evidence: &RecordingEvidence) -> u64 {
+    if evidence.exact {
         u64::MAX
-    } else if recorded.bursts < ENOUGH_BURSTS {
+    } else if evidence.bursts < MIN_BURSTS_FOR_SPLITTING {
         0
     } else {
-        (recorded.scale * PRIOR_SAMPLES) as u64
+        (evidence.scale * PRIOR_SAMPLES) as u64
     }
 }
 
-/// Samples from which on a copy's count tells how hot it is: the standard error of fewer is more than a third.
-const ENOUGH_FOR_HOT: f64 = 10.0;
+/// Minimum of samples behind a hot count: with fewer, its standard error exceeds a third.
+const MIN_SAMPLES_FOR_HOT: f64 = 10.0;
 
-/// The count from which on a block is hot. `summed`: the least among the blocks that make up 99 % of all executions; LLVM takes that.
+/// The count from which on a block is hot. `summed`: the smallest count among the hottest blocks that together make up
+/// 99 % of all executions, with counts summed over inline instances. `by_instance`: the same with each inline instance
+/// counted separately ([`Provenance::hot_instance_count`](pleach_profile::Provenance::hot_instance_count)); 0 if
+/// unknown.
 ///
-/// Exact counts that LLVM knows are of code in which small functions are inlined already, each copy's by itself. Sums over copies
-/// are larger: next to a small function that is inlined everywhere, a large one's only call hardly matters, and is not inlined for it. So
-/// what counts is the copies' own counts (`copies`, [`Provenance::hot_in_copies`](pleach_profile::Provenance::hot_in_copies)), where they can be told.
-pub fn hot_count(summed: u64, copies: u64, scale: f64) -> u64 {
-    let sure = (scale * ENOUGH_FOR_HOT) as u64;
-    if copies == 0 {
+/// LLVM's own instrumentation counts after small functions were inlined, so each inline instance separately. Sums over
+/// instances are larger. Compared with them, the only call of a large function appears cold beside a small function
+/// that is inlined everywhere, and is not inlined. The counts by instance are therefore used where they are known.
+pub fn hot_count(summed: u64, by_instance: u64, scale: f64) -> u64 {
+    let min_reliable = (scale * MIN_SAMPLES_FOR_HOT) as u64;
+    if by_instance == 0 {
         summed
     } else {
-        summed.min(copies.max(sure))
+        summed.min(by_instance.max(min_reliable))
     }
 }
 
-/// What to tell the optimiser about a function.
+/// How the optimiser treats a function.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Verdict {
-    /// Sampled: these counts.
+    /// Sampled, or executed without samples: it gets these counts.
     Sampled {
         /// Estimated calls, at least 1.
         entry_count: u64,
-        /// Whether any call was sampled: where none was, [`entry_for`] says more.
+        /// Whether any call was sampled. If not, [`entry_count_from_frequency`] has a better estimate.
         entry_is_sampled: bool,
         /// Largest block count.
         max_count: u64,
-        /// For blocks with two successors or more, where it is known which way they went: a weight for each successor slot.
+        /// Branches with known directions: a weight for each successor slot.
         branch_weights: Vec<(BlockIndex, Vec<u64>)>,
     },
-    /// Never executed, by a profile with so many bursts that it is cold: optimised for size and kept out of others.
+    /// Never executed, by a profile with enough bursts: optimised for size and not inlined.
     Cold,
-    /// Never sampled, by a profile large enough to say that it hardly runs: placed apart from code that does, but compiled
-    /// as without a profile. It may run on other inputs, and must not be slow then.
-    Apart,
-    /// Never sampled, by a profile too small to say anything.
+    /// No samples, by a profile large enough to show that it rarely runs: placed in a cold section, but compiled as
+    /// without a profile, because it may be hot with another input.
+    Unlikely,
+    /// No samples, by a profile too small for a decision.
     Unknown,
 }
 
-/// How much a whole profile rests on.
+/// The evidence behind a whole profile.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Recorded {
+pub struct RecordingEvidence {
     /// Factor from samples to counts.
     pub scale: f64,
-    /// Sampled block entries.
+    /// Number of sampled block entries.
     pub samples: u64,
-    /// Bursts.
+    /// Number of bursts.
     pub bursts: u64,
-    /// Everything was counted: what has no count never ran.
+    /// The counts are exact: a block without a count did not run.
     pub exact: bool,
-    /// See [`Provenance::hot_in_copies`](pleach_profile::Provenance::hot_in_copies).
-    pub hot_in_copies: u64,
+    /// See [`Provenance::hot_instance_count`](pleach_profile::Provenance::hot_instance_count).
+    pub hot_instance_count: u64,
 }
 
-/// Decides what a profile says about a function.
-pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, recorded: &Recorded) -> Verdict {
+/// Decides how the optimiser treats a function.
+pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, evidence: &RecordingEvidence) -> Verdict {
     let executed = coldness::executed(cfg, profile);
-    let large = recorded.exact || recorded.bursts >= ENOUGH_BURSTS;
+    let can_split = evidence.exact || evidence.bursts >= MIN_BURSTS_FOR_SPLITTING;
     let max_count = profile.blocks.iter().copied().max().unwrap_or(0);
     if max_count == 0 {
-        let one = ((recorded.scale * 2.0 * PRIOR_SAMPLES) as u64).max(1);
+        let one = ((evidence.scale * 2.0 * PRIOR_SAMPLES) as u64).max(1);
         return if executed.contains(&true) {
-            // It may not be seen itself, but what is inlined into it: that needs a count to be relative to.
+            // Functions inlined into it may have samples: their counts are relative to this one.
             Verdict::Sampled {
                 entry_count: one,
                 entry_is_sampled: false,
                 max_count: one,
                 branch_weights: Vec::new(),
             }
-        } else if recorded.exact || recorded.bursts >= ENOUGH_TO_SHRINK {
+        } else if evidence.exact || evidence.bursts >= MIN_BURSTS_FOR_SIZE {
             Verdict::Cold
-        } else if large && recorded.samples >= ENOUGH_SAMPLES {
-            Verdict::Apart
+        } else if can_split && evidence.samples >= MIN_SAMPLES_FOR_SPLITTING {
+            Verdict::Unlikely
         } else {
             Verdict::Unknown
         };
     }
-    let half = (recorded.scale * PRIOR_SAMPLES).max(1.0) as u64;
-    let branches = sampled_branches(cfg, profile, recorded.scale as u64);
-    let nothing = |to: BlockIndex| recorded.exact || unlikely(cfg, to) || (large && !executed[to.index()]);
+    let half = (evidence.scale * PRIOR_SAMPLES).max(1.0) as u64;
+    let branches = sampled_branches(cfg, profile, evidence.scale as u64);
+    let is_dead = |to: BlockIndex| evidence.exact || is_exceptional(cfg, to) || (can_split && !executed[to.index()]);
     let unsampled = branches
         .iter()
         .flat_map(|b| b.slots())
-        .filter(|&(to, count)| count == 0 && !nothing(to))
+        .filter(|&(to, count)| count == 0 && !is_dead(to))
         .count();
-    let prior = (half.saturating_mul(PARTS) / unsampled.max(1) as u64).max(1);
+    let prior = (half.saturating_mul(WEIGHT_SCALE) / unsampled.max(1) as u64).max(1);
     let weight = |branch: &SampledBranch<'_>, (to, count): (BlockIndex, u64)| {
-        let executed = !recorded.exact && branch.is_sampled && executed[to.index()] && !unlikely(cfg, to);
+        let executed = !evidence.exact && branch.is_sampled && executed[to.index()] && !is_exceptional(cfg, to);
         if executed && profile.blocks[to.index()] <= half {
-            PARTS.saturating_mul(count.max(2 * half))
-        } else if count == 0 && !nothing(to) {
+            WEIGHT_SCALE.saturating_mul(count.max(2 * half))
+        } else if count == 0 && !is_dead(to) {
             prior
         } else {
-            PARTS.saturating_mul(count)
+            WEIGHT_SCALE.saturating_mul(count)
         }
     };
     let branch_weights = branches
@@ -158,16 +164,17 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, recorded: &Recorded) -> Ver
     let sampled = profile.blocks.first().copied().unwrap_or(0);
     Verdict::Sampled {
         entry_count: sampled.max(half),
-        entry_is_sampled: sampled as f64 >= recorded.scale,
+        entry_is_sampled: sampled as f64 >= evidence.scale,
         max_count,
         branch_weights,
     }
 }
 
-/// The entry count of a function that no call was sampled of, by which its hottest block gets the count that was recorded: `most` is what it gets,
-/// by the optimiser's frequencies, with an entry count of `entry_count`.
-pub fn entry_for(entry_count: u64, max_count: u64, most: f64) -> u64 {
-    let entry = entry_count as f64 * max_count as f64 / most;
+/// The entry count of a function without sampled calls: the one that gives its hottest block the recorded count
+/// `max_count`. `max_frequency`: the count that LLVM's block frequencies give the hottest block with an entry count of
+/// `entry_count`.
+pub fn entry_count_from_frequency(entry_count: u64, max_count: u64, max_frequency: f64) -> u64 {
+    let entry = entry_count as f64 * max_count as f64 / max_frequency;
     if entry.is_finite() {
         (entry.round() as u64).max(1)
     } else {
@@ -175,39 +182,42 @@ pub fn entry_for(entry_count: u64, max_count: u64, most: f64) -> u64 {
     }
 }
 
-/// Direct calls of a sampled function, by index, that were never sampled, by a profile too small to say that they do not matter.
+/// Direct calls without samples in a sampled function, as indices of `cfg.calls`, if the profile has too few bursts to
+/// show that they are cold.
 ///
-/// An inliner takes them for cold. That is no reason to keep a local function that nothing else calls: its code stays, and may run
-/// often on other inputs.
-pub fn unseen_calls<'a>(
+/// LLVM's inliner regards such calls as cold. The only call of a local function should be inlined nevertheless: the
+/// callee's code is in the program anyway, and may be hot with another input.
+pub fn unsampled_calls<'a>(
     cfg: &'a Cfg,
     profile: &'a FunctionProfile,
-    recorded: &Recorded,
+    evidence: &RecordingEvidence,
 ) -> impl Iterator<Item = usize> + use<'a> {
-    let small = !recorded.exact && recorded.bursts < ENOUGH_TO_SHRINK;
-    let unseen = move |call: &Call| {
+    let few_bursts = !evidence.exact && evidence.bursts < MIN_BURSTS_FOR_SIZE;
+    let is_unsampled = move |call: &Call| {
         let count = profile.blocks.get(call.block.index()).copied().unwrap_or(0);
-        small && count == 0 && matches!(call.callee, Callee::Direct(_)) && !unlikely(cfg, call.block)
+        few_bursts && count == 0 && matches!(call.callee, Callee::Direct(_)) && !is_exceptional(cfg, call.block)
     };
     let calls = cfg.calls.iter().enumerate();
-    calls.filter(move |(_, call)| unseen(call)).map(|(index, _)| index)
+    calls
+        .filter(move |(_, call)| is_unsampled(call))
+        .map(|(index, _)| index)
 }
 
-/// Blocks that end in a branch which is certain to be mispredicted so often that selects in its place would be faster, and the share that is, at
-/// least.
-pub fn unpredictable(profile: &FunctionProfile) -> impl Iterator<Item = (BlockIndex, f64)> {
-    let often = |p: &&BranchPrediction| p.low > 0.0 && p.low >= UNPREDICTABLE * p.watched;
+/// Blocks whose branches have a misprediction rate of at least [`UNPREDICTABLE`], with that rate. Both use the lower
+/// end of the confidence interval.
+pub fn unpredictable_branches(profile: &FunctionProfile) -> impl Iterator<Item = (BlockIndex, f64)> {
+    let is_unpredictable = |p: &&BranchPrediction| p.low > 0.0 && p.low >= UNPREDICTABLE * p.watched;
     profile
         .predictions
         .iter()
-        .filter(often)
+        .filter(is_unpredictable)
         .map(|p| (p.block, p.low / p.watched))
 }
 
-/// A block with several successor slots, of which it is known which way it went, sampled or inferred.
+/// A block with several successor slots whose directions are known, from samples or by inference.
 struct SampledBranch<'a> {
     block: BlockIndex,
-    /// It has a sample, not only what connects others.
+    /// It has a sample of its own; otherwise it was inferred.
     is_sampled: bool,
     successors: &'a [BlockIndex],
     counts: &'a [u64],
@@ -232,7 +242,8 @@ fn sampled_branches<'a>(cfg: &'a Cfg, profile: &'a FunctionProfile, sample: u64)
             let base = base as usize;
             let counts = profile.edges.get(base..base + block.successors.len())?;
             let is_sampled = profile.blocks[index] >= sample;
-            let known = counts.iter().any(|&c| c > 0) && (is_sampled || !comes_back(cfg, profile, index, sample));
+            let known =
+                counts.iter().any(|&c| c > 0) && (is_sampled || !is_in_unsampled_cycle(cfg, profile, index, sample));
             known.then_some(SampledBranch {
                 is_sampled,
                 block: BlockIndex(index as u32),
@@ -243,8 +254,8 @@ fn sampled_branches<'a>(cfg: &'a Cfg, profile: &'a FunctionProfile, sample: u64)
         .collect()
 }
 
-/// Whether a block is in a cycle of blocks that have less than a sample each.
-fn comes_back(cfg: &Cfg, profile: &FunctionProfile, block: usize, sample: u64) -> bool {
+/// Whether a block is in a cycle of blocks with less than one sample each.
+fn is_in_unsampled_cycle(cfg: &Cfg, profile: &FunctionProfile, block: usize, sample: u64) -> bool {
     let mut seen = vec![false; cfg.blocks.len()];
     let mut stack = vec![block];
     while let Some(at) = stack.pop() {
@@ -260,8 +271,8 @@ fn comes_back(cfg: &Cfg, profile: &FunctionProfile, block: usize, sample: u64) -
     false
 }
 
-/// Exception handling and traps: nobody expects those, sampled or not.
-fn unlikely(cfg: &Cfg, block: BlockIndex) -> bool {
+/// Whether a block handles exceptions or traps: such blocks are unlikely even without evidence.
+fn is_exceptional(cfg: &Cfg, block: BlockIndex) -> bool {
     let block = &cfg.blocks[block.index()];
     block.is_eh_pad || block.terminator == Terminator::Unreachable
 }
@@ -295,24 +306,24 @@ mod tests {
         }
     }
 
-    fn recorded(samples: u64, bursts: u64) -> Recorded {
-        Recorded {
+    fn evidence(samples: u64, bursts: u64) -> RecordingEvidence {
+        RecordingEvidence {
             scale: 1000.0,
             samples,
             bursts,
             exact: false,
-            hot_in_copies: 0,
+            hot_instance_count: 0,
         }
     }
 
     fn weights(cfg: &Cfg, blocks: &[u64], edges: &[u64], bursts: u64) -> (u64, Vec<Vec<u64>>) {
-        match verdict(cfg, &profile(cfg, blocks, edges), &recorded(1_000_000, bursts)) {
+        match verdict(cfg, &profile(cfg, blocks, edges), &evidence(1_000_000, bursts)) {
             Verdict::Sampled {
                 entry_count,
                 branch_weights,
                 ..
             } => {
-                let executions = |weights: Vec<u64>| weights.into_iter().map(|w| w / PARTS).collect();
+                let executions = |weights: Vec<u64>| weights.into_iter().map(|w| w / WEIGHT_SCALE).collect();
                 (
                     entry_count,
                     branch_weights.into_iter().map(|(_, w)| executions(w)).collect(),
@@ -323,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trap_that_was_never_sampled_gets_nothing() {
+    fn an_unsampled_trap_gets_weight_0() {
         assert_eq!(
             weights(&diamond(), &[5000, 5000, 0, 5000], &[5000, 0, 5000], 1),
             (5000, vec![vec![5000, 0]])
@@ -331,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ways_out_of_a_loop_share_half_a_sample() {
+    fn the_unsampled_exits_of_a_loop_share_half_a_sample() {
         // Block 0 loops to itself or leaves by one of five returns; neither entry nor exit was sampled.
         let cfg = testing::cfg(&[&[0, 1, 2, 3, 4, 5], &[], &[], &[], &[], &[]]);
         let (entry, branches) = weights(&cfg, &[100_000, 0, 0, 0, 0, 0], &[100_000, 0, 0, 0, 0, 0], 1);
@@ -340,13 +351,13 @@ mod tests {
     }
 
     #[test]
-    fn what_only_connects_leads_out() {
-        // A hot loop of 1 alone, which 2 and 3 lead out of; both could go back.
+    fn inferred_branches_are_weighted_towards_the_exit() {
+        // Block 1 is a hot loop. Blocks 2 and 3 lead from it to the exit, and have back edges.
         let cfg = testing::cfg(&[&[1], &[1, 2], &[1, 3], &[1, 4], &[]]);
         let (blocks, edges) = ([500, 100_500, 500, 500, 500], [500, 100_000, 500, 0, 500, 0, 500]);
         let (entry, branches) = weights(&cfg, &blocks, &edges, 1);
         assert_eq!(entry, 500);
-        // What is sure to be executed gets a whole sample.
+        // An edge to an executed block gets at least one sample.
         assert_eq!(branches[0], [100_000, 1000]);
         assert!(
             branches[1][1] >= 2 * branches[1][0] && branches[2][1] >= 2 * branches[2][0],
@@ -355,61 +366,69 @@ mod tests {
     }
 
     #[test]
-    fn many_ways_out_share_less_than_an_execution_each() {
+    fn many_unsampled_exits_get_less_than_one_execution_each() {
         let returns: Vec<u32> = (0..=2000).collect();
         let mut blocks: Vec<&[u32]> = vec![&[]; 2001];
         blocks[0] = &returns;
         let cfg = testing::cfg(&blocks);
         let counts: Vec<u64> = returns.iter().map(|&b| if b == 0 { 100_000 } else { 0 }).collect();
         let Verdict::Sampled { branch_weights, .. } =
-            verdict(&cfg, &profile(&cfg, &counts, &counts), &recorded(1_000_000, 1))
+            verdict(&cfg, &profile(&cfg, &counts, &counts), &evidence(1_000_000, 1))
         else {
             panic!("it was sampled");
         };
         let out: u64 = branch_weights[0].1[1..].iter().sum();
-        assert_eq!(out, 500 * PARTS);
+        assert_eq!(out, 500 * WEIGHT_SCALE);
     }
 
     #[test]
-    fn an_entry_that_no_call_was_sampled_of_is_what_frequencies_need() {
-        assert_eq!(entry_for(500, 9_000_000, 3_000_000.0), 1500);
-        assert_eq!(entry_for(500, 9, 3e12), 1);
-        assert_eq!(entry_for(500, 9, 0.0), 500);
+    fn an_unsampled_entry_is_derived_from_frequencies() {
+        assert_eq!(entry_count_from_frequency(500, 9_000_000, 3_000_000.0), 1500);
+        assert_eq!(entry_count_from_frequency(500, 9, 3e12), 1);
+        assert_eq!(entry_count_from_frequency(500, 9, 0.0), 500);
     }
 
     #[test]
-    fn what_many_bursts_never_saw_gets_nothing() {
+    fn an_edge_that_many_bursts_never_show_gets_weight_0() {
         let mut cfg = diamond();
         cfg.blocks[2].terminator = Terminator::Return;
-        let of = |bursts| weights(&cfg, &[5000, 5000, 0, 5000], &[5000, 0, 5000], bursts).1;
-        assert_eq!(of(ENOUGH_BURSTS - 1), [[5000, 500]]);
-        assert_eq!(of(ENOUGH_BURSTS), [[5000, 0]]);
+        let by_bursts = |bursts| weights(&cfg, &[5000, 5000, 0, 5000], &[5000, 0, 5000], bursts).1;
+        assert_eq!(by_bursts(MIN_BURSTS_FOR_SPLITTING - 1), [[5000, 500]]);
+        assert_eq!(by_bursts(MIN_BURSTS_FOR_SPLITTING), [[5000, 0]]);
     }
 
     #[test]
-    fn what_was_executed_gets_a_sample_however_many_bursts_there_are() {
+    fn an_edge_to_an_executed_block_gets_a_sample_with_any_number_of_bursts() {
         let mut cfg = diamond();
         cfg.blocks[2].terminator = Terminator::Return;
         let mut profile = profile(&cfg, &[5000, 5000, 0, 5000], &[5000, 0, 5000]);
         profile.coverage = vec![Covered::Seen, Covered::Seen, Covered::ByDominance, Covered::Seen];
-        for bursts in [1, ENOUGH_BURSTS, 1_000_000] {
-            let Verdict::Sampled { branch_weights, .. } = verdict(&cfg, &profile, &recorded(1_000_000, bursts)) else {
+        for bursts in [1, MIN_BURSTS_FOR_SPLITTING, 1_000_000] {
+            let Verdict::Sampled { branch_weights, .. } = verdict(&cfg, &profile, &evidence(1_000_000, bursts)) else {
                 panic!("it was sampled");
             };
-            assert_eq!(branch_weights, [(BlockIndex(0), vec![5000 * PARTS, 1000 * PARTS])]);
+            assert_eq!(
+                branch_weights,
+                [(BlockIndex(0), vec![5000 * WEIGHT_SCALE, 1000 * WEIGHT_SCALE])]
+            );
         }
     }
 
     #[test]
-    fn never_sampled_is_cold_or_apart_only_where_the_profile_is_large() {
+    fn an_unsampled_function_is_cold_or_unlikely_only_with_a_large_profile() {
+        const SAMPLES: u64 = MIN_SAMPLES_FOR_SPLITTING;
+        const BURSTS: u64 = MIN_BURSTS_FOR_SIZE;
         let mut never = profile(&diamond(), &[0; 4], &[0; 3]);
-        let of = |never: &FunctionProfile, samples, bursts| verdict(&diamond(), never, &recorded(samples, bursts));
-        assert_eq!(of(&never, ENOUGH_SAMPLES, ENOUGH_TO_SHRINK), Verdict::Cold);
-        assert_eq!(of(&never, ENOUGH_SAMPLES, ENOUGH_TO_SHRINK - 1), Verdict::Apart);
-        assert_eq!(of(&never, ENOUGH_SAMPLES / 2, ENOUGH_TO_SHRINK - 1), Verdict::Unknown);
-        // However many branches so few bursts have.
-        assert_eq!(of(&never, 1000 * ENOUGH_SAMPLES, ENOUGH_BURSTS - 1), Verdict::Unknown);
-        // Something implies that it was called.
+        let judge = |never: &FunctionProfile, samples, bursts| verdict(&diamond(), never, &evidence(samples, bursts));
+        assert_eq!(judge(&never, SAMPLES, BURSTS), Verdict::Cold);
+        assert_eq!(judge(&never, SAMPLES, BURSTS - 1), Verdict::Unlikely);
+        assert_eq!(judge(&never, SAMPLES / 2, BURSTS - 1), Verdict::Unknown);
+        // Many branches do not make up for few bursts.
+        assert_eq!(
+            judge(&never, 1000 * SAMPLES, MIN_BURSTS_FOR_SPLITTING - 1),
+            Verdict::Unknown
+        );
+        // Coverage implies that it was called.
         never.coverage = vec![Covered::ByDominance, Covered::No, Covered::No, Covered::No];
         let once = Verdict::Sampled {
             entry_count: 1000,
@@ -417,31 +436,31 @@ mod tests {
             max_count: 1000,
             branch_weights: Vec::new(),
         };
-        assert_eq!(of(&never, ENOUGH_SAMPLES, ENOUGH_TO_SHRINK), once);
+        assert_eq!(judge(&never, SAMPLES, BURSTS), once);
     }
 
     #[test]
-    fn exact_counts_are_taken_as_they_are() {
+    fn exact_counts_are_not_smoothed() {
         let cfg = testing::cfg(&[&[1, 2], &[3], &[3], &[]]);
-        let exact = Recorded {
+        let exact = RecordingEvidence {
             scale: 1.0,
             exact: true,
-            ..recorded(10, 1)
+            ..evidence(10, 1)
         };
         let Verdict::Sampled { branch_weights, .. } =
             verdict(&cfg, &profile(&cfg, &[5, 5, 0, 5], &[5, 0, 5, 0]), &exact)
         else {
             panic!("it was executed");
         };
-        assert_eq!(branch_weights, [(BlockIndex(0), vec![5 * PARTS, 0])]);
+        assert_eq!(branch_weights, [(BlockIndex(0), vec![5 * WEIGHT_SCALE, 0])]);
         assert_eq!(verdict(&cfg, &profile(&cfg, &[0; 4], &[0; 4]), &exact), Verdict::Cold);
         assert_eq!(cold_count(&exact), u64::MAX);
-        assert_eq!(cold_count(&recorded(1_000_000, ENOUGH_BURSTS - 1)), 0);
-        assert_eq!(cold_count(&recorded(1_000_000, ENOUGH_BURSTS)), 500);
+        assert_eq!(cold_count(&evidence(1_000_000, MIN_BURSTS_FOR_SPLITTING - 1)), 0);
+        assert_eq!(cold_count(&evidence(1_000_000, MIN_BURSTS_FOR_SPLITTING)), 500);
     }
 
     #[test]
-    fn calls_of_unseen_blocks_are_unseen_until_the_profile_is_large() {
+    fn unsampled_calls_are_listed_only_with_a_small_profile() {
         let mut cfg = testing::cfg(&[&[1, 2], &[3], &[3], &[4, 5], &[], &[]]);
         cfg.blocks[4].terminator = Terminator::Unreachable;
         let call = |block, callee| Call {
@@ -458,14 +477,14 @@ mod tests {
             call(5, direct),
         ];
         let profile = profile(&cfg, &[9, 9, 0, 9, 0, 0], &[9, 0, 9, 0, 9, 0]);
-        let of = |bursts| unseen_calls(&cfg, &profile, &recorded(1_000_000, bursts)).collect::<Vec<_>>();
-        assert_eq!(of(ENOUGH_TO_SHRINK - 1), [1, 4]);
-        assert!(of(ENOUGH_TO_SHRINK).is_empty());
+        let calls = |bursts| unsampled_calls(&cfg, &profile, &evidence(1_000_000, bursts)).collect::<Vec<_>>();
+        assert_eq!(calls(MIN_BURSTS_FOR_SIZE - 1), [1, 4]);
+        assert!(calls(MIN_BURSTS_FOR_SIZE).is_empty());
     }
 
     #[test]
-    fn copies_tell_what_is_hot_where_they_were_seen_often_enough() {
-        let hot = |summed, copies| hot_count(summed, copies, 100.0);
+    fn the_hot_count_is_by_instance_given_enough_samples() {
+        let hot = |summed, by_instance| hot_count(summed, by_instance, 100.0);
         assert_eq!(hot(50_000, 0), 50_000);
         assert_eq!(hot(50_000, 20_000), 20_000);
         assert_eq!(hot(50_000, 300), 1_000);
@@ -473,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn unpredictable_is_what_certainly_is() {
+    fn unpredictable_branches_have_a_high_lower_bound() {
         let cfg = testing::cfg(&[&[1, 2], &[2, 3], &[3, 4], &[4], &[]]);
         let mut profile = profile(&cfg, &[9; 5], &[0; 7]);
         let prediction = |block, mispredicted, low| BranchPrediction {
@@ -488,11 +507,14 @@ mod tests {
             prediction(2, 400.0, 240.0),
             BranchPrediction::none(BlockIndex(3)),
         ];
-        assert_eq!(unpredictable(&profile).collect::<Vec<_>>(), [(BlockIndex(1), 0.25)]);
+        assert_eq!(
+            unpredictable_branches(&profile).collect::<Vec<_>>(),
+            [(BlockIndex(1), 0.25)]
+        );
     }
 
     #[test]
-    fn branches_that_nobody_saw_are_left_to_the_optimiser() {
+    fn a_branch_in_an_unsampled_cycle_gets_no_weights() {
         // 0 → 1, which loops to itself or goes on to 2, which does the same.
         let cfg = testing::cfg(&[&[1], &[1, 2], &[2, 3], &[]]);
         let (_, branches) = weights(&cfg, &[500, 9500, 500, 500], &[500, 9000, 500, 0, 500], 1);

@@ -204,7 +204,7 @@ pub struct Provenance {
     pub taken_branches: u64,
     /// The smallest count among the hottest blocks that together have 99 % of all executions, with the blocks of each
     /// inline instance counted separately; 0 if unknown. (The counts of functions are sums over inline instances.)
-    pub hot_in_copies: u64,
+    pub hot_instance_count: u64,
 }
 
 impl Provenance {

@@ -207,10 +207,13 @@ fn merged_provenance(profiles: &[(Profile, f64)], weights: &[u64]) -> Provenance
     }
     // If the same inline instances are hot in all profiles, their counts add up. Otherwise the sum is too high, and fewer
     // blocks count as hot.
-    let hot = profiles.iter().map(|(p, _)| p.provenance.hot_in_copies).zip(weights);
+    let hot = profiles
+        .iter()
+        .map(|(p, _)| p.provenance.hot_instance_count)
+        .zip(weights);
     let hot: Vec<u64> = hot.map(|(count, weight)| count.saturating_mul(*weight)).collect();
     if !hot.contains(&0) {
-        merged.hot_in_copies = hot.into_iter().fold(0, u64::saturating_add);
+        merged.hot_instance_count = hot.into_iter().fold(0, u64::saturating_add);
     }
     merged.engines.sort_unstable();
     merged.engines.dedup();

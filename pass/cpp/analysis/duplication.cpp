@@ -1,4 +1,4 @@
-// Which blocks may be duplicated, and in which loops they are.
+// Which blocks may be duplicated, and the kinds of their loops.
 #include "pleach.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Dominators.h"
@@ -15,26 +15,27 @@ bool mayCopy(const Instruction &I) {
     return false;
   if (isa<CallBrInst>(I) || isa<CleanupReturnInst>(I) || isa<CatchReturnInst>(I))
     return false;
-  // Code generation copies indirect branches itself. Here each copy would need φs in all that it may lead to, and as its edges cannot be
-  // split, the moves that those become would all be made before every branch.
+  // Code generation copies indirect branches itself. Here each copy would need φs in all of its targets. Its edges
+  // cannot be split, so the moves for all φs would be executed before every branch.
   if (isa<IndirectBrInst>(I))
     return false;
   auto *Call = dyn_cast<CallBase>(&I);
   if (!Call)
     return true;
-  // Assembly may define labels, which must stay unique. Calls that return twice come back into one copy only.
+  // Assembly may define labels, which must be unique. A call that returns twice returns into only one copy.
   return !Call->cannotDuplicate() && !Call->isConvergent() && !Call->isInlineAsm() &&
          !Call->hasFnAttr(Attribute::ReturnsTwice);
 }
 
-// A local function with this one call is inlined for sure; with two it may not be.
+// Whether an instruction is the only call of a local function. Such a function is always inlined; with two calls it may
+// not be.
 bool isOnlyCallOfLocal(const Instruction &I) {
   auto *Call = dyn_cast<CallBase>(&I);
   auto *F = Call ? Call->getCalledFunction() : nullptr;
   return F && F->hasLocalLinkage() && !F->isDeclaration() && F->hasOneUse();
 }
 
-// Whether a block advances a variable of its loop: copies would hide from code generation that the loop has one.
+// Whether a block increments an induction variable of its loop. Copies would hide the variable from code generation.
 bool advances(const BasicBlock &BB, const Loop &L) {
   const BasicBlock *Latch = L.getLoopLatch();
   if (!Latch)
@@ -48,7 +49,7 @@ bool advances(const BasicBlock &BB, const Loop &L) {
   return false;
 }
 
-// Whether a loop does one of many things in each iteration, as interpreters and state machines do.
+// Whether each iteration of a loop executes one of many cases, as in interpreters and state machines.
 bool dispatches(const Loop &L) {
   return llvm::any_of(L.blocks(), [](BasicBlock *BB) {
     return isa<SwitchInst>(BB->getTerminator()) || isa<IndirectBrInst>(BB->getTerminator());
@@ -67,7 +68,7 @@ bool hasCalls(const Loop &L) {
 
 extern "C" {
 
-// Whether blocks of a function may be duplicated at all. `AlsoWhereSmall`: also where code is to be small.
+// Whether blocks of a function may be duplicated at all. `AlsoWhereSmall`: even if it is optimised for size.
 bool pleach_may_duplicate(LLVMValueRef V, bool AlsoWhereSmall) {
   Function &F = *unwrap<Function>(V);
   return !F.hasOptNone() && (AlsoWhereSmall || !F.hasOptSize()) && !F.hasFnAttribute(Attribute::Naked) &&
@@ -89,8 +90,8 @@ void pleach_duplicable(LLVMValueRef V, bool Early, uint8_t *Duplicable) {
   }
 }
 
-// Tight: blocks of innermost loops that do the same in each iteration. Their values fit registers and their variables advance in step, which
-// copies may spoil. Dispatching: headers of loops that do one of many things in each iteration.
+// Tight: blocks of innermost loops whose iterations take similar paths. Their values fit in registers and their
+// induction variables advance together, which copies may prevent. Dispatching: headers of dispatch loops.
 void pleach_loops(LLVMValueRef V, uint8_t *Tight, uint8_t *Dispatching) {
   Function &F = *unwrap<Function>(V);
   DominatorTree DT(F);

@@ -1,4 +1,4 @@
-// Duplication simulation: which instructions of a trace fold once it has one entry. Nothing is changed.
+// Duplication simulation: finds the instructions of a trace that fold once it has a single entry. Changes nothing.
 // After Leopoldseder et al., "Dominance-based duplication simulation" (CGO 2018).
 #include "pleach.h"
 #include "llvm/ADT/DenseMap.h"
@@ -66,7 +66,7 @@ class Simulation {
 public:
   explicit Simulation(const DataLayout &DL) : DL(DL) {}
 
-  // Steps through a block that is not copied.
+  // Simulates a block that is not copied.
   void pass(BasicBlock &BB) {
     for (Instruction &I : BB)
       access(I);
@@ -98,7 +98,7 @@ public:
     }
   }
 
-  // Steps through a copied block; returns how many of its instructions fold.
+  // Simulates a copied block; returns how many of its instructions fold.
   uint32_t copy(BasicBlock &BB) {
     uint32_t Saved = 0;
     for (Instruction &I : BB) {
@@ -124,7 +124,7 @@ public:
 
 } // namespace
 
-// For each block of a trace but the first, which is not copied: how many of its instructions fold in a copy.
+// For each block of a trace except the first, which is not copied: writes how many of its instructions fold in a copy.
 extern "C" void pleach_simulate_duplication(const LLVMBasicBlockRef *Trace, size_t Count, uint32_t *Saved) {
   Simulation S(unwrap(Trace[0])->getModule()->getDataLayout());
   S.pass(*unwrap(Trace[0]));

@@ -1,4 +1,4 @@
-// Facts about modules, functions and instructions that the C API does not tell.
+// Facts about modules, functions and instructions that the C API does not return.
 #include "pleach.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/Attributes.h"
@@ -26,7 +26,7 @@ void pleach_instruction_facts(LLVMValueRef V, PleachInstructionFacts *Facts) {
   *Facts = {};
   Facts->Counts = !I->isDebugOrPseudoInst();
   Facts->IsEHPad = I->isEHPad();
-  // In the function itself: what was inlined into it may be of another file.
+  // The line in the function itself: inlined code may be from another file.
   if (const DILocation *Loc = I->getDebugLoc()) {
     while (const DILocation *Outer = Loc->getInlinedAt())
       Loc = Outer;
@@ -40,7 +40,7 @@ void pleach_instruction_facts(LLVMValueRef V, PleachInstructionFacts *Facts) {
     Facts->Call = 3;
     return;
   }
-  // Through aliases, and through a callee whose prototype differs from the call's: still direct.
+  // Calls through aliases, or with a prototype other than the callee's, are direct too.
   if (auto *F = dyn_cast_or_null<Function>(
           Call->getCalledOperand()->stripPointerCastsAndAliases())) {
     Facts->Call = 1;
@@ -50,16 +50,17 @@ void pleach_instruction_facts(LLVMValueRef V, PleachInstructionFacts *Facts) {
   }
 }
 
-// Whether the linker may put another definition in this one's place.
+// Whether the linker may replace this definition by another.
 bool pleach_is_replaceable(LLVMValueRef V) { return unwrap<Function>(V)->isInterposable(); }
 
-// The identifier by which LLVM's value profiles name a function: it differs from the GUID of the
-// linkage name for functions of local linkage.
+// The identifier of a function in LLVM's value profiles. For local functions it differs from the GUID of the linkage
+// name.
 uint64_t pleach_value_profile_id(LLVMValueRef F) {
   return IndexedInstrProf::ComputeHash(getPGOFuncName(*unwrap<Function>(F)));
 }
 
-// Whether a call is the only one of a local function and may be inlined, and the facts that decide whether it should be.
+// Whether a call is the only one of a local function and may be inlined; writes the facts that decide whether it should
+// be.
 bool pleach_only_call(PleachRun *Run, LLVMValueRef V, PleachOnlyCall *Out) {
   auto *Call = dyn_cast<CallBase>(unwrap<Instruction>(V));
   Function *Callee = Call ? Call->getCalledFunction() : nullptr;

@@ -14,7 +14,7 @@ using namespace llvm;
 
 extern "C" {
 
-// Executions of each block and probabilities of each successor slot. False where there is no entry count.
+// Writes the executions of each block and the probability of each successor slot. False if there is no entry count.
 bool pleach_frequencies(LLVMValueRef V, double *Counts, double *Probabilities) {
   Function &F = *unwrap<Function>(V);
   auto Entry = F.getEntryCount();
@@ -41,8 +41,8 @@ bool pleach_frequencies(LLVMValueRef V, double *Counts, double *Probabilities) {
   return true;
 }
 
-// Branch weights alone do not determine frequencies in an irreducible loop, nor behind an indirect
-// branch: clang's own profiles give such headers their counts too.
+// Sets the counts of irreducible loop headers and of targets of indirect branches, whose frequencies branch weights do
+// not determine. clang's own profiles do the same.
 void pleach_set_irreducible_headers(LLVMModuleRef Ref, LLVMValueRef V, const uint64_t *Counts,
                                     size_t Count) {
   Function &F = *unwrap<Function>(V);
@@ -62,7 +62,7 @@ void pleach_set_irreducible_headers(LLVMModuleRef Ref, LLVMValueRef V, const uin
   }
 }
 
-// How many blocks of a function code generation considers never sampled, and splits off where it splits.
+// The number of a function's blocks that code generation regards as cold, and splits off if splitting is enabled.
 // `Cutoff`: parts per million of all executions, as for -mfs-psi-cutoff.
 uint32_t pleach_unsampled_blocks(LLVMValueRef V, uint32_t Cutoff) {
   Function &F = *unwrap<Function>(V);

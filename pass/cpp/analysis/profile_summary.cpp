@@ -1,4 +1,4 @@
-// The profile's summary: which counts are hot and which are cold.
+// The profile's summary: the thresholds of hot and cold counts.
 #include "pleach.h"
 #include "llvm/Analysis/ProfileSummaryInfo.h"
 #include "llvm/IR/Module.h"
@@ -8,7 +8,8 @@ using namespace llvm;
 
 extern "C" {
 
-// Installs the summary. Passes that asked for it before do not see it until the inliner may know the profile. `AtOnce`: that point is past.
+// Installs the summary. Passes that have cached the analysis see it only after the profile is revealed. `AtOnce`: they
+// see it immediately.
 void pleach_set_profile_summary(LLVMModuleRef Ref, PleachRun *Run, const PleachSummary *S, bool AtOnce) {
   Module *M = unwrap(Ref);
   SummaryEntryVector Detailed;

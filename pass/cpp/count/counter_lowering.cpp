@@ -1,8 +1,9 @@
-// Counter lowering: turns the counts that instrument.cpp inserted into memory operations at the end of the pipeline, and links the runtime.
+// Counter lowering: turns the counts that instrument.cpp inserted into memory operations at the end of the pipeline,
+// and links the runtime.
 //
-// Counters are per thread: a function looks up its thread's array once, and every count is one add to memory, without atomics.
-// That add is one instruction, so that no count is lost to a signal handler. In innermost loops that call nothing that may not return, counters
-// live in registers and are added when the loop is left.
+// Counters are per thread: a function looks up its thread's array once, and every count is a non-atomic add to memory.
+// The add is one instruction, so that signal handlers lose no count. In innermost loops without calls that may not
+// return, counters are promoted to registers, and added to memory at the loop's exits.
 #include "../../runtime/layout.h"
 #include "pleach.h"
 #include "llvm/ADT/MapVector.h"
@@ -59,8 +60,8 @@ SmallVector<Count> countsOf(Function &F) {
 
 using Values = SmallSetVector<int64_t, 8>;
 
-// The values that an index may have, few and known: a superset, so that what equals none of the others is the first. False where
-// there is no such set.
+// Collects the values that an index may have: a small superset, so that a value that equals none but the first is the
+// first. False if there is no such set.
 bool valuesOf(Value *V, Values &Out, SmallPtrSetImpl<Value *> &Open, unsigned &Budget, unsigned MaxValues) {
   if (Budget-- == 0) {
     Budget = 0;
@@ -91,7 +92,7 @@ bool valuesOf(Value *V, Values &Out, SmallPtrSetImpl<Value *> &Open, unsigned &B
   auto *Op = dyn_cast<BinaryOperator>(V);
   if (!Op || !Op->getType()->isIntegerTy(64))
     return false;
-  // Operands are taken by themselves; around a loop's own phi a sum has no end, and the budget gives one.
+  // Operands are evaluated separately. A sum through the loop's own φ has unboundedly many values; the budget ends it.
   SmallPtrSet<Value *, 8> Left, Right;
   Values A, B;
   if (!valuesOf(Op->getOperand(0), A, Left, Budget, MaxValues) || !valuesOf(Op->getOperand(1), B, Right, Budget, MaxValues))
@@ -120,7 +121,7 @@ bool valuesOf(Value *V, Values &Out, SmallPtrSetImpl<Value *> &Open, unsigned &B
   return true;
 }
 
-// Keeps the counters of one loop in registers. Returns whether anything changed.
+// Promotes the counters of one loop to registers.
 class Promotion {
   Loop &L;
   Function &F;
@@ -161,7 +162,7 @@ public:
             Counts.push_back({C, Of});
           }
         } else if (auto *Call = dyn_cast<CallBase>(&I); Call && !isa<IntrinsicInst>(Call)) {
-          // What the loop has counted would be lost if the call did not come back.
+          // The loop's counts would be lost if the call did not return.
           if (!Call->doesNotThrow() || !Call->hasFnAttr(Attribute::WillReturn))
             return false;
         }
@@ -200,7 +201,7 @@ private:
         Variable = variable();
       Add(Variable, C.step());
     } else {
-      // How often in all, and how often each value but the first.
+      // Counts all executions, and those of each value except the first.
       Several &S = Varying.emplace_back();
       S.All = variable();
       S.First = Of.front();
@@ -259,8 +260,8 @@ public:
   }
 
 private:
-  // One instruction, which a signal's handler finds done or not begun. Instruction selection makes one of a volatile load, add and
-  // store, except where it does not optimise.
+  // One instruction, so that a signal handler finds it done or not begun. Instruction selection combines a volatile
+  // load, an add and a store, except in functions that it does not optimise.
   void add(IRBuilder<> &B, Value *Counter, Value *Step) {
     if (F.hasOptNone()) {
       auto *T = FunctionType::get(B.getVoidTy(), {Ptr, I64}, false);
@@ -275,8 +276,8 @@ private:
 
   GlobalVariable *unit() { return M.getGlobalVariable(UnitName, /*AllowInternal=*/true); }
 
-  // The thread's array, looked up at the latest place that every count comes after, outside loops. Finds the counts in
-  // innermost loops on the way.
+  // Looks up the thread's array at the nearest common dominator of all counts that is outside of loops. Also collects
+  // the counts in innermost loops.
   Value *threadsArray(SmallPtrSetImpl<CallInst *> &Repeating) {
     DominatorTree DT(F);
     LoopInfo LI(DT);
@@ -314,8 +315,8 @@ private:
     return Words;
   }
 
-  // The counter of a number in a hash table: at the first place that the number may have, or where the runtime finds it. Innermost
-  // loops tend to repeat a path: there the pair used last comes first.
+  // The counter of a number in a hash table: at the number's first place, or where the runtime finds it. Innermost
+  // loops tend to repeat a path, so there the last pair is tried first.
   Value *hashed(const Count &C, Value *Words, bool Repeats) {
     IRBuilder<> B(C.Call);
     auto Word = [&](unsigned I) { return B.CreateConstInBoundsGEP1_64(I64, Words, C.word() + I); };
@@ -397,8 +398,8 @@ bool pleachPromoteCounters(Function &F, const PleachLimits &Limits) { return pro
 
 extern "C" {
 
-// Lowers a module's counts, then links in what they call of the runtime.
-// Returns text on failure, null otherwise; the caller does not free it.
+// Lowers a module's counts, then links the functions of the runtime that they call.
+// Returns a constant text on failure, else null.
 const char *pleach_lower_counters(LLVMModuleRef Ref, const char *Bitcode, size_t Size) {
   Module &M = *unwrap(Ref);
   for (Function &F : M)
@@ -414,14 +415,14 @@ const char *pleach_lower_counters(LLVMModuleRef Ref, const char *Bitcode, size_t
   Module &R = **Runtime;
   R.setDataLayout(M.getDataLayout());
   R.setTargetTriple(M.getTargetTriple());
-  // The user's choices of code model and the like stand.
+  // The module flags of the user take precedence.
   if (NamedMDNode *Flags = R.getModuleFlagsMetadata())
     R.eraseNamedMetadata(Flags);
   if (NamedMDNode *Ident = R.getNamedMetadata("llvm.ident"))
     R.eraseNamedMetadata(Ident);
   for (GlobalObject &G : R.global_objects())
     if (G.hasWeakLinkage()) {
-      // One copy for each executable or shared library, and none where nothing is counted.
+      // One copy for each executable or shared library, and none if nothing is counted.
       G.setLinkage(GlobalValue::LinkOnceODRLinkage);
       G.setComdat(R.getOrInsertComdat(G.getName()));
     }

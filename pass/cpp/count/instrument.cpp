@@ -1,8 +1,8 @@
 // Applies a plan of counting operations to a function.
 //
-// A counter is counted by a call of the intrinsic `llvm.instrprof.increment.step`, told to touch only memory that the program cannot
-// see. Cost models count it as cheap, it moves with the code that it counts, and it blocks no other optimisation;
-// counter_lowering.cpp turns it into memory operations after inlining.
+// A count is a call of the intrinsic `llvm.instrprof.increment.step` that accesses only memory that is inaccessible to
+// the program. Cost models regard it as cheap, it moves with the code that it counts, and it blocks no other
+// optimisation. counter_lowering.cpp turns it into memory operations after inlining.
 #include "../../runtime/layout.h"
 #include "pleach.h"
 #include "llvm/ADT/DenseMap.h"
@@ -38,7 +38,7 @@ class Instrumenter {
   Value *Slot;
   const PleachPlan &Plan;
   Type *I64, *I32, *Ptr;
-  // Blocks of the graph; where control enters each of them, which splitting multiplies.
+  // Blocks of the graph, and the entry points of each block, which splitting multiplies.
   SmallVector<BasicBlock *> Blocks;
   SmallVector<Instruction *> Terminators;
   DenseMap<BasicBlock *, uint32_t> HeadOf;
@@ -62,11 +62,11 @@ public:
     }
   }
 
-  // Applies the plan; a reason where the function does not go with it.
+  // Applies the plan; returns a reason if the function does not match it.
   const char *run() {
     collectCalls();
     makeVariables();
-    // In this order, so that what belongs to an edge comes before what belongs to the block it enters.
+    // In this order, so that operations of an edge precede those of its target block.
     SmallPtrSet<BasicBlock *, 16> Tagged = tagged();
     for (const PleachBlock &R : ArrayRef(Plan.Records, Plan.RecordCount)) {
       IRBuilder<> B = atStart(Blocks[R.Block]);
@@ -96,7 +96,7 @@ public:
       resume(unwrap<CallInst>(R.Call), R.Ops.get());
     callRuntime();
     unwindThrowing();
-    // Last, and so before everything else in the entry block.
+    // Last, and therefore first in the entry block.
     B.SetInsertPoint(&F.getEntryBlock(), F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
     for (AllocaInst *Variable : Variables)
       store(B, B.getInt64(0), Variable);
@@ -137,7 +137,7 @@ private:
       }
   }
 
-  // Blocks whose record has its tag already: it stays until the function is left.
+  // Blocks whose record already has its tag, which remains until the function exits.
   SmallPtrSet<BasicBlock *, 16> tagged() {
     SmallPtrSet<BasicBlock *, 16> Result, Recorded;
     DominatorTree DT(F);
@@ -170,7 +170,7 @@ private:
     }
   }
 
-  // Values live across setjmp have to survive the second return: in memory, as the C standard has it.
+  // Values live across setjmp must survive the second return: as in the C standard, they are volatile.
   Value *load(IRBuilder<> &B, AllocaInst *Variable) {
     return B.CreateLoad(I64, Variable, ReturnsTwice);
   }
@@ -185,7 +185,7 @@ private:
     return Op.Value ? B.CreateAdd(R, B.getInt64(Op.Value)) : R;
   }
 
-  // A window's key: the numbers plus one as digits, the latest last.
+  // The key of a window of paths: their numbers plus one as digits, the latest last.
   Value *key(IRBuilder<> &B, Value *Number) {
     if (Plan.Window <= 1)
       return Number;
@@ -226,13 +226,13 @@ private:
                          /*isVolatile=*/true);
   }
 
-  // As one word: a volatile access to all of it keeps the optimiser from taking the halves apart.
+  // As one word: a volatile access to the whole record prevents SROA from splitting it.
   void clearRecord(IRBuilder<> &B) {
     Value *Zero = ConstantInt::get(B.getIntNTy(Plan.Hashed ? 128 : 64), 0);
     B.CreateAlignedStore(Zero, Record, Align(8), /*isVolatile=*/true);
   }
 
-  // In two halves, so that no register ever holds a whole record: its copy on the stack would be taken for one.
+  // In two halves, so that no register holds a whole record: the runtime would mistake a spilled copy for a record.
   void writeRecord(IRBuilder<> &B, const PleachOp &Op, bool WithTag) {
     Value *Key = key(B, number(B, Op));
     if (Plan.Hashed) {
@@ -245,7 +245,7 @@ private:
       storeHalf(B, 1, B.getInt32(Plan.Tag));
   }
 
-  // No block can be put on an edge of an indirect branch: its targets are cloned for their other predecessors.
+  // An edge of an indirect branch cannot be split. Its targets are cloned for their other predecessors instead.
   void splitIndirect() {
     if (none_of(Terminators, [](Instruction *T) { return isa<IndirectBrInst>(T); }))
       return;
@@ -259,7 +259,7 @@ private:
     }
   }
 
-  // Where code of an edge goes; null, with a failure, where nowhere.
+  // The insertion point for an edge's code; null, with `Failure` set, if there is none.
   Instruction *edgePoint(uint32_t From, uint32_t To) {
     Instruction *T = Terminators[From];
     BasicBlock *Dest = nullptr;
@@ -298,7 +298,7 @@ private:
     return Between->getTerminator();
   }
 
-  // A call that returned for the second time begins another path.
+  // The second return of a call begins another path.
   void resume(CallInst *Call, ArrayRef<PleachOp> Ops) {
     IRBuilder<> B(Call->getNextNode());
     Value *Again = B.CreateICmpNE(Call, ConstantInt::get(Call->getType(), 0));
@@ -306,7 +306,7 @@ private:
     for (AllocaInst *Earlier : History)
       store(B, B.getInt64(0), Earlier);
     emit(B, Ops);
-    // The runtime cleared the record when it counted what the jump left.
+    // The runtime cleared the record when it counted the path that the jump ended.
     for (const PleachBlock &R : ArrayRef(Plan.Records, Plan.RecordCount))
       if (R.Block == ResumedBlock[Call])
         writeRecord(B, R.Ops.get().front(), true);
@@ -330,12 +330,12 @@ private:
       IRBuilder<>(Call).CreateCall(Declare("__pleach_ending", {}));
   }
 
-  // Calls through which an exception may leave the function get a landing pad that counts what was recorded.
+  // Calls that may unwind out of the function get a landing pad that counts the recorded path.
   void unwindThrowing() {
     if (Throwing.empty() || F.doesNotThrow())
       return;
     if (!F.hasPersonalityFn()) {
-      // The inliner wants one personality in caller and callee.
+      // The inliner requires the same personality in caller and callee.
       bool IsCxx = any_of(M.functions(), [](Function &G) {
         return G.getName().starts_with("_Z") || G.getName() == "__gxx_personality_v0";
       });
@@ -349,8 +349,8 @@ private:
     IRBuilder<> B(Pad);
     LandingPadInst *Landing = B.CreateLandingPad(StructType::get(Ptr, I32), 0);
     Landing->setCleanup(true);
-    // By value, and the tag in disguise: a record whose address is taken would be moved by address sanitising, and one
-    // in registers might be spilled.
+    // By value, and with the tag inverted: AddressSanitizer would move a record whose address is taken, and a whole
+    // record in registers might be spilled.
     auto Half = [&](unsigned I) {
       return B.CreateAlignedLoad(I32, B.CreateConstInBoundsGEP1_32(I32, Record, I), Align(4),
                                  /*isVolatile=*/true);
@@ -383,13 +383,13 @@ void pleachEmitCount(IRBuilderBase &B, Value *Slot, Value *Index, uint32_t Hashe
   Count->setDoesNotThrow();
   Count->addFnAttr(Attribute::WillReturn);
   Count->addFnAttr(Attribute::NoCallback);
-  // Merged, counts of different paths would need their numbers in registers.
+  // Merged counts of different paths would need the paths' numbers in registers.
   Count->addFnAttr(Attribute::NoMerge);
 }
 
 extern "C" {
 
-// Whether every edge that a plan has operations on can be given a block of its own; a reason where not.
+// Whether every edge with operations in a plan can be split; returns a reason if not.
 const char *pleach_cannot_instrument(LLVMValueRef V, const PleachPlan *Plan) {
   Function *F = unwrap<Function>(V);
   SmallVector<BasicBlock *> Blocks;
@@ -422,7 +422,7 @@ const char *pleach_cannot_instrument(LLVMValueRef V, const PleachPlan *Plan) {
   return nullptr;
 }
 
-// Applies a plan; a reason where the function does not go with it, which leaves the function broken.
+// Applies a plan. Returns a reason if the function does not match it, and leaves the function malformed.
 const char *pleach_instrument(LLVMValueRef F, LLVMValueRef Slot, const PleachPlan *Plan) {
   return Instrumenter(*unwrap<Function>(F), unwrap(Slot), *Plan).run();
 }

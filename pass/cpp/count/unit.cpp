@@ -1,4 +1,4 @@
-// A counted module's unit: what the runtime is told about it.
+// The unit of a counted module: its description for the runtime.
 #include "../../runtime/layout.h"
 #include "pleach.h"
 #include "llvm/IR/Constants.h"
@@ -14,8 +14,8 @@ static_assert(offsetof(PleachHashed, Word) == offsetof(hashed, word), "one struc
 
 extern "C" {
 
-// Emits a module's unit: the description, the variable through which a thread finds its array, and a constructor that makes the
-// unit known. Returns the variable.
+// Emits a module's unit: the description, the thread-local variable that points to a thread's array, and a constructor
+// that registers the unit. Returns the variable.
 LLVMValueRef pleach_make_unit(LLVMModuleRef Ref, const char *Description, size_t Size, uint64_t Id,
                               uint64_t Words, uint32_t Tag, const PleachHashed *Hashed,
                               size_t HashedCount) {
@@ -36,7 +36,7 @@ LLVMValueRef pleach_make_unit(LLVMModuleRef Ref, const char *Description, size_t
   auto *Table = ArrayType::get(Pair, Pairs.size());
   GlobalVariable *Functions =
       Global(Table, true, ConstantArray::get(Table, Pairs), "__pleach_hashed");
-  // At least the pair that a hash counter without memory gets.
+  // At least one pair, for hash counters without memory.
   auto *Lost = ArrayType::get(I64, std::max<uint64_t>(Words, 2));
   GlobalVariable *Spare =
       Global(Lost, false, ConstantAggregateZero::get(Lost), "__pleach_lost");
@@ -49,7 +49,7 @@ LLVMValueRef pleach_make_unit(LLVMModuleRef Ref, const char *Description, size_t
   GlobalVariable *Unit = Global(Init->getType(), false, Init, "__pleach_unit");
   GlobalVariable *Slot = Global(Ptr, false, Null, "__pleach_slot");
   Slot->setThreadLocalMode(GlobalValue::GeneralDynamicTLSModel);
-  // Used once counts are lowered.
+  // Unused until counts are lowered.
   appendToCompilerUsed(M, {Unit, Slot});
 
   auto *Void = FunctionType::get(Type::getVoidTy(C), false);

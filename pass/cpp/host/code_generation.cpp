@@ -1,4 +1,4 @@
-// What code generation is told about the layout of code.
+// Options and attributes that control the layout of code during code generation.
 #include "pleach.h"
 #include "llvm/Analysis/BlockFrequencyInfo.h"
 #include "llvm/Analysis/BranchProbabilityInfo.h"
@@ -14,12 +14,12 @@
 
 using namespace llvm;
 
-// Whether most iterations execute a block, as code generation sees it when it aligns.
+// Whether a sufficient share of iterations executes a block: the criterion of LLVM's block alignment.
 static bool isInMostIterations(BlockFrequency Block, BlockFrequency Header) {
   return Block >= Header * BranchProbability(1, 5);
 }
 
-// Code generation looks for a loop's metadata where the loop is left if its latch does not leave it.
+// If the latch is not an exiting block, code generation looks for the loop's metadata at the exiting block.
 static void alignLoop(Loop &L, unsigned Alignment) {
   addStringMetadataToLoop(&L, "llvm.loop.align", Alignment);
   BasicBlock *Latch = L.getLoopLatch(), *Exiting = L.getExitingBlock();
@@ -34,19 +34,20 @@ extern "C" {
 
 void pleach_set_target_options(void *Target, bool Split) {
   TargetOptions &Options = static_cast<TargetMachine *>(Target)->Options;
-  // The linker orders sections: functions need some of their own.
+  // The linker orders sections, so each function needs its own.
   Options.FunctionSections = true;
   if (Split)
     Options.EnableMachineFunctionSplitter = true;
 }
 
-// Whether loops may be aligned by the profile: on processors that the model describes, and unless the user gave an alignment.
+// Whether loops may be aligned by the profile: on processors that the model describes, unless the user gave an
+// alignment.
 bool pleach_may_align(void *Target) {
   auto *Machine = static_cast<TargetMachine *>(Target);
   return Machine->Options.LoopAlignment == 0 && Machine->getTargetTriple().isX86();
 }
 
-// Aligns a function's innermost loops as the profile says; returns how many differ from the host's.
+// Aligns a function's innermost loops by the profile; returns how many alignments differ from LLVM's.
 uint32_t pleach_align_loops(LLVMValueRef V, PleachAlignmentFn Decide) {
   Function &F = *unwrap<Function>(V);
   auto Entry = F.getEntryCount();
@@ -87,9 +88,10 @@ uint32_t pleach_align_loops(LLVMValueRef V, PleachAlignmentFn Decide) {
   return Aligned;
 }
 
-// The host's extended TSP treats successors of indirect branches as fall-through candidates, and wastes the places behind the dispatches of
-// interpreters on them. Functions with indirect branches keep the order of the host's chains: the extended TSP skips functions without an
-// entry count. The section prefix that the count implied stays.
+// LLVM's ext-TSP layout treats successors of indirect branches as fall-through candidates, so that they take the
+// positions after the dispatches of interpreters. Functions with indirect branches keep the order of LLVM's chains:
+// their entry count is removed, without which ext-TSP skips a function. The section prefix that the count implied is
+// kept.
 void pleach_keep_host_block_order(LLVMValueRef V) {
   Function &F = *unwrap<Function>(V);
   auto Indirect = [](const BasicBlock &BB) { return isa<IndirectBrInst>(BB.getTerminator()); };
@@ -105,11 +107,12 @@ void pleach_keep_host_block_order(LLVMValueRef V) {
   F.setMetadata(LLVMContext::MD_prof, nullptr);
 }
 
-// Interpreters predict well where each operation ends in a dispatch of its own. The optimiser merges all dispatches into one; code
-// generation duplicates it again, just before layout, into blocks that end in a plain jump to it, and only while it is short. The
-// counts of irreducible headers, which every label of a computed goto gets, prevent that: they are of the source's graph, so that
-// after optimisation the dispatch seems to run less often than the blocks behind it, MachineCSE moves what the operations have in
-// common into the dispatch, and it gets too long. This removes those counts from functions with computed gotos.
+// The branches of an interpreter are predicted well if each operation ends in its own dispatch. The optimiser merges
+// all dispatches into one. Code generation duplicates it just before layout, into blocks that end in an unconditional
+// jump to it, if it is short. Counts of irreducible headers, which every label of a computed goto has, prevent this:
+// they are for the source's graph, so that after optimisation the dispatch appears to run less often than its
+// successors. MachineCSE then moves common computations of the operations into the dispatch, which becomes too long.
+// This function removes these counts from functions with computed gotos.
 //
 // Returns the number of labels of the largest computed goto in a function that is optimised for speed.
 uint32_t pleach_prepare_computed_gotos(LLVMModuleRef M) {
@@ -129,7 +132,7 @@ uint32_t pleach_prepare_computed_gotos(LLVMModuleRef M) {
   return MaxLabels;
 }
 
-// Puts a function behind all others of its module.
+// Moves a function to the end of its module.
 void pleach_move_to_end(LLVMValueRef F) {
   Function *Fn = unwrap<Function>(F);
   Module *M = Fn->getParent();

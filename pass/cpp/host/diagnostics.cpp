@@ -1,4 +1,4 @@
-// Diagnostics and remarks, in the host's own form.
+// Diagnostics and remarks, through the host.
 #include "pleach.h"
 #include "llvm/Analysis/OptimizationRemarkEmitter.h"
 #include "llvm/IR/DebugInfoMetadata.h"
@@ -11,20 +11,20 @@ using namespace llvm;
 
 extern "C" {
 
-// Reports through the module's own diagnostic handler, so that clang and lld print it in their
-// usual form and set their usual exit status.
+// Reports through the module's diagnostic handler, so that clang and lld print it in their usual form and set their
+// usual exit status.
 void pleach_diagnose(LLVMModuleRef M, const char *Text, size_t Size, bool IsFatal) {
   LLVMContext &C = unwrap(M)->getContext();
   C.diagnose(DiagnosticInfoGeneric(StringRef(Text, Size), IsFatal ? DS_Error : DS_Warning));
 }
 
-// Whether somebody asked for remarks of ours: building them costs time.
+// Whether remarks of this plugin are enabled. Otherwise they are not built, to save time.
 bool pleach_remarks_enabled(LLVMModuleRef M) {
   LLVMContext &C = unwrap(M)->getContext();
   return C.getLLVMRemarkStreamer() || C.getDiagHandlerPtr()->isAnyRemarkEnabled("pleach");
 }
 
-// `-Rpass=pleach` where Passed, `-Rpass-missed=pleach` where not.
+// Emits a remark: for `-Rpass=pleach` if `Passed`, else for `-Rpass-missed=pleach`.
 void pleach_remark(LLVMValueRef F, bool Passed, const char *Name, const char *Text, size_t Size) {
   Function *Fn = unwrap<Function>(F);
   OptimizationRemarkEmitter ORE(Fn);

@@ -1,9 +1,11 @@
-// Inlines small callees before the inliner knows the profile, as clang does before it applies its own profiles.
+// Inlines small callees before the profile is revealed to the inliner, as clang does before it applies its own
+// profiles.
 //
-// The inliner goes bottom-up and accepts much code for hot calls. Where the cold part of a small function calls a large one often enough, the
-// large one is inlined into the small one, which is then too large for its own callers.
+// The inliner works bottom-up and accepts large callees for hot calls. If it inlined a large function into the cold
+// part of a small one, the small one would become too large for its own callers.
 //
-// Local functions with one call site wait for the profile: the inliner ignores both their size and how seldom they run.
+// Local functions with one call site are left for the inliner that knows the profile: otherwise they would be inlined
+// whatever their size and however rarely they run.
 #include "pleach.h"
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/Analysis/ProfileSummaryInfo.h"
@@ -34,9 +36,9 @@ struct PleachLeaveOnlyCallsPass : PassInfoMixin<PleachLeaveOnlyCallsPass> {
   }
 };
 
-// From here on the inliner may know the profile.
+// Reveals the profile to the inliner.
 struct PleachRevealProfilePass : PassInfoMixin<PleachRevealProfilePass> {
-  static bool isRequired() { return true; } // otherwise marks would stay
+  static bool isRequired() { return true; } // otherwise the attributes would remain
 
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
     MAM.getResult<ProfileSummaryAnalysis>(M).refresh();

@@ -24,11 +24,11 @@ cl::opt<bool> Summary("pleach-summary",
 cl::opt<uint64_t> RandomProfile("pleach-random", cl::Hidden, cl::value_desc("seed"),
                                 cl::desc("Optimise with random profiles instead of recorded ones"));
 cl::opt<uint64_t> RandomPaths("pleach-random-paths", cl::Hidden, cl::value_desc("seed"),
-                              cl::desc("Give the paths of each function each other's counts"));
+                              cl::desc("Shuffle the path counts of each function"));
 cl::opt<bool> Promote("pleach-icall-promotion", cl::init(true), cl::Hidden,
                       cl::desc("Promote indirect calls with profiled targets"));
 cl::opt<bool> SmallFirst("pleach-small-callees-first", cl::init(true), cl::Hidden,
-                         cl::desc("Inline callees as small as their calls before what the profile says is inlined"));
+                         cl::desc("Inline small callees before the inlining that uses the profile"));
 cl::opt<bool> ReduceHeight("pleach-control-height-reduction", cl::init(true), cl::Hidden,
                            cl::desc("Run control-height reduction at -O3, as -fprofile-use does"));
 cl::opt<bool> SelectToBranch("pleach-recurrences", cl::init(true), cl::Hidden,
@@ -36,20 +36,20 @@ cl::opt<bool> SelectToBranch("pleach-recurrences", cl::init(true), cl::Hidden,
 cl::opt<bool> IfConversion("pleach-selects", cl::init(true), cl::Hidden,
                       cl::desc("If-convert branches that are often mispredicted"));
 cl::opt<bool> IfConversionAggressive("pleach-selects-aggressive", cl::Hidden,
-                         cl::desc("If-convert every branch that can be, for tests"));
+                         cl::desc("If-convert every possible branch, for tests"));
 cl::opt<bool> Placement("pleach-placement", cl::init(true), cl::Hidden,
                         cl::desc("Order blocks and functions, and split functions, by the profile"));
 cl::opt<bool> AlignLoops("pleach-align-loops", cl::init(false), cl::Hidden,
-                         cl::desc("Align loops to fetch windows where the profile says that it pays"));
+                         cl::desc("Align loops to fetch windows where the profile shows that it is profitable"));
 
 cl::opt<bool> Superblocks("pleach-superblocks", cl::init(true),
                           cl::desc("Form superblocks along the profile's paths (default: on)"));
 cl::opt<unsigned> SuperblockStage(
     "pleach-superblock-stage", cl::init(2), cl::Hidden,
-    cl::desc("Where they are formed: 0 before inlining, 1 before vectorisation, 2 at the end"));
+    cl::desc("Stage that forms superblocks: 0 before inlining, 1 before vectorisation, 2 at the end"));
 cl::opt<double> SuperblockMinGain(
     "pleach-superblock-price", cl::init(-1), cl::Hidden,
-    cl::desc("Share of all executions that a copied instruction must save, instead of the default"));
+    cl::desc("Minimum gain of a copied instruction, as a share of all executions, instead of the default"));
 cl::opt<bool> SuperblocksAggressive("pleach-superblocks-aggressive", cl::Hidden,
                          cl::desc("Form superblocks wherever possible, for tests"));
 cl::opt<bool> Verify("pleach-verify", cl::Hidden,
@@ -85,7 +85,7 @@ void pleach_read_options(PleachOptions *Out) {
   Out->SelectToBranch = SelectToBranch;
 }
 
-// Sets an option of the host, unless the user did or the host has none of that name.
+// Sets an option of the host, unless the user has set it or the host has none of that name.
 void pleach_set_host_option(const char *Name, size_t NameSize, const char *Value, size_t ValueSize) {
   StringRef Key(Name, NameSize);
   auto &Options = cl::getRegisteredOptions();

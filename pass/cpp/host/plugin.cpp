@@ -32,7 +32,7 @@ struct PleachPass : PassInfoMixin<PleachPass> {
   void printPipeline(raw_ostream &OS, function_ref<StringRef(StringRef)>) { OS << PipelineName; }
 };
 
-// Keeps counters of loops in registers, after all inlining and before loops are vectorised.
+// Promotes counters of loops to registers, after all inlining and before loops are vectorised.
 struct PleachPromoteCountersPass : PassInfoMixin<PleachPromoteCountersPass> {
   PleachLimits Limits;
 

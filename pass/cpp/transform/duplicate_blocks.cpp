@@ -1,5 +1,5 @@
 // Duplicates blocks, with SSA repair, and cleans up afterwards.
-// Which copies to make is decided in Rust; any graph whose nodes map to blocks slot by slot computes the same.
+// The Rust half chooses the copies. Any graph whose nodes map to blocks slot by slot computes the same.
 #include "pleach.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/IR/CFG.h"
@@ -22,15 +22,15 @@ using namespace llvm;
 
 namespace {
 
-// Whether a block does nothing but return.
+// Whether a block only returns.
 bool onlyReturns(const BasicBlock *BB) {
   return BB && isa<ReturnInst>(*BB->getFirstNonPHIOrDbgOrLifetime());
 }
 
 } // namespace
 
-// Simplifies what copies of blocks leave to do: values that are known now, redundant loads, decided branches. Runs nothing that would merge
-// copies again.
+// Simplifies a function with copied blocks: propagates known values, removes redundant loads, folds decided branches.
+// Runs no pass that would merge copies again.
 bool pleachCleanUpDuplicates(Function &F, FunctionAnalysisManager &FAM) {
   if (!F.hasFnAttribute(PleachDuplicatedAttribute))
     return false;
@@ -41,8 +41,8 @@ bool pleachCleanUpDuplicates(Function &F, FunctionAnalysisManager &FAM) {
   FPM.addPass(InstSimplifyPass());
   FPM.addPass(ADCEPass());
   FPM.run(F, FAM);
-  // Not SimplifyCFG: it also removes empty blocks, where φs of seldom executed blocks take their values. Without them, the
-  // values would be computed before each branch there.
+  // Not SimplifyCFG: it would remove empty blocks on edges to φs of rarely executed blocks. The moves for these φs
+  // would then be executed before the branch, on all paths.
   for (BasicBlock &BB : F)
     ConstantFoldTerminator(&BB, /*DeleteDeadConditions=*/true);
   removeUnreachableBlocks(F);
@@ -53,8 +53,9 @@ bool pleachCleanUpDuplicates(Function &F, FunctionAnalysisManager &FAM) {
 
 extern "C" {
 
-// Makes a function's graph the given one. The first nodes must be its blocks in order; where they are not, returns false and does nothing.
-// Copies are appended in the order of nodes. Unreachable blocks stay, so that the caller can number blocks as before.
+// Gives a function the graph of `Nodes`. The first nodes must be its blocks in order; otherwise returns false and
+// changes nothing. Copies are appended in the order of nodes. Unreachable blocks remain, so that the numbers of blocks
+// are stable.
 bool pleach_duplicate_blocks(LLVMValueRef V, const PleachNode *Nodes, size_t Count) {
   Function &F = *unwrap<Function>(V);
   SmallVector<BasicBlock *> Blocks;
@@ -81,14 +82,14 @@ bool pleach_duplicate_blocks(LLVMValueRef V, const PleachNode *Nodes, size_t Cou
     Copied.insert(Blocks[Nodes[N].Origin]);
   pleachRematerialiseAddresses(F, Copied);
 
-  // What φs take from each predecessor, before any edge changes.
+  // The incoming values of φs, before any edge changes.
   DenseMap<PHINode *, DenseMap<BasicBlock *, Value *>> Incoming;
   for (BasicBlock *BB : Blocks)
     for (PHINode &Phi : BB->phis())
       for (unsigned I = 0, E = Phi.getNumIncomingValues(); I != E; ++I)
         Incoming[&Phi][Phi.getIncomingBlock(I)] = Phi.getIncomingValue(I);
 
-  // Copies, within which operands refer to the copy.
+  // Copies, whose operands refer to values of the copy.
   SmallVector<std::unique_ptr<ValueToValueMapTy>> Maps(Count);
   SmallVector<SmallVector<size_t, 2>> CopiesOf(Original);
   for (size_t N = Original; N < Count; ++N) {
@@ -133,7 +134,7 @@ bool pleach_duplicate_blocks(LLVMValueRef V, const PleachNode *Nodes, size_t Cou
     }
   }
 
-  // Values that now have several definitions.
+  // SSA repair of values that now have several definitions.
   for (size_t B = 0; B < Original; ++B) {
     if (CopiesOf[B].empty())
       continue;
@@ -164,7 +165,7 @@ bool pleach_duplicate_blocks(LLVMValueRef V, const PleachNode *Nodes, size_t Cou
   return true;
 }
 
-// Removes unreachable blocks and dead φs. The clean-up pass does the rest.
+// Removes unreachable blocks and dead φs, and requests the clean-up pass.
 void pleach_remove_dead_blocks(LLVMValueRef V) {
   Function &F = *unwrap<Function>(V);
   removeUnreachableBlocks(F);
@@ -175,13 +176,13 @@ void pleach_remove_dead_blocks(LLVMValueRef V) {
   F.addFnAttr(PleachDuplicatedAttribute);
 }
 
-// Prevents code generation from merging equal block tails, which would undo copies: puts a distinct, empty piece of assembly before each
-// terminator. Nothing of it gets into object code.
+// Prevents code generation from merging equal block tails, which would undo copies: inserts a distinct assembly comment
+// before each terminator. Object code does not contain it.
 void pleach_prevent_tail_merge(const LLVMBasicBlockRef *Blocks, size_t Count) {
   for (size_t I = 0; I < Count; ++I) {
     Instruction *T = unwrap(Blocks[I])->getTerminator();
-    // Nothing may come between a call and the return that make a tail call, whether the return is here or in the next block. Indirect
-    // branches are for code generation to copy.
+    // An instruction between a call and a return, here or in the next block, would prevent a tail call. Indirect
+    // branches must remain for code generation to copy.
     auto *Before = dyn_cast_if_present<CallInst>(T->getPrevNode());
     bool Returns = isa<ReturnInst>(T) || onlyReturns(T->getParent()->getSingleSuccessor());
     bool EndsInCall = (Before && Before->isTailCall() && Returns) || unwrap(Blocks[I])->getTerminatingMustTailCall() ||

@@ -1,6 +1,6 @@
-// If-conversion of branches whose arms are short and access memory: both arms are executed, and selects choose the results.
-// Where an access of the arm that is not wanted might fault, a select also chooses the address: its loads read zeros, its stores go to a
-// place that nobody reads. Which branches to convert is decided in Rust.
+// If-conversion of branches whose arms are short and access memory: both arms are executed, and selects choose the
+// results. If an access of the arm that is not taken might fault, a select also chooses its address: loads read zeros,
+// and stores write to a dummy stack slot. The Rust half chooses the branches.
 #include "pleach.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/Constants.h"
@@ -21,7 +21,7 @@ namespace {
 // Bytes of the widest value that may be loaded or stored, and the largest alignment.
 constexpr uint64_t MaxWidth = 16;
 
-// How deep nested branches may be that are converted together.
+// Maximum depth of nested branches that are converted together.
 constexpr unsigned MaxDepth = 4;
 
 // A branch whose arms rejoin.
@@ -42,8 +42,8 @@ bool maySelect(const Type *T) {
   return T->isIntOrIntVectorTy() || T->isFPOrFPVectorTy() || T->isPtrOrPtrVectorTy();
 }
 
-// Whether code generation makes a branch of a select of this type again: x86 processors move no vector by a condition, and below
-// AVX-512 no floating-point value. (What a comparison of such values decides alone is masked; of those the host forms selects.)
+// Whether code generation would turn a select of this type into a branch: x86 processors have no conditional moves of
+// vectors, nor, below AVX-512, of floating-point values. (LLVM itself forms the selects that it implements by masks.)
 bool needsBranch(const Type *T, const Function &F) {
   if (!F.getParent()->getTargetTriple().isX86())
     return false;
@@ -58,7 +58,7 @@ bool mayAccess(const Instruction &I, const DataLayout &Layout) {
   auto *Store = dyn_cast<StoreInst>(&I);
   if (!(Load ? Load->isSimple() : Store->isSimple()) || getLoadStoreAddressSpace(&I) != 0)
     return false;
-  // It is a register.
+  // A swifterror value is a register, not memory.
   if (getLoadStorePointerOperand(&I)->isSwiftError())
     return false;
   Type *T = getLoadStoreType(&I);
@@ -67,7 +67,7 @@ bool mayAccess(const Instruction &I, const DataLayout &Layout) {
          getLoadStoreAlignment(&I).value() <= MaxWidth;
 }
 
-// Intrinsics that are an instruction or two.
+// Whether a call is an intrinsic of one or two instructions.
 bool isShort(const CallBase &Call) {
   switch (Call.getIntrinsicID()) {
   case Intrinsic::abs:
@@ -110,7 +110,7 @@ bool mayHoist(const Instruction &I, const DataLayout &Layout) {
 
 std::optional<Arms> armsOf(Instruction *I, unsigned Depth);
 
-// The block that such an arm leads to, and the branch that it ends in, if any.
+// The block at which an arm rejoins, and the inner branch that ends the arm, if any.
 std::pair<BasicBlock *, BranchInst *> end(BasicBlock *Arm, BasicBlock *From, unsigned Depth) {
   auto *Last = dyn_cast<BranchInst>(Arm->getTerminator());
   if (Arm->getSinglePredecessor() != From || !Last || Arm->hasAddressTaken())
@@ -205,11 +205,11 @@ class Converter {
     return G;
   }
 
-  // The place that guarded stores write to: one for each function.
+  // The dummy slot that guarded stores write to, one for each function.
   Value *sink() {
     constexpr char Name[] = "pleach.sink"; // of metadata: values lose their names
     BasicBlock &Entry = A.Branch->getFunction()->getEntryBlock();
-    // It is the first instruction.
+    // If it exists, it is the first instruction.
     if (Entry.front().hasMetadata(Name))
       return &Entry.front();
     // Not an array: stack protectors treat those as buffers.
@@ -221,7 +221,7 @@ class Converter {
   void hoist(Instruction *I) {
     I->dropDbgRecords();
     I->moveBefore(A.Branch->getIterator());
-    // Attributes and metadata about its value hold only where the arm is taken.
+    // Attributes and metadata about its value hold only if the arm is taken.
     I->dropUBImplyingAttrsAndUnknownMetadata(
         {LLVMContext::MD_tbaa, LLVMContext::MD_prof, LLVMContext::MD_unpredictable, LLVMContext::MD_fpmath});
     I->setMetadata(LLVMContext::MD_DIAssignID, nullptr);
@@ -238,7 +238,7 @@ class Converter {
     hoist(I);
   }
 
-  // Up to an access, or to the end where there is none.
+  // Hoists an arm's instructions up to an access, or all if it is null.
   void hoistUntil(BasicBlock *Arm, Instruction *Access, bool IsThen) {
     while (!Arm->front().isTerminator() && &Arm->front() != Access) {
       if (isa<PseudoProbeInst>(Arm->front()))
@@ -248,7 +248,7 @@ class Converter {
     }
   }
 
-  // One access for two.
+  // Replaces an access of each arm by a single one at a selected address.
   void hoistBoth(Instruction *Then, Instruction *Else) {
     Value *Address = select(getLoadStorePointerOperand(Then), getLoadStorePointerOperand(Else));
     Align Alignment = std::min(getLoadStoreAlignment(Then), getLoadStoreAlignment(Else));
@@ -297,7 +297,7 @@ public:
   }
 };
 
-// Converts a branch, after the nested ones in its arms.
+// If-converts a branch, after the nested branches in its arms.
 void convert(BranchInst *Branch, unsigned Depth) {
   std::optional<Arms> Found = armsOf(Branch, Depth);
   if (!Found)
@@ -314,7 +314,7 @@ void convert(BranchInst *Branch, unsigned Depth) {
     Converter(*Found).run();
 }
 
-// The cost of converting a branch and the nested ones in its arms.
+// The cost of if-converting a branch and the nested branches in its arms.
 PleachArms describe(Arms &A, unsigned Depth) {
   PleachArms Out = {{0, 0}, {0, 0}, 0, 0, 0.5, 0};
   if (MDNode *Unpredictable = A.Branch->getMetadata(LLVMContext::MD_unpredictable))
@@ -331,7 +331,7 @@ PleachArms describe(Arms &A, unsigned Depth) {
     std::optional<Arms> Within = armsOf(A.Inner[Arm], Depth - 1);
     PleachArms In = describe(*Within, Depth - 1);
     Out.Executed[Arm] += In.Executed[0] + In.Executed[1] + In.Selects - In.Shared;
-    // One more for its branch. Each access is guarded once more.
+    // Plus 1 for the inner branch. Each access gets another guard.
     Out.Needed[Arm] += In.Probability * In.Needed[0] + (1 - In.Probability) * In.Needed[1] + 1;
     Out.Selects += static_cast<double>(Within->Accesses[0].size() + Within->Accesses[1].size());
   }
@@ -350,7 +350,7 @@ PleachArms describe(Arms &A, unsigned Depth) {
 
 extern "C" {
 
-// Whether a terminator is an unpredictable branch (or any branch, if `Any`) that can be if-converted, and the cost.
+// Whether a terminator is an unpredictable branch (or, if `Any`, any branch) that can be if-converted; writes the cost.
 bool pleach_arms(LLVMValueRef Terminator, bool Any, PleachArms *Out) {
   auto *I = unwrap<Instruction>(Terminator);
   if (!Any && !I->hasMetadata(LLVMContext::MD_unpredictable))
@@ -366,7 +366,7 @@ void pleach_if_convert(LLVMValueRef Terminator) {
   convert(unwrap<BranchInst>(Terminator), MaxDepth);
 }
 
-// Whether code of a function may be executed speculatively, with guarded addresses.
+// Whether a function's code may be executed speculatively with guarded addresses.
 bool pleach_may_if_convert(LLVMValueRef V) {
   Function &F = *unwrap<Function>(V);
   // Sanitizers would report accesses that the source does not have.

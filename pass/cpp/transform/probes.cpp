@@ -1,4 +1,4 @@
-// Debug locations of probes. The C API cannot make discriminators, nor subprograms without a list of types.
+// Debug locations of probes. The C API can make neither discriminators nor subprograms without a list of types.
 #include "pleach.h"
 #include "llvm/IR/DIBuilder.h"
 #include "llvm/IR/DebugInfoMetadata.h"
@@ -11,8 +11,8 @@ using namespace llvm;
 
 extern "C" {
 
-// A subprogram for inline stacks in a function that has none. Its compile unit emits no DWARF.
-// `Unit` is one per module and starts out null.
+// Gives a function without a subprogram one, for inline stacks. Its compile unit emits no DWARF. `Unit`: one per
+// module, initially null.
 void pleach_ensure_subprogram(LLVMValueRef V, LLVMMetadataRef *Unit) {
   Function *F = unwrap<Function>(V);
   if (F->getSubprogram())
@@ -48,15 +48,15 @@ void pleach_set_call_probe(LLVMValueRef V, uint32_t Index, bool Direct) {
   Call->setDebugLoc(Loc->cloneWithDiscriminator(Packed));
 }
 
-// A probe takes the location of the code it stands for: the first one in its block from `Position`
-// on, so that code the optimiser later puts there finds what it would have found.
+// Gives a probe the first location in its block from `Position` on, so that instructions that the optimiser inserts
+// there get the location that they would have without the probe.
 void pleach_set_probe_location(LLVMValueRef Probe, LLVMValueRef Position) {
   auto *P = unwrap<Instruction>(Probe);
   DISubprogram *SP = P->getFunction()->getSubprogram();
   const DILocation *Loc = nullptr;
   for (Instruction *I = unwrap<Instruction>(Position); I && !Loc; I = I->getNextNode())
     Loc = I->getDebugLoc().get();
-  // Without the call's own probe data.
+  // Without the probe data of a call.
   if (Loc && DILocation::isPseudoProbeDiscriminator(Loc->getDiscriminator()))
     Loc = Loc->cloneWithDiscriminator(0);
   P->setDebugLoc(Loc ? Loc : DILocation::get(SP->getContext(), 0, 0, SP));

@@ -1,7 +1,7 @@
 // Rematerialises addresses where they are used, before the block that computes them is duplicated.
 //
-// Code generation folds an address into the loads and stores that use it, in whichever block they are. Once the block that computes it has
-// copies, a φ would join the addresses, which would then need a register of its own.
+// Code generation folds an address into the loads and stores that use it, even in other blocks. Once the block that
+// computes the address has copies, a φ would join the copies' addresses, and would need a register.
 #include "pleach.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -15,7 +15,7 @@ using namespace llvm;
 
 namespace {
 
-// Whether targets fold it into what uses it: base + index × scale + offset, or no instruction at all.
+// Whether targets fold an instruction into its users: an address base + index × scale + offset, or a no-op.
 bool isFolded(const Instruction &I, const DataLayout &DL) {
   if (auto *Cast = dyn_cast<CastInst>(&I))
     return Cast->isNoopCast(DL);
@@ -34,7 +34,7 @@ bool isFolded(const Instruction &I, const DataLayout &DL) {
   return Indices <= 1;
 }
 
-// Whether a use is one that folds it.
+// Whether a use folds the address.
 bool folds(const Use &U, const DataLayout &DL) {
   auto *User = cast<Instruction>(U.getUser());
   if (auto *Load = dyn_cast<LoadInst>(User))
@@ -53,7 +53,7 @@ void pleachRematerialiseAddresses(Function &F, const SmallPtrSetImpl<BasicBlock 
   for (BasicBlock &BB : F) {
     if (!Copied.contains(&BB))
       continue;
-    // Backwards, so that an address goes before what it is computed from.
+    // Backwards, so that an address is moved before its operands.
     for (Instruction &I : llvm::make_early_inc_range(llvm::reverse(BB))) {
       if (!isFolded(I, DL))
         continue;
@@ -65,7 +65,7 @@ void pleachRematerialiseAddresses(Function &F, const SmallPtrSetImpl<BasicBlock 
         Elsewhere.push_back(&U);
         AllFold &= folds(U, DL);
       }
-      // In place of one value that needs a φ, at most one other may need it.
+      // This removes the φ of one value, so at most one operand may need a φ instead.
       unsigned Joined = 0;
       for (Value *Op : I.operands())
         if (auto *From = dyn_cast<Instruction>(Op))

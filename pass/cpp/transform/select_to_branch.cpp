@@ -1,7 +1,7 @@
-// Turns selects on loop-carried chains into branches. Which selects to turn is decided in Rust.
+// Turns selects on loop-carried chains into branches. The Rust half chooses the selects.
 //
-// A select waits for its condition; a branch can be predicted. Where the selected value is what the next iteration of a loop works on, as a
-// search tree's child is, a select makes each iteration wait for the comparison of the one before.
+// A select waits for its condition; a branch can be predicted. If the next iteration of a loop depends on the selected
+// value, as in the search of a tree, a select makes each iteration wait for the previous one's comparison.
 #include "pleach.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -35,7 +35,7 @@ double latency(const Instruction &I, const PleachLatencies &Of) {
   return Of.Other;
 }
 
-// Whether a select could be a branch. Those that the programmer called unpredictable stay selects.
+// Whether a select could be a branch. Those that the programmer marked unpredictable remain selects.
 bool isScalarSelect(const Instruction &I) {
   auto *Select = dyn_cast<SelectInst>(&I);
   if (!Select || !Select->getCondition()->getType()->isIntegerTy(1) ||
@@ -56,7 +56,7 @@ struct Iteration {
   const PleachLatencies &Latencies;
   // The φs of the header that depend on a group of selects.
   SmallPtrSet<const Value *, 4> Decided;
-  // Longest chain from one of those, in cycles; -1 where there is none.
+  // The longest chain from one of these φs, in cycles; -1 if there is none.
   DenseMap<const Instruction *, double> Longest;
 
   // Collects the header φs that depend on a select.
@@ -94,7 +94,7 @@ struct Iteration {
   }
 };
 
-// Selects of a block with the same condition as `First`, the first of them, that could all be computed at its place.
+// The selects of a block with the condition of `First`, the first of them, that could all be computed at its position.
 SmallVector<SelectInst *, 4> group(SelectInst &First) {
   SmallVector<SelectInst *, 4> Group{&First};
   SmallPtrSet<const Value *, 16> After{&First};
@@ -112,7 +112,7 @@ SmallVector<SelectInst *, 4> group(SelectInst &First) {
 
 extern "C" {
 
-// The groups of selects of a function that are on loop-carried chains; writes at most `Capacity`.
+// Finds the groups of selects on loop-carried chains of a function; writes at most `Capacity`.
 size_t pleach_recurrences(LLVMValueRef V, const PleachLatencies *Latencies, PleachRecurrence *Found, size_t Capacity) {
   Function &F = *unwrap<Function>(V);
   if (!F.getEntryCount() || F.hasOptSize() || F.hasOptNone())
@@ -146,7 +146,7 @@ size_t pleach_recurrences(LLVMValueRef V, const PleachLatencies *Latencies, Plea
   return Count;
 }
 
-// Turns the selects of a block that share a select's condition into one branch.
+// Turns the group of a select into one branch.
 void pleach_select_to_branch(LLVMValueRef V) {
   auto &First = *cast<SelectInst>(unwrap<Instruction>(V));
   SmallVector<SelectInst *, 4> Group = group(First);

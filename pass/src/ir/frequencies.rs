@@ -4,20 +4,20 @@ use crate::ffi;
 use crate::ir::FunctionIr;
 use inkwell::values::AsValueRef;
 
-/// Executions and probabilities, by the branch weights.
+/// Executions and probabilities, derived from branch weights.
 pub struct Frequencies {
     /// Executions of each block.
     pub counts: Vec<f64>,
-    /// Of each successor slot.
+    /// Probability of each successor slot.
     pub probabilities: Vec<f64>,
 }
 
 impl Frequencies {
-    /// `None` where the function has no count.
+    /// Asks LLVM for a function's frequencies; `None` if it has no entry count.
     pub fn from_weights(function: &FunctionIr<'_>) -> Option<Self> {
         let blocks = function.cfg.blocks.len();
         let (mut counts, mut probabilities) = (vec![0.0; blocks], vec![0.0; function.cfg.edge_count()]);
-        // SAFETY: the function belongs to a module that is alive; there is room for a number per block, and per successor slot.
+        // SAFETY: the function belongs to a module that is alive; the vectors have an element per block and per slot.
         let known = unsafe {
             ffi::pleach_frequencies(
                 function.value.as_value_ref(),

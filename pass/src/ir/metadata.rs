@@ -1,4 +1,4 @@
-//! Metadata: makes nodes, and attaches what a profile says in the forms that LLVM's passes read.
+//! Metadata: makes nodes, and attaches profile data in the formats that LLVM's passes read.
 
 use inkwell::llvm_sys::LLVMContext;
 use inkwell::llvm_sys::core::{
@@ -93,7 +93,7 @@ impl Metadata {
         unsafe { LLVMAddNamedMetadataOperand(module, name.as_ptr(), LLVMMetadataAsValue(self.context, node)) }
     }
 
-    /// The operands of a node; none where it is not a node.
+    /// The operands of a node; empty if it is not a node.
     fn operands(self, node: LLVMMetadataRef) -> Vec<LLVMValueRef> {
         // SAFETY: the node is of this context; there is space for as many operands as are counted.
         unsafe {
@@ -130,7 +130,7 @@ pub unsafe fn set_entry_count(function: LLVMValueRef, count: u64) {
     metadata.attach_to_function(function, "prof", node);
 }
 
-/// The entry count of a function, where it has one: the number of calls that a profile counted.
+/// The entry count of a function, if a profile has set one.
 ///
 /// # Safety
 /// The function must be alive.
@@ -154,8 +154,9 @@ pub unsafe fn entry_count(function: LLVMValueRef) -> Option<u64> {
         .filter(|&count| count != u64::MAX)
 }
 
-/// Says that a branch is mispredicted so many times in a thousand, where it is a conditional branch; whether it is. LLVM forms selects of such
-/// branches at up to the price of a misprediction, and leaves them selects.
+/// Marks a conditional branch as unpredictable, with its misprediction rate per mille; returns whether the terminator
+/// is a conditional branch. LLVM if-converts such branches up to the cost of a misprediction, and does not turn the
+/// selects into branches again.
 ///
 /// # Safety
 /// The terminator must be alive.
@@ -200,7 +201,7 @@ pub unsafe fn set_call_targets(call: LLVMValueRef, targets: &[(u64, u64)]) {
     metadata.attach(call, "prof", metadata.node(&mut parts));
 }
 
-/// Has a function placed in sections with this prefix, unless it has a section of its own.
+/// Sets the section prefix of a function, unless it has an explicit section.
 ///
 /// # Safety
 /// The function must be alive.
@@ -241,7 +242,7 @@ unsafe fn module_flag(module: LLVMModuleRef, name: &str) -> Vec<LLVMValueRef> {
     }
 }
 
-/// The number that a module flag is.
+/// The value of a module flag that is a number.
 ///
 /// # Safety
 /// The module must be alive.
@@ -252,7 +253,7 @@ pub unsafe fn module_flag_number(module: LLVMModuleRef, name: &str) -> Option<u6
         .and_then(|&value| number_of(value))
 }
 
-/// Gives a module a flag of which linking keeps the largest value, unless it has it.
+/// Adds a module flag of which linking keeps the largest value, unless the module has it.
 ///
 /// # Safety
 /// The module must be alive.
@@ -268,7 +269,7 @@ pub unsafe fn add_max_module_flag(module: LLVMModuleRef, name: &str, value: u32)
     }
 }
 
-/// The calls between functions that the host's call-graph profile has: caller, callee, count.
+/// The calls between functions in LLVM's call-graph profile: caller, callee, count.
 ///
 /// # Safety
 /// The module must be alive.
@@ -292,7 +293,7 @@ pub unsafe fn call_graph_profile(module: LLVMModuleRef) -> Vec<(LLVMValueRef, LL
 
 /// A constant's number.
 fn number_of(value: LLVMValueRef) -> Option<u64> {
-    // SAFETY: the value, where there is one, is an operand of a live node.
+    // SAFETY: the value is null or an operand of a live node.
     unsafe {
         let constant = if value.is_null() {
             value
@@ -305,7 +306,7 @@ fn number_of(value: LLVMValueRef) -> Option<u64> {
 
 /// A string's bytes.
 fn text_of<'a>(value: LLVMValueRef) -> Option<&'a [u8]> {
-    // SAFETY: the value, where there is one, is an operand of a live node, whose strings live as long as the context.
+    // SAFETY: the value is null or an operand of a live node, whose strings live as long as the context.
     unsafe {
         if value.is_null() || LLVMIsAMDString(value).is_null() {
             return None;

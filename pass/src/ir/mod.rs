@@ -21,22 +21,21 @@ use std::mem::MaybeUninit;
 use std::path::Path;
 use xxhash_rust::xxh3::Xxh3;
 
-/// What all functions of a module share.
+/// Facts that all functions of a module share.
 pub struct ModuleFacts {
-    /// Tells this module's local functions from those of other modules.
+    /// Distinguishes this module's local functions from those of other modules.
     pub hash: ModuleHash,
     /// The source file's name, without its folder.
     pub source_file: String,
-    /// GUIDs by function, computed once: every call asks for its callee's.
+    /// GUIDs by function, cached because every call needs its callee's.
     guids: FxHashMap<LLVMValueRef, FunctionGuid>,
 }
 
 impl ModuleFacts {
-    /// Reads them. The hash covers the source file's base name and what the module defines, not the directory, so that
-    /// the two builds may be made in different places.
+    /// Reads the facts. The hash covers the source file's base name and the names of defined functions but not the
+    /// directory, so that the two builds may be in different directories.
     pub fn from_module(module: &Module<'_>) -> Self {
         let path = module.get_source_file_name().to_string_lossy().into_owned();
-        // Folders would make builds in different places differ.
         let source_file = Path::new(&path)
             .file_name()
             .unwrap_or_default()
@@ -54,7 +53,7 @@ impl ModuleFacts {
             hasher.update(&[0]);
             hasher.update(name);
         }
-        // Zero says "not local".
+        // Zero stands for functions that are not local.
         let hash = ModuleHash((hasher.digest() as u32).max(1));
         Self {
             hash,
@@ -93,10 +92,8 @@ pub struct FunctionIr<'ctx> {
     pub calls: Vec<LLVMValueRef>,
 }
 
-/// Reads every function that has a body pleach can identify.
-///
-/// Naked functions have no place for anything; everything else that is defined here is read, also
-/// `available_externally` bodies, whose inlined copies are emitted.
+/// Reads every function that has a body, except naked functions, which cannot hold probes. `available_externally`
+/// bodies are included, because their inlined copies are emitted.
 pub fn read_functions<'ctx>(module: &Module<'ctx>, facts: &mut ModuleFacts) -> Vec<FunctionIr<'ctx>> {
     module
         .get_functions()
@@ -188,8 +185,8 @@ pub fn read<'ctx>(function: FunctionValue<'ctx>, facts: &mut ModuleFacts) -> Fun
     }
 }
 
-/// Where a block's probe goes: before the first instruction that may follow φs, after the entry block's allocas so that they stay together.
-/// `None` where a block can hold no call (catchswitch).
+/// The instruction before which a block's probe is inserted: after φs, and after the entry block's allocas, which must
+/// remain together. `None` if the block cannot hold a call (catchswitch).
 ///
 /// # Safety
 /// The block must be alive and well-formed.
@@ -223,7 +220,7 @@ pub unsafe fn probe_position(block: LLVMBasicBlockRef) -> Option<LLVMValueRef> {
 /// The function must be alive.
 pub unsafe fn instruction_count(function: LLVMValueRef) -> u64 {
     let mut count = 0;
-    // SAFETY: as the caller promises; both walks end at the null behind the last element.
+    // SAFETY: as the caller promises; both walks end at the null after the last element.
     unsafe {
         let mut block = LLVMGetFirstBasicBlock(function);
         while !block.is_null() {

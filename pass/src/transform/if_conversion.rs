@@ -1,18 +1,18 @@
-//! If-converts unpredictable branches around code that accesses memory: the host only forms selects of values. Which branches to convert is
-//! decided by `pleach_decide::selects`.
+//! If-converts unpredictable branches around code that accesses memory; LLVM itself only forms selects of values.
+//! `pleach_decide::selects` chooses the branches.
 
 use crate::ir::ModuleFacts;
 use crate::settings::Settings;
 use crate::{ffi, remarks};
 use inkwell::module::Module;
 use inkwell::values::{AsValueRef, FunctionValue};
-use pleach_decide::selects::{Arms, pays};
+use pleach_decide::selects::{Arms, if_conversion_is_profitable};
 use std::mem::MaybeUninit;
 
-/// Rounds over a function: nested branches are converted from the inside.
+/// Maximum of rounds over a function: nested branches are converted inside out.
 const MAX_ROUNDS: usize = 8;
 
-/// Converts the branches of a module for which that pays. Returns whether anything changed.
+/// Converts the branches of a module whose if-conversion is profitable. Returns whether anything changed.
 pub fn run(module: &Module<'_>, settings: &Settings) -> bool {
     let remarks = remarks::are_enabled(module.as_mut_ptr());
     let any = settings.if_conversion_aggressive;
@@ -26,8 +26,8 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> bool {
         let rounds = (0..MAX_ROUNDS).map(|_| convert_once(function, any));
         let here: usize = rounds.take_while(|&converted| converted > 0).sum();
         if here > 0 && remarks {
-            let text = format!("{here} unpredictable branches around memory accesses replaced by selects");
-            remarks::emit(value, true, "Selects", &text);
+            let text = format!("{here} unpredictable branches if-converted");
+            remarks::emit(value, true, "IfConversion", &text);
         }
         converted += here;
         changed += usize::from(here > 0);
@@ -35,7 +35,7 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> bool {
     if settings.summary && converted > 0 {
         let file = ModuleFacts::from_module(module).source_file;
         remarks::print(&format!(
-            "pleach: {file}: {converted} unpredictable branches around memory accesses in {changed} functions replaced by selects"
+            "pleach: {file}: {converted} unpredictable branches if-converted in {changed} functions"
         ));
     }
     converted > 0
@@ -48,8 +48,8 @@ fn convert_once(function: FunctionValue<'_>, any: bool) -> usize {
     while let Some(block) = next {
         if let Some(terminator) = block.get_terminator() {
             let mut arms = MaybeUninit::uninit();
-            // SAFETY: the terminator belongs to the function; where there are arms, they are written. Conversion removes only blocks
-            // after this one.
+            // SAFETY: the terminator belongs to the function; where there are arms, they are written. Conversion
+            // removes only blocks after this one.
             unsafe {
                 let found = ffi::pleach_arms(terminator.as_value_ref(), any, arms.as_mut_ptr());
                 if found && (any || is_worthwhile(&arms.assume_init())) {
@@ -63,7 +63,7 @@ fn convert_once(function: FunctionValue<'_>, any: bool) -> usize {
     converted
 }
 
-/// Whether executing both arms is faster than mispredicting.
+/// Whether executing both arms is faster than branching.
 fn is_worthwhile(arms: &ffi::Arms) -> bool {
     let arms = Arms {
         executed: arms.executed,
@@ -73,5 +73,5 @@ fn is_worthwhile(arms: &ffi::Arms) -> bool {
         probability: arms.probability,
         rate: (arms.rate > 0.0).then_some(arms.rate),
     };
-    pays(&arms)
+    if_conversion_is_profitable(&arms)
 }

@@ -1,7 +1,8 @@
-//! Markers: they tell later passes which recorded block a piece of code came from. They are gone before code is generated.
+//! Markers: they identify for later passes the recorded block that code comes from. They are removed before code
+//! generation.
 //!
-//! They are pseudo-probes without an entry in the list of probed functions, so that no tool mistakes them for annotations. A table in the
-//! module, `!pleach.marked`, maps each key to a recorded function.
+//! Markers are pseudo-probes without an entry in the list of probed functions, so that no tool mistakes them for
+//! annotations. A table in the module, `!pleach.marked`, maps each key to a recorded function.
 
 use crate::error::PassError;
 use crate::ir::{FunctionIr, is_probe};
@@ -28,13 +29,13 @@ use pleach_profile::file::Lookup;
 use rustc_hash::FxHashMap;
 
 const TABLE: &str = "pleach.marked";
-/// The share of all executions of paths that a function must have to be marked.
+/// Minimum share of all path executions for a function to be marked.
 const MIN_SHARE: f64 = 1e-4;
 
 /// Recorded functions by key.
 pub type Table = FxHashMap<u64, (FunctionId, CfgHash)>;
 
-/// Marks the functions of a module that a profile has hot paths of.
+/// Marks the functions of a module that have hot paths in the profile.
 pub fn insert<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], source: &Source) -> Result<(), PassError> {
     let probe = annotate::probe(module);
     let mut unit: LLVMMetadataRef = std::ptr::null_mut();
@@ -67,7 +68,7 @@ pub fn insert<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], sourc
     Ok(())
 }
 
-/// A key that no probe's GUID is likely to equal.
+/// A key that is unlikely to equal the GUID of a probe.
 fn key(cfg: &Cfg) -> u64 {
     cfg.hash().0.rotate_left(32) ^ cfg.id.guid.0 ^ u64::from(cfg.id.module.0) ^ 0x706c_6561_6368_6d6b
 }
@@ -101,18 +102,18 @@ pub fn table(module: &Module<'_>) -> Table {
 pub struct Found {
     /// By block, in execution order.
     pub blocks: Vec<Vec<Marker>>,
-    /// The key of each context.
+    /// The key of each inline instance.
     pub keys: Vec<u64>,
-    /// The context of the function itself, not of a function inlined into it.
+    /// The instance of the function itself, not of a function inlined into it.
     pub own: Option<usize>,
 }
 
-/// What a probe says.
+/// The operands and the location of a probe.
 struct Probe {
     key: u64,
     /// From 1.
     index: u32,
-    /// Differs for each inlined copy; null in the function itself.
+    /// Differs for each inline instance; null in the function itself.
     inlined_at: LLVMMetadataRef,
 }
 
@@ -136,12 +137,12 @@ impl Probe {
     }
 }
 
-/// Gives calls without a location one: a function with a subprogram needs that before its calls are inlined.
+/// Gives locations to calls without one: in a function with a subprogram, inlining a call requires a location.
 ///
 /// # Safety
 /// The function must be alive.
 unsafe fn ensure_call_locations(function: LLVMValueRef) {
-    // SAFETY: as the caller promises; blocks and instructions are walked to the null behind the last one.
+    // SAFETY: as the caller promises; the walks over blocks and instructions end at the null after the last one.
     unsafe {
         let subprogram = LLVMGetSubprogram(function);
         if subprogram.is_null() {
@@ -168,7 +169,7 @@ unsafe fn ensure_call_locations(function: LLVMValueRef) {
     }
 }
 
-/// Removes the table of what markers stand for.
+/// Removes the table of marked functions.
 pub fn remove_table(module: &Module<'_>) {
     // SAFETY: the module is alive; the name is only read.
     unsafe { ffi::pleach_erase_named_metadata(module.as_mut_ptr(), TABLE.as_ptr().cast(), TABLE.len()) }
@@ -177,9 +178,9 @@ pub fn remove_table(module: &Module<'_>) {
 /// Removes a function's markers and returns them.
 pub fn take(function: LLVMValueRef, table: &Table) -> Found {
     let mut found = Found::default();
-    let mut contexts: FxHashMap<(u64, LLVMMetadataRef), usize> = FxHashMap::default();
-    // SAFETY: the function belongs to a module that is alive; its blocks and instructions are walked to the null behind the last one, and
-    // an instruction is erased only after its successor was asked for.
+    let mut instances: FxHashMap<(u64, LLVMMetadataRef), usize> = FxHashMap::default();
+    // SAFETY: the function belongs to a module that is alive; the walks over its blocks and instructions end at the
+    // null after the last one, and an instruction is erased only after its successor was read.
     unsafe {
         let mut block = LLVMGetFirstBasicBlock(function);
         while !block.is_null() {
@@ -193,7 +194,7 @@ pub fn take(function: LLVMValueRef, table: &Table) -> Found {
                     None
                 };
                 if let Some(probe) = probe.filter(|probe| table.contains_key(&probe.key)) {
-                    let context = *contexts.entry((probe.key, probe.inlined_at)).or_insert_with(|| {
+                    let instance = *instances.entry((probe.key, probe.inlined_at)).or_insert_with(|| {
                         if probe.inlined_at.is_null() {
                             found.own = Some(found.keys.len());
                         }
@@ -201,7 +202,7 @@ pub fn take(function: LLVMValueRef, table: &Table) -> Found {
                         found.keys.len() - 1
                     });
                     let block = BlockIndex(probe.index.saturating_sub(1));
-                    markers.push(Marker { context, block });
+                    markers.push(Marker { instance, block });
                     LLVMInstructionEraseFromParent(instruction);
                 }
                 instruction = next;

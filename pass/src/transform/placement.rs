@@ -1,6 +1,6 @@
-//! Places code: what `use` asks of code generation, and the order of a module's functions.
+//! Code placement: options of code generation, and the order of a module's functions.
 //!
-//! `use` leaves its request in a module flag, so that the decision is still there where a module is linked before it is compiled.
+//! `use` stores its request in a module flag, so that it survives full LTO, which links modules before code generation.
 
 use crate::ir::{self, metadata};
 use crate::{ffi, remarks, settings};
@@ -8,29 +8,29 @@ use inkwell::llvm_sys::LLVMLinkage;
 use inkwell::llvm_sys::core::{LLVMGetFirstFunction, LLVMGetLinkage, LLVMGetNextFunction, LLVMIsDeclaration};
 use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
 use inkwell::module::Module;
-use pleach_decide::placement::{Arc, BYTES_OF_INSTRUCTION, Loop, MIN_INTERPRETER_LABELS, Node, alignment, order};
+use pleach_decide::placement::{Arc, BYTES_PER_INSTRUCTION, Loop, MIN_INTERPRETER_LABELS, Node, alignment, order};
 use rustc_hash::FxHashMap;
 use std::ffi::c_void;
 use std::sync::Once;
 
-/// Values of the module flag. Linking takes the largest: code is split where any module's profile allows it.
+/// Values of the module flag. Linking keeps the largest: code is split if any module's profile supports it.
 const PLACE: u32 = 1;
 const SPLIT: u32 = 2;
 
 /// The module flag's name.
 const FLAG: &str = "pleach.placement";
-/// The cut-off, in parts per million of all executions, below which code generation splits a block off: `use` makes the count at this cut-off
-/// half a sample.
+/// The cut-off, in parts per million of all executions, below which code generation splits a block off. `use` sets the
+/// count at this cut-off to half a sample.
 const SPLIT_CUTOFF: u32 = 999_999;
 
-/// Asks, in the module, for its code to be placed by the profile, and for blocks that never ran to be split off.
+/// Requests placement by the profile in a module flag. `split`: also requests splitting off blocks without samples.
 pub fn request(module: &Module<'_>, split: bool) {
     let value = if split { SPLIT } else { PLACE };
     // SAFETY: the module is alive.
     unsafe { metadata::add_max_module_flag(module.as_mut_ptr(), FLAG, value) };
 }
 
-/// The request in a module; 0 where there is none.
+/// The request in a module; 0 if there is none.
 ///
 /// # Safety
 /// The module must be alive.
@@ -40,8 +40,8 @@ unsafe fn requested(module: LLVMModuleRef) -> u32 {
     value.map_or(0, |value| value as u32)
 }
 
-/// Sets the host's options where full LTO has linked a program and the linker has the plugin. With thin LTO options of the process would
-/// reach other modules, depending on threads.
+/// Sets LLVM's options if full LTO has linked a program and the linker has loaded the plugin. With thin LTO, options of
+/// the process would affect other modules, depending on the scheduling of threads.
 pub fn set_options_at_link(module: &Module<'_>) {
     // SAFETY: the module is alive.
     let value = unsafe { requested(module.as_mut_ptr()) };
@@ -53,17 +53,17 @@ pub fn set_options_at_link(module: &Module<'_>) {
     }
 }
 
-/// Sets options of code generation, once a process: they are touched only where a module asks for placement, and never where the user gave
-/// them.
+/// Sets options of code generation, once per process: only if a module requests placement, and never options that the
+/// user has set.
 fn set_host_options() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // Block order by the extended travelling-salesman model (Newell and Pupyrev 2020) on top of the chains that the host builds from
-        // probabilities; functions without a profile keep their order.
+        // Block order by the extended travelling-salesman model (Newell and Pupyrev, *Improved Basic Block Reordering*,
+        // 2020), applied to the chains of LLVM's block placement. Functions without a profile keep their order.
         ffi::set_host_option("enable-ext-tsp-block-placement", "1");
         ffi::set_host_option("ext-tsp-apply-without-profile", "0");
         ffi::set_host_option("mfs-psi-cutoff", &SPLIT_CUTOFF.to_string());
-        // Every linker places `.text.unlikely.*` apart; the host's own `.text.split.*` only lld does.
+        // Every linker groups `.text.unlikely.*`; only lld groups LLVM's default `.text.split.*`.
         ffi::set_host_option("bbsections-cold-text-prefix", ".text.unlikely.");
     });
 }
@@ -71,7 +71,7 @@ fn set_host_options() {
 /// Places a module's code as requested, just before code generation.
 ///
 /// # Safety
-/// Module and target machine must be those of the code generation at hand.
+/// Module and target machine must be those of the current code generation.
 pub unsafe fn before_codegen(module: LLVMModuleRef, target_machine: *mut c_void) {
     // SAFETY: as the caller promises.
     unsafe {
@@ -90,10 +90,10 @@ pub unsafe fn before_codegen(module: LLVMModuleRef, target_machine: *mut c_void)
     }
 }
 
-/// Keeps a dispatch behind each operation of an interpreter with computed gotos.
+/// Keeps one dispatch per operation of an interpreter with computed gotos.
 ///
-/// Tail merging would make one dispatch of several before code generation duplicates them. It is an option of the process,
-/// so the whole module goes without it.
+/// Tail merging would merge the dispatches before code generation duplicates them. It is an option of the process, so
+/// it is disabled for the whole module.
 ///
 /// # Safety
 /// The module must be alive.
@@ -105,7 +105,7 @@ unsafe fn keep_dispatches(module: LLVMModuleRef) {
     }
 }
 
-/// Puts a module's functions into the order of their calls.
+/// Orders a module's functions by call-chain clustering.
 ///
 /// # Safety
 /// The module must be alive; where loops are aligned, it must be about to be compiled.
@@ -138,7 +138,7 @@ pub unsafe fn order_functions(module: LLVMModuleRef, split: bool, align: bool) {
             ffi::pleach_keep_host_block_order(function);
             ffi::pleach_move_to_end(function);
         }
-        // The others keep their order.
+        // Functions without calls follow in their given order.
         for other in graph.functions.iter().filter(|f| f.calls == 0) {
             ffi::pleach_keep_host_block_order(other.function);
             ffi::pleach_move_to_end(other.function);
@@ -147,33 +147,33 @@ pub unsafe fn order_functions(module: LLVMModuleRef, split: bool, align: bool) {
 }
 
 /// A loop's alignment. Only arithmetic: no panic may reach C++.
-extern "C" fn decide(of: *const ffi::Loop, total: f64) -> u32 {
+extern "C" fn decide(raw: *const ffi::Loop, total: f64) -> u32 {
     // SAFETY: the shim passes a loop that lives for the call.
-    let of = unsafe { &*of };
-    let known = Loop {
-        instructions: of.instructions,
-        iterations: of.iterations,
-        entries: of.entries,
+    let raw = unsafe { &*raw };
+    let innermost = Loop {
+        instructions: raw.instructions,
+        iterations: raw.iterations,
+        entries: raw.entries,
     };
-    alignment(&known, total) as u32
+    alignment(&innermost, total) as u32
 }
 
 /// A defined function.
 struct PlacedFunction {
     function: LLVMValueRef,
     instructions: u64,
-    /// 0 where the profile says nothing.
+    /// Entry count; 0 without a profile.
     calls: u64,
 }
 
-/// Calls between functions, by their positions.
+/// Calls between functions. Functions are indices.
 struct PlacedCalls {
     caller: usize,
     callee: usize,
     count: u64,
 }
 
-/// A module's functions, and the calls that the host's call-graph profile has between them: those after inlining.
+/// A module's functions, and the calls between them after inlining, from LLVM's call-graph profile.
 struct CallGraph {
     functions: Vec<PlacedFunction>,
     calls: Vec<PlacedCalls>,
@@ -185,7 +185,7 @@ impl CallGraph {
     unsafe fn read(module: LLVMModuleRef) -> Self {
         let mut functions = Vec::new();
         let mut position = FxHashMap::default();
-        // SAFETY: as the caller promises; the walk ends at the null behind the last function.
+        // SAFETY: as the caller promises; the walk ends at the null after the last function.
         unsafe {
             let mut function = LLVMGetFirstFunction(module);
             while !function.is_null() {
@@ -216,10 +216,10 @@ impl CallGraph {
         }
     }
 
-    /// Positions of the functions that run, in the order in which they are to be placed.
+    /// Indices of the functions that run, in placement order.
     fn order(&self) -> Vec<usize> {
         let node = |f: &PlacedFunction| Node {
-            size: f.instructions * BYTES_OF_INSTRUCTION,
+            size: f.instructions * BYTES_PER_INSTRUCTION,
             weight: f.calls,
         };
         let arc = |c: &PlacedCalls| Arc {
@@ -232,11 +232,11 @@ impl CallGraph {
         order(&nodes, &arcs)
     }
 
-    /// Describes what was done with the function at a place of the order.
+    /// The remark about the function at a place of the order.
     fn describe(&self, run: &[usize], place: usize, aligned: u32, unsampled: u32) -> String {
         let mut text = format!("placed {} of {}", place + 1, run.len());
         if let Some(&before) = place.checked_sub(1).and_then(|place| run.get(place)) {
-            text += &format!(", behind {}", ir::name_of(self.functions[before].function));
+            text += &format!(", after {}", ir::name_of(self.functions[before].function));
             let (called, calls) = (self.calls(before, run[place]), self.calls(run[place], before));
             if called > 0 {
                 text += &format!(", which calls it {called} times");
@@ -248,12 +248,12 @@ impl CallGraph {
             text += &format!("; loops aligned to 32 bytes: {aligned}");
         }
         if unsampled > 0 {
-            text += &format!("; blocks never sampled, put apart: {unsampled}");
+            text += &format!("; unsampled blocks split off: {unsampled}");
         }
         text
     }
 
-    /// How often one function calls another.
+    /// The number of calls of one function by another.
     fn calls(&self, caller: usize, callee: usize) -> u64 {
         let between = |c: &&PlacedCalls| c.caller == caller && c.callee == callee;
         self.calls.iter().filter(between).map(|c| c.count).sum()

@@ -1,4 +1,4 @@
-//! Turns selects on loop-carried chains into branches. Which ones is decided by `pleach_decide::selects`.
+//! Turns selects on loop-carried chains into branches. `pleach_decide::selects` chooses the selects.
 
 use crate::ir::ModuleFacts;
 use crate::settings::Settings;
@@ -6,9 +6,9 @@ use crate::{ffi, remarks};
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
 use pleach_decide::latencies::LATENCIES;
-use pleach_decide::selects::is_waited_for;
+use pleach_decide::selects::branch_is_profitable;
 
-/// Groups of selects of a function that are considered.
+/// Maximum of groups of selects that are considered in a function.
 const MAX_GROUPS: usize = 256;
 
 /// [`LATENCIES`], as the C++ half takes them.
@@ -22,7 +22,7 @@ const RAW_LATENCIES: ffi::Latencies = ffi::Latencies {
     other: LATENCIES.other,
 };
 
-/// Turns the selects of a module for which that pays. Returns whether anything changed.
+/// Turns the selects of a module that are faster as branches. Returns whether anything changed.
 pub fn run(module: &Module<'_>, settings: &Settings) -> bool {
     let remarks = remarks::are_enabled(module.as_mut_ptr());
     let any = settings.if_conversion_aggressive;
@@ -30,17 +30,19 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> bool {
     for function in module.get_functions().filter(|f| f.count_basic_blocks() > 0) {
         let value = function.as_value_ref();
         let mut found: Vec<ffi::Recurrence> = Vec::with_capacity(MAX_GROUPS);
-        // SAFETY: the function belongs to the module; the vector has the given capacity, and the call returns how many it wrote. Each
-        // stands for selects of its own.
+        // SAFETY: the function belongs to the module; the vector has the given capacity, and the call returns how many
+        // it wrote. Each stands for selects of its own.
         let here = unsafe {
             let count = ffi::pleach_recurrences(value, &RAW_LATENCIES, found.as_mut_ptr(), MAX_GROUPS);
             found.set_len(count);
-            let worth = found.iter().filter(|r| any || is_waited_for(r.condition, r.values));
+            let worth = found
+                .iter()
+                .filter(|r| any || branch_is_profitable(r.condition, r.values));
             worth.map(|r| ffi::pleach_select_to_branch(r.select)).count()
         };
         if here > 0 && remarks {
-            let text = format!("{here} selects that the next turn of a loop waits for became branches");
-            remarks::emit(value, true, "Recurrences", &text);
+            let text = format!("{here} selects on loop-carried chains turned into branches");
+            remarks::emit(value, true, "SelectToBranch", &text);
         }
         branches += here;
         changed += usize::from(here > 0);
@@ -48,7 +50,7 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> bool {
     if settings.summary && branches > 0 {
         let file = ModuleFacts::from_module(module).source_file;
         remarks::print(&format!(
-            "pleach: {file}: {branches} selects that loops wait for in {changed} functions became branches"
+            "pleach: {file}: {branches} selects on loop-carried chains turned into branches in {changed} functions"
         ));
     }
     branches > 0

@@ -1,4 +1,4 @@
-//! Tells the optimiser what a profile says. The decisions are `pleach_decide::weights`'; here they are only applied.
+//! Applies a profile to IR. `pleach_decide::weights` makes the decisions.
 
 use crate::error::PassError;
 use crate::ir::frequencies::Frequencies;
@@ -19,7 +19,8 @@ use pleach_annotate::manifest::Anchor;
 use pleach_decide::early_inlining::inlines_only_call;
 use pleach_decide::placement::split_cold_blocks;
 use pleach_decide::weights::{
-    Recorded, Verdict, cold_count, entry_for, hot_count, unpredictable, unseen_calls, verdict,
+    RecordingEvidence, Verdict, cold_count, entry_count_from_frequency, hot_count, unpredictable_branches,
+    unsampled_calls, verdict,
 };
 use pleach_profile::FunctionProfile;
 use pleach_profile::file::Lookup;
@@ -27,34 +28,35 @@ use pleach_profile::summary::{HOT_CUTOFF, ProfileSummary};
 use rustc_hash::FxHashMap;
 use std::mem::MaybeUninit;
 
-/// The cut-off, in parts per million, whose least count LLVM takes for the threshold of coldness.
+/// The cut-off, in parts per million, whose minimum count is LLVM's threshold of coldness.
 const COLD_CUTOFF: u32 = 999_999;
 
-/// What was done to a module.
+/// The result for a module: numbers of functions by treatment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Outcome {
     /// Functions that got counts.
     pub sampled: usize,
     /// Functions that were never executed, optimised for size.
     pub cold: usize,
-    /// Functions that were never sampled, placed apart.
-    pub apart: usize,
-    /// Functions that the profile knows but cannot say anything about.
+    /// Functions without samples, placed in `.text.unlikely`.
+    pub unlikely: usize,
+    /// Functions without samples, where the profile is too small for a decision.
     pub unsampled: usize,
     /// Functions whose graph changed since the profile was recorded.
     pub stale: usize,
-    /// Functions that the profile does not know.
+    /// Functions that are not in the profile.
     pub absent: usize,
     /// Indirect calls that got targets.
     pub indirect_calls: usize,
 }
 
 impl Outcome {
-    /// One line for people.
+    /// The line for `-pleach-summary`.
     pub fn line(&self, module: &str) -> String {
         format!(
-            "pleach: {module}: profile used for {} functions ({} indirect calls), {} cold, {} placed apart, {} not sampled, {} stale, {} unknown to the profile",
-            self.sampled, self.indirect_calls, self.cold, self.apart, self.unsampled, self.stale, self.absent
+            "pleach: {module}: profile used for {} functions ({} indirect calls), {} cold, {} unlikely, {} not sampled, \
+             {} stale, {} not in the profile",
+            self.sampled, self.indirect_calls, self.cold, self.unlikely, self.unsampled, self.stale, self.absent
         )
     }
 }
@@ -62,7 +64,7 @@ impl Outcome {
 /// Applies a profile to a module.
 ///
 /// # Errors
-/// Text for the user, where the profile cannot be read.
+/// The profile cannot be read.
 pub fn run(
     module: &Module<'_>,
     functions: &[FunctionIr<'_>],
@@ -74,15 +76,15 @@ pub fn run(
     let mut outcome = Outcome::default();
     // SAFETY: the module is alive.
     if unsafe { metadata::has_module_flag(module.as_mut_ptr(), "ProfileSummary") } {
-        // The user gave clang a profile of its own: two profiles in one module would contradict each other.
+        // The user gave clang another profile: two profiles in one module would contradict each other.
         return Ok(outcome);
     }
-    let recorded = source.recorded()?;
-    set_summary(module, context, source.summary(), &recorded, settings.anchor);
+    let evidence = source.evidence()?;
+    set_summary(module, context, source.summary(), &evidence, settings.anchor);
     let support = source.support()?;
     let probed = settings.annotate || annotate::is_annotated(module);
     if settings.placement {
-        // Probes count bytes from one to the next, which no assembler can do across sections.
+        // Addresses of probes are encoded as differences, which assemblers cannot compute across sections.
         placement::request(module, !probed && split_cold_blocks(&support, source.samples()));
     }
     path_metadata::describe_profile(module, settings.anchor, source.path_flow());
@@ -91,7 +93,7 @@ pub fn run(
         probed,
         context,
         source,
-        recorded,
+        evidence,
         if_conversion: settings.if_conversion && support.selects(),
         remarks: remarks::are_enabled(module.as_mut_ptr()),
         value_profile_ids: FxHashMap::default(),
@@ -103,10 +105,10 @@ pub fn run(
     Ok(outcome)
 }
 
-/// Functions that are called often have this attribute until the inliner may know the profile (`PleachHotAttribute` in `cpp/pleach.h`).
+/// Attribute of hot functions until the profile is revealed to the inliner (`PleachHotAttribute` in `cpp/pleach.h`).
 const HOT_ATTRIBUTE: &str = "pleach-hot";
 
-/// As clang's own profiles do for the inliner and for code generation.
+/// Marks a function cold for the inliner and for code generation, as clang does with its own profiles.
 ///
 /// # Safety
 /// The function must be alive.
@@ -123,17 +125,17 @@ fn set_summary(
     module: &Module<'_>,
     context: *mut ffi::RunContext,
     summary: &ProfileSummary,
-    recorded: &Recorded,
+    evidence: &RecordingEvidence,
     anchor: Anchor,
 ) {
-    let cold = cold_count(recorded);
+    let cold = cold_count(evidence);
     let entries: Vec<_> = summary
         .cutoffs
         .iter()
         .map(|c| {
             let min_count = match c.ppm {
                 COLD_CUTOFF => c.min_count.min(cold),
-                HOT_CUTOFF => hot_count(c.min_count, recorded.hot_in_copies, recorded.scale),
+                HOT_CUTOFF => hot_count(c.min_count, evidence.hot_instance_count, evidence.scale),
                 _ => c.min_count,
             };
             ffi::SummaryEntry {
@@ -159,11 +161,11 @@ fn set_summary(
 
 struct Applier<'a, 'ctx> {
     module: &'a Module<'ctx>,
-    /// Recordings of the program tell of its branches: they stay, for the next recording to tell of them.
+    /// The program will be recorded: its branches are not if-converted, so that the recording can measure them.
     probed: bool,
     context: *mut ffi::RunContext,
     source: &'a Source,
-    recorded: Recorded,
+    evidence: RecordingEvidence,
     /// Branches may be if-converted later.
     if_conversion: bool,
     remarks: bool,
@@ -191,21 +193,20 @@ impl Applier<'_, '_> {
             Lookup::Stale { .. } => {
                 outcome.stale += 1;
                 self.remark(value, false, "StaleProfile", || {
-                    "its control flow changed since the profile was recorded; it gets no profile".into()
+                    "its control flow changed since the profile was recorded: compiled without a profile".into()
                 });
                 return Ok(());
             }
             Lookup::Absent => {
                 outcome.absent += 1;
                 self.remark(value, false, "NoProfile", || {
-                    "the profile does not know it: the recorded program was built without it, or without annotations"
-                        .into()
+                    "not in the profile: the recorded program was built without it, or without annotations".into()
                 });
                 return Ok(());
             }
         };
         let listed = path_metadata::list_paths(self.module, value, &profile.paths, self.source.path_flow());
-        match verdict(&function.cfg, &profile, &self.recorded) {
+        match verdict(&function.cfg, &profile, &self.evidence) {
             Verdict::Sampled {
                 entry_count,
                 entry_is_sampled,
@@ -232,9 +233,9 @@ impl Applier<'_, '_> {
                 } else {
                     self.balance_entry(function, entry_count, max_count)
                 };
-                let unpredictable = self.unpredictable(function, &profile);
+                let unpredictable = self.mark_unpredictable(function, &profile);
                 outcome.indirect_calls += self.call_targets(function, &profile);
-                for call in unseen_calls(&function.cfg, &profile, &self.recorded) {
+                for call in unsampled_calls(&function.cfg, &profile, &self.evidence) {
                     self.inline_only_call(function.calls[call]);
                 }
                 self.mark(value, entry_count, max_count);
@@ -255,30 +256,31 @@ impl Applier<'_, '_> {
                 }
                 self.remark(value, true, "Cold", || "never executed: optimised for size".into());
             }
-            Verdict::Apart => {
-                outcome.apart += 1;
+            Verdict::Unlikely => {
+                outcome.unlikely += 1;
                 // SAFETY: the function belongs to the module.
                 unsafe { metadata::set_section_prefix(value, "unlikely") };
-                self.remark(value, true, "PlacedApart", || {
-                    "never sampled: placed apart from code that runs".into()
+                self.remark(value, true, "Unlikely", || {
+                    "no samples: placed in .text.unlikely".into()
                 });
             }
             Verdict::Unknown => {
                 outcome.unsampled += 1;
                 self.remark(value, false, "NotSampled", || {
-                    "never sampled, by a profile too small to call it cold; it gets no profile".into()
+                    "no samples, and too few bursts to treat it as cold: compiled without a profile".into()
                 });
             }
         }
         Ok(())
     }
 
-    /// Gives a function that no call was sampled of the entry count that its frequencies need; returns it.
+    /// Sets and returns the entry count of a function without sampled calls, derived from its frequencies.
     fn balance_entry(&self, function: &FunctionIr<'_>, entry_count: u64, max_count: u64) -> u64 {
         let Some(known) = Frequencies::from_weights(function) else {
             return entry_count;
         };
-        let entry_count = entry_for(entry_count, max_count, known.counts.iter().copied().fold(0.0, f64::max));
+        let entry_count =
+            entry_count_from_frequency(entry_count, max_count, known.counts.iter().copied().fold(0.0, f64::max));
         // SAFETY: the function belongs to the module.
         unsafe { metadata::set_entry_count(function.value.as_value_ref(), entry_count) };
         entry_count
@@ -296,10 +298,11 @@ impl Applier<'_, '_> {
         }
     }
 
-    /// Has a call inlined that was never seen, where it is the only one of a local function: as the optimiser would do without a profile.
+    /// Requests inlining of an unsampled call if it is the only one of a local function, as LLVM would without a
+    /// profile.
     fn inline_only_call(&self, call: LLVMValueRef) {
         let mut callee = MaybeUninit::uninit();
-        // SAFETY: the call belongs to the module; where there is such a callee, the facts are written.
+        // SAFETY: the call belongs to the module; the shim writes the facts if it returns true.
         unsafe {
             if ffi::pleach_only_call(self.context, call, callee.as_mut_ptr()) {
                 let callee: ffi::OnlyCall = callee.assume_init();
@@ -310,12 +313,12 @@ impl Applier<'_, '_> {
         }
     }
 
-    /// Marks the branches that are to be if-converted where possible; returns how many.
-    fn unpredictable(&self, function: &FunctionIr<'_>, profile: &FunctionProfile) -> usize {
+    /// Marks unpredictable branches for if-conversion; returns how many.
+    fn mark_unpredictable(&self, function: &FunctionIr<'_>, profile: &FunctionProfile) -> usize {
         if self.probed || !self.if_conversion {
             return 0;
         }
-        let branches = unpredictable(profile)
+        let branches = unpredictable_branches(profile)
             .filter_map(|(block, rate)| Some((function.terminators.get(block.index())?, (rate * 1000.0) as u32)));
         // SAFETY: the branch belongs to the module.
         branches

@@ -1,4 +1,4 @@
-//! Tells people and other passes which paths a profile saw, as metadata.
+//! Recorded paths as metadata, for other passes and for inspection.
 //!
 //! ```text
 //! define i32 @parse(ptr %0) !prof !8 !pleach.paths !9 { … }
@@ -10,15 +10,16 @@
 //! !11 = !{i64 12000, i64 10000, i64 15000, !"entry", !"exit", i32 0, i32 1, i32 3}
 //! ```
 //! A function's list has the hottest path first; [`paths_to_list`] says which paths are in it. A path is its estimated
-//! executions, the ends of their 90 % interval, how it begins (`entry`, or `inside` after a back edge or cut edge), how it
-//! ends (`exit`; `back N` by a back edge to block N; `cut N` by an edge to block N that ends paths because they would be too
-//! many; `call` in a call that did not come back) and its blocks. Blocks are numbered from 0 in the order that the function
-//! has at the anchor: a pass that wants to find them runs there, after pleach (`opt -passes=pleach,…`).
+//! executions, the ends of their 90 % interval, how it begins (`entry`, or `inside` after a back edge or cut edge), how
+//! it ends (`exit`; `back N` by a back edge to block N; `cut N` by an edge to block N that ends paths because they
+//! would be too many; `call` in a call that did not come back) and its blocks. Blocks are numbered from 0 in the order
+//! that the function has at the anchor: a pass that wants to find them runs there, after pleach (`opt
+//! -passes=pleach,…`).
 //!
-//! `!pleach.profile` is the version of this form, the anchor, and the executions of all paths of the program, which a path's
-//! share is of. Linking concatenates it: it then has a node for each module, all the same where one profile was used.
-//! Lists stay with the function that they are of, through inlining, importing and linking; what is inlined into another
-//! function leaves no trace in that function's list. Nothing of it gets into object code.
+//! `!pleach.profile` is the version of this form, the anchor, and the executions of all paths of the program, which a
+//! path's share is of. Linking concatenates it: it then has a node for each module, all the same where one profile was
+//! used. Lists stay with the function that they are of, through inlining, importing and linking; what is inlined into
+//! another function leaves no trace in that function's list. Nothing of it gets into object code.
 
 use crate::ir::metadata::Metadata;
 use inkwell::llvm_sys::core::LLVMGetNamedMetadataNumOperands;
@@ -30,12 +31,12 @@ use pleach_profile::EstimatedPath;
 use pleach_profile::path_profile::paths_to_list;
 use std::ffi::CStr;
 
-/// The version of the form. It changes when something that is there changes its place or its meaning.
+/// The version of the format. It changes when a field changes its position or its meaning.
 const VERSION: u32 = 1;
 const LIST: &str = "pleach.paths";
 const PROFILE: &CStr = c"pleach.profile";
 
-/// Says what the profile is, once in a module; nothing where it has no paths.
+/// Describes the profile once per module, unless it has no paths.
 pub fn describe_profile(module: &Module<'_>, anchor: Anchor, flow: f64) {
     let raw = module.as_mut_ptr();
     // SAFETY: the module is alive, the name ends in NUL.
@@ -82,7 +83,7 @@ fn path_node(make: Metadata, estimated: &EstimatedPath) -> LLVMMetadataRef {
     make.node(&mut parts)
 }
 
-/// Executions as a whole number, which readers take for signed.
+/// Executions as an integer. Readers interpret it as signed.
 fn executions(value: f64) -> u64 {
     (value.round() as u64).min(i64::MAX as u64)
 }

@@ -1,4 +1,4 @@
-//! Where profiles come from: a file, or a random generator. All profiles come through here, and are checked here.
+//! The source of profiles: a file, or a random generator. All profiles are checked here.
 
 use crate::error::PassError;
 use crate::ir::FunctionIr;
@@ -7,7 +7,7 @@ use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_annotate::manifest::Anchor;
 use pleach_decide::support::{MIN_BURSTS_FOR_SUPERBLOCKS, Support};
-use pleach_decide::weights::Recorded;
+use pleach_decide::weights::RecordingEvidence;
 use pleach_profile::FunctionProfile;
 use pleach_profile::file::{Lookup, ProfileFile};
 use pleach_profile::random_profile::{SCALE, random_profile, shuffled_paths};
@@ -17,20 +17,20 @@ use std::path::Path;
 
 /// The profile of a program.
 pub enum Source {
-    /// A recorded one.
+    /// A recorded profile.
     File {
         /// The file.
         file: ProfileFile,
         /// Shuffle the counts of paths by this seed.
         shuffle: Option<NonZeroU64>,
     },
-    /// Random ones of a module's functions, as if they were the whole program.
+    /// Random profiles of a module's functions, as if the module were the whole program.
     Random {
         /// The seed.
         seed: NonZeroU64,
-        /// Numbers about all of them.
+        /// The summary of all functions.
         summary: ProfileSummary,
-        /// Sampled block entries that they claim to rest on.
+        /// Pretended number of sampled block entries.
         samples: u64,
         /// Executions of all paths.
         path_flow: f64,
@@ -38,10 +38,10 @@ pub enum Source {
 }
 
 impl Source {
-    /// Opens the profile that is wanted, for a module with these functions.
+    /// Opens the requested profile for a module with these functions.
     ///
     /// # Errors
-    /// A file that cannot be read, or is for another anchor.
+    /// The file cannot be read, or is for another anchor.
     pub fn open(wanted: &ProfileSource, anchor: Anchor, functions: &[FunctionIr<'_>]) -> Result<Self, PassError> {
         let (path, shuffle) = match wanted {
             ProfileSource::File { path, shuffle } => (path, *shuffle),
@@ -58,10 +58,11 @@ impl Source {
         Ok(Self::File { file, shuffle })
     }
 
-    /// Opens a profile that only places counters, of either anchor: where it does not know a graph, it has no say.
+    /// Opens a profile for the placement of counters, which may be for either anchor: functions with other graphs are
+    /// ignored.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// The file cannot be read.
     pub fn open_for_weights(path: &Path) -> Result<Self, PassError> {
         Ok(Self::File {
             file: ProfileFile::open(path)?,
@@ -79,10 +80,10 @@ impl Source {
         }
     }
 
-    /// The profile of a function, whose counts fit its graph.
+    /// The profile of a function, checked against its graph.
     ///
     /// # Errors
-    /// A damaged file, or a record that does not fit.
+    /// The file is damaged, or the record does not have the graph's shape.
     pub fn lookup(&self, cfg: &Cfg) -> Result<Lookup, PassError> {
         let (file, shuffle) = match self {
             Self::File { file, shuffle } => (file, shuffle),
@@ -98,10 +99,10 @@ impl Source {
         })
     }
 
-    /// The profile of a function whose graph changed since the anchor; there are no random profiles of those.
+    /// The profile of a function with this graph at the anchor, after the graph has changed. Random profiles have none.
     ///
     /// # Errors
-    /// A damaged file.
+    /// The file is damaged.
     pub fn recall(&self, id: FunctionId, hash: CfgHash) -> Result<Option<FunctionProfile>, PassError> {
         let Self::File { file, shuffle } = self else {
             return Ok(None);
@@ -123,7 +124,7 @@ impl Source {
         }
     }
 
-    /// Sampled block entries behind all functions.
+    /// Number of sampled block entries of all functions.
     pub fn samples(&self) -> u64 {
         match self {
             Self::File { file, .. } => file.samples(),
@@ -131,47 +132,48 @@ impl Source {
         }
     }
 
-    /// The evidence that the profile rests on.
+    /// The evidence behind the profile.
     ///
     /// # Errors
-    /// A damaged file.
-    pub fn recorded(&self) -> Result<Recorded, PassError> {
-        let (bursts, hot_in_copies) = match self {
+    /// The file is damaged.
+    pub fn evidence(&self) -> Result<RecordingEvidence, PassError> {
+        let (bursts, hot_instance_count) = match self {
             Self::File { file, .. } => {
                 let provenance = file.provenance()?;
-                (provenance.bursts, provenance.hot_in_copies)
+                (provenance.bursts, provenance.hot_instance_count)
             }
-            // As many as a recording of so many samples has, or as in one large enough to say what is cold.
+            // Even seeds: a typical number for this many samples. Odd seeds: enough for every decision.
             Self::Random { seed, samples, .. } if seed.get().is_multiple_of(2) => (samples / 1000, 0),
             Self::Random { samples, .. } => (*samples, 0),
         };
-        Ok(Recorded {
+        Ok(RecordingEvidence {
             scale: self.scale(),
             samples: self.samples(),
             bursts,
             exact: matches!(self, Self::File { .. }) && self.support()?.exact,
-            hot_in_copies,
+            hot_instance_count,
         })
     }
 
-    /// Which decisions the profile supports. Random profiles, which are for tests, support all, or all but cold splitting.
+    /// The decisions that the profile supports. Random profiles are for tests: depending on the seed, they support all
+    /// decisions, or those up to superblocks.
     ///
     /// # Errors
-    /// A damaged file.
+    /// The file is damaged.
     pub fn support(&self) -> Result<Support, PassError> {
         match self {
-            Self::File { file, .. } => Ok(Support::of(&file.provenance()?)),
+            Self::File { file, .. } => Ok(Support::from_provenance(&file.provenance()?)),
             Self::Random { seed, .. } => Ok(random_support(*seed)),
         }
     }
 
-    /// Which decisions the profile that the user named supports.
+    /// The decisions that a profile supports, without opening it for a module.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// The file cannot be read.
     pub fn support_of(profile: &ProfileSource) -> Result<Support, PassError> {
         match profile {
-            ProfileSource::File { path, .. } => Ok(Support::of(&ProfileFile::open(path)?.provenance()?)),
+            ProfileSource::File { path, .. } => Ok(Support::from_provenance(&ProfileFile::open(path)?.provenance()?)),
             ProfileSource::Random(seed) => Ok(random_support(*seed)),
         }
     }
@@ -184,7 +186,7 @@ impl Source {
         }
     }
 
-    /// Numbers about the whole profile.
+    /// The summary of the whole profile.
     pub fn summary(&self) -> &ProfileSummary {
         match self {
             Self::File { file, .. } => file.summary(),
@@ -201,7 +203,7 @@ fn random_support(seed: NonZeroU64) -> Support {
     }
 }
 
-/// Checks that everything that a record counts is in a graph: hashes may collide, and files may be damaged.
+/// Checks that a record has the shape of a graph: hashes may collide, and files may be damaged.
 fn check_shape(profile: &FunctionProfile, cfg: &Cfg) -> Result<(), PassError> {
     let blocks = cfg.blocks.len();
     let is_block = |block: &BlockIndex| block.index() < blocks;

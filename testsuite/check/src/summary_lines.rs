@@ -26,7 +26,7 @@ impl SummaryLines {
             sums.superblocks += number(line, ": ", " superblocks in ");
             sums.changed += number(line, " superblocks in ", " functions");
             sums.branches += number(line, ": ", " unpredictable branches ");
-            sums.selects += number(line, ": ", " selects that loops wait for ");
+            sums.selects += number(line, ": ", " selects on loop-carried chains ");
         }
         sums
     }
@@ -56,12 +56,12 @@ mod tests {
     #[test]
     fn numbers_of_the_summary_lines() {
         let text = "a.c:1:2: warning: 9 superblocks in 9 functions\n\
-                    pleach: a.c: profile used for 5 functions (0 indirect calls), 1 cold, 2 placed apart\n\
+                    pleach: a.c: profile used for 5 functions (0 indirect calls), 1 cold, 2 unlikely\n\
                     pleach: a.c: 3 superblocks in 2 functions, 10 instructions copied (+1.0 %)\n\
-                    pleach: b.c: profile used for 2 functions (0 indirect calls), 0 cold, 0 placed apart\n\
+                    pleach: b.c: profile used for 2 functions (0 indirect calls), 0 cold, 0 unlikely\n\
                     pleach: b.c: 40 superblocks in 1 functions, 10 instructions copied (+1.0 %)\n\
-                    pleach: b.c: 8 unpredictable branches around memory accesses in 3 functions replaced by selects\n\
-                    pleach: b.c: 6 selects that loops wait for in 2 functions became branches\n";
+                    pleach: b.c: 8 unpredictable branches if-converted in 3 functions\n\
+                    pleach: b.c: 6 selects on loop-carried chains turned into branches in 2 functions\n";
         let expected = SummaryLines {
             functions: 7,
             superblocks: 43,

@@ -211,8 +211,8 @@ fn remarks_say_what_was_placed_where() {
     let (remarks, _) = placed(&[&ALIGN[..], &["-Rpass=pleach"]].concat());
     insta::assert_snapshot!(remarks, @"
     remark: <unknown>:0:0: placed 1 of 3 [-Rpass=pleach]
-    remark: <unknown>:0:0: placed 2 of 3, behind asked, which calls it 1000 times; loops aligned to 32 bytes: 1 [-Rpass=pleach]
-    remark: <unknown>:0:0: placed 3 of 3, behind often; blocks never sampled, put apart: 1 [-Rpass=pleach]
+    remark: <unknown>:0:0: placed 2 of 3, after asked, which calls it 1000 times; loops aligned to 32 bytes: 1 [-Rpass=pleach]
+    remark: <unknown>:0:0: placed 3 of 3, after often; unsampled blocks split off: 1 [-Rpass=pleach]
     ");
     let (nothing, _) = placed(&ALIGN);
     assert_eq!(nothing, "");

@@ -211,7 +211,7 @@ fn remarks_say_what_was_done_and_why_not() {
     assert!(stale.contains("profile used"), "main's profile is still good: {stale}");
     let foreign = remarks(&program("twins_b.c"));
     assert!(
-        foreign.contains("does not know it") && !foreign.contains("profile used"),
+        foreign.contains("not in the profile") && !foreign.contains("profile used"),
         "{foreign}"
     );
 }
@@ -438,7 +438,7 @@ fn what_is_hot_is_told_by_inlined_copies() {
     let cutoffs = shown["summary"]["cutoffs"].as_array().expect("cut-offs");
     let summed = cutoffs.iter().find(|c| c["ppm"] == 990_000).expect("99 %");
     let summed = summed["min_count"].as_u64().expect("a count");
-    let hot = shown["provenance"]["hot_in_copies"].as_u64().expect("a count");
+    let hot = shown["provenance"]["hot_instance_count"].as_u64().expect("a count");
     // An eighth, where all copies were sampled as often.
     assert!(hot > 0 && 4 * hot < summed, "{hot} of {summed}");
 }

@@ -45,7 +45,7 @@ pub struct Record {
     pub branches: u32,
     /// Whether a branch led to code in no known mapping.
     pub unknown: bool,
-    /// Whether nothing but the program decides what it does next.
+    /// Whether threads, signals or shared memory cannot change the program's control flow.
     pub is_isolated: bool,
     /// `CLOCK_MONOTONIC` at that moment.
     pub begin_ns: u64,

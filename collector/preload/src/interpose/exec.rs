@@ -71,7 +71,7 @@ pub fn remember(library: &CStr) {
         } else {
             // SAFETY: the name is terminated, the value too.
             match unsafe { libc::getenv(name.as_ptr()).as_ref() } {
-                // SAFETY: as above.
+                // SAFETY: `getenv` returned a terminated value.
                 Some(value) => unsafe { CStr::from_ptr(value) }.to_bytes(),
                 None => return,
             }
@@ -362,12 +362,12 @@ extern "C" fn list_execl(path: *const c_char, arguments: Strings) -> c_int {
 }
 
 extern "C" fn list_execlp(path: *const c_char, arguments: Strings) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the list ends with a null pointer, as the caller's did.
     unsafe { execvpe(path, arguments, environ) }
 }
 
 extern "C" fn list_execle(path: *const c_char, arguments: Strings) -> c_int {
-    // SAFETY: as above; the environment follows the null pointer.
+    // SAFETY: the list ends with a null pointer, as the caller's did, and the environment follows it.
     unsafe {
         let mut end = arguments;
         while !(*end).is_null() {

@@ -19,7 +19,7 @@ pub fn resolve() {
 /// # Safety
 /// `new` is null or valid.
 unsafe fn notice_limit(resource: c_int, new: *const libc::rlimit) {
-    // SAFETY: given: null or valid.
+    // SAFETY: the caller passes null or a valid pointer.
     let limit = unsafe { new.as_ref() }.filter(|_| resource == libc::RLIMIT_SIGPENDING as c_int);
     if limit.is_some_and(|limit| limit.rlim_cur < perf_event::MIN_QUEUED_SIGNALS) && process::is_sampled_here() {
         perf_event::forbid();

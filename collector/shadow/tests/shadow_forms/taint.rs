@@ -1,5 +1,5 @@
-//! Marks of what cannot be known. Each encoding form runs twice from states that differ only in what is marked: where nothing is
-//! marked afterwards, nothing may differ. Short programs say where a burst ends.
+//! Marks of what cannot be known. Each encoding form runs twice from states that differ only in what is marked: where
+//! nothing is marked afterwards, nothing may differ. Short programs say where a burst ends.
 
 use crate::forms::{self, Forms};
 use crate::native::{CODE, CODE_SIZE, Layout, SCRATCH};
@@ -8,6 +8,7 @@ use crate::setup::Setup;
 use crate::{ENGINE, MEMORY, install};
 use core::sync::atomic::Ordering::Relaxed;
 use iced_x86::InstructionInfoFactory;
+use pleach_facilities::skip;
 use pleach_shadow::{End, Engine, Limits, Outcome, State, Taint};
 
 /// Marks that hit what an instruction uses more often than not.
@@ -98,7 +99,7 @@ fn differences(a: &State, b: &State, taint: &Taint) -> Vec<String> {
 fn what_is_not_marked_does_not_depend_on_what_is() {
     let mut memory = MEMORY.lock().unwrap();
     let (Some(layout), Ok(memory)) = (Layout::find(), memory.as_mut()) else {
-        return println!("skipped: no XSAVE, or no memory at fixed addresses");
+        return skip("no XSAVE, or no memory at fixed addresses");
     };
     let engine = Engine::reserve().unwrap();
     ENGINE.store(engine, Relaxed);
@@ -185,7 +186,8 @@ fn what_is_not_marked_does_not_depend_on_what_is() {
     assert!(wrong.is_empty(), "{}", wrong[..wrong.len().min(40)].join("\n"));
 }
 
-/// Why a burst of some code ends, how far into it, and what is marked then. The code is never run: it lies in plain memory.
+/// Why a burst of some code ends, how far into it, and what is marked then. The code is never run: it lies in plain
+/// memory.
 fn burst(code: &[u8]) -> (End, u64, Taint) {
     // An endless loop behind it.
     let code = [code, &[0xeb, 0xfe], &[0; 16]].concat();
@@ -239,7 +241,8 @@ fn a_burst_goes_on_until_something_marked_decides() {
     // push rax; ret
     let (end, at, _) = after(&[0x50, 0xc3]);
     assert_eq!((end, at), (End::Taint, 1));
-    // movd xmm1, eax; paddd xmm2, xmm1; pxor xmm1, xmm1; movd ecx, xmm1; test ecx, ecx; je; movd ecx, xmm2; test ecx, ecx; je
+    // movd xmm1, eax; paddd xmm2, xmm1; pxor xmm1, xmm1; movd ecx, xmm1; test ecx, ecx; je; movd ecx, xmm2; test ecx,
+    // ecx; je
     let vectors = [
         0x66, 0x0f, 0x6e, 0xc8, 0x66, 0x0f, 0xfe, 0xd1, 0x66, 0x0f, 0xef, 0xc9, 0x66, 0x0f, 0x7e, 0xc9, 0x85, 0xc9,
         0x74, 0x00, 0x66, 0x0f, 0x7e, 0xd1, 0x85, 0xc9, 0x74, 0x00,

@@ -125,8 +125,8 @@ pub fn tick(period_ns: u64) -> Vec<u8> {
     .to_bytes()
 }
 
-/// A breakpoint at an instruction of the calling thread that signals each time that it ran `period` times: what the preloaded
-/// sampler clocks bursts with.
+/// A breakpoint at an instruction of the calling thread that signals each time that it ran `period` times: what the
+/// preloaded sampler clocks bursts with.
 pub fn breakpoint(address: u64, period: u64) -> Vec<u8> {
     Fields {
         kind: BREAKPOINT,

@@ -4,7 +4,7 @@
 use super::facts::{Facts, Processor};
 
 /// A level of `kernel.perf_event_paranoid` up to which users may sample their own programs.
-const PARANOID_ENOUGH: i32 = 2;
+const MAX_PARANOID_LEVEL: i32 = 2;
 
 /// Why there are no branch records.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -153,7 +153,7 @@ pub fn diagnose(facts: &Facts, errno: i32, event: &str, asked: bool) -> Refusal 
     }
     match errno {
         libc::EPERM | libc::EACCES => match facts.paranoid {
-            Some(level) if level > PARANOID_ENOUGH && !facts.privileged => Refusal::Paranoid { level },
+            Some(level) if level > MAX_PARANOID_LEVEL && !facts.privileged => Refusal::Paranoid { level },
             _ => refused(facts, errno),
         },
         libc::ENOSYS => refused(facts, errno),

@@ -39,7 +39,7 @@ impl<'a> Gather<'a> {
 
     /// Reads every buffer once.
     ///
-    /// A buffer that makes no sense is noted as damage in the report; what it holds later is used again.
+    /// A damaged buffer is reported; its later records are used again.
     pub fn round(&mut self, rings: &[Ring]) {
         let Self { live, arrived } = self;
         for ring in rings {

@@ -6,11 +6,11 @@
 //!                     └───── control ◄─────────┘
 //! ```
 //!
-//! [`facts`] is what the machine says about itself; [`plan`] asks the kernel which [`event`] it grants with branch records,
-//! and [`diagnose`] says why it grants none. [`held`] keeps the command from starting until [`open`] has opened, on every
-//! processor, an event that samples and one that tells of mappings and forks, with a [`ring`] buffer. [`gather`] reads
-//! the buffers, through the importer of perf.data; [`control`] holds the budget, with the cost of a sample that
-//! [`calibrate`] measures. [`run`] puts all this together.
+//! [`facts`] is what the machine says about itself; [`plan`] asks the kernel which [`event`] it grants with branch
+//! records, and [`diagnose`] says why it grants none. [`spawn_stopped`] stops the command before `execve` until
+//! [`open`] has opened, on every processor, an event that samples and one that tells of mappings and forks, with a
+//! [`ring`] buffer. [`gather`] reads the buffers, through the importer of perf.data; [`control`] holds the budget, with
+//! the cost of a sample that [`calibrate`] measures. [`run`] puts all this together.
 //!
 //! What only the hardware can show is in the kernel's answers; tests play the rest with a clock of the kernel's.
 
@@ -21,11 +21,11 @@ pub mod diagnose;
 pub mod event;
 pub mod facts;
 pub mod gather;
-pub mod held;
 pub mod open;
 pub mod plan;
 pub mod ring;
 pub mod run;
+pub mod spawn_stopped;
 pub(crate) mod sys;
 
 pub use diagnose::Refusal;

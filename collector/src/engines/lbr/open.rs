@@ -1,5 +1,5 @@
-//! Opens what a plan says on a process: on every processor an event that tracks, with a buffer, and where there are branch
-//! records one that samples into it.
+//! Opens the events of a plan on a process: on every processor a tracking event with a buffer, and, if it has branch
+//! records, a sampling event that writes to the same buffer.
 
 use super::attr::{Scope, Tracking};
 use super::plan::Plan;
@@ -8,10 +8,10 @@ use super::sys::{Event, page_size};
 use crate::perf::live::LiveEvent;
 use memmap2::{MmapOptions, MmapRaw};
 
-/// Size of a buffer's data where the kernel gives as much: what `perf record` takes, and may be locked by every user.
-const ROOM: usize = 512 << 10;
-/// Less is of no use.
-const LEAST_PAGES: usize = 4;
+/// Preferred size of a buffer's data: the default of `perf record`, which every user may lock.
+const BUFFER_CAPACITY: usize = 512 << 10;
+/// Minimum size of a buffer's data, in pages.
+const MIN_PAGES: usize = 4;
 
 /// The events of a recording.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Opened {
     pub fn new(plan: &Plan, pid: u32, period: u64, scope: Scope) -> Result<Self, i32> {
         let mut tracking = Tracking {
             scope,
-            watermark: (ROOM / 2) as u32,
+            watermark: (BUFFER_CAPACITY / 2) as u32,
             build_ids: true,
         };
         let mut opened = Self {
@@ -40,7 +40,7 @@ impl Opened {
             events: Vec::new(),
         };
         let (mut tracker_ids, mut sampler_ids) = (Vec::new(), Vec::new());
-        let mut room = ROOM;
+        let mut room = BUFFER_CAPACITY;
         for &cpu in &plan.cpus {
             let tracker = match open_tracker(&mut tracking, pid, cpu) {
                 // Taken away meanwhile.
@@ -135,11 +135,11 @@ fn open_tracker(tracking: &mut Tracking, pid: u32, cpu: u32) -> Result<Event, i3
 /// Maps a buffer, a smaller one where the kernel does not give as much.
 fn map(fd: i32, room: &mut usize) -> Result<Ring, i32> {
     let page = page_size();
-    *room = (*room).max(LEAST_PAGES * page);
+    *room = (*room).max(MIN_PAGES * page);
     loop {
         match map_of(fd, page, *room) {
             // Too much memory would be locked.
-            Err(libc::EPERM | libc::ENOMEM) if *room > LEAST_PAGES * page => *room /= 2,
+            Err(libc::EPERM | libc::ENOMEM) if *room > MIN_PAGES * page => *room /= 2,
             Err(libc::EPERM | libc::ENOMEM) => return Err(libc::ENOMEM),
             other => return other,
         }

@@ -1,7 +1,8 @@
 //! The buffer that the kernel writes records into and we read them from.
 //!
 //! One page of control fields, then the data, whose size is a power of two. The kernel moves `data_head` behind what it
-//! has written and never writes beyond `data_tail`, behind which we have read; both only grow, and count modulo the size.
+//! has written and never writes beyond `data_tail`, behind which we have read; both only grow, and count modulo the
+//! size.
 
 use memmap2::MmapRaw;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +26,7 @@ pub struct Record {
     pub at: u64,
 }
 
-/// What is wrong with a buffer. What it held is then skipped.
+/// Damage of a buffer, whose contents are then skipped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RingError {
     /// More was written than there is room for.
@@ -79,8 +80,8 @@ impl Ring {
     fn copy(&self, at: u64, into: &mut [u8]) {
         let (start, size) = ((at & self.mask) as usize, self.mask as usize + 1);
         let first = into.len().min(size - start);
-        // SAFETY: both parts lie in the data, no longer than it is, which callers make sure of. The kernel doesn't write
-        // there until the tail has moved behind.
+        // SAFETY: both parts lie in the data, no longer than it is, which callers make sure of. The kernel doesn't
+        // write there until the tail has moved behind.
         unsafe {
             let data = self.map.as_ptr().add(self.offset);
             std::ptr::copy_nonoverlapping(data.add(start), into.as_mut_ptr(), first);
@@ -91,7 +92,8 @@ impl Ring {
     /// Calls `each` with every complete record, and gives their room back. Records that come meanwhile are left for the
     /// next time.
     ///
-    /// Fails if the buffer makes no sense; whatever was in it then counts as read.
+    /// # Errors
+    /// The buffer is damaged. Its contents then count as read.
     pub fn drain(&self, mut each: impl FnMut(Record)) -> Result<(), RingError> {
         let head = self.head();
         // Nobody else writes it.

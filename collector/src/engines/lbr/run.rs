@@ -4,8 +4,8 @@ use super::attr::Scope;
 use super::control::{Controller, Goal, Seen};
 use super::diagnose::{Refusal, diagnose};
 use super::gather::Gather;
-use super::held::Held;
 use super::open::Opened;
+use super::spawn_stopped::StoppedChild;
 use super::{Facts, Plan, calibrate, probe, sys};
 use crate::convert::Found;
 use crate::engines::{Collected, Session};
@@ -24,9 +24,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// How often to see whether the command has ended, where the kernel doesn't tell.
+/// Polling interval for the end of the command, on kernels without pidfds.
 const IMPATIENCE: Duration = Duration::from_millis(10);
-/// Before the first look at the budget.
+/// Time before the first poll of the controller.
 const FIRST_LOOK: Duration = Duration::from_millis(5);
 
 /// A command to be recorded with branch records.
@@ -111,7 +111,7 @@ impl Session for LbrSession<'_> {
         let mut stats = Stats::of(&vectors, Engine::Lbr, found);
         stats.event = Some(self.plan.name.clone());
         if self.options.max_size.is_some() {
-            // Memory holds all until here; only the file is bounded.
+            // Memory is not bounded up to this point, only the file is.
             let mut store = Store::new(self.options.max_size, self.seed);
             for burst in std::mem::take(&mut vectors.bursts) {
                 store.push(burst);
@@ -127,7 +127,7 @@ impl Session for LbrSession<'_> {
     }
 }
 
-/// Records with a plan that is given, as tests do; also returns what was found in each run.
+/// Records with a given plan, for tests; also returns the report of each run.
 ///
 /// # Errors
 /// As for [`crate::record::record`].
@@ -157,7 +157,7 @@ pub fn record_planned(
     Ok((recording, reports))
 }
 
-/// What is worth knowing, a line each.
+/// Notes for the user, a line each.
 fn remarks(plan: &Plan, reports: &[Report]) -> Vec<String> {
     let mut lines = Vec::new();
     let sum = |figure: fn(&Report) -> u64| reports.iter().map(figure).sum::<u64>();
@@ -194,7 +194,7 @@ fn remarks(plan: &Plan, reports: &[Report]) -> Vec<String> {
 struct Run<'a> {
     plan: &'a Plan,
     program: &'a Path,
-    /// Says why an event could not be opened.
+    /// The error for an event that could not be opened.
     explain: &'a dyn Fn(i32) -> Refusal,
     goal: Goal,
     sample_ns: f64,
@@ -210,18 +210,18 @@ impl Run<'_> {
         };
         let began = sys::thread_cpu_ns();
         let mut forwarding = Forwarding::begin();
-        let held = Held::start(command).map_err(cannot_run)?;
-        let pid = held.pid();
+        let stopped = StoppedChild::spawn(command).map_err(cannot_run)?;
+        let pid = stopped.pid();
         let event = &self.plan.event;
         let period = event.first_period(Controller::samples_per_second(self.goal, self.sample_ns));
         let opened = Opened::new(self.plan, pid, period, Scope::FromExec).map_err(self.explain)?;
         let mut controller = Controller::new(self.goal, self.sample_ns, period, event.least_period(), self.seed);
         let mut gather = Gather::new(vectors, Engine::Lbr, opened.events());
-        let mut child = held.release().map_err(cannot_run)?;
+        let mut child = stopped.release().map_err(cannot_run)?;
         forwarding.to(pid);
 
         let reading = self.follow(&mut child, &opened, &mut gather, &mut controller, began);
-        // What the command has left behind runs on unsampled.
+        // Descendants that are still running continue without sampling.
         opened.sample(false);
         opened.track(false);
         gather.round(opened.rings());
@@ -316,13 +316,13 @@ impl Wait {
         if self.end.is_none() {
             wait = wait.min(IMPATIENCE);
         }
-        // Rounded up, so as not to come too early again and again.
+        // Rounded up, because `poll` would otherwise return early repeatedly.
         let wait = wait.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128) as i32;
-        // SAFETY: entries that live here. A signal ends it early, which does no harm.
+        // SAFETY: the entries are a local array of that length. A signal ends the call early, which is harmless.
         let ready = unsafe { libc::poll(self.polled.as_mut_ptr(), self.polled.len() as libc::nfds_t, wait) };
         if ready > 0 {
             for entry in &mut self.polled[1..] {
-                // Its threads have ended: it would be ready for ever.
+                // All its threads have ended, so it would stay ready.
                 if entry.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0 {
                     entry.fd = -1;
                 }

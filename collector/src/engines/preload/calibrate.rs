@@ -1,7 +1,7 @@
-//! Measures, in the recorder, what a single step and a signal cost on this machine.
+//! Measures the costs of a single step and of a signal on this machine, in the recorder.
 //!
-//! A sampled process needs these figures before its first burst; measuring them in each would cost every process of a
-//! build a millisecond.
+//! A sampled process needs these figures before its first burst. Measuring them in each process would cost a
+//! millisecond per process.
 
 mod handled;
 mod tick;
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Costs in nanoseconds of CPU time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Costs {
-    /// One trap with the handler that it calls.
+    /// A trap and its handler.
     pub step_ns: u64,
     /// Delivery of a signal and return from an empty handler, as by a timer at the kernel's pace.
     pub signal_ns: u64,

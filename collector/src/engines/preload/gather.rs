@@ -1,18 +1,19 @@
-//! From the shards that sampled processes write to one set, while they write them.
+//! Reads the shards of sampled processes into one set, while they are written.
 //!
 //! # Where long recordings are compressed
-//! A process stores each burst as it is, in its shard, and the recorder compresses. The sampler could do it earlier, but
-//! it works in signal handlers of a process that may be killed at any moment: what it had not written would be lost, and each of
-//! many processes would need counters of its own. So with a limit on the set's size the recorder reads shards every now
-//! and then, once [`UNREAD`] bytes are waiting, and gives the blocks that it has read back to the file system (a hole is punched). What
-//! is bounded, however long the command runs:
+//! A process stores uncompressed bursts in its shard, and the recorder compresses them. The sampler could compress
+//! earlier, but it runs in signal handlers of a process that may be killed at any moment: unwritten state would be
+//! lost, and each process would need its own counters. With a limit on the set's size, the recorder therefore reads
+//! shards whenever [`UNREAD_THRESHOLD`] bytes are waiting, and punches holes for the blocks that it has read. The
+//! following is bounded, however long the command runs:
 //!
-//! - the disk: [`UNREAD`] bytes and what is sampled in [`PAUSE`], beside a few blocks for each process;
+//! - the disk: [`UNREAD_THRESHOLD`] bytes, the samples of a [`POLL_INTERVAL`], and a few blocks for each process;
 //! - memory: see [`Store`], and [`CHUNK`] bytes;
-//! - what a killed process loses: nothing but the frame that it was writing, as without a limit.
+//! - the loss when a process is killed: the frame that it was writing, as without a limit.
 //!
-//! Not bounded are the names: a few dozen bytes for each process image and each file that it maps. Where the file system cannot
-//! punch holes, only the disk is not bounded ([`Gathering::unreclaimed`]). If the recorder itself is killed, the recording is lost, as without a limit.
+//! Names are not bounded: a few dozen bytes for each process image and each file that it maps. If the file system
+//! cannot punch holes, the disk is not bounded ([`Gathering::unreclaimed`]). If the recorder is killed, the recording
+//! is lost, as without a limit.
 
 use crate::convert::{Conversion, Found};
 use crate::store::Store;
@@ -28,13 +29,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Shards are read as soon as they hold so many bytes, or as many as the limit if that is less.
-const UNREAD: u64 = 4 << 20;
-/// How often it is seen how much they hold.
-const PAUSE: Duration = Duration::from_millis(100);
-/// How much is read at once; more than the longest frame.
+/// Unread bytes of shards at which they are read. A smaller limit takes precedence.
+const UNREAD_THRESHOLD: u64 = 4 << 20;
+/// Polling interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Bytes of a read; more than the longest frame.
 const CHUNK: usize = 4 << 20;
-/// Bytes in which a process has told who it is.
+/// Maximum size of the frame that identifies the process, at the beginning of a shard.
 const HEAD: usize = 8 << 10;
 
 /// A set while it is gathered.
@@ -48,7 +49,7 @@ pub(crate) struct Gathering {
 }
 
 impl Gathering {
-    /// Begins with nothing. `limit`: bytes that the set may take in a file.
+    /// An empty set. `limit`: maximum size of its file, in bytes.
     pub(crate) fn new(limit: Option<u64>, seed: u64) -> Self {
         Self {
             set: VectorSet::default(),
@@ -59,7 +60,7 @@ impl Gathering {
         }
     }
 
-    /// Gathers what goes to a directory while `run` runs, and what is there then. Says how many shards there were.
+    /// Reads the shards in a directory while `run` runs, and the rest afterwards. Returns the number of shards.
     pub(crate) fn run<T>(&mut self, directory: &Path, run: impl FnOnce() -> T) -> Result<(T, u64)> {
         let mut conversion = Conversion::default();
         let ended = AtomicBool::new(false);
@@ -68,9 +69,9 @@ impl Gathering {
             Some(limit) => std::thread::scope(|scope| {
                 let reader = scope.spawn(|| {
                     while !ended.load(Ordering::Acquire) {
-                        std::thread::park_timeout(PAUSE);
-                        // What cannot be read now may be read in the end; if not, that is the time to tell.
-                        let _ = self.read_some(directory, limit.min(UNREAD), &mut conversion);
+                        std::thread::park_timeout(POLL_INTERVAL);
+                        // Errors are reported by the last read, if they persist.
+                        let _ = self.read_some(directory, limit.min(UNREAD_THRESHOLD), &mut conversion);
                     }
                 });
                 let result = run();
@@ -86,7 +87,7 @@ impl Gathering {
         Ok((result, shards))
     }
 
-    /// The set, what was found besides, and whether a file system kept what was given back.
+    /// The set, further findings, and whether the file system could not free blocks.
     pub(crate) fn finish(mut self) -> (VectorSet, Found, bool) {
         self.store.finish(&mut self.set);
         (self.set, self.found, self.unreclaimed)
@@ -104,7 +105,7 @@ impl Gathering {
         Ok(())
     }
 
-    /// Reads what shards hold. `all`: no more will come.
+    /// Reads the shards. `all`: they are complete.
     fn read(&mut self, directory: &Path, all: bool, conversion: &mut Conversion) -> Result<()> {
         let mut heads = Vec::new();
         for name in shards(directory)? {
@@ -167,7 +168,7 @@ fn shards(directory: &Path) -> Result<Vec<Vec<u8>>> {
     Ok(names)
 }
 
-/// Up to so many bytes of a file.
+/// Reads at most `size` bytes of a file.
 fn read_at(file: &File, from: u64, most: usize) -> Result<Vec<u8>> {
     let left = file.metadata()?.size().saturating_sub(from);
     let mut bytes = vec![0; most.min(usize::try_from(left).unwrap_or(most))];
@@ -184,7 +185,7 @@ fn read_at(file: &File, from: u64, most: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Frees the blocks of what was read. The file's length stays: its writer appends.
+/// Frees the blocks that were read. The file's length remains, because its writer appends.
 fn give_back(file: &File, bytes: u64) -> bool {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     let bytes = libc::off_t::try_from(bytes).unwrap_or(0);

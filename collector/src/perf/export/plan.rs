@@ -51,7 +51,8 @@ pub(super) fn run(set: &VectorSet, options: ExportOptions, sink: &mut impl Sink)
     plan.exported
 }
 
-/// Windows as bursts. Each weight is a multiple of r: written w ÷ r times, with r for a period, all are right beside each other.
+/// Windows as bursts. Each weight is a multiple of r: written w ÷ r times, with r for a period, all are right beside
+/// each other.
 fn windows(set: &VectorSet, compressed: &Compressed) -> Vec<Burst> {
     let burst = |window: &Window| Burst {
         process: window.process,

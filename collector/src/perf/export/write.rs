@@ -18,7 +18,8 @@ const SAMPLE_TYPE: u64 = sample_type::IP
     | sample_type::PERIOD
     | sample_type::BRANCH_STACK
     | sample_type::IDENTIFIER;
-/// `disabled`, `inherit`, `exclude_kernel`, `exclude_hv`, `mmap`, `comm`, `task`, `sample_id_all`, `mmap2`, `comm_exec`.
+/// `disabled`, `inherit`, `exclude_kernel`, `exclude_hv`, `mmap`, `comm`, `task`, `sample_id_all`, `mmap2`,
+/// `comm_exec`.
 const FLAGS: u64 = 1 | 1 << 1 | 1 << 5 | 1 << 6 | 1 << 8 | 1 << 9 | 1 << 13 | SAMPLE_ID_ALL | 1 << 23 | 1 << 24;
 /// perf takes branches with a period of 1 for another kind of trace.
 const PERIOD: u64 = 1000;
@@ -27,7 +28,7 @@ const MISC_COMM_EXEC: u16 = 1 << 13;
 /// All mappings follow one by one.
 const MISC_FORK_WITHOUT_MAPPINGS: u16 = 1 << 13;
 const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
-const BUILD_ID_ROOM: usize = 20;
+const BUILD_ID_CAPACITY: usize = 20;
 /// Name of the event where an engine has none.
 const NO_EVENT: &str = "branches:u";
 /// The longest path that fits beside the other fields.
@@ -160,7 +161,7 @@ impl Sink for File {
         let build_id = module.build_id.as_ref();
         // The older record has room for neither build-id nor inode: none are known.
         let (mut kind, mut misc) = (kind::MMAP, MISC_USER);
-        if let Some(id) = build_id.filter(|id| (1..=BUILD_ID_ROOM).contains(&id.0.len())) {
+        if let Some(id) = build_id.filter(|id| (1..=BUILD_ID_CAPACITY).contains(&id.0.len())) {
             (kind, misc) = (kind::MMAP2, MISC_USER | MISC_MMAP_BUILD_ID);
             body.extend([id.0.len() as u8, 0, 0, 0]);
             body.extend(padded_id(id));
@@ -221,8 +222,8 @@ fn attr(name: &str) -> Vec<u8> {
     attr
 }
 
-fn padded_id(id: &BuildId) -> [u8; BUILD_ID_ROOM] {
-    let mut padded = [0; BUILD_ID_ROOM];
+fn padded_id(id: &BuildId) -> [u8; BUILD_ID_CAPACITY] {
+    let mut padded = [0; BUILD_ID_CAPACITY];
     padded.iter_mut().zip(&id.0).for_each(|(to, from)| *to = *from);
     padded
 }

@@ -145,7 +145,7 @@ fn branch_records(granted: Result<Plan, Refusal>) -> Check {
                 plan.targets.len()
             )
         }
-        Err(refusal) => format!("none: {refusal}. The engine run-ahead does without"),
+        Err(refusal) => format!("none: {refusal}. The engine run-ahead does not need them"),
     };
     Check {
         name: "branch records",
@@ -196,8 +196,8 @@ mod tests {
         ];
         insta::assert_snapshot!(all.join("\n"), @r"
         read at near_taken:u on 4 processors, 32 deep: the engine lbr works, and is the default
-        none: this is a virtual machine without a performance-monitoring unit, so that there are no branch records. The engine run-ahead does without
-        none: kernel.perf_event_paranoid is 4, which keeps perf events from users: run `sudo sysctl kernel.perf_event_paranoid=2`, or give the command CAP_PERFMON. The engine run-ahead does without
+        none: this is a virtual machine without a performance-monitoring unit, so that there are no branch records. The engine run-ahead does not need them
+        none: kernel.perf_event_paranoid is 4, which keeps perf events from users: run `sudo sysctl kernel.perf_event_paranoid=2`, or give the command CAP_PERFMON. The engine run-ahead does not need them
         ");
     }
 }

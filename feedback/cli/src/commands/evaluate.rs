@@ -121,7 +121,7 @@ fn refused(error: &RecordError) -> ExitCode {
 fn say(stage: Stage) -> String {
     match stage {
         Stage::Exact => "running the instrumented program".to_owned(),
-        Stage::Trial => "running the annotated program, to see how long it takes".to_owned(),
+        Stage::Trial => "running the annotated program, to measure its time".to_owned(),
         Stage::Run { run, of, repeat: 1 } => format!("recording {run} of {of}"),
         Stage::Run { run, of, repeat } => format!("recording {run} of {of}: {repeat} times the command"),
         Stage::Analysis => "analysing".to_owned(),
@@ -143,9 +143,7 @@ fn input(args: &Args) -> Result<Option<NamedTempFile>> {
             Ok(found) if found.is_file() => own,
             // A pipe may never end.
             Ok(found) if found.file_type().is_fifo() && !args.quiet => {
-                eprintln!(
-                    "pleach: note: the program gets no standard input; --stdin - hands on what comes from the pipe"
-                );
+                eprintln!("pleach: note: the program gets no standard input; --stdin - passes the pipe on to it");
                 return Ok(None);
             }
             _ => return Ok(None),

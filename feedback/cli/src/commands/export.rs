@@ -82,7 +82,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if !args.quiet {
         if exported.unmapped > 0 {
             eprintln!(
-                "pleach: warning: {} branches to or from addresses that no mapping has are left out",
+                "pleach: warning: {} branches to or from unmapped addresses are left out",
                 exported.unmapped
             );
         }

@@ -113,7 +113,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             common,
         } => {
             let mut options = vec![format!("-pleach-use={}", usable(profile)?)];
-            let support = Support::of(&ProfileFile::open(profile)?.provenance()?);
+            let support = Support::from_provenance(&ProfileFile::open(profile)?.provenance()?);
             if *summary || !support.weights() {
                 eprintln!("pleach: {}: {}", profile.display(), support.verdict());
             }
@@ -151,7 +151,9 @@ fn text(path: &Path) -> Result<String> {
         bail!("{} is not valid UTF-8", path.display())
     };
     if text.contains(|c: char| c.is_whitespace() || "'\"\\$`*?[]".contains(c)) {
-        bail!("{text}: the path has a space or another character that a shell would take apart; move it elsewhere");
+        bail!(
+            "{text}: the path contains a space or another character that a shell would split at or expand: move the file"
+        );
     }
     Ok(text.to_owned())
 }

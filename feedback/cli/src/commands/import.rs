@@ -148,7 +148,7 @@ fn remarks(path: &Path, report: &Report) -> Vec<String> {
     if let Some(first) = &report.first_malformed {
         let count = report.malformed;
         lines.push(format!(
-            "warning: {path}: left out what makes no sense, {count} times; first: {first}"
+            "warning: {path}: {count} malformed records are left out; first: {first}"
         ));
     }
     if report.lost > 0 {
@@ -199,7 +199,7 @@ mod tests {
         };
         insta::assert_snapshot!(remarks(Path::new("a/perf.data"), &report).join("\n"), @r"
         warning: a/perf.data: the file ends in a record at byte 77; the 4 samples up to there are used: record again if you need the rest
-        warning: a/perf.data: left out what makes no sense, 5 times; first: a line that is no sample in line 9
+        warning: a/perf.data: 5 malformed records are left out; first: a line that is no sample in line 9
         note: a/perf.data: the kernel lost 1 samples: try a lower rate (perf record -F)
         warning: a/perf.data: 6 of 10 samples have no branches
         note: a/perf.data: 3 branches recorded twice by the processor are left out

@@ -102,7 +102,7 @@ fn estimated_text(profile: &Profile, options: &PathsOptions, args: &Args) -> Res
     }
     let paths = EstimatedPaths::new(profile, options)?;
     if paths.totals.paths == 0 {
-        eprintln!("pleach: note: the profile has no paths: nothing annotated was sampled long enough to see one");
+        eprintln!("pleach: note: the profile has no paths: no sampled burst covers a path of an annotated function");
     }
     Ok(if args.json { paths.to_json()? } else { paths.to_text() })
 }

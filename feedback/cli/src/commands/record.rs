@@ -159,7 +159,9 @@ fn refused(error: &RecordError) -> ExitCode {
     if let RecordError::Refused(reason) = error
         && !matches!(reason, Refusal::UnknownEvent { .. } | Refusal::Event { .. })
     {
-        eprintln!("pleach: without branch records, `--engine run-ahead` works; `pleach doctor` says what there is");
+        eprintln!(
+            "pleach: without branch records, `--engine run-ahead` works; `pleach doctor` shows why there are none"
+        );
     }
     ExitCode::from(error.exit_code())
 }
@@ -228,7 +230,7 @@ fn finish(args: &Args, recording: &Recording) -> Result<bool> {
         }
         eprintln!("pleach: {}; wrote {}", summary(&recording.stats), args.output.display());
         if sampled {
-            eprintln!("pleach: {}", Support::of(&profile.provenance).verdict());
+            eprintln!("pleach: {}", Support::from_provenance(&profile.provenance).verdict());
         }
     }
     if !sampled {
@@ -289,7 +291,7 @@ pub(super) fn analysed(
             profile.vectors = keep_vectors.then(|| vectors.to_bytes());
             if !quiet && report.inconsistent * 100 > report.stretches {
                 eprintln!(
-                    "pleach: warning: {} of {} sampled stretches do not fit the binary: was it changed while it ran?",
+                    "pleach: warning: {} of {} sampled stretches do not match the binary: was it changed while it ran?",
                     report.inconsistent, report.stretches
                 );
             }
@@ -297,7 +299,7 @@ pub(super) fn analysed(
         }
         Err(error @ AnalysisError::NotAnnotated) => {
             eprintln!(
-                "pleach: warning: {error}. The raw vectors are kept, but `pleach flags use` cannot take the result"
+                "pleach: warning: {error}. The raw vectors are kept, but `pleach flags use` cannot use the result"
             );
             Ok(Profile {
                 vectors: Some(vectors.to_bytes()),

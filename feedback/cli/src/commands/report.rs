@@ -60,7 +60,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let report = Report::new(&profile, &options, &|id, hash| graphs.get(&(id, hash)))?;
     print(&if args.json { report.to_json()? } else { report.to_text() })?;
     if !args.json {
-        eprintln!("pleach: {}", Support::of(&profile.provenance).verdict());
+        eprintln!("pleach: {}", Support::from_provenance(&profile.provenance).verdict());
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         print(&format!("{}\n", serde_json::to_string_pretty(&show.to_json())?))?;
     } else {
         print(&show.to_text())?;
-        eprintln!("pleach: {}", Support::of(&profile.provenance).verdict());
+        eprintln!("pleach: {}", Support::from_provenance(&profile.provenance).verdict());
     }
     Ok(ExitCode::SUCCESS)
 }

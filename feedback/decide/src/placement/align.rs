@@ -1,63 +1,66 @@
-//! The alignment of loops: what a loop's padding costs against what it saves.
+//! The alignment of loops: the benefit of alignment against the cost of padding.
 //!
-//! x86 processors fetch and keep decoded code by aligned windows of 32 bytes: the decoded instruction cache's sets hold code of
-//! one such window each (Intel 64 and IA-32 Architectures Optimization Reference Manual, on Sandy Bridge's; AMD's since Zen takes 32 or
-//! 64). An iteration of a body of `s` bytes passes `1 + (s - 1) / 32` windows on average where the loop begins anywhere, and `⌈s / 32⌉`
-//! where it begins at a window: that is what alignment saves, and a window is worth as much as a jump is in
-//! [`Options::min_gain`](crate::superblock::Options::min_gain). It costs the padding, half the alignment on average: fetched each time
-//! that control falls into the loop, and code like any other.
+//! x86 processors fetch and cache decoded code in aligned windows of 32 bytes: each line of the decoded instruction
+//! cache holds code of one window (Intel 64 and IA-32 Architectures Optimization Reference Manual, on Sandy Bridge; AMD
+//! processors since Zen use 32 or 64 bytes). An iteration of `s` bytes fetches `⌈s / 32⌉` windows if the loop begins at
+//! a window, and `1 + (s - 1) / 32` on average if it begins anywhere. The difference is the benefit; a window counts as
+//! much as a jump in [`Options::min_gain`](crate::superblock::Options::min_gain). The cost is the padding, half the
+//! alignment on average: it is code, and it is fetched whenever control falls into the loop.
 //!
-//! LLVM gives all loops of x86 16 bytes, unless the profile has them cold, and pads only where less than a fifth of a block's executions
-//! fall into it (`MachineBlockPlacement::alignBlocks`). That stays: what is decided here is which loops get a whole window.
+//! LLVM aligns loops that are not cold to 16 bytes on x86, and pads only if less than a fifth of a block's executions
+//! fall into it (`MachineBlockPlacement::alignBlocks`). This remains; only the choice of loops with 32 bytes is made
+//! here.
 
-use super::BYTES_OF_INSTRUCTION;
+use super::BYTES_PER_INSTRUCTION;
 use crate::superblock::Options;
 
-/// Bytes that are fetched together.
+/// Bytes of a fetch window.
 const WINDOW: u64 = 32;
-/// Bodies of more windows run into jumps of their own and are not aligned to whole windows: .NET's limit.
-const MOST_WINDOWS: u64 = 3;
-/// What the host aligns loops to.
-const HOSTS: u64 = 16;
+/// Maximum size of an iteration in windows: larger bodies usually contain taken jumps. .NET has the same limit.
+const MAX_WINDOWS: u64 = 3;
+/// LLVM's alignment of loops on x86.
+const LLVM_ALIGNMENT: u64 = 16;
 
 /// An innermost loop.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Loop {
-    /// Instructions of an iteration: of the blocks that many iterations execute.
+    /// IR instructions of an iteration, without rarely executed blocks.
     pub instructions: u64,
-    /// Executions of its first block.
+    /// Executions of the loop's first block.
     pub iterations: f64,
-    /// How often it is entered from outside.
+    /// Executions of edges into the loop from outside.
     pub entries: f64,
 }
 
-/// The alignment in bytes of an innermost loop of a program that executes `total` blocks, where it is worth more than the host's; 1 where not.
-pub fn alignment(of: &Loop, total: f64) -> u64 {
-    let size = of.instructions.max(1).saturating_mul(BYTES_OF_INSTRUCTION);
-    let padding = (WINDOW - HOSTS) as f64 / 2.0;
-    let price = Options::default().min_gain / BYTES_OF_INSTRUCTION as f64 * total;
-    let gain = of.iterations * (saved(size, WINDOW) - saved(size, HOSTS));
-    let pays = gain > of.entries * padding / WINDOW as f64 + padding * price;
-    if pays && size <= MOST_WINDOWS * WINDOW {
+/// The alignment of an innermost loop in bytes: 32 if profitable, else 1, which leaves LLVM's alignment. `total`:
+/// executions of all blocks of the program.
+pub fn alignment(innermost: &Loop, total: f64) -> u64 {
+    let size = innermost.instructions.max(1).saturating_mul(BYTES_PER_INSTRUCTION);
+    let padding = (WINDOW - LLVM_ALIGNMENT) as f64 / 2.0;
+    let cost_per_byte = Options::default().min_gain / BYTES_PER_INSTRUCTION as f64 * total;
+    let gain = innermost.iterations * (saved_windows(size, WINDOW) - saved_windows(size, LLVM_ALIGNMENT));
+    let is_profitable = gain > innermost.entries * padding / WINDOW as f64 + padding * cost_per_byte;
+    if is_profitable && size <= MAX_WINDOWS * WINDOW {
         WINDOW
     } else {
         1
     }
 }
 
-/// Windows that an iteration passes less than it does on average where the loop begins anywhere.
+/// Windows that an iteration saves on average against a loop without alignment.
 ///
-/// Sizes are estimates from instructions that the host has yet to choose, and may be off by half of a window either way.
-fn saved(size: u64, alignment: u64) -> f64 {
-    // Whole windows more or less make no difference.
+/// The size is an estimate, because machine instructions are not selected yet. The result is the average over sizes
+/// that differ by up to half a window.
+fn saved_windows(size: u64, alignment: u64) -> f64 {
+    // The result is periodic in the size.
     let size = if size > 2 * WINDOW {
         WINDOW + size % WINDOW
     } else {
         size
     };
-    let least = size.saturating_sub(WINDOW / 2).max(1);
-    let sizes = least..=size + WINDOW / 2;
-    let number = (size + WINDOW / 2 + 1 - least) as f64;
+    let min_size = size.saturating_sub(WINDOW / 2).max(1);
+    let sizes = min_size..=size + WINDOW / 2;
+    let number = (size + WINDOW / 2 + 1 - min_size) as f64;
     sizes.map(|size| saved_by_size(size, alignment)).sum::<f64>() / number
 }
 
@@ -73,7 +76,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn of(instructions: u64, iterations: f64, entries: f64) -> Loop {
+    fn innermost(instructions: u64, iterations: f64, entries: f64) -> Loop {
         Loop {
             instructions,
             iterations,
@@ -82,47 +85,48 @@ mod tests {
     }
 
     #[test]
-    fn windows_saved_are_those_of_all_starts() {
-        // One byte is in one window, 32 bytes are in two but for one start in 32.
+    fn saved_windows_are_averaged_over_all_starts() {
+        // One byte is in one window; 32 bytes are in two, except from one start in 32.
         assert_eq!(saved_by_size(1, 32), 0.0);
         assert_eq!(saved_by_size(32, 32), 31.0 / 32.0);
         assert_eq!(saved_by_size(33, 32), 0.0);
-        // From the middle of a window 32 bytes reach into the next.
+        // From the middle of a window, 32 bytes reach into the next.
         assert_eq!(saved_by_size(32, 16), 15.0 / 32.0);
         assert_eq!(saved_by_size(16, 16), saved_by_size(16, 32));
     }
 
     #[test]
     fn a_hot_loop_begins_with_a_window() {
-        assert_eq!(alignment(&of(8, 1e6, 1e3), 1e7), 32);
-        // A thousandth of that is not worth the bytes.
-        assert_eq!(alignment(&of(8, 1e3, 1.0), 1e9), 1);
-        assert_eq!(alignment(&of(8, 0.0, 0.0), 1e9), 1);
+        assert_eq!(alignment(&innermost(8, 1e6, 1e3), 1e7), 32);
+        // With a thousandth of the executions, the padding costs more.
+        assert_eq!(alignment(&innermost(8, 1e3, 1.0), 1e9), 1);
+        assert_eq!(alignment(&innermost(8, 0.0, 0.0), 1e9), 1);
     }
 
     #[test]
     fn a_loop_that_is_left_at_once_is_not_padded() {
-        assert_eq!(alignment(&of(4, 1e6, 1e6), 1e7), 1);
+        assert_eq!(alignment(&innermost(4, 1e6, 1e6), 1e7), 1);
     }
 
     #[test]
-    fn a_large_body_stays_as_the_host_has_it() {
-        assert_eq!(alignment(&of(24, 1e6, 1e3), 1e7), 32);
-        assert_eq!(alignment(&of(25, 1e6, 1e3), 1e7), 1);
+    fn a_large_body_keeps_llvms_alignment() {
+        assert_eq!(alignment(&innermost(24, 1e6, 1e3), 1e7), 32);
+        assert_eq!(alignment(&innermost(25, 1e6, 1e3), 1e7), 1);
     }
 
     proptest! {
         #[test]
         fn alignment_saves_windows_and_more_iterations_never_make_it_less(
-            instructions in 0_u64..1 << 40, iterations in 0.0_f64..1e12, entries in 0.0_f64..1e12, total in 1.0_f64..1e15,
+            instructions in 0_u64..1 << 40, iterations in 0.0_f64..1e12, entries in 0.0_f64..1e12,
+            total in 1.0_f64..1e15,
         ) {
             for size in 1..200 {
-                prop_assert!(saved(size, 16) >= 0.0 && saved(size, 32) >= saved(size, 16));
+                prop_assert!(saved_windows(size, 16) >= 0.0 && saved_windows(size, 32) >= saved_windows(size, 16));
             }
-            let known = alignment(&of(instructions, iterations, entries), total);
+            let known = alignment(&innermost(instructions, iterations, entries), total);
             prop_assert!([1, 32].contains(&known));
-            prop_assert!(alignment(&of(instructions, iterations * 2.0, entries), total) >= known);
-            prop_assert!(alignment(&of(instructions, iterations, entries), total * 2.0) <= known);
+            prop_assert!(alignment(&innermost(instructions, iterations * 2.0, entries), total) >= known);
+            prop_assert!(alignment(&innermost(instructions, iterations, entries), total * 2.0) <= known);
         }
     }
 }

@@ -1,15 +1,16 @@
 //! The order of a program's functions, from its profile and its graphs.
 
-use super::{Arc, BYTES_OF_INSTRUCTION, Node, order};
+use super::{Arc, BYTES_PER_INSTRUCTION, Node, order};
 use pleach_annotate::cfg::{Callee, Cfg};
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 use pleach_profile::{FunctionProfile, Profile};
 use std::collections::BTreeMap;
 
-/// Linkage names of the functions that were entered, in the order in which they are best placed.
+/// Linkage names of the executed functions in placement order.
 ///
-/// Calls are those of the graphs, each as often as its block; indirect ones go where they were seen to go. A function whose
-/// graph is not known calls nothing, and counts as small. The profile is of the program before inlining.
+/// Direct calls come from the graphs and have the count of their block; indirect calls come from the profile's call
+/// targets. A function without a known graph has no direct calls and the size of one instruction. Counts are those
+/// before inlining.
 pub fn function_order<'p>(
     profile: &'p Profile,
     graph: &dyn Fn(FunctionId, CfgHash) -> Option<&'p Cfg>,
@@ -17,7 +18,7 @@ pub fn function_order<'p>(
     let functions = &profile.functions;
     let mut of_guid: BTreeMap<FunctionGuid, usize> = BTreeMap::new();
     for (at, function) in functions.iter().enumerate() {
-        // Two local functions of one name: calls go to the one that runs more.
+        // Local functions may share a GUID: calls are attributed to the hottest.
         let known = of_guid.entry(function.id.guid).or_insert(at);
         if entries(function) > entries(&functions[*known]) {
             *known = at;
@@ -27,7 +28,7 @@ pub fn function_order<'p>(
     for (at, function) in functions.iter().enumerate() {
         let cfg = graph(function.id, function.cfg_hash);
         nodes.push(Node {
-            size: cfg.map_or(1, instructions) * BYTES_OF_INSTRUCTION,
+            size: cfg.map_or(1, instructions) * BYTES_PER_INSTRUCTION,
             weight: entries(function),
         });
         let callee = |guid: FunctionGuid| of_guid.get(&guid).copied();
@@ -51,7 +52,7 @@ pub fn function_order<'p>(
 }
 
 fn entries(function: &FunctionProfile) -> u64 {
-    // What ran was entered, if only before the recording.
+    // A function that ran was entered at least once, if only before the recording.
     let ran = function.blocks.iter().any(|&count| count > 0);
     function.blocks.first().copied().unwrap_or(0).max(u64::from(ran))
 }
@@ -88,7 +89,7 @@ mod tests {
         }
     }
 
-    /// A function of one block that calls these.
+    /// A function of one block with these calls.
     fn cfg(guid: u64, name: &str, callees: &[Callee]) -> Cfg {
         let call = |&callee: &Callee| Call {
             block: BlockIndex(0),
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn callees_follow_their_callers_directly_called_or_not() {
+    fn callees_follow_their_callers_for_direct_and_indirect_calls() {
         let direct = |guid| Callee::Direct(FunctionGuid(guid));
         let cfgs = [
             cfg(1, "main", &[direct(4)]),
@@ -152,7 +153,7 @@ mod tests {
             function_order(&profile, &known),
             ["hottest", "main", "parse", "through_pointer"]
         );
-        // Without graphs: what was seen of calls, and how often functions run.
+        // Without graphs: by indirect calls and by counts.
         assert_eq!(
             function_order(&profile, &|_, _| None),
             ["hottest", "parse", "through_pointer", "main"]

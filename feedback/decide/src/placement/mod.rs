@@ -1,4 +1,4 @@
-//! Where code is put: decisions about the order of functions and about what is split off.
+//! Code placement: the order of functions, the alignment of loops, and the splitting of cold blocks.
 
 mod align;
 mod functions;
@@ -11,18 +11,18 @@ pub use order::{Arc, Node, order};
 pub use pages::{PAGE, hot_pages};
 
 use crate::support::Support;
-use crate::weights::ENOUGH_SAMPLES;
+use crate::weights::MIN_SAMPLES_FOR_SPLITTING;
 
-/// Labels of a computed goto from which on a function counts as an interpreter: LLVM stops duplicating tails with more
-/// successors than that (`-tail-dup-succ-size`), except computed gotos.
+/// Minimum of labels of a computed goto for its function to count as an interpreter. LLVM does not duplicate tails with
+/// this many successors (`-tail-dup-succ-size`), except computed gotos.
 pub const MIN_INTERPRETER_LABELS: u32 = 17;
 
-/// What an IR instruction becomes, about, in bytes; the compiler's block placement reckons with the same.
-pub const BYTES_OF_INSTRUCTION: u64 = 4;
+/// Estimated bytes of machine code per IR instruction.
+pub const BYTES_PER_INSTRUCTION: u64 = 4;
 
-/// Whether blocks that were never sampled are put apart from the rest of their function.
+/// Whether blocks without samples are split off from their function. `samples`: sampled block entries.
 ///
-/// As for whole functions: only where the profile is large enough, in bursts as in sampled block entries.
+/// The thresholds are those for placing whole functions in a cold section.
 pub fn split_cold_blocks(support: &Support, samples: u64) -> bool {
-    support.exact || (support.splitting() && samples >= ENOUGH_SAMPLES)
+    support.exact || (support.splitting() && samples >= MIN_SAMPLES_FOR_SPLITTING)
 }

@@ -1,17 +1,19 @@
 //! The order of functions: call-chain clustering.
 //!
-//! After Ottoni and Maher, "Optimizing Function Placement for Large-Scale Data-Center Applications" (CGO 2017), §4: each
-//! function, hottest first, goes behind the function that calls it most, unless that makes a cluster larger than a page; clusters
-//! are then placed by how densely they run, and [packed](super::pages) so that few straddle two pages. Other bounds are those of lld's
-//! implementation: no merger that thins a cluster to less than an eighth; no caller that makes less than a tenth of a
-//! function's calls.
+//! After Ottoni and Maher, "Optimizing Function Placement for Large-Scale Data-Center Applications" (CGO 2017), §4.
+//! Each function, hottest first, is appended to the cluster of its most frequent caller, unless the merged cluster
+//! would exceed a page. Clusters are then sorted by density and [packed](super::pages) so that few straddle two pages.
+//! Two limits are those of lld's implementation: a merger must not reduce a cluster's density to less than an eighth,
+//! and the caller must make at least a tenth of the function's calls.
 
 use super::pages::{PAGE, hot_pages, pack};
 use std::cmp::Reverse;
 
-pub(super) const LARGEST_THINNING: f64 = 8.0;
-const LEAST_CALLER: u64 = 10;
-/// The share of all executions that is hot, as the host has it.
+/// Maximum factor by which a merger may reduce a cluster's density (lld: `MAX_DENSITY_DEGRADATION`).
+pub(super) const MAX_DENSITY_DEGRADATION: f64 = 8.0;
+/// Reciprocal of the minimum share of a function's calls that its cluster's caller makes.
+const MIN_CALLER_SHARE_RECIPROCAL: u64 = 10;
+/// The share of all executions that is hot: LLVM's default for profile summaries.
 pub(super) const HOT: f64 = 0.99;
 
 /// A function to place.
@@ -19,18 +21,18 @@ pub(super) const HOT: f64 = 0.99;
 pub struct Node {
     /// Bytes of code, or anything that is proportional to it.
     pub size: u64,
-    /// How often it runs; 0 is never.
+    /// Executions; 0 if it never runs.
     pub weight: u64,
 }
 
-/// Calls of one function by another, by their positions among the nodes.
+/// Calls of one function by another. Functions are indices of nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arc {
     /// The calling function.
     pub caller: usize,
     /// The called function.
     pub callee: usize,
-    /// How often it was called.
+    /// Number of calls.
     pub weight: u64,
 }
 
@@ -47,16 +49,16 @@ impl Cluster {
     }
 }
 
-/// Orders the functions that run, by their positions; those that never run are left out.
+/// Orders the functions that run. Returns indices of `nodes`, without functions that never run.
 ///
-/// Equal inputs give equal orders: what is equally hot stays in the order given. Arcs that name no node have no effect. The order given is
-/// kept where no other has as few [hot pages](hot_pages).
+/// The result is deterministic: equally hot functions keep their given order. Arcs with invalid indices are ignored.
+/// The given order is kept if the new one has more [hot pages](hot_pages).
 pub fn order(nodes: &[Node], arcs: &[Arc]) -> Vec<usize> {
     let clusters = clusters(nodes, arcs);
     let given: Vec<usize> = (0..nodes.len()).filter(|&at| nodes[at].weight > 0).collect();
     let hot = |order: &[usize]| hot_pages(order.iter().map(|&at| nodes[at]), HOT);
-    let most = hot(&given);
-    let no_worse = |order: &Vec<usize>| hot(order) <= most;
+    let max_hot = hot(&given);
+    let no_worse = |order: &Vec<usize>| hot(order) <= max_hot;
     let flat = |clusters: Vec<Cluster>| clusters.into_iter().flat_map(|c| c.members).collect();
     Some(flat(pack(clusters.clone())))
         .filter(no_worse)
@@ -64,9 +66,9 @@ pub fn order(nodes: &[Node], arcs: &[Arc]) -> Vec<usize> {
         .unwrap_or(given)
 }
 
-/// Functions that call one another, at most a page of them, the densest first.
+/// Clusters of functions that call one another, each of at most a page, densest first.
 fn clusters(nodes: &[Node], arcs: &[Arc]) -> Vec<Cluster> {
-    let callers = likeliest_callers(nodes, arcs);
+    let callers = most_frequent_callers(nodes, arcs);
     let mut clusters: Vec<Option<Cluster>> = nodes.iter().enumerate().map(|(at, node)| singleton(at, node)).collect();
     let mut home: Vec<usize> = (0..nodes.len()).collect();
     let mut hottest: Vec<usize> = (0..nodes.len()).filter(|&at| nodes[at].weight > 0).collect();
@@ -99,8 +101,8 @@ fn singleton(at: usize, node: &Node) -> Option<Cluster> {
     })
 }
 
-/// For each function the one that calls it most, where that is not itself and makes enough of its calls.
-fn likeliest_callers(nodes: &[Node], arcs: &[Arc]) -> Vec<Option<usize>> {
+/// For each function, its most frequent caller other than itself, if that makes a sufficient share of its calls.
+fn most_frequent_callers(nodes: &[Node], arcs: &[Arc]) -> Vec<Option<usize>> {
     let runs = |at: usize| nodes.get(at).is_some_and(|node| node.weight > 0);
     let mut sums: Vec<Arc> = arcs
         .iter()
@@ -122,7 +124,7 @@ fn likeliest_callers(nodes: &[Node], arcs: &[Arc]) -> Vec<Option<usize>> {
             *known = Some(arc);
         }
     }
-    let enough = |arc: Arc| arc.weight.saturating_mul(LEAST_CALLER) > nodes[arc.callee].weight;
+    let enough = |arc: Arc| arc.weight.saturating_mul(MIN_CALLER_SHARE_RECIPROCAL) > nodes[arc.callee].weight;
     best.into_iter()
         .map(|arc| arc.filter(|&arc| enough(arc)).map(|arc| arc.caller))
         .collect()
@@ -134,7 +136,7 @@ fn may_merge(into: Option<&Cluster>, from: Option<&Cluster>) -> bool {
     };
     let size = into.size.saturating_add(from.size);
     let density = (into.weight as f64 + from.weight as f64) / size.max(1) as f64;
-    size <= PAGE && density * LARGEST_THINNING >= into.density()
+    size <= PAGE && density * MAX_DENSITY_DEGRADATION >= into.density()
 }
 
 #[cfg(test)]
@@ -152,13 +154,13 @@ mod tests {
 
     #[test]
     fn a_chain_of_calls_stays_together() {
-        // 0 calls 3 calls 1; 2 runs on its own, more densely than the chain.
+        // 0 calls 3 calls 1; 2 has no calls and a higher density than the chain.
         let nodes = [node(100, 10), node(100, 10), node(100, 1000), node(100, 10)];
         assert_eq!(order(&nodes, &[arc(0, 3, 10), arc(3, 1, 10)]), [2, 0, 3, 1]);
     }
 
     #[test]
-    fn a_function_goes_behind_its_likeliest_caller() {
+    fn a_function_follows_its_most_frequent_caller() {
         let nodes = [node(10, 50), node(10, 50), node(10, 100)];
         assert_eq!(order(&nodes, &[arc(0, 2, 40), arc(1, 2, 60)]), [1, 2, 0]);
         // Several calls of one caller add up.
@@ -167,22 +169,22 @@ mod tests {
     }
 
     #[test]
-    fn a_large_cold_caller_does_not_thin_a_hot_function() {
+    fn a_merger_does_not_dilute_a_hot_caller() {
         let nodes = [node(4000, 1), node(10, 1000), node(10, 100)];
-        // Merging would leave the cold caller's cluster denser, not thinner: the bound is on the caller's.
+        // A cold caller's cluster becomes denser: the limit is on the caller's density.
         assert_eq!(order(&nodes, &[arc(0, 1, 1000)]), [2, 0, 1]);
-        // The other way round the hot caller would be thinned.
+        // A hot caller's cluster would lose density to a large cold callee.
         assert_eq!(order(&nodes, &[arc(1, 0, 1)]), [1, 2, 0]);
     }
 
     #[test]
-    fn clusters_have_a_largest_size() {
+    fn clusters_have_a_maximum_size() {
         let nodes = [node(PAGE, 10), node(10, 10)];
         assert_eq!(order(&nodes, &[arc(0, 1, 10)]), [1, 0]);
     }
 
     #[test]
-    fn hot_functions_that_were_spread_out_come_on_one_page() {
+    fn scattered_hot_functions_are_moved_to_one_page() {
         let mut nodes = vec![node(1000, 1); 40];
         for hot in [3, 17, 31, 39] {
             nodes[hot].weight = 10_000;
@@ -194,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_runs_is_left_out_and_recursion_has_no_effect() {
+    fn functions_that_never_run_are_left_out_and_recursion_has_no_effect() {
         let nodes = [node(10, 0), node(10, 5), node(10, 0)];
         assert_eq!(order(&nodes, &[arc(1, 1, 5), arc(0, 1, 5), arc(1, 7, 5)]), [1]);
     }
@@ -224,7 +226,7 @@ mod tests {
             let given = nodes.iter().copied().filter(|node| node.weight > 0);
             prop_assert!(hot_pages(placed.iter().map(|&at| nodes[at]), HOT) <= hot_pages(given, HOT));
             prop_assert_eq!(order(&nodes, &arcs), placed);
-            // Clusters alone, as large as they may be.
+            // A cluster larger than a page is a single function.
             for cluster in clusters(&nodes, &arcs) {
                 prop_assert!(cluster.size <= PAGE || cluster.members.len() == 1);
             }

@@ -1,18 +1,18 @@
-//! Functions on pages: how many pages an order makes hot, and clusters put where they need few.
+//! Functions on pages: the number of hot pages of an order, and the packing of clusters onto few pages.
 //!
-//! Pages are counted from where the code begins, and sizes are estimates: which function is on which page is only about so in the
-//! linked program, how many pages are hot is near.
+//! Addresses are relative to the start of the code, and sizes are estimates. The page of a function in the linked
+//! program is therefore approximate; the number of hot pages is close.
 
-use super::order::{Cluster, LARGEST_THINNING, Node};
+use super::order::{Cluster, MAX_DENSITY_DEGRADATION, Node};
 
-/// Bytes of a page of code: what one entry of an x86 processor's first-level instruction TLB covers.
+/// Bytes of a page of code, which one entry of an x86 processor's instruction TLB covers.
 pub const PAGE: u64 = 4096;
-/// So many clusters after the next are tried where that would straddle two pages.
+/// Clusters that are tried instead of one that would straddle two pages.
 const LOOK_AHEAD: usize = 64;
 
-/// The least number of pages that hold this share of what functions execute, where they are put one after another in the order given.
+/// The minimal number of pages that contain a share of all executions if functions are placed in the given order.
 ///
-/// What a function executes is spread evenly over its bytes.
+/// A function's executions are spread evenly over its bytes.
 pub fn hot_pages(order: impl IntoIterator<Item = Node>, share: f64) -> u64 {
     let (mut pages, mut total) = (Pages::default(), 0.0);
     for node in order {
@@ -24,7 +24,7 @@ pub fn hot_pages(order: impl IntoIterator<Item = Node>, share: f64) -> u64 {
     runs.sort_by(|a, b| b.0.total_cmp(&a.0));
     let (mut missing, mut hot) = (share * total, 0);
     for (executions, count) in runs {
-        // Less than this is what rounding leaves.
+        // The tolerance is for rounding errors.
         if missing <= total * 1e-12 || executions <= 0.0 {
             break;
         }
@@ -35,13 +35,14 @@ pub fn hot_pages(order: impl IntoIterator<Item = Node>, share: f64) -> u64 {
     hot
 }
 
-/// What has been put on pages so far.
+/// Pages that have been filled so far.
 #[derive(Default)]
 struct Pages {
-    /// Full pages: executions on each, and how many there are that have so many.
+    /// Runs of full pages: executions on each page, and the number of pages.
     runs: Vec<(f64, u64)>,
-    /// Bytes used of the last page, and executions on it.
+    /// Bytes used on the last page.
     used: u64,
+    /// Executions on the last page.
     executions: f64,
 }
 
@@ -65,8 +66,8 @@ impl Pages {
     }
 }
 
-/// Reorders clusters, densest first, so that few of those that fit on a page straddle two: where the next one would, the first behind it
-/// that fits is put there, unless it runs less than an eighth as densely.
+/// Reorders clusters, which are sorted by density, so that few that fit on a page straddle two. Instead of a cluster
+/// that would straddle, the next one that fits is placed first, unless its density is less than an eighth of it.
 pub(super) fn pack(clusters: Vec<Cluster>) -> Vec<Cluster> {
     let mut waiting: Vec<Option<Cluster>> = clusters.into_iter().map(Some).collect();
     let (mut packed, mut end) = (Vec::with_capacity(waiting.len()), 0_u64);
@@ -84,13 +85,14 @@ pub(super) fn pack(clusters: Vec<Cluster>) -> Vec<Cluster> {
     packed
 }
 
-/// Which of the waiting clusters is put next where `room` bytes of a page are left.
-fn next(waiting: &[Option<Cluster>], room: u64) -> Option<usize> {
+/// The index of the cluster that is placed next if a page has `free` bytes left.
+fn next(waiting: &[Option<Cluster>], free: u64) -> Option<usize> {
     let densest = waiting.first()?.as_ref()?;
-    if densest.size <= room || densest.size > PAGE {
+    if densest.size <= free || densest.size > PAGE {
         return Some(0);
     }
-    let fits = |cluster: &Cluster| cluster.size <= room && cluster.density() * LARGEST_THINNING >= densest.density();
+    let fits =
+        |cluster: &Cluster| cluster.size <= free && cluster.density() * MAX_DENSITY_DEGRADATION >= densest.density();
     let near = waiting.iter().take(LOOK_AHEAD);
     near.enumerate()
         .find(|(_, c)| c.as_ref().is_some_and(fits))
@@ -106,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_counted_by_what_they_execute() {
+    fn hot_pages_are_counted_by_executions() {
         assert_eq!(hot_pages([], 0.99), 0);
         assert_eq!(hot_pages([node(10, 5)], 0.99), 1);
         // Two hot functions with three cold pages between.
@@ -115,7 +117,7 @@ mod tests {
         assert_eq!(hot_pages(order, 0.4), 1);
         assert_eq!(hot_pages(order, 1.0), 4);
         assert_eq!(hot_pages([order[0], order[2], order[1]], 0.99), 1);
-        // A function that is evenly hot on ten pages.
+        // A hot function of ten pages.
         assert_eq!(hot_pages([node(10 * PAGE, 1000)], 0.45), 5);
     }
 
@@ -132,10 +134,10 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_goes_before_what_would_straddle() {
+    fn a_cluster_that_fits_is_placed_before_one_that_would_straddle() {
         let clusters = || vec![cluster(0, 3000, 9000), cluster(1, 2000, 4000), cluster(2, 1000, 1000)];
         assert_eq!(packed(clusters()), [0, 2, 1]);
-        // Not where it hardly runs, and not for what needs two pages anyway.
+        // Not if its density is too low, and not before a cluster that is larger than a page.
         let mut thin = clusters();
         thin[2].weight = 200;
         assert_eq!(packed(thin), [0, 1, 2]);

@@ -1,12 +1,12 @@
-//! Which blocks get no marker, so that LLVM stays free to merge or if-convert them.
+//! Which blocks get no marker, so that LLVM can merge or if-convert them.
 //!
-//! A marker is an instruction that does not move. LLVM if-converts a branch whose short arms have similar code; a marker in
-//! an arm hides the similarity. A superblock that could tell the arms apart gains less than the if-conversion.
+//! A marker is an instruction that does not move. LLVM if-converts a branch whose short arms have similar code; a
+//! marker in an arm prevents that. A superblock that distinguishes the arms gains less than the if-conversion.
 
 use pleach_annotate::cfg::{Cfg, Terminator};
 use pleach_annotate::id::BlockIndex;
 
-/// By block: whether it is an arm of a two-way branch, with code but without calls, that rejoins the branch's other arm.
+/// For each block, whether it is an arm of a two-way branch that contains code but no calls and rejoins the other arm.
 pub fn arms(cfg: &Cfg) -> Vec<bool> {
     let mut entries = vec![0_u32; cfg.blocks.len()];
     let successors = cfg.blocks.iter().flat_map(|b| &b.successors);
@@ -31,7 +31,7 @@ pub fn arms(cfg: &Cfg) -> Vec<bool> {
             _ => continue,
         };
         for arm in found {
-            // Its last instruction is the jump.
+            // The last instruction is the jump.
             arms[arm.index()] = cfg.blocks[arm.index()].instructions > 1;
         }
     }
@@ -44,7 +44,7 @@ mod tests {
     use pleach_annotate::cfg::{Call, Callee};
     use pleach_annotate::testing::cfg;
 
-    fn of(successors: &[&[u32]], without_code: &[u32], calls: &[u32]) -> Vec<usize> {
+    fn find(successors: &[&[u32]], without_code: &[u32], calls: &[u32]) -> Vec<usize> {
         let mut cfg = cfg(successors);
         cfg.blocks.iter_mut().for_each(|block| block.instructions = 4);
         without_code
@@ -64,32 +64,32 @@ mod tests {
 
     #[test]
     fn arms_that_rejoin() {
-        assert_eq!(of(&[&[1, 2], &[3], &[3], &[]], &[], &[]), [1, 2]);
-        assert_eq!(of(&[&[1, 2], &[2], &[]], &[], &[]), [1]);
-        assert_eq!(of(&[&[2, 1], &[2], &[]], &[], &[]), [1]);
+        assert_eq!(find(&[&[1, 2], &[3], &[3], &[]], &[], &[]), [1, 2]);
+        assert_eq!(find(&[&[1, 2], &[2], &[]], &[], &[]), [1]);
+        assert_eq!(find(&[&[2, 1], &[2], &[]], &[], &[]), [1]);
     }
 
     #[test]
-    fn not_where_the_branch_stays_anyway() {
+    fn no_arms_where_if_conversion_is_impossible() {
         // The arms do not rejoin.
-        assert!(of(&[&[1, 2], &[3], &[4], &[], &[]], &[], &[]).is_empty());
+        assert!(find(&[&[1, 2], &[3], &[4], &[], &[]], &[], &[]).is_empty());
         // A loop's body.
-        assert!(of(&[&[1], &[2, 3], &[1], &[]], &[], &[]).is_empty());
-        // Something else leads there.
+        assert!(find(&[&[1], &[2, 3], &[1], &[]], &[], &[]).is_empty());
+        // An arm has another predecessor.
         assert_eq!(
-            of(&[&[1, 4], &[2, 3], &[4], &[4], &[2, 5], &[]], &[], &[]),
+            find(&[&[1, 4], &[2, 3], &[4], &[4], &[2, 5], &[]], &[], &[]),
             [] as [usize; 0]
         );
         // A call.
-        assert_eq!(of(&[&[1, 2], &[3], &[3], &[]], &[], &[1]), [] as [usize; 0]);
-        assert!(of(&[&[1, 2], &[2], &[]], &[], &[1]).is_empty());
+        assert_eq!(find(&[&[1, 2], &[3], &[3], &[]], &[], &[1]), [] as [usize; 0]);
+        assert!(find(&[&[1, 2], &[2], &[]], &[], &[1]).is_empty());
         // An arm of a switch.
-        assert!(of(&[&[1, 2, 3], &[3], &[3], &[]], &[], &[]).is_empty());
+        assert!(find(&[&[1, 2, 3], &[3], &[3], &[]], &[], &[]).is_empty());
     }
 
     #[test]
     fn a_block_without_code_is_no_arm() {
-        assert_eq!(of(&[&[1, 2], &[3], &[3], &[]], &[2], &[]), [1]);
-        assert!(of(&[&[1, 2], &[2], &[]], &[1], &[]).is_empty());
+        assert_eq!(find(&[&[1, 2], &[3], &[3], &[]], &[2], &[]), [1]);
+        assert!(find(&[&[1, 2], &[2], &[]], &[1], &[]).is_empty());
     }
 }

@@ -1,12 +1,12 @@
-//! An independent checker of tail duplication: it knows the graph before, the graph after, and which block each block is
-//! a copy of, but nothing of how or why blocks were copied.
+//! An independent checker of tail duplication. Its input is the graph before, the graph after and the origin of each
+//! block; it does not depend on how or why blocks were copied.
 //!
-//! [`check`] holds where `origin` maps the graph after onto the graph before: the entry is the entry, and a copy goes, slot
-//! by slot, to copies of where its origin goes. An execution then passes copies of the blocks that it would have passed, in
-//! the same order. It follows, by induction from the entry, that every block that could be reached still has a copy that can:
-//! that needs no rule of its own.
+//! [`check`] succeeds if `origin` maps the graph after onto the graph before: the entry maps to the entry, and each
+//! successor slot of a copy leads to a copy of the target of that slot of its origin. An execution then passes copies
+//! of the blocks that it would have passed, in the same order. By induction from the entry, each reachable block keeps
+//! a reachable copy; this needs no rule of its own.
 //!
-//! [`check_flow`] holds where the copies' counts add up to the counts before and no copy makes or loses executions.
+//! [`check_flow`] succeeds if the counts of copies add up to the counts before, and flow is conserved at each copy.
 
 #[cfg(test)]
 mod tests;
@@ -16,16 +16,16 @@ use pleach_annotate::cfg::{Callee, Cfg};
 use pleach_annotate::id::BlockIndex;
 pub use violation::Violation;
 
-/// Relative error that sums of floating-point counts may have.
+/// Relative error of sums of floating-point counts.
 const FLOAT_ERROR: f64 = 1e-9;
 
-/// Checks that `after` is `before` with some blocks copied: `origin[i]` is the block of `before` that block i of `after` is a
-/// copy of. See the module's documentation for what follows from that.
+/// Checks that `after` is `before` with some blocks copied: block i of `after` is a copy of block `origin[i]` of
+/// `before`. The module's documentation says what this implies.
 ///
-/// What a graph does not tell is not checked: instructions other than calls, and addresses taken of blocks.
+/// Not checked, because a graph does not contain them: instructions other than calls, and taken addresses of blocks.
 ///
 /// # Errors
-/// The first rule that does not hold, of the first block that breaks it.
+/// The first violated rule of the first block that violates one.
 pub fn check(before: &Cfg, after: &Cfg, origin: &[BlockIndex]) -> Result<(), Violation> {
     check_origins(before, after, origin)?;
     let calls = [calls_of(before), calls_of(after)];
@@ -64,7 +64,7 @@ pub fn check(before: &Cfg, after: &Cfg, origin: &[BlockIndex]) -> Result<(), Vio
     Ok(())
 }
 
-/// Each block has an origin, and what can have one copy only has no more.
+/// Checks that each block has an origin, and that the entry and exception-handling pads have no second copy.
 fn check_origins(before: &Cfg, after: &Cfg, origin: &[BlockIndex]) -> Result<(), Violation> {
     if origin.len() != after.blocks.len() {
         return Err(Violation::Origins {
@@ -93,7 +93,7 @@ fn check_origins(before: &Cfg, after: &Cfg, origin: &[BlockIndex]) -> Result<(),
     Ok(())
 }
 
-/// By block: whom its calls call, and whether they may not return. Calls of blocks that do not exist are left out.
+/// By block, the callees of its calls and whether they may not return. Calls of non-existent blocks are left out.
 fn calls_of(cfg: &Cfg) -> Vec<Vec<(Callee, bool)>> {
     let mut calls = vec![Vec::new(); cfg.blocks.len()];
     for call in &cfg.calls {
@@ -109,20 +109,21 @@ fn calls_of(cfg: &Cfg) -> Vec<Vec<(Callee, bool)>> {
 pub struct Counts<'a> {
     /// Executions of each block.
     pub blocks: &'a [f64],
-    /// How often each successor slot was taken.
+    /// Count of each successor slot.
     pub edges: &'a [f64],
 }
 
-/// Checks that counts after a duplication, which [`check`] accepts, say what the counts before it said.
+/// Checks that the counts after a duplication agree with the counts before. The duplication must satisfy [`check`].
 ///
-/// - The counts of a block's copies add up to its own, and so do those of each of its edges.
-/// - A copy is entered and left as often as it is executed. Where that was not so before (a call does not come back, counts
-///   are estimates), the difference of a copy is between none and its origin's.
+/// - The counts of a block's copies add up to the block's count, and likewise for each edge.
+/// - A copy's count equals the sums over its incoming and its outgoing edges. If its origin's did not (a call does not
+///   return, counts are estimates), the copy's difference lies between 0 and the origin's.
 ///
-/// Counts may have been rounded: each may be wrong by 1. Nothing enters the entry and nothing leaves a block without successors.
+/// Counts may have been rounded: each may be wrong by 1. The entry's incoming sum and the outgoing sum of blocks
+/// without successors are not checked.
 ///
 /// # Errors
-/// The first rule that does not hold; those of [`check`] where the graphs do not fit.
+/// The first violated rule, including those of [`check`].
 pub fn check_flow(
     before: &Cfg,
     after: &Cfg,
@@ -134,11 +135,11 @@ pub fn check_flow(
     check_counts(before, counts_before, ["blocks before", "edges before"])?;
     check_counts(after, counts_after, ["blocks after", "edges after"])?;
     check_sums(before, after, origin, counts_before, counts_after)?;
-    let old = Flow::of(before, counts_before);
-    let new = Flow::of(after, counts_after);
+    let old = Flow::from_counts(before, counts_before);
+    let new = Flow::from_counts(after, counts_after);
     for (block, from) in origin.iter().map(|o| o.index()).enumerate() {
         let count = counts_after.blocks[block];
-        // As many roundings as there are edges and the block itself, before and after.
+        // One rounding for each edge and one for the block, before and after.
         let terms = |edges: usize, others: usize| (edges + others + 2) as f64;
         let between = |new: f64, old: f64, terms: f64, size: f64| {
             let slack = tolerance(terms, size);
@@ -211,7 +212,7 @@ fn check_sums(
         }
     }
     for (from, content) in before.blocks.iter().enumerate() {
-        // What could not be reached may be gone: where it has no copies, it had no executions.
+        // An unreachable block may have been removed: without copies, its count must have been 0.
         let differs = |before: f64, after: f64| (before - after).abs() > tolerance(copies[from] as f64, before);
         let (before, after) = (counts_before.blocks[from], blocks[from]);
         if differs(before, after) {
@@ -237,7 +238,7 @@ fn check_sums(
     Ok(())
 }
 
-/// By how much a sum of so many rounded counts of this size may be wrong.
+/// The maximal error of a sum of `terms` rounded counts of size `size`.
 fn tolerance(terms: f64, size: f64) -> f64 {
     terms + size * FLOAT_ERROR
 }
@@ -250,7 +251,7 @@ struct Flow {
 }
 
 impl Flow {
-    fn of(cfg: &Cfg, counts: Counts<'_>) -> Self {
+    fn from_counts(cfg: &Cfg, counts: Counts<'_>) -> Self {
         let blocks = cfg.blocks.len();
         let mut flow = Self {
             entered: vec![0.0; blocks],

@@ -7,11 +7,11 @@ use pleach_annotate::id::BlockIndex;
 /// A node: the block of the same number, or a copy of one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Node {
-    /// The block that it is, or is a copy of.
+    /// The original block.
     pub origin: BlockIndex,
-    /// By successor slot of the origin: the node that it leads to.
+    /// Target of each successor slot of the origin.
     pub successors: Vec<usize>,
-    /// By successor slot: how often it is taken.
+    /// Count of each successor slot.
     pub counts: Vec<f64>,
 }
 
@@ -25,12 +25,12 @@ impl Node {
 /// A graph whose nodes map to a function's blocks, slot by slot. The first nodes are the blocks themselves.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DuplicatedGraph {
-    /// Its nodes.
+    /// The nodes.
     pub nodes: Vec<Node>,
 }
 
 impl DuplicatedGraph {
-    /// A graph without copies, with counts from executions of blocks and probabilities of slots.
+    /// A graph without copies. The count of an edge is its block's count times its slot's probability.
     pub fn new(cfg: &Cfg, counts: &[f64], probabilities: &[f64]) -> Self {
         let nodes = cfg
             .blocks
@@ -64,15 +64,15 @@ impl DuplicatedGraph {
         trace
     }
 
-    /// How often an edge between two nodes is taken, over all slots.
+    /// The count of the edge between two nodes, summed over slots.
     pub fn flow(&self, from: usize, to: usize) -> f64 {
         let node = &self.nodes[from];
         let slots = node.successors.iter().zip(&node.counts);
         slots.filter(|&(&s, _)| s == to).map(|(_, c)| c).sum()
     }
 
-    /// Copies `trace` for its predecessor `from`. `next` gives, for each node of the trace, the flow of its slots for these
-    /// executions. Copies take their flow from their originals, so that flow is conserved.
+    /// Copies `trace` for its predecessor `from`. `next`: for each node of the trace, how its slots share the
+    /// executions that come from `from`. The flow of a copy is subtracted from its original, so that flow is conserved.
     pub fn duplicate(&mut self, from: usize, trace: &[usize], next: &[Vec<f64>]) {
         let first = self.nodes.len();
         let mut inflow = self.flow(from, trace[0]);
@@ -106,11 +106,11 @@ impl DuplicatedGraph {
     }
 }
 
-/// Distributes a flow by probabilities, at most `limits` to each slot.
+/// Distributes a flow by probabilities, with an upper limit for each slot.
 fn distribute(flow: f64, probabilities: &[f64], limits: &[f64]) -> Vec<f64> {
     let mut shares = vec![0.0; limits.len()];
     let mut rest = flow.min(limits.iter().sum());
-    // Each round fills a slot at least, or shares everything out.
+    // Each round fills at least one slot, or distributes all of the flow.
     for _ in 0..=limits.len() {
         let open = |i: usize, shares: &[f64]| limits[i] - shares[i] > 0.0;
         let sum: f64 = (0..limits.len())

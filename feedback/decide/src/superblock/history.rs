@@ -1,59 +1,63 @@
-//! How often a step follows a history, from a function's recorded paths and from which of them followed which.
+//! The probability of a step given the blocks before it, from a function's recorded paths and windows of paths.
+//!
+//! A variable-order Markov model: long histories are refined from shorter ones with the pseudo-count of Krichevsky and
+//! Trofimov (*The performance of universal encoding*, 1981).
 
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::{End, Path};
 use pleach_profile::{CalledPath, Caller, EstimatedPath, PathWindow};
 use std::collections::BTreeMap;
 
-/// Weight of a shorter history beside a longer one, in observations: Krichevsky and Trofimov's half for each possible step,
-/// of which there are mostly two.
+/// Weight of the distribution by a shorter history, in observations of the longer one: half an observation for each
+/// possible step, of which there are mostly two.
 const BACK_OFF: f64 = 1.0;
 
-/// A function's recorded paths, reduced to the blocks that left markers, with the paths that preceded them.
+/// A function's recorded paths, reduced to the blocks that have markers, with the paths that preceded them.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct History {
-    /// By the number of preceding paths that are known: none for the first.
-    by_depth: Vec<Known>,
+    /// Sequences by their number of preceding paths.
+    by_depth: Vec<Sequences>,
 }
 
-/// Sequences of blocks with a common number of paths.
+/// Sequences with the same number of paths.
 #[derive(Clone, PartialEq, Debug, Default)]
-struct Known {
-    sequences: Vec<Visible>,
-    /// Sequences and positions in their last path at which each block occurs.
+struct Sequences {
+    sequences: Vec<Sequence>,
+    /// For each block, the sequences in whose last path it occurs, and its positions there.
     occurrences: BTreeMap<BlockIndex, Vec<(u32, u32)>>,
 }
 
+/// The blocks with markers of consecutive paths.
 #[derive(Clone, PartialEq, Debug)]
-struct Visible {
-    /// Blocks with markers, in order. If the last path ends by an edge, the last block is its target.
+struct Sequence {
+    /// The blocks, in order. If the last path ends by an edge, the last block is its target.
     steps: Vec<BlockIndex>,
-    /// Where its last path begins.
+    /// Start of the last path.
     own: usize,
-    /// Where its second path begins, if there are several. Only what precedes it is unknown to shorter sequences.
+    /// Start of the second path, if there are several. Shorter sequences lack only the steps before it.
     second: Option<usize>,
     /// Whether the last step begins another path.
     restarts: bool,
     /// Share of the function's paths.
     share: f64,
-    /// Independent observations.
+    /// Number of independent observations.
     effective: f64,
 }
 
 /// A recorded sequence that agrees with the end of a trail, and the step that followed.
 struct Agreement {
-    /// Blocks that agree.
+    /// Number of blocks that agree.
     length: usize,
     /// The step that followed, as index of the candidates.
     candidate: usize,
-    /// See [`Visible::share`].
+    /// See [`Sequence::share`].
     share: f64,
-    /// See [`Visible::effective`].
+    /// See [`Sequence::effective`].
     effective: f64,
 }
 
-impl Known {
-    fn add(&mut self, new: Visible, places: &mut BTreeMap<(Vec<BlockIndex>, bool), usize>) {
+impl Sequences {
+    fn add(&mut self, new: Sequence, places: &mut BTreeMap<(Vec<BlockIndex>, bool), usize>) {
         let next = self.sequences.len();
         let place = *places.entry((new.steps.clone(), new.restarts)).or_insert(next);
         if let Some(known) = self.sequences.get_mut(place) {
@@ -105,12 +109,12 @@ pub struct RecordedPaths<'a> {
     pub paths: &'a [EstimatedPath],
     /// Windows of paths that followed one another.
     pub windows: &'a [PathWindow],
-    /// Paths from the entry, with what callers had passed.
+    /// Paths from the entry, with the caller's blocks before the call.
     pub called: &'a [CalledPath],
 }
 
-/// A caller's block in the trail of its callee, distinct from all blocks of the callee. `caller` numbers the callers.
-/// `None` if there are too many callers or blocks.
+/// Encodes a caller's block for the trail of its callee, distinct from all blocks of the callee. `caller` numbers the
+/// callers. `None` if there are too many callers or blocks.
 pub fn caller_block(caller: usize, block: BlockIndex) -> Option<BlockIndex> {
     const BLOCK_BITS: u32 = 20;
     const CALLERS: usize = 1 << 11;
@@ -126,9 +130,9 @@ pub fn is_caller_block(block: BlockIndex) -> bool {
 /// A distribution over possible next steps.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Next {
-    /// Probability of each.
+    /// Probability of each step.
     pub probabilities: Vec<f64>,
-    /// Independent observations behind that.
+    /// Number of independent observations of the longest history.
     pub effective: f64,
 }
 
@@ -146,7 +150,7 @@ impl History {
         let mut add = |before: &[Vec<BlockIndex>], path: &Path, share: f64, effective: f64| {
             let depth = before.len();
             if history.by_depth.len() <= depth {
-                history.by_depth.resize(depth + 1, Known::default());
+                history.by_depth.resize(depth + 1, Sequences::default());
             }
             let mut steps = before.concat();
             let own = steps.len();
@@ -161,7 +165,7 @@ impl History {
                 _ => None,
             };
             steps.extend(restart);
-            let sequence = Visible {
+            let sequence = Sequence {
                 steps,
                 own,
                 second,
@@ -171,33 +175,38 @@ impl History {
             };
             history.by_depth[depth].add(sequence, &mut places[depth]);
         };
-        // Independent observations for each execution of a path.
-        let mut worth: BTreeMap<&Path, f64> = BTreeMap::new();
+        // Independent observations per execution of a path.
+        let mut effective_share: BTreeMap<&Path, f64> = BTreeMap::new();
         for estimated in paths.iter().filter(|p| p.count > 0.0) {
             let effective = estimated.effective.min(f64::from(u32::MAX));
-            worth.insert(&estimated.path, effective / estimated.count);
+            effective_share.insert(&estimated.path, effective / estimated.count);
             add(&[], &estimated.path, estimated.count / total, effective);
         }
         let seen = |path: &Path| path.blocks.iter().copied().filter(|&b| visible(b)).collect();
         for window in windows.iter().filter(|w| w.paths.len() <= PathWindow::MAX_PATHS) {
             if let Some((last, before)) = window.paths.split_last()
-                && let Some(worth) = worth.get(last)
+                && let Some(effective_share) = effective_share.get(last)
             {
                 let before: Vec<Vec<BlockIndex>> = before.iter().map(seen).collect();
-                add(&before, last, window.count / total, window.count * worth);
+                add(&before, last, window.count / total, window.count * effective_share);
             }
         }
         for called in called {
-            if let Some(worth) = worth.get(&called.path) {
+            if let Some(effective_share) = effective_share.get(&called.path) {
                 let blocks = called.caller.before.iter();
                 let before = blocks.filter_map(|&block| caller(&called.caller, block)).collect();
-                add(&[before], &called.path, called.count / total, called.count * worth);
+                add(
+                    &[before],
+                    &called.path,
+                    called.count / total,
+                    called.count * effective_share,
+                );
             }
         }
         history
     }
 
-    /// Whether nothing is known.
+    /// Whether there are no recorded paths.
     pub fn is_empty(&self) -> bool {
         self.by_depth.is_empty()
     }
@@ -207,8 +216,9 @@ impl History {
         self.by_depth.len().saturating_sub(1)
     }
 
-    /// The distribution over `candidates` as next step after `trail` (most recent block last; it may span several paths).
-    /// Backs off from rare long histories to shorter ones, and to `prior` in the end. `None` if the last block was never seen.
+    /// The distribution over `candidates` as next step after `trail` (most recent block last; it may span several
+    /// paths). Backs off from rare long histories to shorter ones, and finally to `prior`. `None` if no recorded path
+    /// continues from the last block to a candidate.
     pub fn next(&self, trail: &[BlockIndex], candidates: &[BlockIndex], prior: &[f64]) -> Option<Next> {
         let mut next = None::<Next>;
         for known in &self.by_depth {
@@ -279,11 +289,11 @@ mod tests {
         History::new(recorded, visible, |_, _| None)
     }
 
-    fn blocks(of: &[u32]) -> Vec<BlockIndex> {
-        of.iter().map(|&b| BlockIndex(b)).collect()
+    fn blocks(numbers: &[u32]) -> Vec<BlockIndex> {
+        numbers.iter().map(|&b| BlockIndex(b)).collect()
     }
 
-    /// Two diamonds in a row: the second goes the way of the first, although both are even.
+    /// Two consecutive diamonds: the second branch is unbiased but repeats the direction of the first.
     fn correlated() -> Vec<EstimatedPath> {
         vec![
             path(&[0, 1, 3, 4, 6], End::Exit, 1000.0),
@@ -292,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_passed_before_the_join_decides() {
+    fn blocks_before_the_join_predict_the_branch() {
         let history = known(&correlated(), &[], |_| true);
         let next = |trail: &[u32]| history.next(&blocks(trail), &blocks(&[4, 5]), &[0.5, 0.5]).unwrap();
         assert!(next(&[0, 1, 3]).probabilities[0] > 0.99);
@@ -302,14 +312,14 @@ mod tests {
     }
 
     #[test]
-    fn blocks_without_markers_are_passed_unseen() {
+    fn blocks_without_markers_are_skipped() {
         let history = known(&correlated(), &[], |b| b != BlockIndex(3));
         let next = history.next(&blocks(&[0, 1]), &blocks(&[4, 5]), &[0.5, 0.5]).unwrap();
         assert!(next.probabilities[0] > 0.99);
     }
 
     #[test]
-    fn a_long_history_seen_seldom_says_little() {
+    fn a_rare_long_history_has_little_weight() {
         let mut paths = correlated();
         paths[1].effective = 0.1;
         let history = known(&paths, &[], |_| true);
@@ -320,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_has_no_next_step_as_what_a_back_edge_leads_to() {
+    fn the_target_of_a_back_edge_ends_a_sequence() {
         let paths = [
             path(&[0, 1, 2], End::Back(BlockIndex(1)), 10.0),
             path(&[0, 1, 3], End::Exit, 1.0),
@@ -330,7 +340,7 @@ mod tests {
         assert!((next.probabilities[0] - 10.0 / 11.0).abs() < 0.05);
     }
 
-    /// A loop that goes left and right in turn.
+    /// A loop that alternates between left and right.
     fn alternating() -> (Vec<EstimatedPath>, Vec<PathWindow>) {
         let side = |block| EstimatedPath {
             path: Path {
@@ -353,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn the_iteration_before_decides() {
+    fn the_previous_iteration_predicts_the_branch() {
         let (paths, windows) = alternating();
         let history = known(&paths, &windows, |_| true);
         assert_eq!(history.depth(), 1);
@@ -361,7 +371,7 @@ mod tests {
         assert!((next(&[1]).probabilities[0] - 0.5).abs() < 1e-6);
         assert!(next(&[1, 2, 1]).probabilities[1] > 0.99);
         assert!(next(&[1, 3, 1]).probabilities[0] > 0.99);
-        // A history that was not seen says no more than a shorter one.
+        // An unrecorded history backs off to a shorter one.
         assert!((next(&[1, 4, 1]).probabilities[0] - 0.5).abs() < 1e-6);
         let without = known(&paths, &[], |_| true);
         let next = without
@@ -371,9 +381,9 @@ mod tests {
     }
 
     #[test]
-    fn what_the_caller_passed_decides() {
+    fn blocks_of_the_caller_predict_the_branch() {
         let paths = [path(&[0, 1], End::Exit, 1000.0), path(&[0, 2], End::Exit, 1000.0)];
-        let of = |block: u32, path: &EstimatedPath| CalledPath {
+        let called_from = |block: u32, path: &EstimatedPath| CalledPath {
             caller: Caller {
                 id: FunctionId {
                     guid: FunctionGuid(9),
@@ -385,7 +395,7 @@ mod tests {
             path: path.path.clone(),
             count: 1000.0,
         };
-        let called = [of(6, &paths[0]), of(7, &paths[1])];
+        let called = [called_from(6, &paths[0]), called_from(7, &paths[1])];
         let recorded = RecordedPaths {
             paths: &paths,
             windows: &[],
@@ -400,7 +410,7 @@ mod tests {
                 .probabilities[0]
         };
         assert!(next(3, 6) > 0.99 && next(3, 7) < 0.01);
-        // Of another caller nothing is known.
+        // Another caller has no recorded paths.
         assert!((next(2, 6) - 0.5).abs() < 1e-6);
         assert_eq!(caller_block(1 << 11, BlockIndex(0)), None);
     }

@@ -1,23 +1,23 @@
 //! Predicts which edges fall through, before code generation.
 //!
-//! Chains of blocks are merged along edges, in descending order of what falling through saves (Pettis and Hansen, PLDI 1990).
-//! Edges inside a chain fall through; all others are taken jumps.
+//! Chains of blocks are merged along edges, in descending order of what falling through saves (Pettis and Hansen, PLDI
+//! 1990). Edges inside a chain fall through; all others are taken jumps.
 
-/// Cost of a taken jump, and of the instruction where nothing but a jump ends a block: LLVM's block placement has the same two.
+/// Cost of a taken branch, in instructions: `-misfetch-cost` of LLVM's block placement.
 pub const TAKEN: f64 = 1.0;
-/// See [`TAKEN`].
+/// Cost of an unconditional jump instruction, in instructions: `-jump-inst-cost` of LLVM's block placement.
 pub const JUMP: f64 = 1.0;
 
-/// An edge of a graph of `usize` nodes and how often it is taken.
+/// An edge and its count.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Flow {
-    /// From this node.
+    /// The source node.
     pub from: usize,
-    /// To this node.
+    /// The target node.
     pub to: usize,
     /// Executions.
     pub count: f64,
-    /// What each of them costs where the edge does not fall through; 0 where it never does.
+    /// Cost of an execution if the edge does not fall through; 0 if falling through saves nothing.
     pub cost: f64,
 }
 
@@ -27,7 +27,7 @@ impl Flow {
     }
 }
 
-/// For each node the node that it falls through to, if any. Node 0 is the entry, which nothing falls through to.
+/// The fall-through successor of each node, if any. Node 0 is the entry: no node falls through to it.
 pub fn fall_through(nodes: usize, flows: &[Flow]) -> Vec<Option<usize>> {
     let mut order: Vec<&Flow> = flows
         .iter()
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_loop_the_branch_closes_the_cycle_not_the_jump() {
+    fn a_loop_is_rotated_so_that_a_conditional_branch_closes_it() {
         let flow = |from, to, count, cost| Flow { from, to, count, cost };
         let flows = [
             flow(0, 1, 1.0, TAKEN),

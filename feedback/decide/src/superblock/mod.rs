@@ -1,31 +1,32 @@
-//! Superblock formation: which blocks to duplicate along which paths, as pure functions over data.
+//! Superblock formation: which blocks to duplicate along which paths, by pure functions.
 //!
 //! A superblock is a trace with a single entry: other predecessors of its blocks keep the originals (Hwu et al., *The
 //! Superblock*, 1993). A trace is chosen where its next step is predictable from how control got there, not merely from
-//! the bias of each branch (Young and Smith, *Static Correlated Branch Prediction*, 1999): only such traces gain what no
-//! layout of single blocks can.
+//! the bias of each branch (Young and Smith, *Static Correlated Branch Prediction*, 1999): only such traces gain what
+//! no layout of single blocks can.
 //!
-//! The graph that is optimised differs from the graph that paths were recorded of: functions are inlined, branches folded,
-//! loops rotated. Markers in the current blocks name the recorded blocks. They first correct the branch weights
-//! ([`recorded`]). Blocks that the optimiser should stay free to merge get no marker ([`arms`]).
+//! The current graph differs from the recorded graph: functions are inlined, branches folded, loops rotated. Markers in
+//! the current blocks name the recorded blocks. They first correct the branch weights ([`branch_weights`]). Blocks that
+//! LLVM should remain free to merge get no marker ([`arms`]).
 //!
 //! The phases, one a file, on a [`Subject`] and under [`Options`]:
 //! 1. [`history`]: how often each step follows a history of markers, from a function's recorded paths;
-//! 2. [`walks`]: the hot acyclic walks through the current graph, with counts by that history, backed off to edge weights;
-//! 3. [`select`]: grows traces from hot joins, and takes greedily those whose gain exceeds the price of their code;
-//! 4. [`duplicated`]: the graph with its copies, and how often each of its edges is taken;
-//! 5. [`layout`]: which edges fall through, the model that gains are counted in.
+//! 2. [`walks`]: the hot acyclic walks through the current graph, with counts by that history, backed off to edge
+//!    weights;
+//! 3. [`select`]: grows traces from hot joins, and takes greedily those whose gain exceeds the cost of their code;
+//! 4. [`duplicated`]: the graph with its copies and edge counts;
+//! 5. [`layout`]: which edges fall through, the cost model of the gains.
 //!
-//! The result is a [`Formation`]. Any graph whose nodes map to the input's blocks, slot by slot, computes the same;
-//! [`check`] verifies that independently.
+//! The result is a [`Formation`]. A graph whose nodes map to the input's blocks, slot by slot, computes the same as the
+//! input; [`check`] verifies the mapping independently.
 
 pub mod arms;
+pub mod branch_weights;
 pub mod check;
 pub mod duplicated;
 pub mod history;
 pub mod layout;
 mod options;
-pub mod recorded;
 pub mod select;
 mod subject;
 pub mod walks;

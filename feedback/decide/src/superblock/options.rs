@@ -1,23 +1,25 @@
-//! The limits and prices of superblock formation.
+//! The limits and costs of superblock formation.
 
 /// Limits of superblock formation, and the gain that a superblock must have.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Options {
     /// A trace grows while its next step has at least this probability, given the blocks passed before it.
     pub predictable: f64,
-    /// Executions that each copied instruction must save, as a share of [`Subject::total`](super::Subject::total).
+    /// Minimum gain of each copied instruction, in saved executions, as a share of
+    /// [`Subject::total`](super::Subject::total).
     pub min_gain: f64,
-    /// Register moves that a superblock costs for each execution of the hottest block of its trace, copied or not: a value
-    /// may need another register where copies join. Nearly all of these moves are coalesced.
+    /// Register moves that a superblock adds to each execution of the hottest block of its trace, copied or not: copies
+    /// that join may hold a value in different registers. Nearly all of these moves are coalesced.
     pub moves: f64,
-    /// The same in innermost loops whose iterations are alike ([`Subject::tight`](super::Subject::tight)) and at the latches
-    /// of dispatch loops ([`Subject::dispatching`](super::Subject::dispatching)): there every live value is in a register.
+    /// The same in innermost loops whose iterations take the same path ([`Subject::tight`](super::Subject::tight)) and
+    /// at the latches of dispatch loops ([`Subject::dispatching`](super::Subject::dispatching)), where every live value
+    /// is in a register.
     pub tight_moves: f64,
-    /// Upper bound of a function's instructions after formation, as a factor of those before.
+    /// Maximum size of a function after formation, relative to its size before.
     pub function_growth: f64,
-    /// Upper bound of the instructions that one superblock copies.
+    /// Maximum of instructions that one superblock copies.
     pub trace_limit: u32,
-    /// Standard deviations of sampling error by which gains are reduced.
+    /// Standard deviations of the sampling error that are subtracted from gains.
     pub confidence: f64,
 }
 

@@ -1,10 +1,10 @@
-//! Selects the traces to copy and the predecessor that each copy serves: greedily, by gain for each copied instruction.
+//! Selects the traces to copy and the predecessor that each copy serves: greedily, by gain per copied instruction.
 //!
 //! A candidate is a jump into a join: an edge from a block P to a block J that has other predecessors and that does not
-//! follow P in the layout. A copy of J for P alone falls through, and its layout follows the executions that come from P.
-//! The trace grows from J while its next step is predictable given P. The gain is the number of taken jumps, jump
-//! instructions and folded instructions that the walks through P and J save, at the lower end of their interval. The price
-//! is proportional to the copied instructions.
+//! follow P in the layout. A copy of J for P alone falls through, and its layout follows the executions that come from
+//! P. The trace grows from J while its next step is predictable given P. The gain is the number of taken jumps, jump
+//! instructions and folded instructions that the walks through P and J save, by the lower end of their confidence
+//! interval. The cost is proportional to the copied instructions.
 
 use super::duplicated::DuplicatedGraph;
 use super::layout::{Flow, JUMP, TAKEN, fall_through};
@@ -14,9 +14,9 @@ use super::walks::{Walk, back_edges, unrollable, walks};
 use pleach_annotate::cfg::{Block, Terminator};
 use pleach_annotate::id::BlockIndex;
 
-/// Bounds the superblocks of a function, and so the time that deciding takes.
+/// Maximum of superblocks in a function, which bounds the time of the selection.
 const MAX_SUPERBLOCKS: usize = 64;
-/// Instructions by which a function may grow, however small it is.
+/// Growth budget of the smallest functions, in instructions.
 const MIN_GROWTH: u32 = 32;
 
 /// A trace to copy.
@@ -26,7 +26,7 @@ pub struct Superblock {
     pub from: BlockIndex,
     /// The blocks to copy, in order.
     pub trace: Vec<BlockIndex>,
-    /// Jumps and instructions that it saves, in executions (lower confidence bound).
+    /// Executed jumps and instructions that it saves (lower confidence bound).
     pub gain: f64,
     /// Instructions copied.
     pub copied: u32,
@@ -41,13 +41,13 @@ pub struct Formation {
     pub superblocks: Vec<Superblock>,
     /// Instructions copied.
     pub copied: u32,
-    /// Joins whose gain does not exceed the price of their code.
+    /// Number of joins whose gain does not exceed the cost of their code.
     pub not_profitable: usize,
-    /// Joins that a limit on code size excludes.
+    /// Number of joins that a limit on code size excludes.
     pub too_large: usize,
 }
 
-/// Decides for a function. `growth_budget`: instructions by which its module may still grow.
+/// Selects the superblocks of a function. `growth_budget`: instructions that may still be added to its module.
 pub fn form(subject: &Subject<'_>, folding: &dyn Folding, growth_budget: u32, options: &Options) -> Formation {
     let back = back_edges(subject.cfg);
     let size: u32 = subject.cfg.blocks.iter().map(|b| b.instructions).sum();
@@ -108,9 +108,9 @@ struct Trace<'w> {
 
 /// Part of a trace.
 struct Steps<'t> {
-    /// The nodes from the position in question on.
+    /// The nodes from one position of the trace on.
     nodes: &'t [usize],
-    /// How many of them belong to the path that the walk counts. Later ones are less certain.
+    /// Number of these nodes on the path that the walk counts. Later nodes are less certain.
     counted: usize,
     walk: &'t Walk,
 }
@@ -121,7 +121,7 @@ impl<'w> Trace<'w> {
         Self { nodes, walk }
     }
 
-    /// The trace from these nodes on, where the walk counts the step from the first of them.
+    /// The rest of the trace from `nodes` on, if the walk passes them and counts the step from the first of them.
     fn from(&self, nodes: &[usize]) -> Option<Steps<'_>> {
         let Walk { counted, ends_back, .. } = self.walk;
         // Other walks continue after the back edge that ends this one.
@@ -137,7 +137,7 @@ impl<'w> Trace<'w> {
 }
 
 impl Steps<'_> {
-    /// The node after the first `nodes` ones, if the walk knows it.
+    /// The node after the first `nodes` ones, if the walk contains it.
     fn after(&self, nodes: usize) -> Option<usize> {
         let known = self.nodes.len() - usize::from(self.walk.ends_back);
         self.nodes[..known].get(nodes).copied()
@@ -159,10 +159,10 @@ impl Selection<'_> {
         let mut inflow = vec![0.0; graph.nodes.len()];
         flows.iter().for_each(|f| inflow[f.to] += f.count);
 
-        let least = self.options.min_gain * self.subject.total;
+        let min_count = self.options.min_gain * self.subject.total;
         let (mut best, mut not_profitable, mut too_large) = (None::<Candidate>, 0, 0);
         for flow in &flows {
-            if flow.count <= least || !self.is_join(flow, &inflow, &next) {
+            if flow.count <= min_count || !self.is_join(flow, &inflow, &next) {
                 continue;
             }
             match self.grow(flow, &traces, &next, folding) {
@@ -195,8 +195,9 @@ impl Selection<'_> {
             && (inflow[flow.to] > flow.count || self.options.min_gain == 0.0)
     }
 
-    /// Whether a node may be copied behind another (`is_copied`: the other is a copy itself). Copying a loop's header for a
-    /// back edge unrolls the loop for that edge: another back edge must remain, so that the header stays a header.
+    /// Whether node `to` may be copied for node `from` (`is_copied`: `from` is a copy itself). Copying a loop's header
+    /// for a back edge unrolls the loop for that edge: another back edge must remain, so that the header remains a
+    /// header.
     fn may_copy(&self, from: usize, to: usize, is_copied: bool) -> bool {
         let origin = self.formation.graph.nodes[to].origin;
         if origin == BlockIndex::ENTRY || !self.subject.clonable[origin.index()] {
@@ -246,22 +247,22 @@ impl Selection<'_> {
             let saved = folding.saved(&origins);
             let moves = origins[1..].iter().map(|&block| self.moves(block));
             let mut gain = -displaced - moves.fold(0.0, f64::max);
-            let resettled = self.resettled(&nodes, &through, share, next);
-            gain += resettled.unwrap_or(0.0);
+            let new_fall_through = self.new_fall_through_gain(&nodes, &through, share, next);
+            gain += new_fall_through.unwrap_or(0.0);
             for steps in &through {
                 let agree = steps.nodes.iter().zip(&nodes).take_while(|(a, b)| a == b).count();
                 let inside: f64 = steps.nodes[..agree].windows(2).map(|w| before(w[0], w[1])).sum();
                 let folded: u32 = saved.iter().take(agree - 1).sum();
                 let leaving = steps.nodes.get(agree).map_or(0.0, |&out| {
                     let last = steps.nodes[agree - 1];
-                    // What no longer falls through to it leaves it to the copy.
-                    let freed = agree == nodes.len() && resettled.is_some() && next[last] == Some(out);
+                    // The original changes its fall-through, so the copy may fall through to this successor.
+                    let freed = agree == nodes.len() && new_fall_through.is_some() && next[last] == Some(out);
                     if freed { 0.0 } else { before(last, out) - jump(last) }
                 });
                 gain += share * steps.low(nodes.len()) * (inside + leaving + f64::from(folded));
             }
-            let pays = gain > self.options.min_gain * self.subject.total * f64::from(copied);
-            if (pays || self.options.min_gain == 0.0)
+            let is_profitable = gain > self.options.min_gain * self.subject.total * f64::from(copied);
+            if (is_profitable || self.options.min_gain == 0.0)
                 && best
                     .as_ref()
                     .is_none_or(|b| gain / f64::from(copied) > b.gain_per_instruction() || self.options.min_gain == 0.0)
@@ -282,25 +283,31 @@ impl Selection<'_> {
         }
     }
 
-    /// The gain from a new fall-through of a trace's last node: once the trace is copied, the executions that remain at the
-    /// original may mostly take another edge than all executions together did. A lower bound, in executions.
-    fn resettled(&self, nodes: &[usize], through: &[Steps<'_>], share: f64, next: &[Option<usize>]) -> Option<f64> {
+    /// The gain from a new fall-through of a trace's last node: without the copied executions, the hottest edge of the
+    /// original may be another one. A lower bound, in executions; `None` if the fall-through does not change.
+    fn new_fall_through_gain(
+        &self,
+        nodes: &[usize],
+        through: &[Steps<'_>],
+        share: f64,
+        next: &[Option<usize>],
+    ) -> Option<f64> {
         let (graph, last) = (&self.formation.graph, *nodes.last()?);
-        let fallen = next[last]?;
+        let old = next[last]?;
         let left = |to: usize, count: &dyn Fn(&Steps<'_>) -> f64| {
             let going = through.iter().filter(|steps| steps.nodes.starts_with(nodes));
             let gone: f64 = going.filter(|s| s.nodes.get(nodes.len()) == Some(&to)).map(count).sum();
             graph.flow(last, to) - share * gone
         };
-        let least_left = |to: usize| left(to, &|steps| steps.walk.count);
-        // It is no fall-through target yet, and its own chain of fall-throughs does not lead here.
+        let min_left = |to: usize| left(to, &|steps| steps.walk.count);
+        // Not yet a fall-through target, and its own chain of fall-throughs does not contain the last node.
         let is_free = |to: usize| {
             let chain = std::iter::successors(Some(to), |&node| next[node]);
-            to != 0 && to != fallen && !next.contains(&Some(to)) && chain.take(next.len()).all(|node| node != last)
+            to != 0 && to != old && !next.contains(&Some(to)) && chain.take(next.len()).all(|node| node != last)
         };
         let others = graph.nodes[last].successors.iter().filter(|&&to| is_free(to));
-        let most = others.map(|&to| least_left(to)).fold(0.0, f64::max);
-        let gain = most - left(fallen, &|steps| steps.low(nodes.len()));
+        let hottest = others.map(|&to| min_left(to)).fold(0.0, f64::max);
+        let gain = hottest - left(old, &|steps| steps.low(nodes.len()));
         (gain > 0.0).then(|| gain * self.jump(last))
     }
 
@@ -322,7 +329,7 @@ impl Selection<'_> {
     }
 
     fn take(&mut self, candidate: Candidate) {
-        let probabilities = self.probabilities(&candidate);
+        let probabilities = self.slot_flows(&candidate);
         let graph = &mut self.formation.graph;
         let origin = |graph: &DuplicatedGraph, node: usize| graph.nodes[node].origin;
         self.formation.superblocks.push(Superblock {
@@ -336,8 +343,8 @@ impl Selection<'_> {
         self.growth_budget -= candidate.copied;
     }
 
-    /// For each node of a trace, the flow of its slots for the executions that the copy serves.
-    fn probabilities(&self, candidate: &Candidate) -> Vec<Vec<f64>> {
+    /// For each node of a trace, the flow of its slots in the executions that the copy serves.
+    fn slot_flows(&self, candidate: &Candidate) -> Vec<Vec<f64>> {
         let graph = &self.formation.graph;
         let mut prefix = vec![candidate.from];
         let mut all = Vec::new();
@@ -354,7 +361,7 @@ impl Selection<'_> {
             let slots = &graph.nodes[node];
             let own = slots.successors.iter().zip(&slots.counts).map(|(&successor, &count)| {
                 let through: f64 = flow.iter().filter(|(s, _)| *s == successor).map(|(_, c)| c).sum();
-                // Slots with a common target share its flow in their usual proportions.
+                // Slots with a common target share its flow in proportion to their counts.
                 let together = graph.flow(node, successor);
                 match (flow.is_empty(), together > 0.0) {
                     (true, _) => count,
@@ -390,7 +397,7 @@ impl Selection<'_> {
         each * self.subject.counts[block.index()]
     }
 
-    /// Instructions that copying a node adds. An entry of a jump table is as large as an instruction and counts as one.
+    /// Instructions that copying a node adds. An entry of a jump table counts as an instruction.
     fn size(&self, node: usize) -> u32 {
         let block = self.block(node);
         let table = match block.terminator {

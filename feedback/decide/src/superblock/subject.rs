@@ -1,19 +1,19 @@
-//! A function as superblock formation sees it.
+//! The input of superblock formation: a function with its counts, markers and recorded paths.
 
 use super::history::History;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 
-/// A marker in a block of the current graph: executing it means that a block of a recorded graph is executed.
+/// A marker in a block of the current graph: executing it means executing a block of a recorded graph.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Marker {
     /// The inline instance: the function itself or a function inlined into it, as index into [`Subject::histories`].
-    pub context: usize,
+    pub instance: usize,
     /// The recorded block.
     pub block: BlockIndex,
 }
 
-/// A function when superblocks are formed.
+/// The function in which superblocks are formed.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     /// Its graph.
@@ -24,13 +24,14 @@ pub struct Subject<'a> {
     pub probabilities: &'a [f64],
     /// Whether a block may be copied.
     pub clonable: &'a [bool],
-    /// Whether a block is in an innermost loop whose iterations are alike.
+    /// Whether a block is in an innermost loop whose iterations mostly take the same path.
     pub tight: &'a [bool],
-    /// Whether a block is the header of a dispatch loop: each iteration does one of many things, as in an interpreter.
+    /// Whether a block is the header of a dispatch loop: each iteration executes one of many cases, as in an
+    /// interpreter.
     pub dispatching: &'a [bool],
     /// Markers of each block, in execution order.
     pub markers: &'a [Vec<Marker>],
-    /// The histories of the inline instances, in the order of [`Marker::context`].
+    /// The histories of the inline instances, in the order of [`Marker::instance`].
     pub histories: &'a [History],
     /// The function of each inline instance, numbered as for [`caller_block`](super::history::caller_block).
     pub functions: &'a [usize],
@@ -40,7 +41,7 @@ pub struct Subject<'a> {
 
 /// Savings beyond jumps: instructions that fold once a block has a single predecessor.
 pub trait Folding {
-    /// The number of instructions that fold in each copied block of a trace. The first block of the trace is not copied.
+    /// The number of instructions that fold in each copied block of a trace. The trace's first block is not copied.
     fn saved(&self, trace: &[BlockIndex]) -> Vec<u32>;
 }
 

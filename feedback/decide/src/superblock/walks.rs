@@ -1,9 +1,10 @@
 //! The hot walks through the current graph, with their counts.
 //!
-//! A walk is an acyclic path from the function's entry or a loop's header to an exit or a back edge, as Ball and Larus cut
-//! them. Where a header may be copied for its back edges, the paths before it belong to the walk as history.
-//! Walks are grown in descending order of count. The markers that were passed predict a branch through the recorded paths
-//! of the function that the branch came from. Without such markers the branch's own weights decide.
+//! A walk is an acyclic path from the function's entry or a loop's header to an exit or a back edge (Ball and Larus,
+//! *Efficient Path Profiling*, MICRO 1996). If a header may be copied for its back edges, earlier paths belong to the
+//! walk as history. Walks are grown in descending order of count. At a branch, the markers on the walk select recorded
+//! paths of the function from which the branch was inlined; these predict the next step. Without such markers, the
+//! branch's weights do.
 
 use super::history::{History, Next, caller_block, is_caller_block};
 use super::subject::{Marker, Subject};
@@ -13,15 +14,15 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-/// Walks with a smaller share of the function's executions are dropped.
+/// Minimum count of a walk, as a share of the function's executions.
 const MIN_SHARE: f64 = 1e-4;
-/// Bounds the steps, and so the time for a large function.
+/// Maximum of steps, which bounds the time for a large function.
 const MAX_STEPS: usize = 100_000;
-/// Bounds the paths before the last one of a walk: each multiplies the number of walks.
+/// Maximum of paths before the last one of a walk: each multiplies the number of walks.
 const MAX_EARLIER_PATHS: usize = 2;
-/// Bounds the blocks of a caller that a walk remembers, as in profiles.
+/// Maximum of a caller's blocks in a trail, as in profiles.
 const MAX_CALLER_BLOCKS: usize = 4;
-/// Bounds the blocks of one activation that a walk remembers.
+/// Maximum of blocks in the trail of one activation.
 const MAX_TRAIL: usize = 64;
 
 /// A walk through the current graph.
@@ -29,17 +30,18 @@ const MAX_TRAIL: usize = 64;
 pub struct Walk {
     /// Its blocks, earlier paths first. If it ends by a back edge, the last block is the header that the edge leads to.
     pub blocks: Vec<BlockIndex>,
-    /// Range of `blocks` that this walk accounts for. Earlier blocks are history only; later ones belong to other walks.
+    /// Range of `blocks` that this walk accounts for. Earlier blocks are history only; later ones belong to other
+    /// walks.
     pub counted: Range<usize>,
     /// Whether it ends by a back edge.
     pub ends_back: bool,
     /// Executions.
     pub count: f64,
-    /// Lower bounds of the executions: to the end of the counted path, and to the end of the walk.
+    /// Lower bounds of the executions: up to the end of the counted path, and up to the end of the walk.
     pub low: (f64, f64),
 }
 
-/// The blocks of one inline instance that a walk has passed.
+/// The recorded blocks of one inline instance on a walk.
 #[derive(Clone, Default)]
 struct Trail(Vec<BlockIndex>);
 
@@ -52,12 +54,12 @@ struct Growing {
     previous: usize,
     /// Number of paths before the last.
     before: usize,
-    /// It begins at the function's entry: there is no earlier path.
+    /// It begins at the function's entry, so it has no earlier path.
     is_complete: bool,
-    /// By context, most recent last.
+    /// By inline instance, most recent last.
     trails: Vec<(usize, Trail)>,
     count: f64,
-    /// Lower-bound share of the count for the previous path's steps, and for the last one's.
+    /// Lower bound of the steps' probability divided by the estimate: for the previous path, and for the last one.
     sure: (f64, f64),
 }
 
@@ -152,7 +154,7 @@ impl Walker<'_> {
         for _ in 0..MAX_STEPS {
             let Some(walk) = heap.pop() else { break };
             let last = walk.blocks[walk.blocks.len() - 1];
-            // Other walks lack history.
+            // Walks with a shorter history are only prefixes of others.
             let counts = walk.is_complete || walk.before == depth;
             if cfg.blocks[last.index()].successors.is_empty() {
                 done.extend(counts.then(|| finished(&walk, None)));
@@ -187,7 +189,7 @@ impl Walker<'_> {
         done
     }
 
-    /// Number of paths before the last one of each walk: none where no header may be copied.
+    /// Number of paths before the last one of each walk: 0 if no header may be copied.
     fn depth(&self) -> usize {
         if !unrollable(self.subject, self.back).contains(&true) {
             return 0;
@@ -196,7 +198,7 @@ impl Walker<'_> {
         known.unwrap_or(0).clamp(1, MAX_EARLIER_PATHS)
     }
 
-    /// How often walks start at each block: calls at the entry, back edges at headers.
+    /// The number of walks that start at each block: calls at the entry, back edges at headers.
     fn starts(&self) -> Vec<f64> {
         let subject = self.subject;
         let mut starts = vec![0.0; subject.cfg.blocks.len()];
@@ -219,7 +221,7 @@ impl Walker<'_> {
         (p - self.confidence * (p * (1.0 - p) / (effective + 1.0)).sqrt()).max(0.0)
     }
 
-    /// Distinct successors of a walk's last block, whether a back edge leads there, and how probable each is.
+    /// Distinct successors of a walk's last block, whether a back edge leads there, and the probability of each.
     fn next(&self, walk: &Growing) -> (Vec<(BlockIndex, bool)>, Next) {
         let last = walk.blocks[walk.blocks.len() - 1];
         let base = self.bases[last.index()] as usize;
@@ -236,7 +238,7 @@ impl Walker<'_> {
             }
         }
         let next = if targets.len() > 1 {
-            self.informed(walk, &targets, &prior)
+            self.predict(walk, &targets, &prior)
         } else {
             None
         };
@@ -248,9 +250,9 @@ impl Walker<'_> {
     }
 
     /// The prediction by the most recent inline instance whose markers distinguish all possible steps.
-    fn informed(&self, walk: &Growing, targets: &[(BlockIndex, bool)], prior: &[f64]) -> Option<Next> {
-        for (context, trail) in walk.trails.iter().rev() {
-            let steps: Option<Vec<BlockIndex>> = targets.iter().map(|&(to, _)| self.first(to, *context)).collect();
+    fn predict(&self, walk: &Growing, targets: &[(BlockIndex, bool)], prior: &[f64]) -> Option<Next> {
+        for (instance, trail) in walk.trails.iter().rev() {
+            let steps: Option<Vec<BlockIndex>> = targets.iter().map(|&(to, _)| self.first(to, *instance)).collect();
             let Some(steps) = steps else { continue };
             let mut distinct = steps.clone();
             distinct.sort_unstable();
@@ -258,7 +260,7 @@ impl Walker<'_> {
             if distinct.len() < steps.len() {
                 continue;
             }
-            let history = self.subject.histories.get(*context)?;
+            let history = self.subject.histories.get(*instance)?;
             if let Some(next) = history.next(&trail.0, &steps, prior) {
                 return Some(next);
             }
@@ -267,11 +269,11 @@ impl Walker<'_> {
     }
 
     /// The first marker of an inline instance from a block on, along blocks with a single successor.
-    fn first(&self, mut block: BlockIndex, context: usize) -> Option<BlockIndex> {
+    fn first(&self, mut block: BlockIndex, instance: usize) -> Option<BlockIndex> {
         for _ in 0..8 {
             let found = self.subject.markers[block.index()]
                 .iter()
-                .find(|m| m.context == context);
+                .find(|m| m.instance == instance);
             if let Some(marker) = found {
                 return Some(marker.block);
             }
@@ -291,13 +293,13 @@ impl Walker<'_> {
         }
     }
 
-    /// The last blocks of the activation that control comes from when another begins. If that is not the caller but another
-    /// callee of it, nothing is known.
+    /// The last blocks of the activation from which control enters a new activation. They may belong to another callee
+    /// of the caller; then no recorded path matches them.
     fn called_after(&self, walk: &Growing) -> Vec<BlockIndex> {
-        let Some((context, trail)) = walk.trails.last() else {
+        let Some((instance, trail)) = walk.trails.last() else {
             return Vec::new();
         };
-        let Some(&caller) = self.subject.functions.get(*context) else {
+        let Some(&caller) = self.subject.functions.get(*instance) else {
             return Vec::new();
         };
         let own = trail.0.iter().rev().take_while(|block| !is_caller_block(**block));
@@ -310,19 +312,22 @@ impl Walker<'_> {
     }
 
     fn mark(&self, walk: &mut Growing, marker: &Marker) {
-        let place = walk.trails.iter().position(|(context, _)| *context == marker.context);
-        let (_, mut trail) = place.map_or((marker.context, Trail::default()), |i| walk.trails.remove(i));
+        let place = walk
+            .trails
+            .iter()
+            .position(|(instance, _)| *instance == marker.instance);
+        let (_, mut trail) = place.map_or((marker.instance, Trail::default()), |i| walk.trails.remove(i));
         if marker.block == BlockIndex::ENTRY {
             trail.0 = self.called_after(walk);
         } else if trail.0.len() == MAX_TRAIL {
             trail.0.remove(0);
         }
         trail.0.push(marker.block);
-        walk.trails.push((marker.context, trail));
+        walk.trails.push((marker.instance, trail));
     }
 }
 
-/// A walk that ends here, or by a back edge to a header.
+/// A complete walk. `back_to`: the header if it ends by a back edge.
 fn finished(walk: &Growing, back_to: Option<BlockIndex>) -> Walk {
     let blocks: Vec<_> = walk.blocks.iter().copied().chain(back_to).collect();
     let is_followed = back_to.is_some() && walk.before > 0;
@@ -338,8 +343,8 @@ fn finished(walk: &Growing, back_to: Option<BlockIndex>) -> Walk {
     }
 }
 
-/// Headers that may be copied for their back edges: those of dispatch loops, so that each latch gets a dispatch of its own.
-/// Other loops would only be unrolled.
+/// Headers that may be copied for their back edges: only those of dispatch loops, where each latch gets its own
+/// dispatch. Copying the header of another loop would only unroll it.
 pub fn unrollable(subject: &Subject<'_>, back: &[bool]) -> Vec<bool> {
     let mut unrollable = vec![false; subject.cfg.blocks.len()];
     let slots = subject.cfg.blocks.iter().flat_map(|block| &block.successors);
@@ -355,9 +360,9 @@ mod tests {
     use pleach_annotate::testing::cfg;
     use std::collections::BTreeMap;
 
-    /// How often walks say that each step is taken.
+    /// The count of each step, summed over walks.
     fn counted(dispatching: bool) -> BTreeMap<(u32, u32), f64> {
-        // Around 1, by one of two ways, of which one has a loop of its own; out through 6.
+        // A loop with header 1 and exit 6. One of its two arms contains an inner loop of block 4.
         let cfg = cfg(&[&[1], &[2, 3, 6], &[5], &[4], &[4, 5], &[1], &[]]);
         let subject = Subject {
             cfg: &cfg,
@@ -381,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn each_step_is_counted_once_whatever_walks_remember() {
+    fn each_step_is_counted_once_with_and_without_history() {
         let expected = [
             ((0, 1), 10.0),
             ((1, 2), 60.0),
@@ -397,7 +402,7 @@ mod tests {
             let counted = counted(dispatching);
             assert!(counted.keys().eq(expected.iter().map(|(step, _)| step)), "{counted:?}");
             for (step, count) in expected {
-                // Walks that hardly anything takes are not followed.
+                // Walks below the minimum share are dropped.
                 assert!(
                     (counted[&step] - count).abs() < 0.5,
                     "{dispatching}: {step:?} {counted:?}"

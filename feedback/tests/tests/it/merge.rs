@@ -319,7 +319,7 @@ fn provenance_adds_up_and_vectors_are_handed_out() {
             own_cpu_seconds: 0.5,
             bursts: 3,
             taken_branches: 30,
-            hot_in_copies: 200,
+            hot_instance_count: 200,
         },
         vectors: vectors.map(<[u8]>::to_vec),
         ..Profile::default()
@@ -338,11 +338,11 @@ fn provenance_adds_up_and_vectors_are_handed_out() {
         (4.5, 1.5, 9, 90)
     );
     // Their counts add up, with weights, as far as it is known of all of them.
-    assert_eq!(p.hot_in_copies, 600);
+    assert_eq!(p.hot_instance_count, 600);
     let twice = merge(vec![(from("a", "step", None), 2.0), (from("a", "step", None), 1.0)]).unwrap();
-    assert_eq!(twice.profile.provenance.hot_in_copies, 600);
+    assert_eq!(twice.profile.provenance.hot_instance_count, 600);
     let unknown = merge(vec![(from("a", "step", None), 1.0), (Profile::default(), 1.0)]).unwrap();
-    assert_eq!(unknown.profile.provenance.hot_in_copies, 0);
+    assert_eq!(unknown.profile.provenance.hot_instance_count, 0);
     assert_eq!(merged.vectors, [b"x", b"y"]);
     assert_eq!(merged.profile.vectors, None);
 }

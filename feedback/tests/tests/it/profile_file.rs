@@ -68,7 +68,7 @@ fn profile() -> Profile {
             own_cpu_seconds: 0.1 + 0.2,
             bursts: 12,
             taken_branches: 3456,
-            hot_in_copies: 7_654,
+            hot_instance_count: 7_654,
         },
         scale: 1000.0,
         anchor: Anchor::Late,

@@ -70,7 +70,7 @@ fn profile() -> Profile {
             own_cpu_seconds: 0.1225,
             bursts: 4096,
             taken_branches: 1_234_567,
-            hot_in_copies: 0,
+            hot_instance_count: 0,
         },
         scale: 1000.0,
         functions,

@@ -1,4 +1,4 @@
-//! Makes a function's graph the chosen one.
+//! Duplicates blocks, so that a function gets the chosen graph.
 
 use super::weights::{WEIGHT_SCALE, set_weights};
 use crate::error::PassError;
@@ -7,7 +7,8 @@ use crate::ir::FunctionIr;
 use inkwell::values::AsValueRef;
 use pleach_decide::superblock::duplicated::DuplicatedGraph;
 
-/// Makes a function's graph the given one, with its weights. `probabilities`: of each successor slot before.
+/// Gives a function the graph of a formation, and copies their branch weights. `probabilities`: of each successor slot
+/// before.
 pub(super) fn duplicate_blocks(
     function: &FunctionIr<'_>,
     graph: &DuplicatedGraph,
@@ -32,7 +33,7 @@ pub(super) fn duplicate_blocks(
     // SAFETY: the function belongs to the module; the nodes' successors outlive the call.
     if unsafe { !ffi::pleach_duplicate_blocks(value, nodes.as_ptr(), nodes.len()) } {
         return Err(PassError::Internal(format!(
-            "{} has another graph than was read",
+            "the graph of {} changed while superblocks were formed",
             function.cfg.name
         )));
     }
@@ -45,7 +46,7 @@ pub(super) fn duplicate_blocks(
         }
         let before = &probabilities[bases[node.origin.index()] as usize..];
         let weight = |(&count, &before): (&f64, &f64)| {
-            // An edge that was never seen taken from this copy may be taken all the same.
+            // An edge without samples in this copy may still be taken.
             let min = u64::from(before > 0.0);
             ((count / sum * WEIGHT_SCALE) as u64).max(min)
         };
@@ -55,8 +56,8 @@ pub(super) fn duplicate_blocks(
     Ok(())
 }
 
-/// Prevents the tails of hot blocks from being merged: merging saves code that is worth less than the jump that it costs. `min_executions`: of a
-/// block, for each of its instructions.
+/// Prevents code generation from merging the tails of hot blocks: the additional jump costs more than the saved code.
+/// `min_executions`: minimum of executions of a block per instruction.
 pub(super) fn prevent_tail_merge(
     function: &FunctionIr<'_>,
     graph: &DuplicatedGraph,
@@ -69,7 +70,7 @@ pub(super) fn prevent_tail_merge(
         .iter()
         .zip(&graph.nodes)
         .filter(|(_, node)| {
-            // Anything between a comparison and its branch costs an instruction: only where there is a copy to keep.
+            // The marker separates a comparison from its branch, which costs an instruction. It pays only for copies.
             let is_single_branch = node.counts.len() == 2 && copies[node.origin.index()] == 1;
             if is_single_branch {
                 return false;

@@ -1,4 +1,4 @@
-//! What is known when superblocks are chosen: paths that lead into blocks, and what LLVM says about the blocks.
+//! The evidence for choosing superblocks: recorded paths that lead into blocks, and LLVM's facts about the blocks.
 
 use super::Former;
 use crate::error::PassError;
@@ -69,13 +69,13 @@ impl Former {
         Ok(form(&subject, &simulation, self.budget, &self.options))
     }
 
-    /// The recorded paths of each context.
+    /// The recorded paths of each inline instance.
     fn histories(&mut self, found: &Found, functions: &[usize]) -> Result<Vec<History>, PassError> {
         let mut visible = vec![FxHashSet::default(); found.keys.len()];
         let mut callers: FxHashSet<(usize, BlockIndex)> = FxHashSet::default();
         for marker in found.blocks.iter().flatten() {
-            visible[marker.context].insert(marker.block);
-            callers.insert((functions[marker.context], marker.block));
+            visible[marker.instance].insert(marker.block);
+            callers.insert((functions[marker.instance], marker.block));
         }
         let named = found.keys.iter().zip(functions);
         let numbers: FxHashMap<(FunctionId, CfgHash), usize> = named.map(|(key, &n)| (self.table[key], n)).collect();
@@ -100,7 +100,7 @@ impl Former {
     }
 }
 
-/// The first context that has the key of each: the same for all activations of a function.
+/// Numbers functions: for each inline instance, the first instance of the same function.
 fn numbered(keys: &[u64]) -> Vec<usize> {
     let first = |key| keys.iter().position(|k| k == key).unwrap_or_default();
     keys.iter().map(first).collect()

@@ -5,13 +5,13 @@ use crate::remarks;
 use inkwell::values::AsValueRef;
 use pleach_decide::superblock::Formation;
 
-/// Reports which superblocks were formed, and how many were declined. `total`: executions of all blocks of the program.
+/// Reports how many superblocks were formed and declined. `total`: executions of all blocks of the program.
 pub(super) fn explain(function: &FunctionIr<'_>, formation: &Formation, total: f64) {
     let value = function.value.as_value_ref();
     if !formation.superblocks.is_empty() {
         let gain: f64 = formation.superblocks.iter().map(|s| s.gain).sum();
         let text = format!(
-            "{} superblocks formed: {} instructions copied, which save {:.3} % of all block executions at least",
+            "{} superblocks formed: {} instructions copied, saving at least {:.3} % of all block executions",
             formation.superblocks.len(),
             formation.copied,
             gain / total * 100.0,
@@ -20,7 +20,7 @@ pub(super) fn explain(function: &FunctionIr<'_>, formation: &Formation, total: f
     }
     if formation.not_profitable + formation.too_large > 0 {
         let text = format!(
-            "{} jumps into joins would save too little for their code, {} would need more code than allowed",
+            "superblocks declined: {} with less gain than their code costs, {} beyond the limits on code size",
             formation.not_profitable, formation.too_large
         );
         remarks::emit(value, false, "SuperblocksDeclined", &text);

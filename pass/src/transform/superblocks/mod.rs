@@ -1,8 +1,8 @@
-//! Forms superblocks. Which ones is decided by `pleach_decide::superblock`; here blocks are duplicated.
+//! Forms superblocks. `pleach_decide::superblock` chooses them; this module duplicates the blocks.
 //!
 //! For each function, in order:
 //! 1. [`weights`] restores recorded branch weights, corrects loop exits, and reads frequencies;
-//! 2. [`evidence`] collects what is known of paths and of the function's blocks, and asks for a decision;
+//! 2. [`evidence`] collects recorded paths and facts about the function's blocks, and asks for a decision;
 //! 3. [`apply`] duplicates the blocks and prevents code generation from merging them again;
 //! 4. [`verify`] checks the result, on request;
 //! 5. [`explain`] reports it in remarks.
@@ -27,16 +27,17 @@ use pleach_decide::superblock::{Formation, Options};
 use pleach_profile::FunctionProfile;
 use rustc_hash::FxHashMap;
 
-/// Forms superblocks in all functions of a module that have markers, and removes the markers. Returns whether anything changed.
+/// Forms superblocks in all functions of a module that have markers, and removes the markers. Returns whether anything
+/// changed.
 ///
-/// `last`: only code generation comes after. Earlier, copies must not prevent what comes after.
+/// `last`: only code generation follows. Otherwise copies must not prevent inlining and vectorisation.
 pub fn run(module: &Module<'_>, settings: &Settings, last: bool) -> Result<bool, PassError> {
     let table = markers::table(module);
     let Some(profile) = settings.profile.as_ref().filter(|_| !table.is_empty()) else {
         return Ok(false);
     };
     let mut facts = ModuleFacts::from_module(module);
-    // Markers go first, in all functions: they must not be copied.
+    // All markers are removed first, because they must not be copied.
     let functions: Vec<_> = module.get_functions().filter(|f| f.count_basic_blocks() > 0).collect();
     let found: Vec<Found> = functions
         .iter()
@@ -53,7 +54,7 @@ pub fn run(module: &Module<'_>, settings: &Settings, last: bool) -> Result<bool,
     let budget = match (settings.superblocks_aggressive, source.support()?.superblocks()) {
         (true, _) => size,
         (false, true) => growth_budget(size),
-        // Without enough evidence nothing is duplicated; branch weights are restored all the same.
+        // Too little evidence for duplication; branch weights are still restored.
         (false, false) => 0,
     };
 
@@ -109,18 +110,18 @@ struct Former {
     profiles: FxHashMap<u64, Option<FunctionProfile>>,
     /// Executions of all blocks of the program.
     total: f64,
-    /// Other passes over IR come after.
+    /// Other IR passes follow.
     early: bool,
     aggressive: bool,
     verify: bool,
-    /// Instructions that the module may still grow by.
+    /// Instructions that may still be added to the module.
     budget: u32,
     options: Options,
     remarks: bool,
 }
 
 impl Former {
-    /// Forms the superblocks of a function; `None` where there are none.
+    /// Forms the superblocks of a function; `None` if there are none.
     fn form_in(&mut self, function: &FunctionIr<'_>, found: &Found) -> Result<Option<Formation>, PassError> {
         let value = function.value.as_value_ref();
         // SAFETY: the function belongs to the module.
@@ -163,7 +164,7 @@ impl Former {
         Ok(Some(formation).filter(|_| formed))
     }
 
-    /// The profile that a key of the table stands for.
+    /// The profile of the function with this key in the table.
     fn profile(&mut self, key: u64) -> Result<Option<&FunctionProfile>, PassError> {
         if !self.profiles.contains_key(&key) {
             let (id, hash) = self.table[&key];

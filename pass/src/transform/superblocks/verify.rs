@@ -1,4 +1,4 @@
-//! Checks a function whose blocks were duplicated, independently of the code that did it. For tests.
+//! Checks a function whose blocks were duplicated, independently of the code that duplicated them. For tests.
 
 use crate::error::PassError;
 use crate::ir::frequencies::Frequencies;
@@ -41,7 +41,10 @@ pub(super) fn well_formed(function: &FunctionIr<'_>) -> Result<(), PassError> {
     );
     // SAFETY: the function belongs to a module that is alive.
     if unsafe { LLVMVerifyFunction(value, action) } != 0 {
-        return Err(PassError::Internal(format!("{} is broken", function.cfg.name)));
+        return Err(PassError::Internal(format!(
+            "{} is malformed after duplication",
+            function.cfg.name
+        )));
     }
     Ok(())
 }

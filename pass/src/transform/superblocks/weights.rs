@@ -1,5 +1,5 @@
-//! Branch weights and block counts before superblocks are chosen: recorded weights are restored, and estimates that contradict the recording
-//! are corrected (feedback/ALGORITHMS.md, Superblocks).
+//! Branch weights and block counts before superblocks are chosen: restores recorded weights, and corrects estimates
+//! that contradict the recording (feedback/ALGORITHMS.md, Superblocks).
 
 use super::Former;
 use crate::error::PassError;
@@ -9,21 +9,21 @@ use crate::transform::markers::Found;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::AsValueRef;
 use pleach_annotate::id::BlockIndex;
-use pleach_decide::superblock::{Marker, recorded};
+use pleach_decide::superblock::{Marker, branch_weights};
 use pleach_decide::weights::PRIOR_SAMPLES;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The sum of a branch's weights.
 pub(super) const WEIGHT_SCALE: f64 = 1e6;
-/// The same where an edge may be less probable than one in [`WEIGHT_SCALE`].
+/// The same for edges with a probability below 1 / [`WEIGHT_SCALE`].
 const FINE_WEIGHT_SCALE: f64 = 1e9;
-/// How many times hotter a loop must have been than its weights imply for its exits to be scaled.
+/// Minimum of recorded executions of a loop, divided by the executions that its weights imply, for scaling its exits.
 const MIN_UNDERESTIMATE: f64 = 2.0;
-/// Rounds of scaling loop exits: each leaves less to do.
+/// Maximum of rounds of scaling loop exits: nested loops converge in several.
 const MAX_ROUNDS: usize = 4;
 
 impl Former {
-    /// Gives branches the weights that were recorded, where markers identify them; returns which.
+    /// Restores the recorded weights of branches that markers identify; returns these branches.
     pub(super) fn restore_branch_weights(
         &mut self,
         function: &FunctionIr<'_>,
@@ -34,13 +34,15 @@ impl Former {
             self.profile(key)?;
         }
         let count = |marker: Marker| {
-            let profile = self.profiles[&found.keys[marker.context]].as_ref()?;
+            let profile = self.profiles[&found.keys[marker.instance]].as_ref()?;
             Some(*profile.blocks.get(marker.block.index())? as f64)
         };
         let unseen = self.source.scale() * PRIOR_SAMPLES;
         let blocks = function.value.get_basic_blocks();
         let mut known = FxHashSet::default();
-        for (block, counts) in recorded::weights(&function.cfg, &found.blocks, count, probabilities, unseen) {
+        for (block, counts) in
+            branch_weights::restore_branch_weights(&function.cfg, &found.blocks, count, probabilities, unseen)
+        {
             let weights: Vec<u64> = counts.iter().map(|c| c.ceil() as u64).collect();
             set_weights(blocks[block.index()], &weights);
             known.insert(block);
@@ -48,7 +50,8 @@ impl Former {
         Ok(known)
     }
 
-    /// Makes exits less probable of loops that were executed much more often than their weights imply: the optimiser invented those weights.
+    /// Scales down exits of loops that were executed much more often than their weights imply: the optimiser invented
+    /// those weights.
     pub(super) fn scale_loop_exits(
         &mut self,
         function: &FunctionIr<'_>,
@@ -64,7 +67,9 @@ impl Former {
             if factor < MIN_UNDERESTIMATE {
                 return Ok(());
             }
-            for (block, shares) in recorded::stay(&function.cfg, &now.probabilities, |b| known.contains(&b), factor) {
+            for (block, shares) in
+                branch_weights::scale_loop_exits(&function.cfg, &now.probabilities, |b| known.contains(&b), factor)
+            {
                 let weights: Vec<u64> = shares.iter().map(|p| (p * FINE_WEIGHT_SCALE).ceil() as u64).collect();
                 set_weights(blocks[block.index()], &weights);
             }
@@ -78,29 +83,29 @@ impl Former {
         let Some(profile) = self.profile(found.keys[own])? else {
             return Ok(1.0);
         };
-        // Where the function was inlined as well, only a share of its executions happens here.
+        // If the function was also inlined, only a share of its executions happens here.
         let entries = profile.blocks.first().map_or(1.0, |&count| count.max(1) as f64);
         let share = (counts[0] / entries).min(1.0);
         let mut places: FxHashMap<BlockIndex, (u32, f64)> = FxHashMap::default();
         for (markers, count) in found.blocks.iter().zip(counts) {
-            for marker in markers.iter().filter(|m| m.context == own) {
+            for marker in markers.iter().filter(|m| m.instance == own) {
                 let place = places.entry(marker.block).or_default();
                 *place = (place.0 + 1, place.1 + count);
             }
         }
-        // Of a block that was duplicated, copies may have been removed.
+        // Duplicated blocks are ignored, because some of their copies may have been removed.
         let once = places.iter().filter(|(_, place)| place.0 == 1);
         let recorded = once.filter_map(|(block, place)| Some((*profile.blocks.get(block.index())?, place.1)));
         let hottest = recorded.max_by_key(|&(recorded, _)| recorded);
         Ok(hottest.map_or(1.0, |(recorded, count)| recorded as f64 * share / count.max(1.0)))
     }
 
-    /// Scales a function's counts down so that none exceeds the largest recorded count of its blocks. In nested loops whose exits were never
-    /// sampled, frequencies multiply to far more than the whole program executes.
+    /// Scales a function's counts down so that none exceeds the largest recorded count of its blocks. In nested loops
+    /// with unsampled exits, LLVM's frequencies can exceed the executions of the whole program.
     pub(super) fn clamp_counts(&mut self, found: &Found, counts: &mut [f64]) -> Result<(), PassError> {
         let mut recorded = 0;
         for marker in found.blocks.iter().flatten() {
-            let profile = self.profile(found.keys[marker.context])?;
+            let profile = self.profile(found.keys[marker.instance])?;
             let count = profile.and_then(|p| p.blocks.get(marker.block.index()));
             recorded = recorded.max(count.copied().unwrap_or(0));
         }
@@ -113,11 +118,13 @@ impl Former {
     }
 }
 
-/// Gives edges between executed blocks that were never taken a small weight.
+/// Gives a small weight to edges between executed blocks that were never taken.
 pub(super) fn floor_edge_probabilities(function: &FunctionIr<'_>, frequencies: &mut Frequencies) {
     let bases = function.cfg.edge_bases();
     let blocks = function.value.get_basic_blocks();
-    for block in recorded::revive(&function.cfg, &frequencies.counts, &mut frequencies.probabilities) {
+    for block in
+        branch_weights::floor_edge_probability(&function.cfg, &frequencies.counts, &mut frequencies.probabilities)
+    {
         let slots = function.cfg.blocks[block.index()].successors.len();
         let own = &frequencies.probabilities[bases[block.index()] as usize..][..slots];
         let weights: Vec<u64> = own.iter().map(|p| (p * WEIGHT_SCALE).round() as u64).collect();

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,15 +28,50 @@ pub fn default_signals(command: &mut Command) -> &mut Command {
     // SAFETY: between `fork` and `exec` only async-signal-safe functions are called, and nothing is allocated.
     unsafe {
         command.pre_exec(|| {
-            for signal in RESET_SIGNALS {
-                libc::signal(signal, libc::SIG_DFL);
-            }
-            let mut none: libc::sigset_t = std::mem::zeroed();
-            libc::sigemptyset(&raw mut none);
-            libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+            reset_signals();
             Ok(())
         })
     }
+}
+
+/// Gives this process default dispositions and unblocks all signals of the calling thread, for tests that handle signals
+/// in their own process. Async-signal-safe.
+pub fn reset_signals() {
+    // SAFETY: default dispositions run no code of this process; the set is a local that `sigemptyset` initialises.
+    unsafe {
+        for signal in RESET_SIGNALS {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+    }
+}
+
+/// Kills a process group at a deadline, unless it is dropped before.
+#[derive(Debug)]
+pub struct Watchdog {
+    /// Dropping it ends the thread that waits.
+    _alive: Sender<()>,
+}
+
+/// Starts a command with default signal dispositions in a process group of its own. The group is killed at the deadline,
+/// so that reading its output or waiting for it always ends. Drop the watchdog once the child was waited for: its process
+/// id may then be reused.
+///
+/// # Errors
+/// The command cannot be started.
+pub fn spawn_within(command: &mut Command, deadline: Duration) -> io::Result<(Child, Watchdog)> {
+    let child = default_signals(command).process_group(0).spawn()?;
+    let group = child.id() as libc::pid_t;
+    let (alive, end) = mpsc::channel();
+    thread::spawn(move || {
+        if end.recv_timeout(deadline) == Err(RecvTimeoutError::Timeout) {
+            // SAFETY: a plain system call; the watchdog is alive, so the child has not been waited for.
+            unsafe { libc::kill(-group, libc::SIGKILL) };
+        }
+    });
+    Ok((child, Watchdog { _alive: alive }))
 }
 
 /// Runs a command to its end, as [`Command::output`] does, with default signal dispositions. Past the deadline, its
@@ -116,6 +151,18 @@ mod tests {
         let error = output_within(&mut command, Stdio::null(), Duration::from_millis(100)).expect_err("it hangs");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(start.elapsed() < Duration::from_secs(50));
+    }
+
+    #[test]
+    fn the_watchdog_kills_at_the_deadline() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 100 & echo started; sleep 100"]);
+        let (mut child, _watchdog) =
+            spawn_within(command.stdout(Stdio::piped()), Duration::from_millis(100)).expect("it starts");
+        let mut output = String::new();
+        let mut stdout = child.stdout.take().expect("a pipe");
+        stdout.read_to_string(&mut output).expect("the pipe ends");
+        assert!(!child.wait().expect("it ends").success());
     }
 
     #[test]

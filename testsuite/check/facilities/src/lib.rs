@@ -5,7 +5,7 @@
 
 mod command;
 
-pub use command::{DEADLINE, default_signals, output_within};
+pub use command::{DEADLINE, Watchdog, default_signals, output_within, reset_signals, spawn_within};
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 /// A handler of signals.
 pub(super) type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
 
-/// Measures while `handler` gets the event's signals, and finds the event in `place`. One caller at a time for each place; `None` where
-/// the signal cannot be had.
+/// Measures while `handler` gets the event's signals, and finds the event in `place`. One caller at a time for each
+/// place; `None` where the signal cannot be had.
 pub(super) fn handled<T>(
     mut event: Event,
     handler: Handler,

@@ -1,7 +1,7 @@
-//! What a tick takes of a program: the interrupt of its timer, the signal, the way back, and arming the next one. On a virtual
-//! machine that is ten times what the signal alone takes.
+//! Measures the cost of a tick: the timer interrupt, the signal, its return, and arming the next tick. On a virtual
+//! machine this is ten times the cost of the signal alone.
 //!
-//! The same work is done with and without ticks, in pieces that are short, so that other programs leave some alone.
+//! The same work runs with and without ticks, in short pieces, so that some run without interference by other programs.
 
 use super::handled::handled;
 use crate::engines::lbr::attr;
@@ -13,13 +13,14 @@ use std::sync::atomic::{AtomicPtr, AtomicU64};
 
 const PIECE_NS: u64 = 2_000_000;
 const PIECES: usize = 9;
-/// Ticks that come one after the other cost more than single ones.
+/// The period: ticks in quick succession would cost more than single ones.
 const PERIOD_NS: u64 = 400_000;
-/// Fewer ticks in a piece say nothing.
-const ENOUGH: u64 = 3;
-const LEAST_NS: u64 = 500;
+/// Minimum of ticks in a piece for a measurement.
+const MIN_TICKS: u64 = 3;
+/// Lower bound of the measured cost.
+const MIN_COST_NS: u64 = 500;
 
-/// The event that ticks, while it does.
+/// The event that is measured; null if none.
 static EVENT: AtomicPtr<Event> = AtomicPtr::new(null_mut());
 static TICKS: AtomicU64 = AtomicU64::new(0);
 
@@ -31,15 +32,15 @@ extern "C" fn on_tick(_signal: i32, _info: *mut libc::siginfo_t, _context: *mut 
     }
 }
 
-/// As the sampler does.
+/// The handler: re-arms the event, as the sampler does.
 fn arm(event: &Event) {
     let _ = event.set_period(PERIOD_NS);
     let _ = event.once();
 }
 
-/// CPU time of a tick in nanoseconds; `None` where there is no such timer. One caller at a time.
+/// CPU time of a tick in nanoseconds; `None` without such a timer. One caller at a time.
 pub(super) fn cost() -> Option<u64> {
-    // Ticks go to a thread: this one is ours.
+    // Ticks go to the thread that opened the event, so the measurement has its own.
     std::thread::spawn(measure).join().ok()?
 }
 
@@ -64,7 +65,7 @@ fn compare(event: &Event) -> Option<u64> {
     }
     let (with, ticks) = with;
     let extra = with.checked_sub(without)?;
-    (ticks >= ENOUGH).then(|| (extra / ticks).max(LEAST_NS))
+    (ticks >= MIN_TICKS).then(|| (extra / ticks).max(MIN_COST_NS))
 }
 
 fn work(rounds: u64) -> u64 {
@@ -83,9 +84,9 @@ mod tests {
     fn a_tick_takes_microseconds() {
         let _guard = super::super::MEASURING.lock();
         let Some(cost) = super::cost() else {
-            return println!("skipped: no event, or no quiet moment");
+            return pleach_facilities::skip("no perf events, or too much interference");
         };
         println!("{cost} ns");
-        assert!((super::LEAST_NS..2_000_000).contains(&cost), "{cost}");
+        assert!((super::MIN_COST_NS..2_000_000).contains(&cost), "{cost}");
     }
 }

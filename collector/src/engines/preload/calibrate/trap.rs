@@ -1,5 +1,5 @@
-//! What a breakpoint takes of a program that passes it, and the signal that it sends now and then: measured as the sampler clocks
-//! bursts, with two periods, so that both are known apart.
+//! Measures the costs of passing a breakpoint and of the signal that it sends at each overflow, as in the sampler's
+//! burst timing. Two periods give two equations for the two costs.
 
 use super::handled::handled;
 use crate::engines::lbr::attr;
@@ -9,9 +9,9 @@ use std::ptr::null_mut;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicPtr, AtomicU64};
 
-/// Passes from one signal to the next.
+/// Passes between two signals.
 const PERIODS: [u64; 2] = [2, 6];
-/// Measurements with both.
+/// Measurements with each period.
 const ROUNDS: usize = 41;
 
 /// Costs in nanoseconds of CPU time.
@@ -19,17 +19,17 @@ const ROUNDS: usize = 41;
 pub struct TrapCosts {
     /// Passing a breakpoint.
     pub trap_ns: u64,
-    /// Its signal, with the work of the sampler's handler and the way back.
+    /// Its signal, including the sampler's handler and the return.
     pub signal_ns: u64,
 }
 
-/// The event that signals, while it does.
+/// The event that is measured; null if none.
 static EVENT: AtomicPtr<Event> = AtomicPtr::new(null_mut());
 static SIGNALS: AtomicU64 = AtomicU64::new(0);
 static FIRST_NS: AtomicU64 = AtomicU64::new(0);
 static SECOND_NS: AtomicU64 = AtomicU64::new(0);
 
-/// Does what the sampler's does.
+/// The handler: does the same work as the sampler's.
 extern "C" fn on_signal(_signal: i32, _info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     let now = thread_cpu_ns();
     match SIGNALS.fetch_add(1, Relaxed) {
@@ -43,15 +43,15 @@ extern "C" fn on_signal(_signal: i32, _info: *mut libc::siginfo_t, _context: *mu
     }
 }
 
-/// Where the breakpoint is.
+/// The function with the breakpoint.
 #[inline(never)]
 extern "C" fn place(round: u64) -> u64 {
     black_box(round)
 }
 
-/// Measures; `None` where there are no breakpoints. One caller at a time.
+/// Measures both costs; `None` without breakpoints. One caller at a time.
 pub(super) fn costs() -> Option<TrapCosts> {
-    // Signals go to a thread: this one is ours.
+    // Signals go to the thread that opened the event, so the measurement has its own.
     std::thread::spawn(measure).join().ok()?
 }
 
@@ -67,14 +67,15 @@ fn measure() -> Option<TrapCosts> {
     })
 }
 
-/// Two equations of the same form: so many traps and a signal.
+/// Solves two equations, each the cost of a number of traps and a signal.
 fn solve(few: u64, many: u64) -> Option<TrapCosts> {
     let trap_ns = many.checked_sub(few)? / (PERIODS[1] - PERIODS[0]);
     let signal_ns = few.checked_sub(PERIODS[0] * trap_ns)?;
     (trap_ns > 0).then_some(TrapCosts { trap_ns, signal_ns })
 }
 
-/// Medians of a trap's cost and of its ratio to a signal's: the machine's speed changes from round to round, their ratio does not.
+/// Medians of a trap's cost and of its ratio to a signal's: the machine's speed changes from round to round, their
+/// ratio does not.
 fn typical(rounds: &[TrapCosts]) -> Option<TrapCosts> {
     if rounds.len() <= ROUNDS / 2 {
         return None;
@@ -111,7 +112,7 @@ mod tests {
     fn a_trap_takes_microseconds() {
         let _guard = super::super::MEASURING.lock();
         let Some(costs) = costs() else {
-            return println!("skipped: no breakpoints");
+            return pleach_facilities::skip("no breakpoints");
         };
         println!("{costs:?}");
         assert!((100..1_000_000).contains(&costs.trap_ns), "{costs:?}");

@@ -1,26 +1,26 @@
-//! What can be wrong with a duplication.
+//! Violations of the rules for a duplication.
 
 use std::fmt;
 
-/// What is wrong with a duplication.
+/// A violated rule.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Violation {
-    /// Not one origin for each block.
+    /// The number of origins differs from the number of blocks.
     Origins {
         /// Blocks after duplication.
         blocks: usize,
         /// Origins given.
         origins: usize,
     },
-    /// A block is said to be a copy of one that never was.
+    /// A block's origin does not exist.
     NoOrigin {
         /// The block after duplication.
         block: usize,
-        /// Its alleged origin.
+        /// The origin given.
         origin: usize,
     },
-    /// The function begins elsewhere, or not at all.
+    /// The function does not begin with its original entry.
     Entry {
         /// The origin of the entry after duplication, if there is an entry.
         origin: Option<usize>,
@@ -37,14 +37,14 @@ pub enum Violation {
         /// The pad.
         origin: usize,
     },
-    /// A copy became, or is no longer, an exception-handling pad.
+    /// Copy and origin differ in whether they begin with an exception-handling pad.
     Pad {
         /// The block after duplication.
         block: usize,
         /// Its origin.
         origin: usize,
     },
-    /// A copy ends otherwise than its origin.
+    /// Copy and origin have different kinds of terminator.
     Terminator {
         /// The block after duplication.
         block: usize,
@@ -57,12 +57,12 @@ pub enum Violation {
         block: usize,
         /// Its origin.
         origin: usize,
-        /// The block's successor slots.
+        /// Number of the block's successor slots.
         slots: usize,
-        /// Those of its origin.
+        /// Number of its origin's successor slots.
         before: usize,
     },
-    /// A copy goes where its origin did not go.
+    /// A slot of a copy does not lead to a copy of its origin's target.
     Successor {
         /// The block after duplication.
         block: usize,
@@ -70,28 +70,28 @@ pub enum Violation {
         origin: usize,
         /// The slot.
         slot: usize,
-        /// Where the slot leads.
+        /// The slot's target.
         to: usize,
-        /// Where it led.
+        /// The target of the origin's slot.
         before: usize,
     },
-    /// A copy does not make the calls of its origin.
+    /// Copy and origin have different calls.
     Calls {
         /// The block after duplication.
         block: usize,
         /// Its origin.
         origin: usize,
     },
-    /// Not one count for each block and edge.
+    /// The number of counts differs from the number of blocks or edges.
     Counts {
         /// `blocks before`, `edges after`, …
         what: &'static str,
-        /// How many counts there should be.
+        /// Number of blocks or edges.
         things: usize,
-        /// How many there are.
+        /// Number of counts.
         counts: usize,
     },
-    /// A count that nothing can have.
+    /// A count is negative or not finite.
     Count {
         /// `blocks before`, `edges after`, …
         what: &'static str,
@@ -100,7 +100,7 @@ pub enum Violation {
         /// The count.
         count: f64,
     },
-    /// Copies are not executed as often as their origin was.
+    /// The counts of copies do not add up to their origin's.
     BlockSum {
         /// The block before duplication.
         origin: usize,
@@ -109,18 +109,18 @@ pub enum Violation {
         /// Sum of its copies' executions.
         after: f64,
     },
-    /// An edge's copies are not taken as often as it was.
+    /// The counts of an edge's copies do not add up to the edge's.
     EdgeSum {
         /// The block before duplication.
         origin: usize,
         /// The successor slot.
         slot: usize,
-        /// How often it was taken before.
+        /// The edge's count before.
         before: f64,
-        /// Sum of its copies.
+        /// Sum of its copies' counts.
         after: f64,
     },
-    /// A copy is entered more or less often than executed, beyond what its origin was.
+    /// A copy's count differs from the sum of its incoming edges by more than its origin's did.
     Entered {
         /// The block after duplication.
         block: usize,
@@ -129,7 +129,7 @@ pub enum Violation {
         /// Sum of the edges to it.
         entered: f64,
     },
-    /// A copy is left more or less often than executed, beyond what its origin was.
+    /// A copy's count differs from the sum of its outgoing edges by more than its origin's did.
     Left {
         /// The block after duplication.
         block: usize,

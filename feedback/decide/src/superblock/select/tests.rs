@@ -21,8 +21,8 @@ fn graph(successors: &[&[u32]]) -> Cfg {
     cfg
 }
 
-/// Two diamonds in a row; the second goes the way of the first in a share of the executions of either way. The sides of the first are even up to
-/// `noise`, those of the second up to its opposite.
+/// Two diamonds in a row; the second goes the way of the first in a share of the executions of either way. The sides of
+/// the first are even up to `noise`, those of the second up to its opposite.
 fn diamonds(agreeing: f64, noise: f64) -> Formation {
     let cfg = graph(&[&[1, 2], &[3], &[3], &[4, 5], &[6], &[6], &[]]);
     let path = |blocks: [u32; 5], count: f64| EstimatedPath {
@@ -45,7 +45,7 @@ fn diamonds(agreeing: f64, noise: f64) -> Formation {
     let markers: Vec<_> = (0..7)
         .map(|b| {
             vec![Marker {
-                context: 0,
+                instance: 0,
                 block: BlockIndex(b),
             }]
         })
@@ -160,7 +160,7 @@ fn a_dispatch_is_copied_for_what_came_before() {
         count: 1000.0,
     };
     let marker = |block| Marker {
-        context: 0,
+        instance: 0,
         block: BlockIndex(block),
     };
     let markers: Vec<_> = (0..6).map(|b| vec![marker(b)]).collect();

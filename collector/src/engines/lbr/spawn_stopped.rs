@@ -1,4 +1,4 @@
-//! A child that is held right before `execve`, so that events can be opened on it.
+//! Spawns a command stopped before `execve`, so that events can be opened on its process.
 
 use std::io::{Error, ErrorKind, PipeReader, PipeWriter, Read, Result, Write, pipe};
 use std::os::fd::AsRawFd;
@@ -6,36 +6,38 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::thread::JoinHandle;
 
-/// What lets the child go on.
+/// The message that releases the child.
 const GO: u8 = 1;
 
-/// A child that waits. Dropped, it ends without having run the command.
+/// A child that is stopped before `execve`. If it is dropped, the child ends without running the command.
 #[derive(Debug)]
-pub struct Held {
+pub struct StoppedChild {
     pid: u32,
     go: Option<PipeWriter>,
     starter: Option<JoinHandle<Result<Child>>>,
 }
 
-impl Held {
-    /// Starts a command as far as that.
+impl StoppedChild {
+    /// Forks a command and stops it before `execve`.
     ///
-    /// Fails if no process can be made.
-    pub fn start(mut command: Command) -> Result<Self> {
+    /// # Errors
+    /// No process can be created.
+    pub fn spawn(mut command: Command) -> Result<Self> {
         let (mut told, tell) = pipe()?;
         let (wait, go) = pipe()?;
         let (tell_fd, wait_fd, go_fd) = (tell.as_raw_fd(), wait.as_raw_fd(), go.as_raw_fd());
-        // SAFETY: between fork and exec, only calls that are safe in signal handlers, on descriptors that the child has.
+        // SAFETY: between fork and exec, only calls that are safe in signal handlers, on descriptors that the child
+        // has.
         unsafe {
             command.pre_exec(move || hold(tell_fd, wait_fd, go_fd));
         }
-        // Starting a command returns when it runs, which is too late for this thread.
+        // `Command::spawn` returns only after `execve`, so another thread calls it.
         let starter = std::thread::Builder::new()
             .name("starter".to_owned())
             .spawn(move || start(command, tell, wait))?;
         let mut pid = [0; 4];
         if let Err(error) = told.read_exact(&mut pid) {
-            // It never came to be: the starter knows why.
+            // The fork failed: the spawning thread has the error.
             drop(go);
             return Err(match starter.join() {
                 Ok(Err(why)) => why,
@@ -49,17 +51,18 @@ impl Held {
         })
     }
 
-    /// Its process id.
+    /// The child's process id.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Lets it run the command.
+    /// Releases the child, so that it runs the command.
     ///
-    /// Fails if the command cannot be executed.
+    /// # Errors
+    /// The command cannot be executed.
     pub fn release(mut self) -> Result<Child> {
         if let Some(mut go) = self.go.take() {
-            // A child that is gone has a starter that says so.
+            // The child has ended: the spawning thread has the error.
             let _ = go.write_all(&[GO]);
         }
         self.join()
@@ -72,9 +75,9 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for StoppedChild {
     fn drop(&mut self) {
-        // The child finds its pipe closed, and gives up.
+        // The child reads the end of its pipe, and exits.
         self.go = None;
         if let Some(Ok(mut child)) = self.join() {
             let _ = child.wait();
@@ -82,14 +85,14 @@ impl Drop for Held {
     }
 }
 
-/// The pipes live until the child has them.
+/// Calls `Command::spawn`. The pipes are kept open until the child has inherited them.
 fn start(mut command: Command, tell: PipeWriter, wait: PipeReader) -> Result<Child> {
     let started = command.spawn();
     drop((tell, wait));
     started
 }
 
-/// In the child.
+/// Runs in the child: reports its process id, and waits for the release.
 fn hold(tell: i32, wait: i32, go: i32) -> Result<()> {
     // SAFETY: descriptors of the child, and buffers that live here. Its copy of the other end would keep the pipe open
     // if the recorder died.
@@ -121,11 +124,11 @@ mod tests {
         let mark = directory.path().join("mark");
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(format!("echo $$ > {}; exit 7", mark.display()));
-        let held = Held::start(command).unwrap();
-        let pid = held.pid();
+        let stopped = StoppedChild::spawn(command).unwrap();
+        let pid = stopped.pid();
         std::thread::sleep(std::time::Duration::from_millis(50));
         assert!(!mark.exists());
-        let mut child = held.release().unwrap();
+        let mut child = stopped.release().unwrap();
         assert_eq!((child.id(), child.wait().unwrap().code()), (pid, Some(7)));
         assert_eq!(std::fs::read_to_string(mark).unwrap().trim(), pid.to_string());
     }
@@ -136,16 +139,16 @@ mod tests {
         let mark = directory.path().join("mark");
         let mut command = Command::new("/usr/bin/touch");
         command.arg(&mark).stdout(Stdio::null());
-        let held = Held::start(command).unwrap();
-        let pid = held.pid();
-        drop(held);
+        let stopped = StoppedChild::spawn(command).unwrap();
+        let pid = stopped.pid();
+        drop(stopped);
         assert!(!mark.exists());
         assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
     }
 
     #[test]
     fn what_cannot_be_executed_is_said() {
-        let held = Held::start(Command::new("/nowhere/at/all")).unwrap();
-        assert_eq!(held.release().unwrap_err().kind(), ErrorKind::NotFound);
+        let stopped = StoppedChild::spawn(Command::new("/nowhere/at/all")).unwrap();
+        assert_eq!(stopped.release().unwrap_err().kind(), ErrorKind::NotFound);
     }
 }

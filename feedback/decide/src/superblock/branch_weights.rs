@@ -1,7 +1,7 @@
-//! Branch weights by what was recorded, for the graph as it is now.
+//! Recorded branch weights for the current graph.
 //!
-//! Optimisers keep weights up to date only roughly: what they thread, fold or unswitch may leave a hot block behind a branch with
-//! weight 0. Where markers tell how often a branch's ways were executed, that is its weight.
+//! Transformations keep weights up to date only roughly: jump threading, folding or unswitching may leave a hot block
+//! behind an edge of weight 0. Markers have the counts of the recorded blocks, from which weights are restored.
 
 use super::subject::Marker;
 use petgraph::algo::tarjan_scc;
@@ -10,18 +10,20 @@ use pleach_annotate::cfg::{Block, Cfg, Terminator};
 use pleach_annotate::id::BlockIndex;
 use std::collections::BTreeMap;
 
-/// The branches whose ways are known, with the count of each slot.
+/// Restores branch weights from the counts of markers. Returns each branch whose directions are known, with the count
+/// of each slot.
 ///
-/// `count`: how often a marker's block was executed, in any context; `None` where it is not known. `probabilities`: of each slot, in the order
-/// of [`Cfg::edge_bases`]. `unseen`: executions that a way may have had without being seen at all.
-pub fn weights(
+/// `count`: executions of a marker's block, summed over inline instances; `None` if unknown. `probabilities`: current
+/// probability of each slot, in the order of [`Cfg::edge_bases`]. `max_unseen`: executions that an edge may have had
+/// without being sampled.
+pub fn restore_branch_weights(
     cfg: &Cfg,
     markers: &[Vec<Marker>],
     count: impl Fn(Marker) -> Option<f64>,
     probabilities: &[f64],
-    unseen: f64,
+    max_unseen: f64,
 ) -> Vec<(BlockIndex, Vec<f64>)> {
-    // Of a block that is there several times, nobody knows how often each was executed.
+    // The count of a block that was duplicated cannot be divided among its copies.
     let mut places: BTreeMap<Marker, u32> = BTreeMap::new();
     markers
         .iter()
@@ -31,7 +33,7 @@ pub fn weights(
         .iter()
         .map(|markers| {
             let once = markers.iter().filter(|m| places[m] == 1);
-            once.filter_map(|&m| Some((m.context, count(m)?))).collect()
+            once.filter_map(|&m| Some((m.instance, count(m)?))).collect()
         })
         .collect();
     let mut entries = vec![0u32; cfg.blocks.len()];
@@ -44,17 +46,17 @@ pub fn weights(
         if !is_direct(block) {
             continue;
         }
-        // What leads here only is executed as often as this way is taken.
+        // A successor with a single predecessor is executed as often as the edge is taken.
         let own = |to: &BlockIndex| (entries[to.index()] == 1).then(|| &known[to.index()]);
-        let ways: Vec<_> = block.successors.iter().map(own).collect();
-        let mut contexts = known[number].iter().chain(ways.iter().copied().flatten().flatten());
-        let counts = contexts.find_map(|&(context, _)| in_context(context, &known[number], &ways));
+        let targets: Vec<_> = block.successors.iter().map(own).collect();
+        let mut instances = known[number].iter().chain(targets.iter().copied().flatten().flatten());
+        let counts = instances.find_map(|&(instance, _)| counts_by_instance(instance, &known[number], &targets));
         let before = &probabilities[bases[number] as usize..][..block.successors.len()];
         let counts = counts.or_else(|| {
-            let mut contexts = known[number].iter();
-            contexts.find_map(|&(context, all)| {
-                let bounds = block.successors.iter().map(|&to| most(cfg, &known, context, to));
-                bounded(all, &bounds.collect::<Vec<_>>(), before)
+            let mut instances = known[number].iter();
+            instances.find_map(|&(instance, all)| {
+                let bounds = block.successors.iter().map(|&to| max_count(cfg, &known, instance, to));
+                clamp_counts(all, &bounds.collect::<Vec<_>>(), before)
             })
         });
         let Some(mut counts) = counts.filter(|counts| counts.iter().any(|&c| c > 0.0)) else {
@@ -62,16 +64,18 @@ pub fn weights(
         };
         let all: f64 = counts.iter().sum();
         for (count, before) in counts.iter_mut().zip(before).filter(|(count, _)| **count == 0.0) {
-            *count = unseen.min(before * all);
+            *count = max_unseen.min(before * all);
         }
         weighted.push((BlockIndex(number as u32), counts));
     }
     weighted
 }
 
-/// What is the matter with loops that are executed more often than their weights say: somewhere a way out of them has too much, which the optimiser
-/// made up, so that nothing is known of it. Divides by `factor` how probable such ways are. `is_known`: whether a block's weights were recorded.
-pub fn stay(
+/// Divides the probability of loop exits by `factor`, where the exit's weight was not recorded (`is_known` of the
+/// exiting block is false). Returns the changed branches with the probability of each slot.
+///
+/// A loop hotter than its weights imply has an exit weight that the optimiser invented.
+pub fn scale_loop_exits(
     cfg: &Cfg,
     probabilities: &[f64],
     is_known: impl Fn(BlockIndex) -> bool,
@@ -113,49 +117,57 @@ pub fn stay(
         if staying <= 0.0 || leaving <= 0.0 {
             continue;
         }
-        let more = (1.0 - leaving / factor) / staying;
-        let weigh = |(p, leaves): (&f64, &bool)| if *leaves { p / factor } else { p * more };
-        changed.push((index, own.iter().zip(&leaves).map(weigh).collect()));
+        let staying_factor = (1.0 - leaving / factor) / staying;
+        let scale = |(p, leaves): (&f64, &bool)| if *leaves { p / factor } else { p * staying_factor };
+        changed.push((index, own.iter().zip(&leaves).map(scale).collect()));
     }
     changed
 }
 
-/// The least probability of a way between executed blocks.
-const RARE: f64 = 1e-6;
+/// The floor of the probability of an edge between executed blocks.
+const MIN_PROBABILITY: f64 = 1e-6;
 
-/// A way leads back to what is executed anyway where its target has this share of the branch's executions.
-const REJOINS: f64 = 0.1;
+/// An edge rejoins executed code if its target has this share of the branch's executions.
+const MIN_REJOINING_SHARE: f64 = 0.1;
 
-/// Gives ways that were never taken, but lead back to where control goes anyway, a small probability: code generation would treat them as
-/// dead, and split them off only to come back. Returns the branches that have any.
-pub fn revive(cfg: &Cfg, counts: &[f64], probabilities: &mut [f64]) -> Vec<BlockIndex> {
+/// Raises the probability of edges that were never taken but rejoin executed code to [`MIN_PROBABILITY`]. Returns the
+/// branches that have any.
+///
+/// With probability 0, code generation would split such an edge off into the cold section, only to jump back.
+pub fn floor_edge_probability(cfg: &Cfg, counts: &[f64], probabilities: &mut [f64]) -> Vec<BlockIndex> {
     let bases = cfg.edge_bases();
-    let mut revived = Vec::new();
+    let mut changed = Vec::new();
     for (number, block) in cfg.blocks.iter().enumerate() {
         if !is_direct(block) || counts[number] <= 0.0 {
             continue;
         }
         let own = &mut probabilities[bases[number] as usize..][..block.successors.len()];
-        let ways = own.iter_mut().zip(&block.successors);
-        let rare: Vec<_> = ways
-            .filter(|(p, to)| **p < RARE && counts[to.index()] >= counts[number] * REJOINS)
+        let edges = own.iter_mut().zip(&block.successors);
+        let rare: Vec<_> = edges
+            .filter(|(p, to)| **p < MIN_PROBABILITY && counts[to.index()] >= counts[number] * MIN_REJOINING_SHARE)
             .collect();
         if !rare.is_empty() {
-            rare.into_iter().for_each(|(p, _)| *p = RARE);
-            revived.push(BlockIndex(number as u32));
+            rare.into_iter().for_each(|(p, _)| *p = MIN_PROBABILITY);
+            changed.push(BlockIndex(number as u32));
         }
     }
-    revived
+    changed
 }
 
 fn is_direct(block: &Block) -> bool {
     block.successors.len() > 1 && matches!(block.terminator, Terminator::Branch | Terminator::Switch)
 }
 
-/// How often each way was taken, if one activation tells: of one way at most, as the rest.
-fn in_context(context: usize, from: &[(usize, f64)], ways: &[Option<&Vec<(usize, f64)>>]) -> Option<Vec<f64>> {
-    let find = |known: &[(usize, f64)]| known.iter().find(|k| k.0 == context).map(|k| k.1);
-    let counts: Vec<Option<f64>> = ways.iter().map(|way| find(way.as_deref()?)).collect();
+/// The count of each edge of a branch, from the counts of one inline instance. `from`: known counts of the branch's
+/// block, by instance. `targets`: those of each successor. One unknown edge gets the remainder; `None` if several are
+/// unknown.
+fn counts_by_instance(
+    instance: usize,
+    from: &[(usize, f64)],
+    targets: &[Option<&Vec<(usize, f64)>>],
+) -> Option<Vec<f64>> {
+    let find = |known: &[(usize, f64)]| known.iter().find(|k| k.0 == instance).map(|k| k.1);
+    let counts: Vec<Option<f64>> = targets.iter().map(|target| find(target.as_deref()?)).collect();
     let rest = match counts.iter().filter(|c| c.is_none()).count() {
         0 => 0.0,
         1 => (find(from)? - counts.iter().flatten().sum::<f64>()).max(0.0),
@@ -164,51 +176,52 @@ fn in_context(context: usize, from: &[(usize, f64)], ways: &[Option<&Vec<(usize,
     Some(counts.into_iter().map(|count| count.unwrap_or(rest)).collect())
 }
 
-/// Blocks that are looked at for how often what a way leads to was executed.
-const FARTHEST: usize = 8;
+/// Blocks with a single successor that are followed for an upper bound.
+const MAX_CHAIN: usize = 8;
 
-/// How often a block was executed at most, as far as one activation tells: no more than what it must lead to.
-fn most(cfg: &Cfg, known: &[Vec<(usize, f64)>], context: usize, from: BlockIndex) -> f64 {
-    let mut most = f64::INFINITY;
+/// Upper bound of a block's executions, from the counts of one inline instance: the minimum over the chain of single
+/// successors from the block on.
+fn max_count(cfg: &Cfg, known: &[Vec<(usize, f64)>], instance: usize, from: BlockIndex) -> f64 {
+    let mut bound = f64::INFINITY;
     let mut block = from;
-    for _ in 0..FARTHEST {
-        let own = known[block.index()].iter().find(|k| k.0 == context);
-        most = own.map_or(most, |k| k.1.min(most));
+    for _ in 0..MAX_CHAIN {
+        let own = known[block.index()].iter().find(|k| k.0 == instance);
+        bound = own.map_or(bound, |k| k.1.min(bound));
         match cfg.blocks[block.index()].successors[..] {
             [next] => block = next,
             _ => break,
         }
     }
-    most
+    bound
 }
 
-/// How often each way was taken, where it cannot have been as often as its weight says, for there are bounds. What one way has too much, the
-/// others share.
-fn bounded(all: f64, bounds: &[f64], before: &[f64]) -> Option<Vec<f64>> {
+/// Clamps the counts of a branch's edges to upper bounds, and distributes the excess to edges below their bound. `all`:
+/// executions of the branch; `before`: probability of each edge. `None` if no count exceeds its bound, or if the bounds
+/// contradict `all`.
+fn clamp_counts(all: f64, bounds: &[f64], before: &[f64]) -> Option<Vec<f64>> {
     let mut counts: Vec<f64> = before.iter().map(|p| p * all).collect();
-    let too_much: f64 = counts
+    let excess: f64 = counts
         .iter()
         .zip(bounds)
         .map(|(count, bound)| (count - bound).max(0.0))
         .sum();
-    if too_much <= 0.0 {
+    if excess <= 0.0 {
         return None;
     }
     for (count, bound) in counts.iter_mut().zip(bounds) {
         *count = count.min(*bound);
     }
-    let room: Vec<f64> = counts
+    let slack: Vec<f64> = counts
         .iter()
         .zip(bounds)
         .map(|(count, bound)| (bound - count).min(all))
         .collect();
-    let rooms: f64 = room.iter().sum();
-    if rooms < too_much {
-        // The counts do not fit together: they say nothing.
+    let total_slack: f64 = slack.iter().sum();
+    if total_slack < excess {
         return None;
     }
-    for (count, room) in counts.iter_mut().zip(&room) {
-        *count += too_much * room / rooms;
+    for (count, slack) in counts.iter_mut().zip(&slack) {
+        *count += excess * slack / total_slack;
     }
     Some(counts)
 }
@@ -218,18 +231,18 @@ mod tests {
     use super::*;
     use pleach_annotate::testing::cfg;
 
-    /// Each block has its own marker, once, but for those without a count.
+    /// Each block has one marker; `None` is an unknown count.
     fn weigh(cfg: &Cfg, counts: &[Option<f64>], probabilities: &[f64]) -> Vec<(BlockIndex, Vec<f64>)> {
         let marker = |block: usize| Marker {
-            context: 0,
+            instance: 0,
             block: BlockIndex(block as u32),
         };
         let markers: Vec<Vec<Marker>> = (0..counts.len()).map(|b| vec![marker(b)]).collect();
-        weights(cfg, &markers, |m| counts[m.block.index()], probabilities, 0.5)
+        restore_branch_weights(cfg, &markers, |m| counts[m.block.index()], probabilities, 0.5)
     }
 
     #[test]
-    fn both_ways_of_a_diamond_are_known() {
+    fn both_arms_of_a_diamond_are_known() {
         let cfg = cfg(&[&[1, 2], &[3], &[3], &[]]);
         let counts = [Some(10.0), Some(7.0), Some(3.0), Some(10.0)];
         assert_eq!(
@@ -239,28 +252,28 @@ mod tests {
     }
 
     #[test]
-    fn the_way_around_is_the_rest() {
+    fn the_edge_around_an_arm_gets_the_remainder() {
         let cfg = cfg(&[&[1, 2], &[2], &[]]);
-        let rest = |block, way| weigh(&cfg, &[block, way, Some(10.0)], &[0.2, 0.8, 1.0]);
+        let rest = |block, arm| weigh(&cfg, &[block, arm, Some(10.0)], &[0.2, 0.8, 1.0]);
         assert_eq!(rest(Some(10.0), Some(4.0)), [(BlockIndex(0), vec![4.0, 6.0])]);
-        // Unknown together, or nothing seen at all: left as it is.
+        // An unknown sum, or no counts: unchanged.
         assert_eq!(rest(None, Some(4.0)), []);
         assert_eq!(rest(Some(0.0), Some(0.0)), []);
     }
 
     #[test]
-    fn no_way_is_taken_more_often_than_what_it_leads_to() {
-        // 1 and 2 go on to 3, or leave through 4 and 5.
+    fn no_edge_is_taken_more_often_than_its_target_is_executed() {
+        // Blocks 1 and 2 lead to 3, or to the exit through 4 and 5.
         let cfg = cfg(&[&[1, 2], &[3, 4], &[3, 4], &[], &[5], &[]]);
         let weigh = |on, out| weigh(&cfg, &[None, Some(100.0), None, Some(on), None, Some(out)], &[0.5; 7]);
         assert_eq!(weigh(140.0, 3.0), [(BlockIndex(1), vec![97.0, 3.0])]);
-        // What is said already is possible, or nothing would be.
+        // The current weights respect the bounds, or no weights do.
         assert_eq!(weigh(140.0, 60.0), []);
         assert_eq!(weigh(40.0, 3.0), []);
     }
 
     #[test]
-    fn what_was_not_seen_may_be_too_rare_to_be_seen() {
+    fn an_unsampled_edge_keeps_a_small_weight() {
         let cfg = cfg(&[&[1, 2], &[2], &[]]);
         let rare = |before| weigh(&cfg, &[Some(10.0), Some(0.0), Some(10.0)], &[before, 1.0 - before, 1.0]);
         assert_eq!(rare(0.9), [(BlockIndex(0), vec![0.5, 10.0])]);
@@ -269,32 +282,40 @@ mod tests {
     }
 
     #[test]
-    fn loops_are_left_less_often_than_nobody_knows_why() {
-        // Around 1 and 2, each of which leads out.
+    fn only_exits_with_unknown_weights_are_scaled() {
+        // A loop of 1 and 2, each of which has an exit.
         let cfg = cfg(&[&[1], &[2, 3], &[1, 3], &[]]);
         let probabilities = [1.0, 0.5, 0.5, 0.9, 0.1];
-        let changed = stay(&cfg, &probabilities, |b| b == BlockIndex(2), 10.0);
+        let changed = scale_loop_exits(&cfg, &probabilities, |b| b == BlockIndex(2), 10.0);
         assert_eq!(changed, [(BlockIndex(1), vec![0.95, 0.05])]);
-        assert_eq!(stay(&cfg, &probabilities, |_| true, 10.0), []);
+        assert_eq!(scale_loop_exits(&cfg, &probabilities, |_| true, 10.0), []);
     }
 
     #[test]
-    fn ways_that_do_not_come_back_stay_dead() {
+    fn edges_that_do_not_rejoin_keep_probability_0() {
         let cfg = cfg(&[&[1, 2, 3], &[3], &[], &[]]);
         let mut probabilities = [1.0, 0.0, 0.0, 1.0];
-        assert_eq!(revive(&cfg, &[5.0, 5.0, 0.4, 5.0], &mut probabilities), [BlockIndex(0)]);
-        assert_eq!(probabilities, [1.0, 0.0, RARE, 1.0]);
-        assert_eq!(revive(&cfg, &[5.0, 5.0, 0.4, 5.0], &mut [0.5, 0.0, 0.5, 1.0]), []);
+        let counts = [5.0, 5.0, 0.4, 5.0];
+        assert_eq!(
+            floor_edge_probability(&cfg, &counts, &mut probabilities),
+            [BlockIndex(0)]
+        );
+        assert_eq!(probabilities, [1.0, 0.0, MIN_PROBABILITY, 1.0]);
+        assert_eq!(floor_edge_probability(&cfg, &counts, &mut [0.5, 0.0, 0.5, 1.0]), []);
     }
 
     #[test]
-    fn blocks_that_are_there_twice_tell_nothing() {
+    fn duplicated_blocks_have_no_known_count() {
         let cfg = cfg(&[&[1, 2], &[3], &[3], &[]]);
         let marker = |block: u32| Marker {
-            context: 0,
+            instance: 0,
             block: BlockIndex(block),
         };
         let markers = [vec![marker(0)], vec![marker(1)], vec![marker(1)], vec![marker(3)]];
-        assert_eq!(weights(&cfg, &markers, |_| Some(1.0), &[0.5, 0.5, 1.0, 1.0], 0.5), []);
+        let probabilities = [0.5, 0.5, 1.0, 1.0];
+        assert_eq!(
+            restore_branch_weights(&cfg, &markers, |_| Some(1.0), &probabilities, 0.5),
+            []
+        );
     }
 }
