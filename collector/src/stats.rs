@@ -1,6 +1,7 @@
 //! Figures of a recording.
 
 use crate::convert::Found;
+use crate::engines::preload::account::Unsampled;
 use crate::vector::{Engine, VectorSet};
 use crate::verify::Verified;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ pub struct Stats {
     /// The event at which branch records were read, where they were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
-    /// CPU seconds of all sampled processes, the sampler's own excluded.
+    /// CPU seconds of all processes, sampled or not, the sampler's own excluded.
     pub program_cpu_seconds: f64,
     /// CPU seconds that the sampler took, its start-up and the delivery of signals included.
     pub own_cpu_seconds: f64,
@@ -42,6 +43,9 @@ pub struct Stats {
     pub declined: u64,
     /// Sampled process images.
     pub processes: u64,
+    /// Process images that were not chosen for sampling, since they are short and many.
+    #[serde(default)]
+    pub unsampled_processes: u64,
     /// Sampled threads.
     pub threads: u64,
     /// Threads that could not be sampled.
@@ -98,9 +102,21 @@ impl Stats {
                 *stats.end_reasons.entry(reason.name().to_owned()).or_default() += bursts;
             }
         }
-        if stats.program_cpu_seconds > 0.0 {
-            stats.overhead = stats.own_cpu_seconds / stats.program_cpu_seconds;
-        }
+        stats.set_overhead();
         stats
+    }
+
+    /// Adds the processes that were not chosen for sampling.
+    pub(crate) fn add_unsampled(&mut self, unsampled: &Unsampled) {
+        self.unsampled_processes += unsampled.processes;
+        self.program_cpu_seconds += unsampled.program_cpu_seconds;
+        self.own_cpu_seconds += unsampled.own_cpu_seconds;
+        self.set_overhead();
+    }
+
+    fn set_overhead(&mut self) {
+        if self.program_cpu_seconds > 0.0 {
+            self.overhead = self.own_cpu_seconds / self.program_cpu_seconds;
+        }
     }
 }

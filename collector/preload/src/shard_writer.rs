@@ -1,5 +1,6 @@
 //! The shard of this process: opened at the start or, in a child made by `fork`, with the first burst.
 
+use crate::account;
 use crate::counters::{self, LOST, OWN_NS};
 use crate::descriptors;
 use crate::isolation;
@@ -109,6 +110,7 @@ pub fn begin_child() {
     BASE_CPU_NS.store(0, Relaxed);
     START_NS.store(sys::now_ns(), Relaxed);
     counters::reset();
+    account::begin_child();
     mappings::forget();
 }
 
@@ -233,10 +235,14 @@ pub fn conclude(ends: bool) {
     }
     let mut buffer = [0u8; 128];
     let mut e = Encoder::new(&mut buffer);
+    let is_undisturbed = ends && isolation::was_always_isolated();
     e.u64(sys::process_cpu_ns());
-    OWN_NS.fetch_add(sys::thread_cpu_ns().saturating_sub(before), Relaxed);
+    let cost = sys::thread_cpu_ns().saturating_sub(before);
+    OWN_NS.fetch_add(cost, Relaxed);
+    account::spend_on_start(cost);
+    account::conclude(ends);
     e.bytes(&counters::snapshot().to_bytes());
-    e.u8((ends && isolation::was_always_isolated()).into());
+    e.u8(is_undisturbed.into());
     if let Some(frame) = e.finish(FrameKind::Final) {
         write_all(frame);
     }
