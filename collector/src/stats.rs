@@ -43,7 +43,7 @@ pub struct Stats {
     pub declined: u64,
     /// Sampled process images.
     pub processes: u64,
-    /// Process images that were not chosen for sampling, since they are short and many.
+    /// Process images without a burst: most were not chosen for sampling, since they are short and many.
     #[serde(default)]
     pub unsampled_processes: u64,
     /// Sampled threads.
@@ -106,9 +106,11 @@ impl Stats {
         stats
     }
 
-    /// Adds the processes that were not chosen for sampling.
+    /// Adds the processes that have no shard.
     pub(crate) fn add_unsampled(&mut self, unsampled: &Unsampled) {
         self.unsampled_processes += unsampled.processes;
+        self.threads += unsampled.threads;
+        self.unsampled_threads += unsampled.unsampled_threads;
         self.program_cpu_seconds += unsampled.program_cpu_seconds;
         self.own_cpu_seconds += unsampled.own_cpu_seconds;
         self.set_overhead();

@@ -3,7 +3,7 @@
 //! A process tells what CPU time it has used at its start, at its ticks, and at its end. A process that is not sampled
 //! tells at its end, and before the next image. What a process tells is counted once: it keeps what it told last.
 
-use crate::counters::OWN_NS;
+use crate::counters::{self, OWN_NS};
 use crate::process;
 use crate::random::Random;
 use crate::settings;
@@ -22,14 +22,18 @@ static KIND: AtomicPtr<Kind> = AtomicPtr::new(null_mut());
 static TOLD_CPU_NS: AtomicU64 = AtomicU64::new(0);
 static TOLD_OWN_NS: AtomicU64 = AtomicU64::new(0);
 static TOLD_START_NS: AtomicU64 = AtomicU64::new(0);
-/// CPU time that the image before this one has told of.
+/// CPU time of the process, and of the sampler in it, that was told of as that of an earlier image or of processes that
+/// have no shard.
 static BASE_CPU_NS: AtomicU64 = AtomicU64::new(0);
+static BASE_OWN_NS: AtomicU64 = AtomicU64::new(0);
 /// The part of the sampler's CPU time that does not depend on the number of bursts.
 static START_NS: AtomicU64 = AtomicU64::new(0);
 /// The probability with which this process was chosen, as bits.
 static PROBABILITY: AtomicU64 = AtomicU64::new(1.0f64.to_bits());
 /// Whether this is a child made by `fork`, whose start and end are its parent's as far as its kind is concerned.
 static IS_FORKED: AtomicBool = AtomicBool::new(false);
+/// Whether this is the recording's first process, or does not know.
+static IS_FIRST: AtomicBool = AtomicBool::new(true);
 /// Whether the end of this image was told.
 static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
@@ -120,6 +124,7 @@ pub fn begin(directory: &[u8]) -> bool {
     BASE_CPU_NS.store(base, Relaxed);
     TOLD_CPU_NS.store(base, Relaxed);
     let ordinal = page.started.fetch_add(1, Relaxed);
+    IS_FIRST.store(ordinal == 0, Relaxed);
     let begun = kind.started.fetch_add(1, Relaxed);
     let settings = settings::get();
     if settings.period_ns.is_some() || ordinal == 0 {
@@ -131,6 +136,11 @@ pub fn begin(directory: &[u8]) -> bool {
         return true;
     }
     Random::from_seed(settings.seed.or_else(seed), ordinal as u32).fraction() < probability
+}
+
+/// Whether the process has a shard even if it has no burst. Making one costs as much as all else at the start.
+pub fn needs_shard() -> bool {
+    IS_FIRST.load(Relaxed)
 }
 
 /// The probability with which this process was chosen. One that was chosen rarely is sampled the more densely.
@@ -196,8 +206,12 @@ pub fn conclude(ends: bool) {
         page.hand_over(process::pid() as u32, TOLD_CPU_NS.load(Relaxed));
     }
     if is_first_end() {
-        page.learn_start(START_NS.load(Relaxed).saturating_sub(settings::get().load_ns));
+        learn_start(page);
     }
+}
+
+fn learn_start(page: &Account) {
+    page.learn_start(START_NS.load(Relaxed).saturating_sub(settings::get().load_ns));
 }
 
 /// Counts the end of this image, once.
@@ -211,9 +225,14 @@ fn is_first_end() -> bool {
 
 /// What a process that is not sampled tells at its end (`ends`) or before its next image.
 pub fn conclude_unsampled(ends: bool) {
-    let Some(page) = page().filter(|_| process::is_counted_here()) else {
-        return;
-    };
+    if process::is_counted_here() {
+        conclude_without_burst(ends);
+    }
+}
+
+/// The same for one that was to be sampled, but had no burst: it has no shard.
+pub fn conclude_without_burst(ends: bool) {
+    let Some(page) = page() else { return };
     if !ends {
         // The next image tells of this one as well.
         let base = BASE_CPU_NS.load(Relaxed);
@@ -222,21 +241,30 @@ pub fn conclude_unsampled(ends: bool) {
         }
         return;
     }
-    let (cpu, own) = (TOLD_CPU_NS.load(Relaxed), TOLD_OWN_NS.load(Relaxed));
     tell();
-    let cpu = TOLD_CPU_NS.load(Relaxed).saturating_sub(cpu);
-    let own = TOLD_OWN_NS.load(Relaxed).saturating_sub(own);
+    let new = |told: &AtomicU64, now: u64| now.saturating_sub(told.fetch_max(now, Relaxed));
+    let cpu = new(&BASE_CPU_NS, TOLD_CPU_NS.load(Relaxed));
+    let own = new(&BASE_OWN_NS, TOLD_OWN_NS.load(Relaxed));
     page.unsampled_cpu_ns.fetch_add(cpu, Relaxed);
     page.unsampled_own_ns.fetch_add(own, Relaxed);
     if is_first_end() {
         page.unsampled.fetch_add(1, Relaxed);
+        if process::is_active() {
+            learn_start(page);
+        }
+    }
+    if process::is_active() {
+        let counters = counters::take_threads();
+        page.threads.fetch_add(counters.0, Relaxed);
+        page.threads_without_tick.fetch_add(counters.1, Relaxed);
     }
 }
 
 /// Counts from zero in a child made by `fork`.
 pub fn begin_child() {
     IS_FORKED.store(true, Relaxed);
-    for told in [&TOLD_CPU_NS, &TOLD_OWN_NS, &TOLD_START_NS, &BASE_CPU_NS, &START_NS] {
+    IS_FIRST.store(page().is_none(), Relaxed);
+    for told in [&TOLD_CPU_NS, &TOLD_OWN_NS, &TOLD_START_NS, &BASE_CPU_NS, &BASE_OWN_NS, &START_NS] {
         told.store(0, Relaxed);
     }
 }

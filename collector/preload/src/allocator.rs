@@ -2,6 +2,7 @@
 //!
 //! That happens in a handler, which may have interrupted the program's allocator. So there is one that takes no lock and
 //! can be interrupted anywhere: it hands out one region from front to back, and gets what does not fit from the kernel.
+//! The region is mapped at the start: the decoder would abort the program if it got no memory.
 
 use crate::sys::syscall;
 use core::alloc::{GlobalAlloc, Layout};
@@ -37,6 +38,11 @@ fn map(bytes: usize) -> Option<usize> {
 fn unmap(address: usize, bytes: usize) {
     // SAFETY: Kernel: a mapping of ours, to which nothing refers.
     unsafe { syscall!(libc::SYS_munmap, address, bytes) };
+}
+
+/// Maps the region before the program limits its memory. False: there is no memory.
+pub fn reserve() -> bool {
+    ALLOCATOR.region().is_some()
 }
 
 impl Allocator {

@@ -167,7 +167,7 @@ extern "C" fn start_sampling() {
     let blocked = sys::SignalsBlocked::new();
     descriptors::begin();
     let is_ready = shard_writer::begin(directory) && handlers::install();
-    if is_ready && settings::engine() == Engine::RunAhead && !interpose::faults::install() {
+    if is_ready && settings::engine() == Engine::RunAhead && !(allocator::reserve() && interpose::faults::install()) {
         settings::use_step();
     }
     drop(blocked);

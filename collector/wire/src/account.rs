@@ -68,12 +68,16 @@ pub struct Account {
     pub own_ns: AtomicU64,
     /// The part of that which does not depend on the number of bursts: loading, starting, ending.
     pub start_ns: AtomicU64,
-    /// Images that were not chosen for sampling, and ended.
+    /// Images that ended without a burst and have no shard: most were not chosen for sampling.
     pub unsampled: AtomicU64,
-    /// Their CPU time, and that of children that they forked.
+    /// Their CPU time, and that of such children that were forked.
     pub unsampled_cpu_ns: AtomicU64,
     /// The part of it that was the sampler's.
     pub unsampled_own_ns: AtomicU64,
+    /// Threads that could have had bursts in processes without a shard.
+    pub threads: AtomicU64,
+    /// Threads that could not have any.
+    pub threads_without_tick: AtomicU64,
     /// Learned cost of sampling a process beside its bursts; 0: unknown.
     start_cost_ns: AtomicU64,
     /// Learned cost of a burst; 0: unknown.
@@ -96,6 +100,8 @@ impl Default for Account {
             unsampled: ZERO,
             unsampled_cpu_ns: ZERO,
             unsampled_own_ns: ZERO,
+            threads: ZERO,
+            threads_without_tick: ZERO,
             start_cost_ns: ZERO,
             burst_cost_ns: ZERO,
             kinds: [const {

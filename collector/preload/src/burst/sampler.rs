@@ -122,7 +122,9 @@ impl Sampler {
     /// began was not the program's.
     pub fn finish(&mut self, engine: Engine, reason: EndReason, end: u64, cpu: u64, ours: u64) {
         let record = &mut self.record;
+        let is_begun = shard_writer::is_begun();
         shard_writer::ready(record.unknown);
+        let opening = if is_begun { 0 } else { sys::thread_cpu_ns().saturating_sub(cpu) };
         let mut counters = counters::snapshot();
         counters.own_ns += ours;
         let head = BurstHead {
@@ -142,7 +144,8 @@ impl Sampler {
         e.patch(FRAME_HEADER, &head.to_bytes());
         shard_writer::append(e.finish(FrameKind::Burst));
         let now = sys::thread_cpu_ns();
-        let cost = ours + now.saturating_sub(cpu) + settings::get().signal_ns;
+        let cost = ours + now.saturating_sub(cpu + opening) + settings::get().signal_ns;
+        self.ticker.spend_on_start(opening);
         self.ticker.spend_on_burst(cost, reason);
         self.ticker.arm_next();
     }

@@ -89,7 +89,7 @@ extern "C" fn confine() {
         process::stop();
     }
     if process::is_sampled_here() {
-        shard_writer::conclude(false);
+        shard_writer::conclude_confined();
         process::stop();
         quiesce::all_threads();
         faults::give_back();

@@ -6,9 +6,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{Result, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What the processes took that were not chosen for sampling.
+/// What the processes took that have no shard: they were not chosen for sampling, or had no burst.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Unsampled {
     /// Process images.
@@ -17,6 +18,10 @@ pub(crate) struct Unsampled {
     pub program_cpu_seconds: f64,
     /// CPU seconds of the sampler, which had to be loaded to decide.
     pub own_cpu_seconds: f64,
+    /// Threads that could have had bursts.
+    pub threads: u64,
+    /// Threads that could not.
+    pub unsampled_threads: u64,
 }
 
 impl Unsampled {
@@ -25,6 +30,8 @@ impl Unsampled {
         self.processes += other.processes;
         self.program_cpu_seconds += other.program_cpu_seconds;
         self.own_cpu_seconds += other.own_cpu_seconds;
+        self.threads += other.threads;
+        self.unsampled_threads += other.unsampled_threads;
     }
 
     /// One record for all of them, `None` if there were none.
@@ -63,11 +70,14 @@ impl RunAccount {
     pub(crate) fn unsampled(&self) -> Unsampled {
         // SAFETY: the page is large enough, aligned, and lives as long as `self`; any value is valid.
         let account = unsafe { &*self.page.as_ptr().cast::<Account>() };
+        let count = |word: &AtomicU64| word.load(Relaxed).min(u32::MAX.into());
         let (cpu, own) = (time(&account.unsampled_cpu_ns), time(&account.unsampled_own_ns));
         Unsampled {
-            processes: account.unsampled.load(Relaxed).min(u64::from(u32::MAX)),
+            processes: count(&account.unsampled),
             program_cpu_seconds: cpu.saturating_sub(own) as f64 * 1e-9,
             own_cpu_seconds: own as f64 * 1e-9,
+            threads: count(&account.threads),
+            unsampled_threads: count(&account.threads_without_tick),
         }
     }
 }
