@@ -1,6 +1,7 @@
 //! Figures of a recording.
 
 use crate::convert::Found;
+use crate::engines::preload::account::Unsampled;
 use crate::vector::{Engine, VectorSet};
 use crate::verify::Verified;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ pub struct Stats {
     /// The event at which branch records were read, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
-    /// CPU seconds of all sampled processes, the sampler's own excluded.
+    /// CPU seconds of all processes, sampled or not, the sampler's own excluded.
     pub program_cpu_seconds: f64,
     /// CPU seconds of the sampler, including its start-up and the delivery of signals.
     pub own_cpu_seconds: f64,
@@ -42,6 +43,9 @@ pub struct Stats {
     pub declined: u64,
     /// Sampled process images.
     pub processes: u64,
+    /// Process images without a burst: most were not chosen for sampling, since they are short and many.
+    #[serde(default)]
+    pub unsampled_processes: u64,
     /// Sampled threads.
     pub threads: u64,
     /// Threads that could not be sampled.
@@ -99,9 +103,23 @@ impl Stats {
                 *stats.end_reasons.entry(reason.name().to_owned()).or_default() += bursts;
             }
         }
-        if stats.program_cpu_seconds > 0.0 {
-            stats.overhead = stats.own_cpu_seconds / stats.program_cpu_seconds;
-        }
+        stats.set_overhead();
         stats
+    }
+
+    /// Adds the processes that have no shard.
+    pub(crate) fn add_unsampled(&mut self, unsampled: &Unsampled) {
+        self.unsampled_processes += unsampled.processes;
+        self.threads += unsampled.threads;
+        self.unsampled_threads += unsampled.unsampled_threads;
+        self.program_cpu_seconds += unsampled.program_cpu_seconds;
+        self.own_cpu_seconds += unsampled.own_cpu_seconds;
+        self.set_overhead();
+    }
+
+    fn set_overhead(&mut self) {
+        if self.program_cpu_seconds > 0.0 {
+            self.overhead = self.own_cpu_seconds / self.program_cpu_seconds;
+        }
     }
 }

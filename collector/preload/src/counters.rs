@@ -26,6 +26,11 @@ pub fn snapshot() -> Counters {
     }
 }
 
+/// Threads that are sampled, and that are not, counted from zero on from now.
+pub fn take_threads() -> (u64, u64) {
+    (THREADS.swap(0, Relaxed).into(), UNSAMPLED.swap(0, Relaxed).into())
+}
+
 /// Starts at zero in a child made by `fork`.
 pub fn reset() {
     for counter in [&OWN_NS, &LOST, &DECLINED] {

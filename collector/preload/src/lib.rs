@@ -5,7 +5,8 @@
 //!
 //! Start of the process
 //! - [`settings`]: what the recorder passes in the environment.
-//! - [`process`]: whether this process is sampled, and whether the caller runs in it.
+//! - [`account`]: what the whole recording has used so far; whether this process is sampled.
+//! - [`process`]: the state of the process, and whether the caller runs in it.
 //! - [`descriptors`]: descriptors out of the program's way.
 //! - [`owned_signals`], [`dispositions`]: the signals that are ours; the program's own actions for them.
 //! - [`signal_entry`]: assembly of the handlers, the kernel's signal frame, the thread pointer.
@@ -30,7 +31,7 @@
 //! - [`counters`]: costs and losses, stored with each burst.
 //! - [`quiesce`]: waits until no handler runs, before a program confines itself.
 //!
-//! [`sys`] has system calls that leave `errno` alone. Modules do not import each other in circles.
+//! [`allocator`] gives the decoder its memory. [`sys`] has system calls that leave `errno` alone. Modules do not import each other in circles.
 //!
 //! # Safety rules
 //! Comments on `unsafe` code cite them by name.
@@ -70,6 +71,8 @@
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("the sampler is for Linux on x86-64");
 
+mod account;
+mod allocator;
 mod burst;
 mod counters;
 mod descriptors;
@@ -92,7 +95,6 @@ mod thread;
 mod threads;
 mod tick;
 
-use burst::engines;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::Relaxed;
 use pleach_wire::kinds::Engine;
@@ -147,7 +149,6 @@ extern "C" fn start_sampling() {
     if seccomp_filters() > settings::get().seccomp_filters {
         return;
     }
-    interpose::resolve();
     // SAFETY: all zeroes is valid for this plain structure; the address is in this library.
     unsafe {
         let mut info: libc::Dl_info = core::mem::zeroed();
@@ -155,10 +156,18 @@ extern "C" fn start_sampling() {
             interpose::exec::remember(CStr::from_ptr(info.dli_fname));
         }
     }
+    if tick::is_over() || !account::begin(directory) {
+        process::count();
+        // SAFETY: the function lives as long as the process.
+        unsafe { libc::pthread_atfork(None, None, Some(begin_counted_child)) };
+        spend_on_start(before);
+        return;
+    }
+    interpose::resolve();
     let blocked = sys::SignalsBlocked::new();
     descriptors::begin();
     let is_ready = shard_writer::begin(directory) && handlers::install();
-    if is_ready && settings::engine() == Engine::RunAhead && !(engines::begin() && interpose::faults::install()) {
+    if is_ready && settings::engine() == Engine::RunAhead && !(allocator::reserve() && interpose::faults::install()) {
         settings::use_step();
     }
     drop(blocked);
@@ -166,7 +175,25 @@ extern "C" fn start_sampling() {
         process::stop();
         return;
     }
+    // In place of what threads told of themselves.
+    counters::OWN_NS.store(0, Relaxed);
+    account::restart();
+    spend_on_start(before);
+    threads::set_base(before.saturating_sub(settings::get().load_ns));
+}
+
+/// Accounts for the start of the process, and what the loader took before: the constructor began `before` that CPU time.
+fn spend_on_start(before: u64) {
     let cost = sys::thread_cpu_ns().saturating_sub(before) + settings::get().load_ns;
-    counters::OWN_NS.store(cost, Relaxed);
-    threads::charge_start(before.saturating_sub(settings::get().load_ns), cost);
+    counters::OWN_NS.fetch_add(cost, Relaxed);
+    account::spend_on_start(cost);
+}
+
+/// A child made by `fork` of a process that is not sampled.
+extern "C" fn begin_counted_child() {
+    if process::is_recorded() {
+        process::set_pid();
+        counters::reset();
+        account::begin_child();
+    }
 }

@@ -3,6 +3,7 @@
 //! They are read from `/proc/self/maps` again when an address is met that the table lacks, after `dlclose`, and once a
 //! second.
 
+use crate::account;
 use crate::isolation;
 use crate::sys::{self, syscall};
 use core::cell::UnsafeCell;
@@ -198,8 +199,8 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
 
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     read(input, &mut |line| {
-        // Shared memory of our engines has no file; that of the program was noticed by `mmap`.
-        let is_file = line.path != b"/dev/zero (deleted)";
+        // Shared memory of our engines has no file; that of the program was noticed by `mmap`. The account is ours.
+        let is_file = line.path != b"/dev/zero (deleted)" && line.start != account::address();
         if is_file && line.permissions.get(1) == Some(&b'w') && line.permissions.get(3) == Some(&b's') {
             isolation::SHARES_MEMORY.store(true, Relaxed);
         }

@@ -1,5 +1,7 @@
-//! The shard of this process: opened at the start or, in a child made by `fork`, with the first burst.
+//! The shard of this process: opened with the first burst; at the start or the end in the recording's first process, and
+//! in all processes that do not know of others.
 
+use crate::account;
 use crate::counters::{self, LOST, OWN_NS};
 use crate::descriptors;
 use crate::isolation;
@@ -72,7 +74,7 @@ static SHARD_INODE: AtomicU64 = AtomicU64::new(0);
 static OPENED: AtomicBool = AtomicBool::new(false);
 static MAPPED: AtomicBool = AtomicBool::new(false);
 
-/// Starts sampling in the process and opens its shard in `directory`.
+/// Starts sampling in the process, whose shard will be in `directory`.
 pub fn begin(directory: &[u8]) -> bool {
     if !DIRECTORY.set(&[directory]) {
         return false;
@@ -92,8 +94,11 @@ pub fn begin(directory: &[u8]) -> bool {
         )
     };
     DIRECTORY_FD.store(descriptors::move_up(fd as i32).unwrap_or(-1), Relaxed);
-    open_shard();
-    OPENED.load(Relaxed)
+    if account::needs_shard() {
+        open_shard();
+        return OPENED.load(Relaxed);
+    }
+    true
 }
 
 /// Starts over in a child made by `fork`; its shard is opened when there is something to write.
@@ -109,6 +114,7 @@ pub fn begin_child() {
     BASE_CPU_NS.store(0, Relaxed);
     START_NS.store(sys::now_ns(), Relaxed);
     counters::reset();
+    account::begin_child();
     mappings::forget();
 }
 
@@ -198,6 +204,11 @@ fn write_all(frame: &[u8]) -> bool {
     written == frame.len() as isize
 }
 
+/// Whether the shard was opened and has mappings.
+pub fn is_begun() -> bool {
+    OPENED.load(Relaxed) && MAPPED.load(Relaxed)
+}
+
 /// Makes sure that the shard is open and has the present mappings.
 ///
 /// Call with signals blocked. `stale`: an address was met that is in no known mapping.
@@ -220,6 +231,11 @@ pub fn append(frame: Option<&[u8]>) {
     }
 }
 
+/// Whether there is no shard, and needs to be none.
+fn has_none() -> bool {
+    !OPENED.load(Relaxed) && !account::needs_shard()
+}
+
 /// Stores the final counters. Harmless if the process goes on after all. `ends`: it calls `_exit`, or is in `exit`.
 pub fn conclude(ends: bool) {
     if !process::is_sampled_here() {
@@ -227,17 +243,34 @@ pub fn conclude(ends: bool) {
     }
     let _blocked = sys::SignalsBlocked::new();
     let before = sys::thread_cpu_ns();
+    if has_none() {
+        account::conclude_without_burst(ends);
+        return;
+    }
     if LOCK.acquire(false) {
         open_shard();
         LOCK.release();
     }
     let mut buffer = [0u8; 128];
     let mut e = Encoder::new(&mut buffer);
+    let is_undisturbed = ends && isolation::was_always_isolated();
     e.u64(sys::process_cpu_ns());
-    OWN_NS.fetch_add(sys::thread_cpu_ns().saturating_sub(before), Relaxed);
+    let cost = sys::thread_cpu_ns().saturating_sub(before);
+    OWN_NS.fetch_add(cost, Relaxed);
+    account::spend_on_start(cost);
+    account::conclude(ends);
     e.bytes(&counters::snapshot().to_bytes());
-    e.u8((ends && isolation::was_always_isolated()).into());
+    e.u8(is_undisturbed.into());
     if let Some(frame) = e.finish(FrameKind::Final) {
         write_all(frame);
+    }
+}
+
+/// The same for a process that confines itself, and goes on without telling more.
+pub fn conclude_confined() {
+    if has_none() {
+        account::conclude_without_burst(true);
+    } else {
+        conclude(false);
     }
 }

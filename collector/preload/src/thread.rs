@@ -18,7 +18,8 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8};
 
 /// Large, since a program's handler runs there, too, if the program set an alternate stack in another thread only.
 const ALTERNATE_STACK_SIZE: usize = 256 * 1024;
-const HANDLER_STACK_SIZE: usize = 64 * 1024;
+/// Making the tables of the decoder takes a part of it.
+const HANDLER_STACK_SIZE: usize = 256 * 1024;
 const GUARD_SIZE: usize = 4096;
 
 /// A thread's start function, by the function that creates the thread.

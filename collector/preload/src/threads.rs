@@ -4,7 +4,6 @@ use crate::burst::sampler::Sampler;
 use crate::burst::{engines, timing};
 use crate::counters;
 use crate::descriptors;
-use crate::interpose::faults;
 use crate::owned_signals;
 use crate::process;
 use crate::shard_writer;
@@ -46,9 +45,6 @@ unsafe fn begin(thread: *mut Thread, blocked: &mut SignalsBlocked) -> bool {
     // SAFETY: List: `Thread::map` made it, and from here on it is only used through shared references.
     let state = unsafe { &*thread };
     state.id.store(sys::thread_id(), Relaxed);
-    if faults::are_taken_over() {
-        engines::add_thread();
-    }
     if !state.use_alternate_stack() {
         return false;
     }
@@ -75,11 +71,11 @@ fn start_ticks(state: &Thread, thread: *mut Thread, before: u64) {
     let start = |sampler: &mut Sampler| {
         if sampler.ticker.open(thread.cast()) {
             counters::THREADS.fetch_add(1, Relaxed);
-            sampler.ticker.arm_first();
+            sampler.ticker.arm_next();
         } else {
             counters::UNSAMPLED.fetch_add(1, Relaxed);
         }
-        sampler.ticker.spend(sys::thread_cpu_ns().saturating_sub(before));
+        sampler.ticker.spend_on_start(sys::thread_cpu_ns().saturating_sub(before));
     };
     // SAFETY: Owner: signals are blocked.
     unsafe { state.with_sampler(start) };
@@ -109,12 +105,12 @@ pub fn begin_main() -> bool {
     true
 }
 
-/// Charges the start-up to the main thread: it began at `base_cpu_ns` of CPU time and cost `cost_ns`.
-pub fn charge_start(base_cpu_ns: u64, cost_ns: u64) {
+/// Sets the CPU time at which the main thread's sampling began, its start-up included.
+pub fn set_base(base_cpu_ns: u64) {
     if let Some(thread) = Thread::current() {
         let _blocked = SignalsBlocked::new();
         // SAFETY: Owner: signals are blocked.
-        unsafe { thread.with_sampler(|sampler| sampler.ticker.set_account(base_cpu_ns, cost_ns)) };
+        unsafe { thread.with_sampler(|sampler| sampler.ticker.set_base(base_cpu_ns)) };
     }
 }
 
@@ -234,7 +230,7 @@ pub fn resume_current() {
     if let Some(thread) = Thread::current() {
         let _blocked = SignalsBlocked::new();
         // SAFETY: Owner: signals are blocked.
-        unsafe { thread.with_sampler(|sampler| sampler.ticker.arm_first()) };
+        unsafe { thread.with_sampler(|sampler| sampler.ticker.arm_next()) };
     }
 }
 

@@ -4,9 +4,10 @@
 //! only, at any period. Where that is refused, or descriptors run out, a POSIX CPU timer sends it, at the kernel's
 //! timer rate.
 //!
-//! The controller keeps a debt: the next tick comes when the program has used enough CPU time for all costs so far to
-//! be within the budget.
+//! The intervals are exponential, from a thread's start on, with a mean that follows the account of the whole recording
+//! ([`account`]). So a thread's or a process's age does not matter, nor does what its own start cost.
 
+use crate::account;
 use crate::counters;
 use crate::owned_signals::tick_signal;
 use crate::perf_event::{self, Attributes, Event};
@@ -15,12 +16,13 @@ use crate::sys::{self, syscall};
 use crate::{descriptors, settings};
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::Relaxed;
+use pleach_wire::account::{interval, mean_interval};
 use pleach_wire::kinds::{EndReason, Engine};
 
 /// Minimum time between ticks: where the budget allows more, bursts are made longer instead.
 const MIN_PERIOD_NS: f64 = 200_000.0;
 /// Timers tick at the kernel's rate, which is 100 to 1000 Hz.
-const TIMER_PERIOD_NS: u64 = 4_000_000;
+const TIMER_PERIOD_NS: f64 = 4_000_000.0;
 /// Instructions between two taken branches, for the first guess.
 const BRANCH_DISTANCE: u64 = 6;
 /// Cost of shadow execution of an instruction, for the first guess.
@@ -105,15 +107,13 @@ pub fn disable(source: Source) {
     }
 }
 
-/// The ticks of a thread: their source, and the account that decides when the next one comes.
+/// The ticks of a thread: their source, and when the next one comes.
 #[derive(Debug)]
 pub struct Ticker {
     source: Source,
-    /// CPU time of this thread that went into sampling.
-    own_ns: u64,
     /// CPU time of this thread before it was sampled.
     base_cpu_ns: u64,
-    /// Expected cost of a burst.
+    /// Expected cost of a burst in this thread.
     cost_ns: f64,
     /// Taken branches of the next burst.
     burst: u64,
@@ -131,10 +131,9 @@ impl Ticker {
         unsafe { (&raw mut (*this).source).write(Source::None) };
     }
 
-    /// Starts a new account in a new thread or process.
+    /// Starts over in a new thread or process.
     pub fn begin(&mut self, ordinal: u32) {
         self.base_cpu_ns = sys::thread_cpu_ns();
-        self.own_ns = 0;
         self.cost_ns = expected_cost();
         self.burst = settings::burst();
         self.random = Random::from_seed(settings::get().seed, ordinal);
@@ -150,21 +149,30 @@ impl Ticker {
         self.burst
     }
 
-    /// Adds a cost to the accounts of thread and process.
+    /// Adds a cost to the account.
     pub fn spend(&mut self, cost: u64) {
-        self.own_ns += cost;
         counters::OWN_NS.fetch_add(cost, Relaxed);
     }
 
-    /// Adds the cost of a burst. The budget is kept by the account; the average of costs only sets the pace.
-    pub fn spend_on_burst(&mut self, cost: u64) {
+    /// Adds a cost to the account that does not depend on the number of bursts.
+    pub fn spend_on_start(&mut self, cost: u64) {
         self.spend(cost);
-        self.cost_ns += (cost as f64 - self.cost_ns) * 0.25;
+        account::spend_on_start(cost);
     }
 
-    /// Replaces the account: sampling began at `base_cpu_ns` and has cost `own_ns`.
-    pub fn set_account(&mut self, base_cpu_ns: u64, own_ns: u64) {
-        (self.base_cpu_ns, self.own_ns) = (base_cpu_ns, own_ns);
+    /// Adds the cost of a burst that ended for `reason`, and chooses the length of the next one.
+    pub fn spend_on_burst(&mut self, cost: u64, reason: EndReason) {
+        self.spend(cost);
+        account::learn_burst(cost);
+        self.cost_ns += (cost as f64 - self.cost_ns) * 0.25;
+        if settings::get().period_ns.is_none() {
+            self.burst = self.next_length(reason);
+        }
+    }
+
+    /// Sets the CPU time at which sampling began.
+    pub fn set_base(&mut self, base_cpu_ns: u64) {
+        self.base_cpu_ns = base_cpu_ns;
     }
 
     /// CPU time since sampling began, when the thread's is `thread_cpu_ns`.
@@ -219,50 +227,53 @@ impl Ticker {
         }
     }
 
-    /// Arms the thread's first tick at a random point of the first period, so that short threads are sampled in
-    /// proportion.
-    pub fn arm_first(&mut self) {
+    /// Arms the next tick, be it the thread's first, after a burst, or after a tick without one. Intervals are
+    /// memoryless: the chance of a tick does not depend on how long the thread or the process has run.
+    pub fn arm_next(&mut self) {
         let mean = match settings::get().period_ns {
             Some(period) => period as f64,
-            None => (self.cost_ns / settings::get().overhead).max(MIN_PERIOD_NS),
+            None => {
+                account::tell();
+                self.mean_ns().max(self.floor_ns())
+            }
         };
-        let ns = mean * self.random.fraction();
+        let ns = interval(mean, self.random.fraction());
         self.arm((ns as u64).max(1000));
     }
 
-    /// Arms the next tick after a burst that ended for `reason`, or after a tick without one.
-    pub fn arm_next(&mut self, thread_cpu_ns: u64, reason: EndReason) {
-        let jitter = 0.5 + self.random.fraction();
-        if let Some(period) = settings::get().period_ns {
-            self.arm(((period as f64 * jitter) as u64).max(1000));
-            return;
-        }
-        let overhead = settings::get().overhead;
-        let program_ns = self.sampled_cpu_ns(thread_cpu_ns).saturating_sub(self.own_ns);
-        let nominal = self.cost_ns / overhead;
-        // CPU time of the program after which all costs so far are within the budget.
-        let debt = self.own_ns as f64 / overhead - program_ns as f64;
-        let mean = debt.clamp(nominal * 0.5, nominal * 4.0);
-        let floor = match self.source {
-            Source::Timer(_) => TIMER_PERIOD_NS as f64,
+    /// CPU time from one tick to the next for which the budget allows.
+    fn mean_ns(&self) -> f64 {
+        let cost_ns = account::burst_cost().unwrap_or(self.cost_ns);
+        mean_interval(settings::get().overhead, cost_ns, account::totals()) * account::probability()
+    }
+
+    fn floor_ns(&self) -> f64 {
+        match self.source {
+            Source::Timer(_) => TIMER_PERIOD_NS,
             _ => MIN_PERIOD_NS,
-        };
-        let (base, burst) = (self.next_burst(reason), self.burst as f64);
-        if mean < floor {
-            self.burst = (burst * (floor / mean).min(4.0)).min(settings::MAX_BURST as f64) as u64 + 1;
-        } else if burst < base {
-            self.burst = base as u64;
-        } else if burst > base && mean > 2.0 * floor {
-            self.burst = (burst * 0.75).max(base) as u64;
         }
-        self.arm((mean.max(floor) * jitter) as u64);
+    }
+
+    /// Taken branches of the next burst: more where the budget allows for more ticks than there can be.
+    fn next_length(&self, reason: EndReason) -> u64 {
+        let (mean, floor) = (self.mean_ns(), self.floor_ns());
+        let (base, burst) = (self.affordable_length(reason), self.burst as f64);
+        if mean < floor {
+            (burst * (floor / mean).min(4.0)).min(settings::MAX_BURST as f64) as u64 + 1
+        } else if burst < base {
+            base as u64
+        } else if burst > base && mean > 2.0 * floor {
+            (burst * 0.75).max(base) as u64
+        } else {
+            self.burst
+        }
     }
 
     /// Taken branches that the next burst should have.
     ///
     /// A shadow burst costs little more than its tick, so a few long bursts record the most branches. But branches of
     /// one burst are not independent, so bursts are kept short enough for a minimum rate.
-    fn next_burst(&self, reason: EndReason) -> f64 {
+    fn affordable_length(&self, reason: EndReason) -> f64 {
         match settings::engine() {
             Engine::RunAhead if reason == EndReason::Budget => {
                 let affordable = settings::get().overhead * BURST_DISTANCE_NS / self.cost_ns;

@@ -19,4 +19,5 @@ mod perf;
 mod proof;
 mod stream;
 mod stream_windows;
+mod ticks;
 mod verify;

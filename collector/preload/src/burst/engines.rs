@@ -2,11 +2,12 @@
 //! that is in use, and declines the tick if all are.
 
 use crate::owned_signals::FAULT_MASK;
+use crate::settings;
 use crate::signal_entry::Context;
 use crate::sys::{self, syscall};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicBool, AtomicPtr};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8};
 
 /// Threads that can be in a shadow burst at the same time.
 const MAX_ENGINES: usize = 6;
@@ -34,31 +35,45 @@ impl RunningEngine {
     }
 }
 
-/// Reserves the first engine. False: there is no memory for it, and threads are stepped instead.
-pub fn begin() -> bool {
-    new_engine(&SLOTS[0])
-}
+/// What all engines share, the tables of the decoder: they are made with the first engine.
+static TABLES: AtomicU8 = AtomicU8::new(MISSING);
+const MISSING: u8 = 0;
+/// A thread makes them.
+const GROWING: u8 = 1;
+const COMPLETE: u8 = 2;
+/// The process was forked while another thread made them: they never will be.
+const LOST: u8 = 3;
 
-fn new_engine(slot: &Slot) -> bool {
-    let engine = pleach_shadow::Engine::reserve().unwrap_or(null_mut());
-    slot.engine.store(engine, Release);
-    !engine.is_null()
-}
-
-/// Reserves one engine more, for one thread more, up to the maximum.
-pub fn add_thread() {
-    if let Some(slot) = SLOTS.iter().find(|slot| slot.engine.load(Relaxed).is_null())
-        && !slot.busy.swap(true, Acquire)
-    {
-        if slot.engine.load(Relaxed).is_null() {
-            new_engine(slot);
-        }
-        slot.busy.store(false, Release);
+/// Reserves an engine that a thread prefers, at its first burst: most processes of a recording of short ones have none.
+/// Says whether that took time. Where there is no memory, threads are stepped instead.
+pub fn reserve(preferred: u32) -> bool {
+    let Some(slot) = SLOTS.get(preferred as usize % MAX_ENGINES) else {
+        return false;
+    };
+    if !slot.engine.load(Acquire).is_null() || slot.busy.swap(true, Acquire) {
+        return false;
     }
+    let is_first = TABLES.compare_exchange(MISSING, GROWING, Acquire, Relaxed).is_ok();
+    if is_first || TABLES.load(Acquire) == COMPLETE {
+        let engine = pleach_shadow::Engine::reserve().unwrap_or(null_mut());
+        slot.engine.store(engine, Release);
+        if engine.is_null() {
+            settings::use_step();
+        }
+        if is_first {
+            TABLES.store(if engine.is_null() { MISSING } else { COMPLETE }, Release);
+        }
+    }
+    slot.busy.store(false, Release);
+    true
 }
 
 /// Starts over in a child made by `fork`, which has one thread.
 pub fn begin_child() {
+    if TABLES.load(Relaxed) == GROWING {
+        TABLES.store(LOST, Relaxed);
+        settings::use_step();
+    }
     for slot in &SLOTS {
         slot.busy.store(false, Relaxed);
         // SAFETY: null or an engine of ours, which the one thread of this process does not use.

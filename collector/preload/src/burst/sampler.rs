@@ -1,5 +1,6 @@
 //! The sampler's state in one thread, and how a burst that is complete gets to the shard.
 
+use crate::burst::engines;
 use crate::burst::stepper::Stepper;
 use crate::burst::timing::BurstTiming;
 use crate::burst::verification::Verification;
@@ -98,19 +99,32 @@ impl Sampler {
         self.ordinal = ordinal;
     }
 
+    /// Reserves an engine for the thread, if it needs one for the first time. `cpu` is the thread's CPU time when the
+    /// tick came; returns it without what that took.
+    pub fn reserve_engine(&mut self, cpu: u64) -> u64 {
+        if !engines::reserve(self.ordinal) {
+            return cpu;
+        }
+        let now = sys::thread_cpu_ns();
+        self.ticker.spend_on_start(now.saturating_sub(cpu));
+        now
+    }
+
     /// Ends a tick without a burst. `cpu` is the thread's CPU time when it came.
     pub fn decline(&mut self, cpu: u64) {
         counters::DECLINED.fetch_add(1, Relaxed);
         self.ticker
             .spend(sys::thread_cpu_ns().saturating_sub(cpu) + settings::get().signal_ns);
-        self.ticker.arm_next(cpu, EndReason::Signal);
+        self.ticker.arm_next();
     }
 
     /// Stores the burst, and arms the next tick. `cpu` is the thread's CPU time now, of which `ours` since the burst
     /// began was not the program's.
     pub fn finish(&mut self, engine: Engine, reason: EndReason, end: u64, cpu: u64, ours: u64) {
         let record = &mut self.record;
+        let is_begun = shard_writer::is_begun();
         shard_writer::ready(record.unknown);
+        let opening = if is_begun { 0 } else { sys::thread_cpu_ns().saturating_sub(cpu) };
         let mut counters = counters::snapshot();
         counters.own_ns += ours;
         let head = BurstHead {
@@ -130,8 +144,9 @@ impl Sampler {
         e.patch(FRAME_HEADER, &head.to_bytes());
         shard_writer::append(e.finish(FrameKind::Burst));
         let now = sys::thread_cpu_ns();
-        let cost = ours + now.saturating_sub(cpu) + settings::get().signal_ns;
-        self.ticker.spend_on_burst(cost);
-        self.ticker.arm_next(now, reason);
+        let cost = ours + now.saturating_sub(cpu + opening) + settings::get().signal_ns;
+        self.ticker.spend_on_start(opening);
+        self.ticker.spend_on_burst(cost, reason);
+        self.ticker.arm_next();
     }
 }

@@ -3,6 +3,7 @@
 //! Nothing here allocates: a child made by `vfork` runs in its parent's memory.
 
 use super::faults;
+use crate::account;
 use crate::next_symbol::NextSymbol;
 use crate::owned_signals;
 use crate::process;
@@ -123,7 +124,7 @@ impl Environment {
     /// # Safety
     /// `given` is null or an environment.
     unsafe fn with(&mut self, given: Strings) -> Strings {
-        let Some(saved) = saved().filter(|_| process::is_active()) else {
+        let Some(saved) = saved().filter(|_| process::is_recorded()) else {
             return given;
         };
         let library = terminated(&saved[0]).get(PRELOAD.len()..).unwrap_or_default();
@@ -221,6 +222,7 @@ struct SuspendedForExec {
 impl SuspendedForExec {
     fn new() -> Self {
         if !process::is_active() {
+            account::conclude_unsampled(false);
             return Self { mask: None, own: false };
         }
         // Not in a child made by `vfork`: what is ours there is its parent's.

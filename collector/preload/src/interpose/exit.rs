@@ -1,6 +1,7 @@
 //! The ends of sampling: exit, unloaded libraries, and confinement by seccomp.
 
 use super::faults;
+use crate::account;
 use crate::mappings;
 use crate::next_symbol::NextSymbol;
 use crate::process;
@@ -34,7 +35,7 @@ extern "C" fn resolve_syscall() {
 /// As `_exit(2)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _exit(status: c_int) -> ! {
-    shard_writer::conclude(true);
+    at_exit();
     if let Some(next) = EXIT.get() {
         // SAFETY: Forward.
         unsafe { next(status) }
@@ -83,8 +84,12 @@ pub unsafe extern "C" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong
 }
 
 extern "C" fn confine() {
+    if process::is_counted_here() {
+        account::conclude_unsampled(true);
+        process::stop();
+    }
     if process::is_sampled_here() {
-        shard_writer::conclude(false);
+        shard_writer::conclude_confined();
         process::stop();
         quiesce::all_threads();
         faults::give_back();
@@ -138,7 +143,8 @@ pub unsafe extern "C" fn syscall(number: core::ffi::c_long) -> core::ffi::c_long
     )
 }
 
-/// The library's destructor: stores the final frame at a normal exit.
+/// The library's destructor, at a normal exit: stores the final frame, or counts a process that is not sampled.
 pub extern "C" fn at_exit() {
     shard_writer::conclude(true);
+    account::conclude_unsampled(true);
 }

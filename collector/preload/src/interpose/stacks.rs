@@ -113,7 +113,7 @@ fn pause(thread: &Thread, paused: bool) {
             counters::UNSAMPLED.fetch_add(1, Relaxed);
             sampler.ticker.disable();
         } else {
-            sampler.ticker.arm_first();
+            sampler.ticker.arm_next();
         }
     };
     // SAFETY: Owner: signals are blocked.

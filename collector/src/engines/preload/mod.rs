@@ -1,8 +1,10 @@
 //! The engine of the preloaded sampler: shadow execution, and single-stepping.
 //!
 //! [`calibrate`] measures what signals and traps cost here. Each run gets a directory; every process of the command
-//! appends to a shard there, and [`gather`] reads the shards, also while the command runs.
+//! appends to a shard there, and [`gather`] reads the shards, also while the command runs. [`account`] is the page by which
+//! the processes keep the budget together.
 
+pub(crate) mod account;
 pub mod calibrate;
 pub(crate) mod gather;
 
@@ -13,6 +15,7 @@ use crate::signals::Forwarding;
 use crate::stats::Stats;
 use crate::sys::monotonic_ns;
 use crate::vector::Engine;
+use account::{RunAccount, Unsampled};
 use calibrate::Costs;
 use gather::Gathering;
 use pleach_wire::settings::Settings;
@@ -30,6 +33,7 @@ pub(crate) struct PreloadSession<'a> {
     preload: PathBuf,
     costs: Costs,
     gathering: Gathering,
+    unsampled: Unsampled,
 }
 
 impl<'a> PreloadSession<'a> {
@@ -47,6 +51,7 @@ impl<'a> PreloadSession<'a> {
             costs: calibrate::costs(&preload, times_bursts),
             preload,
             gathering: Gathering::new(options.max_size, options.seed.unwrap_or_else(monotonic_ns)),
+            unsampled: Unsampled::default(),
         })
     }
 
@@ -88,11 +93,13 @@ impl Session for PreloadSession<'_> {
         command.env("LD_PRELOAD", preload_list(&self.preload, directory.path())?);
         command.env(shard::DIRECTORY_VARIABLE, directory.path());
         command.env(shard::SETTINGS_VARIABLE, self.settings(run).to_text());
+        let account = RunAccount::begin(directory.path()).map_err(io("cannot make a temporary file"))?;
         let (ended, shards) = self
             .gathering
             .run(directory.path(), || run_forwarding(&mut command))
             .map_err(io("cannot read what was sampled"))?;
         let status = ended.map_err(io(format!("cannot run {}", self.program.display())))?;
+        self.unsampled.join(account.unsampled());
         if shards == 0 {
             return Err(RecordError::NotSampled {
                 command: self.program.display().to_string(),
@@ -104,9 +111,12 @@ impl Session for PreloadSession<'_> {
     }
 
     fn finish(self: Box<Self>) -> Collected {
-        let (vectors, found, unreclaimed) = self.gathering.finish();
+        let (mut vectors, found, unreclaimed) = self.gathering.finish();
+        let mut stats = Stats::of(&vectors, self.options.engine, found);
+        stats.add_unsampled(&self.unsampled);
+        vectors.processes.extend(self.unsampled.as_process());
         Collected {
-            stats: Stats::of(&vectors, self.options.engine, found),
+            stats,
             vectors,
             remarks: Vec::new(),
             unreclaimed,

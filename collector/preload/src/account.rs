@@ -1,0 +1,270 @@
+//! The account of the recording ([`pleach_wire::account`]), as this process uses it.
+//!
+//! A process tells what CPU time it has used at its start, at its ticks, and at its end. A process that is not sampled
+//! tells at its end, and before the next image. What a process tells is counted once: it keeps what it told last.
+
+use crate::counters::{self, OWN_NS};
+use crate::process;
+use crate::random::Random;
+use crate::settings;
+use crate::sys::{self, syscall};
+use core::ffi::CStr;
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
+use pleach_wire::account::{self, Account, Kind, Totals};
+
+/// The page; null: there is none.
+static PAGE: AtomicPtr<Account> = AtomicPtr::new(null_mut());
+/// The kind of this process; null: there is no page.
+static KIND: AtomicPtr<Kind> = AtomicPtr::new(null_mut());
+/// CPU time of the process, of the sampler in it, and of that its fixed part, of which it has told.
+static TOLD_CPU_NS: AtomicU64 = AtomicU64::new(0);
+static TOLD_OWN_NS: AtomicU64 = AtomicU64::new(0);
+static TOLD_START_NS: AtomicU64 = AtomicU64::new(0);
+/// CPU time of the process, and of the sampler in it, that was told of as that of an earlier image or of processes that
+/// have no shard.
+static BASE_CPU_NS: AtomicU64 = AtomicU64::new(0);
+static BASE_OWN_NS: AtomicU64 = AtomicU64::new(0);
+/// The part of the sampler's CPU time that does not depend on the number of bursts.
+static START_NS: AtomicU64 = AtomicU64::new(0);
+/// The probability with which this process was chosen, as bits.
+static PROBABILITY: AtomicU64 = AtomicU64::new(1.0f64.to_bits());
+/// Whether this is a child made by `fork`, whose start and end are its parent's as far as its kind is concerned.
+static IS_FORKED: AtomicBool = AtomicBool::new(false);
+/// Whether this is the recording's first process, or does not know.
+static IS_FIRST: AtomicBool = AtomicBool::new(true);
+/// Whether the end of this image was told.
+static HAS_ENDED: AtomicBool = AtomicBool::new(false);
+
+fn page() -> Option<&'static Account> {
+    // SAFETY: null, or mapped for good; all of it is atomic.
+    unsafe { PAGE.load(Relaxed).as_ref() }
+}
+
+fn kind() -> Option<&'static Kind> {
+    // SAFETY: null, or a part of the page.
+    unsafe { KIND.load(Relaxed).as_ref() }
+}
+
+/// Address of the page, 0 if there is none: it is shared, but not the program's.
+pub fn address() -> u64 {
+    PAGE.load(Relaxed) as u64
+}
+
+/// Maps the page in the directory of the shards.
+fn map(directory: &[u8]) -> Option<&'static Account> {
+    let mut path = [0u8; 1024];
+    let mut at = 0;
+    for part in [directory, b"/", account::FILE.to_bytes_with_nul()] {
+        path.get_mut(at..at + part.len())?.copy_from_slice(part);
+        at += part.len();
+    }
+    let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    // SAFETY: Kernel: the path is terminated.
+    let fd = unsafe { syscall!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0) };
+    if fd < 0 {
+        return None;
+    }
+    // SAFETY: all zeroes is valid for this plain structure.
+    let mut stat: libc::stat = unsafe { core::mem::zeroed() };
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: Kernel: `stat` lives here, the mapping is new.
+    let address = unsafe {
+        // A page beyond the end of the file would be no memory.
+        if syscall!(libc::SYS_fstat, fd, &raw mut stat) == 0 && stat.st_size >= account::SIZE as i64 {
+            syscall!(libc::SYS_mmap, 0, account::SIZE, protection, libc::MAP_SHARED | libc::MAP_POPULATE, fd, 0)
+        } else {
+            -1
+        }
+    };
+    sys::close(fd as i32);
+    if address < 0 {
+        return None;
+    }
+    // SAFETY: mapped for good, large enough, and aligned to pages; all of it is atomic, and any value is valid.
+    let page = unsafe { &*(address as *const Account) };
+    if page.is_valid() {
+        return Some(page);
+    }
+    // SAFETY: Kernel: our mapping, which nobody knows.
+    unsafe { syscall!(libc::SYS_munmap, address, account::SIZE) };
+    None
+}
+
+/// Name of the executable, as `execve` got it.
+fn executable() -> &'static [u8] {
+    // SAFETY: no preconditions; the kernel's string, on the initial stack.
+    unsafe {
+        let name = libc::getauxval(libc::AT_EXECFN) as *const libc::c_char;
+        if name.is_null() {
+            &[]
+        } else {
+            CStr::from_ptr(name).to_bytes()
+        }
+    }
+}
+
+/// A random number of this process, without a system call.
+fn seed() -> Option<u64> {
+    // SAFETY: no preconditions; 16 random bytes of the kernel. Those of the stack protector are not taken.
+    unsafe {
+        let random = libc::getauxval(libc::AT_RANDOM) as *const u64;
+        (!random.is_null()).then(|| random.add(1).read_unaligned() ^ sys::now_ns())
+    }
+}
+
+/// Maps the page, and decides whether this process is sampled. Call once, in the constructor.
+pub fn begin(directory: &[u8]) -> bool {
+    let Some(page) = map(directory) else { return true };
+    let kind = page.kind(executable());
+    PAGE.store(core::ptr::from_ref(page).cast_mut(), Relaxed);
+    KIND.store(core::ptr::from_ref(kind).cast_mut(), Relaxed);
+    let base = page.take_over(sys::process_id() as u32, sys::process_cpu_ns());
+    BASE_CPU_NS.store(base, Relaxed);
+    TOLD_CPU_NS.store(base, Relaxed);
+    let ordinal = page.started.fetch_add(1, Relaxed);
+    IS_FIRST.store(ordinal == 0, Relaxed);
+    let begun = kind.started.fetch_add(1, Relaxed);
+    let settings = settings::get();
+    if settings.period_ns.is_some() || ordinal == 0 {
+        return true;
+    }
+    let probability = page.probability(settings.overhead, kind, begun);
+    PROBABILITY.store(probability.to_bits(), Relaxed);
+    if probability >= 1.0 {
+        return true;
+    }
+    Random::from_seed(settings.seed.or_else(seed), ordinal as u32).fraction() < probability
+}
+
+/// Whether the process has a shard even if it has no burst. Making one costs as much as all else at the start.
+pub fn needs_shard() -> bool {
+    IS_FIRST.load(Relaxed)
+}
+
+/// The probability with which this process was chosen. One that was chosen rarely is sampled the more densely.
+pub fn probability() -> f64 {
+    f64::from_bits(PROBABILITY.load(Relaxed))
+}
+
+/// Adds to the sampler's CPU time what does not depend on the number of bursts.
+pub fn spend_on_start(ns: u64) {
+    START_NS.fetch_add(ns, Relaxed);
+}
+
+/// Starts to count that part anew.
+pub fn restart() {
+    START_NS.store(0, Relaxed);
+}
+
+/// Tells what the process has used since it told last.
+pub fn tell() {
+    let Some(page) = page() else { return };
+    let new = |told: &AtomicU64, now: u64| now.saturating_sub(told.fetch_max(now, Relaxed));
+    let cpu = new(&TOLD_CPU_NS, sys::process_cpu_ns());
+    let own = new(&TOLD_OWN_NS, OWN_NS.load(Relaxed));
+    let start = new(&TOLD_START_NS, START_NS.load(Relaxed));
+    page.cpu_ns.fetch_add(cpu, Relaxed);
+    page.own_ns.fetch_add(own, Relaxed);
+    page.start_ns.fetch_add(start, Relaxed);
+    if let Some(kind) = kind() {
+        kind.cpu_ns.fetch_add(cpu.saturating_sub(own), Relaxed);
+    }
+}
+
+/// A burst of this cost took place.
+pub fn learn_burst(ns: u64) {
+    if let Some(page) = page() {
+        page.learn_burst(ns);
+    }
+}
+
+/// The cost of a burst that all processes have learned.
+pub fn burst_cost() -> Option<f64> {
+    page()?.burst_cost()
+}
+
+/// What was used so far: by the recording, or by this process if it knows no more.
+pub fn totals() -> Totals {
+    if let Some(page) = page() {
+        return page.totals();
+    }
+    let own_ns = OWN_NS.load(Relaxed);
+    Totals {
+        program_ns: sys::process_cpu_ns().saturating_sub(own_ns),
+        own_ns,
+        start_ns: START_NS.load(Relaxed),
+    }
+}
+
+/// Tells the last, at the end of a sampled process (`ends`) or before its next image.
+pub fn conclude(ends: bool) {
+    tell();
+    let Some(page) = page() else { return };
+    if !ends {
+        page.hand_over(process::pid() as u32, TOLD_CPU_NS.load(Relaxed));
+    }
+    if is_first_end() {
+        learn_start(page);
+    }
+}
+
+fn learn_start(page: &Account) {
+    page.learn_start(START_NS.load(Relaxed).saturating_sub(settings::get().load_ns));
+}
+
+/// Counts the end of this image, once.
+fn is_first_end() -> bool {
+    let is_first = !IS_FORKED.load(Relaxed) && !HAS_ENDED.swap(true, Relaxed);
+    if let Some(kind) = kind().filter(|_| is_first) {
+        kind.ended.fetch_add(1, Relaxed);
+    }
+    is_first
+}
+
+/// What a process that is not sampled tells at its end (`ends`) or before its next image.
+pub fn conclude_unsampled(ends: bool) {
+    if process::is_counted_here() {
+        conclude_without_burst(ends);
+    }
+}
+
+/// The same for one that was to be sampled, but had no burst: it has no shard.
+pub fn conclude_without_burst(ends: bool) {
+    let Some(page) = page() else { return };
+    if !ends {
+        // The next image tells of this one as well.
+        let base = BASE_CPU_NS.load(Relaxed);
+        if base > 0 {
+            page.hand_over(process::pid() as u32, base);
+        }
+        return;
+    }
+    tell();
+    let new = |told: &AtomicU64, now: u64| now.saturating_sub(told.fetch_max(now, Relaxed));
+    let cpu = new(&BASE_CPU_NS, TOLD_CPU_NS.load(Relaxed));
+    let own = new(&BASE_OWN_NS, TOLD_OWN_NS.load(Relaxed));
+    page.unsampled_cpu_ns.fetch_add(cpu, Relaxed);
+    page.unsampled_own_ns.fetch_add(own, Relaxed);
+    if is_first_end() {
+        page.unsampled.fetch_add(1, Relaxed);
+        if process::is_active() {
+            learn_start(page);
+        }
+    }
+    if process::is_active() {
+        let counters = counters::take_threads();
+        page.threads.fetch_add(counters.0, Relaxed);
+        page.threads_without_tick.fetch_add(counters.1, Relaxed);
+    }
+}
+
+/// Counts from zero in a child made by `fork`.
+pub fn begin_child() {
+    IS_FORKED.store(true, Relaxed);
+    IS_FIRST.store(page().is_none(), Relaxed);
+    for told in [&TOLD_CPU_NS, &TOLD_OWN_NS, &TOLD_START_NS, &BASE_CPU_NS, &BASE_OWN_NS, &START_NS] {
+        told.store(0, Relaxed);
+    }
+}

@@ -1,0 +1,371 @@
+//! The account of a recording: a page that all its processes share, and the decisions that are made with it.
+//!
+//! The recorder makes the file [`FILE`] in the directory of the shards, and each process maps it. It holds what was
+//! learned of costs, and what program and sampler have used so far, so that a process starts with what those before it
+//! learned, and the budget is kept by all processes together. Any process may write anything there: readers limit all
+//! values, and a process without the page decides by what it knows itself.
+//!
+//! Nothing here allocates or panics: it runs in signal handlers.
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// Name of the file, beside the shards.
+pub const FILE: &core::ffi::CStr = c"account";
+/// Size of the file.
+pub const SIZE: usize = 4096;
+/// First word of the page: its layout. A process ignores a page of another layout.
+pub const LAYOUT: u64 = 0x3150_4343_4148_4c50;
+
+/// Executables that are told apart, by a hash of their names.
+const KINDS: usize = 64;
+/// Processes that can be between two images at a time.
+const HANDOVERS: usize = 64;
+/// Processes of a kind that are sampled before the first of them has ended.
+const UNKNOWN_STARTS: u64 = 8;
+/// Share of the budget that starts of sampled processes may take.
+const START_SHARE: f64 = 0.1;
+/// Minimum probability of being sampled: a longer process than expected takes the inverse of it times the budget, until
+/// the account slows it down.
+pub const MIN_PROBABILITY: f64 = 1.0 / 16.0;
+/// CPU time of the program over which a deviation from the budget is corrected, at least.
+const HORIZON_NS: f64 = 1e9;
+/// Limit of all times that are read from the page.
+const MAX_NS: u64 = 1 << 60;
+/// Limits of the learned costs.
+const COST_NS: core::ops::Range<u64> = 1_000..100_000_000;
+
+/// Processes of one executable.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Kind {
+    /// Images that began.
+    pub started: AtomicU64,
+    /// Images that ended and told so.
+    pub ended: AtomicU64,
+    /// CPU time of the program in them and the children that they forked.
+    pub cpu_ns: AtomicU64,
+}
+
+/// What a process leaves to its next image.
+#[derive(Debug, Default)]
+#[repr(C)]
+struct Handover {
+    pid: AtomicU64,
+    cpu_ns: AtomicU64,
+}
+
+/// The page.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Account {
+    layout: AtomicU64,
+    /// Images that began.
+    pub started: AtomicU64,
+    /// CPU time of all processes, as far as they told.
+    pub cpu_ns: AtomicU64,
+    /// The part of it that was the sampler's.
+    pub own_ns: AtomicU64,
+    /// The part of that which does not depend on the number of bursts: loading, starting, ending.
+    pub start_ns: AtomicU64,
+    /// Images that ended without a burst and have no shard: most were not chosen for sampling.
+    pub unsampled: AtomicU64,
+    /// Their CPU time, and that of such children that were forked.
+    pub unsampled_cpu_ns: AtomicU64,
+    /// The part of it that was the sampler's.
+    pub unsampled_own_ns: AtomicU64,
+    /// Threads that could have had bursts in processes without a shard.
+    pub threads: AtomicU64,
+    /// Threads that could not have any.
+    pub threads_without_tick: AtomicU64,
+    /// Learned cost of sampling a process beside its bursts; 0: unknown.
+    start_cost_ns: AtomicU64,
+    /// Learned cost of a burst; 0: unknown.
+    burst_cost_ns: AtomicU64,
+    kinds: [Kind; KINDS],
+    handovers: [Handover; HANDOVERS],
+}
+
+const _: () = assert!(size_of::<Account>() <= SIZE);
+
+impl Default for Account {
+    fn default() -> Self {
+        const ZERO: AtomicU64 = AtomicU64::new(0);
+        Self {
+            layout: AtomicU64::new(LAYOUT),
+            started: ZERO,
+            cpu_ns: ZERO,
+            own_ns: ZERO,
+            start_ns: ZERO,
+            unsampled: ZERO,
+            unsampled_cpu_ns: ZERO,
+            unsampled_own_ns: ZERO,
+            threads: ZERO,
+            threads_without_tick: ZERO,
+            start_cost_ns: ZERO,
+            burst_cost_ns: ZERO,
+            kinds: [const {
+                Kind {
+                    started: ZERO,
+                    ended: ZERO,
+                    cpu_ns: ZERO,
+                }
+            }; KINDS],
+            handovers: [const { Handover { pid: ZERO, cpu_ns: ZERO } }; HANDOVERS],
+        }
+    }
+}
+
+/// A time of the page.
+pub fn time(word: &AtomicU64) -> u64 {
+    word.load(Relaxed).min(MAX_NS)
+}
+
+fn cost(word: &AtomicU64) -> Option<f64> {
+    let ns = word.load(Relaxed);
+    COST_NS.contains(&ns).then_some(ns as f64)
+}
+
+fn learn(word: &AtomicU64, ns: u64, weight: f64) {
+    let next = cost(word).map_or(ns as f64, |before| before + (ns as f64 - before) * weight);
+    word.store((next as u64).clamp(COST_NS.start, COST_NS.end - 1), Relaxed);
+}
+
+impl Account {
+    /// The bytes of a new page.
+    pub fn new_page() -> [u8; SIZE] {
+        let mut page = [0; SIZE];
+        page[..8].copy_from_slice(&LAYOUT.to_ne_bytes());
+        page
+    }
+
+    /// Whether the page has this layout.
+    pub fn is_valid(&self) -> bool {
+        self.layout.load(Relaxed) == LAYOUT
+    }
+
+    /// The kind of a process, by the name of its executable.
+    pub fn kind(&self, name: &[u8]) -> &Kind {
+        let hash = xxhash_rust::xxh3::xxh3_64(name) as usize;
+        // In range: the remainder is.
+        &self.kinds[hash % KINDS]
+    }
+
+    /// Learns the cost of sampling a process beside its bursts.
+    pub fn learn_start(&self, ns: u64) {
+        learn(&self.start_cost_ns, ns, 1.0 / 8.0);
+    }
+
+    /// Learns the cost of a burst.
+    pub fn learn_burst(&self, ns: u64) {
+        learn(&self.burst_cost_ns, ns, 1.0 / 8.0);
+    }
+
+    /// The learned cost of a burst.
+    pub fn burst_cost(&self) -> Option<f64> {
+        cost(&self.burst_cost_ns)
+    }
+
+    /// What was used so far.
+    pub fn totals(&self) -> Totals {
+        let own_ns = time(&self.own_ns);
+        Totals {
+            program_ns: time(&self.cpu_ns).saturating_sub(own_ns),
+            own_ns,
+            start_ns: time(&self.start_ns),
+        }
+    }
+
+    /// The probability with which the next process of a kind is sampled, `begun` of which began before it.
+    pub fn probability(&self, overhead: f64, kind: &Kind, begun: u64) -> f64 {
+        let (ended, mut cpu_ns) = (kind.ended.load(Relaxed), time(&kind.cpu_ns) as f64);
+        let Some(start_ns) = cost(&self.start_cost_ns) else { return 1.0 };
+        if ended > 0 {
+            cpu_ns /= ended as f64;
+        } else if begun < UNKNOWN_STARTS {
+            return 1.0;
+        } else {
+            cpu_ns = cpu_ns.max(time(&self.cpu_ns) as f64 / self.started.load(Relaxed).max(1) as f64);
+        }
+        probability(overhead, cpu_ns, start_ns)
+    }
+
+    /// Leaves to the next image of a process how much of its CPU time is accounted for.
+    pub fn hand_over(&self, pid: u32, cpu_ns: u64) {
+        let slot = &self.handovers[pid as usize % HANDOVERS];
+        slot.cpu_ns.store(cpu_ns, Relaxed);
+        slot.pid.store(pid.into(), Relaxed);
+    }
+
+    /// What the image of a process before this one left, 0 if there was none, at `now` CPU time.
+    pub fn take_over(&self, pid: u32, now: u64) -> u64 {
+        let slot = &self.handovers[pid as usize % HANDOVERS];
+        let cpu_ns = slot.cpu_ns.load(Relaxed);
+        let is_mine = slot.pid.compare_exchange(pid.into(), 0, Relaxed, Relaxed).is_ok();
+        // More than there is was left by an earlier process of this number.
+        if is_mine && cpu_ns <= now { cpu_ns } else { 0 }
+    }
+}
+
+/// What a recording has used so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// CPU time of the program.
+    pub program_ns: u64,
+    /// CPU time of the sampler.
+    pub own_ns: u64,
+    /// The part of it that does not depend on the number of bursts.
+    pub start_ns: u64,
+}
+
+/// The probability with which a process is sampled that is expected to use `cpu_ns`, where the sampler's start takes
+/// `start_ns`: starts take a small share of the budget, and processes that are long enough are all sampled.
+pub fn probability(overhead: f64, cpu_ns: f64, start_ns: f64) -> f64 {
+    let affordable = START_SHARE * overhead * cpu_ns / start_ns.max(1.0);
+    if affordable.is_nan() {
+        1.0
+    } else {
+        affordable.clamp(MIN_PROBABILITY, 1.0)
+    }
+}
+
+/// Mean CPU time of the program from one burst to the next, over all its processes.
+///
+/// Bursts get what the budget leaves after starts, as far as these depend on the number of processes. A deviation from
+/// the budget is corrected over a long horizon, so that the rate changes with the age of the recording only, and slowly.
+pub fn mean_interval(overhead: f64, burst_ns: f64, totals: Totals) -> f64 {
+    let (program, own, starts) = (totals.program_ns as f64, totals.own_ns as f64, totals.start_ns as f64);
+    let horizon = HORIZON_NS + program / 4.0;
+    let balance = (overhead * program - own) / horizon;
+    let share = overhead + balance - starts / (program + HORIZON_NS);
+    burst_ns / share.clamp(overhead / 4.0, overhead * 2.0)
+}
+
+/// An interval of a memoryless process with a mean, from a number that is uniform in 0..1.
+pub fn interval(mean: f64, uniform: f64) -> f64 {
+    -mean * logarithm(1.0 - uniform)
+}
+
+/// The natural logarithm of a number in 0..=1 that is not 0. The one of the mathematical library would have to be
+/// loaded into every process.
+fn logarithm(x: f64) -> f64 {
+    const BIAS: i64 = 1023;
+    let bits = x.max(f64::MIN_POSITIVE).to_bits();
+    let exponent = (bits >> 52) as i64 - BIAS;
+    // In 1..2.
+    let mantissa = f64::from_bits(bits & ((1 << 52) - 1) | (BIAS as u64) << 52);
+    // Twice the inverse hyperbolic tangent of at most a third: ten terms are exact to ten digits.
+    let t = (mantissa - 1.0) / (mantissa + 1.0);
+    let series = (0..10).rev().fold(0.0, |sum, term| sum * t * t + 1.0 / f64::from(2 * term + 1));
+    exponent as f64 * core::f64::consts::LN_2 + 2.0 * t * series
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starts_take_a_tenth_of_the_budget_or_happen_rarely() {
+        for (cpu_ns, expected) in [(1e6, MIN_PROBABILITY), (1e8, 1.0 / 3.0), (1e9, 1.0), (0.0, MIN_PROBABILITY)] {
+            let p = probability(0.01, cpu_ns, 3e5);
+            assert!((p - expected).abs() < 1e-9, "{cpu_ns}: {p}");
+        }
+        for strange in [f64::NAN, f64::INFINITY, -1.0] {
+            assert!((MIN_PROBABILITY..=1.0).contains(&probability(0.01, strange, 0.0)), "{strange}");
+        }
+    }
+
+    #[test]
+    fn the_first_of_a_kind_are_sampled() {
+        let account = Account::default();
+        let kind = account.kind(b"/bin/true");
+        assert_eq!(account.probability(0.01, kind, 0), 1.0);
+        account.learn_start(300_000);
+        assert_eq!(account.probability(0.01, kind, 0), 1.0);
+        // Many that run at the same time.
+        assert!(account.probability(0.01, kind, 100) < 1.0);
+        kind.ended.store(10, Relaxed);
+        kind.cpu_ns.store(10_000_000, Relaxed);
+        assert_eq!(account.probability(0.01, kind, 10), MIN_PROBABILITY);
+        kind.cpu_ns.store(10_000_000_000, Relaxed);
+        assert_eq!(account.probability(0.01, kind, 10), 1.0);
+    }
+
+    #[test]
+    fn the_rate_follows_the_account_slowly() {
+        let at = |program_ns, own_ns, start_ns| {
+            let totals = Totals {
+                program_ns,
+                own_ns,
+                start_ns,
+            };
+            mean_interval(0.01, 100_000.0, totals)
+        };
+        let nominal = 1e7;
+        // Nothing is known, or all is as it should be.
+        assert!((at(0, 0, 0) / nominal - 1.0).abs() < 1e-9);
+        assert!((at(100_000_000_000, 1_000_000_000, 0) / nominal - 1.0).abs() < 1e-9);
+        // A start is not paid off by its own process.
+        assert!((at(0, 300_000, 300_000) / nominal - 1.0).abs() < 0.1);
+        // Starts are taken off the budget where they recur.
+        let steady = at(100_000_000_000, 1_000_000_000, 200_000_000);
+        assert!((1.2..1.3).contains(&(steady / nominal)), "{steady}");
+        // Too much was spent, or too little; whatever the page says, the rate is limited.
+        assert!(at(10_000_000_000, 150_000_000, 0) > nominal * 1.1);
+        assert!(at(10_000_000_000, 50_000_000, 0) < nominal * 0.9);
+        assert_eq!(at(0, u64::MAX, u64::MAX), nominal * 4.0);
+        assert_eq!(at(u64::MAX, 0, 0), nominal / 2.0);
+    }
+
+    #[test]
+    fn the_budget_is_kept_though_costs_are_not_as_expected() {
+        // Bursts cost twice what is believed.
+        let mut totals = Totals::default();
+        let mut seed = 1u64;
+        let mut uniform = || {
+            seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            (seed >> 11) as f64 / (1u64 << 53) as f64
+        };
+        while totals.program_ns < 200_000_000_000 {
+            totals.program_ns += interval(mean_interval(0.01, 100_000.0, totals), uniform()) as u64;
+            totals.own_ns += 200_000;
+        }
+        let overhead = totals.own_ns as f64 / totals.program_ns as f64;
+        assert!((overhead / 0.01 - 1.0).abs() < 0.3, "{overhead}");
+    }
+
+    #[test]
+    fn intervals_are_memoryless() {
+        let mean = (0..1000).map(|i| interval(5.0, f64::from(i) / 1000.0)).sum::<f64>() / 1000.0;
+        assert!((mean - 5.0).abs() < 0.05, "{mean}");
+        assert_eq!(interval(5.0, 0.0), 0.0);
+        for x in [1.0, 0.999, 0.75, 0.5, 0.3, 1e-3, 1e-16] {
+            assert!((logarithm(x) - x.ln()).abs() < 1e-9, "{x}");
+        }
+    }
+
+    #[test]
+    fn images_take_over_from_their_process_only() {
+        let account = Account::default();
+        account.hand_over(100, 5_000);
+        assert_eq!(account.take_over(101, 9_000), 0);
+        assert_eq!(account.take_over(164, 9_000), 0);
+        assert_eq!(account.take_over(100, 9_000), 5_000);
+        assert_eq!(account.take_over(100, 9_000), 0);
+        account.hand_over(100, 5_000);
+        assert_eq!(account.take_over(100, 4_000), 0);
+    }
+
+    #[test]
+    fn a_page_has_its_layout() {
+        let page = Account::new_page();
+        assert_eq!(page[..8], LAYOUT.to_ne_bytes());
+        let account = Account::default();
+        assert!(account.is_valid());
+        // Learned costs are limited, however often they are wrong.
+        account.learn_burst(u64::MAX);
+        assert!(account.burst_cost().unwrap() < 1e8);
+        account.burst_cost_ns.store(u64::MAX, Relaxed);
+        assert_eq!(account.burst_cost(), None);
+    }
+}
