@@ -73,7 +73,15 @@ fn map(directory: &[u8]) -> Option<&'static Account> {
     let address = unsafe {
         // A page beyond the end of the file would be no memory.
         if syscall!(libc::SYS_fstat, fd, &raw mut stat) == 0 && stat.st_size >= account::SIZE as i64 {
-            syscall!(libc::SYS_mmap, 0, account::SIZE, protection, libc::MAP_SHARED | libc::MAP_POPULATE, fd, 0)
+            syscall!(
+                libc::SYS_mmap,
+                0,
+                account::SIZE,
+                protection,
+                libc::MAP_SHARED | libc::MAP_POPULATE,
+                fd,
+                0
+            )
         } else {
             -1
         }
@@ -264,7 +272,14 @@ pub fn conclude_without_burst(ends: bool) {
 pub fn begin_child() {
     IS_FORKED.store(true, Relaxed);
     IS_FIRST.store(page().is_none(), Relaxed);
-    for told in [&TOLD_CPU_NS, &TOLD_OWN_NS, &TOLD_START_NS, &BASE_CPU_NS, &BASE_OWN_NS, &START_NS] {
+    for told in [
+        &TOLD_CPU_NS,
+        &TOLD_OWN_NS,
+        &TOLD_START_NS,
+        &BASE_CPU_NS,
+        &BASE_OWN_NS,
+        &START_NS,
+    ] {
         told.store(0, Relaxed);
     }
 }

@@ -96,6 +96,8 @@ unsafe impl GlobalAlloc for Allocator {
         }
         // What was handed out last is taken back: vectors grow that way.
         let start = address - self.region.load(Relaxed);
-        let _ = self.used.compare_exchange(start + layout.size(), start, AcqRel, Relaxed);
+        let _ = self
+            .used
+            .compare_exchange(start + layout.size(), start, AcqRel, Relaxed);
     }
 }

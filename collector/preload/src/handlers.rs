@@ -106,7 +106,11 @@ fn begin_burst(sampler: &mut Sampler, context: &mut Context, running: &RunningEn
         sampler.decline(cpu);
         return;
     }
-    let cpu = if engine == Engine::RunAhead { sampler.reserve_engine(cpu) } else { cpu };
+    let cpu = if engine == Engine::RunAhead {
+        sampler.reserve_engine(cpu)
+    } else {
+        cpu
+    };
     sampler.record.begin(context.pc(), cpu);
     if verifies
         && !(sampler.stepper.can_begin(context) && sampler.verification.begin(sampler.ordinal, context, running))

@@ -75,7 +75,9 @@ fn start_ticks(state: &Thread, thread: *mut Thread, before: u64) {
         } else {
             counters::UNSAMPLED.fetch_add(1, Relaxed);
         }
-        sampler.ticker.spend_on_start(sys::thread_cpu_ns().saturating_sub(before));
+        sampler
+            .ticker
+            .spend_on_start(sys::thread_cpu_ns().saturating_sub(before));
     };
     // SAFETY: Owner: signals are blocked.
     unsafe { state.with_sampler(start) };

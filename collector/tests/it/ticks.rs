@@ -80,7 +80,10 @@ fn are_spread_evenly(runs: u32, ms: u32) {
     let limit = 1.95 / count.sqrt() + 0.02;
     println!("{runs} runs of {ms} ms: {count} bursts, deviation {deviation:.4}, limit {limit:.4}");
     assert!(count >= 50.0, "{count} bursts in {runs} runs of {ms} ms");
-    assert!(deviation < limit, "{deviation} of {count} bursts in runs of {ms} ms, limit {limit}");
+    assert!(
+        deviation < limit,
+        "{deviation} of {count} bursts in runs of {ms} ms, limit {limit}"
+    );
 }
 
 #[test]

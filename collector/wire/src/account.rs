@@ -90,28 +90,21 @@ const _: () = assert!(size_of::<Account>() <= SIZE);
 
 impl Default for Account {
     fn default() -> Self {
-        const ZERO: AtomicU64 = AtomicU64::new(0);
         Self {
             layout: AtomicU64::new(LAYOUT),
-            started: ZERO,
-            cpu_ns: ZERO,
-            own_ns: ZERO,
-            start_ns: ZERO,
-            unsampled: ZERO,
-            unsampled_cpu_ns: ZERO,
-            unsampled_own_ns: ZERO,
-            threads: ZERO,
-            threads_without_tick: ZERO,
-            start_cost_ns: ZERO,
-            burst_cost_ns: ZERO,
-            kinds: [const {
-                Kind {
-                    started: ZERO,
-                    ended: ZERO,
-                    cpu_ns: ZERO,
-                }
-            }; KINDS],
-            handovers: [const { Handover { pid: ZERO, cpu_ns: ZERO } }; HANDOVERS],
+            started: AtomicU64::default(),
+            cpu_ns: AtomicU64::default(),
+            own_ns: AtomicU64::default(),
+            start_ns: AtomicU64::default(),
+            unsampled: AtomicU64::default(),
+            unsampled_cpu_ns: AtomicU64::default(),
+            unsampled_own_ns: AtomicU64::default(),
+            threads: AtomicU64::default(),
+            threads_without_tick: AtomicU64::default(),
+            start_cost_ns: AtomicU64::default(),
+            burst_cost_ns: AtomicU64::default(),
+            kinds: core::array::from_fn(|_| Kind::default()),
+            handovers: core::array::from_fn(|_| Handover::default()),
         }
     }
 }
@@ -179,7 +172,9 @@ impl Account {
     /// The probability with which the next process of a kind is sampled, `begun` of which began before it.
     pub fn probability(&self, overhead: f64, kind: &Kind, begun: u64) -> f64 {
         let (ended, mut cpu_ns) = (kind.ended.load(Relaxed), time(&kind.cpu_ns) as f64);
-        let Some(start_ns) = cost(&self.start_cost_ns) else { return 1.0 };
+        let Some(start_ns) = cost(&self.start_cost_ns) else {
+            return 1.0;
+        };
         if ended > 0 {
             cpu_ns /= ended as f64;
         } else if begun < UNKNOWN_STARTS {
@@ -256,7 +251,9 @@ fn logarithm(x: f64) -> f64 {
     let mantissa = f64::from_bits(bits & ((1 << 52) - 1) | (BIAS as u64) << 52);
     // Twice the inverse hyperbolic tangent of at most a third: ten terms are exact to ten digits.
     let t = (mantissa - 1.0) / (mantissa + 1.0);
-    let series = (0..10).rev().fold(0.0, |sum, term| sum * t * t + 1.0 / f64::from(2 * term + 1));
+    let series = (0..10)
+        .rev()
+        .fold(0.0, |sum, term| sum * t * t + 1.0 / f64::from(2 * term + 1));
     exponent as f64 * core::f64::consts::LN_2 + 2.0 * t * series
 }
 
@@ -266,12 +263,20 @@ mod tests {
 
     #[test]
     fn starts_take_a_tenth_of_the_budget_or_happen_rarely() {
-        for (cpu_ns, expected) in [(1e6, MIN_PROBABILITY), (1e8, 1.0 / 3.0), (1e9, 1.0), (0.0, MIN_PROBABILITY)] {
+        for (cpu_ns, expected) in [
+            (1e6, MIN_PROBABILITY),
+            (1e8, 1.0 / 3.0),
+            (1e9, 1.0),
+            (0.0, MIN_PROBABILITY),
+        ] {
             let p = probability(0.01, cpu_ns, 3e5);
             assert!((p - expected).abs() < 1e-9, "{cpu_ns}: {p}");
         }
         for strange in [f64::NAN, f64::INFINITY, -1.0] {
-            assert!((MIN_PROBABILITY..=1.0).contains(&probability(0.01, strange, 0.0)), "{strange}");
+            assert!(
+                (MIN_PROBABILITY..=1.0).contains(&probability(0.01, strange, 0.0)),
+                "{strange}"
+            );
         }
     }
 
@@ -323,7 +328,9 @@ mod tests {
         let mut totals = Totals::default();
         let mut seed = 1u64;
         let mut uniform = || {
-            seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            seed = seed
+                .wrapping_mul(0x5851_f42d_4c95_7f2d)
+                .wrapping_add(0x1405_7b7e_f767_814f);
             (seed >> 11) as f64 / (1u64 << 53) as f64
         };
         while totals.program_ns < 200_000_000_000 {

@@ -124,7 +124,11 @@ impl Sampler {
         let record = &mut self.record;
         let is_begun = shard_writer::is_begun();
         shard_writer::ready(record.unknown);
-        let opening = if is_begun { 0 } else { sys::thread_cpu_ns().saturating_sub(cpu) };
+        let opening = if is_begun {
+            0
+        } else {
+            sys::thread_cpu_ns().saturating_sub(cpu)
+        };
         let mut counters = counters::snapshot();
         counters.own_ns += ours;
         let head = BurstHead {
