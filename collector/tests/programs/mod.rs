@@ -21,7 +21,8 @@ fn one_thread_at_any_overhead() {
         (0.05, 0.5)
     };
     for overhead in [least, 0.3, most] {
-        let expected = if overhead == most { 100 } else { 1 };
+        // Over a second or more: the budget is kept on average.
+        let expected = if overhead == most { 5000 } else { 1 };
         let run = compute_until(expected, overhead);
         assert!(run.stats.bursts >= expected, "{overhead}: {:?}", run.stats);
         if overhead == most {
@@ -249,7 +250,8 @@ fn scripts_and_pipes() {
     let script = "for i in 1 2 3; do seq 2000 | sort -n | tail -1 | sed s/2/x/; done; (exit 4)";
     for overhead in [0.01, 1.0, 30.0] {
         let run = compare(overhead, &["bash", "-c", script].map(OsStr::new), &[]);
-        assert!(run.stats.processes > 12, "{:?}", run.stats);
+        let images = run.stats.processes + run.stats.unsampled_processes;
+        assert!(images > 12, "{:?}", run.stats);
         assert!(overhead < 30.0 || run.stats.bursts > 10, "{:?}", run.stats);
     }
 }

@@ -9,11 +9,12 @@
 //! 3. [`file`](mod@file): opens a profile file and looks functions up in it. All checks of a file's content are here and in the
 //!    decoders that it calls, so a [`FunctionProfile`] that was read is consistent.
 //! 4. [`write`](mod@write): encodes a profile. `pleach-store` writes the result to disk.
-//! 5. [`summary`]: LLVM's profile summary, which tells hot counts from cold ones.
-//! 6. [`path_profile`]: which paths are hot.
-//! 7. [`merge`](mod@merge): several profiles become one.
-//! 8. [`random_profile`](mod@random_profile): profiles of random activations, for tests of the compiler plugin.
-//! 9. [`error`]: what can be wrong with a file, with advice.
+//! 5. `shape`: whether a record fits a graph.
+//! 6. [`summary`]: LLVM's profile summary, which tells hot counts from cold ones.
+//! 7. [`path_profile`]: which paths are hot.
+//! 8. [`merge`](mod@merge): several profiles become one.
+//! 9. [`random_profile`](mod@random_profile): profiles of random activations, for tests of the compiler plugin.
+//! 10. [`error`]: what can be wrong with a file, with advice.
 
 mod bytes;
 mod data;
@@ -26,6 +27,7 @@ pub mod path_profile;
 mod predictions;
 pub mod random_profile;
 mod record;
+mod shape;
 pub mod summary;
 pub mod write;
 

@@ -4,7 +4,7 @@ use crate::error::PassError;
 use crate::ir::FunctionIr;
 use crate::settings::ProfileSource;
 use pleach_annotate::cfg::Cfg;
-use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
+use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_annotate::manifest::Anchor;
 use pleach_decide::support::{MIN_BURSTS_FOR_SUPERBLOCKS, Support};
 use pleach_decide::weights::RecordingEvidence;
@@ -91,7 +91,10 @@ impl Source {
         };
         let found = file.lookup(cfg.id, cfg.hash())?;
         if let Lookup::Found(profile) = &found {
-            check_shape(profile, cfg)?;
+            profile.check_shape(cfg).map_err(|what| PassError::Shape {
+                function: cfg.name.clone(),
+                what,
+            })?;
         }
         Ok(match (found, shuffle) {
             (Lookup::Found(profile), Some(seed)) => Lookup::Found(shuffled_paths(profile, seed.get())),
@@ -200,44 +203,5 @@ fn random_support(seed: NonZeroU64) -> Support {
         Support::sampled(MIN_BURSTS_FOR_SUPERBLOCKS)
     } else {
         Support::EXACT
-    }
-}
-
-/// Checks that a record has the shape of a graph: hashes may collide, and files may be damaged.
-fn check_shape(profile: &FunctionProfile, cfg: &Cfg) -> Result<(), PassError> {
-    let blocks = cfg.blocks.len();
-    let is_block = |block: &BlockIndex| block.index() < blocks;
-    let shape = [
-        ("it has another number of blocks", profile.blocks.len() == blocks),
-        (
-            "it has another number of edges",
-            profile.edges.len() == cfg.edge_count(),
-        ),
-        (
-            "a call is not in the graph",
-            profile
-                .call_targets
-                .iter()
-                .all(|site| (site.call as usize) < cfg.calls.len()),
-        ),
-        (
-            "a path leaves the graph",
-            profile.paths.iter().flat_map(|path| &path.path.blocks).all(is_block),
-        ),
-        (
-            "a predicted branch is not in the graph",
-            profile.predictions.iter().all(|prediction| is_block(&prediction.block)),
-        ),
-        (
-            "its coverage is of another number of blocks",
-            profile.coverage.is_empty() || profile.coverage.len() == blocks,
-        ),
-    ];
-    match shape.iter().find(|(_, fits)| !fits) {
-        None => Ok(()),
-        Some(&(what, _)) => Err(PassError::Shape {
-            function: cfg.name.clone(),
-            what,
-        }),
     }
 }

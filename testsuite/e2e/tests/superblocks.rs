@@ -13,7 +13,8 @@ fn recorded(dir: &Path, more: &[&str]) -> PathBuf {
     let words = [flags(&["annotate"]), more.iter().map(|&m| m.to_owned()).collect()].concat();
     compile(&binary, &words, &[program(SOURCE)]);
     let mut record = Command::new(pleach());
-    record.args(["record", "--quiet", "--overhead", "300%", "-o"]);
+    // Enough bursts for superblocks.
+    record.args(["record", "--quiet", "--overhead", "300%", "--repeat", "10", "-o"]);
     stdout(record.arg(&profile).arg("--").arg(&binary).arg("60000"));
     profile
 }
@@ -145,7 +146,7 @@ fn only_calls_that_return_at_once_are_left_at_the_ends_of_blocks() {
     let (annotated, profile) = (dir.path().join("annotated"), dir.path().join("app.pleach"));
     compile(&annotated, &flags(&["annotate"]), &[program(TAILS)]);
     let mut record = Command::new(pleach());
-    record.args(["record", "--quiet", "--overhead", "300%", "-o"]);
+    record.args(["record", "--quiet", "--overhead", "300%", "--repeat", "10", "-o"]);
     stdout(record.arg(&profile).arg("--").arg(&annotated).arg("60000"));
     let emit = |how: &[&str]| {
         let mut command = clang();
