@@ -36,6 +36,16 @@ impl<'a> Input<'a> {
         self.u64_of(bytes)
     }
 
+    /// A number that may be negative, infinite, or none; mostly it is an integer.
+    pub fn float(&mut self) -> f64 {
+        match self.u8() {
+            0 => f64::from_bits(self.u64_of(8)),
+            1 => f64::INFINITY,
+            2 => f64::NAN,
+            _ => self.number() as f64,
+        }
+    }
+
     pub fn text(&mut self) -> String {
         let length = usize::from(self.u8() % 20);
         String::from_utf8_lossy(self.take(length)).into_owned()

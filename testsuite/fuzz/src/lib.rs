@@ -2,10 +2,12 @@
 //!
 //! Most formats have checksums, which mutations break: besides raw bytes, each target reads its input with corrected
 //! checksums. Targets check more than the absence of panics: decoded data survives a round trip, references are within
-//! bounds, and memory stays below the limit that `run` sets.
+//! bounds, and memory stays below the limit that `run` sets. One target is no decoder: `decide` gives the compiler
+//! plugin's decisions any profile of any graph.
 
 mod annotated;
 mod counts;
+mod decide;
 mod elf;
 mod input;
 mod perf;
@@ -16,6 +18,7 @@ mod vectors;
 
 pub use annotated::{manifest, pseudo_probe};
 pub use counts::{count_file, exact_counts};
+pub use decide::decide;
 pub use elf::elf;
 pub use perf::{perf_data, perf_script};
 pub use profile::profile;
@@ -26,7 +29,7 @@ pub use vectors::vector_file;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     ("vector_file", vector_file),
     ("shard", shard),
     ("perf_data", perf_data),
@@ -37,4 +40,5 @@ pub const TARGETS: [Target; 10] = [
     ("profile", profile),
     ("count_file", count_file),
     ("exact_counts", exact_counts),
+    ("decide", decide),
 ];

@@ -53,6 +53,8 @@ pub fn all() -> Vec<Seed> {
         ("profile", "file", with_mode(0, &profile_file)),
         ("profile", "repaired", with_mode(1, &profile_file)),
         ("profile", "made", with_mode(2, &noise[..700])),
+        ("decide", "noise", noise[..2000].to_vec()),
+        ("decide", "more noise", noise[1000..].to_vec()),
         (
             "count_file",
             "blocks",
