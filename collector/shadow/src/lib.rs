@@ -67,7 +67,6 @@ mod gather;
 mod interpret;
 mod memory;
 mod native;
-mod observe;
 mod op;
 mod opcodes;
 mod overlay;

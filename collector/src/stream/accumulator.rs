@@ -1,6 +1,6 @@
 //! A_k: the second, lossless level (§3.4).
 
-use super::sampler::{Message, Sampler};
+use super::sampler::Message;
 
 /// An associative table of k messages. Equal events' weights are added up; the event that was met longest ago makes
 /// room for a new one, and a counter that is full is given out.
@@ -39,35 +39,5 @@ impl<E: Eq> Accumulator<E> {
     /// Gives out any message.
     pub fn take(&mut self) -> Option<Message<E>> {
         self.entries.pop()
-    }
-}
-
-/// X + A_k: a sampler with an accumulator behind it.
-#[derive(Clone, Debug)]
-pub struct Accumulated<S, E> {
-    sampler: S,
-    accumulator: Accumulator<E>,
-}
-
-impl<S, E> Accumulated<S, E> {
-    /// Puts the accumulator behind the sampler.
-    pub fn new(sampler: S, accumulator: Accumulator<E>) -> Self {
-        Self { sampler, accumulator }
-    }
-}
-
-impl<E: Eq, S: Sampler<E>> Sampler<E> for Accumulated<S, E> {
-    fn push(&mut self, event: E) -> Option<Message<E>> {
-        let message = self.sampler.push(event)?;
-        self.accumulator.merge(message)
-    }
-
-    fn drain(&mut self) -> Option<Message<E>> {
-        while let Some(message) = self.sampler.drain() {
-            if let Some(leaving) = self.accumulator.merge(message) {
-                return Some(leaving);
-            }
-        }
-        self.accumulator.take()
     }
 }

@@ -33,7 +33,7 @@ impl Hasher {
 }
 
 /// A tag of so many bits.
-pub(super) fn tag((pc, value): (u64, u64), bits: u32) -> u32 {
+pub fn tag((pc, value): (u64, u64), bits: u32) -> u32 {
     fold(pc ^ value, bits) as u32
 }
 

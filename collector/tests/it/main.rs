@@ -17,7 +17,6 @@ mod lbr_ring;
 mod max_size;
 mod perf;
 mod proof;
-mod stream;
 mod stream_windows;
 mod ticks;
 mod verify;

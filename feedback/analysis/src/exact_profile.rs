@@ -55,8 +55,8 @@ pub fn profile_of(exact: &ExactProfile) -> Result<Profile, ProfileError> {
 fn function(exact: &ExactFunction) -> FunctionProfile {
     let ExactFunction { cfg, flow, .. } = exact;
     let coverage = flow.blocks.iter().map(|&count| match count {
-        0 => Covered::No,
-        _ => Covered::Seen,
+        0 => Covered::Unknown,
+        _ => Covered::Proved,
     });
     FunctionProfile {
         id: cfg.id,
@@ -180,7 +180,7 @@ mod tests {
         };
         assert_eq!(function.blocks, [8, 8, 0]);
         assert_eq!(function.edges, [3, 0, 3, 2]);
-        assert_eq!(function.coverage, [Covered::Seen, Covered::Seen, Covered::No]);
+        assert_eq!(function.coverage, [Covered::Proved, Covered::Proved, Covered::Unknown]);
         let counts: Vec<_> = function.paths.iter().map(|p| (p.low, p.count, p.high)).collect();
         assert_eq!(counts, [(8.0, 8.0, 8.0)]);
         assert_eq!((profile.provenance.bursts, profile.path_flow()), (8, 8.0));

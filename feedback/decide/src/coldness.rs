@@ -19,7 +19,7 @@ use pleach_profile::{Covered, FunctionProfile};
 /// `pleach_analysis::coverage`: a block that is implied wrongly is merely not treated as cold.
 pub fn executed(cfg: &Cfg, profile: &FunctionProfile) -> Vec<bool> {
     let counted = |block: usize| profile.blocks.get(block).is_some_and(|&count| count > 0);
-    let covered = |block: usize| profile.coverage.get(block).is_some_and(|&c| c != Covered::No);
+    let covered = |block: usize| profile.coverage.get(block).is_some_and(|&c| c != Covered::Unknown);
     let seeds: Vec<bool> = (0..cfg.blocks.len()).map(|b| counted(b) || covered(b)).collect();
     // No block or every block: dominance adds nothing.
     if seeds.iter().all(|&s| s) || seeds.iter().all(|&s| !s) {
@@ -89,7 +89,7 @@ mod tests {
         let cfg = cfg(&[vec![1, 2], vec![3], vec![3], vec![]]);
         let seen = profile(&cfg, vec![0, 7, 0, 0], vec![]);
         assert_eq!(executed(&cfg, &seen), [true, true, false, true]);
-        let covered = vec![Covered::No, Covered::No, Covered::Predicted, Covered::No];
+        let covered = vec![Covered::Unknown, Covered::Unknown, Covered::Predicted, Covered::Unknown];
         assert_eq!(
             executed(&cfg, &profile(&cfg, vec![0; 4], covered)),
             [true, false, true, true]

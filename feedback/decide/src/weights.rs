@@ -402,7 +402,7 @@ mod tests {
         let mut cfg = diamond();
         cfg.blocks[2].terminator = Terminator::Return;
         let mut profile = profile(&cfg, &[5000, 5000, 0, 5000], &[5000, 0, 5000]);
-        profile.coverage = vec![Covered::Seen, Covered::Seen, Covered::ByDominance, Covered::Seen];
+        profile.coverage = vec![Covered::Proved, Covered::Proved, Covered::ByDominance, Covered::Proved];
         for bursts in [1, MIN_BURSTS_FOR_SPLITTING, 1_000_000] {
             let Verdict::Sampled { branch_weights, .. } = verdict(&cfg, &profile, &evidence(1_000_000, bursts)) else {
                 panic!("it was sampled");
@@ -429,7 +429,12 @@ mod tests {
             Verdict::Unknown
         );
         // Coverage implies that it was called.
-        never.coverage = vec![Covered::ByDominance, Covered::No, Covered::No, Covered::No];
+        never.coverage = vec![
+            Covered::ByDominance,
+            Covered::Unknown,
+            Covered::Unknown,
+            Covered::Unknown,
+        ];
         let once = Verdict::Sampled {
             entry_count: 1000,
             entry_is_sampled: false,

@@ -150,28 +150,28 @@ impl EstimatedPath {
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
 pub enum Covered {
-    /// Unknown: no evidence that it was executed.
+    /// No evidence that it was executed.
     #[default]
-    No = 0,
+    Unknown = 0,
     /// Implied by predicted blocks: every path through one of them passes it.
     PredictedByDominance = 1,
     /// Shadow execution passed it, but the program itself may have taken another path (other threads, signals).
     Predicted = 2,
     /// Implied by executed blocks: every path through one of them passes it.
     ByDominance = 3,
-    /// Proved by a recorded branch.
-    Seen = 4,
+    /// A recorded branch passed it.
+    Proved = 4,
 }
 
 impl Covered {
     /// Decodes the discriminant that a profile stores.
     pub fn from_u8(value: u8) -> Option<Self> {
         Some(match value {
-            0 => Self::No,
+            0 => Self::Unknown,
             1 => Self::PredictedByDominance,
             2 => Self::Predicted,
             3 => Self::ByDominance,
-            4 => Self::Seen,
+            4 => Self::Proved,
             _ => return None,
         })
     }

@@ -334,7 +334,7 @@ impl FunctionSum {
         }
         let covered = &mut self.function.coverage;
         if covered.len() < other.coverage.len() {
-            covered.resize(other.coverage.len(), Covered::No);
+            covered.resize(other.coverage.len(), Covered::Unknown);
         }
         for (state, other) in covered.iter_mut().zip(other.coverage) {
             *state = (*state).max(other);

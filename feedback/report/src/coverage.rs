@@ -41,8 +41,8 @@ impl Tally {
     fn note(&mut self, covered: Covered, weight: u64) {
         self.all += weight;
         match covered {
-            Covered::No => {}
-            Covered::Seen => self.seen += weight,
+            Covered::Unknown => {}
+            Covered::Proved => self.seen += weight,
             Covered::ByDominance => self.by_dominance += weight,
             Covered::Predicted => self.predicted += weight,
             Covered::PredictedByDominance => self.predicted_by_dominance += weight,

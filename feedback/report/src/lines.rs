@@ -76,14 +76,14 @@ impl SourceFiles {
             // Counts of covered blocks are 1 at least: estimates of rare ones may be 0.
             let count = |block: usize| {
                 let estimate = function.blocks.get(block).copied().unwrap_or(0);
-                estimate.max(u64::from(covered(block) > Covered::No))
+                estimate.max(u64::from(covered(block) > Covered::Unknown))
             };
             for (block, of_graph) in cfg.blocks.iter().enumerate().filter(|(_, block)| block.line > 0) {
                 let line = file.lines.entry(of_graph.line).or_default();
                 line.count = line.count.max(count(block));
                 line.covered = line.covered.max(covered(block));
                 line.blocks += 1;
-                line.uncovered += u32::from(covered(block) == Covered::No);
+                line.uncovered += u32::from(covered(block) == Covered::Unknown);
             }
             if let Some(entry) = cfg.blocks.first() {
                 file.functions.push(Function {
@@ -135,13 +135,13 @@ pub const LEGEND: &str = "+ executed (seen), = executed (by dominance), ? predic
 
 fn mark(line: &Line) -> [char; 2] {
     let state = match line.covered {
-        Covered::No => '!',
+        Covered::Unknown => '!',
         Covered::PredictedByDominance => '~',
         Covered::Predicted => '?',
         Covered::ByDominance => '=',
-        Covered::Seen => '+',
+        Covered::Proved => '+',
     };
-    let partly = line.covered > Covered::No && line.uncovered > 0;
+    let partly = line.covered > Covered::Unknown && line.uncovered > 0;
     [state, if partly { '*' } else { ' ' }]
 }
 
@@ -153,7 +153,7 @@ impl SourceFile {
         let mut print = |number: u32, text: &str| {
             let line = self.lines.get(&number);
             let count = line
-                .filter(|line| line.covered > Covered::No)
+                .filter(|line| line.covered > Covered::Unknown)
                 .map(|line| grouped(line.count));
             let [state, partly] = line.map_or([' ', ' '], mark);
             let row = format!("{:>16} {state}{partly} {number:>6} │ {text}", count.unwrap_or_default());

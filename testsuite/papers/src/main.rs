@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use pleach_harness::cli::{Common, Exact, Which, plain_pleach};
 use pleach_harness::{InputKind, parallel};
-use pleach_papers::{path_tables, streams, time_bias};
+use pleach_papers::{path_tables, regions, streams, time_bias};
 
 #[derive(Parser)]
 #[command(version, about = "Tables of the papers that pleach builds on, for the workloads")]
@@ -53,6 +53,14 @@ enum Command {
         /// Functions to list for each recording
         #[arg(long, default_value_t = 3)]
         functions: usize,
+    },
+    /// Shye et al. (INTERACT 2005): partial paths split at regions and credited equally, beside exact counts
+    Regions {
+        #[command(flatten)]
+        exact: Exact,
+        /// Budget of the recording
+        #[arg(long, default_value = "30%")]
+        overhead: String,
     },
     /// Ball and Larus (MICRO-29): executed paths, how often they are counted, and what training shows of them
     Paths {
@@ -104,6 +112,20 @@ fn main() -> Result<()> {
             };
             let found = time_bias::time_bias(&bench, &which.select(&bench)?, &plain_pleach()?, &options)?;
             time_bias::sections(&found, &options)
+        }
+        Command::Regions { exact, overhead } => {
+            let bench = open()?;
+            let options = regions::Options {
+                on: exact.on,
+                overhead: overhead.clone(),
+            };
+            let workloads = exact.which.select(&bench)?;
+            regions::sections(&regions::figures(
+                &bench,
+                &workloads,
+                &exact.anchor.pleach()?,
+                &options,
+            )?)
         }
         Command::Paths { exact, no_counts } => {
             let bench = open()?;

@@ -98,7 +98,7 @@ fn covered(reached: &[Evidence], seeds: &[Seed]) -> FunctionCoverage {
     let seed = |block: usize| seeds.get(block).copied().unwrap_or_default();
     let of_block = |(block, reached): (usize, &Evidence)| {
         let implied = match reached {
-            Evidence::None => Covered::No,
+            Evidence::None => Covered::Unknown,
             Evidence::Predicted => Covered::PredictedByDominance,
             Evidence::Proved | Evidence::Completed => Covered::ByDominance,
         };

@@ -131,7 +131,7 @@ impl Executed {
             for (_, _, block, covered) in &blocks {
                 let counted = block.instructions.min(most - recall.executed);
                 recall.executed += counted;
-                recall.covered += if *covered > Covered::No { counted } else { 0 };
+                recall.covered += if *covered > Covered::Unknown { counted } else { 0 };
             }
             recall
         };
@@ -143,7 +143,7 @@ impl Executed {
         let mut found = Vec::new();
         for (&function, blocks) in &self.blocks {
             for (block, (&covered, exact)) in coverage.blocks(&function).iter().zip(blocks).enumerate() {
-                if covered > Covered::No && exact.count == 0 {
+                if covered > Covered::Unknown && exact.count == 0 {
                     found.push(FalsePositive {
                         function,
                         block,

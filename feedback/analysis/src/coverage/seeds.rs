@@ -52,9 +52,9 @@ impl Seed {
     /// The same in a profile's words.
     pub fn covered(&self) -> Covered {
         match self.evidence {
-            Evidence::None => Covered::No,
+            Evidence::None => Covered::Unknown,
             Evidence::Predicted => Covered::Predicted,
-            Evidence::Proved | Evidence::Completed => Covered::Seen,
+            Evidence::Proved | Evidence::Completed => Covered::Proved,
         }
     }
 }

@@ -181,7 +181,7 @@ pub fn coverage(program: &Program, recording: &Recording, executed: &Executed) -
     let coverage = coverage::of(program, &recording.vectors, View::ALL, true);
     let recall = |least| executed.recall(&coverage, least).share();
     let said = coverage.functions.values().flat_map(|function| &function.blocks);
-    let said: Vec<Covered> = said.copied().filter(|&c| c > Covered::No).collect();
+    let said: Vec<Covered> = said.copied().filter(|&c| c > Covered::Unknown).collect();
     let proved = said.iter().filter(|&&c| c >= Covered::ByDominance).count();
     let wrong = executed.false_positives(&coverage);
     let wrong_proved = wrong.iter().filter(|wrong| wrong.is_proved()).count();

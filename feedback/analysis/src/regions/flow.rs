@@ -1,4 +1,4 @@
-//! A function's reachable blocks and merged edges, and how far a partial path extends without a choice (thesis §3.5.1).
+//! A function's reachable blocks and merged edges.
 
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
@@ -13,7 +13,7 @@ pub(super) struct Flow {
     /// By block: an activation may begin or go on there other than along a forward edge, so Ball–Larus paths begin there.
     pub begins: Vec<bool>,
     /// By block: control may leave the function by one of its calls.
-    leaves: Vec<bool>,
+    pub leaves: Vec<bool>,
     /// Edges that close a cycle, in order.
     back: Vec<(BlockIndex, BlockIndex)>,
 }
@@ -56,36 +56,5 @@ impl Flow {
 
     pub fn is_back(&self, from: BlockIndex, to: BlockIndex) -> bool {
         self.back.binary_search(&(from, to)).is_ok()
-    }
-
-    /// The blocks that must have come before a block, nearest last, up to a join.
-    pub fn up(&self, block: BlockIndex) -> Vec<BlockIndex> {
-        let mut before = Vec::new();
-        let mut at = block;
-        while let [only] = self.predecessors[at.index()][..] {
-            // A path may also begin there. No cycle is without such a block.
-            if self.begins[at.index()] {
-                break;
-            }
-            before.push(only);
-            at = only;
-        }
-        before.reverse();
-        before
-    }
-
-    /// The blocks that must come after a block has been entered, down to a branch, a call that may not return or a block
-    /// that was already passed; and whether the last of them leaves the function.
-    pub fn down(&self, block: BlockIndex) -> (Vec<BlockIndex>, bool) {
-        let mut after = Vec::new();
-        let mut at = block;
-        while let ([only], false) = (&self.successors[at.index()][..], self.leaves[at.index()]) {
-            if *only == block || after.contains(only) {
-                break;
-            }
-            after.push(*only);
-            at = *only;
-        }
-        (after, self.successors[at.index()].is_empty())
     }
 }

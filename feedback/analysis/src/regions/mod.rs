@@ -17,20 +17,12 @@
 //! leaves the function. What ends early in a call that does not come back is no path of the region, but an execution all
 //! the same: it is kept under the blocks that it passed.
 //!
-//! The phases, one a file: graph and extension (`flow`), loops (`loops`), formation (`form`), splitting ([`split`]), matching
-//! sets ([`matching`]), evidence for cold edges ([`cold`]), paths with an edge of their own ([`obvious`]), equal crediting
-//! ([`credit`]), the profile ([`profile`]), what over-matching does to it ([`overmatching`]), and the papers' lengths
-//! ([`lengths`]).
+//! The phases, one a file: the graph (`flow`), loops (`loops`), formation (`form`), splitting ([`split`]), and the profile
+//! ([`profile`]). The experiments of the papers with regions are in `testsuite/papers`.
 
-pub mod cold;
-pub mod credit;
 mod flow;
 mod form;
-pub mod lengths;
 mod loops;
-pub mod matching;
-pub mod obvious;
-pub mod overmatching;
 pub mod profile;
 pub mod split;
 
@@ -114,14 +106,43 @@ impl Regions {
         self.region_of.get(block.index()).copied().flatten()
     }
 
+    /// The blocks that edges from a block lead to, each once.
+    pub fn successors(&self, block: BlockIndex) -> &[BlockIndex] {
+        self.flow.successors.get(block.index()).map_or(&[], Vec::as_slice)
+    }
+
+    /// The blocks from which edges lead to a block.
+    pub fn predecessors(&self, block: BlockIndex) -> &[BlockIndex] {
+        self.flow.predecessors.get(block.index()).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a Ball–Larus path may begin in a block.
+    pub fn may_begin(&self, block: BlockIndex) -> bool {
+        self.flow.begins.get(block.index()).is_some_and(|&begins| begins)
+    }
+
+    /// Whether control may leave the function by one of a block's calls.
+    pub fn may_leave(&self, block: BlockIndex) -> bool {
+        self.flow.leaves.get(block.index()).is_some_and(|&leaves| leaves)
+    }
+
+    /// Whether an edge closes a cycle.
+    pub fn is_back(&self, from: BlockIndex, to: BlockIndex) -> bool {
+        self.flow.is_back(from, to)
+    }
+
+    /// IR instructions of a block.
+    pub fn instructions(&self, block: BlockIndex) -> u32 {
+        self.instructions.get(block.index()).copied().unwrap_or(0)
+    }
+
     /// Whether an edge leads from one block to another.
-    fn is_edge(&self, from: BlockIndex, to: BlockIndex) -> bool {
-        let successors = self.flow.successors.get(from.index());
-        successors.is_some_and(|successors| successors.contains(&to))
+    pub fn is_edge(&self, from: BlockIndex, to: BlockIndex) -> bool {
+        self.successors(from).contains(&to)
     }
 
     /// Whether control that goes from one block to another leaves the first one's region, be it to enter it again.
-    fn crosses(&self, from: BlockIndex, to: BlockIndex) -> bool {
+    pub fn crosses(&self, from: BlockIndex, to: BlockIndex) -> bool {
         let region = self.region_of(to);
         region != self.region_of(from) || region.is_some_and(|r| self.all[r.index()].entry() == to)
     }

@@ -1,7 +1,6 @@
-//! Partial paths split where regions end (thesis §3.5.3), and extended before (§3.5.1).
+//! Paths split where regions end (thesis §3.5.3).
 
 use super::{RegionIndex, Regions};
-use crate::partial_path::PartialPath;
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::{End, Path};
 
@@ -57,37 +56,9 @@ impl Regions {
         portions
     }
 
-    /// Splits what bursts show of a path. With `extend`, first up to a join and down to a branch where the path's own ends
-    /// were not seen; downwards that may lead into regions that no burst has seen.
-    pub fn split_piece(&self, piece: &PartialPath, extend: bool) -> Vec<Portion> {
-        let end = piece.end.map(Leave::from);
-        if !extend {
-            return self.split(&piece.blocks, end);
-        }
-        let (blocks, left) = self.extended(piece.start.is_none(), &piece.blocks, end.is_none());
-        self.split(&blocks, end.or(left.then_some(Leave::Out)))
-    }
-
     /// Splits a whole path.
     pub fn split_path(&self, path: &Path) -> Vec<Portion> {
         self.split(&path.blocks, Some(path.end.into()))
-    }
-
-    /// Blocks with those before them up to a join and those after them down to a branch, and whether the extension downwards
-    /// ends where the function does.
-    pub fn extended(&self, up: bool, blocks: &[BlockIndex], down: bool) -> (Vec<BlockIndex>, bool) {
-        let known = |&&block: &&BlockIndex| self.region_of(block).is_some();
-        let mut all = Vec::new();
-        if let Some(&first) = blocks.first().filter(known).filter(|_| up) {
-            all = self.flow.up(first);
-        }
-        all.extend_from_slice(blocks);
-        let Some(&last) = blocks.last().filter(known).filter(|_| down) else {
-            return (all, false);
-        };
-        let (after, left) = self.flow.down(last);
-        all.extend(after);
-        (all, left)
     }
 }
 

@@ -351,9 +351,9 @@ fn estimates(paths: &[Path], times: u64) -> Vec<EstimatedPath> {
 
 fn covered(blocks: &[u64], times: u64) -> Vec<Covered> {
     let state = |&count: &u64| match count * times {
-        0 => Covered::No,
+        0 => Covered::Unknown,
         1..2000 => Covered::ByDominance,
-        _ => Covered::Seen,
+        _ => Covered::Proved,
     };
     blocks.iter().map(state).collect()
 }

@@ -231,22 +231,22 @@ fn seen(cfg: &Cfg, block: usize, evidence: Evidence) -> Vec<Covered> {
 
 #[test]
 fn provenance_is_told() {
-    use Covered::{ByDominance, No, Predicted, PredictedByDominance, Seen};
+    use Covered::{ByDominance, Predicted, PredictedByDominance, Proved, Unknown};
     // A loop of 1 and 2 between the entry and 4; 3 is beside.
     let cfg = graph(&[&[1, 3], &[2], &[1, 4], &[4], &[]]);
     assert_eq!(
         seen(&cfg, 2, Evidence::Completed),
-        [ByDominance, ByDominance, Seen, No, ByDominance]
+        [ByDominance, ByDominance, Proved, Unknown, ByDominance]
     );
     assert_eq!(
         seen(&cfg, 2, Evidence::Proved),
-        [ByDominance, ByDominance, Seen, No, PredictedByDominance]
+        [ByDominance, ByDominance, Proved, Unknown, PredictedByDominance]
     );
     assert_eq!(
         seen(&cfg, 3, Evidence::Predicted),
-        [PredictedByDominance, No, No, Predicted, PredictedByDominance]
+        [PredictedByDominance, Unknown, Unknown, Predicted, PredictedByDominance]
     );
     // No way leads out of 1.
     let endless = graph(&[&[1, 2], &[1], &[]]);
-    assert_eq!(seen(&endless, 0, Evidence::Completed), [Seen, No, No]);
+    assert_eq!(seen(&endless, 0, Evidence::Completed), [Proved, Unknown, Unknown]);
 }

@@ -2,7 +2,7 @@
 
 use pleach_feedback_tests::counts_support;
 
-use Covered::{ByDominance, No, Predicted, Seen};
+use Covered::{ByDominance, Predicted, Proved, Unknown};
 use counts_support::cfg;
 use pleach_analysis::coverage::measure::{Executed, Recall};
 use pleach_analysis::coverage::{Coverage, FunctionCoverage};
@@ -51,7 +51,7 @@ fn recall_is_by_instructions() {
     let exact = exact([100, 60, 0, 100], [10, 20, 40, 30]);
     let executed = Executed::of(&exact);
     assert_eq!((executed.totals().instructions, executed.totals().executed), (100, 60));
-    let coverage = coverage(&exact, [ByDominance, Predicted, Predicted, No], [0; 4]);
+    let coverage = coverage(&exact, [ByDominance, Predicted, Predicted, Unknown], [0; 4]);
     let recall = |least| executed.recall(&coverage, least);
     assert_eq!(
         recall(ByDominance),
@@ -71,7 +71,7 @@ fn recall_is_by_instructions() {
     let wrong = executed.false_positives(&coverage);
     assert_eq!(wrong.len(), 1);
     assert_eq!((wrong[0].block, wrong[0].is_proved()), (2, false));
-    assert_eq!(Executed::default().recall(&coverage, Seen).share(), 1.0);
+    assert_eq!(Executed::default().recall(&coverage, Proved).share(), 1.0);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn the_hottest_come_first() {
     let exact = exact([100, 60, 40, 100], [10, 20, 40, 30]);
     let executed = Executed::of(&exact);
     // The hottest 40 instructions are those of blocks 0 and 3, the next 20 of block 1.
-    let coverage = coverage(&exact, [Seen, No, Seen, Seen], [0; 4]);
+    let coverage = coverage(&exact, [Proved, Unknown, Proved, Proved], [0; 4]);
     let found: Vec<_> = executed.recall_of_hottest(&coverage, &[0.2, 0.5, 1.0]);
     let recall = |executed, covered| Recall { executed, covered };
     assert_eq!(found, [recall(20, 20), recall(50, 40), recall(100, 80)]);
@@ -90,7 +90,7 @@ fn divergence_is_in_bits() {
     let one = exact([8, 0, 8, 8], [1; 4]);
     let executed = Executed::of(&one);
     // q = (4, 1, 4, 4) / 13, p = 1/3 each but for block 1.
-    let sampled = coverage(&one, [Seen, No, Seen, Seen], [3, 0, 3, 3]);
+    let sampled = coverage(&one, [Proved, Unknown, Proved, Proved], [3, 0, 3, 3]);
     assert!((executed.divergence(&sampled) - (13.0_f64 / 12.0).log2()).abs() < 1e-12);
     // Nothing sampled at all: q is even.
     let none = Coverage::default();
@@ -103,7 +103,14 @@ fn runs_add_up() {
     let mut executed = Executed::of(&first);
     executed.add(&second);
     assert_eq!(executed.totals().executed, 4);
-    let mut both = coverage(&first, [Seen, Predicted, No, No], [2, 1, 0, 0]);
-    both.add(&coverage(&second, [ByDominance, No, Seen, No], [0, 0, 4, 0]));
-    assert_eq!(both, coverage(&first, [Seen, Predicted, Seen, No], [2, 1, 4, 0]));
+    let mut both = coverage(&first, [Proved, Predicted, Unknown, Unknown], [2, 1, 0, 0]);
+    both.add(&coverage(
+        &second,
+        [ByDominance, Unknown, Proved, Unknown],
+        [0, 0, 4, 0],
+    ));
+    assert_eq!(
+        both,
+        coverage(&first, [Proved, Predicted, Proved, Unknown], [2, 1, 4, 0])
+    );
 }

@@ -10,7 +10,7 @@ use pleach_report::coverage::CoverageReport;
 use pleach_report::lines::{LEGEND, SourceFiles};
 use std::path::PathBuf;
 
-use Covered::{ByDominance, No, Predicted, PredictedByDominance, Seen};
+use Covered::{ByDominance, Predicted, PredictedByDominance, Proved, Unknown};
 
 fn graphs() -> Vec<Cfg> {
     let mut graphs = vec![
@@ -31,12 +31,12 @@ fn graphs() -> Vec<Cfg> {
 fn profile(graphs: &[Cfg]) -> Profile {
     let coverage: [(&[Covered], &[u64]); 4] = [
         (
-            &[ByDominance, Seen, No, Seen, ByDominance],
+            &[ByDominance, Proved, Unknown, Proved, ByDominance],
             &[0, 120_000, 0, 121_000, 900],
         ),
         (&[PredictedByDominance, Predicted, PredictedByDominance], &[40, 40, 40]),
         (&[], &[0]),
-        (&[Seen], &[70]),
+        (&[Proved], &[70]),
     ];
     let function = |(cfg, (coverage, blocks)): (&Cfg, (&[Covered], &[u64]))| FunctionProfile {
         id: cfg.id,

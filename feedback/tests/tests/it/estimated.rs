@@ -48,7 +48,7 @@ fn function(cfg: &Cfg, paths: &[(Path, f64)], scale: f64) -> FunctionProfile {
         predictions: Vec::new(),
         coverage: blocks
             .iter()
-            .map(|&c| if c > 0.0 { Covered::Seen } else { Covered::No })
+            .map(|&c| if c > 0.0 { Covered::Proved } else { Covered::Unknown })
             .collect(),
         blocks: blocks.iter().map(|c| c.round() as u64).collect(),
         paths,

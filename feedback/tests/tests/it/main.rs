@@ -17,8 +17,6 @@ mod merge;
 mod paths;
 mod profile_file;
 mod random_profile;
-mod regions;
-mod regions_random;
 mod show;
 mod superblock_check;
 mod time_bias;

@@ -66,7 +66,7 @@ fn one_profile_stays_what_it_is() {
         targets: vec![(FunctionGuid(4), 3)],
     }];
     one.functions[0].paths = vec![estimated(1, [0.3, 0.1, 0.7, 0.9])];
-    one.functions[0].coverage = vec![Covered::Seen, Covered::No];
+    one.functions[0].coverage = vec![Covered::Proved, Covered::Unknown];
     assert_eq!(merge(vec![(one.clone(), 1.0)]).unwrap().profile, one);
 }
 
@@ -272,12 +272,16 @@ fn what_is_known_most_about_a_block_holds() {
     };
     let merged = |parts| merge(parts).unwrap().profile.functions.remove(0).coverage;
     assert_eq!(
-        merged(vec![with(&[Seen, No]), with(&[]), with(&[Predicted, ByDominance])]),
-        [Seen, ByDominance]
+        merged(vec![
+            with(&[Proved, Unknown]),
+            with(&[]),
+            with(&[Predicted, ByDominance])
+        ]),
+        [Proved, ByDominance]
     );
     assert_eq!(
-        merged(vec![with(&[]), with(&[PredictedByDominance, No])]),
-        [PredictedByDominance, No]
+        merged(vec![with(&[]), with(&[PredictedByDominance, Unknown])]),
+        [PredictedByDominance, Unknown]
     );
     assert_eq!(merged(vec![with(&[]), with(&[])]), []);
 }

@@ -39,7 +39,7 @@ fn function(guid: u64, module: u32, hash: u64, counts: &[u64]) -> FunctionProfil
         predictions: Vec::new(),
         coverage: counts
             .iter()
-            .map(|&c| if c > 0 { Covered::Seen } else { Covered::Predicted })
+            .map(|&c| if c > 0 { Covered::Proved } else { Covered::Predicted })
             .collect(),
     }
 }

@@ -159,7 +159,7 @@ fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &Op
     figures.union = executed.recall(&union, Covered::PredictedByDominance);
     figures.proved_union = executed.recall(&union, Covered::ByDominance);
     let blocks = union.functions.values().flat_map(|function| &function.blocks);
-    figures.covered_blocks = blocks.filter(|covered| **covered > Covered::No).count() as u64;
+    figures.covered_blocks = blocks.filter(|covered| **covered > Covered::Unknown).count() as u64;
     let named = |wrong: FalsePositive| {
         let name = names.get(&wrong.function).cloned().unwrap_or_default();
         (wrong, name)

@@ -1,9 +1,10 @@
 //! Error against messages, for each compressor.
 
-use pleach_collector::stream::error::{Selection, invariance_error};
-use pleach_collector::stream::{
-    Accumulator, CountedRandom, Event, Generator, Periodic, Random, Sampler, Split, Start, Tagged,
-};
+use super::error::{Selection, invariance_error};
+use super::event::Event;
+use super::samplers::{CountedRandom, Random};
+use super::tagged::Tagged;
+use pleach_collector::stream::{Accumulator, Generator, Periodic, Sampler, Split, Start};
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 

@@ -1,15 +1,29 @@
 //! How well recorded streams of branches are compressed by the samplers of Sastry, Bodík and Smith (ISCA 2001).
+//!
+//! | paper | here |
+//! |---|---|
+//! | R_r, CR_r (§3.1); what the paper's references use | [`samplers`] |
+//! | tagged table (§4, figure 6) | [`tagged`] |
+//! | events (§2.1); loads | [`event`](mod@event), [`loads`] |
+//! | error (§5.3.1) | [`error`](mod@error) |
+//! | Monte-Carlo figure (§3.3, figure 4) | [`convergence`](mod@convergence) |
 
 mod compact;
+pub mod convergence;
 mod curve;
+pub mod error;
+pub mod event;
+pub mod loads;
 mod report;
+pub mod samplers;
+pub mod tagged;
 
 pub use compact::CompactRecording;
 pub use curve::{Curve, Kind, Point, RATES};
 pub use report::{convergence, sections};
 
 use anyhow::Result;
-use pleach_collector::stream::{Event, control_flow};
+use event::{Event, control_flow};
 use pleach_collector::vector::{CodeAddress, VectorSet};
 use pleach_harness::bench::Bench;
 use pleach_harness::progress;

@@ -1,8 +1,8 @@
 //! Tables of what streams showed.
 
+use super::convergence::{self, mean_error};
 use super::{Curve, Kind, Point, RATES, Stream};
 use pleach_collector::stream::Generator;
-use pleach_collector::stream::convergence::{self, mean_error};
 use pleach_harness::table::{Cell, Section, Table};
 use std::num::NonZeroU64;
 

@@ -2,7 +2,7 @@
 //! hot look hot and take the place of others.
 
 use super::credit::Matching;
-use super::profile::{RegionPath, RegionProfile};
+use pleach_analysis::regions::profile::{RegionPath, RegionProfile};
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,7 +3,8 @@
 //! A vector's partial path is first what its branches show, then extended up to a join and down to a branch, then split at
 //! function boundaries, then at back edges: lengths are those of the pieces, in IR instructions.
 
-use super::Regions;
+use super::extension::extended;
+use pleach_analysis::regions::Regions;
 use pleach_annotate::id::BlockIndex;
 
 /// One block that a vector shows.
@@ -72,41 +73,39 @@ impl Lengths {
         let spans = pieces.len() - 1;
         self.spans.resize(self.spans.len().max(spans + 1), 0.0);
         self.spans[spans] += weight;
-        let mut extended = 0;
+        let mut extended_length = 0;
         for (position, piece) in pieces.iter().enumerate() {
             let function = piece[0].function;
             let (up, down) = (position == 0, position == spans);
-            let (blocks, _) = function.extended(up, &blocks(piece), down);
+            let (blocks, _) = extended(function, up, &blocks(piece), down);
             let length = instructions(function, &blocks);
-            extended += length;
+            extended_length += length;
             self.functions.add(length, weight);
-            for part in function.iterations(&blocks) {
+            for part in iterations(function, &blocks) {
                 self.loops.add(instructions(function, part), weight);
             }
             for part in function.split(&blocks, None) {
                 self.regions.add(instructions(function, &part.blocks), weight);
             }
         }
-        self.extended.add(extended, weight);
+        self.extended.add(extended_length, weight);
     }
 }
 
-impl Regions {
-    /// Blocks of one activation, split at back edges. Where blocks between two were not shown, a back edge was among what is
-    /// missing if the second of them had been passed before.
-    fn iterations<'b>(&self, blocks: &'b [BlockIndex]) -> Vec<&'b [BlockIndex]> {
-        let (mut parts, mut first) = (Vec::new(), 0);
-        for (position, pair) in blocks.windows(2).enumerate() {
-            let next = position + 1;
-            let was_passed = blocks[first..next].contains(&pair[1]);
-            if self.flow.is_back(pair[0], pair[1]) || (was_passed && !self.is_edge(pair[0], pair[1])) {
-                parts.push(&blocks[first..next]);
-                first = next;
-            }
+/// Blocks of one activation, split at back edges. Where blocks between two were not shown, a back edge was among what is
+/// missing if the second of them had been passed before.
+fn iterations<'b>(regions: &Regions, blocks: &'b [BlockIndex]) -> Vec<&'b [BlockIndex]> {
+    let (mut parts, mut first) = (Vec::new(), 0);
+    for (position, pair) in blocks.windows(2).enumerate() {
+        let next = position + 1;
+        let was_passed = blocks[first..next].contains(&pair[1]);
+        if regions.is_back(pair[0], pair[1]) || (was_passed && !regions.is_edge(pair[0], pair[1])) {
+            parts.push(&blocks[first..next]);
+            first = next;
         }
-        parts.push(&blocks[first..]);
-        parts
     }
+    parts.push(&blocks[first..]);
+    parts
 }
 
 fn blocks(piece: &[Visit<'_>]) -> Vec<BlockIndex> {
@@ -114,6 +113,8 @@ fn blocks(piece: &[Visit<'_>]) -> Vec<BlockIndex> {
 }
 
 fn instructions(function: &Regions, blocks: &[BlockIndex]) -> u64 {
-    let of = |block: &BlockIndex| function.instructions.get(block.index()).copied().unwrap_or(0);
-    blocks.iter().map(|block| u64::from(of(block))).sum()
+    blocks
+        .iter()
+        .map(|&block| u64::from(function.instructions(block)))
+        .sum()
 }

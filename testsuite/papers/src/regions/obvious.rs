@@ -4,7 +4,7 @@
 
 use super::cold::EdgeEvidence;
 use super::matching::Ways;
-use super::split::{Leave, Portion};
+use pleach_analysis::regions::split::{Leave, Portion};
 use pleach_annotate::id::BlockIndex;
 use std::collections::BTreeMap;
 

@@ -1,14 +1,14 @@
 //! Regions, matching and equal crediting on the papers' own example, and what over-matching and the remedies do.
 
-use pleach_analysis::regions::cold::{Cold, EdgeEvidence};
-use pleach_analysis::regions::credit::{EqualOptions, Portions, equal};
-use pleach_analysis::regions::lengths::{Lengths, Visit};
-use pleach_analysis::regions::overmatching::compare;
 use pleach_analysis::regions::profile::RegionProfile;
 use pleach_analysis::regions::{DEFAULT_THRESHOLD, Regions};
 use pleach_annotate::cfg::{Block, Cfg, Terminator};
 use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId, ModuleHash};
 use pleach_ball_larus::{End, Path, Start};
+use pleach_papers::regions::cold::{Cold, EdgeEvidence};
+use pleach_papers::regions::credit::{EqualOptions, Portions, equal};
+use pleach_papers::regions::lengths::{Lengths, Visit};
+use pleach_papers::regions::overmatching::compare;
 use pleach_profile::EstimatedPath;
 use pleach_profile::path_profile::{FunctionPaths, PathProfile};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! The paper's measures (§5.3.1).
 
-use super::event::Tuple;
+use pleach_collector::stream::Tuple;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
 

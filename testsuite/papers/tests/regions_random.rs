@@ -4,10 +4,6 @@
 use pleach_feedback_tests::support;
 
 use pleach_analysis::partial_path::PartialPath;
-use pleach_analysis::regions::cold::{Cold, EdgeEvidence};
-use pleach_analysis::regions::credit::{EqualOptions, Portions, equal};
-use pleach_analysis::regions::matching::Ways;
-use pleach_analysis::regions::obvious::obvious;
 use pleach_analysis::regions::profile::RegionProfile;
 use pleach_analysis::regions::split::{Leave, Portion};
 use pleach_analysis::regions::{Region, RegionIndex, Regions};
@@ -15,6 +11,11 @@ use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::graph::{EdgeKind, PathGraph};
 use pleach_ball_larus::{NumberingOptions, Start};
+use pleach_papers::regions::cold::{Cold, EdgeEvidence};
+use pleach_papers::regions::credit::{EqualOptions, Portions, equal};
+use pleach_papers::regions::extension::{extended, split_piece};
+use pleach_papers::regions::matching::Ways;
+use pleach_papers::regions::obvious::obvious;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use support::Random;
@@ -320,7 +321,7 @@ proptest! {
         let first = random.below(path.blocks.len());
         let last = first + random.below(path.blocks.len() - first);
         let seen = path.blocks[first..=last].to_vec();
-        let (extended, left) = regions.extended(true, &seen, true);
+        let (extended, left) = extended(&regions, true, &seen, true);
         let at = extended.windows(seen.len()).position(|w| w == seen).expect("what was seen is kept");
         let (before, after) = (&extended[..at], &extended[at + seen.len() - 1..]);
         for pair in extended.windows(2) {
@@ -337,12 +338,12 @@ proptest! {
         // Ends that were seen are not moved.
         let piece = PartialPath { start: None, blocks: seen.clone(), end: None };
         let joined = |extend| -> Vec<BlockIndex> {
-            regions.split_piece(&piece, extend).into_iter().flat_map(|p| p.blocks).collect()
+            split_piece(&regions, &piece, extend).into_iter().flat_map(|p| p.blocks).collect()
         };
         prop_assert_eq!(joined(false), seen);
         prop_assert_eq!(joined(true), extended);
         let whole = PartialPath { start: Some(path.start), blocks: path.blocks.clone(), end: Some(path.end) };
-        prop_assert_eq!(regions.split_piece(&whole, true), regions.split_path(&path));
+        prop_assert_eq!(split_piece(&regions, &whole, true), regions.split_path(&path));
     }
 }
 

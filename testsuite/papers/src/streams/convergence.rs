@@ -1,7 +1,8 @@
 //! The paper's Monte-Carlo experiment (§3.3, figure 4): how long a stream must be for a sampler to be accurate.
 
-use super::random::Generator;
-use super::sampler::{CountedRandom, Periodic, Random, Sampler, Split, Start};
+use super::samplers::{CountedRandom, Random};
+use pleach_collector::stream::Generator;
+use pleach_collector::stream::{Periodic, Sampler, Split, Start};
 use std::num::NonZeroU64;
 
 /// The paper does not say into how many substreams it splits. Four make its 4600 events: see [`mean_error`].

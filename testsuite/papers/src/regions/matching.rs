@@ -4,8 +4,8 @@
 //! these are all ways from the entry to the portion's first block, each with all ways from its last block out, so that the
 //! set is counted without being listed. A portion of one block and no edge matches the paths through that block.
 
-use super::split::Portion;
-use super::{RegionIndex, Regions};
+use pleach_analysis::regions::split::Portion;
+use pleach_analysis::regions::{RegionIndex, Regions};
 use pleach_annotate::id::BlockIndex;
 use rustc_hash::FxHashMap;
 
@@ -39,7 +39,7 @@ impl<'a> Ways<'a> {
         region: RegionIndex,
         dropped: impl Fn(BlockIndex, BlockIndex) -> bool,
     ) -> Self {
-        let body = &regions.all[region.index()].body;
+        let body = &regions.all()[region.index()].body;
         let position: FxHashMap<BlockIndex, usize> = body.iter().copied().zip(0..).collect();
         let mut this = Self {
             regions,
@@ -52,7 +52,7 @@ impl<'a> Ways<'a> {
             position,
         };
         for (at, &block) in body.iter().enumerate() {
-            let successors = &regions.flow.successors[block.index()];
+            let successors = regions.successors(block);
             this.ends[at] = successors.is_empty();
             for &to in successors.iter().filter(|&&to| !dropped(block, to)) {
                 if regions.crosses(block, to) {
@@ -105,7 +105,7 @@ impl<'a> Ways<'a> {
         if number >= ways_in * ways_out {
             return None;
         }
-        let body = &self.regions.all[self.region.index()].body;
+        let body = &self.regions.all()[self.region.index()].body;
         let mut blocks = self.prefix(self.position[portion.blocks.first()?], number / ways_out);
         blocks.extend_from_slice(&portion.blocks);
         if portion.leave.is_none() {
@@ -124,7 +124,7 @@ impl<'a> Ways<'a> {
     pub fn paths(&self) -> impl Iterator<Item = Vec<BlockIndex>> {
         let whole = Portion {
             region: self.region,
-            blocks: vec![self.regions.all[self.region.index()].entry()],
+            blocks: vec![self.regions.all()[self.region.index()].entry()],
             leave: None,
         };
         (0..self.len()).filter_map(move |number| self.path(&whole, number))
@@ -132,12 +132,12 @@ impl<'a> Ways<'a> {
 
     /// The region's blocks, the entry first.
     pub fn blocks(&self) -> impl Iterator<Item = BlockIndex> {
-        self.regions.all[self.region.index()].body.iter().copied()
+        self.regions.all()[self.region.index()].body.iter().copied()
     }
 
     /// The edges within the region, by origin.
     pub fn edges(&self) -> impl Iterator<Item = (BlockIndex, BlockIndex)> {
-        let body = &self.regions.all[self.region.index()].body;
+        let body = &self.regions.all()[self.region.index()].body;
         let leaving = move |at: usize| self.to[at].iter().map(move |&to| (body[at], body[to]));
         (0..body.len()).flat_map(leaving)
     }
@@ -174,7 +174,7 @@ impl<'a> Ways<'a> {
 
     /// The blocks before one, on one of the ways to it.
     fn prefix(&self, mut at: usize, mut number: u64) -> Vec<BlockIndex> {
-        let body = &self.regions.all[self.region.index()].body;
+        let body = &self.regions.all()[self.region.index()].body;
         let mut blocks = Vec::new();
         while at != 0 {
             let before = self.from[at].iter().find(|&&from| {
@@ -192,7 +192,7 @@ impl<'a> Ways<'a> {
 
     /// The blocks after one, on one of the ways out.
     fn suffix(&self, mut at: usize, mut number: u64) -> Vec<BlockIndex> {
-        let body = &self.regions.all[self.region.index()].body;
+        let body = &self.regions.all()[self.region.index()].body;
         let mut blocks = Vec::new();
         loop {
             if self.ends[at] {

@@ -1,8 +1,10 @@
 //! Stream compressors: weights are conserved, estimates unbiased, and the paper's Monte-Carlo figures come out.
 
-use pleach_collector::stream::convergence::{Kind, mean_error};
-use pleach_collector::stream::error::{Selection, invariance_error};
 use pleach_collector::stream::*;
+use pleach_papers::streams::convergence::{Kind, mean_error};
+use pleach_papers::streams::error::{Selection, invariance_error};
+use pleach_papers::streams::samplers::*;
+use pleach_papers::streams::tagged::Tagged;
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 

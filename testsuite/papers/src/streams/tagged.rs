@@ -1,9 +1,9 @@
 //! The tagged table (§4): less aliasing than H\[P_r\]_n, for more messages.
 
-use super::event::Tuple;
-use super::hash::{Hasher, tag};
-use super::random::Generator;
-use super::sampler::{Message, Sampler, Start};
+use pleach_collector::stream::Generator;
+use pleach_collector::stream::Tuple;
+use pleach_collector::stream::{Hasher, tag};
+use pleach_collector::stream::{Message, Sampler, Start};
 use std::num::NonZeroU64;
 
 /// Entries in a set, as in the paper's experiments (§5.4).

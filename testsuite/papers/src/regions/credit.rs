@@ -12,9 +12,9 @@
 use super::cold::{Cold, EdgeEvidence};
 use super::matching::Ways;
 use super::obvious::obvious;
-use super::profile::RegionProfile;
-use super::split::Portion;
-use super::{RegionIndex, Regions};
+use pleach_analysis::regions::profile::RegionProfile;
+use pleach_analysis::regions::split::Portion;
+use pleach_analysis::regions::{RegionIndex, Regions};
 use pleach_annotate::id::BlockIndex;
 use std::collections::BTreeMap;
 

@@ -2,9 +2,11 @@
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use pleach_collector::stream::error::{Selection, invariance_error};
-use pleach_collector::stream::{Event, Generator, Periodic, Sampler, Split, Start};
+use pleach_collector::stream::{Generator, Periodic, Sampler, Split, Start};
 use pleach_collector::vector::{CodeAddress, ModuleId};
+use pleach_papers::streams::error::{Selection, invariance_error};
+use pleach_papers::streams::event::Event;
+use pleach_papers::streams::loads::observe;
 use pleach_shadow::{Engine, Limits, recover};
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -35,7 +37,7 @@ extern "C" fn on_request(_: c_int, _: *mut c_void, context: *mut c_void) {
         };
         let mut count = 0;
         let seen = &raw mut SEEN;
-        let outcome = engine.observe(&limits, &mut |_, _| {}, &mut |pc, value| {
+        let outcome = observe(engine, &limits, &mut |_, _| {}, &mut |pc, value| {
             (*seen)[count % LOADS] = (pc, value);
             count += 1;
         });

@@ -1,7 +1,7 @@
 //! How often edges were seen, and which of those never seen are cold with confidence (cold-edge elimination, as in Targeted
 //! and Practical Path Profiling).
 
-use super::split::{Leave, Portion};
+use pleach_analysis::regions::split::{Leave, Portion};
 use pleach_annotate::id::BlockIndex;
 use std::collections::BTreeMap;
 
