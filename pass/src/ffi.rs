@@ -365,6 +365,12 @@ pub fn set_host_option(name: &str, value: &str) {
     unsafe { pleach_set_host_option(name.as_ptr().cast(), name.len(), value.as_ptr().cast(), value.len()) }
 }
 
+/// Makes tail merging share equal blocks only, not common ends of different blocks, for the whole process.
+pub fn merge_only_equal_blocks() {
+    // The minimum of instructions in a common end. Equal blocks are merged whatever their size.
+    set_host_option("tail-merge-size", "1000");
+}
+
 /// Facts about a module's target.
 ///
 /// # Safety

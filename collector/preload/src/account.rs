@@ -34,7 +34,7 @@ static PROBABILITY: AtomicU64 = AtomicU64::new(1.0f64.to_bits());
 static IS_FORKED: AtomicBool = AtomicBool::new(false);
 /// Whether this is the recording's first process, or does not know.
 static IS_FIRST: AtomicBool = AtomicBool::new(true);
-/// Whether the end of this image was told.
+/// Whether the end of this process was told.
 static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
 fn page() -> Option<&'static Account> {
@@ -213,20 +213,23 @@ pub fn conclude(ends: bool) {
     if !ends {
         page.hand_over(process::pid() as u32, TOLD_CPU_NS.load(Relaxed));
     }
-    if is_first_end() {
-        learn_start(page);
-    }
+    end(page);
 }
 
 fn learn_start(page: &Account) {
     page.learn_start(START_NS.load(Relaxed).saturating_sub(settings::get().load_ns));
 }
 
-/// Counts the end of this image, once.
-fn is_first_end() -> bool {
-    let is_first = !IS_FORKED.load(Relaxed) && !HAS_ENDED.swap(true, Relaxed);
-    if let Some(kind) = kind().filter(|_| is_first) {
-        kind.ended.fetch_add(1, Relaxed);
+/// Counts the end of this process, once. False if it was counted before.
+fn end(page: &Account) -> bool {
+    let is_first = !HAS_ENDED.swap(true, Relaxed);
+    if is_first && !IS_FORKED.load(Relaxed) {
+        if let Some(kind) = kind() {
+            kind.ended.fetch_add(1, Relaxed);
+        }
+        if process::is_active() {
+            learn_start(page);
+        }
     }
     is_first
 }
@@ -255,11 +258,8 @@ pub fn conclude_without_burst(ends: bool) {
     let own = new(&BASE_OWN_NS, TOLD_OWN_NS.load(Relaxed));
     page.unsampled_cpu_ns.fetch_add(cpu, Relaxed);
     page.unsampled_own_ns.fetch_add(own, Relaxed);
-    if is_first_end() {
+    if end(page) {
         page.unsampled.fetch_add(1, Relaxed);
-        if process::is_active() {
-            learn_start(page);
-        }
     }
     if process::is_active() {
         let counters = counters::take_threads();
@@ -271,6 +271,7 @@ pub fn conclude_without_burst(ends: bool) {
 /// Counts from zero in a child made by `fork`.
 pub fn begin_child() {
     IS_FORKED.store(true, Relaxed);
+    HAS_ENDED.store(false, Relaxed);
     IS_FIRST.store(page().is_none(), Relaxed);
     for told in [
         &TOLD_CPU_NS,

@@ -120,10 +120,10 @@ fn children_are_gathered() {
     let directory = tempfile::tempdir().unwrap();
     let program = fixture(directory.path(), "children", &["-O1"]);
     let (whole, part) = (recorded(&program, &[], None), recorded(&program, &[], Some(16 << 10)));
-    // Which of them have bursts is left to chance.
-    let images = |run: &Run| run.stats.processes + run.stats.unsampled_processes;
-    assert_eq!(images(&part), images(&whole));
     for run in [&whole, &part] {
+        // Twelve processes end and tell so. A child that was sampled before its `exec` counts for itself.
+        let images = run.stats.processes + run.stats.unsampled_processes;
+        assert!(images >= 12, "{:?}", run.stats);
         let is_child = |process: &&Process| process.parent.is_some();
         assert!(run.vectors.processes.iter().filter(is_child).count() > 0);
     }

@@ -68,7 +68,7 @@ pub struct Account {
     pub own_ns: AtomicU64,
     /// The part of that which does not depend on the number of bursts: loading, starting, ending.
     pub start_ns: AtomicU64,
-    /// Images that ended without a burst and have no shard: most were not chosen for sampling.
+    /// Processes that ended without a burst and have no shard: most were not chosen for sampling.
     pub unsampled: AtomicU64,
     /// Their CPU time, and that of such children that were forked.
     pub unsampled_cpu_ns: AtomicU64,

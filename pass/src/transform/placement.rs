@@ -93,7 +93,7 @@ pub unsafe fn before_codegen(module: LLVMModuleRef, target_machine: *mut c_void)
 /// Keeps one dispatch per operation of an interpreter with computed gotos.
 ///
 /// Tail merging would merge the dispatches before code generation duplicates them. It is an option of the process, so
-/// it is disabled for the whole module.
+/// it is restricted for the whole module.
 ///
 /// # Safety
 /// The module must be alive.
@@ -101,7 +101,7 @@ unsafe fn keep_dispatches(module: LLVMModuleRef) {
     // SAFETY: as the caller promises.
     let labels = unsafe { ffi::pleach_prepare_computed_gotos(module) };
     if labels >= MIN_INTERPRETER_LABELS {
-        ffi::set_host_option("enable-tail-merge", "0");
+        ffi::merge_only_equal_blocks();
     }
 }
 

@@ -37,7 +37,7 @@ fn a_profile_costs_no_dispatches() {
     // What the user says stands.
     let merging = [
         with(&profile, &[]),
-        ["-mllvm", "-enable-tail-merge=1"].map(str::to_owned).to_vec(),
+        ["-mllvm", "-tail-merge-size=3"].map(str::to_owned).to_vec(),
     ]
     .concat();
     assert!(dispatches(&merging) <= dispatches(&with(&profile, &[])));
