@@ -90,7 +90,11 @@ fn decide_superblocks(cfg: &Cfg, profile: &Profile, input: &mut Input) {
     assert_eq!(arms(cfg).len(), blocks);
     let instances = profile.functions.len();
     let mut flags = || (0..blocks).map(|_| input.u8() % 4 != 0).collect::<Vec<bool>>();
-    let (clonable, tight, dispatching) = (flags(), flags(), flags());
+    let (mut clonable, tight, dispatching) = (flags(), flags(), flags());
+    // As the plugin has it: landing pads are never copied.
+    for (clonable, block) in clonable.iter_mut().zip(&cfg.blocks) {
+        *clonable &= !block.is_eh_pad;
+    }
     let markers: Vec<Vec<Marker>> = (0..blocks)
         .map(|_| {
             let marker = |_| {

@@ -2,6 +2,7 @@
 
 use crate::vector::Process;
 use pleach_wire::account::{Account, FILE, time};
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{Result, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -49,27 +50,61 @@ impl Unsampled {
     }
 }
 
-/// The account of a run.
+/// The account of a run. It goes on from that of the run before.
 #[derive(Debug)]
 pub(crate) struct RunAccount {
     page: memmap2::Mmap,
+    /// Process images that had begun before the run.
+    begun_before: u64,
+    /// What had been told before the run.
+    unsampled_before: Unsampled,
 }
 
 impl RunAccount {
-    /// Makes the page in the directory of the shards.
-    pub(crate) fn begin(directory: &Path) -> Result<Self> {
-        let path = directory.join(std::ffi::OsStr::from_bytes(FILE.to_bytes()));
+    /// Makes the page in the directory of the shards. `before`: the run before, from which costs are known.
+    pub(crate) fn begin(directory: &Path, before: Option<&Self>) -> Result<Self> {
+        let path = directory.join(OsStr::from_bytes(FILE.to_bytes()));
         let mut file: File = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-        file.write_all(&Account::new_page())?;
+        match before {
+            Some(before) => file.write_all(&before.page)?,
+            None => file.write_all(&Account::new_page())?,
+        }
         // SAFETY: the file is ours and does not shrink; processes change it only by atomic operations, as we read it.
         let page = unsafe { memmap2::Mmap::map(&file)? };
-        Ok(Self { page })
+        let mut this = Self {
+            page,
+            begun_before: 0,
+            unsampled_before: Unsampled::default(),
+        };
+        (this.begun_before, this.unsampled_before) = (this.account().started.load(Relaxed), this.told());
+        Ok(this)
+    }
+
+    fn account(&self) -> &Account {
+        // SAFETY: the page is large enough, aligned, and lives as long as `self`; any value is valid.
+        unsafe { &*self.page.as_ptr().cast::<Account>() }
+    }
+
+    /// Whether the sampler was loaded into any process of the run.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.account().started.load(Relaxed) != self.begun_before
     }
 
     /// What the processes of the run that were not sampled have told by now.
     pub(crate) fn unsampled(&self) -> Unsampled {
-        // SAFETY: the page is large enough, aligned, and lives as long as `self`; any value is valid.
-        let account = unsafe { &*self.page.as_ptr().cast::<Account>() };
+        let (now, before) = (self.told(), self.unsampled_before);
+        Unsampled {
+            processes: now.processes.saturating_sub(before.processes),
+            program_cpu_seconds: (now.program_cpu_seconds - before.program_cpu_seconds).max(0.0),
+            own_cpu_seconds: (now.own_cpu_seconds - before.own_cpu_seconds).max(0.0),
+            threads: now.threads.saturating_sub(before.threads),
+            unsampled_threads: now.unsampled_threads.saturating_sub(before.unsampled_threads),
+        }
+    }
+
+    /// What processes that were not sampled have told by now, in all runs.
+    fn told(&self) -> Unsampled {
+        let account = self.account();
         let count = |word: &AtomicU64| word.load(Relaxed).min(u32::MAX.into());
         let (cpu, own) = (time(&account.unsampled_cpu_ns), time(&account.unsampled_own_ns));
         Unsampled {
@@ -89,9 +124,38 @@ mod tests {
     #[test]
     fn a_new_account_is_empty() {
         let directory = tempfile::tempdir().unwrap();
-        let account = RunAccount::begin(directory.path()).unwrap();
+        let account = RunAccount::begin(directory.path(), None).unwrap();
         assert_eq!(account.unsampled(), Unsampled::default());
         assert!(account.unsampled().as_process().is_none());
-        assert!(RunAccount::begin(directory.path()).is_err(), "it is there already");
+        assert!(!account.has_begun());
+        assert!(
+            RunAccount::begin(directory.path(), None).is_err(),
+            "it is there already"
+        );
+    }
+
+    #[test]
+    fn the_next_run_goes_on() {
+        let directories = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let first = RunAccount::begin(directories[0].path(), None).unwrap();
+        let path = directories[0].path().join(OsStr::from_bytes(FILE.to_bytes()));
+        let mut told = Account::default();
+        *told.started.get_mut() = 7;
+        *told.unsampled.get_mut() = 5;
+        told.learn_burst(90_000);
+        // SAFETY: all of it is atomic numbers.
+        let bytes = unsafe { std::slice::from_raw_parts((&raw const told).cast::<u8>(), size_of::<Account>()) };
+        OpenOptions::new()
+            .write(true)
+            .open(path)
+            .unwrap()
+            .write_all(bytes)
+            .unwrap();
+        assert!(first.has_begun());
+        assert_eq!(first.unsampled().processes, 5);
+        let second = RunAccount::begin(directories[1].path(), Some(&first)).unwrap();
+        assert!(!second.has_begun());
+        assert_eq!(second.unsampled(), Unsampled::default());
+        assert_eq!(second.account().burst_cost(), Some(90_000.0));
     }
 }

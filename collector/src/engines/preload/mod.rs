@@ -34,6 +34,8 @@ pub(crate) struct PreloadSession<'a> {
     costs: Costs,
     gathering: Gathering,
     unsampled: Unsampled,
+    /// The account of the last run.
+    account: Option<RunAccount>,
 }
 
 impl<'a> PreloadSession<'a> {
@@ -52,6 +54,7 @@ impl<'a> PreloadSession<'a> {
             preload,
             gathering: Gathering::new(options.max_size, options.seed.unwrap_or_else(monotonic_ns)),
             unsampled: Unsampled::default(),
+            account: None,
         })
     }
 
@@ -93,14 +96,19 @@ impl Session for PreloadSession<'_> {
         command.env("LD_PRELOAD", preload_list(&self.preload, directory.path())?);
         command.env(shard::DIRECTORY_VARIABLE, directory.path());
         command.env(shard::SETTINGS_VARIABLE, self.settings(run).to_text());
-        let account = RunAccount::begin(directory.path()).map_err(io("cannot make a temporary file"))?;
+        let before = self.account.take();
+        let account =
+            RunAccount::begin(directory.path(), before.as_ref()).map_err(io("cannot make a temporary file"))?;
         let (ended, shards) = self
             .gathering
             .run(directory.path(), || run_forwarding(&mut command))
             .map_err(io("cannot read what was sampled"))?;
         let status = ended.map_err(io(format!("cannot run {}", self.program.display())))?;
         self.unsampled.join(account.unsampled());
-        if shards == 0 {
+        // The first process of the first run has a shard; others may have been left out.
+        let is_sampled = shards > 0 || (before.is_some() && account.has_begun());
+        self.account = Some(account);
+        if !is_sampled {
             return Err(RecordError::NotSampled {
                 command: self.program.display().to_string(),
                 status,
