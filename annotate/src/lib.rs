@@ -3,7 +3,7 @@
 //! The compiler plugin writes identifiers and graphs into the objects that it compiles; this crate reads them. It knows
 //! nothing of samples and nothing of LLVM. In phase order:
 //!
-//! 1. [`id`] and [`cfg`]: identifiers of functions, blocks and calls, and the graph that a profile refers to.
+//! 1. [`id`] and [`cfg`](mod@cfg): identifiers of functions, blocks and calls, and the graph that a profile refers to.
 //! 2. [`manifest`]: encodes graphs into the section `.pleach_cfg` (in the plugin) and decodes them (everywhere else).
 //! 3. [`binary`]: opens an ELF file and takes symbols, code and the two sections from it.
 //! 4. [`probe`]: decodes `.pseudo_probe`, which says at which address a block or call lies.

@@ -14,7 +14,7 @@ pub(super) fn payload(set: &VectorSet) -> Vec<u8> {
 #[derive(Default)]
 pub(super) struct Writer {
     out: Vec<u8>,
-    /// Last offset seen in each module; the first place is that of [`ModuleId::EXTERNAL`].
+    /// Last offset seen in each module; the first place is that of `ModuleId::EXTERNAL`.
     last: Vec<u64>,
     module: usize,
 }

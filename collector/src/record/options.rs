@@ -34,7 +34,7 @@ pub struct RecordOptions {
     /// kernel grants breakpoints and ticks come from events.
     pub clocks: bool,
     /// Bytes that the vectors may take in a file. Where they would take more, what there is is compressed to a sample
-    /// of it, [`VectorSet::compressed`]; memory and temporary files are bounded, too.
+    /// of it, `VectorSet::compressed`; memory and temporary files are bounded, too.
     pub max_size: Option<u64>,
     /// The command's standard streams.
     pub redirect: Redirect,

@@ -12,7 +12,7 @@
 //! - [`Crediting::Independent`]: pieces are taken apart into edges, and a path's count is the product of its edges'
 //!   probabilities: what an edge profile knows.
 //!
-//! Everything is computed for the bursts as they were, and for [`REPLICATES`](crate::replicates::REPLICATES) replicates in
+//! Everything is computed for the bursts as they were, and for [`REPLICATES`] replicates in
 //! which each burst weighs a Poisson number: bursts are independent, what one burst sees is not. The
 //! spread of a path's share over the replicates makes its interval ([`interval`]).
 

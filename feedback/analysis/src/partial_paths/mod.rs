@@ -7,7 +7,7 @@
 //!
 //! The phases, one a file: [`copy`] finds the ways between blocks that were seen, [`walk`] splits what one activation passed,
 //! [`frames`] tells activations apart, [`store`] sums up equal observations in all
-//! [`replicates`](crate::replicates), and [`gather`] does so for all bursts of a recording.
+//! [`replicates`](crate::replicates), and [`gather`](fn@gather) does so for all bursts of a recording.
 
 pub mod callers;
 mod copies;

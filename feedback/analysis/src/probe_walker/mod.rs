@@ -24,7 +24,7 @@ pub(crate) struct ProbeWalker<'m> {
     last: Vec<Option<(FrameId, BlockIndex)>>,
     /// By copy: the steps found so far, by where they begin and end.
     steps: Vec<FxHashMap<(BlockIndex, BlockIndex), Step>>,
-    /// By function: see [`Cfg::edge_bases`]; empty until needed.
+    /// By function: see `Cfg::edge_bases`; empty until needed.
     bases: Vec<Vec<u32>>,
 }
 

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 ///
 ///   pleach paths app.pleach                          the 20 hottest paths
 ///   pleach paths app.pleach --function parse --top 0     all of one function
-///   pleach paths app.pleach --json | jq '.[0].blocks'    for scripts
+///   pleach paths app.pleach --json | jq length           for scripts
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {

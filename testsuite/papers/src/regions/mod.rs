@@ -3,7 +3,7 @@
 //!
 //! The phases, one a file: extension ([`extension`]), matching sets ([`matching`]), evidence for cold edges ([`cold`]), paths
 //! with an edge of their own ([`obvious`]), equal crediting ([`credit`]); what over-matching does to the profile
-//! ([`overmatching`]); the papers' lengths ([`lengths`]); and the tables ([`figures`]).
+//! ([`overmatching`]); the papers' lengths ([`lengths`]); and the tables ([`figures`](mod@figures)).
 
 pub mod cold;
 pub mod credit;
