@@ -1,0 +1,196 @@
+"""Writes the inputs of the unseen programs: NAME.t for training, NAME.e for evaluation, of another kind or shape."""
+
+import glob
+import math
+import random
+import struct
+import sys
+import zipfile
+
+HEADERS = "".join(open(f, errors="ignore").read() for f in sorted(glob.glob("/usr/lib/llvm-22/include/llvm/IR/*.h")))
+LIBRARY = open("/usr/lib/llvm-22/lib/libLLVM.so.1", "rb").read(70_000_000)[30_000_000:]
+FOLDER = sys.argv[1]
+ACIDS = "ACDEFGHIKLMNPQRSTVWY"
+
+
+def write(name, data):
+    with open(f"{FOLDER}/{name}", "wb") as out:
+        out.write(data if isinstance(data, bytes) else data.encode())
+
+
+def markdown(seed, count):
+    r = random.Random(seed)
+    words = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor incididunt labore".split()
+    out = []
+    for i in range(count):
+        kind, text = r.random(), " ".join(r.choice(words) for _ in range(r.randint(5, 40)))
+        if kind < 0.1:
+            out.append("#" * r.randint(1, 4) + " " + text[:40])
+        elif kind < 0.25:
+            out.append("\n".join("* " + " ".join(r.choice(words) for _ in range(8)) for _ in range(r.randint(2, 6))))
+        elif kind < 0.3:
+            out.append(f"```c\nint x = {i};\n```")
+        elif kind < 0.4:
+            out.append("> " + text)
+        elif kind < 0.5:
+            out.append(f"{text[:30]} **bold {text[30:50]}** and *em* [link](http://ex.com/{i}) `code` &amp; <b>x</b>")
+        else:
+            out.append(text)
+    return "\n\n".join(out) + "\n"
+
+
+def sound(seed, count):
+    r = random.Random(seed)
+    data, tones = bytearray(), []
+    for i in range(count):
+        if i % 11025 == 0:
+            tones = [r.uniform(50, 6000) for _ in range(6)]
+        value = sum(math.sin(i * tone / 44100 * 2 * math.pi) for tone in tones) * 3000 + r.gauss(0, 300)
+        sides = [value, value * 0.7 + r.gauss(0, 200)]
+        data += struct.pack("<hh", *(int(max(-32000, min(32000, side))) for side in sides))
+    head = struct.pack("<IHHIIHH", 16, 1, 2, 44100, 176400, 4, 16)
+    return b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVEfmt " + head + b"data" + struct.pack("<I", len(data)) + data
+
+
+def requests(seed, count):
+    r = random.Random(seed)
+    line = lambda: f"{r.choice(['GET', 'PUT', 'POST'])} /p/{r.randint(1, 3000)} {r.randint(100, 99999)} u{r.randint(1, 500)} {r.random():.3f}"
+    return "\n".join(line() for _ in range(count)) + "\n"
+
+
+def log(seed, count):
+    r = random.Random(seed)
+    states = ["ok", "fail", "retry"]
+    line = lambda i: f"{i} host{r.randrange(20)} daemon[{r.randrange(5)}]: request {r.randrange(100)} took {r.randrange(900)} ms status {r.choice(states)}"
+    return "\n".join(line(i) for i in range(count)) + "\n"
+
+
+def assembly(seed, count):
+    r = random.Random(seed)
+    registers = ["rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10"]
+    out = ["bits 64\n%macro sw 2\n xchg %1,%2\n add %1,1\n%endmacro\nsection .text"]
+    for i in range(count):
+        a, b = r.choice(registers), r.choice(registers)
+        lines = [
+            f"mov {a},{b}",
+            f"add {a},[{b}+{r.randint(0, 500)}]",
+            f"lea {a},[{b}*4+{r.randint(0, 90)}]",
+            f"sw {a},{b}",
+            f"L{i}: cmp {a},{r.randint(0, 1000)}",
+            f"jne $+{r.randint(2, 100)}",
+            f"vaddps ymm{r.randint(0, 15)},ymm1,ymm2",
+            f"imul {a},{b},{r.randint(1, 99)}",
+            f"; comment {i}",
+            f"dq {r.randint(0, 1 << 40)}, {i}",
+        ]
+        out.append(r.choice(lines))
+    return "\n".join(out) + "\n"
+
+
+def bitmap(seed, size):
+    r = random.Random(seed)
+    rows = [bytearray(size) for _ in range(size)]
+    for _ in range(size // 8):
+        x, y, radius, is_round = r.randint(0, size), r.randint(0, size), r.randint(3, size // 12), r.random() < 0.5
+        for at in range(max(0, y - radius), min(size, y + radius)):
+            half = int(math.sqrt(radius * radius - (at - y) ** 2)) if is_round else radius
+            for across in range(max(0, x - half), min(size, x + half)):
+                rows[at][across] ^= 1
+    return f"P1\n{size} {size}\n" + "".join("".join(map(str, row)) + "\n" for row in rows)
+
+
+def clauses(seed, variables, ratio):
+    r = random.Random(seed)
+    count = int(variables * ratio)
+    clause = lambda: " ".join(str(v * r.choice([1, -1])) for v in r.sample(range(1, variables + 1), 3)) + " 0\n"
+    return f"p cnf {variables} {count}\n" + "".join(clause() for _ in range(count))
+
+
+def related(seed, count, length, alphabet, rate):
+    """Sequences that descend from one another by mutation."""
+    r = random.Random(seed)
+    pool = ["".join(r.choice(alphabet) for _ in range(length))]
+    while len(pool) < count:
+        child = list(r.choice(pool))
+        for at in range(length):
+            if r.random() < rate:
+                child[at] = r.choice(alphabet)
+        pool.append("".join(child))
+    return pool
+
+
+def fasta(sequences):
+    return "".join(f">s{i}\n{sequence}\n" for i, sequence in enumerate(sequences))
+
+
+def phylip(sequences):
+    lines = "".join(f"{('s%d' % i).ljust(10)}{sequence}\n" for i, sequence in enumerate(sequences))
+    return f"{len(sequences)} {len(sequences[0])}\n{lines}"
+
+
+def zipped(name, data):
+    with zipfile.ZipFile(f"{FOLDER}/{name}", "w", zipfile.ZIP_DEFLATED) as archive:
+        for i in range(8):
+            archive.writestr(f"f{i}", data[i * len(data) // 8 : (i + 1) * len(data) // 8])
+
+
+def weights(seed, count, largest):
+    r = random.Random(seed)
+    systems = [sorted(r.randint(1, largest) for _ in range(5)) for _ in range(count)]
+    return "".join(f"{sum(system)} {' '.join(map(str, system))}\n" for system in systems)
+
+
+write("bc.t", """scale=600
+4*a(1)
+e(1)
+define f(n){if(n<2)return n;return f(n-1)+f(n-2)}
+f(21)
+for(i=0;i<400;i++){x=x*7+i%13;x=x%(10^40)}
+x
+s(1)
+2^3000
+""")
+write("bc.e", """scale=300
+l(2)
+j(2,1)
+sqrt(7)
+define g(a,b){while(b>0){t=a%b;a=b;b=t};return a}
+scale=0
+for(i=1;i<3000;i++)y+=g(i*7919,360360)
+y
+3^1500/7^200
+""")
+write("cmark.t", markdown(1, 40000))
+write("cmark.e", markdown(2, 6000))
+write("lame.t", sound(1, 44100 * 20))
+write("lame.e", sound(2, 44100 * 4))
+write("mawk.t", requests(1, 400000))
+write("mawk.e", requests(2, 60000))
+write("mawk.t.script", '{c[$1]+=$3;u[$4]++;if($2~/[0-9]*7$/)s+=$5;gsub(/p/,"q",$2);l+=length($0)}'
+      "END{for(k in u)if(u[k]>m)m=u[k];for(k in c)print k,c[k];print s,l,m}")
+write("mawk.e.script", '{split($2,a,"/");n[a[3]%97]+=$3*2;x=x<$3?$3:x;if(index($4,"42"))h++;t=t substr($1,1,1);'
+      'if(length(t)>100)t=""}END{for(i=0;i<97;i++)printf "%d %d\\n",i,n[i];print x,h,t}')
+write("minisat2.t", clauses(1, 210, 4.26))
+write("minisat2.e", clauses(4, 180, 4.26))
+write("nasm.t", assembly(1, 120000))
+write("nasm.e", assembly(2, 20000))
+write("potrace.t", bitmap(1, 2500))
+write("potrace.e", bitmap(2, 1200))
+write("zopfli.t", HEADERS[:400_000])
+write("zopfli.e", LIBRARY[:150_000])
+write("clzip.t", HEADERS[:2_500_000])
+write("clzip.e", LIBRARY[:1_800_000])
+write("dialign-t.t", fasta(related(7, 12, 220, ACIDS, 0.3)))
+write("dialign-t.e", fasta(related(8, 6, 260, ACIDS, 0.5)))
+write("fastdnaml.t", phylip(related(5, 16, 400, "ACGT", 0.06)))
+write("fastdnaml.e", phylip(related(6, 12, 1200, "ACGT", 0.1)))
+write("fasttree.t", fasta(related(1, 220, 500, "ACGT", 0.05)))
+write("fasttree.e", fasta(related(2, 45, 500, "ACGT", 0.12)))
+write("palp.t", weights(1, 1500, 14))
+write("palp.e", weights(2, 500, 40))
+write("ssed.t", (HEADERS * 3)[:6_000_000])
+write("ssed.e", log(9, 60000))
+write("ssed.t.script", "s/class \\([A-Za-z]*\\)/struct \\1/g\n/^ *\\/\\//d\ns/[ \\t]*$//\n/virtual/{s/virtual //;p}\ny/abc/ABC/\n")
+write("ssed.e.script", "/status ok/!s/request \\([0-9]*\\) took \\([0-9]*\\) ms/\\2:\\1/\ns/host1[0-9]/H/g\nN\nP\nD\n")
+zipped("unzip.t", (HEADERS * 14).encode())
+zipped("unzip.e", LIBRARY[:34_000_000])
