@@ -12,7 +12,7 @@ build() {
         cmark)
             cmake -B build -DCMAKE_C_COMPILER="${CC%% *}" -DCMAKE_C_FLAGS="${CC#* } -w" -DCMAKE_C_FLAGS_RELEASE=-O2 \
                 -DCMAKE_BUILD_TYPE=Release -DCMARK_TESTS=OFF -DCMARK_SHARED=OFF
-            make -C build cmark_exe && cp build/src/cmark out
+            make -j2 -C build cmark_exe && cp build/src/cmark out
             ;;
         dialign-t)
             cd source && $CC -O2 -w -std=gnu89 -fcommon museq.c parameters.c io.c diag.c alig.c assemble.c prob.c orf.c \
@@ -20,13 +20,13 @@ build() {
             ;;
         fastdnaml) $CC -O2 -w -std=gnu89 source/fastDNAml.c -lm -o out ;;
         fasttree) $CC -O2 -w -DUSE_DOUBLE -funroll-loops fasttree.c -lm -o out ;;
-        lame) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make && cp frontend/lame out ;;
-        mawk) ./configure CC="$CC" CFLAGS="-O2 -w" && make && cp mawk out ;;
-        minisat2) $CXX -O2 -w -fpermissive -I. -D__STDC_LIMIT_MACROS -D__STDC_FORMAT_MACROS minisat/core/*.cc minisat/utils/*.cc -lz -o out ;;
-        nasm) ./configure CC="$CC" CFLAGS="-O2 -w" && make nasm && cp nasm out ;;
+        lame) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make -j2 && cp frontend/lame out ;;
+        mawk) ./configure CC="$CC" CFLAGS="-O2 -w" && make -j2 && cp mawk out ;;
+        minisat2) $CXX -O2 -Wno-everything -fpermissive -I. -D__STDC_LIMIT_MACROS -D__STDC_FORMAT_MACROS minisat/core/*.cc minisat/utils/*.cc -lz -o out ;;
+        nasm) ./configure CC="$CC" CFLAGS="-O2 -w" && make -j2 nasm && cp nasm out ;;
         palp) $CC -O2 -w -std=gnu89 poly.c Coord.c Rat.c Vertex.c Polynf.c LG.c -lm -o out ;;
-        potrace) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make && cp src/potrace out ;;
-        ssed) ./configure CC="$CC" CFLAGS="-O2 -w -std=gnu89" --disable-nls && make && cp sed/sed out ;;
+        potrace) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make -j2 && cp src/potrace out ;;
+        ssed) ./configure CC="$CC" CFLAGS="-O2 -w -std=gnu89" --disable-nls && make -j2 && cp sed/sed out ;;
         unzip)
             make -f unix/Makefile unzips CC="$CC" LD="$CC" LF2= CF="-O2 -w -I. -Ibzip2 -DUNIX -DLARGE_FILE_SUPPORT \
                 -DUNICODE_SUPPORT -DNO_LCHMOD -DHAVE_DIRENT_H -DHAVE_TERMIOS_H" && cp unzip out
