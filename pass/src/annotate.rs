@@ -34,8 +34,8 @@ pub fn is_too_large(cfg: &Cfg) -> bool {
 /// Annotates every function of a module.
 pub fn run<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], anchor: Anchor) {
     let probe = probe(module);
-    // Merged ends of blocks lack probes and have inferred counts only: an interpreter's cases could not be told apart by
-    // their ends. Equal blocks are merged, since apart they would enlarge the code of generated scanners by a third.
+    // Merged ends of blocks lack probes and have inferred counts only: an interpreter's cases could not be told apart
+    // by their ends. Equal blocks are merged, since apart they would enlarge the code of generated scanners by a third.
     ffi::merge_only_equal_blocks();
     let mut unit: LLVMMetadataRef = std::ptr::null_mut();
     let mut assembly = String::new();

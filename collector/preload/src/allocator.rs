@@ -1,8 +1,8 @@
 //! The memory that Rust code of this library allocates: only the decoder does, when the first engine is reserved.
 //!
-//! That happens in a handler, which may have interrupted the program's allocator. So there is one that takes no lock and
-//! can be interrupted anywhere: it hands out one region from front to back, and gets what does not fit from the kernel.
-//! The region is mapped at the start: the decoder would abort the program if it got no memory.
+//! That happens in a handler, which may have interrupted the program's allocator. So there is one that takes no lock
+//! and can be interrupted anywhere: it hands out one region from front to back, and gets what does not fit from the
+//! kernel. The region is mapped at the start: the decoder would abort the program if it got no memory.
 
 use crate::sys::syscall;
 use core::alloc::{GlobalAlloc, Layout};

@@ -31,7 +31,8 @@
 //! - [`counters`]: costs and losses, stored with each burst.
 //! - [`quiesce`]: waits until no handler runs, before a program confines itself.
 //!
-//! [`allocator`] gives the decoder its memory. [`sys`] has system calls that leave `errno` alone. Modules do not import each other in circles.
+//! [`allocator`] gives the decoder its memory. [`sys`] has system calls that leave `errno` alone. Modules do not import
+//! each other in circles.
 //!
 //! # Safety rules
 //! Comments on `unsafe` code cite them by name.
@@ -182,7 +183,8 @@ extern "C" fn start_sampling() {
     threads::set_base(before.saturating_sub(settings::get().load_ns));
 }
 
-/// Accounts for the start of the process, and what the loader took before: the constructor began `before` that CPU time.
+/// Accounts for the start of the process, and what the loader took before: the constructor began `before` that CPU
+/// time.
 fn spend_on_start(before: u64) {
     let cost = sys::thread_cpu_ns().saturating_sub(before) + settings::get().load_ns;
     counters::OWN_NS.fetch_add(cost, Relaxed);

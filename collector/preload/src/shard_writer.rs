@@ -1,5 +1,5 @@
-//! The shard of this process: opened with the first burst; at the start or the end in the recording's first process, and
-//! in all processes that do not know of others.
+//! The shard of this process: opened with the first burst; at the start or the end in the recording's first process,
+//! and in all processes that do not know of others.
 
 use crate::account;
 use crate::counters::{self, LOST, OWN_NS};

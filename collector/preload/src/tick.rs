@@ -27,8 +27,8 @@ const TIMER_PERIOD_NS: f64 = 4_000_000.0;
 const BRANCH_DISTANCE: u64 = 6;
 /// Cost of shadow execution of an instruction, for the first guess.
 const SHADOW_NS: u64 = 50;
-/// CPU time between two shadow bursts where the budget allows shorter ones only: ten seconds give 400 bursts, enough for
-/// superblocks and for splitting.
+/// CPU time between two shadow bursts where the budget allows shorter ones only: ten seconds give 400 bursts, enough
+/// for superblocks and for splitting.
 const BURST_DISTANCE_NS: f64 = 25_000_000.0;
 
 /// Source of a thread's ticks.

@@ -227,7 +227,8 @@ pub fn probability(overhead: f64, cpu_ns: f64, start_ns: f64) -> f64 {
 /// Mean CPU time of the program from one burst to the next, over all its processes.
 ///
 /// Bursts get what the budget leaves after starts, as far as these depend on the number of processes. A deviation from
-/// the budget is corrected over a long horizon, so that the rate changes with the age of the recording only, and slowly.
+/// the budget is corrected over a long horizon, so that the rate changes with the age of the recording only, and
+/// slowly.
 pub fn mean_interval(overhead: f64, burst_ns: f64, totals: Totals) -> f64 {
     let (program, own, starts) = (totals.program_ns as f64, totals.own_ns as f64, totals.start_ns as f64);
     let horizon = HORIZON_NS + program / 4.0;

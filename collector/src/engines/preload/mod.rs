@@ -1,8 +1,8 @@
 //! The engine of the preloaded sampler: shadow execution, and single-stepping.
 //!
 //! [`calibrate`] measures what signals and traps cost here. Each run gets a directory; every process of the command
-//! appends to a shard there, and [`gather`] reads the shards, also while the command runs. [`account`] is the page by which
-//! the processes keep the budget together.
+//! appends to a shard there, and [`gather`] reads the shards, also while the command runs. [`account`] is the page by
+//! which the processes keep the budget together.
 
 pub(crate) mod account;
 pub mod calibrate;
