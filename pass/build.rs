@@ -60,6 +60,7 @@ fn main() -> Result<()> {
         "analysis/profile_summary.cpp",
         "transform/duplicate_blocks.cpp",
         "transform/if_conversion.cpp",
+        "transform/markers.cpp",
         "transform/probes.cpp",
         "transform/rematerialise_addresses.cpp",
         "transform/select_to_branch.cpp",

@@ -33,6 +33,8 @@ struct PleachOptions {
   PleachText Anchor;     // -pleach-anchor
   PleachText Instrument; // -pleach-instrument
   PleachText Weights;    // -pleach-weights
+  PleachText Only;       // -pleach-only
+  PleachText Decisions;  // -pleach-decisions
   uint64_t RandomProfile; // a seed, 0: none
   uint64_t RandomPaths;   // a seed, 0: none
   double SuperblockMinGain; // negative: the default
@@ -49,12 +51,12 @@ struct PleachOptions {
   bool IfConversionAggressive;
   bool SelectToBranch;
 };
-PLEACH_SIZE(PleachOptions, 112);
-PLEACH_OFFSET(PleachOptions, RandomProfile, 64);
-PLEACH_OFFSET(PleachOptions, SuperblockMinGain, 80);
-PLEACH_OFFSET(PleachOptions, Iterations, 88);
-PLEACH_OFFSET(PleachOptions, Annotate, 96);
-PLEACH_OFFSET(PleachOptions, SelectToBranch, 105);
+PLEACH_SIZE(PleachOptions, 144);
+PLEACH_OFFSET(PleachOptions, RandomProfile, 96);
+PLEACH_OFFSET(PleachOptions, SuperblockMinGain, 112);
+PLEACH_OFFSET(PleachOptions, Iterations, 120);
+PLEACH_OFFSET(PleachOptions, Annotate, 128);
+PLEACH_OFFSET(PleachOptions, SelectToBranch, 137);
 
 // The stage of a run: three places in the pipeline, and the passes that `opt -passes=` runs alone.
 enum PleachStage : uint32_t {
@@ -159,6 +161,17 @@ PLEACH_OFFSET(PleachLoop, Entries, 16);
 using PleachAlignmentFn = uint32_t (*)(const PleachLoop *, double Total);
 
 // ---- Transformations -----------------------------------------------------------------------------------------------
+
+// A marker: this code comes from a block of a recorded function.
+struct PleachMarker {
+  uint64_t Key;              // of the recorded function
+  LLVMMetadataRef InlinedAt; // differs for each inline instance; null in the function itself
+  uint32_t Index;            // of the recorded block
+  uint32_t Block;            // where it is now
+};
+PLEACH_SIZE(PleachMarker, 24);
+PLEACH_OFFSET(PleachMarker, InlinedAt, 8);
+PLEACH_OFFSET(PleachMarker, Block, 20);
 
 // A node of the graph that a function will have: a block or a copy of one, and the targets of its successor slots.
 struct PleachNode {
@@ -344,6 +357,10 @@ void pleach_ensure_subprogram(LLVMValueRef F, LLVMMetadataRef *Unit);
 void pleach_set_call_probe(LLVMValueRef Call, uint32_t Index, bool IsDirect);
 void pleach_set_probe_location(LLVMValueRef Probe, LLVMValueRef Position);
 void pleach_erase_named_metadata(LLVMModuleRef M, const char *Name, size_t Size);
+
+// transform/markers.cpp
+void pleach_insert_marker(LLVMBasicBlockRef Block, uint64_t Key, uint32_t Index);
+size_t pleach_take_markers(LLVMValueRef F, PleachMarker *Found, size_t Capacity);
 
 // transform/duplicate_blocks.cpp
 bool pleach_duplicate_blocks(LLVMValueRef F, const PleachNode *Nodes, size_t Count);

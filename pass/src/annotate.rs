@@ -46,7 +46,7 @@ pub fn run<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], anchor: 
     {
         // SAFETY: the function belongs to the module; `unit` is null or what an earlier call made.
         unsafe { ffi::pleach_ensure_subprogram(function.value.as_value_ref(), &mut unit) };
-        insert_block_probes(module, function, probe, function.cfg.id.guid.0, |_| true);
+        insert_block_probes(module, function, probe);
         mark_calls(function);
         describe(module, &function.cfg);
         write_entry(&mut assembly, &cfg, anchor);
@@ -65,29 +65,20 @@ pub fn settled(functions: &[FunctionIr<'_>]) -> Vec<Cfg> {
 }
 
 /// The intrinsic whose calls are probes.
-pub fn probe<'ctx>(module: &Module<'ctx>) -> FunctionValue<'ctx> {
+fn probe<'ctx>(module: &Module<'ctx>) -> FunctionValue<'ctx> {
     let Some(probe) = Intrinsic::find("llvm.pseudoprobe").and_then(|i| i.get_declaration(module, &[])) else {
         unreachable!("every LLVM that loads this plugin has llvm.pseudoprobe")
     };
     probe
 }
 
-/// A probe in each block, which names its function by `key`.
-pub fn insert_block_probes<'ctx>(
-    module: &Module<'ctx>,
-    function: &FunctionIr<'ctx>,
-    probe: FunctionValue<'ctx>,
-    key: u64,
-    wanted: impl Fn(BlockIndex) -> bool,
-) {
+/// A probe in each block.
+fn insert_block_probes<'ctx>(module: &Module<'ctx>, function: &FunctionIr<'ctx>, probe: FunctionValue<'ctx>) {
     let context = module.get_context();
     let (i32t, i64t) = (context.i32_type(), context.i64_type());
     let builder = context.create_builder();
     for (index, block) in function.value.get_basic_block_iter().enumerate() {
         let index = BlockIndex(index as u32);
-        if !wanted(index) {
-            continue;
-        }
         // SAFETY: the block belongs to the function being annotated.
         let Some(position) = (unsafe { ir::probe_position(block.as_mut_ptr()) }) else {
             continue; // catchswitch: it keeps its number
@@ -95,7 +86,7 @@ pub fn insert_block_probes<'ctx>(
         // SAFETY: the position is an instruction of this block.
         builder.position_before(&unsafe { InstructionValue::new(position) });
         let args = [
-            i64t.const_int(key, false).into(),
+            i64t.const_int(function.cfg.id.guid.0, false).into(),
             i64t.const_int(u64::from(function.cfg.block_probe(index)), false).into(),
             i32t.const_zero().into(),
             i64t.const_int(FULL_FACTOR, false).into(),

@@ -16,6 +16,14 @@ pub enum PassError {
     /// `-pleach-iterations` is out of range.
     #[error("pleach: {0} iterations: it is 1 to 4")]
     Iterations(u32),
+    /// `-pleach-only` has an unknown value.
+    #[error(
+        "pleach: unknown decision '{0}': it is 'none' or LEVER[:FUNCTION[:NUMBER]], as -pleach-decisions=FILE lists them"
+    )]
+    UnknownDecision(String),
+    /// The list of decisions cannot be written.
+    #[error("pleach: cannot write the decisions to {}: {}", .0.display(), .1)]
+    Decisions(PathBuf, std::io::Error),
     /// A pass that needs a profile runs alone and was given none.
     #[error("pleach: this pass needs a profile: give -pleach-use or -pleach-random")]
     NoProfile,

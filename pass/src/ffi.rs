@@ -43,6 +43,8 @@ pub struct RawOptions {
     pub anchor: Text,
     pub instrument: Text,
     pub weights: Text,
+    pub only: Text,
+    pub decisions: Text,
     pub random_profile: u64,
     pub random_paths: u64,
     pub superblock_min_gain: f64,
@@ -59,7 +61,7 @@ pub struct RawOptions {
     pub if_conversion_aggressive: bool,
     pub select_to_branch: bool,
 }
-layout!(RawOptions: 112, random_profile: 64, superblock_min_gain: 80, iterations: 88, annotate: 96, select_to_branch: 105);
+layout!(RawOptions: 144, random_profile: 96, superblock_min_gain: 112, iterations: 120, annotate: 128, select_to_branch: 137);
 
 /// Mirror of `PleachLimits`.
 #[repr(C)]
@@ -134,6 +136,16 @@ layout!(Loop: 24, entries: 16);
 
 /// Mirror of `PleachAlignmentFn`: the alignment of a loop, given the executions of all blocks of the program.
 pub type AlignmentFn = extern "C" fn(*const Loop, f64) -> u32;
+
+/// Mirror of `PleachMarker`.
+#[repr(C)]
+pub struct RawMarker {
+    pub key: u64,
+    pub inlined_at: LLVMMetadataRef,
+    pub index: u32,
+    pub block: u32,
+}
+layout!(RawMarker: 24, inlined_at: 8, block: 20);
 
 /// Mirror of `PleachNode`.
 #[repr(C)]
@@ -317,6 +329,9 @@ unsafe extern "C" {
     pub fn pleach_set_call_probe(call: LLVMValueRef, index: u32, is_direct: bool);
     pub fn pleach_set_probe_location(probe: LLVMValueRef, position: LLVMValueRef);
     pub fn pleach_erase_named_metadata(module: LLVMModuleRef, name: *const c_char, size: usize);
+
+    pub fn pleach_insert_marker(block: LLVMBasicBlockRef, key: u64, index: u32);
+    pub fn pleach_take_markers(function: LLVMValueRef, found: *mut RawMarker, capacity: usize) -> usize;
 
     pub fn pleach_duplicate_blocks(function: LLVMValueRef, nodes: *const Node, count: usize) -> bool;
     pub fn pleach_remove_dead_blocks(function: LLVMValueRef);

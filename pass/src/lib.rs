@@ -5,6 +5,7 @@
 //! so that there is one LLVM in the process. Decisions are made in `pleach-feedback`; here they are only applied.
 
 mod annotate;
+mod decisions;
 mod error;
 mod ffi;
 mod instrument;
@@ -136,7 +137,7 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
     }
     // With link-time optimisation, loops are vectorised at the link.
     let last = stage == Stage::OptimizerLast && !phase.is_pre_link();
-    if last && settings.profile.is_some() && settings.if_conversion {
+    if last && settings.profile.is_some() && settings.converts_branches() {
         changed |= if_conversion::run(module, &settings);
     }
     if last
@@ -144,7 +145,7 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
         && let Some(profile) = &settings.profile
         && (settings.if_conversion_aggressive || Source::support_of(profile)?.selects())
     {
-        changed |= select_to_branch::run(module, &settings);
+        changed |= select_to_branch::run(module, &settings)?;
     }
     if settings.superblocks == Some(stage) {
         changed |= superblocks::run(module, &settings, last)?;
@@ -211,7 +212,7 @@ fn run_alone(
             )?;
         }
         NamedPass::IfConversion => return Ok(if_conversion::run(module, settings)),
-        NamedPass::SelectToBranch => return Ok(select_to_branch::run(module, settings)),
+        NamedPass::SelectToBranch => return select_to_branch::run(module, settings),
         NamedPass::Superblocks => {
             settings.profile.as_ref().ok_or(PassError::NoProfile)?;
             return superblocks::run(module, settings, true);

@@ -1,5 +1,6 @@
 //! The user's settings: compiler options, or environment variables for builds whose flags cannot be changed.
 
+use crate::decisions::{Lever, Only};
 use crate::error::PassError;
 use crate::ffi::{self, RawOptions};
 use crate::stage::Stage;
@@ -48,6 +49,10 @@ pub struct Settings {
     pub placement: bool,
     /// Align loops by the profile.
     pub align_loops: bool,
+    /// Take only these decisions.
+    pub only: Option<Only>,
+    /// List decisions in this file.
+    pub decisions: Option<PathBuf>,
 }
 
 /// The profile to optimise with.
@@ -128,6 +133,11 @@ impl Settings {
         self.annotate || self.profile.is_some() || self.instrument.is_some()
     }
 
+    /// Whether branches are if-converted: those that the profile or the programmer marks unpredictable.
+    pub fn converts_branches(&self) -> bool {
+        self.if_conversion && self.only.as_ref().is_none_or(|only| only.may_name(Lever::IfConversion))
+    }
+
     /// Reads the options and the environment, once a run.
     ///
     /// # Errors
@@ -157,6 +167,13 @@ impl Settings {
             select_to_branch: options.select_to_branch,
             placement: options.placement,
             align_loops: options.align_loops,
+            only: Some(options.only.to_owned())
+                .filter(|only| !only.is_empty())
+                .map(|only| only.parse())
+                .transpose()?,
+            decisions: Some(options.decisions.to_owned())
+                .filter(|path| !path.is_empty())
+                .map(PathBuf::from),
         })
     }
 }

@@ -38,6 +38,12 @@ pub fn if_conversion_is_profitable(arms: &Arms) -> bool {
     after - before <= arms.rate.unwrap_or(UNPREDICTABLE) * MISPREDICTION_CYCLES * ISSUE_WIDTH
 }
 
+/// Issue slots that each execution of a branch of typical arms saves as selects, at this misprediction rate: such arms
+/// break even at the rate [`UNPREDICTABLE`].
+pub fn typical_if_conversion_gain(rate: f64) -> f64 {
+    (rate - UNPREDICTABLE) * MISPREDICTION_CYCLES * ISSUE_WIDTH
+}
+
 /// Whether a select on a loop-carried chain is faster as a branch. `condition`, `values`: cycles from the start of an
 /// iteration until the select's condition and its operands are available.
 ///

@@ -19,6 +19,10 @@ cl::opt<unsigned> Iterations("pleach-iterations", cl::init(1),
                              cl::desc("Consecutive paths of an activation that are counted together (1 to 4)"));
 cl::opt<std::string> Weights("pleach-weights", cl::value_desc("profile"),
                              cl::desc("Place counters by this pleach profile instead of by static estimates"));
+cl::opt<std::string> Only("pleach-only", cl::Hidden, cl::value_desc("lever[:function[:number]]|none"),
+                          cl::desc("Take only these decisions; branch weights are always set"));
+cl::opt<std::string> Decisions("pleach-decisions", cl::Hidden, cl::value_desc("file"),
+                               cl::desc("Append a line for each decision to this file"));
 cl::opt<bool> Summary("pleach-summary",
                       cl::desc("Print one line per module on what was done with the profile"));
 cl::opt<uint64_t> RandomProfile("pleach-random", cl::Hidden, cl::value_desc("seed"),
@@ -68,6 +72,8 @@ void pleach_read_options(PleachOptions *Out) {
   Out->Anchor = text(AnchorName);
   Out->Instrument = text(Instrument);
   Out->Weights = text(Weights);
+  Out->Only = text(Only);
+  Out->Decisions = text(Decisions);
   Out->RandomProfile = RandomProfile;
   Out->RandomPaths = RandomPaths;
   Out->SuperblockMinGain = SuperblockMinGain;

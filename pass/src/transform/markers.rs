@@ -1,22 +1,19 @@
 //! Markers: they identify for later passes the recorded block that code comes from. They are removed before code
 //! generation.
 //!
-//! Markers are pseudo-probes without an entry in the list of probed functions, so that no tool mistakes them for
-//! annotations. A table in the module, `!pleach.marked`, maps each key to a recorded function.
+//! Markers are debug labels, which no optimisation sees. A table in the module, `!pleach.marked`, maps each key to a recorded function.
 
 use crate::error::PassError;
-use crate::ir::{FunctionIr, is_probe};
+use crate::ffi;
+use crate::ir::FunctionIr;
 use crate::use_profile::source::Source;
-use crate::{annotate, ffi};
 use inkwell::llvm_sys::LLVMOpcode;
 use inkwell::llvm_sys::core::{
-    LLVMConstIntGetZExtValue, LLVMGetFirstBasicBlock, LLVMGetFirstInstruction, LLVMGetInstructionOpcode,
-    LLVMGetNextBasicBlock, LLVMGetNextInstruction, LLVMGetOperand, LLVMGetTypeContext, LLVMInstructionEraseFromParent,
-    LLVMTypeOf,
+    LLVMCountBasicBlocks, LLVMGetFirstBasicBlock, LLVMGetFirstInstruction, LLVMGetInstructionOpcode,
+    LLVMGetNextBasicBlock, LLVMGetNextInstruction, LLVMGetTypeContext, LLVMTypeOf,
 };
 use inkwell::llvm_sys::debuginfo::{
-    LLVMDIBuilderCreateDebugLocation, LLVMDILocationGetInlinedAt, LLVMGetSubprogram, LLVMInstructionGetDebugLoc,
-    LLVMInstructionSetDebugLoc,
+    LLVMDIBuilderCreateDebugLocation, LLVMGetSubprogram, LLVMInstructionGetDebugLoc, LLVMInstructionSetDebugLoc,
 };
 use inkwell::llvm_sys::prelude::{LLVMMetadataRef, LLVMValueRef};
 use inkwell::module::Module;
@@ -37,7 +34,6 @@ pub type Table = FxHashMap<u64, (FunctionId, CfgHash)>;
 
 /// Marks the functions of a module that have hot paths in the profile.
 pub fn insert<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], source: &Source) -> Result<(), PassError> {
-    let probe = annotate::probe(module);
     let mut unit: LLVMMetadataRef = std::ptr::null_mut();
     for function in functions.iter().filter(|f| f.cfg.blocks.len() > 1) {
         let (id, hash) = (function.cfg.id, function.cfg.hash());
@@ -56,7 +52,11 @@ pub fn insert<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], sourc
         }
         let key = key(&function.cfg);
         let arms = arms(&function.cfg);
-        annotate::insert_block_probes(module, function, probe, key, |block| !arms[block.index()]);
+        let blocks = function.value.get_basic_block_iter().zip(&arms).enumerate();
+        for (index, (block, _)) in blocks.filter(|(_, (_, is_arm))| !**is_arm) {
+            // SAFETY: the block belongs to the function, which has a subprogram.
+            unsafe { ffi::pleach_insert_marker(block.as_mut_ptr(), key, index as u32) };
+        }
         let context = module.get_context();
         let i64t = context.i64_type();
         let words = [key, id.guid.0, u64::from(id.module.0), hash.0].map(|word| i64t.const_int(word, false).into());
@@ -108,35 +108,6 @@ pub struct Found {
     pub own: Option<usize>,
 }
 
-/// The operands and the location of a probe.
-struct Probe {
-    key: u64,
-    /// From 1.
-    index: u32,
-    /// Differs for each inline instance; null in the function itself.
-    inlined_at: LLVMMetadataRef,
-}
-
-impl Probe {
-    /// # Safety
-    /// The instruction must be alive and a probe.
-    unsafe fn read(instruction: LLVMValueRef) -> Self {
-        // SAFETY: as the caller promises: a probe's first operands are constants.
-        unsafe {
-            let location = LLVMInstructionGetDebugLoc(instruction);
-            Self {
-                key: LLVMConstIntGetZExtValue(LLVMGetOperand(instruction, 0)),
-                index: LLVMConstIntGetZExtValue(LLVMGetOperand(instruction, 1)) as u32,
-                inlined_at: if location.is_null() {
-                    location
-                } else {
-                    LLVMDILocationGetInlinedAt(location)
-                },
-            }
-        }
-    }
-}
-
 /// Gives locations to calls without one: in a function with a subprogram, inlining a call requires a location.
 ///
 /// # Safety
@@ -175,41 +146,37 @@ pub fn remove_table(module: &Module<'_>) {
     unsafe { ffi::pleach_erase_named_metadata(module.as_mut_ptr(), TABLE.as_ptr().cast(), TABLE.len()) }
 }
 
-/// Removes a function's markers and returns them.
+/// Removes a function's markers and returns those whose keys are in the table.
 pub fn take(function: LLVMValueRef, table: &Table) -> Found {
-    let mut found = Found::default();
-    let mut instances: FxHashMap<(u64, LLVMMetadataRef), usize> = FxHashMap::default();
-    // SAFETY: the function belongs to a module that is alive; the walks over its blocks and instructions end at the
-    // null after the last one, and an instruction is erased only after its successor was read.
-    unsafe {
-        let mut block = LLVMGetFirstBasicBlock(function);
-        while !block.is_null() {
-            let mut markers = Vec::new();
-            let mut instruction = LLVMGetFirstInstruction(block);
-            while !instruction.is_null() {
-                let next = LLVMGetNextInstruction(instruction);
-                let probe = if is_probe(instruction) {
-                    Some(Probe::read(instruction))
-                } else {
-                    None
-                };
-                if let Some(probe) = probe.filter(|probe| table.contains_key(&probe.key)) {
-                    let instance = *instances.entry((probe.key, probe.inlined_at)).or_insert_with(|| {
-                        if probe.inlined_at.is_null() {
-                            found.own = Some(found.keys.len());
-                        }
-                        found.keys.push(probe.key);
-                        found.keys.len() - 1
-                    });
-                    let block = BlockIndex(probe.index.saturating_sub(1));
-                    markers.push(Marker { instance, block });
-                    LLVMInstructionEraseFromParent(instruction);
-                }
-                instruction = next;
-            }
-            found.blocks.push(markers);
-            block = LLVMGetNextBasicBlock(block);
+    let mut raw: Vec<ffi::RawMarker> = Vec::new();
+    loop {
+        // SAFETY: the function belongs to a module that is alive; no more markers are written than there is room for.
+        // Markers are removed, and all of them written, if there is room for all.
+        let count = unsafe { ffi::pleach_take_markers(function, raw.as_mut_ptr(), raw.capacity()) };
+        if count <= raw.capacity() {
+            // SAFETY: so many were written.
+            unsafe { raw.set_len(count) };
+            break;
         }
+        raw.reserve(count);
+    }
+    // SAFETY: as above.
+    let blocks = unsafe { LLVMCountBasicBlocks(function) } as usize;
+    let mut found = Found {
+        blocks: vec![Vec::new(); blocks],
+        ..Found::default()
+    };
+    let mut instances: FxHashMap<(u64, LLVMMetadataRef), usize> = FxHashMap::default();
+    for marker in raw.iter().filter(|marker| table.contains_key(&marker.key)) {
+        let instance = *instances.entry((marker.key, marker.inlined_at)).or_insert_with(|| {
+            if marker.inlined_at.is_null() {
+                found.own = Some(found.keys.len());
+            }
+            found.keys.push(marker.key);
+            found.keys.len() - 1
+        });
+        let block = BlockIndex(marker.index);
+        found.blocks[marker.block as usize].push(Marker { instance, block });
     }
     found
 }

@@ -1,6 +1,8 @@
 //! Turns selects on loop-carried chains into branches. `pleach_decide::selects` chooses the selects.
 
-use crate::ir::ModuleFacts;
+use crate::decisions::{Decisions, Lever};
+use crate::error::PassError;
+use crate::ir::{self, ModuleFacts};
 use crate::settings::Settings;
 use crate::{ffi, remarks};
 use inkwell::module::Module;
@@ -23,23 +25,29 @@ const RAW_LATENCIES: ffi::Latencies = ffi::Latencies {
 };
 
 /// Turns the selects of a module that are faster as branches. Returns whether anything changed.
-pub fn run(module: &Module<'_>, settings: &Settings) -> bool {
+pub fn run(module: &Module<'_>, settings: &Settings) -> Result<bool, PassError> {
     let remarks = remarks::are_enabled(module.as_mut_ptr());
     let any = settings.if_conversion_aggressive;
+    let mut decisions = Decisions::open(module, settings, 0)?;
     let (mut branches, mut changed) = (0, 0);
     for function in module.get_functions().filter(|f| f.count_basic_blocks() > 0) {
         let value = function.as_value_ref();
         let mut found: Vec<ffi::Recurrence> = Vec::with_capacity(MAX_GROUPS);
         // SAFETY: the function belongs to the module; the vector has the given capacity, and the call returns how many
         // it wrote. Each stands for selects of its own.
-        let here = unsafe {
+        unsafe {
             let count = ffi::pleach_recurrences(value, &RAW_LATENCIES, found.as_mut_ptr(), MAX_GROUPS);
             found.set_len(count);
-            let worth = found
-                .iter()
-                .filter(|r| any || branch_is_profitable(r.condition, r.values));
-            worth.map(|r| ffi::pleach_select_to_branch(r.select)).count()
-        };
+        }
+        let mut here = 0;
+        for recurrence in &found {
+            let pays = any || branch_is_profitable(recurrence.condition, recurrence.values);
+            if pays && decisions.take(Lever::SelectToBranch, &ir::name_of(value), None)? {
+                // SAFETY: as above.
+                unsafe { ffi::pleach_select_to_branch(recurrence.select) };
+                here += 1;
+            }
+        }
         if here > 0 && remarks {
             let text = format!("{here} selects on loop-carried chains turned into branches");
             remarks::emit(value, true, "SelectToBranch", &text);
@@ -53,5 +61,5 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> bool {
             "pleach: {file}: {branches} selects on loop-carried chains turned into branches in {changed} functions"
         ));
     }
-    branches > 0
+    Ok(branches > 0)
 }

@@ -1,5 +1,6 @@
 //! Applies a profile to IR. `pleach_decide::weights` makes the decisions.
 
+use crate::decisions::{Decisions, Lever};
 use crate::error::PassError;
 use crate::ir::frequencies::Frequencies;
 use crate::ir::{FunctionIr, ModuleFacts};
@@ -18,6 +19,7 @@ use pleach_annotate::id::FunctionGuid;
 use pleach_annotate::manifest::Anchor;
 use pleach_decide::early_inlining::inlines_only_call;
 use pleach_decide::placement::split_cold_blocks;
+use pleach_decide::selects::typical_if_conversion_gain;
 use pleach_decide::weights::{
     RecordingEvidence, Verdict, cold_count, entry_count_from_frequency, hot_count, unpredictable_branches,
     unsampled_calls, verdict,
@@ -83,9 +85,11 @@ pub fn run(
     set_summary(module, context, source.summary(), &evidence, settings.anchor);
     let support = source.support()?;
     let probed = settings.annotate || annotate::is_annotated(module);
+    let mut decisions = Decisions::open(module, settings, source.summary().total_count)?;
     if settings.placement {
         // Addresses of probes are encoded as differences, which assemblers cannot compute across sections.
-        placement::request(module, !probed && split_cold_blocks(&support, source.samples()));
+        let splits = !probed && split_cold_blocks(&support, source.samples());
+        placement::request(module, splits && decisions.take(Lever::Splitting, "", None)?);
     }
     path_metadata::describe_profile(module, settings.anchor, source.path_flow());
     let mut applier = Applier {
@@ -97,6 +101,7 @@ pub fn run(
         if_conversion: settings.if_conversion && support.selects(),
         remarks: remarks::are_enabled(module.as_mut_ptr()),
         value_profile_ids: FxHashMap::default(),
+        decisions,
     };
     applier.name_call_targets(facts);
     for function in functions {
@@ -171,6 +176,7 @@ struct Applier<'a, 'ctx> {
     remarks: bool,
     /// Names of this module's local functions in LLVM's value profiles: they differ from their GUIDs.
     value_profile_ids: FxHashMap<FunctionGuid, u64>,
+    decisions: Decisions,
 }
 
 impl Applier<'_, '_> {
@@ -186,7 +192,7 @@ impl Applier<'_, '_> {
         }
     }
 
-    fn function(&self, function: &FunctionIr<'_>, outcome: &mut Outcome) -> Result<(), PassError> {
+    fn function(&mut self, function: &FunctionIr<'_>, outcome: &mut Outcome) -> Result<(), PassError> {
         let value = function.value.as_value_ref();
         let profile = match self.source.lookup(&function.cfg)? {
             Lookup::Found(profile) => profile,
@@ -233,12 +239,12 @@ impl Applier<'_, '_> {
                 } else {
                     self.balance_entry(function, entry_count, max_count)
                 };
-                let unpredictable = self.mark_unpredictable(function, &profile);
-                outcome.indirect_calls += self.call_targets(function, &profile);
+                let unpredictable = self.mark_unpredictable(function, &profile)?;
+                outcome.indirect_calls += self.call_targets(function, &profile)?;
                 for call in unsampled_calls(&function.cfg, &profile, &self.evidence) {
                     self.inline_only_call(function.calls[call]);
                 }
-                self.mark(value, entry_count, max_count);
+                self.mark(function, entry_count, max_count)?;
                 self.remark(value, true, "ProfileUsed", || {
                     format!(
                         "profile used: {entry_count} calls, hottest block {max_count}, {} branches weighted, {unpredictable} unpredictable, {listed} paths listed, from {} samples",
@@ -247,7 +253,7 @@ impl Applier<'_, '_> {
                     )
                 });
             }
-            Verdict::Cold => {
+            Verdict::Cold if self.decisions.take(Lever::Size, &function.cfg.name, None)? => {
                 outcome.cold += 1;
                 // SAFETY: the function belongs to the module.
                 unsafe {
@@ -256,7 +262,7 @@ impl Applier<'_, '_> {
                 }
                 self.remark(value, true, "Cold", || "never executed: optimised for size".into());
             }
-            Verdict::Unlikely => {
+            Verdict::Unlikely if self.decisions.take(Lever::Unlikely, &function.cfg.name, None)? => {
                 outcome.unlikely += 1;
                 // SAFETY: the function belongs to the module.
                 unsafe { metadata::set_section_prefix(value, "unlikely") };
@@ -264,7 +270,7 @@ impl Applier<'_, '_> {
                     "no samples: placed in .text.unlikely".into()
                 });
             }
-            Verdict::Unknown => {
+            Verdict::Cold | Verdict::Unlikely | Verdict::Unknown => {
                 outcome.unsampled += 1;
                 self.remark(value, false, "NotSampled", || {
                     "no samples, and too few bursts to treat it as cold: compiled without a profile".into()
@@ -287,15 +293,19 @@ impl Applier<'_, '_> {
     }
 
     /// The attributes that clang's own profiles set, in the same cases.
-    fn mark(&self, function: LLVMValueRef, entry_count: u64, max_count: u64) {
+    fn mark(&mut self, function: &FunctionIr<'_>, entry_count: u64, max_count: u64) -> Result<(), PassError> {
+        let value = function.value.as_value_ref();
         // SAFETY: context and function are those of this run.
         unsafe {
             if ffi::pleach_is_hot_count(self.context, entry_count) {
-                attributes::add_own(function, HOT_ATTRIBUTE);
+                if self.decisions.take(Lever::HotCallee, &function.cfg.name, None)? {
+                    attributes::add_own(value, HOT_ATTRIBUTE);
+                }
             } else if ffi::pleach_is_cold_count(self.context, max_count) {
-                mark_cold(function);
+                mark_cold(value);
             }
         }
+        Ok(())
     }
 
     /// Requests inlining of an unsampled call if it is the only one of a local function, as LLVM would without a
@@ -314,19 +324,29 @@ impl Applier<'_, '_> {
     }
 
     /// Marks unpredictable branches for if-conversion; returns how many.
-    fn mark_unpredictable(&self, function: &FunctionIr<'_>, profile: &FunctionProfile) -> usize {
+    fn mark_unpredictable(&mut self, function: &FunctionIr<'_>, profile: &FunctionProfile) -> Result<usize, PassError> {
         if self.probed || !self.if_conversion {
-            return 0;
+            return Ok(0);
         }
-        let branches = unpredictable_branches(profile)
-            .filter_map(|(block, rate)| Some((function.terminators.get(block.index())?, (rate * 1000.0) as u32)));
-        // SAFETY: the branch belongs to the module.
-        branches
-            .filter(|&(&branch, permille)| unsafe { metadata::mark_unpredictable(branch, permille) })
-            .count()
+        let mut marked = 0;
+        for (block, rate) in unpredictable_branches(profile) {
+            let Some(&branch) = function.terminators.get(block.index()) else {
+                continue;
+            };
+            let slots = profile.blocks[block.index()] as f64 * typical_if_conversion_gain(rate);
+            // SAFETY: the branch belongs to the module.
+            if self
+                .decisions
+                .take(Lever::IfConversion, &function.cfg.name, Some(slots))?
+                && unsafe { metadata::mark_unpredictable(branch, (rate * 1000.0) as u32) }
+            {
+                marked += 1;
+            }
+        }
+        Ok(marked)
     }
 
-    fn call_targets(&self, function: &FunctionIr<'_>, profile: &FunctionProfile) -> usize {
+    fn call_targets(&mut self, function: &FunctionIr<'_>, profile: &FunctionProfile) -> Result<usize, PassError> {
         let mut set = 0;
         for site in &profile.call_targets {
             let index = site.call as usize;
@@ -338,6 +358,9 @@ impl Applier<'_, '_> {
             let Some(&call) = function.calls.get(index).filter(|_| indirect) else {
                 continue;
             };
+            if !self.decisions.take(Lever::CallPromotion, &function.cfg.name, None)? {
+                continue;
+            }
             let targets: Vec<(u64, u64)> = site
                 .targets
                 .iter()
@@ -347,7 +370,7 @@ impl Applier<'_, '_> {
             unsafe { metadata::set_call_targets(call, &targets) };
             set += 1;
         }
-        set
+        Ok(set)
     }
 
     fn remark(&self, function: LLVMValueRef, passed: bool, name: &str, text: impl FnOnce() -> String) {

@@ -3,21 +3,21 @@
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-unknown-linux-gnu"
 
-define i32 @join(i1 %c, i32 %x) !prof !0 {
+define i32 @join(i1 %c, i32 %x) !prof !0 !dbg !7 {
 entry:
-  call void @llvm.pseudoprobe(i64 77, i64 1, i32 0, i64 -1)
+    #dbg_label(!11, !9)
   br i1 %c, label %left, label %right, !prof !1
 left:
-  call void @llvm.pseudoprobe(i64 77, i64 2, i32 0, i64 -1)
+    #dbg_label(!12, !9)
   %l = add i32 %x, 1
   br label %middle
 right:
-  call void @llvm.pseudoprobe(i64 77, i64 3, i32 0, i64 -1)
+    #dbg_label(!13, !9)
   %r = mul i32 %x, 3
   br label %middle
 middle:
   %m = phi i32 [ 0, %left ], [ %r, %right ]
-  call void @llvm.pseudoprobe(i64 77, i64 4, i32 0, i64 -1)
+    #dbg_label(!14, !9)
   call void asm sideeffect "label:", ""()
   %z = icmp eq i32 %m, 0
   br i1 %z, label %zero, label %other, !prof !1
@@ -28,50 +28,60 @@ other:
   ret i32 %s
 }
 
-declare void @llvm.pseudoprobe(i64, i64, i32, i64)
-
+!llvm.dbg.cu = !{!4}
+!llvm.module.flags = !{!3}
 !pleach.marked = !{!2}
 !2 = !{i64 77, i64 5, i64 6, i64 7}
 !0 = !{!"function_entry_count", i64 100000}
 !1 = !{!"branch_weights", i32 99, i32 1}
+!3 = !{i32 2, !"Debug Info Version", i32 3}
+!4 = distinct !DICompileUnit(language: DW_LANG_C, file: !5, emissionKind: NoDebug)
+!5 = !DIFile(filename: "join.c", directory: "")
+!6 = !DISubroutineType(types: !{})
+!7 = distinct !DISubprogram(name: "join", file: !5, unit: !4, type: !6)
+!9 = !DILocation(line: 0, scope: !7)
+!11 = !DILabel(scope: !7, name: "pleach.4D", file: !5, line: 0, isArtificial: true)
+!12 = !DILabel(scope: !7, name: "pleach.4D", file: !5, line: 1, isArtificial: true)
+!13 = !DILabel(scope: !7, name: "pleach.4D", file: !5, line: 2, isArtificial: true)
+!14 = !DILabel(scope: !7, name: "pleach.4D", file: !5, line: 3, isArtificial: true)
 
 ; expected:
 ; pleach: superblocks_assembly.ll: 0 superblocks in 0 functions, 0 instructions copied (+0.0 %)
 ;
-; define i32 @join(i1 %c, i32 %x) !prof !0 {
+; define i32 @join(i1 %c, i32 %x) !dbg !3 !prof !6 {
 ; entry:
-;   br i1 %c, label %left, label %right, !prof !1
+;   br i1 %c, label %left, label %right, !prof !7
 ;
 ; left:                                             ; preds = %entry
 ;   %l = add i32 %x, 1
-;   call void asm sideeffect "/* 0 */", ""() #1
 ;   br label %middle
 ;
 ; right:                                            ; preds = %entry
 ;   %r = mul i32 %x, 3
-;   call void asm sideeffect "/* 1 */", ""() #1
 ;   br label %middle
 ;
 ; middle:                                           ; preds = %right, %left
 ;   %m = phi i32 [ 0, %left ], [ %r, %right ]
 ;   call void asm sideeffect "label:", ""()
 ;   %z = icmp eq i32 %m, 0
-;   br i1 %z, label %zero, label %other, !prof !1
+;   br i1 %z, label %zero, label %other, !prof !7
 ;
 ; zero:                                             ; preds = %middle
 ;   ret i32 %x
 ;
 ; other:                                            ; preds = %middle
 ;   %s = sub i32 %m, %x
-;   call void asm sideeffect "/* 3 */", ""() #1
 ;   ret i32 %s
 ; }
 ;
-; ; Function Attrs: nocallback nofree nosync nounwind willreturn memory(inaccessiblemem: readwrite)
-; declare void @llvm.pseudoprobe(i64, i64, i32, i64) #0
+; !llvm.dbg.cu = !{!0}
+; !llvm.module.flags = !{!2}
 ;
-; attributes #0 = { nocallback nofree nosync nounwind willreturn memory(inaccessiblemem: readwrite) }
-; attributes #1 = { nounwind }
-;
-; !0 = !{!"function_entry_count", i64 100000}
-; !1 = !{!"branch_weights", i32 99, i32 1}
+; !0 = distinct !DICompileUnit(language: DW_LANG_C, file: !1, isOptimized: false, runtimeVersion: 0, emissionKind: NoDebug)
+; !1 = !DIFile(filename: "join.c", directory: "")
+; !2 = !{i32 2, !"Debug Info Version", i32 3}
+; !3 = distinct !DISubprogram(name: "join", scope: null, file: !1, type: !4, spFlags: DISPFlagDefinition, unit: !0)
+; !4 = !DISubroutineType(types: !5)
+; !5 = !{}
+; !6 = !{!"function_entry_count", i64 100000}
+; !7 = !{!"branch_weights", i32 99, i32 1}

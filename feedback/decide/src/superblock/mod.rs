@@ -32,5 +32,5 @@ mod subject;
 pub mod walks;
 
 pub use options::Options;
-pub use select::{Formation, form};
+pub use select::{Candidates, Formation, form};
 pub use subject::{Folding, Marker, Subject};

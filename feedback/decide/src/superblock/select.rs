@@ -47,14 +47,56 @@ pub struct Formation {
     pub too_large: usize,
 }
 
+/// The joins that may be copied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Candidates {
+    /// All.
+    All,
+    /// The target of one edge, once.
+    Edge {
+        /// Where the edge begins.
+        from: BlockIndex,
+        /// Where it ends.
+        to: BlockIndex,
+    },
+    /// None.
+    None,
+}
+
+impl Candidates {
+    /// Maximum of superblocks in a function.
+    fn limit(self) -> usize {
+        match self {
+            Self::All => MAX_SUPERBLOCKS,
+            Self::Edge { .. } => 1,
+            Self::None => 0,
+        }
+    }
+
+    fn contain(self, flow: &Flow) -> bool {
+        match self {
+            Self::All => true,
+            Self::Edge { from, to } => flow.from == from.index() && flow.to == to.index(),
+            Self::None => false,
+        }
+    }
+}
+
 /// Selects the superblocks of a function. `growth_budget`: instructions that may still be added to its module.
-pub fn form(subject: &Subject<'_>, folding: &dyn Folding, growth_budget: u32, options: &Options) -> Formation {
+pub fn form(
+    subject: &Subject<'_>,
+    folding: &dyn Folding,
+    growth_budget: u32,
+    options: &Options,
+    candidates: Candidates,
+) -> Formation {
     let back = back_edges(subject.cfg);
     let size: u32 = subject.cfg.blocks.iter().map(|b| b.instructions).sum();
     let own_budget = ((f64::from(size) * (options.function_growth - 1.0)) as u32).max(MIN_GROWTH);
     let mut selection = Selection {
         subject,
         options,
+        candidates,
         walks: walks(subject, &back, options.confidence),
         unrollable: unrollable(subject, &back),
         back,
@@ -68,7 +110,7 @@ pub fn form(subject: &Subject<'_>, folding: &dyn Folding, growth_budget: u32, op
             too_large: 0,
         },
     };
-    while selection.formation.superblocks.len() < MAX_SUPERBLOCKS {
+    while selection.formation.superblocks.len() < candidates.limit() {
         let Some(best) = selection.best(folding) else { break };
         selection.take(best);
     }
@@ -91,6 +133,7 @@ impl Candidate {
 struct Selection<'a> {
     subject: &'a Subject<'a>,
     options: &'a Options,
+    candidates: Candidates,
     walks: Vec<Walk>,
     back: Vec<bool>,
     /// By block: whether it may be copied for a back edge.
@@ -162,7 +205,7 @@ impl Selection<'_> {
         let min_count = self.options.min_gain * self.subject.total;
         let (mut best, mut not_profitable, mut too_large) = (None::<Candidate>, 0, 0);
         for flow in &flows {
-            if flow.count <= min_count || !self.is_join(flow, &inflow, &next) {
+            if flow.count <= min_count || !self.candidates.contain(flow) || !self.is_join(flow, &inflow, &next) {
                 continue;
             }
             match self.grow(flow, &traces, &next, folding) {

@@ -56,7 +56,7 @@ pub(super) fn duplicate_blocks(
     Ok(())
 }
 
-/// Prevents code generation from merging the tails of hot blocks: the additional jump costs more than the saved code.
+/// Prevents code generation from merging copies and originals again: the additional jump costs more than the saved code.
 /// `min_executions`: minimum of executions of a block per instruction.
 pub(super) fn prevent_tail_merge(
     function: &FunctionIr<'_>,
@@ -70,9 +70,7 @@ pub(super) fn prevent_tail_merge(
         .iter()
         .zip(&graph.nodes)
         .filter(|(_, node)| {
-            // The marker separates a comparison from its branch, which costs an instruction. It pays only for copies.
-            let is_single_branch = node.counts.len() == 2 && copies[node.origin.index()] == 1;
-            if is_single_branch {
+            if copies[node.origin.index()] == 1 {
                 return false;
             }
             let instructions = f64::from(function.cfg.blocks[node.origin.index()].instructions);

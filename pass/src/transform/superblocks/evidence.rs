@@ -10,7 +10,7 @@ use inkwell::llvm_sys::prelude::LLVMBasicBlockRef;
 use inkwell::values::AsValueRef;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_decide::superblock::history::{History, RecordedPaths, caller_block};
-use pleach_decide::superblock::{Folding, Formation, Subject, form};
+use pleach_decide::superblock::{Candidates, Folding, Formation, Subject, form};
 use pleach_profile::Caller;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -36,6 +36,7 @@ impl Former {
         function: &FunctionIr<'_>,
         found: &Found,
         frequencies: &Frequencies,
+        candidates: Candidates,
     ) -> Result<Formation, PassError> {
         let (cfg, value) = (&function.cfg, function.value.as_value_ref());
         let [mut duplicable, mut tight, mut dispatching] = [const { Vec::new() }; 3].map(|mut flags: Vec<u8>| {
@@ -66,7 +67,7 @@ impl Former {
         let simulation = DuplicationSimulation {
             blocks: blocks.iter().map(|b| b.as_mut_ptr()).collect(),
         };
-        Ok(form(&subject, &simulation, self.budget, &self.options))
+        Ok(form(&subject, &simulation, self.budget, &self.options, candidates))
     }
 
     /// The recorded paths of each inline instance.

@@ -13,6 +13,7 @@ mod explain;
 mod verify;
 mod weights;
 
+use crate::decisions::{Decisions, Lever};
 use crate::error::PassError;
 use crate::ir::frequencies::Frequencies;
 use crate::ir::{self, FunctionIr, ModuleFacts};
@@ -23,7 +24,7 @@ use crate::{ffi, remarks};
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
 use pleach_decide::growth::growth_budget;
-use pleach_decide::superblock::{Formation, Options};
+use pleach_decide::superblock::{Candidates, Formation, Options};
 use pleach_profile::FunctionProfile;
 use rustc_hash::FxHashMap;
 
@@ -59,6 +60,7 @@ pub fn run(module: &Module<'_>, settings: &Settings, last: bool) -> Result<bool,
     };
 
     let mut former = Former {
+        decisions: Decisions::open(module, settings, source.summary().total_count)?,
         facts,
         table,
         total: source.summary().total_count as f64,
@@ -118,6 +120,7 @@ struct Former {
     budget: u32,
     options: Options,
     remarks: bool,
+    decisions: Decisions,
 }
 
 impl Former {
@@ -138,7 +141,7 @@ impl Former {
         };
         weights::floor_edge_probabilities(function, &mut frequencies);
         self.clamp_counts(found, &mut frequencies.counts)?;
-        let formation = self.decide(function, found, &frequencies)?;
+        let formation = self.chosen(function, found, &frequencies)?;
         let formed = !formation.superblocks.is_empty();
         if formed {
             self.budget -= formation.copied;
@@ -147,7 +150,7 @@ impl Former {
                 verify::flow(function, &mut self.facts, &formation.graph, &frequencies)?;
             }
         }
-        if !self.early {
+        if formed && !self.early {
             let min_executions = self.options.min_gain * self.total;
             apply::prevent_tail_merge(function, &formation.graph, &frequencies.counts, min_executions);
         }
@@ -162,6 +165,30 @@ impl Former {
             explain::explain(function, &formation, self.total);
         }
         Ok(Some(formation).filter(|_| formed))
+    }
+
+    /// The superblocks of a function, or those of them that `-pleach-only` names.
+    fn chosen(
+        &mut self,
+        function: &FunctionIr<'_>,
+        found: &Found,
+        frequencies: &Frequencies,
+    ) -> Result<Formation, PassError> {
+        let all = self.decide(function, found, frequencies, Candidates::All)?;
+        let mut taken = Vec::new();
+        for superblock in &all.superblocks {
+            if self
+                .decisions
+                .take(Lever::Superblock, &function.cfg.name, Some(superblock.gain))?
+            {
+                taken.push((superblock.from, superblock.trace[0]));
+            }
+        }
+        match taken[..] {
+            _ if taken.len() == all.superblocks.len() => Ok(all),
+            [] => self.decide(function, found, frequencies, Candidates::None),
+            [(from, to), ..] => self.decide(function, found, frequencies, Candidates::Edge { from, to }),
+        }
     }
 
     /// The profile of the function with this key in the table.
