@@ -1,6 +1,6 @@
 //! A set of workloads ready to use: recipes, fetched sources, inputs, and the folder for results.
 
-use crate::build::{self, Binary, BuildConfig, BuildReport};
+use crate::build::{self, Binary, BuildConfig, BuildReport, Change};
 use crate::count_cache::CountCache;
 use crate::counts::{Counts, Simulation};
 use crate::fetch::Packages;
@@ -106,6 +106,11 @@ impl Bench {
     /// Builds a workload, or finds it built.
     pub fn build(&self, workload: &Workload, config: &BuildConfig) -> Result<Binary> {
         build::build(workload, &self.packages, &workloads_dir().join("common"), config)
+    }
+
+    /// Builds a workload from the objects of another build: see [`build::rebuild`].
+    pub fn rebuild(&self, workload: &Workload, base: (&Binary, &BuildConfig), change: &Change<'_>) -> Result<Binary> {
+        build::rebuild(workload, &self.packages, &workloads_dir().join("common"), base, change)
     }
 
     /// Makes a binary with a tool other than a compiler, or finds it made: see [`build::derive`].

@@ -280,18 +280,78 @@ fn file_of_flag(flag: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-fn compile_and_link(workload: &Workload, plan: &Plan, config: &BuildConfig, folder: &Path) -> Result<BuildReport> {
-    let objects: Vec<PathBuf> = (0..plan.sources.len())
-        .map(|index| {
-            let stem = plan.sources[index]
-                .file_stem()
-                .map(|stem| stem.to_string_lossy())
-                .unwrap_or_default();
-            // Two folders may have files of one name.
-            folder.join(format!("{index:03}-{stem}.o"))
-        })
-        .collect();
+/// How a build differs from another one that is there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Change<'a> {
+    /// Short name of the build.
+    pub label: &'a str,
+    /// The name of the source files that are compiled again.
+    pub source: &'a str,
+    /// More flags of these compilations.
+    pub cflags: &'a [String],
+    /// More flags of the link.
+    pub ldflags: &'a [String],
+}
 
+/// Builds a workload from the objects of `base`, which was built as `config` says, with some compiled again.
+pub fn rebuild(
+    workload: &Workload,
+    packages: &Packages,
+    common: &Path,
+    (base, config): (&Binary, &BuildConfig),
+    change: &Change<'_>,
+) -> Result<Binary> {
+    let plan = plan(workload, packages, common)?;
+    let old = base.path.parent().context("a binary has a folder")?;
+    let config = BuildConfig {
+        cflags: [&config.cflags, change.cflags].concat(),
+        ldflags: [&config.ldflags, change.ldflags].concat(),
+        ..config.clone()
+    };
+    let options = [&config.cflags[..], &config.ldflags, &[change.source.to_owned()]].concat();
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    derive(
+        workload,
+        &config.out_dir,
+        change.label,
+        &[&base.path],
+        &options,
+        |folder| {
+            let objects: Vec<(PathBuf, PathBuf)> =
+                objects(&plan, old).into_iter().zip(objects(&plan, folder)).collect();
+            let mut compilations = Vec::new();
+            let mut linked = Vec::new();
+            for (source, (old, new)) in plan.sources.iter().zip(objects) {
+                if source.file_name().is_some_and(|name| name == change.source) {
+                    let usage = compile(&plan, &config, source, &new, folder)?;
+                    let source = change.source.to_owned();
+                    compilations.push(Compilation { source, usage });
+                    linked.push(new);
+                } else {
+                    linked.push(old);
+                }
+            }
+            let link = link(workload, &plan, &config, &linked, folder)?;
+            Ok(BuildReport { compilations, link })
+        },
+    )
+}
+
+/// The objects of a build in a folder.
+fn objects(plan: &Plan, folder: &Path) -> Vec<PathBuf> {
+    let object = |(index, source): (usize, &PathBuf)| {
+        let stem = source
+            .file_stem()
+            .map(|stem| stem.to_string_lossy())
+            .unwrap_or_default();
+        // Two folders may have files of one name.
+        folder.join(format!("{index:03}-{stem}.o"))
+    };
+    plan.sources.iter().enumerate().map(object).collect()
+}
+
+fn compile_and_link(workload: &Workload, plan: &Plan, config: &BuildConfig, folder: &Path) -> Result<BuildReport> {
+    let objects = objects(plan, folder);
     let jobs: Vec<(&PathBuf, &PathBuf)> = plan.sources.iter().zip(&objects).collect();
     let compilations = parallel::map(&jobs, config.jobs, |(source, object)| {
         let name = source.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -302,15 +362,19 @@ fn compile_and_link(workload: &Workload, plan: &Plan, config: &BuildConfig, fold
         })
     })?;
 
+    let link = link(workload, plan, config, &objects, folder)?;
+    Ok(BuildReport { compilations, link })
+}
+
+fn link(workload: &Workload, plan: &Plan, config: &BuildConfig, objects: &[PathBuf], folder: &Path) -> Result<Usage> {
     let mut link = Command::new(if plan.cxx { &config.cxx } else { &config.cc });
     link.args(&config.cflags)
-        .args(&objects)
+        .args(objects)
         .arg("-fuse-ld=lld")
         .args(&config.ldflags)
         .args(&plan.libs);
     link.arg("-o").arg(folder.join(&workload.name)).current_dir(folder);
-    let link = run_measured(&mut link)?.expect_success("linking")?.usage;
-    Ok(BuildReport { compilations, link })
+    Ok(run_measured(&mut link)?.expect_success("linking")?.usage)
 }
 
 fn compile(plan: &Plan, config: &BuildConfig, source: &Path, object: &Path, folder: &Path) -> Result<Usage> {

@@ -1,6 +1,7 @@
 //! Times of two binaries in interleaved pairs, so that load on the machine affects both alike.
 
 use crate::build::Binary;
+use crate::process::Usage;
 use crate::run::{Invocation, run};
 use crate::stats::{Interval, Spread, bootstrap_median};
 use anyhow::{Result, ensure};
@@ -39,31 +40,43 @@ impl Comparison {
     }
 }
 
+/// The ratios of CPU times of `n` interleaved pairs, second ÷ first.
+pub fn paired_ratios(a: &Binary, b: &Binary, invocation: &Invocation, n: usize) -> Result<Vec<f64>> {
+    let seconds = pairs(a, b, invocation, n)?;
+    Ok(seconds.iter().map(|(a, b)| b.cpu / a.cpu).collect())
+}
+
 /// Runs `n` interleaved pairs, A B B A A B …, so that a slow drift cancels out. Every run's checksum must be right.
 pub fn paired(a: &Binary, b: &Binary, invocation: &Invocation, n: usize) -> Result<Paired> {
+    let usages = pairs(a, b, invocation, n)?;
+    let of = |seconds: fn(&Usage) -> f64| {
+        let pairs: Vec<(f64, f64)> = usages.iter().map(|(a, b)| (seconds(a), seconds(b))).collect();
+        Comparison::from_pairs(&pairs)
+    };
+    Ok(Paired {
+        wall: of(|usage| usage.wall),
+        cpu: of(|usage| usage.cpu),
+    })
+}
+
+fn pairs(a: &Binary, b: &Binary, invocation: &Invocation, n: usize) -> Result<Vec<(Usage, Usage)>> {
     ensure!(n > 0, "no pairs to run");
+    let measure =
+        |binary: &Binary| -> Result<_> { Ok(run(binary, invocation)?.expect_checksum(binary, invocation)?.usage) };
     for binary in [a, b] {
         // Unmeasured: the first run of a binary reads it from the disk.
-        run(binary, invocation)?.expect_checksum(binary, invocation)?;
+        measure(binary)?;
     }
-    let (mut wall, mut cpu) = (Vec::with_capacity(n), Vec::with_capacity(n));
-    for pair in 0..n {
-        let measure =
-            |binary: &Binary| -> Result<_> { Ok(run(binary, invocation)?.expect_checksum(binary, invocation)?.usage) };
-        let (first, second) = if pair % 2 == 0 {
+    let pair = |number: usize| {
+        if number % 2 == 0 {
             let first = measure(a)?;
-            (first, measure(b)?)
+            Ok((first, measure(b)?))
         } else {
             let second = measure(b)?;
-            (measure(a)?, second)
-        };
-        wall.push((first.wall, second.wall));
-        cpu.push((first.cpu, second.cpu));
-    }
-    Ok(Paired {
-        wall: Comparison::from_pairs(&wall),
-        cpu: Comparison::from_pairs(&cpu),
-    })
+            Ok((measure(a)?, second))
+        }
+    };
+    (0..n).map(pair).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::peer_args::{Ablate, Peers};
+use crate::peer_args::{Ablate, Decisions, Peers};
 use crate::suite_args::Suites;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use pleach_harness::InputKind;
@@ -58,6 +58,8 @@ pub enum Command {
     Peers(Peers),
     /// Measure what each optimisation contributes: all on against all but one, from one recording
     Ablate(Ablate),
+    /// Measure single decisions, each alone, beside the gain that its cost model predicts
+    Decisions(Decisions),
     /// Record with several engines and budgets: branches per CPU-second, and overhead as accounted and as measured
     Rates {
         #[command(flatten)]

@@ -35,6 +35,7 @@ fn main() -> Result<()> {
         Command::Compare { which, measure } => compare_variants(&open()?, which, measure)?,
         Command::Peers(chosen) => peer_args::peers(&open()?, &plain_pleach()?, chosen)?,
         Command::Ablate(chosen) => peer_args::ablate(&open()?, &plain_pleach()?, chosen)?,
+        Command::Decisions(chosen) => peer_args::decisions(&open()?, &plain_pleach()?, chosen)?,
         Command::Rates {
             which,
             engines,

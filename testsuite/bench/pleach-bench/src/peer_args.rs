@@ -1,10 +1,10 @@
-//! `pleach-bench peers` and `ablate`: their options and what they run.
+//! `pleach-bench peers`, `ablate` and `decisions`: their options and what they run.
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use pleach_bench::ablate::{self, Optimisation};
 use pleach_bench::compare::Options;
-use pleach_bench::peers;
+use pleach_bench::{decisions, peers};
 use pleach_harness::cli::Which;
 use pleach_harness::table::Section;
 use pleach_harness::variant::{Pleach, PleachUse, Recording};
@@ -63,6 +63,21 @@ pub struct Ablate {
     /// depend on where code happens to be placed
     #[arg(long, value_name = "SEED", value_parser = clap::value_parser!(u32).range(1..))]
     function_order: Option<u32>,
+}
+
+#[derive(Args)]
+pub struct Decisions {
+    #[command(flatten)]
+    measurement: Measurement,
+    /// Only decisions of this lever; may be repeated
+    #[arg(long = "lever", value_name = "NAME")]
+    levers: Vec<String>,
+    /// Maximum of decisions of a lever in a program: those with the largest predicted gains
+    #[arg(long, default_value_t = 8)]
+    max: usize,
+    /// Random orders of functions that are timed; the pairs are divided among them
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    orders: u32,
 }
 
 impl Measurement {
@@ -134,4 +149,20 @@ pub fn ablate(bench: &Bench, pleach: &Pleach, chosen: &Ablate) -> Result<Vec<Sec
     let workloads = bench.select(&measurement.which.workloads)?;
     let rows = ablate::ablate(bench, &workloads, &all, &optimisations, &measurement.options())?;
     Ok(ablate::sections(&rows))
+}
+
+/// Runs `pleach-bench decisions`.
+pub fn decisions(bench: &Bench, pleach: &Pleach, chosen: &Decisions) -> Result<Vec<Section>> {
+    let measurement = &chosen.measurement;
+    let options = decisions::Options {
+        levers: chosen.levers.clone(),
+        max: chosen.max,
+        orders: chosen.orders,
+        measure: measurement.options(),
+    };
+    let all = PleachUse::new(pleach.clone(), measurement.recording());
+    let workloads = bench.select(&measurement.which.workloads)?;
+    Ok(decisions::sections(&decisions::decisions(
+        bench, &workloads, &all, &options,
+    )?))
 }

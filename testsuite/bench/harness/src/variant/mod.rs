@@ -10,7 +10,7 @@ mod recording;
 mod sample_pgo;
 
 pub use bolt::{Bolt, BoltData};
-pub use pleach::{Pleach, PleachUse, split_words};
+pub use pleach::{Pleach, PleachUse, plugin_flags, random_order, split_words};
 pub use recording::Recording;
 pub use sample_pgo::{SamplePgo, SampleProfile};
 

@@ -64,13 +64,7 @@ impl PleachUse {
 
     /// The flags of the link alone.
     pub fn link_flags(&self) -> Vec<String> {
-        let Some(order) = self.function_order else {
-            return Vec::new();
-        };
-        vec![
-            "-Wl,--call-graph-profile-sort=none".to_owned(),
-            format!("-Wl,--shuffle-sections=.text*={order}"),
-        ]
+        self.function_order.map(random_order).unwrap_or_default()
     }
 
     /// Fails where the plugin does not know its options, before hours of recording.
@@ -85,8 +79,16 @@ impl PleachUse {
     }
 }
 
+/// The linker's flags that put functions in the random order of a seed.
+pub fn random_order(seed: u32) -> Vec<String> {
+    vec![
+        "-Wl,--call-graph-profile-sort=none".to_owned(),
+        format!("-Wl,--shuffle-sections=.text*={seed}"),
+    ]
+}
+
 /// clang's arguments for options of the plugin, in the form that `pleach flags` prints.
-fn plugin_flags(options: &[String]) -> Vec<String> {
+pub fn plugin_flags(options: &[String]) -> Vec<String> {
     let words = options
         .iter()
         .flat_map(|option| ["-Xclang", "-mllvm", "-Xclang", option]);
