@@ -1,5 +1,6 @@
 //! The store of bursts during a recording: complete bursts up to a limit, samples of windows beyond it.
 
+use crate::record::Convergence;
 use crate::stream::{Compressor, Generator, size_of_burst};
 use crate::vector::{Burst, Clock, VectorSet};
 
@@ -26,6 +27,8 @@ pub(crate) struct Store {
     bytes: u64,
     compressor: Option<Compressor>,
     seed: u64,
+    /// How the runs' bursts compare, if that is of interest.
+    pub(crate) convergence: Option<Convergence>,
 }
 
 impl Store {
@@ -38,11 +41,15 @@ impl Store {
             bytes: 0,
             compressor: None,
             seed,
+            convergence: None,
         }
     }
 
     /// Adds a burst.
     pub(crate) fn push(&mut self, burst: Burst) {
+        if let Some(convergence) = &mut self.convergence {
+            convergence.add(&burst);
+        }
         match &mut self.compressor {
             Some(compressor) => {
                 compressor.push(&burst);

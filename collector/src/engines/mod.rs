@@ -6,7 +6,7 @@
 pub mod lbr;
 pub mod preload;
 
-use crate::record::RecordError;
+use crate::record::{Convergence, RecordError};
 use crate::stats::Stats;
 use crate::vector::VectorSet;
 use std::path::Path;
@@ -32,6 +32,9 @@ pub(crate) trait Session {
 
     /// Runs the command to its end and collects what was sampled. `run` counts from 0.
     fn run(&mut self, command: Command, run: u32) -> Result<ExitStatus, RecordError>;
+
+    /// How the runs so far compare, for [`Repeat::Until`](crate::record::Repeat::Until).
+    fn convergence(&self) -> Option<&Convergence>;
 
     /// Everything that was collected.
     fn finish(self: Box<Self>) -> Collected;

@@ -1,5 +1,6 @@
 //! How to record.
 
+use super::convergence::Repeat;
 use crate::redirect::Redirect;
 use crate::vector::Engine;
 use std::path::PathBuf;
@@ -27,7 +28,7 @@ pub struct RecordOptions {
     /// Makes the sequence of periods repeatable.
     pub seed: Option<u64>,
     /// How often to run the command, all into one set.
-    pub repeat: u32,
+    pub repeat: Repeat,
     /// Tick by CPU timers even where perf events work.
     pub timer_only: bool,
     /// Measure for a share of bursts how long the program takes for a branch there ([`pleach_wire::anchor`]), where the
@@ -53,7 +54,7 @@ impl RecordOptions {
             burst: None,
             preload: preload.into(),
             seed: None,
-            repeat: 1,
+            repeat: Repeat::Times(1),
             timer_only: false,
             clocks: false,
             max_size: None,

@@ -9,7 +9,7 @@ use pleach_collector::engines::lbr::plan::Plan;
 use pleach_collector::engines::lbr::ring::Record;
 use pleach_collector::engines::lbr::spawn_stopped::StoppedChild;
 use pleach_collector::engines::lbr::{calibrate, probe, run};
-use pleach_collector::record::{RecordError, RecordOptions, record};
+use pleach_collector::record::{RecordError, RecordOptions, Repeat, record};
 use pleach_collector::vector::Engine;
 use pleach_facilities::{default_signals, skip};
 use std::collections::{HashMap, HashSet};
@@ -199,7 +199,7 @@ fn a_whole_recording_keeps_status_and_figures() {
     let directory = tempfile::tempdir().unwrap();
     let program = fixture(directory.path(), "family", &["-ldl"]);
     let options = RecordOptions {
-        repeat: 2,
+        repeat: Repeat::Times(2),
         overhead: 0.02,
         ..options()
     };

@@ -2,7 +2,7 @@
 
 use crate::common::{self, check, compare, compare_fixture, engine, fixture, options, record};
 use pleach_collector::launch::LaunchError;
-use pleach_collector::record::{RecordError, RecordOptions};
+use pleach_collector::record::{RecordError, RecordOptions, Repeat};
 use pleach_collector::vector::{EndReason, Engine, VectorSet};
 use pleach_facilities::{DEADLINE, Watchdog, spawn_within};
 use std::collections::HashSet;
@@ -189,7 +189,7 @@ fn the_same_seed_and_period_are_accepted() {
     let program = fixture(directory.path(), "compute", &[]);
     let mut options = options();
     options.period = Some(std::time::Duration::from_millis(2));
-    (options.seed, options.repeat, options.burst) = (Some(7), 2, Some(16));
+    (options.seed, options.repeat, options.burst) = (Some(7), Repeat::Times(2), Some(16));
     let recording = pleach_collector::record::record(&[program.into()], &options).unwrap();
     assert_eq!(recording.stats.processes, 2);
     assert!(recording.vectors.bursts.iter().all(|burst| burst.branches.len() <= 16));

@@ -55,3 +55,22 @@ fn few_bursts_set_weights_only() {
     assert!(branches(&few) > 0 && branches(&many) == 0);
     assert!(few.contains("!prof"));
 }
+
+#[test]
+fn a_command_is_repeated_until_there_is_enough() {
+    let dir = scratch();
+    // Some milliseconds.
+    let source =
+        "int main(int argc, char **argv) { volatile unsigned x = 0; while (x < 3000000) x += argc; return 0; }";
+    let once = record(dir.path(), source);
+    let mut auto = Command::new(once.get_program());
+    auto.args(["record", "--repeat", "auto", "--overhead", "100%"]);
+    let out = output(auto.args(once.get_args().skip(3)));
+    assert!(out.status.success(), "{out:?}");
+    let text = String::from_utf8_lossy(&out.stderr).into_owned();
+    let runs = text.lines().find(|line| line.contains(" runs, ")).expect(&text);
+    assert!(runs.contains("would differ in"), "{text}");
+    assert!(text.contains("superblocks, cold splitting"), "{text}");
+    let file = ProfileFile::open(dir.path().join("short.pleach")).expect("a profile");
+    assert!(file.read_all().expect("a profile").provenance.bursts >= 300);
+}

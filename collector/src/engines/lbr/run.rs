@@ -11,7 +11,7 @@ use crate::convert::Found;
 use crate::engines::{Collected, Session};
 use crate::launch;
 use crate::perf::Report;
-use crate::record::{RecordError, RecordOptions, Recording, run_all};
+use crate::record::{Convergence, RecordError, RecordOptions, Recording, Repeat, run_all};
 use crate::signals::Forwarding;
 use crate::stats::Stats;
 use crate::store::Store;
@@ -41,6 +41,7 @@ pub(crate) struct LbrSession<'a> {
     seed: u64,
     vectors: VectorSet,
     reports: Vec<Report>,
+    convergence: Option<Convergence>,
 }
 
 impl<'a> LbrSession<'a> {
@@ -68,6 +69,7 @@ impl<'a> LbrSession<'a> {
                 .unwrap_or_else(|| u64::from(std::process::id()) ^ monotonic_ns()),
             vectors: VectorSet::default(),
             reports: Vec::new(),
+            convergence: matches!(options.repeat, Repeat::Until(_)).then(Convergence::default),
         })
     }
 }
@@ -77,7 +79,7 @@ impl Session for LbrSession<'_> {
         &self.program
     }
 
-    fn run(&mut self, command: Command, run: u32) -> Result<ExitStatus, RecordError> {
+    fn run(&mut self, command: Command, number: u32) -> Result<ExitStatus, RecordError> {
         let (facts, plan) = (&self.facts, &self.plan);
         let run = Run {
             plan,
@@ -88,12 +90,23 @@ impl Session for LbrSession<'_> {
             },
             goal: self.goal,
             sample_ns: self.sample_ns,
-            seed: self.seed.wrapping_add(u64::from(run) << 32),
+            seed: self.seed.wrapping_add(u64::from(number) << 32),
             duration: self.options.duration,
         };
+        let before = self.vectors.bursts.len();
         let (status, report) = run.once(command, &mut self.vectors)?;
+        if let Some(convergence) = &mut self.convergence {
+            convergence.begin_run(number);
+            self.vectors.bursts[before..]
+                .iter()
+                .for_each(|burst| convergence.add(burst));
+        }
         self.reports.push(report);
         Ok(status)
+    }
+
+    fn convergence(&self) -> Option<&Convergence> {
+        self.convergence.as_ref()
     }
 
     fn finish(self: Box<Self>) -> Collected {
@@ -139,7 +152,8 @@ pub fn record_planned(
 ) -> Result<(Recording, Vec<Report>), RecordError> {
     let name = command.first().map_or(OsStr::new(""), OsString::as_os_str);
     let mut session = LbrSession::planned(name, options, facts, plan)?;
-    let status = run_all(command, options, &mut session)?;
+    let (status, runs) = run_all(command, options, &mut session)?;
+    let convergence = session.convergence().cloned();
     let reports = session.reports.clone();
     let Collected {
         vectors,
@@ -151,6 +165,8 @@ pub fn record_planned(
         status,
         vectors,
         stats,
+        runs,
+        convergence,
         remarks,
         unreclaimed,
     };

@@ -16,6 +16,7 @@
 //! is lost, as without a limit.
 
 use crate::convert::{Conversion, Found};
+use crate::record::Convergence;
 use crate::store::Store;
 use crate::vector::VectorSet;
 use pleach_wire::shard::EXTENSION;
@@ -57,6 +58,23 @@ impl Gathering {
             found: Found::default(),
             limit,
             unreclaimed: false,
+        }
+    }
+
+    /// Compares runs from now on.
+    pub(crate) fn compare_runs(&mut self) {
+        self.store.convergence = Some(Convergence::default());
+    }
+
+    /// How the runs so far compare.
+    pub(crate) fn convergence(&self) -> Option<&Convergence> {
+        self.store.convergence.as_ref()
+    }
+
+    /// Bursts are of this run from now on.
+    pub(crate) fn begin_run(&mut self, run: u32) {
+        if let Some(convergence) = &mut self.store.convergence {
+            convergence.begin_run(run);
         }
     }
 

@@ -10,7 +10,7 @@ pub(crate) mod gather;
 
 use super::{Collected, Session};
 use crate::launch;
-use crate::record::{RecordError, RecordOptions, io};
+use crate::record::{Convergence, RecordError, RecordOptions, Repeat, io};
 use crate::signals::Forwarding;
 use crate::stats::Stats;
 use crate::sys::monotonic_ns;
@@ -46,13 +46,17 @@ impl<'a> PreloadSession<'a> {
             .preload
             .canonicalize()
             .map_err(|_| RecordError::NoSampler(options.preload.clone()))?;
+        let mut gathering = Gathering::new(options.max_size, options.seed.unwrap_or_else(monotonic_ns));
+        if matches!(options.repeat, Repeat::Until(_)) {
+            gathering.compare_runs();
+        }
         let times_bursts = options.clocks && options.engine == Engine::RunAhead && !options.verify;
         Ok(Self {
             options,
             program,
             costs: calibrate::costs(&preload, times_bursts),
             preload,
-            gathering: Gathering::new(options.max_size, options.seed.unwrap_or_else(monotonic_ns)),
+            gathering,
             unsampled: Unsampled::default(),
             account: None,
         })
@@ -99,6 +103,7 @@ impl Session for PreloadSession<'_> {
         let before = self.account.take();
         let account =
             RunAccount::begin(directory.path(), before.as_ref()).map_err(io("cannot make a temporary file"))?;
+        self.gathering.begin_run(run);
         let (ended, shards) = self
             .gathering
             .run(directory.path(), || run_forwarding(&mut command))
@@ -116,6 +121,10 @@ impl Session for PreloadSession<'_> {
             });
         }
         Ok(status)
+    }
+
+    fn convergence(&self) -> Option<&Convergence> {
+        self.gathering.convergence()
     }
 
     fn finish(self: Box<Self>) -> Collected {

@@ -1,7 +1,7 @@
 //! The annotated program, recorded several times.
 
 use super::{EvaluateError, Job, Options, io};
-use pleach_collector::record::{RecordOptions, Recording, record};
+use pleach_collector::record::{RecordOptions, Recording, Repeat, record};
 use pleach_collector::redirect::Redirect;
 use std::ffi::OsString;
 use std::fs::File;
@@ -107,7 +107,7 @@ impl Recorder {
     /// Makes one.
     pub fn record(&self) -> Result<Recorded, EvaluateError> {
         let options = RecordOptions {
-            repeat: self.repeat,
+            repeat: Repeat::Times(self.repeat),
             ..self.options.clone()
         };
         Ok(Recorded {

@@ -6,11 +6,11 @@ use pleach_analysis::analyse::{Analysis, AnalysisError, analyse, without_functio
 use pleach_analysis::program::Program;
 use pleach_analysis::time_bias::{Model, Weights};
 use pleach_collector::engines::lbr::Refusal;
-use pleach_collector::record::{RecordError, RecordOptions, Recording, record};
+use pleach_collector::record::{Convergence, Enough, RecordError, RecordOptions, Recording, Repeat, record};
 use pleach_collector::stats::Stats;
 use pleach_collector::vector::VectorSet;
 use pleach_collector::verify::Verified;
-use pleach_decide::support::Support;
+use pleach_decide::support::{MIN_BURSTS_FOR_SPLITTING, Support};
 use pleach_profile::Profile;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -50,9 +50,10 @@ pub struct Args {
     /// Use a CPU timer with the kernel's tick rate, as if perf_event_open were refused.
     #[arg(long, hide = true)]
     timer_only: bool,
-    /// Number of times to run the command; all runs go into one profile.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    repeat: u32,
+    /// Number of times to run the command; all runs go into one profile. `auto`: until another recording of the same length
+    /// would hardly differ, but at most 1000 times.
+    #[arg(long, default_value = "1", value_parser = repeat, value_name = "N|auto")]
+    repeat: Repeat,
     /// Seed of the random periods, for repeatable tests.
     #[arg(long, hide = true)]
     seed: Option<u64>,
@@ -92,6 +93,24 @@ impl Args {
             run_ahead: self.verify || self.burst.is_some(),
         }
     }
+}
+
+/// What ends `--repeat auto`: bursts for superblocks and cold splitting, and a distribution of branches that another
+/// recording would change by less than a tenth.
+const ENOUGH: Enough = Enough {
+    bursts: MIN_BURSTS_FOR_SPLITTING,
+    change: 0.1,
+    runs: 1000,
+};
+
+fn repeat(text: &str) -> Result<Repeat, String> {
+    if text == "auto" {
+        return Ok(Repeat::Until(ENOUGH));
+    }
+    let times = text.parse().ok().filter(|&times| times > 0);
+    times
+        .map(Repeat::Times)
+        .ok_or_else(|| "expected a number from 1 on, or auto".into())
 }
 
 fn size(text: &str) -> Result<u64, String> {
@@ -228,6 +247,9 @@ fn finish(args: &Args, recording: &Recording) -> Result<bool> {
         for remark in &recording.remarks {
             eprintln!("pleach: note: {remark}");
         }
+        if let Some(convergence) = &recording.convergence {
+            eprintln!("pleach: {}", comparison(recording.runs, convergence));
+        }
         eprintln!("pleach: {}; wrote {}", summary(&recording.stats), args.output.display());
         if sampled {
             eprintln!("pleach: {}", Support::from_provenance(&profile.provenance).verdict());
@@ -256,6 +278,18 @@ fn summary(stats: &Stats) -> String {
         stats.program_cpu_seconds,
         stats.overhead * 100.0,
     )
+}
+
+/// One line: how the runs of `--repeat auto` compare.
+fn comparison(runs: u32, convergence: &Convergence) -> String {
+    let bursts = convergence.bursts();
+    match convergence.expected_change() {
+        Some(change) => format!(
+            "{runs} runs, {bursts} bursts: another recording of the same length would differ in {:.0} % of the branches",
+            change * 100.0
+        ),
+        None => format!("{runs} runs, {bursts} bursts: too few for a comparison"),
+    }
 }
 
 /// Says how shadow execution compared.
@@ -355,6 +389,14 @@ mod tests {
             ..Stats::default()
         };
         insta::assert_snapshot!(summary(&stats), @"320 taken branches in 10 bursts at near_taken:u (lbr), 2.00 s of CPU time at 0.98 % overhead");
+    }
+
+    #[test]
+    fn repetitions_are_read() {
+        assert_eq!(repeat("20"), Ok(Repeat::Times(20)));
+        assert_eq!(repeat("auto"), Ok(Repeat::Until(ENOUGH)));
+        assert!(repeat("0").is_err() && repeat("often").is_err());
+        insta::assert_snapshot!(comparison(3, &Convergence::default()), @"3 runs, 0 bursts: too few for a comparison");
     }
 
     #[test]
