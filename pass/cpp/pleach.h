@@ -37,7 +37,8 @@ struct PleachOptions {
   PleachText Decisions;  // -pleach-decisions
   uint64_t RandomProfile; // a seed, 0: none
   uint64_t RandomPaths;   // a seed, 0: none
-  double SuperblockMinGain; // negative: the default
+  double SuperblockMinGain;         // negative: the default
+  double SuperblockMinFunctionGain; // negative: the default
   uint32_t Iterations;
   uint32_t SuperblockStage;
   bool Annotate;
@@ -51,12 +52,12 @@ struct PleachOptions {
   bool IfConversionAggressive;
   bool SelectToBranch;
 };
-PLEACH_SIZE(PleachOptions, 144);
+PLEACH_SIZE(PleachOptions, 152);
 PLEACH_OFFSET(PleachOptions, RandomProfile, 96);
 PLEACH_OFFSET(PleachOptions, SuperblockMinGain, 112);
-PLEACH_OFFSET(PleachOptions, Iterations, 120);
-PLEACH_OFFSET(PleachOptions, Annotate, 128);
-PLEACH_OFFSET(PleachOptions, SelectToBranch, 137);
+PLEACH_OFFSET(PleachOptions, Iterations, 128);
+PLEACH_OFFSET(PleachOptions, Annotate, 136);
+PLEACH_OFFSET(PleachOptions, SelectToBranch, 145);
 
 // The stage of a run: three places in the pipeline, and the passes that `opt -passes=` runs alone.
 enum PleachStage : uint32_t {

@@ -8,6 +8,7 @@ use crate::error::PassError;
 use crate::ir::ModuleFacts;
 use crate::settings::Settings;
 use inkwell::module::Module;
+use pleach_decide::selects::SLOTS_PER_BLOCK;
 use rustc_hash::FxHashMap;
 use std::fmt;
 use std::fs::File;
@@ -46,10 +47,6 @@ const NAMES: [(Lever, &str); 8] = [
     (Lever::Unlikely, "unlikely"),
     (Lever::Splitting, "splitting"),
 ];
-
-/// Issue slots that an average block of a program takes: five instructions at two per cycle, where four could be
-/// issued. It relates predicted gains to the time of the program.
-const SLOTS_PER_BLOCK: f64 = 10.0;
 
 impl fmt::Display for Lever {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

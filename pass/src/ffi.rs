@@ -48,6 +48,7 @@ pub struct RawOptions {
     pub random_profile: u64,
     pub random_paths: u64,
     pub superblock_min_gain: f64,
+    pub superblock_min_function_gain: f64,
     pub iterations: u32,
     pub superblock_stage: u32,
     pub annotate: bool,
@@ -61,7 +62,7 @@ pub struct RawOptions {
     pub if_conversion_aggressive: bool,
     pub select_to_branch: bool,
 }
-layout!(RawOptions: 144, random_profile: 96, superblock_min_gain: 112, iterations: 120, annotate: 128, select_to_branch: 137);
+layout!(RawOptions: 152, random_profile: 96, superblock_min_gain: 112, iterations: 128, annotate: 136, select_to_branch: 145);
 
 /// Mirror of `PleachLimits`.
 #[repr(C)]

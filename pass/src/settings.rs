@@ -37,6 +37,8 @@ pub struct Settings {
     pub superblocks_aggressive: bool,
     /// Minimum gain of a copied instruction, as a share of all executions, instead of the default.
     pub superblock_min_gain: Option<f64>,
+    /// Minimum gain of a function's superblocks, as a share of its instructions, instead of the default.
+    pub superblock_min_function_gain: Option<f64>,
     /// Check each function that superblocks changed.
     pub verify: bool,
     /// If-convert branches that are often mispredicted.
@@ -161,6 +163,7 @@ impl Settings {
             superblocks: superblocks(&options, anchor),
             superblocks_aggressive: options.superblocks_aggressive,
             superblock_min_gain: Some(options.superblock_min_gain).filter(|&gain| gain >= 0.0),
+            superblock_min_function_gain: Some(options.superblock_min_function_gain).filter(|&gain| gain >= 0.0),
             verify: options.verify,
             if_conversion: options.if_conversion,
             if_conversion_aggressive: options.if_conversion_aggressive,

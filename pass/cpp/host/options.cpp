@@ -54,6 +54,9 @@ cl::opt<unsigned> SuperblockStage(
 cl::opt<double> SuperblockMinGain(
     "pleach-superblock-price", cl::init(-1), cl::Hidden,
     cl::desc("Minimum gain of a copied instruction, as a share of all executions, instead of the default"));
+cl::opt<double> SuperblockMinFunctionGain(
+    "pleach-superblock-function-gain", cl::init(-1), cl::Hidden,
+    cl::desc("Minimum gain of a function's superblocks, as a share of its instructions, instead of the default"));
 cl::opt<bool> SuperblocksAggressive("pleach-superblocks-aggressive", cl::Hidden,
                          cl::desc("Form superblocks wherever possible, for tests"));
 cl::opt<bool> Verify("pleach-verify", cl::Hidden,
@@ -77,6 +80,7 @@ void pleach_read_options(PleachOptions *Out) {
   Out->RandomProfile = RandomProfile;
   Out->RandomPaths = RandomPaths;
   Out->SuperblockMinGain = SuperblockMinGain;
+  Out->SuperblockMinFunctionGain = SuperblockMinFunctionGain;
   Out->Iterations = Iterations;
   Out->SuperblockStage = SuperblockStage;
   Out->Annotate = Annotate;

@@ -3,10 +3,10 @@
 use inkwell::llvm_sys::LLVMContext;
 use inkwell::llvm_sys::core::{
     LLVMAddNamedMetadataOperand, LLVMConstInt, LLVMConstIntGetZExtValue, LLVMDisposeValueMetadataEntries,
-    LLVMGetMDKindIDInContext, LLVMGetMDNodeNumOperands, LLVMGetMDNodeOperands, LLVMGetMDString, LLVMGetModuleContext,
-    LLVMGetModuleFlag, LLVMGetSection, LLVMGetTypeContext, LLVMGlobalCopyAllMetadata, LLVMGlobalSetMetadata,
-    LLVMInt32TypeInContext, LLVMInt64TypeInContext, LLVMIsAConstantInt, LLVMIsAMDNode, LLVMIsAMDString,
-    LLVMMDNodeInContext2, LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMSetMetadata, LLVMTypeOf,
+    LLVMGetMDKindIDInContext, LLVMGetMDNodeNumOperands, LLVMGetMDNodeOperands, LLVMGetMDString, LLVMGetMetadata,
+    LLVMGetModuleContext, LLVMGetModuleFlag, LLVMGetSection, LLVMGetTypeContext, LLVMGlobalCopyAllMetadata,
+    LLVMGlobalSetMetadata, LLVMInt32TypeInContext, LLVMInt64TypeInContext, LLVMIsAConstantInt, LLVMIsAMDNode,
+    LLVMIsAMDString, LLVMMDNodeInContext2, LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMSetMetadata, LLVMTypeOf,
     LLVMValueAsMetadata, LLVMValueMetadataEntriesGetKind, LLVMValueMetadataEntriesGetMetadata,
 };
 use inkwell::llvm_sys::prelude::{LLVMMetadataRef, LLVMModuleRef, LLVMValueRef};
@@ -117,6 +117,24 @@ pub unsafe fn set_branch_weights(terminator: LLVMValueRef, weights: &[u64]) {
     let mut parts = vec![metadata.text("branch_weights")];
     parts.extend(weights.iter().map(|weight| metadata.int((weight >> shift) as u32)));
     metadata.attach(terminator, "prof", metadata.node(&mut parts));
+}
+
+/// The profile metadata of an instruction; null if it has none.
+///
+/// # Safety
+/// The instruction must be alive.
+pub unsafe fn profile_of(instruction: LLVMValueRef) -> LLVMValueRef {
+    // SAFETY: as the caller promises.
+    unsafe { LLVMGetMetadata(instruction, Metadata::of_value(instruction).kind("prof")) }
+}
+
+/// Gives an instruction profile metadata that [`profile_of`] returned.
+///
+/// # Safety
+/// The instruction must be alive, and the metadata of its context.
+pub unsafe fn set_profile(instruction: LLVMValueRef, profile: LLVMValueRef) {
+    // SAFETY: as the caller promises; null removes the metadata.
+    unsafe { LLVMSetMetadata(instruction, Metadata::of_value(instruction).kind("prof"), profile) }
 }
 
 /// Gives a function its entry count.

@@ -19,7 +19,7 @@ use pleach_annotate::id::FunctionGuid;
 use pleach_annotate::manifest::Anchor;
 use pleach_decide::early_inlining::inlines_only_call;
 use pleach_decide::placement::split_cold_blocks;
-use pleach_decide::selects::typical_if_conversion_gain;
+use pleach_decide::selects::{function_is_worth_converting, typical_if_conversion_gain};
 use pleach_decide::weights::{
     RecordingEvidence, Verdict, cold_count, entry_count_from_frequency, hot_count, unpredictable_branches,
     unsampled_calls, verdict,
@@ -162,6 +162,15 @@ fn set_summary(
     };
     // SAFETY: module and context are those of this run; the shim copies the summary.
     unsafe { ffi::pleach_set_profile_summary(module.as_mut_ptr(), context, &summary, anchor == Anchor::Late) };
+}
+
+/// A branch that the profile calls unpredictable.
+struct UnpredictableBranch {
+    terminator: LLVMValueRef,
+    /// Lower bound of the misprediction rate.
+    rate: f64,
+    /// Issue slots that converting it saves.
+    slots: f64,
 }
 
 struct Applier<'a, 'ctx> {
@@ -328,19 +337,33 @@ impl Applier<'_, '_> {
         if self.probed || !self.if_conversion {
             return Ok(0);
         }
+        let branches: Vec<UnpredictableBranch> = unpredictable_branches(profile)
+            .filter_map(|(block, rate)| {
+                Some(UnpredictableBranch {
+                    terminator: *function.terminators.get(block.index())?,
+                    rate,
+                    slots: profile.blocks[block.index()] as f64 * typical_if_conversion_gain(rate),
+                })
+            })
+            .collect();
+        let executions = self.source.summary().total_count as f64;
+        if !function_is_worth_converting(branches.iter().map(|b| b.slots).sum(), executions) {
+            return Ok(0);
+        }
         let mut marked = 0;
-        for (block, rate) in unpredictable_branches(profile) {
-            let Some(&branch) = function.terminators.get(block.index()) else {
-                continue;
-            };
-            let slots = profile.blocks[block.index()] as f64 * typical_if_conversion_gain(rate);
-            // SAFETY: the branch belongs to the module.
+        for UnpredictableBranch {
+            terminator,
+            rate,
+            slots,
+        } in branches
+        {
             if self
                 .decisions
                 .take(Lever::IfConversion, &function.cfg.name, Some(slots))?
-                && unsafe { metadata::mark_unpredictable(branch, (rate * 1000.0) as u32) }
             {
-                marked += 1;
+                // SAFETY: the branch belongs to the module.
+                let is_marked = unsafe { metadata::mark_unpredictable(terminator, (rate * 1000.0) as u32) };
+                marked += usize::from(is_marked);
             }
         }
         Ok(marked)

@@ -8,6 +8,9 @@ pub struct Options {
     /// Minimum gain of each copied instruction, in saved executions, as a share of
     /// [`Subject::total`](super::Subject::total).
     pub min_gain: f64,
+    /// Minimum gain of a function's superblocks, as a share of the instructions that the function executes. Register
+    /// allocation and scheduling after a small change may cost that much.
+    pub min_function_gain: f64,
     /// Register moves that a superblock adds to each execution of the hottest block of its trace, copied or not: copies
     /// that join may hold a value in different registers. Nearly all of these moves are coalesced.
     pub moves: f64,
@@ -28,6 +31,7 @@ impl Default for Options {
         Self {
             predictable: 0.7,
             min_gain: 1e-5,
+            min_function_gain: 0.01,
             moves: 0.1,
             tight_moves: 0.5,
             function_growth: 1.3,
@@ -44,6 +48,7 @@ impl Options {
         Self {
             predictable: 0.0,
             min_gain: 0.0,
+            min_function_gain: 0.0,
             moves: 0.0,
             tight_moves: 0.0,
             function_growth: 4.0,

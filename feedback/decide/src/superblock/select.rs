@@ -47,6 +47,19 @@ pub struct Formation {
     pub too_large: usize,
 }
 
+impl Formation {
+    /// No superblocks.
+    fn none(subject: &Subject<'_>) -> Self {
+        Self {
+            graph: DuplicatedGraph::new(subject.cfg, subject.counts, subject.probabilities),
+            superblocks: Vec::new(),
+            copied: 0,
+            not_profitable: 0,
+            too_large: 0,
+        }
+    }
+}
+
 /// The joins that may be copied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Candidates {
@@ -102,19 +115,27 @@ pub fn form(
         back,
         bases: subject.cfg.edge_bases(),
         growth_budget: growth_budget.min(own_budget),
-        formation: Formation {
-            graph: DuplicatedGraph::new(subject.cfg, subject.counts, subject.probabilities),
-            superblocks: Vec::new(),
-            copied: 0,
-            not_profitable: 0,
-            too_large: 0,
-        },
+        formation: Formation::none(subject),
     };
     while selection.formation.superblocks.len() < candidates.limit() {
         let Some(best) = selection.best(folding) else { break };
         selection.take(best);
     }
-    selection.formation
+    let executed = subject.cfg.blocks.iter().zip(subject.counts);
+    let executed: f64 = executed
+        .map(|(block, count)| f64::from(block.instructions) * count)
+        .sum();
+    let gain: f64 = selection.formation.superblocks.iter().map(|s| s.gain).sum();
+    let formation = selection.formation;
+    if gain < options.min_function_gain * executed {
+        let declined = Formation::none(subject);
+        return Formation {
+            not_profitable: formation.not_profitable + formation.superblocks.len(),
+            too_large: formation.too_large,
+            ..declined
+        };
+    }
+    formation
 }
 
 struct Candidate {

@@ -1,7 +1,8 @@
 //! Forms superblocks. `pleach_decide::superblock` chooses them; this module duplicates the blocks.
 //!
 //! For each function, in order:
-//! 1. [`weights`] restores recorded branch weights, corrects loop exits, and reads frequencies;
+//! 1. [`weights`] restores recorded branch weights, corrects loop exits, and reads frequencies; where no superblock is
+//!    formed, the weights are put back;
 //! 2. [`evidence`] collects recorded paths and facts about the function's blocks, and asks for a decision;
 //! 3. [`apply`] duplicates the blocks and prevents code generation from merging them again;
 //! 4. [`verify`] checks the result, on request;
@@ -27,6 +28,7 @@ use pleach_decide::growth::growth_budget;
 use pleach_decide::superblock::{Candidates, Formation, Options};
 use pleach_profile::FunctionProfile;
 use rustc_hash::FxHashMap;
+use weights::Saved;
 
 /// Forms superblocks in all functions of a module that have markers, and removes the markers. Returns whether anything
 /// changed.
@@ -55,8 +57,8 @@ pub fn run(module: &Module<'_>, settings: &Settings, last: bool) -> Result<bool,
     let budget = match (settings.superblocks_aggressive, source.support()?.superblocks()) {
         (true, _) => size,
         (false, true) => growth_budget(size),
-        // Too little evidence for duplication; branch weights are still restored.
-        (false, false) => 0,
+        // Too little evidence for duplication.
+        (false, false) => return Ok(true),
     };
 
     let mut former = Former {
@@ -100,6 +102,9 @@ fn options(settings: &Settings) -> Options {
     if let Some(min_gain) = settings.superblock_min_gain {
         options.min_gain = min_gain;
     }
+    if let Some(min_gain) = settings.superblock_min_function_gain {
+        options.min_function_gain = min_gain;
+    }
     options
 }
 
@@ -134,9 +139,11 @@ impl Former {
         let Some(before) = Frequencies::from_weights(function) else {
             return Ok(None);
         };
+        let before_restoration = Saved::of(function);
         let known = self.restore_branch_weights(function, found, &before.probabilities)?;
         self.scale_loop_exits(function, found, &known)?;
         let Some(mut frequencies) = Frequencies::from_weights(function) else {
+            before_restoration.put_back();
             return Ok(None);
         };
         weights::floor_edge_probabilities(function, &mut frequencies);
@@ -145,18 +152,9 @@ impl Former {
         let formed = !formation.superblocks.is_empty();
         if formed {
             self.budget -= formation.copied;
-            apply::duplicate_blocks(function, &formation.graph, &frequencies.probabilities)?;
-            if self.verify {
-                verify::flow(function, &mut self.facts, &formation.graph, &frequencies)?;
-            }
-        }
-        if formed && !self.early {
-            let min_executions = self.options.min_gain * self.total;
-            apply::prevent_tail_merge(function, &formation.graph, &frequencies.counts, min_executions);
-        }
-        if formed {
-            // SAFETY: the function belongs to the module.
-            unsafe { ffi::pleach_remove_dead_blocks(value) };
+            self.apply(function, &formation, &frequencies)?;
+        } else {
+            before_restoration.put_back();
         }
         if self.verify {
             verify::well_formed(function)?;
@@ -165,6 +163,26 @@ impl Former {
             explain::explain(function, &formation, self.total);
         }
         Ok(Some(formation).filter(|_| formed))
+    }
+
+    /// Duplicates the blocks of a function as decided.
+    fn apply(
+        &mut self,
+        function: &FunctionIr<'_>,
+        formation: &Formation,
+        frequencies: &Frequencies,
+    ) -> Result<(), PassError> {
+        apply::duplicate_blocks(function, &formation.graph, &frequencies.probabilities)?;
+        if self.verify {
+            verify::flow(function, &mut self.facts, &formation.graph, frequencies)?;
+        }
+        if !self.early {
+            let min_executions = self.options.min_gain * self.total;
+            apply::prevent_tail_merge(function, &formation.graph, &frequencies.counts, min_executions);
+        }
+        // SAFETY: the function belongs to the module.
+        unsafe { ffi::pleach_remove_dead_blocks(function.value.as_value_ref()) };
+        Ok(())
     }
 
     /// The superblocks of a function, or those of them that `-pleach-only` names.

@@ -7,6 +7,7 @@ use crate::ir::frequencies::Frequencies;
 use crate::ir::{FunctionIr, metadata};
 use crate::transform::markers::Found;
 use inkwell::basic_block::BasicBlock;
+use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::values::AsValueRef;
 use pleach_annotate::id::BlockIndex;
 use pleach_decide::superblock::{Marker, branch_weights};
@@ -21,6 +22,33 @@ const FINE_WEIGHT_SCALE: f64 = 1e9;
 const MIN_UNDERESTIMATE: f64 = 2.0;
 /// Maximum of rounds of scaling loop exits: nested loops converge in several.
 const MAX_ROUNDS: usize = 4;
+
+/// The profile metadata of a function's terminators.
+pub(super) struct Saved(Vec<(LLVMValueRef, LLVMValueRef)>);
+
+impl Saved {
+    /// Reads it.
+    pub(super) fn of(function: &FunctionIr<'_>) -> Self {
+        let terminators = function
+            .value
+            .get_basic_block_iter()
+            .filter_map(|block| block.get_terminator());
+        let saved = terminators.map(|terminator| {
+            let terminator = terminator.as_value_ref();
+            // SAFETY: the terminator belongs to a function that is alive.
+            (terminator, unsafe { metadata::profile_of(terminator) })
+        });
+        Self(saved.collect())
+    }
+
+    /// Puts it back. The terminators must still be there.
+    pub(super) fn put_back(self) {
+        for (terminator, profile) in self.0 {
+            // SAFETY: nothing but metadata has changed since the terminator was read.
+            unsafe { metadata::set_profile(terminator, profile) };
+        }
+    }
+}
 
 impl Former {
     /// Restores the recorded weights of branches that markers identify; returns these branches.

@@ -68,7 +68,7 @@ fn pairs(a: &Binary, b: &Binary, invocation: &Invocation, n: usize) -> Result<Ve
         measure(binary)?;
     }
     let pair = |number: usize| {
-        if number % 2 == 0 {
+        if number.is_multiple_of(2) {
             let first = measure(a)?;
             Ok((first, measure(b)?))
         } else {
