@@ -53,6 +53,7 @@ fn main() -> Result<()> {
         "host/early_inlining.cpp",
         "host/options.cpp",
         "host/plugin.cpp",
+        "analysis/chains.cpp",
         "analysis/duplication.cpp",
         "analysis/duplication_simulation.cpp",
         "analysis/facts.cpp",

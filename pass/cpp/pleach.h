@@ -192,11 +192,15 @@ struct PleachArms {
   double Shared;      // accesses that both arms have in common
   double Probability; // of the first arm
   double Rate;        // lower bound of the misprediction rate; 0: unknown
+  // Cycles from the results of unpredictable branches, this one or others, to the condition; negative if it depends on
+  // none of them.
+  double Chain;
 };
-PLEACH_SIZE(PleachArms, 64);
+PLEACH_SIZE(PleachArms, 72);
 PLEACH_OFFSET(PleachArms, Needed, 16);
 PLEACH_OFFSET(PleachArms, Selects, 32);
 PLEACH_OFFSET(PleachArms, Rate, 56);
+PLEACH_OFFSET(PleachArms, Chain, 64);
 
 // Cycles from an instruction's operands to its result.
 struct PleachLatencies {
@@ -370,7 +374,7 @@ void pleach_prevent_tail_merge(const LLVMBasicBlockRef *Blocks, size_t Count);
 
 // transform/if_conversion.cpp
 bool pleach_may_if_convert(LLVMValueRef F);
-bool pleach_arms(LLVMValueRef Terminator, bool Any, PleachArms *Out);
+bool pleach_arms(LLVMValueRef Terminator, bool Any, const PleachLatencies *Latencies, PleachArms *Out);
 void pleach_if_convert(LLVMValueRef Terminator);
 
 // transform/select_to_branch.cpp

@@ -166,8 +166,9 @@ pub struct Arms {
     pub shared: f64,
     pub probability: f64,
     pub rate: f64,
+    pub chain: f64,
 }
-layout!(Arms: 64, needed: 16, selects: 32, rate: 56);
+layout!(Arms: 72, needed: 16, selects: 32, rate: 56, chain: 64);
 
 /// Mirror of `PleachLatencies`.
 #[repr(C)]
@@ -339,7 +340,7 @@ unsafe extern "C" {
     pub fn pleach_prevent_tail_merge(blocks: *const LLVMBasicBlockRef, count: usize);
 
     pub fn pleach_may_if_convert(function: LLVMValueRef) -> bool;
-    pub fn pleach_arms(terminator: LLVMValueRef, any: bool, out: *mut Arms) -> bool;
+    pub fn pleach_arms(terminator: LLVMValueRef, any: bool, latencies: *const Latencies, out: *mut Arms) -> bool;
     pub fn pleach_if_convert(terminator: LLVMValueRef);
 
     pub fn pleach_recurrences(

@@ -27,15 +27,24 @@ pub struct Arms {
     pub probability: f64,
     /// Lower bound of the misprediction rate, if the profile has one.
     pub rate: Option<f64>,
+    /// Cycles from the results of unpredictable branches, this one in the previous iteration or others, to the condition,
+    /// if it depends on any.
+    pub chain: Option<f64>,
 }
 
 /// Whether executing both arms is faster than branching.
+///
+/// Where the condition waits for the result of an unpredictable branch, as in the decoder of a range coder, selects make
+/// a chain of them: each execution waits for the condition. A branch waits for it only where it is mispredicted.
 pub fn if_conversion_is_profitable(arms: &Arms) -> bool {
+    let rate = arms.rate.unwrap_or(UNPREDICTABLE);
     let [first, second] = arms.needed;
     let branch = 1.0;
     let before = first * arms.probability + second * (1.0 - arms.probability) + branch;
     let after = arms.executed.iter().sum::<f64>() + arms.selects - arms.shared;
-    after - before <= arms.rate.unwrap_or(UNPREDICTABLE) * MISPREDICTION_CYCLES * ISSUE_WIDTH
+    let waiting = arms.chain.unwrap_or(0.0);
+    let select = if arms.chain.is_some() { waiting + 1.0 } else { 0.0 };
+    after / ISSUE_WIDTH + select <= before / ISSUE_WIDTH + rate * (waiting + MISPREDICTION_CYCLES)
 }
 
 /// Issue slots that each execution of a branch of typical arms saves as selects, at this misprediction rate: such arms
@@ -99,6 +108,30 @@ mod tests {
     }
 
     #[test]
+    fn a_chain_of_selects_pays_only_where_most_of_it_is_mispredicted() {
+        // A bit of a range coder: the tree's node selects the probability, which decides the bit and the next node.
+        let bit = |rate, chain| Arms {
+            executed: [4.0, 6.0],
+            needed: [4.0, 6.0],
+            selects: 4.0,
+            shared: 1.0,
+            probability: 0.5,
+            rate: Some(rate),
+            chain,
+        };
+        let (load, multiply, compare) = (5.0, 4.0, 1.0);
+        let range_coder = Some(load + multiply + compare);
+        assert!(if_conversion_is_profitable(&bit(0.3, None)));
+        assert!(!if_conversion_is_profitable(&bit(0.5, range_coder)));
+        // A merge: the smaller element decides which one is loaded next.
+        assert!(if_conversion_is_profitable(&Arms {
+            executed: [1.0, 1.0],
+            needed: [1.0, 1.0],
+            ..bit(0.5, Some(load + compare))
+        }));
+    }
+
+    #[test]
     fn a_misprediction_in_four_is_worth_fourteen_instructions() {
         let arms = |arms, selects, shared, probability| Arms {
             executed: arms,
@@ -107,6 +140,7 @@ mod tests {
             shared,
             probability,
             rate: None,
+            chain: None,
         };
         // `if (c) *p += x`: guarded loads and a guarded store.
         assert!(if_conversion_is_profitable(&arms([5.0, 0.0], 3.0, 0.0, 0.4)));

@@ -1,10 +1,14 @@
 // If-conversion of branches whose arms are short and access memory: both arms are executed, and selects choose the
 // results. If an access of the arm that is not taken might fault, a select also chooses its address: loads read zeros,
 // and stores write to a dummy stack slot. The Rust half chooses the branches.
+#include "analysis/chains.h"
 #include "pleach.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DataLayout.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -316,7 +320,7 @@ void convert(BranchInst *Branch, unsigned Depth) {
 
 // The cost of if-converting a branch and the nested branches in its arms.
 PleachArms describe(Arms &A, unsigned Depth) {
-  PleachArms Out = {{0, 0}, {0, 0}, 0, 0, 0.5, 0};
+  PleachArms Out = {{0, 0}, {0, 0}, 0, 0, 0.5, 0, -1};
   if (MDNode *Unpredictable = A.Branch->getMetadata(LLVMContext::MD_unpredictable))
     if (Unpredictable->getNumOperands() == 1)
       if (auto *Rate = mdconst::dyn_extract<ConstantInt>(Unpredictable->getOperand(0)))
@@ -346,19 +350,93 @@ PleachArms describe(Arms &A, unsigned Depth) {
   return Out;
 }
 
+// What unpredictable branches of a loop (or function) decide: the values and places in memory of those that can be
+// if-converted, and those of the selects that have replaced others.
+struct Decided {
+  SmallVector<const Instruction *, 16> Values;
+  SmallVector<std::pair<const Value *, int64_t>, 8> Places;
+
+  static std::pair<const Value *, int64_t> place(const Value *Address, const DataLayout &Layout) {
+    int64_t Offset = 0;
+    const Value *Base = GetPointerBaseWithConstantOffset(Address, Offset, Layout);
+    return {Base, Offset};
+  }
+
+  void store(const Instruction &I) {
+    auto *Store = dyn_cast<StoreInst>(&I);
+    if (!Store)
+      return;
+    // A guarded store goes to one of two addresses.
+    const Value *Address = Store->getPointerOperand();
+    auto *Guard = dyn_cast<SelectInst>(Address);
+    for (const Value *V : {Guard ? Guard->getTrueValue() : Address, Guard ? Guard->getFalseValue() : nullptr})
+      if (V)
+        Places.push_back(place(V, I.getDataLayout()));
+  }
+
+  void block(BasicBlock &BB) {
+    for (Instruction &I : BB) {
+      if (isa<SelectInst>(I) && I.hasMetadata(LLVMContext::MD_unpredictable))
+        Values.push_back(&I);
+      auto *Guard = dyn_cast_if_present<SelectInst>(getLoadStorePointerOperand(&I));
+      if (Guard && Guard->hasMetadata(LLVMContext::MD_unpredictable))
+        store(I);
+    }
+    Instruction *Terminator = BB.getTerminator();
+    if (!Terminator->hasMetadata(LLVMContext::MD_unpredictable))
+      return;
+    if (std::optional<Arms> A = armsOf(Terminator, MaxDepth)) {
+      for (PHINode &Phi : A->Join->phis())
+        Values.push_back(&Phi);
+      for (auto &Accesses : A->Accesses)
+        for (const Instruction *I : Accesses)
+          store(*I);
+    }
+  }
+};
+
+// Cycles from what unpredictable branches decided to the condition of a branch; negative if there is no such chain.
+double conditionChain(const Arms &A, const PleachLatencies &Latencies) {
+  BasicBlock *From = A.Branch->getParent();
+  DominatorTree DT(*From->getParent());
+  LoopInfo Loops(DT);
+  const Loop *L = Loops.getLoopFor(From);
+  Decided Found;
+  for (BasicBlock &BB : *From->getParent())
+    if (!L || L->contains(&BB))
+      Found.block(BB);
+
+  SmallPtrSet<const Value *, 16> Sources(Found.Values.begin(), Found.Values.end());
+  if (L)
+    for (const Instruction *I : Found.Values)
+      pleach::dependentHeaderPhis(*I, *L, Sources);
+  // Loads that read what a branch stored before.
+  for (BasicBlock &BB : *From->getParent())
+    if (!Found.Places.empty() && (!L || L->contains(&BB)))
+      for (Instruction &I : BB)
+        if (auto *Load = dyn_cast<LoadInst>(&I))
+          if (llvm::is_contained(Found.Places, Decided::place(Load->getPointerOperand(), I.getDataLayout())))
+            Sources.insert(Load);
+
+  return pleach::ChainsFrom(Sources, L, Latencies).to(A.Branch->getCondition());
+}
+
 } // namespace
 
 extern "C" {
 
 // Whether a terminator is an unpredictable branch (or, if `Any`, any branch) that can be if-converted; writes the cost.
-bool pleach_arms(LLVMValueRef Terminator, bool Any, PleachArms *Out) {
+bool pleach_arms(LLVMValueRef Terminator, bool Any, const PleachLatencies *Latencies, PleachArms *Out) {
   auto *I = unwrap<Instruction>(Terminator);
   if (!Any && !I->hasMetadata(LLVMContext::MD_unpredictable))
     return false;
   std::optional<Arms> Found = armsOf(I, MaxDepth);
-  if (Found)
-    *Out = describe(*Found, MaxDepth);
-  return Found.has_value();
+  if (!Found)
+    return false;
+  *Out = describe(*Found, MaxDepth);
+  if (!Any)
+    Out->Chain = conditionChain(*Found, *Latencies);
+  return true;
 }
 
 // If-converts a branch that `pleach_arms` accepts.

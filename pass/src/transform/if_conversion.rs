@@ -3,6 +3,7 @@
 
 use crate::ir::ModuleFacts;
 use crate::settings::Settings;
+use crate::transform::RAW_LATENCIES;
 use crate::{ffi, remarks};
 use inkwell::module::Module;
 use inkwell::values::{AsValueRef, FunctionValue};
@@ -51,7 +52,7 @@ fn convert_once(function: FunctionValue<'_>, any: bool) -> usize {
             // SAFETY: the terminator belongs to the function; where there are arms, they are written. Conversion
             // removes only blocks after this one.
             unsafe {
-                let found = ffi::pleach_arms(terminator.as_value_ref(), any, arms.as_mut_ptr());
+                let found = ffi::pleach_arms(terminator.as_value_ref(), any, &RAW_LATENCIES, arms.as_mut_ptr());
                 if found && (any || is_worthwhile(&arms.assume_init())) {
                     ffi::pleach_if_convert(terminator.as_value_ref());
                     converted += 1;
@@ -72,6 +73,7 @@ fn is_worthwhile(arms: &ffi::Arms) -> bool {
         shared: arms.shared,
         probability: arms.probability,
         rate: (arms.rate > 0.0).then_some(arms.rate),
+        chain: (arms.chain >= 0.0).then_some(arms.chain),
     };
     if_conversion_is_profitable(&arms)
 }

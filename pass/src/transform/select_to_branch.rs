@@ -4,25 +4,14 @@ use crate::decisions::{Decisions, Lever};
 use crate::error::PassError;
 use crate::ir::{self, ModuleFacts};
 use crate::settings::Settings;
+use crate::transform::RAW_LATENCIES;
 use crate::{ffi, remarks};
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
-use pleach_decide::latencies::LATENCIES;
 use pleach_decide::selects::branch_is_profitable;
 
 /// Maximum of groups of selects that are considered in a function.
 const MAX_GROUPS: usize = 256;
-
-/// [`LATENCIES`], as the C++ half takes them.
-const RAW_LATENCIES: ffi::Latencies = ffi::Latencies {
-    load: LATENCIES.load,
-    division: LATENCIES.division,
-    moves: LATENCIES.moves,
-    intrinsic: LATENCIES.intrinsic,
-    call: LATENCIES.call,
-    multiply: LATENCIES.multiply,
-    other: LATENCIES.other,
-};
 
 /// Turns the selects of a module that are faster as branches. Returns whether anything changed.
 pub fn run(module: &Module<'_>, settings: &Settings) -> Result<bool, PassError> {

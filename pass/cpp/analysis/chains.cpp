@@ -1,0 +1,64 @@
+#include "analysis/chains.h"
+#include "llvm/IR/IntrinsicInst.h"
+
+using namespace llvm;
+
+namespace pleach {
+
+namespace {
+
+constexpr unsigned MaxDepth = 64;
+constexpr unsigned MaxFollowed = 256;
+
+} // namespace
+
+double latency(const Instruction &I, const PleachLatencies &Of) {
+  if (isa<LoadInst>(I))
+    return Of.Load;
+  if (I.isIntDivRem())
+    return Of.Division;
+  if (isa<PHINode>(I) || isa<CastInst>(I) || isa<FreezeInst>(I) || isa<ExtractValueInst>(I) ||
+      isa<InsertValueInst>(I))
+    return Of.Move;
+  if (isa<IntrinsicInst>(I))
+    return Of.Intrinsic;
+  if (isa<CallBase>(I))
+    return Of.Call;
+  if (I.getType()->isFPOrFPVectorTy() || I.getOpcode() == Instruction::Mul)
+    return Of.Multiply;
+  return Of.Other;
+}
+
+void dependentHeaderPhis(const Instruction &From, const Loop &L, SmallPtrSetImpl<const Value *> &Found) {
+  SmallPtrSet<const Instruction *, 32> Seen;
+  SmallVector<const Instruction *, 16> Work{&From};
+  while (!Work.empty() && Seen.size() < MaxFollowed) {
+    const Instruction *I = Work.pop_back_val();
+    for (const User *U : I->users()) {
+      auto *Next = dyn_cast<Instruction>(U);
+      if (!Next || !L.contains(Next))
+        continue;
+      if (isa<PHINode>(Next) && Next->getParent() == L.getHeader())
+        Found.insert(Next);
+      else if (Seen.insert(Next).second)
+        Work.push_back(Next);
+    }
+  }
+}
+
+double ChainsFrom::to(const Value *V, unsigned Depth) {
+  if (Sources.contains(V))
+    return isa<LoadInst>(V) ? Latencies.Load : 0;
+  auto *I = dyn_cast<Instruction>(V);
+  if (!I || (L && !L->contains(I)) || Depth > MaxDepth || (L && isa<PHINode>(I) && I->getParent() == L->getHeader()))
+    return -1;
+  auto [Known, IsNew] = Longest.try_emplace(I, -1);
+  if (!IsNew)
+    return Known->second;
+  double Max = -1;
+  for (const Value *Operand : I->operands())
+    Max = std::max(Max, to(Operand, Depth + 1));
+  return Longest[I] = Max < 0 ? -1 : Max + latency(*I, Latencies);
+}
+
+} // namespace pleach

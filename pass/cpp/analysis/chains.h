@@ -1,0 +1,35 @@
+// Chains of dependent instructions, and how long they take.
+#pragma once
+#include "pleach.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/Instructions.h"
+
+namespace pleach {
+
+// Cycles from an instruction's operands to its result.
+double latency(const llvm::Instruction &I, const PleachLatencies &Of);
+
+// The φs of a loop's header that depend on a value within an iteration.
+void dependentHeaderPhis(const llvm::Instruction &From, const llvm::Loop &L,
+                         llvm::SmallPtrSetImpl<const llvm::Value *> &Found);
+
+// The longest chains from any of some values, within one iteration of a loop, or one execution of the function.
+class ChainsFrom {
+  const llvm::Loop *L; // may be null
+  const PleachLatencies &Latencies;
+  const llvm::SmallPtrSetImpl<const llvm::Value *> &Sources;
+  llvm::DenseMap<const llvm::Instruction *, double> Longest;
+
+public:
+  ChainsFrom(const llvm::SmallPtrSetImpl<const llvm::Value *> &Sources, const llvm::Loop *L,
+             const PleachLatencies &Latencies)
+      : L(L), Latencies(Latencies), Sources(Sources) {}
+
+  // Cycles until a value is available after the last source before it; -1 if it does not depend on the sources. A source
+  // that is a load takes the time of a load: it waits for a store.
+  double to(const llvm::Value *V, unsigned Depth = 0);
+};
+
+} // namespace pleach
