@@ -1,11 +1,14 @@
 """Writes the inputs of the unseen programs: NAME.t for training, NAME.e for evaluation, of another kind or shape."""
 
 import glob
+import lzma
 import math
+import os
 import random
 import struct
 import sys
 import zipfile
+import zlib
 
 HEADERS = "".join(open(f, errors="ignore").read() for f in sorted(glob.glob("/usr/lib/llvm-22/include/llvm/IR/*.h")))
 LIBRARY = open("/usr/lib/llvm-22/lib/libLLVM.so.1", "rb").read(70_000_000)[30_000_000:]
@@ -140,6 +143,104 @@ def weights(seed, count, largest):
     return "".join(f"{sum(system)} {' '.join(map(str, system))}\n" for system in systems)
 
 
+def lzip(data):
+    """A member in lzip's format."""
+    body = lzma.compress(data, format=lzma.FORMAT_ALONE, filters=[{"id": lzma.FILTER_LZMA1, "dict_size": 1 << 23}])[13:]
+    size = 6 + len(body) + 20
+    return b"LZIP\x01\x17" + body + struct.pack("<IQQ", zlib.crc32(data), len(data), size)
+
+
+def edges(seed, vertices, density, hidden):
+    r = random.Random(seed)
+    clique = set(r.sample(range(1, vertices + 1), hidden))
+    pairs = [(a, b) for a in range(1, vertices + 1) for b in range(1, a)
+             if r.random() < density or (a in clique and b in clique)]
+    return f"p edge {vertices} {len(pairs)}\n" + "".join(f"e {a} {b}\n" for a, b in pairs)
+
+
+def almanac(seed, count, planets, days):
+    r = random.Random(seed)
+    query = lambda: [r.randint(1900, 2050), r.randint(1, 12), r.randint(1, 28), r.randint(0, 23), r.randint(0, 59), 0,
+                     days, r.randint(3, 12), r.choice(planets)]
+    return "".join(f"{value}\n" for _ in range(count) for value in query())
+
+
+def games(openings, depth):
+    moves = lambda line: "".join(f"{move}\n" for move in line.split())
+    return "".join(f"new\ndepth {depth}\nforce\n{moves(line)}go\n" for line in openings) + "quit\n"
+
+
+def lexer(seed, words, style):
+    r = random.Random(seed)
+    word = lambda: "".join(r.choice("abcdefghijklmnopqrstuvwxyz_") for _ in range(r.randint(3, 12)))
+    if style == "keywords":
+        rules = [f'"{word()}" {{ return {300 + i}; }}' for i in range(words)]
+        rules += ['[a-z_]+ { return 1; }', '[0-9]+(\\.[0-9]*)?([eE][+-]?[0-9]+)? { return 2; }', "[ \\t\\n]+ ;", ". { return yytext[0]; }"]
+    else:
+        rules = [f'<S{i % 8}>({word()}|{word()[:3]}[0-9a-f]{{2,5}})/[ \\t]+{word()[:2]} {{ BEGIN(S{(i + 1) % 8}); }}' for i in range(words)]
+        rules += ["<*>.|\\n { BEGIN(S0); }"]
+    states = "%s " + " ".join(f"S{i}" for i in range(8)) + "\n" if style != "keywords" else ""
+    return "%option noyywrap\n" + states + "%%\n" + "\n".join(rules) + "\n%%\n"
+
+
+def grammar(seed, levels, width, style):
+    r = random.Random(seed)
+    tokens = [f"T{i}" for i in range(levels * width + 20)]
+    out = ["%token " + " ".join(tokens)] + (["%glr-parser", "%expect-rr 0"] if style == "glr" else []) + ["%%", "start: e0 | start ';' e0 ;"]
+    for level in range(levels):
+        below = f"e{level + 1}" if level + 1 < levels else "atom"
+        if style == "glr":
+            rules = [below] + [f"{tokens[level * width + i]} {below} {tokens[level * width + i]}" for i in range(width)]
+        else:
+            rules = [below] + [f"e{level} {tokens[level * width + i]} {below}" for i in range(width)]
+        out.append(f"e{level}: " + "\n  | ".join(rules) + " ;")
+    out.append("atom: '(' start ')' | list | " + " | ".join(f"{r.choice(tokens)} '.' '{chr(97 + i)}'" for i in range(12)) + " ;")
+    out.append("list: '[' ']' | '[' start ']' | list '[' start ',' start ']' ;\n%%\n")
+    return "\n".join(out)
+
+
+def sums(style, count):
+    """Formulas of Presburger arithmetic in the weak second-order theory of one successor."""
+    head = """pred xor(var0 x,y) = x&~y | ~x&y;
+pred most(var0 x,y,z) = x&y | x&z | y&z;
+pred plus(var2 p,q,r) = ex2 c: 0 notin c & all1 t: (t+1 in c <=> most(t in p, t in q, t in c))
+  & (t in r <=> xor(xor(t in p, t in q), t in c));
+"""
+    names = [f"X{i}" for i in range(count)]
+    out = [head + "var2 " + ", ".join(names) + ";"]
+    if style == "chain":
+        out += [f"(all1 t: t in {a} => t+1 notin {b} & t+3 notin {c}) | plus({a},{c},{b});" for a, b, c in zip(names, names[1:], names[2:])]
+        out += [f"{names[0]} = pconst(5) | {names[1]} = pconst(77);"]
+    else:
+        out += [f"all1 t: t in {a} => ex1 u: u > t & u in {b} & t+2 notin {a};" for a, b in zip(names, names[1:])]
+        out += [f"ex2 Y: plus({names[0]},Y,{names[-1]}) & Y ~= empty;"]
+    return "\n".join(out) + "\n"
+
+
+def linear(seed, rows, columns, kind):
+    """A program in CPLEX's LP format: transport of goods, or a knapsack of whole things with several limits."""
+    r = random.Random(seed)
+    if kind == "transport":
+        terms = [f"+ {r.randint(1, 90)} x{i}_{j}" for i in range(rows) for j in range(columns)]
+        out = ["Minimize", "cost: " + "\n ".join(terms), "Subject To"]
+        out += [f"s{i}: " + " ".join(f"+ x{i}_{j}" for j in range(columns)) + f" <= {r.randint(60, 90)}" for i in range(rows)]
+        out += [f"d{j}: " + " ".join(f"+ x{i}_{j}" for i in range(rows)) + f" >= {r.randint(20, 45)}" for j in range(columns)]
+        return "\n".join(out) + "\nEnd\n"
+    out = ["Maximize", "value: " + "\n ".join(f"+ {r.randint(10, 99)} y{j}" for j in range(columns)), "Subject To"]
+    out += [f"c{i}: " + "\n ".join(f"+ {r.randint(5, 60)} y{j}" for j in range(columns)) + f" <= {columns * 12}" for i in range(rows)]
+    return "\n".join(out) + "\nBinary\n " + " ".join(f"y{j}" for j in range(columns)) + "\nEnd\n"
+
+
+def japanese(seed, count, style):
+    r = random.Random(seed)
+    words = "日本 東京 大学 学生 時間 今日 電車 会社 研究 言語 文化 経済 政治 問題 世界 国際 新聞 音楽 料理 先生".split()
+    ends = "です ます した でしょう ください ありません".split()
+    kana = "カメラ テレビ コンピュータ アメリカ ニュース".split()
+    line = lambda: "".join(r.choice(words if style == "kanji" or r.random() < 0.3 else kana) + r.choice("はがをにでとのも") for _ in range(8))
+    return ("".join(line() + r.choice(ends) + "。\n" for _ in range(count))).encode("euc_jp")
+
+
+
 write("bc.t", """scale=600
 4*a(1)
 e(1)
@@ -194,3 +295,40 @@ write("ssed.t.script", "s/class \\([A-Za-z]*\\)/struct \\1/g\n/^ *\\/\\//d\ns/[ 
 write("ssed.e.script", "/status ok/!s/request \\([0-9]*\\) took \\([0-9]*\\) ms/\\2:\\1/\ns/host1[0-9]/H/g\nN\nP\nD\n")
 zipped("unzip.t", (HEADERS * 14).encode())
 zipped("unzip.e", LIBRARY[:34_000_000])
+write("astronomical-almanac.t", almanac(1, 700, [0, 1, 2, 3], 1))
+write("astronomical-almanac.e", almanac(2, 120, [4, 5, 6, 7, 8], 30))
+write("bison.t", grammar(1, 60, 4, "lalr"))
+write("bison.e", grammar(2, 30, 3, "glr"))
+write("7zip.t", HEADERS[:3_000_000])
+write("7zip.e", LIBRARY[:1_500_000])
+write("clustalw.t", fasta(related(21, 14, 220, ACIDS, 0.3)))
+write("clustalw.e", fasta(related(22, 9, 900, "ACGT", 0.25)))
+write("flac.t", sound(3, 44100 * 60))
+write("flac.e", sound(4, 44100 * 30))
+write("glpk.t", linear(1, 170, 230, "transport"))
+write("glpk.e", linear(2, 30, 70, "knapsack"))
+write("cliquer.t", edges(1, 200, 0.72, 12))
+write("cliquer.e", edges(2, 260, 0.62, 12))
+write("dialign.t", fasta(related(11, 14, 260, ACIDS, 0.3)))
+write("dialign.e", fasta(related(12, 6, 420, ACIDS, 0.55)))
+write("flex.t", lexer(1, 1200, "keywords"))
+write("flex.e", lexer(2, 500, "states"))
+write("gaffitter.t", "".join(f"{random.Random(i).randint(10, 900)} f{i}\n" for i in range(400)))
+write("gaffitter.e", "".join(f"{random.Random(-i).choice([100, 250, 333])} g{i}\n" for i in range(150)))
+write("gawk.t", log(3, 90000))
+write("gawk.e", requests(3, 30000))
+write("grep.t", (HEADERS * 4)[:12_000_000])
+write("grep.e", log(5, 120000))
+write("kakasi.t", japanese(1, 40000, "kanji"))
+write("kakasi.e", japanese(2, 20000, "kana"))
+write("lunzip.t", lzip(HEADERS[:6_000_000].encode()))
+write("lunzip.e", lzip(LIBRARY[:6_000_000]))
+write("mona.t", sums("order", 9))
+write("mona.e", sums("chain", 7))
+write("original-awk.t", log(4, 40000))
+write("original-awk.e", requests(4, 30000))
+write("phalanx.t", games(["e2e4 e7e5 g1f3 b8c6 f1b5", "d2d4 d7d5 c2c4 e7e6", "c2c4 g8f6 b1c3 e7e5"], 12))
+write("phalanx.e", games(["e2e4 c7c5 g1f3 d7d6 d2d4 c5d4 f3d4 g8f6", "d2d4 g8f6 c2c4 g7g6 b1c3 f8g7 e2e4"], 11))
+for script in glob.glob(os.path.join(os.path.dirname(__file__), "scripts", "*")):
+    name = os.path.basename(script) + (".script" if "awk" in script else "")
+    write(name, open(script).read())

@@ -1,0 +1,10 @@
+divert(-1)
+define(`fib', `ifelse(eval($1 < 2), 1, $1, `eval(fib(decr($1)) + fib(eval($1 - 2)))')')
+define(`gcd', `ifelse($2, 0, $1, `gcd($2, eval($1 % $2))')')
+define(`reverse', `ifelse($#, 0, , $#, 1, ``$1'', `reverse(shift($@)), `$1'')')
+define(`repeat', `ifelse($1, 0, , `$2`'repeat(decr($1), `$2')')')
+divert
+fib(17)
+repeat(400, `gcd(1071360, 46200) reverse(a, b, c, d, e, f, g, h, i, j) regexp(`GNU programs not Unix', `\w+s', `[\&]')
+format(`%05d %s %x', 42, index(`hello world', `wor'), 48879) indir(`gcd', 360, 84)
+')
