@@ -4,7 +4,7 @@
     measure.py all RECIPES WORK PAIRS PROGRAM…          measures, and prints the tables
 """
 
-import glob
+import hashlib
 import json
 import math
 import os
@@ -13,11 +13,14 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 # A sample takes at least so many CPU-seconds.
 SAMPLE = 0.25
 ORDERS = ["", ".order2"]
+VARIANTS = [f"use{i}" for i in range(1, 10)] + ["exact", "no-superblocks", "no-selects", "no-recurrences",
+                                                "ir-pgo", "csspgo", "autofdo"]
 # Student's t for 95 % by degrees of freedom, up to 40; then that of the normal distribution.
 STUDENT = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10,
            2.09, 2.09, 2.08, 2.07, 2.07, 2.06, 2.06, 2.06, 2.05, 2.05, 2.05, 2.04, 2.04, 2.04, 2.03, 2.03, 2.03, 2.03,
@@ -42,7 +45,8 @@ def cpu_seconds(argv):
 def instructions(argv):
     run = subprocess.run(["valgrind", "--trace-children=yes", "--tool=cachegrind", "--cache-sim=no",
                           "--cachegrind-out-file=/dev/null"] + argv,
-                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
+                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                         text=True, errors="replace")
     return int(re.findall(r"I +refs: +([\d,]+)", run.stderr)[-1].replace(",", ""))
 
 
@@ -51,11 +55,26 @@ def size_of_text(binary):
     return sum(int(line.split()[1]) for line in sizes.splitlines() if line.startswith(".text"))
 
 
+def code(binary):
+    """What tells programs of different machine code apart."""
+    with tempfile.NamedTemporaryFile() as out:
+        subprocess.run(["llvm-objcopy", "-O", "binary", "--only-section=.text*", binary, out.name], check=True)
+        return hashlib.sha256(open(out.name, "rb").read()).digest()
+
+
 def of_program(recipes, work, pairs, program, variants):
     """CPU time of each variant over `O2`'s in the same order, a list an order; instructions and size over `O2`'s."""
     path = lambda variant, order: f"{work}/builds/{program}.{'O2' if variant == 'again' else variant}{order}"
-    every = [(v, o) for v in ["O2", "again"] + variants for o in ORDERS]
-    argv = {(v, o): command(recipes, program, path(v, o), "e") for v, o in every}
+    argv_of = lambda variant, order: command(recipes, program, path(variant, order), "e")
+    # Variants of the same code are timed once; `again` shows what that leaves to chance.
+    timed, same = ["O2", "again"], {}
+    for variant in variants:
+        first = same.setdefault(code(path(variant, "")), variant)
+        if first == variant:
+            timed.append(variant)
+    first_of = {v: next(f for f in timed if f == v or same.get(code(path(v, ""))) == f) for v in variants}
+    every = [(v, o) for v in timed for o in ORDERS]
+    argv = {(v, o): argv_of(v, o) for v, o in every}
     times = int(SAMPLE / (cpu_seconds(argv["O2", ""]) + 0.001)) + 1
     ratios = {key: [] for key in every}
     for _ in range(pairs):
@@ -65,9 +84,10 @@ def of_program(recipes, work, pairs, program, variants):
             ratios[variant, order].append(sample[variant, order] / sample["O2", order])
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         counted = ["O2", "annotated"] + variants
-        counts = dict(zip(counted, pool.map(lambda v: instructions(command(recipes, program, path(v, ""), "e")), counted)))
+        counts = dict(zip(counted, pool.map(lambda v: instructions(argv_of(v, "")), counted)))
     return {
-        "times": {v: [ratios[v, o] for o in ORDERS] for v in ["again"] + variants},
+        "times": {"again": [ratios["again", o] for o in ORDERS]}
+        | {v: [ratios[first_of[v], o] for o in ORDERS] for v in variants},
         "instructions": {v: n / counts["O2"] for v, n in counts.items() if v != "O2"},
         "text": {v: size_of_text(path(v, "")) / size_of_text(path("O2", "")) for v in ["annotated"] + variants},
         "bytes": size_of_text(path("O2", "")),
@@ -87,29 +107,38 @@ def geometric(values):
 
 def time_of(result, variant):
     """The mean over orders of the median ratio of times."""
-    orders = [statistics.median(ratios) for ratios in result["times"][variant] if ratios]
+    orders = [statistics.median(ratios) for ratios in result["times"].get(variant, []) if ratios]
     return math.exp(statistics.fmean(map(math.log, orders))) if orders else math.nan
 
 
+def recordings(of, result):
+    """The geometric mean over a program's recordings."""
+    uses = [of(result, v) for v in result["text"] if v.startswith("use")]
+    return math.exp(statistics.fmean(map(math.log, uses))) if uses else math.nan
+
+
 def tables(results):
-    variants = list(next(iter(results.values()))["times"])
-    uses = [v for v in variants if v.startswith("use")]
-    for title, value in [
-        ("CPU time × O2, mean of two orders of functions", time_of),
-        ("instructions × O2", lambda r, v: r["instructions"].get(v, math.nan)),
-        (".text × O2", lambda r, v: r["text"].get(v, math.nan)),
+    present = {v for r in results.values() for v in r["text"]}
+    variants = [v for v in VARIANTS if v in present]
+    for title, of, extra in [
+        ("CPU time × O2, mean of two orders of functions", time_of, ["again"]),
+        ("instructions × O2", lambda r, v: r["instructions"].get(v, math.nan), ["annotated"]),
+        (".text × O2", lambda r, v: r["text"].get(v, math.nan), ["annotated"]),
     ]:
-        columns = variants if "CPU" in title else ["annotated"] + variants[1:]
-        print(f"\n{title}\n{'':22}" + "".join(f"{v:>10}" for v in columns))
-        for program, result in results.items():
-            print(f"{program:22}" + "".join(f"{value(result, v):10.3f}" for v in columns))
-        summary = {v: geometric([value(r, v) for r in results.values()]) for v in columns}
-        print(f"{'geometric mean':22}" + "".join(f"{summary[v][0]:10.4f}" for v in columns))
-        print(f"{'95 % interval, from':22}" + "".join(f"{summary[v][1]:10.4f}" for v in columns))
-        print(f"{'to':22}" + "".join(f"{summary[v][2]:10.4f}" for v in columns))
-        print(f"{'worst':22}" + "".join(f"{max(value(r, v) for r in results.values()):10.3f}" for v in columns))
-        pooled = geometric([math.exp(statistics.fmean(math.log(value(r, v)) for v in uses)) for r in results.values()])
-        print("all recordings of a program as one: {:.4f} [{:.4f}, {:.4f}]".format(*pooled))
+        columns = {v: [of(r, v) for r in results.values()] for v in extra + variants}
+        columns["use, all"] = [recordings(of, r) for r in results.values()]
+        print(f"\n{title}\n{'':22}" + "".join(f"{v[-14:]:>15}" for v in columns))
+        for row, program in enumerate(results):
+            print(f"{program:22}" + "".join(f"{c[row]:15.3f}" for c in columns.values()))
+        known = {v: [x for x in c if not math.isnan(x)] or [math.nan] for v, c in columns.items()}
+        for row, name in enumerate(["geometric mean", "95 % interval, from", "to"]):
+            print(f"{name:22}" + "".join(f"{geometric(c)[row]:15.4f}" for c in known.values()))
+        print(f"{'worst':22}" + "".join(f"{max(c):15.3f}" for c in known.values()))
+        print(f"\nuse, all ÷ the column: geometric mean [95 % interval over programs], {title.split(' ×')[0]}")
+        for v in variants:
+            ratios = [a / b for a, b in zip(columns["use, all"], columns[v]) if not math.isnan(a / b)]
+            if ratios and not v.startswith("use"):
+                print(f"{v:22}" + "{:.4f} [{:.4f}, {:.4f}]".format(*geometric(ratios)) + f" of {len(ratios)}")
 
 
 def main():
@@ -126,8 +155,8 @@ def main():
         if os.path.exists(stored):
             results[program] = json.load(open(stored))
             continue
-        recordings = len(glob.glob(f"{work}/builds/{glob.escape(program)}.use[0-9]"))
-        variants = [f"use{i + 1}" for i in range(recordings)] + ["ir-pgo", "csspgo", "autofdo"]
+        built = lambda variant: os.path.exists(f"{work}/builds/{program}.{variant}.order2")
+        variants = [v for v in VARIANTS if built(v)]
         results[program] = of_program(recipes, work, pairs, program, variants)
         with open(stored, "w") as out:
             json.dump(results[program], out)

@@ -78,7 +78,11 @@ start() {
         gaffitter) exec "$2" - -t 2000 --di --seed 1 < "$data" ;;
         gawk) exec "$2" -f "$data.script" "$data" ;;
         glpk) exec "$2" --lp "$data" --tmlim 100 ;;
-        grep) if [ "$3" = t ]; then exec "$2" -nE '(class|struct) [A-Z][a-z]+|^ *///.*(value|type)s?\b' "$data"; else exec "$2" -ic -e 'HOST1[0-9] .*took \([0-9]\)\1[0-9]* ms' -e 'retry$' "$data"; fi ;;
+        # grep stops at the first match where its output is /dev/null.
+        grep) case $3 in
+            t) exec "$2" -nE '(class|struct) [A-Z][a-z]+|^ *///.*(value|type)s?\b' "$data" > "$scratch/grep.out" ;;
+            e) exec "$2" -i -e 'HOST1[0-9] .*took \([0-9]\)\1[0-9]* ms' -e 'retry$' "$data" > "$scratch/grep.out" ;;
+            esac ;;
         kakasi) KANWADICTPATH=$inputs/kanwadict ITAIJIDICTPATH=$inputs/itaijidict exec "$2" -Ja -Ha -Ka -Ea -s < "$data" ;;
         lame) exec "$2" --quiet "$data" - ;;
         lunzip) exec "$2" -dc "$data" ;;
