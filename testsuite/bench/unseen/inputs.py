@@ -52,19 +52,25 @@ def sound(seed, count):
         sides = [value, value * 0.7 + r.gauss(0, 200)]
         data += struct.pack("<hh", *(int(max(-32000, min(32000, side))) for side in sides))
     head = struct.pack("<IHHIIHH", 16, 1, 2, 44100, 176400, 4, 16)
-    return b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVEfmt " + head + b"data" + struct.pack("<I", len(data)) + data
+    return (
+        b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVEfmt " + head + b"data" + struct.pack("<I", len(data)) + data
+    )
 
 
 def requests(seed, count):
     r = random.Random(seed)
-    line = lambda: f"{r.choice(['GET', 'PUT', 'POST'])} /p/{r.randint(1, 3000)} {r.randint(100, 99999)} u{r.randint(1, 500)} {r.random():.3f}"
+    line = (
+        lambda: f"{r.choice(['GET', 'PUT', 'POST'])} /p/{r.randint(1, 3000)} {r.randint(100, 99999)} u{r.randint(1, 500)} {r.random():.3f}"
+    )
     return "\n".join(line() for _ in range(count)) + "\n"
 
 
 def log(seed, count):
     r = random.Random(seed)
     states = ["ok", "fail", "retry"]
-    line = lambda i: f"{i} host{r.randrange(20)} daemon[{r.randrange(5)}]: request {r.randrange(100)} took {r.randrange(900)} ms status {r.choice(states)}"
+    line = (
+        lambda i: f"{i} host{r.randrange(20)} daemon[{r.randrange(5)}]: request {r.randrange(100)} took {r.randrange(900)} ms status {r.choice(states)}"
+    )
     return "\n".join(line(i) for i in range(count)) + "\n"
 
 
@@ -153,15 +159,28 @@ def lzip(data):
 def edges(seed, vertices, density, hidden):
     r = random.Random(seed)
     clique = set(r.sample(range(1, vertices + 1), hidden))
-    pairs = [(a, b) for a in range(1, vertices + 1) for b in range(1, a)
-             if r.random() < density or (a in clique and b in clique)]
+    pairs = [
+        (a, b)
+        for a in range(1, vertices + 1)
+        for b in range(1, a)
+        if r.random() < density or (a in clique and b in clique)
+    ]
     return f"p edge {vertices} {len(pairs)}\n" + "".join(f"e {a} {b}\n" for a, b in pairs)
 
 
 def almanac(seed, count, planets, days):
     r = random.Random(seed)
-    query = lambda: [r.randint(1900, 2050), r.randint(1, 12), r.randint(1, 28), r.randint(0, 23), r.randint(0, 59), 0,
-                     days, r.randint(3, 12), r.choice(planets)]
+    query = lambda: [
+        r.randint(1900, 2050),
+        r.randint(1, 12),
+        r.randint(1, 28),
+        r.randint(0, 23),
+        r.randint(0, 59),
+        0,
+        days,
+        r.randint(3, 12),
+        r.choice(planets),
+    ]
     return "".join(f"{value}\n" for _ in range(count) for value in query())
 
 
@@ -175,9 +194,17 @@ def lexer(seed, words, style):
     word = lambda: "".join(r.choice("abcdefghijklmnopqrstuvwxyz_") for _ in range(r.randint(3, 12)))
     if style == "keywords":
         rules = [f'"{word()}" {{ return {300 + i}; }}' for i in range(words)]
-        rules += ['[a-z_]+ { return 1; }', '[0-9]+(\\.[0-9]*)?([eE][+-]?[0-9]+)? { return 2; }', "[ \\t\\n]+ ;", ". { return yytext[0]; }"]
+        rules += [
+            "[a-z_]+ { return 1; }",
+            "[0-9]+(\\.[0-9]*)?([eE][+-]?[0-9]+)? { return 2; }",
+            "[ \\t\\n]+ ;",
+            ". { return yytext[0]; }",
+        ]
     else:
-        rules = [f'<S{i % 8}>({word()}|{word()[:3]}[0-9a-f]{{2,5}})/[ \\t]+{word()[:2]} {{ BEGIN(S{(i + 1) % 8}); }}' for i in range(words)]
+        rules = [
+            f"<S{i % 8}>({word()}|{word()[:3]}[0-9a-f]{{2,5}})/[ \\t]+{word()[:2]} {{ BEGIN(S{(i + 1) % 8}); }}"
+            for i in range(words)
+        ]
         rules += ["<*>.|\\n { BEGIN(S0); }"]
     states = "%s " + " ".join(f"S{i}" for i in range(8)) + "\n" if style != "keywords" else ""
     return "%option noyywrap\n" + states + "%%\n" + "\n".join(rules) + "\n%%\n"
@@ -186,7 +213,11 @@ def lexer(seed, words, style):
 def grammar(seed, levels, width, style):
     r = random.Random(seed)
     tokens = [f"T{i}" for i in range(levels * width + 20)]
-    out = ["%token " + " ".join(tokens)] + (["%glr-parser", "%expect-rr 0"] if style == "glr" else []) + ["%%", "start: e0 | start ';' e0 ;"]
+    out = (
+        ["%token " + " ".join(tokens)]
+        + (["%glr-parser", "%expect-rr 0"] if style == "glr" else [])
+        + ["%%", "start: e0 | start ';' e0 ;"]
+    )
     for level in range(levels):
         below = f"e{level + 1}" if level + 1 < levels else "atom"
         if style == "glr":
@@ -194,7 +225,11 @@ def grammar(seed, levels, width, style):
         else:
             rules = [below] + [f"e{level} {tokens[level * width + i]} {below}" for i in range(width)]
         out.append(f"e{level}: " + "\n  | ".join(rules) + " ;")
-    out.append("atom: '(' start ')' | list | " + " | ".join(f"{r.choice(tokens)} '.' '{chr(97 + i)}'" for i in range(12)) + " ;")
+    out.append(
+        "atom: '(' start ')' | list | "
+        + " | ".join(f"{r.choice(tokens)} '.' '{chr(97 + i)}'" for i in range(12))
+        + " ;"
+    )
     out.append("list: '[' ']' | '[' start ']' | list '[' start ',' start ']' ;\n%%\n")
     return "\n".join(out)
 
@@ -209,7 +244,10 @@ pred plus(var2 p,q,r) = ex2 c: 0 notin c & all1 t: (t+1 in c <=> most(t in p, t 
     names = [f"X{i}" for i in range(count)]
     out = [head + "var2 " + ", ".join(names) + ";"]
     if style == "chain":
-        out += [f"(all1 t: t in {a} => t+1 notin {b} & t+3 notin {c}) | plus({a},{c},{b});" for a, b, c in zip(names, names[1:], names[2:])]
+        out += [
+            f"(all1 t: t in {a} => t+1 notin {b} & t+3 notin {c}) | plus({a},{c},{b});"
+            for a, b, c in zip(names, names[1:], names[2:])
+        ]
         out += [f"{names[0]} = pconst(5) | {names[1]} = pconst(77);"]
     else:
         out += [f"all1 t: t in {a} => ex1 u: u > t & u in {b} & t+2 notin {a};" for a, b in zip(names, names[1:])]
@@ -223,25 +261,40 @@ def linear(seed, rows, columns, kind):
     if kind == "transport":
         terms = [f"+ {r.randint(1, 90)} x{i}_{j}" for i in range(rows) for j in range(columns)]
         out = ["Minimize", "cost: " + "\n ".join(terms), "Subject To"]
-        out += [f"s{i}: " + " ".join(f"+ x{i}_{j}" for j in range(columns)) + f" <= {r.randint(60, 90)}" for i in range(rows)]
-        out += [f"d{j}: " + " ".join(f"+ x{i}_{j}" for i in range(rows)) + f" >= {r.randint(20, 45)}" for j in range(columns)]
+        out += [
+            f"s{i}: " + " ".join(f"+ x{i}_{j}" for j in range(columns)) + f" <= {r.randint(60, 90)}"
+            for i in range(rows)
+        ]
+        out += [
+            f"d{j}: " + " ".join(f"+ x{i}_{j}" for i in range(rows)) + f" >= {r.randint(20, 45)}"
+            for j in range(columns)
+        ]
         return "\n".join(out) + "\nEnd\n"
     out = ["Maximize", "value: " + "\n ".join(f"+ {r.randint(10, 99)} y{j}" for j in range(columns)), "Subject To"]
-    out += [f"c{i}: " + "\n ".join(f"+ {r.randint(5, 60)} y{j}" for j in range(columns)) + f" <= {columns * 12}" for i in range(rows)]
+    out += [
+        f"c{i}: " + "\n ".join(f"+ {r.randint(5, 60)} y{j}" for j in range(columns)) + f" <= {columns * 12}"
+        for i in range(rows)
+    ]
     return "\n".join(out) + "\nBinary\n " + " ".join(f"y{j}" for j in range(columns)) + "\nEnd\n"
 
 
 def japanese(seed, count, style):
     r = random.Random(seed)
-    words = "日本 東京 大学 学生 時間 今日 電車 会社 研究 言語 文化 経済 政治 問題 世界 国際 新聞 音楽 料理 先生".split()
+    words = (
+        "日本 東京 大学 学生 時間 今日 電車 会社 研究 言語 文化 経済 政治 問題 世界 国際 新聞 音楽 料理 先生".split()
+    )
     ends = "です ます した でしょう ください ありません".split()
     kana = "カメラ テレビ コンピュータ アメリカ ニュース".split()
-    line = lambda: "".join(r.choice(words if style == "kanji" or r.random() < 0.3 else kana) + r.choice("はがをにでとのも") for _ in range(8))
+    line = lambda: "".join(
+        r.choice(words if style == "kanji" or r.random() < 0.3 else kana) + r.choice("はがをにでとのも")
+        for _ in range(8)
+    )
     return ("".join(line() + r.choice(ends) + "。\n" for _ in range(count))).encode("euc_jp")
 
 
-
-write("bc.t", """scale=600
+write(
+    "bc.t",
+    """scale=600
 4*a(1)
 e(1)
 define f(n){if(n<2)return n;return f(n-1)+f(n-2)}
@@ -250,8 +303,11 @@ for(i=0;i<400;i++){x=x*7+i%13;x=x%(10^40)}
 x
 s(1)
 2^3000
-""")
-write("bc.e", """scale=300
+""",
+)
+write(
+    "bc.e",
+    """scale=300
 l(2)
 j(2,1)
 sqrt(7)
@@ -260,17 +316,24 @@ scale=0
 for(i=1;i<3000;i++)y+=g(i*7919,360360)
 y
 3^1500/7^200
-""")
+""",
+)
 write("cmark.t", markdown(1, 40000))
 write("cmark.e", markdown(2, 6000))
 write("lame.t", sound(1, 44100 * 20))
 write("lame.e", sound(2, 44100 * 4))
 write("mawk.t", requests(1, 400000))
 write("mawk.e", requests(2, 60000))
-write("mawk.t.script", '{c[$1]+=$3;u[$4]++;if($2~/[0-9]*7$/)s+=$5;gsub(/p/,"q",$2);l+=length($0)}'
-      "END{for(k in u)if(u[k]>m)m=u[k];for(k in c)print k,c[k];print s,l,m}")
-write("mawk.e.script", '{split($2,a,"/");n[a[3]%97]+=$3*2;x=x<$3?$3:x;if(index($4,"42"))h++;t=t substr($1,1,1);'
-      'if(length(t)>100)t=""}END{for(i=0;i<97;i++)printf "%d %d\\n",i,n[i];print x,h,t}')
+write(
+    "mawk.t.script",
+    '{c[$1]+=$3;u[$4]++;if($2~/[0-9]*7$/)s+=$5;gsub(/p/,"q",$2);l+=length($0)}'
+    "END{for(k in u)if(u[k]>m)m=u[k];for(k in c)print k,c[k];print s,l,m}",
+)
+write(
+    "mawk.e.script",
+    '{split($2,a,"/");n[a[3]%97]+=$3*2;x=x<$3?$3:x;if(index($4,"42"))h++;t=t substr($1,1,1);'
+    'if(length(t)>100)t=""}END{for(i=0;i<97;i++)printf "%d %d\\n",i,n[i];print x,h,t}',
+)
 write("minisat2.t", clauses(1, 210, 4.26))
 write("minisat2.e", clauses(4, 180, 4.26))
 write("nasm.t", assembly(1, 120000))
@@ -291,7 +354,10 @@ write("palp.t", weights(1, 1500, 14))
 write("palp.e", weights(2, 500, 40))
 write("ssed.t", (HEADERS * 3)[:6_000_000])
 write("ssed.e", log(9, 60000))
-write("ssed.t.script", "s/class \\([A-Za-z]*\\)/struct \\1/g\n/^ *\\/\\//d\ns/[ \\t]*$//\n/virtual/{s/virtual //;p}\ny/abc/ABC/\n")
+write(
+    "ssed.t.script",
+    "s/class \\([A-Za-z]*\\)/struct \\1/g\n/^ *\\/\\//d\ns/[ \\t]*$//\n/virtual/{s/virtual //;p}\ny/abc/ABC/\n",
+)
 write("ssed.e.script", "/status ok/!s/request \\([0-9]*\\) took \\([0-9]*\\) ms/\\2:\\1/\ns/host1[0-9]/H/g\nN\nP\nD\n")
 zipped("unzip.t", (HEADERS * 14).encode())
 zipped("unzip.e", LIBRARY[:34_000_000])

@@ -1,7 +1,7 @@
 """Compares the builds of the unseen programs.
 
-    measure.py repeats RECIPES PROGRAM BINARY SECONDS   how often to run BINARY for so many CPU-seconds
-    measure.py all RECIPES WORK PAIRS PROGRAM…          measures, and prints the tables
+measure.py repeats RECIPES PROGRAM BINARY SECONDS   how often to run BINARY for so many CPU-seconds
+measure.py all RECIPES WORK PAIRS PROGRAM…          measures, and prints the tables
 """
 
 import hashlib
@@ -19,12 +19,60 @@ from concurrent.futures import ThreadPoolExecutor
 # A sample takes at least so many CPU-seconds.
 SAMPLE = 0.25
 ORDERS = ["", ".order2"]
-VARIANTS = [f"use{i}" for i in range(1, 10)] + ["exact", "no-superblocks", "no-selects", "no-recurrences",
-                                                "ir-pgo", "csspgo", "autofdo"]
+# Variants whose instructions are counted.
+COUNTED = ["annotated", "use1", "exact", "no-superblocks", "ir-pgo", "csspgo"]
+VARIANTS = [f"use{i}" for i in range(1, 10)] + [
+    "exact",
+    "no-superblocks",
+    "no-selects",
+    "no-recurrences",
+    "ir-pgo",
+    "csspgo",
+    "autofdo",
+]
 # Student's t for 95 % by degrees of freedom, up to 40; then that of the normal distribution.
-STUDENT = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10,
-           2.09, 2.09, 2.08, 2.07, 2.07, 2.06, 2.06, 2.06, 2.05, 2.05, 2.05, 2.04, 2.04, 2.04, 2.03, 2.03, 2.03, 2.03,
-           2.03, 2.02, 2.02, 2.02]
+STUDENT = [
+    12.71,
+    4.30,
+    3.18,
+    2.78,
+    2.57,
+    2.45,
+    2.36,
+    2.31,
+    2.26,
+    2.23,
+    2.20,
+    2.18,
+    2.16,
+    2.14,
+    2.13,
+    2.12,
+    2.11,
+    2.10,
+    2.09,
+    2.09,
+    2.08,
+    2.07,
+    2.07,
+    2.06,
+    2.06,
+    2.06,
+    2.05,
+    2.05,
+    2.05,
+    2.04,
+    2.04,
+    2.04,
+    2.03,
+    2.03,
+    2.03,
+    2.03,
+    2.03,
+    2.02,
+    2.02,
+    2.02,
+]
 
 
 def command(recipes, program, binary, data):
@@ -43,10 +91,15 @@ def cpu_seconds(argv):
 
 
 def instructions(argv):
-    run = subprocess.run(["valgrind", "--trace-children=yes", "--tool=cachegrind", "--cache-sim=no",
-                          "--cachegrind-out-file=/dev/null"] + argv,
-                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                         text=True, errors="replace")
+    run = subprocess.run(
+        ["valgrind", "--trace-children=yes", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
+        + argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
     return int(re.findall(r"I +refs: +([\d,]+)", run.stderr)[-1].replace(",", ""))
 
 
@@ -83,8 +136,9 @@ def of_program(recipes, work, pairs, program, variants):
         for variant, order in every:
             ratios[variant, order].append(sample[variant, order] / sample["O2", order])
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        counted = ["O2", "annotated"] + variants
+        counted = ["O2"] + [v for v in COUNTED if v == "annotated" or v in timed]
         counts = dict(zip(counted, pool.map(lambda v: instructions(argv_of(v, "")), counted)))
+        counts |= {v: counts[f] for v, f in first_of.items() if f in counts}
     return {
         "times": {"again": [ratios["again", o] for o in ORDERS]}
         | {v: [ratios[first_of[v], o] for o in ORDERS] for v in variants},
@@ -113,7 +167,7 @@ def time_of(result, variant):
 
 def recordings(of, result):
     """The geometric mean over a program's recordings."""
-    uses = [of(result, v) for v in result["text"] if v.startswith("use")]
+    uses = [x for v in result["text"] if v.startswith("use") and not math.isnan(x := of(result, v))]
     return math.exp(statistics.fmean(map(math.log, uses))) if uses else math.nan
 
 

@@ -4,13 +4,21 @@
 # start PROGRAM BINARY INPUT: replaces the shell by the program; INPUT is t (training) or e (evaluation).
 
 # Programs whose figures are the verdict, and programs that were measured while the code of decisions changed.
-verdict="7zip astronomical-almanac clustalw cliquer dialign fastdnaml fasttree flac flex gaffitter gawk glpk grep kakasi m4 mona original-awk pari perl phalanx php8.2 ruby3.1 ssed tcl8.6"
+verdict="7zip astronomical-almanac clustalw cliquer dialign fastdnaml fasttree flac flex gaffitter gawk glpk grep \
+    kakasi m4 mona original-awk pari perl phalanx php8.2 ruby3.1 ssed tcl8.6"
 seen="bc cmark lame mawk minisat2 nasm potrace zopfli clzip dialign-t palp unzip lunzip"
 
 build() {
     case $1 in
-        7zip) make -j2 -C CPP/7zip/Bundles/Alone -f makefile.gcc CC="$CC" CXX="$CXX" DISABLE_RAR=1 CFLAGS_WARN_WALL=-w LOCAL_FLAGS= && keep CPP/7zip/Bundles/Alone/_o/7za ;;
-        astronomical-almanac) $CC -O2 -w -std=gnu89 -fcommon $(ls *.c | grep -v -e conjunct.c -e moonrise.c -e 404.c) m*404.c v*404.c e*404.c j*404.c s*404.c u*404.c n*404.c p*404.c -lm -o out ;;
+        7zip)
+            make -j2 -C CPP/7zip/Bundles/Alone -f makefile.gcc CC="$CC" CXX="$CXX" DISABLE_RAR=1 \
+                CFLAGS_WARN_WALL=-w LOCAL_FLAGS= &&
+            keep CPP/7zip/Bundles/Alone/_o/7za
+            ;;
+        astronomical-almanac)
+            $CC -O2 -w -std=gnu89 -fcommon $(ls *.c | grep -v -e conjunct.c -e moonrise.c -e 404.c) m*404.c \
+                v*404.c e*404.c j*404.c s*404.c u*404.c n*404.c p*404.c -lm -o out
+            ;;
         bc) ./configure CC="$CC" CFLAGS="-O2 -w" && make -C lib && make -C bc && keep bc/bc ;;
         cliquer) $CC -O2 -w cl.c cliquer.c graph.c reorder.c -lm -o out ;;
         clustalw) ./configure CC="$CC" CXX="$CXX" CXXFLAGS="-O2 -w -std=gnu++98" && make -j2 && keep src/clustalw2 ;;
@@ -22,33 +30,90 @@ build() {
             ;;
         dialign) cd src && $CC -O2 -w -std=gnu89 -fcommon -DCONS *.c -lm -o ../out ;;
         dialign-t)
-            cd source && $CC -O2 -w -std=gnu89 -fcommon museq.c parameters.c io.c diag.c alig.c assemble.c prob.c orf.c \
-                translate.c -lm -o ../out
+            cd source && $CC -O2 -w -std=gnu89 -fcommon museq.c parameters.c io.c diag.c alig.c assemble.c prob.c \
+                orf.c translate.c -lm -o ../out
             ;;
         fastdnaml) $CC -O2 -w -std=gnu89 source/fastDNAml.c -lm -o out ;;
         fasttree) $CC -O2 -w -DUSE_DOUBLE -funroll-loops fasttree.c -lm -o out ;;
-        flac) ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" --disable-shared --disable-ogg --disable-cpplibs --disable-doxygen-docs && make -j2 -C src/share && make -j2 -C src/libFLAC && make -j2 -C src/flac && keep src/flac/flac ;;
-        flex) ./configure CC="$CC" CFLAGS="-O2 -w -D_GNU_SOURCE" --disable-shared --disable-nls && make -j2 -C src && keep src/flex ;;
+        flac)
+            ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" --disable-shared --disable-ogg --disable-cpplibs \
+                --disable-doxygen-docs &&
+            make -j2 -C src/share &&
+            make -j2 -C src/libFLAC &&
+            make -j2 -C src/flac &&
+            keep src/flac/flac
+            ;;
+        flex)
+            ./configure CC="$CC" CFLAGS="-O2 -w -D_GNU_SOURCE" --disable-shared --disable-nls &&
+            make -j2 -C src &&
+            keep src/flex
+            ;;
         gaffitter) $CXX -O2 -w -Isrc -Isrc/util -Isrc/optimizers $(find src -name '*.cc') -o out ;;
-        gawk) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-nls --disable-extensions --disable-mpfr && make -j2 -C support && make -j2 gawk && keep gawk ;;
+        gawk)
+            ./configure CC="$CC" CFLAGS="-O2 -w" --disable-nls --disable-extensions --disable-mpfr &&
+            make -j2 -C support &&
+            make -j2 gawk &&
+            keep gawk
+            ;;
         glpk) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make -j2 && keep examples/glpsol ;;
         grep) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-nls && make -j2 && keep src/grep ;;
-        kakasi) ./configure CC="$CC" CFLAGS="-O2 -w -std=gnu89" --disable-shared && make -j2 && cp data/kanwadict data/itaijidict "$inputs" && keep src/kakasi ;;
+        kakasi)
+            ./configure CC="$CC" CFLAGS="-O2 -w -std=gnu89" --disable-shared &&
+            make -j2 &&
+            cp data/kanwadict data/itaijidict "$inputs" &&
+            keep src/kakasi
+            ;;
         lame) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make -j2 && keep frontend/lame ;;
         lunzip) $CC -O2 -w -DPROGVERSION='"1.13"' *.c -o out ;;
         m4) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-nls && make -j2 && keep src/m4 ;;
         mawk) ./configure CC="$CC" CFLAGS="-O2 -w" && make -j2 && keep mawk ;;
-        minisat2) $CXX -O2 -Wno-everything -fpermissive -I. -D__STDC_LIMIT_MACROS -D__STDC_FORMAT_MACROS minisat/core/*.cc minisat/utils/*.cc -lz -o out ;;
-        mona) ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" CXXFLAGS="-O2 -w" --disable-shared && make -j2 && keep Front/mona ;;
+        minisat2)
+            $CXX -O2 -Wno-everything -fpermissive -I. -D__STDC_LIMIT_MACROS -D__STDC_FORMAT_MACROS \
+                minisat/core/*.cc minisat/utils/*.cc -lz -o out
+            ;;
+        mona)
+            ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" CXXFLAGS="-O2 -w" --disable-shared &&
+            make -j2 &&
+            keep Front/mona
+            ;;
         nasm) ./configure CC="$CC" CFLAGS="-O2 -w" && make -j2 nasm && keep nasm ;;
-        original-awk) bison -d -y -o awkgram.tab.c awkgram.y && gcc -w maketab.c -o maketab && ./maketab awkgram.tab.h > proctab.c && $CC -O2 -w awkgram.tab.c b.c main.c parse.c proctab.c tran.c lib.c run.c lex.c -lm -o out ;;
+        original-awk)
+            bison -d -y -o awkgram.tab.c awkgram.y &&
+            gcc -w maketab.c -o maketab &&
+            ./maketab awkgram.tab.h > proctab.c &&
+            $CC -O2 -w awkgram.tab.c b.c main.c parse.c proctab.c tran.c lib.c run.c lex.c -lm -o out
+            ;;
         palp) $CC -O2 -w -std=gnu89 poly.c Coord.c Rat.c Vertex.c Polynf.c LG.c -lm -o out ;;
-        pari) ./Configure --without-gmp --without-readline --graphic=none --static CC=x > /dev/null 2>&1; CC="$CC" CFLAGS="-O2 -w" ./Configure --without-gmp --without-readline --graphic=none --static && cd O* && make -j2 gp-sta && keep gp-sta ;;
-        perl) ./Configure -des -Dcc="$CC" -Doptimize=-O2 -Uusedl -Dcf_email=x@y.z && make -j2 miniperl && keep miniperl ;;
-        phalanx) $CC -O2 -w -std=gnu89 -fcommon -DGNUFUN '-DPBOOK_DIR="."' '-DSBOOK_DIR="."' '-DLEARN_DIR="."' '-DLEARN_FILE="learn"' $(ls *.c | grep -v getopt) -lm -o out ;;
-        php8.2) ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" --disable-all --enable-mbstring --disable-mbregex --enable-bcmath --enable-calendar --enable-ctype --enable-exif --enable-ftp --enable-tokenizer --enable-filter --enable-sockets --enable-session --enable-pcntl --enable-posix --enable-shmop --disable-cgi --disable-phpdbg --without-pcre-jit && make -j2 cli && keep sapi/cli/php ;;
+        pari)
+            CC="$CC" CFLAGS="-O2 -w" ./Configure --without-gmp --without-readline --graphic=none --static &&
+            cd O* &&
+            make -j2 gp-sta &&
+            keep gp-sta
+            ;;
+        perl)
+            ./Configure -des -Dcc="$CC" -Doptimize=-O2 -Uusedl -Dcf_email=x@y.z &&
+            make -j2 miniperl &&
+            keep miniperl
+            ;;
+        phalanx)
+            $CC -O2 -w -std=gnu89 -fcommon -DGNUFUN '-DPBOOK_DIR="."' '-DSBOOK_DIR="."' '-DLEARN_DIR="."' \
+                '-DLEARN_FILE="learn"' $(ls *.c | grep -v getopt) -lm -o out
+            ;;
+        php8.2)
+            ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" --disable-all --enable-mbstring --disable-mbregex \
+                --enable-bcmath --enable-calendar --enable-ctype --enable-exif --enable-ftp --enable-tokenizer \
+                --enable-filter --enable-sockets --enable-session --enable-pcntl --enable-posix --enable-shmop \
+                --disable-cgi --disable-phpdbg --without-pcre-jit &&
+            make -j2 cli &&
+            keep sapi/cli/php
+            ;;
         potrace) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make -j2 && keep src/potrace ;;
-        ruby3.1) ./configure CC="$CC" CFLAGS="-O2 -w" optflags=-O2 debugflags= --disable-install-doc --disable-shared --without-gmp && make -j2 miniruby && keep miniruby ;;
+        ruby3.1)
+            ./configure CC="$CC" CFLAGS="-O2 -w" optflags=-O2 debugflags= --disable-install-doc --disable-shared \
+                --without-gmp &&
+            make -j2 miniruby &&
+            keep miniruby
+            ;;
         ssed) ./configure CC="$CC" CFLAGS="-O2 -w -std=gnu89" --disable-nls && make -j2 && keep sed/sed ;;
         tcl8.6) cd unix && ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make -j2 tclsh && keep tclsh ;;
         unzip)
@@ -66,10 +131,15 @@ start() {
         astronomical-almanac) cd "$sources"/astronomical-almanac-*/ && exec "$2" < "$data" ;;
         bc) exec "$2" -lq "$data" < /dev/null ;;
         cliquer) exec "$2" -q "$data" ;;
-        clustalw) exec "$2" -infile="$data" -outfile="$scratch/clustalw.out" -newtree="$scratch/clustalw.tree" -quiet ;;
+        clustalw)
+            exec "$2" -infile="$data" -outfile="$scratch/clustalw.out" -newtree="$scratch/clustalw.tree" -quiet
+            ;;
         clzip) exec "$2" -c "$data" ;;
         cmark) exec "$2" "$data" ;;
-        dialign) cd "$scratch" && DIALIGN2_DIR=$(echo "$sources"/dialign-2*/dialign2_dir) exec "$2" -fn dialign2 "$data" ;;
+        dialign)
+            cd "$scratch" &&
+            DIALIGN2_DIR=$(echo "$sources"/dialign-2*/dialign2_dir) exec "$2" -fn dialign2 "$data"
+            ;;
         dialign-t) exec "$2" "$sources"/dialign-t-*/conf "$data" "$scratch/dialign.out" ;;
         fastdnaml) cd "$scratch" && exec "$2" < "$data" ;;
         fasttree) exec "$2" -quiet -nt "$data" ;;
@@ -83,7 +153,10 @@ start() {
             t) exec "$2" -nE '(class|struct) [A-Z][a-z]+|^ *///.*(value|type)s?\b' "$data" > "$scratch/grep.out" ;;
             e) exec "$2" -i -e 'HOST1[0-9] .*took \([0-9]\)\1[0-9]* ms' -e 'retry$' "$data" > "$scratch/grep.out" ;;
             esac ;;
-        kakasi) KANWADICTPATH=$inputs/kanwadict ITAIJIDICTPATH=$inputs/itaijidict exec "$2" -Ja -Ha -Ka -Ea -s < "$data" ;;
+        kakasi)
+            KANWADICTPATH=$inputs/kanwadict ITAIJIDICTPATH=$inputs/itaijidict \
+                exec "$2" -Ja -Ha -Ka -Ea -s < "$data"
+            ;;
         lame) exec "$2" --quiet "$data" - ;;
         lunzip) exec "$2" -dc "$data" ;;
         m4) exec "$2" "$data" ;;
