@@ -23,6 +23,8 @@ ORDERS = ["", ".order2"]
 COUNTED = ["annotated", "use1", "exact", "no-superblocks", "ir-pgo", "csspgo"]
 VARIANTS = [f"use{i}" for i in range(1, 10)] + [
     "exact",
+    "tenth",
+    "hundredth",
     "no-superblocks",
     "no-selects",
     "no-recurrences",
