@@ -48,6 +48,7 @@ struct PleachOptions {
   bool Verify;
   bool Placement;
   bool AlignLoops;
+  bool AlignEntries;
   bool IfConversion;
   bool IfConversionAggressive;
   bool SelectToBranch;
@@ -57,7 +58,7 @@ PLEACH_OFFSET(PleachOptions, RandomProfile, 96);
 PLEACH_OFFSET(PleachOptions, SuperblockMinGain, 112);
 PLEACH_OFFSET(PleachOptions, Iterations, 128);
 PLEACH_OFFSET(PleachOptions, Annotate, 136);
-PLEACH_OFFSET(PleachOptions, SelectToBranch, 145);
+PLEACH_OFFSET(PleachOptions, SelectToBranch, 146);
 
 // The stage of a run: three places in the pipeline, and the passes that `opt -passes=` runs alone.
 enum PleachStage : uint32_t {
@@ -341,6 +342,7 @@ bool pleach_only_call(PleachRun *Run, LLVMValueRef Call, PleachOnlyCall *Out);
 
 // analysis/frequencies.cpp
 bool pleach_frequencies(LLVMValueRef F, double *Counts, double *Probabilities);
+double pleach_execution_share(LLVMValueRef F);
 void pleach_set_irreducible_headers(LLVMModuleRef M, LLVMValueRef F, const uint64_t *Counts, size_t Count);
 uint32_t pleach_unsampled_blocks(LLVMValueRef F, uint32_t Cutoff);
 

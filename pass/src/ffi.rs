@@ -58,11 +58,12 @@ pub struct RawOptions {
     pub verify: bool,
     pub placement: bool,
     pub align_loops: bool,
+    pub align_entries: bool,
     pub if_conversion: bool,
     pub if_conversion_aggressive: bool,
     pub select_to_branch: bool,
 }
-layout!(RawOptions: 152, random_profile: 96, superblock_min_gain: 112, iterations: 128, annotate: 136, select_to_branch: 145);
+layout!(RawOptions: 152, random_profile: 96, superblock_min_gain: 112, iterations: 128, annotate: 136, select_to_branch: 146);
 
 /// Mirror of `PleachLimits`.
 #[repr(C)]
@@ -303,6 +304,7 @@ unsafe extern "C" {
     pub fn pleach_value_profile_id(function: LLVMValueRef) -> u64;
     pub fn pleach_only_call(context: *mut RunContext, call: LLVMValueRef, out: *mut OnlyCall) -> bool;
 
+    pub fn pleach_execution_share(function: LLVMValueRef) -> f64;
     pub fn pleach_frequencies(function: LLVMValueRef, counts: *mut f64, probabilities: *mut f64) -> bool;
     pub fn pleach_set_irreducible_headers(
         module: LLVMModuleRef,

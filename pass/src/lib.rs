@@ -218,7 +218,9 @@ fn run_alone(
             return superblocks::run(module, settings, true);
         }
         // SAFETY: the module is alive, and no alignment of loops is requested, which would need a target machine.
-        NamedPass::FunctionOrder => unsafe { placement::order_functions(module.as_mut_ptr(), false, false) },
+        NamedPass::FunctionOrder => unsafe {
+            placement::order_functions(module.as_mut_ptr(), false, placement::Align::default())
+        },
     }
     Ok(true)
 }

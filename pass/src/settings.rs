@@ -49,8 +49,6 @@ pub struct Settings {
     pub select_to_branch: bool,
     /// Place code by the profile.
     pub placement: bool,
-    /// Align loops by the profile.
-    pub align_loops: bool,
     /// Take only these decisions.
     pub only: Option<Only>,
     /// List decisions in this file.
@@ -169,7 +167,6 @@ impl Settings {
             if_conversion_aggressive: options.if_conversion_aggressive,
             select_to_branch: options.select_to_branch,
             placement: options.placement,
-            align_loops: options.align_loops,
             only: Some(options.only.to_owned())
                 .filter(|only| !only.is_empty())
                 .map(|only| only.parse())

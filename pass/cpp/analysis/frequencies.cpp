@@ -8,6 +8,7 @@
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/ProfileSummary.h"
 #include "llvm/Transforms/Instrumentation/PGOInstrumentation.h"
 
 using namespace llvm;
@@ -39,6 +40,25 @@ bool pleach_frequencies(LLVMValueRef V, double *Counts, double *Probabilities) {
     }
   }
   return true;
+}
+
+// The share of the program's block executions that a function has; 0 without a profile.
+double pleach_execution_share(LLVMValueRef V) {
+  Function &F = *unwrap<Function>(V);
+  auto Entry = F.getEntryCount();
+  std::unique_ptr<ProfileSummary> Summary(ProfileSummary::getFromMD(F.getParent()->getProfileSummary(/*IsCS=*/false)));
+  if (!Entry || !Summary || Summary->getTotalCount() == 0)
+    return 0;
+  DominatorTree DT(F);
+  LoopInfo LI(DT);
+  BranchProbabilityInfo BPI(F, LI);
+  BlockFrequencyInfo BFI(F, BPI, LI);
+  double Calls = static_cast<double>(Entry->getCount()) /
+                 static_cast<double>(std::max<uint64_t>(BFI.getEntryFreq().getFrequency(), 1));
+  double Executions = 0;
+  for (const BasicBlock &BB : F)
+    Executions += static_cast<double>(BFI.getBlockFreq(&BB).getFrequency()) * Calls;
+  return Executions / static_cast<double>(Summary->getTotalCount());
 }
 
 // Sets the counts of irreducible loop headers and of targets of indirect branches, whose frequencies branch weights do

@@ -45,6 +45,8 @@ cl::opt<bool> Placement("pleach-placement", cl::init(true), cl::Hidden,
                         cl::desc("Order blocks and functions, and split functions, by the profile"));
 cl::opt<bool> AlignLoops("pleach-align-loops", cl::init(false), cl::Hidden,
                          cl::desc("Align loops to fetch windows where the profile shows that it is profitable"));
+cl::opt<bool> AlignEntries("pleach-align-entries", cl::init(true), cl::Hidden,
+                           cl::desc("Align the entries of hot functions to cache lines"));
 
 cl::opt<bool> Superblocks("pleach-superblocks", cl::init(true),
                           cl::desc("Form superblocks along the profile's paths (default: on)"));
@@ -90,6 +92,7 @@ void pleach_read_options(PleachOptions *Out) {
   Out->Verify = Verify;
   Out->Placement = Placement;
   Out->AlignLoops = AlignLoops;
+  Out->AlignEntries = AlignEntries;
   Out->IfConversion = IfConversion;
   Out->IfConversionAggressive = IfConversionAggressive;
   Out->SelectToBranch = SelectToBranch;

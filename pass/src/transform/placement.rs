@@ -2,13 +2,17 @@
 //!
 //! `use` stores its request in a module flag, so that it survives full LTO, which links modules before code generation.
 
-use crate::ir::{self, metadata};
+use crate::ir::{self, attributes, metadata};
 use crate::{ffi, remarks, settings};
 use inkwell::llvm_sys::LLVMLinkage;
-use inkwell::llvm_sys::core::{LLVMGetFirstFunction, LLVMGetLinkage, LLVMGetNextFunction, LLVMIsDeclaration};
+use inkwell::llvm_sys::core::{
+    LLVMGetAlignment, LLVMGetFirstFunction, LLVMGetLinkage, LLVMGetNextFunction, LLVMIsDeclaration, LLVMSetAlignment,
+};
 use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
 use inkwell::module::Module;
-use pleach_decide::placement::{Arc, BYTES_PER_INSTRUCTION, Loop, MIN_INTERPRETER_LABELS, Node, alignment, order};
+use pleach_decide::placement::{
+    Arc, BYTES_PER_INSTRUCTION, Loop, MIN_INTERPRETER_LABELS, Node, alignment, entry_alignment, order,
+};
 use rustc_hash::FxHashMap;
 use std::ffi::c_void;
 use std::sync::Once;
@@ -85,7 +89,11 @@ pub unsafe fn before_codegen(module: LLVMModuleRef, target_machine: *mut c_void)
         let split = value >= SPLIT;
         set_host_options();
         ffi::pleach_set_target_options(target_machine, split);
-        let align = ffi::options().align_loops && ffi::pleach_may_align(target_machine);
+        let options = ffi::options();
+        let align = Align {
+            loops: options.align_loops && ffi::pleach_may_align(target_machine),
+            entries: options.align_entries && ffi::target(module).is_x86_64,
+        };
         order_functions(module, split, align);
     }
 }
@@ -105,11 +113,20 @@ unsafe fn keep_dispatches(module: LLVMModuleRef) {
     }
 }
 
+/// What is aligned by the profile.
+#[derive(Clone, Copy, Default)]
+pub struct Align {
+    /// Innermost loops.
+    pub loops: bool,
+    /// Entries of hot functions.
+    pub entries: bool,
+}
+
 /// Orders a module's functions by call-chain clustering.
 ///
 /// # Safety
 /// The module must be alive; where loops are aligned, it must be about to be compiled.
-pub unsafe fn order_functions(module: LLVMModuleRef, split: bool, align: bool) {
+pub unsafe fn order_functions(module: LLVMModuleRef, split: bool, align: Align) {
     let remarks = remarks::are_enabled(module);
     // SAFETY: as the caller promises.
     unsafe {
@@ -117,10 +134,13 @@ pub unsafe fn order_functions(module: LLVMModuleRef, split: bool, align: bool) {
         let run = graph.order();
         for (place, &at) in run.iter().enumerate() {
             let function = graph.functions[at].function;
-            let aligned = if align {
-                ffi::pleach_align_loops(function, decide)
-            } else {
-                0
+            let aligned = Aligned {
+                loops: if align.loops {
+                    ffi::pleach_align_loops(function, decide)
+                } else {
+                    0
+                },
+                entry: if align.entries { align_entry(function) } else { 0 },
             };
             if remarks {
                 let unsampled = if split {
@@ -143,6 +163,34 @@ pub unsafe fn order_functions(module: LLVMModuleRef, split: bool, align: bool) {
             ffi::pleach_keep_host_block_order(other.function);
             ffi::pleach_move_to_end(other.function);
         }
+    }
+}
+
+/// What was aligned in a function.
+#[derive(Clone, Copy)]
+struct Aligned {
+    /// Number of loops.
+    loops: u32,
+    /// Alignment of the entry in bytes; 0 if it is LLVM's.
+    entry: u32,
+}
+
+/// Aligns a function's entry by the profile, unless it has an alignment of its own or is optimised for size.
+///
+/// # Safety
+/// The function must be alive.
+unsafe fn align_entry(function: LLVMValueRef) -> u32 {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let for_size = attributes::has(function, "optsize") || attributes::has(function, "minsize");
+        if for_size || LLVMGetAlignment(function) != 0 {
+            return 0;
+        }
+        let alignment = entry_alignment(ffi::pleach_execution_share(function));
+        if alignment > 0 {
+            LLVMSetAlignment(function, alignment);
+        }
+        alignment
     }
 }
 
@@ -233,7 +281,7 @@ impl CallGraph {
     }
 
     /// The remark about the function at a place of the order.
-    fn describe(&self, run: &[usize], place: usize, aligned: u32, unsampled: u32) -> String {
+    fn describe(&self, run: &[usize], place: usize, aligned: Aligned, unsampled: u32) -> String {
         let mut text = format!("placed {} of {}", place + 1, run.len());
         if let Some(&before) = place.checked_sub(1).and_then(|place| run.get(place)) {
             text += &format!(", after {}", ir::name_of(self.functions[before].function));
@@ -244,8 +292,11 @@ impl CallGraph {
                 text += &format!(", which it calls {calls} times");
             }
         }
-        if aligned > 0 {
-            text += &format!("; loops aligned to 32 bytes: {aligned}");
+        if aligned.entry > 0 {
+            text += &format!("; entry aligned to {} bytes", aligned.entry);
+        }
+        if aligned.loops > 0 {
+            text += &format!("; loops aligned to 32 bytes: {}", aligned.loops);
         }
         if unsampled > 0 {
             text += &format!("; unsampled blocks split off: {unsampled}");

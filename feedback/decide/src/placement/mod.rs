@@ -1,11 +1,13 @@
-//! Code placement: the order of functions, the alignment of loops, and the splitting of cold blocks.
+//! Code placement: the order of functions, the alignment of entries and loops, and the splitting of cold blocks.
 
 mod align;
+mod entries;
 mod functions;
 mod order;
 mod pages;
 
 pub use align::{Loop, alignment};
+pub use entries::entry_alignment;
 pub use functions::function_order;
 pub use order::{Arc, Node, order};
 pub use pages::{PAGE, hot_pages};
