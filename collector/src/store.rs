@@ -1,6 +1,6 @@
 //! The store of bursts during a recording: complete bursts up to a limit, samples of windows beyond it.
 
-use crate::record::Convergence;
+use crate::convergence::Convergence;
 use crate::stream::{Compressor, Generator, size_of_burst};
 use crate::vector::{Burst, Clock, VectorSet};
 

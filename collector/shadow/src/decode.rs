@@ -2,7 +2,8 @@
 
 use super::alu::{ROL_BY_CONSTANT, ROR_BY_CONSTANT, TEST};
 use super::native::by_processor;
-use super::op::{FS, GS, HIGH, Kind, NONE, Op, RIP, Repeat, SEGMENT_FS, SEGMENT_GS, SHORT_ADDRESS};
+use super::op::{FS, GS, Kind, Op, Repeat, SEGMENT_FS, SEGMENT_GS};
+use super::operand::{Operand, general, operand, set_memory, size_of_operand};
 use super::state::Machine;
 use super::thunk::Thunks;
 use super::{gather, save, taint};
@@ -51,96 +52,6 @@ fn translate(
         op.kind = by_processor(&mut op, instruction, code, machine, thunks, info).unwrap_or(Kind::Stop);
     }
     op
-}
-
-/// The memory operand alone of an instruction; `None` without one.
-pub(super) fn operand_of(code: &[u8], address: u64) -> Option<Op> {
-    let instruction = Decoder::with_ip(64, code, address, DecoderOptions::NONE).decode();
-    let mut op = Op::new(instruction.len());
-    set_memory(&mut op, &instruction)?;
-    op.has_address().then_some(op)
-}
-
-/// Number of a general register of any size.
-fn general(register: Register) -> Option<u8> {
-    match register {
-        Register::AH | Register::CH | Register::DH | Register::BH => {
-            Some(HIGH + (register as u32 - Register::AH as u32) as u8)
-        }
-        register if register.is_gpr() => Some(register.full_register().number() as u8),
-        _ => None,
-    }
-}
-
-/// The memory operand, if there is one. `None`: it is of a kind that cannot be followed.
-pub(super) fn set_memory(op: &mut Op, instruction: &Instruction) -> Option<()> {
-    let explicit = (0..instruction.op_count()).any(|i| instruction.op_kind(i) == OpKind::Memory);
-    if !explicit {
-        return Some(());
-    }
-    let (base, index) = (instruction.memory_base(), instruction.memory_index());
-    op.scale = instruction.memory_index_scale().trailing_zeros() as u8;
-    op.disp = instruction.memory_displacement64() as i32;
-    match base {
-        Register::None => {}
-        Register::RIP => {
-            op.base = RIP;
-            op.disp = instruction.memory_displacement64().wrapping_sub(instruction.next_ip()) as i32;
-        }
-        Register::EIP => return None,
-        _ => op.base = general(base)?,
-    }
-    if index != Register::None {
-        op.index = general(index)?;
-    }
-    if base.size() == 4 || index.size() == 4 || instruction.memory_displ_size() == 4 && base == Register::None {
-        // A displacement alone is sign-extended unless the address is short.
-        if base != Register::None || index != Register::None {
-            op.scale |= SHORT_ADDRESS;
-        }
-    }
-    match instruction.memory_segment() {
-        Register::FS => op.scale |= SEGMENT_FS,
-        Register::GS => op.scale |= SEGMENT_GS,
-        _ => {}
-    }
-    // An absolute address of 64 bits has no room; one of 32 bits may need more than its sign says.
-    let absolute = instruction.memory_displacement64();
-    if op.base == NONE && op.index == NONE && i64::from(op.disp) as u64 != absolute {
-        return None;
-    }
-    Some(())
-}
-
-/// Where an operand is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Operand {
-    Register(u8),
-    Memory,
-    Immediate(u64),
-}
-
-fn operand(instruction: &Instruction, i: u32) -> Option<Operand> {
-    match instruction.op_kind(i) {
-        OpKind::Register => general(instruction.op_register(i)).map(Operand::Register),
-        OpKind::Memory => Some(Operand::Memory),
-        OpKind::Immediate8
-        | OpKind::Immediate16
-        | OpKind::Immediate32
-        | OpKind::Immediate64
-        | OpKind::Immediate8to16
-        | OpKind::Immediate8to32
-        | OpKind::Immediate8to64
-        | OpKind::Immediate32to64 => Some(Operand::Immediate(instruction.immediate(i))),
-        _ => None,
-    }
-}
-
-fn size_of_operand(instruction: &Instruction, i: u32) -> usize {
-    match instruction.op_kind(i) {
-        OpKind::Register => instruction.op_register(i).size(),
-        _ => instruction.memory_size().size(),
-    }
 }
 
 fn condition(code: iced_x86::ConditionCode) -> u8 {
@@ -612,13 +523,4 @@ fn flow(op: &mut Op, instruction: &Instruction) -> Option<()> {
         _ => return None,
     }
     Some(())
-}
-
-/// What a segment adds, as a register of the state.
-pub(super) fn segment(scale: u8) -> Option<u8> {
-    match scale & (SEGMENT_FS | SEGMENT_GS) {
-        0 => None,
-        SEGMENT_FS => Some(FS),
-        _ => Some(GS),
-    }
 }

@@ -1,7 +1,7 @@
 //! Fetches the next block: finds it and compares it with memory, or decodes it.
 
+use super::access::Step;
 use super::blocks::{Block, Header, LONGEST, Link};
-use super::interpret::Step;
 use super::op::Kind;
 use super::rewrite::MAX_LENGTH;
 use super::{End, Engine, decode, memory};

@@ -1,7 +1,7 @@
 //! Gathers and scatters: vector instructions whose operands lie at several addresses.
 
 use super::Engine;
-use super::interpret::Step;
+use super::access::Step;
 use super::op::{Kind, NONE, Op, RIP};
 use iced_x86::{EncodingKind, Instruction, Mnemonic as M, Register};
 

@@ -1,7 +1,7 @@
 //! Which instructions the processor runs for the shadow, and what they need for that.
 
-use super::decode::set_memory;
 use super::op::{Kind, Op, ThunkRef};
+use super::operand::set_memory;
 use super::rewrite::{Place, rewrite};
 use super::state::Machine;
 use super::thunk::{Thunks, Used, Width};

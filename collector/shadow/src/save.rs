@@ -3,9 +3,9 @@
 //!
 //! The processor runs them on all shadow registers. They have a buffer of their own, because their operand is large.
 
-use super::decode::set_memory;
-use super::interpret::Step;
+use super::access::Step;
 use super::op::{Kind, Op};
+use super::operand::set_memory;
 use super::rewrite::{Place, rewrite};
 use super::state::Machine;
 use super::thunk::{Thunks, Used, Width};

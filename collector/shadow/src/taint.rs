@@ -3,11 +3,9 @@
 //!
 //! Few bursts contain tainted values. Only while one exists does the decoder describe each instruction's operands.
 
-use super::interpret::Step;
-use super::op::{Kind, NONE, Op};
-use super::rewrite::MAX_LENGTH;
-use super::{End, Engine, memory};
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic as M, OpAccess, Register, RflagsBits};
+use super::Engine;
+use super::op::{NONE, Op};
+use iced_x86::{FlowControl, Instruction, Mnemonic as M, OpAccess, Register, RflagsBits};
 
 /// Maximum of instructions that a burst runs while a value is tainted: each costs about as much as twenty others.
 pub(super) const MAX_TAINTED_INSTRUCTIONS: u32 = 4096;
@@ -127,7 +125,7 @@ fn is_certain(access: OpAccess) -> bool {
 
 /// What an instruction does to marks, found before it runs.
 #[derive(Clone, Copy)]
-struct Effect {
+pub(super) struct Effect {
     /// It uses something marked.
     input: bool,
     /// What it writes at all, and what it overwrites whatever happens.
@@ -230,35 +228,9 @@ impl Engine {
         self.is_tainted = true;
     }
 
-    /// Runs the instruction in a slot while a value is tainted.
-    ///
-    /// # Safety
-    /// Called within a burst; `op` is the instruction in `slot`.
-    #[cold]
-    #[inline(never)]
-    pub(super) unsafe fn step_tainted(&mut self, op: &Op, slot: usize) -> Step {
-        if matches!(op.kind, Kind::Unknown | Kind::Nop) {
-            // SAFETY: the caller is in a burst, and `op` is the instruction in `slot`.
-            return unsafe { self.step(op, slot) };
-        }
-        self.tainted_left = self.tainted_left.checked_sub(1).ok_or(End::Taint)?;
-        let mut code = [0; MAX_LENGTH];
-        let code = &mut code[..usize::from(op.length).min(MAX_LENGTH)];
-        // SAFETY: Loads may fault (burst invariant).
-        unsafe { memory::copy(self.state.pc, code) };
-        let instruction = Decoder::with_ip(64, code, self.state.pc, DecoderOptions::NONE).decode();
-        // SAFETY: the caller is in a burst.
-        let is_own = op.kind == Kind::Save && (op.extra() & 1 == 0 || unsafe { self.restores_what_was_saved(op) });
-        let effect = self.effect(&instruction, is_own).ok_or(End::Taint)?;
-        // SAFETY: the caller is in a burst, and `op` is the instruction in `slot`.
-        unsafe { self.step(op, slot)? };
-        self.apply(&effect);
-        Ok(())
-    }
-
     /// The effect of an instruction on taint. `None` if a tainted value decides its branch, its address, or whether it
     /// faults. `is_own`: it saves registers, or restores those that the burst has saved.
-    fn effect(&mut self, instruction: &Instruction, is_own: bool) -> Option<Effect> {
+    pub(super) fn effect(&mut self, instruction: &Instruction, is_own: bool) -> Option<Effect> {
         let taint = self.taint;
         let mut effect = Effect {
             input: false,
@@ -360,7 +332,7 @@ impl Engine {
     }
 
     /// Taints values computed from tainted ones, and untaints other overwritten values.
-    fn apply(&mut self, effect: &Effect) {
+    pub(super) fn apply(&mut self, effect: &Effect) {
         if effect.input {
             self.taint.add(&effect.written);
         } else {

@@ -11,6 +11,7 @@ mod cursor;
 mod data;
 pub mod export;
 pub mod live;
+mod mapping;
 mod order;
 mod reader;
 mod records;

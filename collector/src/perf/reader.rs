@@ -3,11 +3,12 @@
 use super::attr::Event;
 use super::container::Container;
 use super::cursor::Cursor;
+use super::mapping::RawMapping;
 use super::order::Order;
 use super::records::{Record, kind};
 use super::report::Format;
 use super::sample::{self, ENTRY};
-use super::session::{RawMapping, SampleHead, Session};
+use super::session::{SampleHead, Session};
 use crate::convert::modules::FileIdentity;
 use crate::vector::BuildId;
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! The binary that the user names: it stands for the recorded one of its name or build.
 
 use super::PerfError;
-use super::session::RawMapping;
+use super::mapping::RawMapping;
 use crate::convert::modules::{FileIdentity, build_id_of};
 use crate::vector::BuildId;
 use object::{Object, ObjectSegment, SegmentFlags};

@@ -3,9 +3,10 @@
 
 use super::PerfError;
 use super::branches::RawBranch;
+use super::mapping::RawMapping;
 use super::replacement::Replacement;
 use super::report::{Format, Report};
-use super::session::{RawMapping, SampleHead, Session};
+use super::session::{SampleHead, Session};
 use crate::convert::modules::FileIdentity;
 use crate::vector::{BranchFacts, BuildId, EventId, Prediction};
 use std::collections::HashSet;

@@ -2,24 +2,15 @@
 
 use super::Watch;
 use super::branches::{RawBranch, clean};
+use super::mapping::RawMapping;
 use super::replacement::Replacement;
 use super::report::Report;
-use crate::convert::modules::{FileIdentity, Modules};
+use crate::convert::modules::Modules;
 use crate::convert::space::{Space, external};
 use crate::vector::{Branch, BranchFacts, Burst, EndReason, Engine, EventId, HardwareSample, Process, VectorSet};
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::ops::Range;
 use std::rc::Rc;
-
-/// An executable mapping, as recorded.
-#[derive(Clone, Debug)]
-pub(super) struct RawMapping {
-    pub(super) path: Vec<u8>,
-    pub(super) addresses: Range<u64>,
-    pub(super) offset: u64,
-    pub(super) identity: FileIdentity,
-}
 
 /// A sample without its branches.
 #[derive(Clone, Copy, Debug)]

@@ -15,8 +15,8 @@
 //! cannot punch holes, the disk is not bounded ([`Gathering::unreclaimed`]). If the recorder is killed, the recording
 //! is lost, as without a limit.
 
+use crate::convergence::Convergence;
 use crate::convert::{Conversion, Found};
-use crate::record::Convergence;
 use crate::store::Store;
 use crate::vector::VectorSet;
 use pleach_wire::shard::EXTENSION;

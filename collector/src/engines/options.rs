@@ -1,6 +1,6 @@
 //! How to record.
 
-use super::convergence::Repeat;
+use crate::convergence::Repeat;
 use crate::redirect::Redirect;
 use crate::vector::Engine;
 use std::path::PathBuf;

@@ -1,17 +1,12 @@
-//! Runs a command under an engine and collects what was sampled: one run loop for all engines ([`crate::engines`]).
+//! The run loop of all engines, and what it yields.
 
-mod convergence;
-mod error;
-mod options;
-
-use crate::engines::{self, Collected, Session};
+use super::error::{RecordError, io};
+use super::options::RecordOptions;
+use super::session::{Collected, Session};
+use crate::convergence::{Convergence, Repeat};
 use crate::launch::LaunchError;
 use crate::stats::Stats;
-use crate::vector::{Engine, VectorSet};
-pub use convergence::{Convergence, Enough, Repeat};
-pub use error::RecordError;
-pub(crate) use error::io;
-pub use options::RecordOptions;
+use crate::vector::VectorSet;
 use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
@@ -36,43 +31,25 @@ pub struct Recording {
     pub unreclaimed: bool,
 }
 
-/// Runs a command, its standard streams inherited where [`RecordOptions::redirect`] has no others, and returns what was
-/// sampled of it and its descendants.
-///
-/// While it runs, SIGINT and SIGQUIT are left to the command, and SIGTERM and SIGHUP are passed on to it. Descendants
-/// that are still running when it ends contribute what they have stored by then.
-///
-/// # Errors
-/// The command cannot be run or sampled, or the engine cannot be used here.
-pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording, RecordError> {
-    let Some(name) = command.first() else {
-        return Err(LaunchError::NotFound("(nothing)".to_owned()).into());
-    };
-    if options.overhead.is_nan() || options.overhead <= 0.0 {
-        return Err(RecordError::Overhead(options.overhead));
+impl Recording {
+    /// The recording of a session that has ended.
+    pub(crate) fn new(status: ExitStatus, runs: u32, convergence: Option<Convergence>, collected: Collected) -> Self {
+        let Collected {
+            vectors,
+            stats,
+            remarks,
+            unreclaimed,
+        } = collected;
+        Self {
+            status,
+            vectors,
+            stats,
+            runs,
+            convergence,
+            remarks,
+            unreclaimed,
+        }
     }
-    let mut session: Box<dyn Session> = match options.engine {
-        Engine::Lbr => Box::new(engines::lbr::LbrSession::new(name, options)?),
-        Engine::Step | Engine::RunAhead => Box::new(engines::preload::PreloadSession::new(name, options)?),
-        Engine::Perf => return Err(RecordError::Engine(options.engine)),
-    };
-    let (status, runs) = run_all(command, options, session.as_mut())?;
-    let convergence = session.convergence().cloned();
-    let Collected {
-        vectors,
-        stats,
-        remarks,
-        unreclaimed,
-    } = session.finish();
-    Ok(Recording {
-        status,
-        vectors,
-        stats,
-        runs,
-        convergence,
-        remarks,
-        unreclaimed,
-    })
 }
 
 /// Signals by which users end a command.

@@ -1,6 +1,6 @@
 //! Why nothing was recorded.
 
-use crate::engines::lbr::Refusal;
+use super::lbr::diagnose::Refusal;
 use crate::launch::LaunchError;
 use crate::vector::Engine;
 use std::path::PathBuf;
