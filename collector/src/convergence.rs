@@ -82,7 +82,7 @@ mod tests {
     use crate::vector::{CodeAddress, EndReason, Engine, ModuleId};
     use proptest::prelude::*;
 
-    const ENOUGH: Enough = Enough {
+    const STOP: Enough = Enough {
         bursts: 4,
         change: 0.1,
         runs: 100,
@@ -128,8 +128,8 @@ mod tests {
         let run: &[&[u64]] = &[&[1, 2, 3]];
         assert_eq!(recorded(&[run]).expected_change(), None);
         assert_eq!(recorded(&[run, run]).expected_change(), Some(0.0));
-        assert!(!recorded(&[run, run]).is_enough(2, &ENOUGH));
-        assert!(recorded(&[run, run, run, run]).is_enough(4, &ENOUGH));
+        assert!(!recorded(&[run, run]).is_enough(2, &STOP));
+        assert!(recorded(&[run, run, run, run]).is_enough(4, &STOP));
     }
 
     #[test]
@@ -137,7 +137,7 @@ mod tests {
         let (one, other): (&[&[u64]], &[&[u64]]) = (&[&[1, 2], &[1, 2]], &[&[3, 4], &[3, 4]]);
         let different = recorded(&[one, other, one, other]);
         assert!((different.expected_change().unwrap() - 0.5_f64.sqrt()).abs() < 1e-12);
-        assert!(!different.is_enough(4, &ENOUGH) && different.is_enough(100, &ENOUGH));
+        assert!(!different.is_enough(4, &STOP) && different.is_enough(100, &STOP));
     }
 
     proptest! {

@@ -248,10 +248,10 @@ impl Reader<'_> {
         }
     }
 
-    /// A number of items that take at least `least` bytes each: more than fit are refused before room is made for them.
-    fn count(&mut self, least: usize) -> Decoded<usize> {
+    /// A number of items that take at least `min_size` bytes each: more than fit are refused before room is made for them.
+    fn count(&mut self, min_size: usize) -> Decoded<usize> {
         let count = self.number()?;
-        let fit = (self.bytes.len() - self.at) / least;
+        let fit = (self.bytes.len() - self.at) / min_size;
         usize::try_from(count)
             .ok()
             .filter(|c| *c <= fit)

@@ -59,7 +59,7 @@ pub struct Stats {
 impl Stats {
     /// The figures of a set. `engine`: the requested engine; programs in which it does not work may have used another
     /// one.
-    pub fn of(set: &VectorSet, engine: Engine, found: Found) -> Self {
+    pub fn from_vectors(set: &VectorSet, engine: Engine, found: Found) -> Self {
         let mut engines: BTreeMap<&str, u64> = BTreeMap::new();
         for burst in &set.bursts {
             *engines.entry(burst.engine.name()).or_default() += burst.count;

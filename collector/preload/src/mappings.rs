@@ -237,7 +237,7 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
         }
         let path = line.path.get(..line.path.len().min(4096)).unwrap_or_default();
         let mut e = Encoder::resume(output, length);
-        if e.room() < 34 + path.len() {
+        if e.free_space() < 34 + path.len() {
             if let Some(frame) = e.finish(FrameKind::Mappings) {
                 write(frame);
             }

@@ -17,7 +17,7 @@ const PROBES: usize = 16;
 /// Slots of a header.
 const HEADER: usize = 2;
 /// Maximum of slots for a block's instructions.
-pub(super) const LONGEST: usize = 32;
+pub(super) const MAX_BLOCK_SLOTS: usize = 32;
 
 /// 16 bytes.
 #[repr(C, align(16))]
@@ -140,8 +140,8 @@ impl Blocks {
     }
 
     /// Whether a block of any length fits.
-    pub(super) fn has_room(&self) -> bool {
-        self.used + 2 * HEADER + LONGEST < SLOTS
+    pub(super) fn has_space(&self) -> bool {
+        self.used + 2 * HEADER + MAX_BLOCK_SLOTS < SLOTS
     }
 
     /// A block's header.
@@ -228,7 +228,7 @@ impl Blocks {
         self.header(block).start = u64::MAX;
     }
 
-    /// Begins a block after all others; [`Blocks::has_room`] must hold. Instructions follow by [`Blocks::push`].
+    /// Begins a block after all others; [`Blocks::has_space`] must hold. Instructions follow by [`Blocks::push`].
     pub(super) fn begin(&mut self, header: Header) -> Block {
         let at = self.used.max(HEADER);
         let block = Block(at as u32);

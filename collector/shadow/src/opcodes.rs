@@ -36,7 +36,7 @@ impl Handling {
         }
     }
 
-    fn of(kind: Kind) -> Self {
+    fn from_kind(kind: Kind) -> Self {
         match kind {
             Kind::Thunk | Kind::Save => Self::Native,
             Kind::Unknown => Self::Marked,
@@ -56,7 +56,7 @@ impl Opcodes {
     /// Takes note of an instruction.
     pub(super) fn meet(&mut self, code: iced_x86::Code, kind: Kind) {
         if let Some(ways) = self.ways.get_mut(code as usize) {
-            let way = Handling::of(kind) as u8;
+            let way = Handling::from_kind(kind) as u8;
             if *ways & way == 0 {
                 *ways |= way | NEW;
             }

@@ -23,7 +23,7 @@ pub(super) enum Source {
 }
 
 impl Source {
-    pub(super) fn of(mnemonic: M) -> Self {
+    pub(super) fn from_mnemonic(mnemonic: M) -> Self {
         match mnemonic {
             M::Rdtsc => Self::Time,
             M::Rdtscp => Self::TimeAndProcessor,
@@ -101,8 +101,8 @@ const FLAGS: [(u32, u32); 6] = [
 ];
 
 fn in_rflags(bits: u32) -> u32 {
-    let held = FLAGS.iter().filter(|(bit, _)| bits & bit != 0);
-    held.map(|(_, flag)| flag).sum()
+    let set = FLAGS.iter().filter(|(bit, _)| bits & bit != 0);
+    set.map(|(_, flag)| flag).sum()
 }
 
 fn reads(access: OpAccess) -> bool {
@@ -137,7 +137,7 @@ pub(super) struct Effect {
 
 impl Taint {
     /// A register, as a set.
-    fn of(register: Register) -> Self {
+    fn from_register(register: Register) -> Self {
         let mut set = Self::NONE;
         if register.is_gpr() {
             set.general = 1 << register.full_register().number();
@@ -251,7 +251,7 @@ impl Engine {
         let mut has_vectors = false;
         let described = self.info.info(instruction);
         for used in described.used_registers() {
-            let set = Taint::of(used.register());
+            let set = Taint::from_register(used.register());
             has_vectors |= set.vectors[0] != 0;
             effect.input |= reads(used.access()) && taint.intersects(&set);
             if !writes(used.access()) {
@@ -269,7 +269,7 @@ impl Engine {
             if is_hard {
                 break;
             }
-            let by = |register: Register| register.is_gpr() && taint.intersects(&Taint::of(register));
+            let by = |register: Register| register.is_gpr() && taint.intersects(&Taint::from_register(register));
             if by(used.base()) || by(used.index()) {
                 return None;
             }

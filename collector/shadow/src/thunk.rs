@@ -10,9 +10,9 @@ use core::mem::offset_of;
 use core::ptr::null_mut;
 
 /// Bytes of code.
-const ROOM: usize = 256 * 1024;
+const CODE_CAPACITY: usize = 256 * 1024;
 /// The longest thunk: 16 general registers, 32 vectors, masks, and more.
-const LONGEST: usize = 1024;
+const MAX_THUNK_SIZE: usize = 1024;
 
 /// Registers that an instruction uses, a bit each.
 #[derive(Clone, Copy, Default, Debug)]
@@ -59,15 +59,15 @@ impl Thunks {
 
     /// Maps the memory; [`Thunks::none`] if the kernel refuses executable memory.
     pub(super) fn reserve() -> Self {
-        let Ok(write) = sys::map(ROOM, sys::READ_WRITE, sys::SHARED) else {
+        let Ok(write) = sys::map(CODE_CAPACITY, sys::READ_WRITE, sys::SHARED) else {
             return Self::none();
         };
-        let run = sys::map_again(write, ROOM).and_then(|run| {
+        let run = sys::map_again(write, CODE_CAPACITY).and_then(|run| {
             // SAFETY: the mapping is new; nothing refers to it yet.
-            let ready = unsafe { sys::protect(run, ROOM, sys::READ_EXECUTE) };
+            let ready = unsafe { sys::protect(run, CODE_CAPACITY, sys::READ_EXECUTE) };
             if ready.is_err() {
                 // SAFETY: the mapping is new; nothing refers to it yet.
-                unsafe { sys::unmap(run, ROOM) };
+                unsafe { sys::unmap(run, CODE_CAPACITY) };
             }
             ready.map(|()| run)
         });
@@ -75,7 +75,7 @@ impl Thunks {
             Ok(run) => Self { write, run, used: 0 },
             Err(_) => {
                 // SAFETY: the mapping is new; nothing refers to it yet.
-                unsafe { sys::unmap(write, ROOM) };
+                unsafe { sys::unmap(write, CODE_CAPACITY) };
                 Self::none()
             }
         }
@@ -86,8 +86,8 @@ impl Thunks {
         if self.exist() {
             // SAFETY: Exclusive: both mappings belong to this value, and no thunk runs while it is borrowed mutably.
             unsafe {
-                sys::unmap(self.write, ROOM);
-                sys::unmap(self.run.cast_mut(), ROOM);
+                sys::unmap(self.write, CODE_CAPACITY);
+                sys::unmap(self.run.cast_mut(), CODE_CAPACITY);
             }
         }
         *self = Self::none();
@@ -98,8 +98,8 @@ impl Thunks {
     }
 
     /// Whether another thunk fits.
-    pub(super) fn has_room(&self) -> bool {
-        self.used + LONGEST <= ROOM
+    pub(super) fn has_space(&self) -> bool {
+        self.used + MAX_THUNK_SIZE <= CODE_CAPACITY
     }
 
     /// Drops all thunks.
@@ -109,7 +109,7 @@ impl Thunks {
 
     /// The address of a thunk's code.
     pub(super) fn code(&self, offset: u32) -> *const u8 {
-        self.run.wrapping_add(offset as usize % ROOM)
+        self.run.wrapping_add(offset as usize % CODE_CAPACITY)
     }
 
     /// Emits a thunk with the parameters `(state, operand)`. `memory`: the register in which `code` expects the
@@ -122,15 +122,19 @@ impl Thunks {
         base: u8,
         machine: &Machine,
     ) -> Option<u32> {
-        if !self.exist() || !self.has_room() {
+        if !self.exist() || !self.has_space() {
             return None;
         }
-        // SAFETY: `has_room` leaves `LONGEST` bytes of the mapping, which belongs to this value; no other reference to
+        // SAFETY: `has_space` leaves `MAX_THUNK_SIZE` bytes of the mapping, which belongs to this value; no other reference to
         // it exists.
-        let room = unsafe { core::slice::from_raw_parts_mut(self.write.add(self.used), LONGEST) };
-        let mut e = Emitter { room, length: 0, base };
+        let buffer = unsafe { core::slice::from_raw_parts_mut(self.write.add(self.used), MAX_THUNK_SIZE) };
+        let mut e = Emitter {
+            buffer,
+            length: 0,
+            base,
+        };
         e.thunk(code, used, memory, machine);
-        if e.length > LONGEST {
+        if e.length > MAX_THUNK_SIZE {
             return None;
         }
         let offset = self.used as u32;
@@ -145,7 +149,7 @@ const RFLAGS: i32 = offset_of!(State, rflags) as i32;
 const X87: i32 = offset_of!(State, x87) as i32;
 
 struct Emitter<'a> {
-    room: &'a mut [u8],
+    buffer: &'a mut [u8],
     /// May exceed the buffer: the thunk is then discarded.
     length: usize,
     /// The register that holds the state's address; not rsp or r12.
@@ -154,8 +158,8 @@ struct Emitter<'a> {
 
 impl Emitter<'_> {
     fn bytes(&mut self, bytes: &[u8]) {
-        if let Some(room) = self.room.get_mut(self.length..self.length + bytes.len()) {
-            room.copy_from_slice(bytes);
+        if let Some(place) = self.buffer.get_mut(self.length..self.length + bytes.len()) {
+            place.copy_from_slice(bytes);
         }
         self.length += bytes.len();
     }

@@ -44,7 +44,7 @@ pub(crate) mod branch_type {
 pub(crate) const SAMPLE_ID_ALL: u64 = 1 << 18;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 /// The first published size; what later ones added reads as 0 where it is missing.
-pub(super) const SMALLEST: usize = 64;
+pub(super) const MIN_SIZE: usize = 64;
 
 /// One event of a recording.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -58,14 +58,14 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// Reads an attribute, which may have any size from [`SMALLEST`] on.
+    /// Reads an attribute, which may have any size from [`MIN_SIZE`] on.
     pub(super) fn read(attr: &[u8]) -> Option<Self> {
         let mut cursor = Cursor(attr);
         let (kind, size, config) = (cursor.u32()?, cursor.u32()?, cursor.u64()?);
         let (_period, sample_type, read_format, flags) = (cursor.u64()?, cursor.u64()?, cursor.u64()?, cursor.u64()?);
         // The first version had no size.
-        let size = if size == 0 { SMALLEST } else { size as usize };
-        let attr = attr.get(..size.min(attr.len())).filter(|attr| attr.len() >= SMALLEST)?;
+        let size = if size == 0 { MIN_SIZE } else { size as usize };
+        let attr = attr.get(..size.min(attr.len())).filter(|attr| attr.len() >= MIN_SIZE)?;
         Some(Self {
             sample_type,
             read_format,

@@ -81,15 +81,15 @@ impl<'a> Container<'a> {
         let section = section(bytes, at, size).ok_or((24, "the list of events lies outside of the file"))?;
         let each = usize::try_from(each)
             .ok()
-            .filter(|each| *each >= super::attr::SMALLEST + 16);
+            .filter(|each| *each >= super::attr::MIN_SIZE + 16);
         let each = each.ok_or((16, "the size of an event's description is impossible"))?;
         // Lists that overlap would be read again and again.
-        let mut room = bytes.len();
+        let mut bytes_left = bytes.len();
         for entry in section.chunks_exact(each) {
             let (attr, ids) = entry.split_at(each - 16);
             let Some(mut event) = Event::read(attr) else { continue };
             let ids = section_at(bytes, ids).unwrap_or_default();
-            room = room
+            bytes_left = bytes_left
                 .checked_sub(ids.len())
                 .ok_or((24, "the lists of the events' ids overlap"))?;
             event.ids = ids.chunks_exact(8).filter_map(|id| u64_at(id, 0)).collect();

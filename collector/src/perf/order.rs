@@ -6,7 +6,7 @@
 /// Buffers items until no older ones can follow.
 #[derive(Debug)]
 pub(super) struct Order<T> {
-    held: Vec<(u64, T)>,
+    buffered: Vec<(u64, T)>,
     /// Last time of the round before.
     before: u64,
     latest: u64,
@@ -15,7 +15,7 @@ pub(super) struct Order<T> {
 impl<T> Default for Order<T> {
     fn default() -> Self {
         Self {
-            held: Vec::new(),
+            buffered: Vec::new(),
             before: 0,
             latest: 0,
         }
@@ -25,7 +25,7 @@ impl<T> Default for Order<T> {
 impl<T> Order<T> {
     pub(super) fn add(&mut self, time: u64, item: T) {
         self.latest = self.latest.max(time);
-        self.held.push((time, item));
+        self.buffered.push((time, item));
     }
 
     /// Ends a round.
@@ -42,9 +42,9 @@ impl<T> Order<T> {
 
     fn release(&mut self, limit: u64, each: &mut impl FnMut(T)) {
         // Stable: what has the same time stays as it was stored.
-        self.held.sort_by_key(|(time, _)| *time);
-        let ready = self.held.partition_point(|(time, _)| *time <= limit);
-        self.held.drain(..ready).for_each(|(_, item)| each(item));
+        self.buffered.sort_by_key(|(time, _)| *time);
+        let ready = self.buffered.partition_point(|(time, _)| *time <= limit);
+        self.buffered.drain(..ready).for_each(|(_, item)| each(item));
     }
 }
 

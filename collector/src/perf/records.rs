@@ -128,7 +128,7 @@ impl Inflate {
     }
 
     fn add(&mut self, compressed: &[u8]) -> Result<(), &'static str> {
-        let most = self.bytes.len() + (compressed.len() + HEAD) * GROWTH;
+        let max_size = self.bytes.len() + (compressed.len() + HEAD) * GROWTH;
         let mut input = InBuffer::around(compressed);
         let mut piece = [0; 1 << 14];
         loop {
@@ -138,7 +138,7 @@ impl Inflate {
                 .map_err(|_| "a compressed record is damaged")?;
             let written = output.as_slice().len();
             self.bytes.extend_from_slice(&piece[..written]);
-            if self.bytes.len() > most {
+            if self.bytes.len() > max_size {
                 return Err("a compressed record grows beyond measure");
             }
             if input.pos == compressed.len() && written < piece.len() {

@@ -104,7 +104,7 @@ impl Compressor {
     pub fn push(&mut self, burst: &Burst) {
         self.count(burst);
         for first in (0..burst.branches.len()).step_by(WINDOW) {
-            self.window(burst, &View::of(burst, first));
+            self.window(burst, &View::from_burst(burst, first));
         }
     }
 
@@ -228,7 +228,7 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn of(burst: &'a Burst, first: usize) -> Self {
+    fn from_burst(burst: &'a Burst, first: usize) -> Self {
         let after = (first + WINDOW).min(burst.branches.len());
         let next = burst.branches.get(after).map(|next| next.from);
         Self {

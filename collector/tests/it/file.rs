@@ -290,7 +290,7 @@ fn files_from_before_compression_are_read() {
 
 /// An engine without hardware pays nothing for what others keep.
 #[test]
-fn bursts_without_hardware_take_no_more_room() {
+fn bursts_without_hardware_take_no_more_bytes() {
     let mut set = VectorSet::default();
     let empty = payload_of(&set.to_bytes()).len();
     set.events = vec![String::new()];

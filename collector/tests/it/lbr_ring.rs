@@ -47,7 +47,7 @@ proptest! {
                             false => lost += 1,
                         }
                     }
-                    Step::Torn(bytes) if kernel.room() >= bytes.len() as u64 => kernel.scribble(kernel.head(), bytes),
+                    Step::Torn(bytes) if kernel.free_space() >= bytes.len() as u64 => kernel.scribble(kernel.head(), bytes),
                     Step::Torn(_) => {}
                     Step::Drain => read.extend(drained(&ring).unwrap()),
                 }
@@ -68,7 +68,7 @@ proptest! {
                 prop_assert_eq!(record.at, at);
                 at += 8 + record.body.len() as u64;
             }
-            prop_assert_eq!((drained(&ring).unwrap().len(), kernel.room()), (0, 1 << size));
+            prop_assert_eq!((drained(&ring).unwrap().len(), kernel.free_space()), (0, 1 << size));
         }
     }
 
@@ -131,7 +131,7 @@ fn reader_and_writer_run_at_the_same_time() {
         for number in 0..RECORDS {
             // As many words as the number's last digit, all of them the number.
             let body: Vec<u8> = (0..=number % 10).flat_map(|_| number.to_ne_bytes()).collect();
-            while kernel.room() < 8 + body.len() as u64 {
+            while kernel.free_space() < 8 + body.len() as u64 {
                 std::thread::yield_now();
             }
             assert!(kernel.write(9, 0, &body));

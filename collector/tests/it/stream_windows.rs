@@ -1,4 +1,4 @@
-//! Compressed bursts: nothing is lost but what is not chosen, on average not even that, and room is bounded.
+//! Compressed bursts: nothing is lost but what is not chosen, on average not even that, and memory is bounded.
 
 use pleach_collector::stream::{Compressor, Generator, WINDOW};
 use pleach_collector::vector::{Branch, Burst, CodeAddress, Compressed, EndReason, Engine, ModuleId};
@@ -105,14 +105,14 @@ proptest! {
 
     /// Room is bounded by r's growth, whatever comes.
     #[test]
-    fn what_does_not_fit_is_thinned(bursts in bursts(), seed: u64, room in 300u64..3000) {
+    fn what_does_not_fit_is_thinned(bursts in bursts(), seed: u64, capacity in 300u64..3000) {
         let mut compressor = Compressor::new(Generator::new(seed));
         for burst in &bursts {
             compressor.push(burst);
-            while compressor.bytes() > room {
+            while compressor.bytes() > capacity {
                 compressor.coarsen();
             }
-            prop_assert!(compressor.bytes() <= room);
+            prop_assert!(compressor.bytes() <= capacity);
         }
         prop_assert!(compressor.rate().get() <= 1 << 12, "{}", compressor.rate());
     }

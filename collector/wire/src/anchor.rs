@@ -38,8 +38,8 @@ pub struct Anchor {
 impl Anchor {
     /// Passes from one reading of the clock to the next: more than in the burst, so that the clock starts behind it.
     pub fn timed_passes(&self) -> u32 {
-        let enough = (TIMED_BRANCHES / self.distance) as u32 + 1;
-        enough.min(MAX_TIMED).max(self.passes + 1)
+        let passes = (TIMED_BRANCHES / self.distance) as u32 + 1;
+        passes.min(MAX_TIMED).max(self.passes + 1)
     }
 }
 
@@ -113,11 +113,11 @@ fn look_closely(targets: &[u64], address: u64) -> Option<Anchor> {
     }
     let distance = (last - first) as f32 / (passes - 1) as f32;
     let is_far = distance >= MIN_DISTANCE && distance <= targets.len() as f32 / 2.0;
-    let most = 2.0 * distance;
+    let max_gap = 2.0 * distance;
     let is_even = shortest as f32 >= distance / 2.0
         && [longest, first, targets.len() - last]
             .iter()
-            .all(|gap| *gap as f32 <= most);
+            .all(|gap| *gap as f32 <= max_gap);
     (is_far && is_even).then_some(Anchor {
         address,
         passes,

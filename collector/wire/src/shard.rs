@@ -77,15 +77,15 @@ impl<'a> Encoder<'a> {
     }
 
     /// Bytes that still fit.
-    pub fn room(&self) -> usize {
+    pub fn free_space(&self) -> usize {
         self.buffer.len().saturating_sub(self.length)
     }
 
     /// Appends bytes as they are.
     pub fn bytes(&mut self, bytes: &[u8]) {
         match self.buffer.get_mut(self.length..self.length + bytes.len()) {
-            Some(room) => {
-                room.copy_from_slice(bytes);
+            Some(place) => {
+                place.copy_from_slice(bytes);
                 self.length += bytes.len();
             }
             None => self.overflowed = true,
@@ -135,7 +135,7 @@ impl<'a> Encoder<'a> {
     /// Overwrites bytes at an offset of the frame.
     pub fn patch(&mut self, at: usize, bytes: &[u8]) {
         match self.buffer.get_mut(at..at + bytes.len()) {
-            Some(room) => room.copy_from_slice(bytes),
+            Some(place) => place.copy_from_slice(bytes),
             None => self.overflowed = true,
         }
     }
@@ -205,7 +205,7 @@ pub struct BurstHead {
     pub end_reason: u8,
     /// At the tick, nothing but the program itself decided what it would do next: no other thread, no handler of its
     /// own for signals that others send, no memory shared with other processes.
-    pub alone: bool,
+    pub is_isolated: bool,
     /// Kernel thread id.
     pub thread: u32,
     /// `CLOCK_MONOTONIC` when the burst began.
@@ -233,7 +233,7 @@ impl BurstHead {
         let mut bytes = [0; Self::LENGTH];
         bytes[0] = self.engine;
         bytes[1] = self.end_reason;
-        bytes[2] = self.alone.into();
+        bytes[2] = self.is_isolated.into();
         bytes[4..8].copy_from_slice(&self.thread.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.time_ns.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.start.to_le_bytes());
@@ -545,12 +545,12 @@ fn decode_frame(kind: u8, payload: &[u8]) -> Option<Frame> {
             Frame::Mappings(continued, mappings)
         }
         3 => {
-            let (engine, end_reason, alone) = (d.u8()?, d.u8()?, d.u8()? != 0);
+            let (engine, end_reason, is_isolated) = (d.u8()?, d.u8()?, d.u8()? != 0);
             d.take(1)?;
             let head = BurstHead {
                 engine,
                 end_reason,
-                alone,
+                is_isolated,
                 thread: d.u32()?,
                 time_ns: d.u64()?,
                 start: d.u64()?,
@@ -612,7 +612,7 @@ mod tests {
         let head = BurstHead {
             start: 0x400fff,
             end: 7,
-            alone: true,
+            is_isolated: true,
             branches: 3,
             thread: 9,
             ..BurstHead::default()

@@ -134,7 +134,7 @@ impl Sampler {
         let head = BurstHead {
             engine: engine as u8,
             end_reason: reason as u8,
-            alone: record.is_isolated,
+            is_isolated: record.is_isolated,
             thread: sys::thread_id() as u32,
             time_ns: record.begin_ns,
             start: record.start,

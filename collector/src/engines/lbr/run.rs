@@ -124,7 +124,7 @@ impl Session for LbrSession<'_> {
             threads: threads.len() as u64,
             ..Found::default()
         };
-        let mut stats = Stats::of(&vectors, Engine::Lbr, found);
+        let mut stats = Stats::from_vectors(&vectors, Engine::Lbr, found);
         stats.event = Some(self.plan.name.clone());
         if self.options.max_size.is_some() {
             // Memory is not bounded up to this point, only the file is.

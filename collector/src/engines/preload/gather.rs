@@ -111,13 +111,13 @@ impl Gathering {
         (self.set, self.found, self.unreclaimed)
     }
 
-    fn read_some(&mut self, directory: &Path, enough: u64, conversion: &mut Conversion) -> Result<()> {
+    fn read_some(&mut self, directory: &Path, threshold: u64, conversion: &mut Conversion) -> Result<()> {
         let read: u64 = conversion.met().iter().map(|(_, read)| read).sum();
         let mut written = 0;
         for shard in shards(directory)? {
             written += directory.join(OsStr::from_bytes(&shard)).metadata()?.size();
         }
-        if written.saturating_sub(read) >= enough {
+        if written.saturating_sub(read) >= threshold {
             self.read(directory, false, conversion)?;
         }
         Ok(())
@@ -187,9 +187,9 @@ fn shards(directory: &Path) -> Result<Vec<Vec<u8>>> {
 }
 
 /// Reads at most `size` bytes of a file.
-fn read_at(file: &File, from: u64, most: usize) -> Result<Vec<u8>> {
+fn read_at(file: &File, from: u64, size: usize) -> Result<Vec<u8>> {
     let left = file.metadata()?.size().saturating_sub(from);
-    let mut bytes = vec![0; most.min(usize::try_from(left).unwrap_or(most))];
+    let mut bytes = vec![0; size.min(usize::try_from(left).unwrap_or(size))];
     let mut length = 0;
     while length < bytes.len() {
         match file.read_at(&mut bytes[length..], from + length as u64) {

@@ -131,7 +131,7 @@ impl Session for PreloadSession<'_> {
 
     fn finish(self: Box<Self>) -> Collected {
         let (mut vectors, found, unreclaimed) = self.gathering.finish();
-        let mut stats = Stats::of(&vectors, self.options.engine, found);
+        let mut stats = Stats::from_vectors(&vectors, self.options.engine, found);
         stats.add_unsampled(&self.unsampled);
         vectors.processes.extend(self.unsampled.as_process());
         Collected {
