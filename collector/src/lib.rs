@@ -6,7 +6,7 @@
 //!    and the processor's branch records;
 //! 3. [`convert`]: the shards that sampled processes write (`pleach-wire`) → a [`vector::VectorSet`];
 //! 4. [`stream`]: compression of long recordings;
-//! 5. [`mod@file`]: the vector file; [`stats`], [`verify`]: what a recording says of itself;
+//! 5. [`mod@file`]: the vector file; [`stats`], [`verify`]: figures and checks of a recording;
 //! 6. [`perf`]: import and export of perf.data and of `perf script`'s text.
 
 mod convergence;

@@ -12,11 +12,11 @@ use crate::launch::LaunchError;
 use crate::vector::Engine;
 use std::ffi::OsString;
 
-/// Runs a command, its standard streams inherited where [`RecordOptions::redirect`] has no others, and returns what was
-/// sampled of it and its descendants.
+/// Runs a command, and returns the vectors of it and its descendants. Standard streams are inherited unless
+/// [`RecordOptions::redirect`] replaces them.
 ///
-/// While it runs, SIGINT and SIGQUIT are left to the command, and SIGTERM and SIGHUP are passed on to it. Descendants
-/// that are still running when it ends contribute what they have stored by then.
+/// While the command runs, the recorder survives SIGINT and SIGQUIT, and forwards SIGTERM and SIGHUP to the command. Of
+/// descendants that are still running at its end, the vectors stored so far are included.
 ///
 /// # Errors
 /// The command cannot be run or sampled, or the engine cannot be used here.

@@ -106,7 +106,7 @@ impl Stats {
         stats
     }
 
-    /// Adds the processes that have no shard.
+    /// Adds the processes without a shard.
     pub(crate) fn add_unsampled(&mut self, unsampled: &Unsampled) {
         self.unsampled_processes += unsampled.processes;
         self.threads += unsampled.threads;
@@ -123,23 +123,23 @@ impl Stats {
     }
 }
 
-/// What the processes took that have no shard: they were not chosen for sampling, or had no burst.
+/// CPU time and threads of the processes without a shard: they were not chosen for sampling, or had no burst.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Unsampled {
     /// Process images.
     pub processes: u64,
     /// CPU seconds of the program.
     pub program_cpu_seconds: f64,
-    /// CPU seconds of the sampler, which had to be loaded to decide.
+    /// CPU seconds of the sampler, which is loaded into these processes, too.
     pub own_cpu_seconds: f64,
     /// Threads that could have had bursts.
     pub threads: u64,
-    /// Threads that could not.
+    /// Threads that could not be sampled.
     pub unsampled_threads: u64,
 }
 
 impl Unsampled {
-    /// Adds those of another run.
+    /// Adds the figures of another run.
     pub(crate) fn join(&mut self, other: Self) {
         self.processes += other.processes;
         self.program_cpu_seconds += other.program_cpu_seconds;
@@ -148,7 +148,7 @@ impl Unsampled {
         self.unsampled_threads += other.unsampled_threads;
     }
 
-    /// One record for all of them, `None` if there were none.
+    /// One record for all these processes, `None` if there are none.
     pub(crate) fn as_process(&self) -> Option<Process> {
         (self.processes > 0).then(|| Process {
             pid: 0,

@@ -27,7 +27,7 @@ pub(crate) struct Store {
     bytes: u64,
     compressor: Option<Compressor>,
     seed: u64,
-    /// How the runs' bursts compare, if that is of interest.
+    /// Convergence of the runs, if it is measured.
     pub(crate) convergence: Option<Convergence>,
 }
 

@@ -13,12 +13,14 @@ pub(super) fn bytes(size: u8) -> u64 {
     1 << size
 }
 
+/// The lowest bytes of a value; `size` is the logarithm of their number.
 #[inline]
 fn truncate(value: u64, size: u8) -> u64 {
     value & u64::MAX >> (64 - 8 * bytes(size))
 }
 
 impl Engine {
+    /// A whole register, by the numbers of [`super::op`].
     #[inline(always)]
     pub(super) fn register(&self, number: u8) -> u64 {
         self.state.registers[number as usize % 24]
@@ -71,6 +73,10 @@ impl Engine {
         address
     }
 
+    /// Loads a value; `size` is the logarithm of its bytes. The overlay hides the program's memory.
+    ///
+    /// # Safety
+    /// Called within a burst.
     #[inline(always)]
     pub(super) unsafe fn load(&self, address: u64, size: u8) -> u64 {
         // SAFETY: Loads may fault (burst invariant): the closure runs within the burst that the caller is in.
@@ -78,6 +84,10 @@ impl Engine {
             .load(address, bytes(size), || unsafe { memory::load(address, size) })
     }
 
+    /// Stores a value in the overlay; `size` is the logarithm of its bytes.
+    ///
+    /// # Errors
+    /// [`End::OverlayFull`].
     #[inline(always)]
     pub(super) fn store(&mut self, address: u64, size: u8, value: u64) -> Step {
         self.effects = self.effects.wrapping_add(1);
@@ -87,6 +97,10 @@ impl Engine {
         stored.map_err(|_| End::OverlayFull)
     }
 
+    /// Loads any number of bytes, as [`Engine::load`] does.
+    ///
+    /// # Safety
+    /// Called within a burst.
     #[inline]
     pub(super) unsafe fn load_bytes(&self, address: u64, to: &mut [u8]) {
         // SAFETY: Loads may fault (burst invariant).

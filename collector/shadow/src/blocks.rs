@@ -58,7 +58,7 @@ const _: () = assert!(size_of::<Header>() == HEADER * size_of::<Slot>());
 const _: () = assert!(size_of::<Op>() == size_of::<Slot>());
 
 impl Header {
-    /// One without instructions.
+    /// The header of a block without instructions.
     pub(super) fn new(start: u64) -> Self {
         Self {
             start,
@@ -92,7 +92,7 @@ impl Shelf {
     /// The blocks at an address.
     ///
     /// # Safety
-    /// They are valid, and nobody else's.
+    /// The blocks are valid, and only this value uses them.
     pub(super) unsafe fn at(blocks: *mut Blocks) -> Self {
         // SAFETY: the caller passes valid blocks, so the pointer is not null.
         Self(unsafe { NonNull::new_unchecked(blocks) })
@@ -117,6 +117,7 @@ impl DerefMut for Shelf {
     }
 }
 
+/// The first place of a block in the hash table.
 fn home(address: u64) -> usize {
     (address ^ (address >> 15).wrapping_mul(0x9e5)) as usize % PLACES
 }

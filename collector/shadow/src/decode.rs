@@ -11,7 +11,8 @@ use iced_x86::{
     Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic as M, OpKind, Register,
 };
 
-/// Decodes what is at an address, for us and as such; `None` if that is no instruction.
+/// Decodes the instruction at an address: as an [`Op`], and as the decoder's own type. `None` if the bytes are no
+/// instruction.
 pub(super) fn decode(
     code: &[u8],
     address: u64,
@@ -40,7 +41,7 @@ fn translate(
         FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
     );
     if is_jump && code.first() == Some(&0x66) {
-        // Some processors cut the target off, others do not.
+        // Some processors truncate the target to 16 bits, others do not.
         return op;
     }
     let known = set_memory(&mut op, instruction).is_some() && interpreted(&mut op, instruction, machine).is_some();
@@ -76,14 +77,14 @@ fn condition(code: iced_x86::ConditionCode) -> u8 {
     }
 }
 
-/// Fills in what is interpreted; `None` for anything else.
+/// Fills in an instruction that is interpreted; `None` for any other.
 fn interpreted(op: &mut Op, instruction: &Instruction, machine: &Machine) -> Option<()> {
     match instruction.flow_control() {
         FlowControl::Next => {}
         _ => return flow(op, instruction),
     }
     let mnemonic = instruction.mnemonic();
-    // Lock is for other threads, which see nothing of this.
+    // `lock` prefixes are ignored, because other threads do not see the overlay.
     match mnemonic {
         M::Nop
         | M::Endbr64
@@ -130,7 +131,7 @@ fn interpreted(op: &mut Op, instruction: &Instruction, machine: &Machine) -> Opt
         }
         M::Mov => moves(op, instruction)?,
         M::Movzx => extend(op, instruction, Kind::ZeroExtendR, Kind::ZeroExtendM)?,
-        // Processors differ in what this one reads.
+        // Processors differ in the number of bytes that this form reads.
         M::Movsxd if instruction.op0_register().size() == 2 => return None,
         M::Movsx | M::Movsxd => extend(op, instruction, Kind::SignExtendR, Kind::SignExtendM)?,
         M::Lea => {
@@ -261,7 +262,7 @@ fn moves(op: &mut Op, instruction: &Instruction) -> Option<()> {
     match (to, from) {
         (Operand::Register(to), Operand::Register(from)) => (op.kind, op.dst, op.src) = (Kind::MovRR, to, from),
         (Operand::Register(to), Operand::Immediate(value)) => {
-            // What does not fit has a constant behind it.
+            // A value that does not fit in 32 bits takes the next slot.
             let is_wide = op.size() == 3 && i64::from(value as i32) as u64 != value;
             (op.kind, op.dst) = (if is_wide { Kind::MovWide } else { Kind::MovRI }, to);
             op.set_imm(value);
@@ -373,7 +374,7 @@ fn exchange(op: &mut Op, instruction: &Instruction) -> Option<()> {
 }
 
 fn stack(op: &mut Op, instruction: &Instruction, push: bool) -> Option<()> {
-    // With 16 bits, or a segment register, nobody pushes.
+    // Pushes of 16 bits or of segment registers are not supported.
     if instruction.stack_pointer_increment().abs() != 8 {
         return None;
     }
@@ -455,7 +456,7 @@ fn vector(op: &mut Op, instruction: &Instruction) -> Option<()> {
         let register = instruction.op_register(i);
         (instruction.op_kind(i) == OpKind::Register && register.is_xmm()).then(|| register.number() as u8)
     };
-    // Faults of unaligned operands are the processor's to tell.
+    // These instructions fault if their operand is not aligned.
     let aligned = matches!(instruction.mnemonic(), M::Movaps | M::Movdqa | M::Movapd);
     op.set_extra(aligned.into());
     match (number(0), number(1)) {
@@ -467,9 +468,9 @@ fn vector(op: &mut Op, instruction: &Instruction) -> Option<()> {
     Some(())
 }
 
-/// Jumps, calls, and what enters the kernel.
+/// Jumps, calls, and entries to the kernel.
 fn flow(op: &mut Op, instruction: &Instruction) -> Option<()> {
-    // How far.
+    // The distance from the next instruction.
     op.set_imm(instruction.near_branch_target().wrapping_sub(instruction.next_ip()));
     op.set_size(8);
     match instruction.flow_control() {

@@ -7,7 +7,7 @@ use super::rewrite::MAX_LENGTH;
 use super::{End, Engine, decode, memory};
 
 const PAGE: u64 = 4096;
-/// Maximum of a block's bytes.
+/// Maximum size of a block's code, in bytes.
 const MAX_BLOCK_BYTES: u64 = 255;
 
 /// A position within a block.

@@ -51,8 +51,8 @@ impl Engine {
         self.look_for_spinning(to)
     }
 
-    /// A state that comes twice with nothing stored in between comes forever. It is compared with one of an ever older
-    /// past.
+    /// Ends the burst if a state recurs without a store in between: the program would repeat it forever. The state is
+    /// compared with one that is saved whenever the number of branches reaches a power of two.
     #[inline(always)]
     fn look_for_spinning(&mut self, to: u64) -> Step {
         let spin = &mut self.spin;
@@ -270,7 +270,7 @@ impl Engine {
                 Kind::PopM => {
                     let before = self.state.registers[RSP];
                     let value = self.load(before, 3);
-                    // An address by the stack pointer is that of afterwards.
+                    // An address that uses the stack pointer is computed after the pop.
                     self.state.registers[RSP] = before.wrapping_add(8);
                     let stored = self.store(self.address(op), 3, value);
                     if stored.is_err() {

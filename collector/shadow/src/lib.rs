@@ -334,7 +334,7 @@ impl Engine {
         &self.state
     }
 
-    /// The same, to be changed before a burst.
+    /// The shadow registers, to be changed before a burst.
     pub fn state_mut(&mut self) -> &mut State {
         &mut self.state
     }

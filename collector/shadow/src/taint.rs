@@ -34,7 +34,7 @@ impl Source {
         }
     }
 
-    /// The registers that it writes, a bit each, except an explicit operand.
+    /// The registers that the source writes, one bit each, without an explicit operand. `extra` is the source's number.
     fn registers(extra: u8) -> u16 {
         const TIME: u8 = Source::Time as u8;
         const TIME_AND_PROCESSOR: u8 = Source::TimeAndProcessor as u8;
@@ -49,14 +49,14 @@ impl Source {
     }
 }
 
-/// What is marked, beside bytes of the overlay.
+/// The tainted registers. The overlay knows the tainted bytes of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Taint {
-    /// General registers, a bit each in the order of the encoding.
+    /// General registers, one bit each in the order of the encoding.
     pub general: u16,
     /// Status flags, as in RFLAGS.
     pub flags: u32,
-    /// Vectors' lowest 16 bytes, and what is above them.
+    /// Vector registers, one bit each: their lowest 16 bytes, and their remaining bytes.
     pub vectors: [u32; 2],
     /// Opmask registers.
     pub masks: u8,
@@ -64,12 +64,12 @@ pub struct Taint {
     pub x87: bool,
     /// Control and status of SSE.
     pub mxcsr: bool,
-    /// Some bytes of memory are.
+    /// Some bytes of memory are tainted.
     memory: bool,
 }
 
 impl Taint {
-    /// Nothing.
+    /// No register.
     pub const NONE: Self = Self {
         general: 0,
         flags: 0,
@@ -80,12 +80,12 @@ impl Taint {
         memory: false,
     };
 
-    /// Whether anything is.
+    /// Whether any register or byte of memory is tainted.
     fn is_any(&self) -> bool {
         *self != Self::NONE
     }
 
-    /// Whether any register other than the general ones is.
+    /// Whether any vector, opmask, x87 register or MXCSR is tainted.
     pub fn has_others(&self) -> bool {
         self.vectors != [0; 2] || self.masks != 0 || self.x87 || self.mxcsr
     }
@@ -100,6 +100,7 @@ const FLAGS: [(u32, u32); 6] = [
     (RflagsBits::OF, 0x800),
 ];
 
+/// Status flags of the decoder (`RflagsBits`) as bits of RFLAGS.
 fn in_rflags(bits: u32) -> u32 {
     let set = FLAGS.iter().filter(|(bit, _)| bits & bit != 0);
     set.map(|(_, flag)| flag).sum()
@@ -123,20 +124,20 @@ fn is_certain(access: OpAccess) -> bool {
     matches!(access, OpAccess::Write | OpAccess::ReadWrite)
 }
 
-/// What an instruction does to marks, found before it runs.
+/// The effect of an instruction on taint, determined before it runs.
 #[derive(Clone, Copy)]
 pub(super) struct Effect {
-    /// It uses something marked.
+    /// It reads a tainted value.
     input: bool,
-    /// What it writes at all, and what it overwrites whatever happens.
+    /// Registers that it may write, and registers that it always overwrites.
     written: Taint,
     cleared: Taint,
-    /// Address and bytes of what it stores, and whether it does so whatever happens.
+    /// Address and size of each store in bytes, and whether the store always happens.
     stores: [(u64, u64, bool); 2],
 }
 
 impl Taint {
-    /// A register, as a set.
+    /// The set of one register.
     fn from_register(register: Register) -> Self {
         let mut set = Self::NONE;
         if register.is_gpr() {
@@ -186,30 +187,30 @@ impl Taint {
 }
 
 impl Engine {
-    /// What is marked after the last instruction.
+    /// The registers that are tainted after the last instruction.
     pub fn taint(&self) -> &Taint {
         &self.taint
     }
 
-    /// Marks registers whose values cannot be known, after [`Engine::begin`].
+    /// Taints registers whose values cannot be predicted, after [`Engine::begin`].
     pub fn mark(&mut self, taint: &Taint) {
         self.taint.add(taint);
         self.is_tainted = self.taint.is_any();
     }
 
-    /// Whether what the burst stored in these bytes cannot be known.
+    /// Whether the burst stored a tainted value in any of these bytes.
     pub fn is_unknown(&mut self, address: u64, size: u64) -> bool {
         self.overlay.is_tainted(address, size)
     }
 
-    /// Marks what was just stored.
+    /// Taints bytes that were just stored.
     pub(super) fn taint_stored(&mut self, address: u64, size: u64) {
         self.overlay.taint(address, size);
         self.taint.memory = true;
         self.is_tainted = true;
     }
 
-    /// Runs an instruction whose outcome cannot be known. What it leaves is marked; its value is 0.
+    /// Runs an instruction whose result cannot be predicted: its result registers become 0 and tainted.
     pub(super) fn taint_result(&mut self, op: &Op) {
         let mut registers = Source::registers(op.extra());
         if op.dst < NONE {
@@ -239,7 +240,7 @@ impl Engine {
             stores: [(0, 0, false); 2],
         };
         let mut cleared = Taint::NONE;
-        // The decoder does not describe the memory operands of these.
+        // The decoder does not describe the memory operands of these instructions.
         let is_hard = instruction.is_vsib() || instruction.is_save_restore_instruction();
         let repeats =
             instruction.is_string_instruction() && (instruction.has_rep_prefix() || instruction.has_repne_prefix());

@@ -9,12 +9,12 @@ use super::sys;
 use core::mem::offset_of;
 use core::ptr::null_mut;
 
-/// Bytes of code.
+/// Bytes of memory for thunks.
 const CODE_CAPACITY: usize = 256 * 1024;
-/// The longest thunk: 16 general registers, 32 vectors, masks, and more.
+/// Bytes of the longest thunk: 16 general registers, 32 vectors, opmasks, and the rest.
 const MAX_THUNK_SIZE: usize = 1024;
 
-/// Registers that an instruction uses, a bit each.
+/// Registers that an instruction uses, one bit each.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Used {
     pub general: u32,
@@ -30,12 +30,12 @@ pub(super) struct Used {
 /// The part of a vector register that an encoding accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum Width {
-    /// 16 bytes; the rest is unchanged.
+    /// SSE: 16 bytes; the rest of the register is unchanged.
     #[default]
     Legacy,
     /// VEX: 32 bytes; the rest of a written register becomes 0.
     Vex,
-    /// EVEX: all.
+    /// EVEX: 64 bytes.
     Evex,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Thunks {
 }
 
 impl Thunks {
-    /// Without memory, so that no thunk can be made.
+    /// A value without memory: no thunk can be made.
     pub(super) fn none() -> Self {
         Self {
             write: null_mut(),
@@ -125,8 +125,8 @@ impl Thunks {
         if !self.exist() || !self.has_space() {
             return None;
         }
-        // SAFETY: `has_space` leaves `MAX_THUNK_SIZE` bytes of the mapping, which belongs to this value; no other reference to
-        // it exists.
+        // SAFETY: `has_space` leaves `MAX_THUNK_SIZE` bytes of the mapping, which belongs to this value; no other
+        // reference to it exists.
         let buffer = unsafe { core::slice::from_raw_parts_mut(self.write.add(self.used), MAX_THUNK_SIZE) };
         let mut e = Emitter {
             buffer,
@@ -150,7 +150,7 @@ const X87: i32 = offset_of!(State, x87) as i32;
 
 struct Emitter<'a> {
     buffer: &'a mut [u8],
-    /// May exceed the buffer: the thunk is then discarded.
+    /// Bytes emitted. If they exceed the buffer, the thunk is discarded.
     length: usize,
     /// The register that holds the state's address; not rsp or r12.
     base: u8,
@@ -164,13 +164,13 @@ impl Emitter<'_> {
         self.length += bytes.len();
     }
 
-    /// ModRM and displacement of a place in the state.
+    /// ModRM and displacement of a field of the state, at offset `at`.
     fn operand(&mut self, register: u8, at: i32) {
         self.bytes(&[0x80 | (register & 7) << 3 | self.base & 7]);
         self.bytes(&at.to_le_bytes());
     }
 
-    /// An instruction on a place in the state, with `prefix` for REX.W.
+    /// An instruction with a field of the state as its operand; `wide` sets REX.W.
     fn on_state(&mut self, wide: bool, opcode: &[u8], register: u8, at: i32) {
         let rex = 0x40 | u8::from(wide) << 3 | (register >> 3 & 1) << 2 | self.base >> 3;
         if rex != 0x40 {
@@ -237,7 +237,7 @@ impl Emitter<'_> {
         for register in KEPT {
             self.push(register);
         }
-        // rsi, then rdi, in whatever registers.
+        // Moves the parameters from rsi and rdi to the chosen registers.
         self.push(6);
         self.push(7);
         self.pop(self.base);
@@ -266,7 +266,7 @@ impl Emitter<'_> {
         }
         self.general(used.general, true);
         let stored = match used.width {
-            // What VEX writes is zero above: so is the register now.
+            // A VEX instruction clears the upper half of the register, so all 64 bytes are stored.
             Width::Vex if machine.has_avx512 => Width::Evex,
             width => width,
         };

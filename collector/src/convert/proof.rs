@@ -1,8 +1,8 @@
 //! Whether the program executed what shadow execution predicted.
 //!
-//! A burst that began in isolation (`BurstHead::is_isolated`) is what the program executed, provided that the program reached
-//! the burst's end: a burst contains no system call, so nothing else can change the control flow. It is proved that the
-//! program reached the burst's end
+//! A burst that began in isolation (`BurstHead::is_isolated`) is what the program executed, provided that the program
+//! reached the burst's end: a burst contains no system call, so nothing else can change the control flow. It is proved
+//! that the program reached the burst's end
 //! - if the thread was later interrupted at an instruction that the burst does not execute; or
 //! - if the process reported its final figures, for which it makes system calls.
 //!
@@ -48,7 +48,7 @@ impl Proof {
         }
     }
 
-    /// What is known so far, if that is final.
+    /// Whether the burst is proved; `None` while that is not decided.
     pub(super) fn decided(&self) -> Option<bool> {
         match self {
             Self::Decided(proved) => Some(*proved),

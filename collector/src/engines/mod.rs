@@ -1,4 +1,4 @@
-//! Engines: what runs a command and produces branch vectors of it.
+//! Engines: each runs a command and produces branch vectors of it.
 //!
 //! [`preload`] loads the sampler into the program, for shadow execution and for single-stepping. [`lbr`] reads the
 //! processor's branch records through the kernel. [`run_loop`] drives both through [`session`].

@@ -1,4 +1,4 @@
-//! The run loop of all engines, and what it yields.
+//! The run loop of all engines, and its result.
 
 use super::error::{RecordError, io};
 use super::options::RecordOptions;
@@ -11,10 +11,10 @@ use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 
-/// What a recording yields.
+/// The result of a recording.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// Of the first run that failed, else of the last.
+    /// Exit status of the first run that failed, else of the last run.
     pub status: ExitStatus,
     /// The vectors of all runs.
     pub vectors: VectorSet,
@@ -22,12 +22,11 @@ pub struct Recording {
     pub stats: Stats,
     /// Number of runs.
     pub runs: u32,
-    /// How they compare, for [`Repeat::Until`].
+    /// Convergence of the runs, for [`Repeat::Until`].
     pub convergence: Option<Convergence>,
     /// Notes for the user, a line each.
     pub remarks: Vec<String>,
-    /// The file system of temporary files cannot free parts of them: with a limit on the size they took more than it
-    /// allows.
+    /// The file system cannot free parts of temporary files, so these exceeded the limit on the size.
     pub unreclaimed: bool,
 }
 
@@ -55,8 +54,11 @@ impl Recording {
 /// Signals by which users end a command.
 const INTERRUPTS: [i32; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
 
-/// Runs the command as often as asked. Returns the status of the first run that failed, else of the last, and the number
-/// of runs. A run that the user interrupts is the last.
+/// Runs the command as [`RecordOptions::repeat`] says. Returns the exit status of the first run that failed, else of
+/// the last run, and the number of runs. A run that the user interrupts is the last.
+///
+/// # Errors
+/// The command cannot be run or sampled.
 pub(crate) fn run_all(
     command: &[OsString],
     options: &RecordOptions,

@@ -7,14 +7,14 @@ use crate::vector::VectorSet;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-/// What an engine has collected over all runs.
+/// The vectors and figures of all runs of an engine.
 #[derive(Debug)]
 pub(crate) struct Collected {
     /// The vectors of all runs.
     pub vectors: VectorSet,
     /// Their figures.
     pub stats: Stats,
-    /// Further facts for the user, a line each.
+    /// Notes for the user, a line each.
     pub remarks: Vec<String>,
     /// See [`Recording::unreclaimed`](super::run_loop::Recording::unreclaimed).
     pub unreclaimed: bool,
@@ -25,12 +25,15 @@ pub(crate) trait Session {
     /// The file to run.
     fn program(&self) -> &Path;
 
-    /// Runs the command to its end and collects what was sampled. `run` counts from 0.
+    /// Runs the command to its end and collects its vectors. `run` counts from 0.
+    ///
+    /// # Errors
+    /// The command cannot be run or sampled.
     fn run(&mut self, command: Command, run: u32) -> Result<ExitStatus, RecordError>;
 
-    /// How the runs so far compare, for [`Repeat::Until`](crate::convergence::Repeat::Until).
+    /// Convergence of the runs so far, for [`Repeat::Until`](crate::convergence::Repeat::Until).
     fn convergence(&self) -> Option<&Convergence>;
 
-    /// Everything that was collected.
+    /// Ends the session and returns its vectors and figures.
     fn finish(self: Box<Self>) -> Collected;
 }

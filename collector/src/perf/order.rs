@@ -7,7 +7,7 @@
 #[derive(Debug)]
 pub(super) struct Order<T> {
     buffered: Vec<(u64, T)>,
-    /// Last time of the round before.
+    /// Last time of the previous round.
     before: u64,
     latest: u64,
 }
@@ -35,13 +35,13 @@ impl<T> Order<T> {
         self.release(limit, each);
     }
 
-    /// Ends it all.
+    /// Passes on all remaining items.
     pub(super) fn finish(&mut self, each: &mut impl FnMut(T)) {
         self.release(u64::MAX, each);
     }
 
     fn release(&mut self, limit: u64, each: &mut impl FnMut(T)) {
-        // Stable: what has the same time stays as it was stored.
+        // Stable: items of the same time keep their order.
         self.buffered.sort_by_key(|(time, _)| *time);
         let ready = self.buffered.partition_point(|(time, _)| *time <= limit);
         self.buffered.drain(..ready).for_each(|(_, item)| each(item));

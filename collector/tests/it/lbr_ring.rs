@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A record with a body of so many words.
+    /// A record whose body has this number of words.
     Write(u8),
     /// Bytes behind the head, which the reader must not see.
     Torn(Vec<u8>),
@@ -31,7 +31,7 @@ fn drained(ring: &Ring) -> Result<Vec<Record>, RingError> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// What was written is read, once and in order, and what did not fit is told as lost.
+    /// All records that fit are read once and in order; the others are reported as lost.
     #[test]
     fn all_that_fits_is_read(steps in prop::collection::vec(step(), 0..200), size in 8u32..11, before in 0u64..1 << 12) {
         // At the end of the counter's first round, too.

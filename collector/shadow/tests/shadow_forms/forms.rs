@@ -115,7 +115,7 @@ fn is_special(ins: &Instruction, code: &[u8]) -> bool {
         || (amd.code(), amd.len()) != (ins.code(), ins.len())
 }
 
-/// Instructions by form, up to so many each.
+/// Instructions by form, up to `max_each` for each form.
 pub struct Forms {
     pub found: BTreeMap<Key, Vec<Vec<u8>>>,
     signatures: BTreeSet<(Key, u32)>,
@@ -146,7 +146,7 @@ impl Forms {
             self.instructions += 1;
             let key = Key::from_instruction(&ins);
             let kept = self.found.entry(key).or_default();
-            // The first of each signature, as long as there is room.
+            // The first instruction of each signature, up to the maximum.
             if kept.len() < self.max_each && self.signatures.insert((key, signature(&ins))) {
                 kept.push(code[at..at + ins.len()].to_vec());
             }

@@ -10,18 +10,21 @@ use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The account of a run. It goes on from that of the run before.
+/// The account of a run. It continues that of the previous run.
 #[derive(Debug)]
 pub(crate) struct RunAccount {
     page: memmap2::Mmap,
     /// Process images that had begun before the run.
     begun_before: u64,
-    /// What had been told before the run.
+    /// Figures of unsampled processes before the run.
     unsampled_before: Unsampled,
 }
 
 impl RunAccount {
-    /// Makes the page in the directory of the shards. `before`: the run before, from which costs are known.
+    /// Makes the page in the directory of the shards. `before`: the previous run, whose learned costs are kept.
+    ///
+    /// # Errors
+    /// The file cannot be made or mapped.
     pub(crate) fn begin(directory: &Path, before: Option<&Self>) -> Result<Self> {
         let path = directory.join(OsStr::from_bytes(FILE.to_bytes()));
         let mut file: File = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
@@ -50,7 +53,7 @@ impl RunAccount {
         self.account().started.load(Relaxed) != self.begun_before
     }
 
-    /// What the processes of the run that were not sampled have told by now.
+    /// Figures that the unsampled processes of this run have reported so far.
     pub(crate) fn unsampled(&self) -> Unsampled {
         let (now, before) = (self.told(), self.unsampled_before);
         Unsampled {
@@ -62,7 +65,7 @@ impl RunAccount {
         }
     }
 
-    /// What processes that were not sampled have told by now, in all runs.
+    /// Figures that unsampled processes of all runs have reported so far.
     fn told(&self) -> Unsampled {
         let account = self.account();
         let count = |word: &AtomicU64| word.load(Relaxed).min(u32::MAX.into());

@@ -61,17 +61,17 @@ impl Gathering {
         }
     }
 
-    /// Compares runs from now on.
+    /// Measures the convergence of runs from now on.
     pub(crate) fn compare_runs(&mut self) {
         self.store.convergence = Some(Convergence::default());
     }
 
-    /// How the runs so far compare.
+    /// Convergence of the runs so far, if it is measured.
     pub(crate) fn convergence(&self) -> Option<&Convergence> {
         self.store.convergence.as_ref()
     }
 
-    /// Bursts are of this run from now on.
+    /// Assigns later bursts to this run.
     pub(crate) fn begin_run(&mut self, run: u32) {
         if let Some(convergence) = &mut self.store.convergence {
             convergence.begin_run(run);
@@ -105,7 +105,7 @@ impl Gathering {
         Ok((result, shards))
     }
 
-    /// The set, further findings, and whether the file system could not free blocks.
+    /// The set, the figures of its conversion, and whether the file system could not free blocks.
     pub(crate) fn finish(mut self) -> (VectorSet, Found, bool) {
         self.store.finish(&mut self.set);
         (self.set, self.found, self.unreclaimed)
@@ -203,7 +203,8 @@ fn read_at(file: &File, from: u64, size: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Frees the blocks that were read. The file's length remains, because its writer appends.
+/// Frees the blocks that were read. The file's length remains, because its writer appends. False if the file system
+/// cannot free blocks.
 fn give_back(file: &File, bytes: u64) -> bool {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     let bytes = libc::off_t::try_from(bytes).unwrap_or(0);
