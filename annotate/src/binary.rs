@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// header claims, so a larger claim is refused.
 const MAX_COMPRESSION_RATIO: u64 = 1032;
 
-/// What was read from an ELF file and from its separate debug file.
+/// The contents of an ELF file, and of its separate debug file, that the address map needs.
 #[derive(Clone, Debug)]
 pub struct Binary {
     /// The file.
@@ -60,7 +60,7 @@ pub enum BinaryError {
     Unsupported {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The defect.
         what: String,
     },
 }

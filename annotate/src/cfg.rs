@@ -159,7 +159,7 @@ impl Cfg {
     }
 }
 
-/// What a probe identifies. Blocks have the probe indices 1…B and calls B+1…B+C, as in LLVM.
+/// The item that a probe identifies. Blocks have the probe indices 1…B and calls B+1…B+C, as in LLVM.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ProbeTarget {
     /// A block was entered.

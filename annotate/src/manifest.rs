@@ -79,7 +79,7 @@ pub struct Entry {
 pub struct ManifestError {
     /// Offset of the entry in the section, in bytes.
     pub offset: usize,
-    /// What is malformed.
+    /// The defect.
     pub what: &'static str,
 }
 

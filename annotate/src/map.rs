@@ -87,7 +87,7 @@ pub struct AddressMap {
     pub inline_instances: Vec<InlineInstance>,
     /// Sorted by address. Probes of the same instance and address are in order of execution.
     pub probes: Vec<Probe>,
-    /// What was left out.
+    /// Numbers of items that were left out.
     pub losses: Losses,
 }
 
@@ -124,7 +124,7 @@ pub enum MapError {
     Probes {
         /// The file.
         path: String,
-        /// What is wrong.
+        /// The defect of the section.
         source: probe::ProbeError,
     },
 }

@@ -89,13 +89,13 @@ pub struct ProbeForest {
     pub without_symbol: usize,
 }
 
-/// Why the section could not be decoded.
+/// The defect for which the section could not be decoded.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("section {SECTION}, offset {offset:#x}: {what}")]
 pub struct ProbeError {
     /// Offset in the section, in bytes.
     pub offset: usize,
-    /// What is malformed.
+    /// The defect.
     pub what: &'static str,
 }
 

@@ -1,7 +1,7 @@
 //! How fast perf.data is imported, and with how much memory, beside `perf script | llvm-profgen`.
 //!
-//! `import_speed FILE [BINARY]`; without a file, one of 100 000 stacks is made. The peers are run where they are installed;
-//! `llvm-profgen` needs the binary.
+//! `import_speed FILE [BINARY]`; without a file, one of 100 000 stacks is made. The peers are run where they are
+//! installed; `llvm-profgen` needs the binary.
 
 use pleach_collector::perf::export::{ExportOptions, perf_data};
 use pleach_collector::perf::import;

@@ -1,6 +1,6 @@
-//! Shards to vectors: run-time addresses become offsets in files, with the mappings in force when they were seen.
+//! Shards to vectors: run-time addresses become offsets in files, with the mappings in force when they were recorded.
 //!
-//! Shards can be read while they grow. What imported recordings need as well is in [`modules`] and [`space`].
+//! Shards can be read while they grow. Imported recordings use [`modules`] and [`space`], too.
 
 pub(crate) mod modules;
 mod proof;
@@ -14,27 +14,27 @@ use modules::{Builds, Modules};
 use reading::Reading;
 use std::collections::HashMap;
 
-/// What a conversion found besides vectors.
+/// Figures of a conversion, apart from the vectors.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Found {
     /// Shards read.
     pub shards: u64,
-    /// Bytes of shards that belong to no intact frame: a process was killed while it wrote, or the disk was full.
+    /// Bytes outside of intact frames: a process was killed while it wrote, or the disk was full.
     pub damaged_bytes: u64,
     /// Sampled threads.
     pub threads: u64,
     /// Threads that could not be sampled.
     pub unsampled_threads: u64,
-    /// Bursts that were clocked.
+    /// Bursts with a complete time measurement.
     pub clocked: u64,
-    /// Clocked bursts of which the measurement did not come to its end.
+    /// Cancelled time measurements.
     pub clock_dropped: u64,
-    /// What comparing shadow execution with the real one found, where it was done.
+    /// The result of comparing shadow execution with real execution, if requested.
     pub verified: Verified,
 }
 
 impl Found {
-    /// Adds what another conversion found.
+    /// Adds the figures of another conversion.
     pub fn join(&mut self, other: Self) {
         self.shards += other.shards;
         self.damaged_bytes += other.damaged_bytes;
@@ -46,7 +46,7 @@ impl Found {
     }
 }
 
-/// Adds shards that are complete, as pairs of file name and contents.
+/// Adds complete shards to a set; `shards` are pairs of file name and contents.
 pub fn convert(shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) -> Found {
     let mut conversion = Conversion::default();
     let mut store = Store::new(None, 0);
@@ -63,19 +63,19 @@ pub fn convert(shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) -> Found {
     found
 }
 
-/// Shards of one run that are being read.
+/// The shards of one run while they are read.
 #[derive(Debug, Default)]
 pub(crate) struct Conversion {
     shards: Vec<Reading>,
     positions: HashMap<Vec<u8>, usize>,
     builds: Builds,
-    /// Bytes of what is no shard.
+    /// Bytes of files that are no shards.
     foreign: u64,
 }
 
 impl Conversion {
-    /// Meets shards, as pairs of file name and first bytes; those that are known, and those that do not say yet whose
-    /// they are, are left out. Processes are told of in the order in which they began.
+    /// Registers new shards, given as pairs of file name and first bytes. Known shards are skipped, and so are shards
+    /// without a process frame yet. Processes are added to the set in the order of their start.
     pub(crate) fn meet(&mut self, shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) {
         let new = shards.iter().filter(|(name, _)| !self.positions.contains_key(name));
         let mut new: Vec<Reading> = new.filter_map(|(name, bytes)| Reading::begin(name, bytes)).collect();
@@ -89,18 +89,18 @@ impl Conversion {
         self.builds = modules.into_builds();
     }
 
-    /// Whether a shard was met.
+    /// Whether a shard is registered.
     pub(crate) fn knows(&self, name: &[u8]) -> bool {
         self.positions.contains_key(name)
     }
 
-    /// All shards that were met, in the order of their processes: file names, and bytes read.
+    /// All registered shards in the order of their processes, as pairs of file name and bytes read.
     pub(crate) fn met(&self) -> Vec<(Vec<u8>, u64)> {
         let shards = self.shards.iter();
         shards.map(|shard| (shard.name.clone(), shard.read)).collect()
     }
 
-    /// Takes further bytes of a shard that was met, and returns how many are done with. `all`: no more will come.
+    /// Reads further bytes of a registered shard, and returns how many were consumed. `all`: these are the last bytes.
     pub(crate) fn take(
         &mut self,
         name: &[u8],
@@ -116,18 +116,18 @@ impl Conversion {
         done
     }
 
-    /// Bytes of a file that is no shard at all.
+    /// Counts the bytes of a file that is no shard.
     pub(crate) fn refuse(&mut self, bytes: u64) {
         self.foreign += bytes;
     }
 
-    /// Tells the set what processes took and whose children they are.
+    /// Completes the processes of the set: CPU time, losses, and parents.
     pub(crate) fn finish(mut self, set: &mut VectorSet) -> Found {
         let mut found = Found {
             damaged_bytes: self.foreign,
             ..Found::default()
         };
-        // CPU time goes on over execve: what a process had used as an earlier image is not the later one's.
+        // CPU time continues over `execve`: the time of earlier images is subtracted from that of a later image.
         let mut order: Vec<usize> = (0..self.shards.len()).collect();
         order.sort_by_key(|at| (self.shards[*at].head.start_ns, self.shards[*at].head.pid));
         let mut before: HashMap<u32, u64> = HashMap::new();
@@ -152,7 +152,7 @@ impl Conversion {
             process.parent = parent.map(|at| self.shards[*at].process);
             process.program_cpu_seconds = shard.cpu_ns().saturating_sub(own) as f64 * 1e-9;
             process.own_cpu_seconds = own as f64 * 1e-9;
-            // What failed last can leave no count of itself.
+            // A process cannot count a last burst that it fails to write.
             process.lost = shard.counters.lost.max(u64::from(shard.damaged > 0));
             process.declined = shard.counters.declined;
             process.undisturbed = shard.undisturbed;
@@ -167,7 +167,7 @@ mod tests {
     use crate::vector::{Branch, Clock, CodeAddress, ModuleId};
     use pleach_wire::shard::{BurstHead, ClockFrame, Counters, Encoder, FrameKind};
 
-    /// Reads shards, so many bytes more of each at a time.
+    /// Reads shards in steps of `step` bytes.
     fn convert_by(step: usize, shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) -> Found {
         let mut conversion = Conversion::default();
         let mut store = Store::new(None, 1);
@@ -389,7 +389,7 @@ mod tests {
                 "2-5.shard",
                 [process(2, 5, 0, "1-1.shard"), last(3_000_000_000, 1_000_000_000)].concat(),
             ),
-            // Killed: what its threads last told counts.
+            // Killed: the last reports of its threads count.
             (
                 "1-1.shard",
                 [

@@ -2,10 +2,10 @@
 //!
 //! Layout: magic with version (8 bytes), length of the uncompressed payload (8), checksum of that length and everything
 //! after the header (8), all little-endian; then the payload, compressed by zstd. The payload is modules, processes,
-//! events, bursts and compressed bursts, in variable-length integers; code addresses are differences from the last one in
-//! the same module. Bits of the burst's engine say whether hardware facts and a time measurement follow, and whether the
-//! burst is proved. Older versions are still read: the first had neither events nor hardware facts, the first two had no
-//! compressed bursts, and the first three had neither proofs, nor processes that ended undisturbed, nor times.
+//! events, bursts and compressed bursts, in variable-length integers; code addresses are differences from the last one
+//! in the same module. Bits of the burst's engine say whether hardware facts and a time measurement follow, and whether
+//! the burst is proved. Older versions are still read: the first had neither events nor hardware facts, the first two
+//! had no compressed bursts, and the first three had neither proofs, nor processes that ended undisturbed, nor times.
 
 mod compressed;
 mod write;
@@ -21,7 +21,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 const MAGIC: &[u8; 7] = b"PLEACHV";
 const VERSION: u8 = b'4';
-/// The last version that did not tell what is proved.
+/// The last version that does not say whether a burst is proved.
 const VERSION_WITHOUT_PROOF: u8 = b'3';
 /// The last version without compressed bursts.
 const VERSION_WITHOUT_WINDOWS: u8 = b'2';
@@ -29,7 +29,7 @@ const VERSION_WITHOUT_WINDOWS: u8 = b'2';
 const VERSION_WITHOUT_EVENTS: u8 = b'1';
 /// In the byte of a burst's engine: a [`HardwareSample`] follows the burst.
 const HAS_HARDWARE: u8 = 0x80;
-/// In the same byte: the program did what the burst shows.
+/// In the same byte: the burst is proved ([`Burst::proved`]).
 const PROVED: u8 = 0x40;
 /// In the same byte: a [`Clock`] follows the burst.
 const HAS_CLOCK: u8 = 0x20;
@@ -70,13 +70,13 @@ pub enum FileError {
     Malformed {
         /// Offset in the uncompressed payload.
         offset: usize,
-        /// What is wrong.
+        /// The defect.
         what: &'static str,
     },
 }
 
 impl VectorSet {
-    /// Writes the set to a file, in one step: there is never half a file under that name.
+    /// Writes the set to a file atomically: the path never names an incomplete file.
     pub fn write_to(&self, path: &Path) -> Result<(), FileError> {
         let io = |error| FileError::Io {
             path: path.to_owned(),
@@ -91,7 +91,7 @@ impl VectorSet {
             .tempfile_in(directory)
             .map_err(io)?;
         file.write_all(&self.to_bytes()).map_err(io)?;
-        // As if made by open(2): temporary files are private, results need not be.
+        // Temporary files are private; the result gets the permissions of a newly created file.
         use std::os::unix::fs::PermissionsExt;
         let permissions = std::fs::Permissions::from_mode(0o666 & !umask());
         file.as_file().set_permissions(permissions).map_err(io)?;
@@ -248,10 +248,11 @@ impl Reader<'_> {
         }
     }
 
-    /// A number of items that take at least `least` bytes each: more than fit are refused before room is made for them.
-    fn count(&mut self, least: usize) -> Decoded<usize> {
+    /// A number of items that take at least `min_size` bytes each. A number that exceeds the remaining bytes is refused
+    /// before memory is allocated.
+    fn count(&mut self, min_size: usize) -> Decoded<usize> {
         let count = self.number()?;
-        let fit = (self.bytes.len() - self.at) / least;
+        let fit = (self.bytes.len() - self.at) / min_size;
         usize::try_from(count)
             .ok()
             .filter(|c| *c <= fit)
@@ -390,7 +391,7 @@ impl Reader<'_> {
         Ok(set)
     }
 
-    /// Whether the file says what is proved. In older ones only real execution is.
+    /// Whether the file says which bursts are proved. In older files, only bursts of real execution are.
     fn tells_proof(&self) -> bool {
         self.version > VERSION_WITHOUT_PROOF
     }

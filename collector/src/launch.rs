@@ -22,7 +22,7 @@ pub enum LaunchError {
     NotExecutable {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Why it cannot be executed.
         reason: String,
     },
     /// It can be executed, but not sampled.
@@ -30,15 +30,15 @@ pub enum LaunchError {
     Unsampled {
         /// The file.
         path: PathBuf,
-        /// What is in the way.
+        /// Why it cannot be sampled.
         reason: &'static str,
-        /// What can be done.
+        /// Advice for the user.
         advice: &'static str,
     },
 }
 
 impl LaunchError {
-    /// The status with which shells end in this case.
+    /// The exit status of shells in this case.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::NotFound(_) => 127,
@@ -50,12 +50,19 @@ impl LaunchError {
 /// Nested `#!` lines that the kernel follows.
 const MAX_INTERPRETERS: usize = 5;
 
-/// Finds a command as `execvp` does and makes sure that the sampler can be loaded into it.
+/// Finds a command as `execvp` does, and checks that the sampler can be loaded into it.
+///
+/// # Errors
+/// The command does not exist, or cannot be executed or sampled.
 pub fn examine(command: &OsStr) -> Result<PathBuf, LaunchError> {
     examine_with(command, check_format)
 }
 
-/// The same for engines that work from outside: they sample static programs as well, but none that gains privileges.
+/// As [`examine`], for engines outside of the program: static programs are accepted, but no programs that gain
+/// privileges.
+///
+/// # Errors
+/// As for [`examine`].
 pub fn examine_outside(command: &OsStr) -> Result<PathBuf, LaunchError> {
     examine_with(command, |path| Ok(interpreter(path)?.0))
 }
@@ -115,7 +122,7 @@ fn find(command: &OsStr) -> Result<PathBuf, LaunchError> {
     Err(denied.unwrap_or_else(not_found))
 }
 
-/// The reason why not; `None`: it does not exist.
+/// Whether the file can be executed. The error is the reason, `None` if the file does not exist.
 fn is_executable(path: &Path) -> Result<(), Option<String>> {
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -164,7 +171,7 @@ fn check_privileges(path: &Path) -> Result<(), LaunchError> {
     }
     if let Ok(name) = CString::new(path.as_os_str().as_bytes()) {
         let attribute = c"security.capability";
-        // SAFETY: both names are terminated; no value is asked for.
+        // SAFETY: both names are terminated; the size 0 requests no value.
         let size = unsafe { libc::getxattr(name.as_ptr(), attribute.as_ptr(), std::ptr::null_mut(), 0) };
         if size > 0 && user != 0 {
             return unsampled("it has file capabilities", "Record a copy of the file, which has none.");
@@ -175,7 +182,7 @@ fn check_privileges(path: &Path) -> Result<(), LaunchError> {
 
 /// The interpreter if it is a script, else the head of an ELF file, which is empty if it may not be read.
 fn interpreter(path: &Path) -> Result<(Option<PathBuf>, Vec<u8>), LaunchError> {
-    // The program headers follow the header in all files that linkers make.
+    // Linkers place the program headers right after the header.
     let mut head = Vec::new();
     match File::open(path) {
         Ok(file) => drop(
@@ -208,7 +215,7 @@ fn interpreter(path: &Path) -> Result<(Option<PathBuf>, Vec<u8>), LaunchError> {
     Ok((None, head))
 }
 
-/// Checks the format; the interpreter if it is a script.
+/// Checks the file format. Returns the interpreter if the file is a script.
 fn check_format(path: &Path) -> Result<Option<PathBuf>, LaunchError> {
     let (interpreter, head) = interpreter(path)?;
     if interpreter.is_some() || head.is_empty() {

@@ -5,20 +5,23 @@ use std::io;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Files in place of standard streams; a stream without one is inherited. They are opened anew for each run, so that
+/// Files in place of standard streams; a stream without a file is inherited. The files are opened for each run, so
 /// every run reads its input from the beginning.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Redirect {
-    /// What the command reads.
+    /// Standard input.
     pub input: Option<PathBuf>,
-    /// Where its standard output goes; what was there is overwritten.
+    /// Standard output; the file is overwritten.
     pub output: Option<PathBuf>,
-    /// Where its standard error goes; what was there is overwritten.
+    /// Standard error; the file is overwritten.
     pub errors: Option<PathBuf>,
 }
 
 impl Redirect {
     /// Opens the files for one run.
+    ///
+    /// # Errors
+    /// A file cannot be opened.
     pub fn apply(&self, command: &mut Command) -> io::Result<()> {
         let named = |path: &PathBuf, opened: io::Result<File>| {
             opened.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))

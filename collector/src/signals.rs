@@ -1,7 +1,7 @@
 //! Signals of the recorder while its command runs.
 //!
-//! The terminal sends SIGINT and SIGQUIT to the command as well: the recorder survives them, so that what was collected
-//! is kept. SIGTERM and SIGHUP reach the recorder alone, and are passed on.
+//! The terminal sends SIGINT and SIGQUIT to the command as well. The recorder survives them and keeps the recording.
+//! SIGTERM and SIGHUP reach only the recorder, which forwards them.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -10,9 +10,9 @@ const SURVIVED: [i32; 2] = [libc::SIGINT, libc::SIGQUIT];
 const FORWARDED: [i32; 2] = [libc::SIGTERM, libc::SIGHUP];
 const SLOTS: usize = 64;
 
-/// Processes to pass signals on to; 0 is a free slot.
+/// Processes to which signals are forwarded; 0 marks a free slot.
 static TARGETS: [AtomicI32; SLOTS] = [const { AtomicI32::new(0) }; SLOTS];
-/// How often each of [`FORWARDED`] came.
+/// Number of times that each of [`FORWARDED`] arrived.
 static CAME: [AtomicU32; FORWARDED.len()] = [const { AtomicU32::new(0) }; FORWARDED.len()];
 static USERS: Mutex<(u32, Vec<(i32, libc::sigaction)>)> = Mutex::new((0, Vec::new()));
 
@@ -38,7 +38,7 @@ extern "C" fn forward(signal: i32) {
 /// The recorder's handlers are in place while one of these lives.
 pub(crate) struct Forwarding {
     slot: Option<usize>,
-    /// How often each of [`FORWARDED`] had come before.
+    /// Number of times that each of [`FORWARDED`] had arrived before.
     came: [u32; FORWARDED.len()],
 }
 
@@ -47,7 +47,7 @@ fn came() -> [u32; FORWARDED.len()] {
 }
 
 impl Forwarding {
-    /// Puts them in place. Handlers, unlike ignored signals, are not inherited by the command.
+    /// Installs the handlers. Unlike ignored signals, the command does not inherit handlers.
     pub(crate) fn begin() -> Self {
         let came = came();
         let mut users = USERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -75,7 +75,7 @@ impl Forwarding {
         Self { slot: None, came }
     }
 
-    /// Passes signals on to a process from now on, and those that came while it was started.
+    /// Forwards signals to a process from now on, and those that arrived while it was started.
     pub(crate) fn to(&mut self, pid: u32) {
         self.slot = TARGETS.iter().position(|slot| {
             slot.compare_exchange(0, pid as i32, Ordering::SeqCst, Ordering::Relaxed)
@@ -99,7 +99,7 @@ impl Drop for Forwarding {
         users.0 -= 1;
         if users.0 == 0 {
             for (signal, old) in users.1.drain(..) {
-                // SAFETY: what was there before.
+                // SAFETY: restores the previous actions.
                 unsafe { libc::sigaction(signal, &old, std::ptr::null_mut()) };
             }
         }

@@ -1,8 +1,7 @@
 //! Figures of a recording.
 
 use crate::convert::Found;
-use crate::engines::preload::account::Unsampled;
-use crate::vector::{Engine, VectorSet};
+use crate::vector::{Engine, Process, VectorSet};
 use crate::verify::Verified;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -60,7 +59,7 @@ pub struct Stats {
 impl Stats {
     /// The figures of a set. `engine`: the requested engine; programs in which it does not work may have used another
     /// one.
-    pub fn of(set: &VectorSet, engine: Engine, found: Found) -> Self {
+    pub fn from_vectors(set: &VectorSet, engine: Engine, found: Found) -> Self {
         let mut engines: BTreeMap<&str, u64> = BTreeMap::new();
         for burst in &set.bursts {
             *engines.entry(burst.engine.name()).or_default() += burst.count;
@@ -107,7 +106,7 @@ impl Stats {
         stats
     }
 
-    /// Adds the processes that have no shard.
+    /// Adds the processes without a shard.
     pub(crate) fn add_unsampled(&mut self, unsampled: &Unsampled) {
         self.unsampled_processes += unsampled.processes;
         self.threads += unsampled.threads;
@@ -121,5 +120,45 @@ impl Stats {
         if self.program_cpu_seconds > 0.0 {
             self.overhead = self.own_cpu_seconds / self.program_cpu_seconds;
         }
+    }
+}
+
+/// CPU time and threads of the processes without a shard: they were not chosen for sampling, or had no burst.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Unsampled {
+    /// Process images.
+    pub processes: u64,
+    /// CPU seconds of the program.
+    pub program_cpu_seconds: f64,
+    /// CPU seconds of the sampler, which is loaded into these processes, too.
+    pub own_cpu_seconds: f64,
+    /// Threads that could have had bursts.
+    pub threads: u64,
+    /// Threads that could not be sampled.
+    pub unsampled_threads: u64,
+}
+
+impl Unsampled {
+    /// Adds the figures of another run.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.processes += other.processes;
+        self.program_cpu_seconds += other.program_cpu_seconds;
+        self.own_cpu_seconds += other.own_cpu_seconds;
+        self.threads += other.threads;
+        self.unsampled_threads += other.unsampled_threads;
+    }
+
+    /// One record for all these processes, `None` if there are none.
+    pub(crate) fn as_process(&self) -> Option<Process> {
+        (self.processes > 0).then(|| Process {
+            pid: 0,
+            parent: None,
+            command: format!("({} processes that were not sampled)", self.processes),
+            program_cpu_seconds: self.program_cpu_seconds,
+            own_cpu_seconds: self.own_cpu_seconds,
+            lost: 0,
+            declined: 0,
+            undisturbed: false,
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! The store of bursts during a recording: complete bursts up to a limit, samples of windows beyond it.
 
-use crate::record::Convergence;
+use crate::convergence::Convergence;
 use crate::stream::{Compressor, Generator, size_of_burst};
 use crate::vector::{Burst, Clock, VectorSet};
 
@@ -27,7 +27,7 @@ pub(crate) struct Store {
     bytes: u64,
     compressor: Option<Compressor>,
     seed: u64,
-    /// How the runs' bursts compare, if that is of interest.
+    /// Convergence of the runs, if it is measured.
     pub(crate) convergence: Option<Convergence>,
 }
 
@@ -61,7 +61,7 @@ impl Store {
             }
         }
         if self.bytes > self.allowed {
-            self.make_room();
+            self.enforce_limit();
         }
     }
 
@@ -75,15 +75,15 @@ impl Store {
     }
 
     /// Packs the bursts to measure their size, and reduces them if it exceeds the limit.
-    fn make_room(&mut self) {
+    fn enforce_limit(&mut self) {
         let Some(limit) = self.limit else { return };
-        let most = limit.saturating_mul(MAX_UNPACKED_RATIO).max(MIN_UNPACKED);
-        if self.allowed < most && self.packed() <= limit / 10 * 9 {
+        let max_bytes = limit.saturating_mul(MAX_UNPACKED_RATIO).max(MIN_UNPACKED);
+        if self.allowed < max_bytes && self.packed() <= limit / 10 * 9 {
             // Grows by at most half, because later bursts may pack less well.
-            self.allowed = (self.bytes + self.bytes / 2).min(most);
+            self.allowed = (self.bytes + self.bytes / 2).min(max_bytes);
             return;
         }
-        while self.give_up() {
+        while self.reduce() {
             if self.bytes <= self.allowed / 2 && self.packed() <= limit / 2 {
                 return;
             }
@@ -103,7 +103,7 @@ impl Store {
     }
 
     /// Reduces the size by one step: bursts become windows, or fewer windows. False if no further step is possible.
-    fn give_up(&mut self) -> bool {
+    fn reduce(&mut self) -> bool {
         match &mut self.compressor {
             Some(compressor) if compressor.bytes() == 0 => return false,
             Some(compressor) => compressor.coarsen(),
@@ -131,7 +131,7 @@ impl Store {
                 return;
             }
             self.bursts = std::mem::take(&mut set.bursts);
-            if !self.give_up() {
+            if !self.reduce() {
                 return;
             }
         }

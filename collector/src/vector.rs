@@ -41,16 +41,16 @@ pub struct Branch {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct EventId(pub u32);
 
-/// Whether the processor had foreseen a branch.
+/// Whether the processor had predicted a branch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum Prediction {
     /// The hardware does not say.
     #[default]
     Unknown = 0,
-    /// It had.
+    /// It had predicted it.
     Predicted = 1,
-    /// It had not.
+    /// It had mispredicted it.
     Mispredicted = 2,
 }
 
@@ -63,23 +63,23 @@ impl Prediction {
     }
 }
 
-/// What branch-record hardware says about one branch.
+/// Facts that branch-record hardware adds to one branch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct BranchFacts {
-    /// Whether the branch was foreseen.
+    /// Whether the branch was predicted.
     pub prediction: Prediction,
-    /// Cycles since the branch before; 0 where that is not known.
+    /// Cycles since the previous branch; 0 if unknown.
     pub cycles: u16,
 }
 
-/// What only a hardware sample knows about a burst.
+/// Facts that a hardware sample adds to a burst.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HardwareSample {
     /// The event at whose overflow the branches were read.
     pub event: EventId,
-    /// The instruction pointer of the sample. It need not lie behind the last branch: samples arrive late.
+    /// The instruction pointer of the sample. It need not follow the last branch, because samples arrive late.
     pub ip: CodeAddress,
-    /// One for each branch, or none at all where the hardware tells neither prediction nor cycles.
+    /// One for each branch; empty if the hardware reports neither prediction nor cycles.
     pub facts: Box<[BranchFacts]>,
 }
 
@@ -110,7 +110,8 @@ pub struct Burst {
     pub time_ns: u64,
     /// The engine that produced it.
     pub engine: Engine,
-    /// The address at which the thread was interrupted. The code from here to the first branch is biased towards slow code.
+    /// The address at which the thread was interrupted. The code from here to the first branch is biased towards slow
+    /// code.
     pub start: Option<CodeAddress>,
     /// The taken branches.
     pub branches: Vec<Branch>,
@@ -120,15 +121,15 @@ pub struct Burst {
     pub end_reason: EndReason,
     /// Instructions from `start` to `end`, 0 where the engine cannot count them.
     pub instructions: u32,
-    /// How many equal bursts this one stands for.
+    /// Number of equal bursts that this one represents.
     pub count: u64,
-    /// The program did what the burst shows. False where it may have done otherwise: shadow execution only predicts,
-    /// unless nothing but the program itself decided what came next (one thread, no signal handlers, no shared memory)
-    /// and the program is known to have gone beyond the burst.
+    /// The program is known to have executed the burst. Shadow execution only predicts: its burst is proved if the
+    /// program was isolated (one thread, no signal handlers, no shared memory) and is known to have passed the end of
+    /// the burst.
     pub proved: bool,
-    /// What branch-record hardware adds; behind a pointer, because most bursts have none.
+    /// Facts from branch-record hardware. Boxed, because most bursts have none.
     pub hardware: Option<Box<HardwareSample>>,
-    /// How long branches take here, where that was measured: for a share of bursts of [`Engine::RunAhead`].
+    /// Time of the branches after the burst. It is measured for a share of the bursts of [`Engine::RunAhead`].
     pub clock: Option<Clock>,
 }
 
@@ -187,10 +188,10 @@ pub struct Process {
     pub own_cpu_seconds: f64,
     /// Bursts that could not be stored.
     pub lost: u64,
-    /// Ticks at which sampling was declined (blocked signals, foreign handlers, no stack room).
+    /// Ticks at which sampling was declined (blocked signals, foreign handlers, no stack space).
     pub declined: u64,
-    /// It is known to have ended by its own call of `exit` or `_exit` (or by returning from `main`), and never to have
-    /// had a second thread or a signal handler: nothing but its own calls cut its activations short.
+    /// The process ended by its own call of `exit` or `_exit` (or by returning from `main`), and never had a second
+    /// thread or a signal handler. Only its own calls can have ended its activations early.
     pub undisturbed: bool,
 }
 
@@ -205,7 +206,7 @@ pub struct VectorSet {
     pub events: Vec<String>,
     /// Bursts in the order they were stored.
     pub bursts: Vec<Burst>,
-    /// What stands for the bursts for which there was no room.
+    /// A sample of the bursts that exceeded the size limit.
     pub compressed: Option<Compressed>,
 }
 

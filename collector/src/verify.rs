@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// Why the two may differ.
+/// The reason for a disagreement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
-    /// Only flags that the instruction leaves undefined.
+    /// Only flags differ that the instruction leaves undefined.
     UndefinedFlags,
-    /// The instruction reads memory where others store: other threads, other processes, the kernel with its clock.
+    /// The instruction reads memory to which other threads, other processes or the kernel (its clock) may store.
     SharedMemory,
-    /// The instruction reads memory, in a program that has signal handlers: one may have stored meanwhile.
+    /// The instruction reads memory in a program with signal handlers, one of which may have stored there.
     Signal,
-    /// No known reason: a defect.
+    /// No known reason: a defect of shadow execution.
     Bug,
 }
 
@@ -41,7 +41,7 @@ pub struct Verified {
     pub disagreements: BTreeMap<String, u64>,
     /// Descriptions of the first defects.
     pub bugs: Vec<String>,
-    /// Opcodes met, by how they were handled.
+    /// Opcodes that ran, by how they were handled.
     pub opcodes: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -49,7 +49,7 @@ pub struct Verified {
 const MAX_DESCRIBED: usize = 20;
 
 impl Verified {
-    /// Adds one process's.
+    /// Adds the comparison of one process; `threads` is its number of threads.
     pub fn add(&mut self, instructions: u64, disagreements: &[Disagreement], threads: u32) {
         self.instructions += instructions;
         for found in disagreements {
@@ -74,7 +74,7 @@ impl Verified {
         }
     }
 
-    /// Adds another recording's.
+    /// Adds the result of another recording.
     pub fn join(&mut self, other: Self) {
         self.instructions += other.instructions;
         for (class, count) in other.disagreements {
@@ -88,7 +88,7 @@ impl Verified {
     }
 }
 
-/// The instruction, if its bytes are one.
+/// The instruction; `None` if its bytes cannot be decoded.
 fn instruction(found: &Disagreement) -> Option<iced_x86::Instruction> {
     let code = found.code.get(..found.length.into())?;
     let decoded = Decoder::with_ip(64, code, found.from, DecoderOptions::NONE).decode();

@@ -1,7 +1,7 @@
 //! The account of the recording ([`pleach_wire::account`]), as this process uses it.
 //!
-//! A process tells what CPU time it has used at its start, at its ticks, and at its end. A process that is not sampled
-//! tells at its end, and before the next image. What a process tells is counted once: it keeps what it told last.
+//! A process reports its CPU time at its start, at its ticks, and at its end. A process that is not sampled reports at
+//! its end, and before the next image. Each report contains only the time since the previous report.
 
 use crate::counters::{self, OWN_NS};
 use crate::process;
@@ -18,23 +18,23 @@ use pleach_wire::account::{self, Account, Kind, Totals};
 static PAGE: AtomicPtr<Account> = AtomicPtr::new(null_mut());
 /// The kind of this process; null: there is no page.
 static KIND: AtomicPtr<Kind> = AtomicPtr::new(null_mut());
-/// CPU time of the process, of the sampler in it, and of that its fixed part, of which it has told.
+/// Reported CPU time: of the process, of the sampler in it, and of the sampler's fixed part.
 static TOLD_CPU_NS: AtomicU64 = AtomicU64::new(0);
 static TOLD_OWN_NS: AtomicU64 = AtomicU64::new(0);
 static TOLD_START_NS: AtomicU64 = AtomicU64::new(0);
-/// CPU time of the process, and of the sampler in it, that was told of as that of an earlier image or of processes that
-/// have no shard.
+/// The part of the reported CPU time, of the process and of the sampler in it, that belongs to an earlier image or to
+/// processes without a shard.
 static BASE_CPU_NS: AtomicU64 = AtomicU64::new(0);
 static BASE_OWN_NS: AtomicU64 = AtomicU64::new(0);
 /// The part of the sampler's CPU time that does not depend on the number of bursts.
 static START_NS: AtomicU64 = AtomicU64::new(0);
 /// The probability with which this process was chosen, as bits.
 static PROBABILITY: AtomicU64 = AtomicU64::new(1.0f64.to_bits());
-/// Whether this is a child made by `fork`, whose start and end are its parent's as far as its kind is concerned.
+/// Whether this is a child made by `fork`. Its start and end are not counted for its kind, because its parent's are.
 static IS_FORKED: AtomicBool = AtomicBool::new(false);
-/// Whether this is the recording's first process, or does not know.
+/// Whether this is the recording's first process, or cannot know.
 static IS_FIRST: AtomicBool = AtomicBool::new(true);
-/// Whether the end of this process was told.
+/// Whether the end of this process was reported.
 static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
 fn page() -> Option<&'static Account> {
@@ -47,7 +47,7 @@ fn kind() -> Option<&'static Kind> {
     unsafe { KIND.load(Relaxed).as_ref() }
 }
 
-/// Address of the page, 0 if there is none: it is shared, but not the program's.
+/// Address of the page, 0 if there is none. It is shared memory, but does not belong to the program.
 pub fn address() -> u64 {
     PAGE.load(Relaxed) as u64
 }
@@ -115,7 +115,7 @@ fn executable() -> &'static [u8] {
 
 /// A random number of this process, without a system call.
 fn seed() -> Option<u64> {
-    // SAFETY: no preconditions; 16 random bytes of the kernel. Those of the stack protector are not taken.
+    // SAFETY: no preconditions; 16 random bytes of the kernel. The stack protector uses the other eight.
     unsafe {
         let random = libc::getauxval(libc::AT_RANDOM) as *const u64;
         (!random.is_null()).then(|| random.add(1).read_unaligned() ^ sys::now_ns())
@@ -151,22 +151,22 @@ pub fn needs_shard() -> bool {
     IS_FIRST.load(Relaxed)
 }
 
-/// The probability with which this process was chosen. One that was chosen rarely is sampled the more densely.
+/// The probability with which this process was chosen. A process with a low probability is sampled more densely.
 pub fn probability() -> f64 {
     f64::from_bits(PROBABILITY.load(Relaxed))
 }
 
-/// Adds to the sampler's CPU time what does not depend on the number of bursts.
+/// Adds to the part of the sampler's CPU time that does not depend on the number of bursts.
 pub fn spend_on_start(ns: u64) {
     START_NS.fetch_add(ns, Relaxed);
 }
 
-/// Starts to count that part anew.
+/// Resets the part of the sampler's CPU time that does not depend on the number of bursts.
 pub fn restart() {
     START_NS.store(0, Relaxed);
 }
 
-/// Tells what the process has used since it told last.
+/// Reports the CPU time since the last report.
 pub fn tell() {
     let Some(page) = page() else { return };
     let new = |told: &AtomicU64, now: u64| now.saturating_sub(told.fetch_max(now, Relaxed));
@@ -181,7 +181,7 @@ pub fn tell() {
     }
 }
 
-/// A burst of this cost took place.
+/// Reports the cost of a burst, in nanoseconds.
 pub fn learn_burst(ns: u64) {
     if let Some(page) = page() {
         page.learn_burst(ns);
@@ -193,7 +193,7 @@ pub fn burst_cost() -> Option<f64> {
     page()?.burst_cost()
 }
 
-/// What was used so far: by the recording, or by this process if it knows no more.
+/// CPU time used so far: by the recording, or by this process if it has no page.
 pub fn totals() -> Totals {
     if let Some(page) = page() {
         return page.totals();
@@ -206,7 +206,7 @@ pub fn totals() -> Totals {
     }
 }
 
-/// Tells the last, at the end of a sampled process (`ends`) or before its next image.
+/// Makes the last report, at the end of a sampled process (`ends`) or before its next image.
 pub fn conclude(ends: bool) {
     tell();
     let Some(page) = page() else { return };
@@ -234,18 +234,18 @@ fn end(page: &Account) -> bool {
     is_first
 }
 
-/// What a process that is not sampled tells at its end (`ends`) or before its next image.
+/// Makes the last report of a process that is not sampled, at its end (`ends`) or before its next image.
 pub fn conclude_unsampled(ends: bool) {
     if process::is_counted_here() {
         conclude_without_burst(ends);
     }
 }
 
-/// The same for one that was to be sampled, but had no burst: it has no shard.
+/// The same for a sampled process without a burst, which has no shard.
 pub fn conclude_without_burst(ends: bool) {
     let Some(page) = page() else { return };
     if !ends {
-        // The next image tells of this one as well.
+        // The next image reports the time of this one, too.
         let base = BASE_CPU_NS.load(Relaxed);
         if base > 0 {
             page.hand_over(process::pid() as u32, base);

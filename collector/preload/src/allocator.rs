@@ -1,8 +1,9 @@
-//! The memory that Rust code of this library allocates: only the decoder does, when the first engine is reserved.
+//! The allocator of this library. Only the decoder allocates, when the first engine is reserved.
 //!
-//! That happens in a handler, which may have interrupted the program's allocator. So there is one that takes no lock
-//! and can be interrupted anywhere: it hands out one region from front to back, and gets what does not fit from the
-//! kernel. The region is mapped at the start: the decoder would abort the program if it got no memory.
+//! This happens in a handler, which may have interrupted the program's allocator. The library's own allocator therefore
+//! takes no lock and can be interrupted anywhere: it allocates from one region, from front to back, and maps memory for
+//! requests that do not fit. The region is mapped at the start, because the decoder aborts the program if it gets no
+//! memory.
 
 use crate::sys::syscall;
 use core::alloc::{GlobalAlloc, Layout};
@@ -40,7 +41,7 @@ fn unmap(address: usize, bytes: usize) {
     unsafe { syscall!(libc::SYS_munmap, address, bytes) };
 }
 
-/// Maps the region before the program limits its memory. False: there is no memory.
+/// Maps the region, before the program limits its memory. False if the kernel refuses.
 pub fn reserve() -> bool {
     ALLOCATOR.region().is_some()
 }
@@ -94,7 +95,7 @@ unsafe impl GlobalAlloc for Allocator {
             unmap(address, layout.size().max(1));
             return;
         }
-        // What was handed out last is taken back: vectors grow that way.
+        // The last allocation can be freed, so that vectors can grow in place.
         let start = address - self.region.load(Relaxed);
         let _ = self
             .used

@@ -1,4 +1,4 @@
-//! The counters that each stored burst carries: what sampling cost this process, and what it missed.
+//! The counters that each stored burst contains: costs and losses of sampling in this process.
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -26,7 +26,7 @@ pub fn snapshot() -> Counters {
     }
 }
 
-/// Threads that are sampled, and that are not, counted from zero on from now.
+/// Numbers of sampled and unsampled threads. Resets both counters.
 pub fn take_threads() -> (u64, u64) {
     (THREADS.swap(0, Relaxed).into(), UNSAMPLED.swap(0, Relaxed).into())
 }

@@ -5,7 +5,7 @@ use crate::sys::{self, SpinLock, syscall};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use core::sync::atomic::{AtomicI32, AtomicU64};
 
-/// Maximum number of our descriptors: threads beyond it have timers.
+/// Maximum number of our descriptors. Further threads use timers.
 const CAPACITY: i32 = 1024;
 static BASE: AtomicI32 = AtomicI32::new(3072);
 /// One bit for each number from `BASE` on that is ours.
@@ -24,7 +24,7 @@ pub fn limit(new: Option<libc::rlimit>) -> Option<libc::rlimit> {
     (result == 0).then_some(old)
 }
 
-/// Chooses the numbers: beyond the program's limit where that limit is low, so that the program loses none.
+/// Chooses the numbers. If the program's limit is low, they are above it, so that the program loses none.
 pub fn begin() {
     let Some(limit) = limit(None) else { return };
     let (soft, hard) = (limit.rlim_cur, limit.rlim_max);
@@ -103,14 +103,14 @@ pub fn drop_ours(fd: i32) {
     }
 }
 
-/// Opens the lock, which another thread may have held at the `fork`.
+/// Releases the lock in a child made by `fork`; another thread of the parent may have held it.
 pub fn begin_child() {
     LIMIT_LOCK.release();
 }
 
-/// The program took the number for something else.
+/// Must be called when the program reuses a number: it is no longer ours.
 pub fn give_up(fd: i32) {
-    // A child made by `vfork` has descriptors of its own, and our memory.
+    // A child made by `vfork` has its own descriptors, but shares this memory.
     if is_ours(fd)
         && process::is_own_memory()
         && let Some((word, bit)) = slot(fd)

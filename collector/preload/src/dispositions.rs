@@ -36,7 +36,8 @@ pub fn set_virtual_action(which: OwnedSignal, new: KernelAction) {
     VIRTUAL_ACTIONS.handler[at].store(new.handler as u64, Relaxed);
 }
 
-/// For each signal, what was removed from the action before the kernel got it. It is shown when the program asks.
+/// For each signal, the parts that were removed from the program's action before it was installed. They are added again
+/// when the program reads the action.
 pub static REMOVED: [AtomicU8; 65] = [const { AtomicU8::new(0) }; 65];
 /// SIGTRAP, from the mask.
 pub const REMOVED_TRAP: u8 = 1;

@@ -24,7 +24,7 @@ handler_on_own_stack!(
 
 /// Chooses the tick's signal and installs the handlers. False: no real-time signal is free.
 pub fn install() -> bool {
-    // Programs often use the last ones.
+    // Programs often use the last real-time signals.
     let (top, bottom) = (libc::SIGRTMAX() - 3, libc::SIGRTMIN());
     let free = (bottom..=top).rev().find(|&signal| {
         let mut action = KernelAction::default();
@@ -36,7 +36,7 @@ pub fn install() -> bool {
         handler: tick_entry as *const () as usize,
         flags: SA_RESTORER | (libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART) as u64,
         restorer: signal_entry::pleach_restorer as *const () as usize,
-        // All: a handler of the program must find the program's mask, not ours.
+        // All signals are blocked: a handler of the program must find the program's mask, not ours.
         mask: sys::ALL_SIGNALS,
     };
     let mut before = KernelAction::default();
@@ -51,7 +51,7 @@ fn trap_handler() -> usize {
     trap_entry as *const () as usize
 }
 
-/// Whether traps would reach us: the program may block them, or may have changed the action by a raw system call.
+/// Whether traps would reach our handler. The program may block them, or have changed the action by a raw system call.
 fn are_traps_ours(context: &Context) -> bool {
     let mut action = KernelAction::default();
     context.mask & sys::bit(libc::SIGTRAP) == 0
@@ -59,7 +59,7 @@ fn are_traps_ours(context: &Context) -> bool {
         && action.handler == trap_handler()
 }
 
-/// Whether faults would reach us. It does not matter whether the program blocks them: a burst unblocks them.
+/// Whether faults would reach our handler. The program may block them, because a burst unblocks them.
 fn are_faults_ours() -> bool {
     faults::are_taken_over() && faults::are_ours()
 }
@@ -89,7 +89,7 @@ extern "C" fn on_tick(signal: i32, info: *mut libc::siginfo_t, context: *mut c_v
     delivery::deliver(signal, info, context);
 }
 
-/// Begins a burst where the program was interrupted, goes on with a stepped one, or declines the tick.
+/// Begins a burst where the program was interrupted, continues a stepped burst, or declines the tick.
 fn begin_burst(sampler: &mut Sampler, context: &mut Context, running: &RunningEngine) {
     let cpu = sys::thread_cpu_ns();
     sampler.timing.cancel(&mut sampler.ticker);

@@ -1,9 +1,9 @@
 //! Isolation: whether threads, signals or shared memory cannot change the program's control flow.
 //!
-//! Then a shadow burst shows what the program will do. Otherwise the program may differ: other threads and processes
-//! store to memory that it reads, and signal handlers run in between. Checked are all threads of the process; all
+//! If the program is isolated, it will execute the shadow burst. Otherwise it may differ: other threads and processes
+//! store to memory that it reads, and signal handlers run in between. Isolation covers all threads of the process; all
 //! actions for signals, except for those that instructions raise; memory that the program maps as shared through
-//! libc; and shared files in a snapshot of its mappings. Not noticed are debuggers, `process_vm_writev`, processes
+//! libc; and shared files in a snapshot of its mappings. It does not cover debuggers, `process_vm_writev`, processes
 //! made by a raw `clone` that share all memory, and asynchronous input into private memory.
 
 use crate::counters;
@@ -35,8 +35,8 @@ fn set_handled(signal: i32, is_handled: bool) {
     }
 }
 
-/// Whether the program is isolated now. Actions set through libc are known; a handler set by a raw system call is found
-/// within 32 ticks: checking all signals at each tick would cost a fifth of a burst.
+/// Whether the program is isolated now. Actions set through libc are known. A handler set by a raw system call is found
+/// only within 32 ticks, because checking all signals at each tick would cost a fifth of a burst.
 pub fn is_isolated_now() -> bool {
     for signal in [dispositions::next_in_turn(), dispositions::next_in_turn()] {
         set_handled(signal, dispositions::has_handler(signal));
@@ -54,7 +54,7 @@ pub fn was_always_isolated() -> bool {
         && !dispositions::has_handlers()
 }
 
-/// Whether the process has one thread: the links of this folder are two and one for each thread.
+/// Whether the process has one thread: the folder of its threads has two links, and one more for each thread.
 fn is_single() -> bool {
     const OF_FOLDER: u64 = 2;
     let path = c"/proc/self/task";

@@ -5,10 +5,10 @@
 //!
 //! Start of the process
 //! - [`settings`]: what the recorder passes in the environment.
-//! - [`account`]: what the whole recording has used so far; whether this process is sampled.
+//! - [`account`]: CPU time of the whole recording so far; the decision whether this process is sampled.
 //! - [`process`]: the state of the process, and whether the caller runs in it.
 //! - [`descriptors`]: descriptors out of the program's way.
-//! - [`owned_signals`], [`dispositions`]: the signals that are ours; the program's own actions for them.
+//! - [`owned_signals`], [`dispositions`]: the signals that the sampler owns; the program's own actions for them.
 //! - [`signal_entry`]: assembly of the handlers, the kernel's signal frame, the thread pointer.
 //! - [`interpose`]: functions of libc in front of the [next definition](next_symbol), which keep the program from
 //!   noticing.
@@ -19,12 +19,12 @@
 //!
 //! Tick
 //! - [`tick`]: the source of ticks and the budget; [`perf_event`], [`random`].
-//! - [`handlers`]: the handlers of the tick and of SIGTRAP, which decide what becomes of a signal.
+//! - [`handlers`]: the handlers of the tick and of SIGTRAP.
 //!
 //! Burst
 //! - [`burst`]: shadow bursts, stepped bursts, verification of one by the other, timing.
 //! - [`mappings`]: executable mappings, for the engines and for the shard.
-//! - [`isolation`]: whether threads, signals or shared memory may make the program do something else.
+//! - [`isolation`]: whether threads, signals or shared memory may change the program's control flow.
 //!
 //! Shard and exit
 //! - [`shard_writer`]: the file of the process, and its last frame.
@@ -47,16 +47,16 @@
 //!   In a child made by `fork`, the one thread owns all samplers.
 //! - **List**: threads in the list are alive, and the list changes under its lock, with signals blocked. State that
 //!   other threads can reach is atomic: there is no `&mut Thread`.
-//! - **Lease**: what threads share in turn (a shadow engine, the log of a verification) is used by the one that set its
-//!   `busy` flag, until it clears the flag.
+//! - **Lease**: a shared object (a shadow engine, the log of a verification) is used only by the thread that set its
+//!   `busy` flag, until that thread clears the flag.
 //! - **Lock**: static buffers are written under [`shard_writer::LOCK`], or while the process has one thread.
 //! - **Kernel**: system calls get numbers, or pointers to memory that is live and large enough for the call; the kernel
 //!   keeps none of them.
 //! - **Forward**: an interposed function passes its caller's arguments on to a function with the same contract.
 //!
-//! # What a program could still notice, or hide from us
-//! - It sees `LD_PRELOAD` and our variables, more mappings, descriptors from the top of its range on, and time that
-//!   passes.
+//! # Limits of transparency and coverage
+//! - The program can see `LD_PRELOAD` and our variables, more mappings, descriptors with high numbers, and the time
+//!   that the sampler takes.
 //! - Threads made by a raw `clone`, children of `system` and `popen` while the environment lacks our variables, and
 //!   statically linked children are not sampled.
 //! - One of a thread's four hardware breakpoints may be ours.
@@ -109,7 +109,7 @@ static START: extern "C" fn() = start_sampling;
 #[unsafe(link_section = ".fini_array")]
 static END: extern "C" fn() = interpose::exit::at_exit;
 
-/// The value of a variable of the environment.
+/// The value of an environment variable.
 fn variable(name: &str) -> Option<&'static [u8]> {
     let mut buffer = [0u8; 64];
     buffer.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
@@ -124,7 +124,7 @@ fn variable(name: &str) -> Option<&'static [u8]> {
     }
 }
 
-/// Number of seccomp filters in force; the maximum if the kernel does not tell.
+/// Number of seccomp filters in force; the maximum if the kernel does not report it.
 fn seccomp_filters() -> u64 {
     // SAFETY: Kernel: numbers only.
     if unsafe { sys::syscall!(libc::SYS_prctl, libc::PR_GET_SECCOMP, 0, 0, 0, 0) } <= 0 {
@@ -176,15 +176,15 @@ extern "C" fn start_sampling() {
         process::stop();
         return;
     }
-    // In place of what threads told of themselves.
+    // Replaces the costs that the registration of threads counted.
     counters::OWN_NS.store(0, Relaxed);
     account::restart();
     spend_on_start(before);
     threads::set_base(before.saturating_sub(settings::get().load_ns));
 }
 
-/// Accounts for the start of the process, and what the loader took before: the constructor began `before` that CPU
-/// time.
+/// Accounts for the start of the process, including the loader's time. `before`: the thread's CPU time when the
+/// constructor began.
 fn spend_on_start(before: u64) {
     let cost = sys::thread_cpu_ns().saturating_sub(before) + settings::get().load_ns;
     counters::OWN_NS.fetch_add(cost, Relaxed);

@@ -86,7 +86,7 @@ pub fn find(address: u64) -> Option<Range> {
     found.filter(|_| version & 1 == 0 && VERSION.load(Relaxed) == version)
 }
 
-/// Asks for a new snapshot after the next burst.
+/// Requests a new snapshot after the next burst.
 pub fn request() {
     REQUESTED.fetch_add(1, Relaxed);
 }
@@ -199,7 +199,7 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
 
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     read(input, &mut |line| {
-        // Shared memory of our engines has no file; that of the program was noticed by `mmap`. The account is ours.
+        // Shared memory of our engines has no file; `mmap` noticed that of the program. The account's page is ours.
         let is_file = line.path != b"/dev/zero (deleted)" && line.start != account::address();
         if is_file && line.permissions.get(1) == Some(&b'w') && line.permissions.get(3) == Some(&b's') {
             isolation::SHARES_MEMORY.store(true, Relaxed);
@@ -229,7 +229,7 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
         if let (Some(start), Some(end), Some(word)) = (STARTS.get(count), ENDS.get(count), FILES.get(count / 64)) {
             start.store(line.start, Relaxed);
             end.store(line.end, Relaxed);
-            // The vDSO has no file, and does not change either.
+            // The vDSO has no file, but does not change either.
             if line.inode != 0 || line.path == b"[vdso]" {
                 word.fetch_or(1 << (count % 64), Relaxed);
             }
@@ -237,7 +237,7 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
         }
         let path = line.path.get(..line.path.len().min(4096)).unwrap_or_default();
         let mut e = Encoder::resume(output, length);
-        if e.room() < 34 + path.len() {
+        if e.free_space() < 34 + path.len() {
             if let Some(frame) = e.finish(FrameKind::Mappings) {
                 write(frame);
             }
@@ -257,7 +257,7 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
     }
 }
 
-/// Whether others may store at an address: the kernel in its clock pages, or another process.
+/// Whether the kernel (in its clock pages) or another process may store at an address.
 pub fn is_shared(address: u64, input: &mut [u8]) -> bool {
     let mut shared = false;
     read(input, &mut |line| {

@@ -36,7 +36,7 @@ impl<F: Copy> NextSymbol<F> {
         Self::function(address)
     }
 
-    /// The function, if it was looked up before. For functions that a symbol lookup may call.
+    /// The function, if it was looked up before. For functions that a symbol lookup itself may call.
     pub fn get_if_resolved(&self) -> Option<F> {
         Self::function(self.address.load(Relaxed))
     }

@@ -1,4 +1,4 @@
-//! The signals that the sampler owns: SIGTRAP and the tick, which the program only believes to control, and the four
+//! The signals that the sampler owns: SIGTRAP and the tick, whose state in the program is virtual, and the four signals
 //! that instructions raise, whose handler is ours while shadow execution is possible.
 
 use crate::sys;
@@ -17,7 +17,7 @@ pub fn set_tick_signal(signal: i32) {
     TICK.store(signal, Relaxed);
 }
 
-/// A signal whose action and mask bit are virtual: the program sees what it set, the kernel has ours.
+/// A signal whose action and mask bit are virtual: the program sees those that it set, the kernel has ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum OwnedSignal {

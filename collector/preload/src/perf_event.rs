@@ -5,7 +5,7 @@ use crate::{descriptors, owned_signals};
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64};
 
-/// Events are not used where fewer signals than this fit in the program's queue.
+/// Minimum capacity of the program's signal queue for the use of events.
 pub const MIN_QUEUED_SIGNALS: u64 = 256;
 static FORBIDDEN: AtomicBool = AtomicBool::new(false);
 
@@ -167,7 +167,7 @@ impl Event {
         unsafe { syscall!(libc::SYS_ioctl, self.fd, ID, &raw mut now) == 0 && now == self.id }
     }
 
-    /// Makes a request. Other files refuse all requests of this module.
+    /// Makes a request. A descriptor of any other file refuses all requests of this module.
     fn control(self, request: u32, argument: usize) -> bool {
         // SAFETY: Kernel: callers pass numbers, or pointers to what lives there.
         unsafe { syscall!(libc::SYS_ioctl, self.fd, request, argument) == 0 }
@@ -193,9 +193,10 @@ impl Event {
         self.control(REFRESH, 1);
     }
 
-    /// Makes a disabled breakpoint break elsewhere, and lets it overflow until it is disabled.
+    /// Moves a disabled breakpoint to an address, and arms it to overflow after each `period` passes until it is
+    /// disabled.
     pub fn arm_at(self, address: u64, period: u64) -> bool {
-        // The kernel compares all but the address, the period too.
+        // The kernel requires all fields except the address to be unchanged, including the period.
         let attributes = Attributes::breakpoint(address, period);
         self.control(PERIOD, &raw const period as usize)
             && self.control(MODIFY, &raw const attributes as usize)

@@ -7,9 +7,9 @@ use core::sync::atomic::{AtomicI32, AtomicU8};
 static STATE: AtomicU8 = AtomicU8::new(OFF);
 const OFF: u8 = 0;
 const ACTIVE: u8 = 1;
-/// The program confined itself (seccomp): none of our system calls is safe any more.
+/// The program confined itself by seccomp, which may forbid our system calls.
 const STOPPED: u8 = 2;
-/// The process was not chosen for sampling: it only tells what CPU time it uses.
+/// The process was not chosen for sampling: it only reports its CPU time.
 const COUNTED: u8 = 3;
 
 static PID: AtomicI32 = AtomicI32::new(0);
@@ -20,7 +20,7 @@ pub fn activate() {
     STATE.store(ACTIVE, Release);
 }
 
-/// Only counts what CPU time the calling process uses.
+/// Only counts the CPU time of the calling process.
 pub fn count() {
     set_pid();
     STATE.store(COUNTED, Release);
@@ -63,7 +63,7 @@ pub fn is_own_memory() -> bool {
 }
 
 /// Whether the caller's signals, limits and descriptors are those of a sampled process. A child made by `vfork` has its
-/// own, but the parent's memory.
+/// own signals, limits and descriptors, but shares the parent's memory.
 pub fn is_sampled_here() -> bool {
     is_active() && is_own_memory()
 }

@@ -1,5 +1,5 @@
-//! Waits until no handler runs. A program that confines itself needs that: a filter may kill it for our system calls,
-//! and each handler makes some, at least the one that returns from it.
+//! Waits until no handler runs, before the program confines itself: a seccomp filter may kill it for our system calls,
+//! and each handler makes at least the one that returns from it.
 
 use crate::owned_signals::tick_signal;
 use crate::sys::{self, SignalsBlocked, syscall};
@@ -12,11 +12,10 @@ const MAX_WAIT_NS: u64 = 50_000_000;
 /// Polling interval.
 const POLL_NS: i64 = 200_000;
 
-/// Waits until no other thread is in a handler of ours, and makes sure that none will be. Call when ticks
-/// are not armed any more.
+/// Waits until no other thread is in a handler of ours, and none can enter one. Call when ticks are not armed any more.
 pub fn all_threads() {
     let deadline = sys::now_ns() + MAX_WAIT_NS;
-    // A burst that was going on armed the next tick at its end, so sources are disarmed after the wait.
+    // A burst that was running armed the next tick at its end, so sources are disarmed after the wait.
     wait(deadline);
     let blocked = SignalsBlocked::new();
     threads::for_all(|thread| {
@@ -42,7 +41,7 @@ fn wait(deadline: u64) {
     }
 }
 
-/// Whether a thread neither is in a handler of ours, which blocks all signals, nor has a tick pending, nor is stepped.
+/// Whether a thread is in no handler of ours (all signals would be blocked), has no pending tick, and is not stepped.
 fn is_idle(thread: &Thread) -> bool {
     let mut path = [0u8; 48];
     let mut digits = [0u8; 20];

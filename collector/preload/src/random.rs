@@ -7,7 +7,8 @@ use crate::sys::{self, syscall};
 pub struct Random(u64);
 
 impl Random {
-    /// The sequence of a thread, by its ordinal in the process; without a seed, one of the kernel's.
+    /// The sequence of a thread; `ordinal` is the thread's number in the process. Without a seed, the kernel provides
+    /// one.
     pub fn from_seed(seed: Option<u64>, ordinal: u32) -> Self {
         let mut seed = seed.unwrap_or_else(|| {
             let mut random = sys::now_ns() ^ (sys::thread_id() as u64) << 32;
@@ -15,7 +16,7 @@ impl Random {
             unsafe { syscall!(libc::SYS_getrandom, &raw mut random, 8, libc::GRND_NONBLOCK) };
             random
         });
-        // Neighbouring seeds must not give neighbouring sequences.
+        // Mixes the seed, so that similar seeds give unrelated sequences.
         seed = seed.wrapping_add(u64::from(ordinal).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         seed = (seed ^ seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         seed = (seed ^ seed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 /// Taken branches of a stepped burst, unless the budget allows longer ones.
 const STEPPED_BURST: u64 = 64;
-/// Taken branches of a shadow burst, unless the budget only allows shorter ones, or allows even longer ones.
+/// Taken branches of a shadow burst, unless the budget requires shorter or allows longer bursts.
 const SHADOW_BURST: u64 = 1000;
 /// Shortest shadow burst, in taken branches.
 pub const MIN_BURST: u64 = 64;
@@ -23,7 +23,7 @@ pub fn read(text: &str) {
     let _ = SETTINGS.set(Settings::from_text(text));
 }
 
-/// The settings as the recorder passed them; the defaults before [`read`].
+/// The settings from the recorder; the defaults before [`read`] was called.
 pub fn get() -> &'static Settings {
     static DEFAULT: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get().unwrap_or_else(|| DEFAULT.get_or_init(Settings::default))

@@ -1,5 +1,5 @@
-//! The shard of this process: opened with the first burst; at the start or the end in the recording's first process,
-//! and in all processes that do not know of others.
+//! The shard of this process. It is opened with the first burst. The recording's first process opens it even without a
+//! burst, and so does a process without the page of the account.
 
 use crate::account;
 use crate::counters::{self, LOST, OWN_NS};
@@ -101,7 +101,7 @@ pub fn begin(directory: &[u8]) -> bool {
     true
 }
 
-/// Starts over in a child made by `fork`; its shard is opened when there is something to write.
+/// Starts over in a child made by `fork`; its shard is opened with its first frame.
 pub fn begin_child() {
     LOCK.release();
     descriptors::drop_ours(SHARD_FD.swap(-1, Relaxed));
@@ -187,7 +187,7 @@ fn identity(fd: i32) -> Option<(u64, u64)> {
     (result == 0).then_some((stat.st_dev, stat.st_ino))
 }
 
-/// One write. The program may have closed our descriptor and may use its number for something else.
+/// Writes a frame by one system call. The program may have closed our descriptor and reused its number.
 fn write_all(frame: &[u8]) -> bool {
     let fd = SHARD_FD.load(Relaxed);
     if fd < 0 || identity(fd) != Some((SHARD_DEVICE.load(Relaxed), SHARD_INODE.load(Relaxed))) {
@@ -209,7 +209,7 @@ pub fn is_begun() -> bool {
     OPENED.load(Relaxed) && MAPPED.load(Relaxed)
 }
 
-/// Makes sure that the shard is open and has the present mappings.
+/// Opens the shard if needed, and writes the present mappings if they changed.
 ///
 /// Call with signals blocked. `stale`: an address was met that is in no known mapping.
 pub fn ready(stale: bool) {
@@ -224,19 +224,19 @@ pub fn ready(stale: bool) {
     }
 }
 
-/// Stores a frame, or counts it as lost. Call with signals blocked.
+/// Stores a frame. A missing frame, or one that cannot be written, counts as lost. Call with signals blocked.
 pub fn append(frame: Option<&[u8]>) {
     if !frame.is_some_and(write_all) {
         LOST.fetch_add(1, Relaxed);
     }
 }
 
-/// Whether there is no shard, and needs to be none.
+/// Whether the process has no shard and needs none.
 fn has_none() -> bool {
     !OPENED.load(Relaxed) && !account::needs_shard()
 }
 
-/// Stores the final counters. Harmless if the process goes on after all. `ends`: it calls `_exit`, or is in `exit`.
+/// Stores the final counters. The process may continue afterwards. `ends`: it calls `_exit`, or is in `exit`.
 pub fn conclude(ends: bool) {
     if !process::is_sampled_here() {
         return;
@@ -266,7 +266,7 @@ pub fn conclude(ends: bool) {
     }
 }
 
-/// The same for a process that confines itself, and goes on without telling more.
+/// The same for a process that confines itself and makes no further reports.
 pub fn conclude_confined() {
     if has_none() {
         account::conclude_without_burst(true);

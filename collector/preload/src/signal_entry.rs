@@ -1,4 +1,4 @@
-//! The few things that need assembly: the thread's pointer, and the way into and out of our handlers.
+//! The parts that need assembly: the thread pointer, and the entry to our handlers and the return from them.
 //!
 //! The pointer is in the initial-exec part of thread-local storage, so that a handler never calls `__tls_get_addr`,
 //! which may allocate. The handlers work on a stack of their own: of the stack that the kernel put the signal frame on,
@@ -60,8 +60,7 @@ macro_rules! handler_on_own_stack {
 pub(crate) use handler_on_own_stack;
 
 /// Defines a signal handler that runs `$body` on the present stack, and then jumps to the handler that it returns, if
-/// it returns one, with everything as the kernel left it. A burst runs on our stack already, where the frame of its
-/// fault lies.
+/// it returns one, with the registers and the stack as the kernel left them. During a burst, the present stack is ours.
 macro_rules! handler_that_forwards {
     ($(#[$doc:meta])* $name:ident, $body:path) => {
         $(#[$doc])*
@@ -99,7 +98,7 @@ pub fn thread_pointer() -> *mut c_void {
     pointer
 }
 
-/// Sets the calling thread's pointer. What it points to begins with the top of the handlers' stack.
+/// Sets the calling thread's pointer. It points to a structure whose first field is the top of the handlers' stack.
 pub fn set_thread_pointer(pointer: *mut c_void) {
     // SAFETY: writes the slot declared above.
     unsafe {
@@ -137,7 +136,7 @@ impl Context {
         self.registers[libc::REG_RIP as usize]
     }
 
-    /// Whether returning goes on stepping.
+    /// Whether stepping continues after the return.
     pub fn trap_flag(&self) -> bool {
         self.registers[libc::REG_EFL as usize] & TRAP_FLAG != 0
     }

@@ -7,7 +7,7 @@ pub const fn bit(signal: i32) -> u64 {
     1 << ((signal - 1) as u64 & 63)
 }
 
-/// `SIG_SETMASK` and all signals: the set that our handlers and critical sections run with.
+/// All signals: the mask of our handlers and critical sections.
 pub const ALL_SIGNALS: u64 = u64::MAX;
 
 /// One system call; a negative result is `-errno`.
@@ -128,7 +128,7 @@ pub fn thread_id() -> i32 {
     unsafe { syscall!(libc::SYS_gettid) as i32 }
 }
 
-/// Process id; a child made by `vfork` differs from the memory it shares.
+/// Process id. In a child made by `vfork`, it differs from the id stored in the shared memory.
 pub fn process_id() -> i32 {
     // SAFETY: Kernel: the call has no arguments.
     unsafe { syscall!(libc::SYS_getpid) as i32 }
@@ -211,7 +211,7 @@ impl SpinLock {
     }
 }
 
-/// Opens a file for reading, without libc: negative where it cannot be.
+/// Opens a file for reading, without libc. Returns the descriptor or `-errno`.
 pub fn open_to_read(path: &core::ffi::CStr) -> isize {
     // SAFETY: Kernel: the path is terminated.
     unsafe {

@@ -16,9 +16,10 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8};
 
-/// Large, since a program's handler runs there, too, if the program set an alternate stack in another thread only.
+/// Large, because a handler of the program runs there, too, if the program set an alternate stack only in another
+/// thread.
 const ALTERNATE_STACK_SIZE: usize = 256 * 1024;
-/// Making the tables of the decoder takes a part of it.
+/// The decoder uses a part of it while it makes its tables.
 const HANDLER_STACK_SIZE: usize = 256 * 1024;
 const GUARD_SIZE: usize = 4096;
 
@@ -33,8 +34,8 @@ pub enum Routine {
 
 /// State of a sampled thread.
 ///
-/// Other threads see it by shared references, so does every handler of its own: all that changes after it is shared is
-/// atomic or in a cell. There is never an exclusive reference to the whole.
+/// Other threads and the thread's own handlers access it by shared references. Fields that change after it is shared
+/// are therefore atomic or in a cell. There is never an exclusive reference to the whole.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Thread {
@@ -42,10 +43,9 @@ pub struct Thread {
     stack_top: usize,
     /// Kernel thread id.
     pub id: AtomicI32,
-    /// The owned signals that the program believes it blocks, by
-    /// [`OwnedSignal::bit`](crate::owned_signals::OwnedSignal).
+    /// The owned signals in the thread's virtual mask, by [`OwnedSignal::bit`](crate::owned_signals::OwnedSignal).
     pub blocked: AtomicU8,
-    /// The owned signals that arrived while the program believed so.
+    /// The owned signals that arrived while they were virtually blocked.
     pub pending: AtomicU8,
     /// The information of the pending signals.
     pub pending_info: [UnsafeCell<libc::siginfo_t>; 2],
@@ -63,7 +63,7 @@ pub struct Thread {
     sampler: UnsafeCell<Sampler>,
 }
 
-/// The part of a sampler's state that other threads may read: a copy made each time that its owner has used it.
+/// The part of a sampler's state that other threads may read: a copy, updated after each use by the owner.
 #[derive(Debug)]
 pub struct Published {
     tick_event: AtomicEvent,
@@ -173,7 +173,7 @@ impl Thread {
         unsafe { syscall!(libc::SYS_sigaltstack, &raw const stack, 0) == 0 }
     }
 
-    /// Lets the owner use its sampler, and publishes what other threads may know of it.
+    /// Calls a function with the sampler, and publishes the state that other threads may read.
     ///
     /// # Safety
     /// The rule "Owner" of this crate: the caller is a handler of this thread, or has blocked all signals in it, or the

@@ -51,7 +51,7 @@ unsafe fn begin(thread: *mut Thread, blocked: &mut SignalsBlocked) -> bool {
     let ordinal = ORDINAL.fetch_add(1, Relaxed);
     // SAFETY: Owner: signals are blocked.
     unsafe { state.with_sampler(|sampler| sampler.begin(ordinal)) };
-    // From now on the mask that was set is the virtual one; really, the owned signals are not blocked.
+    // From now on, the program's mask is virtual, and the owned signals are not really blocked.
     let (owned, bits) = owned_signals::split(blocked.saved());
     state.blocked.fetch_or(owned, Relaxed);
     blocked.restore_instead(bits);
@@ -65,8 +65,8 @@ unsafe fn begin(thread: *mut Thread, blocked: &mut SignalsBlocked) -> bool {
     true
 }
 
-/// Opens the calling thread's source of ticks and arms the first. All that was done since `before` is the sampler's
-/// cost. A thread without a source still has a virtual mask. Call with signals blocked.
+/// Opens the calling thread's source of ticks and arms the first tick. CPU time since `before` is the sampler's cost. A
+/// thread without a source still has a virtual mask. Call with signals blocked.
 fn start_ticks(state: &Thread, thread: *mut Thread, before: u64) {
     let start = |sampler: &mut Sampler| {
         if sampler.ticker.open(thread.cast()) {
@@ -83,7 +83,7 @@ fn start_ticks(state: &Thread, thread: *mut Thread, before: u64) {
     unsafe { state.with_sampler(start) };
 }
 
-/// Starts to sample the main thread. False: that is impossible.
+/// Starts to sample the main thread. False if that is impossible.
 pub fn begin_main() -> bool {
     let mut key = 0;
     // SAFETY: `key` lives here; the function has the required type.

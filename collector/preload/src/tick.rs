@@ -1,11 +1,11 @@
 //! Ticks: a signal after a random amount of the thread's own CPU time.
 //!
-//! A perf event on the task clock sends it, one at a time (it disables itself with each overflow), from user mode
-//! only, at any period. Where that is refused, or descriptors run out, a POSIX CPU timer sends it, at the kernel's
-//! timer rate.
+//! A perf event on the task clock sends the signal, from user mode only, at any period. The event disables itself with
+//! each overflow. If the kernel refuses events, or descriptors run out, a POSIX CPU timer sends the signal, at the
+//! kernel's timer rate.
 //!
 //! The intervals are exponential, from a thread's start on, with a mean that follows the account of the whole recording
-//! ([`account`]). So a thread's or a process's age does not matter, nor does what its own start cost.
+//! ([`account`]). So neither the age of a thread or process nor the cost of its own start affects the rate.
 
 use crate::account;
 use crate::counters;
@@ -19,7 +19,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use pleach_wire::account::{interval, mean_interval};
 use pleach_wire::kinds::{EndReason, Engine};
 
-/// Minimum time between ticks: where the budget allows more, bursts are made longer instead.
+/// Minimum time between ticks. If the budget allows more ticks, bursts become longer instead.
 const MIN_PERIOD_NS: f64 = 200_000.0;
 /// Timers tick at the kernel's rate, which is 100 to 1000 Hz.
 const TIMER_PERIOD_NS: f64 = 4_000_000.0;
@@ -27,8 +27,8 @@ const TIMER_PERIOD_NS: f64 = 4_000_000.0;
 const BRANCH_DISTANCE: u64 = 6;
 /// Cost of shadow execution of an instruction, for the first guess.
 const SHADOW_NS: u64 = 50;
-/// CPU time between two shadow bursts where the budget allows shorter ones only: ten seconds give 400 bursts, enough
-/// for superblocks and for splitting.
+/// CPU time between two shadow bursts if the budget allows only shorter bursts. Ten seconds then give 400 bursts,
+/// enough for superblocks and for splitting.
 const BURST_DISTANCE_NS: f64 = 25_000_000.0;
 
 /// Source of a thread's ticks.
@@ -228,8 +228,8 @@ impl Ticker {
         }
     }
 
-    /// Arms the next tick, be it the thread's first, after a burst, or after a tick without one. Intervals are
-    /// memoryless: the chance of a tick does not depend on how long the thread or the process has run.
+    /// Arms the next tick: the thread's first, or one after a burst or a declined tick. Intervals are memoryless: the
+    /// probability of a tick does not depend on the age of the thread or the process.
     pub fn arm_next(&mut self) {
         let mean = match settings::get().period_ns {
             Some(period) => period as f64,
@@ -242,7 +242,7 @@ impl Ticker {
         self.arm((ns as u64).max(1000));
     }
 
-    /// CPU time from one tick to the next for which the budget allows.
+    /// Mean CPU time from one tick to the next that the budget allows, in nanoseconds.
     fn mean_ns(&self) -> f64 {
         let cost_ns = account::burst_cost().unwrap_or(self.cost_ns);
         mean_interval(settings::get().overhead, cost_ns, account::totals()) * account::probability()
@@ -255,7 +255,7 @@ impl Ticker {
         }
     }
 
-    /// Taken branches of the next burst: more where the budget allows for more ticks than there can be.
+    /// Taken branches of the next burst: more if the budget allows more ticks than the minimum time between them.
     fn next_length(&self, reason: EndReason) -> u64 {
         let (mean, floor) = (self.mean_ns(), self.floor_ns());
         let (base, burst) = (self.affordable_length(reason), self.burst as f64);

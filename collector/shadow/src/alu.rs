@@ -1,5 +1,5 @@
-//! Integer arithmetic: by the processor, with the shadow's flags before and after, so that undefined flags are the
-//! processor's too.
+//! Integer arithmetic. The processor computes it with the shadow's flags, so undefined flags get the values that this
+//! processor gives them.
 
 use super::state::{CARRY, OVERFLOW, PARITY, SIGN, ZERO};
 use core::arch::asm;
@@ -8,7 +8,7 @@ use core::arch::asm;
 pub(super) const CMP: u8 = 7;
 pub(super) const TEST: u8 = 8;
 
-/// Sets the flags from `rax`, runs an instruction, and puts the flags back.
+/// Sets the flags from `rax`, runs an instruction, and saves the flags to `rax`.
 macro_rules! with_flags {
     ($instruction:expr, $flags:ident, $($operands:tt)*) => {
         asm!("add al, 0x7f", "sahf", $instruction, "lahf", "seto al", $($operands)*, inout("rax") $flags,
@@ -50,7 +50,7 @@ macro_rules! two {
     };
 }
 
-/// Of one register, and of what may follow it.
+/// Defines an operation on one register; `more` is an optional second operand.
 macro_rules! one {
     ($name:ident, $ins:literal $(, $more:literal)?) => {
         fn $name(size: u8, a: u64, flags: u64) -> (u64, u64) {
@@ -141,7 +141,7 @@ shift!(shl, "shl");
 shift!(shr, "shr");
 shift!(sar, "sar");
 
-/// Result and flags; the result of `cmp` and `test` is not for the destination.
+/// Result and flags. The result of `cmp` and `test` must not be written to the destination.
 #[inline(always)]
 pub(super) fn binary(op: u8, size: u8, a: u64, b: u64, flags: u64) -> (u64, u64) {
     match op {
@@ -165,8 +165,7 @@ pub(super) fn unary(op: u8, size: u8, a: u64, flags: u64) -> (u64, u64) {
     }
 }
 
-/// `rol` and `ror` by a constant: some processors leave the overflow flag as it was then, and set it where the count is
-/// in `cl`.
+/// `rol` and `ror` by a constant. Some processors set the overflow flag only if the count is in `cl`.
 pub(super) const ROL_BY_CONSTANT: u8 = 8;
 pub(super) const ROR_BY_CONSTANT: u8 = 9;
 

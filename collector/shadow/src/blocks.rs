@@ -17,7 +17,7 @@ const PROBES: usize = 16;
 /// Slots of a header.
 const HEADER: usize = 2;
 /// Maximum of slots for a block's instructions.
-pub(super) const LONGEST: usize = 32;
+pub(super) const MAX_BLOCK_SLOTS: usize = 32;
 
 /// 16 bytes.
 #[repr(C, align(16))]
@@ -58,7 +58,7 @@ const _: () = assert!(size_of::<Header>() == HEADER * size_of::<Slot>());
 const _: () = assert!(size_of::<Op>() == size_of::<Slot>());
 
 impl Header {
-    /// One without instructions.
+    /// The header of a block without instructions.
     pub(super) fn new(start: u64) -> Self {
         Self {
             start,
@@ -92,7 +92,7 @@ impl Shelf {
     /// The blocks at an address.
     ///
     /// # Safety
-    /// They are valid, and nobody else's.
+    /// The blocks are valid, and only this value uses them.
     pub(super) unsafe fn at(blocks: *mut Blocks) -> Self {
         // SAFETY: the caller passes valid blocks, so the pointer is not null.
         Self(unsafe { NonNull::new_unchecked(blocks) })
@@ -117,6 +117,7 @@ impl DerefMut for Shelf {
     }
 }
 
+/// The first place of a block in the hash table.
 fn home(address: u64) -> usize {
     (address ^ (address >> 15).wrapping_mul(0x9e5)) as usize % PLACES
 }
@@ -140,8 +141,8 @@ impl Blocks {
     }
 
     /// Whether a block of any length fits.
-    pub(super) fn has_room(&self) -> bool {
-        self.used + 2 * HEADER + LONGEST < SLOTS
+    pub(super) fn has_space(&self) -> bool {
+        self.used + 2 * HEADER + MAX_BLOCK_SLOTS < SLOTS
     }
 
     /// A block's header.
@@ -228,7 +229,7 @@ impl Blocks {
         self.header(block).start = u64::MAX;
     }
 
-    /// Begins a block after all others; [`Blocks::has_room`] must hold. Instructions follow by [`Blocks::push`].
+    /// Begins a block after all others; [`Blocks::has_space`] must hold. Instructions follow by [`Blocks::push`].
     pub(super) fn begin(&mut self, header: Header) -> Block {
         let at = self.used.max(HEADER);
         let block = Block(at as u32);

@@ -2,7 +2,8 @@
 
 use super::alu::{ROL_BY_CONSTANT, ROR_BY_CONSTANT, TEST};
 use super::native::by_processor;
-use super::op::{FS, GS, HIGH, Kind, NONE, Op, RIP, Repeat, SEGMENT_FS, SEGMENT_GS, SHORT_ADDRESS};
+use super::op::{FS, GS, Kind, Op, Repeat, SEGMENT_FS, SEGMENT_GS};
+use super::operand::{Operand, general, operand, set_memory, size_of_operand};
 use super::state::Machine;
 use super::thunk::Thunks;
 use super::{gather, save, taint};
@@ -10,7 +11,8 @@ use iced_x86::{
     Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic as M, OpKind, Register,
 };
 
-/// Decodes what is at an address, for us and as such; `None` if that is no instruction.
+/// Decodes the instruction at an address: as an [`Op`], and as the decoder's own type. `None` if the bytes are no
+/// instruction.
 pub(super) fn decode(
     code: &[u8],
     address: u64,
@@ -39,7 +41,7 @@ fn translate(
         FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
     );
     if is_jump && code.first() == Some(&0x66) {
-        // Some processors cut the target off, others do not.
+        // Some processors truncate the target to 16 bits, others do not.
         return op;
     }
     let known = set_memory(&mut op, instruction).is_some() && interpreted(&mut op, instruction, machine).is_some();
@@ -51,96 +53,6 @@ fn translate(
         op.kind = by_processor(&mut op, instruction, code, machine, thunks, info).unwrap_or(Kind::Stop);
     }
     op
-}
-
-/// The memory operand alone of an instruction; `None` without one.
-pub(super) fn operand_of(code: &[u8], address: u64) -> Option<Op> {
-    let instruction = Decoder::with_ip(64, code, address, DecoderOptions::NONE).decode();
-    let mut op = Op::new(instruction.len());
-    set_memory(&mut op, &instruction)?;
-    op.has_address().then_some(op)
-}
-
-/// Number of a general register of any size.
-fn general(register: Register) -> Option<u8> {
-    match register {
-        Register::AH | Register::CH | Register::DH | Register::BH => {
-            Some(HIGH + (register as u32 - Register::AH as u32) as u8)
-        }
-        register if register.is_gpr() => Some(register.full_register().number() as u8),
-        _ => None,
-    }
-}
-
-/// The memory operand, if there is one. `None`: it is of a kind that cannot be followed.
-pub(super) fn set_memory(op: &mut Op, instruction: &Instruction) -> Option<()> {
-    let explicit = (0..instruction.op_count()).any(|i| instruction.op_kind(i) == OpKind::Memory);
-    if !explicit {
-        return Some(());
-    }
-    let (base, index) = (instruction.memory_base(), instruction.memory_index());
-    op.scale = instruction.memory_index_scale().trailing_zeros() as u8;
-    op.disp = instruction.memory_displacement64() as i32;
-    match base {
-        Register::None => {}
-        Register::RIP => {
-            op.base = RIP;
-            op.disp = instruction.memory_displacement64().wrapping_sub(instruction.next_ip()) as i32;
-        }
-        Register::EIP => return None,
-        _ => op.base = general(base)?,
-    }
-    if index != Register::None {
-        op.index = general(index)?;
-    }
-    if base.size() == 4 || index.size() == 4 || instruction.memory_displ_size() == 4 && base == Register::None {
-        // A displacement alone is sign-extended unless the address is short.
-        if base != Register::None || index != Register::None {
-            op.scale |= SHORT_ADDRESS;
-        }
-    }
-    match instruction.memory_segment() {
-        Register::FS => op.scale |= SEGMENT_FS,
-        Register::GS => op.scale |= SEGMENT_GS,
-        _ => {}
-    }
-    // An absolute address of 64 bits has no room; one of 32 bits may need more than its sign says.
-    let absolute = instruction.memory_displacement64();
-    if op.base == NONE && op.index == NONE && i64::from(op.disp) as u64 != absolute {
-        return None;
-    }
-    Some(())
-}
-
-/// Where an operand is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Operand {
-    Register(u8),
-    Memory,
-    Immediate(u64),
-}
-
-fn operand(instruction: &Instruction, i: u32) -> Option<Operand> {
-    match instruction.op_kind(i) {
-        OpKind::Register => general(instruction.op_register(i)).map(Operand::Register),
-        OpKind::Memory => Some(Operand::Memory),
-        OpKind::Immediate8
-        | OpKind::Immediate16
-        | OpKind::Immediate32
-        | OpKind::Immediate64
-        | OpKind::Immediate8to16
-        | OpKind::Immediate8to32
-        | OpKind::Immediate8to64
-        | OpKind::Immediate32to64 => Some(Operand::Immediate(instruction.immediate(i))),
-        _ => None,
-    }
-}
-
-fn size_of_operand(instruction: &Instruction, i: u32) -> usize {
-    match instruction.op_kind(i) {
-        OpKind::Register => instruction.op_register(i).size(),
-        _ => instruction.memory_size().size(),
-    }
 }
 
 fn condition(code: iced_x86::ConditionCode) -> u8 {
@@ -165,14 +77,14 @@ fn condition(code: iced_x86::ConditionCode) -> u8 {
     }
 }
 
-/// Fills in what is interpreted; `None` for anything else.
+/// Fills in an instruction that is interpreted; `None` for any other.
 fn interpreted(op: &mut Op, instruction: &Instruction, machine: &Machine) -> Option<()> {
     match instruction.flow_control() {
         FlowControl::Next => {}
         _ => return flow(op, instruction),
     }
     let mnemonic = instruction.mnemonic();
-    // Lock is for other threads, which see nothing of this.
+    // `lock` prefixes are ignored, because other threads do not see the overlay.
     match mnemonic {
         M::Nop
         | M::Endbr64
@@ -196,7 +108,7 @@ fn interpreted(op: &mut Op, instruction: &Instruction, machine: &Machine) -> Opt
         M::Sahf => op.kind = Kind::Sahf,
         M::Rdtsc | M::Rdtscp | M::Cpuid | M::Rdrand | M::Rdseed | M::Rdpid | M::Xgetbv => {
             op.kind = Kind::Unknown;
-            op.set_extra(taint::Source::of(mnemonic) as u8);
+            op.set_extra(taint::Source::from_mnemonic(mnemonic) as u8);
             if instruction.op0_kind() == OpKind::Register && instruction.op_count() > 0 {
                 op.dst = general(instruction.op0_register())?;
                 op.set_size(instruction.op0_register().size());
@@ -219,7 +131,7 @@ fn interpreted(op: &mut Op, instruction: &Instruction, machine: &Machine) -> Opt
         }
         M::Mov => moves(op, instruction)?,
         M::Movzx => extend(op, instruction, Kind::ZeroExtendR, Kind::ZeroExtendM)?,
-        // Processors differ in what this one reads.
+        // Processors differ in the number of bytes that this form reads.
         M::Movsxd if instruction.op0_register().size() == 2 => return None,
         M::Movsx | M::Movsxd => extend(op, instruction, Kind::SignExtendR, Kind::SignExtendM)?,
         M::Lea => {
@@ -350,7 +262,7 @@ fn moves(op: &mut Op, instruction: &Instruction) -> Option<()> {
     match (to, from) {
         (Operand::Register(to), Operand::Register(from)) => (op.kind, op.dst, op.src) = (Kind::MovRR, to, from),
         (Operand::Register(to), Operand::Immediate(value)) => {
-            // What does not fit has a constant behind it.
+            // A value that does not fit in 32 bits takes the next slot.
             let is_wide = op.size() == 3 && i64::from(value as i32) as u64 != value;
             (op.kind, op.dst) = (if is_wide { Kind::MovWide } else { Kind::MovRI }, to);
             op.set_imm(value);
@@ -462,7 +374,7 @@ fn exchange(op: &mut Op, instruction: &Instruction) -> Option<()> {
 }
 
 fn stack(op: &mut Op, instruction: &Instruction, push: bool) -> Option<()> {
-    // With 16 bits, or a segment register, nobody pushes.
+    // Pushes of 16 bits or of segment registers are not supported.
     if instruction.stack_pointer_increment().abs() != 8 {
         return None;
     }
@@ -544,7 +456,7 @@ fn vector(op: &mut Op, instruction: &Instruction) -> Option<()> {
         let register = instruction.op_register(i);
         (instruction.op_kind(i) == OpKind::Register && register.is_xmm()).then(|| register.number() as u8)
     };
-    // Faults of unaligned operands are the processor's to tell.
+    // These instructions fault if their operand is not aligned.
     let aligned = matches!(instruction.mnemonic(), M::Movaps | M::Movdqa | M::Movapd);
     op.set_extra(aligned.into());
     match (number(0), number(1)) {
@@ -556,9 +468,9 @@ fn vector(op: &mut Op, instruction: &Instruction) -> Option<()> {
     Some(())
 }
 
-/// Jumps, calls, and what enters the kernel.
+/// Jumps, calls, and entries to the kernel.
 fn flow(op: &mut Op, instruction: &Instruction) -> Option<()> {
-    // How far.
+    // The distance from the next instruction.
     op.set_imm(instruction.near_branch_target().wrapping_sub(instruction.next_ip()));
     op.set_size(8);
     match instruction.flow_control() {
@@ -612,13 +524,4 @@ fn flow(op: &mut Op, instruction: &Instruction) -> Option<()> {
         _ => return None,
     }
     Some(())
-}
-
-/// What a segment adds, as a register of the state.
-pub(super) fn segment(scale: u8) -> Option<u8> {
-    match scale & (SEGMENT_FS | SEGMENT_GS) {
-        0 => None,
-        SEGMENT_FS => Some(FS),
-        _ => Some(GS),
-    }
 }

@@ -1,14 +1,14 @@
 //! Fetches the next block: finds it and compares it with memory, or decodes it.
 
-use super::blocks::{Block, Header, LONGEST, Link};
-use super::interpret::Step;
+use super::access::Step;
+use super::blocks::{Block, Header, Link, MAX_BLOCK_SLOTS};
 use super::op::Kind;
 use super::rewrite::MAX_LENGTH;
 use super::{End, Engine, decode, memory};
 
 const PAGE: u64 = 4096;
-/// Maximum of a block's bytes.
-const MAX_BYTES: u64 = 255;
+/// Maximum size of a block's code, in bytes.
+const MAX_BLOCK_BYTES: u64 = 255;
 
 /// A position within a block.
 #[derive(Clone, Copy, Debug)]
@@ -110,16 +110,16 @@ impl Engine {
         if self.decodes_left == 0 {
             return Err(End::Decodes);
         }
-        if !self.blocks.has_room() || self.thunks.exist() && !self.thunks.has_room() {
+        if !self.blocks.has_space() || self.thunks.exist() && !self.thunks.has_space() {
             self.invalidate();
         }
         let machine = self.machine;
         let block = self.blocks.begin(Header::new(start));
         let mut pc = start;
         let mut slots = 0;
-        while slots < LONGEST && pc - start < MAX_BYTES - MAX_LENGTH as u64 && self.decodes_left > 0 {
+        while slots < MAX_BLOCK_SLOTS && pc - start < MAX_BLOCK_BYTES - MAX_LENGTH as u64 && self.decodes_left > 0 {
             let is_first = pc == start;
-            if !is_first && self.thunks.exist() && !self.thunks.has_room() {
+            if !is_first && self.thunks.exist() && !self.thunks.has_space() {
                 break;
             }
             let mut code = [0; MAX_LENGTH];

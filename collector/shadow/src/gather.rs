@@ -1,11 +1,11 @@
 //! Gathers and scatters: vector instructions whose operands lie at several addresses.
 
 use super::Engine;
-use super::interpret::Step;
+use super::access::Step;
 use super::op::{Kind, NONE, Op, RIP};
 use iced_x86::{EncodingKind, Instruction, Mnemonic as M, Register};
 
-/// What one needs beside its registers: packed into an instruction's immediate.
+/// The operands of a gather or scatter apart from its registers, packed into the immediate of an [`Op`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Shape {
     /// Logarithms of the sizes of an index and of an element.
@@ -38,7 +38,7 @@ impl Shape {
     }
 }
 
-/// Sizes of index and element, and whether it stores.
+/// Logarithms of the sizes of index and element, and whether the instruction stores; `None` for other instructions.
 fn sizes(mnemonic: M) -> Option<(u8, u8, bool)> {
     Some(match mnemonic {
         M::Vpgatherdd | M::Vgatherdps => (2, 2, false),
@@ -53,7 +53,7 @@ fn sizes(mnemonic: M) -> Option<(u8, u8, bool)> {
     })
 }
 
-/// Fills in a gather or scatter; `None` for anything else, and for what the processor does not take.
+/// Decodes a gather or scatter; `None` for other instructions and for invalid combinations of registers.
 pub(super) fn decode(op: &mut Op, instruction: &Instruction) -> Option<()> {
     let (index_size, size, scatters) = sizes(instruction.mnemonic())?;
     let index = instruction.memory_index();
@@ -94,7 +94,7 @@ pub(super) fn decode(op: &mut Op, instruction: &Instruction) -> Option<()> {
     Some(())
 }
 
-/// Runs one.
+/// Runs a gather or scatter.
 ///
 /// # Safety
 /// Called within a burst.

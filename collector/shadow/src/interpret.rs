@@ -1,12 +1,12 @@
 //! The interpreter: runs block after block, instruction after instruction.
 
+use super::access::{Step, bytes};
 use super::alu::{self, CMP, TEST};
 use super::blocks::Blocks;
-use super::op::{HIGH, Kind, NONE, Op, RIP, SHORT_ADDRESS, ThunkRef};
-use super::{End, Engine, Sink, decode, gather, memory, save, strings};
-
-/// The result of an instruction: the reason for the burst's end if the instruction cannot run.
-pub(super) type Step = Result<(), End>;
+use super::op::{HIGH, Kind, NONE, Op, RIP, ThunkRef};
+use super::rewrite::MAX_LENGTH;
+use super::{End, Engine, Sink, gather, memory, save, strings};
+use iced_x86::{Decoder, DecoderOptions};
 
 const RCX: usize = 1;
 const RSP: usize = 4;
@@ -21,97 +21,12 @@ pub(super) unsafe extern "C" fn follow(engine: *mut Engine) {
     unsafe { (*engine).end = (*engine).follow() };
 }
 
-/// Bytes of an operand, from their logarithm.
-pub(super) fn bytes(size: u8) -> u64 {
-    1 << size
-}
-
-fn truncate(value: u64, size: u8) -> u64 {
-    value & u64::MAX >> (64 - 8 * bytes(size))
-}
-
 fn sign_extend(value: u64, size: u8) -> u64 {
     let shift = 64 - 8 * bytes(size);
     ((value << shift) as i64 >> shift) as u64
 }
 
 impl Engine {
-    #[inline(always)]
-    pub(super) fn register(&self, number: u8) -> u64 {
-        self.state.registers[number as usize % 24]
-    }
-
-    /// The part of a register that an operand of this size names.
-    #[inline(always)]
-    fn part(&self, number: u8, size: u8) -> u64 {
-        if number >= HIGH {
-            return self.register(number - HIGH) >> 8 & 0xff;
-        }
-        truncate(self.register(number), size)
-    }
-
-    /// Sets the part of a register that an operand of this size names. With 4 bytes, the upper half becomes 0.
-    #[inline(always)]
-    pub(super) fn write(&mut self, number: u8, size: u8, value: u64) {
-        if number >= HIGH {
-            let whole = &mut self.state.registers[(number - HIGH) as usize % 24];
-            *whole = *whole & !0xff00 | (value & 0xff) << 8;
-            return;
-        }
-        let whole = &mut self.state.registers[number as usize % 24];
-        *whole = match size {
-            0 => *whole & !0xff | value & 0xff,
-            1 => *whole & !0xffff | value & 0xffff,
-            2 => value & 0xffff_ffff,
-            _ => value,
-        };
-    }
-
-    /// Address of the memory operand.
-    #[inline(always)]
-    pub(super) fn address(&self, op: &Op) -> u64 {
-        let base = if op.base == RIP {
-            self.state.pc.wrapping_add(op.length.into())
-        } else {
-            self.register(op.base)
-        };
-        let index = self.register(op.index) << (op.scale & 3);
-        let mut address = base.wrapping_add(index).wrapping_add(op.disp as i64 as u64);
-        if op.scale >= 4 {
-            if op.scale & SHORT_ADDRESS != 0 {
-                address &= 0xffff_ffff;
-            }
-            if let Some(segment) = decode::segment(op.scale) {
-                address = address.wrapping_add(self.register(segment));
-            }
-        }
-        address
-    }
-
-    #[inline(always)]
-    pub(super) unsafe fn load(&self, address: u64, size: u8) -> u64 {
-        // SAFETY: Loads may fault (burst invariant): the closure runs within the burst that the caller is in.
-        self.overlay
-            .load(address, bytes(size), || unsafe { memory::load(address, size) })
-    }
-
-    #[inline(always)]
-    pub(super) fn store(&mut self, address: u64, size: u8, value: u64) -> Step {
-        self.effects = self.effects.wrapping_add(1);
-        let stored = self
-            .overlay
-            .store(address, &value.to_le_bytes()[..bytes(size) as usize]);
-        stored.map_err(|_| End::OverlayFull)
-    }
-
-    pub(super) unsafe fn load_bytes(&self, address: u64, to: &mut [u8]) {
-        // SAFETY: Loads may fault (burst invariant).
-        unsafe { memory::copy(address, to) };
-        if !self.overlay.is_empty() {
-            self.overlay.patch(address, to);
-        }
-    }
-
     unsafe fn push(&mut self, value: u64) -> Step {
         let to = self.state.registers[RSP].wrapping_sub(8);
         self.store(to, 3, value)?;
@@ -136,8 +51,8 @@ impl Engine {
         self.look_for_spinning(to)
     }
 
-    /// A state that comes twice with nothing stored in between comes forever. It is compared with one of an ever older
-    /// past.
+    /// Ends the burst if a state recurs without a store in between: the program would repeat it forever. The state is
+    /// compared with one that is saved whenever the number of branches reaches a power of two.
     #[inline(always)]
     fn look_for_spinning(&mut self, to: u64) -> Step {
         let spin = &mut self.spin;
@@ -217,7 +132,7 @@ impl Engine {
     /// # Safety
     /// Called within a burst; `op` is the instruction in `slot`.
     #[inline(always)]
-    pub(super) unsafe fn step(&mut self, op: &Op, slot: usize) -> Step {
+    unsafe fn step(&mut self, op: &Op, slot: usize) -> Step {
         // Code is specialised by size: this leaves one indirect jump per instruction instead of several branches.
         // SAFETY: the caller is in a burst, and `op` is the instruction in `slot`.
         unsafe {
@@ -228,6 +143,32 @@ impl Engine {
                 _ => self.small_step::<0>(op, slot),
             }
         }
+    }
+
+    /// Runs the instruction in a slot while a value is tainted.
+    ///
+    /// # Safety
+    /// Called within a burst; `op` is the instruction in `slot`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn step_tainted(&mut self, op: &Op, slot: usize) -> Step {
+        if matches!(op.kind, Kind::Unknown | Kind::Nop) {
+            // SAFETY: the caller is in a burst, and `op` is the instruction in `slot`.
+            return unsafe { self.step(op, slot) };
+        }
+        self.tainted_left = self.tainted_left.checked_sub(1).ok_or(End::Taint)?;
+        let mut code = [0; MAX_LENGTH];
+        let code = &mut code[..usize::from(op.length).min(MAX_LENGTH)];
+        // SAFETY: Loads may fault (burst invariant).
+        unsafe { memory::copy(self.state.pc, code) };
+        let instruction = Decoder::with_ip(64, code, self.state.pc, DecoderOptions::NONE).decode();
+        // SAFETY: the caller is in a burst.
+        let is_own = op.kind == Kind::Save && (op.extra() & 1 == 0 || unsafe { self.restores_what_was_saved(op) });
+        let effect = self.effect(&instruction, is_own).ok_or(End::Taint)?;
+        // SAFETY: the caller is in a burst, and `op` is the instruction in `slot`.
+        unsafe { self.step(op, slot)? };
+        self.apply(&effect);
+        Ok(())
     }
 
     #[inline(never)]
@@ -329,7 +270,7 @@ impl Engine {
                 Kind::PopM => {
                     let before = self.state.registers[RSP];
                     let value = self.load(before, 3);
-                    // An address by the stack pointer is that of afterwards.
+                    // An address that uses the stack pointer is computed after the pop.
                     self.state.registers[RSP] = before.wrapping_add(8);
                     let stored = self.store(self.address(op), 3, value);
                     if stored.is_err() {

@@ -58,6 +58,7 @@
 //! Two inaccuracies remain: stores to read-only memory do not fault, and stores of other threads during the burst may
 //! be seen too early or not at all.
 
+mod access;
 mod alu;
 mod blocks;
 mod decode;
@@ -69,6 +70,7 @@ mod memory;
 mod native;
 mod op;
 mod opcodes;
+mod operand;
 mod overlay;
 mod rewrite;
 mod save;
@@ -332,7 +334,7 @@ impl Engine {
         &self.state
     }
 
-    /// The same, to be changed before a burst.
+    /// The shadow registers, to be changed before a burst.
     pub fn state_mut(&mut self) -> &mut State {
         &mut self.state
     }
@@ -349,7 +351,7 @@ impl Engine {
 
     /// The address of an instruction's memory operand, given the general registers.
     pub fn operand(&mut self, general: &[u64; 16], pc: u64, code: &[u8]) -> Option<u64> {
-        let op = decode::operand_of(code, pc)?;
+        let op = operand::read_memory_operand(code, pc)?;
         let mine = self.state;
         (*self.state.general_mut(), self.state.pc) = (*general, pc);
         let address = self.address(&op);

@@ -1,7 +1,7 @@
-//! Which instructions the processor runs for the shadow, and what they need for that.
+//! Selects the instructions that the processor runs natively on the shadow's registers, and emits a thunk for each.
 
-use super::decode::set_memory;
 use super::op::{Kind, Op, ThunkRef};
+use super::operand::set_memory;
 use super::rewrite::{Place, rewrite};
 use super::state::Machine;
 use super::thunk::{Thunks, Used, Width};
@@ -10,7 +10,7 @@ use iced_x86::{
     OpKind, Register,
 };
 
-/// What runs `instruction`, whose bytes are `code`, natively; `None` if nothing may.
+/// Emits a thunk that runs `instruction` natively; `code` holds its bytes. `None` if it must not run natively.
 pub(super) fn by_processor(
     op: &mut Op,
     instruction: &Instruction,
@@ -38,7 +38,7 @@ pub(super) fn by_processor(
         writes_flags: instruction.rflags_modified() != 0,
     };
     if explicit {
-        // What an index reaches beyond its operand cannot be brought along.
+        // With a bit index in a register, the instruction accesses memory outside of its operand.
         if matches!(instruction.mnemonic(), M::Bt | M::Bts | M::Btr | M::Btc)
             && instruction.op1_kind() == OpKind::Register
         {
@@ -51,7 +51,7 @@ pub(super) fn by_processor(
         }
         thunk.memory = size as u8;
     }
-    // With its operand at an address relative to itself, it uses what it uses besides.
+    // With a RIP-relative operand, the instruction uses only the registers that it uses apart from addressing.
     let used_by = if explicit {
         let bytes = rewrite(code, Place::Relative)?;
         let elsewhere = Decoder::with_ip(64, bytes.get(), instruction.ip(), DecoderOptions::NONE).decode();
@@ -103,7 +103,7 @@ pub(super) fn by_processor(
         ) {
             return None;
         } else if writes {
-            // A segment register would be ours.
+            // The instruction would write a segment register of the host.
             return None;
         }
     }
@@ -113,7 +113,7 @@ pub(super) fn by_processor(
         match memory.access() {
             OpAccess::Read | OpAccess::CondRead => thunk.reads_memory = true,
             OpAccess::Write => thunk.writes_memory = true,
-            // With masks, some of the bytes are touched. All are read: where they are not there, the burst ends.
+            // A masked instruction accesses some of the bytes. The burst reads all, and ends if any is unmapped.
             OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite => {
                 (thunk.reads_memory, thunk.writes_memory) = (true, true);
             }
@@ -133,9 +133,9 @@ pub(super) fn by_processor(
         )
     });
     used.x87 |= instruction.mnemonic() == M::Wait;
-    // An exception that is not masked leaves the operand as it was.
+    // An unmasked exception leaves the operand unchanged.
     thunk.reads_memory |= used.x87;
-    // The stack pointer is ours, and its like cannot be had by EVEX without the processor.
+    // A thunk needs the host's stack pointer. An encoding requires the processor's extension.
     if used.general & 1 << 4 != 0
         || used.width == Width::Evex && !machine.has_avx512
         || used.width == Width::Vex && !machine.has_avx
@@ -164,7 +164,7 @@ pub(super) fn by_processor(
     Some(Kind::Thunk)
 }
 
-/// What must not run, or means something else elsewhere.
+/// Instructions that must not run natively, or whose result depends on where they run.
 fn refused(mnemonic: M) -> bool {
     matches!(
         mnemonic,

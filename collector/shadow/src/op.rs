@@ -1,6 +1,6 @@
 //! Decoded instructions.
 
-/// Names of registers behind the sixteen general ones.
+/// Register numbers after the sixteen general ones.
 pub(super) const NONE: u8 = 16;
 /// The address of the next instruction, as a base.
 pub(super) const RIP: u8 = 17;
@@ -9,14 +9,14 @@ pub(super) const GS: u8 = 19;
 /// Ah, ch, dh, bh: 20 to 23.
 pub(super) const HIGH: u8 = 20;
 
-/// What to do. Operands: R register, I immediate, M memory; the first is the destination.
+/// The operation. Operands: R register, I immediate, M memory; the first is the destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Kind {
     Nop,
     MovRR,
     MovRI,
-    /// The immediate is the constant behind it.
+    /// The 64-bit immediate is in the next slot.
     MovWide,
     Load,
     Store,
@@ -63,9 +63,9 @@ pub(super) enum Kind {
     Leave,
     XchgRR,
     XchgMR,
-    /// Sign of the accumulator into rdx.
+    /// Copies the accumulator's sign to all bits of rdx.
     SpreadSign,
-    /// The accumulator to twice its size.
+    /// Sign-extends the accumulator to twice its size.
     Widen,
     Clc,
     Stc,
@@ -97,22 +97,21 @@ pub(super) enum Kind {
     CallR,
     CallM,
     Return,
-    /// By the processor; `imm` is a `ThunkRef`.
+    /// The processor runs it; `imm` is a `ThunkRef`.
     Thunk,
-    /// Elements at several addresses; `imm` says more.
+    /// Loads or stores elements at several addresses; `imm` is a `gather::Shape`.
     Gather,
-    /// Registers to memory or back; `imm` is a thunk's offset.
+    /// Saves registers to memory or restores them; `imm` is a thunk's offset.
     Save,
-    /// Its outcome cannot be known; `extra` is a `taint::Source`.
+    /// Its result cannot be predicted; `extra` is a `taint::Source`.
     Unknown,
     SystemCall,
-    /// It cannot be followed.
+    /// Not supported: ends the burst.
     Stop,
 }
 
 impl Kind {
-    /// Whether nothing that follows it belongs to its block: it goes elsewhere, or ends the burst, or changes how
-    /// instructions are followed.
+    /// Whether it ends its block: it transfers control, ends the burst, or switches to tainted steps.
     pub(super) fn ends_block(self) -> bool {
         matches!(
             self,
@@ -187,7 +186,7 @@ impl Op {
         i64::from(self.imm) as u64
     }
 
-    /// Sets it. Operands of less than 8 bytes do not have the rest.
+    /// Sets the immediate. Only its low 32 bits are kept.
     pub(super) fn set_imm(&mut self, value: u64) {
         self.imm = value as i32;
     }
@@ -215,7 +214,7 @@ impl Op {
     }
 }
 
-/// A thunk, and what it needs: packed into an instruction's immediate.
+/// A thunk and the properties of its instruction, packed into the immediate of an [`Op`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ThunkRef {
     /// Offset of its code, a multiple of 16 below 2^20.

@@ -3,12 +3,12 @@
 use super::Engine;
 use super::op::Kind;
 
-/// More than the decoder has.
+/// Capacity in opcodes; the decoder has fewer.
 const CODES: usize = 5200;
-/// In a cell: not yet told of.
+/// In a cell: not yet reported.
 const NEW: u8 = 0x80;
 
-/// How instructions of an opcode were handled; several ways may go together, for operands differ.
+/// How instructions of an opcode were handled. One opcode may be handled in several ways, depending on its operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Handling {
@@ -16,14 +16,14 @@ pub enum Handling {
     Interpreted = 1,
     /// Run by the processor on the shadow's registers.
     Native = 2,
-    /// What it leaves is marked as unknown.
+    /// Its result is tainted.
     Marked = 4,
     /// The burst ends before it.
     Ends = 8,
 }
 
 impl Handling {
-    /// All.
+    /// All ways.
     pub const ALL: [Self; 4] = [Self::Interpreted, Self::Native, Self::Marked, Self::Ends];
 
     /// The name used in reports.
@@ -36,7 +36,7 @@ impl Handling {
         }
     }
 
-    fn of(kind: Kind) -> Self {
+    fn from_kind(kind: Kind) -> Self {
         match kind {
             Kind::Thunk | Kind::Save => Self::Native,
             Kind::Unknown => Self::Marked,
@@ -53,10 +53,10 @@ pub(super) struct Opcodes {
 }
 
 impl Opcodes {
-    /// Takes note of an instruction.
+    /// Records how an instruction was handled.
     pub(super) fn meet(&mut self, code: iced_x86::Code, kind: Kind) {
         if let Some(ways) = self.ways.get_mut(code as usize) {
-            let way = Handling::of(kind) as u8;
+            let way = Handling::from_kind(kind) as u8;
             if *ways & way == 0 {
                 *ways |= way | NEW;
             }
@@ -65,8 +65,8 @@ impl Opcodes {
 }
 
 impl Engine {
-    /// Calls `tell` with each opcode that was met for the first time since the last call, or in a new way: its number
-    /// (an `iced_x86::Code`), and a bit for each [`Handling`]. It stops when `tell` has no room left.
+    /// Calls `tell` with each opcode that was handled in a new way since the last call: its number (an
+    /// `iced_x86::Code`), and one bit for each [`Handling`]. Stops when `tell` returns false.
     pub fn tell_opcodes(&mut self, tell: &mut dyn FnMut(u16, u8) -> bool) {
         for (code, ways) in self.opcodes.ways.iter_mut().enumerate() {
             if *ways & NEW != 0 {

@@ -5,7 +5,7 @@
 const LINE: u64 = 64;
 /// Maximum of lines, which limits the stores of a burst.
 const LINES: usize = 2048;
-/// Size of the hash table of lines.
+/// Capacity of the hash table of lines.
 const PLACES: usize = 4096;
 /// Maximum of probes in the hash table.
 const PROBES: usize = 16;
@@ -58,8 +58,9 @@ impl Overlay {
         self.used == 0
     }
 
+    /// The first place of a line in the hash table.
     fn home(number: u64) -> usize {
-        // Neighbouring lines lie side by side.
+        // Adjacent lines get adjacent places.
         (number ^ number >> 12) as usize % PLACES
     }
 
@@ -100,7 +101,7 @@ impl Overlay {
         Err(Full)
     }
 
-    /// Puts what was stored over what the program has at an address.
+    /// Overwrites `bytes`, which were loaded from the program's memory at `address`, with the stored bytes.
     pub(super) fn patch(&self, address: u64, bytes: &mut [u8]) {
         let mut done = 0;
         while done < bytes.len() {
@@ -121,7 +122,7 @@ impl Overlay {
         }
     }
 
-    /// A value of up to 8 bytes: what was stored of it, over `memory`'s.
+    /// Loads a value of up to 8 bytes. Bytes that were not stored come from `memory`, which is called only if needed.
     pub(super) fn load(&self, address: u64, size: u64, memory: impl FnOnce() -> u64) -> u64 {
         if self.used == 0 {
             return memory();
@@ -152,6 +153,9 @@ impl Overlay {
     }
 
     /// Stores bytes.
+    ///
+    /// # Errors
+    /// The overlay has no space for another line.
     pub(super) fn store(&mut self, address: u64, bytes: &[u8]) -> Result<(), Full> {
         let mut done = 0;
         while done < bytes.len() {
@@ -167,7 +171,7 @@ impl Overlay {
         Ok(())
     }
 
-    /// Calls `act` with the lines of a stored range, and the bytes of each.
+    /// Calls `act` with each line of a range, and the mask of the range's bytes in it.
     fn each_line(&mut self, address: u64, size: u64, mut act: impl FnMut(&mut Self, usize, u64)) {
         let mut done = 0;
         while done < size {
@@ -180,7 +184,7 @@ impl Overlay {
         }
     }
 
-    /// Marks bytes that were stored.
+    /// Taints stored bytes.
     pub(super) fn taint(&mut self, address: u64, size: u64) {
         self.each_line(address, size, |this, line, bytes| {
             this.tainted_bytes += (bytes & !this.tainted[line]).count_ones();
@@ -188,7 +192,7 @@ impl Overlay {
         });
     }
 
-    /// Takes marks away. Whether there are others.
+    /// Untaints bytes. Returns whether other bytes are tainted.
     pub(super) fn untaint(&mut self, address: u64, size: u64) -> bool {
         self.each_line(address, size, |this, line, bytes| {
             this.tainted_bytes -= (bytes & this.tainted[line]).count_ones();
@@ -197,7 +201,7 @@ impl Overlay {
         self.tainted_bytes != 0
     }
 
-    /// Whether any of these bytes is marked.
+    /// Whether any of these bytes is tainted.
     pub(super) fn is_tainted(&mut self, address: u64, size: u64) -> bool {
         let mut any = false;
         self.each_line(address, size, |this, line, bytes| {

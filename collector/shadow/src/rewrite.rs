@@ -1,4 +1,4 @@
-//! Another memory operand for an instruction: its bytes with a plain register as the address.
+//! Replaces the memory operand of an encoded instruction: the new address is a plain register.
 
 /// Longest instruction.
 pub(super) const MAX_LENGTH: usize = 15;
@@ -31,16 +31,16 @@ impl Bytes {
     }
 }
 
-/// Where the operand is to be.
+/// The new address of the operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
     /// In memory at a general register: rax, rcx, rdx, rbx, rsi or rdi.
     At(u8),
-    /// At the next instruction's address, to see what else the instruction uses.
+    /// RIP-relative, to find the registers that the instruction uses apart from addressing.
     Relative,
 }
 
-/// The instruction with its memory operand elsewhere. `None`: an encoding that this does not know.
+/// The instruction with another address. `None` if the encoding is not supported.
 pub(super) fn rewrite(code: &[u8], place: Place) -> Option<Bytes> {
     let mut out = Bytes::new();
     let mut at = 0;
@@ -50,7 +50,7 @@ pub(super) fn rewrite(code: &[u8], place: Place) -> Option<Bytes> {
         byte
     };
     let mut byte = next(&mut at)?;
-    // Segments and short addresses were for the old operand.
+    // Segment and address-size prefixes belong to the old operand.
     while matches!(
         byte,
         0x66 | 0xf2 | 0xf3 | 0xf0 | 0x2e | 0x36 | 0x3e | 0x26 | 0x64 | 0x65 | 0x67
@@ -62,7 +62,7 @@ pub(super) fn rewrite(code: &[u8], place: Place) -> Option<Bytes> {
     }
     match byte {
         0xc5 => {
-            // The short form has no bits for the operand's registers.
+            // The two-byte VEX prefix has no bits for the operand's base and index.
             out.push(byte);
             for _ in 0..2 {
                 out.push(next(&mut at)?);
@@ -86,7 +86,7 @@ pub(super) fn rewrite(code: &[u8], place: Place) -> Option<Bytes> {
             if byte & 0xf0 == 0x40 {
                 out.push(byte & 0xfc);
                 byte = next(&mut at)?;
-                // A prefix behind it makes it void.
+                // A prefix after REX cancels it.
                 if byte & 0xf0 == 0x40
                     || matches!(
                         byte,
@@ -131,7 +131,7 @@ pub(super) fn rewrite(code: &[u8], place: Place) -> Option<Bytes> {
         1 => 1,
         _ => 4,
     };
-    // What is left are immediates.
+    // Only immediates are left.
     for &byte in code.get(at..)? {
         out.push(byte);
     }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever has a memory operand has the same others afterwards.
+        /// All other operands stay the same.
         #[test]
         fn only_the_memory_operand_changes(
             start in proptest::sample::select(vec![

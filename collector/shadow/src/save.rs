@@ -3,9 +3,9 @@
 //!
 //! The processor runs them on all shadow registers. They have a buffer of their own, because their operand is large.
 
-use super::decode::set_memory;
-use super::interpret::Step;
+use super::access::Step;
 use super::op::{Kind, Op};
+use super::operand::set_memory;
 use super::rewrite::{Place, rewrite};
 use super::state::Machine;
 use super::thunk::{Thunks, Used, Width};
@@ -14,8 +14,8 @@ use iced_x86::{Instruction, Mnemonic as M, OpKind};
 
 /// Bytes of the buffer.
 pub(super) const AREA: usize = 4096;
-/// The state components that the shadow has: x87, SSE, AVX, opmasks and AVX-512.
-const PARTS: u64 = 0xe7;
+/// The XSAVE state components that the shadow has: x87, SSE, AVX, opmasks and AVX-512.
+const COMPONENTS: u64 = 0xe7;
 /// Bytes of an `fxsave` area.
 const LEGACY: usize = 512;
 
@@ -55,7 +55,7 @@ pub(super) fn decode(
         x87: true,
         width,
     };
-    // rsi has the operand's address, rbx the state's.
+    // rsi holds the operand's address, rbx the state's.
     let bytes = rewrite(code, Place::At(6))?;
     op.set_imm(thunks.make(bytes.get(), &used, Some(6), 3, machine)?.into());
     op.kind = Kind::Save;
@@ -70,7 +70,7 @@ pub(super) fn decode(
 pub(super) unsafe fn run(engine: &mut Engine, op: &Op) -> Step {
     let (restores, extended) = (op.extra() & 1 != 0, op.extra() & 2 != 0);
     let chosen = engine.register(0) & 0xffff_ffff | engine.register(2) << 32;
-    if extended && chosen & engine.machine.features & !PARTS != 0 {
+    if extended && chosen & engine.machine.features & !COMPONENTS != 0 {
         return Err(End::Instruction);
     }
     let address = engine.address(op);
@@ -83,7 +83,7 @@ pub(super) unsafe fn run(engine: &mut Engine, op: &Op) -> Step {
     // SAFETY: Loads may fault (burst invariant). Loading reads the overlay and memory, never the area, so the two
     // borrows are disjoint.
     unsafe { engine.load_bytes(address, &mut (&mut *area)[..size]) };
-    if restores && extended && word(&engine.area.0, LEGACY) & !PARTS != 0 {
+    if restores && extended && word(&engine.area.0, LEGACY) & !COMPONENTS != 0 {
         return Err(End::Instruction);
     }
     let code = engine.thunks.code(op.imm() as u32);
@@ -141,7 +141,7 @@ fn hash(bytes: &[u8]) -> u64 {
     })
 }
 
-/// The buffer.
+/// The operand's buffer.
 #[repr(C, align(64))]
 #[derive(Clone, Copy)]
 pub(super) struct Area(pub [u8; AREA]);

@@ -4,7 +4,7 @@ use core::arch::asm;
 use core::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 use core::ffi::c_void;
 
-/// Packed status flags: what `lahf` leaves in `ah` and `seto` in `al`.
+/// Packed status flags: the results of `lahf` in `ah` and of `seto` in `al`.
 pub(super) const OVERFLOW: u64 = 1;
 pub(super) const CARRY: u64 = 1 << 8;
 pub(super) const PARITY: u64 = 1 << 10;
@@ -30,7 +30,7 @@ pub struct State {
     /// RFLAGS on the way into a thunk and out of it.
     pub(super) rflags: u64,
     pub(super) mxcsr: u32,
-    /// What to leave to our own code.
+    /// MXCSR of the host, restored after each thunk.
     pub(super) host_mxcsr: u32,
     /// Opmask registers.
     pub(super) masks: [u64; 8],
@@ -51,7 +51,7 @@ impl core::fmt::Debug for State {
     }
 }
 
-/// What the processor has and where it puts things, found once.
+/// Features of the processor, and the layout of its XSAVE image. Determined once.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Machine {
     /// Offsets in an XSAVE image: upper halves of ymm, k0–7, upper halves of zmm0–15, zmm16–31.
@@ -62,17 +62,18 @@ pub(super) struct Machine {
     pub(super) has_avx: bool,
     /// With 64-bit opmask registers.
     pub(super) has_avx512: bool,
-    /// Features that the kernel has enabled, as in XCR0, and bytes of what `xsave` saves of them.
+    /// Features that the kernel has enabled, as in XCR0.
     pub(super) features: u64,
+    /// Bytes that `xsave` saves of them.
     pub(super) save_size: usize,
-    /// A shadow stack is on: of no use here, and in need of more than memory.
+    /// The thread has a shadow stack. Its instructions are not supported.
     pub(super) has_shadow_stack: bool,
     /// `rdfsbase` works.
     has_fsgsbase: bool,
 }
 
 impl Machine {
-    /// Asks the processor. `capabilities` is the kernel's `AT_HWCAP2`.
+    /// Queries the processor. `capabilities` is the kernel's `AT_HWCAP2`.
     pub(super) fn find(capabilities: u64) -> Self {
         const FSGSBASE: u64 = 2;
         let mut machine = Self::default();
@@ -116,8 +117,9 @@ unsafe fn os_features() -> u64 {
     unsafe { _xgetbv(0) }
 }
 
-/// Where `libc::ucontext_t` has its registers (`REG_…`), and which is which in the order of the encoding.
+/// Offset of the general registers in `libc::ucontext_t`.
 const FRAME_REGISTERS: usize = 40;
+/// Index (`REG_…`) of each general register there, in the order of the encoding.
 const FRAME_ORDER: [usize; 16] = [13, 14, 12, 11, 15, 10, 9, 8, 0, 1, 2, 3, 4, 5, 6, 7];
 pub(super) const FRAME_RDI: usize = 8;
 pub(super) const FRAME_RSP: usize = 15;

@@ -1,7 +1,7 @@
 //! String instructions, repeated or not.
 
+use super::access::{Step, bytes};
 use super::alu;
-use super::interpret::{Step, bytes};
 use super::op::{Kind, Op, Repeat};
 use super::state::ZERO;
 use super::{End, Engine};

@@ -1,4 +1,4 @@
-//! Memory from the kernel, without libc.
+//! System calls for memory mappings, without libc.
 
 use core::arch::asm;
 
@@ -27,7 +27,7 @@ unsafe fn call(number: usize, args: [usize; 6]) -> isize {
     result
 }
 
-/// A new mapping, or the kernel's error number.
+/// Makes a new mapping. Returns the kernel's error number if that fails.
 pub(super) fn map(length: usize, protection: usize, flags: usize) -> Result<*mut u8, i32> {
     const NO_FILE: usize = usize::MAX;
     // SAFETY: the kernel picks the address, so no existing mapping changes.
@@ -46,7 +46,7 @@ pub(super) unsafe fn unmap(address: *mut u8, length: usize) {
     unsafe { call(MUNMAP, [address as usize, length, 0, 0, 0, 0]) };
 }
 
-/// The same shared memory at a second place.
+/// Maps the same shared memory a second time. Returns the kernel's error number if that fails.
 pub(super) fn map_again(address: *mut u8, length: usize) -> Result<*mut u8, i32> {
     const MAY_MOVE: usize = 1;
     // SAFETY: an old length of zero duplicates a shared mapping and leaves the old one in place.
@@ -58,7 +58,7 @@ pub(super) fn map_again(address: *mut u8, length: usize) -> Result<*mut u8, i32>
     }
 }
 
-/// Changes the protection of a mapping.
+/// Changes the protection of a mapping. Returns the kernel's error number if that fails.
 ///
 /// # Safety
 /// Only the caller uses the mapping.

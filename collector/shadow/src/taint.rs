@@ -3,11 +3,9 @@
 //!
 //! Few bursts contain tainted values. Only while one exists does the decoder describe each instruction's operands.
 
-use super::interpret::Step;
-use super::op::{Kind, NONE, Op};
-use super::rewrite::MAX_LENGTH;
-use super::{End, Engine, memory};
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic as M, OpAccess, Register, RflagsBits};
+use super::Engine;
+use super::op::{NONE, Op};
+use iced_x86::{FlowControl, Instruction, Mnemonic as M, OpAccess, Register, RflagsBits};
 
 /// Maximum of instructions that a burst runs while a value is tainted: each costs about as much as twenty others.
 pub(super) const MAX_TAINTED_INSTRUCTIONS: u32 = 4096;
@@ -25,7 +23,7 @@ pub(super) enum Source {
 }
 
 impl Source {
-    pub(super) fn of(mnemonic: M) -> Self {
+    pub(super) fn from_mnemonic(mnemonic: M) -> Self {
         match mnemonic {
             M::Rdtsc => Self::Time,
             M::Rdtscp => Self::TimeAndProcessor,
@@ -36,7 +34,7 @@ impl Source {
         }
     }
 
-    /// The registers that it writes, a bit each, except an explicit operand.
+    /// The registers that the source writes, one bit each, without an explicit operand. `extra` is the source's number.
     fn registers(extra: u8) -> u16 {
         const TIME: u8 = Source::Time as u8;
         const TIME_AND_PROCESSOR: u8 = Source::TimeAndProcessor as u8;
@@ -51,14 +49,14 @@ impl Source {
     }
 }
 
-/// What is marked, beside bytes of the overlay.
+/// The tainted registers. The overlay knows the tainted bytes of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Taint {
-    /// General registers, a bit each in the order of the encoding.
+    /// General registers, one bit each in the order of the encoding.
     pub general: u16,
     /// Status flags, as in RFLAGS.
     pub flags: u32,
-    /// Vectors' lowest 16 bytes, and what is above them.
+    /// Vector registers, one bit each: their lowest 16 bytes, and their remaining bytes.
     pub vectors: [u32; 2],
     /// Opmask registers.
     pub masks: u8,
@@ -66,12 +64,12 @@ pub struct Taint {
     pub x87: bool,
     /// Control and status of SSE.
     pub mxcsr: bool,
-    /// Some bytes of memory are.
+    /// Some bytes of memory are tainted.
     memory: bool,
 }
 
 impl Taint {
-    /// Nothing.
+    /// No register.
     pub const NONE: Self = Self {
         general: 0,
         flags: 0,
@@ -82,12 +80,12 @@ impl Taint {
         memory: false,
     };
 
-    /// Whether anything is.
+    /// Whether any register or byte of memory is tainted.
     fn is_any(&self) -> bool {
         *self != Self::NONE
     }
 
-    /// Whether any register other than the general ones is.
+    /// Whether any vector, opmask, x87 register or MXCSR is tainted.
     pub fn has_others(&self) -> bool {
         self.vectors != [0; 2] || self.masks != 0 || self.x87 || self.mxcsr
     }
@@ -102,9 +100,10 @@ const FLAGS: [(u32, u32); 6] = [
     (RflagsBits::OF, 0x800),
 ];
 
+/// Status flags of the decoder (`RflagsBits`) as bits of RFLAGS.
 fn in_rflags(bits: u32) -> u32 {
-    let held = FLAGS.iter().filter(|(bit, _)| bits & bit != 0);
-    held.map(|(_, flag)| flag).sum()
+    let set = FLAGS.iter().filter(|(bit, _)| bits & bit != 0);
+    set.map(|(_, flag)| flag).sum()
 }
 
 fn reads(access: OpAccess) -> bool {
@@ -125,21 +124,21 @@ fn is_certain(access: OpAccess) -> bool {
     matches!(access, OpAccess::Write | OpAccess::ReadWrite)
 }
 
-/// What an instruction does to marks, found before it runs.
+/// The effect of an instruction on taint, determined before it runs.
 #[derive(Clone, Copy)]
-struct Effect {
-    /// It uses something marked.
+pub(super) struct Effect {
+    /// It reads a tainted value.
     input: bool,
-    /// What it writes at all, and what it overwrites whatever happens.
+    /// Registers that it may write, and registers that it always overwrites.
     written: Taint,
     cleared: Taint,
-    /// Address and bytes of what it stores, and whether it does so whatever happens.
+    /// Address and size of each store in bytes, and whether the store always happens.
     stores: [(u64, u64, bool); 2],
 }
 
 impl Taint {
-    /// A register, as a set.
-    fn of(register: Register) -> Self {
+    /// The set of one register.
+    fn from_register(register: Register) -> Self {
         let mut set = Self::NONE;
         if register.is_gpr() {
             set.general = 1 << register.full_register().number();
@@ -188,30 +187,30 @@ impl Taint {
 }
 
 impl Engine {
-    /// What is marked after the last instruction.
+    /// The registers that are tainted after the last instruction.
     pub fn taint(&self) -> &Taint {
         &self.taint
     }
 
-    /// Marks registers whose values cannot be known, after [`Engine::begin`].
+    /// Taints registers whose values cannot be predicted, after [`Engine::begin`].
     pub fn mark(&mut self, taint: &Taint) {
         self.taint.add(taint);
         self.is_tainted = self.taint.is_any();
     }
 
-    /// Whether what the burst stored in these bytes cannot be known.
+    /// Whether the burst stored a tainted value in any of these bytes.
     pub fn is_unknown(&mut self, address: u64, size: u64) -> bool {
         self.overlay.is_tainted(address, size)
     }
 
-    /// Marks what was just stored.
+    /// Taints bytes that were just stored.
     pub(super) fn taint_stored(&mut self, address: u64, size: u64) {
         self.overlay.taint(address, size);
         self.taint.memory = true;
         self.is_tainted = true;
     }
 
-    /// Runs an instruction whose outcome cannot be known. What it leaves is marked; its value is 0.
+    /// Runs an instruction whose result cannot be predicted: its result registers become 0 and tainted.
     pub(super) fn taint_result(&mut self, op: &Op) {
         let mut registers = Source::registers(op.extra());
         if op.dst < NONE {
@@ -230,35 +229,9 @@ impl Engine {
         self.is_tainted = true;
     }
 
-    /// Runs the instruction in a slot while a value is tainted.
-    ///
-    /// # Safety
-    /// Called within a burst; `op` is the instruction in `slot`.
-    #[cold]
-    #[inline(never)]
-    pub(super) unsafe fn step_tainted(&mut self, op: &Op, slot: usize) -> Step {
-        if matches!(op.kind, Kind::Unknown | Kind::Nop) {
-            // SAFETY: the caller is in a burst, and `op` is the instruction in `slot`.
-            return unsafe { self.step(op, slot) };
-        }
-        self.tainted_left = self.tainted_left.checked_sub(1).ok_or(End::Taint)?;
-        let mut code = [0; MAX_LENGTH];
-        let code = &mut code[..usize::from(op.length).min(MAX_LENGTH)];
-        // SAFETY: Loads may fault (burst invariant).
-        unsafe { memory::copy(self.state.pc, code) };
-        let instruction = Decoder::with_ip(64, code, self.state.pc, DecoderOptions::NONE).decode();
-        // SAFETY: the caller is in a burst.
-        let is_own = op.kind == Kind::Save && (op.extra() & 1 == 0 || unsafe { self.restores_what_was_saved(op) });
-        let effect = self.effect(&instruction, is_own).ok_or(End::Taint)?;
-        // SAFETY: the caller is in a burst, and `op` is the instruction in `slot`.
-        unsafe { self.step(op, slot)? };
-        self.apply(&effect);
-        Ok(())
-    }
-
     /// The effect of an instruction on taint. `None` if a tainted value decides its branch, its address, or whether it
     /// faults. `is_own`: it saves registers, or restores those that the burst has saved.
-    fn effect(&mut self, instruction: &Instruction, is_own: bool) -> Option<Effect> {
+    pub(super) fn effect(&mut self, instruction: &Instruction, is_own: bool) -> Option<Effect> {
         let taint = self.taint;
         let mut effect = Effect {
             input: false,
@@ -267,7 +240,7 @@ impl Engine {
             stores: [(0, 0, false); 2],
         };
         let mut cleared = Taint::NONE;
-        // The decoder does not describe the memory operands of these.
+        // The decoder does not describe the memory operands of these instructions.
         let is_hard = instruction.is_vsib() || instruction.is_save_restore_instruction();
         let repeats =
             instruction.is_string_instruction() && (instruction.has_rep_prefix() || instruction.has_repne_prefix());
@@ -279,7 +252,7 @@ impl Engine {
         let mut has_vectors = false;
         let described = self.info.info(instruction);
         for used in described.used_registers() {
-            let set = Taint::of(used.register());
+            let set = Taint::from_register(used.register());
             has_vectors |= set.vectors[0] != 0;
             effect.input |= reads(used.access()) && taint.intersects(&set);
             if !writes(used.access()) {
@@ -297,7 +270,7 @@ impl Engine {
             if is_hard {
                 break;
             }
-            let by = |register: Register| register.is_gpr() && taint.intersects(&Taint::of(register));
+            let by = |register: Register| register.is_gpr() && taint.intersects(&Taint::from_register(register));
             if by(used.base()) || by(used.index()) {
                 return None;
             }
@@ -360,7 +333,7 @@ impl Engine {
     }
 
     /// Taints values computed from tainted ones, and untaints other overwritten values.
-    fn apply(&mut self, effect: &Effect) {
+    pub(super) fn apply(&mut self, effect: &Effect) {
         if effect.input {
             self.taint.add(&effect.written);
         } else {

@@ -9,12 +9,12 @@ use super::sys;
 use core::mem::offset_of;
 use core::ptr::null_mut;
 
-/// Bytes of code.
-const ROOM: usize = 256 * 1024;
-/// The longest thunk: 16 general registers, 32 vectors, masks, and more.
-const LONGEST: usize = 1024;
+/// Bytes of memory for thunks.
+const CODE_CAPACITY: usize = 256 * 1024;
+/// Bytes of the longest thunk: 16 general registers, 32 vectors, opmasks, and the rest.
+const MAX_THUNK_SIZE: usize = 1024;
 
-/// Registers that an instruction uses, a bit each.
+/// Registers that an instruction uses, one bit each.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Used {
     pub general: u32,
@@ -30,12 +30,12 @@ pub(super) struct Used {
 /// The part of a vector register that an encoding accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum Width {
-    /// 16 bytes; the rest is unchanged.
+    /// SSE: 16 bytes; the rest of the register is unchanged.
     #[default]
     Legacy,
     /// VEX: 32 bytes; the rest of a written register becomes 0.
     Vex,
-    /// EVEX: all.
+    /// EVEX: 64 bytes.
     Evex,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Thunks {
 }
 
 impl Thunks {
-    /// Without memory, so that no thunk can be made.
+    /// A value without memory: no thunk can be made.
     pub(super) fn none() -> Self {
         Self {
             write: null_mut(),
@@ -59,15 +59,15 @@ impl Thunks {
 
     /// Maps the memory; [`Thunks::none`] if the kernel refuses executable memory.
     pub(super) fn reserve() -> Self {
-        let Ok(write) = sys::map(ROOM, sys::READ_WRITE, sys::SHARED) else {
+        let Ok(write) = sys::map(CODE_CAPACITY, sys::READ_WRITE, sys::SHARED) else {
             return Self::none();
         };
-        let run = sys::map_again(write, ROOM).and_then(|run| {
+        let run = sys::map_again(write, CODE_CAPACITY).and_then(|run| {
             // SAFETY: the mapping is new; nothing refers to it yet.
-            let ready = unsafe { sys::protect(run, ROOM, sys::READ_EXECUTE) };
+            let ready = unsafe { sys::protect(run, CODE_CAPACITY, sys::READ_EXECUTE) };
             if ready.is_err() {
                 // SAFETY: the mapping is new; nothing refers to it yet.
-                unsafe { sys::unmap(run, ROOM) };
+                unsafe { sys::unmap(run, CODE_CAPACITY) };
             }
             ready.map(|()| run)
         });
@@ -75,7 +75,7 @@ impl Thunks {
             Ok(run) => Self { write, run, used: 0 },
             Err(_) => {
                 // SAFETY: the mapping is new; nothing refers to it yet.
-                unsafe { sys::unmap(write, ROOM) };
+                unsafe { sys::unmap(write, CODE_CAPACITY) };
                 Self::none()
             }
         }
@@ -86,8 +86,8 @@ impl Thunks {
         if self.exist() {
             // SAFETY: Exclusive: both mappings belong to this value, and no thunk runs while it is borrowed mutably.
             unsafe {
-                sys::unmap(self.write, ROOM);
-                sys::unmap(self.run.cast_mut(), ROOM);
+                sys::unmap(self.write, CODE_CAPACITY);
+                sys::unmap(self.run.cast_mut(), CODE_CAPACITY);
             }
         }
         *self = Self::none();
@@ -98,8 +98,8 @@ impl Thunks {
     }
 
     /// Whether another thunk fits.
-    pub(super) fn has_room(&self) -> bool {
-        self.used + LONGEST <= ROOM
+    pub(super) fn has_space(&self) -> bool {
+        self.used + MAX_THUNK_SIZE <= CODE_CAPACITY
     }
 
     /// Drops all thunks.
@@ -109,7 +109,7 @@ impl Thunks {
 
     /// The address of a thunk's code.
     pub(super) fn code(&self, offset: u32) -> *const u8 {
-        self.run.wrapping_add(offset as usize % ROOM)
+        self.run.wrapping_add(offset as usize % CODE_CAPACITY)
     }
 
     /// Emits a thunk with the parameters `(state, operand)`. `memory`: the register in which `code` expects the
@@ -122,15 +122,19 @@ impl Thunks {
         base: u8,
         machine: &Machine,
     ) -> Option<u32> {
-        if !self.exist() || !self.has_room() {
+        if !self.exist() || !self.has_space() {
             return None;
         }
-        // SAFETY: `has_room` leaves `LONGEST` bytes of the mapping, which belongs to this value; no other reference to
-        // it exists.
-        let room = unsafe { core::slice::from_raw_parts_mut(self.write.add(self.used), LONGEST) };
-        let mut e = Emitter { room, length: 0, base };
+        // SAFETY: `has_space` leaves `MAX_THUNK_SIZE` bytes of the mapping, which belongs to this value; no other
+        // reference to it exists.
+        let buffer = unsafe { core::slice::from_raw_parts_mut(self.write.add(self.used), MAX_THUNK_SIZE) };
+        let mut e = Emitter {
+            buffer,
+            length: 0,
+            base,
+        };
         e.thunk(code, used, memory, machine);
-        if e.length > LONGEST {
+        if e.length > MAX_THUNK_SIZE {
             return None;
         }
         let offset = self.used as u32;
@@ -145,8 +149,8 @@ const RFLAGS: i32 = offset_of!(State, rflags) as i32;
 const X87: i32 = offset_of!(State, x87) as i32;
 
 struct Emitter<'a> {
-    room: &'a mut [u8],
-    /// May exceed the buffer: the thunk is then discarded.
+    buffer: &'a mut [u8],
+    /// Bytes emitted. If they exceed the buffer, the thunk is discarded.
     length: usize,
     /// The register that holds the state's address; not rsp or r12.
     base: u8,
@@ -154,19 +158,19 @@ struct Emitter<'a> {
 
 impl Emitter<'_> {
     fn bytes(&mut self, bytes: &[u8]) {
-        if let Some(room) = self.room.get_mut(self.length..self.length + bytes.len()) {
-            room.copy_from_slice(bytes);
+        if let Some(place) = self.buffer.get_mut(self.length..self.length + bytes.len()) {
+            place.copy_from_slice(bytes);
         }
         self.length += bytes.len();
     }
 
-    /// ModRM and displacement of a place in the state.
+    /// ModRM and displacement of a field of the state, at offset `at`.
     fn operand(&mut self, register: u8, at: i32) {
         self.bytes(&[0x80 | (register & 7) << 3 | self.base & 7]);
         self.bytes(&at.to_le_bytes());
     }
 
-    /// An instruction on a place in the state, with `prefix` for REX.W.
+    /// An instruction with a field of the state as its operand; `wide` sets REX.W.
     fn on_state(&mut self, wide: bool, opcode: &[u8], register: u8, at: i32) {
         let rex = 0x40 | u8::from(wide) << 3 | (register >> 3 & 1) << 2 | self.base >> 3;
         if rex != 0x40 {
@@ -233,7 +237,7 @@ impl Emitter<'_> {
         for register in KEPT {
             self.push(register);
         }
-        // rsi, then rdi, in whatever registers.
+        // Moves the parameters from rsi and rdi to the chosen registers.
         self.push(6);
         self.push(7);
         self.pop(self.base);
@@ -262,7 +266,7 @@ impl Emitter<'_> {
         }
         self.general(used.general, true);
         let stored = match used.width {
-            // What VEX writes is zero above: so is the register now.
+            // A VEX instruction clears the upper half of the register, so all 64 bytes are stored.
             Width::Vex if machine.has_avx512 => Width::Evex,
             width => width,
         };

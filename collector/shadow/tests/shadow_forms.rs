@@ -153,7 +153,7 @@ fn host() -> ([u8; 5], u32) {
     #[repr(align(16))]
     struct Image([u8; 512]);
     let mut image = Image([0; 512]);
-    // SAFETY: room for what it stores.
+    // SAFETY: the buffer has the size of the stored image.
     unsafe { core::arch::x86_64::_fxsave64(image.0.as_mut_ptr()) };
     let mxcsr = u32::from_le_bytes(image.0[24..28].try_into().unwrap());
     // Flags of what this program itself computed do not matter.

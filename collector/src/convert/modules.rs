@@ -10,14 +10,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// How a mapped file is known to be the one on disk.
+/// The identity of a mapped file, to recognise it on disk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum FileIdentity {
-    /// It has this inode; 0: it is no file.
+    /// The inode; 0 if there is no file.
     Inode(u64),
-    /// The recording has its build-id.
+    /// The build-id from the recording.
     Build(BuildId),
-    /// It cannot be known.
+    /// Unknown.
     Unknown,
 }
 
@@ -36,7 +36,7 @@ impl<'a> Modules<'a> {
         Self::with(set, Builds::new())
     }
 
-    /// With build-ids that were read before, see [`Modules::into_builds`].
+    /// Starts with build-ids that were read before, see [`Modules::into_builds`].
     pub(crate) fn with(set: &'a mut VectorSet, builds: Builds) -> Self {
         let known = set
             .modules
@@ -52,7 +52,7 @@ impl<'a> Modules<'a> {
         self.builds
     }
 
-    /// Notes an executable mapping of a process, and says whose it is.
+    /// Adds an executable mapping of a process, and returns it with its module.
     pub(crate) fn locate(
         &mut self,
         process: u32,
@@ -95,7 +95,7 @@ impl<'a> Modules<'a> {
             file_offset,
         };
         let mappings = &mut modules[located.module.0 as usize].mappings;
-        // Snapshots repeat most of what the one before had.
+        // Most mappings of a snapshot are also in the previous one.
         if !mappings
             .iter()
             .rev()
@@ -108,7 +108,7 @@ impl<'a> Modules<'a> {
     }
 }
 
-/// Names that the kernel and perf give to memory that no file can be read for.
+/// Names that the kernel and perf give to memory without a readable file.
 fn is_no_file(path: &[u8]) -> bool {
     [&b"/memfd:"[..], b"//anon", b"/dev/zero", b"/SYSV", b"/anon_hugepage"]
         .iter()
@@ -118,7 +118,7 @@ fn is_no_file(path: &[u8]) -> bool {
 /// The build-id of a file, if it still is the one that was mapped.
 fn build_id(path: &Path, inode: u64) -> Option<BuildId> {
     let is_it = |metadata: &std::fs::Metadata| metadata.ino() == inode && metadata.is_file();
-    // Before opening: that would block on a pipe nobody writes to.
+    // Checked before opening, which would block on a pipe without a writer.
     path.metadata().ok().filter(is_it)?;
     let file = std::fs::File::open(path).ok()?;
     file.metadata().ok().filter(is_it)?;

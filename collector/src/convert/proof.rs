@@ -1,8 +1,8 @@
 //! Whether the program executed what shadow execution predicted.
 //!
-//! A burst that began in isolation (`BurstHead::alone`) is what the program executed, provided that the program reached
-//! the burst's end: a burst contains no system call, so nothing else can change the control flow. It is proved that the
-//! program reached the burst's end
+//! A burst that began in isolation (`BurstHead::is_isolated`) is what the program executed, provided that the program
+//! reached the burst's end: a burst contains no system call, so nothing else can change the control flow. It is proved
+//! that the program reached the burst's end
 //! - if the thread was later interrupted at an instruction that the burst does not execute; or
 //! - if the process reported its final figures, for which it makes system calls.
 //!
@@ -25,7 +25,7 @@ impl Proof {
     /// The initial state for a burst.
     pub(super) fn from_burst(burst: &RawBurst) -> Self {
         match Engine::from_u8(burst.head.engine) {
-            Some(Engine::RunAhead) if burst.head.alone => Self::Beyond(stretches(burst)),
+            Some(Engine::RunAhead) if burst.head.is_isolated => Self::Beyond(stretches(burst)),
             Some(Engine::RunAhead) | None => Self::Decided(false),
             Some(_) => Self::Decided(true),
         }
@@ -48,7 +48,7 @@ impl Proof {
         }
     }
 
-    /// What is known so far, if that is final.
+    /// Whether the burst is proved; `None` while that is not decided.
     pub(super) fn decided(&self) -> Option<bool> {
         match self {
             Self::Decided(proved) => Some(*proved),
@@ -80,10 +80,10 @@ mod tests {
     use super::*;
     use pleach_wire::shard::BurstHead;
 
-    fn burst(engine: Engine, alone: bool) -> RawBurst {
+    fn burst(engine: Engine, is_isolated: bool) -> RawBurst {
         let head = BurstHead {
             engine: engine as u8,
-            alone,
+            is_isolated,
             start: 0x100,
             end: 0x210,
             ..BurstHead::default()

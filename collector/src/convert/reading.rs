@@ -10,8 +10,8 @@ use pleach_wire::shard::{
 };
 use std::collections::{HashMap, VecDeque};
 
-/// Maximum of bursts that wait: for the next snapshot of mappings, if they contain unmapped addresses, or for their
-/// proof.
+/// Maximum of waiting bursts. A burst waits for the next snapshot of mappings, if it contains unmapped addresses, and
+/// until its proof is decided.
 const MAX_WAITING: usize = 256;
 
 /// One process image.
@@ -28,14 +28,14 @@ pub(super) struct Reading {
     snapshots: usize,
     /// The last ones, oldest first.
     spaces: VecDeque<Space>,
-    /// Bursts that were not given out yet.
+    /// Bursts that are not in the store yet.
     waiting: VecDeque<Waiting>,
     pub(super) counters: Counters,
-    /// Instructions of shadow execution compared with the real one.
+    /// Instructions whose shadow execution was compared with real execution.
     pub(super) compared: u64,
     pub(super) disagreements: Vec<Disagreement>,
     pub(super) opcodes: Vec<(u16, u8)>,
-    /// Complete measurements of the time of branches, and incomplete ones.
+    /// Complete time measurements, and cancelled ones.
     pub(super) clocked: u64,
     pub(super) clock_dropped: u64,
     /// CPU time of threads.
@@ -57,7 +57,7 @@ struct Waiting {
 }
 
 impl Reading {
-    /// A shard that begins with these bytes; `None` if they do not say yet whose it is.
+    /// A shard that begins with these bytes; `None` while they contain no process frame.
     pub(super) fn begin(name: &[u8], bytes: &[u8]) -> Option<Self> {
         let head = Frames::new(bytes).find_map(|frame| match frame {
             Frame::Process(head) => Some(head),
@@ -84,7 +84,7 @@ impl Reading {
         })
     }
 
-    /// Adds the process to the set. What it took is told when it has ended.
+    /// Adds the process to the set. Its CPU time is added when the conversion ends.
     pub(super) fn announce(&mut self, modules: &mut Modules) {
         self.process = modules.set.processes.len() as u32;
         let arguments = self.head.arguments.strip_suffix(b"\0").unwrap_or(&self.head.arguments);
@@ -106,10 +106,10 @@ impl Reading {
         });
     }
 
-    /// Takes the bytes that follow what was read so far, and returns how many are done with.
+    /// Reads the bytes that follow those read so far, and returns how many were consumed.
     ///
-    /// `all`: no more will come. Otherwise the last frame may be in the middle of being written. Writes do not overlap,
-    /// so what is in front of an intact frame, or too long for one, is damaged.
+    /// `all`: these are the last bytes. Otherwise the last frame may be incomplete. Writes do not overlap, so bytes
+    /// before an intact frame are damaged, and so are more bytes than the longest frame has.
     pub(super) fn take(&mut self, bytes: &[u8], all: bool, modules: &mut Modules, store: &mut Store) -> usize {
         let mut frames = Frames::new(bytes);
         let (mut intact, mut damaged) = (0, 0);
@@ -150,7 +150,7 @@ impl Reading {
                         before.proof.meet(burst.head.start);
                     }
                 }
-                // It went on after what it told at its end.
+                // The process continued after its final frame.
                 self.undisturbed = false;
                 self.waiting.push_back(Waiting {
                     snapshots: self.snapshots,
@@ -175,7 +175,7 @@ impl Reading {
         }
     }
 
-    /// The burst that a measurement belongs to waits here or is in the store.
+    /// Adds a time measurement to its burst, which waits here or is in the store.
     fn clock(&mut self, frame: ClockFrame, store: &mut Store) {
         if frame.passes == 0 || frame.distance_16 == 0 {
             self.clock_dropped += 1;
@@ -236,7 +236,7 @@ impl Reading {
         self.spaces.get(snapshot.checked_sub(before + 1)?)
     }
 
-    /// Gives out bursts that follow at most so many snapshots, and forgets mappings that nothing refers to.
+    /// Stores the bursts that follow at most `snapshots` snapshots, and drops snapshots that no burst needs.
     fn resolve(&mut self, snapshots: usize, store: &mut Store) {
         let crowded = self.waiting.len() > MAX_WAITING;
         let is_ready = |first: &Waiting| {
@@ -254,7 +254,7 @@ impl Reading {
         }
     }
 
-    /// Gives out the bursts in front that need no further snapshot and are proved or not, and those that waited too
+    /// Stores the oldest bursts that need no further snapshot and whose proof is decided, and those that waited too
     /// long.
     fn resolve_known(&mut self, store: &mut Store) {
         while let Some(first) = self.waiting.front() {
@@ -284,7 +284,7 @@ impl Reading {
         } = waiting;
         let spaces = [self.space(*snapshots), self.space(snapshots + 1)];
         let at = |address: u64| -> CodeAddress {
-            // What was mapped a moment later may have been missed in the snapshot before.
+            // The snapshot before the burst may lack a mapping that was made just before the burst.
             let found = spaces.iter().flatten().find_map(|space| space.find(address));
             found.unwrap_or(external(address))
         };

@@ -13,7 +13,7 @@ pub(crate) struct Located {
 }
 
 impl Located {
-    /// Where an address of the mapping is in the file.
+    /// The file offset of an address of the mapping.
     pub(crate) fn code_address(&self, address: u64) -> CodeAddress {
         if self.module == ModuleId::EXTERNAL {
             return external(address);
@@ -54,7 +54,7 @@ impl FromIterator<Located> for Space {
 }
 
 impl Space {
-    /// Adds a mapping, in place of what was there: so does the kernel.
+    /// Adds a mapping. As in the kernel, it replaces those that it overlaps.
     pub(crate) fn map(&mut self, new: Located) {
         if new.start >= new.end {
             return;
@@ -76,7 +76,7 @@ impl Space {
         self.mappings.splice(first..after, kept);
     }
 
-    /// The mapping that an address lies in.
+    /// The mapping that contains an address.
     pub(crate) fn mapping(&self, address: u64) -> Option<&Located> {
         let after = self.mappings.partition_point(|mapping| mapping.start <= address);
         self.mappings
@@ -84,7 +84,7 @@ impl Space {
             .filter(|mapping| address < mapping.end)
     }
 
-    /// What an address means, if a mapping has it.
+    /// The code address of a run-time address; `None` if no mapping contains it.
     pub(crate) fn find(&self, address: u64) -> Option<CodeAddress> {
         self.mapping(address).map(|mapping| mapping.code_address(address))
     }

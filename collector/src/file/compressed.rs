@@ -1,4 +1,4 @@
-//! Compressed bursts: written and read behind all others.
+//! Writes and reads compressed bursts, which follow all other bursts in the file.
 
 use super::write::Writer;
 use super::{Decoded, Reader};
@@ -75,7 +75,7 @@ impl Writer {
 }
 
 impl Reader<'_> {
-    /// `processes`: how many there are.
+    /// `processes`: number of processes in the set.
     pub(super) fn compressed(&mut self, processes: usize) -> Decoded<Compressed> {
         let (rate, strata, branches) = (self.number()?, self.number32()?, self.number32()?);
         let epochs = self.count(10)?;

@@ -1,4 +1,4 @@
-//! `perf_event_attr`: what an event's samples consist of.
+//! Decodes `perf_event_attr`, which determines the layout of an event's samples.
 
 use super::cursor::{Cursor, u64_at};
 
@@ -26,7 +26,7 @@ pub(crate) mod branch_type {
     pub(crate) const NO_FLAGS: u64 = 1 << 14;
     pub(crate) const NO_CYCLES: u64 = 1 << 15;
     pub(crate) const HW_INDEX: u64 = 1 << 17;
-    /// Filters other than `ANY`, with the names that `perf record -j` has for them.
+    /// Filters other than `ANY`, with their names in `perf record -j`.
     pub(crate) const FILTERS: [(u64, &str); 9] = [
         (1 << 4, "any_call"),
         (1 << 5, "any_ret"),
@@ -43,8 +43,8 @@ pub(crate) mod branch_type {
 /// `sample_id_all` among the attribute's flags.
 pub(crate) const SAMPLE_ID_ALL: u64 = 1 << 18;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
-/// The first published size; what later ones added reads as 0 where it is missing.
-pub(super) const SMALLEST: usize = 64;
+/// Size of the first published version. Fields that later versions added read as 0 if they are missing.
+pub(super) const MIN_SIZE: usize = 64;
 
 /// One event of a recording.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -58,14 +58,14 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// Reads an attribute, which may have any size from [`SMALLEST`] on.
+    /// Reads an attribute, which may have any size from [`MIN_SIZE`] on.
     pub(super) fn read(attr: &[u8]) -> Option<Self> {
         let mut cursor = Cursor(attr);
         let (kind, size, config) = (cursor.u32()?, cursor.u32()?, cursor.u64()?);
         let (_period, sample_type, read_format, flags) = (cursor.u64()?, cursor.u64()?, cursor.u64()?, cursor.u64()?);
-        // The first version had no size.
-        let size = if size == 0 { SMALLEST } else { size as usize };
-        let attr = attr.get(..size.min(attr.len())).filter(|attr| attr.len() >= SMALLEST)?;
+        // The first version did not store its size.
+        let size = if size == 0 { MIN_SIZE } else { size as usize };
+        let attr = attr.get(..size.min(attr.len())).filter(|attr| attr.len() >= MIN_SIZE)?;
         Some(Self {
             sample_type,
             read_format,
@@ -76,7 +76,7 @@ impl Event {
         })
     }
 
-    /// The filter that left branches out, if there was one: what lies between two branches is then not known.
+    /// The filter that left branches out, if any. The code between two branches is then unknown.
     pub(super) fn filter(&self) -> Option<&'static str> {
         if self.sample_type & sample_type::BRANCH_STACK == 0 || self.branch_type & branch_type::ANY != 0 {
             return None;
@@ -113,7 +113,7 @@ fn default_name(kind: u32, config: u64, flags: u64) -> String {
     if flags & EXCLUDE_KERNEL != 0 { name + ":u" } else { name }
 }
 
-/// Type and configuration of an event of that name; a raw event where the name is not known.
+/// Type and configuration of the event with a name; a raw event if the name is unknown.
 pub(super) fn kind_of(name: &str) -> (u32, u64) {
     let base = name.split(':').next().unwrap_or_default();
     let known = NAMES.iter().find(|(_, _, known)| *known == base);

@@ -1,4 +1,4 @@
-//! From what hardware leaves in a branch stack to branches that were taken, one after the other.
+//! Cleans a branch stack: keeps the branches that were executed, oldest first.
 
 use super::report::Report;
 use crate::vector::{BranchFacts, Burst};
@@ -13,7 +13,7 @@ pub(super) struct RawBranch {
     pub(super) wrong_path: bool,
 }
 
-/// Puts the oldest branch first, and leaves out what was not executed.
+/// Reverses the stack to oldest first, and drops branches that were not executed.
 pub(super) fn clean(
     newest_first: impl DoubleEndedIterator<Item = RawBranch>,
     into: &mut Vec<RawBranch>,
@@ -30,7 +30,7 @@ pub(super) fn clean(
             into.push(branch);
         }
     }
-    // A branch forwards cannot fall through to itself: Skylake recorded it twice.
+    // A forward branch cannot reach itself without another branch: Skylake recorded it twice.
     if let [.., before, last] = into[..]
         && same(&before, &last)
         && last.from < last.to
@@ -44,9 +44,9 @@ fn same(a: &RawBranch, b: &RawBranch) -> bool {
     (a.from, a.to) == (b.from, b.to)
 }
 
-/// Skylake records the newest branch twice in some stacks. For branches backwards that looks like a loop of one branch;
-/// but in loops, the next two branches are equal about as often. Where the newest two are equal much more often, one
-/// goes.
+/// Skylake records the newest branch twice in some stacks. For a backward branch this looks like a loop of one branch.
+/// In a real loop, however, the next two branches are equal about as often as the newest two. If the newest two are
+/// equal much more often, one of them is dropped.
 pub(super) fn drop_duplicates(bursts: &mut [Burst], report: &mut Report) {
     let equal_at = |age: usize| {
         let equal = |burst: &&Burst| {

@@ -1,7 +1,7 @@
 //! The container: header, attributes, data, and the feature sections behind the data.
 //!
-//! Crates that read perf.data stop at the first thing they don't expect; here whatever is intact behind a truncated or
-//! damaged part is still used.
+//! Crates that read perf.data stop at the first unexpected field. This reader continues, and uses every part that is
+//! intact.
 
 use super::attr::Event;
 use super::cursor::{Cursor, u64_at};
@@ -23,7 +23,7 @@ const FEATURES: u32 = 256;
 /// In a build-id record: its size is stored.
 pub(super) const MISC_BUILD_ID_SIZE: u16 = 1 << 15;
 
-/// A file taken apart. In what came through a pipe, events and features are among the records.
+/// The parts of a file. In pipe mode, events and features are among the records.
 #[derive(Clone, Debug)]
 pub(super) struct Container<'a> {
     pub(super) events: Vec<Event>,
@@ -34,7 +34,7 @@ pub(super) struct Container<'a> {
 }
 
 impl<'a> Container<'a> {
-    /// Takes a file apart that begins with [`MAGIC`].
+    /// Splits a file that begins with [`MAGIC`].
     pub(super) fn open(bytes: &'a [u8], report: &mut Report) -> Result<Self, (u64, &'static str)> {
         let header = u64_at(bytes, 8).ok_or((8, "it ends in its header"))?;
         let mut container = Self {
@@ -81,15 +81,15 @@ impl<'a> Container<'a> {
         let section = section(bytes, at, size).ok_or((24, "the list of events lies outside of the file"))?;
         let each = usize::try_from(each)
             .ok()
-            .filter(|each| *each >= super::attr::SMALLEST + 16);
+            .filter(|each| *each >= super::attr::MIN_SIZE + 16);
         let each = each.ok_or((16, "the size of an event's description is impossible"))?;
-        // Lists that overlap would be read again and again.
-        let mut room = bytes.len();
+        // Overlapping lists would let a small file cause long reading.
+        let mut bytes_left = bytes.len();
         for entry in section.chunks_exact(each) {
             let (attr, ids) = entry.split_at(each - 16);
             let Some(mut event) = Event::read(attr) else { continue };
             let ids = section_at(bytes, ids).unwrap_or_default();
-            room = room
+            bytes_left = bytes_left
                 .checked_sub(ids.len())
                 .ok_or((24, "the lists of the events' ids overlap"))?;
             event.ids = ids.chunks_exact(8).filter_map(|id| u64_at(id, 0)).collect();
@@ -101,7 +101,7 @@ impl<'a> Container<'a> {
         Ok(())
     }
 
-    /// Sections are listed right behind the data, in the order of their numbers.
+    /// Reads the feature sections. Their table follows the data, in the order of their numbers.
     fn read_features(&mut self, bytes: &[u8], table: usize, report: &mut Report) {
         let present = |feature: u32| bytes[72 + feature as usize / 8] >> (feature % 8) & 1 == 1;
         for (position, feature) in (0..FEATURES).filter(|feature| present(*feature)).enumerate() {
@@ -113,7 +113,7 @@ impl<'a> Container<'a> {
         }
     }
 
-    /// Uses a feature, if it is one of those that matter here.
+    /// Reads a feature section, if the import uses it.
     pub(super) fn feature(&mut self, feature: u32, section: &[u8]) {
         match feature {
             FEATURE_BUILD_ID => {
@@ -129,14 +129,14 @@ impl<'a> Container<'a> {
         }
     }
 
-    /// A build-id record: process, 20 bytes of build-id with their number behind, name.
+    /// Reads a build-id record: process, 20 bytes of build-id and their number, name.
     pub(super) fn build_id(&mut self, misc: u16, body: &[u8]) {
         let mut cursor = Cursor(body);
         let (Some(_pid), Some(id)) = (cursor.u32(), cursor.take(24)) else {
             return;
         };
         let size = match misc & MISC_BUILD_ID_SIZE {
-            // Older versions of perf pad what is shorter; lengths in use are 8, 16 and 20.
+            // Older versions of perf pad shorter build-ids; lengths in use are 8, 16 and 20.
             0 => [8, 16]
                 .into_iter()
                 .find(|size| id[*size..20].iter().all(|byte| *byte == 0))
@@ -149,7 +149,7 @@ impl<'a> Container<'a> {
         }
     }
 
-    /// Events with their ids and the names that the user gave them.
+    /// Reads the names that the user gave to events, and the events' ids.
     fn names(&mut self, section: &[u8]) -> Option<()> {
         let mut cursor = Cursor(section);
         let (count, attr_size) = (cursor.u32()?, cursor.u32()?);

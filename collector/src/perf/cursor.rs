@@ -1,6 +1,6 @@
-//! Reads little-endian fields. Whoever reads past the end gets `None`.
+//! Reads little-endian fields. A read past the end returns `None`.
 
-/// What is left to read.
+/// The bytes that are left to read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a>(pub(super) &'a [u8]);
 
@@ -11,7 +11,7 @@ impl<'a> Cursor<'a> {
         Some(taken)
     }
 
-    /// As many items of a size as a 64-bit number says.
+    /// Reads a 64-bit number of items, and then the items' bytes; `size` is the size of an item.
     pub(super) fn take_items(&mut self, count: u64, size: usize) -> Option<&'a [u8]> {
         self.take(usize::try_from(count).ok()?.checked_mul(size)?)
     }

@@ -1,8 +1,8 @@
 //! Vectors as perf.data or as the text of `perf script`, for `perf script`, `llvm-profgen` and `perf2bolt`.
 //!
 //! Both are written from one plan: processes and mappings in the order in which samples need them, and bursts cut into
-//! stacks of a depth that the tools expect. Stacks of one burst do not overlap: every branch is counted once, but what
-//! ran between two stacks is not told.
+//! stacks of a depth that the tools expect. Stacks of one burst do not overlap: every branch is counted once, but
+//! the code between two stacks is not shown.
 
 mod plan;
 mod text;
@@ -10,36 +10,36 @@ mod write;
 
 use crate::vector::{Burst, VectorSet};
 
-/// How to export.
+/// Options of an export.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExportOptions {
-    /// Most branches of a stack.
+    /// Maximum of branches of a stack.
     pub depth: usize,
 }
 
 impl ExportOptions {
-    /// Most branches that fit in a record of perf.data, whose size is a 16-bit number.
+    /// Maximum of branches that fit in a record of perf.data, whose size is a 16-bit number.
     pub const DEEPEST: usize = 2700;
 }
 
 impl Default for ExportOptions {
-    /// As deep as the hardware of most machines.
+    /// The depth of the hardware of most machines.
     fn default() -> Self {
         Self { depth: 32 }
     }
 }
 
-/// What was exported.
+/// Figures of an export.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Exported {
     /// Branch stacks written.
     pub stacks: u64,
     /// Their branches.
     pub branches: u64,
-    /// Branches with an end that no mapping of their process has; they are left out.
+    /// Branches left out because an end is in no mapping of their process.
     pub unmapped: u64,
-    /// How many stacks each one stands for, 1 unless bursts were compressed. perf.data says it of each sample, text
-    /// does not.
+    /// Number of stacks that each written stack represents: 1 unless bursts were compressed. perf.data stores it with
+    /// each sample, text does not.
     pub period: u64,
 }
 
@@ -62,7 +62,7 @@ pub fn perf_data(set: &VectorSet, options: ExportOptions) -> (Vec<u8>, Exported)
     (file.finish(), exported)
 }
 
-/// What `perf script -F ip,brstack --show-mmap-events` would print. Its size depends on [`stacks`].
+/// The output of `perf script -F ip,brstack --show-mmap-events`. Its size depends on [`stacks`].
 pub fn perf_script(set: &VectorSet, options: ExportOptions) -> (Vec<u8>, Exported) {
     let mut text = text::Text::default();
     let exported = plan::run(set, options, &mut text);

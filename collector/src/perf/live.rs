@@ -15,13 +15,13 @@ use std::collections::HashMap;
 pub struct LiveEvent {
     /// Its `perf_event_attr`.
     pub attr: Vec<u8>,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The kernel's ids for it, one for each processor.
     pub ids: Vec<u64>,
 }
 
-/// A recording that goes on.
+/// A recording in progress.
 pub struct Live<'a> {
     reader: Reader<'static>,
     session: Session<'a>,
@@ -49,9 +49,9 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Takes the next record of a buffer; `at` says in errors where it stood.
+    /// Reads the next record of a buffer; `at` is its position, for errors.
     ///
-    /// Records that no kernel makes are counted as malformed.
+    /// Impossible records are counted as malformed.
     pub fn record(&mut self, kind: u32, misc: u16, body: Vec<u8>, at: u64) {
         if kind >= records::kind::FIRST_OF_TOOL {
             let what = "a record of a kind that kernels do not make";
@@ -62,7 +62,7 @@ impl<'a> Live<'a> {
         self.reader.record(record, &mut self.session);
     }
 
-    /// How many events a sample stands for, if it tells.
+    /// Number of events that a sample represents, if the sample says so.
     pub fn period(&self, sample: &[u8]) -> Option<u64> {
         self.reader.period(sample)
     }
@@ -72,12 +72,12 @@ impl<'a> Live<'a> {
         self.session.report.damaged(at, what);
     }
 
-    /// All buffers were read up to where they were when the first one was looked at.
+    /// Ends a round: each buffer was read at least up to its end at the start of the round.
     pub fn round(&mut self) {
         self.reader.round(&mut self.session);
     }
 
-    /// Ends it. What all processes used, and what sampling them took, in CPU seconds, is kept with the process `root`.
+    /// Ends the recording. CPU seconds of all processes, and of sampling them, are added to the process `root`.
     pub fn finish(mut self, root: u32, program_cpu_seconds: f64, own_cpu_seconds: f64) -> Report {
         self.reader.finish(&mut self.session);
         self.session.account(root, program_cpu_seconds, own_cpu_seconds);

@@ -11,6 +11,7 @@ mod cursor;
 mod data;
 pub mod export;
 pub mod live;
+mod mapping;
 mod order;
 mod reader;
 mod records;
@@ -51,8 +52,8 @@ pub struct Imported {
 /// Callback for progress: steps done, and their total.
 pub type Watch<'a> = &'a dyn Fn(u64, u64);
 
-/// Reads a file; `-` is the standard input. `binary` replaces the recorded binary with its name or build-id, or the
-/// only one if a text has no mappings.
+/// Reads a file; `-` is the standard input. `binary` replaces the recorded binary of the same name or build-id, or the
+/// only binary if a text has no mappings.
 pub fn import(path: &Path, binary: Option<&Path>) -> Result<Imported, PerfError> {
     import_watched(path, binary, &|_, _| {})
 }
@@ -73,8 +74,8 @@ pub fn import_watched(path: &Path, binary: Option<&Path>, watch: Watch) -> Resul
         ))),
         Some(metadata) if metadata.is_file() && metadata.len() > 0 => {
             let file = File::open(path).map_err(io)?;
-            // SAFETY: the map is read-only. Whoever cuts the file short meanwhile ends this process, not its memory
-            // safety.
+            // SAFETY: the mapping is read-only. If another process truncates the file meanwhile, this process gets a
+            // fatal SIGBUS, which does not violate memory safety.
             let map = unsafe { Mmap::map(&file) }.map_err(io)?;
             import_of(path, &map, binary, watch)
         }

@@ -6,8 +6,8 @@
 /// Buffers items until no older ones can follow.
 #[derive(Debug)]
 pub(super) struct Order<T> {
-    held: Vec<(u64, T)>,
-    /// Last time of the round before.
+    buffered: Vec<(u64, T)>,
+    /// Last time of the previous round.
     before: u64,
     latest: u64,
 }
@@ -15,7 +15,7 @@ pub(super) struct Order<T> {
 impl<T> Default for Order<T> {
     fn default() -> Self {
         Self {
-            held: Vec::new(),
+            buffered: Vec::new(),
             before: 0,
             latest: 0,
         }
@@ -25,7 +25,7 @@ impl<T> Default for Order<T> {
 impl<T> Order<T> {
     pub(super) fn add(&mut self, time: u64, item: T) {
         self.latest = self.latest.max(time);
-        self.held.push((time, item));
+        self.buffered.push((time, item));
     }
 
     /// Ends a round.
@@ -35,16 +35,16 @@ impl<T> Order<T> {
         self.release(limit, each);
     }
 
-    /// Ends it all.
+    /// Passes on all remaining items.
     pub(super) fn finish(&mut self, each: &mut impl FnMut(T)) {
         self.release(u64::MAX, each);
     }
 
     fn release(&mut self, limit: u64, each: &mut impl FnMut(T)) {
-        // Stable: what has the same time stays as it was stored.
-        self.held.sort_by_key(|(time, _)| *time);
-        let ready = self.held.partition_point(|(time, _)| *time <= limit);
-        self.held.drain(..ready).for_each(|(_, item)| each(item));
+        // Stable: items of the same time keep their order.
+        self.buffered.sort_by_key(|(time, _)| *time);
+        let ready = self.buffered.partition_point(|(time, _)| *time <= limit);
+        self.buffered.drain(..ready).for_each(|(_, item)| each(item));
     }
 }
 

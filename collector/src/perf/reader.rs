@@ -3,22 +3,23 @@
 use super::attr::Event;
 use super::container::Container;
 use super::cursor::Cursor;
+use super::mapping::RawMapping;
 use super::order::Order;
 use super::records::{Record, kind};
 use super::report::Format;
 use super::sample::{self, ENTRY};
-use super::session::{RawMapping, SampleHead, Session};
+use super::session::{SampleHead, Session};
 use crate::convert::modules::FileIdentity;
 use crate::vector::BuildId;
 use std::collections::HashMap;
 
-/// In COMM: after `execve`. In FORK: mappings are told one by one. In MMAP: of data.
+/// In COMM: after `execve`. In FORK: mappings follow one by one. In MMAP: the mapping is data.
 const MISC_EXEC_OR_DATA: u16 = 1 << 13;
 const MISC_BUILD_ID: u16 = 1 << 14;
 const PROT_EXEC: u32 = 4;
 const EVENT_NAME: u64 = 2;
 
-/// Takes records apart and tells the session what they say, in order of time.
+/// Decodes records and passes them to the session in order of time.
 pub(super) struct Reader<'a> {
     pub(super) container: Container<'a>,
     /// Positions of events by id.
@@ -48,7 +49,7 @@ impl<'a> Reader<'a> {
         self.container.events.iter().find_map(Event::filter)
     }
 
-    /// Takes a record, in the order in which it was stored.
+    /// Reads a record. Records come in the order in which they were stored.
     pub(super) fn record(&mut self, record: Record<'a>, session: &mut Session) {
         if record.kind >= kind::FIRST_OF_TOOL {
             self.of_tool(&record, session);
@@ -65,13 +66,13 @@ impl<'a> Reader<'a> {
             false => sample::time_of_other(event, &record.body),
         };
         match time {
-            // Told by perf itself before the program began, or without time at all.
+            // Written by perf itself before the program began, or without a time.
             None | Some(0 | u64::MAX) => self.deliver(position, &record, session),
             Some(time) => self.order.add(time, (position, record)),
         }
     }
 
-    /// The period of a sample, if it tells one.
+    /// The period of a sample, if it has one.
     pub(super) fn period(&self, body: &[u8]) -> Option<u64> {
         sample::period(self.event_of(body, true)?.1, body)
     }
@@ -91,13 +92,13 @@ impl<'a> Reader<'a> {
         Some((position, &events[position]))
     }
 
-    /// Hands over everything that is held back.
+    /// Passes all buffered records to the session.
     pub(super) fn finish(&mut self, session: &mut Session) {
         let mut order = std::mem::take(&mut self.order);
         order.finish(&mut |(position, record)| self.deliver(position, &record, session));
     }
 
-    /// Every buffer was read once: hands over what nothing older can come before.
+    /// Ends a round, in which every buffer was read once: passes on records that no older record can precede.
     pub(super) fn round(&mut self, session: &mut Session) {
         let mut order = std::mem::take(&mut self.order);
         order.round(&mut |(position, record)| self.deliver(position, &record, session));
@@ -211,7 +212,7 @@ fn read_sample(event: &Event, body: &[u8], session: &mut Session) -> Option<()> 
         event: session.event(&event.name),
     };
     let entries = sample.branches.unwrap_or_default().chunks_exact(ENTRY);
-    // Whole entries are never too short.
+    // An entry has a fixed size, so decoding it cannot fail.
     let branches = entries.filter_map(|entry| sample::branch(entry, event.branch_type));
     session.sample(head, branches);
     Some(())

@@ -1,4 +1,4 @@
-//! Records one after the other, those of compressed ones included.
+//! Iterates over records, including those within compressed records.
 
 use super::cursor::{Cursor, u64_at};
 use super::report::Report;
@@ -15,7 +15,7 @@ pub(super) mod kind {
     pub(in super::super) const SAMPLE: u32 = 9;
     pub(in super::super) const MMAP2: u32 = 10;
     pub(in super::super) const LOST_SAMPLES: u32 = 13;
-    /// From here on, perf itself is the author.
+    /// First number of perf's own records.
     pub(in super::super) const FIRST_OF_TOOL: u32 = 64;
     pub(in super::super) const HEADER_ATTR: u32 = 64;
     pub(in super::super) const TRACING_DATA: u32 = 66;
@@ -26,13 +26,13 @@ pub(super) mod kind {
     pub(in super::super) const HEADER_FEATURE: u32 = 80;
     pub(in super::super) const COMPRESSED: u32 = 81;
     pub(in super::super) const COMPRESSED2: u32 = 83;
-    /// Above all that are known: what has a higher number is no record.
+    /// Above all known numbers: a higher number is no record.
     pub(in super::super) const NONE: u32 = 1024;
 }
 
 /// Size of a record's head: kind, misc, size.
 pub(super) const HEAD: usize = 8;
-/// Most that a compressed record may grow to: perf's own shrink to a fiftieth at best.
+/// Maximum ratio of decompressed to compressed size. perf's own records reach at most 50.
 const GROWTH: usize = 1024;
 
 /// A record without its head.
@@ -41,11 +41,11 @@ pub(super) struct Record<'a> {
     pub(super) kind: u32,
     pub(super) misc: u16,
     pub(super) body: Cow<'a, [u8]>,
-    /// Offset in the file; for compressed ones, of what they came in.
+    /// Offset in the file; for a compressed record, that of the record that contains it.
     pub(super) at: u64,
 }
 
-/// Calls `each` with every record. Damage ends the reading: where the next record begins is then not known.
+/// Calls `each` with every record. Damage ends the reading, because the start of the next record is then unknown.
 pub(super) fn for_each<'a>(
     data: &'a [u8],
     offset: u64,
@@ -112,10 +112,10 @@ fn next<'a>(rest: &mut Cursor<'a>) -> Result<(u32, u16, &'a [u8]), &'static str>
     Ok((kind, misc, rest.take(size).ok_or(ends)?))
 }
 
-/// The stream that all compressed records together are.
+/// The compressed stream that all compressed records form.
 struct Inflate {
     decoder: Decoder<'static>,
-    /// Decompressed, not yet read: a record may go on in the next compressed one.
+    /// Decompressed bytes that are not read yet: a record may continue in the next compressed record.
     bytes: Vec<u8>,
 }
 
@@ -128,7 +128,7 @@ impl Inflate {
     }
 
     fn add(&mut self, compressed: &[u8]) -> Result<(), &'static str> {
-        let most = self.bytes.len() + (compressed.len() + HEAD) * GROWTH;
+        let max_size = self.bytes.len() + (compressed.len() + HEAD) * GROWTH;
         let mut input = InBuffer::around(compressed);
         let mut piece = [0; 1 << 14];
         loop {
@@ -138,7 +138,7 @@ impl Inflate {
                 .map_err(|_| "a compressed record is damaged")?;
             let written = output.as_slice().len();
             self.bytes.extend_from_slice(&piece[..written]);
-            if self.bytes.len() > most {
+            if self.bytes.len() > max_size {
                 return Err("a compressed record grows beyond measure");
             }
             if input.pos == compressed.len() && written < piece.len() {

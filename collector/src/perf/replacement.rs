@@ -1,7 +1,7 @@
-//! The binary that the user names: it stands for the recorded one of its name or build.
+//! The binary that the user names: it replaces the recorded binary of the same name or build.
 
 use super::PerfError;
-use super::session::RawMapping;
+use super::mapping::RawMapping;
 use crate::convert::modules::{FileIdentity, build_id_of};
 use crate::vector::BuildId;
 use object::{Object, ObjectSegment, SegmentFlags};
@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A binary, and how it is mapped where nothing moved it.
+/// A binary, and its mappings at the addresses it was linked for.
 #[derive(Clone, Debug)]
 pub(super) struct Replacement {
     path: PathBuf,
@@ -46,7 +46,7 @@ impl Replacement {
         })
     }
 
-    /// A mapping of that file name whose build was not recorded is of this build: the user says so.
+    /// The build of this binary, if the mapping has its file name and no recorded build.
     pub(super) fn identity_of(&self, mapping: &RawMapping) -> Option<FileIdentity> {
         if matches!(mapping.identity, FileIdentity::Build(_)) {
             return None;

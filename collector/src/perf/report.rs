@@ -4,7 +4,7 @@ pub use super::Format;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why a recording cannot be imported, or vectors not be exported.
+/// The reason for which a recording cannot be imported, or vectors cannot be exported.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PerfError {
@@ -17,7 +17,7 @@ pub enum PerfError {
         #[source]
         error: std::io::Error,
     },
-    /// It is neither.
+    /// The file is neither perf.data nor text of `perf script`.
     #[error(
         "{path} is neither a perf.data file nor `perf script` text with branch stacks: record with `perf record -b`"
     )]
@@ -25,7 +25,7 @@ pub enum PerfError {
         /// The file.
         path: PathBuf,
     },
-    /// It was made on a machine that stores numbers the other way round.
+    /// The file was made on a big-endian machine.
     #[error(
         "{path} was recorded on a big-endian machine: convert it there with `perf script -F ip,brstack --show-mmap-events`"
     )]
@@ -33,12 +33,12 @@ pub enum PerfError {
         /// The file.
         path: PathBuf,
     },
-    /// Nothing can be read of it.
+    /// The file is damaged from its beginning.
     #[error("{path} is damaged and nothing of it can be read: {damage}; copy it again, or record again")]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The defect.
         damage: Damage,
     },
     /// No event has branches.
@@ -98,13 +98,13 @@ pub struct Report {
     pub empty_entries: u64,
     /// Samples that the kernel lost.
     pub lost: u64,
-    /// How often the kernel stopped an event for the rest of a tick, because it came too often.
+    /// Number of times that the kernel throttled an event, because it was too frequent.
     pub throttled: u64,
-    /// Samples and entries that make no sense, left out.
+    /// Malformed samples and entries, which are left out.
     pub malformed: u64,
     /// The first of them.
     pub first_malformed: Option<Damage>,
-    /// What ended the reading early, or left parts unreadable.
+    /// The damage that ended the reading early, or made parts unreadable.
     pub damage: Option<Damage>,
 }
 
@@ -119,7 +119,7 @@ impl Report {
         });
     }
 
-    /// Notes damage; the first is what matters.
+    /// Records damage. Only the first damage is kept.
     pub(super) fn damaged(&mut self, at: u64, what: impl Into<String>) {
         self.damage.get_or_insert_with(|| Damage {
             at,

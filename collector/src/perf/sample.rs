@@ -1,4 +1,4 @@
-//! The body of a sample: fields in the order that the kernel writes them, each there if `sample_type` says so.
+//! The body of a sample: fields in the kernel's order, each present if its bit in `sample_type` is set.
 
 use super::attr::{Event, branch_type, sample_type};
 use super::branches::RawBranch;
@@ -8,7 +8,7 @@ use crate::vector::{BranchFacts, Prediction};
 /// Bytes of a branch: from, to, flags.
 pub(super) const ENTRY: usize = 24;
 
-/// What is used of a sample.
+/// The fields of a sample that the import uses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample<'a> {
     pub(super) ip: u64,
@@ -19,7 +19,7 @@ pub(super) struct Sample<'a> {
     pub(super) branches: Option<&'a [u8]>,
 }
 
-/// Reads a sample, as far as its branches; `None` if it is too short for what it says.
+/// Reads a sample up to its branches; `None` if it is too short for its fields.
 pub(super) fn read<'a>(event: &Event, body: &'a [u8]) -> Option<Sample<'a>> {
     let mut sample = Sample::default();
     let mut cursor = Cursor(body);
@@ -57,14 +57,14 @@ pub(super) fn read<'a>(event: &Event, body: &'a [u8]) -> Option<Sample<'a>> {
     Some(sample)
 }
 
-/// The time of a sample, without the rest of it.
+/// The time of a sample, read without the other fields.
 pub(super) fn time(event: &Event, body: &[u8]) -> Option<u64> {
     let mut sample = Sample::default();
     head(event, &mut Cursor(body), &mut sample)?;
     sample.time
 }
 
-/// The period of a sample, without the rest of it.
+/// The period of a sample, read without the other fields.
 pub(super) fn period(event: &Event, body: &[u8]) -> Option<u64> {
     let has = |bit| event.sample_type & bit != 0;
     let before = [
@@ -113,7 +113,7 @@ fn head<'a>(event: &Event, cursor: &mut Cursor<'a>, sample: &mut Sample<'a>) -> 
     Some(())
 }
 
-/// Where a sample, or (counted from the end) another record, has its event's id.
+/// Position of the event's id in a sample, or, counted from the end, in another record.
 pub(super) fn id(event: &Event, body: &[u8], is_sample: bool) -> Option<u64> {
     let has = |bit| event.sample_type & bit != 0;
     let offset = if has(sample_type::IDENTIFIER) {
@@ -173,7 +173,7 @@ pub(super) fn branch(entry: &[u8], branch_type: u64) -> Option<RawBranch> {
         from,
         to,
         facts: BranchFacts { prediction, cycles },
-        // Behind mispred, predicted, in_tx, abort (a bit each), cycles (16) and type (4).
+        // After mispred, predicted, in_tx, abort (one bit each), cycles (16) and type (4).
         wrong_path: flags >> 24 & 3 == WRONG_PATH,
     })
 }

@@ -3,15 +3,16 @@
 
 use super::PerfError;
 use super::branches::RawBranch;
+use super::mapping::RawMapping;
 use super::replacement::Replacement;
 use super::report::{Format, Report};
-use super::session::{RawMapping, SampleHead, Session};
+use super::session::{SampleHead, Session};
 use crate::convert::modules::FileIdentity;
 use crate::vector::{BranchFacts, BuildId, EventId, Prediction};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// Where the layout has no event.
+/// Name of the event if the layout has none.
 const NO_EVENT: &str = "unknown";
 
 /// Reads a text.
@@ -44,7 +45,7 @@ pub(super) fn import(
     Err(PerfError::Foreign { path: path.to_owned() })
 }
 
-/// What is known of a sample before its branches come.
+/// The head of a sample, which precedes its branches.
 #[derive(Clone, Debug, Default)]
 struct Head {
     pid: Option<u32>,
@@ -58,11 +59,11 @@ struct Script<'a> {
     session: Session<'a>,
     replacement: Option<&'a Replacement>,
     line: u64,
-    /// Something was there that only `perf script` prints.
+    /// A line was read that only `perf script` prints.
     recognised: bool,
     head: Head,
     mapped: Vec<(u32, RawMapping)>,
-    /// Some samples don't tell their process: then one process has all mappings.
+    /// Some samples have no process: one process then has all mappings.
     without_process: bool,
     /// Processes with samples.
     seen: HashSet<u32>,
@@ -209,7 +210,7 @@ impl Script<'_> {
         self.session.sample(sample, branches.into_iter());
     }
 
-    /// The process that samples without one are counted to: it has the mappings of all.
+    /// The process for samples without one. It has the mappings of all processes.
     fn only_process(&mut self) -> u32 {
         let pid = self.mapped.first().map_or(0, |(pid, _)| *pid);
         if !std::mem::replace(&mut self.without_process, true) {
@@ -275,7 +276,7 @@ fn branch(entry: &str) -> Option<Option<RawBranch>> {
 }
 
 /// `pid/tid: [0xSTART(0xLENGTH) @ OFFSET DEVICE INODE GENERATION]: r-xp PATH`, or with a build-id in the place of
-/// device, inode and generation. `Some(None)` is one of the kernel, or of data.
+/// device, inode and generation. `Some(None)` is a mapping of the kernel, or of data.
 fn mapping(text: &str) -> Option<Option<(u32, RawMapping)>> {
     let (ids, rest) = text.split_once(": [")?;
     let pid = ids.split('/').next()?.trim().parse::<i64>().ok()?;

@@ -1,25 +1,16 @@
-//! Processes and their mappings while events go by in order of time; samples become bursts.
+//! Tracks processes and their mappings through events in order of time, and turns samples into bursts.
 
 use super::Watch;
 use super::branches::{RawBranch, clean};
+use super::mapping::RawMapping;
 use super::replacement::Replacement;
 use super::report::Report;
-use crate::convert::modules::{FileIdentity, Modules};
+use crate::convert::modules::Modules;
 use crate::convert::space::{Space, external};
 use crate::vector::{Branch, BranchFacts, Burst, EndReason, Engine, EventId, HardwareSample, Process, VectorSet};
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::ops::Range;
 use std::rc::Rc;
-
-/// An executable mapping, as recorded.
-#[derive(Clone, Debug)]
-pub(super) struct RawMapping {
-    pub(super) path: Vec<u8>,
-    pub(super) addresses: Range<u64>,
-    pub(super) offset: u64,
-    pub(super) identity: FileIdentity,
-}
 
 /// A sample without its branches.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +22,7 @@ pub(super) struct SampleHead {
     pub(super) event: EventId,
 }
 
-/// A process image. It gets a place in the set with its first sample: most processes of a machine have none.
+/// A process image. It is added to the set with its first sample, because most processes of a machine have none.
 #[derive(Clone, Debug, Default)]
 struct Image {
     command: String,
@@ -41,16 +32,16 @@ struct Image {
     parent: Option<Rc<Cell<Option<u32>>>>,
 }
 
-/// Everything that an import has gathered so far.
+/// The state of an import.
 pub(super) struct Session<'a> {
-    /// Whose vectors these are.
+    /// The engine of the vectors.
     engine: Engine,
     /// Processes and bursts that the set had before.
     first: (usize, usize),
     modules: Modules<'a>,
     replacement: Option<&'a Replacement>,
     images: HashMap<u32, Image>,
-    /// Of the processes in the set.
+    /// Parents of the processes in the set.
     parents: Vec<Option<Rc<Cell<Option<u32>>>>>,
     /// Lost samples by process.
     lost: HashMap<u32, u64>,
@@ -59,14 +50,14 @@ pub(super) struct Session<'a> {
     pub(super) report: Report,
 }
 
-/// Who is told how far the reading has come, of how many bytes, and of which byte last.
+/// The callback for progress, the total of bytes, and the last reported byte.
 struct Progress<'a> {
     watch: Watch<'a>,
     bytes: u64,
     told: u64,
 }
 
-/// Bytes between two reports of how far the reading has come.
+/// Bytes between two reports of progress.
 const STRIDE: u64 = 1 << 20;
 
 impl<'a> Session<'a> {
@@ -86,13 +77,13 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The same, with somebody who is told how much has been read of so many bytes.
+    /// The same, with a callback for progress; `bytes` is the total.
     pub(super) fn watched(mut self, watch: Watch<'a>, bytes: u64) -> Self {
         self.watch = Some(Progress { watch, bytes, told: 0 });
         self
     }
 
-    /// Takes note of how far the reading has come.
+    /// Reports progress: all bytes before `at` were read.
     pub(super) fn reached(&mut self, at: u64) {
         if let Some(progress) = &mut self.watch
             && at >= progress.told.saturating_add(STRIDE)
@@ -102,7 +93,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The place of an event's name.
+    /// The position of an event's name, which is added if it is new.
     pub(super) fn event(&mut self, name: &str) -> EventId {
         let events = &mut self.modules.set.events;
         let known = events.iter().position(|known| known == name);
@@ -123,7 +114,7 @@ impl<'a> Session<'a> {
         Rc::make_mut(&mut image.mappings).push(mapping);
     }
 
-    /// A process has a name; with `exec`, it begins anew.
+    /// Names a process. With `exec`, a new image begins.
     pub(super) fn name(&mut self, pid: u32, command: String, exec: bool) {
         let image = self.images.entry(pid).or_default();
         if exec {
@@ -137,7 +128,7 @@ impl<'a> Session<'a> {
         image.command = command;
     }
 
-    /// A process begins as a copy of another one; without its mappings if they are told one by one.
+    /// Begins a process as a copy of another one; without its mappings if they follow one by one.
     pub(super) fn fork(&mut self, parent: u32, child: u32, with_mappings: bool) {
         if parent == child {
             return;
@@ -192,7 +183,7 @@ impl<'a> Session<'a> {
             engine: self.engine,
             start: None,
             branches: branches.collect(),
-            // The sample's own address may lie behind branches that were taken after the stack was read.
+            // More branches may have been taken between reading the stack and the sample's own address.
             end: None,
             end_reason: EndReason::Budget,
             instructions: 0,
@@ -208,7 +199,7 @@ impl<'a> Session<'a> {
         self.modules.set.bursts.push(burst);
     }
 
-    /// Notes what all processes together used, with one of them: a place in the set is made for it.
+    /// Adds the CPU seconds of all processes to one process, which is added to the set if needed.
     pub(super) fn account(&mut self, pid: u32, program_cpu_seconds: f64, own_cpu_seconds: f64) {
         let process = self.process(pid);
         let lost = self.report.lost;
@@ -218,7 +209,7 @@ impl<'a> Session<'a> {
         process.lost = lost;
     }
 
-    /// The place of a process's image, which it gets now if it has none.
+    /// The position of a process's image in the set, to which it is added if needed.
     fn process(&mut self, pid: u32) -> u32 {
         let image = self.images.entry(pid).or_default();
         if let Some(process) = image.process.get() {

@@ -2,18 +2,18 @@
 
 use super::sampler::Message;
 
-/// An associative table of k messages. Equal events' weights are added up; the event that was met longest ago makes
-/// room for a new one, and a counter that is full is given out.
+/// An associative table of k messages. Weights of equal events are added. A new event evicts the least recently used
+/// one; a message whose weight reaches the limit is returned, too.
 #[derive(Clone, Debug)]
 pub struct Accumulator<E> {
-    /// Most recently met last.
+    /// Most recently used last.
     entries: Vec<Message<E>>,
     capacity: usize,
     limit: u64,
 }
 
 impl<E: Eq> Accumulator<E> {
-    /// With k entries, whose weights are given out when they reach `limit`.
+    /// A table of k entries (`capacity`). A message is returned when its weight reaches `limit`.
     pub fn new(capacity: usize, limit: u64) -> Self {
         Self {
             entries: Vec::with_capacity(capacity),
@@ -22,7 +22,7 @@ impl<E: Eq> Accumulator<E> {
         }
     }
 
-    /// Takes a message; gives out another that must leave.
+    /// Adds a message. Returns the message that leaves the table, if any.
     pub fn merge(&mut self, mut message: Message<E>) -> Option<Message<E>> {
         let met = self.entries.iter().rposition(|entry| entry.event == message.event);
         if let Some(met) = met {
@@ -36,7 +36,7 @@ impl<E: Eq> Accumulator<E> {
         leaving
     }
 
-    /// Gives out any message.
+    /// Removes any message.
     pub fn take(&mut self) -> Option<Message<E>> {
         self.entries.pop()
     }

@@ -46,7 +46,7 @@ pub struct Compressor {
     buffer: Vec<u8>,
 }
 
-/// A window, and the hash that it is known by: no two are expected to share one of 128 bits.
+/// A window, identified by a hash of 128 bits: collisions are not expected.
 #[derive(Debug)]
 struct Interned {
     key: u128,
@@ -65,13 +65,13 @@ impl Eq for Interned {}
 #[derive(Debug)]
 struct Kept {
     window: Window,
-    /// How many windows were kept before it: results do not depend on the order of a hash table.
+    /// Number of windows kept before it, so that results do not depend on the order of a hash table.
     order: usize,
     stratum: usize,
 }
 
 impl Compressor {
-    /// With r = 1. Hash keys and phases are random, from the generator.
+    /// A compressor with r = 1. The generator provides random hash keys and phases.
     pub fn new(mut generator: Generator) -> Self {
         let split = Split::new(STRATA_BITS, &mut generator, |g| {
             Periodic::new(NonZeroU64::MIN, Start::Stationary, g)
@@ -95,16 +95,16 @@ impl Compressor {
         self.split.strata()[0].rate()
     }
 
-    /// About what all windows will take in a file, before it is packed.
+    /// Approximate size of all windows in a file in bytes, before compression by zstd.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Takes a burst.
+    /// Adds a burst.
     pub fn push(&mut self, burst: &Burst) {
         self.count(burst);
         for first in (0..burst.branches.len()).step_by(WINDOW) {
-            self.window(burst, &View::of(burst, first));
+            self.window(burst, &View::from_burst(burst, first));
         }
     }
 
@@ -165,9 +165,9 @@ impl Compressor {
         kept.window.weight += message.weight;
     }
 
-    /// Doubles r, and begins an epoch: about half of what is kept goes.
+    /// Doubles r, and begins an epoch. About half of the kept windows are dropped.
     ///
-    /// Each substream's messages are sampled by a P_2 that goes on as part of the substream's sampler.
+    /// Each substream's messages are sampled by a P_2 that becomes part of the substream's sampler.
     pub fn coarsen(&mut self) {
         while let Some(message) = self.second.take() {
             self.keep(message);
@@ -228,7 +228,7 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn of(burst: &'a Burst, first: usize) -> Self {
+    fn from_burst(burst: &'a Burst, first: usize) -> Self {
         let after = (first + WINDOW).min(burst.branches.len());
         let next = burst.branches.get(after).map(|next| next.from);
         Self {
@@ -239,14 +239,14 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What its substream is chosen by.
+    /// The words that select its substream: its first branch.
     fn head(&self) -> (u64, u64) {
         self.branches
             .first()
             .map_or((0, 0), |branch| (word(branch.from), word(branch.to)))
     }
 
-    /// Everything that tells windows apart.
+    /// Writes everything that distinguishes windows.
     fn write(&self, to: &mut Vec<u8>) {
         to.extend([self.last, self.lead.is_some(), self.end.is_some()].map(u8::from));
         for branch in self.lead.iter().chain(self.branches) {
@@ -259,13 +259,13 @@ impl<'a> View<'a> {
     }
 }
 
-/// About the bytes of a window in a file: addresses as differences from those before them.
+/// Approximate size of a window in a file in bytes: each address is a difference from the previous one.
 fn size(window: &Window) -> u64 {
     let branches = window.lead.iter().chain(&window.branches);
     12 + size_of_addresses(branches.flat_map(|branch| [branch.from, branch.to]).chain(window.end))
 }
 
-/// About the bytes of a burst in a file.
+/// Approximate size of a burst in a file in bytes.
 pub fn size_of_burst(burst: &Burst) -> u64 {
     let branches = burst.branches.iter().flat_map(|branch| [branch.from, branch.to]);
     24 + size_of_addresses(burst.start.into_iter().chain(branches).chain(burst.end))

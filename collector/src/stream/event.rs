@@ -1,10 +1,10 @@
-//! What compressors take.
+//! The events of a stream.
 
 use crate::vector::CodeAddress;
 
-/// What compressors take: two words are enough for every profile of the paper.
+/// An event. Two words are enough for every profile of the paper.
 pub trait Tuple {
-    /// The word that says where something happened (`pc`), and the one that says what.
+    /// The word for the place of the event (`pc`), and the word for its value.
     fn words(&self) -> (u64, u64);
 }
 
@@ -20,7 +20,7 @@ impl Tuple for u64 {
     }
 }
 
-/// An address as a word: modules of one recording are few, and files shorter than 2⁴⁸ bytes.
+/// An address as one word. A recording has few modules, and files are shorter than 2⁴⁸ bytes.
 pub fn word(address: CodeAddress) -> u64 {
     address.offset ^ u64::from(address.module.0) << 48
 }

@@ -11,7 +11,7 @@ pub struct Hasher {
 }
 
 impl Hasher {
-    /// For indices of so many bits, at most 32.
+    /// A hash function with indices of `bits` bits, at most 32.
     pub fn new(bits: u32, generator: &mut Generator) -> Self {
         let mut table = [0; 256];
         table.fill_with(|| generator.word() as u8);
@@ -32,7 +32,7 @@ impl Hasher {
     }
 }
 
-/// A tag of so many bits.
+/// A tag of `bits` bits.
 pub fn tag((pc, value): (u64, u64), bits: u32) -> u32 {
     fold(pc ^ value, bits) as u32
 }

@@ -64,7 +64,7 @@ impl Periodic {
         Self { rate, phase }
     }
 
-    /// Takes an event `count` times over, and says how many times it was an r-th one.
+    /// Adds `count` equal events. Returns how many of them are an r-th event.
     pub fn advance(&mut self, count: u64) -> u64 {
         let sum = u128::from(self.phase) + u128::from(count);
         let rate = u128::from(self.rate.get());
@@ -72,8 +72,8 @@ impl Periodic {
         (sum / rate) as u64
     }
 
-    /// Doubles the rate: the sampler P_2 of its messages becomes part of it, in the state in which it is. If that one
-    /// began with a random phase, all is as if the rate had been twice as high from the start.
+    /// Doubles the rate: composes the sampler with a sampler P_2 of its messages, in that sampler's present state. If
+    /// the P_2 began with a random phase, the result is as if the rate had been twice as high from the start.
     pub fn double(&mut self, thinning: &Self) {
         self.phase += thinning.phase * self.rate.get();
         self.rate = self.rate.saturating_mul(thinning.rate);
@@ -97,9 +97,9 @@ impl<E> Sampler<E> for Periodic {
     }
 }
 
-/// H\[X\]_n: events are hashed into n substreams, each with a sampler X of its own. Equal events are always in the same
-/// one, so that substreams are more uniform than the whole; one with a single event is counted with an error below the
-/// rate.
+/// H\[X\]_n: events are hashed into n substreams, each with its own sampler X. Equal events are in the same substream,
+/// so substreams are more uniform than the whole stream. In a substream of equal events, the count has an error below
+/// the rate.
 #[derive(Clone, Debug)]
 pub struct Split<S> {
     hasher: Hasher,

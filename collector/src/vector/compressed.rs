@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 pub struct Compressed {
     /// r: each weight is a multiple of it.
     pub rate: u64,
-    /// n: into how many substreams windows were split.
+    /// n: number of substreams into which windows were split.
     pub strata: u32,
-    /// N: no window has more branches.
+    /// N: maximum of branches of a window.
     pub branches: u32,
     /// Spans of time, oldest first.
     pub epochs: Vec<Epoch>,
@@ -27,9 +27,9 @@ pub struct Compressed {
 pub struct Epoch {
     /// r at that time. Its windows were sampled again whenever r grew.
     pub rate: u64,
-    /// When the first burst began, in nanoseconds of `CLOCK_MONOTONIC`.
+    /// Start of the first burst, in nanoseconds of `CLOCK_MONOTONIC`.
     pub first_ns: u64,
-    /// When the last one did.
+    /// Start of the last burst, in nanoseconds of `CLOCK_MONOTONIC`.
     pub last_ns: u64,
     /// Bursts.
     pub bursts: u64,
@@ -41,29 +41,29 @@ pub struct Epoch {
     pub windows: u64,
     /// Instructions.
     pub instructions: u64,
-    /// Bursts by what produced them.
+    /// Bursts by engine.
     pub engines: BTreeMap<Engine, u64>,
-    /// Bursts by why they ended.
+    /// Bursts by the reason for which they ended.
     pub end_reasons: BTreeMap<EndReason, u64>,
 }
 
-/// Consecutive taken branches of a burst, and how many such windows they stand for.
+/// Consecutive taken branches of a burst, and the number of equal windows that they represent.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Window {
     /// Position in [`Compressed::epochs`].
     pub epoch: u32,
-    /// Position in [`super::VectorSet::processes`], of one process that took this way.
+    /// Position in [`super::VectorSet::processes`] of one process that executed the window.
     pub process: u32,
-    /// The branch before the first one. It belongs to another window, and only says how control came here.
+    /// The branch before the first one. It belongs to another window, and is context only.
     pub lead: Option<Branch>,
     /// The taken branches, oldest first.
     pub branches: Vec<Branch>,
-    /// How far control went from the last branch's target.
+    /// The address up to which code ran after the last branch.
     pub end: Option<CodeAddress>,
     /// The burst ended here, before `end`. Otherwise `end` ran: it is the next branch.
     pub last: bool,
-    /// How many equal windows this one stands for.
+    /// Number of equal windows that this one represents.
     pub weight: u64,
-    /// As [`super::Burst::proved`], of every burst that it stands for.
+    /// As [`super::Burst::proved`], for every window that this one represents.
     pub proved: bool,
 }

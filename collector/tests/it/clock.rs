@@ -1,4 +1,4 @@
-//! Clocked bursts: what is measured at bursts is what the program measures itself, and it is paid from the budget.
+//! Timed bursts: their times agree with those that the program measures itself, and their cost is part of the budget.
 
 use crate::common::{compare_fixture, fixture, record};
 use object::{Object, ObjectSection, ObjectSymbol};
@@ -7,7 +7,7 @@ use pleach_facilities::skip;
 use std::ops::Range;
 use std::path::Path;
 
-/// Where a function is in a program's file.
+/// The range of a function in a program's file.
 fn place(program: &Path, function: &str) -> Range<u64> {
     let bytes = std::fs::read(program).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
@@ -21,7 +21,7 @@ fn clocks<'a>(bursts: impl Iterator<Item = &'a Burst>) -> Vec<Clock> {
     bursts.filter_map(|burst| burst.clock).collect()
 }
 
-/// Of nanoseconds for a branch.
+/// Nanoseconds per branch.
 fn median(clocks: &[Clock]) -> f64 {
     let mut times: Vec<f64> = clocks
         .iter()

@@ -1,4 +1,4 @@
-//! The vector file: what is written is read, and whatever else is read is refused without harm.
+//! The vector file: written sets are read unchanged, and any other contents are refused without harm.
 
 use pleach_collector::file::FileError;
 use pleach_collector::vector::{
@@ -18,7 +18,7 @@ fn address() -> impl Strategy<Value = CodeAddress> {
     (module, offset).prop_map(|(module, offset)| CodeAddress { module, offset })
 }
 
-/// For so many branches; the facts of a branch are made of these numbers.
+/// Hardware facts for a number of branches; those of a branch are made of these numbers.
 fn hardware(branches: usize, event: u32, ip: CodeAddress, numbers: &[u32]) -> Box<HardwareSample> {
     let fact = |i: usize| {
         let number = numbers[i % numbers.len()];
@@ -235,7 +235,7 @@ fn files_from_before_hardware_are_read() {
     assert_eq!((set.events.len(), set.bursts.len()), (0, 1));
     assert_eq!(set.bursts[0].branches.len(), 1);
     assert_eq!(set.bursts[0].hardware, None);
-    // What is now the sign of hardware was no engine then.
+    // The bit that now marks hardware facts made an invalid engine then.
     let at = payload.len() - burst.len() + 3;
     let mut changed = payload;
     changed[at] |= 0x80;
@@ -250,7 +250,7 @@ fn files_from_before_clocks_are_read() {
     let old = [&[0, 1][..], &process, &[0, 1], &burst, &[0]].concat();
     let before = VectorSet::from_bytes(&sealed_as(b"PLEACHV3", &old)).unwrap();
     assert_eq!((before.bursts.len(), before.bursts[0].clock), (1, None));
-    // What is now the sign of a clock was no engine then.
+    // The bit that now marks a time measurement made an invalid engine then.
     let with_sign = |mut payload: Vec<u8>| {
         let at = payload.len() - 1 - burst.len() + 3;
         payload[at] |= 0x20;
@@ -288,9 +288,9 @@ fn files_from_before_compression_are_read() {
     assert!(VectorSet::from_bytes(&sealed(before)).is_err());
 }
 
-/// An engine without hardware pays nothing for what others keep.
+/// Engines without hardware facts pay nothing for those of other engines.
 #[test]
-fn bursts_without_hardware_take_no_more_room() {
+fn bursts_without_hardware_take_no_more_bytes() {
     let mut set = VectorSet::default();
     let empty = payload_of(&set.to_bytes()).len();
     set.events = vec![String::new()];

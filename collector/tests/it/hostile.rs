@@ -34,12 +34,12 @@ fn faults_that_the_program_repairs() {
 }
 
 #[test]
-fn handlers_with_little_room() {
+fn handlers_with_little_stack() {
     compare_both("hostile/faults", &["small"]);
 }
 
 #[test]
-fn threads_with_little_room() {
+fn threads_with_little_stack() {
     compare_both("hostile/stacks", &[]);
 }
 

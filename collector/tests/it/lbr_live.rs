@@ -62,7 +62,7 @@ fn every_thread_mapping_and_exec_of_a_family_is_told() {
     family(&Plan::software_clock(&Facts::read()));
 }
 
-/// As on a processor some of whose cores have no branch records: what is mapped there must be known all the same.
+/// As on a processor some of whose cores have no branch records: mappings made on these cores must still be recorded.
 #[test]
 fn cores_without_samples_tell_all_else() {
     let mut plan = Plan::software_clock(&Facts::read());
@@ -307,7 +307,8 @@ fn the_cost_of_a_sample_is_plausible() {
     assert!((200.0..200_000.0).contains(&cost), "{cost}");
 }
 /// The kernel changes the period of one thread, and of whoever is born later. Mostly that is the first thread, but when
-/// threads of a family take turns on a processor, it may let them swap their events instead of stopping and starting them.
+/// threads of a family take turns on a processor, it may let them swap their events instead of stopping and starting
+/// them.
 #[test]
 fn periods_change_while_a_program_runs() {
     let plan = Plan::software_clock(&Facts::read());

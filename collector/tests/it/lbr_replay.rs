@@ -50,7 +50,7 @@ fn replay(file: &[u8], names: &[String], deal: &[(usize, bool)], root: u32) -> (
             (last, moment) = (time_of(kind, body), moment + 1);
         }
         let (cpu, read) = deal[moment % deal.len()];
-        if read || kernels[cpu].room() < size as u64 {
+        if read || kernels[cpu].free_space() < size as u64 {
             gather.round(&rings);
         }
         assert!(kernels[cpu].write(kind, misc, body));

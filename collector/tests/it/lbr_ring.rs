@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A record with a body of so many words.
+    /// A record whose body has this number of words.
     Write(u8),
     /// Bytes behind the head, which the reader must not see.
     Torn(Vec<u8>),
@@ -31,7 +31,7 @@ fn drained(ring: &Ring) -> Result<Vec<Record>, RingError> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// What was written is read, once and in order, and what did not fit is told as lost.
+    /// All records that fit are read once and in order; the others are reported as lost.
     #[test]
     fn all_that_fits_is_read(steps in prop::collection::vec(step(), 0..200), size in 8u32..11, before in 0u64..1 << 12) {
         // At the end of the counter's first round, too.
@@ -47,7 +47,7 @@ proptest! {
                             false => lost += 1,
                         }
                     }
-                    Step::Torn(bytes) if kernel.room() >= bytes.len() as u64 => kernel.scribble(kernel.head(), bytes),
+                    Step::Torn(bytes) if kernel.free_space() >= bytes.len() as u64 => kernel.scribble(kernel.head(), bytes),
                     Step::Torn(_) => {}
                     Step::Drain => read.extend(drained(&ring).unwrap()),
                 }
@@ -68,7 +68,7 @@ proptest! {
                 prop_assert_eq!(record.at, at);
                 at += 8 + record.body.len() as u64;
             }
-            prop_assert_eq!((drained(&ring).unwrap().len(), kernel.room()), (0, 1 << size));
+            prop_assert_eq!((drained(&ring).unwrap().len(), kernel.free_space()), (0, 1 << size));
         }
     }
 
@@ -131,7 +131,7 @@ fn reader_and_writer_run_at_the_same_time() {
         for number in 0..RECORDS {
             // As many words as the number's last digit, all of them the number.
             let body: Vec<u8> = (0..=number % 10).flat_map(|_| number.to_ne_bytes()).collect();
-            while kernel.room() < 8 + body.len() as u64 {
+            while kernel.free_space() < 8 + body.len() as u64 {
                 std::thread::yield_now();
             }
             assert!(kernel.write(9, 0, &body));

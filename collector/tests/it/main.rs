@@ -1,5 +1,5 @@
-//! Tests of the collector, in one binary. Those that need a process of their own or one engine throughout are beside it:
-//! `run_ahead`, `step` and `lbr_signals`.
+//! Tests of the collector, in one binary. Those that need a process of their own or one engine throughout are beside
+//! it: `run_ahead`, `step` and `lbr_signals`.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,4 +1,4 @@
-//! Recordings with a limit on their size: files keep to it, counts stay exact, and what is kept is like what is not.
+//! Recordings with a limit on their size: files respect it, counts stay exact, and the kept sample is representative.
 
 use crate::common::{Run, fixture, record};
 use pleach_collector::vector::{Branch, Process, VectorSet};
@@ -77,7 +77,7 @@ fn a_long_run_keeps_to_the_limit_and_is_like_the_whole() {
     let compressed = part.vectors.compressed.as_ref().unwrap();
     assert!(part.vectors.bursts.is_empty() && compressed.rate > 1);
 
-    // What is counted is exact, what is kept stands for about all of it.
+    // The counts are exact, and the weights of the kept windows add up to about the total.
     let epochs = &compressed.epochs;
     assert_eq!(epochs.iter().map(|epoch| epoch.bursts).sum::<u64>(), part.stats.bursts);
     let (windows, weights) = (
@@ -114,7 +114,8 @@ fn a_short_run_is_kept_whole() {
     assert!(run.stats.bursts > 0);
 }
 
-/// What children store is read while they run, each with mappings of its own; parents are found although children end first.
+/// What children store is read while they run, each with mappings of its own; parents are found although children end
+/// first.
 #[test]
 fn children_are_gathered() {
     let directory = tempfile::tempdir().unwrap();

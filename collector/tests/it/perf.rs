@@ -1,4 +1,5 @@
-//! What is exported is imported again, in every form that perf writes; what is damaged is said, and the rest is kept.
+//! Exported vectors are imported unchanged, in every form that perf writes; damage is reported, and intact parts are
+//! kept.
 
 use crate::perf_sets::*;
 use pleach_collector::perf::export::{ExportOptions, perf_data, perf_script};
@@ -159,7 +160,7 @@ proptest! {
         }
         file.truncate(cut.index(file.len()) + 1);
         match read(&file) {
-            // Never more branches than there was room for.
+            // Never more branches than the given depth.
             Ok(Imported { report, .. }) => prop_assert!(form == 2 || report.branches as usize <= file.len() / 24),
             Err(error) => prop_assert!(error.to_string().contains("some/perf.data"), "{}", error),
         }

@@ -24,8 +24,8 @@ fn proved(set: &VectorSet) -> usize {
     set.bursts.iter().filter(|burst| burst.proved).count()
 }
 
-/// Whether a process that nothing disturbs is known to have ended so, in this recording or in another: a tick may come after it told its
-/// end, which then was none.
+/// Whether a process that nothing disturbs is known to have ended so, in this recording or in another: a tick may come
+/// after it told its end, which then was none.
 fn ended_undisturbed(set: &VectorSet, how: &str) -> bool {
     process(set).undisturbed || (0..4).any(|_| process(&recorded("company", how)).undisturbed)
 }

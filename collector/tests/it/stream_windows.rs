@@ -1,4 +1,4 @@
-//! Compressed bursts: nothing is lost but what is not chosen, on average not even that, and room is bounded.
+//! Compressed bursts: counts are unbiased, exact while r is 1, and memory is bounded.
 
 use pleach_collector::stream::{Compressor, Generator, WINDOW};
 use pleach_collector::vector::{Branch, Burst, CodeAddress, Compressed, EndReason, Engine, ModuleId};
@@ -12,7 +12,7 @@ fn at(offset: u64) -> CodeAddress {
     }
 }
 
-/// A loop of so many branches, gone round as long as the burst lasts, from somewhere.
+/// A loop of a number of branches, entered anywhere and repeated until the burst ends.
 fn burst(length: usize, period: u64, start: u64, time_ns: u64) -> Burst {
     let branch = |i: u64| Branch {
         from: at(period * 1000 + (start + i) % period),
@@ -84,8 +84,8 @@ proptest! {
         prop_assert_eq!(leads, ends, "each burst has a first window");
     }
 
-    /// However often and whenever r grew: each weight is a multiple of it, and all weights together are off by less than r
-    /// for each substream that is in use. With one beginning, there is one substream.
+    /// However often and whenever r grew: each weight is a multiple of it, and all weights together are off by less
+    /// than r for each substream that is in use. With one beginning, there is one substream.
     #[test]
     fn a_pure_stratum_errs_by_less_than_the_rate(
         times in 0usize..400,
@@ -103,22 +103,23 @@ proptest! {
         prop_assert!(all.epochs.is_sorted_by(|a, b| a.rate < b.rate && a.last_ns <= b.first_ns || b.bursts == 0));
     }
 
-    /// Room is bounded by r's growth, whatever comes.
+    /// Doubling r bounds the memory for any input.
     #[test]
-    fn what_does_not_fit_is_thinned(bursts in bursts(), seed: u64, room in 300u64..3000) {
+    fn what_does_not_fit_is_thinned(bursts in bursts(), seed: u64, capacity in 300u64..3000) {
         let mut compressor = Compressor::new(Generator::new(seed));
         for burst in &bursts {
             compressor.push(burst);
-            while compressor.bytes() > room {
+            while compressor.bytes() > capacity {
                 compressor.coarsen();
             }
-            prop_assert!(compressor.bytes() <= room);
+            prop_assert!(compressor.bytes() <= capacity);
         }
         prop_assert!(compressor.rate().get() <= 1 << 12, "{}", compressor.rate());
     }
 }
 
-/// Cutting time into epochs does not matter: in the mean over random phases every branch has its count, at any schedule.
+/// Cutting time into epochs does not matter: in the mean over random phases every branch has its count, at any
+/// schedule.
 #[test]
 fn weights_are_right_on_average() {
     let bursts: Vec<Burst> = (0..60)

@@ -62,8 +62,8 @@ fn largest_deviation(mut values: Vec<f64>) -> f64 {
     values.iter().enumerate().map(deviation).fold(0.0, f64::max)
 }
 
-/// Bursts in runs of so many milliseconds each are spread evenly: at the level of 0.1 %, and a deviation of two hundredths
-/// is not told from none, since the time of starting and ending is known no better.
+/// Bursts in runs of a number of milliseconds are spread evenly, at a significance level of 0.1 %. A deviation of .02
+/// is tolerated, because the times of start and end are not known more precisely.
 fn are_spread_evenly(runs: u32, ms: u32) {
     let scratch = tempfile::tempdir().unwrap();
     let program = fixture(scratch.path(), "spin", &[]);

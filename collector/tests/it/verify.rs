@@ -1,5 +1,5 @@
-//! `--verify`: shadow execution beside the real one, with threads, signals and system calls, must find no difference that
-//! nothing excuses.
+//! `--verify`: shadow execution beside the real one, with threads, signals and system calls, must find no difference
+//! that nothing excuses.
 
 use crate::common::{fixture, options};
 use pleach_collector::verify::Verified;

@@ -43,8 +43,8 @@ fn one_thread_at_any_overhead() {
     }
 }
 
-/// Records `compute` with more and more work until there are enough bursts: how much a budget of so many percent buys
-/// depends on the machine.
+/// Records `compute` with more and more work until there are enough bursts. The number of bursts for a budget depends
+/// on the machine.
 fn compute_until(bursts: u64, overhead: f64) -> common::Run {
     let mut repeats = 20;
     loop {

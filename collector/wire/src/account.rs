@@ -17,9 +17,9 @@ pub const SIZE: usize = 4096;
 /// First word of the page: its layout. A process ignores a page of another layout.
 pub const LAYOUT: u64 = 0x3150_4343_4148_4c50;
 
-/// Executables that are told apart, by a hash of their names.
+/// Number of kinds of processes; a hash of the executable's name selects one.
 const KINDS: usize = 64;
-/// Processes that can be between two images at a time.
+/// Processes that can be in `execve` at the same time.
 const HANDOVERS: usize = 64;
 /// Processes of a kind that are sampled before the first of them has ended.
 const UNKNOWN_STARTS: u64 = 8;
@@ -41,13 +41,13 @@ const COST_NS: core::ops::Range<u64> = 1_000..100_000_000;
 pub struct Kind {
     /// Images that began.
     pub started: AtomicU64,
-    /// Images that ended and told so.
+    /// Images that reported their end.
     pub ended: AtomicU64,
     /// CPU time of the program in them and the children that they forked.
     pub cpu_ns: AtomicU64,
 }
 
-/// What a process leaves to its next image.
+/// CPU time that a process passes on to its next image.
 #[derive(Debug, Default)]
 #[repr(C)]
 struct Handover {
@@ -62,7 +62,7 @@ pub struct Account {
     layout: AtomicU64,
     /// Images that began.
     pub started: AtomicU64,
-    /// CPU time of all processes, as far as they told.
+    /// CPU time that all processes have reported.
     pub cpu_ns: AtomicU64,
     /// The part of it that was the sampler's.
     pub own_ns: AtomicU64,
@@ -70,13 +70,13 @@ pub struct Account {
     pub start_ns: AtomicU64,
     /// Processes that ended without a burst and have no shard: most were not chosen for sampling.
     pub unsampled: AtomicU64,
-    /// Their CPU time, and that of such children that were forked.
+    /// CPU time of these processes and of the children that they forked.
     pub unsampled_cpu_ns: AtomicU64,
     /// The part of it that was the sampler's.
     pub unsampled_own_ns: AtomicU64,
     /// Threads that could have had bursts in processes without a shard.
     pub threads: AtomicU64,
-    /// Threads that could not have any.
+    /// Threads that could not.
     pub threads_without_tick: AtomicU64,
     /// Learned cost of sampling a process beside its bursts; 0: unknown.
     start_cost_ns: AtomicU64,
@@ -109,7 +109,7 @@ impl Default for Account {
     }
 }
 
-/// A time of the page.
+/// A time from the page in nanoseconds, limited to a plausible value.
 pub fn time(word: &AtomicU64) -> u64 {
     word.load(Relaxed).min(MAX_NS)
 }
@@ -159,7 +159,7 @@ impl Account {
         cost(&self.burst_cost_ns)
     }
 
-    /// What was used so far.
+    /// CPU time that the recording has used so far.
     pub fn totals(&self) -> Totals {
         let own_ns = time(&self.own_ns);
         Totals {
@@ -169,7 +169,7 @@ impl Account {
         }
     }
 
-    /// The probability with which the next process of a kind is sampled, `begun` of which began before it.
+    /// The probability with which the next process of a kind is sampled; `begun` processes of the kind began before it.
     pub fn probability(&self, overhead: f64, kind: &Kind, begun: u64) -> f64 {
         let (ended, mut cpu_ns) = (kind.ended.load(Relaxed), time(&kind.cpu_ns) as f64);
         let Some(start_ns) = cost(&self.start_cost_ns) else {
@@ -185,24 +185,24 @@ impl Account {
         probability(overhead, cpu_ns, start_ns)
     }
 
-    /// Leaves to the next image of a process how much of its CPU time is accounted for.
+    /// Passes on to the next image of a process how much of its CPU time is accounted for.
     pub fn hand_over(&self, pid: u32, cpu_ns: u64) {
         let slot = &self.handovers[pid as usize % HANDOVERS];
         slot.cpu_ns.store(cpu_ns, Relaxed);
         slot.pid.store(pid.into(), Relaxed);
     }
 
-    /// What the image of a process before this one left, 0 if there was none, at `now` CPU time.
+    /// CPU time that the previous image of a process passed on, 0 if there was none. `now`: the process's CPU time.
     pub fn take_over(&self, pid: u32, now: u64) -> u64 {
         let slot = &self.handovers[pid as usize % HANDOVERS];
         let cpu_ns = slot.cpu_ns.load(Relaxed);
         let is_mine = slot.pid.compare_exchange(pid.into(), 0, Relaxed, Relaxed).is_ok();
-        // More than there is was left by an earlier process of this number.
+        // A value above the present CPU time comes from an earlier process with this id.
         if is_mine && cpu_ns <= now { cpu_ns } else { 0 }
     }
 }
 
-/// What a recording has used so far.
+/// CPU time that a recording has used so far, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
     /// CPU time of the program.
@@ -213,8 +213,8 @@ pub struct Totals {
     pub start_ns: u64,
 }
 
-/// The probability with which a process is sampled that is expected to use `cpu_ns`, where the sampler's start takes
-/// `start_ns`: starts take a small share of the budget, and processes that are long enough are all sampled.
+/// The probability with which a process is sampled that is expected to use `cpu_ns`, if the sampler's start takes
+/// `start_ns`. Starts take a small share of the budget; processes above a certain length are always sampled.
 pub fn probability(overhead: f64, cpu_ns: f64, start_ns: f64) -> f64 {
     let affordable = START_SHARE * overhead * cpu_ns / start_ns.max(1.0);
     if affordable.is_nan() {
@@ -226,9 +226,8 @@ pub fn probability(overhead: f64, cpu_ns: f64, start_ns: f64) -> f64 {
 
 /// Mean CPU time of the program from one burst to the next, over all its processes.
 ///
-/// Bursts get what the budget leaves after starts, as far as these depend on the number of processes. A deviation from
-/// the budget is corrected over a long horizon, so that the rate changes with the age of the recording only, and
-/// slowly.
+/// Starts of processes are paid first; bursts get the rest of the budget. A deviation from the budget is corrected over
+/// a long horizon, so that the rate depends only on the age of the recording, and changes slowly.
 pub fn mean_interval(overhead: f64, burst_ns: f64, totals: Totals) -> f64 {
     let (program, own, starts) = (totals.program_ns as f64, totals.own_ns as f64, totals.start_ns as f64);
     let horizon = HORIZON_NS + program / 4.0;
@@ -237,13 +236,13 @@ pub fn mean_interval(overhead: f64, burst_ns: f64, totals: Totals) -> f64 {
     burst_ns / share.clamp(overhead / 4.0, overhead * 2.0)
 }
 
-/// An interval of a memoryless process with a mean, from a number that is uniform in 0..1.
+/// An exponentially distributed interval, from its mean and a number that is uniform in 0..1.
 pub fn interval(mean: f64, uniform: f64) -> f64 {
     -mean * logarithm(1.0 - uniform)
 }
 
-/// The natural logarithm of a number in 0..=1 that is not 0. The one of the mathematical library would have to be
-/// loaded into every process.
+/// The natural logarithm of a number above 0 and at most 1. The mathematical library is not used, because it would have
+/// to be loaded into every process.
 fn logarithm(x: f64) -> f64 {
     const BIAS: i64 = 1023;
     let bits = x.max(f64::MIN_POSITIVE).to_bits();
@@ -325,7 +324,7 @@ mod tests {
 
     #[test]
     fn the_budget_is_kept_though_costs_are_not_as_expected() {
-        // Bursts cost twice what is believed.
+        // Bursts cost twice the expected time.
         let mut totals = Totals::default();
         let mut seed = 1u64;
         let mut uniform = || {

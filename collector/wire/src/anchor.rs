@@ -1,53 +1,54 @@
-//! Where a burst's thread can be clocked: a branch target that comes back at a steady pace.
+//! Chooses the anchor of a timed burst: a branch target that recurs at a steady pace.
 //!
-//! Ticks are spread over CPU time, so that slow code is met more often for each branch than fast code. How long a
-//! branch takes at a burst tells how much more often: a hardware breakpoint at an *anchor* that the burst passed
-//! several times counts how often the program passes it afterwards, and the clock is read at the beginning and the end.
+//! Ticks are spread over CPU time, so slow code gets more samples per branch than fast code. The time per branch at a
+//! burst tells how many more. To measure it, a hardware breakpoint at an *anchor*, which the burst passed several
+//! times, counts how often the program passes it after the burst; the clock is read at the start and at the end.
 //!
 //! Choosing an anchor is for signal handlers: it allocates nothing, never panics, and takes some microseconds.
 
-/// Anchors come back less often than this in a burst.
+/// An anchor recurs less often than this in a burst.
 const MAX_PASSES: u32 = 5;
-/// More passes of an anchor are not waited for.
+/// Maximum of passes of an anchor between two readings of the clock.
 const MAX_TIMED: u32 = 8;
-/// Taken branches between two readings of the clock, as far as that allows: what a few traps take varies by a
-/// microsecond.
+/// Taken branches between two readings of the clock, unless [`MAX_TIMED`] limits them. The cost of a few traps varies
+/// by a microsecond, so the time between must be longer.
 const TIMED_BRANCHES: f32 = 1200.0;
-/// A shorter burst tells too little of what comes back.
+/// Minimum of branch targets in which an anchor is sought.
 pub const MIN_BRANCHES: usize = 200;
-/// Taken branches between two passes: with fewer, the breakpoint takes many times what the program does.
+/// Minimum of taken branches between two passes. With fewer, the breakpoint would take far longer than the program.
 const MIN_DISTANCE: f32 = 100.0;
-/// Targets that are drawn at random.
+/// Targets drawn at random.
 const DRAWS: u32 = 64;
-/// Targets whose passes are looked at closely.
+/// Maximum of targets whose distances are examined.
 const CLOSE_LOOKS: u32 = 6;
 /// Counters of targets, by a hash of the address.
 const COUNTERS: usize = 4096;
 
-/// A branch target that comes back.
+/// A branch target that recurs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Anchor {
     /// Its run-time address.
     pub address: u64,
-    /// How often the burst, or the part of it that was looked at, passed it: 2 to 4 times.
+    /// How often the examined part of the burst passed it: 2 to 4 times.
     pub passes: u32,
     /// Taken branches from one pass to the next, on average.
     pub distance: f32,
 }
 
 impl Anchor {
-    /// Passes from one reading of the clock to the next: more than in the burst, so that the clock starts behind it.
+    /// Passes from one reading of the clock to the next: more than in the burst, so that the measurement starts after
+    /// the burst.
     pub fn timed_passes(&self) -> u32 {
-        let enough = (TIMED_BRANCHES / self.distance) as u32 + 1;
-        enough.min(MAX_TIMED).max(self.passes + 1)
+        let passes = (TIMED_BRANCHES / self.distance) as u32 + 1;
+        passes.min(MAX_TIMED).max(self.passes + 1)
     }
 }
 
 /// Chooses an anchor among a burst's branch targets, oldest first; `random` is uniform in 0..1.
 ///
-/// It is the rarest of a few that come back evenly from the begin of the burst to its end, at most twice as far apart
-/// as on average; or of the burst's second half, its last quarter, and so on, where all come back too often. `None`:
-/// nothing does.
+/// The anchor is the rarest of a few targets that recur evenly from the start of the burst to its end: no gap is more
+/// than twice the average. If all targets recur too often, the second half of the burst is examined, then the last
+/// quarter, and so on. `None` if no target qualifies.
 pub fn choose(targets: &[u64], mut random: impl FnMut() -> f64) -> Option<Anchor> {
     let mut part = targets;
     while part.len() >= MIN_BRANCHES {
@@ -61,7 +62,7 @@ pub fn choose(targets: &[u64], mut random: impl FnMut() -> f64) -> Option<Anchor
 }
 
 fn choose_in(targets: &[u64], mut random: impl FnMut() -> f64) -> Option<Anchor> {
-    // Collisions make targets look more frequent than they are: they are passed over, no more.
+    // Collisions make targets look too frequent, so some are skipped.
     let mut counters = [0u8; COUNTERS];
     for target in targets {
         if let Some(counter) = counters.get_mut(slot(*target)) {
@@ -113,11 +114,11 @@ fn look_closely(targets: &[u64], address: u64) -> Option<Anchor> {
     }
     let distance = (last - first) as f32 / (passes - 1) as f32;
     let is_far = distance >= MIN_DISTANCE && distance <= targets.len() as f32 / 2.0;
-    let most = 2.0 * distance;
+    let max_gap = 2.0 * distance;
     let is_even = shortest as f32 >= distance / 2.0
         && [longest, first, targets.len() - last]
             .iter()
-            .all(|gap| *gap as f32 <= most);
+            .all(|gap| *gap as f32 <= max_gap);
     (is_far && is_even).then_some(Anchor {
         address,
         passes,

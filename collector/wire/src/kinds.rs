@@ -1,6 +1,6 @@
-//! What produces bursts, and why they end.
+//! The engines that produce bursts, and the reasons for which bursts end.
 
-/// What produced a burst.
+/// The engine that produced a burst.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Engine {
@@ -39,23 +39,23 @@ impl Engine {
 pub enum EndReason {
     /// The burst reached its length.
     Budget = 0,
-    /// The next instruction enters the kernel in a way that cannot be followed.
+    /// The next instruction is a system call that the engine does not follow.
     SystemCall = 1,
-    /// The next instruction cannot be followed (`pushf`, `popf`, `int3`, undecodable …).
+    /// The engine does not support the next instruction (`pushf`, `popf`, `int3`, undecodable …).
     Instruction = 2,
     /// A signal was delivered to the program.
     Signal = 3,
     /// The thread or process ended.
     Exit = 4,
-    /// The way on depends on something that only running the program tells (the time, for instance).
+    /// Control flow depends on a value that cannot be predicted (the time, for instance).
     Unknown = 5,
-    /// The next instruction reads memory that is not there, or fails otherwise.
+    /// The next instruction faults: it reads unmapped memory, for instance.
     Fault = 6,
-    /// More memory was written than could be kept.
+    /// The burst stored more bytes than the overlay holds.
     Memory = 7,
-    /// It waits for another thread.
+    /// The program waits for another thread.
     Spin = 8,
-    /// More code was met for the first time than may be decoded at once.
+    /// The limit of newly decoded instructions was reached.
     Decoding = 9,
 }
 

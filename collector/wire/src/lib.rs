@@ -1,9 +1,9 @@
-//! What the recorder, the sampler in the recorded program, and their files share. It allocates nothing in signal
-//! handlers and links nothing but the hash of the frames.
+//! Formats and decisions shared by the recorder and the sampler in the recorded program. Functions for signal handlers
+//! allocate nothing; the only dependency is the hash of the frames.
 //!
 //! In the order of a recording:
-//! 1. [`settings`]: what the recorder tells the sampler, through the environment;
-//! 2. [`kinds`]: the engines, and why bursts end;
+//! 1. [`settings`]: settings that the recorder passes to the sampler, through the environment;
+//! 2. [`kinds`]: the engines, and the reasons for which bursts end;
 //! 3. [`x86`]: lengths and kinds of branch instructions;
 //! 4. [`anchor`]: the branch target at which a burst is timed;
 //! 5. [`shard`]: the stream of frames that each process writes;

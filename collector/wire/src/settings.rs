@@ -8,7 +8,7 @@ use crate::kinds::Engine;
 /// Longest burst, in taken branches.
 pub const MAX_BURST: u64 = 4096;
 
-/// What the recorder tells the sampler.
+/// The settings that the recorder passes to the sampler.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
     /// [`Engine::RunAhead`] or [`Engine::Step`].
@@ -27,7 +27,7 @@ pub struct Settings {
     pub signal_ns: u64,
     /// Cost of passing a breakpoint, in nanoseconds; 0: bursts are not timed.
     pub trap_ns: u64,
-    /// Cost of the breakpoint's signal beyond that, its handler included, in nanoseconds.
+    /// Cost of the breakpoint's signal beyond `trap_ns`, its handler included, in nanoseconds.
     pub trap_signal_ns: u64,
     /// CPU time that the dynamic loader takes for the sampler, in nanoseconds.
     pub load_ns: u64,
@@ -35,7 +35,7 @@ pub struct Settings {
     pub seccomp_filters: u64,
     /// Tick by CPU timers even where perf events work.
     pub timer_only: bool,
-    /// Compare shadow bursts with what the program does then.
+    /// Compare shadow bursts with the program's real execution.
     pub verify: bool,
     /// `CLOCK_MONOTONIC` in nanoseconds when sampling ends.
     pub deadline_ns: Option<u64>,
@@ -62,7 +62,7 @@ impl Default for Settings {
     }
 }
 
-/// A key: its name, its value as text where there is one, and how the sampler takes a value.
+/// A key: its name, a function that formats its value if it has one, and a function that reads a value.
 struct Key {
     name: &'static str,
     get: fn(&Settings) -> Option<String>,
@@ -163,7 +163,7 @@ impl Settings {
         pairs.collect::<Vec<_>>().join(",")
     }
 
-    /// Reads settings; what the text does not name keeps its default. Allocates nothing.
+    /// Reads settings; keys that the text does not name keep their defaults. Allocates nothing.
     pub fn from_text(text: &str) -> Self {
         let mut settings = Self::default();
         for (name, value) in text.split(',').filter_map(|pair| pair.split_once('=')) {

@@ -3,7 +3,7 @@
 //! Every sampled process image appends *frames* to a file of its own, a shard. A frame is written by one `write`: magic
 //! (2 bytes), kind (1), a zero byte, payload length (4), checksum of kind, length and payload (4), payload; all
 //! integers little-endian. A process that is killed leaves at most a truncated last frame. A short write leaves a
-//! damaged frame in the middle: the reader looks for the next frame that checks out.
+//! damaged frame in the middle: the reader continues at the next intact frame.
 //!
 //! Encoding allocates nothing and never panics: it runs in signal handlers.
 
@@ -19,7 +19,7 @@ pub const EXTENSION: &str = "shard";
 const MAGIC: [u8; 2] = *b"\xb5P";
 /// Bytes before the payload.
 pub const FRAME_HEADER: usize = 12;
-/// No frame is longer; it bounds what a damaged length can claim.
+/// Maximum size of a payload in bytes. A larger length means that the frame is damaged.
 pub const MAX_PAYLOAD: usize = 1 << 20;
 
 /// Kind of a frame.
@@ -34,15 +34,15 @@ pub enum FrameKind {
     Burst = 3,
     /// Counters of the process as it ends.
     Final = 4,
-    /// How a burst of shadow execution compared with the real one.
+    /// Result of comparing a shadow burst with real execution.
     Verified = 5,
     /// Opcodes that shadow execution met, and how each was handled.
     Opcodes = 6,
-    /// How long the program took for branches where a burst was.
+    /// Time that the program took for the branches after a burst.
     Clock = 7,
 }
 
-/// Appends little-endian fields to a fixed buffer; what does not fit marks the encoder as overflowed.
+/// Appends little-endian fields to a fixed buffer. A field that does not fit marks the encoder as overflowed.
 #[derive(Debug)]
 pub struct Encoder<'a> {
     buffer: &'a mut [u8],
@@ -61,7 +61,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Goes on with a frame of which `length` bytes are already in `buffer`.
+    /// Continues a frame of which `length` bytes are already in `buffer`.
     pub fn resume(buffer: &'a mut [u8], length: usize) -> Self {
         let overflowed = buffer.len() < length || length < FRAME_HEADER;
         Self {
@@ -77,15 +77,15 @@ impl<'a> Encoder<'a> {
     }
 
     /// Bytes that still fit.
-    pub fn room(&self) -> usize {
+    pub fn free_space(&self) -> usize {
         self.buffer.len().saturating_sub(self.length)
     }
 
     /// Appends bytes as they are.
     pub fn bytes(&mut self, bytes: &[u8]) {
         match self.buffer.get_mut(self.length..self.length + bytes.len()) {
-            Some(room) => {
-                room.copy_from_slice(bytes);
+            Some(place) => {
+                place.copy_from_slice(bytes);
                 self.length += bytes.len();
             }
             None => self.overflowed = true,
@@ -135,7 +135,7 @@ impl<'a> Encoder<'a> {
     /// Overwrites bytes at an offset of the frame.
     pub fn patch(&mut self, at: usize, bytes: &[u8]) {
         match self.buffer.get_mut(at..at + bytes.len()) {
-            Some(room) => room.copy_from_slice(bytes),
+            Some(place) => place.copy_from_slice(bytes),
             None => self.overflowed = true,
         }
     }
@@ -174,7 +174,7 @@ pub struct Counters {
     pub declined: u64,
     /// Threads that were sampled.
     pub threads: u32,
-    /// Threads that were not sampled: no tick or no room could be had for them.
+    /// Threads that could not be sampled: they got no tick or no memory.
     pub unsampled_threads: u32,
 }
 
@@ -203,9 +203,9 @@ pub struct BurstHead {
     pub engine: u8,
     /// [`crate::kinds::EndReason`] as a number.
     pub end_reason: u8,
-    /// At the tick, nothing but the program itself decided what it would do next: no other thread, no handler of its
-    /// own for signals that others send, no memory shared with other processes.
-    pub alone: bool,
+    /// At the tick, only the thread itself determined its control flow: the process had no other thread, no handler for
+    /// signals that others send, and no memory shared with other processes.
+    pub is_isolated: bool,
     /// Kernel thread id.
     pub thread: u32,
     /// `CLOCK_MONOTONIC` when the burst began.
@@ -233,7 +233,7 @@ impl BurstHead {
         let mut bytes = [0; Self::LENGTH];
         bytes[0] = self.engine;
         bytes[1] = self.end_reason;
-        bytes[2] = self.alone.into();
+        bytes[2] = self.is_isolated.into();
         bytes[4..8].copy_from_slice(&self.thread.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.time_ns.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.start.to_le_bytes());
@@ -249,7 +249,7 @@ impl BurstHead {
 /// General registers in the order of their encoding, flags, program counter.
 pub const REGISTERS: usize = 18;
 
-/// An instruction after which shadow execution and the program differ.
+/// An instruction after which shadow execution and real execution differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Disagreement {
     /// Its address.
@@ -258,9 +258,9 @@ pub struct Disagreement {
     pub length: u8,
     /// The bytes at its address.
     pub code: [u8; 16],
-    /// Nothing differs but status flags.
+    /// Only status flags differ.
     pub only_flags: bool,
-    /// Registers other than the general ones that differ, a bit each: vectors, opmasks, x87, MXCSR.
+    /// Registers other than the general ones that differ, one bit each: vectors, opmasks, x87, MXCSR.
     pub others: u64,
     /// Its operand lies in memory where the kernel or another process stores.
     pub shared_memory: bool,
@@ -268,9 +268,9 @@ pub struct Disagreement {
     pub handlers: bool,
     /// General registers before it; zeroes if it is the first of its burst.
     pub before: [u64; REGISTERS],
-    /// After it, as run ahead.
+    /// General registers after it, in shadow execution.
     pub shadow: [u64; REGISTERS],
-    /// After it, really.
+    /// General registers after it, in real execution.
     pub real: [u64; REGISTERS],
 }
 
@@ -289,18 +289,18 @@ impl Disagreement {
     }
 }
 
-/// How long the program took for branches where a burst was ([`crate::anchor`]).
+/// Time that the program took for the branches after a burst ([`crate::anchor`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ClockFrame {
     /// Kernel thread id.
     pub thread: u32,
-    /// When the burst began: with the thread, that names it.
+    /// `time_ns` of the burst, which it and the thread identify.
     pub time_ns: u64,
-    /// Passes of the anchor while the clock ran; 0: the measurement did not come to its end.
+    /// Passes of the anchor during the measurement; 0 if the measurement was cancelled.
     pub passes: u32,
     /// Taken branches from one pass to the next, in sixteenths.
     pub distance_16: u32,
-    /// CPU time of the thread without what measuring took; below zero where that was less than expected.
+    /// CPU time of the thread without the cost of the measurement; negative if that cost was overestimated.
     pub elapsed_ns: i64,
 }
 
@@ -363,7 +363,7 @@ pub struct RawBurst {
 pub enum Frame {
     /// Who writes this shard.
     Process(ProcessHead),
-    /// Executable mappings; the flag says that they continue those of the frame before.
+    /// Executable mappings; if the flag is set, they continue those of the previous frame.
     Mappings(bool, Vec<Mapping>),
     /// One burst.
     Burst(RawBurst),
@@ -374,7 +374,7 @@ pub enum Frame {
     Verified(u32, Option<Box<Disagreement>>),
     /// Numbers of opcodes, with a bit for each `shadow::Handling`.
     Opcodes(Vec<(u16, u8)>),
-    /// How long branches took where a burst was.
+    /// Time of the branches after a burst.
     Clock(ClockFrame),
 }
 
@@ -545,12 +545,12 @@ fn decode_frame(kind: u8, payload: &[u8]) -> Option<Frame> {
             Frame::Mappings(continued, mappings)
         }
         3 => {
-            let (engine, end_reason, alone) = (d.u8()?, d.u8()?, d.u8()? != 0);
+            let (engine, end_reason, is_isolated) = (d.u8()?, d.u8()?, d.u8()? != 0);
             d.take(1)?;
             let head = BurstHead {
                 engine,
                 end_reason,
-                alone,
+                is_isolated,
                 thread: d.u32()?,
                 time_ns: d.u64()?,
                 start: d.u64()?,
@@ -612,7 +612,7 @@ mod tests {
         let head = BurstHead {
             start: 0x400fff,
             end: 7,
-            alone: true,
+            is_isolated: true,
             branches: 3,
             thread: 9,
             ..BurstHead::default()

@@ -4,7 +4,7 @@
 //! instruction, and can it change control? A general decoder answers many more, and takes longer to initialise than
 //! many of those processes run. The tests compare this one with `iced-x86` over whole libraries.
 
-/// What an instruction does to control, as far as single-stepping cares.
+/// How an instruction transfers control, to the detail that single-stepping needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Kind {
@@ -26,7 +26,7 @@ pub enum Kind {
     Return = 7,
     /// `syscall`.
     SystemCall = 8,
-    /// Not to be stepped over: it reads or writes the trap flag, delays or raises a trap, is privileged, or unknown.
+    /// Must not be single-stepped: it accesses the trap flag, delays or raises a trap, is privileged, or is unknown.
     Stop = 9,
 }
 
@@ -50,7 +50,7 @@ impl Kind {
 pub struct Instruction {
     /// Length in bytes, 0 if the kind is [`Kind::Stop`] and the length unknown.
     pub length: u8,
-    /// What it does to control.
+    /// How it transfers control.
     pub kind: Kind,
     /// Target of a direct jump or call, else 0.
     pub target: u64,
@@ -84,7 +84,7 @@ impl Cursor<'_> {
         (self.at <= self.bytes.len()).then_some(())
     }
 
-    /// Reads a ModRM byte and skips what it implies.
+    /// Reads a ModRM byte and skips the SIB byte and displacement that it implies.
     fn modrm(&mut self) -> Option<u8> {
         let modrm = self.next()?;
         let (mode, rm) = (modrm >> 6, modrm & 7);

@@ -1,5 +1,5 @@
-//! The engines of shadow execution. They are few and large, so threads share them: each prefers one, takes another if
-//! that is in use, and declines the tick if all are.
+//! The engines of shadow execution. They are few and large, so threads share them. Each thread prefers one engine,
+//! leases another if that one is in use, and declines the tick if all are in use.
 
 use crate::owned_signals::FAULT_MASK;
 use crate::settings;
@@ -28,24 +28,24 @@ static SLOTS: [Slot; MAX_ENGINES] = [const {
 pub struct RunningEngine(AtomicPtr<pleach_shadow::Engine>);
 
 impl RunningEngine {
-    /// The engine, if one runs: its faults are not the program's.
+    /// The engine that runs, if any. Faults then belong to the engine, not to the program.
     pub fn get(&self) -> Option<*mut pleach_shadow::Engine> {
         let engine = self.0.load(Relaxed);
         (!engine.is_null()).then_some(engine)
     }
 }
 
-/// What all engines share, the tables of the decoder: they are made with the first engine.
+/// State of the decoder's tables, which all engines share. They are made with the first engine.
 static TABLES: AtomicU8 = AtomicU8::new(MISSING);
 const MISSING: u8 = 0;
-/// A thread makes them.
+/// A thread is making them.
 const GROWING: u8 = 1;
 const COMPLETE: u8 = 2;
-/// The process was forked while another thread made them: they never will be.
+/// The process was forked while another thread was making them, so they will never be complete.
 const LOST: u8 = 3;
 
-/// Reserves an engine that a thread prefers, at its first burst: most processes of a recording of short ones have none.
-/// Says whether that took time. Where there is no memory, threads are stepped instead.
+/// Reserves the engine that a thread prefers, at the thread's first burst, because most short processes have no burst.
+/// Returns whether that took time. If there is no memory, threads are stepped instead.
 pub fn reserve(preferred: u32) -> bool {
     let Some(slot) = SLOTS.get(preferred as usize % MAX_ENGINES) else {
         return false;

@@ -1,4 +1,4 @@
-//! The sampler's state in one thread, and how a burst that is complete gets to the shard.
+//! The sampler's state in one thread, and the storage of complete bursts in the shard.
 
 use crate::burst::engines;
 use crate::burst::stepper::Stepper;
@@ -67,7 +67,7 @@ impl Record {
         (self.unknown, self.is_isolated) = (false, false);
     }
 
-    /// Notes a taken branch.
+    /// Records a taken branch.
     pub fn branch(&mut self, from: u64, to: u64) {
         let mut e = Encoder::resume(&mut self.bytes, self.length);
         e.delta(self.last_target, from);
@@ -99,8 +99,8 @@ impl Sampler {
         self.ordinal = ordinal;
     }
 
-    /// Reserves an engine for the thread, if it needs one for the first time. `cpu` is the thread's CPU time when the
-    /// tick came; returns it without what that took.
+    /// Reserves an engine for the thread, if it needs one for the first time. `cpu` is the thread's CPU time at the
+    /// tick; returns it increased by the cost of the reservation.
     pub fn reserve_engine(&mut self, cpu: u64) -> u64 {
         if !engines::reserve(self.ordinal) {
             return cpu;
@@ -118,8 +118,8 @@ impl Sampler {
         self.ticker.arm_next();
     }
 
-    /// Stores the burst, and arms the next tick. `cpu` is the thread's CPU time now, of which `ours` since the burst
-    /// began was not the program's.
+    /// Stores the burst, and arms the next tick. `cpu` is the thread's present CPU time; `ours` is the sampler's part
+    /// of it since the burst began.
     pub fn finish(&mut self, engine: Engine, reason: EndReason, end: u64, cpu: u64, ours: u64) {
         let record = &mut self.record;
         let is_begun = shard_writer::is_begun();
@@ -134,7 +134,7 @@ impl Sampler {
         let head = BurstHead {
             engine: engine as u8,
             end_reason: reason as u8,
-            alone: record.is_isolated,
+            is_isolated: record.is_isolated,
             thread: sys::thread_id() as u32,
             time_ns: record.begin_ns,
             start: record.start,

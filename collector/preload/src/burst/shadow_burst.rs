@@ -1,4 +1,4 @@
-//! Bursts by shadow execution: the thread's future, run ahead on a copy of its state, while the program waits.
+//! Bursts by shadow execution: runs ahead on a copy of the thread's state, while the program waits.
 
 use crate::burst::engines::{self, RunningEngine};
 use crate::burst::sampler::Sampler;
@@ -9,10 +9,10 @@ use crate::sys;
 use pleach_shadow::{End, Limits};
 use pleach_wire::kinds::{EndReason, Engine};
 
-/// Instructions of a burst for each taken branch it may have; a burst with more ends.
+/// Maximum of a burst's instructions for each taken branch that it may have.
 const INSTRUCTIONS_PER_BRANCH: u32 = 64;
 
-/// Instructions that a burst may decode for the first time: decoding costs the most.
+/// Maximum of instructions that a burst decodes for the first time, because decoding costs the most.
 const MAX_DECODES: u32 = 2000;
 
 impl Sampler {

@@ -2,9 +2,9 @@
 //! recorded.
 //!
 //! A trap that arrives while SIGTRAP is blocked or has another handler would end the program. So a burst does not start
-//! there, and it ends before every instruction that could lead there: system calls that are not known to be harmless,
-//! and instructions that touch the flag. Signals are safe: the kernel saves the flag in the signal frame and clears
-//! it for the handler, and the burst goes on when the handler has returned.
+//! in such a state, and ends before every instruction that could lead to it: system calls that are not known to be
+//! harmless, and instructions that access the flag. Signals are safe: the kernel saves the flag in the signal frame and
+//! clears it for the handler, and the burst goes on when the handler has returned.
 
 use crate::burst::sampler::Sampler;
 use crate::signal_entry::Context;
@@ -12,14 +12,14 @@ use crate::{process, sys};
 use pleach_wire::kinds::{EndReason, Engine};
 use pleach_wire::x86::Kind;
 
-/// Instructions of a burst for each taken branch it may have; a burst with more ends.
+/// Maximum of a burst's instructions for each taken branch that it may have.
 const STEPS_PER_BRANCH: u64 = 64;
 
 impl Sampler {
     /// A tick within a burst.
     pub fn step_again(&mut self, context: &mut Context, cpu: u64) {
         if context.trap_flag() {
-            // The burst goes on.
+            // The burst continues.
             self.ticker.arm(self.watchdog_ns());
             return;
         }
@@ -47,12 +47,12 @@ impl Sampler {
         }
     }
 
-    /// How long to wait for a burst: a tick after that shows whether it was left for good, by `longjmp` from a handler.
+    /// Time after which a tick checks whether the burst was abandoned, by `longjmp` from a handler.
     fn watchdog_ns(&self) -> u64 {
         (self.stepper.trap_ns * self.ticker.burst() * 2).clamp(1_000_000, 20_000_000)
     }
 
-    /// A trap after an instruction. True: it was ours.
+    /// Handles a trap after an instruction. True if the sampler caused it.
     pub fn trap(&mut self, context: &mut Context) -> bool {
         if !context.trap_flag() {
             return false;
@@ -122,7 +122,7 @@ impl Sampler {
     fn end_steps(&mut self, reason: EndReason, end: u64, cpu: u64) {
         let step = &mut self.stepper;
         step.active = false;
-        // The instructions themselves are the program's, also where the burst fails.
+        // The time of the instructions themselves belongs to the program, even if the burst fails.
         let ours = cpu
             .saturating_sub(self.record.begin_cpu_ns)
             .saturating_sub(step.program_ns)

@@ -9,7 +9,7 @@ use pleach_wire::x86::{self, Instruction, Kind};
 
 /// Entries of the cache of instructions, which is direct-mapped by address.
 const CACHE_CAPACITY: usize = 4096;
-/// Longest repeated string instruction, in iterations, that is worth a trap for each.
+/// Maximum of iterations of a repeated string instruction that are stepped, one trap for each.
 const MAX_REPEAT: u64 = 64;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
@@ -33,7 +33,7 @@ pub struct Stepper {
     pub(super) abandoned: u32,
     /// The instruction that the next trap completes.
     pub(super) stepped: Entry,
-    /// CPU time within the burst that was the program's, in system calls.
+    /// CPU time of the program's system calls within the burst.
     pub(super) program_ns: u64,
     /// Measured cost of a trap.
     pub(super) trap_ns: u64,
@@ -51,7 +51,7 @@ impl Stepper {
     /// # Safety
     /// `this` points to a zeroed value.
     pub unsafe fn reset(this: *mut Self) {
-        // SAFETY: the one field for which zeroes may be no value.
+        // SAFETY: the only field for which zeroes may be invalid.
         unsafe { (&raw mut (*this).system_call_since).write(None) };
     }
 
@@ -87,7 +87,7 @@ impl Stepper {
         }
     }
 
-    /// Looks at the instruction about to run. `Err`: it must run without the flag.
+    /// Decodes the instruction about to run. The error is the reason for which it must run without the flag.
     pub(super) fn prepare(&mut self, context: &Context) -> Result<(), EndReason> {
         let pc = context.pc();
         let entry = self.fetch(pc).ok_or(EndReason::Instruction)?;
@@ -145,7 +145,7 @@ impl Stepper {
             let bytes = unsafe { core::slice::from_raw_parts(address as *const u8, x86::MAX_LENGTH) };
             x86::decode(bytes, address)
         } else {
-            // Generated code, or an address about to fault: the kernel copies what it can.
+            // Generated code, or an address about to fault: the kernel copies the bytes that are mapped.
             let mut length = sys::read_memory(address, &mut copy);
             if length == 0 {
                 let page = (4096 - (address & 4095)) as usize;

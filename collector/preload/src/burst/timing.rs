@@ -1,9 +1,9 @@
-//! Timed bursts: how long the program takes for a branch at the place of a burst, see [`pleach_wire::anchor`].
+//! Timed bursts: measures how long the program takes per branch right after a burst, see [`pleach_wire::anchor`].
 //!
-//! A breakpoint of the thread signals when the program has passed the anchor a number of times: by then it is beyond
-//! the code and data that shadow execution has just touched. The time is measured until it has passed the anchor as
-//! often again. Of the time between, the traps and the signal are ours; what they take was measured by the recorder.
-//! A tick that comes first ends the measurement.
+//! A breakpoint of the thread sends a signal when the program has passed the anchor a number of times. By then the
+//! program has left the code and data that shadow execution has just brought into the caches. The time is measured
+//! until the program has passed the anchor as often again. The measured costs of the traps and the signal are
+//! subtracted. A tick during the measurement cancels it.
 
 use crate::perf_event::{self, Attributes, Event};
 use crate::tick::{self, Source, Ticker};
@@ -21,12 +21,12 @@ const TIMED_SHARE: f64 = 1.0 / 3.0;
 const MAX_OPEN: u32 = 64;
 /// Threads with a breakpoint, or [`REFUSED`].
 static OPEN: AtomicU32 = AtomicU32::new(0);
-/// The kernel refuses breakpoints: no thread asks again.
+/// The kernel refuses breakpoints; no thread tries again.
 const REFUSED: u32 = u32::MAX;
-/// Traps measured before a breakpoint is armed. Their time falls from the first to the last, as the kernel's code comes
-/// back to the caches, and other virtual machines disturb some.
+/// Traps measured before a breakpoint is armed. The first ones are slower, because the kernel's code is not in the
+/// caches, and other virtual machines disturb some.
 const TRAPS: usize = 6;
-/// Of these, those that are faster than a trap within the program.
+/// Number of these that are expected to be faster than a trap within the program.
 const FASTER_TRAPS: usize = 1;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +35,7 @@ enum Phase {
     Idle,
     /// The program has yet to leave the code and data that the burst touched.
     Warming,
-    /// The time is measured.
+    /// The time is being measured.
     Running,
 }
 
@@ -73,7 +73,7 @@ impl BurstTiming {
         }
     }
 
-    /// Notes a branch's target, if the burst may be timed.
+    /// Adds a branch target, if the burst may be timed.
     pub fn add_target(&mut self, target: u64) {
         if self.wanted
             && let Some(slot) = self.targets.get_mut(self.length)
@@ -219,7 +219,7 @@ impl BurstTiming {
         match self.phase {
             // The signal was pending when a tick cancelled the measurement.
             Phase::Idle => {}
-            // With other counts, the signal was delayed: the program had blocked it.
+            // Another count means that the signal was delayed, because the program had blocked it.
             Phase::Warming if event.count() == Some(self.base + passes) => {
                 (self.begin_ns, self.phase) = (now, Phase::Running);
             }
@@ -249,7 +249,7 @@ impl BurstTiming {
         }
     }
 
-    /// Accounts for all traps and signals, and stores the measurement, or that it failed.
+    /// Accounts for all traps and signals, and stores the measurement or its failure.
     fn end(&mut self, ticker: &mut Ticker, count: u64, is_whole: bool) {
         self.phase = Phase::Idle;
         let mut frame = self.frame;

@@ -41,7 +41,7 @@ struct Log {
     entries: [Registers; MAX_INSTRUCTIONS],
 }
 
-/// What verification needs: one thread at a time uses it.
+/// The buffers of verification. One thread at a time uses them.
 struct Shared {
     busy: AtomicBool,
     log: UnsafeCell<Log>,
@@ -115,7 +115,7 @@ impl Verification {
         true
     }
 
-    /// Compares after the program's instruction at `from`. True: there is nothing more to compare.
+    /// Compares registers after the program's instruction at `from`. True if the comparison is over.
     pub fn is_over(&mut self, from: u64, context: &mut Context) -> bool {
         self.active && !self.check(from, context)
     }
@@ -234,7 +234,7 @@ impl Registers {
             *to = hash(vector.iter().copied());
         }
         others[MASKS] = hash(state.masks().iter().copied());
-        // Control, status and tags of the x87; where its last instruction was does not matter.
+        // Control, status and tags of the x87, without the address of its last instruction.
         let x87 = state.x87();
         let word = |at: usize| {
             let bytes = x87.get(at..at + 8).and_then(|b| <[u8; 8]>::try_from(b).ok());

@@ -32,7 +32,7 @@ pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
     }
 }
 
-/// Gives the program the number that it asks for, even if it was ours: each use of our descriptors checks them.
+/// Gives the program the number that it requests, even if it was ours. Our descriptors are checked at each use.
 ///
 /// # Safety
 /// As `dup2(2)`.

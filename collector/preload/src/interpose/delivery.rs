@@ -1,5 +1,5 @@
-//! Delivery of SIGTRAP and of the tick's signal where they are the program's: its handler is entered through a signal
-//! frame built as the kernel would have built it, on the stack and with the mask that the program expects.
+//! Delivery of SIGTRAP and of the tick's signal if the sampler did not cause them: the program's handler is entered
+//! through a signal frame like the kernel's, on the stack and with the mask that the program expects.
 
 use crate::dispositions::{set_virtual_action, virtual_action};
 use crate::owned_signals::{OwnedSignal, split};

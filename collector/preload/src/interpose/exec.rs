@@ -102,7 +102,7 @@ fn terminated(text: &[u8]) -> &[u8] {
 struct Environment {
     strings: [*const c_char; Self::STRINGS],
     preload: [u8; 4096],
-    /// Mapped in place of `strings`, where these are too many; null: not mapped.
+    /// Mapped in place of `strings` if there are too many; null if not mapped.
     mapped: *mut *const c_char,
     mapped_bytes: usize,
 }
@@ -225,7 +225,7 @@ impl SuspendedForExec {
             account::conclude_unsampled(false);
             return Self { mask: None, own: false };
         }
-        // Not in a child made by `vfork`: what is ours there is its parent's.
+        // Not in a child made by `vfork`, which shares the state of its parent.
         let own = process::is_own_memory();
         if own {
             shard_writer::conclude(false);

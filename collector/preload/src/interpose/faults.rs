@@ -1,7 +1,7 @@
 //! The signals that instructions raise. Shadow execution may read unmapped memory: its faults must not
 //! reach the program, and the program's own faults must.
 //!
-//! The kernel has the program's flags and mask for them, but our handler, which jumps to the program's handler with all
+//! The installed actions have the program's flags and mask, but our handler. It jumps to the program's handler with all
 //! registers and the stack as the kernel left them.
 
 use crate::burst::engines;
@@ -30,12 +30,12 @@ fn index(signal: i32) -> Option<usize> {
 
 static TAKEN_OVER: AtomicBool = AtomicBool::new(false);
 
-/// Whether our handler has the signals that instructions raise.
+/// Whether our handler is installed for the signals that instructions raise.
 pub fn are_taken_over() -> bool {
     TAKEN_OVER.load(Relaxed)
 }
 
-/// Takes the four signals over, with the actions that they have. False: the kernel refuses.
+/// Installs our handler for the four signals, and keeps their present actions. False if the kernel refuses.
 pub fn install() -> bool {
     let installed = FAULTS.iter().enumerate().all(|(at, &signal)| {
         let mut action = KernelAction::default();
@@ -75,7 +75,7 @@ pub fn replace(signal: i32, action: &libc::sigaction) -> Option<libc::sigaction>
     let at = index(signal).filter(|_| are_taken_over())?;
     let mut ours = *action;
     HANDLERS[at].store(action.sa_sigaction, Relaxed);
-    // libc adds this one, and shows it.
+    // libc adds this flag, and reports it to the program.
     FLAGS[at].store(action.sa_flags | SA_RESTORER as i32, Relaxed);
     ours.sa_sigaction = handler();
     ours.sa_flags = flags(action.sa_flags);
@@ -127,7 +127,7 @@ pub extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mu
     let thread = unsafe { thread::current_pointer().as_ref() };
     if let Some(engine) = thread.and_then(|thread| thread.running_engine.get()) {
         if !raised {
-            // A sent signal is queued again until the burst, which ends here, is over.
+            // A sent signal is queued again, to be delivered when the burst, which ends here, is over.
             context.mask |= sys::bit(signal);
             sys::queue_signal(sys::thread_id(), signal, info);
         }

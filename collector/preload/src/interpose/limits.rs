@@ -1,4 +1,5 @@
-//! Limits that a program sets itself: an event's signal that cannot be queued would arrive as a fatal SIGIO.
+//! Detects a low limit on queued signals that the program sets: an event's signal that cannot be queued would arrive as
+//! a fatal SIGIO.
 
 use crate::next_symbol::NextSymbol;
 use crate::process;

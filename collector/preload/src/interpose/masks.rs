@@ -39,7 +39,7 @@ pub fn change(how: c_int, set: Option<u64>) -> Option<(u8, Option<u64>)> {
         libc::SIG_BLOCK => before | ours,
         libc::SIG_UNBLOCK => before & !ours,
         libc::SIG_SETMASK => {
-            // On an alternate stack of the program's, ticks stay blocked.
+            // Ticks stay blocked on an alternate stack of the program.
             if stacks::is_on_program_stack(thread) {
                 rest |= sys::bit(tick_signal());
             }

@@ -1,4 +1,4 @@
-//! Notices memory that the program shares with other processes, which may store to it.
+//! Detects memory that the program shares with other processes, which may store to it.
 
 use crate::isolation;
 use crate::next_symbol::NextSymbol;

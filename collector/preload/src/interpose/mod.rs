@@ -1,7 +1,7 @@
 //! Functions of libc that the sampler interposes.
 //!
-//! Each does only what two aims need: the program sees the state that it set up, and its threads and children are
-//! sampled, too. All forward to the next definition of their name.
+//! They have two purposes: the program sees the state that it set up, and its threads and children are sampled, too.
+//! All forward to the next definition of their name.
 
 pub mod close;
 pub mod delivery;

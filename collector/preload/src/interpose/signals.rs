@@ -1,5 +1,5 @@
-//! Signal actions: what the program sets for SIGTRAP and the tick is kept, not installed. In its actions for other
-//! signals, these two are never really blocked.
+//! Signal actions. The program's actions for SIGTRAP and the tick are kept, but not installed. In its actions for other
+//! signals, the masks never really block these two.
 
 use super::{faults, masks, stacks};
 use crate::dispositions::{REMOVED, REMOVED_ONSTACK, REMOVED_TICK, REMOVED_TRAP, set_virtual_action, virtual_action};
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, o
             if new.sa_flags & libc::SA_ONSTACK != 0 {
                 bits |= REMOVED_ONSTACK;
                 if stacks::is_used() {
-                    // The program sized that stack for its own handlers: no tick's frame on top of theirs.
+                    // The program sized that stack for its own handlers, so no tick may add a frame there.
                     rest |= sys::bit(tick_signal());
                 } else {
                     new.sa_flags &= !libc::SA_ONSTACK;

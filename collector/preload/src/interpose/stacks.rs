@@ -12,8 +12,8 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Whether the program set an alternate stack in any thread. Until then ours is the only one, and its handlers must not
-/// run there.
+/// Whether the program set an alternate stack in any thread. Until then, ours is the only one, and the program's
+/// handlers must not run on it.
 static PROGRAM_STACK: AtomicBool = AtomicBool::new(false);
 type Sigaltstack = unsafe extern "C" fn(*const libc::stack_t, *mut libc::stack_t) -> c_int;
 static SIGALTSTACK: NextSymbol<Sigaltstack> = NextSymbol::new(c"sigaltstack");

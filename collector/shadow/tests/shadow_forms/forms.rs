@@ -21,7 +21,7 @@ pub struct Key {
 }
 
 impl Key {
-    fn of(ins: &Instruction) -> Self {
+    fn from_instruction(ins: &Instruction) -> Self {
         let mut kinds = [b' '; 5];
         for (i, kind) in kinds.iter_mut().enumerate().take(ins.op_count() as usize) {
             *kind = match ins.op_kind(i as u32) {
@@ -115,20 +115,20 @@ fn is_special(ins: &Instruction, code: &[u8]) -> bool {
         || (amd.code(), amd.len()) != (ins.code(), ins.len())
 }
 
-/// Instructions by form, up to so many each.
+/// Instructions by form, up to `max_each` for each form.
 pub struct Forms {
     pub found: BTreeMap<Key, Vec<Vec<u8>>>,
     signatures: BTreeSet<(Key, u32)>,
-    most: usize,
+    max_each: usize,
     pub instructions: u64,
 }
 
 impl Forms {
-    pub fn new(most: usize) -> Self {
+    pub fn new(max_each: usize) -> Self {
         Self {
             found: BTreeMap::new(),
             signatures: BTreeSet::new(),
-            most,
+            max_each,
             instructions: 0,
         }
     }
@@ -144,10 +144,10 @@ impl Forms {
                 break;
             }
             self.instructions += 1;
-            let key = Key::of(&ins);
+            let key = Key::from_instruction(&ins);
             let kept = self.found.entry(key).or_default();
-            // The first of each signature, as long as there is room.
-            if kept.len() < self.most && self.signatures.insert((key, signature(&ins))) {
+            // The first instruction of each signature, up to the maximum.
+            if kept.len() < self.max_each && self.signatures.insert((key, signature(&ins))) {
                 kept.push(code[at..at + ins.len()].to_vec());
             }
         }

@@ -71,7 +71,7 @@ impl Memory {
     }
 }
 
-/// Offsets in an XSAVE image, 0 for what is not there.
+/// Offsets in an XSAVE image; 0 for components that the processor lacks.
 #[derive(Clone, Copy)]
 pub struct Layout {
     avx: usize,
@@ -382,7 +382,7 @@ impl Drop for Native {
     }
 }
 
-/// What is not the same; flags only as far as `flags` has them.
+/// The differences of two states. Only the flags in `flags` are compared.
 pub fn differences(shadow: &State, real: &State, flags: u64) -> Vec<String> {
     let mut found = Vec::new();
     let mut differ = |what: String, a: &dyn std::fmt::Debug, b: &dyn std::fmt::Debug| {

@@ -1,5 +1,5 @@
-//! Marks of what cannot be known. Each encoding form runs twice from states that differ only in what is marked: where
-//! nothing is marked afterwards, nothing may differ. Short programs say where a burst ends.
+//! Taint. Each encoding form runs twice, from states that differ only in tainted values: values that are not tainted
+//! afterwards must be equal. Short programs test where a burst ends.
 
 use crate::forms::{self, Forms};
 use crate::native::{CODE, CODE_SIZE, Layout, SCRATCH};
@@ -26,7 +26,7 @@ fn marks(random: &mut Random) -> Taint {
     taint
 }
 
-/// Another value in all that is marked.
+/// Another value for everything that is tainted.
 fn change(state: &State, taint: &Taint, layout: &Layout, random: &mut Random) -> State {
     let mut other = *state;
     for (i, register) in other.general_mut().iter_mut().enumerate() {
@@ -186,8 +186,8 @@ fn what_is_not_marked_does_not_depend_on_what_is() {
     assert!(wrong.is_empty(), "{}", wrong[..wrong.len().min(40)].join("\n"));
 }
 
-/// Why a burst of some code ends, how far into it, and what is marked then. The code is never run: it lies in plain
-/// memory.
+/// The reason for the end of a burst of some code, its offset in the code, and the taint then. The code is in plain
+/// memory and never runs natively.
 fn burst(code: &[u8]) -> (End, u64, Taint) {
     // An endless loop behind it.
     let code = [code, &[0xeb, 0xfe], &[0; 16]].concat();

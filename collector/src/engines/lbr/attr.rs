@@ -1,4 +1,4 @@
-//! `perf_event_attr` of the events that are opened: plain bytes, laid out without asking the kernel anything.
+//! Encodes the `perf_event_attr` of each event. Makes no system calls.
 
 use crate::perf::attr::{SAMPLE_ID_ALL, branch_type, sample_type};
 
@@ -25,12 +25,12 @@ const TASK_CLOCK: u64 = 1;
 const COMMON: u64 =
     sample_type::TID | sample_type::TIME | sample_type::CPU | sample_type::PERIOD | sample_type::IDENTIFIER;
 
-/// Of which threads an event is.
+/// The threads that an event covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
-    /// A process that is about to call `execve`, and all that it will start.
+    /// A process that is about to call `execve`, and its descendants.
     FromExec,
-    /// The calling thread alone, to measure or to ask whether the kernel grants the event; not started.
+    /// Only the calling thread, for measurements and to find out whether the kernel grants the event. Not started.
     This,
 }
 
@@ -53,7 +53,7 @@ pub struct Sampling {
     pub config: u64,
     /// Events between two samples.
     pub period: u64,
-    /// Of whom.
+    /// Its threads.
     pub scope: Scope,
     /// Read branch records: all kinds of branches of user code.
     pub branches: bool,
@@ -83,15 +83,15 @@ impl Sampling {
     }
 }
 
-/// The event that tells of mappings, names, forks and exits, and counts the CPU time of all. It is never stopped, and
-/// owns the buffer.
+/// The tracking event: records mappings, names, forks and exits, and counts CPU time. It is never stopped, and owns the
+/// buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tracking {
-    /// Of whom.
+    /// Its threads.
     pub scope: Scope,
     /// Bytes in the buffer at which to wake its reader.
     pub watermark: u32,
-    /// Tell mapped files by build-id, not by inode; kernels before 5.12 refuse it.
+    /// Identify mapped files by build-id instead of inode; kernels before 5.12 refuse it.
     pub build_ids: bool,
 }
 
@@ -111,7 +111,7 @@ impl Tracking {
     }
 }
 
-/// A clock of the calling thread that signals, without records: what the preloaded sampler takes its ticks from.
+/// A clock event of the calling thread that sends signals and writes no records: the source of the sampler's ticks.
 pub fn tick(period_ns: u64) -> Vec<u8> {
     Fields {
         kind: SOFTWARE,
@@ -125,8 +125,8 @@ pub fn tick(period_ns: u64) -> Vec<u8> {
     .to_bytes()
 }
 
-/// A breakpoint at an instruction of the calling thread that signals each time that it ran `period` times: what the
-/// preloaded sampler clocks bursts with.
+/// A breakpoint of the calling thread that sends a signal after each `period` executions of an instruction: the sampler
+/// times bursts with it.
 pub fn breakpoint(address: u64, period: u64) -> Vec<u8> {
     Fields {
         kind: BREAKPOINT,

@@ -218,8 +218,7 @@ impl Controller {
         let period = period.map(|mean| {
             self.period = mean;
             // Random between 3/4 and 5/4 of the mean, and odd, to avoid resonance with loops, whose lengths are often
-            // powers
-            // of two.
+            // powers of two.
             let spread = (mean / 2.0) as u64 + 1;
             ((mean * 0.75) as u64 + self.random.below(spread)).max(self.min_period as u64) | 1
         });

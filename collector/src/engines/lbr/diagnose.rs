@@ -1,19 +1,19 @@
-//! Why the kernel grants no branch records: its error number and what the machine says about itself become a reason,
-//! with what to do about it.
+//! Explains why the kernel grants no branch records: derives a reason, and advice for the user, from the kernel's error
+//! number and the facts about the machine.
 
 use super::facts::{Facts, Processor};
 
 /// A level of `kernel.perf_event_paranoid` up to which users may sample their own programs.
 const MAX_PARANOID_LEVEL: i32 = 2;
 
-/// Why there are no branch records.
+/// The reason for which there are no branch records.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The kernel was built without.
+    /// The kernel was built without perf events.
     #[error("this kernel has no perf events (it was built without CONFIG_PERF_EVENTS)")]
     NoPerfEvents,
-    /// Nothing counts the processor's events.
+    /// There is no performance-monitoring unit.
     #[error("{}", no_pmu(*.virtual_machine))]
     NoPmu {
         /// It is a virtual machine.
@@ -27,7 +27,7 @@ pub enum Refusal {
         /// It is a virtual machine.
         virtual_machine: bool,
     },
-    /// Of several kinds of cores, none records branches.
+    /// A hybrid processor, none of whose kinds of cores records branches.
     #[error(
         "this hybrid processor has several kinds of cores ({}), and none of them offers branch records to this kernel",
         .pmus.join(", ")
@@ -36,7 +36,7 @@ pub enum Refusal {
         /// What counts events.
         pmus: Vec<String>,
     },
-    /// Users may not.
+    /// `kernel.perf_event_paranoid` forbids perf events to users.
     #[error(
         "kernel.perf_event_paranoid is {level}, which keeps perf events from users: run `sudo sysctl \
          kernel.perf_event_paranoid=2`, or give the command CAP_PERFMON"
@@ -45,7 +45,7 @@ pub enum Refusal {
         /// The setting.
         level: i32,
     },
-    /// Something in between refuses the system call.
+    /// A container or a security module refuses the system call.
     #[error("{}", filtered(.error, *.seccomp))]
     Filtered {
         /// The error number's name.
@@ -53,14 +53,14 @@ pub enum Refusal {
         /// A seccomp filter is in force.
         seccomp: bool,
     },
-    /// A newer kernel could.
+    /// The kernel is too old for the branch records of this processor.
     #[error("kernel {}.{} is too old: {what} need Linux {}.{}", .has.0, .has.1, .needs.0, .needs.1)]
     TooOld {
-        /// The running one.
+        /// Version of the running kernel.
         has: (u32, u32),
-        /// The first that can.
+        /// Minimum version.
         needs: (u32, u32),
-        /// What needs it.
+        /// The kind of branch records.
         what: &'static str,
     },
     /// Branches are recorded, but not at this event.
@@ -74,24 +74,24 @@ pub enum Refusal {
     /// There is no such event.
     #[error("{name} is no event; events are {}", super::event::Event::names())]
     UnknownEvent {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
-    /// Somebody else has them.
+    /// Another program uses the counters.
     #[error(
         "the processor's counters are in use by somebody else: stop other profilers, or `sysctl kernel.nmi_watchdog=0`"
     )]
     Busy,
-    /// Every processor needs two descriptors.
+    /// The limit on open files is too low: every processor needs two descriptors.
     #[error("too many open files: two for each of {cpus} processors are needed; raise `ulimit -n`")]
     Files {
         /// Processors.
         cpus: usize,
     },
-    /// The kernel gives no room for buffers.
+    /// The kernel refuses memory for buffers.
     #[error("the kernel gives no memory for buffers: raise `ulimit -l` or kernel.perf_event_mlock_kb")]
     Memory,
-    /// Something that is not foreseen.
+    /// Another error number.
     #[error("perf_event_open failed: {}", std::io::Error::from_raw_os_error(*.0))]
     Other(i32),
 }
@@ -147,7 +147,7 @@ pub fn diagnose(facts: &Facts, errno: i32, event: &str, asked: bool) -> Refusal 
         libc::EBUSY => return Refusal::Busy,
         _ => {}
     }
-    // No permission helps where there is nothing to permit.
+    // Permissions do not matter if there are no branch records.
     if units.is_some_and(<[_]>::is_empty) {
         return Refusal::NoPmu { virtual_machine };
     }
@@ -195,7 +195,7 @@ fn needed(facts: &Facts) -> Option<((u32, u32), &'static str)> {
     let has = |flag: &str| facts.flags.iter().any(|known| known == flag);
     match facts.processor {
         Processor::Intel => has("arch_lbr").then_some(((5, 9), "Intel's architectural branch records")),
-        // Zen 3 and later. What these have is not among the flags of older kernels.
+        // Zen 3 and later. Older kernels do not list their flags for branch records.
         Processor::Amd if facts.family >= 25 && facts.release < (5, 19) => {
             Some(((5, 19), "AMD's branch records (6.1 on Zen 4 and later)"))
         }

@@ -8,7 +8,7 @@ const HARDWARE: u32 = 0;
 const SOFTWARE: u32 = 1;
 /// `PERF_TYPE_RAW`.
 const RAW: u32 = 4;
-/// Names of the kernel's general events, as perf has them.
+/// perf's names of the kernel's general events.
 const GENERAL: [(&str, u64); 8] = [
     ("cycles", 0),
     ("instructions", 1),
@@ -20,16 +20,16 @@ const GENERAL: [(&str, u64); 8] = [
     ("ref-cycles", 9),
 ];
 
-/// An event, before it is known which processor counts it.
+/// An event, independent of the processor that counts it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
     /// Taken branches (on Arm, all branches): each path is then sampled in proportion to how often it runs.
     NearTaken,
-    /// A general event of the kernel's, by its position there.
+    /// A general event of the kernel, by its number.
     General(u64),
-    /// What a processor's manual says, as `rHEX`.
+    /// A raw event of the processor's manual, as `rHEX`.
     Raw(u64),
-    /// An event of the kernel itself. It has no branch records; tests of all else use it.
+    /// A software event of the kernel, without branch records, for tests.
     Software(u64),
 }
 
@@ -53,7 +53,7 @@ impl Event {
         format!("near_taken, {}, rHEX", general.join(", "))
     }
 
-    /// What to try, best first: the event asked for, or taken branches and then cycles.
+    /// The events to try, best first: the requested event, or taken branches and then cycles.
     pub fn candidates(asked: Option<Self>, processor: Processor) -> Vec<Self> {
         match asked {
             Some(event) => vec![event],
@@ -99,8 +99,8 @@ impl Event {
         }
     }
 
-    /// The first period, before it is known how often the event happens: rather too short than too long, because
-    /// threads keep the period that they begin with, and what comes too often can be held back.
+    /// The first period, before the rate of the event is known. It is rather too short than too long: threads keep
+    /// their first period, and the gate can stop samples that are too frequent.
     pub fn first_period(&self, samples_per_second: f64) -> u64 {
         let per_second = match self {
             Self::NearTaken => 1e8,
@@ -114,7 +114,7 @@ impl Event {
         ((per_second / samples_per_second) as u64).max(self.least_period())
     }
 
-    /// No period is shorter. (AMD's branch sampling refuses less than its 16 records.)
+    /// Minimum period. (AMD's branch sampling refuses a period below its 16 records.)
     pub fn least_period(&self) -> u64 {
         match self {
             Self::Software(_) => 20_000,
@@ -142,7 +142,7 @@ mod tests {
             assert_eq!(
                 Event::parse(name).unwrap().name(Processor::Intel),
                 format!("{name}:u"),
-                "what is stored can be asked for"
+                "the stored name can be parsed"
             );
         }
     }

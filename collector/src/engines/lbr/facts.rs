@@ -1,8 +1,8 @@
-//! What a machine says about itself, in `/proc` and `/sys`.
+//! Facts about the machine from `/proc` and `/sys`.
 
 use std::path::Path;
 
-/// Who made the processor.
+/// The vendor of the processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Processor {
     /// Last branch records, LBR.
@@ -11,7 +11,7 @@ pub enum Processor {
     Amd,
     /// Branch record buffer extension, BRBE.
     Arm,
-    /// Somebody else.
+    /// Another vendor.
     #[default]
     Other,
 }
@@ -23,7 +23,7 @@ pub struct Pmu {
     pub name: String,
     /// The kernel's type for its events.
     pub kind: u32,
-    /// The processors; empty: all.
+    /// The processors that it belongs to; empty if all.
     pub cpus: Vec<u32>,
     /// Depth of branch records; `None` where the kernel does not say.
     pub branches: Option<u32>,
@@ -32,11 +32,11 @@ pub struct Pmu {
 /// Everything that explains why branch records are granted or refused.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Facts {
-    /// Who made the processor.
+    /// The vendor of the processor.
     pub processor: Processor,
     /// Its family, on x86.
     pub family: u32,
-    /// Flags of the processor that have to do with branch records, as the kernel names them.
+    /// The processor's flags for branch records, as the kernel names them.
     pub flags: Vec<String>,
     /// This is a virtual machine.
     pub virtual_machine: bool,
@@ -58,16 +58,16 @@ const FLAGS: [&str; 3] = ["arch_lbr", "amd_lbr_v2", "brs"];
 /// Bits of capability sets.
 const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
-/// What hypervisors call the machines that they make, where the processor itself does not tell.
+/// Product names of virtual machines, for processors without a flag for hypervisors.
 const VIRTUAL: [&str; 5] = ["KVM", "QEMU", "VMware", "VirtualBox", "Virtual Machine"];
 
 impl Facts {
-    /// Of this machine and process.
+    /// Reads the facts of this machine and process.
     pub fn read() -> Self {
         Self::read_under(Path::new("/"))
     }
 
-    /// Of a tree that looks like one.
+    /// Reads the facts from a copy of these file systems.
     pub fn read_under(root: &Path) -> Self {
         let text = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
         let mut facts = Self::default();
@@ -121,12 +121,12 @@ impl Facts {
             .any(|bit| capabilities >> bit & 1 == 1);
     }
 
-    /// More than one kind of cores.
+    /// Whether there are several kinds of cores.
     pub fn is_hybrid(&self) -> bool {
         self.pmus.as_ref().is_some_and(|pmus| pmus.len() > 1)
     }
 
-    /// The unit of a processor, where there are several kinds.
+    /// The unit of a processor, if there are several kinds of cores.
     pub fn pmu_of(&self, cpu: u32) -> Option<&Pmu> {
         let pmus = self.pmus.as_ref().filter(|pmus| pmus.len() > 1)?;
         pmus.iter().find(|pmu| pmu.cpus.contains(&cpu))

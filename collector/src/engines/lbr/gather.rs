@@ -9,20 +9,20 @@ use crate::vector::{Engine, VectorSet};
 const LOST: u32 = 2;
 const SAMPLE: u32 = 9;
 
-/// What has come so far.
+/// Totals of the records read so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Arrived {
     /// Records.
     pub records: u64,
     /// Samples.
     pub samples: u64,
-    /// Events that the samples stand for: the sum of their periods, where they tell them.
+    /// Events that the samples represent: the sum of their periods, if samples have them.
     pub events: u64,
     /// Records that did not fit into a buffer.
     pub lost: u64,
 }
 
-/// Reads buffers and puts what they hold in order of time.
+/// Reads buffers, and sorts their records by time.
 pub struct Gather<'a> {
     live: Live<'a>,
     arrived: Arrived,
@@ -65,12 +65,12 @@ impl<'a> Gather<'a> {
         live.round();
     }
 
-    /// What has come so far.
+    /// Totals of the records read so far.
     pub fn arrived(&self) -> Arrived {
         self.arrived
     }
 
-    /// Ends it. What all processes used, and what sampling them took, in CPU seconds, is kept with the process `root`.
+    /// Ends the recording. CPU seconds of all processes, and of sampling them, are added to the process `root`.
     pub fn finish(self, root: u32, program_cpu_seconds: f64, own_cpu_seconds: f64) -> Report {
         self.live.finish(root, program_cpu_seconds, own_cpu_seconds)
     }

@@ -6,13 +6,13 @@
 //!                     └───── control ◄─────────┘
 //! ```
 //!
-//! [`facts`] is what the machine says about itself; [`plan`] asks the kernel which [`event`] it grants with branch
-//! records, and [`diagnose`] says why it grants none. [`spawn_stopped`] stops the command before `execve` until
-//! [`open`] has opened, on every processor, an event that samples and one that tells of mappings and forks, with a
-//! [`ring`] buffer. [`gather`] reads the buffers, through the importer of perf.data; [`control`] holds the budget, with
-//! the cost of a sample that [`calibrate`] measures. [`run`] puts all this together.
+//! [`facts`] reads facts about the machine; [`plan`] asks the kernel which [`event`] it grants with branch records, and
+//! [`diagnose`] explains why it grants none. [`spawn_stopped`] stops the command before `execve` until
+//! [`open`] has opened, on every processor, a sampling event and a tracking event (mappings and forks) with a
+//! [`ring`] buffer. [`gather`] reads the buffers, through the importer of perf.data; [`control`] keeps the budget,
+//! from the cost of a sample that [`calibrate`] measures. [`run`] combines all of this.
 //!
-//! What only the hardware can show is in the kernel's answers; tests play the rest with a clock of the kernel's.
+//! Only the kernel's answers depend on the hardware; tests run everything else with a clock event of the kernel.
 
 pub mod attr;
 pub mod calibrate;
@@ -33,7 +33,10 @@ pub use facts::Facts;
 pub use plan::Plan;
 pub(crate) use run::LbrSession;
 
-/// Asks the kernel for branch records, at `event` or at the best one that there is.
+/// Asks the kernel for branch records at `event`, or at the best available event.
+///
+/// # Errors
+/// The kernel grants no branch records.
 pub fn probe(facts: &Facts, event: Option<&str>) -> Result<Plan, Refusal> {
     Plan::find(facts, event, |sampling, cpu| sys::try_open(&sampling.to_bytes(), cpu))
 }

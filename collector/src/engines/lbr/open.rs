@@ -40,14 +40,14 @@ impl Opened {
             events: Vec::new(),
         };
         let (mut tracker_ids, mut sampler_ids) = (Vec::new(), Vec::new());
-        let mut room = BUFFER_CAPACITY;
+        let mut size = BUFFER_CAPACITY;
         for &cpu in &plan.cpus {
             let tracker = match open_tracker(&mut tracking, pid, cpu) {
-                // Taken away meanwhile.
+                // The processor went offline.
                 Err(libc::ENODEV) => continue,
                 other => other?,
             };
-            opened.rings.push(map(tracker.fd(), &mut room)?);
+            opened.rings.push(map(tracker.fd(), &mut size)?);
             tracker_ids.push(tracker.id()?);
             for target in plan.targets.iter().filter(|target| target.cpu == cpu) {
                 let sampling = plan.sampling(target, period, scope).to_bytes();
@@ -81,7 +81,7 @@ impl Opened {
         &self.rings
     }
 
-    /// What records are of.
+    /// The events that records belong to.
     pub fn events(&self) -> &[LiveEvent] {
         &self.events
     }
@@ -91,19 +91,19 @@ impl Opened {
         self.trackers.iter().map(Event::fd)
     }
 
-    /// Sets the period. An event that refuses keeps its own.
+    /// Sets the period. An event that refuses it keeps its old period.
     pub fn set_period(&self, period: u64) {
         for sampler in &self.samplers {
             let _ = sampler.set_period(period);
         }
     }
 
-    /// Lets samples be taken, or not.
+    /// Starts or stops the sampling events.
     pub fn sample(&self, on: bool) {
         run(&self.samplers, on);
     }
 
-    /// Lets the rest be told, and CPU time be counted, or not.
+    /// Starts or stops the tracking events, which also count CPU time.
     pub fn track(&self, on: bool) {
         run(&self.trackers, on);
     }
@@ -132,23 +132,23 @@ fn open_tracker(tracking: &mut Tracking, pid: u32, cpu: u32) -> Result<Event, i3
     }
 }
 
-/// Maps a buffer, a smaller one where the kernel does not give as much.
-fn map(fd: i32, room: &mut usize) -> Result<Ring, i32> {
+/// Maps a buffer of `size` bytes, and halves `size` while the kernel refuses it.
+fn map(fd: i32, size: &mut usize) -> Result<Ring, i32> {
     let page = page_size();
-    *room = (*room).max(MIN_PAGES * page);
+    *size = (*size).max(MIN_PAGES * page);
     loop {
-        match map_of(fd, page, *room) {
-            // Too much memory would be locked.
-            Err(libc::EPERM | libc::ENOMEM) if *room > MIN_PAGES * page => *room /= 2,
+        match map_buffer(fd, page, *size) {
+            // The limit on locked memory would be exceeded.
+            Err(libc::EPERM | libc::ENOMEM) if *size > MIN_PAGES * page => *size /= 2,
             Err(libc::EPERM | libc::ENOMEM) => return Err(libc::ENOMEM),
             other => return other,
         }
     }
 }
 
-fn map_of(fd: i32, page: usize, room: usize) -> Result<Ring, i32> {
+fn map_buffer(fd: i32, page: usize, size: usize) -> Result<Ring, i32> {
     let map: MmapRaw = MmapOptions::new()
-        .len(page + room)
+        .len(page + size)
         .map_raw(fd)
         .map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL))?;
     Ring::new(map, page).ok_or(libc::EINVAL)

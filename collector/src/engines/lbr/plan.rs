@@ -1,4 +1,4 @@
-//! What to open where: the event for each processor, found by asking the kernel for one of each kind.
+//! The plan: the event for each processor, found by asking the kernel for one event on each kind of core.
 
 use super::attr::{Sampling, Scope};
 use super::diagnose::{Refusal, diagnose};
@@ -16,24 +16,24 @@ pub struct Target {
     pub config: u64,
 }
 
-/// What the kernel grants.
+/// The events that the kernel grants.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// The event.
     pub event: Event,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Where to count it.
+    /// Its processors.
     pub targets: Vec<Target>,
-    /// All processors: what is mapped on one is needed for samples of the others.
+    /// All processors: mappings made on one processor are needed for samples of the others.
     pub cpus: Vec<u32>,
-    /// Read branch records; without, samples have no branches and the recording is empty.
+    /// Whether branch records are read; otherwise samples have no branches and the recording is empty.
     pub branches: bool,
     /// Hardware indices are granted.
     pub hardware_index: bool,
-    /// Kinds of cores that record no branches; what runs there is not sampled.
+    /// Kinds of cores that record no branches; code that runs there is not sampled.
     pub without: Vec<String>,
-    /// Depth of the records, where the kernel says.
+    /// Depth of the branch records, if the kernel reports it.
     pub depth: Option<u32>,
 }
 
@@ -52,7 +52,7 @@ impl Plan {
         for event in Event::candidates(parsed.transpose()?, facts.processor) {
             match Self::try_event(facts, &event, &mut open) {
                 Ok(plan) => return Ok(plan),
-                // What is said of the best one matters.
+                // The refusal of the best event is reported.
                 Err(errno) => {
                     let name = event.name(facts.processor);
                     refusal.get_or_insert_with(|| diagnose(facts, errno, &name, asked.is_some()));
@@ -78,7 +78,7 @@ impl Plan {
             depth: None,
         };
         let mut first_error = None;
-        // Each kind of cores by itself; one kind has no name.
+        // Each kind of core separately; a single kind has no name.
         let kinds = facts.pmus.as_deref().filter(|_| facts.is_hybrid());
         let kinds: Vec<_> = kinds.map_or(vec![None], |pmus| pmus.iter().map(Some).collect());
         for pmu in kinds {
@@ -109,7 +109,7 @@ impl Plan {
             if tried == Err(libc::EINVAL) && sampling.hardware_index {
                 sampling.hardware_index = false;
                 tried = open(&sampling, any);
-                // All share one layout of samples.
+                // All events must have the same sample layout.
                 plan.hardware_index &= tried.is_err();
             }
             match tried {
@@ -133,8 +133,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// An event of the kernel's own clock on every processor, without branch records: everything but the hardware works
-    /// with it, which is what tests need.
+    /// A clock event of the kernel on every processor, without branch records, for tests without the hardware.
     pub fn software_clock(facts: &Facts) -> Self {
         let event = Event::Software(0);
         let (kind, config) = event.encode(Processor::Other, None);
@@ -155,7 +154,7 @@ impl Plan {
         }
     }
 
-    /// What to ask of the kernel on a target.
+    /// The sampling event for a target.
     pub fn sampling(&self, target: &Target, period: u64, scope: Scope) -> Sampling {
         Sampling {
             kind: target.kind,

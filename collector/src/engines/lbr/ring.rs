@@ -1,8 +1,8 @@
-//! The buffer that the kernel writes records into and we read them from.
+//! The reader of a ring buffer into which the kernel writes records.
 //!
-//! One page of control fields, then the data, whose size is a power of two. The kernel moves `data_head` behind what it
-//! has written and never writes beyond `data_tail`, behind which we have read; both only grow, and count modulo the
-//! size.
+//! One page of control fields, then the data, whose size is a power of two. The kernel advances
+//! `data_head` after the records that it has written, and never writes beyond `data_tail`, which the reader advances.
+//! Both only grow, and count modulo the size.
 
 use memmap2::MmapRaw;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +29,7 @@ pub struct Record {
 /// Damage of a buffer, whose contents are then skipped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RingError {
-    /// More was written than there is room for.
+    /// More bytes are unread than the buffer holds.
     #[error("records were overwritten before they were read")]
     Overwritten,
     /// The end moved backwards.
@@ -51,7 +51,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Reads a map whose first `offset` bytes, a page, are the control fields.
+    /// Reads a mapping whose first `offset` bytes, a page, are the control fields.
     ///
     /// `None` if the rest is no power of two, or shorter than the head of a record.
     pub fn new(map: MmapRaw, offset: usize) -> Option<Self> {
@@ -65,8 +65,8 @@ impl Ring {
     }
 
     fn word(&self, at: usize) -> &AtomicU64 {
-        // SAFETY: within the first page, which `new` made sure is there, and aligned to 8; the map lives as long as
-        // `self`. Both sides only ever use it atomically.
+        // SAFETY: within the first page, which `new` checked, and aligned to 8; the mapping lives as long as `self`.
+        // Both sides use it only atomically.
         unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().add(at).cast()) }
     }
 
@@ -80,8 +80,8 @@ impl Ring {
     fn copy(&self, at: u64, into: &mut [u8]) {
         let (start, size) = ((at & self.mask) as usize, self.mask as usize + 1);
         let first = into.len().min(size - start);
-        // SAFETY: both parts lie in the data, no longer than it is, which callers make sure of. The kernel doesn't
-        // write there until the tail has moved behind.
+        // SAFETY: callers pass at most the size of the data, so both parts lie in it. The kernel does not write there
+        // until the tail has moved past.
         unsafe {
             let data = self.map.as_ptr().add(self.offset);
             std::ptr::copy_nonoverlapping(data.add(start), into.as_mut_ptr(), first);
@@ -89,14 +89,14 @@ impl Ring {
         }
     }
 
-    /// Calls `each` with every complete record, and gives their room back. Records that come meanwhile are left for the
-    /// next time.
+    /// Calls `each` with every complete record, and frees the space of these records. Records that arrive meanwhile are
+    /// left for the next call.
     ///
     /// # Errors
-    /// The buffer is damaged. Its contents then count as read.
+    /// The buffer is damaged. Its contents are then skipped.
     pub fn drain(&self, mut each: impl FnMut(Record)) -> Result<(), RingError> {
         let head = self.head();
-        // Nobody else writes it.
+        // Only the reader writes it.
         let mut tail = self.word(DATA_TAIL).load(Ordering::Relaxed);
         let mut read = || {
             if head < tail {

@@ -7,11 +7,14 @@ use super::gather::Gather;
 use super::open::Opened;
 use super::spawn_stopped::StoppedChild;
 use super::{Facts, Plan, calibrate, probe, sys};
+use crate::convergence::{Convergence, Repeat};
 use crate::convert::Found;
-use crate::engines::{Collected, Session};
+use crate::engines::error::RecordError;
+use crate::engines::options::RecordOptions;
+use crate::engines::run_loop::{Recording, run_all};
+use crate::engines::session::{Collected, Session};
 use crate::launch;
 use crate::perf::Report;
-use crate::record::{Convergence, RecordError, RecordOptions, Recording, Repeat, run_all};
 use crate::signals::Forwarding;
 use crate::stats::Stats;
 use crate::store::Store;
@@ -121,7 +124,7 @@ impl Session for LbrSession<'_> {
             threads: threads.len() as u64,
             ..Found::default()
         };
-        let mut stats = Stats::of(&vectors, Engine::Lbr, found);
+        let mut stats = Stats::from_vectors(&vectors, Engine::Lbr, found);
         stats.event = Some(self.plan.name.clone());
         if self.options.max_size.is_some() {
             // Memory is not bounded up to this point, only the file is.
@@ -155,21 +158,7 @@ pub fn record_planned(
     let (status, runs) = run_all(command, options, &mut session)?;
     let convergence = session.convergence().cloned();
     let reports = session.reports.clone();
-    let Collected {
-        vectors,
-        stats,
-        remarks,
-        unreclaimed,
-    } = Box::new(session).finish();
-    let recording = Recording {
-        status,
-        vectors,
-        stats,
-        runs,
-        convergence,
-        remarks,
-        unreclaimed,
-    };
+    let recording = Recording::new(status, runs, convergence, Box::new(session).finish());
     Ok((recording, reports))
 }
 

@@ -6,7 +6,7 @@ const ENABLE: u64 = 0x2400;
 const DISABLE: u64 = 0x2401;
 const REFRESH: u64 = 0x2402;
 const SET_OUTPUT: u64 = 0x2405;
-/// Encoded with the size of a pointer to 64 bits: the same on all 64-bit machines but MIPS, PowerPC and SPARC.
+/// Request numbers, the same on all 64-bit machines except MIPS, PowerPC and SPARC.
 const PERIOD: u64 = 0x4008_2404;
 const ID: u64 = 0x8008_2407;
 const CLOSE_ON_EXEC: u64 = 8;
@@ -15,14 +15,14 @@ fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
-/// An event; all its calls return the error number where they fail.
+/// An event. All calls return the kernel's error number if they fail.
 #[derive(Debug)]
 pub struct Event(OwnedFd);
 
 impl Event {
     /// Opens an event on a process (0: the calling thread) and a processor (−1: any).
     pub fn open(attr: &[u8], pid: u32, cpu: i32) -> Result<Self, i32> {
-        // SAFETY: an attribute that says its own size; the kernel reads it only.
+        // SAFETY: the kernel only reads the attribute, which contains its size.
         let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, attr.as_ptr(), pid, cpu, -1, CLOSE_ON_EXEC) };
         if fd < 0 {
             return Err(errno());
@@ -49,7 +49,7 @@ impl Event {
         self.control(if on { ENABLE } else { DISABLE }, 0)
     }
 
-    /// Lets it signal the calling thread.
+    /// Makes it send signals to the calling thread.
     pub fn signal(&self, signal: i32) -> Result<(), i32> {
         const SET_SIGNAL: i32 = 10;
         const SET_OWNER: i32 = 15;
@@ -68,17 +68,17 @@ impl Event {
         self.control(REFRESH, 1)
     }
 
-    /// Sets the period for one thread, mostly the one that it was opened on, and for threads and processes to come.
+    /// Sets the period for one thread, usually the one that it was opened on, and for later threads and processes.
     pub fn set_period(&self, period: u64) -> Result<(), i32> {
         self.control(PERIOD, (&raw const period) as u64)
     }
 
-    /// Its records go to another event's buffer.
+    /// Redirects its records to another event's buffer.
     pub fn set_output(&self, to: &Self) -> Result<(), i32> {
         self.control(SET_OUTPUT, to.fd() as u64)
     }
 
-    /// What records call it.
+    /// The id by which records identify it.
     pub fn id(&self) -> Result<u64, i32> {
         let mut id = 0u64;
         self.control(ID, (&raw mut id) as u64).map(|()| id)
@@ -87,7 +87,7 @@ impl Event {
     /// Its count, of all threads and processes together.
     pub fn count(&self) -> Result<u64, i32> {
         let mut count = 0u64;
-        // SAFETY: room for 8 bytes.
+        // SAFETY: the buffer has 8 bytes.
         match unsafe { libc::read(self.fd(), (&raw mut count).cast(), 8) } {
             8 => Ok(count),
             _ => Err(errno()),
@@ -118,7 +118,7 @@ fn clock(id: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A descriptor that becomes readable when a process ends; `None` where the kernel (before 5.3) has no such thing.
+/// A descriptor that becomes readable when a process ends; `None` on kernels before 5.3, which have no pidfds.
 pub fn process_end(pid: u32) -> Option<OwnedFd> {
     // SAFETY: plain numbers.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };

@@ -1,6 +1,6 @@
 //! The recorder's side of the account that the processes of a run share ([`pleach_wire::account`]).
 
-use crate::vector::Process;
+use crate::stats::Unsampled;
 use pleach_wire::account::{Account, FILE, time};
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -10,58 +10,21 @@ use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What the processes took that have no shard: they were not chosen for sampling, or had no burst.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub(crate) struct Unsampled {
-    /// Process images.
-    pub processes: u64,
-    /// CPU seconds of the program.
-    pub program_cpu_seconds: f64,
-    /// CPU seconds of the sampler, which had to be loaded to decide.
-    pub own_cpu_seconds: f64,
-    /// Threads that could have had bursts.
-    pub threads: u64,
-    /// Threads that could not.
-    pub unsampled_threads: u64,
-}
-
-impl Unsampled {
-    /// Adds those of another run.
-    pub(crate) fn join(&mut self, other: Self) {
-        self.processes += other.processes;
-        self.program_cpu_seconds += other.program_cpu_seconds;
-        self.own_cpu_seconds += other.own_cpu_seconds;
-        self.threads += other.threads;
-        self.unsampled_threads += other.unsampled_threads;
-    }
-
-    /// One record for all of them, `None` if there were none.
-    pub(crate) fn as_process(&self) -> Option<Process> {
-        (self.processes > 0).then(|| Process {
-            pid: 0,
-            parent: None,
-            command: format!("({} processes that were not sampled)", self.processes),
-            program_cpu_seconds: self.program_cpu_seconds,
-            own_cpu_seconds: self.own_cpu_seconds,
-            lost: 0,
-            declined: 0,
-            undisturbed: false,
-        })
-    }
-}
-
-/// The account of a run. It goes on from that of the run before.
+/// The account of a run. It continues that of the previous run.
 #[derive(Debug)]
 pub(crate) struct RunAccount {
     page: memmap2::Mmap,
     /// Process images that had begun before the run.
     begun_before: u64,
-    /// What had been told before the run.
+    /// Figures of unsampled processes before the run.
     unsampled_before: Unsampled,
 }
 
 impl RunAccount {
-    /// Makes the page in the directory of the shards. `before`: the run before, from which costs are known.
+    /// Makes the page in the directory of the shards. `before`: the previous run, whose learned costs are kept.
+    ///
+    /// # Errors
+    /// The file cannot be made or mapped.
     pub(crate) fn begin(directory: &Path, before: Option<&Self>) -> Result<Self> {
         let path = directory.join(OsStr::from_bytes(FILE.to_bytes()));
         let mut file: File = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
@@ -90,7 +53,7 @@ impl RunAccount {
         self.account().started.load(Relaxed) != self.begun_before
     }
 
-    /// What the processes of the run that were not sampled have told by now.
+    /// Figures that the unsampled processes of this run have reported so far.
     pub(crate) fn unsampled(&self) -> Unsampled {
         let (now, before) = (self.told(), self.unsampled_before);
         Unsampled {
@@ -102,7 +65,7 @@ impl RunAccount {
         }
     }
 
-    /// What processes that were not sampled have told by now, in all runs.
+    /// Figures that unsampled processes of all runs have reported so far.
     fn told(&self) -> Unsampled {
         let account = self.account();
         let count = |word: &AtomicU64| word.load(Relaxed).min(u32::MAX.into());

@@ -25,9 +25,9 @@ pub struct Costs {
     pub step_ns: u64,
     /// Delivery of a signal and return from an empty handler, as by a timer at the kernel's pace.
     pub signal_ns: u64,
-    /// A tick of an event: interrupt, signal, return, and arming the next one; `None` where there are none.
+    /// A tick of a perf event: interrupt, signal, return, and arming the next tick; `None` without such events.
     pub tick_ns: Option<u64>,
-    /// A breakpoint; `None` where there are none.
+    /// A breakpoint; `None` without breakpoints.
     pub trap: Option<TrapCosts>,
     /// Loading the sampler into a process.
     pub load_ns: u64,
@@ -48,7 +48,7 @@ extern "C" fn on_signal(_signal: i32, _info: *mut libc::siginfo_t, context: *mut
     }
 }
 
-/// What the dynamic loader takes for the sampler, which does nothing here: the variables that wake it are not set.
+/// The cost of loading the sampler. It stays inactive here, because its environment variables are not set.
 fn load_cost(preload: &Path) -> u64 {
     let Ok(name) = CString::new(preload.as_os_str().as_bytes()) else {
         return 0;
@@ -56,7 +56,7 @@ fn load_cost(preload: &Path) -> u64 {
     if std::env::var_os(shard::DIRECTORY_VARIABLE).is_some() {
         return 0;
     }
-    // The first time may read the file; other work on the machine makes any of them longer.
+    // The first load may read the file, and other programs may delay any load, so the minimum counts.
     let costs = (0..LOADS).map(|_| {
         let start = thread_cpu_ns();
         // SAFETY: the library's constructor only looks for its variables; nothing of it is used.
@@ -72,7 +72,7 @@ fn load_cost(preload: &Path) -> u64 {
     costs.min().unwrap_or(0)
 }
 
-/// Measures, breakpoints only if they are wanted. The calling process has no handler of SIGTRAP for a moment but ours.
+/// Measures the costs, those of breakpoints only on request. Replaces the process's handler of SIGTRAP meanwhile.
 pub fn costs(preload: &Path, breakpoints: bool) -> Costs {
     let load_ns = load_cost(preload);
     let _guard = MEASURING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

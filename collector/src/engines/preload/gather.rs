@@ -15,8 +15,8 @@
 //! cannot punch holes, the disk is not bounded ([`Gathering::unreclaimed`]). If the recorder is killed, the recording
 //! is lost, as without a limit.
 
+use crate::convergence::Convergence;
 use crate::convert::{Conversion, Found};
-use crate::record::Convergence;
 use crate::store::Store;
 use crate::vector::VectorSet;
 use pleach_wire::shard::EXTENSION;
@@ -61,17 +61,17 @@ impl Gathering {
         }
     }
 
-    /// Compares runs from now on.
+    /// Measures the convergence of runs from now on.
     pub(crate) fn compare_runs(&mut self) {
         self.store.convergence = Some(Convergence::default());
     }
 
-    /// How the runs so far compare.
+    /// Convergence of the runs so far, if it is measured.
     pub(crate) fn convergence(&self) -> Option<&Convergence> {
         self.store.convergence.as_ref()
     }
 
-    /// Bursts are of this run from now on.
+    /// Assigns later bursts to this run.
     pub(crate) fn begin_run(&mut self, run: u32) {
         if let Some(convergence) = &mut self.store.convergence {
             convergence.begin_run(run);
@@ -105,19 +105,19 @@ impl Gathering {
         Ok((result, shards))
     }
 
-    /// The set, further findings, and whether the file system could not free blocks.
+    /// The set, the figures of its conversion, and whether the file system could not free blocks.
     pub(crate) fn finish(mut self) -> (VectorSet, Found, bool) {
         self.store.finish(&mut self.set);
         (self.set, self.found, self.unreclaimed)
     }
 
-    fn read_some(&mut self, directory: &Path, enough: u64, conversion: &mut Conversion) -> Result<()> {
+    fn read_some(&mut self, directory: &Path, threshold: u64, conversion: &mut Conversion) -> Result<()> {
         let read: u64 = conversion.met().iter().map(|(_, read)| read).sum();
         let mut written = 0;
         for shard in shards(directory)? {
             written += directory.join(OsStr::from_bytes(&shard)).metadata()?.size();
         }
-        if written.saturating_sub(read) >= enough {
+        if written.saturating_sub(read) >= threshold {
             self.read(directory, false, conversion)?;
         }
         Ok(())
@@ -187,9 +187,9 @@ fn shards(directory: &Path) -> Result<Vec<Vec<u8>>> {
 }
 
 /// Reads at most `size` bytes of a file.
-fn read_at(file: &File, from: u64, most: usize) -> Result<Vec<u8>> {
+fn read_at(file: &File, from: u64, size: usize) -> Result<Vec<u8>> {
     let left = file.metadata()?.size().saturating_sub(from);
-    let mut bytes = vec![0; most.min(usize::try_from(left).unwrap_or(most))];
+    let mut bytes = vec![0; size.min(usize::try_from(left).unwrap_or(size))];
     let mut length = 0;
     while length < bytes.len() {
         match file.read_at(&mut bytes[length..], from + length as u64) {
@@ -203,7 +203,8 @@ fn read_at(file: &File, from: u64, most: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Frees the blocks that were read. The file's length remains, because its writer appends.
+/// Frees the blocks that were read. The file's length remains, because its writer appends. False if the file system
+/// cannot free blocks.
 fn give_back(file: &File, bytes: u64) -> bool {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     let bytes = libc::off_t::try_from(bytes).unwrap_or(0);

@@ -1,21 +1,23 @@
 //! The engine of the preloaded sampler: shadow execution, and single-stepping.
 //!
-//! [`calibrate`] measures what signals and traps cost here. Each run gets a directory; every process of the command
-//! appends to a shard there, and [`gather`] reads the shards, also while the command runs. [`account`] is the page by
-//! which the processes keep the budget together.
+//! [`calibrate`] measures the costs of signals and traps on this machine. Each run has a directory, where every process
+//! of the command writes a shard; [`gather`] reads the shards, also while the command runs. Through the page of
+//! [`account`], all processes share the budget.
 
 pub(crate) mod account;
 pub mod calibrate;
 pub(crate) mod gather;
 
-use super::{Collected, Session};
+use super::error::{RecordError, io};
+use super::options::RecordOptions;
+use super::session::{Collected, Session};
+use crate::convergence::{Convergence, Repeat};
 use crate::launch;
-use crate::record::{Convergence, RecordError, RecordOptions, Repeat, io};
 use crate::signals::Forwarding;
-use crate::stats::Stats;
+use crate::stats::{Stats, Unsampled};
 use crate::sys::monotonic_ns;
 use crate::vector::Engine;
-use account::{RunAccount, Unsampled};
+use account::RunAccount;
 use calibrate::Costs;
 use gather::Gathering;
 use pleach_wire::settings::Settings;
@@ -39,7 +41,10 @@ pub(crate) struct PreloadSession<'a> {
 }
 
 impl<'a> PreloadSession<'a> {
-    /// Examines the command and measures what sampling costs here.
+    /// Examines the command, and measures the costs of sampling on this machine.
+    ///
+    /// # Errors
+    /// The command cannot be sampled, or the sampler's library does not exist.
     pub(crate) fn new(command: &OsStr, options: &'a RecordOptions) -> Result<Self, RecordError> {
         let program = launch::examine(command)?;
         let preload = options
@@ -72,7 +77,7 @@ impl<'a> PreloadSession<'a> {
             burst: options.burst.map(u64::from),
             seed: options.seed.map(|seed| seed.wrapping_add(u64::from(run) << 32).max(1)),
             step_ns: costs.step_ns,
-            // What a burst costs beside the handler's own time.
+            // The cost of a burst apart from the handler's own time.
             signal_ns: costs.tick_ns.filter(|_| !options.timer_only).unwrap_or(costs.signal_ns),
             trap_ns: trap.map_or(0, |trap| trap.trap_ns),
             trap_signal_ns: trap.map_or(0, |trap| trap.signal_ns),
@@ -129,7 +134,7 @@ impl Session for PreloadSession<'_> {
 
     fn finish(self: Box<Self>) -> Collected {
         let (mut vectors, found, unreclaimed) = self.gathering.finish();
-        let mut stats = Stats::of(&vectors, self.options.engine, found);
+        let mut stats = Stats::from_vectors(&vectors, self.options.engine, found);
         stats.add_unsampled(&self.unsampled);
         vectors.processes.extend(self.unsampled.as_process());
         Collected {
@@ -148,7 +153,8 @@ fn run_forwarding(command: &mut Command) -> std::io::Result<ExitStatus> {
     child.wait()
 }
 
-/// The loader splits its list at spaces and colons: a path that has some goes by another name.
+/// The value of `LD_PRELOAD`. The loader splits it at spaces and colons, so a path that contains them is replaced by a
+/// symbolic link in `directory`.
 fn preload_list(preload: &Path, directory: &Path) -> Result<OsString, RecordError> {
     let mut list = preload.as_os_str().to_owned();
     if list.as_bytes().iter().any(|b| b" :".contains(b)) {
@@ -163,7 +169,7 @@ fn preload_list(preload: &Path, directory: &Path) -> Result<OsString, RecordErro
     Ok(list)
 }
 
-/// Seccomp filters in force here; a program with more has confined itself.
+/// Number of seccomp filters in force in the recorder. A program with more filters has confined itself.
 fn seccomp_filters() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let count = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"));

@@ -1,4 +1,4 @@
-//! What is told in which order: a name and mappings before the first sample that needs them.
+//! The order of an export: names and mappings precede the first sample that needs them.
 
 use super::{ExportOptions, Exported};
 use crate::convert::space::{Located, Space};
@@ -8,9 +8,9 @@ use crate::vector::{
 };
 use std::collections::{HashMap, HashSet};
 
-/// Takes down what the plan says.
+/// Writes the events of the plan.
 pub(super) trait Sink {
-    /// A process begins or begins anew.
+    /// A process image begins.
     fn process(&mut self, pid: u32, parent: Option<u32>, process: &Process, time_ns: u64);
     /// A file is mapped.
     fn mapping(&mut self, pid: u32, module: &Module, mapping: &ModuleMapping, time_ns: u64);
@@ -25,12 +25,12 @@ pub(super) struct Stack<'a> {
     pub(super) time_ns: u64,
     pub(super) ip: u64,
     pub(super) event: Option<EventId>,
-    /// How many stacks it stands for.
+    /// Number of stacks that it represents.
     pub(super) period: u64,
     pub(super) branches: &'a [(u64, u64, BranchFacts)],
 }
 
-/// Tells the set to a sink.
+/// Passes the set to a sink.
 pub(super) fn run(set: &VectorSet, options: ExportOptions, sink: &mut impl Sink) -> Exported {
     let mut plan = Plan {
         set,
@@ -51,8 +51,8 @@ pub(super) fn run(set: &VectorSet, options: ExportOptions, sink: &mut impl Sink)
     plan.exported
 }
 
-/// Windows as bursts. Each weight is a multiple of r: written w ÷ r times, with r for a period, all are right beside
-/// each other.
+/// Windows as bursts. Each weight w is a multiple of r: a window is written w ÷ r times with period r, so that the
+/// weights of all windows are in proportion.
 fn windows(set: &VectorSet, compressed: &Compressed) -> Vec<Burst> {
     let burst = |window: &Window| Burst {
         process: window.process,
@@ -83,12 +83,12 @@ struct Plan<'a> {
     depth: usize,
     /// By position of the process.
     pids: Vec<u32>,
-    /// What is mapped where, by position of the process.
+    /// Mappings in force, by position of the process.
     spaces: HashMap<u32, Space>,
     exported: Exported,
 }
 
-/// Process ids, each for one process image: where two have the same, the later one gets another.
+/// A unique process id for each process image: if two images share an id, the later one gets a new id.
 fn pids(set: &VectorSet) -> Vec<u32> {
     let mut used: HashSet<u32> = set.processes.iter().map(|process| process.pid).collect();
     let mut taken = HashSet::new();
@@ -150,7 +150,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Names a process and maps its files, the first time; its parents before it.
+    /// Writes a process's name and mappings before its first use, after those of its parents.
     fn begin(&mut self, process: u32, time_ns: u64, sink: &mut impl Sink) {
         let mut new = Vec::new();
         let mut next = Some(process);
@@ -190,7 +190,7 @@ impl Plan<'_> {
         });
     }
 
-    /// The run-time address; its mapping is told again if a later one has hidden it.
+    /// The run-time address. Its mapping is written again if a later mapping has replaced it.
     fn address(&mut self, burst: &Burst, address: CodeAddress, sink: &mut impl Sink) -> Option<u64> {
         let (process, offset) = (burst.process, address.offset);
         if address.module == ModuleId::EXTERNAL {

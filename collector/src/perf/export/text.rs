@@ -21,7 +21,7 @@ impl Text {
 }
 
 impl Sink for Text {
-    /// Only `--show-task-events` tells it.
+    /// Only `--show-task-events` prints it.
     fn process(&mut self, _: u32, _: Option<u32>, _: &Process, _: u64) {}
 
     fn mapping(&mut self, pid: u32, module: &Module, mapping: &ModuleMapping, _: u64) {
@@ -32,7 +32,7 @@ impl Sink for Text {
         ));
         match module.build_id.as_ref().filter(|id| !id.0.is_empty()) {
             Some(id) => self.write(format_args!("<{id}>")),
-            // As of a file that cannot be known by its inode.
+            // As for a file that its inode does not identify.
             None => self.write(format_args!("00:00 - 0")),
         }
         self.write(format_args!("]: r-xp "));

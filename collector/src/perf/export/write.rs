@@ -8,7 +8,7 @@ use crate::vector::{BuildId, Module, ModuleMapping, Prediction, Process, VectorS
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 
-/// Size of an attribute that all versions of perf since 2012 with branch stacks read, and `use_clockid` with it.
+/// Size of an attribute that all versions of perf with branch stacks since 2012 read, including `use_clockid`.
 const ATTR: usize = 112;
 /// Flag for a file whose samples have branches.
 const FEATURE_BRANCH_STACK: u32 = 15;
@@ -21,7 +21,7 @@ const SAMPLE_TYPE: u64 = sample_type::IP
 /// `disabled`, `inherit`, `exclude_kernel`, `exclude_hv`, `mmap`, `comm`, `task`, `sample_id_all`, `mmap2`,
 /// `comm_exec`.
 const FLAGS: u64 = 1 | 1 << 1 | 1 << 5 | 1 << 6 | 1 << 8 | 1 << 9 | 1 << 13 | SAMPLE_ID_ALL | 1 << 23 | 1 << 24;
-/// perf takes branches with a period of 1 for another kind of trace.
+/// perf interprets branch events with a period of 1 as another kind of trace.
 const PERIOD: u64 = 1000;
 const MISC_USER: u16 = 2;
 const MISC_COMM_EXEC: u16 = 1 << 13;
@@ -29,12 +29,12 @@ const MISC_COMM_EXEC: u16 = 1 << 13;
 const MISC_FORK_WITHOUT_MAPPINGS: u16 = 1 << 13;
 const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
 const BUILD_ID_CAPACITY: usize = 20;
-/// Name of the event where an engine has none.
+/// Name of the event for engines without events.
 const NO_EVENT: &str = "branches:u";
 /// The longest path that fits beside the other fields.
 const LONGEST_PATH: usize = 4095;
 
-/// A file while it grows.
+/// A file while it is written.
 pub(super) struct File {
     events: Vec<String>,
     data: Vec<u8>,
@@ -45,7 +45,7 @@ pub(super) struct File {
 impl File {
     pub(super) fn new(set: &VectorSet) -> Self {
         let mut events = set.events.clone();
-        // What has no event comes last.
+        // The event for samples without an event comes last.
         if events.is_empty() || set.compressed.is_some() || set.bursts.iter().any(|burst| burst.hardware.is_none()) {
             events.push(NO_EVENT.to_owned());
         }
@@ -121,7 +121,7 @@ impl File {
         section
     }
 
-    /// A record that is not a sample: who it is of and when comes behind it.
+    /// A record that is not a sample, followed by its thread and time.
     fn event(&mut self, kind: u32, misc: u16, mut body: Vec<u8>, pid: u32, time_ns: u64) {
         body.resize(body.len().next_multiple_of(8), 0);
         put_pair(&mut body, pid, pid);
@@ -159,7 +159,7 @@ impl Sink for File {
         }
         let path = module.path.as_os_str().as_bytes();
         let build_id = module.build_id.as_ref();
-        // The older record has room for neither build-id nor inode: none are known.
+        // The older kind of record contains neither build-id nor inode.
         let (mut kind, mut misc) = (kind::MMAP, MISC_USER);
         if let Some(id) = build_id.filter(|id| (1..=BUILD_ID_CAPACITY).contains(&id.0.len())) {
             (kind, misc) = (kind::MMAP2, MISC_USER | MISC_MMAP_BUILD_ID);

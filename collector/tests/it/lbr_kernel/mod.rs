@@ -43,7 +43,7 @@ impl Kernel {
     }
 
     /// Bytes that are free.
-    pub fn room(&self) -> u64 {
+    pub fn free_space(&self) -> u64 {
         self.size - (self.head - self.word(TAIL).load(Ordering::Acquire))
     }
 
@@ -75,7 +75,7 @@ impl Kernel {
             bytes = record(2, 0, &lost);
         }
         bytes.extend(record(kind, misc, body));
-        if bytes.len() as u64 > self.room() {
+        if bytes.len() as u64 > self.free_space() {
             self.lost += 1;
             return false;
         }

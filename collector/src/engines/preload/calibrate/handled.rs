@@ -1,4 +1,4 @@
-//! Events whose overflows a handler of this thread gets, for as long as something is measured.
+//! Runs a measurement while a handler of this thread receives the overflow signals of an event.
 
 use crate::engines::lbr::sys::Event;
 use std::mem::zeroed;
@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 /// A handler of signals.
 pub(super) type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
 
-/// Measures while `handler` gets the event's signals, and finds the event in `place`. One caller at a time for each
-/// place; `None` where the signal cannot be had.
+/// Runs a measurement while `handler` receives the event's signals; it finds the event in `place`. Each place must have
+/// one caller at a time. `None` if the event cannot send the signal.
 pub(super) fn handled<T>(
     mut event: Event,
     handler: Handler,
@@ -19,7 +19,7 @@ pub(super) fn handled<T>(
 ) -> Option<T> {
     let signal = libc::SIGRTMAX() - 3;
     event.signal(signal).ok()?;
-    // SAFETY: plain structures; what was there before comes back when the event is stopped.
+    // SAFETY: plain structures; the previous action is restored when the event is stopped.
     unsafe {
         let mut new: libc::sigaction = zeroed();
         let mut old: libc::sigaction = zeroed();
@@ -37,7 +37,7 @@ pub(super) fn handled<T>(
         let measured = measure(&event);
         place.store(null_mut(), Relaxed);
         let _ = event.run(false);
-        // A signal that was on its way arrives now.
+        // A pending signal arrives now.
         libc::pthread_sigmask(libc::SIG_BLOCK, &ours, null_mut());
         libc::sigaction(signal, &old, null_mut());
         measured

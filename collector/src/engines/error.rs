@@ -1,6 +1,6 @@
 //! Why nothing was recorded.
 
-use crate::engines::lbr::Refusal;
+use super::lbr::diagnose::Refusal;
 use crate::launch::LaunchError;
 use crate::vector::Engine;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use std::process::ExitStatus;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// The command is unfit.
+    /// The command cannot be run or sampled.
     #[error(transparent)]
     Launch(#[from] LaunchError),
     /// The engine cannot be used here.
@@ -28,9 +28,9 @@ pub enum RecordError {
     /// Directories, files or processes failed.
     #[error("{what}: {error}")]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         what: String,
-        /// How it failed.
+        /// The error of the operating system.
         #[source]
         error: std::io::Error,
     },
@@ -47,7 +47,7 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    /// The status to end with: that of shells where the command could not be run, 1 otherwise.
+    /// The exit status of the recorder: as that of shells if the command cannot be run, otherwise 1.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Launch(error) => error.exit_code(),

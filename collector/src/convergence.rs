@@ -1,9 +1,9 @@
-//! When a recording of many runs has seen enough: `--repeat auto`.
+//! The stopping rule of `--repeat auto`, from the convergence of the taken branches of several runs.
 
 use crate::vector::{Branch, Burst};
 use rustc_hash::FxHashMap;
 
-/// When runs are repeated no more.
+/// The stopping rule: the recording ends when it has enough bursts and has converged, or after a number of runs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Enough {
     /// Minimum of bursts.
@@ -17,15 +17,15 @@ pub struct Enough {
 /// How often to run a command.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Repeat {
-    /// So often.
+    /// This number of times.
     Times(u32),
-    /// Until there is enough.
+    /// Until the stopping rule holds.
     Until(Enough),
 }
 
 /// The distribution of taken branches in two halves of a recording: in the runs of even and of odd number.
 ///
-/// Runs, not bursts, are divided, because a program may do something else in each run.
+/// Runs are divided rather than bursts, because a program may behave differently in each run.
 #[derive(Clone, Debug, Default)]
 pub struct Convergence {
     branches: FxHashMap<Branch, [u64; 2]>,
@@ -35,7 +35,7 @@ pub struct Convergence {
 }
 
 impl Convergence {
-    /// Runs begin with this.
+    /// Must be called at the start of each run; `run` counts from 0.
     pub fn begin_run(&mut self, run: u32) {
         self.half = run as usize % 2;
     }
@@ -49,7 +49,7 @@ impl Convergence {
         self.bursts += 1;
     }
 
-    /// Bursts so far.
+    /// Number of bursts so far.
     pub fn bursts(&self) -> u64 {
         self.bursts
     }
@@ -69,7 +69,7 @@ impl Convergence {
         Some(halves / std::f64::consts::SQRT_2)
     }
 
-    /// Whether there is enough after `runs` runs.
+    /// Whether the stopping rule holds after `runs` runs.
     pub fn is_enough(&self, runs: u32, enough: &Enough) -> bool {
         let is_stable = self.bursts >= enough.bursts && self.expected_change().is_some_and(|c| c <= enough.change);
         runs >= enough.runs || is_stable
@@ -82,7 +82,7 @@ mod tests {
     use crate::vector::{CodeAddress, EndReason, Engine, ModuleId};
     use proptest::prelude::*;
 
-    const ENOUGH: Enough = Enough {
+    const STOP: Enough = Enough {
         bursts: 4,
         change: 0.1,
         runs: 100,
@@ -128,8 +128,8 @@ mod tests {
         let run: &[&[u64]] = &[&[1, 2, 3]];
         assert_eq!(recorded(&[run]).expected_change(), None);
         assert_eq!(recorded(&[run, run]).expected_change(), Some(0.0));
-        assert!(!recorded(&[run, run]).is_enough(2, &ENOUGH));
-        assert!(recorded(&[run, run, run, run]).is_enough(4, &ENOUGH));
+        assert!(!recorded(&[run, run]).is_enough(2, &STOP));
+        assert!(recorded(&[run, run, run, run]).is_enough(4, &STOP));
     }
 
     #[test]
@@ -137,7 +137,7 @@ mod tests {
         let (one, other): (&[&[u64]], &[&[u64]]) = (&[&[1, 2], &[1, 2]], &[&[3, 4], &[3, 4]]);
         let different = recorded(&[one, other, one, other]);
         assert!((different.expected_change().unwrap() - 0.5_f64.sqrt()).abs() < 1e-12);
-        assert!(!different.is_enough(4, &ENOUGH) && different.is_enough(100, &ENOUGH));
+        assert!(!different.is_enough(4, &STOP) && different.is_enough(100, &STOP));
     }
 
     proptest! {

@@ -1,0 +1,38 @@
+//! Records a command: chooses the engine, and has it run the command ([`crate::engines`]).
+
+pub use crate::convergence::{Convergence, Enough, Repeat};
+pub use crate::engines::error::RecordError;
+use crate::engines::lbr::LbrSession;
+pub use crate::engines::options::RecordOptions;
+use crate::engines::preload::PreloadSession;
+pub use crate::engines::run_loop::Recording;
+use crate::engines::run_loop::run_all;
+use crate::engines::session::Session;
+use crate::launch::LaunchError;
+use crate::vector::Engine;
+use std::ffi::OsString;
+
+/// Runs a command, and returns the vectors of it and its descendants. Standard streams are inherited unless
+/// [`RecordOptions::redirect`] replaces them.
+///
+/// While the command runs, the recorder survives SIGINT and SIGQUIT, and forwards SIGTERM and SIGHUP to the command. Of
+/// descendants that are still running at its end, the vectors stored so far are included.
+///
+/// # Errors
+/// The command cannot be run or sampled, or the engine cannot be used here.
+pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording, RecordError> {
+    let Some(name) = command.first() else {
+        return Err(LaunchError::NotFound("(nothing)".to_owned()).into());
+    };
+    if options.overhead.is_nan() || options.overhead <= 0.0 {
+        return Err(RecordError::Overhead(options.overhead));
+    }
+    let mut session: Box<dyn Session> = match options.engine {
+        Engine::Lbr => Box::new(LbrSession::new(name, options)?),
+        Engine::Step | Engine::RunAhead => Box::new(PreloadSession::new(name, options)?),
+        Engine::Perf => return Err(RecordError::Engine(options.engine)),
+    };
+    let (status, runs) = run_all(command, options, session.as_mut())?;
+    let convergence = session.convergence().cloned();
+    Ok(Recording::new(status, runs, convergence, session.finish()))
+}
