@@ -1,8 +1,8 @@
 //! The user's settings: compiler options, or environment variables for builds whose flags cannot be changed.
 
-use crate::decisions::{Lever, Only};
 use crate::error::PassError;
 use crate::ffi::{self, RawOptions};
+use crate::optimisation::{Lever, Only};
 use crate::stage::Stage;
 use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::{Mode, NumberingOptions};

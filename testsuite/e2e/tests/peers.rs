@@ -4,7 +4,8 @@ use anyhow::{Context, Result};
 use pleach_bench::ablate::{Optimisation, without};
 use pleach_bench::peers::variants;
 use pleach_facilities::has_program;
-use pleach_harness::variant::{Pleach, PleachUse, Recording};
+use pleach_harness::pleach_command::Pleach;
+use pleach_harness::variant::{PleachUse, Recording};
 use pleach_harness::{Bench, Binary, InputKind, Variant};
 use std::collections::BTreeMap;
 

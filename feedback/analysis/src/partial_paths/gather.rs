@@ -1,60 +1,18 @@
 //! All bursts of a recording → what was observed of each function's paths, with what is needed to tell how sure that is.
 
-use super::callers::Called;
 use super::copies::Copies;
-use super::copy::Graph;
+use super::evidence::{Evidence, FunctionEvidence};
 use super::frames::{Frame, Walks};
 use super::store::Store;
 use crate::decode::{DecodeReport, Event, Position};
-use crate::iterations::Forest;
-use crate::partial_path::Alternatives;
 use crate::program::Program;
 use crate::replay::{Observer, Replay, Run, Source};
-use crate::replicates::{Times, multipliers};
+use crate::replicates::multipliers;
 use crate::time_bias::Weights;
-use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_collector::vector::{Burst, ModuleId, VectorSet};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-
-/// Something that was observed of a function's paths, and how often.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Observation {
-    /// What was passed: one of these lists of pieces.
-    pub alternatives: Alternatives,
-    /// How often, weighted.
-    pub times: Times,
-}
-
-/// What was observed of one function's paths, in all its copies.
-#[derive(Debug)]
-pub struct FunctionEvidence {
-    /// Its graph.
-    pub graph: Graph,
-    /// Linkage name.
-    pub name: String,
-    /// By block: some copy shows it.
-    pub shown: Vec<bool>,
-    /// Different ones, in the order in which they were made first.
-    pub observations: Vec<Observation>,
-    /// Windows of consecutive paths of one activation; empty unless [`Options::iterations`] asks for them.
-    pub windows: Forest,
-    /// What first paths of activations came after; nothing where windows are not asked for.
-    pub called: Called,
-}
-
-impl FunctionEvidence {
-    /// Adds what another module's copies showed of the same function.
-    fn add(&mut self, other: Self) {
-        for (shown, other) in self.shown.iter_mut().zip(other.shown) {
-            *shown |= other;
-        }
-        self.observations.extend(other.observations);
-        self.windows.merge(&other.windows);
-        self.called.merge(other.called);
-    }
-}
 
 /// What to gather.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -63,28 +21,6 @@ pub struct Options {
     pub vector_length: Option<usize>,
     /// Windows of up to so many consecutive paths are counted; none if 0.
     pub iterations: usize,
-}
-
-/// What was observed of a program's paths.
-#[derive(Debug, Default)]
-pub struct Evidence {
-    /// Functions of which something was observed.
-    pub functions: BTreeMap<(FunctionId, CfgHash), FunctionEvidence>,
-    /// Independent observations (bursts); 0 if unknown.
-    pub clusters: u64,
-    /// What the address maps explained.
-    pub report: DecodeReport,
-    /// How often control got to a block in no way that its function's graph has.
-    pub inconsistent: u64,
-    /// How often what was passed is not known because too many ways led through blocks without code.
-    pub lost: u64,
-}
-
-impl Evidence {
-    /// A recording has no more independent observations than bursts: one burst may be stored as several windows.
-    pub fn cap_clusters(&mut self, bursts: u64) {
-        self.clusters = self.clusters.min(bursts);
-    }
 }
 
 /// Replays a recording, and gathers what it shows of paths.

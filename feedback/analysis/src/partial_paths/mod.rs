@@ -12,9 +12,11 @@
 pub mod callers;
 mod copies;
 pub mod copy;
+mod evidence;
 mod frames;
 pub mod gather;
 mod store;
 mod walk;
 
-pub use gather::{Evidence, FunctionEvidence, Gatherer, Observation, Options, gather};
+pub use evidence::{Evidence, FunctionEvidence, Observation};
+pub use gather::{Gatherer, Options, gather};

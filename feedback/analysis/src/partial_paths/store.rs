@@ -2,7 +2,7 @@
 
 use super::callers::{Called, Waiting};
 use super::copy::Graph;
-use super::gather::Observation;
+use super::evidence::Observation;
 use super::walk::Sink;
 use crate::iterations::{Forest, PassedPath, runs_of_passed};
 use crate::partial_path::{Alternatives, PartialPath};

@@ -1,13 +1,15 @@
 //! Code placement: the order of functions, the alignment of loops, and the splitting of cold blocks.
 
 mod align;
+mod call_graph;
 mod functions;
 mod order;
 mod pages;
 
 pub use align::{Loop, alignment};
+pub use call_graph::{Arc, Node};
 pub use functions::function_order;
-pub use order::{Arc, Node, order};
+pub use order::order;
 pub use pages::{PAGE, hot_pages};
 
 use crate::support::Support;

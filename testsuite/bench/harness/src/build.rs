@@ -3,8 +3,9 @@
 use crate::fetch::{Packages, matching_files};
 use crate::parallel;
 use crate::process::{Usage, run_measured};
+use crate::sources::Sources;
 use crate::tools::{Tool, version_line};
-use crate::workload::{Sources, Workload};
+use crate::workload::Workload;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::fs;

@@ -8,9 +8,9 @@
 //! | phase | module |
 //! |---|---|
 //! | command-line options that the programs share | [`cli`] |
-//! | recipes | [`workload`], [`suite`] |
+//! | recipes | [`workload`], [`suite`], [`sources`] |
 //! | sources and inputs | [`fetch`], [`inputs`], [`bless`] |
-//! | external tools and processes | [`tools`], [`process`], [`parallel`], [`progress`] |
+//! | external tools and processes | [`tools`], [`process`], [`pleach_command`], [`parallel`], [`progress`] |
 //! | building | [`build`], [`variant`] |
 //! | running and measuring | [`run`], [`paired`], [`counts`], [`taken_branches`], [`count_cache`], [`size`] |
 //! | exact counts of paths | [`exact_counts`] |
@@ -30,11 +30,13 @@ pub mod fetch;
 pub mod inputs;
 pub mod paired;
 pub mod parallel;
+pub mod pleach_command;
 pub mod process;
 pub mod progress;
 pub mod recorder;
 pub mod run;
 pub mod size;
+pub mod sources;
 pub mod stats;
 pub mod suite;
 pub mod table;

@@ -1,6 +1,6 @@
 //! Recipes of programs' own test suites: the `[[suites]]` of a `workload.toml`.
 
-use crate::workload::Sources;
+use crate::sources::Sources;
 use anyhow::{Result, ensure};
 use serde::Deserialize;
 

@@ -1,5 +1,6 @@
 //! Recipes: what a workload is made of, as its `workload.toml` says.
 
+use crate::sources::Sources;
 use crate::suite::Suite;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -66,24 +67,6 @@ pub struct Input {
     pub args: Vec<String>,
     /// The checksum that the driver prints.
     pub checksum: String,
-}
-
-/// C sources taken from one folder of one package.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Sources {
-    /// A package of `workloads/Cargo.toml`.
-    pub package: String,
-    /// The folder inside it.
-    pub folder: String,
-    /// Patterns of files to compile, relative to the folder.
-    pub files: Vec<String>,
-    /// Patterns of file names to leave out.
-    #[serde(default)]
-    pub exclude: Vec<String>,
-    /// Include directories, relative to the folder.
-    #[serde(default)]
-    pub include: Vec<String>,
 }
 
 /// A real program with its inputs.

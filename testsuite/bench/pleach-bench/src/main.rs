@@ -16,9 +16,10 @@ use pleach_check::verify::Verified;
 use pleach_collector::vector::Engine;
 use pleach_harness::bless::{bless_input, bless_made_inputs};
 use pleach_harness::cli::{Exact, Which, plain_pleach, pleach_command};
+use pleach_harness::pleach_command::{Pleach, split_words};
 use pleach_harness::size::text_size;
 use pleach_harness::table::{Cell, Section};
-use pleach_harness::variant::{Pleach, PleachUse, Recording, split_words};
+use pleach_harness::variant::{PleachUse, Recording};
 use pleach_harness::workload::load_all;
 use pleach_harness::{Bench, InputKind, Simulation, Table, Variant, parallel, progress};
 
@@ -128,8 +129,8 @@ fn variant(build: &Build) -> Result<Variant> {
     // The variant adds its own `-O2` in front; a level among these flags comes later and counts.
     Ok(Variant::Flags {
         label: build.label.clone(),
-        cflags: pleach_harness::variant::split_words(&build.cflags)?,
-        ldflags: pleach_harness::variant::split_words(&build.ldflags)?,
+        cflags: pleach_harness::pleach_command::split_words(&build.cflags)?,
+        ldflags: pleach_harness::pleach_command::split_words(&build.ldflags)?,
     })
 }
 

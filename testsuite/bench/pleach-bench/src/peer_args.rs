@@ -6,8 +6,9 @@ use pleach_bench::ablate::{self, Optimisation};
 use pleach_bench::compare::Options;
 use pleach_bench::{decisions, peers};
 use pleach_harness::cli::Which;
+use pleach_harness::pleach_command::Pleach;
 use pleach_harness::table::Section;
-use pleach_harness::variant::{Pleach, PleachUse, Recording};
+use pleach_harness::variant::{PleachUse, Recording};
 use pleach_harness::{Bench, InputKind, Simulation, Variant};
 
 #[derive(Args)]

@@ -6,9 +6,10 @@ use crate::matrix;
 use anyhow::Result;
 use pleach_harness::bench::Bench;
 use pleach_harness::paired::Comparison;
+use pleach_harness::pleach_command::Pleach;
 use pleach_harness::progress;
 use pleach_harness::table::{Cell, Section};
-use pleach_harness::variant::{Bolt, BoltData, Pleach, PleachUse, Recording, SamplePgo, SampleProfile, Variant};
+use pleach_harness::variant::{Bolt, BoltData, PleachUse, Recording, SamplePgo, SampleProfile, Variant};
 use pleach_harness::workload::Workload;
 
 /// All peers, and pleach with optimisations left out one at a time. All sampling peers record alike.

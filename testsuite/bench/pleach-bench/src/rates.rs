@@ -3,12 +3,13 @@
 use anyhow::{Context, Result, ensure};
 use pleach_harness::bench::Bench;
 use pleach_harness::build::Binary;
+use pleach_harness::pleach_command::Pleach;
 use pleach_harness::progress;
 use pleach_harness::recorder::record_profile;
 use pleach_harness::run::{Invocation, run};
 use pleach_harness::stats::{Interval, bootstrap_median, geometric_mean, median};
 use pleach_harness::table::{Cell, Section, Table};
-use pleach_harness::variant::{Pleach, Variant};
+use pleach_harness::variant::Variant;
 use pleach_harness::workload::{InputKind, Workload};
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -18,10 +18,11 @@ use pleach_ball_larus::Mode;
 use pleach_collector::vector::{Burst, VectorSet};
 use pleach_harness::bench::Bench;
 use pleach_harness::exact_counts::count;
+use pleach_harness::pleach_command::Pleach;
 use pleach_harness::progress;
 use pleach_harness::recorder::record_vectors;
 use pleach_harness::table::{Cell, Section, Table};
-use pleach_harness::variant::{Pleach, Variant};
+use pleach_harness::variant::Variant;
 use pleach_harness::workload::{InputKind, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 

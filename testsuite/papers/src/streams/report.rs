@@ -1,7 +1,8 @@
 //! Tables of what streams showed.
 
 use super::convergence::{self, mean_error};
-use super::{Curve, Kind, Point, RATES, Stream};
+use super::curve::{Curve, Kind, Point, RATES};
+use super::stream::Stream;
 use pleach_collector::stream::Generator;
 use pleach_harness::table::{Cell, Section, Table};
 use std::num::NonZeroU64;

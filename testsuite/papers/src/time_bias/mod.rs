@@ -13,10 +13,11 @@ use pleach_analysis::program::Program;
 use pleach_analysis::time_bias::{Model, Weights};
 use pleach_collector::vector::VectorSet;
 use pleach_harness::bench::Bench;
+use pleach_harness::pleach_command::Pleach;
 use pleach_harness::progress;
 use pleach_harness::recorder::record_vectors;
 use pleach_harness::table::{Cell, Section, Table};
-use pleach_harness::variant::{Pleach, Variant};
+use pleach_harness::variant::Variant;
 use pleach_harness::workload::{InputKind, Workload};
 
 /// What to record, and how often.

@@ -1,9 +1,10 @@
 //! BOLT: optimisation of another variant's code after linking.
 
 use super::recording::{Export, Recording, export};
-use super::{Pleach, Variant, training_key};
+use super::{Variant, training_key};
 use crate::bench::Bench;
 use crate::build::{Binary, BuildConfig, BuildReport};
+use crate::pleach_command::Pleach;
 use crate::process::{Finished, run_measured};
 use crate::run::run_with;
 use crate::tools::Tool;

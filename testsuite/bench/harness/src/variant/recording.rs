@@ -1,9 +1,10 @@
 //! Recordings of the training input: the same engine, budget and CPU time for pleach and for every peer that samples,
 //! each on the binary that it needs.
 
-use super::{Pleach, Variant, own, training_key};
+use super::{Variant, own, training_key};
 use crate::bench::Bench;
 use crate::build::Binary;
+use crate::pleach_command::Pleach;
 use crate::process::run_measured;
 use crate::recorder::record_profile;
 use crate::run::{Invocation, run};

@@ -1,8 +1,9 @@
 //! clang's own sample profiles, from pleach's vectors: AutoFDO's by debug information, CSSPGO's by pseudo-probes.
 
 use super::recording::{Export, Recording, export};
-use super::{Pleach, Variant, own};
+use super::{Variant, own};
 use crate::bench::Bench;
+use crate::pleach_command::Pleach;
 use crate::process::run_measured;
 use crate::tools::Tool;
 use crate::workload::Workload;
