@@ -1,12 +1,13 @@
 //! Single decisions: taking only some of them, and listing all.
 //!
-//! A *decision* is one use of a lever at one place: this branch is if-converted, these blocks are copied. `-pleach-only`
-//! takes only the decisions that it names, so that the effect of one can be measured; `-pleach-decisions` lists all with
-//! the gain that the lever's cost model predicts. Branch weights are set in any case.
+//! A *decision* is one use of an optimisation at one place: this branch is if-converted, these blocks are copied.
+//! `-pleach-only` takes only the decisions that it names, so that the effect of one can be measured;
+//! `-pleach-decisions` lists all with the gain that the optimisation's cost model predicts. Branch weights are set in
+//! any case.
 
 use crate::error::PassError;
 use crate::ir::ModuleFacts;
-use crate::optimisation::Only;
+use crate::optimisation::{Only, Optimisation};
 use crate::settings::Settings;
 use inkwell::module::Module;
 use pleach_decide::selects::SLOTS_PER_BLOCK;
@@ -15,7 +16,8 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-pub use crate::optimisation::Lever;
+/// The name by which `transform::select_to_branch` knows it.
+pub use crate::optimisation::Optimisation as Lever;
 
 /// The decisions of one run on a module.
 pub struct Decisions {
@@ -24,8 +26,8 @@ pub struct Decisions {
     source_file: String,
     /// Issue slots of the whole program.
     program: f64,
-    /// By lever and function, the number of the next decision.
-    next: FxHashMap<(Lever, String), u32>,
+    /// By optimisation and function, the number of the next decision.
+    next: FxHashMap<(Optimisation, String), u32>,
 }
 
 impl Decisions {
@@ -53,8 +55,8 @@ impl Decisions {
     ///
     /// # Errors
     /// The list cannot be written.
-    pub fn take(&mut self, lever: Lever, function: &str, slots: Option<f64>) -> Result<bool, PassError> {
-        let next = self.next.entry((lever, function.to_owned())).or_default();
+    pub fn take(&mut self, optimisation: Optimisation, function: &str, slots: Option<f64>) -> Result<bool, PassError> {
+        let next = self.next.entry((optimisation, function.to_owned())).or_default();
         let number = *next;
         *next += 1;
         if let Some((path, file)) = &mut self.list {
@@ -63,13 +65,13 @@ impl Decisions {
                 |slots| format!("{:.6}", slots / self.program.max(1.0)),
             );
             // One write, so that lines of parallel compilations do not mix.
-            let line = format!("{}\t{lever}\t{function}\t{number}\t{gain}\n", self.source_file);
+            let line = format!("{}\t{optimisation}\t{function}\t{number}\t{gain}\n", self.source_file);
             file.write_all(line.as_bytes())
                 .map_err(|error| PassError::Decisions(path.clone(), error))?;
         }
         Ok(self
             .only
             .as_ref()
-            .is_none_or(|only| only.names(lever, function, number)))
+            .is_none_or(|only| only.names(optimisation, function, number)))
     }
 }

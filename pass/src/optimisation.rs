@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// An optimisation that the profile causes, beside branch weights.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Lever {
+pub enum Optimisation {
     /// An unpredictable branch becomes selects.
     IfConversion,
     /// A select on a loop-carried chain becomes a branch.
@@ -25,31 +25,31 @@ pub enum Lever {
     Splitting,
 }
 
-const NAMES: [(Lever, &str); 8] = [
-    (Lever::IfConversion, "if-conversion"),
-    (Lever::SelectToBranch, "select-to-branch"),
-    (Lever::Superblock, "superblock"),
-    (Lever::HotCallee, "hot-callee"),
-    (Lever::CallPromotion, "call-promotion"),
-    (Lever::Size, "size"),
-    (Lever::Unlikely, "unlikely"),
-    (Lever::Splitting, "splitting"),
+const NAMES: [(Optimisation, &str); 8] = [
+    (Optimisation::IfConversion, "if-conversion"),
+    (Optimisation::SelectToBranch, "select-to-branch"),
+    (Optimisation::Superblock, "superblock"),
+    (Optimisation::HotCallee, "hot-callee"),
+    (Optimisation::CallPromotion, "call-promotion"),
+    (Optimisation::Size, "size"),
+    (Optimisation::Unlikely, "unlikely"),
+    (Optimisation::Splitting, "splitting"),
 ];
 
-impl fmt::Display for Lever {
+impl fmt::Display for Optimisation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = NAMES
             .iter()
-            .find(|(lever, _)| lever == self)
+            .find(|(optimisation, _)| optimisation == self)
             .map_or("", |&(_, name)| name);
         f.write_str(name)
     }
 }
 
-/// The decisions to take: `LEVER[:FUNCTION[:NUMBER]]`, or `none`.
+/// The decisions to take: `OPTIMISATION[:FUNCTION[:NUMBER]]`, or `none`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Only {
-    lever: Option<Lever>,
+    optimisation: Option<Optimisation>,
     function: Option<String>,
     number: Option<u32>,
 }
@@ -61,16 +61,19 @@ impl FromStr for Only {
         let unknown = || PassError::UnknownDecision(text.to_owned());
         if text == "none" {
             return Ok(Self {
-                lever: None,
+                optimisation: None,
                 function: None,
                 number: None,
             });
         }
         let mut parts = text.splitn(3, ':');
         let name = parts.next().unwrap_or_default();
-        let lever = NAMES.iter().find(|&&(_, known)| known == name).map(|&(lever, _)| lever);
+        let optimisation = NAMES
+            .iter()
+            .find(|&&(_, known)| known == name)
+            .map(|&(optimisation, _)| optimisation);
         Ok(Self {
-            lever: Some(lever.ok_or_else(unknown)?),
+            optimisation: Some(optimisation.ok_or_else(unknown)?),
             function: parts.next().map(str::to_owned),
             number: parts.next().map(|n| n.parse().map_err(|_| unknown())).transpose()?,
         })
@@ -78,14 +81,14 @@ impl FromStr for Only {
 }
 
 impl Only {
-    /// Whether a decision of this lever may be taken.
-    pub fn may_name(&self, lever: Lever) -> bool {
-        self.lever == Some(lever)
+    /// Whether a decision of this optimisation may be taken.
+    pub fn may_name(&self, optimisation: Optimisation) -> bool {
+        self.optimisation == Some(optimisation)
     }
 
     /// Whether this decision is to be taken.
-    pub fn names(&self, lever: Lever, function: &str, number: u32) -> bool {
-        self.lever == Some(lever)
+    pub fn names(&self, optimisation: Optimisation, function: &str, number: u32) -> bool {
+        self.optimisation == Some(optimisation)
             && self.function.as_ref().is_none_or(|only| only == function)
             && self.number.is_none_or(|only| only == number)
     }

@@ -2,7 +2,7 @@
 
 use crate::error::PassError;
 use crate::ffi::{self, RawOptions};
-use crate::optimisation::{Lever, Only};
+use crate::optimisation::{Only, Optimisation};
 use crate::stage::Stage;
 use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::{Mode, NumberingOptions};
@@ -137,7 +137,11 @@ impl Settings {
 
     /// Whether branches are if-converted: those that the profile or the programmer marks unpredictable.
     pub fn converts_branches(&self) -> bool {
-        self.if_conversion && self.only.as_ref().is_none_or(|only| only.may_name(Lever::IfConversion))
+        self.if_conversion
+            && self
+                .only
+                .as_ref()
+                .is_none_or(|only| only.may_name(Optimisation::IfConversion))
     }
 
     /// Reads the options and the environment, once a run.

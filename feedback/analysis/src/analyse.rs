@@ -7,7 +7,7 @@ use crate::credit::{Crediting, credit};
 use crate::decode::DecodeReport;
 use crate::inference::{Evidence, infer};
 use crate::partial_paths;
-use crate::partial_paths::{FunctionEvidence, Gatherer};
+use crate::partial_paths::{FunctionEvidence, PartialPathCollector};
 use crate::prediction::Predictor;
 use crate::program::Program;
 use crate::replay::Replay;
@@ -69,7 +69,10 @@ pub struct Analyser<'p> {
 }
 
 /// All that looks at bursts.
-type Observers<'p> = ((BlockCounts<'p>, Gatherer<'p>), (Predictor<'p>, Seeding<'p>));
+type Observers<'p> = (
+    (BlockCounts<'p>, PartialPathCollector<'p>),
+    (Predictor<'p>, Seeding<'p>),
+);
 
 impl<'p> Analyser<'p> {
     /// Begins the analysis of a recording. `processes` are those of the recording.
@@ -81,7 +84,7 @@ impl<'p> Analyser<'p> {
             observers: (
                 (
                     BlockCounts::new(program, weights),
-                    Gatherer::new(program, weights, PathWindow::MAX_PATHS),
+                    PartialPathCollector::new(program, weights, PathWindow::MAX_PATHS),
                 ),
                 (
                     Predictor::new(program, weights),
@@ -107,7 +110,7 @@ impl<'p> Analyser<'p> {
             program,
             anchor,
             replay,
-            observers: ((counts, gatherer), (predictor, seeding)),
+            observers: ((counts, partial_paths), (predictor, seeding)),
         } = self;
         let report = replay.report();
         let observations = counts.finish(report);
@@ -132,7 +135,7 @@ impl<'p> Analyser<'p> {
             ..provenance
         };
         add_call_targets(program, &observations, &mut functions);
-        let mut evidence = gatherer.finish(report);
+        let mut evidence = partial_paths.finish(report);
         evidence.cap_clusters(provenance.bursts);
         add_paths(&evidence, anchor, &mut functions);
         for (key, predictions) in predictor.finish() {
@@ -140,7 +143,7 @@ impl<'p> Analyser<'p> {
                 function.profile.predictions = predictions.into_iter().map(|p| p.scaled(SCALE)).collect();
             }
         }
-        for (key, covered) in Known::of(program).close(&seeding.finish()).functions {
+        for (key, covered) in Known::from_program(program).close(&seeding.finish()).functions {
             if let Some(function) = functions.get_mut(&key) {
                 function.profile.coverage = covered.blocks;
             }

@@ -4,7 +4,7 @@
 //! ones. A function's difference is its contribution to 1 − overlap: half of Σ |share − share| over its paths or blocks.
 
 use super::flows::{Flows, FunctionFlow, FunctionKey, changed_functions};
-use super::paths_text::counted;
+use super::paths_text::with_unit;
 use super::tables::{grouped, percent, table, without_padding};
 use pleach_annotate::manifest::Anchor;
 use serde::Serialize;
@@ -137,7 +137,7 @@ impl Overlap {
         );
         let _ = writeln!(out, "overlap of blocks: {}", share(self.blocks));
         if self.changed_functions > 0 {
-            let functions = counted(self.changed_functions, "function");
+            let functions = with_unit(self.changed_functions, "function");
             let _ = writeln!(
                 out,
                 "{functions} with other control flow in each: the two are of different builds"

@@ -8,7 +8,7 @@
 use super::compare::{DifferentAnchors, JSON_VERSION, one_anchor};
 use super::flows::{Flows, FunctionFlow, FunctionKey, Interval, changed_functions};
 use super::paths::{cut, ending};
-use super::paths_text::{LEGEND, counted, path};
+use super::paths_text::{LEGEND, path, with_unit};
 use super::tables::{grouped, percent, percent_range, table, without_padding};
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::manifest::Anchor;
@@ -204,12 +204,12 @@ impl Diff {
             out,
             "{} of {} and {} of {} have another share of the flow than before, beyond both intervals",
             listed(self.functions.len(), self.hidden[0]),
-            counted(self.compared[0], "function"),
+            with_unit(self.compared[0], "function"),
             listed(self.paths.len(), self.hidden[1]),
-            counted(self.compared[1], "path"),
+            with_unit(self.compared[1], "path"),
         );
         if self.changed_functions > 0 {
-            let functions = counted(self.changed_functions, "function");
+            let functions = with_unit(self.changed_functions, "function");
             let _ = writeln!(
                 out,
                 "{functions} with other control flow in each: the two are of different builds"

@@ -3,7 +3,7 @@
 use super::compare::JSON_VERSION;
 use super::estimated::{NoSuchFunction, chosen};
 use super::paths::{cut, ending};
-use super::paths_text::{LEGEND, counted, path};
+use super::paths_text::{LEGEND, path, with_unit};
 use super::show::Graphs;
 use super::tables::{grouped, percent, percent_range, table, without_padding};
 use pleach_annotate::id::BlockIndex;
@@ -177,7 +177,7 @@ impl Report {
         let _ = writeln!(
             out,
             "{} executed, {} block executions, {} path executions; “of it”: the path's share of the function's paths",
-            counted(shown, "function"),
+            with_unit(shown, "function"),
             grouped(self.block_executions),
             grouped(self.path_executions.round())
         );

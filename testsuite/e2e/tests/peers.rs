@@ -100,7 +100,10 @@ fn functions_in_another_order_are_the_same_code() -> Result<()> {
 fn options_that_the_plugin_does_not_know_are_refused() -> Result<()> {
     let pleach = pleach();
     let using = PleachUse::new(pleach, recording());
-    let error = without(&using, &[Optimisation::parse("none=-pleach-no-such-lever=0")?]).unwrap_err();
-    assert!(format!("{error:#}").contains("-pleach-no-such-lever"), "{error:#}");
+    let error = without(&using, &[Optimisation::parse("none=-pleach-no-such-optimisation=0")?]).unwrap_err();
+    assert!(
+        format!("{error:#}").contains("-pleach-no-such-optimisation"),
+        "{error:#}"
+    );
     Ok(())
 }

@@ -76,7 +76,7 @@ pub struct Unmatched {
 
 impl Truth {
     /// Sums up exact counts: of a function that was counted in several ways, all of them.
-    pub fn of(exact: &ExactProfile) -> Result<Self, TruthError> {
+    pub fn from_exact(exact: &ExactProfile) -> Result<Self, TruthError> {
         let anchor = exact.functions.first().ok_or(TruthError::Empty)?.anchor;
         let mut functions: BTreeMap<FunctionKey, TrueFunction> = BTreeMap::new();
         for function in &exact.functions {

@@ -24,12 +24,12 @@ struct Function<'p> {
 
 impl<'p> Known<'p> {
     /// Of a program's annotated modules.
-    pub fn of(program: &'p Program) -> Self {
+    pub fn from_program(program: &'p Program) -> Self {
         let mut known = Self {
             functions: FxHashMap::default(),
         };
         for (_, map) in program.annotated() {
-            let names = Names::of(map);
+            let names = Names::from_map(map);
             for function in &map.functions {
                 known.add(&function.cfg, &names);
             }
@@ -38,7 +38,7 @@ impl<'p> Known<'p> {
     }
 
     /// Of graphs alone. Calls lead to the function of the name among them, if one alone has it.
-    pub fn of_graphs(graphs: &'p [Cfg]) -> Self {
+    pub fn from_graphs(graphs: &'p [Cfg]) -> Self {
         let mut names = Names::default();
         for cfg in graphs {
             names.add((cfg.id, cfg.hash()), true);
@@ -176,7 +176,7 @@ struct Names {
 }
 
 impl Names {
-    fn of(map: &AddressMap) -> Self {
+    fn from_map(map: &AddressMap) -> Self {
         let mut names = Self::default();
         // Under its own name, with its own graph: what a global name leads to in a program.
         let bodies = map.inline_instances.iter().filter_map(|instance| map.body(instance));

@@ -67,7 +67,7 @@ impl FalsePositive {
 
 impl Executed {
     /// Of one run.
-    pub fn of(exact: &ExactProfile) -> Self {
+    pub fn from_exact(exact: &ExactProfile) -> Self {
         let mut executed = Self::default();
         executed.add(exact);
         executed

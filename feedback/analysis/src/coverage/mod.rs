@@ -69,10 +69,10 @@ pub struct FunctionCoverage {
 }
 
 /// Coverage by a recording. `view`: how much of each burst is used; `implied`: whether dominance adds to it.
-pub fn of(program: &Program, vectors: &VectorSet, view: View, implied: bool) -> Coverage {
-    let seeds = Seeds::of(program, vectors, view);
+pub fn from_vectors(program: &Program, vectors: &VectorSet, view: View, implied: bool) -> Coverage {
+    let seeds = Seeds::from_vectors(program, vectors, view);
     if implied {
-        Known::of(program).close(&seeds)
+        Known::from_program(program).close(&seeds)
     } else {
         Coverage::seen(&seeds)
     }

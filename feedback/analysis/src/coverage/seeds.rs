@@ -68,7 +68,7 @@ pub struct Seeds {
 
 impl Seeds {
     /// What the bursts of a recording passed.
-    pub fn of(program: &Program, vectors: &VectorSet, view: View) -> Self {
+    pub fn from_vectors(program: &Program, vectors: &VectorSet, view: View) -> Self {
         let mut seeding = Seeding::new(program, &vectors.processes, view);
         let max_branches = match view {
             View::SingleBlock => usize::MAX,

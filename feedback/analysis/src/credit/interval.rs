@@ -30,7 +30,7 @@ impl Interval {
     /// is assumed whose events are all of one kind: its variance is p (1 − p), where p is the Krichevsky–Trofimov estimate
     /// of the share. Quantiles are Student's. Degrees of freedom: the clusters (the assumed one makes up for the
     /// mean), but no more than the replicates have.
-    pub fn of(times: &Times, total: &[f64; REPLICATES + 1], clusters: u64) -> Self {
+    pub fn from_replicates(times: &Times, total: &[f64; REPLICATES + 1], clusters: u64) -> Self {
         let count = f64::from(times[0]);
         let shares = times[1..].iter().zip(&total[1..]).filter(|&(_, &all)| all > 0.0);
         let shares: Vec<f64> = shares.map(|(&times, &all)| f64::from(times) / all).collect();
@@ -131,7 +131,7 @@ mod tests {
         for (number, times) in times[1..].iter_mut().enumerate() {
             *times = if number % 2 == 0 { 6.0 } else { 12.0 };
         }
-        let interval = Interval::of(&times, &[1000.0; REPLICATES + 1], 0);
+        let interval = Interval::from_replicates(&times, &[1000.0; REPLICATES + 1], 0);
         assert!((interval.effective - 8.72).abs() < 0.01, "{interval:?}");
         // Exact Poisson limits of 9 events: 4.70 and 15.71.
         assert!(
@@ -142,14 +142,14 @@ mod tests {
 
     #[test]
     fn one_cluster_leaves_nearly_everything_open() {
-        let of = |count: f32| Interval::of(&[count; REPLICATES + 1], &[100.0; REPLICATES + 1], 1);
+        let of = |count: f32| Interval::from_replicates(&[count; REPLICATES + 1], &[100.0; REPLICATES + 1], 1);
         // One burst: no replicate changes the shares.
         let third = of(29.0);
         assert!(third.low < 5.0 && third.high > 90.0, "{third:?}");
         let all = of(100.0);
         assert!(all.low < 60.0 && all.high == 100.0, "{all:?}");
         // A thousand bursts that agree leave little.
-        let sure = Interval::of(&[29.0; REPLICATES + 1], &[100.0; REPLICATES + 1], 1000);
+        let sure = Interval::from_replicates(&[29.0; REPLICATES + 1], &[100.0; REPLICATES + 1], 1000);
         assert!(sure.low > 28.9 && sure.high < 29.1 && sure.low < 29.0, "{sure:?}");
     }
 
@@ -218,7 +218,7 @@ mod tests {
                     for (path, times) in times.iter().enumerate().filter(|(_, times)| times[0] > 0.0) {
                         let share = |phase: usize| phase_shares[phase] * shares[phase][path];
                         let truth = (0..phases).map(share).sum::<f64>() * total[0];
-                        let interval = Interval::of(times, &total, bursts);
+                        let interval = Interval::from_replicates(times, &total, bursts);
                         held += u32::from(interval.low <= truth && truth <= interval.high);
                         seen += 1;
                     }

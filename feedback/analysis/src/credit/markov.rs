@@ -4,7 +4,7 @@
 use super::{Candidates, Credited};
 use crate::partial_path::PartialPath;
 use crate::partial_paths::FunctionEvidence;
-use crate::partial_paths::copy::Graph;
+use crate::partial_paths::inline_instance::Graph;
 use crate::replicates::{REPLICATES, Times};
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::graph::EdgeKind;
@@ -54,12 +54,12 @@ impl<'a> Markov<'a> {
             to_exit: vec![(f64::INFINITY, 0); blocks],
             from_entry: vec![(f64::INFINITY, 0); blocks],
         };
-        this.price();
+        this.compute_costs();
         this.search();
         this
     }
 
-    fn price(&mut self) {
+    fn compute_costs(&mut self) {
         let edges = self.graph.paths.edges();
         for vertex in 0..=self.graph.paths.blocks() {
             let out = self.graph.paths.out(vertex);

@@ -57,7 +57,7 @@ pub fn credit(evidence: &Evidence, anchor: Anchor, crediting: Crediting) -> Path
     let functions = functions.into_iter().map(|((id, cfg_hash), function, credited)| {
         let paths = credited.candidates.into_paths().into_iter().zip(&credited.counts);
         let paths = paths.filter(|(_, times)| times[0] > 0.0).map(|(path, times)| {
-            let Interval { low, high, effective } = Interval::of(times, &total, evidence.clusters);
+            let Interval { low, high, effective } = Interval::from_replicates(times, &total, evidence.clusters);
             EstimatedPath {
                 path,
                 count: times[0].into(),

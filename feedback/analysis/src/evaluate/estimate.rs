@@ -2,8 +2,7 @@
 
 use crate::analyse::AnalysisError;
 use crate::credit::{Crediting, credit};
-use crate::partial_paths;
-use crate::partial_paths::gather;
+use crate::partial_paths::{PartialPathOptions, collect_partial_paths};
 use crate::program::Program;
 use crate::time_bias::{Model, Weights};
 use pleach_collector::vector::VectorSet;
@@ -25,17 +24,17 @@ impl Estimator {
         let anchor = anchor.ok_or(AnalysisError::NotAnnotated)?;
         let is_clocked = vectors.bursts.iter().any(|burst| burst.clock.is_some());
         let weights = if is_clocked {
-            Weights::of(vectors, &Model::default())
+            Weights::from_vectors(vectors, &Model::default())
         } else {
             Weights::equal()
         };
-        let evidence = gather(
+        let evidence = collect_partial_paths(
             program,
             vectors,
             &weights,
-            &partial_paths::Options {
+            &PartialPathOptions {
                 vector_length: self.vector_length,
-                ..partial_paths::Options::default()
+                ..PartialPathOptions::default()
             },
         );
         Ok(credit(&evidence, anchor, self.crediting))

@@ -84,8 +84,8 @@ pub fn count(job: &Job, folder: &Path) -> Result<Counted, EvaluateError> {
     let unread = counts.problems.iter().map(ToString::to_string);
     Ok(Counted {
         problems: unread.chain(exact.problems.iter().map(ToString::to_string)).collect(),
-        executed: Executed::of(&exact),
-        truth: Truth::of(&exact).map_err(|what| EvaluateError::Truth {
+        executed: Executed::from_exact(&exact),
+        truth: Truth::from_exact(&exact).map_err(|what| EvaluateError::Truth {
             path: job.exact.clone(),
             what,
         })?,

@@ -178,7 +178,7 @@ impl Comparison {
 /// What a recording says of coverage, against exact coverage: with whole bursts and what they imply. Recall is the share of
 /// executed instructions that are covered; false positives are shares of the blocks said to be covered.
 pub fn coverage(program: &Program, recording: &Recording, executed: &Executed) -> Values {
-    let coverage = coverage::of(program, &recording.vectors, View::ALL, true);
+    let coverage = coverage::from_vectors(program, &recording.vectors, View::ALL, true);
     let recall = |least| executed.recall(&coverage, least).share();
     let said = coverage.functions.values().flat_map(|function| &function.blocks);
     let said: Vec<Covered> = said.copied().filter(|&c| c > Covered::Unknown).collect();
@@ -231,7 +231,7 @@ pub fn spreads(each: &[Figures]) -> BTreeMap<&'static str, Spread> {
         values.entry(key).or_default().push(value);
     }
     values.insert("overlap_ceiling", ceilings(each));
-    let spread = |(key, values): (_, Vec<f64>)| Some((key, Spread::of(&values)?));
+    let spread = |(key, values): (_, Vec<f64>)| Some((key, Spread::from_values(&values)?));
     values.into_iter().filter_map(spread).collect()
 }
 

@@ -21,7 +21,7 @@ use pleach_annotate::map::MapError;
 use pleach_ball_larus::counts::error::CountError;
 use pleach_collector::record::{RecordError, RecordOptions};
 use pleach_profile::Anchor;
-use runs::Recorded;
+use runs::RecordedRun;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ pub struct Job {
 
 /// How to evaluate.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct EvaluateOptions {
     /// How to record; the repetitions and redirections in it are not used.
     pub record: RecordOptions,
     /// How many recordings are made and compared, one by one.
@@ -50,7 +50,7 @@ pub struct Options {
     pub cpu_seconds: f64,
 }
 
-impl Options {
+impl EvaluateOptions {
     /// The reference: five recordings of 10 CPU-seconds.
     pub fn new(record: RecordOptions) -> Self {
         Self {
@@ -200,7 +200,7 @@ fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> EvaluateError {
 /// told what comes next.
 pub fn evaluate(
     job: &Job,
-    options: &Options,
+    options: &EvaluateOptions,
     estimators: &[Estimator],
     progress: &mut dyn FnMut(Stage),
 ) -> Result<Vec<Evaluation>, EvaluateError> {
@@ -217,7 +217,7 @@ pub fn evaluate(
     for run in 1..=of {
         let repeat = recorder.repeat;
         progress(Stage::Run { run, of, repeat });
-        let Recorded { recording, output } = recorder.record()?;
+        let RecordedRun { recording, output } = recorder.record()?;
         warnings.extend(counted.differences(recording.status, output));
         if recording.stats.vectors == 0 {
             return Err(EvaluateError::NothingSampled {

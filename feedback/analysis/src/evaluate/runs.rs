@@ -1,6 +1,6 @@
 //! The annotated program, recorded several times.
 
-use super::{EvaluateError, Job, Options, io};
+use super::{EvaluateError, EvaluateOptions, Job, io};
 use pleach_collector::record::{RecordOptions, Recording, Repeat, record};
 use pleach_collector::redirect::Redirect;
 use std::ffi::OsString;
@@ -65,7 +65,7 @@ pub struct Recorder {
 
 /// A recording and what the program printed.
 #[derive(Clone, Debug)]
-pub struct Recorded {
+pub struct RecordedRun {
     /// The recording.
     pub recording: Recording,
     /// Hash of the standard output of its last run.
@@ -75,7 +75,7 @@ pub struct Recorded {
 impl Recorder {
     /// Records the command for a while, to find out how often it has to run. What comes of it is not used: it also warms up
     /// the machine. The program's output goes to a file in `folder`, its standard error nowhere.
-    pub fn new(job: &Job, options: &Options, folder: &Path) -> Result<Self, EvaluateError> {
+    pub fn new(job: &Job, options: &EvaluateOptions, folder: &Path) -> Result<Self, EvaluateError> {
         let output = folder.join("annotated.out");
         let program = command_path(&job.annotated).into_os_string();
         let mut recorder = Self {
@@ -105,12 +105,12 @@ impl Recorder {
     }
 
     /// Makes one.
-    pub fn record(&self) -> Result<Recorded, EvaluateError> {
+    pub fn record(&self) -> Result<RecordedRun, EvaluateError> {
         let options = RecordOptions {
             repeat: Repeat::Times(self.repeat),
             ..self.options.clone()
         };
-        Ok(Recorded {
+        Ok(RecordedRun {
             recording: record(&self.command, &options)?,
             output: digest(&self.output)?,
         })

@@ -99,16 +99,16 @@ impl Problem {
     }
 
     /// Cost of a unit more over an edge and through the block it leads to, at the solution.
-    pub fn edge_price(&self, graph: &Graph, edge: EdgeId) -> i64 {
-        self.price(self.edge_arcs[edge]) + self.price(self.block_arcs[graph.edges[edge].to])
+    pub fn edge_cost(&self, graph: &Graph, edge: EdgeId) -> i64 {
+        self.marginal_cost(self.edge_arcs[edge]) + self.marginal_cost(self.block_arcs[graph.edges[edge].to])
     }
 
     /// Cost of a unit more that leaves the function in a block; `None` where it cannot.
-    pub fn exit_price(&self, block: BlockId) -> Option<i64> {
-        self.exit_arcs[block].map(|arc| self.price(Some(arc)))
+    pub fn exit_cost(&self, block: BlockId) -> Option<i64> {
+        self.exit_arcs[block].map(|arc| self.marginal_cost(Some(arc)))
     }
 
-    fn price(&self, arc: Option<usize>) -> i64 {
+    fn marginal_cost(&self, arc: Option<usize>) -> i64 {
         let Some(arc) = arc else { return i64::from(u32::MAX) };
         let flow = self.solution.flow(arc);
         let piece = self.solution.pieces(arc).iter().find(|p| flow < p.end);

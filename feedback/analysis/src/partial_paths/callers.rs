@@ -31,7 +31,7 @@ impl Waiting {
     }
 
     /// The caller of the activation that a piece is the first one of.
-    pub fn of(&mut self, piece: &PartialPath) -> Option<Caller> {
+    pub fn take_caller(&mut self, piece: &PartialPath) -> Option<Caller> {
         match piece.start {
             Some(Start::Entry) => self.0.pop_front().flatten(),
             _ => None,
@@ -100,12 +100,12 @@ mod tests {
         waiting.enter(caller(1));
         waiting.enter(None);
         waiting.enter(caller(2));
-        assert_eq!(waiting.of(&piece(Some(Start::Entry))), caller(1));
+        assert_eq!(waiting.take_caller(&piece(Some(Start::Entry))), caller(1));
         // Later paths of an activation were not called.
-        assert_eq!(waiting.of(&piece(None)), None);
-        assert_eq!(waiting.of(&piece(Some(Start::Entry))), None);
-        assert_eq!(waiting.of(&piece(Some(Start::Entry))), caller(2));
-        assert_eq!(waiting.of(&piece(Some(Start::Entry))), None);
+        assert_eq!(waiting.take_caller(&piece(None)), None);
+        assert_eq!(waiting.take_caller(&piece(Some(Start::Entry))), None);
+        assert_eq!(waiting.take_caller(&piece(Some(Start::Entry))), caller(2));
+        assert_eq!(waiting.take_caller(&piece(Some(Start::Entry))), None);
     }
 
     #[test]
@@ -114,11 +114,14 @@ mod tests {
         waiting.enter(caller(1));
         waiting.lose();
         waiting.enter(caller(2));
-        assert_eq!(waiting.of(&piece(Some(Start::Entry))), caller(2));
+        assert_eq!(waiting.take_caller(&piece(Some(Start::Entry))), caller(2));
         // So many that first paths must have been lost.
         for block in 0..=MAX_WAITING as u32 {
             waiting.enter(caller(block));
         }
-        assert_eq!(waiting.of(&piece(Some(Start::Entry))), caller(MAX_WAITING as u32));
+        assert_eq!(
+            waiting.take_caller(&piece(Some(Start::Entry))),
+            caller(MAX_WAITING as u32)
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! What a recording shows of the paths of a program's functions.
 
 use super::callers::Called;
-use super::copy::Graph;
+use super::inline_instance::Graph;
 use crate::decode::DecodeReport;
 use crate::iterations::Forest;
 use crate::partial_path::Alternatives;
@@ -29,7 +29,7 @@ pub struct FunctionEvidence {
     pub shown: Vec<bool>,
     /// Different ones, in the order in which they were made first.
     pub observations: Vec<Observation>,
-    /// Windows of consecutive paths of one activation; empty unless [`Options::iterations`](super::Options::iterations) asks for them.
+    /// Windows of consecutive paths of one activation; empty unless [`PartialPathOptions::iterations`](super::PartialPathOptions::iterations) asks for them.
     pub windows: Forest,
     /// What first paths of activations came after; nothing where windows are not asked for.
     pub called: Called,

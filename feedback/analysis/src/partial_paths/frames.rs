@@ -1,8 +1,8 @@
 //! Activations that a burst shows, told apart.
 
 use super::callers::{MAX_BEFORE, Waiting};
-use super::copies::Copies;
-use super::store::{Into, Store};
+use super::module_instances::ModuleInstances;
+use super::store::{ObservationSink, Store};
 use super::walk::Activation;
 use crate::decode::{FrameId, Position};
 use crate::iterations::PassedPath;
@@ -69,9 +69,9 @@ impl Walks {
     fn caller(
         &self,
         (frame, module, instance): (FrameId, ModuleId, InlineInstanceIndex),
-        modules: &FxHashMap<ModuleId, Copies<'_>>,
+        modules: &FxHashMap<ModuleId, ModuleInstances<'_>>,
     ) -> Option<Caller> {
-        let of = |module: &ModuleId| modules.get(module).map(|copies| copies.map);
+        let of = |module: &ModuleId| modules.get(module).map(|instances| instances.map);
         let (frame, module, instance) = match of(&module)?.inline_instances[instance.index()].parent {
             Some((outer, _)) => (frame, module, outer),
             None => self.last.filter(|&(last, ..)| last != frame)?,
@@ -87,7 +87,7 @@ impl Walks {
         })
     }
 
-    pub fn flush_pending(&mut self, modules: &mut FxHashMap<ModuleId, Copies<'_>>, store: &mut Store) {
+    pub fn flush_pending(&mut self, modules: &mut FxHashMap<ModuleId, ModuleInstances<'_>>, store: &mut Store) {
         let Some((_, frame, module, instance, _)) = self.pending.take() else {
             return;
         };
@@ -97,7 +97,7 @@ impl Walks {
             .flatten();
         self.last = Some((frame, module, instance));
         let frame = self.frames.entry(frame).or_default();
-        if let Some(copies) = modules.get_mut(&module) {
+        if let Some(instances) = modules.get_mut(&module) {
             let known = frame
                 .activations
                 .iter()
@@ -106,13 +106,13 @@ impl Walks {
                 frame.activations.push(Watched {
                     module,
                     instance,
-                    activation: Activation::new(frame.enters(copies.map, instance)),
+                    activation: Activation::new(frame.enters(instances.map, instance)),
                     passed: Vec::new(),
                     callers: Waiting::default(),
                 });
                 frame.activations.len() - 1
             });
-            let (place, graph, steps) = copies.of(instance, store);
+            let (place, graph, segments) = instances.prepare(instance, store);
             let Watched {
                 activation,
                 passed,
@@ -122,14 +122,14 @@ impl Walks {
             if enters {
                 callers.enter(caller);
             }
-            let mut sink = Into {
+            let mut sink = ObservationSink {
                 place,
                 store,
                 graph,
                 passed,
                 callers,
             };
-            activation.pass(&self.group, graph, steps, &mut sink);
+            activation.pass(&self.group, graph, segments, &mut sink);
         }
         self.group.clear();
     }
@@ -138,7 +138,7 @@ impl Walks {
         &mut self,
         frame: FrameId,
         has_left: bool,
-        modules: &mut FxHashMap<ModuleId, Copies<'_>>,
+        modules: &mut FxHashMap<ModuleId, ModuleInstances<'_>>,
         store: &mut Store,
     ) {
         let frame = self.frames.remove(&frame).unwrap_or_default();
@@ -150,22 +150,22 @@ impl Walks {
                 mut passed,
                 mut callers,
             } = watched;
-            if let Some(copies) = modules.get_mut(&module) {
-                let (place, graph, steps) = copies.of(instance, store);
-                let mut sink = Into {
+            if let Some(instances) = modules.get_mut(&module) {
+                let (place, graph, segments) = instances.prepare(instance, store);
+                let mut sink = ObservationSink {
                     place,
                     store,
                     graph,
                     passed: &mut passed,
                     callers: &mut callers,
                 };
-                activation.leave(has_left, graph, steps, &mut sink);
+                activation.leave(has_left, graph, segments, &mut sink);
                 store.count_windows(place, &passed);
             }
         }
     }
 
-    pub fn end(&mut self, modules: &mut FxHashMap<ModuleId, Copies<'_>>, store: &mut Store) {
+    pub fn end(&mut self, modules: &mut FxHashMap<ModuleId, ModuleInstances<'_>>, store: &mut Store) {
         self.flush_pending(modules, store);
         let mut frames: Vec<FrameId> = self.frames.keys().copied().collect();
         frames.sort_unstable();

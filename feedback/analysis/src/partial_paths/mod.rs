@@ -5,18 +5,18 @@
 //! lack a beginning or an end. A shadow call stack keeps activations apart, so that partial paths continue after calls,
 //! however much other code ran in between.
 //!
-//! The phases, one a file: [`copy`] finds the ways between blocks that were seen, [`walk`] splits what one activation passed,
+//! The phases, one a file: [`inline_instance`] finds the ways between blocks that were seen, [`walk`] splits what one activation passed,
 //! [`frames`] tells activations apart, [`store`] sums up equal observations in all
-//! [`replicates`](crate::replicates), and [`gather`](fn@gather) does so for all bursts of a recording.
+//! [`replicates`](crate::replicates), and [`collect_partial_paths`] does so for all bursts of a recording.
 
 pub mod callers;
-mod copies;
-pub mod copy;
+pub mod collect;
 mod evidence;
 mod frames;
-pub mod gather;
+pub mod inline_instance;
+mod module_instances;
 mod store;
 mod walk;
 
+pub use collect::{PartialPathCollector, PartialPathOptions, collect_partial_paths};
 pub use evidence::{Evidence, FunctionEvidence, Observation};
-pub use gather::{Gatherer, Options, gather};

@@ -1,8 +1,8 @@
 //! Observations summed up by what was observed.
 
 use super::callers::{Called, Waiting};
-use super::copy::Graph;
 use super::evidence::Observation;
+use super::inline_instance::Graph;
 use super::walk::Sink;
 use crate::iterations::{Forest, PassedPath, runs_of_passed};
 use crate::partial_path::{Alternatives, PartialPath};
@@ -96,7 +96,7 @@ impl Store {
 }
 
 /// Where one function's observations go.
-pub(super) struct Into<'a> {
+pub(super) struct ObservationSink<'a> {
     pub place: u32,
     pub store: &'a mut Store,
     pub graph: &'a Graph,
@@ -104,11 +104,13 @@ pub(super) struct Into<'a> {
     pub callers: &'a mut Waiting,
 }
 
-impl Into<'_> {
+impl ObservationSink<'_> {
     /// Notes what the callers of these activations had passed, where it is certain what they passed themselves.
     fn called(&mut self, paths: &[PartialPath], is_certain: bool) {
         for path in paths {
-            let Some(caller) = self.callers.of(path) else { continue };
+            let Some(caller) = self.callers.take_caller(path) else {
+                continue;
+            };
             if let Some(path) = path.whole().filter(|_| is_certain && self.store.iterations > 0) {
                 let called = self.store.called.entry(self.place).or_default();
                 called.add(caller, path, self.store.weight.into());
@@ -117,7 +119,7 @@ impl Into<'_> {
     }
 }
 
-impl Into<'_> {
+impl ObservationSink<'_> {
     /// One of these observations was made in the current cluster. `number` is a new one's where it equals the count so far.
     fn note(&mut self, number: u32, passed: impl FnOnce() -> Option<PassedPath>) {
         let seen = &mut self.store.functions[self.place as usize];
@@ -131,7 +133,7 @@ impl Into<'_> {
     }
 }
 
-impl Sink for Into<'_> {
+impl Sink for ObservationSink<'_> {
     fn passed(&mut self, paths: &mut Vec<PartialPath>) {
         self.called(paths, true);
         // Nothing is in doubt: each path stands for itself.

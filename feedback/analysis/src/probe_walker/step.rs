@@ -37,7 +37,7 @@ impl Graph<'_> {
     /// The only way from one block to another through blocks without probes; if there is none, what is known of a way
     /// through others.
     pub fn find_step(self, from: BlockIndex, to: BlockIndex) -> Step {
-        let mut search = Search {
+        let mut search = StepSearch {
             graph: self,
             to,
             budget: MAX_SEARCH,
@@ -145,7 +145,7 @@ fn leads(ways: &[Link], from: BlockIndex, to: BlockIndex, but: &dyn Fn(&Link) ->
     false
 }
 
-struct Search<'a> {
+struct StepSearch<'a> {
     graph: Graph<'a>,
     to: BlockIndex,
     budget: usize,
@@ -155,7 +155,7 @@ struct Search<'a> {
     several: bool,
 }
 
-impl Search<'_> {
+impl StepSearch<'_> {
     fn walk(&mut self, block: BlockIndex) {
         let graph = self.graph;
         let successors = &graph.cfg.blocks[block.index()].successors;

@@ -24,7 +24,7 @@ pub(super) fn innermost(flow: &Flow) -> Vec<Option<BlockIndex>> {
     let mut work = vec![preorder(flow)];
     let mut scope = 0;
     while let Some(set) = work.pop() {
-        for mut component in components.of(&set, scope) {
+        for mut component in components.strongly_connected(&set, scope) {
             let is_loop = component.len() > 1 || flow.successors[component[0].index()].contains(&component[0]);
             if !is_loop {
                 continue;
@@ -79,7 +79,7 @@ struct Components<'a> {
 
 impl Components<'_> {
     /// The strongly connected components of a part, each in the part's order.
-    fn of(&mut self, part: &[BlockIndex], scope: u32) -> Vec<Vec<BlockIndex>> {
+    fn strongly_connected(&mut self, part: &[BlockIndex], scope: u32) -> Vec<Vec<BlockIndex>> {
         for block in part {
             self.scope[block.index()] = scope;
             self.number[block.index()] = NONE;

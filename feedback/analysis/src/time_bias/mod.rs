@@ -83,7 +83,7 @@ impl Weights {
     }
 
     /// Weights for bursts that timer ticks began. Records of hardware come with events of all kinds and are left alone.
-    pub fn of(vectors: &VectorSet, model: &Model) -> Self {
+    pub fn from_vectors(vectors: &VectorSet, model: &Model) -> Self {
         let by_time = |engine| matches!(engine, Engine::Step | Engine::RunAhead);
         let clocked = Self::clocked(vectors);
         if !vectors.bursts.iter().all(|burst| by_time(burst.engine)) {

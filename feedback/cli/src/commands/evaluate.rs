@@ -4,7 +4,7 @@ use super::output::print;
 use super::sampling::{self, EngineArg, Wants, percentage};
 use anyhow::{Context, Result, bail};
 use pleach_analysis::evaluate::estimate::Estimator;
-use pleach_analysis::evaluate::{EvaluateError, Job, Options, Stage, evaluate};
+use pleach_analysis::evaluate::{EvaluateError, EvaluateOptions, Job, Stage, evaluate};
 use pleach_collector::record::{RecordError, RecordOptions};
 use pleach_report::evaluate::{evaluation_json, evaluation_text};
 use std::ffi::OsString;
@@ -76,10 +76,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         clocks: args.correct_time_bias,
         ..RecordOptions::new(sampling::sampler(engine)?)
     };
-    let options = Options {
+    let options = EvaluateOptions {
         runs: args.runs,
         cpu_seconds: args.cpu_seconds,
-        ..Options::new(record)
+        ..EvaluateOptions::new(record)
     };
     // Kept until the end, because the programs read it.
     let input = input(args)?;

@@ -207,7 +207,7 @@ fn finish(args: &Args, recording: &Recording) -> Result<bool> {
         report(verified);
     }
     let weights = if args.correct_time_bias {
-        Weights::of(&recording.vectors, &Model::default())
+        Weights::from_vectors(&recording.vectors, &Model::default())
     } else {
         Weights::equal()
     };

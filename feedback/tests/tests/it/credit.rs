@@ -6,7 +6,7 @@ use pleach_analysis::credit::{Crediting, credit};
 use pleach_analysis::iterations::Forest;
 use pleach_analysis::partial_path::PartialPath;
 use pleach_analysis::partial_paths::callers::Called;
-use pleach_analysis::partial_paths::copy::Graph;
+use pleach_analysis::partial_paths::inline_instance::Graph;
 use pleach_analysis::partial_paths::{Evidence, FunctionEvidence, Observation};
 use pleach_analysis::replicates::{REPLICATES, Times, multipliers};
 use pleach_annotate::cfg::Cfg;

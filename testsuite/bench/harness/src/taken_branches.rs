@@ -133,12 +133,12 @@ impl Dump {
             } else if let Some(name) = line.strip_prefix("cob=") {
                 called = Some(name.to_owned());
             } else if let Some(rest) = line.strip_prefix("calls=") {
-                let (count, to) = counted(rest).with_context(bad)?;
+                let (count, to) = parse_count(rest).with_context(bad)?;
                 let from = lines.next().and_then(address).with_context(bad)?;
                 let seen = instructions.entry((object.clone(), from)).or_default();
                 seen.left.push((called.take().filter(|o| *o != object), to, count));
             } else if let Some(rest) = line.strip_prefix("jcnd=") {
-                let (count, _) = counted(rest).with_context(bad)?;
+                let (count, _) = parse_count(rest).with_context(bad)?;
                 let from = lines.next().and_then(address).with_context(bad)?;
                 instructions.entry((object.clone(), from)).or_default().jumped += count;
             } else if line.starts_with("jump=") {
@@ -163,7 +163,7 @@ impl Dump {
 }
 
 /// The first number of `COUNT/… ADDRESS` and the address.
-fn counted(text: &str) -> Option<(u64, u64)> {
+fn parse_count(text: &str) -> Option<(u64, u64)> {
     let (count, to) = text.trim_end().split_once(' ')?;
     Some((count.split('/').next()?.parse().ok()?, address(to)?))
 }

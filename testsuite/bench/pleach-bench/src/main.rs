@@ -9,7 +9,7 @@ use args::{Accuracy, Build, Cli, Command, CreditingName, LevelName, Measure, Var
 use clap::Parser;
 use pleach_analysis::credit::Crediting;
 use pleach_ball_larus::Mode;
-use pleach_bench::compare::{self, Options};
+use pleach_bench::compare::{self, ComparisonOptions};
 use pleach_bench::{accuracy, coverage, rates};
 use pleach_check::verify;
 use pleach_check::verify::Verified;
@@ -46,7 +46,7 @@ fn main() -> Result<()> {
             with,
         } => {
             let bench = open()?;
-            let options = rates::Options {
+            let options = rates::RateOptions {
                 engines: engines.clone(),
                 budgets: budgets.clone(),
                 pairs: *pairs,
@@ -69,7 +69,7 @@ fn main() -> Result<()> {
             branches,
         } => {
             let bench = open()?;
-            let options = coverage::Options {
+            let options = coverage::CoverageOptions {
                 budget: budget.clone(),
                 runs: (*runs).max(1),
                 exact_runs: (*exact_runs).max(1),
@@ -248,7 +248,7 @@ fn compare_variants(bench: &Bench, which: &Which, measure: &Measure) -> Result<V
             VariantName::Pleach => Variant::PleachUse(PleachUse::new(pleach.clone(), recording.clone())),
         })
         .collect();
-    let options = Options {
+    let options = ComparisonOptions {
         count_on: (!measure.no_counts).then_some(measure.count_on),
         simulation: if measure.model {
             Simulation::CachesAndBranches
@@ -258,7 +258,7 @@ fn compare_variants(bench: &Bench, which: &Which, measure: &Measure) -> Result<V
         taken_branches: measure.taken,
         time_on: measure.time_on,
         pairs: measure.pairs,
-        ..Options::default()
+        ..ComparisonOptions::default()
     };
     let rows = compare::compare(
         bench,
@@ -282,7 +282,7 @@ fn accuracy_of(bench: &Bench, chosen: &Accuracy) -> Result<Vec<Section>> {
         CreditingName::Equal => Crediting::Equal,
         CreditingName::EdgeIndependent => Crediting::Independent,
     };
-    let options = accuracy::Options {
+    let options = accuracy::AccuracyOptions {
         levels: chosen.levels.iter().map(level).collect(),
         budgets: chosen.budgets.iter().map(|percent| percent / 100.0).collect(),
         lengths: chosen.lengths.iter().map(|length| length.0).collect(),

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 /// What to record, and how often.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct RateOptions {
     /// Engines, as `pleach record` names them.
     pub engines: Vec<String>,
     /// Budgets, as `pleach record` takes them.
@@ -63,7 +63,7 @@ pub struct Rate {
 }
 
 /// Records each workload.
-pub fn rates(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options: &Options) -> Result<Vec<Rate>> {
+pub fn rates(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options: &RateOptions) -> Result<Vec<Rate>> {
     let bar = progress::bar(
         workloads.len() * options.engines.len() * options.budgets.len(),
         "recording",
@@ -98,7 +98,7 @@ impl Runs {
         pleach: &Pleach,
         engine: &str,
         budget: &str,
-        options: &Options,
+        options: &RateOptions,
     ) -> Result<Self> {
         let pairs = options.pairs;
         ensure!(pairs > 0, "no pairs to run");

@@ -35,7 +35,7 @@ const MAX_ATTEMPTS: u64 = 20;
 
 /// What to do.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct RandomProgramOptions {
     /// How many programs.
     pub programs: usize,
     /// Seed of programs and profiles.
@@ -88,7 +88,7 @@ impl AddAssign for Summary {
 ///
 /// # Errors
 /// A program could not be tried: a missing tool, a full disk. A wrong build is no error, but part of the summary.
-pub fn try_programs(options: &Options) -> Result<Summary> {
+pub fn try_programs(options: &RandomProgramOptions) -> Result<Summary> {
     if find_in_path("csmith").is_none() {
         bail!("csmith is not in PATH; on Debian: apt-get install csmith libcsmith-dev");
     }
@@ -108,7 +108,7 @@ pub fn try_programs(options: &Options) -> Result<Summary> {
     Ok(all)
 }
 
-fn try_program(options: &Options, number: usize) -> Result<Summary> {
+fn try_program(options: &RandomProgramOptions, number: usize) -> Result<Summary> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let mut summary = Summary {
         programs: 1,
@@ -146,7 +146,7 @@ fn expectation(made: Made, folder: &Path) -> Result<Option<(PathBuf, Ran)>> {
 }
 
 fn try_build(
-    options: &Options,
+    options: &RandomProgramOptions,
     source: &Path,
     seed: u64,
     [level, anchor]: &[&str; 2],

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 /// What to do.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct SuiteOptions {
     /// Only suites of these names; all where there are none.
     pub only: Vec<String>,
     /// Seeds of the random profiles, each a build.
@@ -84,7 +84,7 @@ impl fmt::Display for Failure {
 /// # Errors
 /// A suite that is not built or does not succeed without the plugin, or whose name is not known; a missing tool. A wrong
 /// build is no error, but part of the result.
-pub fn check(bench: &Bench, workloads: &[&Workload], options: &Options) -> Result<Vec<Checked>> {
+pub fn check(bench: &Bench, workloads: &[&Workload], options: &SuiteOptions) -> Result<Vec<Checked>> {
     let wanted = |suite: &&Suite| options.only.is_empty() || options.only.contains(&suite.name);
     let chosen: Vec<(&Workload, &Suite)> = workloads
         .iter()
@@ -124,7 +124,7 @@ fn check_suite(
     bench: &Bench,
     workload: &Workload,
     suite: &Suite,
-    options: &Options,
+    options: &SuiteOptions,
     bar: &ProgressBar,
 ) -> Result<Checked> {
     bar.set_message(format!("{} {}", workload.name, suite.name));

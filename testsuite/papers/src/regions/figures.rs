@@ -8,7 +8,7 @@ use super::lengths::{Lengths, Visit};
 use super::overmatching::{OverMatching, RegionReport, compare};
 use anyhow::Result;
 use pleach_analysis::decode::{Decoder, Event};
-use pleach_analysis::partial_paths::{FunctionEvidence, Options as PartialPathOptions, gather};
+use pleach_analysis::partial_paths::{FunctionEvidence, PartialPathOptions, collect_partial_paths};
 use pleach_analysis::program::Program;
 use pleach_analysis::regions::profile::RegionProfile;
 use pleach_analysis::regions::{DEFAULT_THRESHOLD, Regions};
@@ -31,7 +31,7 @@ const HOT: f64 = 0.00125;
 
 /// What to record.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct RegionOptions {
     /// The input that is recorded, and counted exactly.
     pub on: InputKind,
     /// Budget, as `pleach record` takes it.
@@ -76,7 +76,12 @@ pub struct Figures {
 ///
 /// # Errors
 /// A build or a run fails.
-pub fn figures(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options: &Options) -> Result<Vec<Figures>> {
+pub fn figures(
+    bench: &Bench,
+    workloads: &[&Workload],
+    pleach: &Pleach,
+    options: &RegionOptions,
+) -> Result<Vec<Figures>> {
     let bar = progress::bar(workloads.len(), "regions");
     let mut all = Vec::new();
     for workload in workloads {
@@ -88,7 +93,7 @@ pub fn figures(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options:
     Ok(all)
 }
 
-fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &Options) -> Result<Figures> {
+fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &RegionOptions) -> Result<Figures> {
     let counting = Variant::Counted(pleach.clone(), Mode::Paths).produce(bench, workload)?;
     let counted = count(bench, &counting, options.on)?;
     let annotated = Variant::Annotated(pleach.clone()).produce(bench, workload)?;
@@ -99,7 +104,7 @@ fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &Op
     let mut credited = Vec::new();
     for window in [Some(4), Some(16), None] {
         for extend in [false, true] {
-            let partial = Partial::of(&program, &vectors, window, extend);
+            let partial = Partial::from_vectors(&program, &vectors, window, extend);
             for (cold, obvious) in [(false, false), (true, false), (false, true), (true, true)] {
                 let options = EqualOptions {
                     cold: cold.then(Cold::default),
@@ -167,13 +172,13 @@ fn lengths(program: &Program, vectors: &VectorSet) -> Lengths {
 struct Partial(Vec<(Regions, Portions)>);
 
 impl Partial {
-    fn of(program: &Program, vectors: &VectorSet, window: Option<usize>, extend: bool) -> Self {
+    fn from_vectors(program: &Program, vectors: &VectorSet, window: Option<usize>, extend: bool) -> Self {
         let graphs: BTreeMap<_, _> = program
             .annotated()
             .flat_map(|(_, map)| &map.functions)
             .map(|function| ((function.cfg.id, function.hash), &function.cfg))
             .collect();
-        let evidence = gather(
+        let evidence = collect_partial_paths(
             program,
             vectors,
             &Weights::equal(),

@@ -14,4 +14,4 @@ pub mod matching;
 pub mod obvious;
 pub mod overmatching;
 
-pub use figures::{Figures, Options, figures, sections};
+pub use figures::{Figures, RegionOptions, figures, sections};

@@ -38,7 +38,7 @@ use std::collections::HashMap;
 
 /// What to record, and how often to compress it.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct StreamOptions {
     /// Budget, as `pleach record` takes it.
     pub overhead: String,
     /// The input.
@@ -48,7 +48,12 @@ pub struct Options {
 }
 
 /// Records and compresses each workload.
-pub fn streams(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options: &Options) -> Result<Vec<Stream>> {
+pub fn streams(
+    bench: &Bench,
+    workloads: &[&Workload],
+    pleach: &Pleach,
+    options: &StreamOptions,
+) -> Result<Vec<Stream>> {
     let bar = progress::bar(workloads.len(), "streams");
     let mut streams = Vec::new();
     for workload in workloads {

@@ -22,7 +22,7 @@ use pleach_harness::workload::{InputKind, Workload};
 
 /// What to record, and how often.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct TimeBiasOptions {
     /// Budgets, as `pleach record` takes them.
     pub budgets: Vec<String>,
     /// Runs that go into one recording.
@@ -71,7 +71,7 @@ impl Estimator {
                     order,
                     ..Model::default()
                 };
-                Weights::of(vectors, &model)
+                Weights::from_vectors(vectors, &model)
             }
             _ => Weights::equal(),
         };
@@ -97,7 +97,12 @@ pub struct TimeBias {
 }
 
 /// Records each workload, and counts it exactly.
-pub fn time_bias(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options: &Options) -> Result<Vec<TimeBias>> {
+pub fn time_bias(
+    bench: &Bench,
+    workloads: &[&Workload],
+    pleach: &Pleach,
+    options: &TimeBiasOptions,
+) -> Result<Vec<TimeBias>> {
     let bar = progress::bar(workloads.len() * (options.budgets.len() + 1), "time bias");
     let mut found = Vec::new();
     for workload in workloads {
@@ -136,7 +141,7 @@ fn compare(workload: &Workload, budget: &str, vectors: &VectorSet, counted: &Exa
 }
 
 /// Tables: overlaps and divergences, and the functions that are furthest off.
-pub fn sections(found: &[TimeBias], options: &Options) -> Vec<Section> {
+pub fn sections(found: &[TimeBias], options: &TimeBiasOptions) -> Vec<Section> {
     let mut table = Table::new([
         ("workload", "workload"),
         ("budget", "budget"),

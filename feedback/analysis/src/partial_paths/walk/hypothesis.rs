@@ -1,6 +1,6 @@
 //! One explanation of what was seen, and how it goes on.
 
-use super::super::copy::Graph;
+use super::super::inline_instance::Graph;
 use crate::partial_path::PartialPath;
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::{End, Start};

@@ -11,22 +11,22 @@
 //! | inside | … by several ways | inside, a hypothesis for each | – |
 //! | inside | … by no way | marks blocks between as unprobed, tries again; else left, then outside | – |
 //! | several hypotheses | what goes on does not depend on what ended | what goes on | alternatives, or paths |
-//! | any | more than [`MAX_WAYS`] hypotheses | lost: the last block only | `lost` |
+//! | any | more than [`MAX_HYPOTHESES`] hypotheses | lost: the last block only | `lost` |
 //! | any | the activation is left | outside | paths, each with its end if that is known |
 //!
-//! [`hypothesis`] has the transitions of one hypothesis, [`steps`] the ways from one seen block to the next.
+//! [`hypothesis`] has the transitions of one hypothesis, [`segments`] the ways from one seen block to the next.
 
 mod hypothesis;
-mod steps;
+mod segments;
 #[cfg(test)]
 mod tests;
 
-use super::copy::{Graph, MAX_WAYS};
+use super::inline_instance::{Graph, MAX_HYPOTHESES};
 use crate::partial_path::{Alternatives, PartialPath};
 use hypothesis::Hypothesis;
 use pleach_annotate::id::BlockIndex;
+pub(super) use segments::Segments;
 use std::collections::BTreeSet;
-pub(super) use steps::Steps;
 
 /// Where an activation is. There is always at least one hypothesis.
 #[derive(Clone, Debug)]
@@ -73,9 +73,9 @@ impl Activation {
     }
 
     /// Control got to the code of these blocks.
-    pub fn pass(&mut self, group: &[BlockIndex], graph: &Graph, steps: &mut Steps, sink: &mut impl Sink) {
+    pub fn pass(&mut self, group: &[BlockIndex], graph: &Graph, segments: &mut Segments, sink: &mut impl Sink) {
         if self.is_open() {
-            if self.go_on(group, graph, steps, sink) {
+            if self.go_on(group, graph, segments, sink) {
                 return;
             }
             let last = group[group.len() - 1];
@@ -85,25 +85,25 @@ impl Activation {
                     .iter()
                     .filter_map(|w| Some(w.open.as_ref()?.last()))
                     .collect();
-                if let Some(hypothesis) = steps.copy.shortest(graph, &lasts, last) {
-                    steps.lose(&hypothesis);
-                    if self.go_on(group, graph, steps, sink) {
+                if let Some(hypothesis) = segments.instance.shortest_segment(graph, &lasts, last) {
+                    segments.mark_unprobed(&hypothesis);
+                    if self.go_on(group, graph, segments, sink) {
                         return;
                     }
                 }
             }
-            self.leave(true, graph, steps, sink);
+            self.leave(true, graph, segments, sink);
         }
-        self.begin(group, graph, steps, sink);
+        self.begin(group, graph, segments, sink);
     }
 
-    fn go_on(&mut self, group: &[BlockIndex], graph: &Graph, steps: &mut Steps, sink: &mut impl Sink) -> bool {
+    fn go_on(&mut self, group: &[BlockIndex], graph: &Graph, segments: &mut Segments, sink: &mut impl Sink) -> bool {
         // The usual case, without copying the hypothesis.
         if let [hypothesis] = &mut self.hypotheses[..]
             && let Some(open) = &hypothesis.open
-            && let Some([step]) = steps.ways(graph, Some(open.last()), group)
+            && let Some([segment]) = segments.find(graph, Some(open.last()), group)
         {
-            for &block in step {
+            for &block in segment {
                 hypothesis.enter(block, graph);
             }
             if !hypothesis.ended.is_empty() {
@@ -117,13 +117,13 @@ impl Activation {
         let mut on = Vec::new();
         for hypothesis in &self.hypotheses {
             let Some(open) = &hypothesis.open else { continue };
-            let Some(onward) = steps.ways(graph, Some(open.last()), group) else {
+            let Some(onward) = segments.find(graph, Some(open.last()), group) else {
                 self.lose(Some(group[group.len() - 1]), sink);
                 return true;
             };
-            for step in onward {
+            for segment in onward {
                 let mut hypothesis = hypothesis.clone();
-                step.iter().for_each(|&block| hypothesis.enter(block, graph));
+                segment.iter().for_each(|&block| hypothesis.enter(block, graph));
                 on.push(hypothesis);
             }
         }
@@ -135,18 +135,19 @@ impl Activation {
     }
 
     /// The first that is seen of an activation.
-    fn begin(&mut self, group: &[BlockIndex], graph: &Graph, steps: &mut Steps, sink: &mut impl Sink) {
+    fn begin(&mut self, group: &[BlockIndex], graph: &Graph, segments: &mut Segments, sink: &mut impl Sink) {
         // Whatever comes after this activation was watched from its beginning.
         let is_fresh = std::mem::replace(&mut self.is_fresh, true);
-        let from_entry = group.contains(&BlockIndex::ENTRY) || (is_fresh && steps.copy.is_unprobed(BlockIndex::ENTRY));
+        let from_entry =
+            group.contains(&BlockIndex::ENTRY) || (is_fresh && segments.instance.is_unprobed(BlockIndex::ENTRY));
         if from_entry {
-            let Some(steps) = steps.ways(graph, None, group) else {
+            let Some(segments) = segments.find(graph, None, group) else {
                 self.lose(Some(group[group.len() - 1]), sink);
                 return;
             };
-            let into = steps.iter().map(|step| {
+            let into = segments.iter().map(|segment| {
                 let mut hypothesis = Hypothesis::default();
-                step.iter().for_each(|&block| hypothesis.enter(block, graph));
+                segment.iter().for_each(|&block| hypothesis.enter(block, graph));
                 hypothesis
             });
             let into: Vec<_> = into.collect();
@@ -162,7 +163,7 @@ impl Activation {
     }
 
     /// Nothing more is seen of the activation. `has_left`: control left the function, not just our sight.
-    pub fn leave(&mut self, has_left: bool, graph: &Graph, steps: &mut Steps, sink: &mut impl Sink) {
+    pub fn leave(&mut self, has_left: bool, graph: &Graph, segments: &mut Segments, sink: &mut impl Sink) {
         let mut left = Vec::new();
         for hypothesis in std::mem::replace(&mut self.hypotheses, vec![Hypothesis::default()]) {
             let Some(open) = &hypothesis.open else {
@@ -170,7 +171,7 @@ impl Activation {
                 continue;
             };
             let out = if has_left {
-                steps.copy.ways_out(graph, open.last()).unwrap_or_default()
+                segments.instance.segments_out(graph, open.last()).unwrap_or_default()
             } else {
                 Vec::new()
             };
@@ -224,7 +225,7 @@ impl Activation {
             }
             hypotheses = open;
         }
-        if hypotheses.len() > MAX_WAYS {
+        if hypotheses.len() > MAX_HYPOTHESES {
             let mut lasts = hypotheses
                 .iter()
                 .map(|hypothesis| Some(hypothesis.open.as_ref()?.last()));

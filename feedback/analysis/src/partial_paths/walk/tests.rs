@@ -1,4 +1,4 @@
-use super::super::copy::Copy;
+use super::super::inline_instance::InstanceBlocks;
 use super::*;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::testing::cfg;
@@ -36,13 +36,13 @@ fn walk(cfg: &Cfg, unprobed: &[u32], passed: &[u32], is_fresh: bool, has_left: b
     let graph = Graph::new(cfg, &NumberingOptions::default());
     let blocks = cfg.blocks.len() as u32;
     let shown = (0..blocks).filter(|b| !unprobed.contains(b)).map(BlockIndex);
-    let mut steps = Steps::new(Copy::new(cfg.blocks.len(), shown));
+    let mut segments = Segments::new(InstanceBlocks::new(cfg.blocks.len(), shown));
     let mut activation = Activation::new(is_fresh);
     let mut told = Told::default();
     for &block in passed.iter().filter(|b| !unprobed.contains(b)) {
-        activation.pass(&[BlockIndex(block)], &graph, &mut steps, &mut told);
+        activation.pass(&[BlockIndex(block)], &graph, &mut segments, &mut told);
     }
-    activation.leave(has_left, &graph, &mut steps, &mut told);
+    activation.leave(has_left, &graph, &mut segments, &mut told);
     told
 }
 
@@ -129,17 +129,17 @@ fn too_many_ways_are_no_evidence() {
 fn a_block_that_hides_only_sometimes_is_no_contradiction() {
     let cfg = cfg(&[&[1], &[2], &[]]);
     let graph = Graph::new(&cfg, &NumberingOptions::default());
-    let mut steps = Steps::new(Copy::new(3, (0..3).map(BlockIndex)));
+    let mut segments = Segments::new(InstanceBlocks::new(3, (0..3).map(BlockIndex)));
     let (mut activation, mut told) = (Activation::new(true), Told::default());
     for block in [0, 2] {
-        activation.pass(&[BlockIndex(block)], &graph, &mut steps, &mut told);
+        activation.pass(&[BlockIndex(block)], &graph, &mut segments, &mut told);
     }
     assert_eq!(
         told.observations,
         [vec![vec![piece(ENTRY, &[0, 1, 2], Some(End::Exit))]]]
     );
     assert_eq!(told.inconsistent, 0);
-    assert!(steps.copy.is_unprobed(BlockIndex(1)));
+    assert!(segments.instance.is_unprobed(BlockIndex(1)));
 }
 
 fn any_cfg() -> impl Strategy<Value = Cfg> {

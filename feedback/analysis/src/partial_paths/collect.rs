@@ -1,8 +1,8 @@
 //! All bursts of a recording → what was observed of each function's paths, with what is needed to tell how sure that is.
 
-use super::copies::Copies;
 use super::evidence::{Evidence, FunctionEvidence};
 use super::frames::{Frame, Walks};
+use super::module_instances::ModuleInstances;
 use super::store::Store;
 use crate::decode::{DecodeReport, Event, Position};
 use crate::program::Program;
@@ -16,7 +16,7 @@ use std::collections::btree_map::Entry;
 
 /// What to gather.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Options {
+pub struct PartialPathOptions {
     /// Bursts are cut into vectors of so many branches, which know nothing of each other; left whole if `None`.
     pub vector_length: Option<usize>,
     /// Windows of up to so many consecutive paths are counted; none if 0.
@@ -24,27 +24,32 @@ pub struct Options {
 }
 
 /// Replays a recording, and gathers what it shows of paths.
-pub fn gather(program: &Program, vectors: &VectorSet, weights: &Weights, options: &Options) -> Evidence {
-    let mut gatherer = Gatherer::new(program, weights, options.iterations);
+pub fn collect_partial_paths(
+    program: &Program,
+    vectors: &VectorSet,
+    weights: &Weights,
+    options: &PartialPathOptions,
+) -> Evidence {
+    let mut collector = PartialPathCollector::new(program, weights, options.iterations);
     let mut replay = Replay::new(program);
     match options.vector_length {
-        None => replay.recording(vectors, &mut gatherer),
+        None => replay.recording(vectors, &mut collector),
         Some(length) => {
             for (number, burst) in vectors.bursts.iter().enumerate() {
                 cut(burst, length, |first, part| {
-                    gatherer.part = Some(Part { number, first });
-                    replay.burst(part, &mut gatherer);
+                    collector.part = Some(Part { number, first });
+                    replay.burst(part, &mut collector);
                 });
-                gatherer.end_burst(number, burst);
+                collector.end_burst(number, burst);
             }
-            gatherer.part = None;
+            collector.part = None;
             if let Some(compressed) = &vectors.compressed {
                 replay.continue_at(vectors.bursts.len());
-                replay.compressed(compressed, &mut gatherer);
+                replay.compressed(compressed, &mut collector);
             }
         }
     }
-    let mut evidence = gatherer.finish(replay.report());
+    let mut evidence = collector.finish(replay.report());
     evidence.cap_clusters(vectors.burst_count());
     evidence
 }
@@ -76,17 +81,17 @@ struct Part {
 }
 
 /// Gathers partial paths from a replay.
-pub struct Gatherer<'p> {
+pub struct PartialPathCollector<'p> {
     weights: &'p Weights,
     /// What is replayed, if it is a part of a burst only.
     part: Option<Part>,
-    modules: FxHashMap<ModuleId, Copies<'p>>,
+    modules: FxHashMap<ModuleId, ModuleInstances<'p>>,
     walks: Walks,
     store: Store,
     clusters: u64,
 }
 
-impl Observer for Gatherer<'_> {
+impl Observer for PartialPathCollector<'_> {
     fn event(&mut self, run: Run<'_>, position: Position, event: Event) {
         let weight = match (run.source, position) {
             (_, Position::Interrupted) => return,
@@ -118,10 +123,12 @@ impl Observer for Gatherer<'_> {
     }
 }
 
-impl<'p> Gatherer<'p> {
+impl<'p> PartialPathCollector<'p> {
     /// Nothing is gathered yet. Windows of up to `iterations` paths are counted; none if 0.
     pub fn new(program: &'p Program, weights: &'p Weights, iterations: usize) -> Self {
-        let modules = program.annotated().map(|(module, map)| (module, Copies::new(map)));
+        let modules = program
+            .annotated()
+            .map(|(module, map)| (module, ModuleInstances::new(map)));
         Self {
             weights,
             part: None,
@@ -185,11 +192,11 @@ impl<'p> Gatherer<'p> {
     pub fn finish(self, report: DecodeReport) -> Evidence {
         let mut functions = BTreeMap::new();
         let mut store = self.store;
-        for copies in self.modules.into_values() {
-            let mut shown = copies.shown_by_function();
-            for (position, function) in copies.functions.into_iter().enumerate() {
+        for instances in self.modules.into_values() {
+            let mut shown = instances.shown_by_function();
+            for (position, function) in instances.functions.into_iter().enumerate() {
                 let Some((place, graph)) = function else { continue };
-                let known = &copies.map.functions[position];
+                let known = &instances.map.functions[position];
                 let observations = std::mem::take(&mut store.functions[place as usize]);
                 if observations.kinds.is_empty() {
                     continue;

@@ -7,9 +7,9 @@ use pleach_ball_larus::{End, NumberingOptions};
 use rustc_hash::FxHashMap;
 
 /// More ways are not followed side by side.
-pub(super) const MAX_WAYS: usize = 16;
-/// Steps of a search for ways.
-const MAX_SEARCH: usize = 2048;
+pub(super) const MAX_HYPOTHESES: usize = 16;
+/// Segments of a search for ways.
+const MAX_SEARCH_STEPS: usize = 2048;
 
 /// A function's graph, prepared for walking.
 #[derive(Debug)]
@@ -82,12 +82,12 @@ impl Graph {
 
 /// What is known of one copy.
 #[derive(Clone, Debug)]
-pub struct Copy {
+pub struct InstanceBlocks {
     /// By block: control may pass it without being seen.
     unprobed: Vec<bool>,
 }
 
-impl Copy {
+impl InstanceBlocks {
     /// A copy with code for these blocks.
     pub fn new(blocks: usize, shown: impl Iterator<Item = BlockIndex>) -> Self {
         let mut unprobed = vec![true; blocks];
@@ -101,7 +101,7 @@ impl Copy {
     }
 
     /// Takes note that control passed a block without being seen. False: that was known.
-    pub fn lose(&mut self, block: BlockIndex) -> bool {
+    pub fn mark_unprobed(&mut self, block: BlockIndex) -> bool {
         !std::mem::replace(&mut self.unprobed[block.index()], true)
     }
 
@@ -112,72 +112,77 @@ impl Copy {
     /// has reached the last.
     ///
     /// `None`: there are too many.
-    pub fn ways(&self, graph: &Graph, from: Option<BlockIndex>, group: &[BlockIndex]) -> Option<Vec<Vec<BlockIndex>>> {
-        let mut search = Search {
-            copy: self,
+    pub fn segments_to(
+        &self,
+        graph: &Graph,
+        from: Option<BlockIndex>,
+        group: &[BlockIndex],
+    ) -> Option<Vec<Vec<BlockIndex>>> {
+        let mut search = SegmentSearch {
+            instance: self,
             graph,
             group,
-            way: Vec::new(),
+            segment: Vec::new(),
             found: Vec::new(),
-            budget: MAX_SEARCH,
+            budget: MAX_SEARCH_STEPS,
         };
         match from {
             Some(from) => search.from(from, 0),
             None => search.visit(BlockIndex::ENTRY, 0),
         }
-        (search.found.len() <= MAX_WAYS && search.budget > 0).then_some(search.found)
+        (search.found.len() <= MAX_HYPOTHESES && search.budget > 0).then_some(search.found)
     }
 
     /// The ways from a block out of the function that nothing is seen of, with how they end. `None`: there are too many.
-    pub fn ways_out(&self, graph: &Graph, from: BlockIndex) -> Option<Vec<(Vec<BlockIndex>, End)>> {
+    pub fn segments_out(&self, graph: &Graph, from: BlockIndex) -> Option<Vec<(Vec<BlockIndex>, End)>> {
         let mut out = Vec::new();
-        let mut budget = MAX_SEARCH;
+        let mut budget = MAX_SEARCH_STEPS;
         self.search_out(graph, from, &mut Vec::new(), &mut out, &mut budget);
-        (out.len() <= MAX_WAYS && budget > 0).then_some(out)
+        (out.len() <= MAX_HYPOTHESES && budget > 0).then_some(out)
     }
 
     fn search_out(
         &self,
         graph: &Graph,
         from: BlockIndex,
-        way: &mut Vec<BlockIndex>,
+        segment: &mut Vec<BlockIndex>,
         out: &mut Vec<(Vec<BlockIndex>, End)>,
         budget: &mut usize,
     ) {
         if graph.successors(from).is_empty() {
-            out.push((way.clone(), End::Exit));
+            out.push((segment.clone(), End::Exit));
             return;
         }
         for &next in graph.successors(from) {
-            if *budget == 0 || out.len() > MAX_WAYS {
+            if *budget == 0 || out.len() > MAX_HYPOTHESES {
                 return;
             }
             *budget -= 1;
-            if self.is_unprobed(next) && !way.contains(&next) && graph.end_at(from, next).is_none() {
-                way.push(next);
-                self.search_out(graph, next, way, out, budget);
-                way.pop();
+            if self.is_unprobed(next) && !segment.contains(&next) && graph.end_at(from, next).is_none() {
+                segment.push(next);
+                self.search_out(graph, next, segment, out, budget);
+                segment.pop();
             }
         }
     }
 
     /// The shortest way from a block to another through any blocks, without both ends.
-    pub fn shortest(&self, graph: &Graph, from: &[BlockIndex], to: BlockIndex) -> Option<Vec<BlockIndex>> {
+    pub fn shortest_segment(&self, graph: &Graph, from: &[BlockIndex], to: BlockIndex) -> Option<Vec<BlockIndex>> {
         let mut before: FxHashMap<BlockIndex, Option<BlockIndex>> = from.iter().map(|&b| (b, None)).collect();
         let mut queue: std::collections::VecDeque<BlockIndex> = from.iter().copied().collect();
         while let Some(block) = queue.pop_front() {
             for &next in graph.successors(block) {
                 if next == to {
-                    let mut way = Vec::new();
+                    let mut segment = Vec::new();
                     let mut at = Some(block);
                     while let Some(block) = at {
                         at = before[&block];
                         if at.is_some() {
-                            way.push(block);
+                            segment.push(block);
                         }
                     }
-                    way.reverse();
-                    return Some(way);
+                    segment.reverse();
+                    return Some(segment);
                 }
                 before.entry(next).or_insert_with(|| {
                     queue.push_back(next);
@@ -189,16 +194,16 @@ impl Copy {
     }
 }
 
-struct Search<'a> {
-    copy: &'a Copy,
+struct SegmentSearch<'a> {
+    instance: &'a InstanceBlocks,
     graph: &'a Graph,
     group: &'a [BlockIndex],
-    way: Vec<BlockIndex>,
+    segment: Vec<BlockIndex>,
     found: Vec<Vec<BlockIndex>>,
     budget: usize,
 }
 
-impl Search<'_> {
+impl SegmentSearch<'_> {
     /// Goes on from a block; `passed` blocks of the group may not come any more.
     fn from(&mut self, block: BlockIndex, passed: usize) {
         let graph = self.graph;
@@ -208,20 +213,20 @@ impl Search<'_> {
     }
 
     fn visit(&mut self, next: BlockIndex, passed: usize) {
-        if self.found.len() > MAX_WAYS || self.budget == 0 || self.way.contains(&next) {
+        if self.found.len() > MAX_HYPOTHESES || self.budget == 0 || self.segment.contains(&next) {
             return;
         }
         self.budget -= 1;
         let position = self.group[passed..].iter().position(|&b| b == next);
-        if position.is_none() && !self.copy.is_unprobed(next) {
+        if position.is_none() && !self.instance.is_unprobed(next) {
             return;
         }
-        self.way.push(next);
+        self.segment.push(next);
         match position.map(|p| passed + p + 1) {
-            Some(passed) if passed == self.group.len() => self.found.push(self.way.clone()),
+            Some(passed) if passed == self.group.len() => self.found.push(self.segment.clone()),
             Some(passed) => self.from(next, passed),
             None => self.from(next, passed),
         }
-        self.way.pop();
+        self.segment.pop();
     }
 }
