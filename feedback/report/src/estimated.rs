@@ -1,5 +1,5 @@
-//! The report of `pleach paths` on estimated paths: [`EstimatedPaths::to_json`] for scripts, [`EstimatedPaths::to_text`]
-//! for people.
+//! The report of `pleach paths` on estimated paths: [`EstimatedPaths::to_json`] for scripts,
+//! [`EstimatedPaths::to_text`] for people.
 
 use super::paths::{PathRow, PathsOptions, array, cut, ending, hint};
 use super::paths_text::{LEGEND, path, with_unit};
@@ -47,7 +47,7 @@ pub struct EstimatedPaths<'p> {
     pub hidden: u64,
     /// Sums.
     pub totals: EstimatedTotals,
-    /// Where the graphs were taken.
+    /// The anchor of the graphs.
     pub anchor: Anchor,
 }
 

@@ -13,7 +13,7 @@ use pleach_profile::{Covered, FunctionProfile, Profile};
 use serde::Serialize;
 use std::fmt::Write;
 
-/// What to report.
+/// Options of the report.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ReportOptions {
     /// Number of functions to list; `None` for all.
@@ -29,7 +29,7 @@ pub struct ReportOptions {
 pub struct Report {
     /// The version of the JSON form.
     pub version: u32,
-    /// Where the graphs were taken.
+    /// The anchor of the graphs.
     pub anchor: Anchor,
     /// Executions of all blocks of all functions.
     pub block_executions: u64,

@@ -8,8 +8,8 @@
 //! blocks from the code after they were numbered. No branch of the program distinguishes paths that differ only in
 //! removed blocks: they form a *class*, and each class must have the same count. The snapshots list the classes.
 //!
-//! At the `early` anchor the optimiser also merges, copies and removes numbered blocks, so that the code shows
-//! other blocks than were executed: a loop's first test is folded, a recursion becomes a loop, a mark moves before a call
+//! At the `early` anchor the optimiser also merges, copies and removes numbered blocks, so that the code shows other
+//! blocks than were executed: a loop's first test is folded, a recursion becomes a loop, a mark moves before a call
 //! that never returns. The snapshot lists these functions.
 
 use crate::support::classes::Classes;
@@ -312,7 +312,8 @@ impl Traced {
 
     fn functions(&self, burst: &Burst, exact: ExactProfile) -> Vec<Function> {
         let map = self.program.map(MODULE).expect("an address map");
-        // What each activation passed. An inlined function has several, one after the other, in one of its caller's.
+        // The blocks that each activation passed. An inlined function has several activations within one of its
+        // caller's.
         let mut passed: BTreeMap<(InlineInstanceIndex, u64), Vec<BlockIndex>> = BTreeMap::new();
         let mut decoder = Decoder::new(&self.program);
         decoder.burst(burst, &mut |_, event| {

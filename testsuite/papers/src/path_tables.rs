@@ -19,7 +19,7 @@ use pleach_harness::workload::{InputKind, Workload};
 use pleach_harness::{parallel, progress};
 use std::collections::BTreeMap;
 
-/// What to count.
+/// Options of the tables.
 #[derive(Clone, Debug)]
 pub struct PathTableOptions {
     /// The input whose paths are counted.

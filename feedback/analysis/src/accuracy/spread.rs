@@ -11,12 +11,12 @@ pub struct Spread {
     pub min: f64,
     /// The largest value.
     pub max: f64,
-    /// How many values.
+    /// Number of values.
     pub n: usize,
 }
 
 impl Spread {
-    /// Of the values given; `None` for none.
+    /// The spread of values; `None` if there are none.
     pub fn from_values(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);

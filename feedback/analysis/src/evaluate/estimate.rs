@@ -8,17 +8,20 @@ use crate::time_bias::{Model, Weights};
 use pleach_collector::vector::VectorSet;
 use pleach_profile::path_profile::PathProfile;
 
-/// What an estimate is made with.
+/// Parameters of an estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Estimator {
-    /// How what was seen is credited to paths.
+    /// How partial paths are credited to paths.
     pub crediting: Crediting,
-    /// Bursts are cut into vectors of so many branches, which know nothing of each other; left whole if `None`.
+    /// Length in taken branches of the independent vectors that bursts are cut into; bursts are left whole if `None`.
     pub vector_length: Option<usize>,
 }
 
 impl Estimator {
     /// Estimates paths.
+    ///
+    /// # Errors
+    /// No module is annotated.
     pub fn estimate(self, program: &Program, vectors: &VectorSet) -> Result<PathProfile, AnalysisError> {
         let anchor = program.annotated().map(|(_, map)| map.anchor).next();
         let anchor = anchor.ok_or(AnalysisError::NotAnnotated)?;

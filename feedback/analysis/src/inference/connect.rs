@@ -1,7 +1,7 @@
 //! Connects stray flow to the entry and to an exit.
 //!
-//! A loop whose way in was never sampled may keep its flow as a circulation of its own. Control did get there: the
-//! likeliest path from the entry to it and from it to an exit gets a little flow (profi §4.3).
+//! A loop whose entry was never sampled may keep its flow as a circulation of its own. Control did enter it: the
+//! likeliest path from the entry to it and from it to an exit gets a small flow (profi §4.3).
 
 use super::flow::Flow;
 use super::graph::{BlockId, EdgeId, Exit, Graph};

@@ -189,7 +189,7 @@ impl Solution {
             .into_iter()
             .find(|&v| self.parent_arc[v as usize] == arc as u32);
         match child {
-            // Of two pieces, the one in which flow to the root has room.
+            // Of two pieces, the one with residual capacity towards the root.
             Some(child) => at -= usize::from(on_breakpoint && at > 0 && self.tails[arc] != child),
             None if !on_breakpoint => {
                 // Outside the tree flow lies on a breakpoint: one where the slope does not change serves as well.
@@ -407,7 +407,7 @@ impl Solution {
         (delta, leaving)
     }
 
-    /// How much more a node's parent arc can carry within its piece, upwards or downwards, and whether its flow grows.
+    /// The residual capacity of a node's parent arc within its piece, upwards or downwards, and whether its flow grows.
     fn residual(&self, node: Node, upwards: bool) -> (i64, bool) {
         let arc = self.parent_arc[node as usize] as usize;
         let (low, high) = self.bounds(arc, self.piece[arc]);

@@ -1,4 +1,4 @@
-//! All bursts of a recording → what was observed of each function's paths, with what is needed to tell how sure that is.
+//! From all bursts of a recording to the evidence about each function's paths.
 
 use super::evidence::{Evidence, FunctionEvidence};
 use super::frames::{Frame, Walks};
@@ -14,16 +14,16 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// What to gather.
+/// Options of collecting partial paths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PartialPathOptions {
-    /// Bursts are cut into vectors of so many branches, which know nothing of each other; left whole if `None`.
+    /// Length in taken branches of the independent vectors that bursts are cut into; bursts are left whole if `None`.
     pub vector_length: Option<usize>,
-    /// Windows of up to so many consecutive paths are counted; none if 0.
+    /// Maximum number of consecutive paths of a window; no windows are counted if 0.
     pub iterations: usize,
 }
 
-/// Replays a recording, and gathers what it shows of paths.
+/// Replays a recording, and collects its partial paths. `weights`: the weight of each branch.
 pub fn collect_partial_paths(
     program: &Program,
     vectors: &VectorSet,
@@ -54,7 +54,7 @@ pub fn collect_partial_paths(
     evidence
 }
 
-/// Calls `with` for each part of a burst, and where it begins.
+/// Calls `with` for each part of a burst, with the position of its first branch.
 fn cut(burst: &Burst, length: usize, mut with: impl FnMut(usize, &Burst)) {
     let length = length.max(1);
     for (number, branches) in burst.branches.chunks(length).enumerate() {
@@ -71,19 +71,19 @@ fn cut(burst: &Burst, length: usize, mut with: impl FnMut(usize, &Burst)) {
     }
 }
 
-/// A part of a burst that is replayed as if it was a burst.
+/// A part of a burst, which is replayed like a burst.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    /// The burst.
+    /// Number of the burst.
     number: usize,
-    /// The position of its first branch there.
+    /// Position of its first branch in the burst.
     first: usize,
 }
 
-/// Gathers partial paths from a replay.
+/// Collects partial paths from a replay.
 pub struct PartialPathCollector<'p> {
     weights: &'p Weights,
-    /// What is replayed, if it is a part of a burst only.
+    /// The part that is replayed, if bursts are cut.
     part: Option<Part>,
     modules: FxHashMap<ModuleId, ModuleInstances<'p>>,
     walks: Walks,
@@ -95,7 +95,7 @@ impl Observer for PartialPathCollector<'_> {
     fn event(&mut self, run: Run<'_>, position: Position, event: Event) {
         let weight = match (run.source, position) {
             (_, Position::Interrupted) => return,
-            // The cluster has the window's weight; only its lead counts for nothing.
+            // The cluster has the window's weight. Its lead has weight 0.
             (_, Position::Lead) => 0.0,
             (Source::Window(_), Position::Branch(_)) => 1.0,
             (Source::Burst(_), Position::Branch(branch)) => {
@@ -124,7 +124,7 @@ impl Observer for PartialPathCollector<'_> {
 }
 
 impl<'p> PartialPathCollector<'p> {
-    /// Nothing is gathered yet. Windows of up to `iterations` paths are counted; none if 0.
+    /// A collector without evidence. Windows of up to `iterations` paths are counted; none if 0.
     pub fn new(program: &'p Program, weights: &'p Weights, iterations: usize) -> Self {
         let modules = program
             .annotated()
@@ -175,11 +175,11 @@ impl<'p> PartialPathCollector<'p> {
         }
     }
 
-    /// What was stored since the last call came from this burst, or from its parts.
+    /// Ends the cluster of a burst, or of its parts.
     fn end_burst(&mut self, number: usize, burst: &Burst) {
         let weight = self.weights.of_burst(number, burst);
         let mut multipliers = multipliers(number as u64);
-        // A burst that stands for many is many clusters.
+        // A burst with a count of n stands for n clusters.
         let scatter = 1.0 / (burst.count.max(1) as f32).sqrt();
         for (multiplier, weight) in multipliers.iter_mut().zip(&weight) {
             *multiplier = (1.0 + (*multiplier - 1.0) * scatter) * weight;
@@ -188,7 +188,7 @@ impl<'p> PartialPathCollector<'p> {
         self.clusters += burst.count;
     }
 
-    /// All evidence; `report` is the replay's.
+    /// The evidence; `report` is the replay's.
     pub fn finish(self, report: DecodeReport) -> Evidence {
         let mut functions = BTreeMap::new();
         let mut store = self.store;

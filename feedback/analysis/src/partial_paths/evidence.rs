@@ -1,4 +1,4 @@
-//! What a recording shows of the paths of a program's functions.
+//! The evidence that a recording gives about the paths of a program.
 
 use super::callers::Called;
 use super::inline_instance::Graph;
@@ -9,34 +9,35 @@ use crate::replicates::Times;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use std::collections::BTreeMap;
 
-/// Something that was observed of a function's paths, and how often.
+/// An observation of a function's paths.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Observation {
-    /// What was passed: one of these lists of pieces.
+    /// The lists of partial paths of which one was passed.
     pub alternatives: Alternatives,
-    /// How often, weighted.
+    /// Weighted number of occurrences, in each replicate.
     pub times: Times,
 }
 
-/// What was observed of one function's paths, in all its copies.
+/// The evidence about one function, summed over its inline instances.
 #[derive(Debug)]
 pub struct FunctionEvidence {
     /// Its graph.
     pub graph: Graph,
     /// Linkage name.
     pub name: String,
-    /// By block: some copy shows it.
+    /// By block: whether some inline instance always shows it.
     pub shown: Vec<bool>,
-    /// Different ones, in the order in which they were made first.
+    /// Distinct observations, in the order of their first occurrence.
     pub observations: Vec<Observation>,
-    /// Windows of consecutive paths of one activation; empty unless [`PartialPathOptions::iterations`](super::PartialPathOptions::iterations) asks for them.
+    /// Windows of consecutive paths of one activation; empty unless
+    /// [`PartialPathOptions::iterations`](super::PartialPathOptions::iterations) is positive.
     pub windows: Forest,
-    /// What first paths of activations came after; nothing where windows are not asked for.
+    /// The callers' blocks before the first paths of activations; empty where windows are.
     pub called: Called,
 }
 
 impl FunctionEvidence {
-    /// Adds what another module's copies showed of the same function.
+    /// Adds the evidence of another module about the same function.
     pub(super) fn add(&mut self, other: Self) {
         for (shown, other) in self.shown.iter_mut().zip(other.shown) {
             *shown |= other;
@@ -47,23 +48,24 @@ impl FunctionEvidence {
     }
 }
 
-/// What was observed of a program's paths.
+/// The evidence about a program.
 #[derive(Debug, Default)]
 pub struct Evidence {
-    /// Functions of which something was observed.
+    /// Functions with at least one observation.
     pub functions: BTreeMap<(FunctionId, CfgHash), FunctionEvidence>,
     /// Independent observations (bursts); 0 if unknown.
     pub clusters: u64,
-    /// What the address maps explained.
+    /// How much of the vectors the address maps explained.
     pub report: DecodeReport,
-    /// How often control got to a block in no way that its function's graph has.
+    /// Number of times that an observed block was unreachable in its function's graph from the block before.
     pub inconsistent: u64,
-    /// How often what was passed is not known because too many ways led through blocks without code.
+    /// Number of times that more than the maximum of hypotheses led through unprobed blocks, so that the path is
+    /// unknown.
     pub lost: u64,
 }
 
 impl Evidence {
-    /// A recording has no more independent observations than bursts: one burst may be stored as several windows.
+    /// Limits the clusters to the number of bursts: one burst may be stored as several windows.
     pub fn cap_clusters(&mut self, bursts: u64) {
         self.clusters = self.clusters.min(bursts);
     }

@@ -1,4 +1,4 @@
-//! Activations that a burst shows, told apart.
+//! Separates the activations that a burst shows.
 
 use super::callers::{MAX_BEFORE, Waiting};
 use super::module_instances::ModuleInstances;
@@ -13,31 +13,31 @@ use pleach_collector::vector::ModuleId;
 use pleach_profile::Caller;
 use rustc_hash::FxHashMap;
 
-/// What one address shows of one copy at one time.
+/// The blocks of one inline instance at one address, reached at one position of the burst.
 pub(super) type Group = (Position, FrameId, ModuleId, InlineInstanceIndex, Address);
 
-/// Activations of one emitted function and of what was inlined into it.
+/// Activations of one emitted function and of the functions inlined into it.
 #[derive(Default)]
 pub(super) struct Frame {
-    /// It was entered within the burst.
+    /// Whether it was entered within the burst.
     pub is_fresh: bool,
-    /// By copy, in the order in which they were seen first.
+    /// By inline instance, in the order of first observation.
     pub activations: Vec<Watched>,
 }
 
-/// Activations of one copy, one after the other.
+/// Consecutive activations of one inline instance.
 pub(super) struct Watched {
     module: ModuleId,
     instance: InlineInstanceIndex,
     activation: Activation,
-    /// What they passed, where windows of paths are counted.
+    /// The paths that they passed, if windows of paths are counted.
     passed: Vec<PassedPath>,
     callers: Waiting,
 }
 
 impl Frame {
-    /// Whether a copy that is seen for the first time cannot have been entered before the burst began: then control was
-    /// elsewhere in the frame, and not in anything that was inlined into the copy.
+    /// Whether an inline instance that is observed for the first time was entered within the burst. It was if control
+    /// was elsewhere in the frame before, and not in a function inlined into the inline instance.
     fn enters(&self, map: &AddressMap, instance: InlineInstanceIndex) -> bool {
         let Some(first) = self.activations.first() else {
             return self.is_fresh;
@@ -53,19 +53,20 @@ impl Frame {
     }
 }
 
-/// Activations that are watched.
+/// Activations that are followed.
 #[derive(Default)]
 pub(super) struct Walks {
     pub frames: FxHashMap<FrameId, Frame>,
-    /// Blocks at one address that control got to.
+    /// The address that control reached last, whose blocks are still being collected in `group`.
     pub pending: Option<Group>,
     pub group: Vec<BlockIndex>,
-    /// Where control was before that.
+    /// The inline instance that control was in before.
     last: Option<(FrameId, ModuleId, InlineInstanceIndex)>,
 }
 
 impl Walks {
-    /// What the caller of a copy's activation has passed, if the copy is entered now: what it is inlined into, or else where control came from.
+    /// The caller of an inline instance's activation, if it is entered now: the inline instance around it, or else the
+    /// one that control came from.
     fn caller(
         &self,
         (frame, module, instance): (FrameId, ModuleId, InlineInstanceIndex),

@@ -1,4 +1,6 @@
-//! What one copy of a function (its own body, or inlined somewhere) shows of its blocks.
+//! The blocks that one inline instance of a function shows, and the segments between them.
+//!
+//! A *segment* is a sequence of blocks from one observed block to the next, without the first.
 
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
@@ -6,21 +8,21 @@ use pleach_ball_larus::graph::{EdgeKind, PathGraph};
 use pleach_ball_larus::{End, NumberingOptions};
 use rustc_hash::FxHashMap;
 
-/// More ways are not followed side by side.
+/// Maximum number of hypotheses, and of segments between two observed blocks.
 pub(super) const MAX_HYPOTHESES: usize = 16;
-/// Segments of a search for ways.
+/// Maximum number of steps of one search for segments.
 const MAX_SEARCH_STEPS: usize = 2048;
 
 /// A function's graph, prepared for walking.
 #[derive(Debug)]
 pub struct Graph {
-    /// Paths are of this graph.
+    /// The graph whose paths are counted.
     pub paths: PathGraph,
-    /// By block: different successors.
+    /// By block: its distinct successors.
     successors: Vec<Vec<BlockIndex>>,
-    /// By edge between different blocks that a path ends at: how.
+    /// By edge, where a path ends at it: how the path ends.
     ends: FxHashMap<(BlockIndex, BlockIndex), End>,
-    /// By block: whether a call of it may not return.
+    /// By block: whether it holds a call that may not return.
     leaves: Vec<bool>,
 }
 
@@ -59,17 +61,18 @@ impl Graph {
         }
     }
 
-    /// The blocks that may come after a block, each once.
+    /// The distinct successors of a block.
     pub fn successors(&self, block: BlockIndex) -> &[BlockIndex] {
         &self.successors[block.index()]
     }
 
-    /// How the path ends that takes this edge; `None` where it goes on.
+    /// How a path that takes this edge ends; `None` if it continues.
     pub fn end_at(&self, from: BlockIndex, to: BlockIndex) -> Option<End> {
         self.ends.get(&(from, to)).copied()
     }
 
-    /// Whether the edge is a self loop that has a counter of its own: the path around it goes on as if it was not taken.
+    /// Whether the edge is a self loop with a counter of its own. The path around it continues as if the edge was not
+    /// taken.
     pub fn is_counted_apart(&self, from: BlockIndex, to: BlockIndex) -> bool {
         from == to && self.paths.find(EdgeKind::SelfLoop(from)).is_some()
     }
@@ -80,38 +83,38 @@ impl Graph {
     }
 }
 
-/// What is known of one copy.
+/// Which blocks of one inline instance are unprobed.
 #[derive(Clone, Debug)]
 pub struct InstanceBlocks {
-    /// By block: control may pass it without being seen.
+    /// By block: whether control may pass it unobserved.
     unprobed: Vec<bool>,
 }
 
 impl InstanceBlocks {
-    /// A copy with code for these blocks.
+    /// An inline instance with `blocks` blocks, of which those in `shown` have code.
     pub fn new(blocks: usize, shown: impl Iterator<Item = BlockIndex>) -> Self {
         let mut unprobed = vec![true; blocks];
         shown.for_each(|block| unprobed[block.index()] = false);
         Self { unprobed }
     }
 
-    /// Whether control may pass a block without being seen.
+    /// Whether control may pass a block unobserved.
     pub fn is_unprobed(&self, block: BlockIndex) -> bool {
         self.unprobed[block.index()]
     }
 
-    /// Takes note that control passed a block without being seen. False: that was known.
+    /// Marks a block as unprobed. Returns whether it was not marked before.
     pub fn mark_unprobed(&mut self, block: BlockIndex) -> bool {
         !std::mem::replace(&mut self.unprobed[block.index()], true)
     }
 
-    /// The ways from a block, or into the function, to the last of `group`: through unprobed blocks, then through some of the
-    /// group. Each without the block that it begins at.
+    /// The segments from a block, or from the function's entry if `from` is `None`, to the last block of `group`:
+    /// through unprobed blocks, then through some of the group.
     ///
-    /// A group is what one address shows: control that gets there may have come by way of any of the group's blocks, and
-    /// has reached the last.
+    /// A group holds the blocks at one address. Control that reaches the address may have passed any of them, and has
+    /// reached the last.
     ///
-    /// `None`: there are too many.
+    /// `None` if there are more than [`MAX_HYPOTHESES`].
     pub fn segments_to(
         &self,
         graph: &Graph,
@@ -133,7 +136,8 @@ impl InstanceBlocks {
         (search.found.len() <= MAX_HYPOTHESES && search.budget > 0).then_some(search.found)
     }
 
-    /// The ways from a block out of the function that nothing is seen of, with how they end. `None`: there are too many.
+    /// The segments of unprobed blocks from a block to the function's exits, and how each ends. `None` if there are
+    /// more than [`MAX_HYPOTHESES`].
     pub fn segments_out(&self, graph: &Graph, from: BlockIndex) -> Option<Vec<(Vec<BlockIndex>, End)>> {
         let mut out = Vec::new();
         let mut budget = MAX_SEARCH_STEPS;
@@ -166,7 +170,7 @@ impl InstanceBlocks {
         }
     }
 
-    /// The shortest way from a block to another through any blocks, without both ends.
+    /// The shortest segment from any block of `from` to another block through any blocks, without both ends.
     pub fn shortest_segment(&self, graph: &Graph, from: &[BlockIndex], to: BlockIndex) -> Option<Vec<BlockIndex>> {
         let mut before: FxHashMap<BlockIndex, Option<BlockIndex>> = from.iter().map(|&b| (b, None)).collect();
         let mut queue: std::collections::VecDeque<BlockIndex> = from.iter().copied().collect();
@@ -204,7 +208,7 @@ struct SegmentSearch<'a> {
 }
 
 impl SegmentSearch<'_> {
-    /// Goes on from a block; `passed` blocks of the group may not come any more.
+    /// Continues from a block; the first `passed` blocks of the group cannot follow.
     fn from(&mut self, block: BlockIndex, passed: usize) {
         let graph = self.graph;
         for &next in graph.successors(block) {

@@ -1,4 +1,4 @@
-//! The copies of a module's functions, prepared for walking when they are first met.
+//! The inline instances of a module, prepared for walking when they first occur.
 
 use super::inline_instance::{Graph, InstanceBlocks};
 use super::store::{Observations, Store};
@@ -8,14 +8,14 @@ use pleach_annotate::id::BlockIndex;
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_ball_larus as ball_larus;
 
-/// The copies of one module.
+/// The inline instances of one module.
 pub(super) struct ModuleInstances<'p> {
     pub map: &'p AddressMap,
-    /// By function of the map, once needed: where its observations are stored, and its graph.
+    /// By function of the map, once needed: the index of its observations in the store, and its graph.
     pub functions: Vec<Option<(u32, Graph)>>,
-    /// By instance, once needed.
+    /// By inline instance, once needed.
     segments: Vec<Option<Box<Segments>>>,
-    /// By instance: blocks that have code in it.
+    /// By inline instance: the blocks that have code in it.
     shown: Vec<Vec<BlockIndex>>,
 }
 
@@ -35,7 +35,7 @@ impl<'p> ModuleInstances<'p> {
         }
     }
 
-    /// By function of the map and block: some copy shows it, always.
+    /// By function of the map and block: whether some inline instance always shows it.
     pub fn shown_by_function(&self) -> Vec<Vec<bool>> {
         let mut shown: Vec<Vec<bool>> = vec![Vec::new(); self.map.functions.len()];
         for (instance, segments) in self.map.inline_instances.iter().zip(&self.segments) {
@@ -50,7 +50,7 @@ impl<'p> ModuleInstances<'p> {
         shown
     }
 
-    /// Where a copy's observations are stored, its function's graph, and its segments.
+    /// The index of an inline instance's observations in the store, its function's graph, and its segments.
     pub fn prepare(&mut self, instance: InlineInstanceIndex, store: &mut Store) -> (u32, &Graph, &mut Segments) {
         let Self {
             map,

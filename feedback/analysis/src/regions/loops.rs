@@ -1,8 +1,8 @@
-//! Which loops a block is in, whatever their shape.
+//! The loops that a block is in, reducible or not.
 //!
 //! A loop is a strongly connected component with an edge. Its head is the block that a depth-first search enters first;
-//! without the head, the remaining components are the loops inside (Bourdoncle, *Efficient chaotic iteration strategies with
-//! widenings*, 1993). For reducible graphs these are the natural loops, those of one head together.
+//! without the head, the remaining components are the inner loops (Bourdoncle, *Efficient chaotic iteration strategies
+//! with widenings*, 1993). In reducible graphs these are the natural loops, where those of one head are one loop.
 
 use super::flow::Flow;
 use pleach_annotate::id::BlockIndex;

@@ -18,10 +18,10 @@ use tempfile::NamedTempFile;
 
 /// Measure the accuracy of sampled paths against exact counts.
 ///
-/// Takes two builds of one program from the same sources, with the same -O level and --anchor: one with
-/// $(pleach flags annotate), the other with $(pleach flags instrument). The instrumented program runs once. The annotated
-/// program is recorded --runs times, each time for --cpu-seconds of CPU time. Each figure is printed with its median,
-/// minimum and maximum. The outputs of the programs are compared and not shown.
+/// Takes two builds of one program from the same sources, with the same -O level and --anchor: one with $(pleach flags
+/// annotate), the other with $(pleach flags instrument). The instrumented program runs once. The annotated program is
+/// recorded --runs times, each time for --cpu-seconds of CPU time. Each figure is printed with its median, minimum and
+/// maximum. The outputs of the programs are compared and not shown.
 #[derive(clap::Args)]
 pub struct Args {
     /// The program, built with $(pleach flags annotate).

@@ -4,8 +4,8 @@
 //! cache holds code of one window (Intel 64 and IA-32 Architectures Optimization Reference Manual, on Sandy Bridge; AMD
 //! processors since Zen use 32 or 64 bytes). An iteration of `s` bytes fetches `⌈s / 32⌉` windows if the loop begins at
 //! a window, and `1 + (s - 1) / 32` on average if it begins anywhere. The difference is the benefit; a window counts as
-//! much as a jump in [`SuperblockOptions::min_gain`](crate::superblock::SuperblockOptions::min_gain). The cost is the padding, half the
-//! alignment on average: it is code, and it is fetched whenever control falls into the loop.
+//! much as a jump in [`SuperblockOptions::min_gain`](crate::superblock::SuperblockOptions::min_gain). The cost is the
+//! padding, half the alignment on average: it is code, and it is fetched whenever control falls into the loop.
 //!
 //! LLVM aligns loops that are not cold to 16 bytes on x86, and pads only if less than a fifth of a block's executions
 //! fall into it (`MachineBlockPlacement::alignBlocks`). This remains; only the choice of loops with 32 bytes is made

@@ -30,8 +30,8 @@ struct Simulated {
 }
 
 impl Simulated {
-    /// Runs a function until so many blocks were entered; fewer where it loops without end. What a block does depends on what
-    /// the one two before did, so that edges alone do not tell paths.
+    /// Runs a function until so many blocks were entered; fewer where it loops without end. What a block does depends
+    /// on what the one two before did, so that edges alone do not tell paths.
     fn run(cfg: Cfg, random: &mut Random, entries: usize) -> Self {
         let graph = Graph::new(&cfg, &NumberingOptions::default());
         let mut bias = HashMap::new();

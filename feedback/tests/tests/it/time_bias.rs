@@ -223,8 +223,8 @@ fn nothing_gives_nothing() {
     assert_eq!(weights.get(0, 0), 1.0);
 }
 
-/// Chains in which every state leads to two others and, rarely, back to the first. The same ones each time: what samples tell is a matter of
-/// chance, and in a longer run with other chains one was told to 94 % only.
+/// Chains in which every state leads to two others and, rarely, back to the first. The same ones each time: what
+/// samples tell is a matter of chance, and in a longer run with other chains one was told to 94 % only.
 #[test]
 fn corrected_shares_are_nearer_the_truth() {
     for seed in 0..24 {

@@ -17,7 +17,8 @@
 //! | recording | [`recorder`] |
 //! | statistics and tables | [`stats`], [`table`] |
 //!
-//! The benches themselves are in `pleach-bench`, research tables in `pleach-papers`, correctness checks in `pleach-check`.
+//! The benches themselves are in `pleach-bench`, research tables in `pleach-papers`, correctness checks in
+//! `pleach-check`.
 
 pub mod bench;
 pub mod bless;

@@ -15,7 +15,10 @@ pub struct Pleach {
 }
 
 impl Pleach {
-    /// What `pleach flags …` prints, split as a shell would.
+    /// The flags that `pleach flags …` prints, split as a shell would.
+    ///
+    /// # Errors
+    /// The command fails, prints nothing, or prints an open quote.
     pub fn flags(&self, words: &[&str]) -> Result<Vec<String>> {
         let mut command = Command::new(&self.command);
         command.arg("flags").args(words).args(&self.options);

@@ -1,4 +1,4 @@
-//! Recipes: what a workload is made of, as its `workload.toml` says.
+//! Recipes: the parts of a workload, from its `workload.toml`.
 
 use crate::sources::Sources;
 use crate::suite::Suite;
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// What an input is for.
+/// The purpose of an input.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InputKind {
@@ -59,7 +59,7 @@ impl FromStr for InputKind {
     }
 }
 
-/// Arguments of a run and what must come out.
+/// Arguments of a run, and the expected checksum.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
@@ -75,7 +75,7 @@ pub struct Input {
 pub struct Workload {
     /// Short name, also the folder's.
     pub name: String,
-    /// What it does.
+    /// Its purpose.
     pub description: String,
     /// The programs of older suites that it stands for.
     pub like: String,

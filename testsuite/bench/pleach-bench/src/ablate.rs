@@ -1,4 +1,4 @@
-//! What each optimisation contributes: all on against all but one, from one recording.
+//! The contribution of each optimisation: all against all but one, from one recording.
 
 use crate::compare::{self, ComparisonOptions, Row};
 use crate::matrix;

@@ -21,7 +21,7 @@ use pleach_harness::workload::{InputKind, Workload};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What to evaluate. Every combination of levels, budgets, lengths and creditings is a row for each program.
+/// Options of an evaluation. Every combination of levels, budgets, lengths and creditings is a row for each program.
 #[derive(Clone, Debug)]
 pub struct AccuracyOptions {
     /// How the profiled builds are optimised.

@@ -12,7 +12,7 @@ use pleach_harness::variant::Variant;
 use pleach_harness::workload::{InputKind, Workload};
 use pleach_harness::{parallel, progress};
 
-/// What to measure, and how long.
+/// Options of a comparison.
 #[derive(Clone, Debug)]
 pub struct ComparisonOptions {
     /// The input that is run under cachegrind; none to leave counting out.

@@ -19,7 +19,7 @@ use pleach_harness::workload::{InputKind, Workload};
 use pleach_profile::Covered;
 use std::collections::BTreeMap;
 
-/// What to record, and how often.
+/// Options of measuring coverage.
 #[derive(Clone, Debug)]
 pub struct CoverageOptions {
     /// Budget, as `pleach record` takes it.
@@ -86,7 +86,7 @@ pub struct Figures {
     proved_bursts: u64,
     /// By mode, then by run.
     modes: [Vec<Recall>; 6],
-    /// What is proved, with everything used, by run.
+    /// The proved coverage of whole recordings, by run.
     proved: Vec<Recall>,
     /// Everything used, all runs together.
     union: Recall,

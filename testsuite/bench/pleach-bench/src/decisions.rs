@@ -19,12 +19,12 @@ use pleach_harness::{parallel, progress};
 use std::collections::BTreeMap;
 use std::fs;
 
-/// What to measure.
+/// Options of measuring decisions.
 #[derive(Clone, Debug)]
 pub struct DecisionOptions {
-    /// Only decisions of these optimisations; all where there is none.
+    /// Optimisations whose decisions are measured; all if empty.
     pub optimisations: Vec<String>,
-    /// Maximum of decisions of a optimisation in a program.
+    /// Maximum number of decisions of an optimisation in a program.
     pub max: usize,
     /// Random orders of functions.
     pub orders: u32,
@@ -84,7 +84,7 @@ pub struct Measured {
     pub instructions: f64,
     /// Taken branches.
     pub taken_branches: f64,
-    /// Mispredictions in the model, as a difference per thousand instructions of the base.
+    /// Mispredictions in the model, as a difference for each thousand instructions of the base.
     pub mispredicts: f64,
     /// CPU time.
     pub cpu: Option<Interval>,

@@ -14,7 +14,7 @@ use pleach_harness::workload::{InputKind, Workload};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// What to record, and how often.
+/// Options of measuring rates.
 #[derive(Clone, Debug)]
 pub struct RateOptions {
     /// Engines, as `pleach record` names them.

@@ -37,21 +37,21 @@ impl InstanceBlocks {
         Self { groups, shown }
     }
 
-    /// How many of the blocks that were passed next have their code at one address.
+    /// The number of the following blocks whose code is at one address.
     fn together(&self, passed: &[BlockIndex]) -> usize {
         let group = self.groups.iter().find(|g| passed.starts_with(g));
         group.map_or(1, Vec::len)
     }
 }
 
-/// What activations of one inline instance of a function executed.
+/// The paths that activations of one inline instance executed.
 #[derive(Default)]
 pub struct Executed {
     pub paths: BTreeMap<Path, u64>,
     pub classes: Classes,
     /// Blocks that have code, but were executed without it as well.
     pub lost: BTreeSet<BlockIndex>,
-    /// Ways that were too many to follow.
+    /// Whether there were more hypotheses than are followed.
     pub is_cut_short: bool,
 }
 
@@ -168,7 +168,8 @@ impl<'a> Walk<'a> {
         self.go(into);
     }
 
-    /// The activation went no further that could be seen: it returned by blocks without code, or a call did not come back.
+    /// The activation went no further that could be seen: it returned by blocks without code, or a call did not come
+    /// back.
     fn leave(&mut self) {
         if self.hypotheses.iter().all(|hypothesis| hypothesis.open.is_none()) {
             self.go(self.hypotheses.clone());
@@ -232,8 +233,8 @@ impl<'a> Walk<'a> {
         followed
     }
 
-    /// The routes from a block, or from the entry, to the last of these: through blocks without code, then through some of
-    /// these. Each of them without what it begins at.
+    /// The routes from a block, or from the entry, to the last of these: through blocks without code, then through some
+    /// of these. Each of them without what it begins at.
     fn routes_between(&self, from: Option<BlockIndex>, group: &[BlockIndex]) -> Vec<Vec<BlockIndex>> {
         let mut hypotheses = Vec::new();
         match from {

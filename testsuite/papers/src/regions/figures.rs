@@ -1,5 +1,5 @@
-//! What equal crediting makes of region paths, beside exact counts: accuracy, overlap, matching ratios and false hot paths,
-//! for vectors of several lengths, with and without cold-edge elimination and obvious paths.
+//! What equal crediting makes of region paths, beside exact counts: accuracy, overlap, matching ratios and false hot
+//! paths, for vectors of several lengths, with and without cold-edge elimination and obvious paths.
 
 use super::cold::Cold;
 use super::credit::{EqualOptions, Portions, equal};
@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// From this flow on, paths are hot.
 const HOT: f64 = 0.00125;
 
-/// What to record.
+/// Options of the experiment.
 #[derive(Clone, Debug)]
 pub struct RegionOptions {
     /// The input that is recorded, and counted exactly.
@@ -68,7 +68,7 @@ pub struct Figures {
     pub workload: String,
     /// The papers' tables 2 and 3.
     pub lengths: Lengths,
-    /// What crediting makes of its vectors.
+    /// The result of crediting its vectors.
     pub credited: Vec<(How, Credited)>,
 }
 
@@ -168,7 +168,7 @@ fn lengths(program: &Program, vectors: &VectorSet) -> Lengths {
     lengths
 }
 
-/// What was seen of each function.
+/// The partial paths of each function.
 struct Partial(Vec<(Regions, Portions)>);
 
 impl Partial {
@@ -239,7 +239,7 @@ pub struct Credited {
     pub overlap: f64,
     /// Share of the partial paths that match one region path.
     pub unique: f64,
-    /// What over-matching did.
+    /// The effect of over-matching.
     pub over_matching: OverMatching,
 }
 

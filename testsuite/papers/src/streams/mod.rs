@@ -36,7 +36,7 @@ use pleach_harness::workload::{InputKind, Workload};
 use pleach_wire::x86::{self, Instruction};
 use std::collections::HashMap;
 
-/// What to record, and how often to compress it.
+/// Options of the experiment.
 #[derive(Clone, Debug)]
 pub struct StreamOptions {
     /// Budget, as `pleach record` takes it.

@@ -3,7 +3,7 @@
 use super::compact::CompactRecording;
 use super::curve::Curve;
 
-/// What one program's stream showed.
+/// The measurements of one program's stream.
 #[derive(Clone, Debug)]
 pub struct Stream {
     /// The program.

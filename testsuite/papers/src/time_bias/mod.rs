@@ -20,7 +20,7 @@ use pleach_harness::table::{Cell, Section, Table};
 use pleach_harness::variant::Variant;
 use pleach_harness::workload::{InputKind, Workload};
 
-/// What to record, and how often.
+/// Options of the experiment.
 #[derive(Clone, Debug)]
 pub struct TimeBiasOptions {
     /// Budgets, as `pleach record` takes them.
@@ -33,7 +33,7 @@ pub struct TimeBiasOptions {
     pub functions: usize,
 }
 
-/// How branches are counted.
+/// The weights of branches.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Estimator {
     /// Each once, the interrupted stretch too.

@@ -1,25 +1,25 @@
-//! The ways from one seen block of a copy to the next, each found once.
+//! The segments from one observed block of an inline instance to the next, each searched for once.
 
 use super::super::inline_instance::{Graph, InstanceBlocks};
 use pleach_annotate::id::BlockIndex;
 use rustc_hash::FxHashMap;
 
-/// All ways between two places, each without the block that it begins at; `None`: too many.
+/// All segments between two places; `None` if there are too many.
 type Found = Option<Box<[Vec<BlockIndex>]>>;
 
-/// What a copy needs for walking: its graph, what it shows, and the steps found so far.
+/// The known segments of an inline instance.
 pub struct Segments {
-    /// What the copy shows.
+    /// The unprobed blocks.
     pub instance: InstanceBlocks,
-    /// By the block that control comes from (`None`: the caller) and the group it gets to.
+    /// By the block that control comes from (`None`: the caller) and the number of the group that it reaches.
     known: FxHashMap<(Option<BlockIndex>, u32), Found>,
     groups: FxHashMap<Box<[BlockIndex]>, u32>,
-    /// The same where the group is one block, as most are: one look-up less.
+    /// The same for groups of one block, which are the most frequent: saves one look-up.
     known_single: FxHashMap<(Option<BlockIndex>, BlockIndex), Found>,
 }
 
 impl Segments {
-    /// No ways are known yet.
+    /// No segments are known yet.
     pub fn new(instance: InstanceBlocks) -> Self {
         Self {
             instance,
@@ -29,7 +29,8 @@ impl Segments {
         }
     }
 
-    /// The ways from a block, or into the function, to the last of `group`; `None`: too many.
+    /// The segments from a block, or from the function's entry, to the last block of `group`; `None` if there are too
+    /// many.
     pub fn find(
         &mut self,
         graph: &Graph,
@@ -59,7 +60,7 @@ impl Segments {
             .as_deref()
     }
 
-    /// Some block of this way has code, but was not seen.
+    /// Marks the blocks of a segment as unprobed: some of them have code, but control passed them unobserved.
     pub fn mark_unprobed(&mut self, segment: &[BlockIndex]) {
         for &block in segment {
             if self.instance.mark_unprobed(block) {

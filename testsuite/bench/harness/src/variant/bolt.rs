@@ -25,12 +25,12 @@ const OPTIONS: [&str; 7] = [
     "-dyno-stats",
 ];
 
-/// Where BOLT's profile comes from.
+/// The source of BOLT's profile.
 #[derive(Clone, PartialEq, Debug)]
 pub enum BoltData {
     /// Exact counts of a build that BOLT instruments.
     Instrumented,
-    /// What `pleach record` samples.
+    /// The samples of `pleach record`.
     Vectors(Pleach, Recording),
 }
 
@@ -61,7 +61,7 @@ impl Bolt {
         self.base.samples() || matches!(self.data, BoltData::Vectors(..))
     }
 
-    /// How the build is made that BOLT starts from.
+    /// The configuration of the build that BOLT rewrites.
     pub fn base_config(&self, bench: &Bench, workload: &Workload) -> Result<BuildConfig> {
         let mut config = self.base.config(bench, workload)?;
         config.label = format!("{}-relocations", self.base.label());

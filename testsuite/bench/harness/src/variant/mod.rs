@@ -1,7 +1,8 @@
 //! Variants: how a workload's sources become a binary.
 //!
 //! Some need nothing but flags; others build an instrumented or annotated binary first, run it on the training input
-//! and build again with the profile. The result is always a [`Binary`], so that measuring does not depend on the variant.
+//! and build again with the profile. The result is always a [`Binary`], so that measuring does not depend on the
+//! variant.
 
 mod bolt;
 mod exact;

@@ -27,12 +27,12 @@ pub struct Recording {
     pub kept: Option<u32>,
 }
 
-/// What `pleach export` writes.
+/// A format of `pleach export`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Export {
     /// A file as of `perf record -b`.
     PerfData,
-    /// What `perf script` prints of it.
+    /// Its text, as `perf script` prints it.
     PerfScript,
 }
 

@@ -94,7 +94,7 @@ fn generate(pleach: &Pleach, binary: &Path, recorded: &Path, profile: &Path, log
     fs::rename(&unfinished, profile).with_context(|| format!("cannot write {}", profile.display()))
 }
 
-/// How many functions a sample profile has.
+/// The number of functions in a sample profile.
 fn functions(profile: &Path) -> Result<usize> {
     let mut show = Command::new(Tool::ProfData.find()?);
     show.args(["show", "--sample"]).arg(profile);
