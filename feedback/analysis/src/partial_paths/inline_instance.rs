@@ -114,7 +114,7 @@ impl InstanceBlocks {
     /// A group holds the blocks at one address. Control that reaches the address may have passed any of them, and has
     /// reached the last.
     ///
-    /// `None` if there are more than [`MAX_HYPOTHESES`].
+    /// `None` if there are more than 16.
     pub fn segments_to(
         &self,
         graph: &Graph,
@@ -137,7 +137,7 @@ impl InstanceBlocks {
     }
 
     /// The segments of unprobed blocks from a block to the function's exits, and how each ends. `None` if there are
-    /// more than [`MAX_HYPOTHESES`].
+    /// more than 16.
     pub fn segments_out(&self, graph: &Graph, from: BlockIndex) -> Option<Vec<(Vec<BlockIndex>, End)>> {
         let mut out = Vec::new();
         let mut budget = MAX_SEARCH_STEPS;
