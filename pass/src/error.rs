@@ -18,7 +18,7 @@ pub enum PassError {
     Iterations(u32),
     /// `-pleach-only` has an unknown value.
     #[error(
-        "pleach: unknown decision '{0}': it is 'none' or LEVER[:FUNCTION[:NUMBER]], as -pleach-decisions=FILE lists them"
+        "pleach: unknown decision '{0}': it is 'none' or OPTIMISATION[:FUNCTION[:NUMBER]], as -pleach-decisions=FILE lists them"
     )]
     UnknownDecision(String),
     /// The list of decisions cannot be written.

@@ -10,6 +10,7 @@ mod error;
 mod ffi;
 mod instrument;
 mod ir;
+mod optimisation;
 mod remarks;
 mod settings;
 mod stage;

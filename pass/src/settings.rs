@@ -1,8 +1,8 @@
 //! The user's settings: compiler options, or environment variables for builds whose flags cannot be changed.
 
-use crate::decisions::{Lever, Only};
 use crate::error::PassError;
 use crate::ffi::{self, RawOptions};
+use crate::optimisation::{Only, Optimisation};
 use crate::stage::Stage;
 use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::{Mode, NumberingOptions};
@@ -135,7 +135,11 @@ impl Settings {
 
     /// Whether branches are if-converted: those that the profile or the programmer marks unpredictable.
     pub fn converts_branches(&self) -> bool {
-        self.if_conversion && self.only.as_ref().is_none_or(|only| only.may_name(Lever::IfConversion))
+        self.if_conversion
+            && self
+                .only
+                .as_ref()
+                .is_none_or(|only| only.may_name(Optimisation::IfConversion))
     }
 
     /// Reads the options and the environment, once a run.

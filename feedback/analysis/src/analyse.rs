@@ -7,7 +7,7 @@ use crate::credit::{Crediting, credit};
 use crate::decode::DecodeReport;
 use crate::inference::{Evidence, infer};
 use crate::partial_paths;
-use crate::partial_paths::{FunctionEvidence, Gatherer};
+use crate::partial_paths::{FunctionEvidence, PartialPathCollector};
 use crate::prediction::Predictor;
 use crate::program::Program;
 use crate::replay::Replay;
@@ -24,23 +24,23 @@ use pleach_profile::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
-/// Profile counts for each sampled block entry: leaves room below one sample for what inference splits.
+/// Profile counts for each sampled block entry. Values below one sample remain for counts that inference splits.
 pub const SCALE: f64 = 1000.0;
 
-/// A profile, and how much of the vectors went into it.
+/// A profile, and how much of the vectors the address maps explained.
 #[derive(Debug)]
 pub struct Analysis {
     /// The profile.
     pub profile: Profile,
-    /// What the address maps explained.
+    /// How much of the vectors the address maps explained.
     pub report: DecodeReport,
 }
 
-/// Why vectors do not become a profile.
+/// Why vectors cannot be analysed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnalysisError {
-    /// Nothing that was sampled is annotated.
+    /// No sampled module is annotated.
     #[error("none of the sampled files is annotated: compile with $(pleach flags annotate)")]
     NotAnnotated,
     /// Modules were annotated at different anchors.
@@ -48,7 +48,10 @@ pub enum AnalysisError {
     MixedAnchors,
 }
 
-/// Analyses a recording; `weights` say how much each of its branches counts.
+/// Analyses a recording. `weights`: the weight of each branch.
+///
+/// # Errors
+/// No module is annotated, or modules are annotated at different anchors.
 pub fn analyse(program: &Program, vectors: &VectorSet, weights: &Weights) -> Result<Analysis, AnalysisError> {
     let mut analyser = Analyser::new(program, &vectors.processes, weights)?;
     for burst in &vectors.bursts {
@@ -68,11 +71,17 @@ pub struct Analyser<'p> {
     observers: Observers<'p>,
 }
 
-/// All that looks at bursts.
-type Observers<'p> = ((BlockCounts<'p>, Gatherer<'p>), (Predictor<'p>, Seeding<'p>));
+/// All observers of the replay.
+type Observers<'p> = (
+    (BlockCounts<'p>, PartialPathCollector<'p>),
+    (Predictor<'p>, Seeding<'p>),
+);
 
 impl<'p> Analyser<'p> {
-    /// Begins the analysis of a recording. `processes` are those of the recording.
+    /// Begins the analysis of a recording with these processes.
+    ///
+    /// # Errors
+    /// No module is annotated, or modules are annotated at different anchors.
     pub fn new(program: &'p Program, processes: &'p [Process], weights: &'p Weights) -> Result<Self, AnalysisError> {
         Ok(Self {
             program,
@@ -81,7 +90,7 @@ impl<'p> Analyser<'p> {
             observers: (
                 (
                     BlockCounts::new(program, weights),
-                    Gatherer::new(program, weights, PathWindow::MAX_PATHS),
+                    PartialPathCollector::new(program, weights, PathWindow::MAX_PATHS),
                 ),
                 (
                     Predictor::new(program, weights),
@@ -101,38 +110,38 @@ impl<'p> Analyser<'p> {
         self.replay.compressed(compressed, &mut self.observers);
     }
 
-    /// The profile. `provenance` says where the recording comes from.
+    /// The profile. `provenance`: the origin of the recording.
     pub fn finish(self, provenance: Provenance) -> Analysis {
         let Self {
             program,
             anchor,
             replay,
-            observers: ((counts, gatherer), (predictor, seeding)),
+            observers: ((counts, partial_paths), (predictor, seeding)),
         } = self;
         let report = replay.report();
         let observations = counts.finish(report);
         let mut functions = all_functions(program);
-        let mut copies = Vec::new();
+        let mut instance_profiles = Vec::new();
         for (module, map) in program.annotated() {
             if let Some(observed) = observations.modules.get(&module) {
                 for (&instance, counts) in &observed.instances {
                     let function = map.function_of(instance);
                     let key = (function.cfg.id, function.hash);
-                    let copy = inferred(&function.cfg, counts);
+                    let inferred_instance = inferred(&function.cfg, counts);
                     let sum = functions.entry(key).or_insert_with(|| empty(&function.cfg));
-                    sum.add(&copy);
-                    copies.push(copy.profile);
+                    sum.add(&inferred_instance);
+                    instance_profiles.push(inferred_instance.profile);
                 }
             }
         }
         let provenance = Provenance {
-            hot_instance_count: ProfileSummary::from_functions(&copies)
+            hot_instance_count: ProfileSummary::from_functions(&instance_profiles)
                 .min_count(HOT_CUTOFF)
                 .unwrap_or(0),
             ..provenance
         };
         add_call_targets(program, &observations, &mut functions);
-        let mut evidence = gatherer.finish(report);
+        let mut evidence = partial_paths.finish(report);
         evidence.cap_clusters(provenance.bursts);
         add_paths(&evidence, anchor, &mut functions);
         for (key, predictions) in predictor.finish() {
@@ -140,7 +149,7 @@ impl<'p> Analyser<'p> {
                 function.profile.predictions = predictions.into_iter().map(|p| p.scaled(SCALE)).collect();
             }
         }
-        for (key, covered) in Known::of(program).close(&seeding.finish()).functions {
+        for (key, covered) in Known::from_program(program).close(&seeding.finish()).functions {
             if let Some(function) = functions.get_mut(&key) {
                 function.profile.coverage = covered.blocks;
             }
@@ -156,7 +165,7 @@ impl<'p> Analyser<'p> {
     }
 }
 
-/// The profile of a recording that no compiler can use: where it comes from, and no functions.
+/// The profile of a recording without annotated modules: its provenance, and no functions.
 pub fn without_functions(vectors: &VectorSet) -> Profile {
     Profile {
         provenance: provenance(vectors),
@@ -174,7 +183,7 @@ fn common_anchor(program: &Program) -> Result<Anchor, AnalysisError> {
     Ok(anchor)
 }
 
-/// A function's counts while they add up.
+/// The sums of a function's counts.
 struct Accumulator {
     profile: FunctionProfile,
     /// Weighted block entries.
@@ -205,7 +214,7 @@ fn empty(cfg: &Cfg) -> Accumulator {
     }
 }
 
-/// What was observed of one copy of a function, completed.
+/// The inferred counts of one inline instance.
 fn inferred(cfg: &Cfg, observed: &InstanceCounts) -> Accumulator {
     let evidence = Evidence {
         blocks: observed.blocks.clone(),
@@ -213,20 +222,26 @@ fn inferred(cfg: &Cfg, observed: &InstanceCounts) -> Accumulator {
         ..Evidence::default()
     };
     let counts = infer(cfg, &evidence, SCALE);
-    let mut copy = empty(cfg);
-    (copy.profile.blocks, copy.profile.edges) = (counts.blocks, counts.edges);
-    copy.samples = observed.blocks.iter().flatten().sum();
-    copy
+    let mut inferred_instance = empty(cfg);
+    (inferred_instance.profile.blocks, inferred_instance.profile.edges) = (counts.blocks, counts.edges);
+    inferred_instance.samples = observed.blocks.iter().flatten().sum();
+    inferred_instance
 }
 
 impl Accumulator {
-    /// Adds a copy's counts.
-    fn add(&mut self, copy: &Self) {
+    /// Adds an inline instance's counts.
+    fn add(&mut self, inferred_instance: &Self) {
         let sums = self.profile.blocks.iter_mut().chain(&mut self.profile.edges);
-        for (sum, count) in sums.zip(copy.profile.blocks.iter().chain(&copy.profile.edges)) {
+        for (sum, count) in sums.zip(
+            inferred_instance
+                .profile
+                .blocks
+                .iter()
+                .chain(&inferred_instance.profile.edges),
+        ) {
             *sum += count;
         }
-        self.samples += copy.samples;
+        self.samples += inferred_instance.samples;
     }
 
     fn finish(mut self) -> FunctionProfile {
@@ -247,7 +262,7 @@ impl Accumulator {
     }
 }
 
-/// Every function of the manifests: the compiler must be able to tell "never sampled" from "not known".
+/// Every function of the manifests, so that the compiler distinguishes "never sampled" from "unknown".
 fn all_functions(program: &Program) -> Functions {
     program
         .annotated()
@@ -275,7 +290,7 @@ fn add_call_targets(program: &Program, observations: &Observations, functions: &
     }
 }
 
-/// Estimated paths, in the profile's counts.
+/// Adds estimated paths, in the unit of the profile's counts.
 fn add_paths(evidence: &partial_paths::Evidence, anchor: Anchor, functions: &mut Functions) {
     for function in credit(evidence, anchor, Crediting::Em).functions {
         if let Some(accumulator) = functions.get_mut(&(function.id, function.cfg_hash)) {
@@ -294,7 +309,7 @@ fn add_paths(evidence: &partial_paths::Evidence, anchor: Anchor, functions: &mut
     }
 }
 
-/// Paths from the entry, by what their callers had passed, as often as they are estimated to be executed.
+/// Paths from the entry with the last blocks of their callers, and their estimated executions.
 fn called(observed: &FunctionEvidence, paths: &[EstimatedPath]) -> Vec<CalledPath> {
     let known: FxHashSet<&Path> = paths.iter().map(|p| &p.path).collect();
     let least = paths.iter().map(|p| p.count).sum::<f64>() * PathWindow::MIN_SHARE;
@@ -310,7 +325,7 @@ fn called(observed: &FunctionEvidence, paths: &[EstimatedPath]) -> Vec<CalledPat
     all.filter(|c| c.count > least && known.contains(&c.path)).collect()
 }
 
-/// Windows of consecutive paths, as often as they are estimated to be executed, given how often each path is. In the order of their paths.
+/// Windows of consecutive paths with their estimated executions, given those of each path. Sorted by their paths.
 fn windows(observed: &FunctionEvidence, paths: &[EstimatedPath]) -> Vec<PathWindow> {
     let graph = &observed.graph.paths;
     let numbered = paths.iter().filter_map(|p| Some((graph.number_of(&p.path)?, p)));

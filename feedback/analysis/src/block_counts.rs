@@ -1,8 +1,8 @@
-//! Sequences of blocks → what was observed of each copy of a function.
+//! Sequences of blocks → counts of each inline instance.
 //!
-//! Counts are kept by copy (inline stack), because each copy has its own lost probes: a block that left no probe in one
-//! copy is unknown there, whatever was seen of it elsewhere. A block that left one in a part of a copy's code only is
-//! counted where control can have got on in no other way, too (`probe_walker`).
+//! Each inline instance is counted by itself, because each loses its own probes: the count of a block that has no probe
+//! in an inline instance is unknown there, whatever the counts elsewhere. A block that has a probe in a part of an
+//! inline instance's code only is also counted where every path passes it (`probe_walker`).
 
 use crate::decode::{DecodeReport, Event, FrameId, Position};
 use crate::probe_walker::{ByModule, Graph, ProbeWalker, Step};
@@ -14,36 +14,36 @@ use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_collector::vector::{ModuleId, VectorSet};
 use rustc_hash::FxHashMap;
 
-/// What was observed of one copy of a function.
+/// The counts of one inline instance.
 #[derive(Clone, PartialEq, Debug)]
 pub struct InstanceCounts {
-    /// Entries of each block, weighted: sampled ones, and those that what was sampled next implies. `None` where the block
-    /// left no probe in this copy.
+    /// Weighted entries of each block: sampled ones, and those that the next sampled block implies. `None` if the block
+    /// has no probe in this inline instance.
     pub blocks: Vec<Option<f64>>,
-    /// Observed transitions by successor slot (all slots of one target are given in the first). `None` where the two
-    /// ends alone do not tell that the edge was taken.
+    /// Weighted transitions by successor slot; the first of several slots with the same target holds their sum. `None`
+    /// if the two blocks alone do not prove that the edge was taken.
     pub edges: Vec<Option<f64>>,
 }
 
-/// Everything that a recording says about one annotated module.
+/// The counts of one annotated module.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ModuleObservations {
-    /// Copies with at least one sampled block.
+    /// Inline instances with at least one sampled block.
     pub instances: FxHashMap<InlineInstanceIndex, InstanceCounts>,
-    /// Targets of indirect calls, by caller's copy, call and target, weighted.
+    /// Weighted targets of indirect calls, by the caller's inline instance, call and target.
     pub targets: FxHashMap<(InlineInstanceIndex, u32, FunctionId), f64>,
 }
 
-/// Everything that a recording says about IR.
+/// The counts of a recording.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Observations {
-    /// By module, annotated ones only.
+    /// By annotated module.
     pub modules: FxHashMap<ModuleId, ModuleObservations>,
-    /// What the address maps explained.
+    /// How much of the vectors the address maps explained.
     pub report: DecodeReport,
 }
 
-/// Replays a recording, and counts what follows each branch with that branch's weight.
+/// Replays a recording, and counts blocks, edges and call targets with the weight of the branch before each.
 pub fn observe(program: &Program, vectors: &VectorSet, weights: &Weights) -> Observations {
     let mut counts = BlockCounts::new(program, weights);
     let mut replay = Replay::new(program);
@@ -141,7 +141,7 @@ impl<'m> Counter<'m> {
     }
 }
 
-/// The state before anything is observed: zero where something could be, unknown elsewhere.
+/// Counts without samples: zero where a sample can be observed, unknown elsewhere.
 fn unobserved(graph: Graph<'_>) -> InstanceCounts {
     let mut edges = Vec::with_capacity(graph.cfg.edge_count());
     for (index, block) in graph.cfg.blocks.iter().enumerate() {
@@ -172,7 +172,7 @@ mod tests {
     use pleach_annotate::testing::cfg;
     use std::path::PathBuf;
 
-    /// One copy of a function, whose blocks have a probe each.
+    /// One inline instance of a function, whose blocks have a probe each.
     fn map(cfg: Cfg) -> AddressMap {
         let probe = |block: u32| Probe {
             address: Address(u64::from(block)),

@@ -13,11 +13,11 @@ use pleach_collector::vector::{Branch, Burst, CodeAddress, Compressed, ModuleId,
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Tells activations of emitted functions apart within a decoder's lifetime.
+/// Identifies activations of emitted functions within a decoder's lifetime.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FrameId(pub u64);
 
-/// What a burst says about IR, in order of execution.
+/// A decoded event, in execution order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// A block was entered.
@@ -26,11 +26,11 @@ pub enum Event {
         module: ModuleId,
         /// The activation of the emitted function.
         frame: FrameId,
-        /// The copy of the function that the block belongs to.
+        /// The inline instance of the function that the block belongs to.
         instance: InlineInstanceIndex,
         /// The block.
         block: BlockIndex,
-        /// Where its code begins. Blocks of one copy at one address come one after the other.
+        /// Where its code begins. Blocks of one inline instance at one address are consecutive.
         address: Address,
     },
     /// A function was called, or jumped to in place of a call: this is its activation.
@@ -47,11 +47,11 @@ pub enum Event {
     IndirectCall {
         /// The annotated module.
         module: ModuleId,
-        /// The copy of the function that calls.
+        /// The inline instance of the function that calls.
         instance: InlineInstanceIndex,
         /// The call.
         call: CallIndex,
-        /// Whom it called.
+        /// The called function.
         target: FunctionId,
     },
 }
@@ -59,10 +59,10 @@ pub enum Event {
 /// Which branch an event follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Position {
-    /// None: the event is in the stretch that the timer interrupted. The chance to interrupt a stretch grows with the
-    /// time that it takes, so such events prove execution but count for nothing.
+    /// None: the event is in the stretch that the timer interrupted. The probability of interrupting a stretch grows
+    /// with its time, so such events prove execution but have no weight.
     Interrupted,
-    /// A window's lead. The events belong to the window before, where they were counted.
+    /// A window's lead. Its events were counted in the window before.
     Lead,
     /// The branch at this position of the source.
     Branch(usize),
@@ -77,17 +77,17 @@ pub struct DecodeReport {
     pub branches: u64,
     /// Stretches of straight-line execution inside annotated modules.
     pub stretches: u64,
-    /// Stretches that cannot have happened (they end before they begin, or span two functions).
+    /// Stretches that are impossible: they end before they begin, or span two functions.
     pub inconsistent: u64,
 }
 
-/// The shadow stack never grows beyond it; what is older is forgotten.
+/// Maximum depth of the shadow stack; the oldest calls are discarded.
 const MAX_STACK: usize = 1024;
 
-/// Distinct stretches that are remembered. A program's hot code has far fewer.
+/// Maximum number of distinct stretches that are cached. A program's hot code has far fewer.
 const MAX_STRETCHES: usize = 1 << 20;
 
-/// The blocks of a stretch, in [`Decoder::passed`]; `None` where it cannot have happened.
+/// The blocks of a stretch, in [`Decoder::passed`]; `None` if the stretch is impossible.
 type Stretch = Option<Range<u32>>;
 
 struct Pending {
@@ -110,7 +110,7 @@ pub struct Decoder<'p> {
     next_frame: u64,
     /// The last branch went back to the function's own first instruction.
     looped: bool,
-    /// What was and was not explained so far.
+    /// How much of the vectors the address maps explained.
     pub report: DecodeReport,
 }
 
@@ -131,8 +131,8 @@ impl<'p> Decoder<'p> {
         }
     }
 
-    /// Decodes one burst; `sink` gets each event with the position of the branch that it follows. The stretch that the
-    /// timer interrupted is left out, because events there count for nothing ([`Position::Interrupted`]).
+    /// Decodes one burst; `sink` gets each event with the position of the branch before it. The stretch that the timer
+    /// interrupted is omitted, because its events have no weight ([`Position::Interrupted`]).
     pub fn burst(&mut self, burst: &Burst, sink: &mut impl FnMut(usize, Event)) {
         self.whole_burst(burst, usize::MAX, &mut |position, event| {
             if let Position::Branch(branch) = position {
@@ -141,8 +141,7 @@ impl<'p> Decoder<'p> {
         });
     }
 
-    /// Decodes everything that a burst shows to have been passed, up to a number of taken branches and what their last
-    /// one leads to.
+    /// Decodes all stretches of a burst, up to a maximum number of taken branches and the target of the last one.
     pub fn whole_burst(&mut self, burst: &Burst, max_branches: usize, sink: &mut impl FnMut(Position, Event)) {
         self.begin();
         self.report.bursts += burst.count;
@@ -165,8 +164,8 @@ impl<'p> Decoder<'p> {
         });
     }
 
-    /// Decodes a window of a compressed burst. Its lead says which call control is in and which block it comes from, so that
-    /// no transition is lost where windows were cut.
+    /// Decodes a window of a compressed burst. Its lead determines the current call and the block before, so that no
+    /// transition is lost where windows were cut.
     pub fn window(&mut self, window: &Window, sink: &mut impl FnMut(Position, Event)) {
         self.begin();
         if let (Some(lead), Some(first)) = (window.lead, window.branches.first()) {
@@ -185,14 +184,14 @@ impl<'p> Decoder<'p> {
         );
     }
 
-    /// Nothing is known of what came before.
+    /// Starts without history.
     fn begin(&mut self) {
         self.stack.clear();
         self.looped = false;
         self.fresh_frame();
     }
 
-    /// Takes note of the bursts behind all windows; how many there were is known exactly.
+    /// Adds the bursts and branches behind all windows to the report; their numbers are known exactly.
     pub fn note_compressed(&mut self, compressed: &Compressed) {
         for epoch in &compressed.epochs {
             self.report.bursts += epoch.bursts;
@@ -200,7 +199,8 @@ impl<'p> Decoder<'p> {
         }
     }
 
-    /// Decodes consecutive branches, and the stretch from the last one's target to `end`; `end_ran`: that instruction, too.
+    /// Decodes consecutive branches, and the stretch from the last one's target to `end`; `end_ran`: that instruction,
+    /// too.
     fn branches(
         &mut self,
         branches: &[Branch],

@@ -1,4 +1,4 @@
-//! Exact counts as a profile that the compiler uses: what sampling would find out if it saw everything.
+//! Exact counts as a profile for the compiler: the result of sampling every execution.
 
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
@@ -8,11 +8,11 @@ use pleach_ball_larus::{Mode, NumberingOptions, Path};
 use pleach_profile::{Anchor, Covered, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance};
 use std::collections::BTreeMap;
 
-/// Why counts do not become a profile.
+/// Why exact counts cannot become a profile.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProfileError {
-    /// There is nothing to use.
+    /// There are no functions.
     #[error("it has no counts of any function: was the program compiled with $(pleach flags instrument), and run?")]
     Empty,
     /// Modules were instrumented at different anchors.
@@ -20,11 +20,11 @@ pub enum ProfileError {
     MixedAnchors,
 }
 
-/// A profile with the counts of one program's runs. Targets of indirect calls are not counted; paths are there where
+/// A profile with the exact counts of one program. Targets of indirect calls are not counted. Functions have paths if
 /// acyclic paths or windows of them were counted.
 ///
 /// # Errors
-/// Where there is no function, or there are several anchors.
+/// There is no function, or there are several anchors.
 pub fn profile_of(exact: &ExactProfile) -> Result<Profile, ProfileError> {
     let anchor: Anchor = exact.functions.first().ok_or(ProfileError::Empty)?.anchor;
     if exact.functions.iter().any(|f| f.anchor != anchor) {
@@ -32,9 +32,9 @@ pub fn profile_of(exact: &ExactProfile) -> Result<Profile, ProfileError> {
     }
     let mut functions: Vec<FunctionProfile> = exact.functions.iter().map(function).collect();
     functions.sort_by_key(|f| (f.id, f.cfg_hash));
-    // Counted in several ways: the first says all that there is to say.
+    // A function counted in several modes: the counts agree, so the first is used.
     functions.dedup_by_key(|f| (f.id, f.cfg_hash));
-    // Each call was watched from its beginning to its end.
+    // Each call was observed from its beginning to its end.
     let calls = exact
         .functions
         .iter()
@@ -74,7 +74,7 @@ fn function(exact: &ExactFunction) -> FunctionProfile {
     }
 }
 
-/// Counts by successor slot. What slots with the same target share is not known: the same for each.
+/// Counts by successor slot. Slots with the same target share its count evenly.
 fn slots(cfg: &Cfg, flow: &ExactFlow) -> Vec<u64> {
     let mut counts = Vec::with_capacity(cfg.edge_count());
     for (number, block) in cfg.blocks.iter().enumerate() {

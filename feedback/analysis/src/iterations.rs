@@ -1,10 +1,11 @@
-//! k-iteration paths: windows of consecutive acyclic paths of one activation, kept in a prefix forest (feedback/ALGORITHMS.md, Path crediting).
+//! k-iteration paths: windows of consecutive acyclic paths of one activation, in a prefix forest
+//! (feedback/ALGORITHMS.md, Path crediting).
 //!
-//! A window begins at each path that was seen whole and goes on for as long as the paths after it were seen, k at most. Along
-//! the forest counts never grow. A burst that ends cuts windows short, long ones more often than short ones: a window of k
-//! has k − 1 places more where a burst's end can cut it. So each node also counts how often what followed was not seen, and
-//! the estimate takes each step with the probability that it has where the next path was seen (the product-limit estimator;
-//! it takes what is cut off to be like what is not):
+//! A window begins at each whole path and extends over the observed paths after it, k at most. Counts never increase
+//! along the forest. The end of a burst cuts windows short, and long windows more often than short ones: a window of k
+//! paths has k − 1 more places where it can be cut. So each node also counts how often the next path was not observed,
+//! and the estimate takes each step with its probability where the next path was observed (the product-limit estimator,
+//! which assumes that cut windows continue like the others):
 //!
 //! n(p₁…p_k) = n(p₁) · Π c(p₁…p_j) ÷ (c(p₁…p_{j−1}) − cut(p₁…p_{j−1}))
 
@@ -20,20 +21,20 @@ use std::collections::BTreeMap;
 pub struct Run {
     /// Their numbers, oldest first, at least one.
     pub paths: Vec<u64>,
-    /// No path followed in this activation. Otherwise something did that was not seen, or not as a whole.
+    /// Whether no path followed in this activation. Otherwise one did that was not observed, or not whole.
     pub complete: bool,
 }
 
-/// What windows need of a partial path.
+/// The properties of a partial path that windows depend on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PassedPath {
-    /// How it begins, where that was seen.
+    /// How it begins, if that was observed.
     pub start: Option<Start>,
     /// Its first block.
     pub first: BlockIndex,
-    /// How it ends, where that was seen.
+    /// How it ends, if that was observed.
     pub end: Option<End>,
-    /// The path's number, where all of it was seen and its graph numbers it.
+    /// The path's number, if it is whole and its graph numbers it.
     pub number: Option<u64>,
 }
 
@@ -57,7 +58,7 @@ impl PassedPath {
     }
 }
 
-/// The runs in consecutive partial paths of one activation. A graph numbers the paths; one that has no number ends a run.
+/// The runs in consecutive partial paths of one activation, numbered by `graph`. A path without a number ends a run.
 pub fn runs(graph: &PathGraph, paths: &[PartialPath]) -> Vec<Run> {
     let passed: Vec<PassedPath> = paths.iter().map(|path| PassedPath::new(graph, path)).collect();
     runs_of_passed(&passed)
@@ -86,11 +87,11 @@ pub fn runs_of_passed(passed: &[PassedPath]) -> Vec<Run> {
     runs
 }
 
-/// What was seen of windows with one beginning.
+/// A node of the prefix forest: windows with the same beginning.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Node {
     count: f64,
-    /// How often what followed was not seen.
+    /// How often the next path was not observed.
     cut: f64,
     next: BTreeMap<u64, Node>,
 }
@@ -166,14 +167,14 @@ impl Forest {
         }
     }
 
-    /// The windows of `length` paths, as often as they were seen, in the order of their paths.
+    /// The windows of `length` paths with their observed counts, sorted by their paths.
     pub fn seen(&self, length: usize) -> Vec<Window> {
         let root = |_: u64, node: &Node| node.count;
         self.windows(length, &root, &|_, _, node| node.count)
     }
 
-    /// The windows of `length` paths, as often as they would have been seen had no burst ended, in the order of their paths.
-    /// `first` may say better than the whole paths seen do how often a path was executed.
+    /// The windows of `length` paths with their estimated counts if no burst ended, sorted by their paths. `first`: a
+    /// better estimate of the executions of a path than the count of whole ones, if there is any.
     pub fn estimated(&self, length: usize, first: impl Fn(u64) -> Option<f64>) -> Vec<Window> {
         let root = |path: u64, node: &Node| first(path).unwrap_or(node.count);
         let step = |above: f64, parent: &Node, node: &Node| above * (node.count / (parent.count - parent.cut)).min(1.0);
@@ -205,8 +206,8 @@ impl Forest {
         out
     }
 
-    /// How likely a path is after a history of paths, oldest first, where what followed was seen; `None` for a history that
-    /// was never seen with what followed.
+    /// The probability of a path after a history of paths, oldest first; `None` if the path after that history was
+    /// never observed.
     pub fn next(&self, history: &[u64], path: u64) -> Option<f64> {
         let (&first, rest) = history.split_first()?;
         let mut node = self.roots.get(&first)?;
@@ -218,7 +219,7 @@ impl Forest {
         (seen > 0.0).then_some(next / seen)
     }
 
-    /// How many different beginnings of windows there are.
+    /// The number of distinct beginnings of windows.
     pub fn len(&self) -> usize {
         let mut stack: Vec<&Node> = self.roots.values().collect();
         let mut nodes = 0;

@@ -2,13 +2,14 @@
 //!
 //! In the order of the data:
 //! 1. [`program`]: the recorded modules and their address maps;
-//! 2. [`decode`]: burst → sequence of IR blocks; [`replay`]: once, for all observers;
-//! 3. `probe_walker`: from one probe to the next; [`block_counts`]: blocks and edges counted for each inlined copy; [`time_bias`]: how much each branch counts;
+//! 2. [`decode`]: burst → sequence of IR blocks; [`replay`]: decodes once, for all observers;
+//! 3. `probe_walker`: from one probe to the next; [`block_counts`]: blocks and edges counted for each inline instance;
+//!    [`time_bias`]: the weight of each branch;
 //! 4. [`inference`]: counts that conserve flow;
 //! 5. [`partial_paths`]: partial paths of each activation; [`iterations`]: windows of consecutive paths;
 //! 6. [`credit`]: partial paths → path profile with intervals;
 //! 7. [`prediction`], [`coverage`]: how well branches are predicted, which blocks certainly ran;
-//! 8. [`analyse`]: all of it, into one profile; [`exact_profile`]: the same from exact counts;
+//! 8. [`analyse`]: all phases, into one profile; [`exact_profile`]: the same from exact counts;
 //! 9. [`evaluate`], [`accuracy`], [`regions`]: estimates against exact counts.
 
 pub mod accuracy;

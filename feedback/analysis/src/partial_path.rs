@@ -1,4 +1,4 @@
-//! Parts of paths: what was seen of a path that an activation took.
+//! Partial paths: the observed part of a path that an activation took.
 
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::{End, Path, Start};
@@ -6,19 +6,19 @@ use pleach_ball_larus::{End, Path, Start};
 /// Consecutive blocks of one path.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PartialPath {
-    /// How the path begins, where its beginning was seen: then `blocks` begins with its first block.
+    /// How the path begins, if that was observed: then `blocks` begins with its first block.
     pub start: Option<Start>,
-    /// The blocks that it passed, at least one, without gaps.
+    /// The blocks passed, at least one, without gaps.
     pub blocks: Vec<BlockIndex>,
-    /// How the path ends, where its end was seen: then `blocks` ends with its last block.
+    /// How the path ends, if that was observed: then `blocks` ends with its last block.
     pub end: Option<End>,
 }
 
-/// Lists of pieces, one of which was passed; no branch of the program tells which.
+/// Lists of partial paths. The activation passed one of the lists; no branch of the program tells which.
 pub type Alternatives = Vec<Vec<PartialPath>>;
 
 impl PartialPath {
-    /// The whole path, where all of it was seen.
+    /// The whole path, if all of it was observed.
     pub fn whole(&self) -> Option<Path> {
         Some(Path {
             start: self.start?,
@@ -27,7 +27,7 @@ impl PartialPath {
         })
     }
 
-    /// Whether it is a part of a path, or all of it.
+    /// Whether it is a part of `path`, or all of it.
     pub fn is_of(&self, path: &Path) -> bool {
         let fits = |at: usize| path.blocks[at..].starts_with(&self.blocks);
         let at = match self.start {

@@ -21,7 +21,8 @@ pub struct Program {
 pub enum ModuleProblem {
     /// The file on disk is not the one that ran.
     #[error(
-        "{}: changed since it was recorded (build-id {recorded}, now {found}): record again, or point --binary at the recorded file",
+        "{}: changed since it was recorded (build-id {recorded}, now {found}): record again, or point --binary at the \
+         recorded file",
         path.display()
     )]
     Changed {

@@ -1,7 +1,8 @@
-//! One decoding of a recording, many observers (feedback/ALGORITHMS.md, Decode).
+//! Decodes a recording once, for all observers (feedback/ALGORITHMS.md, Decode).
 //!
-//! Each burst, and each window of a compressed recording, is decoded once. Every event goes to all observers: block counts,
-//! partial paths, predictions and coverage. Nothing of a burst is kept after it ends, so memory is bounded by the program.
+//! Each burst, and each window of a compressed recording, is decoded once. Every event goes to all observers: block
+//! counts, partial paths, predictions and coverage. Nothing of a burst is kept after its end, so memory is bounded by
+//! the program.
 
 use crate::decode::{DecodeReport, Decoder, Event, Position};
 use crate::program::Program;
@@ -27,7 +28,7 @@ impl<'r> Source<'r> {
     }
 }
 
-/// What is being replayed.
+/// The burst or window that is replayed.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'r> {
     /// Bursts, then windows, are numbered from 0 on. Each is a cluster of its own.
@@ -37,7 +38,7 @@ pub struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// How often an event counts; `None` where it is only evidence of execution.
+    /// The weight of an event; `None` if it is evidence of execution only.
     pub fn weight(self, position: Position, weights: &Weights) -> Option<f64> {
         match (self.source, position) {
             (_, Position::Interrupted) => None,
@@ -50,13 +51,13 @@ impl Run<'_> {
     }
 }
 
-/// What looks at decoded events.
+/// Receives decoded events.
 pub trait Observer {
     /// A burst or window begins.
     fn begin(&mut self, _run: Run<'_>) {}
-    /// Something happened, in order of execution.
+    /// An event, in execution order.
     fn event(&mut self, run: Run<'_>, position: Position, event: Event);
-    /// A burst or window ended: no activation goes on.
+    /// A burst or window ended, and with it all of its activations.
     fn end(&mut self, _run: Run<'_>) {}
 }
 

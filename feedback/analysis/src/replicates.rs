@@ -1,12 +1,13 @@
-//! Bootstrap replicates (feedback/ALGORITHMS.md, Confidence): each weighs every cluster with a Poisson number of mean 1.
+//! Bootstrap replicates (feedback/ALGORITHMS.md, Confidence): each weighs every cluster with a Poisson number of mean
+//! 1.
 
 use pleach_collector::stream::mix;
 
-/// How many there are.
+/// Number of replicates.
 pub const REPLICATES: usize = 32;
-/// How often something was observed: really, and in each replicate.
+/// A weighted count: of the recording, then in each replicate.
 pub type Times = [f32; REPLICATES + 1];
-/// A cluster's weight in each replicate, after a first 1: Poisson numbers with mean 1.
+/// A cluster's weights: 1, then in each replicate a Poisson number of mean 1.
 pub fn multipliers(cluster: u64) -> Times {
     let mut state = cluster.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5bf0_3635;
     std::array::from_fn(|replicate| {

@@ -17,8 +17,8 @@ struct Suffix {
 }
 
 impl PathGraph {
-    /// The paths that contain these consecutive blocks: at their beginning if `start` is given, at their end if `end` is
-    /// given. Returns no paths if there are more than `max`.
+    /// The paths that contain these consecutive blocks: at their beginning if `start` is given, at their end if `end`
+    /// is given. Returns no paths if there are more than `max`.
     pub fn containing(&self, start: Option<Start>, blocks: &[BlockIndex], end: Option<End>, max: u64) -> Vec<Path> {
         let (Some(&first), Some(&last)) = (blocks.first(), blocks.last()) else {
             return Vec::new();

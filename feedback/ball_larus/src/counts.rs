@@ -1,11 +1,11 @@
 //! Counts of an instrumented program: the `.plcnt` file.
 //!
-//! In phase order: `layout` has headers and blocks byte by byte; [`file`](mod@file) finds the blocks of a file; [`unit`](mod@unit) decodes the
-//! descriptions of modules; `sum` adds up the blocks of each unit; [`merge`] adds up files; [`exact`] turns counters into
-//! paths and flow; [`write`](mod@write) encodes counts as a file.
+//! In phase order: `layout` has headers and blocks byte by byte; [`file`](mod@file) finds the blocks of a file;
+//! [`unit`](mod@unit) decodes the descriptions of modules; `sum` adds up the blocks of each unit; [`merge`] adds up
+//! files; [`exact`] turns counters into paths and flow; [`write`](mod@write) encodes counts as a file.
 //!
-//! The instrumented program writes the file through a shared mapping, so that it is complete up to the last finished path
-//! even if the program is killed. All numbers are little-endian. The file is a header page, followed by segments:
+//! The instrumented program writes the file through a shared mapping, so that it is complete up to the last finished
+//! path even if the program is killed. All numbers are little-endian. The file is a header page, followed by segments:
 //!
 //! | header (4096 bytes) | |
 //! |---|---|
@@ -35,10 +35,10 @@
 //! | 32 | u64 unit: bytes of the description; counters: how many u64 follow; hash table: capacity in pairs |
 //! | 56 | u64 hash table: pairs in use, for the runtime |
 //!
-//! A *unit* block holds the description of one compiled module ([`unit`](mod@unit)): its functions' graphs and where their counters
-//! are. A *counters* block is one thread's array of counters for a unit. A *hash table* block is one thread's table for one
-//! function: pairs (u64 number + 1, u64 count); a pair that begins with 0 is free. When a table is full, the runtime
-//! adds a larger one. The blocks of a unit are summed.
+//! A *unit* block holds the description of one compiled module ([`unit`](mod@unit)): its functions' graphs and where
+//! their counters are. A *counters* block is one thread's array of counters for a unit. A *hash table* block is one
+//! thread's table for one function: pairs (u64 number + 1, u64 count); a pair that begins with 0 is free. When a table
+//! is full, the runtime adds a larger one. The blocks of a unit are summed.
 
 pub mod error;
 pub mod exact;

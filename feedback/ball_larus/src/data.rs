@@ -109,8 +109,8 @@ pub enum Storage {
 pub struct Plan {
     /// On entry of the function.
     pub entry: Vec<Op>,
-    /// On the edges between these blocks, ordered by (from, to) and without duplicates. Edges that are not listed need no
-    /// instrumentation.
+    /// On the edges between these blocks, ordered by (from, to) and without duplicates. Edges that are not listed need
+    /// no instrumentation.
     pub edges: Vec<(BlockIndex, BlockIndex, Vec<Op>)>,
     /// At the beginning of blocks without successors, before their first call.
     pub exits: Vec<(BlockIndex, Vec<Op>)>,
@@ -120,8 +120,8 @@ pub struct Plan {
     pub resumes: Vec<(CallIndex, Vec<Op>)>,
     /// Number of path numbers: N paths, and the self loops that have counters of their own.
     pub numbers: u64,
-    /// Number of consecutive paths counted together in this function: at most [`NumberingOptions::iterations`], fewer if
-    /// the keys of windows would not fit in 62 bits.
+    /// Number of consecutive paths counted together in this function: at most [`NumberingOptions::iterations`], fewer
+    /// if the keys of windows would not fit in 62 bits.
     pub window: u8,
     /// Number of counters: `numbers`, or with a window w > 1, (numbers + 1)^w.
     pub counters: u64,

@@ -1,5 +1,5 @@
-//! Exact path profiling (Ball & Larus, *Efficient Path Profiling*, MICRO-29, 1996) as pure functions over a [`Cfg`], and
-//! the counts that an instrumented program writes.
+//! Exact path profiling (Ball & Larus, *Efficient Path Profiling*, MICRO-29, 1996) as pure functions over a [`Cfg`],
+//! and the counts that an instrumented program writes.
 //!
 //! The phases, one a file:
 //! 1. [`returns`]: which calls always return, so that no path needs to end in them;
@@ -14,13 +14,13 @@
 //! 8. [`regenerate`]: from a number back to its path (§3.5), and from windows of k numbers to k-iteration paths;
 //! 9. [`edges`]: the variant that counts edges only, and the solution of its equations.
 //!
-//! [`counts`] reads, sums and writes the files of instrumented programs. [`dominance`] computes which blocks an executed
-//! block implies. `data` has the types that the phases exchange; this file re-exports them.
+//! [`counts`] reads, sums and writes the files of instrumented programs. [`dominance`] computes which blocks an
+//! executed block implies. `data` has the types that the phases exchange; this file re-exports them.
 //!
 //! Beyond the paper, activations that end early keep their counts. A block with a call that may not return gets an edge
 //! to EXIT, so that the path up to that call has a number too ([`End::Call`]). The instrumented program writes that
-//! number into its frame before the call ([`Plan::records`]); the runtime counts it if the call does not return. A block
-//! without successors needs no such edge: its path is complete, and counted, once the block is entered.
+//! number into its frame before the call ([`Plan::records`]); the runtime counts it if the call does not return. A
+//! block without successors needs no such edge: its path is complete, and counted, once the block is entered.
 //!
 //! The graph merges successor slots of a block that have the same target, because a path is a sequence of blocks.
 

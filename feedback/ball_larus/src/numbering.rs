@@ -39,8 +39,8 @@ pub(super) struct Numbering {
 impl Numbering {
     /// Numbers a graph's paths. When edges are counted, there are no numbers and all values are 0.
     ///
-    /// `out` gives the edges that leave a vertex. Among them, the edge with the most paths after it gets value 0, so that
-    /// increments are small, and absent where most paths go (§5).
+    /// `out` gives the edges that leave a vertex. Among them, the edge with the most paths after it gets value 0, so
+    /// that increments are small, and absent where most paths go (§5).
     pub fn new(graph: &AcyclicEdges<'_>, out: impl Fn(Vertex) -> Range<usize>, mode: Mode) -> Self {
         let edges = graph.targets.len();
         let mut this = Self {

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 /// Keys of windows are below this.
 const MAX_KEYS: u64 = 1 << 62;
 
-/// The plan for a graph that was made with [`Mode::Paths`](crate::Mode::Paths) and the same options. `weights` estimates
-/// how often each edge is taken, by [`EdgeIndex`](crate::graph::EdgeIndex); missing weights are 0.
+/// The plan for a graph that was made with [`Mode::Paths`](crate::Mode::Paths) and the same options. `weights`
+/// estimates how often each edge is taken, by [`EdgeIndex`](crate::graph::EdgeIndex); missing weights are 0.
 pub fn paths(graph: &PathGraph, options: &NumberingOptions, weights: &[u64]) -> Plan {
     let tree = tree::spanning(graph, |edge| Some(weights.get(edge).copied().unwrap_or(0)));
     let increments = tree::increments(graph, &tree);
@@ -61,8 +61,8 @@ struct Placement {
 }
 
 impl Placement {
-    /// The two loops of figure 9. The first moves the initialisation from ENTRY down, to where it is certain to be needed
-    /// or a chord can do it. The second moves the count from EXIT up.
+    /// The two loops of figure 9. The first moves the initialisation from ENTRY down, to where it is certain to be
+    /// needed or a chord can do it. The second moves the count from EXIT up.
     ///
     /// A count never moves above a block that has another edge, and therefore never above a call in which the path may
     /// end.
@@ -153,7 +153,8 @@ pub(super) fn assemble(graph: &PathGraph, op: impl Fn(usize) -> Option<Op>) -> P
     edges.retain(|_, ops| !ops.is_empty());
     plan.edges = edges.into_iter().map(|((from, to), ops)| (from, to, ops)).collect();
     for &(call, block) in graph.resumes() {
-        // In a block without successors, control has already passed the exit's operations, and the new path is complete.
+        // In a block without successors, control has already passed the exit's operations, and the new path is
+        // complete.
         let exit = find(EdgeKind::End(block, End::Exit));
         plan.resumes
             .push((call, inside(block).into_iter().chain(exit).collect()));

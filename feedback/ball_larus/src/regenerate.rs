@@ -56,8 +56,8 @@ impl PathGraph {
     /// The paths of the window with this key, oldest first: `window` paths, or fewer soon after the function's entry.
     /// `None` for a key that no window has.
     ///
-    /// With W = [`PathGraph::numbers`] + 1, the key is the sum of digit j times W^j. Digit j is one more than the number
-    /// of the path j places before the latest one, or 0 if there was no such path yet.
+    /// With W = [`PathGraph::numbers`] + 1, the key is the sum of digit j times W^j. Digit j is one more than the
+    /// number of the path j places before the latest one, or 0 if there was no such path yet.
     pub fn window(&self, mut key: u64, window: u8) -> Option<Vec<Path>> {
         if self.numbers() == 0 {
             return None;

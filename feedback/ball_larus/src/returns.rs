@@ -1,16 +1,17 @@
 //! Which calls inside a module always return.
 //!
-//! At the early anchor the compiler has not yet inferred which functions return, so a small leaf function looks as if it
-//! might call `exit`. The property here is weaker than LLVM's `willreturn`: control leaves the callee only by returning,
-//! but it may also stay there for ever.
+//! At the early anchor the compiler has not yet inferred which functions return, so a small leaf function looks as if
+//! it might call `exit`. The property here is weaker than LLVM's `willreturn`: control leaves the callee only by
+//! returning, but it may also stay there for ever.
 
 use super::calls::may_not_return;
 use pleach_annotate::cfg::{Callee, Cfg, Terminator};
 use pleach_annotate::id::FunctionGuid;
 use rustc_hash::FxHashMap;
 
-/// Clears [`may_not_return`](pleach_annotate::cfg::Call::may_not_return) of calls that always return: calls of functions
-/// of the same module that raise no exception and, directly or indirectly, call only functions that always return.
+/// Clears [`may_not_return`](pleach_annotate::cfg::Call::may_not_return) of calls that always return: calls of
+/// functions of the same module that raise no exception and, directly or indirectly, call only functions that always
+/// return.
 ///
 /// `replaceable` says of a function, by position, whether the linker may replace it by another definition.
 pub fn mark_returning_calls(functions: &mut [Cfg], replaceable: impl Fn(usize) -> bool) {

@@ -30,9 +30,9 @@ pub fn spanning(graph: &PathGraph, weight: impl Fn(usize) -> Option<u64>) -> Vec
 /// The increments of the chords: their sum along every path from ENTRY to EXIT is the path's number. Edges of the tree
 /// and self loops have 0. Arithmetic wraps.
 ///
-/// A chord's increment is the sum of the values around the cycle that it closes with the tree, negated for edges against
-/// the direction of the cycle. This equals the chord's value plus the difference of its ends' distances from the root,
-/// where the distance sums values along the tree in the same way.
+/// A chord's increment is the sum of the values around the cycle that it closes with the tree, negated for edges
+/// against the direction of the cycle. This equals the chord's value plus the difference of its ends' distances from
+/// the root, where the distance sums values along the tree in the same way.
 pub fn increments(graph: &PathGraph, tree: &[bool]) -> Vec<i64> {
     let value = |edge: usize| graph.value(EdgeIndex(edge as u32)) as i64;
     let mut neighbours = vec![Vec::new(); graph.vertices()];

@@ -22,7 +22,8 @@ const LOOP_ITERATIONS: u64 = 10;
 /// Upper bound of a block's weight, so that sums of edges do not overflow at any nesting of loops.
 const MAX_BLOCK_WEIGHT: u64 = 1 << 50;
 
-/// Weights estimated from the graph only, by [`EdgeIndex`](crate::graph::EdgeIndex). An entry of the function weighs 2^24.
+/// Weights estimated from the graph only, by [`EdgeIndex`](crate::graph::EdgeIndex). An entry of the function weighs
+/// 2^24.
 ///
 /// Ends in calls have weight 0: their number is recorded at every visit of the block, whether or not the edge is a
 /// chord.

@@ -8,7 +8,8 @@ pub const PLUGIN: &str = "libpleach_pass.so";
 /// File name of the preloaded sampler.
 pub const SAMPLER: &str = "libpleach_preload.so";
 
-/// A library of pleach's: beside the executable (also in a build's output folder), or in `../lib/pleach` or `../lib` of it.
+/// A library of pleach's: beside the executable (also in a build's output folder), or in `../lib/pleach` or `../lib` of
+/// it.
 pub fn library(name: &str) -> Result<PathBuf> {
     let executable = std::env::current_exe()
         .and_then(|path| path.canonicalize())

@@ -111,7 +111,8 @@ fn flags_say_what_to_count() {
     let dir = folder("flags");
     // Beside the plugin, as it is installed.
     let installed = dir.join("pleach");
-    // By another process: commands that other tests start while this one had it open for writing would keep it so, and nothing could run it.
+    // By another process: commands that other tests start while this one had it open for writing would keep it so, and
+    // nothing could run it.
     let copied = Command::new("cp")
         .arg(env!("CARGO_BIN_EXE_pleach"))
         .arg(&installed)

@@ -1,6 +1,6 @@
 //! Functions of the C library whose calls do not return or return twice, by name.
 
-/// How control returns from a call, as far as the callee's name determines it.
+/// How control returns from a call, if the callee's name determines it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallKind {
     /// The name determines nothing.

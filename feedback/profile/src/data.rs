@@ -26,16 +26,16 @@ pub struct FunctionProfile {
     pub call_targets: Vec<CallTargets>,
     /// Estimated paths, by descending count and then by path. Paths without samples are not listed.
     pub paths: Vec<EstimatedPath>,
-    /// Estimated windows of consecutive paths, in the order of their paths. The count of a window includes its executions
-    /// within longer windows. All paths of windows are in `paths`.
+    /// Estimated windows of consecutive paths, in the order of their paths. The count of a window includes its
+    /// executions within longer windows. All paths of windows are in `paths`.
     pub windows: Vec<PathWindow>,
     /// Paths from the function's entry with the blocks that their callers executed before, in order. The paths are in
     /// `paths`.
     pub called: Vec<CalledPath>,
-    /// How well branches are predicted, in block order. Branches without samples are not listed.
+    /// Predictions of branches, in block order. Branches without samples are not listed.
     pub predictions: Vec<BranchPrediction>,
-    /// What the recording proves or predicts about the execution of each block, in block order; empty if coverage was not
-    /// recorded.
+    /// What the recording proves or predicts about the execution of each block, in block order; empty if coverage was
+    /// not recorded.
     pub coverage: Vec<Covered>,
 }
 
@@ -50,8 +50,8 @@ pub struct EstimatedPath {
     pub low: f64,
     /// Upper end of that interval.
     pub high: f64,
-    /// Effective sample size: the number of independent observations with the same information. It is less than the number
-    /// of samples, because the samples of a burst are correlated, and infinite if the estimate has no variance.
+    /// Effective sample size: the number of independent observations with the same information. It is less than the
+    /// number of samples, because the samples of a burst are correlated, and infinite if the estimate has no variance.
     pub effective: f64,
 }
 
@@ -145,7 +145,7 @@ impl EstimatedPath {
     }
 }
 
-/// What is known about the execution of a block, in ascending order of certainty: `max` combines recordings.
+/// Evidence about the execution of a block, in ascending order of certainty: `max` combines recordings.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
@@ -226,8 +226,8 @@ pub struct Profile {
     pub scale: f64,
     /// The anchor (`early` or `late`) that the counts refer to.
     pub anchor: Anchor,
-    /// Annotated functions, those never sampled included, sorted by identifier. An identifier may come with several graphs
-    /// (an inline function that translation units compiled differently), but with each only once.
+    /// Annotated functions, those never sampled included, sorted by identifier. An identifier may come with several
+    /// graphs (an inline function that translation units compiled differently), but with each only once.
     pub functions: Vec<FunctionProfile>,
     /// The raw vectors, as a vector file of the collector, if they were kept.
     pub vectors: Option<Vec<u8>>,

@@ -2,8 +2,8 @@
 //!
 //! This is the only way to read a profile, and it checks everything that a reader may rely on: checksums and lengths of
 //! sections, the order of the index, and, in the decoders of `record`, that all lists of a function fit its number of
-//! blocks. Whether the counts fit a graph is known by its hash: [`ProfileFile::lookup`] returns counts only for the same
-//! graph.
+//! blocks. Whether the counts fit a graph is known by its hash: [`ProfileFile::lookup`] returns counts only for the
+//! same graph.
 
 use super::data::{FunctionProfile, Profile, Provenance};
 use super::error::{ProfileError, foreign};
@@ -295,8 +295,8 @@ fn map(path: &Path) -> Result<Mmap, ProfileError> {
             what: foreign(&[]),
         });
     }
-    // SAFETY: the map is read-only, and `pleach-store` replaces profiles by renaming a new file; nothing of pleach changes
-    // or truncates one in place. Another program that does so breaks the contract of `Mmap::map`.
+    // SAFETY: the map is read-only, and `pleach-store` replaces profiles by renaming a new file; nothing of pleach
+    // changes or truncates one in place. Another program that does so breaks the contract of `Mmap::map`.
     unsafe { Mmap::map(&file) }.map_err(ProfileError::io(path, "map"))
 }
 

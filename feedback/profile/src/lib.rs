@@ -1,13 +1,13 @@
-//! The profile: data in memory, file format, merge and summary. The compiler plugin reads profiles with this package, and
-//! the tools write them.
+//! The profile: data in memory, file format, merge and summary. The compiler plugin reads profiles with this package,
+//! and the tools write them.
 //!
 //! In phase order:
 //!
 //! 1. `data`: a program's estimated counts, paths, predictions and coverage. This file re-exports them.
 //! 2. `layout`, `record`, `estimates`, `predictions`, `bytes`: the file format, from the header down to numbers. Each
 //!    file begins with a description of its part, byte by byte.
-//! 3. [`file`](mod@file): opens a profile file and looks functions up in it. All checks of a file's content are here and in the
-//!    decoders that it calls, so a [`FunctionProfile`] that was read is consistent.
+//! 3. [`file`](mod@file): opens a profile file and looks functions up in it. All checks of a file's content are here
+//!    and in the decoders that it calls, so a [`FunctionProfile`] that was read is consistent.
 //! 4. [`write`](mod@write): encodes a profile. `pleach-store` writes the result to disk.
 //! 5. `shape`: whether a record fits a graph.
 //! 6. [`summary`]: LLVM's profile summary, which tells hot counts from cold ones.

@@ -205,8 +205,8 @@ fn merged_provenance(profiles: &[(Profile, f64)], weights: &[u64]) -> Provenance
         merged.bursts = merged.bursts.saturating_add(p.bursts);
         merged.taken_branches = merged.taken_branches.saturating_add(p.taken_branches);
     }
-    // If the same inline instances are hot in all profiles, their counts add up. Otherwise the sum is too high, and fewer
-    // blocks count as hot.
+    // If the same inline instances are hot in all profiles, their counts add up. Otherwise the sum is too high, and
+    // fewer blocks count as hot.
     let hot = profiles
         .iter()
         .map(|(p, _)| p.provenance.hot_instance_count)

@@ -10,8 +10,8 @@ pub const HOT_SHARE: f64 = 0.00125;
 const MIN_LISTED: usize = 16;
 
 /// The paths of a function that are listed in IR: its hot paths, of which a program has at most 1/[`HOT_SHARE`], and in
-/// any case its 16 hottest executed paths. `paths` is ordered by descending count; `flow` is the number of executions of
-/// all paths of the program.
+/// any case its 16 hottest executed paths. `paths` is ordered by descending count; `flow` is the number of executions
+/// of all paths of the program.
 pub fn paths_to_list(paths: &[EstimatedPath], flow: f64) -> &[EstimatedPath] {
     let hot = paths.iter().take_while(|p| p.count >= flow * HOT_SHARE).count();
     let executed = paths.iter().take_while(|p| p.count > 0.0).count();
@@ -21,7 +21,7 @@ pub fn paths_to_list(paths: &[EstimatedPath], flow: f64) -> &[EstimatedPath] {
 /// Estimated paths of a program. Counts are in sampled executions: one for each execution in a burst.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct PathProfile {
-    /// Where the graphs were taken.
+    /// The anchor of the graphs.
     pub anchor: Anchor,
     /// Functions with samples, ordered by identifier and graph.
     pub functions: Vec<FunctionPaths>,
@@ -38,8 +38,8 @@ pub struct FunctionPaths {
     pub name: String,
     /// By descending count and then by path.
     pub paths: Vec<EstimatedPath>,
-    /// By block: some inline instance has a probe of it. No recorded branch distinguishes paths that differ only in other
-    /// blocks.
+    /// By block: some inline instance has a probe of it. No recorded branch distinguishes paths that differ only in
+    /// other blocks.
     pub shown: Vec<bool>,
     /// Executions of paths that are not listed: they were sampled, but which paths they were is unknown.
     pub unlisted: f64,

@@ -1,7 +1,7 @@
 //! Random profiles, for tests: the compiler must generate correct code with any profile.
 //!
-//! [`random_profile`] is the exact profile of random activations of a function. [`shuffled_paths`] permutes the counts of
-//! paths and keeps everything else. A benchmark against it shows what paths are worth.
+//! [`random_profile`] is the exact profile of random activations of a function. [`shuffled_paths`] permutes the counts
+//! of paths and keeps everything else. A benchmark against it shows what paths are worth.
 
 mod walk;
 
@@ -23,15 +23,15 @@ pub const SCALE: f64 = 1000.0;
 const NEVER: u32 = 6;
 /// Limit on the number of different activations of a function.
 const MAX_WALKS: u64 = 48;
-/// Limit on the base-2 logarithm of the number of times that a function's activations repeat. Each activation repeats up to
-/// [`MAX_REPEATS`] times as often. Sums of counts stay below 2⁵³, so `f64` represents them exactly.
+/// Limit on the base-2 logarithm of the number of times that a function's activations repeat. Each activation repeats
+/// up to [`MAX_REPEATS`] times as often. Sums of counts stay below 2⁵³, so `f64` represents them exactly.
 const MAX_DOUBLINGS: u64 = 28;
 const MAX_REPEATS: u64 = 64;
 
-/// A profile of random activations, which depends only on function, graph and seed. Some functions are never executed, and
-/// few are hot. Loops have a few iterations or hundreds. Successive branches are correlated. Exceptions and calls that do
-/// not return are as likely as other successors. The counts of blocks, edges and paths agree, and intervals contain
-/// nothing but the count. Predictions are random. Call targets and coverage are left out.
+/// A profile of random activations, which depends only on function, graph and seed. Some functions are never executed,
+/// and few are hot. Loops have a few iterations or hundreds. Successive branches are correlated. Exceptions and calls
+/// that do not return are as likely as other successors. The counts of blocks, edges and paths agree, and intervals
+/// contain nothing but the count. Predictions are random. Call targets and coverage are left out.
 pub fn random_profile(cfg: &Cfg, seed: u64) -> FunctionProfile {
     let mut random = generator(cfg.id, seed);
     let mut tally = Tally {

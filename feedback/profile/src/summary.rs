@@ -66,8 +66,8 @@ impl ProfileSummary {
         summary
     }
 
-    /// The smallest count among the hottest blocks that make up `ppm` parts per million of all counts. In LLVM, a count is
-    /// hot from the value for 990 000 on, and cold below the value for 999 999.
+    /// The smallest count among the hottest blocks that make up `ppm` parts per million of all counts. In LLVM, a count
+    /// is hot from the value for 990 000 on, and cold below the value for 999 999.
     pub fn min_count(&self, ppm: u32) -> Option<u64> {
         self.cutoffs.iter().find(|c| c.ppm >= ppm).map(|c| c.min_count)
     }

@@ -1,10 +1,11 @@
 //! The report of `pleach overlap`: how much two profiles, or a profile and exact counts, agree.
 //!
 //! The overlap of two distributions is the sum of the minima of their shares: 1 for equal distributions, 0 for disjoint
-//! ones. A function's difference is its contribution to 1 − overlap: half of Σ |share − share| over its paths or blocks.
+//! ones. A function's difference is its contribution to 1 − overlap: half of Σ |share − share| over its paths or
+//! blocks.
 
 use super::flows::{Flows, FunctionFlow, FunctionKey, changed_functions};
-use super::paths_text::counted;
+use super::paths_text::with_unit;
 use super::tables::{grouped, percent, table, without_padding};
 use pleach_annotate::manifest::Anchor;
 use serde::Serialize;
@@ -35,12 +36,12 @@ pub(super) fn one_anchor(first: &Flows, second: &Flows) -> Result<Anchor, Differ
     })
 }
 
-/// How much two profiles agree.
+/// The agreement of two profiles.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Overlap {
     /// [`JSON_VERSION`].
     pub version: u32,
-    /// Where the graphs were taken.
+    /// The anchor of the graphs.
     pub anchor: Anchor,
     /// Overlap of the flow of paths; `None` if one side has no paths.
     pub paths: Option<f64>,
@@ -56,7 +57,7 @@ pub struct Overlap {
     pub hidden: u64,
 }
 
-/// How much a function differs.
+/// The difference of a function.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FunctionOverlap {
     /// Linkage name.
@@ -137,7 +138,7 @@ impl Overlap {
         );
         let _ = writeln!(out, "overlap of blocks: {}", share(self.blocks));
         if self.changed_functions > 0 {
-            let functions = counted(self.changed_functions, "function");
+            let functions = with_unit(self.changed_functions, "function");
             let _ = writeln!(
                 out,
                 "{functions} with other control flow in each: the two are of different builds"

@@ -83,7 +83,7 @@ pub struct FunctionRow {
 pub struct CoverageReport {
     /// [`JSON_VERSION`].
     pub version: u32,
-    /// Where the graphs were taken.
+    /// The anchor of the graphs.
     pub anchor: Anchor,
     /// All functions.
     pub functions_all: u64,

@@ -1,14 +1,15 @@
-//! The report of `pleach diff`: paths and functions whose share of the flow changed by a statistically significant amount.
+//! The report of `pleach diff`: paths and functions whose share of the flow changed by a statistically significant
+//! amount.
 //!
 //! Shares refer to the flow of all paths of the program, so recordings of different lengths are comparable. A change
-//! counts if the two 90 % intervals are disjoint. Two estimates of the same share are disjoint in about 2 % of cases. If
-//! only one side lists a path, its interval on the other side goes from 0 to the share that the recording may have
+//! counts if the two 90 % intervals are disjoint. Two estimates of the same share are disjoint in about 2 % of cases.
+//! If only one side lists a path, its interval on the other side goes from 0 to the share that the recording may have
 //! missed.
 
 use super::compare::{DifferentAnchors, JSON_VERSION, one_anchor};
 use super::flows::{Flows, FunctionFlow, FunctionKey, Interval, changed_functions};
 use super::paths::{cut, ending};
-use super::paths_text::{LEGEND, counted, path};
+use super::paths_text::{LEGEND, path, with_unit};
 use super::tables::{grouped, percent, percent_range, table, without_padding};
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::manifest::Anchor;
@@ -33,7 +34,7 @@ pub struct Share {
 pub struct Diff {
     /// The version of the JSON form.
     pub version: u32,
-    /// Where the graphs were taken.
+    /// The anchor of the graphs.
     pub anchor: Anchor,
     /// Functions whose share changed, by descending change.
     pub functions: Vec<FunctionChange>,
@@ -204,12 +205,12 @@ impl Diff {
             out,
             "{} of {} and {} of {} have another share of the flow than before, beyond both intervals",
             listed(self.functions.len(), self.hidden[0]),
-            counted(self.compared[0], "function"),
+            with_unit(self.compared[0], "function"),
             listed(self.paths.len(), self.hidden[1]),
-            counted(self.compared[1], "path"),
+            with_unit(self.compared[1], "path"),
         );
         if self.changed_functions > 0 {
-            let functions = counted(self.changed_functions, "function");
+            let functions = with_unit(self.changed_functions, "function");
             let _ = writeln!(
                 out,
                 "{functions} with other control flow in each: the two are of different builds"
@@ -251,7 +252,7 @@ impl Side {
                 high: self.unseen,
             };
         };
-        // Where nothing was executed, nothing has a share.
+        // If nothing was executed, no path has a share.
         let total = if self.total > 0.0 { self.total } else { f64::INFINITY };
         Share {
             share: count / total,

@@ -1,8 +1,8 @@
-//! The report of `pleach paths` on estimated paths: [`EstimatedPaths::to_json`] for scripts, [`EstimatedPaths::to_text`]
-//! for people.
+//! The report of `pleach paths` on estimated paths: [`EstimatedPaths::to_json`] for scripts,
+//! [`EstimatedPaths::to_text`] for people.
 
 use super::paths::{PathRow, PathsOptions, array, cut, ending, hint};
-use super::paths_text::{LEGEND, counted, path};
+use super::paths_text::{LEGEND, path, with_unit};
 use super::tables::{grouped, percent, percent_range, table, without_padding};
 use pleach_annotate::manifest::Anchor;
 use pleach_profile::path_profile::HOT_SHARE;
@@ -47,7 +47,7 @@ pub struct EstimatedPaths<'p> {
     pub hidden: u64,
     /// Sums.
     pub totals: EstimatedTotals,
-    /// Where the graphs were taken.
+    /// The anchor of the graphs.
     pub anchor: Anchor,
 }
 
@@ -126,10 +126,10 @@ impl<'p> EstimatedPaths<'p> {
             out,
             "{} of {} seen on a path, {}, {} estimated executions, the longest of {}",
             grouped(totals.seen_functions),
-            counted(totals.functions, "function"),
-            counted(totals.paths, "path"),
+            with_unit(totals.functions, "function"),
+            with_unit(totals.paths, "path"),
             grouped(totals.flow.round()),
-            counted(totals.longest, "block"),
+            with_unit(totals.longest, "block"),
         );
         if totals.flow > 0.0 {
             let hot = percent(totals.hot_flow / totals.flow);

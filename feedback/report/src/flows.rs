@@ -57,7 +57,7 @@ impl FunctionFlow {
 /// A profile or exact counts of a program.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Flows {
-    /// Where the graphs were taken.
+    /// The anchor of the graphs.
     pub anchor: Anchor,
     /// All functions, by identifier and graph.
     pub functions: BTreeMap<FunctionKey, FunctionFlow>,

@@ -19,8 +19,8 @@ pub struct Foreign {
     pub is_changed: bool,
 }
 
-/// Removes functions that a program does not have with the same graph from exact counts. Returns the executed ones among
-/// them.
+/// Removes functions that a program does not have with the same graph from exact counts. Returns the executed ones
+/// among them.
 ///
 /// `manifest` has the entries of the program's executable and libraries.
 pub fn take_foreign(exact: &mut ExactProfile, manifest: &[Entry]) -> Vec<Foreign> {

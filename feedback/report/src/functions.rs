@@ -3,7 +3,7 @@
 use super::compare::JSON_VERSION;
 use super::estimated::{NoSuchFunction, chosen};
 use super::paths::{cut, ending};
-use super::paths_text::{LEGEND, counted, path};
+use super::paths_text::{LEGEND, path, with_unit};
 use super::show::Graphs;
 use super::tables::{grouped, percent, percent_range, table, without_padding};
 use pleach_annotate::id::BlockIndex;
@@ -13,7 +13,7 @@ use pleach_profile::{Covered, FunctionProfile, Profile};
 use serde::Serialize;
 use std::fmt::Write;
 
-/// What to report.
+/// Options of the report.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ReportOptions {
     /// Number of functions to list; `None` for all.
@@ -29,7 +29,7 @@ pub struct ReportOptions {
 pub struct Report {
     /// The version of the JSON form.
     pub version: u32,
-    /// Where the graphs were taken.
+    /// The anchor of the graphs.
     pub anchor: Anchor,
     /// Executions of all blocks of all functions.
     pub block_executions: u64,
@@ -177,7 +177,7 @@ impl Report {
         let _ = writeln!(
             out,
             "{} executed, {} block executions, {} path executions; “of it”: the path's share of the function's paths",
-            counted(shown, "function"),
+            with_unit(shown, "function"),
             grouped(self.block_executions),
             grouped(self.path_executions.round())
         );

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// What is known about a line.
+/// The coverage of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Line {
     /// Estimated executions of the most executed block.
@@ -33,7 +33,7 @@ pub struct Function {
     pub line: u32,
     /// Estimated calls.
     pub count: u64,
-    /// What is known about its entry.
+    /// The coverage of its entry.
     pub covered: Covered,
 }
 
@@ -129,7 +129,7 @@ impl SourceFiles {
     }
 }
 
-/// What the marks of [`SourceFile::view`] mean.
+/// The meaning of the marks of [`SourceFile::view`].
 pub const LEGEND: &str = "+ executed (seen), = executed (by dominance), ? predicted, ~ predicted by dominance, ! never seen; \
                           * some of its blocks were never seen\n";
 
@@ -146,8 +146,9 @@ fn mark(line: &Line) -> [char; 2] {
 }
 
 impl SourceFile {
-    /// Each line with its estimated count and a mark for its coverage. `text` is the source; without it, only lines with
-    /// blocks are listed. `around` limits the number of lines before the first and after the last line with blocks.
+    /// Each line with its estimated count and a mark for its coverage. `text` is the source; without it, only lines
+    /// with blocks are listed. `around` limits the number of lines before the first and after the last line with
+    /// blocks.
     pub fn view(&self, text: Option<&str>, around: Option<u32>) -> String {
         let mut out = String::new();
         let mut print = |number: u32, text: &str| {

@@ -1,5 +1,5 @@
-//! The report of `pleach paths` on exact counts: [`Paths::to_json`] and [`Edges::to_json`] for scripts, [`Paths::to_text`]
-//! and [`Edges::to_text`] for people.
+//! The report of `pleach paths` on exact counts: [`Paths::to_json`] and [`Edges::to_json`] for scripts,
+//! [`Paths::to_text`] and [`Edges::to_text`] for people.
 
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::manifest::Anchor;
@@ -7,7 +7,7 @@ use pleach_ball_larus::counts::exact::{ExactFunction, ExactPath, ExactProfile};
 use pleach_ball_larus::{End, Mode, Start};
 use serde::Serialize;
 
-/// What to show.
+/// Options of the list.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PathsOptions {
     /// Number of paths or edges to list, most executed first; `None` for all.
@@ -62,7 +62,7 @@ pub struct Totals {
 pub struct Paths<'e> {
     /// Most executed first.
     pub rows: Vec<(&'e ExactFunction, &'e ExactPath)>,
-    /// How many are not listed.
+    /// Number of paths that are not listed.
     pub hidden: u64,
     /// Sums.
     pub totals: Totals,
@@ -120,7 +120,7 @@ pub struct PathRow<'e, N = u64> {
     /// The block that a back edge or a cut edge leads to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<BlockIndex>,
-    /// Where the graph was taken.
+    /// The anchor of the graph.
     pub anchor: Anchor,
     /// For a window: its number of paths.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -205,7 +205,7 @@ pub struct EdgesRow<'e> {
     pub edges: Vec<EdgeRow>,
     /// By block: how often control left the function there.
     pub exits: &'e [u64],
-    /// Where the graph was taken.
+    /// The anchor of the graph.
     pub anchor: Anchor,
 }
 
@@ -216,7 +216,7 @@ pub struct EdgeRow {
     pub from: BlockIndex,
     /// The block it leads to.
     pub to: BlockIndex,
-    /// How often it was taken.
+    /// Number of times that it was taken.
     pub count: u64,
 }
 

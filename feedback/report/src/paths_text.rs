@@ -48,9 +48,9 @@ impl Paths<'_> {
             out,
             "{}, {} executed, {}, the longest of {}",
             functions(&self.totals),
-            counted(executed, "path"),
-            counted(executions, "path execution"),
-            counted(longest, "block")
+            with_unit(executed, "path"),
+            with_unit(executions, "path execution"),
+            with_unit(longest, "block")
         );
         without_padding(&out)
     }
@@ -87,7 +87,7 @@ impl Edges<'_> {
             }
             let _ = writeln!(out, "\n▸ into the function, ■ out of it");
         }
-        let _ = writeln!(out, "{}, {} taken", functions(&self.totals), counted(taken, "edge"));
+        let _ = writeln!(out, "{}, {} taken", functions(&self.totals), with_unit(taken, "edge"));
         without_padding(&out)
     }
 }
@@ -96,7 +96,7 @@ fn functions(totals: &Totals) -> String {
     format!(
         "{} of {} executed",
         grouped(totals.executed_functions),
-        counted(totals.functions, "function")
+        with_unit(totals.functions, "function")
     )
 }
 
@@ -121,7 +121,7 @@ pub(super) fn path(path: &Path) -> String {
     out
 }
 
-pub(super) fn counted(count: impl Display + PartialEq + From<u8>, what: &str) -> String {
+pub(super) fn with_unit(count: impl Display + PartialEq + From<u8>, what: &str) -> String {
     let plural = if count == 1.into() { "" } else { "s" };
     format!("{} {what}{plural}", grouped(count))
 }

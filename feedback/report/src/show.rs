@@ -10,7 +10,7 @@ use serde::Serialize;
 /// Version of the JSON form. It changes when a key is removed or changes its meaning.
 pub const JSON_VERSION: u32 = 1;
 
-/// What to show.
+/// Options of the output.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ShowOptions {
     /// Number of functions to list, hottest first.

@@ -1,6 +1,6 @@
 //! Writes profiles, counts and other results atomically: a file appears under its name only when it is complete and on
-//! disk. The code is separate from the packages that read these files, so that the compiler plugin contains no code that
-//! writes.
+//! disk. The code is separate from the packages that read these files, so that the compiler plugin contains no code
+//! that writes.
 
 use pleach_ball_larus::counts::error::CountError;
 use pleach_ball_larus::counts::{Counts, write as counts_file};
@@ -87,8 +87,8 @@ fn resolve(path: &Path) -> Result<PathBuf, Obstacle> {
     path.canonicalize().map_err(Obstacle::Io)
 }
 
-/// Writes a file atomically: an existing file stays as it was until the new one is complete and on disk. Writes directly
-/// to a device or pipe.
+/// Writes a file atomically: an existing file stays as it was until the new one is complete and on disk. Writes
+/// directly to a device or pipe.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
     match resolve(path) {
         Ok(target) => replace(&target, |file| file.write_all(bytes)),
@@ -111,8 +111,8 @@ fn temporary(directory: &Path) -> io::Result<NamedTempFile> {
         .tempfile_in(directory)
 }
 
-/// Replaces `target` once the new content is complete and on disk. On failure, `target` stays as it was and no temporary
-/// file is left.
+/// Replaces `target` once the new content is complete and on disk. On failure, `target` stays as it was and no
+/// temporary file is left.
 fn replace(target: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let directory = match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

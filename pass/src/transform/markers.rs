@@ -1,7 +1,8 @@
 //! Markers: they identify for later passes the recorded block that code comes from. They are removed before code
 //! generation.
 //!
-//! Markers are debug labels, which no optimisation sees. A table in the module, `!pleach.marked`, maps each key to a recorded function.
+//! Markers are debug labels, which no optimisation sees. A table in the module, `!pleach.marked`, maps each key to a
+//! recorded function.
 
 use crate::error::PassError;
 use crate::ffi;

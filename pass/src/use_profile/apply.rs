@@ -1,10 +1,11 @@
 //! Applies a profile to IR. `pleach_decide::weights` makes the decisions.
 
-use crate::decisions::{Decisions, Lever};
+use crate::decisions::Decisions;
 use crate::error::PassError;
 use crate::ir::frequencies::Frequencies;
 use crate::ir::{FunctionIr, ModuleFacts};
 use crate::ir::{attributes, metadata};
+use crate::optimisation::Optimisation;
 use crate::remarks;
 use crate::settings::Settings;
 use crate::transform::placement;
@@ -89,7 +90,7 @@ pub fn run(
     if settings.placement {
         // Addresses of probes are encoded as differences, which assemblers cannot compute across sections.
         let splits = !probed && split_cold_blocks(&support, source.samples());
-        placement::request(module, splits && decisions.take(Lever::Splitting, "", None)?);
+        placement::request(module, splits && decisions.take(Optimisation::Splitting, "", None)?);
     }
     path_metadata::describe_profile(module, settings.anchor, source.path_flow());
     let mut applier = Applier {
@@ -262,7 +263,7 @@ impl Applier<'_, '_> {
                     )
                 });
             }
-            Verdict::Cold if self.decisions.take(Lever::Size, &function.cfg.name, None)? => {
+            Verdict::Cold if self.decisions.take(Optimisation::Size, &function.cfg.name, None)? => {
                 outcome.cold += 1;
                 // SAFETY: the function belongs to the module.
                 unsafe {
@@ -271,7 +272,7 @@ impl Applier<'_, '_> {
                 }
                 self.remark(value, true, "Cold", || "never executed: optimised for size".into());
             }
-            Verdict::Unlikely if self.decisions.take(Lever::Unlikely, &function.cfg.name, None)? => {
+            Verdict::Unlikely if self.decisions.take(Optimisation::Unlikely, &function.cfg.name, None)? => {
                 outcome.unlikely += 1;
                 // SAFETY: the function belongs to the module.
                 unsafe { metadata::set_section_prefix(value, "unlikely") };
@@ -307,7 +308,7 @@ impl Applier<'_, '_> {
         // SAFETY: context and function are those of this run.
         unsafe {
             if ffi::pleach_is_hot_count(self.context, entry_count) {
-                if self.decisions.take(Lever::HotCallee, &function.cfg.name, None)? {
+                if self.decisions.take(Optimisation::HotCallee, &function.cfg.name, None)? {
                     attributes::add_own(value, HOT_ATTRIBUTE);
                 }
             } else if ffi::pleach_is_cold_count(self.context, max_count) {
@@ -359,7 +360,7 @@ impl Applier<'_, '_> {
         {
             if self
                 .decisions
-                .take(Lever::IfConversion, &function.cfg.name, Some(slots))?
+                .take(Optimisation::IfConversion, &function.cfg.name, Some(slots))?
             {
                 // SAFETY: the branch belongs to the module.
                 let is_marked = unsafe { metadata::mark_unpredictable(terminator, (rate * 1000.0) as u32) };
@@ -381,7 +382,10 @@ impl Applier<'_, '_> {
             let Some(&call) = function.calls.get(index).filter(|_| indirect) else {
                 continue;
             };
-            if !self.decisions.take(Lever::CallPromotion, &function.cfg.name, None)? {
+            if !self
+                .decisions
+                .take(Optimisation::CallPromotion, &function.cfg.name, None)?
+            {
                 continue;
             }
             let targets: Vec<(u64, u64)> = site

@@ -21,8 +21,8 @@ pub struct Trace {
 /// Where a part of the program's file is in memory: first address, one past the last, offset in the file.
 type Mapping = (u64, u64, u64);
 
-/// Runs a program with one thread step by step. `main` is the offset in its file of the function's first instruction, and
-/// `limit` how many steps it may take. `None` where the system does not let a process be traced.
+/// Runs a program with one thread step by step. `main` is the offset in its file of the function's first instruction,
+/// and `limit` how many steps it may take. `None` where the system does not let a process be traced.
 ///
 /// # Errors
 /// The program cannot be run, a signal ends it, or it does not end.
@@ -61,7 +61,7 @@ pub fn single_step(command: &mut Command, main: u64, limit: usize) -> Result<Opt
     }))
 }
 
-/// What a traced process did.
+/// The result of a traced process.
 enum Stop {
     Signal(i32),
     End(ExitStatus),

@@ -10,8 +10,9 @@ use pleach_ball_larus::edges::ExactFlow;
 use pleach_ball_larus::{Mode, returns_twice};
 use pleach_harness::bench::Bench;
 use pleach_harness::exact_counts::{Counted, count, count_calls};
+use pleach_harness::pleach_command::Pleach;
 use pleach_harness::table::{Cell, Section, Table};
-use pleach_harness::variant::{Pleach, Variant};
+use pleach_harness::variant::Variant;
 use pleach_harness::workload::{InputKind, Workload};
 use pleach_harness::{parallel, progress};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// randomises, do not always take the same paths.
 const RUNS: usize = 6;
 
-/// What each build counted, run by run.
+/// The counts of each build, run by run.
 #[derive(Default)]
 struct Runs {
     paths: Vec<Counted>,
@@ -28,7 +29,7 @@ struct Runs {
     calls: Vec<BTreeMap<String, u64>>,
 }
 
-/// What was compared in one workload, and what differs.
+/// The comparisons of one workload, and their differences.
 #[derive(Clone, Debug, Default)]
 pub struct Verified {
     /// The workload's name.
@@ -47,14 +48,14 @@ pub struct Verified {
     pub varying: u64,
     /// Functions whose calls were compared with clang's.
     pub called: Option<u64>,
-    /// What differs.
+    /// The difference.
     pub differences: Vec<Difference>,
 }
 
 /// Something that differs.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Difference {
-    /// What was checked.
+    /// The rule that was checked.
     pub check: Check,
     /// The function's linkage name.
     pub function: String,
@@ -62,12 +63,12 @@ pub struct Difference {
     pub what: String,
 }
 
-/// What is checked.
+/// The rules that are checked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Check {
     /// The counts can be read and understood.
     Reading,
-    /// What flows into a block flows out of it.
+    /// The inflow of each block equals its outflow.
     Flow,
     /// Paths and edges agree.
     Edges,
@@ -159,7 +160,7 @@ fn functions(counted: &Counted) -> &[ExactFunction] {
 
 type Key = (FunctionId, CfgHash);
 
-/// What a function did in each run.
+/// The counts of a function in each run.
 fn by_key(runs: &[Counted]) -> BTreeMap<Key, Vec<&ExactFunction>> {
     let mut by_key: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for function in runs.iter().flat_map(functions) {
@@ -272,7 +273,7 @@ impl Verified {
         for key in all {
             let (own, clangs) = (of(&ours, key), of(&theirs, key));
             called += u64::from(!own.contains(&None) && !clangs.contains(&None));
-            // Functions that nobody calls are left out by the one or the other.
+            // Uncalled functions are omitted by one of the two.
             let known =
                 |calls: &BTreeSet<Option<u64>>| -> BTreeSet<_> { calls.iter().map(|n| n.unwrap_or(0)).collect() };
             if known(&own).is_disjoint(&known(&clangs)) {
@@ -311,7 +312,7 @@ fn clangs_calls(counted: &BTreeMap<String, u64>) -> Calls {
     calls
 }
 
-/// What all runs say.
+/// The common result of all runs.
 fn listed(calls: &BTreeSet<Option<u64>>) -> String {
     let each = calls.iter().map(|calls| match calls {
         Some(calls) => calls.to_string(),

@@ -34,7 +34,7 @@ fn a_profile_costs_no_dispatches() {
         let used = dispatches(&with(&profile, options));
         assert!(used >= plain, "{options:?}: {used} of {plain}");
     }
-    // What the user says stands.
+    // The user's options take precedence.
     let merging = [
         with(&profile, &[]),
         ["-mllvm", "-tail-merge-size=3"].map(str::to_owned).to_vec(),

@@ -1,4 +1,5 @@
-//! Keeps the documents honest: the README stays short, links lead somewhere, and files that ARCHITECTURE.md names exist.
+//! Keeps the documents honest: the README stays short, links lead somewhere, and files that ARCHITECTURE.md names
+//! exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,7 +53,7 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
 fn links(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for line in prose(text) {
-        // What is between backticks is code: every second part.
+        // The text between backticks is code: every second part.
         for part in line.split('`').step_by(2) {
             let targets = part.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
             found.extend(targets.map(|(target, _)| target));

@@ -85,7 +85,7 @@ fn nearly_everything_sampled_is_nearly_exact() {
         assert!(median(&figures, "decode_yield") > 0.95, "{anchor}: {figures}");
         assert!(median(&figures, "executed_paths") >= 4.0, "{anchor}: {figures}");
         assert_eq!(median(&figures, "excluded_exact"), 0.0, "{anchor}: {figures}");
-        // What the program did depends on its input: both builds got it.
+        // The program's behaviour depends on its input: both builds read the same.
         assert!(median(&figures, "overlap") > 0.7, "{anchor}: {figures}");
         // Wanted are 0.3; a machine that others use is not even.
         assert!(median(&figures, "program_cpu_seconds") > 0.1, "{anchor}: {figures}");

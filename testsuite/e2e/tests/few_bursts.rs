@@ -1,4 +1,4 @@
-//! What recordings of no burst, or few, say and do.
+//! Messages and profiles of recordings with no burst, or few.
 
 use crate::support::*;
 use pleach_profile::file::ProfileFile;

@@ -44,7 +44,7 @@ fn sorted(mut counts: Vec<u64>) -> Vec<u64> {
     counts
 }
 
-/// How often each different value is there.
+/// The number of occurrences of each value.
 fn histogram(values: impl Iterator<Item = u32>) -> Vec<u64> {
     let mut counts = BTreeMap::<u32, u64>::new();
     for value in values {

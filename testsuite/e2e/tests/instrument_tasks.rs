@@ -111,7 +111,7 @@ fn processes_are_told_apart() {
     });
 }
 
-/// What a file says although activations never ended: marks of those that did.
+/// The counts of a file although some activations never ended: marks of those that did.
 fn loosely_counted(program: &Path, file: &Path) -> Vec<u64> {
     let mut command = Command::new(pleach());
     let out = output(command.arg("paths").arg(file).args(["--edges", "--json"]));
@@ -281,7 +281,7 @@ fn a_full_disk_is_said_once() {
             if !edges {
                 assert_one_error(&ran.stderr, what);
             }
-            // What fitted can be read.
+            // The part that fitted can be read.
             loosely_counted(program, &file);
         });
     });

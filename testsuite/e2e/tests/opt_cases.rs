@@ -1,8 +1,8 @@
 //! Each transformation alone: `opt` runs one pass on the IR of a case, and the result is what the case expects.
 //!
-//! A case is one file of `cases/`: comment lines that say what it shows, a line `; opt: …` with the flags, the IR, and behind the line
-//! `; expected:` the output, as comments. LLVM's verifier runs after each pass. `BLESS=1 cargo test -p pleach-e2e opt_cases` writes
-//! the expectations.
+//! A case is one file of `cases/`: comment lines that say what it shows, a line `; opt: …` with the flags, the IR, and
+//! behind the line `; expected:` the output, as comments. LLVM's verifier runs after each pass. `BLESS=1 cargo test -p
+//! pleach-e2e opt_cases` writes the expectations.
 
 use crate::support::built;
 use std::fmt::Write as _;
@@ -22,7 +22,7 @@ fn cases() -> Vec<PathBuf> {
     cases
 }
 
-/// What `opt` prints for a case: remarks and errors first, then the IR without what depends on the place of files.
+/// The output of `opt` for a case: remarks and errors first, then the IR without paths of files.
 fn transformed(case: &Path, flags: &str) -> String {
     let mut opt = Command::new("opt-22");
     opt.arg("-load-pass-plugin")

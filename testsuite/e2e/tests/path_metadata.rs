@@ -95,7 +95,7 @@ fn node<'t>(text: &'t str, number: &str) -> &'t str {
         .unwrap_or_else(|| panic!("no {number} in\n{text}"))
 }
 
-/// What is between the braces, at its commas.
+/// The text between the braces, split at its commas.
 fn parts(node: &str) -> Vec<&str> {
     let inner = node.strip_prefix("!{").and_then(|n| n.strip_suffix('}'));
     inner.expect("a node").split(", ").collect()

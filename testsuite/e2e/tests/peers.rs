@@ -4,7 +4,8 @@ use anyhow::{Context, Result};
 use pleach_bench::ablate::{Optimisation, without};
 use pleach_bench::peers::variants;
 use pleach_facilities::has_program;
-use pleach_harness::variant::{Pleach, PleachUse, Recording};
+use pleach_harness::pleach_command::Pleach;
+use pleach_harness::variant::{PleachUse, Recording};
 use pleach_harness::{Bench, Binary, InputKind, Variant};
 use std::collections::BTreeMap;
 
@@ -99,7 +100,10 @@ fn functions_in_another_order_are_the_same_code() -> Result<()> {
 fn options_that_the_plugin_does_not_know_are_refused() -> Result<()> {
     let pleach = pleach();
     let using = PleachUse::new(pleach, recording());
-    let error = without(&using, &[Optimisation::parse("none=-pleach-no-such-lever=0")?]).unwrap_err();
-    assert!(format!("{error:#}").contains("-pleach-no-such-lever"), "{error:#}");
+    let error = without(&using, &[Optimisation::parse("none=-pleach-no-such-optimisation=0")?]).unwrap_err();
+    assert!(
+        format!("{error:#}").contains("-pleach-no-such-optimisation"),
+        "{error:#}"
+    );
     Ok(())
 }

@@ -162,7 +162,7 @@ fn what_the_user_says_stands() {
     assert!(again == code, "what is the default anyway changed something");
 }
 
-/// What clang says and makes of functions with counts, of `placed.ll`.
+/// The messages and the assembly of clang for `placed.ll`, whose functions have counts.
 fn placed(options: &[&str]) -> (String, String) {
     let mut command = clang();
     let plugin = built().join("libpleach_pass.so");

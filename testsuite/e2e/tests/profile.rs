@@ -88,7 +88,7 @@ fn weights_reach_the_optimiser() {
     for needle in ["function_entry_count", "branch_weights", "ProfileSummary", "InstrProf"] {
         assert!(text.contains(needle), "no {needle} in\n{text}");
     }
-    // What LLVM makes of it: the loop runs about a hundred times for each call.
+    // LLVM's use of the profile: the loop has about a hundred iterations for each call.
     let file = dir.path().join("loops.ll");
     std::fs::write(&file, &text).expect("written");
     let out = output(
@@ -458,7 +458,8 @@ fn small_callees_are_inlined_before_the_inliner_knows_the_profile() {
         assert!(out.status.success());
         String::from_utf8_lossy(&out.stderr).into_owned()
     };
-    // The inliner's threshold for such code, with and without its bonus for a single block; a profile raises it tenfold.
+    // The inliner's threshold for such code, with and without its bonus for a single block; a profile raises it
+    // tenfold.
     let is_first = |remarks: &str, function: &str| {
         let inlined = format!("'{function}' inlined into 'run'");
         let mut lines = remarks.lines().filter(|line| line.contains(&inlined)).peekable();

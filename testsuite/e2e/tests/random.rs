@@ -2,7 +2,7 @@
 
 use crate::support::counted::{Cases, marks_object, run_with};
 use crate::support::*;
-use pleach_check::random_programs::{ANCHORS, LEVELS, OPTIONS, Options, try_programs};
+use pleach_check::random_programs::{ANCHORS, LEVELS, OPTIONS, RandomProgramOptions, try_programs};
 use pleach_facilities::has_program;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -73,7 +73,7 @@ fn random_programs() {
         return;
     }
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("random");
-    let options = Options {
+    let options = RandomProgramOptions {
         programs: 20,
         seed: 1,
         plugin: built().join("libpleach_pass.so"),
@@ -97,7 +97,7 @@ fn random_programs() {
 #[test]
 fn a_compiler_that_fails_is_reported() {
     let kept = scratch();
-    let options = Options {
+    let options = RandomProgramOptions {
         programs: 1,
         seed: 1,
         plugin: built().join("libpleach_pass.so"),

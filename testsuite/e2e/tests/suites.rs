@@ -2,12 +2,12 @@
 
 use crate::support::*;
 use anyhow::Result;
-use pleach_check::suites::{Checked, Options, check};
+use pleach_check::suites::{Checked, SuiteOptions, check};
 use pleach_harness::Bench;
 use std::path::Path;
 
-fn options(keep: &Path, also: &[&str]) -> Options {
-    Options {
+fn options(keep: &Path, also: &[&str]) -> SuiteOptions {
+    SuiteOptions {
         only: Vec::new(),
         seeds: vec![1],
         levels: vec!["-O2".into()],
@@ -19,7 +19,7 @@ fn options(keep: &Path, also: &[&str]) -> Options {
     }
 }
 
-fn check_bzip2(options: &Options) -> Result<Checked> {
+fn check_bzip2(options: &SuiteOptions) -> Result<Checked> {
     let bench = Bench::open(None)?;
     let mut checked = check(&bench, &[bench.workload("bzip2")?], options)?;
     assert_eq!(checked.len(), 1);
@@ -57,7 +57,7 @@ fn programs_that_bring_no_tests_are_named() -> Result<()> {
     let checked = check(&bench, &[lua], &options(Path::new("unused"), &[]))?;
     assert_eq!(checked[0].suite, None);
     assert!(!checked[0].note.is_empty());
-    let named = Options {
+    let named = SuiteOptions {
         only: vec!["none".into()],
         ..options(Path::new("unused"), &[])
     };

@@ -28,7 +28,7 @@ fn with(profile: &Path, anchor: &str, options: &[&str]) -> Vec<String> {
     all
 }
 
-/// What clang says while it compiles.
+/// The messages of clang.
 fn compile_stderr(out: &Path, words: &[String]) -> String {
     let mut clang = clang();
     let output = output(clang.arg("-O2").args(words).arg(program(SOURCE)).arg("-o").arg(out));

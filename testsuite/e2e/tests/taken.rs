@@ -16,7 +16,7 @@ use std::process::Command;
 const ARGUMENT: &str = "3";
 const LIMIT: usize = 1_000_000;
 
-/// How often each branch is taken.
+/// Executions of each branch in which it is taken.
 type Taken = BTreeMap<Address, u64>;
 
 #[test]

@@ -8,12 +8,12 @@
 //! blocks from the code after they were numbered. No branch of the program distinguishes paths that differ only in
 //! removed blocks: they form a *class*, and each class must have the same count. The snapshots list the classes.
 //!
-//! At the `early` anchor the optimiser also merges, copies and removes numbered blocks, so that the code shows
-//! other blocks than were executed: a loop's first test is folded, a recursion becomes a loop, a mark moves before a call
+//! At the `early` anchor the optimiser also merges, copies and removes numbered blocks, so that the code shows other
+//! blocks than were executed: a loop's first test is folded, a recursion becomes a loop, a mark moves before a call
 //! that never returns. The snapshot lists these functions.
 
 use crate::support::classes::Classes;
-use crate::support::executed::{Copy, executed};
+use crate::support::executed::{InstanceBlocks, executed};
 use crate::support::*;
 use pleach_analysis::decode::{Decoder, Event, FrameId};
 use pleach_analysis::program::Program;
@@ -84,8 +84,8 @@ struct Function {
     counted: ExactFunction,
     executed: BTreeMap<BlPath, u64>,
     classes: Classes,
-    /// How many copies of it were executed.
-    copies: usize,
+    /// Number of inline instances that were executed.
+    instances: usize,
     /// Blocks that have code, but were executed without it as well.
     lost: BTreeSet<BlockIndex>,
 }
@@ -133,24 +133,24 @@ impl Function {
         Self {
             executed: BTreeMap::new(),
             classes: Classes::default(),
-            copies: 0,
+            instances: 0,
             lost: BTreeSet::new(),
             counted,
         }
     }
 
-    /// What a copy's activations executed.
-    fn add(&mut self, mut copy: Copy, activations: &[Vec<BlockIndex>]) {
+    /// Adds the paths that the activations of an inline instance executed.
+    fn add(&mut self, mut instance: InstanceBlocks, activations: &[Vec<BlockIndex>]) {
         let cfg = &self.counted.cfg;
         let graph = PathGraph::new(cfg, &self.counted.options);
-        let found = executed(cfg, &graph, &mut copy, activations);
-        assert!(!found.is_cut_short, "{}: too many ways", cfg.name);
+        let found = executed(cfg, &graph, &mut instance, activations);
+        assert!(!found.is_cut_short, "{}: too many hypotheses", cfg.name);
         for (path, count) in found.paths {
             *self.executed.entry(path).or_default() += count;
         }
         self.classes.extend(&found.classes);
         self.lost.extend(found.lost);
-        self.copies += 1;
+        self.instances += 1;
     }
 
     fn counted(&self) -> BTreeMap<BlPath, u64> {
@@ -167,7 +167,7 @@ impl Function {
     }
 
     fn differences(&self) -> Vec<String> {
-        if self.copies == 0 {
+        if self.instances == 0 {
             return Vec::new();
         }
         let (counted, executed) = (self.summed(&self.counted()), self.summed(&self.executed));
@@ -185,11 +185,11 @@ impl Function {
     fn summary(&self) -> String {
         let counted = self.counted();
         let mut text = format!("  {}: {} paths", self.counted.cfg.name, counted.len());
-        match self.copies {
+        match self.instances {
             0 => text.push_str(", no code"),
             1 => {}
-            copies => {
-                let _ = write!(text, ", {copies} copies");
+            instances => {
+                let _ = write!(text, ", {instances} inline instances");
             }
         }
         if !self.lost.is_empty() {
@@ -312,7 +312,8 @@ impl Traced {
 
     fn functions(&self, burst: &Burst, exact: ExactProfile) -> Vec<Function> {
         let map = self.program.map(MODULE).expect("an address map");
-        // What each activation passed. An inlined function has several, one after the other, in one of its caller's.
+        // The blocks that each activation passed. An inlined function has several activations within one of its
+        // caller's.
         let mut passed: BTreeMap<(InlineInstanceIndex, u64), Vec<BlockIndex>> = BTreeMap::new();
         let mut decoder = Decoder::new(&self.program);
         decoder.burst(burst, &mut |_, event| {
@@ -339,21 +340,22 @@ impl Traced {
             let key = (counted.cfg.id, counted.cfg.hash());
             functions.insert(key, Function::new(counted));
         }
-        let mut copies: BTreeMap<Key, BTreeMap<InlineInstanceIndex, (Copy, Activations)>> = BTreeMap::new();
+        let mut instances: BTreeMap<Key, BTreeMap<InlineInstanceIndex, (InstanceBlocks, Activations)>> =
+            BTreeMap::new();
         for ((instance, _), blocks) in passed {
             let known = map.function_of(instance);
             let key = (known.cfg.id, known.hash);
             assert!(functions.contains_key(&key), "{} was not instrumented", known.cfg.name);
-            let copies = copies.entry(key).or_default();
-            let (_, activations) = copies
+            let of_function = instances.entry(key).or_default();
+            let (_, activations) = of_function
                 .entry(instance)
-                .or_insert_with(|| (Copy::new(map, instance), Vec::new()));
+                .or_insert_with(|| (InstanceBlocks::new(map, instance), Vec::new()));
             activations.push(blocks);
         }
-        for (key, copies) in copies {
+        for (key, of_function) in instances {
             let function = functions.get_mut(&key).expect("known");
-            for (copy, activations) in copies.into_values() {
-                function.add(copy, &activations);
+            for (blocks, activations) in of_function.into_values() {
+                function.add(blocks, &activations);
             }
         }
         functions.into_values().collect()

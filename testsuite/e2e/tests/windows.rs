@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use pleach_analysis::iterations::{Forest, overlap};
-use pleach_analysis::partial_paths::{Options, gather};
+use pleach_analysis::partial_paths::{PartialPathOptions, collect_partial_paths};
 use pleach_analysis::program::Program;
 use pleach_analysis::time_bias::Weights;
 use pleach_ball_larus::NumberingOptions as Numbering;
@@ -51,11 +51,11 @@ fn windows_of_bursts_are_those_that_are_counted() {
     let bytes = file.vectors().expect("readable").expect("kept");
     let vectors = VectorSet::from_bytes(bytes).expect("vectors");
     let program = Program::read(&vectors.modules, None);
-    let options = Options {
+    let options = PartialPathOptions {
         iterations: LONGEST,
-        ..Options::default()
+        ..PartialPathOptions::default()
     };
-    let evidence = gather(&program, &vectors, &Weights::equal(), &options);
+    let evidence = collect_partial_paths(&program, &vectors, &Weights::equal(), &options);
     let seen = &evidence.functions[&(run.cfg.id, run.cfg.hash())].windows;
     for length in 1..=LONGEST {
         let (seen, truth) = (seen.estimated(length, |_| None), truth.seen(length));

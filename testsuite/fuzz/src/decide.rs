@@ -8,7 +8,7 @@ use pleach_decide::placement::{Arc, Loop, Node, alignment, function_order, order
 use pleach_decide::superblock::branch_weights::{floor_edge_probability, restore_branch_weights, scale_loop_exits};
 use pleach_decide::superblock::check::check;
 use pleach_decide::superblock::history::{History, RecordedPaths, caller_block};
-use pleach_decide::superblock::{Candidates, Folding, Formation, Marker, Options, Subject, form};
+use pleach_decide::superblock::{Candidates, Folding, Formation, Marker, Subject, SuperblockOptions, form};
 use pleach_decide::weights::{RecordingEvidence, Verdict, unpredictable_branches, unsampled_calls, verdict};
 use pleach_decide::{coldness, superblock::arms::arms};
 use pleach_profile::{FunctionProfile, Profile};
@@ -133,9 +133,9 @@ fn decide_superblocks(cfg: &Cfg, profile: &Profile, input: &mut Input) {
         total: input.float().abs(),
     };
     let options = if input.u8() % 2 == 0 {
-        Options::default()
+        SuperblockOptions::default()
     } else {
-        Options::aggressive()
+        SuperblockOptions::aggressive()
     };
     let budget = input.u32() % 10_000;
     let formation = form(&subject, &FoldSome(input.u8() % 3), budget, &options, Candidates::All);

@@ -74,7 +74,7 @@ fn check(path: &Path) {
     });
 }
 
-/// Puts magic, checksums and what else a header needs right, as far as there are bytes.
+/// Corrects the magic, checksums and other header fields, if the input is long enough.
 fn repair(bytes: &mut [u8]) {
     if bytes.len() < HEADER {
         return;

@@ -35,7 +35,7 @@ pub fn shard(data: &[u8]) {
         &[(b"a.shard".to_vec(), shard.clone()), (b"b.shard".to_vec(), shard)],
         &mut set,
     );
-    // What does not say first whose it is, is no shard.
+    // A shard must begin with its process.
     let expected = if found.shards == 0 { bytes } else { damaged as u64 };
     assert_eq!(found.damaged_bytes, 2 * expected);
     check_set(&set);

@@ -57,7 +57,7 @@ pub fn check_set(set: &VectorSet) {
     }
 }
 
-/// What is exported is read again, with no more branches than were written.
+/// An exported recording can be read again, with no more branches than were written.
 pub fn check_export(set: &VectorSet) {
     let options = ExportOptions { depth: 5 };
     if stacks(set, options) > 1000 {

@@ -16,8 +16,8 @@ enum Step {
 /// A function's most frequent edges.
 #[derive(Clone, Debug)]
 pub struct Predictor {
-    /// By block: the most frequent successor, the first of equals. A loop of the block to itself that has a counter of its
-    /// own is none: paths go on as if it were not there.
+    /// By block: the most frequent successor, the first of equals. A loop of the block to itself that has a counter of
+    /// its own is none: paths go on as if it were not there.
     successors: Vec<Option<(Step, u64)>>,
     /// By block: how often that loop was taken.
     loops: Vec<Option<u64>>,

@@ -83,7 +83,7 @@ fn main() -> Result<()> {
             trials,
         } => {
             let bench = open()?;
-            let options = streams::Options {
+            let options = streams::StreamOptions {
                 overhead: overhead.clone(),
                 on: *on,
                 trials: *trials,
@@ -104,7 +104,7 @@ fn main() -> Result<()> {
             functions,
         } => {
             let bench = open()?;
-            let options = time_bias::Options {
+            let options = time_bias::TimeBiasOptions {
                 budgets: budgets.clone(),
                 repeat: *repeat,
                 on: *on,
@@ -115,7 +115,7 @@ fn main() -> Result<()> {
         }
         Command::Regions { exact, overhead } => {
             let bench = open()?;
-            let options = regions::Options {
+            let options = regions::RegionOptions {
                 on: exact.on,
                 overhead: overhead.clone(),
             };
@@ -129,7 +129,7 @@ fn main() -> Result<()> {
         }
         Command::Paths { exact, no_counts } => {
             let bench = open()?;
-            let options = path_tables::Options {
+            let options = path_tables::PathTableOptions {
                 on: exact.on,
                 instructions: !no_counts,
                 jobs: parallel::default_jobs(),

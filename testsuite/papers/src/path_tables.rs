@@ -12,15 +12,16 @@ use pleach_harness::bench::Bench;
 use pleach_harness::build::Binary;
 use pleach_harness::counts::Simulation;
 use pleach_harness::exact_counts::{Counted, count};
+use pleach_harness::pleach_command::Pleach;
 use pleach_harness::table::{Cell, Section, Table};
-use pleach_harness::variant::{Pleach, Variant};
+use pleach_harness::variant::Variant;
 use pleach_harness::workload::{InputKind, Workload};
 use pleach_harness::{parallel, progress};
 use std::collections::BTreeMap;
 
-/// What to count.
+/// Options of the tables.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct PathTableOptions {
     /// The input whose paths are counted.
     pub on: InputKind,
     /// Whether cachegrind counts the instructions of that input.
@@ -125,7 +126,12 @@ fn instructions(function: &ExactFunction, path: &Path, blocks: usize) -> u64 {
 }
 
 /// Builds the workloads, runs them on the training input and another one, and sums up.
-pub fn figures(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options: &Options) -> Result<Vec<Figures>> {
+pub fn figures(
+    bench: &Bench,
+    workloads: &[&Workload],
+    pleach: &Pleach,
+    options: &PathTableOptions,
+) -> Result<Vec<Figures>> {
     let bar = progress::bar(workloads.len(), "counting");
     let side_by_side = bench.with_jobs(1);
     let figures = parallel::map(workloads, options.jobs, |workload| {
@@ -138,7 +144,7 @@ pub fn figures(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options:
     figures
 }
 
-fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &Options) -> Result<Figures> {
+fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &PathTableOptions) -> Result<Figures> {
     let paths = Variant::Counted(pleach.clone(), Mode::Paths).produce(bench, workload)?;
     let edges = Variant::Counted(pleach.clone(), Mode::Edges).produce(bench, workload)?;
     let counted = whole(bench, &paths, options.on)?;
@@ -247,7 +253,7 @@ fn percent(of: u64, all: u64) -> Cell {
 }
 
 /// The three tables.
-pub fn sections(figures: &[Figures], options: &Options) -> Vec<Section> {
+pub fn sections(figures: &[Figures], options: &PathTableOptions) -> Vec<Section> {
     let on = options.on;
     vec![
         Section::new("paths", format!("Paths executed on '{on}'"), paths_table(figures)),

@@ -1,4 +1,5 @@
-//! Load-value profiles: what shadow execution tells of loads is what the program loads, and compressed it is still about that.
+//! Load-value profiles: shadow execution reports the values that the program loads, and compression keeps their
+//! distribution approximately.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -1,5 +1,5 @@
-//! Random graphs: regions keep the papers' rules, region paths partition what is executed, and matching sets are what their
-//! definition says.
+//! Random graphs: regions keep the papers' rules, region paths partition what is executed, and matching sets are what
+//! their definition says.
 
 use pleach_feedback_tests::support;
 

@@ -12,20 +12,20 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub struct Decoded {
     /// All of them, with multiplicity.
     pub branches: u64,
-    /// Those that lead into a function with probes and are followed there by a stretch that fits the code (from the
-    /// branch's target straight on, inside one function, to where the next branch leaves or the burst stops); or that
-    /// leave a function with probes for code of no function or of a file that is not annotated.
+    /// Those that lead into a function with probes and are followed there by a possible stretch: from the branch's
+    /// target, inside one function, to the next branch or the end of the burst. Also those that leave a function with
+    /// probes for code outside any function or annotated file.
     pub explained: u64,
 }
 
 impl Decoded {
-    /// Explained ÷ all; `None` where there are none.
+    /// Explained ÷ all; `None` if there are no branches.
     pub fn share(&self) -> Option<f64> {
         (self.branches > 0).then(|| self.explained as f64 / self.branches as f64)
     }
 }
 
-/// Looks at every branch of every burst, and of every window of a compressed recording.
+/// Counts every branch of every burst, and of every window of a compressed recording.
 pub fn decoded(program: &Program, vectors: &VectorSet) -> Decoded {
     let code = Code::new(program);
     let mut sum = Decoded::default();
@@ -90,7 +90,7 @@ impl<'p> Code<'p> {
     }
 }
 
-/// Whether control can have gone straight on from a place to where it was seen next. Where that is not known, it can.
+/// Whether execution can be straight from a place to the next observed address. True if that is unknown.
 fn fits(to: Place<'_>, at: CodeAddress, next: Option<CodeAddress>) -> bool {
     let Some(next) = next else { return true };
     let last = (next.module == at.module)

@@ -1,8 +1,8 @@
-//! How good an estimate is, as pure functions over exact and estimated distributions.
+//! The accuracy of estimates, as pure functions over exact and estimated distributions.
 //!
-//! *Flow* F(p) is a path's share of all executions of acyclic paths, of all functions that are both annotated and counted
-//! ([`truth`]). The measures ([`shares`]) know nothing of paths: region paths, or classes of paths that no branch tells
-//! apart, are other keys.
+//! *Flow* F(p) is a path's share of all executions of acyclic paths, of all functions that are both annotated and
+//! counted ([`truth`]). The measures ([`shares`]) do not depend on paths: region paths, and classes of paths that no
+//! branch distinguishes, are other keys.
 //!
 //! | measure | meaning |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | overlap ceiling | the same between two estimates of independent recordings of the same length |
 //! | calibration | share of the hottest paths whose exact share lies in the interval that the estimate gives |
 //!
-//! [`decoded`] says how much of the vectors the address maps explain.
+//! [`decoded`] measures how much of the vectors the address maps explain.
 
 pub mod decoded;
 pub mod regions;
@@ -23,5 +23,5 @@ pub use shares::Shares;
 pub use spread::Spread;
 pub use truth::{PathKey, Truth};
 
-/// A path is hot from this share of the flow on: 0.125 %.
+/// Minimum share of the flow of a hot path: 0.125 %.
 pub const HOT: f64 = 0.00125;

@@ -1,4 +1,4 @@
-//! The same flow on region paths, which the papers' figures are of.
+//! The flow of region paths, on which the papers' figures are based.
 
 use super::{Shares, Truth};
 use crate::regions::profile::{RegionPath, RegionProfile};
@@ -16,7 +16,7 @@ pub struct RegionFlow {
 }
 
 impl RegionFlow {
-    /// Takes the paths of exact counts apart.
+    /// Splits the paths of exact counts into region paths.
     pub fn new(truth: &Truth) -> Self {
         let mut profile = RegionProfile::default();
         let mut all = BTreeMap::new();
@@ -34,7 +34,8 @@ impl RegionFlow {
         }
     }
 
-    /// Takes the paths of an estimate apart. Functions that were not counted count as wrong: leave them out before.
+    /// Splits the paths of an estimate into region paths. Paths of functions that were not counted count as wrong:
+    /// remove them before.
     pub fn estimated(&self, profile: &PathProfile) -> Shares<RegionPath> {
         shares(RegionProfile::projected(profile, |id, hash| {
             self.regions.get(&(id, hash))

@@ -1,9 +1,9 @@
-//! Distributions over any kind of key, and what is between two of them.
+//! Distributions over any kind of key, and measures of their agreement.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Shares of a whole, by key. They sum up to 1, or to less where part of the whole has no key.
+/// Shares of a whole, by key. Their sum is 1, or less if a part of the whole has no key.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shares<K> {
     shares: BTreeMap<K, f64>,
@@ -18,8 +18,8 @@ impl<K: Ord> Default for Shares<K> {
 }
 
 impl<K: Ord> Shares<K> {
-    /// Shares of weights in their sum and `rest`, which is weight without a key. Weights of one key are summed; those that
-    /// are not above 0 are left out.
+    /// The shares of weights in their sum and `rest`, the weight without a key. Weights of one key are summed; weights
+    /// that are not positive are omitted.
     pub fn new(weights: impl IntoIterator<Item = (K, f64)>, rest: f64) -> Self {
         let mut shares: BTreeMap<K, f64> = BTreeMap::new();
         for (key, weight) in weights.into_iter().filter(|(_, weight)| *weight > 0.0) {
@@ -30,7 +30,7 @@ impl<K: Ord> Shares<K> {
         Self { shares }
     }
 
-    /// The share of a key; 0 where it has none.
+    /// The share of a key; 0 if it has none.
     pub fn get(&self, key: &K) -> f64 {
         self.shares.get(key).copied().unwrap_or(0.0)
     }
@@ -40,26 +40,27 @@ impl<K: Ord> Shares<K> {
         self.shares.iter().map(|(key, &share)| (key, share))
     }
 
-    /// How many keys have a share.
+    /// The number of keys with a share.
     pub fn len(&self) -> usize {
         self.shares.len()
     }
 
-    /// Whether nothing has a share.
+    /// Whether no key has a share.
     pub fn is_empty(&self) -> bool {
         self.shares.is_empty()
     }
 
-    /// The keys that have at least a share of `least`, by key.
+    /// The keys with a share of at least `least`, sorted.
     pub fn hot(&self, least: f64) -> Vec<&K> {
         let hot = self.iter().filter(|(_, share)| *share >= least);
         hot.map(|(key, _)| key).collect()
     }
 
-    /// The `count` keys with the largest shares; of equals the smaller key comes first. Fewer where there are not so many.
+    /// The `count` keys with the largest shares, or all if there are fewer. Among equal shares the smaller key comes
+    /// first.
     pub fn top(&self, count: usize) -> Vec<&K> {
         let mut all: Vec<(&K, f64)> = self.iter().collect();
-        // Stable, and the map is in the order of keys.
+        // The sort is stable, and the map is sorted by key.
         all.sort_by(|a, b| b.1.partial_cmp(&a.1).unwrap_or(Ordering::Equal));
         all.into_iter().take(count).map(|(key, _)| key).collect()
     }
@@ -73,14 +74,15 @@ impl<K: Ord> Shares<K> {
         Shares { shares }
     }
 
-    /// Σ min over all keys: 1 where two distributions are the same, 0 where they have nothing in common.
+    /// Σ min over all keys: 1 for equal distributions, 0 for disjoint ones.
     pub fn overlap(&self, other: &Self) -> f64 {
         self.iter().map(|(key, share)| share.min(other.get(key))).sum()
     }
 }
 
-/// Wall accuracy: Σ F over keys both hot and estimated hot ÷ Σ F over hot keys. Hot are those with at least `least` of
-/// `actual`, estimated hot as many of those that `estimated` has most of. `None` where nothing is hot.
+/// Wall accuracy: Σ F over keys both hot and estimated hot ÷ Σ F over hot keys. A key is hot with a share of at least
+/// `least` in `actual`; the same number of keys with the largest shares in `estimated` are estimated hot. `None` if no
+/// key is hot.
 pub fn wall<K: Ord>(actual: &Shares<K>, estimated: &Shares<K>, least: f64) -> Option<f64> {
     let hot: BTreeSet<&K> = actual.hot(least).into_iter().collect();
     let flow = |keys: &mut dyn Iterator<Item = &K>| keys.map(|key| actual.get(key)).sum::<f64>();
@@ -90,8 +92,8 @@ pub fn wall<K: Ord>(actual: &Shares<K>, estimated: &Shares<K>, least: f64) -> Op
     (all > 0.0).then(|| (found / all).min(1.0))
 }
 
-/// Calibration: the share of keys with at least `least` of `actual` whose share in `actual` lies in their interval. A key
-/// without an interval counts as missed. `None` where nothing is hot.
+/// Calibration: the share of the keys with at least `least` of `actual` whose share in `actual` lies in their interval.
+/// A key without an interval counts as missed. `None` if no key is hot.
 pub fn calibration<K: Ord>(actual: &Shares<K>, intervals: &BTreeMap<K, (f64, f64)>, least: f64) -> Option<f64> {
     let hot = actual.hot(least);
     let inside = |key: &&K| {

@@ -11,13 +11,13 @@ pub struct Spread {
     pub min: f64,
     /// The largest value.
     pub max: f64,
-    /// How many values.
+    /// Number of values.
     pub n: usize,
 }
 
 impl Spread {
-    /// Of the values given; `None` for none.
-    pub fn of(values: &[f64]) -> Option<Self> {
+    /// The spread of values; `None` if there are none.
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let (&min, &max) = (sorted.first()?, sorted.last()?);
@@ -38,9 +38,9 @@ mod tests {
     #[test]
     fn medians_of_odd_and_even_numbers_of_values() {
         let spread = |median, min, max, n| Some(Spread { median, min, max, n });
-        assert_eq!(Spread::of(&[3.0, 1.0, 2.0]), spread(2.0, 1.0, 3.0, 3));
-        assert_eq!(Spread::of(&[4.0, 1.0, 2.0, 3.0]), spread(2.5, 1.0, 4.0, 4));
-        assert_eq!(Spread::of(&[7.0]), spread(7.0, 7.0, 7.0, 1));
-        assert_eq!(Spread::of(&[]), None);
+        assert_eq!(Spread::from_values(&[3.0, 1.0, 2.0]), spread(2.0, 1.0, 3.0, 3));
+        assert_eq!(Spread::from_values(&[4.0, 1.0, 2.0, 3.0]), spread(2.5, 1.0, 4.0, 4));
+        assert_eq!(Spread::from_values(&[7.0]), spread(7.0, 7.0, 7.0, 1));
+        assert_eq!(Spread::from_values(&[]), None);
     }
 }

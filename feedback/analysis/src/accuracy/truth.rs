@@ -1,4 +1,4 @@
-//! What was executed, exactly, and estimates of it, by path.
+//! Exact counts and estimates of paths, prepared for comparison.
 
 use super::Shares;
 use pleach_annotate::cfg::Cfg;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A function with one graph.
 pub type FunctionKey = (FunctionId, CfgHash);
 
-/// A path of a program. The order of keys is what ties are broken by: function, graph, path.
+/// A path of a program. Ties are broken in the order of keys: function, graph, path.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PathKey {
     /// Its function.
@@ -38,16 +38,16 @@ impl TrueFunction {
     }
 }
 
-/// Exact counts of a program, for comparing.
+/// Exact counts of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Truth {
-    /// Where the graphs were taken.
+    /// The anchor of the graphs.
     pub anchor: Anchor,
-    /// Every function that was counted, those never executed included.
+    /// All counted functions, including those that were never executed.
     pub functions: BTreeMap<FunctionKey, TrueFunction>,
 }
 
-/// Why exact counts say nothing about paths.
+/// Why exact counts contain no paths.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TruthError {
@@ -57,26 +57,32 @@ pub enum TruthError {
     /// Modules were instrumented at different anchors.
     #[error("it was instrumented at different anchors: compile all of it with the same --anchor")]
     MixedAnchors,
-    /// There are no paths.
+    /// Only edges were counted.
     #[error("{0}: only edges were counted: build with $(pleach flags instrument) without --edges")]
     Edges(String),
     /// Paths are cut in other places than estimated ones.
-    #[error("{0}: its paths are limited to {1} from a block, estimated ones to {limit}: instrument without such an option", limit = NumberingOptions::default().max_paths)]
+    #[error(
+        "{0}: its paths are limited to {1} from a block, estimated ones to {limit}: instrument without such an option",
+        limit = NumberingOptions::default().max_paths
+    )]
     Limit(String, u64),
 }
 
 /// Functions that could not be compared.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Unmatched {
-    /// Names of those that have flow.
+    /// Names of those with flow.
     pub functions: Vec<String>,
     /// Their share of the flow.
     pub share: f64,
 }
 
 impl Truth {
-    /// Sums up exact counts: of a function that was counted in several ways, all of them.
-    pub fn of(exact: &ExactProfile) -> Result<Self, TruthError> {
+    /// Sums exact counts, over all modes in which a function was counted.
+    ///
+    /// # Errors
+    /// There are no functions, several anchors, or no comparable paths.
+    pub fn from_exact(exact: &ExactProfile) -> Result<Self, TruthError> {
         let anchor = exact.functions.first().ok_or(TruthError::Empty)?.anchor;
         let mut functions: BTreeMap<FunctionKey, TrueFunction> = BTreeMap::new();
         for function in &exact.functions {
@@ -101,7 +107,7 @@ impl Truth {
         Ok(Self { anchor, functions })
     }
 
-    /// Takes out the functions that are not among `known`, and says what they executed.
+    /// Removes the functions that are not among `known`, and returns them with their share of the executions.
     pub fn restrict(&mut self, known: &BTreeSet<FunctionKey>) -> Unmatched {
         let all: u64 = self.functions.values().map(TrueFunction::executions).sum();
         let mut unmatched = Unmatched::default();
@@ -131,7 +137,7 @@ impl Truth {
         Shares::new(paths, 0.0)
     }
 
-    /// Takes out of an estimate the functions that were not counted, and says what was estimated of them.
+    /// Removes the functions that were not counted from an estimate, and returns them with their share of it.
     pub fn take_uncounted(&self, profile: &mut PathProfile) -> Unmatched {
         let all = profile.total();
         let is_counted = |f: &FunctionPaths| self.functions.contains_key(&(f.id, f.cfg_hash));
@@ -145,7 +151,7 @@ impl Truth {
     }
 }
 
-/// An estimate, ready to be compared.
+/// An estimate, prepared for comparison.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Estimated {
     /// Estimated flow.
@@ -155,7 +161,7 @@ pub struct Estimated {
 }
 
 impl Estimated {
-    /// Shares and intervals of an estimate's paths, in all that it estimates.
+    /// The shares and intervals of an estimate's paths, relative to its total.
     pub fn new(profile: &PathProfile) -> Self {
         let listed = profile.functions.iter().flat_map(|f| {
             f.paths.iter().map(|estimate| {

@@ -1,4 +1,4 @@
-//! What seeds imply: the rules of [`super`], applied until nothing is new.
+//! The blocks that seeds imply: the rules of [`super`], applied to a fixpoint.
 
 use super::seeds::{Evidence, Seed, Seeds};
 use super::{Coverage, FunctionCoverage, Key};
@@ -11,25 +11,25 @@ use pleach_profile::Covered;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// What is known about a program's functions.
+/// The graphs and callees of a program's functions.
 pub struct Known<'p> {
     functions: FxHashMap<Key, Function<'p>>,
 }
 
 struct Function<'p> {
     cfg: &'p Cfg,
-    /// By call: the function that it surely calls.
+    /// By call: its callee, if it is certain.
     callees: Vec<Option<Key>>,
 }
 
 impl<'p> Known<'p> {
-    /// Of a program's annotated modules.
-    pub fn of(program: &'p Program) -> Self {
+    /// The functions of a program's annotated modules.
+    pub fn from_program(program: &'p Program) -> Self {
         let mut known = Self {
             functions: FxHashMap::default(),
         };
         for (_, map) in program.annotated() {
-            let names = Names::of(map);
+            let names = Names::from_map(map);
             for function in &map.functions {
                 known.add(&function.cfg, &names);
             }
@@ -37,8 +37,8 @@ impl<'p> Known<'p> {
         known
     }
 
-    /// Of graphs alone. Calls lead to the function of the name among them, if one alone has it.
-    pub fn of_graphs(graphs: &'p [Cfg]) -> Self {
+    /// The functions of these graphs. A call leads to the only function among them with the name.
+    pub fn from_graphs(graphs: &'p [Cfg]) -> Self {
         let mut names = Names::default();
         for cfg in graphs {
             names.add((cfg.id, cfg.hash()), true);
@@ -50,7 +50,7 @@ impl<'p> Known<'p> {
         known
     }
 
-    /// A function that several modules have may call others in each.
+    /// Adds a function. If several modules have it and its callees differ, they are unknown.
     fn add(&mut self, cfg: &'p Cfg, names: &Names) {
         let callees: Vec<_> = cfg.calls.iter().map(|call| names.callee(cfg, call.callee)).collect();
         let function = self.functions.entry((cfg.id, cfg.hash()));
@@ -63,7 +63,7 @@ impl<'p> Known<'p> {
         }
     }
 
-    /// Adds what seeds imply.
+    /// The coverage of seeds and of the blocks that they imply.
     pub fn close(&self, seeds: &Seeds) -> Coverage {
         let mut closure = Closure {
             known: self,
@@ -141,8 +141,8 @@ impl Closure<'_, '_> {
             .entry(key)
             .or_insert_with(|| BlockDominance::from_cfg(function.cfg));
         let mut blocks: Vec<BlockIndex> = implied.dominators(block).collect();
-        // What follows a proved block is proved only where activations end as the graph says. Of what is predicted anyway, it is
-        // predicted too.
+        // The post-dominators of a proved block are proved only if activations end as the graph says. Those of a
+        // predicted block are predicted in any case.
         let follows = match evidence {
             Evidence::None | Evidence::Proved => Evidence::Predicted,
             Evidence::Predicted | Evidence::Completed => evidence,
@@ -168,17 +168,17 @@ impl Closure<'_, '_> {
     }
 }
 
-/// Functions by name, where calls by that name can lead to them alone.
+/// Functions by name, if only they can be called by it.
 #[derive(Default)]
 struct Names {
-    /// By module, for local ones; several graphs make a name useless.
+    /// By name, and by module for local functions; `None` if several graphs have the name.
     functions: FxHashMap<(FunctionGuid, ModuleHash), Option<Key>>,
 }
 
 impl Names {
-    fn of(map: &AddressMap) -> Self {
+    fn from_map(map: &AddressMap) -> Self {
         let mut names = Self::default();
-        // Under its own name, with its own graph: what a global name leads to in a program.
+        // A global name leads to the function whose body has that name.
         let bodies = map.inline_instances.iter().filter_map(|instance| map.body(instance));
         let bodies: Vec<Key> = bodies
             .filter(|(symbol, function)| symbol.name == function.cfg.name)

@@ -1,11 +1,11 @@
-//! Coverage against exact counts (thesis §5.3, §5.5 and §5.6). What the thesis calls operations are IR instructions here.
+//! Coverage against exact counts (thesis §5.3, §5.5 and §5.6). The operations of the thesis are IR instructions here.
 
 use super::{Coverage, Key};
 use pleach_ball_larus::counts::exact::{ExactFunction, ExactProfile};
 use pleach_profile::Covered;
 use std::collections::BTreeMap;
 
-/// What was executed: exact counts of one or several runs, by block.
+/// The executed blocks: exact counts of one or several runs.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Executed {
     /// Blocks of functions whose counts are complete.
@@ -21,23 +21,23 @@ struct Block {
 /// Instructions of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
-    /// All, of functions that were counted.
+    /// Instructions of all counted functions.
     pub instructions: u64,
-    /// Those that were executed.
+    /// Executed instructions.
     pub executed: u64,
 }
 
-/// How much of what was executed is covered.
+/// The covered share of the executed instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Recall {
     /// Executed instructions.
     pub executed: u64,
-    /// Those of them in blocks that are covered, proved or predicted.
+    /// Executed instructions in covered blocks, proved or predicted.
     pub covered: u64,
 }
 
 impl Recall {
-    /// Share that is covered; 1 where nothing was executed.
+    /// The covered share; 1 if nothing was executed.
     pub fn share(&self) -> f64 {
         if self.executed == 0 {
             1.0
@@ -54,26 +54,26 @@ pub struct FalsePositive {
     pub function: Key,
     /// Position of the block.
     pub block: usize,
-    /// What coverage says.
+    /// Its coverage.
     pub covered: Covered,
 }
 
 impl FalsePositive {
-    /// Whether it was called proved.
+    /// Whether it is covered as proved.
     pub fn is_proved(&self) -> bool {
         self.covered >= Covered::ByDominance
     }
 }
 
 impl Executed {
-    /// Of one run.
-    pub fn of(exact: &ExactProfile) -> Self {
+    /// The executed blocks of one run.
+    pub fn from_exact(exact: &ExactProfile) -> Self {
         let mut executed = Self::default();
         executed.add(exact);
         executed
     }
 
-    /// Adds a run. A function that was counted in several ways is taken once.
+    /// Adds a run. A function that was counted in several modes is added once.
     pub fn add(&mut self, exact: &ExactProfile) {
         let mut seen = std::collections::BTreeSet::new();
         for function in &exact.functions {
@@ -88,7 +88,7 @@ impl Executed {
         }
     }
 
-    /// How large the program is (thesis, table 5.1).
+    /// The instructions of the program (thesis, table 5.1).
     pub fn totals(&self) -> Totals {
         let blocks = || self.blocks.values().flatten();
         let sum = |blocks: &mut dyn Iterator<Item = &Block>| blocks.map(|block| block.instructions).sum();
@@ -98,7 +98,7 @@ impl Executed {
         }
     }
 
-    /// Executed instructions that are covered (thesis §5.3). `least`: what counts as covered.
+    /// The recall of executed instructions (thesis §5.3). `least`: the minimum that counts as covered.
     pub fn recall(&self, coverage: &Coverage, least: Covered) -> Recall {
         let mut recall = Recall::default();
         for (_, _, block, covered) in self.executed_blocks(coverage) {
@@ -108,7 +108,7 @@ impl Executed {
         recall
     }
 
-    /// The same, each instruction as often as it was executed: the share of what the program did that the recording knows.
+    /// The same, with each instruction weighted by its executions.
     pub fn recall_of_executions(&self, coverage: &Coverage, least: Covered) -> f64 {
         let (mut executed, mut covered) = (0.0, 0.0);
         for (_, _, block, known) in self.executed_blocks(coverage) {
@@ -119,8 +119,8 @@ impl Executed {
         covered / f64::max(executed, 1.0)
     }
 
-    /// Recall among the most frequently executed instructions (thesis §5.6): for each share of all executed instructions, such as
-    /// 0.1, how many of so many are covered. Of instructions executed equally often, which are many, those of a block stay together.
+    /// The recall of the most frequently executed instructions (thesis §5.6): for each share of all executed
+    /// instructions, such as 0.1. Among instructions with the same count, those of one block stay together.
     pub fn recall_of_hottest(&self, coverage: &Coverage, shares: &[f64]) -> Vec<Recall> {
         let mut blocks: Vec<_> = self.executed_blocks(coverage).collect();
         blocks.sort_by_key(|(key, position, block, _)| (std::cmp::Reverse(block.count), *key, *position));
@@ -138,7 +138,7 @@ impl Executed {
         shares.iter().map(of_share).collect()
     }
 
-    /// Covered blocks that were not executed. Functions that were not counted are left out.
+    /// Covered blocks that were not executed, in functions that were counted.
     pub fn false_positives(&self, coverage: &Coverage) -> Vec<FalsePositive> {
         let mut found = Vec::new();
         for (&function, blocks) in &self.blocks {
@@ -155,9 +155,10 @@ impl Executed {
         found
     }
 
-    /// Relative entropy of the exact distribution of executed instructions with respect to the sampled one, in bits (thesis
-    /// §5.5): d = Σ p log₂(p ∕ q), over the instructions of all functions that were counted. One is added to the sampled count of each instruction, because d
-    /// has no value where something executed was never sampled, which the thesis does not mention.
+    /// Relative entropy of the exact distribution of executed instructions with respect to the sampled one, in bits
+    /// (thesis §5.5): d = Σ p log₂(p ∕ q), over the instructions of all counted functions. One is added to the sampled
+    /// count of each instruction, because d is undefined if an executed instruction was never sampled, which the thesis
+    /// does not mention.
     pub fn divergence(&self, coverage: &Coverage) -> f64 {
         let passed = |key: &Key, block: usize| {
             let function = coverage.functions.get(key);

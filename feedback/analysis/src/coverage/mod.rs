@@ -1,38 +1,43 @@
 //! Coverage: which blocks a recorded program certainly executed (Shye 2005, thesis §3.5.2 and §5).
 //!
-//! *Seeds* are the blocks that bursts passed ([`seeds`]). What the graphs have no way around is added ([`closure`]): dominators, post-dominators
-//! and the entries of functions that are called. Everything is kept in two tiers: what is proved, and what is only predicted,
-//! because shadow execution may have seen what the program then did not do. [`measure`] compares coverage with exact counts.
+//! *Seeds* are the blocks that bursts passed ([`seeds`]). The blocks that they imply are added ([`closure`]):
+//! dominators, post-dominators and the entries of called functions. There are two tiers: proved blocks, and predicted
+//! ones, because shadow execution may pass blocks that the program then did not. [`measure`] compares coverage with
+//! exact counts.
 //!
-//! # What is proved
+//! # Proofs
 //!
-//! A block is *executed* if control enters it in the graph at the anchor; an *activation* is one call of a function, from
-//! its entry block on. Optimisation keeps the sequence of probes, so a probe that was passed means that its block was executed.
+//! A block is *executed* if control enters it in the graph at the anchor; an *activation* is one call of a function,
+//! from its entry block on. Optimisation keeps the sequence of probes, so a passed probe means that its block was
+//! executed.
 //!
-//! 1. **Seen.** A block whose probe lies in a stretch that a proved burst executed was executed ([`Burst::proved`] says when shadow
-//!    execution is proof). So was the block of the caller that holds the call through which it was inlined: its inline stack names
-//!    that call.
-//! 2. **Dominators.** Each activation begins with the entry block and moves along edges, so it has passed every dominator of a
-//!    block that it executes. `longjmp` is no exception: it continues after a call of `setjmp` that the activation has made before, so that leaving
-//!    out what was between gives a way from the entry through the graph.
-//! 3. **Post-dominators.** p is on every way from b to where activations end. That b was executed shows p only if the activation did end there:
-//!    - The graph's ends are returns, `resume`, `unreachable`, blocks that hold a call that may not return (the activation may
-//!      end in it: `exit`, `longjmp`, unwinding), and blocks from which no other end can be reached (loops for ever). A block with such
-//!      an end implies no post-dominators, and lets no other block imply any through it.
-//!    - The process must have ended of its own accord, without ever having had a second thread or a signal handler ([`Process::undisturbed`]). Then every activation
-//!      has returned, was unwound, or was cut in a call that may not return: those of `exit` itself, or of
-//!      what called it. All are ends of the graph. A process that is killed cuts activations anywhere, and so do the
-//!      thread that calls `exit` while others run, and handlers that jump out.
-//! 4. **Callees.** In such a process a block that is entered makes its calls in order, up to and with the first that may not return. A
-//!    direct call enters the callee's entry block; it is known which callee where exactly one graph has the name:
-//!    a local function of the caller's module, or one whose own body the program (not a library, whose symbols others can override) holds under that name.
+//! 1. **Seen.** A block whose probe lies in a stretch of a proved burst was executed ([`Burst::proved`] says when
+//!    shadow execution is a proof). So was the caller's block with the call through which it was inlined, which the
+//!    inline stack names.
+//! 2. **Dominators.** Each activation begins with the entry block and moves along edges, so it has passed every
+//!    dominator of a block that it executes. `longjmp` is no exception: it continues after a call of `setjmp` that the
+//!    activation has made before, so without the blocks between there is a path from the entry through the graph.
+//! 3. **Post-dominators.** A post-dominator p of b is on every path from b to the end of an activation. That b was
+//!    executed proves p only if the activation ended there:
+//!    - The graph's ends are returns, `resume`, `unreachable`, blocks with a call that may not return (the activation
+//!      may end in it: `exit`, `longjmp`, unwinding), and blocks from which no other end can be reached (infinite
+//!      loops). A block with such an end implies no post-dominators, and no other block implies any through it.
+//!    - The process must have ended of its own accord, without ever having had a second thread or a signal handler
+//!      ([`Process::undisturbed`]). Then every activation has returned, was unwound, or was cut in a call that may not
+//!      return: those of `exit` itself and of its callers. All are ends of the graph. A killed process cuts activations
+//!      anywhere; so do a thread that calls `exit` while others run, and handlers that jump out.
+//! 4. **Callees.** In such a process an entered block makes its calls in order, up to and including the first that may
+//!    not return. A direct call enters the callee's entry block. The callee is known if exactly one graph has the name:
+//!    a local function of the caller's module, or a function whose body the program holds under that name (not a
+//!    library, whose symbols others can override).
 //!
-//! 2–4 are applied until nothing is new. What follows from blocks of undisturbed processes holds for them again, because it
-//! happened in the same processes, or in those that they were forked from.
+//! Rules 2–4 are applied to a fixpoint. The conclusions from blocks of undisturbed processes hold for such processes
+//! again, because they concern the same processes, or those that they were forked from.
 //!
-//! The thesis adds all post-dominators: that is not sound, because of calls that do not return, and of activations that
-//! still run when the program ends (a test shows both). Not done: that a local function with a single call site was entered shows its caller only where it is
-//! inlined, because manifests do not say whether addresses are taken.
+//! The thesis adds all post-dominators. That is unsound, because of calls that do not return, and of activations that
+//! still run when the program ends (a test shows both). Not done: concluding from the entry of a local function with a
+//! single call site to its caller, except where it is inlined, because manifests do not say whether addresses are
+//! taken.
 //!
 //! [`Burst::proved`]: pleach_collector::vector::Burst::proved
 //! [`Process::undisturbed`]: pleach_collector::vector::Process::undisturbed
@@ -52,27 +57,27 @@ use std::collections::BTreeMap;
 /// A function: its identifier, and the graph that it has.
 pub type Key = (FunctionId, CfgHash);
 
-/// What is known about each block of each function.
+/// The coverage of each block of each function.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Coverage {
-    /// Functions of which something is covered.
+    /// Functions with at least one covered block.
     pub functions: BTreeMap<Key, FunctionCoverage>,
 }
 
-/// What is known about each block of a function.
+/// The coverage of each block of a function.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FunctionCoverage {
     /// In block order.
     pub blocks: Vec<Covered>,
-    /// How often bursts passed each block, in block order.
+    /// Number of times that bursts passed each block, in block order.
     pub passed: Vec<u64>,
 }
 
-/// Coverage by a recording. `view`: how much of each burst is used; `implied`: whether dominance adds to it.
-pub fn of(program: &Program, vectors: &VectorSet, view: View, implied: bool) -> Coverage {
-    let seeds = Seeds::of(program, vectors, view);
+/// The coverage of a recording. `view`: how much of each burst is used; `implied`: whether implied blocks are added.
+pub fn from_vectors(program: &Program, vectors: &VectorSet, view: View, implied: bool) -> Coverage {
+    let seeds = Seeds::from_vectors(program, vectors, view);
     if implied {
-        Known::of(program).close(&seeds)
+        Known::from_program(program).close(&seeds)
     } else {
         Coverage::seen(&seeds)
     }
@@ -94,12 +99,12 @@ impl Coverage {
         }
     }
 
-    /// What is known about the blocks of a function; empty where that is nothing.
+    /// The coverage of a function's blocks; empty for an unknown function.
     pub fn blocks(&self, key: &Key) -> &[Covered] {
         self.functions.get(key).map_or(&[], |function| &function.blocks)
     }
 
-    /// Adds what another recording of the same program shows.
+    /// Adds the coverage of another recording of the same program.
     pub fn add(&mut self, other: &Self) {
         for (key, function) in &other.functions {
             match self.functions.get_mut(key) {

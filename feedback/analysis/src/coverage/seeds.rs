@@ -25,10 +25,10 @@ impl View {
     pub const ALL: Self = Self::Vectors(usize::MAX);
 }
 
-/// How sure it is that a block was executed. The order is that of what follows from it.
+/// The evidence that a block was executed, in the order of its strength.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Evidence {
-    /// Nothing says so.
+    /// No evidence.
     #[default]
     None,
     /// Shadow execution passed it; the program may have gone elsewhere.
@@ -39,17 +39,17 @@ pub enum Evidence {
     Completed,
 }
 
-/// What bursts say about one block.
+/// The seed of one block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Seed {
-    /// Whether it was passed.
+    /// The evidence that it was passed.
     pub evidence: Evidence,
-    /// How often.
+    /// Number of times that bursts passed it.
     pub passed: u64,
 }
 
 impl Seed {
-    /// The same in a profile's words.
+    /// The evidence as a profile states it.
     pub fn covered(&self) -> Covered {
         match self.evidence {
             Evidence::None => Covered::Unknown,
@@ -67,8 +67,8 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// What the bursts of a recording passed.
-    pub fn of(program: &Program, vectors: &VectorSet, view: View) -> Self {
+    /// The seeds of a recording.
+    pub fn from_vectors(program: &Program, vectors: &VectorSet, view: View) -> Self {
         let mut seeding = Seeding::new(program, &vectors.processes, view);
         let max_branches = match view {
             View::SingleBlock => usize::MAX,
@@ -101,10 +101,10 @@ pub struct Seeding<'p> {
     view: View,
     /// Of the current burst.
     evidence: Evidence,
-    /// Nothing more of the current burst is used.
+    /// Whether the rest of the current burst is ignored.
     is_over: bool,
-    /// By module, copy and block, once needed: functions are looked up at the end only.
-    copies: FxHashMap<ModuleId, Vec<Vec<Seed>>>,
+    /// By module, inline instance and block, once needed: functions are looked up at the end only.
+    instances: FxHashMap<ModuleId, Vec<Vec<Seed>>>,
 }
 
 impl<'p> Seeding<'p> {
@@ -116,20 +116,20 @@ impl<'p> Seeding<'p> {
             view,
             evidence: Evidence::None,
             is_over: false,
-            copies: program
+            instances: program
                 .annotated()
                 .map(|(module, map)| (module, vec![Vec::new(); map.inline_instances.len()]))
                 .collect(),
         }
     }
 
-    /// The seeds of all copies. The blocks that hold the calls through which a copy was inlined were passed, too, once
-    /// at least.
+    /// The seeds of all inline instances. The blocks with the calls through which an inline instance was inlined were
+    /// passed at least once, too.
     pub fn finish(self) -> Seeds {
         let mut seeds = Seeds::default();
         for (module, map) in self.program.annotated() {
-            let copies = self.copies.get(&module).into_iter().flatten();
-            for (instance, blocks) in (0..).map(InlineInstanceIndex).zip(copies) {
+            let instances = self.instances.get(&module).into_iter().flatten();
+            for (instance, blocks) in (0..).map(InlineInstanceIndex).zip(instances) {
                 let Some(evidence) = blocks.iter().map(|seed| seed.evidence).max() else {
                     continue;
                 };
@@ -180,7 +180,11 @@ impl Observer for Seeding<'_> {
         if self.is_over {
             return;
         }
-        let Some(blocks) = self.copies.get_mut(&module).map(|copies| &mut copies[instance.index()]) else {
+        let Some(blocks) = self
+            .instances
+            .get_mut(&module)
+            .map(|instances| &mut instances[instance.index()])
+        else {
             return;
         };
         if blocks.is_empty()

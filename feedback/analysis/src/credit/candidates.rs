@@ -1,11 +1,11 @@
-//! The paths of a function among which pieces are shared out.
+//! The candidates of a function: paths over which partial paths are distributed.
 
 use crate::partial_path::PartialPath;
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::Path;
 use rustc_hash::FxHashMap;
 
-/// Distinct paths, with indexes to find those that contain a piece.
+/// Distinct paths, with indices to find those that contain a partial path.
 #[derive(Default)]
 pub(super) struct Candidates {
     paths: Vec<Path>,
@@ -17,7 +17,7 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    /// The number of a path, which becomes a candidate unless it is one.
+    /// Adds a path, unless it is a candidate already, and returns its number.
     pub fn add(&mut self, path: Path) -> u32 {
         if let Some(&number) = self.numbers.get(&path) {
             return number;
@@ -42,18 +42,18 @@ impl Candidates {
         self.paths
     }
 
-    /// The candidates that contain a piece (Def. 3.2: the intersection of what contains its edges).
-    pub fn matching(&self, piece: &PartialPath) -> Vec<u32> {
+    /// The candidates that contain a partial path (Def. 3.2: the intersection of what contains its edges).
+    pub fn matching(&self, partial_path: &PartialPath) -> Vec<u32> {
         const NONE: &[u32] = &[];
-        let edges = piece
+        let edges = partial_path
             .blocks
             .windows(2)
             .map(|pair| self.by_edge.get(&(pair[0], pair[1])));
         let fewest = edges
             .map(|paths| paths.map_or(NONE, Vec::as_slice))
             .min_by_key(|paths| paths.len());
-        let fewest = fewest.unwrap_or_else(|| self.by_block.get(&piece.blocks[0]).map_or(NONE, Vec::as_slice));
-        let contains = |&number: &u32| piece.is_of(&self.paths[number as usize]);
+        let fewest = fewest.unwrap_or_else(|| self.by_block.get(&partial_path.blocks[0]).map_or(NONE, Vec::as_slice));
+        let contains = |&number: &u32| partial_path.is_of(&self.paths[number as usize]);
         fewest.iter().copied().filter(contains).collect()
     }
 }

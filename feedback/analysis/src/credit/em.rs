@@ -7,19 +7,19 @@ use crate::partial_paths::FunctionEvidence;
 use crate::replicates::{REPLICATES, Times};
 use pleach_ball_larus::Path;
 
-/// Rounds after which the estimate is taken as it is.
+/// Maximum number of rounds.
 const MAX_ROUNDS: usize = 60;
-/// Change in a round, as a share of all executions, at which it is done.
+/// Rounds end when counts change by less than this share of all executions.
 const TOLERANCE: f32 = 1e-4;
-/// Executions that the Markov model is worth beside what was observed: it decides only where nothing else does.
+/// Weight of the Markov model, in executions: it decides only where nothing was observed.
 const PRIOR: f32 = 1.0;
-/// Paths that edges alone make likelier than this are considered even if no burst saw them whole.
+/// Minimum probability in the Markov model of a candidate that no burst holds whole.
 const MIN_PROBABILITY: f64 = 1e-3;
 const ZERO: Times = [0.0; REPLICATES + 1];
 
-/// A piece, and what it may be a part of.
+/// The matching set of a partial path.
 struct Matching {
-    /// Candidates, and which fraction of each the piece is.
+    /// Candidates, and the fraction of each that the partial path is.
     paths: Vec<(u32, f32)>,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn credit(function: &FunctionEvidence) -> Credited {
     let (matchings, observations, unlisted) = evidence(function, &candidates);
     let prior = prior(&markov, candidates.paths());
     let mut counts = vec![ZERO; candidates.paths().len()];
-    // The first round shares equally: every path is as likely.
+    // The first round distributes equally: every path has the same weight.
     let mut weights: Vec<Times> = vec![[1.0; REPLICATES + 1]; counts.len()];
     for _ in 0..MAX_ROUNDS {
         let next = round(&matchings, &observations, &weights);
@@ -64,29 +64,31 @@ pub(super) fn credit(function: &FunctionEvidence) -> Credited {
     }
 }
 
-/// Whole paths that were seen, paths that edges make likely, and for each piece that none of them explains the likeliest
-/// path that does.
+/// Whole observed paths, paths that are probable by their edges, and for each partial path that none of these explains
+/// the likeliest path that does.
 fn candidates(function: &FunctionEvidence, markov: &Markov<'_>) -> Candidates {
     let mut candidates = Candidates::default();
-    let pieces = || {
+    let partial_paths = || {
         function
             .observations
             .iter()
             .flat_map(|o| o.alternatives.iter().flatten())
     };
-    pieces().filter_map(PartialPath::whole).for_each(|path| {
+    partial_paths().filter_map(PartialPath::whole).for_each(|path| {
         candidates.add(path);
     });
     for (path, _) in markov.likeliest(MIN_PROBABILITY) {
         candidates.add(path);
     }
-    // Long pieces first: what completes one may explain shorter ones.
-    let mut partial: Vec<&PartialPath> = pieces().filter(|p| p.start.is_none() || p.end.is_none()).collect();
+    // Long partial paths first: their completions may explain shorter ones.
+    let mut partial: Vec<&PartialPath> = partial_paths()
+        .filter(|p| p.start.is_none() || p.end.is_none())
+        .collect();
     partial.sort_unstable_by(|a, b| b.blocks.len().cmp(&a.blocks.len()).then_with(|| a.cmp(b)));
     partial.dedup();
-    for piece in partial {
-        if candidates.matching(piece).is_empty()
-            && let Some(path) = markov.complete(piece)
+    for partial_path in partial {
+        if candidates.matching(partial_path).is_empty()
+            && let Some(path) = markov.complete(partial_path)
         {
             candidates.add(path);
         }
@@ -94,11 +96,11 @@ fn candidates(function: &FunctionEvidence, markov: &Markov<'_>) -> Candidates {
     candidates
 }
 
-/// What the Markov model expects of each candidate.
+/// The prior of each candidate by the Markov model, in executions.
 fn prior(markov: &Markov<'_>, paths: &[Path]) -> Vec<f32> {
     let probabilities: Vec<f64> = paths.iter().map(|path| markov.probability(path)).collect();
     let all = probabilities.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-    // Never nothing: what was seen is possible.
+    // Never zero: an observed path is possible.
     let least = 1e-6;
     probabilities
         .iter()
@@ -112,11 +114,11 @@ fn evidence<'a>(function: &'a FunctionEvidence, candidates: &Candidates) -> (Vec
     let (mut matchings, mut observations, mut unlisted) = (Vec::new(), Vec::new(), ZERO);
     for observation in &function.observations {
         let mut alternatives = Vec::with_capacity(observation.alternatives.len());
-        for pieces in &observation.alternatives {
+        for partial_paths in &observation.alternatives {
             let first = matchings.len() as u32;
-            for piece in pieces {
-                let is_whole = piece.start.is_some() && piece.end.is_some();
-                let seen = piece.blocks.iter().filter(|b| function.shown[b.index()]).count() as f32;
+            for partial_path in partial_paths {
+                let is_whole = partial_path.start.is_some() && partial_path.end.is_some();
+                let seen = partial_path.blocks.iter().filter(|b| function.shown[b.index()]).count() as f32;
                 let fraction = |path: u32| {
                     if is_whole {
                         1.0
@@ -125,7 +127,7 @@ fn evidence<'a>(function: &'a FunctionEvidence, candidates: &Candidates) -> (Vec
                     }
                 };
                 let paths = candidates
-                    .matching(piece)
+                    .matching(partial_path)
                     .into_iter()
                     .map(|path| (path, fraction(path)));
                 matchings.push(Matching { paths: paths.collect() });
@@ -151,7 +153,7 @@ fn evidence<'a>(function: &'a FunctionEvidence, candidates: &Candidates) -> (Vec
     (matchings, observations, unlisted)
 }
 
-/// One round: observations are shared out in proportion to the paths' weights, and summed up.
+/// One round: distributes observations in proportion to the paths' weights, and returns the new counts.
 fn round(matchings: &[Matching], observations: &[Evidence<'_>], weights: &[Times]) -> Vec<Times> {
     let mut counts = vec![ZERO; weights.len()];
     let mut all = ZERO;
@@ -160,24 +162,29 @@ fn round(matchings: &[Matching], observations: &[Evidence<'_>], weights: &[Times
     }
     for observation in observations {
         match &observation.alternatives[..] {
-            [pieces] => {
-                for &piece in pieces {
-                    share(&matchings[piece as usize], observation.times, weights, &mut counts);
+            [partial_paths] => {
+                for &partial_path in partial_paths {
+                    share(
+                        &matchings[partial_path as usize],
+                        observation.times,
+                        weights,
+                        &mut counts,
+                    );
                 }
             }
             alternatives => {
                 let likelihoods: Vec<Times> = alternatives
                     .iter()
-                    .map(|pieces| likelihood(pieces, matchings, weights, &all))
+                    .map(|partial_paths| likelihood(partial_paths, matchings, weights, &all))
                     .collect();
                 let mut sum = ZERO;
                 likelihoods.iter().for_each(|l| add(&mut sum, l, |l| l));
-                for (pieces, likelihood) in alternatives.iter().zip(&likelihoods) {
+                for (partial_paths, likelihood) in alternatives.iter().zip(&likelihoods) {
                     let times: Times = std::array::from_fn(|lane| {
                         observation.times[lane] * likelihood[lane] / sum[lane].max(f32::MIN_POSITIVE)
                     });
-                    for &piece in pieces {
-                        share(&matchings[piece as usize], &times, weights, &mut counts);
+                    for &partial_path in partial_paths {
+                        share(&matchings[partial_path as usize], &times, weights, &mut counts);
                     }
                 }
             }
@@ -190,12 +197,12 @@ fn add(sum: &mut Times, times: &Times, with: impl Fn(f32) -> f32) {
     sum.iter_mut().zip(times).for_each(|(sum, &t)| *sum += with(t));
 }
 
-/// Probability of a list of pieces.
-fn likelihood(pieces: &[u32], matchings: &[Matching], weights: &[Times], all: &Times) -> Times {
+/// Probability of a list of partial paths.
+fn likelihood(partial_paths: &[u32], matchings: &[Matching], weights: &[Times], all: &Times) -> Times {
     let mut product = [1.0; REPLICATES + 1];
-    for &piece in pieces {
+    for &partial_path in partial_paths {
         let mut sum = ZERO;
-        for &(path, _) in &matchings[piece as usize].paths {
+        for &(path, _) in &matchings[partial_path as usize].paths {
             add(&mut sum, &weights[path as usize], |w| w);
         }
         for ((product, sum), all) in product.iter_mut().zip(&sum).zip(all) {
@@ -205,7 +212,7 @@ fn likelihood(pieces: &[u32], matchings: &[Matching], weights: &[Times], all: &T
     product
 }
 
-/// Shares out one piece.
+/// Distributes one partial path.
 fn share(matching: &Matching, times: &Times, weights: &[Times], counts: &mut [Times]) {
     if let [(path, fraction)] = matching.paths[..] {
         add(&mut counts[path as usize], times, |t| t * fraction);

@@ -1,15 +1,15 @@
-//! How sure a path's share is (feedback/ALGORITHMS.md, Confidence).
+//! Intervals of path counts (feedback/ALGORITHMS.md, Confidence).
 
 use crate::replicates::{REPLICATES, Times};
 
-/// What holds the true count with 90 % probability.
+/// A 90 % interval of a count, in the unit of the count.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Interval {
     /// Lower end.
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Independent observations that the count is worth.
+    /// Number of independent observations with the same relative variance.
     pub effective: f64,
 }
 
@@ -22,15 +22,15 @@ impl Interval {
     /// - `times`: the count in each replicate; `total`: the sum of all counts in each replicate.
     /// - `clusters`: independent observations (bursts) that the counts are from; 0 if unknown.
     ///
-    /// The variance of the share over the replicates gives the number of independent events with the same scatter:
-    /// n = share² ÷ variance. The ends are those of a Poisson count of n events (χ² quantiles), scaled: unlike ± 1.645 σ
+    /// The variance of the share over the replicates gives the number of independent events with the same scatter: n =
+    /// share² ÷ variance. The ends are those of a Poisson count of n events (χ² quantiles), scaled: unlike ± 1.645 σ
     /// they hold for few events too, and are never below 0. For a share above one half they are computed for the rest.
     ///
-    /// With few clusters, the scatter of replicates is too small; with one cluster it is zero. Therefore one more cluster
-    /// is assumed whose events are all of one kind: its variance is p (1 − p), where p is the Krichevsky–Trofimov estimate
-    /// of the share. Quantiles are Student's. Degrees of freedom: the clusters (the assumed one makes up for the
-    /// mean), but no more than the replicates have.
-    pub fn of(times: &Times, total: &[f64; REPLICATES + 1], clusters: u64) -> Self {
+    /// With few clusters, the scatter of replicates is too small; with one cluster it is zero. Therefore one more
+    /// cluster is assumed whose events are all of one kind: its variance is p (1 − p), where p is the
+    /// Krichevsky–Trofimov estimate of the share. Quantiles are Student's. Degrees of freedom: the clusters (the
+    /// assumed one makes up for the mean), but no more than the replicates have.
+    pub fn from_replicates(times: &Times, total: &[f64; REPLICATES + 1], clusters: u64) -> Self {
         let count = f64::from(times[0]);
         let shares = times[1..].iter().zip(&total[1..]).filter(|&(_, &all)| all > 0.0);
         let shares: Vec<f64> = shares.map(|(&times, &all)| f64::from(times) / all).collect();
@@ -56,7 +56,7 @@ impl Interval {
             };
         }
         let (low, high) = if share > 0.5 && clusters > 0 {
-            // Where a path was all that was sampled, the rest is taken for half a cluster.
+            // If only one path was sampled, the other paths count as half a cluster.
             let rest = (1.0 - share).max(0.5 / (clusters as f64 + 1.0));
             let (low, high) = poisson_ends(rest, rest * rest / variance);
             (all * (1.0 - high), all * (1.0 - low))
@@ -95,7 +95,8 @@ fn student(degrees: f64) -> f64 {
     z + first / degrees + second / degrees.powi(2) + third / degrees.powi(3)
 }
 
-/// The ends of the interval of a count that is as certain as a Poisson count of so many events: at least one event was sampled.
+/// The ends of the interval of a count whose relative variance is that of a Poisson count of `events`; at least one
+/// event was sampled.
 fn poisson_ends(count: f64, events: f64) -> (f64, f64) {
     let events = events.max(1.0);
     (
@@ -104,7 +105,8 @@ fn poisson_ends(count: f64, events: f64) -> (f64, f64) {
     )
 }
 
-/// Quantile of a χ² variable with so many degrees of freedom, by the normal quantile (Wilson and Hilferty 1931).
+/// Quantile of a χ² variable with `degrees` degrees of freedom, from the normal quantile `z` (Wilson and Hilferty
+/// 1931).
 fn chi_squared(degrees: f64, z: f64) -> f64 {
     let ninth = 2.0 / (9.0 * degrees);
     degrees * (1.0 - ninth + z * ninth.sqrt()).max(0.0).powi(3)
@@ -131,7 +133,7 @@ mod tests {
         for (number, times) in times[1..].iter_mut().enumerate() {
             *times = if number % 2 == 0 { 6.0 } else { 12.0 };
         }
-        let interval = Interval::of(&times, &[1000.0; REPLICATES + 1], 0);
+        let interval = Interval::from_replicates(&times, &[1000.0; REPLICATES + 1], 0);
         assert!((interval.effective - 8.72).abs() < 0.01, "{interval:?}");
         // Exact Poisson limits of 9 events: 4.70 and 15.71.
         assert!(
@@ -142,14 +144,14 @@ mod tests {
 
     #[test]
     fn one_cluster_leaves_nearly_everything_open() {
-        let of = |count: f32| Interval::of(&[count; REPLICATES + 1], &[100.0; REPLICATES + 1], 1);
+        let of = |count: f32| Interval::from_replicates(&[count; REPLICATES + 1], &[100.0; REPLICATES + 1], 1);
         // One burst: no replicate changes the shares.
         let third = of(29.0);
         assert!(third.low < 5.0 && third.high > 90.0, "{third:?}");
         let all = of(100.0);
         assert!(all.low < 60.0 && all.high == 100.0, "{all:?}");
         // A thousand bursts that agree leave little.
-        let sure = Interval::of(&[29.0; REPLICATES + 1], &[100.0; REPLICATES + 1], 1000);
+        let sure = Interval::from_replicates(&[29.0; REPLICATES + 1], &[100.0; REPLICATES + 1], 1000);
         assert!(sure.low > 28.9 && sure.high < 29.1 && sure.low < 29.0, "{sure:?}");
     }
 
@@ -181,7 +183,8 @@ mod tests {
         found.unwrap_or(shares.len() - 1)
     }
 
-    /// Programs of phases, each with its own shares of paths. A burst is of one phase, and repeats its last path with a given probability.
+    /// Programs of phases, each with its own shares of paths. A burst is of one phase, and repeats its last path with a
+    /// given probability.
     #[test]
     fn intervals_of_any_number_of_bursts_hold_the_truth() {
         for (phases, paths, length, repeats) in [(1, 3, 20, 0.0), (2, 5, 50, 0.5), (3, 8, 50, 0.9), (6, 20, 200, 0.5)] {
@@ -218,7 +221,7 @@ mod tests {
                     for (path, times) in times.iter().enumerate().filter(|(_, times)| times[0] > 0.0) {
                         let share = |phase: usize| phase_shares[phase] * shares[phase][path];
                         let truth = (0..phases).map(share).sum::<f64>() * total[0];
-                        let interval = Interval::of(times, &total, bursts);
+                        let interval = Interval::from_replicates(times, &total, bursts);
                         held += u32::from(interval.low <= truth && truth <= interval.high);
                         seen += 1;
                     }

@@ -1,10 +1,10 @@
-//! A function's paths as a Markov chain over its blocks: what edges alone say. It completes pieces that no whole path
-//! explains, and is the baseline of edge profiles.
+//! A function's paths as a Markov chain over its blocks: the information of an edge profile. It completes partial paths
+//! that no whole path explains, and is the baseline of edge profiles.
 
 use super::{Candidates, Credited};
 use crate::partial_path::PartialPath;
 use crate::partial_paths::FunctionEvidence;
-use crate::partial_paths::copy::Graph;
+use crate::partial_paths::inline_instance::Graph;
 use crate::replicates::{REPLICATES, Times};
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::graph::EdgeKind;
@@ -12,37 +12,37 @@ use pleach_ball_larus::{Path, Start};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// What an edge that was never seen is taken to have been seen: half a time for all edges of a block (Krichevsky–Trofimov).
+/// Prior count of the edges of a block, distributed evenly over them (Krichevsky–Trofimov).
 const UNSEEN: f64 = 0.5;
-/// Paths that the baseline lists for one function.
+/// Maximum number of paths that the baseline lists for one function.
 const MAX_PATHS: usize = 4096;
-/// A path with fewer estimated executions than this is not listed.
-const FEWEST_EXECUTIONS: f64 = 0.5;
+/// Minimum of estimated executions of a listed path.
+const MIN_EXECUTIONS: f64 = 0.5;
 
 /// Probabilities of the edges of the path graph.
 pub(super) struct Markov<'a> {
     graph: &'a Graph,
-    /// By edge of the path graph: how often it was seen.
+    /// By edge of the path graph: observed executions.
     pub times: Vec<f64>,
     /// By edge: −ln of its probability, given where it begins.
     cost: Vec<f64>,
     /// By block: the edges that lead to it.
     into: Vec<Vec<u32>>,
-    /// By block: −ln of the likeliest way to EXIT, and its first edge.
+    /// By block: −ln of the probability of the likeliest path to EXIT, and its first edge.
     to_exit: Vec<(f64, u32)>,
-    /// By block: −ln of the likeliest way from ENTRY, and its last edge.
+    /// By block: −ln of the probability of the likeliest path from ENTRY, and its last edge.
     from_entry: Vec<(f64, u32)>,
 }
 
 impl<'a> Markov<'a> {
-    /// Counts the edges of all pieces.
+    /// Counts the edges of all partial paths.
     pub fn new(function: &'a FunctionEvidence) -> Self {
         let graph = &function.graph;
         let mut times = vec![0.0; graph.paths.edges().len()];
         for observation in &function.observations {
             let share = f64::from(observation.times[0]) / observation.alternatives.len() as f64;
-            for piece in observation.alternatives.iter().flatten() {
-                for_edges(graph, piece, |edge| times[edge] += share);
+            for partial_path in observation.alternatives.iter().flatten() {
+                for_edges(graph, partial_path, |edge| times[edge] += share);
             }
         }
         let blocks = graph.paths.blocks();
@@ -54,12 +54,12 @@ impl<'a> Markov<'a> {
             to_exit: vec![(f64::INFINITY, 0); blocks],
             from_entry: vec![(f64::INFINITY, 0); blocks],
         };
-        this.price();
+        this.compute_costs();
         this.search();
         this
     }
 
-    fn price(&mut self) {
+    fn compute_costs(&mut self) {
         let edges = self.graph.paths.edges();
         for vertex in 0..=self.graph.paths.blocks() {
             let out = self.graph.paths.out(vertex);
@@ -99,15 +99,15 @@ impl<'a> Markov<'a> {
         }
     }
 
-    /// The likeliest path that contains a piece; `None` for pieces that the graph does not have.
-    pub fn complete(&self, piece: &PartialPath) -> Option<Path> {
+    /// The likeliest path that contains a partial path; `None` for partial paths that the graph does not have.
+    pub fn complete(&self, partial_path: &PartialPath) -> Option<Path> {
         let edges = self.graph.paths.edges();
-        let mut blocks = piece.blocks.clone();
-        let start = match piece.start {
+        let mut blocks = partial_path.blocks.clone();
+        let start = match partial_path.start {
             Some(start) => start,
             None => {
                 let mut before = Vec::new();
-                let mut at = piece.blocks[0];
+                let mut at = partial_path.blocks[0];
                 let start = loop {
                     let (cost, edge) = self.from_entry[at.index()];
                     if !cost.is_finite() {
@@ -128,7 +128,7 @@ impl<'a> Markov<'a> {
                 start
             }
         };
-        let end = match piece.end {
+        let end = match partial_path.end {
             Some(end) => end,
             None => loop {
                 let (cost, edge) = self.to_exit[blocks[blocks.len() - 1].index()];
@@ -149,13 +149,13 @@ impl<'a> Markov<'a> {
     /// Probability of a path, given that a path begins. 0 for a self loop that is counted apart.
     pub fn probability(&self, path: &Path) -> f64 {
         let mut cost = 0.0;
-        let piece = PartialPath {
+        let partial_path = PartialPath {
             start: Some(path.start),
             blocks: path.blocks.clone(),
             end: Some(path.end),
         };
         let acyclic = self.graph.paths.acyclic();
-        for_edges(self.graph, &piece, |edge| {
+        for_edges(self.graph, &partial_path, |edge| {
             cost += if edge < acyclic { self.cost[edge] } else { f64::INFINITY };
         });
         (-cost).exp()
@@ -251,27 +251,30 @@ impl Ord for Partial {
     }
 }
 
-/// The edges of a piece, by position in the path graph.
-fn for_edges(graph: &Graph, piece: &PartialPath, mut with: impl FnMut(usize)) {
+/// The edges of a partial path, by position in the path graph.
+fn for_edges(graph: &Graph, partial_path: &PartialPath, mut with: impl FnMut(usize)) {
     let mut found = |kind| {
         if let Some(edge) = graph.paths.find(kind) {
             with(edge.index());
         }
     };
-    let (first, last) = (piece.blocks[0], piece.blocks[piece.blocks.len() - 1]);
-    if let (1, Some(pleach_ball_larus::End::Back(to))) = (piece.blocks.len(), piece.end)
+    let (first, last) = (
+        partial_path.blocks[0],
+        partial_path.blocks[partial_path.blocks.len() - 1],
+    );
+    if let (1, Some(pleach_ball_larus::End::Back(to))) = (partial_path.blocks.len(), partial_path.end)
         && graph.is_counted_apart(first, to)
     {
         found(EdgeKind::SelfLoop(first));
         return;
     }
-    if let Some(start) = piece.start {
+    if let Some(start) = partial_path.start {
         found(EdgeKind::Start(start, first));
     }
-    for pair in piece.blocks.windows(2) {
+    for pair in partial_path.blocks.windows(2) {
         found(EdgeKind::Flow(pair[0], pair[1]));
     }
-    if let Some(end) = piece.end {
+    if let Some(end) = partial_path.end {
         found(EdgeKind::End(last, end));
     }
 }
@@ -292,7 +295,7 @@ pub(super) fn credit(function: &FunctionEvidence) -> Credited {
     let begun = f64::max(starts, ends);
     let all = |count: f64| [count as f32; REPLICATES + 1];
     let (mut candidates, mut counts): (Candidates, Vec<Times>) = Default::default();
-    for (path, probability) in markov.likeliest(FEWEST_EXECUTIONS / begun.max(FEWEST_EXECUTIONS)) {
+    for (path, probability) in markov.likeliest(MIN_EXECUTIONS / begun.max(MIN_EXECUTIONS)) {
         candidates.add(path);
         counts.push(all(begun * probability));
     }

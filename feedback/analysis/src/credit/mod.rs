@@ -1,20 +1,20 @@
-//! Crediting: from partial paths to how often each path was executed (feedback/ALGORITHMS.md, Path crediting, Confidence).
+//! Crediting: from partial paths to the executions of each path (feedback/ALGORITHMS.md, Path crediting, Confidence).
 //!
-//! A whole path that a burst saw is one execution. A piece that lacks a beginning or an end may be of several paths, its
-//! *matching set*. Three ways to share it out:
+//! A whole path inside a burst is one execution. A partial path without beginning or end may belong to several paths,
+//! its *matching set*. There are three ways of distributing it:
 //!
-//! - [`Crediting::Em`]: to each path of the matching set in proportion to how often that path is executed, as far as all
-//!   evidence tells: expectation maximisation, until nothing changes. A piece counts as the fraction of its path that it
-//!   is: all blocks of an execution are as likely to be inside a burst, so that fraction is what makes long paths, which
-//!   more bursts see a piece of, count once in the end (the correction of length bias).
-//! - [`Crediting::Equal`]: the same to each path of the matching set, and a whole count for each piece, as Shye et al.
-//!   (INTERACT 2005, §3.3) do it.
-//! - [`Crediting::Independent`]: pieces are taken apart into edges, and a path's count is the product of its edges'
-//!   probabilities: what an edge profile knows.
+//! - [`Crediting::Em`]: over the matching set in proportion to the executions of each path, estimated from all evidence
+//!   by expectation maximisation. A partial path counts as the fraction of its path's blocks that it holds. All blocks
+//!   of an execution are equally likely to be inside a burst, so this fraction corrects length bias: more bursts meet a
+//!   long path.
+//! - [`Crediting::Equal`]: equally over the matching set, with a whole count for each partial path (Shye et al.,
+//!   INTERACT 2005, §3.3).
+//! - [`Crediting::Independent`]: partial paths are split into edges, and a path's count is the product of its edges'
+//!   probabilities: the information of an edge profile.
 //!
-//! Everything is computed for the bursts as they were, and for [`REPLICATES`] replicates in
-//! which each burst weighs a Poisson number: bursts are independent, what one burst sees is not. The
-//! spread of a path's share over the replicates makes its interval ([`interval`]).
+//! Counts are computed for the recording and for [`REPLICATES`] replicates, in each of which every burst has a Poisson
+//! weight: bursts are independent, the branches of one burst are not. The variance of a path's share over the
+//! replicates determines its interval ([`interval`]).
 
 mod candidates;
 mod em;
@@ -29,19 +29,19 @@ use interval::Interval;
 use pleach_profile::path_profile::{FunctionPaths, PathProfile};
 use pleach_profile::{Anchor, EstimatedPath};
 
-/// How pieces are shared out.
+/// How partial paths are distributed over their matching sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Crediting {
     /// In proportion to how often each path is executed.
     #[default]
     Em,
-    /// Equally, as the papers do.
+    /// Equally, as in the papers.
     Equal,
     /// As products of edge probabilities.
     Independent,
 }
 
-/// Estimates how often each path was executed.
+/// Estimates the executions of each path, in sampled executions.
 pub fn credit(evidence: &Evidence, anchor: Anchor, crediting: Crediting) -> PathProfile {
     let functions: Vec<_> = evidence
         .functions
@@ -57,7 +57,7 @@ pub fn credit(evidence: &Evidence, anchor: Anchor, crediting: Crediting) -> Path
     let functions = functions.into_iter().map(|((id, cfg_hash), function, credited)| {
         let paths = credited.candidates.into_paths().into_iter().zip(&credited.counts);
         let paths = paths.filter(|(_, times)| times[0] > 0.0).map(|(path, times)| {
-            let Interval { low, high, effective } = Interval::of(times, &total, evidence.clusters);
+            let Interval { low, high, effective } = Interval::from_replicates(times, &total, evidence.clusters);
             EstimatedPath {
                 path,
                 count: times[0].into(),
@@ -88,7 +88,7 @@ struct Credited {
     candidates: Candidates,
     /// By candidate.
     counts: Vec<Times>,
-    /// What no candidate stands for.
+    /// Observations that no candidate explains.
     unlisted: Times,
 }
 

@@ -1,4 +1,4 @@
-//! Whether two files can be compared, found out before anything runs.
+//! Checks that two files can be compared, before anything runs.
 
 use super::{EvaluateError, Job};
 use crate::accuracy::truth::FunctionKey;
@@ -8,7 +8,7 @@ use pleach_annotate::map::AddressMap;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Checks that the one is annotated, the other instrumented, both at one anchor and of the same sources.
+/// Checks that one file is annotated and the other instrumented, both at one anchor and from the same sources.
 pub fn check(job: &Job) -> Result<(), EvaluateError> {
     let annotated = Binary::open(&job.annotated)?;
     let has_probes = !annotated.probes.is_empty();

@@ -2,40 +2,42 @@
 
 use crate::analyse::AnalysisError;
 use crate::credit::{Crediting, credit};
-use crate::partial_paths;
-use crate::partial_paths::gather;
+use crate::partial_paths::{PartialPathOptions, collect_partial_paths};
 use crate::program::Program;
 use crate::time_bias::{Model, Weights};
 use pleach_collector::vector::VectorSet;
 use pleach_profile::path_profile::PathProfile;
 
-/// What an estimate is made with.
+/// Parameters of an estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Estimator {
-    /// How what was seen is credited to paths.
+    /// How partial paths are credited to paths.
     pub crediting: Crediting,
-    /// Bursts are cut into vectors of so many branches, which know nothing of each other; left whole if `None`.
+    /// Length in taken branches of the independent vectors that bursts are cut into; bursts are left whole if `None`.
     pub vector_length: Option<usize>,
 }
 
 impl Estimator {
     /// Estimates paths.
+    ///
+    /// # Errors
+    /// No module is annotated.
     pub fn estimate(self, program: &Program, vectors: &VectorSet) -> Result<PathProfile, AnalysisError> {
         let anchor = program.annotated().map(|(_, map)| map.anchor).next();
         let anchor = anchor.ok_or(AnalysisError::NotAnnotated)?;
         let is_clocked = vectors.bursts.iter().any(|burst| burst.clock.is_some());
         let weights = if is_clocked {
-            Weights::of(vectors, &Model::default())
+            Weights::from_vectors(vectors, &Model::default())
         } else {
             Weights::equal()
         };
-        let evidence = gather(
+        let evidence = collect_partial_paths(
             program,
             vectors,
             &weights,
-            &partial_paths::Options {
+            &PartialPathOptions {
                 vector_length: self.vector_length,
-                ..partial_paths::Options::default()
+                ..PartialPathOptions::default()
             },
         );
         Ok(credit(&evidence, anchor, self.crediting))

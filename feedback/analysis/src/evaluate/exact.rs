@@ -11,46 +11,47 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-/// What it counted and printed.
+/// The counts and the output of the run.
 #[derive(Clone, Debug)]
 pub struct Counted {
     /// Executions of paths.
     pub truth: Truth,
     /// Executions of blocks.
     pub executed: Executed,
-    /// How it ended.
+    /// Exit status.
     pub status: ExitStatus,
     /// Hash of its standard output.
     pub output: u64,
-    /// What could not be read or understood.
+    /// Counts that could not be read or interpreted.
     pub problems: Vec<String>,
 }
 
 impl Counted {
-    /// Why the counts may not be all.
+    /// Reasons why the counts may be incomplete.
     pub fn warnings(&self) -> Vec<String> {
         let ended = (!self.status.success()).then(|| format!("the instrumented program failed ({})", self.status));
         self.problems.iter().cloned().chain(ended).collect()
     }
 
-    /// Where a recorded program, by how it ended and what it printed, did something else.
+    /// Differences to a recorded run, by its exit status and output.
     pub fn differences(&self, status: ExitStatus, output: u64) -> Vec<String> {
         let ended = (status != self.status).then(|| {
             format!(
-                "the instrumented program ended with {}, the recorded one with {status}: they may not have done the same",
+                "the instrumented program ended with {}, the recorded one with {status}: they may not have done \
+                 the same",
                 self.status
             )
         });
         let printed = (output != self.output).then(|| {
-            "the programs printed different things: where a program does not do the same in every run, exact counts of one \
-             run are not exact for another"
+            "the programs printed different things: where a program does not do the same in every run, exact counts of \
+             one run are not exact for another"
                 .to_owned()
         });
         ended.into_iter().chain(printed).collect()
     }
 }
 
-/// Runs it; its counts go into `folder`, its standard error is inherited.
+/// Runs the instrumented program. Its counts are written to `folder`, its standard error is inherited.
 pub fn count(job: &Job, folder: &Path) -> Result<Counted, EvaluateError> {
     let counts = folder.join("counts");
     let output = folder.join("exact.out");
@@ -84,8 +85,8 @@ pub fn count(job: &Job, folder: &Path) -> Result<Counted, EvaluateError> {
     let unread = counts.problems.iter().map(ToString::to_string);
     Ok(Counted {
         problems: unread.chain(exact.problems.iter().map(ToString::to_string)).collect(),
-        executed: Executed::of(&exact),
-        truth: Truth::of(&exact).map_err(|what| EvaluateError::Truth {
+        executed: Executed::from_exact(&exact),
+        truth: Truth::from_exact(&exact).map_err(|what| EvaluateError::Truth {
             path: job.exact.clone(),
             what,
         })?,

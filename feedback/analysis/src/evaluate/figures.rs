@@ -1,4 +1,4 @@
-//! One recording against exact counts.
+//! Figures of one recording against exact counts.
 
 use crate::accuracy::decoded::decoded;
 use crate::accuracy::regions::RegionFlow;
@@ -15,12 +15,12 @@ use pleach_profile::Covered;
 use pleach_profile::path_profile::PathProfile;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a figure's values look like.
+/// The unit of a figure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A share of a whole, to four decimals.
     Fraction,
-    /// A share of a whole that is small, in per cent.
+    /// A small share of a whole, in per cent.
     Percent,
     /// A number of things or seconds.
     Number,
@@ -75,13 +75,13 @@ pub const FIGURES: [(&str, &str, Kind); 25] = [
     ("excluded_estimated", "estimate of functions not counted", Kind::Percent),
 ];
 
-/// Values by the keys of [`FIGURES`]; one that could not be had is left out.
+/// Values by the keys of [`FIGURES`]; undefined ones are omitted.
 pub type Values = BTreeMap<&'static str, f64>;
 
 /// Figures of one estimate.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Figures {
-    /// What they are.
+    /// Values by key.
     pub values: Values,
     /// Estimated flow, for the ceiling.
     pub shares: Shares<PathKey>,
@@ -89,7 +89,7 @@ pub struct Figures {
     pub unmatched: Unmatched,
 }
 
-/// Exact counts, ready to be compared with estimates.
+/// Exact counts, prepared for comparison with estimates.
 #[derive(Debug)]
 pub struct Comparison {
     truth: Truth,
@@ -117,7 +117,7 @@ impl Comparison {
         let unmatched = self.truth.take_uncounted(&mut profile);
         let estimated = Estimated::new(&profile);
         let regions = self.regions.estimated(&profile);
-        // Paths that no branch of the program can tell apart: equal but for blocks that no code shows.
+        // Classes of paths that no branch of the program distinguishes: they differ only in blocks without code.
         let functions = profile.functions.iter();
         let shown: BTreeMap<FunctionKey, &[bool]> =
             functions.map(|f| ((f.id, f.cfg_hash), f.shown.as_slice())).collect();
@@ -155,7 +155,7 @@ impl Comparison {
         }
     }
 
-    /// Why the figures say less than they seem to.
+    /// Reasons why the figures cover less than all functions.
     pub fn warnings(&self, figures: &Figures) -> Vec<String> {
         let sides = [
             (&self.unmatched, "were executed but are not in the annotated program"),
@@ -175,10 +175,10 @@ impl Comparison {
     }
 }
 
-/// What a recording says of coverage, against exact coverage: with whole bursts and what they imply. Recall is the share of
-/// executed instructions that are covered; false positives are shares of the blocks said to be covered.
+/// The coverage of a recording against exact coverage, with whole bursts and the blocks that they imply. Recall is the
+/// covered share of executed instructions; false positives are shares of the covered blocks.
 pub fn coverage(program: &Program, recording: &Recording, executed: &Executed) -> Values {
-    let coverage = coverage::of(program, &recording.vectors, View::ALL, true);
+    let coverage = coverage::from_vectors(program, &recording.vectors, View::ALL, true);
     let recall = |least| executed.recall(&coverage, least).share();
     let said = coverage.functions.values().flat_map(|function| &function.blocks);
     let said: Vec<Covered> = said.copied().filter(|&c| c > Covered::Unknown).collect();
@@ -205,7 +205,7 @@ pub fn coverage(program: &Program, recording: &Recording, executed: &Executed) -
     ])
 }
 
-/// What a recording cost and yielded, whatever is estimated from it.
+/// The cost and yield of a recording, independent of the estimator.
 pub fn recording(program: &Program, recording: &Recording) -> Values {
     let stats = &recording.stats;
     let mut values = Values::from([
@@ -231,13 +231,13 @@ pub fn spreads(each: &[Figures]) -> BTreeMap<&'static str, Spread> {
         values.entry(key).or_default().push(value);
     }
     values.insert("overlap_ceiling", ceilings(each));
-    let spread = |(key, values): (_, Vec<f64>)| Some((key, Spread::of(&values)?));
+    let spread = |(key, values): (_, Vec<f64>)| Some((key, Spread::from_values(&values)?));
     values.into_iter().filter_map(spread).collect()
 }
 
-/// Overlaps of each recording's estimate with the next one's; none where there is only one recording.
+/// Overlaps of each recording's estimate with the next one's; empty for a single recording.
 fn ceilings(each: &[Figures]) -> Vec<f64> {
-    // Of two, the second's next is the first: the same pair.
+    // Of two recordings, the next of the second is the first: the same pair.
     let pairs = match each.len() {
         0 | 1 => 0,
         2 => 1,

@@ -1,8 +1,9 @@
 //! Evaluation: runs an instrumented program once and the annotated one several times under the recorder, and compares
-//! what was estimated with what was counted.
+//! the estimates with the exact counts.
 //!
-//! The phases, one a file: [`binaries`] finds out before anything runs whether the two can be compared at all; [`exact`]
-//! runs the one; [`runs`] runs the other; [`estimate`] makes a path profile of what was recorded; [`figures`] compares.
+//! The phases, one a file: [`binaries`] checks before anything runs whether the two can be compared; [`exact`] runs the
+//! instrumented program; [`runs`] records the annotated one; [`estimate`] makes a path profile of a recording;
+//! [`figures`] compares.
 
 pub mod binaries;
 pub mod estimate;
@@ -21,7 +22,7 @@ use pleach_annotate::map::MapError;
 use pleach_ball_larus::counts::error::CountError;
 use pleach_collector::record::{RecordError, RecordOptions};
 use pleach_profile::Anchor;
-use runs::Recorded;
+use runs::RecordedRun;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -39,18 +40,18 @@ pub struct Job {
     pub input: Option<PathBuf>,
 }
 
-/// How to evaluate.
+/// Options of an evaluation.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// How to record; the repetitions and redirections in it are not used.
+pub struct EvaluateOptions {
+    /// How to record; its repetitions and redirections are ignored.
     pub record: RecordOptions,
-    /// How many recordings are made and compared, one by one.
+    /// Number of recordings, each of which is compared by itself.
     pub runs: u32,
-    /// A command that takes less is repeated, within one recording, until its CPU-seconds reach this.
+    /// Minimum length of a recording in CPU-seconds: shorter commands are repeated within it.
     pub cpu_seconds: f64,
 }
 
-impl Options {
+impl EvaluateOptions {
     /// The reference: five recordings of 10 CPU-seconds.
     pub fn new(record: RecordOptions) -> Self {
         Self {
@@ -61,18 +62,18 @@ impl Options {
     }
 }
 
-/// What came out.
+/// The result of an evaluation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Evaluation {
     /// How estimates were made.
     pub estimator: Estimator,
     /// Where the graphs were taken.
     pub anchor: Anchor,
-    /// How often the command ran in one recording.
+    /// Number of runs of the command in one recording.
     pub repeat: u32,
-    /// Figures over all recordings, by the keys of [`figures::FIGURES`]. A figure that could not be had is left out.
+    /// Figures over all recordings, by the keys of [`figures::FIGURES`]. Undefined figures are omitted.
     pub figures: BTreeMap<&'static str, Spread>,
-    /// What makes the figures doubtful, a line each.
+    /// Reasons for doubt in the figures, a line each.
     pub warnings: Vec<String>,
 }
 
@@ -81,22 +82,22 @@ pub struct Evaluation {
 pub enum Stage {
     /// The instrumented program runs.
     Exact,
-    /// The annotated program runs once, to find out how long it takes.
+    /// The annotated program runs once, to measure its time.
     Trial,
     /// A recording is made.
     Run {
         /// Which one, from 1.
         run: u32,
-        /// Of so many.
+        /// Number of recordings.
         of: u32,
-        /// How often the command runs in it.
+        /// Number of runs of the command in it.
         repeat: u32,
     },
-    /// What was recorded is analysed.
+    /// The recording is analysed.
     Analysis,
 }
 
-/// Why nothing was evaluated.
+/// Why an evaluation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EvaluateError {
@@ -106,13 +107,14 @@ pub enum EvaluateError {
     /// The annotated file cannot be mapped.
     #[error(transparent)]
     Map(#[from] MapError),
-    /// The annotated file is not: it has graphs, but no probes.
+    /// The file to be annotated is instrumented: it has graphs, but no probes.
     #[error(
-        "{}: instrumented, not annotated: build it with $(pleach flags annotate) (or are --annotated and --exact swapped?)",
+        "{}: instrumented, not annotated: build it with $(pleach flags annotate) (or are --annotated and --exact \
+         swapped?)",
         .0.display()
     )]
     Instrumented(PathBuf),
-    /// The instrumented file is not.
+    /// The file to be instrumented is not.
     #[error("{}: {what}: build it with $(pleach flags instrument)", path.display())]
     NotInstrumented {
         /// The file.
@@ -138,8 +140,8 @@ pub enum EvaluateError {
     },
     /// The files have nothing in common.
     #[error(
-        "{} and {} have no function with the same control flow in common: build both from the same sources, with the same \
-         -O level",
+        "{} and {} have no function with the same control flow in common: build both from the same sources, with the \
+         same -O level",
         .0.annotated.display(),
         .0.exact.display()
     )]
@@ -196,11 +198,13 @@ fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> EvaluateError {
     move |error| EvaluateError::Io { what, error }
 }
 
-/// Does all of it, and compares what each estimator makes of the same recordings: one evaluation for each. `progress` is
-/// told what comes next.
+/// Runs, records, and evaluates each estimator on the same recordings. `progress` gets each stage when it begins.
+///
+/// # Errors
+/// The files cannot be compared, or a run, a recording or its analysis fails.
 pub fn evaluate(
     job: &Job,
-    options: &Options,
+    options: &EvaluateOptions,
     estimators: &[Estimator],
     progress: &mut dyn FnMut(Stage),
 ) -> Result<Vec<Evaluation>, EvaluateError> {
@@ -217,7 +221,7 @@ pub fn evaluate(
     for run in 1..=of {
         let repeat = recorder.repeat;
         progress(Stage::Run { run, of, repeat });
-        let Recorded { recording, output } = recorder.record()?;
+        let RecordedRun { recording, output } = recorder.record()?;
         warnings.extend(counted.differences(recording.status, output));
         if recording.stats.vectors == 0 {
             return Err(EvaluateError::NothingSampled {

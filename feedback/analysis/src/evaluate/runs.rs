@@ -1,6 +1,6 @@
 //! The annotated program, recorded several times.
 
-use super::{EvaluateError, Job, Options, io};
+use super::{EvaluateError, EvaluateOptions, Job, io};
 use pleach_collector::record::{RecordOptions, Recording, Repeat, record};
 use pleach_collector::redirect::Redirect;
 use std::ffi::OsString;
@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use xxhash_rust::xxh3::Xxh3;
 
-/// However short a command is, it is not repeated more often.
+/// Maximum number of repetitions of a command.
 const MAX_REPEATS: f64 = 10_000.0;
 
-/// A folder for everything that an evaluation writes; gone when it is dropped.
+/// A temporary folder for all files of an evaluation.
 pub fn folder() -> Result<TempDir, EvaluateError> {
     let made = tempfile::Builder::new().prefix("pleach-evaluate-").tempdir();
     made.map_err(io("cannot make a temporary directory"))
 }
 
-/// A file is meant, not a command to look for.
+/// The path of a file as a command, so that it is not searched for in PATH.
 pub fn command_path(file: &Path) -> PathBuf {
     match file.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Path::new(".").join(file),
@@ -27,7 +27,7 @@ pub fn command_path(file: &Path) -> PathBuf {
     }
 }
 
-/// What the programs read.
+/// The standard input of both programs.
 pub fn input(job: &Job) -> PathBuf {
     job.input.clone().unwrap_or_else(|| PathBuf::from("/dev/null"))
 }
@@ -45,12 +45,12 @@ pub fn digest(path: &Path) -> Result<u64, EvaluateError> {
     }
 }
 
-/// How often to run a command that takes `once` CPU-seconds, for `wanted` in all.
+/// Number of runs of a command that takes `once` CPU-seconds, for `wanted` CPU-seconds in all.
 pub fn repeats(wanted: f64, once: f64) -> u32 {
     (wanted / once.max(f64::MIN_POSITIVE)).ceil().clamp(1.0, MAX_REPEATS) as u32
 }
 
-/// How much of a recording's length a command's time is measured over.
+/// Length of the trial that measures a command's time, as a share of a recording's length.
 const TRIAL: f64 = 0.2;
 
 /// Makes recordings of the same length.
@@ -59,13 +59,13 @@ pub struct Recorder {
     command: Vec<OsString>,
     options: RecordOptions,
     output: PathBuf,
-    /// How often the command runs in each of them.
+    /// Number of runs of the command in each recording.
     pub repeat: u32,
 }
 
-/// A recording and what the program printed.
+/// A recording and the program's output.
 #[derive(Clone, Debug)]
-pub struct Recorded {
+pub struct RecordedRun {
     /// The recording.
     pub recording: Recording,
     /// Hash of the standard output of its last run.
@@ -73,9 +73,9 @@ pub struct Recorded {
 }
 
 impl Recorder {
-    /// Records the command for a while, to find out how often it has to run. What comes of it is not used: it also warms up
-    /// the machine. The program's output goes to a file in `folder`, its standard error nowhere.
-    pub fn new(job: &Job, options: &Options, folder: &Path) -> Result<Self, EvaluateError> {
+    /// Records the command for a while, to find the number of its repetitions. The recording is discarded: it also
+    /// warms up the machine. The program's output goes to a file in `folder`, its standard error is discarded.
+    pub fn new(job: &Job, options: &EvaluateOptions, folder: &Path) -> Result<Self, EvaluateError> {
         let output = folder.join("annotated.out");
         let program = command_path(&job.annotated).into_os_string();
         let mut recorder = Self {
@@ -94,7 +94,7 @@ impl Recorder {
         loop {
             let taken = recorder.record()?.recording.stats.program_cpu_seconds;
             let once = taken / f64::from(recorder.repeat);
-            // What is too short to be timed well is timed again, longer.
+            // A trial that is too short is repeated with more runs.
             let enough = repeats(options.cpu_seconds * TRIAL, once);
             if taken >= options.cpu_seconds * TRIAL / 2.0 || f64::from(recorder.repeat) >= MAX_REPEATS {
                 recorder.repeat = repeats(options.cpu_seconds, once);
@@ -104,13 +104,13 @@ impl Recorder {
         }
     }
 
-    /// Makes one.
-    pub fn record(&self) -> Result<Recorded, EvaluateError> {
+    /// Makes one recording.
+    pub fn record(&self) -> Result<RecordedRun, EvaluateError> {
         let options = RecordOptions {
             repeat: Repeat::Times(self.repeat),
             ..self.options.clone()
         };
-        Ok(Recorded {
+        Ok(RecordedRun {
             recording: record(&self.command, &options)?,
             output: digest(&self.output)?,
         })

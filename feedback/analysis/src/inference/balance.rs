@@ -1,8 +1,8 @@
 //! Spreads flow evenly over unknown alternatives.
 //!
 //! A flow of minimum cost sends everything down one of several equal unknown paths. Where the unknown blocks behind a
-//! branch form an acyclic piece with a single destination, the evidence says nothing about how flow passes it, and every
-//! block in it shares its flow evenly among its successors (profi §4.4): [`spread`].
+//! branch form an acyclic piece with a single destination, the evidence says nothing about how flow passes it, and
+//! every block in it shares its flow evenly among its successors (profi §4.4): [`spread`].
 //!
 //! With several destinations, whose counts are known, some distributions are possible and others are not. There the
 //! problem is solved again with a slight preference for [`even_shares`] (ours: on random graphs without half of their
@@ -108,7 +108,8 @@ impl Spreader<'_> {
         self.graph.out(block).filter(|&e| self.observed.edges[e].is_none())
     }
 
-    /// The unknown blocks behind a block's unknown edges, in topological order, if all of their flow has one destination.
+    /// The unknown blocks behind a block's unknown edges, in topological order, if all of their flow has one
+    /// destination.
     fn find_piece(&mut self, root: BlockId) -> Option<Vec<BlockId>> {
         let mut blocks = Vec::new();
         let destination = self.explore(root, &mut blocks);
@@ -151,8 +152,8 @@ impl Spreader<'_> {
         destination
     }
 
-    /// The edges among which flow is shared: those that do not lead to exception handling or a trap, where there are any
-    /// — plus those that have flow for a reason of their own.
+    /// The edges among which flow is shared: those that do not lead to exception handling or a trap, where there are
+    /// any — plus those that have flow for a reason of their own.
     fn likely(&self, edges: Vec<EdgeId>) -> Vec<EdgeId> {
         let unlikely = |&e: &EdgeId| is_unlikely(self.graph, self.observed, e) && self.flow.edges[e] == 0;
         if edges.iter().all(unlikely) {

@@ -1,7 +1,7 @@
 //! Connects stray flow to the entry and to an exit.
 //!
-//! A loop whose way in was never sampled may keep its flow as a circulation of its own. Control did get there: the
-//! likeliest path from the entry to it and from it to an exit gets a little flow (profi §4.3).
+//! A loop whose entry was never sampled may keep its flow as a circulation of its own. Control did enter it: the
+//! likeliest path from the entry to it and from it to an exit gets a small flow (profi §4.3).
 
 use super::flow::Flow;
 use super::graph::{BlockId, EdgeId, Exit, Graph};
@@ -35,8 +35,8 @@ pub(super) fn connect(graph: &Graph, problem: &Problem, flow: &mut Flow, amount:
     // Branch weights cannot tell that calls do not come back, and the optimiser does not believe that traps are run.
     let is_told = |b: BlockId| graph.exits[b] == Exit::Natural && !graph.unlikely[b];
     let exits: Vec<(BlockId, i64)> = (0..graph.blocks)
-        .filter_map(|b| problem.exit_price(b).map(|price| (b, price)))
-        .map(|(b, price)| (b, if is_told(b) { price } else { price + LAST_RESORT }))
+        .filter_map(|b| problem.exit_cost(b).map(|cost| (b, cost)))
+        .map(|(b, cost)| (b, if is_told(b) { cost } else { cost + LAST_RESORT }))
         .collect();
     let to_exit = tree(
         graph,
@@ -51,7 +51,7 @@ pub(super) fn connect(graph: &Graph, problem: &Problem, flow: &mut Flow, amount:
         problem,
     );
     // The nearest first: what lies on its path gets connected with it.
-    strays.sort_by_key(|&b| (from_entry[b].price, b));
+    strays.sort_by_key(|&b| (from_entry[b].cost, b));
     for block in strays {
         if connected[block] {
             continue;
@@ -75,7 +75,7 @@ pub(super) fn connect(graph: &Graph, problem: &Problem, flow: &mut Flow, amount:
 /// How a shortest path gets to a block.
 #[derive(Clone, Copy)]
 struct Step {
-    price: i64,
+    cost: i64,
     /// The edge between the block and the one before it on the path; `None` at the path's beginning.
     edge: Option<EdgeId>,
 }
@@ -89,26 +89,26 @@ fn tree(
 ) -> Vec<Step> {
     let mut steps = vec![
         Step {
-            price: i64::MAX,
+            cost: i64::MAX,
             edge: None
         };
         graph.blocks
     ];
     let mut heap = BinaryHeap::new();
-    for &(block, price) in starts {
-        steps[block].price = price;
-        heap.push(Reverse((price, block)));
+    for &(block, cost) in starts {
+        steps[block].cost = cost;
+        heap.push(Reverse((cost, block)));
     }
-    while let Some(Reverse((price, block))) = heap.pop() {
-        if price > steps[block].price {
+    while let Some(Reverse((cost, block))) = heap.pop() {
+        if cost > steps[block].cost {
             continue;
         }
         for (edge, next) in neighbours(block) {
             // Every step costs something, so that of equal paths the shortest is taken.
-            let through = price + problem.edge_price(graph, edge) + 1;
-            if graph.reachable[next] && through < steps[next].price {
+            let through = cost + problem.edge_cost(graph, edge) + 1;
+            if graph.reachable[next] && through < steps[next].cost {
                 steps[next] = Step {
-                    price: through,
+                    cost: through,
                     edge: Some(edge),
                 };
                 heap.push(Reverse((through, next)));

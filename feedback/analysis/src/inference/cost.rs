@@ -29,8 +29,9 @@ fn fixed(slope: f64) -> i64 {
 
 /// Fills `pieces` with the cost of a flow where `samples` were observed with probability `completeness`.
 ///
-/// Half the deviance is `κf − x ln f` up to a constant: convex, with its minimum at `x/κ`. Pieces are its secants between
-/// breakpoints whose distance from the minimum grows geometrically, from a fraction of the standard deviation on.
+/// Half the deviance is `κf − x ln f` up to a constant: convex, with its minimum at `x/κ`. Pieces are its secants
+/// between breakpoints whose distance from the minimum grows geometrically, from a fraction of the standard deviation
+/// on.
 pub(super) fn deviance(samples: f64, completeness: f64, units: f64, pieces: &mut Vec<PartialPath>) {
     pieces.clear();
     let last = if samples > 0.0 {

@@ -12,20 +12,20 @@ pub(super) type BlockId = usize;
 pub(super) struct Edge {
     pub from: BlockId,
     pub to: BlockId,
-    /// How many slots it merges.
+    /// Number of slots that it merges.
     pub slots: u32,
 }
 
 /// How control can leave the function in a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Exit {
-    /// It cannot.
+    /// There is no exit.
     None,
-    /// No successors: whatever enters leaves.
+    /// No successors: all flow leaves.
     Natural,
-    /// A call that may not return, or an implicit way out.
+    /// A call that may not return, or an implicit exit.
     Leak,
-    /// Stands for the end of a loop without a way out.
+    /// The exit of a loop that has none.
     Endless,
 }
 
@@ -37,9 +37,9 @@ pub(super) struct Graph {
     /// The merged edge of each successor slot; `None` for a target that does not exist.
     pub edge_of_slot: Vec<Option<EdgeId>>,
     pub exits: Vec<Exit>,
-    /// Nobody expects it to run: exception handling, traps.
+    /// By block: whether it handles exceptions or traps.
     pub unlikely: Vec<bool>,
-    /// Can be reached from the entry.
+    /// By block: whether it can be reached from the entry.
     pub reachable: Vec<bool>,
     out_at: Vec<usize>,
     in_at: Vec<usize>,

@@ -1,27 +1,27 @@
 //! Ragged evidence → counts that a function can have had.
 //!
-//! Samples are noisy, and the optimiser loses or merges probes: what was observed of a function seldom adds up. This
-//! module finds counts that do, close to the evidence, as a minimum-cost flow in the manner of *profi* (He, Mestre,
-//! Pupyrev, Wang, Yu: Profile Inference Revisited, POPL 2022; LLVM's `SampleProfileInference`).
+//! Samples are noisy, and the optimiser loses or merges probes: the observed counts of a function rarely conserve flow.
+//! This module finds counts that do, close to the evidence, as a minimum-cost flow in the manner of *profi* (He,
+//! Mestre, Pupyrev, Wang, Yu: Profile Inference Revisited, POPL 2022; LLVM's `SampleProfileInference`).
 //!
 //! # Constraints
 //! For every block, entries = (entry flow, for block 0) + Σ flow of incoming edges = Σ flow of outgoing edges + exit
 //! flow. Exit flow is possible
 //! - where a block has no successors (returns, resumes, unreachable);
-//! - at calls that may not come back, and terminators that may leave the function implicitly: a *leak*, dear, because it
-//!   hardly ever happens but can (`exit` in the middle of `main`);
-//! - at one block of every loop that has no way out, nearly free, because what enters it ends there.
+//! - at calls that may not return, and terminators that may leave the function implicitly: a *leak*, dear, because it
+//!   is rare but possible (`exit` in the middle of `main`);
+//! - at one block of every loop without exits, nearly free, because all flow that enters it ends there.
 //!
 //! # Objective
-//! The likeliest flow, where observed counts are Poisson-distributed: the cost of flow `f` where `x` samples were seen is
-//! half the Poisson deviance, `κf − x + x ln(x/κf)`, approximated by a convex piecewise-linear function ([`cost`]).
+//! The likeliest flow, where observed counts are Poisson-distributed: the cost of flow `f` where `x` samples were seen
+//! is half the Poisson deviance, `κf − x + x ln(x/κf)`, approximated by a convex piecewise-linear function ([`cost`]).
 //! Unlike the flat per-unit costs of profi it lets large counts give way to each other in proportion to their
 //! uncertainty, and costs one per sample to contradict an observed zero. `κ` is 1 for blocks. For edges it is the
-//! *completeness* of transitions out of the block: entries are often seen without the way in, so that observed
-//! transitions count from below ([`observed`]).
+//! *completeness* of transitions out of the block: entries are often observed without their incoming edge, so that
+//! observed transitions count from below ([`observed`]).
 //!
 //! Unknown counts — blocks without a probe in the binary, transitions that could not be told — cost next to nothing:
-//! enough to prefer short ways and to avoid exception handling and traps, too little to outweigh any sample.
+//! enough to prefer short paths and to avoid exception handling and traps, too little to outweigh any sample.
 //!
 //! # After the flow
 //! Blocks with flow that is not connected to the entry get connected by half a sample along the likeliest path
@@ -44,9 +44,9 @@ use observed::Observed;
 use pleach_annotate::cfg::Cfg;
 use problem::Problem;
 
-/// What was observed of a function, in samples. Weighted samples make fractions.
+/// The evidence about a function, in samples. Weighted samples make fractions.
 ///
-/// Values that are missing because a list is too short, negative or not a number count as unknown.
+/// Missing values (a list that is too short), negative values and NaN count as unknown.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Evidence {
     /// Entries of each block, in block order; `None` where the block left no probe in the binary: unknown, not zero.
@@ -94,7 +94,7 @@ pub fn infer(cfg: &Cfg, evidence: &Evidence, scale: f64) -> FlowCounts {
     flow.into_counts(&graph, &observed)
 }
 
-/// Rounds of nearing even shares: each starts from the flow that the last one found. More hardly change anything.
+/// Rounds towards even shares: each starts from the flow of the last. More rounds hardly change the result.
 const SHARE_ROUNDS: usize = 2;
 
 /// The flow of least cost; among unknown alternatives, one that is near an even distribution.

@@ -1,4 +1,4 @@
-//! Evidence by merged edge, cleaned, with what it lacks.
+//! Evidence by merged edge: checked, with its completeness.
 
 use super::Evidence;
 use super::graph::{BlockId, EdgeId, Graph};
@@ -9,7 +9,7 @@ const MAX_SAMPLES: f64 = 1e15;
 const MAX_FLOW: f64 = (1u64 << 40) as f64;
 /// Entries that the function's mean completeness of transitions counts for in each block.
 const PRIOR_ENTRIES: f64 = 4.0;
-/// Completeness is never taken to be less.
+/// Minimum of completeness.
 const MIN_COMPLETENESS: f64 = 0.05;
 
 /// What was observed of a function.

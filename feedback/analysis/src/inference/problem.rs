@@ -15,7 +15,7 @@ mod slope {
     pub const UNKNOWN: f64 = 1.0 / 65536.0;
     /// What an unknown edge gains by nearing its even share.
     pub const SHARE: f64 = 1.0 / 4096.0;
-    /// An unknown way into exception handling or a trap.
+    /// An unknown edge into exception handling or a trap.
     pub const UNLIKELY: f64 = 0.25;
     /// A call that does not return.
     pub const LEAK: f64 = 8.0;
@@ -98,21 +98,21 @@ impl Problem {
         found
     }
 
-    /// Cost of a unit more over an edge and through the block it leads to, at the solution.
-    pub fn edge_price(&self, graph: &Graph, edge: EdgeId) -> i64 {
-        self.price(self.edge_arcs[edge]) + self.price(self.block_arcs[graph.edges[edge].to])
+    /// Marginal cost of flow over an edge and through its target block, at the solution.
+    pub fn edge_cost(&self, graph: &Graph, edge: EdgeId) -> i64 {
+        self.marginal_cost(self.edge_arcs[edge]) + self.marginal_cost(self.block_arcs[graph.edges[edge].to])
     }
 
-    /// Cost of a unit more that leaves the function in a block; `None` where it cannot.
-    pub fn exit_price(&self, block: BlockId) -> Option<i64> {
-        self.exit_arcs[block].map(|arc| self.price(Some(arc)))
+    /// Marginal cost of flow that leaves the function in a block; `None` if it cannot.
+    pub fn exit_cost(&self, block: BlockId) -> Option<i64> {
+        self.exit_arcs[block].map(|arc| self.marginal_cost(Some(arc)))
     }
 
-    fn price(&self, arc: Option<usize>) -> i64 {
+    fn marginal_cost(&self, arc: Option<usize>) -> i64 {
         let Some(arc) = arc else { return i64::from(u32::MAX) };
         let flow = self.solution.flow(arc);
         let piece = self.solution.pieces(arc).iter().find(|p| flow < p.end);
-        // Less than nothing where more flow would suit the evidence: paths are found by Dijkstra's algorithm.
+        // Negative where more flow would agree better with the evidence. Dijkstra's algorithm needs non-negative costs.
         piece.map_or(0, |p| p.slope.max(0))
     }
 }

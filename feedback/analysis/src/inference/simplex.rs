@@ -189,7 +189,7 @@ impl Solution {
             .into_iter()
             .find(|&v| self.parent_arc[v as usize] == arc as u32);
         match child {
-            // Of two pieces, the one in which flow to the root has room.
+            // Of two pieces, the one with residual capacity towards the root.
             Some(child) => at -= usize::from(on_breakpoint && at > 0 && self.tails[arc] != child),
             None if !on_breakpoint => {
                 // Outside the tree flow lies on a breakpoint: one where the slope does not change serves as well.
@@ -273,14 +273,14 @@ impl Solution {
     }
 
     fn run(&mut self) {
-        while let Some((arc, up)) = self.price() {
+        while let Some((arc, up)) = self.find_entering_arc() {
             self.pivot(arc, up);
         }
         debug_assert!(self.flow[self.network.arcs()..].iter().all(|&f| f == 0));
     }
 
     /// Finds an arc whose flow should change, and whether it should grow.
-    fn price(&mut self) -> Option<(usize, bool)> {
+    fn find_entering_arc(&mut self) -> Option<(usize, bool)> {
         let arcs = self.network.arcs();
         let (mut scanned, mut best, mut found) = (0, 0, None);
         let mut arc = self.next_priced;
@@ -376,10 +376,10 @@ impl Solution {
         let (mut delta, mut leaving) = (entering, None);
         let mut node = source;
         while node != join {
-            let (room, grows) = self.room(node, false);
-            if room < delta {
+            let (residual, grows) = self.residual(node, false);
+            if residual < delta {
                 (delta, leaving) = (
-                    room,
+                    residual,
                     Some(Leaving {
                         node,
                         source_side: true,
@@ -391,10 +391,10 @@ impl Solution {
         }
         node = target;
         while node != join {
-            let (room, grows) = self.room(node, true);
-            if room <= delta {
+            let (residual, grows) = self.residual(node, true);
+            if residual <= delta {
                 (delta, leaving) = (
-                    room,
+                    residual,
                     Some(Leaving {
                         node,
                         source_side: false,
@@ -407,8 +407,8 @@ impl Solution {
         (delta, leaving)
     }
 
-    /// How much more a node's parent arc can carry within its piece, upwards or downwards, and whether its flow grows.
-    fn room(&self, node: Node, upwards: bool) -> (i64, bool) {
+    /// The residual capacity of a node's parent arc within its piece, upwards or downwards, and whether its flow grows.
+    fn residual(&self, node: Node, upwards: bool) -> (i64, bool) {
         let arc = self.parent_arc[node as usize] as usize;
         let (low, high) = self.bounds(arc, self.piece[arc]);
         let grows = (self.tails[arc] == node) == upwards;

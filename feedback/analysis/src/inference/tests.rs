@@ -134,7 +134,8 @@ fn a_loop_whose_way_in_was_never_sampled_is_connected_to_the_entry() {
 
 #[test]
 fn a_loop_is_left_by_a_return_where_there_is_one_however_far() {
-    // 1 loops, calls what may not come back, and may trap in 2; the return is behind ten blocks that were never sampled.
+    // 1 loops, calls what may not come back, and may trap in 2; the return is behind ten blocks that were never
+    // sampled.
     let successors: Vec<Vec<u32>> = (0..14)
         .map(|block| match block {
             0 => vec![1],

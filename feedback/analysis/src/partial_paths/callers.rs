@@ -1,5 +1,5 @@
-//! Where activations were called from: the end of the caller's path, as far as it was seen
-//! (call-crossing paths; feedback/ALGORITHMS.md, Path crediting).
+//! Callers of activations: the observed end of the caller's path (call-crossing paths; feedback/ALGORITHMS.md, Path
+//! crediting).
 
 use crate::partial_path::PartialPath;
 use pleach_ball_larus::{Path, Start};
@@ -7,12 +7,14 @@ use pleach_profile::Caller;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// Blocks of the caller that are kept.
+/// Maximum number of the caller's last blocks that are kept.
 pub(super) const MAX_BEFORE: usize = 4;
-/// Activations of one copy whose first path is waited for. There is one, but where paths were lost.
+/// Maximum number of activations of one inline instance whose first path has not ended. There is one, unless paths were
+/// lost.
 const MAX_WAITING: usize = 4;
 
-/// Callers of the activations of one copy whose first path has not ended yet, oldest first; `None` where nothing is known.
+/// Callers of the activations of one inline instance whose first path has not ended yet, oldest first; `None` for an
+/// unknown caller.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Waiting(VecDeque<Option<Caller>>);
 
@@ -25,21 +27,21 @@ impl Waiting {
         self.0.push_back(caller);
     }
 
-    /// What is told next is not what the oldest of them waits for.
+    /// Discards all callers: the next path is not the oldest activation's first.
     pub fn lose(&mut self) {
         self.0.clear();
     }
 
-    /// The caller of the activation that a piece is the first one of.
-    pub fn of(&mut self, piece: &PartialPath) -> Option<Caller> {
-        match piece.start {
+    /// Takes the caller of the activation whose first path this is; `None` for later paths.
+    pub fn take_caller(&mut self, partial_path: &PartialPath) -> Option<Caller> {
+        match partial_path.start {
             Some(Start::Entry) => self.0.pop_front().flatten(),
             _ => None,
         }
     }
 }
 
-/// How often each path followed what its caller had passed.
+/// Weighted number of times that each path followed the last blocks of its caller.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Called(FxHashMap<(Caller, Path), f64>);
 
@@ -49,14 +51,14 @@ impl Called {
         *self.0.entry((caller, path)).or_default() += times;
     }
 
-    /// Adds what was seen of the same function elsewhere.
+    /// Adds the counts of another module for the same function.
     pub(super) fn merge(&mut self, other: Self) {
         for (key, times) in other.0 {
             *self.0.entry(key).or_default() += times;
         }
     }
 
-    /// All of it, in order.
+    /// All counts, sorted by caller and path.
     pub fn sorted(&self) -> Vec<(&Caller, &Path, f64)> {
         let mut all: Vec<_> = self
             .0
@@ -86,7 +88,7 @@ mod tests {
         })
     }
 
-    fn piece(start: Option<Start>) -> PartialPath {
+    fn partial_path(start: Option<Start>) -> PartialPath {
         PartialPath {
             start,
             blocks: vec![BlockIndex(0)],
@@ -100,12 +102,12 @@ mod tests {
         waiting.enter(caller(1));
         waiting.enter(None);
         waiting.enter(caller(2));
-        assert_eq!(waiting.of(&piece(Some(Start::Entry))), caller(1));
+        assert_eq!(waiting.take_caller(&partial_path(Some(Start::Entry))), caller(1));
         // Later paths of an activation were not called.
-        assert_eq!(waiting.of(&piece(None)), None);
-        assert_eq!(waiting.of(&piece(Some(Start::Entry))), None);
-        assert_eq!(waiting.of(&piece(Some(Start::Entry))), caller(2));
-        assert_eq!(waiting.of(&piece(Some(Start::Entry))), None);
+        assert_eq!(waiting.take_caller(&partial_path(None)), None);
+        assert_eq!(waiting.take_caller(&partial_path(Some(Start::Entry))), None);
+        assert_eq!(waiting.take_caller(&partial_path(Some(Start::Entry))), caller(2));
+        assert_eq!(waiting.take_caller(&partial_path(Some(Start::Entry))), None);
     }
 
     #[test]
@@ -114,11 +116,14 @@ mod tests {
         waiting.enter(caller(1));
         waiting.lose();
         waiting.enter(caller(2));
-        assert_eq!(waiting.of(&piece(Some(Start::Entry))), caller(2));
-        // So many that first paths must have been lost.
+        assert_eq!(waiting.take_caller(&partial_path(Some(Start::Entry))), caller(2));
+        // More activations than are kept: first paths must have been lost.
         for block in 0..=MAX_WAITING as u32 {
             waiting.enter(caller(block));
         }
-        assert_eq!(waiting.of(&piece(Some(Start::Entry))), caller(MAX_WAITING as u32));
+        assert_eq!(
+            waiting.take_caller(&partial_path(Some(Start::Entry))),
+            caller(MAX_WAITING as u32)
+        );
     }
 }

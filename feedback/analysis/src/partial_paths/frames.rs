@@ -1,8 +1,8 @@
-//! Activations that a burst shows, told apart.
+//! Separates the activations that a burst shows.
 
 use super::callers::{MAX_BEFORE, Waiting};
-use super::copies::Copies;
-use super::store::{Into, Store};
+use super::module_instances::ModuleInstances;
+use super::store::{ObservationSink, Store};
 use super::walk::Activation;
 use crate::decode::{FrameId, Position};
 use crate::iterations::PassedPath;
@@ -13,31 +13,31 @@ use pleach_collector::vector::ModuleId;
 use pleach_profile::Caller;
 use rustc_hash::FxHashMap;
 
-/// What one address shows of one copy at one time.
+/// The blocks of one inline instance at one address, reached at one position of the burst.
 pub(super) type Group = (Position, FrameId, ModuleId, InlineInstanceIndex, Address);
 
-/// Activations of one emitted function and of what was inlined into it.
+/// Activations of one emitted function and of the functions inlined into it.
 #[derive(Default)]
 pub(super) struct Frame {
-    /// It was entered within the burst.
+    /// Whether it was entered within the burst.
     pub is_fresh: bool,
-    /// By copy, in the order in which they were seen first.
+    /// By inline instance, in the order of first observation.
     pub activations: Vec<Watched>,
 }
 
-/// Activations of one copy, one after the other.
+/// Consecutive activations of one inline instance.
 pub(super) struct Watched {
     module: ModuleId,
     instance: InlineInstanceIndex,
     activation: Activation,
-    /// What they passed, where windows of paths are counted.
+    /// The paths that they passed, if windows of paths are counted.
     passed: Vec<PassedPath>,
     callers: Waiting,
 }
 
 impl Frame {
-    /// Whether a copy that is seen for the first time cannot have been entered before the burst began: then control was
-    /// elsewhere in the frame, and not in anything that was inlined into the copy.
+    /// Whether an inline instance that is observed for the first time was entered within the burst. It was if control
+    /// was elsewhere in the frame before, and not in a function inlined into the inline instance.
     fn enters(&self, map: &AddressMap, instance: InlineInstanceIndex) -> bool {
         let Some(first) = self.activations.first() else {
             return self.is_fresh;
@@ -53,25 +53,26 @@ impl Frame {
     }
 }
 
-/// Activations that are watched.
+/// Activations that are followed.
 #[derive(Default)]
 pub(super) struct Walks {
     pub frames: FxHashMap<FrameId, Frame>,
-    /// Blocks at one address that control got to.
+    /// The address that control reached last, whose blocks are still being collected in `group`.
     pub pending: Option<Group>,
     pub group: Vec<BlockIndex>,
-    /// Where control was before that.
+    /// The inline instance that control was in before.
     last: Option<(FrameId, ModuleId, InlineInstanceIndex)>,
 }
 
 impl Walks {
-    /// What the caller of a copy's activation has passed, if the copy is entered now: what it is inlined into, or else where control came from.
+    /// The caller of an inline instance's activation, if it is entered now: the inline instance around it, or else the
+    /// one that control came from.
     fn caller(
         &self,
         (frame, module, instance): (FrameId, ModuleId, InlineInstanceIndex),
-        modules: &FxHashMap<ModuleId, Copies<'_>>,
+        modules: &FxHashMap<ModuleId, ModuleInstances<'_>>,
     ) -> Option<Caller> {
-        let of = |module: &ModuleId| modules.get(module).map(|copies| copies.map);
+        let of = |module: &ModuleId| modules.get(module).map(|instances| instances.map);
         let (frame, module, instance) = match of(&module)?.inline_instances[instance.index()].parent {
             Some((outer, _)) => (frame, module, outer),
             None => self.last.filter(|&(last, ..)| last != frame)?,
@@ -87,7 +88,7 @@ impl Walks {
         })
     }
 
-    pub fn flush_pending(&mut self, modules: &mut FxHashMap<ModuleId, Copies<'_>>, store: &mut Store) {
+    pub fn flush_pending(&mut self, modules: &mut FxHashMap<ModuleId, ModuleInstances<'_>>, store: &mut Store) {
         let Some((_, frame, module, instance, _)) = self.pending.take() else {
             return;
         };
@@ -97,7 +98,7 @@ impl Walks {
             .flatten();
         self.last = Some((frame, module, instance));
         let frame = self.frames.entry(frame).or_default();
-        if let Some(copies) = modules.get_mut(&module) {
+        if let Some(instances) = modules.get_mut(&module) {
             let known = frame
                 .activations
                 .iter()
@@ -106,13 +107,13 @@ impl Walks {
                 frame.activations.push(Watched {
                     module,
                     instance,
-                    activation: Activation::new(frame.enters(copies.map, instance)),
+                    activation: Activation::new(frame.enters(instances.map, instance)),
                     passed: Vec::new(),
                     callers: Waiting::default(),
                 });
                 frame.activations.len() - 1
             });
-            let (place, graph, steps) = copies.of(instance, store);
+            let (place, graph, segments) = instances.prepare(instance, store);
             let Watched {
                 activation,
                 passed,
@@ -122,14 +123,14 @@ impl Walks {
             if enters {
                 callers.enter(caller);
             }
-            let mut sink = Into {
+            let mut sink = ObservationSink {
                 place,
                 store,
                 graph,
                 passed,
                 callers,
             };
-            activation.pass(&self.group, graph, steps, &mut sink);
+            activation.pass(&self.group, graph, segments, &mut sink);
         }
         self.group.clear();
     }
@@ -138,7 +139,7 @@ impl Walks {
         &mut self,
         frame: FrameId,
         has_left: bool,
-        modules: &mut FxHashMap<ModuleId, Copies<'_>>,
+        modules: &mut FxHashMap<ModuleId, ModuleInstances<'_>>,
         store: &mut Store,
     ) {
         let frame = self.frames.remove(&frame).unwrap_or_default();
@@ -150,22 +151,22 @@ impl Walks {
                 mut passed,
                 mut callers,
             } = watched;
-            if let Some(copies) = modules.get_mut(&module) {
-                let (place, graph, steps) = copies.of(instance, store);
-                let mut sink = Into {
+            if let Some(instances) = modules.get_mut(&module) {
+                let (place, graph, segments) = instances.prepare(instance, store);
+                let mut sink = ObservationSink {
                     place,
                     store,
                     graph,
                     passed: &mut passed,
                     callers: &mut callers,
                 };
-                activation.leave(has_left, graph, steps, &mut sink);
+                activation.leave(has_left, graph, segments, &mut sink);
                 store.count_windows(place, &passed);
             }
         }
     }
 
-    pub fn end(&mut self, modules: &mut FxHashMap<ModuleId, Copies<'_>>, store: &mut Store) {
+    pub fn end(&mut self, modules: &mut FxHashMap<ModuleId, ModuleInstances<'_>>, store: &mut Store) {
         self.flush_pending(modules, store);
         let mut frames: Vec<FrameId> = self.frames.keys().copied().collect();
         frames.sort_unstable();

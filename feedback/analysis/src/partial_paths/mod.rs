@@ -1,20 +1,23 @@
-//! Partial paths (feedback/ALGORITHMS.md, Decode): what bursts show of the paths that activations of a function took.
+//! Partial paths (feedback/ALGORITHMS.md, Decode): the observed parts of the paths that activations took.
 //!
 //! An activation's blocks are split where acyclic paths end (back edges, cut edges, exits), as Ball and Larus define
-//! them. A partial path that lies wholly inside a burst is a whole path. Those at a burst's ends, and around unknown code,
-//! lack a beginning or an end. A shadow call stack keeps activations apart, so that partial paths continue after calls,
-//! however much other code ran in between.
+//! them. A partial path that lies inside one burst is a whole path. Partial paths at a burst's ends, and around unknown
+//! code, lack a beginning or an end. A shadow call stack separates activations, so that a partial path continues after
+//! a call.
 //!
-//! The phases, one a file: [`copy`] finds the ways between blocks that were seen, [`walk`] splits what one activation passed,
-//! [`frames`] tells activations apart, [`store`] sums up equal observations in all
-//! [`replicates`](crate::replicates), and [`gather`](fn@gather) does so for all bursts of a recording.
+//! The phases, one a file: [`inline_instance`] finds the segments between observed blocks; [`walk`] splits the blocks
+//! of one activation; [`frames`] separates activations; [`store`] sums equal observations in all
+//! [`replicates`](crate::replicates); [`collect`] does this for all bursts of a recording. The result is the
+//! [`evidence`].
 
 pub mod callers;
-mod copies;
-pub mod copy;
+pub mod collect;
+mod evidence;
 mod frames;
-pub mod gather;
+pub mod inline_instance;
+mod module_instances;
 mod store;
 mod walk;
 
-pub use gather::{Evidence, FunctionEvidence, Gatherer, Observation, Options, gather};
+pub use collect::{PartialPathCollector, PartialPathOptions, collect_partial_paths};
+pub use evidence::{Evidence, FunctionEvidence, Observation};

@@ -1,32 +1,32 @@
-//! Observations summed up by what was observed.
+//! Sums equal observations.
 
 use super::callers::{Called, Waiting};
-use super::copy::Graph;
-use super::gather::Observation;
+use super::evidence::Observation;
+use super::inline_instance::Graph;
 use super::walk::Sink;
 use crate::iterations::{Forest, PassedPath, runs_of_passed};
 use crate::partial_path::{Alternatives, PartialPath};
 use crate::replicates::{REPLICATES, Times};
 use rustc_hash::FxHashMap;
 
-/// Different observations of a function.
+/// The distinct observations of a function.
 #[derive(Default)]
 pub(super) struct Observations {
-    pieces: FxHashMap<PartialPath, u32>,
+    partial_paths: FxHashMap<PartialPath, u32>,
     others: FxHashMap<Alternatives, u32>,
-    /// One for each observation.
+    /// The number of each observation.
     pub kinds: Vec<u32>,
     times: Vec<Times>,
-    /// By observation: the path, where it is one.
+    /// By observation: its path, if it is a single one.
     passed: Vec<Option<PassedPath>>,
 }
 
 impl Observations {
     pub fn finish(self) -> Vec<Observation> {
         let single = self
-            .pieces
+            .partial_paths
             .into_iter()
-            .map(|(piece, number)| (number, vec![vec![piece]]));
+            .map(|(partial_path, number)| (number, vec![vec![partial_path]]));
         let others = self
             .others
             .into_iter()
@@ -46,22 +46,22 @@ impl Observations {
 #[derive(Default)]
 pub(super) struct Store {
     pub functions: Vec<Observations>,
-    /// Of the current cluster: function, observation, weight.
+    /// The observations of the current cluster: function, observation, weight.
     cluster: Vec<(u32, u32, f32)>,
-    /// Weight of what is observed now.
+    /// Weight of the next observations.
     pub weight: f32,
     pub inconsistent: u64,
     pub lost: u64,
-    /// Paths of the longest windows; 0 where none are counted.
+    /// Maximum number of paths of a window; 0 if none are counted.
     iterations: usize,
     /// By function.
     pub windows: FxHashMap<u32, Forest>,
-    /// By function: what its first paths came after.
+    /// By function: the callers' blocks before its first paths.
     pub called: FxHashMap<u32, Called>,
 }
 
 impl Store {
-    /// Counts windows of up to so many paths; none if 0.
+    /// Counts windows of up to `iterations` paths; none if 0.
     pub fn new(iterations: usize) -> Self {
         Self {
             iterations,
@@ -95,8 +95,8 @@ impl Store {
     }
 }
 
-/// Where one function's observations go.
-pub(super) struct Into<'a> {
+/// The destination of one function's observations.
+pub(super) struct ObservationSink<'a> {
     pub place: u32,
     pub store: &'a mut Store,
     pub graph: &'a Graph,
@@ -104,11 +104,13 @@ pub(super) struct Into<'a> {
     pub callers: &'a mut Waiting,
 }
 
-impl Into<'_> {
-    /// Notes what the callers of these activations had passed, where it is certain what they passed themselves.
+impl ObservationSink<'_> {
+    /// Counts the callers' last blocks with the first paths of these activations. `is_certain`: the paths are known.
     fn called(&mut self, paths: &[PartialPath], is_certain: bool) {
         for path in paths {
-            let Some(caller) = self.callers.of(path) else { continue };
+            let Some(caller) = self.callers.take_caller(path) else {
+                continue;
+            };
             if let Some(path) = path.whole().filter(|_| is_certain && self.store.iterations > 0) {
                 let called = self.store.called.entry(self.place).or_default();
                 called.add(caller, path, self.store.weight.into());
@@ -117,8 +119,9 @@ impl Into<'_> {
     }
 }
 
-impl Into<'_> {
-    /// One of these observations was made in the current cluster. `number` is a new one's where it equals the count so far.
+impl ObservationSink<'_> {
+    /// Adds an observation to the current cluster. `number` is a new observation's if it equals the count of
+    /// observations.
     fn note(&mut self, number: u32, passed: impl FnOnce() -> Option<PassedPath>) {
         let seen = &mut self.store.functions[self.place as usize];
         if number as usize == seen.kinds.len() {
@@ -131,13 +134,13 @@ impl Into<'_> {
     }
 }
 
-impl Sink for Into<'_> {
+impl Sink for ObservationSink<'_> {
     fn passed(&mut self, paths: &mut Vec<PartialPath>) {
         self.called(paths, true);
-        // Nothing is in doubt: each path stands for itself.
+        // The paths are certain: each is an observation of its own.
         for path in paths.drain(..) {
             let seen = &mut self.store.functions[self.place as usize];
-            let number = match seen.pieces.get(&path) {
+            let number = match seen.partial_paths.get(&path) {
                 Some(&number) => {
                     self.note(number, || None);
                     number
@@ -145,7 +148,7 @@ impl Sink for Into<'_> {
                 None => {
                     let passed = PassedPath::new(&self.graph.paths, &path);
                     let number = seen.kinds.len() as u32;
-                    seen.pieces.insert(path, number);
+                    seen.partial_paths.insert(path, number);
                     self.note(number, || Some(passed));
                     number
                 }
@@ -161,7 +164,7 @@ impl Sink for Into<'_> {
         let first = alternatives.first().map_or(&[][..], Vec::as_slice);
         self.called(first, false);
         if self.store.iterations > 0 {
-            // Nobody knows what it was: no window goes across.
+            // The path is unknown: no window crosses it.
             self.passed
                 .extend(alternatives.iter().flatten().next().map(|path| PassedPath {
                     start: None,

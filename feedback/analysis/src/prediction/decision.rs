@@ -1,4 +1,4 @@
-//! The branch instructions that decide where control goes in the graph, and what a processor knew when it predicted them.
+//! The conditional jumps that decide the next block of the graph.
 
 use crate::program::Program;
 use pleach_annotate::code::{Transfer, instruction_at};
@@ -6,21 +6,21 @@ use pleach_annotate::probe::Address;
 use pleach_collector::vector::{Branch, CodeAddress};
 use rustc_hash::FxHashMap;
 
-/// When control decided to go where it went.
+/// A decision of a conditional jump.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Decision {
     /// The conditional jump that decided.
     pub jump: CodeAddress,
     /// Whether it was taken.
     pub taken: bool,
-    /// Taken branches before: the position of this one, if it was taken itself.
+    /// Number of taken branches before it: its own position, if it was taken.
     pub before: usize,
 }
 
 /// Finds decisions in the code between taken branches.
 pub(super) struct Decisions<'p> {
     program: &'p Program,
-    /// The last conditional jump from a first address up to one that is not reached.
+    /// By start and exclusive end: the last conditional jump between them.
     last: FxHashMap<(CodeAddress, Address), Option<CodeAddress>>,
     transfers: FxHashMap<CodeAddress, Option<Transfer>>,
 }
@@ -34,10 +34,10 @@ impl<'p> Decisions<'p> {
         }
     }
 
-    /// The last decision before an address that was passed after the branch at `position` and before the next one; none where no conditional
-    /// jump decided, as far as is known.
+    /// The last decision before an address that was passed after the branch at `position` and before the next one;
+    /// `None` if no known conditional jump decided.
     ///
-    /// Unconditional jumps decide nothing: what led to them did.
+    /// Unconditional jumps decide nothing; the decision is before them.
     pub fn before(&mut self, branches: &[Branch], mut position: usize, mut address: Address) -> Option<Decision> {
         loop {
             let branch = branches[position];

@@ -1,12 +1,13 @@
-//! How often branches are mispredicted.
+//! Misprediction rates of branches.
 //!
-//! Weights tell which way a branch goes more often, not whether a processor foresees it: one that alternates is easy, one that depends
-//! on data is not, at the same weights. What comes out of the history of taken branches, vectors tell: a model of a processor's predictor ([`tage`])
-//! goes through all bursts, and each branch of the graph that it gets wrong counts as mispredicted. Where branch records of the
-//! processor say what it foresaw itself, that counts instead.
+//! Weights give the more frequent direction of a branch, but not whether a processor predicts it: a branch that
+//! alternates is easy and a branch that depends on data is hard, with the same weights. Whether the history of taken
+//! branches determines a branch follows from the vectors. A model of a processor's predictor ([`tage`]) runs over all
+//! bursts, and each branch of the graph that it gets wrong counts as mispredicted. Where branch records of the
+//! processor hold its own predictions, those count instead.
 //!
-//! The model has seen less than a processor has when it gets to a branch, so that it errs on the side of mispredictions; bursts, not branches,
-//! are taken to be independent: [`BranchPrediction::low`] is what remains certain.
+//! The model has a shorter history than a processor at the same branch, so it overestimates mispredictions. Bursts, not
+//! branches, are independent: [`BranchPrediction::low`] is the lower end of the interval over bursts.
 
 mod decision;
 mod tage;
@@ -29,14 +30,14 @@ use tage::{History, Tage};
 /// Predictions of each function's branches, in block order, in sampled executions.
 pub type Predictions = BTreeMap<(FunctionId, CfgHash), Vec<BranchPrediction>>;
 
-/// Predicts all branches of a recording; `weights` say how much each of its branches counts.
+/// Predicts all branches of a recording. `weights`: the weight of each branch.
 pub fn predict(program: &Program, vectors: &VectorSet, weights: &Weights) -> Predictions {
     let mut predictor = Predictor::new(program, weights);
     Replay::new(program).recording(vectors, &mut predictor);
     predictor.finish()
 }
 
-/// Branches that followed one another.
+/// Consecutive branches.
 #[derive(Default)]
 struct Chain {
     branches: Vec<Branch>,
@@ -44,7 +45,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// Takes the branches of a burst, or of a window with its lead, or with what there is in its place.
+    /// Reads the branches of a burst, or of a window behind its lead. A window without a lead repeats its first branch.
     fn read(&mut self, source: Source<'_>) {
         self.branches.clear();
         if let Source::Window(window) = source {
@@ -55,7 +56,7 @@ impl Chain {
     }
 }
 
-/// What the processor said about a branch.
+/// The processor's own prediction of a branch, if it was recorded.
 fn hardware_prediction(source: Source<'_>, position: usize) -> Option<bool> {
     let Source::Burst(burst) = source else { return None };
     let facts = &burst.hardware.as_ref()?.facts;
@@ -72,7 +73,7 @@ fn hash(value: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// Sums over bursts, and over products of what bursts have, from which follows how much they vary.
+/// Sums and sums of products over bursts, which give the variance between bursts.
 #[derive(Clone, Copy, Default)]
 struct Tally {
     watched: f64,
@@ -81,7 +82,7 @@ struct Tally {
     mispredicted_squared: f64,
     product: f64,
     bursts: u32,
-    /// What the latest burst has, which is not in the squares yet.
+    /// Of the latest burst, whose products are not summed yet.
     burst: usize,
     of_burst: (f64, f64),
 }
@@ -107,7 +108,8 @@ impl Tally {
         self.bursts += u32::from(watched > 0.0);
     }
 
-    /// The lower end of the 90 % interval of what is mispredicted: a ratio's, over bursts (Cochran, *Sampling Techniques*, 6.4).
+    /// The lower end of the 90 % interval of mispredictions: a ratio estimate over bursts (Cochran, *Sampling
+    /// Techniques*, 6.4).
     fn low(&self) -> f64 {
         if self.bursts < 2 {
             return 0.0;
@@ -116,7 +118,7 @@ impl Tally {
         let residuals = self.mispredicted_squared - 2.0 * ratio * self.product + ratio * ratio * self.watched_squared;
         let bursts = f64::from(self.bursts);
         let deviation = (residuals.max(0.0) * bursts / (bursts - 1.0)).sqrt();
-        // Few bursts may agree by chance: one more is assumed whose executions all went one way, as for paths.
+        // Few bursts may agree by chance: one more is assumed whose executions all have the same outcome, as for paths.
         let assumed = self.watched * (ratio * (1.0 - ratio)).sqrt() / bursts;
         (self.mispredicted - 1.645 * deviation.hypot(assumed)).max(0.0)
     }
@@ -180,7 +182,7 @@ impl Observer for Predictor<'_> {
 }
 
 impl<'p> Predictor<'p> {
-    /// Nothing is learnt yet.
+    /// A predictor without history.
     pub fn new(program: &'p Program, weights: &'p Weights) -> Self {
         Self {
             program,
@@ -194,7 +196,7 @@ impl<'p> Predictor<'p> {
         }
     }
 
-    /// Whether a decision is predicted. Several blocks may lie behind one: it is made once.
+    /// Whether a decision is predicted. It is predicted once, even if several blocks follow it.
     fn predict(&mut self, run: Run<'_>, decision: Decision) -> bool {
         if let Some((of, latest, predicted)) = self.latest
             && (of, latest) == (run.number, decision)

@@ -1,8 +1,9 @@
-//! A branch predictor as processors have them: TAGE (Seznec and Michaud, “A case for (partially) tagged geometric history
-//! length branch predictors”, 2006). A table of two-bit counters by branch, and seven tables of counters by branch and
-//! history, each of a longer history than the one before; the longest history that is known predicts.
+//! A branch predictor as processors have them: TAGE (Seznec and Michaud, “A case for (partially) tagged geometric
+//! history length branch predictors”, 2006). A table of two-bit counters by branch, and seven tables of counters by
+//! branch and history, each of a longer history than the one before; the longest history that is known predicts.
 //!
-//! History is that of taken branches, as in current processors: which branch went where. That is what bursts consist of.
+//! History is that of taken branches, as in current processors: which branch went where. That is what bursts consist
+//! of.
 
 use pleach_collector::stream::mix;
 
@@ -12,20 +13,20 @@ const LENGTHS: [usize; 7] = [2, 4, 8, 16, 32, 65, 130];
 const INDEX_BITS: u32 = 12;
 /// log₂ of the entries of the table without history.
 const BASE_BITS: u32 = 14;
-/// Updates after which entries have to prove anew that they are of use.
+/// Number of updates after which usefulness decays.
 const AGING: u32 = 1 << 18;
 
-/// Hashes of what was taken before, from which those of any stretch of it follow.
+/// Prefix hashes of the taken branches, from which the hash of any interval follows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
-    /// By number of branches: the hash of the first so many.
+    /// By number of branches: the hash of that prefix.
     prefixes: Vec<u64>,
 }
 
-/// What prefix hashes are polynomials in: any odd number with bits all over.
+/// The base of the polynomial hashes: an odd number with well-distributed bits.
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// By table: the power of the base that its oldest branch has left behind.
+/// By table: the power of the base for the oldest branch of its history.
 const POWERS: [u64; LENGTHS.len()] = {
     let mut powers = [0; LENGTHS.len()];
     let mut table = 0;
@@ -37,7 +38,7 @@ const POWERS: [u64; LENGTHS.len()] = {
 };
 
 impl History {
-    /// Becomes the history of branches that follow one another, each given by a hash of its own.
+    /// Reads the history of consecutive branches, each given by a hash.
     pub fn read(&mut self, branches: impl Iterator<Item = u64>) {
         self.prefixes.clear();
         self.prefixes.push(0);
@@ -48,8 +49,8 @@ impl History {
         }
     }
 
-    /// A hash of the last `length` branches before position `end`; none where fewer are known. `power` is `BASE` to the
-    /// power of `length`.
+    /// The hash of the last `length` branches before position `end`; `None` if fewer are known. `power` is `BASE` to
+    /// the power of `length`.
     fn last(&self, end: usize, length: usize, power: u64) -> Option<u64> {
         let begin = end.checked_sub(length)?;
         let before = self.prefixes[begin].wrapping_mul(power);
@@ -61,9 +62,9 @@ impl History {
 #[derive(Clone, Copy, Default)]
 struct Entry {
     tag: u16,
-    /// −4…3; taken from 0 on.
+    /// −4…3; predicts taken from 0 on.
     counter: i8,
-    /// 0…3: how much it was better than what a shorter history says.
+    /// 0…3: how often it was better than the prediction of a shorter history.
     useful: u8,
 }
 
@@ -77,7 +78,7 @@ impl Entry {
     }
 }
 
-/// Where a branch with its history has its entries, by table; those that are known come first.
+/// The entries of a branch with its history, by table; those of known histories come first.
 struct Places {
     base: usize,
     by_history: [(usize, u16); LENGTHS.len()],
@@ -88,7 +89,7 @@ struct Places {
 pub(super) struct Tage {
     base: Vec<i8>,
     tables: Vec<Vec<Entry>>,
-    /// From 0 on, what a new entry says is worth less than what a shorter history says.
+    /// From 0 on, the shorter history is preferred to a new entry.
     distrust_new: i8,
     updates: u32,
 }
@@ -103,7 +104,7 @@ impl Tage {
         }
     }
 
-    /// Predicts a branch from what was taken before it, says whether that was right, and learns from it.
+    /// Predicts a branch from the history before it, returns whether the prediction was right, and updates the tables.
     pub fn predicts(&mut self, branch: u64, history: &History, end: usize, taken: bool) -> bool {
         let places = places(branch, history, end);
         let mut hits = (0..places.known).rev().filter(|&table| {
@@ -145,7 +146,7 @@ impl Tage {
         predicted == taken
     }
 
-    /// Gives the branch an entry in a table of a longer history, where one is of no use to others.
+    /// Allocates an entry for the branch in a table of a longer history, if one there is not useful.
     fn allocate(&mut self, places: &Places, from: usize, taken: bool) {
         let longer = from..places.known;
         for table in longer.clone() {
@@ -173,7 +174,7 @@ impl Tage {
     }
 }
 
-/// Moves a counter of so many bits.
+/// Increments or decrements a saturating counter of `bits` bits.
 fn step(counter: &mut i8, up: bool, bits: u32) {
     let limit = 1 << (bits - 1);
     *counter = if up {
@@ -195,7 +196,7 @@ fn places(branch: u64, history: &History, end: usize) -> Places {
             break;
         };
         let hash = mix(hash ^ mix(branch.wrapping_add(length as u64)));
-        // No entry has the tag 0 but those that nobody allocated.
+        // Tag 0 marks unallocated entries.
         *place = ((hash >> (64 - INDEX_BITS)) as usize, (hash as u16).max(1));
         places.known += 1;
     }

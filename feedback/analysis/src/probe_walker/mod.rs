@@ -1,8 +1,8 @@
 //! From one probe to the next, through blocks without probes.
 //!
-//! The optimiser leaves some blocks of a copy without a probe, in all of its code (*unprobed* blocks) or in parts of it.
-//! A step leads from one block that was seen to the next. [`step`] finds the edges that it takes, where only one way
-//! explains it, and the blocks that it implies. Each step is searched for once.
+//! The optimiser leaves some blocks of an inline instance without a probe, in all of its code (*unprobed* blocks) or in
+//! parts of it. A step leads from one observed block to the next. [`step`] finds its edges if only one path explains
+//! it, and the blocks that it implies. Each step is searched for once.
 
 mod step;
 
@@ -15,26 +15,26 @@ use pleach_collector::vector::ModuleId;
 use rustc_hash::FxHashMap;
 pub(crate) use step::{Graph, Step};
 
-/// Follows activations through the copies of one module's functions, from one probe to the next.
+/// Follows the activations of one module's inline instances from one probe to the next.
 pub(crate) struct ProbeWalker<'m> {
     map: &'m AddressMap,
-    /// By copy: which blocks have a probe in it.
+    /// By inline instance: which blocks have a probe in it.
     probed: Vec<Vec<bool>>,
-    /// By copy: the last block, and the activation it belongs to.
+    /// By inline instance: the last block, and the activation it belongs to.
     last: Vec<Option<(FrameId, BlockIndex)>>,
-    /// By copy: the steps found so far, by where they begin and end.
+    /// By inline instance: the steps found so far, by where they begin and end.
     steps: Vec<FxHashMap<(BlockIndex, BlockIndex), Step>>,
     /// By function: see `Cfg::edge_bases`; empty until needed.
     bases: Vec<Vec<u32>>,
 }
 
-/// A step that an activation took in one copy of a function.
+/// A step that an activation took in one inline instance of a function.
 pub(crate) struct Taken<'f> {
     /// The block with a probe that control came from.
     pub from: BlockIndex,
-    /// Edges from it to where control is, from slot 0 of block 0 on: those that are known.
+    /// The known edges from it to the current block, numbered from slot 0 of block 0 on.
     pub edges: &'f [u32],
-    /// Implied blocks: they were passed, but their probes are elsewhere in the copy.
+    /// Implied blocks: they were passed, but their probes are elsewhere in the inline instance.
     pub implied: &'f [BlockIndex],
 }
 
@@ -65,14 +65,14 @@ impl<'m> ProbeWalker<'m> {
         graph(self.map, &self.probed, &mut self.bases, instance)
     }
 
-    /// Whether a block ends in a branch with two ways.
+    /// Whether a block ends in a branch with two distinct targets.
     pub fn is_conditional(&self, instance: InlineInstanceIndex, block: BlockIndex) -> bool {
         let block = &self.map.function_of(instance).cfg.blocks[block.index()];
         let two = matches!(block.successors[..], [first, second] if first != second);
         two && block.terminator == Terminator::Branch
     }
 
-    /// An activation got to a block: by which edges, if there is no doubt about them.
+    /// An activation reached a block. Returns the step, if its edges are certain.
     pub fn pass(&mut self, frame: FrameId, instance: InlineInstanceIndex, block: BlockIndex) -> Option<Taken<'_>> {
         let last = self.last[instance.index()].replace((frame, block));
         // An entry block has no predecessors: whatever came before was another activation.
@@ -99,7 +99,7 @@ impl<'m> ProbeWalker<'m> {
     }
 }
 
-/// The graph of a copy's function; its edges are numbered when they are first needed.
+/// The graph of an inline instance's function; its edges are numbered when they are first needed.
 fn graph<'a>(
     map: &'a AddressMap,
     probed: &'a [Vec<bool>],
@@ -118,7 +118,7 @@ fn graph<'a>(
     }
 }
 
-/// What each annotated module has, by module.
+/// One value for each annotated module.
 pub(crate) struct ByModule<T>(Vec<Option<T>>);
 
 impl<T> ByModule<T> {

@@ -1,43 +1,43 @@
-//! How one block with a probe follows another in a copy of a function, where other blocks have none.
+//! How one block with a probe follows another in an inline instance of a function, where other blocks have none.
 
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
-/// How one block of a copy follows another.
+/// How one block of an inline instance follows another.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     /// Over these edges, through blocks that have no probe.
     Path(Vec<u32>),
-    /// There is no way but through blocks whose probes are not in all of the copy's code: the optimiser decided their
-    /// branches, as in the last iteration of an unrolled loop. Surely over these edges and through these blocks, if through
-    /// as few as can be; over what else is not known.
+    /// Every path passes blocks whose probes are not in all of the inline instance's code: the optimiser decided their
+    /// branches, as in the last iteration of an unrolled loop. These edges and blocks are on all paths through the
+    /// fewest such blocks; other edges are unknown.
     Implied(Vec<u32>, Vec<BlockIndex>),
-    /// In no way, or in several.
+    /// There is no path, or there are several.
     Unknown,
 }
 
-/// One copy's graph, as the search for steps sees it.
+/// The graph of one inline instance, in which steps are searched for.
 #[derive(Clone, Copy)]
 pub(crate) struct Graph<'a> {
     pub cfg: &'a Cfg,
     /// See [`Cfg::edge_bases`].
     pub bases: &'a [u32],
-    /// By block: it has a probe in this copy.
+    /// By block: it has a probe in this inline instance.
     pub probed: &'a [bool],
 }
 
-/// Steps of the search for a path; beyond it the way from one block to the next counts as unknown.
+/// Maximum number of steps of a search; beyond it the step counts as unknown.
 const MAX_SEARCH: usize = 256;
-/// Edges that are looked at for what all ways have in common.
+/// Maximum number of edges of which the common ones are determined.
 const MAX_LINKS: usize = 64;
 
 impl Graph<'_> {
-    /// The only way from one block to another through blocks without probes; if there is none, what is known of a way
-    /// through others.
+    /// The only path from one block to another through blocks without probes; if there is none, the common part of the
+    /// paths through blocks with probes.
     pub fn find_step(self, from: BlockIndex, to: BlockIndex) -> Step {
-        let mut search = Search {
+        let mut search = StepSearch {
             graph: self,
             to,
             budget: MAX_SEARCH,
@@ -53,21 +53,22 @@ impl Graph<'_> {
         }
     }
 
-    /// What all those ways from one block to another have in common that lead through the fewest blocks with probes.
+    /// The common part of all paths from one block to another through the fewest blocks with probes.
     fn find_implied(self, from: BlockIndex, to: BlockIndex) -> Option<Step> {
-        let ways = self.fewest_probes(from, to)?;
-        let surely = |one: &dyn Fn(&Link) -> bool| !leads(&ways, from, to, one);
-        let mut edges: Vec<u32> = ways.iter().map(|link| link.edge).collect();
+        let links = self.fewest_probes(from, to)?;
+        let surely = |one: &dyn Fn(&Link) -> bool| !leads(&links, from, to, one);
+        let mut edges: Vec<u32> = links.iter().map(|link| link.edge).collect();
         edges.retain(|&edge| surely(&|link| link.edge == edge));
         edges.sort_unstable();
-        let mut implied: Vec<BlockIndex> = ways.iter().map(|link| link.to).collect();
+        let mut implied: Vec<BlockIndex> = links.iter().map(|link| link.to).collect();
         implied.sort_unstable();
         implied.dedup();
         implied.retain(|&block| block != to && self.probed[block.index()] && surely(&|link| link.to == block));
         (!implied.is_empty()).then_some(Step::Implied(edges, implied))
     }
 
-    /// The edges of all ways through the fewest blocks with probes; `None`: there are none, or too many.
+    /// The edges of all paths through the fewest blocks with probes; `None` if there are none, or more than
+    /// [`MAX_LINKS`].
     fn fewest_probes(self, from: BlockIndex, to: BlockIndex) -> Option<Vec<Link>> {
         // By block: how many blocks with probes have been passed when control leaves it (0-1 breadth-first search).
         let mut passed: FxHashMap<BlockIndex, u32> = FxHashMap::default();
@@ -91,8 +92,8 @@ impl Graph<'_> {
                 }
             }
         }
-        // Backwards, from a block to those before it on such a way.
-        let mut ways = Vec::new();
+        // Backwards, from a block to its predecessors on such a path.
+        let mut links = Vec::new();
         let mut seen = FxHashSet::default();
         let mut stack = vec![(to, fewest?)];
         while let Some((at, count)) = stack.pop() {
@@ -104,10 +105,10 @@ impl Graph<'_> {
                 if passed.get(&block) != Some(&count) {
                     continue;
                 }
-                if ways.len() == MAX_LINKS {
+                if links.len() == MAX_LINKS {
                     return None;
                 }
-                ways.push(Link {
+                links.push(Link {
                     from: block,
                     to: at,
                     edge: self.bases[index] + slot as u32,
@@ -117,23 +118,23 @@ impl Graph<'_> {
                 }
             }
         }
-        Some(ways)
+        Some(links)
     }
 }
 
-/// An edge on a way.
+/// An edge on a path.
 struct Link {
     from: BlockIndex,
     to: BlockIndex,
     edge: u32,
 }
 
-/// Whether these edges, but some, lead from one block to another.
-fn leads(ways: &[Link], from: BlockIndex, to: BlockIndex, but: &dyn Fn(&Link) -> bool) -> bool {
+/// Whether these edges, except those for which `but` holds, lead from one block to another.
+fn leads(links: &[Link], from: BlockIndex, to: BlockIndex, but: &dyn Fn(&Link) -> bool) -> bool {
     let mut reached = FxHashSet::default();
     let mut stack = vec![from];
     while let Some(block) = stack.pop() {
-        for link in ways.iter().filter(|link| link.from == block && !but(link)) {
+        for link in links.iter().filter(|link| link.from == block && !but(link)) {
             if link.to == to {
                 return true;
             }
@@ -145,17 +146,17 @@ fn leads(ways: &[Link], from: BlockIndex, to: BlockIndex, but: &dyn Fn(&Link) ->
     false
 }
 
-struct Search<'a> {
+struct StepSearch<'a> {
     graph: Graph<'a>,
     to: BlockIndex,
     budget: usize,
-    /// Blocks and edges on the way to where the search is.
+    /// Blocks and edges on the path to the current block of the search.
     path: Vec<(BlockIndex, u32)>,
     found: Option<Vec<u32>>,
     several: bool,
 }
 
-impl Search<'_> {
+impl StepSearch<'_> {
     fn walk(&mut self, block: BlockIndex) {
         let graph = self.graph;
         let successors = &graph.cfg.blocks[block.index()].successors;
@@ -252,12 +253,12 @@ mod tests {
             step(&[&[1, 2], &[3], &[3], &[4], &[]], &[1, 2], 0, 4),
             Some((vec![(3, 4)], vec![3]))
         );
-        // No way at all.
+        // No path at all.
         assert_eq!(step(&graph, &[], 4, 1), None);
     }
 
-    /// All ways without a block twice, as the blocks between and the edges.
-    fn ways(graph: &[Vec<u32>], at: u32, to: u32, between: &mut Vec<u32>, found: &mut Vec<Known>) {
+    /// All paths without a block twice, as the blocks between and the edges.
+    fn simple_paths(graph: &[Vec<u32>], at: u32, to: u32, between: &mut Vec<u32>, found: &mut Vec<Known>) {
         for &next in &graph[at as usize] {
             if next == to {
                 let blocks: Vec<u32> = between.iter().copied().chain([to]).collect();
@@ -265,7 +266,7 @@ mod tests {
                 found.push((edges, between[1..].to_vec()));
             } else if !between.contains(&next) {
                 between.push(next);
-                ways(graph, next, to, between, found);
+                simple_paths(graph, next, to, between, found);
                 between.pop();
             }
         }
@@ -290,7 +291,7 @@ mod tests {
             let slices: Vec<&[u32]> = graph.iter().map(Vec::as_slice).collect();
             let without: Vec<u32> = without.into_iter().filter(|&b| b != from && b != to).collect();
             let mut all = Vec::new();
-            ways(&graph, from, to, &mut vec![from], &mut all);
+            simple_paths(&graph, from, to, &mut vec![from], &mut all);
             let probes = |blocks: &[u32]| blocks.iter().filter(|b| !without.contains(b)).count();
             let fewest = all.iter().map(|(_, blocks)| probes(blocks)).min();
             all.retain(|(_, blocks)| Some(probes(blocks)) == fewest);
@@ -306,10 +307,10 @@ mod tests {
                     if let Some(told) = told {
                         prop_assert_eq!(told, (shared(&edges), implied));
                     } else {
-                        // Or ways without probes form a loop, on which the search for them gives up.
+                        // Or paths without probes form a loop, on which the search for them gives up.
                         let has_loop = without.iter().any(|&block| {
                             let mut found = Vec::new();
-                            ways(&graph, block, block, &mut vec![block], &mut found);
+                            simple_paths(&graph, block, block, &mut vec![block], &mut found);
                             found.iter().any(|(_, blocks)| probes(blocks) == 0)
                         });
                         prop_assert!(implied.is_empty() || has_loop);

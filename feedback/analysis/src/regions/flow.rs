@@ -10,7 +10,8 @@ use pleach_ball_larus::{End, Start, may_not_return};
 pub(super) struct Flow {
     pub successors: Vec<Vec<BlockIndex>>,
     pub predecessors: Vec<Vec<BlockIndex>>,
-    /// By block: an activation may begin or go on there other than along a forward edge, so Ball–Larus paths begin there.
+    /// By block: an activation may begin or go on there other than along a forward edge, so Ball–Larus paths begin
+    /// there.
     pub begins: Vec<bool>,
     /// By block: control may leave the function by one of its calls.
     pub leaves: Vec<bool>,

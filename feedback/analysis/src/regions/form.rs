@@ -53,7 +53,8 @@ impl Formation<'_> {
             if !self.may_join(block, entry, index) {
                 continue;
             }
-            // Paths never get fewer when another block joins, so that what is refused would be refused later, too.
+            // The number of paths never decreases when another block joins, so a refused block would be refused later,
+            // too.
             let more = self.paths_with(block, paths);
             if more >= self.threshold {
                 continue;
@@ -76,8 +77,8 @@ impl Formation<'_> {
             && entered_from.all(|from| self.region_of[from.index()] == Some(index))
     }
 
-    /// How many paths there are when a block joins. Each way to it ends there, for none of its successors is in the region
-    /// yet; no path ends any longer in a predecessor that has no other way out of the region.
+    /// The number of paths if a block joins. Each path to it ends there, because none of its successors is in the
+    /// region yet. No path ends any longer in a predecessor without another edge out of the region.
     fn paths_with(&self, block: BlockIndex, paths: u64) -> u64 {
         let (mut ways, mut ended) = (0_u64, 0_u64);
         for from in &self.flow.predecessors[block.index()] {

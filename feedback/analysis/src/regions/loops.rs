@@ -1,8 +1,8 @@
-//! Which loops a block is in, whatever their shape.
+//! The loops that a block is in, reducible or not.
 //!
 //! A loop is a strongly connected component with an edge. Its head is the block that a depth-first search enters first;
-//! without the head, the remaining components are the loops inside (Bourdoncle, *Efficient chaotic iteration strategies with
-//! widenings*, 1993). For reducible graphs these are the natural loops, those of one head together.
+//! without the head, the remaining components are the inner loops (Bourdoncle, *Efficient chaotic iteration strategies
+//! with widenings*, 1993). In reducible graphs these are the natural loops, where those of one head are one loop.
 
 use super::flow::Flow;
 use pleach_annotate::id::BlockIndex;
@@ -24,7 +24,7 @@ pub(super) fn innermost(flow: &Flow) -> Vec<Option<BlockIndex>> {
     let mut work = vec![preorder(flow)];
     let mut scope = 0;
     while let Some(set) = work.pop() {
-        for mut component in components.of(&set, scope) {
+        for mut component in components.strongly_connected(&set, scope) {
             let is_loop = component.len() > 1 || flow.successors[component[0].index()].contains(&component[0]);
             if !is_loop {
                 continue;
@@ -79,7 +79,7 @@ struct Components<'a> {
 
 impl Components<'_> {
     /// The strongly connected components of a part, each in the part's order.
-    fn of(&mut self, part: &[BlockIndex], scope: u32) -> Vec<Vec<BlockIndex>> {
+    fn strongly_connected(&mut self, part: &[BlockIndex], scope: u32) -> Vec<Vec<BlockIndex>> {
         for block in part {
             self.scope[block.index()] = scope;
             self.number[block.index()] = NONE;

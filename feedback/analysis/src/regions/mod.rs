@@ -1,24 +1,26 @@
-//! Regions and the paths through them, on which the papers profile (Shye et al., *Code coverage … and path profiling with
-//! PMUs*, INTERACT 2005, §3.3; thesis §3.5.3): the baseline beside Ball–Larus paths.
+//! Regions and the paths through them, on which the papers profile (Shye et al., *Code coverage … and path profiling
+//! with PMUs*, INTERACT 2005, §3.3; thesis §3.5.3): the baseline beside Ball–Larus paths.
 //!
 //! A region is a single-entry acyclic piece of a function's graph. The rules:
 //! 1. it is entered through its entry only;
 //! 2. it does not mix blocks inside and outside of a loop;
 //! 3. it has fewer paths from its entry to its exits than a threshold;
-//! 4. it has as many blocks as possible: it grows greedily, breadth first, and its exits are the entries of new regions.
+//! 4. it has as many blocks as possible: it grows greedily, breadth first, and its exits are the entries of new
+//!    regions.
 //!
-//! What the papers leave open: an edge back to the entry leaves the region; a loop is a strongly connected component without
-//! the heads of those around it, so that irreducible loops are loops; unreachable blocks are in no region. A region also begins
-//! wherever a Ball–Larus path may begin inside the function, so that every Ball–Larus path is a sequence of whole ways
-//! through regions. (Targets of back edges begin regions by the rules alone; those of cut edges and second returns do not.)
+//! Decisions that the papers leave open: an edge back to the entry leaves the region; a loop is a strongly connected
+//! component without the heads of those around it, so that irreducible loops are loops; unreachable blocks are in no
+//! region. A region also begins wherever a Ball–Larus path may begin inside the function, so that every Ball–Larus path
+//! is a sequence of whole ways through regions. (Targets of back edges begin regions by the rules alone; those of cut
+//! edges and second returns do not.)
 //!
-//! A region path is named by its blocks, as in the papers' table 3.1: how control goes on after its last block, and whether
-//! by one or another of several edges, does not matter. It ends in a block from which an edge leaves the region, or which
-//! leaves the function. What ends early in a call that does not come back is no path of the region, but an execution all
-//! the same: it is kept under the blocks that it passed.
+//! A region path is named by its blocks, as in the papers' table 3.1: how control goes on after its last block, and
+//! whether by one or another of several edges, does not matter. It ends in a block from which an edge leaves the
+//! region, or which leaves the function. What ends early in a call that does not come back is no path of the region,
+//! but an execution all the same: it is kept under the blocks that it passed.
 //!
-//! The phases, one a file: the graph (`flow`), loops (`loops`), formation (`form`), splitting ([`split`]), and the profile
-//! ([`profile`]). The experiments of the papers with regions are in `testsuite/papers`.
+//! The phases, one a file: the graph (`flow`), loops (`loops`), formation (`form`), splitting ([`split`]), and the
+//! profile ([`profile`]). The experiments of the papers with regions are in `testsuite/papers`.
 
 mod flow;
 mod form;
@@ -32,7 +34,7 @@ use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_ball_larus::NumberingOptions;
 use pleach_ball_larus::graph::PathGraph;
 
-/// The threshold T where nothing else is asked for: a region has fewer paths. The papers name no number.
+/// The default threshold T: a region has fewer paths. The papers give no number.
 pub const DEFAULT_THRESHOLD: u64 = 1000;
 
 /// A region's position in [`Regions::all`].
@@ -53,7 +55,7 @@ pub struct Region {
     pub body: Vec<BlockIndex>,
     /// `R_EXIT`: the blocks that edges out of the region lead to; the entry, if one leads back to it.
     pub exits: Vec<BlockIndex>,
-    /// How many paths there are through it.
+    /// The number of paths through it.
     pub paths: u64,
 }
 

@@ -18,13 +18,13 @@ pub struct RegionPath {
     pub blocks: Vec<BlockIndex>,
 }
 
-/// Weights of region paths. Exact ones are executions; what an estimate's unit is, its maker knows.
+/// Weights of region paths: executions if exact, otherwise in the unit of the estimate.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RegionProfile {
-    /// Only paths of which there is something.
+    /// Paths with a positive weight.
     pub paths: BTreeMap<RegionPath, f64>,
-    /// Weight that belongs to no region path: paths that are not listed, graphs that are not known, or ways that begin in
-    /// the middle of a region.
+    /// Weight without a region path: of paths that are not listed, of unknown graphs, or of paths that begin in the
+    /// middle of a region.
     pub unplaced: f64,
 }
 
@@ -42,7 +42,7 @@ impl RegionProfile {
         *self.paths.entry(path).or_default() += weight;
     }
 
-    /// Adds a Ball–Larus path: each way through a region that it consists of.
+    /// Adds the region paths of a Ball–Larus path.
     pub fn add_path(&mut self, regions: &Regions, path: &Path, weight: f64) {
         for portion in regions.split_path(path) {
             match regions.all[portion.region.index()].entry() == portion.blocks[0] {
@@ -69,7 +69,7 @@ impl RegionProfile {
         this
     }
 
-    /// An estimate of Ball–Larus paths, taken apart. `regions` gives the regions of a function.
+    /// An estimate of Ball–Larus paths, split into region paths. `regions` gives the regions of a function.
     pub fn projected<'r>(
         profile: &PathProfile,
         mut regions: impl FnMut(FunctionId, CfgHash) -> Option<&'r Regions>,

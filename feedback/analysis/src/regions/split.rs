@@ -13,22 +13,22 @@ pub enum Leave {
     Out,
 }
 
-/// The part of a partial path that lies in one region, on one way through it.
+/// The part of a partial path that lies in one region.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Portion {
     /// The region.
     pub region: RegionIndex,
     /// The blocks passed, at least one, without gaps.
     pub blocks: Vec<BlockIndex>,
-    /// How control left the region after them, where that was seen.
+    /// How control left the region after them, if that was observed.
     pub leave: Option<Leave>,
 }
 
 impl Regions {
     /// Splits consecutive blocks. `end` says how control left the last of them, where that is known.
     ///
-    /// Where no edge leads to the next block, a portion ends without its end being known. Blocks that cannot be reached are
-    /// in no region and are left out.
+    /// Where no edge leads to the next block, a portion ends without its end being known. Blocks that cannot be reached
+    /// are in no region and are left out.
     pub fn split(&self, blocks: &[BlockIndex], end: Option<Leave>) -> Vec<Portion> {
         let mut portions: Vec<Portion> = Vec::new();
         for &block in blocks {

@@ -5,10 +5,10 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::hash::Hash;
 
-/// How far behind the place where a burst ended the program's next taken branch is looked for, in bytes.
+/// Maximum distance in bytes from the end of a burst to the program's next taken branch.
 const LONGEST_STRETCH: u64 = 4096;
 
-/// States and transitions, as they were seen.
+/// Observed states and transitions.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Chain {
     /// By burst and branch: the state after it.
@@ -89,7 +89,7 @@ fn states(bursts: &[Burst], order: usize) -> (Vec<Vec<u32>>, usize) {
     (states, count)
 }
 
-/// Where the program went on unseen. A burst that reached its length ended at a branch that others saw followed.
+/// Transitions at the ends of bursts. A burst of full length ended at a branch whose successor other bursts show.
 fn cut_short_at(burst: &Burst) -> Option<CodeAddress> {
     match burst.end_reason {
         EndReason::Budget | EndReason::Exit => None,

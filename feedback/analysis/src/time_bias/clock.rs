@@ -1,21 +1,22 @@
-//! Weights from clocked bursts: how long the program takes for a taken branch, phase by phase (feedback/ALGORITHMS.md, Time bias).
+//! Weights from timed bursts: the program's time for a taken branch, phase by phase (feedback/ALGORITHMS.md, Time
+//! bias).
 //!
-//! Ticks are spread over CPU time, so a phase that takes twice as long per branch is sampled twice as often as its branches
-//! deserve. Nothing inside a burst tells that. For some bursts the sampler has measured it: hardware breakpoints timed the
-//! program on the next branches. Bursts of like content (the overlap of their branches) are taken to run at the same speed,
-//! so every burst gets the mean time of the clocked ones, each weighted by likeness; far from all, the mean of all of them.
+//! Ticks are spread over CPU time, so a phase with twice the time for a branch is sampled twice as often as its
+//! branches warrant. A burst alone does not show this. For some bursts the sampler measured it: hardware breakpoints
+//! timed the program on the next branches. Bursts with similar branches are assumed to run at the same speed, so every
+//! burst gets the mean time of the timed ones, weighted by similarity; a burst unlike all of them gets the mean of all.
 //! A burst's weight is the inverse of that time.
 
 use crate::replicates::{REPLICATES, Times, multipliers};
 use pleach_collector::vector::Burst;
 use xxhash_rust::xxh3::Xxh3;
 
-/// Branches are told apart by so many hash values.
+/// Number of hash values that distinguish branches.
 const BUCKETS: usize = 256;
-/// How many clocked bursts like a burst the mean of all weighs: a single time scatters by twice itself, phases differ by a factor
-/// of two or so.
+/// Weight of the mean of all timed bursts, in timed bursts of the same content: a single time has a standard deviation
+/// of twice its mean; phases differ by a factor of about two.
 const PRIOR: f32 = 6.0;
-/// More clocked bursts than this are not looked at.
+/// Maximum number of timed bursts that are used.
 const MAX_CLOCKS: usize = 512;
 
 /// A burst's distribution of branches.
@@ -42,7 +43,7 @@ fn likeness(a: &Content, b: &Content) -> f32 {
 /// A measurement: taken branches, nanoseconds.
 pub(super) type Clock = (f32, f32);
 
-/// Weights by burst, really and in each replicate; empty where nothing was clocked.
+/// Weights by burst, of the recording and in each replicate; empty if no burst was timed.
 pub(super) fn weights(bursts: &[Burst], clock_of: impl Fn(&Burst) -> Option<Clock>) -> Vec<Times> {
     let clocked: Vec<(usize, Clock)> = bursts
         .iter()
@@ -72,7 +73,7 @@ pub(super) fn weights(bursts: &[Burst], clock_of: impl Fn(&Burst) -> Option<Cloc
     normalised(bursts, times)
 }
 
-/// Times beyond the 90th percentile are taken for that: the program was interrupted, or went elsewhere meanwhile.
+/// Limits times to the 90th percentile: beyond it the program was interrupted, or executed other code meanwhile.
 fn limit(known: &mut [Known]) {
     let mut times: Vec<f32> = known.iter().map(|known| known.time).collect();
     times.sort_unstable_by(f32::total_cmp);
@@ -87,7 +88,7 @@ struct Known {
     multipliers: Times,
 }
 
-/// Mean time, with something that is known beforehand.
+/// Mean time of a taken branch in nanoseconds, with a prior mean.
 fn mean<'k>(known: impl Iterator<Item = (f32, &'k Known)>, prior: Option<&Times>) -> Times {
     let mut weights = [if prior.is_some() { PRIOR } else { 0.0 }; REPLICATES + 1];
     let mut sums: Times = std::array::from_fn(|lane| prior.map_or(0.0, |prior| PRIOR * prior[lane]));
@@ -108,7 +109,7 @@ fn mean<'k>(known: impl Iterator<Item = (f32, &'k Known)>, prior: Option<&Times>
 }
 
 fn expected(content: &Content, known: &[Known], mean_of_all: &Times) -> Times {
-    // Squared: what has half in common says a quarter.
+    // Squared: half of the branches in common gives a weight of a quarter.
     let like = known
         .iter()
         .map(|known| (likeness(content, &known.content).powi(2), known));
@@ -117,7 +118,7 @@ fn expected(content: &Content, known: &[Known], mean_of_all: &Times) -> Times {
 
 /// Inverse times, 1 on average over all branches.
 fn normalised(bursts: &[Burst], times: Vec<Times>) -> Vec<Times> {
-    // A clock may have stood still; no burst counts for more than a hundred.
+    // The clock may have stopped: no burst has a time of less than a hundredth of the largest.
     let fastest = times.iter().map(|t| t[0]).fold(0.0, f32::max) / 100.0;
     let inverse = |t: f32| 1.0 / t.max(fastest).max(f32::MIN_POSITIVE);
     let (mut sum, mut all) = (0.0_f64, 0.0_f64);

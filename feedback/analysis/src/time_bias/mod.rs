@@ -1,18 +1,18 @@
-//! Weights that take out the preference of timer ticks for slow code (feedback/ALGORITHMS.md, Time bias).
+//! Weights that remove the bias of timer ticks to slow code (feedback/ALGORITHMS.md, Time bias).
 //!
-//! Ticks are spread over CPU time, so bursts begin in slow code more often than in fast code that runs as often. A burst
-//! also ends early at a system call: code just before one is seen by every burst that comes near, code just after one
-//! only by bursts that begin there. What follows what is not biased: from a given state, the program goes on as it does
-//! whether or not a tick came before. So the transitions inside bursts are taken as the kernel `P` of a Markov chain over
-//! the last `m` taken branches, and the states' true shares are its stationary distribution. State `s` gets the weight
-//! `n_s / visits_s`.
+//! Ticks are spread over CPU time, so bursts begin in slow code more often than in fast code with the same executions.
+//! A burst also ends early at a system call: every burst that comes near sees the code before one; only bursts that
+//! begin there see the code after it. Transitions inside bursts are not biased: from a given state, the program
+//! continues in the same way whether or not a tick came before. So they are the kernel `P` of a Markov chain over the
+//! last `m` taken branches, and the states' true shares are its stationary distribution. State `s` gets the weight `n_s
+//! / visits_s`.
 //!
-//! A stationary distribution asks how often the program goes from one part to another. Where bursts hardly saw that
-//! (phases that run one after the other) the answer would be noise or would not exist. So the chain restarts with a small
-//! probability at what was seen: `n = (1 − ε) n P + ε visits`. That is what bursts would see if each went on, as the
-//! kernel says, for `1/ε` branches more, on average. It is unique, and where no burst joins two phases their shares stay
-//! as they were: nothing that bursts contain tells how fast a phase as a whole runs. [`clock`] uses what was measured of that,
-//! and [`phase`] makes intervals as wide as not knowing it does.
+//! A stationary distribution depends on how often the program goes from one part to another. Where bursts rarely
+//! observed that (phases that run one after the other), the result would be noise or would not exist. So the chain
+//! restarts with a small probability at the observed visits: `n = (1 − ε) n P + ε visits`. This is the distribution of
+//! bursts that each continue, by the kernel, for `1/ε` more branches on average. It is unique, and phases that no burst
+//! joins keep their shares: bursts do not show the speed of a phase as a whole. [`clock`] uses measured speeds, and
+//! [`phase`] widens intervals for unknown ones.
 
 mod chain;
 mod clock;
@@ -23,14 +23,14 @@ use crate::replicates::Times;
 use chain::Chain;
 use pleach_collector::vector::{Burst, Engine, VectorSet};
 
-/// The model of how a program goes on.
+/// Parameters of the Markov chain.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Model {
-    /// Taken branches that make a state, at least 1.
+    /// Number of taken branches that make a state, at least 1.
     pub order: usize,
-    /// Probability to restart at each branch, in 0…1: 1 leaves all as it was seen.
+    /// Probability of a restart at each branch, in 0…1: 1 leaves all weights at 1.
     pub restart: f64,
-    /// Visits that each state is taken to have had at the weight 1, beside those that it had.
+    /// Prior visits of each state at weight 1.
     pub prior_visits: f64,
 }
 
@@ -38,9 +38,9 @@ impl Default for Model {
     /// States of one branch, and bursts that go on for their usual length once more. Much longer ones would rest on
     /// changes from one part of the program to another that few bursts saw.
     ///
-    /// On four small programs (phases, system calls, cache misses, an interpreter) restarts from 10⁻³ to 10⁻⁶ gave overlaps
-    /// within 0.014 of each other and a second branch of history within 0.002; with 10⁻³ none was worse than without
-    /// weights by more than 0.003.
+    /// On four small programs (phases, system calls, cache misses, an interpreter) restarts from 10⁻³ to 10⁻⁶ gave
+    /// overlaps within 0.014 of each other and a second branch of history within 0.002; with 10⁻³ none was worse than
+    /// without weights by more than 0.003.
     fn default() -> Self {
         Self {
             order: 1,
@@ -58,12 +58,12 @@ pub struct Weights {
     states: Vec<Vec<u32>>,
     /// By state.
     weights: Vec<f64>,
-    /// By burst, really and in each replicate; empty where all weigh 1.
+    /// By burst, of the recording and in each replicate; empty where all weigh 1.
     bursts: Vec<Times>,
 }
 
 impl Weights {
-    /// All 1: what was seen is taken as it is.
+    /// Weights of 1.
     pub fn equal() -> Self {
         Self {
             states: Vec::new(),
@@ -72,7 +72,7 @@ impl Weights {
         }
     }
 
-    /// Weights by how long the program took for a branch where bursts were clocked; all 1 where none was.
+    /// Weights by the time of a branch, where bursts were timed; all 1 if none was.
     pub fn clocked(vectors: &VectorSet) -> Self {
         Self {
             bursts: clock::weights(&vectors.bursts, |burst| {
@@ -82,8 +82,9 @@ impl Weights {
         }
     }
 
-    /// Weights for bursts that timer ticks began. Records of hardware come with events of all kinds and are left alone.
-    pub fn of(vectors: &VectorSet, model: &Model) -> Self {
+    /// Weights for bursts that timer ticks began. Hardware records are triggered by events of all kinds and have
+    /// weights of 1.
+    pub fn from_vectors(vectors: &VectorSet, model: &Model) -> Self {
         let by_time = |engine| matches!(engine, Engine::Step | Engine::RunAhead);
         let clocked = Self::clocked(vectors);
         if !vectors.bursts.iter().all(|burst| by_time(burst.engine)) {
@@ -92,7 +93,7 @@ impl Weights {
         let chain = Chain::observe(&vectors.bursts, model.order);
         let shares = stationary::solve(&chain, model.restart);
         let (all, seen): (f64, f64) = (shares.iter().sum(), chain.visits.iter().sum());
-        // Visits that the same number of branches would have had, shared out as the program does.
+        // Expected visits of the state among the same number of branches.
         let expected = |share: f64| if all > 0.0 { share / all * seen } else { 0.0 };
         let weights = chain.visits.iter().zip(&shares);
         let weights = weights
@@ -110,8 +111,8 @@ impl Weights {
         self.bursts.get(burst).map_or(1.0, |times| f64::from(times[0])) * self.within(burst, branch)
     }
 
-    /// The weight of a burst as a whole, really and in each replicate. Where nothing was clocked, replicates differ by
-    /// how fast its phase may run.
+    /// The weight of a burst as a whole, of the recording and in each replicate. If no burst was timed, replicates
+    /// differ by the assumed speed of its phase.
     pub fn of_burst(&self, number: usize, burst: &Burst) -> Times {
         let clocked = self.bursts.get(number).copied();
         clocked.unwrap_or_else(|| phase::factors(burst.engine, &burst.branches))

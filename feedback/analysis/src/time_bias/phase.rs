@@ -1,19 +1,19 @@
-//! How much of an estimate's uncertainty is that phases run at speeds nobody measured.
+//! Uncertainty of estimates from unknown speeds of phases.
 //!
-//! Bursts that timer ticks began show phases in proportion to their time. How many branches a phase really takes of all depends on
-//! its time for a branch, of which bursts tell nothing. So it is taken for a random factor, the same for all bursts of a
-//! phase, log-normal around 1: each bootstrap replicate draws one for each phase, and intervals get as wide as that makes shares.
+//! Bursts that timer ticks began show phases in proportion to their time. A phase's share of the taken branches depends
+//! on its time for a branch, which bursts do not show. It is modelled as a random factor, the same for all bursts of a
+//! phase, log-normal around 1: each bootstrap replicate draws one factor for each phase, which widens the intervals.
 
 use crate::replicates::{REPLICATES, Times};
 use pleach_collector::stream::mix;
 use pleach_collector::vector::{Branch, Engine};
 
-/// Standard deviation of the logarithm of a phase's time for a branch, beside the program's: two phases in three are within a
-/// factor of two.
+/// Standard deviation of the logarithm of a phase's time for a branch relative to the program's: two phases in three
+/// are within a factor of two.
 const SPREAD: f64 = std::f64::consts::LN_2;
 
-/// The factors of a burst's phase: 1 really, and one in each replicate. Records of hardware that an event of the program itself
-/// triggers have none.
+/// The factors of a burst's phase: 1, then one for each replicate. Hardware records have factors of 1, because events
+/// of the program trigger them.
 pub(super) fn factors(engine: Engine, branches: &[Branch]) -> Times {
     if !matches!(engine, Engine::Step | Engine::RunAhead) {
         return [1.0; REPLICATES + 1];
@@ -25,7 +25,7 @@ pub(super) fn factors(engine: Engine, branches: &[Branch]) -> Times {
     })
 }
 
-/// The page of code that most of the branches come from, if most come from one (Boyer and Moore's majority vote).
+/// The page of code that the majority of branches come from, if there is one (Boyer and Moore's majority vote).
 fn place(branches: &[Branch]) -> u64 {
     let (mut place, mut votes) = (0, 0_usize);
     for branch in branches {

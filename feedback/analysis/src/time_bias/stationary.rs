@@ -1,17 +1,17 @@
-//! The stationary distribution of a chain that now and then restarts at what was seen.
+//! The stationary distribution of a chain that restarts at the observed visits with a small probability.
 
 use super::chain::Chain;
 
-/// Sweeps after which the solution is taken as it is.
+/// Maximum number of sweeps.
 const MAX_SWEEPS: usize = 1000;
-/// Change in a sweep, as a share of all, at which it is done.
+/// Sweeps end when the change is less than this share of all visits.
 const TOLERANCE: f64 = 1e-9;
 
 /// Solves `n = (1 − ε) n P + ε visits`, up to a factor, by Gauss–Seidel; the result has one number for each state.
 ///
-/// Mass that reaches a state without successors restarts too: that changes the factor only. The matrix `I − (1 − ε) Pᵀ` is
-/// an M-matrix, so sweeps converge from any start. States are numbered as they were first executed, so one sweep carries
-/// mass along whole paths.
+/// Mass that reaches a state without successors restarts too: that changes the factor only. The matrix `I − (1 − ε) Pᵀ`
+/// is an M-matrix, so sweeps converge from any start. States are numbered as they were first executed, so one sweep
+/// carries mass along whole paths.
 pub fn solve(chain: &Chain, restart: f64) -> Vec<f64> {
     let restart = restart.clamp(f64::MIN_POSITIVE, 1.0);
     let (seen, sources) = (chain.visits.len(), chain.transitions.iter());

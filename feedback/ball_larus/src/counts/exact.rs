@@ -24,7 +24,7 @@ pub struct ExactPath {
 pub struct ExactFunction {
     /// Its graph at the anchor.
     pub cfg: Cfg,
-    /// Where the graph was taken.
+    /// The anchor of the graph.
     pub anchor: Anchor,
     /// Options of the numbering.
     pub options: NumberingOptions,
@@ -112,8 +112,8 @@ impl SumKey {
 }
 
 impl ExactProfile {
-    /// Turns counters into paths and flow. The counts of a function that was compiled into several modules from the same
-    /// source are summed; sums saturate. Counts that cannot be interpreted become [`ExactProfile::problems`].
+    /// Turns counters into paths and flow. The counts of a function that was compiled into several modules from the
+    /// same source are summed; sums saturate. Counts that cannot be interpreted become [`ExactProfile::problems`].
     pub fn from_counts(counts: &Counts) -> Self {
         let mut exact = Self::default();
         let mut parts: BTreeMap<SumKey, Vec<Part<'_>>> = BTreeMap::new();

@@ -181,8 +181,8 @@ impl BlockReader<'_> {
         }
     }
 
-    /// Reads the blocks of a segment and returns the offset of their end. A block beyond `used_end` counts only if it is
-    /// whole.
+    /// Reads the blocks of a segment and returns the offset of their end. A block beyond `used_end` counts only if it
+    /// is whole.
     fn segment_blocks(&mut self, mut at: usize, end: usize, used_end: usize, is_cut: bool) -> usize {
         while at + BLOCK_HEADER <= end {
             let in_use = at < used_end;

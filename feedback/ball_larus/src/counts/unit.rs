@@ -61,7 +61,7 @@ impl UnitFunction {
 /// One instrumented module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unit {
-    /// Where the graphs were taken.
+    /// The anchor of the graphs.
     pub anchor: Anchor,
     /// Options of the numbering.
     pub options: NumberingOptions,
@@ -160,8 +160,8 @@ pub enum UnitError {
 
 /// Decodes a description.
 ///
-/// Its checksum covers the functions only. The header is intact if [`UnitId::from_description`] equals the identifier that counts
-/// refer to.
+/// Its checksum covers the functions only. The header is intact if [`UnitId::from_description`] equals the identifier
+/// that counts refer to.
 pub fn decode(description: &[u8]) -> Result<Unit, UnitError> {
     let length = |expected: u64| UnitError::Length {
         found: description.len() as u64,

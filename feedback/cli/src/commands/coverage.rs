@@ -11,13 +11,13 @@ use std::process::ExitCode;
 /// Print which blocks of which functions a recorded program executed.
 ///
 /// "Executed" blocks are proved: a recorded branch passed the block, or every path through an executed block does.
-/// "Predicted" blocks were passed by shadow execution only; other threads, signals or the program's end may have led the
-/// program elsewhere. A block in neither set may still have run, because sampling misses executions. Profiles of more
-/// runs, or longer ones, prove more blocks.
+/// "Predicted" blocks were passed by shadow execution only; other threads, signals or the program's end may have led
+/// the program elsewhere. A block in neither set may still have run, because sampling misses executions. Profiles of
+/// more runs, or longer ones, prove more blocks.
 ///
-///   pleach coverage app.pleach                                 totals and functions
-///   pleach coverage app.pleach --binary ./app                  by IR instructions, too
-///   pleach coverage app.pleach --binary ./app --lcov           by source line, for genhtml and editors (built with -g)
+///   pleach coverage app.pleach                                 totals and functions pleach coverage app.pleach
+///   --binary ./app                  by IR instructions, too pleach coverage app.pleach --binary ./app --lcov
+///   by source line, for genhtml and editors (built with -g)
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -27,7 +27,8 @@ pub struct Args {
     /// Number of functions to list, by descending number of executed blocks; 0 lists all (default: 20).
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// The annotated program, or one of its libraries, for the instructions and source lines of blocks; may be repeated.
+    /// The annotated program, or one of its libraries, for the instructions and source lines of blocks; may be
+    /// repeated.
     #[arg(long, value_name = "FILE")]
     binary: Vec<PathBuf>,
     /// Print JSON.

@@ -9,9 +9,9 @@ use std::process::ExitCode;
 
 /// Print paths and functions whose share of the executions changed by a statistically significant amount.
 ///
-/// Shares are compared, so recordings may differ in length. A change is listed if the two 90 % intervals are disjoint; in
-/// two recordings of the same program and input, this happens for about 2 of 100 paths. Each file is a sampled profile
-/// (.pleach) or exact counts (.plcnt).
+/// Shares are compared, so recordings may differ in length. A change is listed if the two 90 % intervals are disjoint;
+/// in two recordings of the same program and input, this happens for about 2 of 100 paths. Each file is a sampled
+/// profile (.pleach) or exact counts (.plcnt).
 ///
 ///   pleach diff before.pleach after.pleach            what does the new version, or the new input, execute more of?
 #[derive(clap::Args)]

@@ -4,7 +4,7 @@ use super::output::print;
 use super::sampling::{self, EngineArg, Wants, percentage};
 use anyhow::{Context, Result, bail};
 use pleach_analysis::evaluate::estimate::Estimator;
-use pleach_analysis::evaluate::{EvaluateError, Job, Options, Stage, evaluate};
+use pleach_analysis::evaluate::{EvaluateError, EvaluateOptions, Job, Stage, evaluate};
 use pleach_collector::record::{RecordError, RecordOptions};
 use pleach_report::evaluate::{evaluation_json, evaluation_text};
 use std::ffi::OsString;
@@ -18,10 +18,10 @@ use tempfile::NamedTempFile;
 
 /// Measure the accuracy of sampled paths against exact counts.
 ///
-/// Takes two builds of one program from the same sources, with the same -O level and --anchor: one with
-/// $(pleach flags annotate), the other with $(pleach flags instrument). The instrumented program runs once. The annotated
-/// program is recorded --runs times, each time for --cpu-seconds of CPU time. Each figure is printed with its median,
-/// minimum and maximum. The outputs of the programs are compared and not shown.
+/// Takes two builds of one program from the same sources, with the same -O level and --anchor: one with $(pleach flags
+/// annotate), the other with $(pleach flags instrument). The instrumented program runs once. The annotated program is
+/// recorded --runs times, each time for --cpu-seconds of CPU time. Each figure is printed with its median, minimum and
+/// maximum. The outputs of the programs are compared and not shown.
 #[derive(clap::Args)]
 pub struct Args {
     /// The program, built with $(pleach flags annotate).
@@ -76,10 +76,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         clocks: args.correct_time_bias,
         ..RecordOptions::new(sampling::sampler(engine)?)
     };
-    let options = Options {
+    let options = EvaluateOptions {
         runs: args.runs,
         cpu_seconds: args.cpu_seconds,
-        ..Options::new(record)
+        ..EvaluateOptions::new(record)
     };
     // Kept until the end, because the programs read it.
     let input = input(args)?;

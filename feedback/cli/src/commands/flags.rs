@@ -11,8 +11,8 @@ use std::process::ExitCode;
 
 /// Print compiler flags, for $(…) on a clang command line.
 ///
-/// The flags work for compiling, assembling and linking C and C++ at every -O level, and cause no warnings. Use the same
-/// anchor, -O level and clang for `annotate`, `instrument` and `use`.
+/// The flags work for compiling, assembling and linking C and C++ at every -O level, and cause no warnings. Use the
+/// same anchor, -O level and clang for `annotate`, `instrument` and `use`.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -41,12 +41,11 @@ enum What {
 
 /// Instrument the program: it counts every path that it executes, exactly, and runs slower.
 ///
-///   clang -O2 $(pleach flags instrument) …    build
-///   ./app …                                   run: writes default-PROCESS.plcnt
-///   pleach paths default-*.plcnt              print the paths
+///   clang -O2 $(pleach flags instrument) …    build ./app …                                   run: writes
+///   default-PROCESS.plcnt pleach paths default-*.plcnt              print the paths
 ///
-/// The environment variable PLEACH_COUNTS sets another file name. %p in it is replaced by the process identifier, so that
-/// child processes write files of their own. Counts survive if the program is killed. `pleach merge` merges files.
+/// The environment variable PLEACH_COUNTS sets another file name. %p in it is replaced by the process identifier, so
+/// that child processes write files of their own. Counts survive if the program is killed. `pleach merge` merges files.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 struct Instrument {

@@ -13,17 +13,16 @@ use std::process::ExitCode;
 
 /// Convert a recording of `perf record -b`, or exact counts, to a profile.
 ///
-/// Reads perf.data files and the output of `perf script -F ip,brstack`; for the latter, add --show-mmap-events there, or
-/// name the binary with --binary. `-` is standard input. If the recorded program was compiled with
-/// $(pleach flags annotate), `pleach flags use` takes the profile as it is. Otherwise its raw vectors are kept for
-/// `pleach export`, but the compiler cannot use them.
+/// Reads perf.data files and the output of `perf script -F ip,brstack`; for the latter, add --show-mmap-events there,
+/// or name the binary with --binary. `-` is standard input. If the recorded program was compiled with $(pleach flags
+/// annotate), `pleach flags use` takes the profile as it is. Otherwise its raw vectors are kept for `pleach export`,
+/// but the compiler cannot use them.
 ///
-/// Also reads a file of exact counts (.plcnt) from a program that was compiled with
-/// $(pleach flags instrument --anchor early). This gives a profile without sampling error. It has no targets of indirect
-/// calls.
+/// Also reads a file of exact counts (.plcnt) from a program that was compiled with $(pleach flags instrument --anchor
+/// early). This gives a profile without sampling error. It has no targets of indirect calls.
 ///
-/// Exit status: 0 if the whole file was read; 1 if no profile was written; 3 if the recording is damaged, for instance cut
-/// off, and the profile contains only the readable part.
+/// Exit status: 0 if the whole file was read; 1 if no profile was written; 3 if the recording is damaged, for instance
+/// cut off, and the profile contains only the readable part.
 #[derive(clap::Args)]
 pub struct Args {
     /// The perf.data file or text, or the file of exact counts.

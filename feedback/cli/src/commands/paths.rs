@@ -39,8 +39,8 @@ pub struct Args {
     /// Print exact counts of edges instead of paths. With --json: all edges, by function.
     #[arg(long)]
     edges: bool,
-    /// The program, or one of its libraries; may be repeated. Counts of functions that it does not have, or has with other
-    /// control flow, are left out, and the exit status is 1.
+    /// The program, or one of its libraries; may be repeated. Counts of functions that it does not have, or has with
+    /// other control flow, are left out, and the exit status is 1.
     #[arg(long, value_name = "FILE")]
     binary: Vec<PathBuf>,
     /// Print JSON.

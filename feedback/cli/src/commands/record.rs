@@ -20,8 +20,9 @@ use std::time::Duration;
 
 /// Run a command and record its branch vectors as a profile.
 ///
-/// The command's output and exit status are passed through. `pleach flags use` takes the profile as it is. A binary that
-/// is not annotated can be recorded, too: its raw vectors are kept for `pleach export`, but the compiler cannot use them.
+/// The command's output and exit status are passed through. `pleach flags use` takes the profile as it is. A binary
+/// that is not annotated can be recorded, too: its raw vectors are kept for `pleach export`, but the compiler cannot
+/// use them.
 #[derive(clap::Args)]
 pub struct Args {
     /// Engine that samples branch vectors.
@@ -34,8 +35,8 @@ pub struct Args {
     /// CPU time to spend on sampling, as a percentage of the program's: 1%, 0.5%, 300%.
     #[arg(long, default_value = "1%", value_parser = percentage)]
     overhead: f64,
-    /// Check shadow execution: single-step the program after each burst and compare every instruction. Slow; finds bugs in
-    /// pleach.
+    /// Check shadow execution: single-step the program after each burst and compare every instruction. Slow; finds bugs
+    /// in pleach.
     #[arg(long, conflicts_with = "engine")]
     verify: bool,
     /// Time to sample, from the command's start: 30s, 500ms (default: until its end). The command runs to its end.
@@ -50,8 +51,8 @@ pub struct Args {
     /// Use a CPU timer with the kernel's tick rate, as if perf_event_open were refused.
     #[arg(long, hide = true)]
     timer_only: bool,
-    /// Number of times to run the command; all runs go into one profile. `auto`: until another recording of the same length
-    /// would hardly differ, but at most 1000 times.
+    /// Number of times to run the command; all runs go into one profile. `auto`: until another recording of the same
+    /// length would hardly differ, but at most 1000 times.
     #[arg(long, default_value = "1", value_parser = repeat, value_name = "N|auto")]
     repeat: Repeat,
     /// Seed of the random periods, for repeatable tests.
@@ -60,15 +61,16 @@ pub struct Args {
     /// Write measurements of the recording to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
-    /// Correct the time bias: timer ticks hit slow code more often. Hardware breakpoints measure the time per branch at some
-    /// bursts, and branches are weighted by it. Costs a third of the bursts; helps programs whose phases differ in speed.
+    /// Correct the time bias: timer ticks hit slow code more often. Hardware breakpoints measure the time per branch at
+    /// some bursts, and branches are weighted by it. Costs a third of the bursts; helps programs whose phases differ in
+    /// speed.
     #[arg(long)]
     correct_time_bias: bool,
     /// Keep the raw vectors in the profile.
     #[arg(long)]
     keep_vectors: bool,
-    /// Maximum size of the raw vectors in the profile, in bytes: 64k, 20M, 1G. Above it, vectors are compressed to a sample
-    /// while the command runs, which also bounds memory and temporary files; for runs of hours.
+    /// Maximum size of the raw vectors in the profile, in bytes: 64k, 20M, 1G. Above it, vectors are compressed to a
+    /// sample while the command runs, which also bounds memory and temporary files; for runs of hours.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_size: Option<u64>,
     /// Read this file instead of the recorded binary of the same build-id or name.
@@ -207,7 +209,7 @@ fn finish(args: &Args, recording: &Recording) -> Result<bool> {
         report(verified);
     }
     let weights = if args.correct_time_bias {
-        Weights::of(&recording.vectors, &Model::default())
+        Weights::from_vectors(&recording.vectors, &Model::default())
     } else {
         Weights::equal()
     };

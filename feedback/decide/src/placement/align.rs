@@ -4,15 +4,15 @@
 //! cache holds code of one window (Intel 64 and IA-32 Architectures Optimization Reference Manual, on Sandy Bridge; AMD
 //! processors since Zen use 32 or 64 bytes). An iteration of `s` bytes fetches `⌈s / 32⌉` windows if the loop begins at
 //! a window, and `1 + (s - 1) / 32` on average if it begins anywhere. The difference is the benefit; a window counts as
-//! much as a jump in [`Options::min_gain`](crate::superblock::Options::min_gain). The cost is the padding, half the
-//! alignment on average: it is code, and it is fetched whenever control falls into the loop.
+//! much as a jump in [`SuperblockOptions::min_gain`](crate::superblock::SuperblockOptions::min_gain). The cost is the
+//! padding, half the alignment on average: it is code, and it is fetched whenever control falls into the loop.
 //!
 //! LLVM aligns loops that are not cold to 16 bytes on x86, and pads only if less than a fifth of a block's executions
 //! fall into it (`MachineBlockPlacement::alignBlocks`). This remains; only the choice of loops with 32 bytes is made
 //! here.
 
 use super::BYTES_PER_INSTRUCTION;
-use crate::superblock::Options;
+use crate::superblock::SuperblockOptions;
 
 /// Bytes of a fetch window.
 const WINDOW: u64 = 32;
@@ -37,7 +37,7 @@ pub struct Loop {
 pub fn alignment(innermost: &Loop, total: f64) -> u64 {
     let size = innermost.instructions.max(1).saturating_mul(BYTES_PER_INSTRUCTION);
     let padding = (WINDOW - LLVM_ALIGNMENT) as f64 / 2.0;
-    let cost_per_byte = Options::default().min_gain / BYTES_PER_INSTRUCTION as f64 * total;
+    let cost_per_byte = SuperblockOptions::default().min_gain / BYTES_PER_INSTRUCTION as f64 * total;
     let gain = innermost.iterations * (saved_windows(size, WINDOW) - saved_windows(size, LLVM_ALIGNMENT));
     let is_profitable = gain > innermost.entries * padding / WINDOW as f64 + padding * cost_per_byte;
     if is_profitable && size <= MAX_WINDOWS * WINDOW {

@@ -1,15 +1,17 @@
 //! Code placement: the order of functions, the alignment of entries and loops, and the splitting of cold blocks.
 
 mod align;
+mod call_graph;
 mod entries;
 mod functions;
 mod order;
 mod pages;
 
 pub use align::{Loop, alignment};
+pub use call_graph::{Arc, Node};
 pub use entries::entry_alignment;
 pub use functions::function_order;
-pub use order::{Arc, Node, order};
+pub use order::order;
 pub use pages::{PAGE, hot_pages};
 
 use crate::support::Support;

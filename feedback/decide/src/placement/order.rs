@@ -6,48 +6,14 @@
 //! Two limits are those of lld's implementation: a merger must not reduce a cluster's density to less than an eighth,
 //! and the caller must make at least a tenth of the function's calls.
 
+use super::call_graph::{Arc, Cluster, MAX_DENSITY_DEGRADATION, Node};
 use super::pages::{PAGE, hot_pages, pack};
 use std::cmp::Reverse;
 
-/// Maximum factor by which a merger may reduce a cluster's density (lld: `MAX_DENSITY_DEGRADATION`).
-pub(super) const MAX_DENSITY_DEGRADATION: f64 = 8.0;
 /// Reciprocal of the minimum share of a function's calls that its cluster's caller makes.
 const MIN_CALLER_SHARE_RECIPROCAL: u64 = 10;
 /// The share of all executions that is hot: LLVM's default for profile summaries.
 pub(super) const HOT: f64 = 0.99;
-
-/// A function to place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Node {
-    /// Bytes of code, or anything that is proportional to it.
-    pub size: u64,
-    /// Executions; 0 if it never runs.
-    pub weight: u64,
-}
-
-/// Calls of one function by another. Functions are indices of nodes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Arc {
-    /// The calling function.
-    pub caller: usize,
-    /// The called function.
-    pub callee: usize,
-    /// Number of calls.
-    pub weight: u64,
-}
-
-#[derive(Clone)]
-pub(super) struct Cluster {
-    pub(super) members: Vec<usize>,
-    pub(super) size: u64,
-    pub(super) weight: u64,
-}
-
-impl Cluster {
-    pub(super) fn density(&self) -> f64 {
-        self.weight as f64 / self.size.max(1) as f64
-    }
-}
 
 /// Orders the functions that run. Returns indices of `nodes`, without functions that never run.
 ///

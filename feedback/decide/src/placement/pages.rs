@@ -3,7 +3,7 @@
 //! Addresses are relative to the start of the code, and sizes are estimates. The page of a function in the linked
 //! program is therefore approximate; the number of hot pages is close.
 
-use super::order::{Cluster, MAX_DENSITY_DEGRADATION, Node};
+use super::call_graph::{Cluster, MAX_DENSITY_DEGRADATION, Node};
 
 /// Bytes of a page of code, which one entry of an x86 processor's instruction TLB covers.
 pub const PAGE: u64 = 4096;

@@ -9,7 +9,7 @@
 //! the current blocks name the recorded blocks. They first correct the branch weights ([`branch_weights`]). Blocks that
 //! LLVM should remain free to merge get no marker ([`arms`]).
 //!
-//! The phases, one a file, on a [`Subject`] and under [`Options`]:
+//! The phases, one a file, on a [`Subject`] and under [`SuperblockOptions`]:
 //! 1. [`history`]: how often each step follows a history of markers, from a function's recorded paths;
 //! 2. [`walks`]: the hot acyclic walks through the current graph, with counts by that history, backed off to edge
 //!    weights;
@@ -31,6 +31,6 @@ pub mod select;
 mod subject;
 pub mod walks;
 
-pub use options::Options;
+pub use options::SuperblockOptions;
 pub use select::{Candidates, Formation, form};
 pub use subject::{Folding, Marker, Subject};

@@ -2,7 +2,7 @@
 
 /// Limits of superblock formation, and the gain that a superblock must have.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Options {
+pub struct SuperblockOptions {
     /// A trace grows while its next step has at least this probability, given the blocks passed before it.
     pub predictable: f64,
     /// Minimum gain of each copied instruction, in saved executions, as a share of
@@ -26,7 +26,7 @@ pub struct Options {
     pub confidence: f64,
 }
 
-impl Default for Options {
+impl Default for SuperblockOptions {
     fn default() -> Self {
         Self {
             predictable: 0.7,
@@ -42,7 +42,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl SuperblockOptions {
     /// No thresholds: duplicates whatever can be duplicated within the size limits. For tests of correctness.
     pub fn aggressive() -> Self {
         Self {
@@ -57,3 +57,6 @@ impl Options {
         }
     }
 }
+
+/// The name by which the sibling modules know it.
+pub(super) type Options = SuperblockOptions;

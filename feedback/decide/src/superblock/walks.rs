@@ -361,7 +361,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// The count of each step, summed over walks.
-    fn counted(dispatching: bool) -> BTreeMap<(u32, u32), f64> {
+    fn walk_counts(dispatching: bool) -> BTreeMap<(u32, u32), f64> {
         // A loop with header 1 and exit 6. One of its two arms contains an inner loop of block 4.
         let cfg = cfg(&[&[1], &[2, 3, 6], &[5], &[4], &[4, 5], &[1], &[]]);
         let subject = Subject {
@@ -399,7 +399,7 @@ mod tests {
             ((5, 1), 90.0),
         ];
         for dispatching in [false, true] {
-            let counted = counted(dispatching);
+            let counted = walk_counts(dispatching);
             assert!(counted.keys().eq(expected.iter().map(|(step, _)| step)), "{counted:?}");
             for (step, count) in expected {
                 // Walks below the minimum share are dropped.

@@ -1,15 +1,15 @@
 //! Sums of estimated paths over several profiles.
 //!
 //! Profiles are independent estimates, so the variance of Σ wᵢcᵢ is Σ wᵢ²vᵢ. An interval is treated as that of a normal
-//! distribution with a different standard deviation on each side of the count: a half-width is 1.645 standard deviations
-//! of its side. The squares of the half-widths add up, separately for low and high ends, so an asymmetric interval stays
-//! asymmetric. (This overstates the asymmetry of sums of many profiles.)
+//! distribution with a different standard deviation on each side of the count: a half-width is 1.645 standard
+//! deviations of its side. The squares of the half-widths add up, separately for low and high ends, so an asymmetric
+//! interval stays asymmetric. (This overstates the asymmetry of sums of many profiles.)
 //!
 //! A path that a profile does not list has count 0 there and adds nothing to the interval, because the profile has no
 //! information on executions that its samples missed.
 //!
-//! The effective sample size is Kish's: (Σ wᵢcᵢ)² / Σ wᵢ²cᵢ²/eᵢ. It equals Σ eᵢ if all observations have the same weight,
-//! and is smaller if few observations have most of the weight.
+//! The effective sample size is Kish's: (Σ wᵢcᵢ)² / Σ wᵢ²cᵢ²/eᵢ. It equals Σ eᵢ if all observations have the same
+//! weight, and is smaller if few observations have most of the weight.
 
 use crate::data::EstimatedPath;
 use pleach_ball_larus::Path;

@@ -126,8 +126,8 @@ pub struct Truth {
     pub entries: u64,
 }
 
-/// Walks through a function, with skewed probabilities that stay the same on every walk. Walks that get too long are not
-/// counted, so that every block's entries equal what leaves it.
+/// Walks through a function, with skewed probabilities that stay the same on every walk. Walks that get too long are
+/// not counted, so that every block's entries equal what leaves it.
 pub fn simulate(random: &mut Random, cfg: &Cfg, walks: u64) -> Truth {
     let bases = cfg.edge_bases();
     let mut truth = Truth {
@@ -266,7 +266,8 @@ pub fn overlap(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| (x / sum_a).min(y / sum_b)).sum()
 }
 
-/// Kullback–Leibler divergence of an estimate from the truth, with `add` added to every count of the estimate's samples.
+/// Kullback–Leibler divergence of an estimate from the truth, with `add` added to every count of the estimate's
+/// samples.
 pub fn divergence(truth: &[f64], estimate: &[f64], add: f64) -> f64 {
     let (sum_t, sum_e): (f64, f64) = (truth.iter().sum(), estimate.iter().map(|e| e + add).sum());
     let term = |(&t, &e): (&f64, &f64)| {

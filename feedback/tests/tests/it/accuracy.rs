@@ -194,7 +194,7 @@ fn only_functions_that_both_know_are_compared() {
         function(f.clone(), &[(path(&[0]), 30), (path(&[0, 1]), 10)]),
         function(g.clone(), &[(path(&[0]), 60)]),
     ]);
-    let mut truth = Truth::of(&counted).unwrap();
+    let mut truth = Truth::from_exact(&counted).unwrap();
     let unmatched = truth.restrict(&BTreeSet::from([key(&f)]));
     close(unmatched.share, 0.6);
     assert_eq!(unmatched.functions, std::slice::from_ref(&g.name));
@@ -219,7 +219,7 @@ fn another_graph_is_another_function() {
     let (f, mut changed) = two_graphs();
     changed.id = f.id;
     assert_ne!(f.hash(), changed.hash());
-    let mut truth = Truth::of(&exact(vec![function(f, &[(path(&[0]), 5)])])).unwrap();
+    let mut truth = Truth::from_exact(&exact(vec![function(f, &[(path(&[0]), 5)])])).unwrap();
     close(truth.restrict(&BTreeSet::from([key(&changed)])).share, 1.0);
     assert!(truth.flow().is_empty());
 }
@@ -228,7 +228,7 @@ fn another_graph_is_another_function() {
 fn counts_in_several_ways_are_one_function() {
     let (f, _) = two_graphs();
     let once = |count| function(f.clone(), &[(path(&[0]), count)]);
-    let truth = Truth::of(&exact(vec![once(2), once(3)])).unwrap();
+    let truth = Truth::from_exact(&exact(vec![once(2), once(3)])).unwrap();
     assert_eq!(truth.functions[&key(&f)].paths[&path(&[0])], 5);
 }
 
@@ -239,10 +239,10 @@ fn counts_that_say_nothing_of_paths_are_refused() {
     let with = |change: &dyn Fn(&mut ExactFunction)| {
         let mut other = function(g.clone(), &[]);
         change(&mut other);
-        Truth::of(&exact(vec![good(), other]))
+        Truth::from_exact(&exact(vec![good(), other]))
     };
     let name = g.name.clone();
-    assert_eq!(Truth::of(&exact(vec![])), Err(TruthError::Empty));
+    assert_eq!(Truth::from_exact(&exact(vec![])), Err(TruthError::Empty));
     assert_eq!(with(&|f| f.anchor = Anchor::Early), Err(TruthError::MixedAnchors));
     assert_eq!(
         with(&|f| f.options.mode = Mode::Edges),
@@ -282,7 +282,7 @@ fn exact_estimates_of_random_functions_are_perfect() {
             profile.functions.push(estimated(&cfg, &weights, 0.0));
             counted.push(function(cfg, &paths));
         }
-        let truth = Truth::of(&exact(counted)).unwrap();
+        let truth = Truth::from_exact(&exact(counted)).unwrap();
         let unmatched = truth.take_uncounted(&mut profile);
         assert_eq!(unmatched.share, 0.0);
         let (flow, estimate) = (truth.flow(), Estimated::new(&profile));

@@ -158,7 +158,8 @@ fn files_without_counts_are_no_error() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("a.plcnt");
     let header = file(&[]);
-    // What a program leaves that is killed at its start: with and without the header's page, and with room for counters.
+    // What a program leaves that is killed at its start: with and without the header's page, and with room for
+    // counters.
     for bytes in [&header[..32], &header, &[&header[..], &[0; 2 * PAGE]].concat()] {
         assert_eq!(read_bytes(&path, bytes).unwrap(), Counts::default());
     }

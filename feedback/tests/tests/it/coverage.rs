@@ -168,7 +168,7 @@ fn trial(seed: u64, of_run: impl Fn(bool) -> Evidence, change: impl Fn(&mut Cfg)
     sample(random, &program, &elsewhere, Evidence::Predicted, &mut seeds);
     let mut graphs = program.clone();
     graphs.iter_mut().for_each(change);
-    judge(&program, &Known::of_graphs(&graphs).close(&seeds), &executed)
+    judge(&program, &Known::from_graphs(&graphs).close(&seeds), &executed)
 }
 
 fn rule(ended: bool) -> Evidence {
@@ -226,7 +226,7 @@ fn seen(cfg: &Cfg, block: usize, evidence: Evidence) -> Vec<Covered> {
     blocks[block] = Seed { evidence, passed: 1 };
     seeds.functions.insert(key(cfg), blocks);
     let graphs = [cfg.clone()];
-    Known::of_graphs(&graphs).close(&seeds).blocks(&key(cfg)).to_vec()
+    Known::from_graphs(&graphs).close(&seeds).blocks(&key(cfg)).to_vec()
 }
 
 #[test]

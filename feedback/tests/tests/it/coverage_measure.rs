@@ -49,7 +49,7 @@ fn coverage(exact: &ExactProfile, blocks: [Covered; 4], passed: [u64; 4]) -> Cov
 #[test]
 fn recall_is_by_instructions() {
     let exact = exact([100, 60, 0, 100], [10, 20, 40, 30]);
-    let executed = Executed::of(&exact);
+    let executed = Executed::from_exact(&exact);
     assert_eq!((executed.totals().instructions, executed.totals().executed), (100, 60));
     let coverage = coverage(&exact, [ByDominance, Predicted, Predicted, Unknown], [0; 4]);
     let recall = |least| executed.recall(&coverage, least);
@@ -77,7 +77,7 @@ fn recall_is_by_instructions() {
 #[test]
 fn the_hottest_come_first() {
     let exact = exact([100, 60, 40, 100], [10, 20, 40, 30]);
-    let executed = Executed::of(&exact);
+    let executed = Executed::from_exact(&exact);
     // The hottest 40 instructions are those of blocks 0 and 3, the next 20 of block 1.
     let coverage = coverage(&exact, [Proved, Unknown, Proved, Proved], [0; 4]);
     let found: Vec<_> = executed.recall_of_hottest(&coverage, &[0.2, 0.5, 1.0]);
@@ -88,7 +88,7 @@ fn the_hottest_come_first() {
 #[test]
 fn divergence_is_in_bits() {
     let one = exact([8, 0, 8, 8], [1; 4]);
-    let executed = Executed::of(&one);
+    let executed = Executed::from_exact(&one);
     // q = (4, 1, 4, 4) / 13, p = 1/3 each but for block 1.
     let sampled = coverage(&one, [Proved, Unknown, Proved, Proved], [3, 0, 3, 3]);
     assert!((executed.divergence(&sampled) - (13.0_f64 / 12.0).log2()).abs() < 1e-12);
@@ -100,7 +100,7 @@ fn divergence_is_in_bits() {
 #[test]
 fn runs_add_up() {
     let (first, second) = (exact([5, 5, 0, 5], [1; 4]), exact([5, 0, 5, 5], [1; 4]));
-    let mut executed = Executed::of(&first);
+    let mut executed = Executed::from_exact(&first);
     executed.add(&second);
     assert_eq!(executed.totals().executed, 4);
     let mut both = coverage(&first, [Proved, Predicted, Unknown, Unknown], [2, 1, 0, 0]);

@@ -6,7 +6,7 @@ use pleach_analysis::credit::{Crediting, credit};
 use pleach_analysis::iterations::Forest;
 use pleach_analysis::partial_path::PartialPath;
 use pleach_analysis::partial_paths::callers::Called;
-use pleach_analysis::partial_paths::copy::Graph;
+use pleach_analysis::partial_paths::inline_instance::Graph;
 use pleach_analysis::partial_paths::{Evidence, FunctionEvidence, Observation};
 use pleach_analysis::replicates::{REPLICATES, Times, multipliers};
 use pleach_annotate::cfg::Cfg;
@@ -30,8 +30,8 @@ struct Simulated {
 }
 
 impl Simulated {
-    /// Runs a function until so many blocks were entered; fewer where it loops without end. What a block does depends on what
-    /// the one two before did, so that edges alone do not tell paths.
+    /// Runs a function until so many blocks were entered; fewer where it loops without end. What a block does depends
+    /// on what the one two before did, so that edges alone do not tell paths.
     fn run(cfg: Cfg, random: &mut Random, entries: usize) -> Self {
         let graph = Graph::new(&cfg, &NumberingOptions::default());
         let mut bias = HashMap::new();

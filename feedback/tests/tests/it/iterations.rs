@@ -90,7 +90,8 @@ fn only_what_follows_makes_a_run() {
     assert_eq!(runs(&graph, &pieces), [run(&numbers[..2], false)]);
 }
 
-/// Activations of a loop whose next path depends on the last two, one after the other, seen through bursts of so many paths.
+/// Activations of a loop whose next path depends on the last two, one after the other, seen through bursts of so many
+/// paths.
 fn simulated(random: &mut Random, burst: usize) -> (Forest, Forest) {
     let (mut seen, mut all) = (Forest::new(4), Forest::new(4));
     let mut stream: Vec<(usize, u64)> = Vec::new();

@@ -151,7 +151,7 @@ fn short_bursts_of_a_program_with_slow_parts() {
     let raw = shares(&vectors, &Weights::equal(), 3);
     assert!(near(&raw, [0.560, 0.352, 0.088]), "{raw:.3?}");
     for order in [1, 2] {
-        let corrected = shares(&vectors, &Weights::of(&vectors, &model(order)), 3);
+        let corrected = shares(&vectors, &Weights::from_vectors(&vectors, &model(order)), 3);
         assert!(near(&corrected, [0.810, 0.132, 0.059]), "{order}: {corrected:.3?}");
     }
 }
@@ -169,7 +169,7 @@ fn code_behind_a_system_call_gets_its_share() {
     let vectors = program.sample(&trace, &mut random, 5_000, 1000);
     let truth = true_shares(&trace, 40);
     let raw = shares(&vectors, &Weights::equal(), 40);
-    let corrected = shares(&vectors, &Weights::of(&vectors, &Model::default()), 40);
+    let corrected = shares(&vectors, &Weights::from_vectors(&vectors, &Model::default()), 40);
     assert!(overlap(&raw, &truth) < 0.8, "{raw:.3?}");
     assert!(overlap(&corrected, &truth) > 0.96, "{corrected:.3?}");
 }
@@ -192,7 +192,7 @@ fn phases_that_no_burst_joins_keep_their_shares() {
         burst.branches.iter().all(|b| phase(b) == phase(&burst.branches[0]))
     });
     let raw = shares(&vectors, &Weights::equal(), 6);
-    let corrected = shares(&vectors, &Weights::of(&vectors, &Model::default()), 6);
+    let corrected = shares(&vectors, &Weights::from_vectors(&vectors, &Model::default()), 6);
     assert!(overlap(&raw, &corrected) > 0.99, "{raw:.3?} {corrected:.3?}");
 }
 
@@ -210,21 +210,21 @@ fn records_of_hardware_and_full_restarts_are_left_alone() {
         restart: 1.0,
         ..Model::default()
     };
-    let weights = Weights::of(&vectors, &all);
+    let weights = Weights::from_vectors(&vectors, &all);
     assert!((0..4).all(|branch| (weights.get(0, branch) - 1.0).abs() < 1e-9));
     vectors.bursts.iter_mut().for_each(|burst| burst.engine = Engine::Lbr);
-    let weights = Weights::of(&vectors, &Model::default());
+    let weights = Weights::from_vectors(&vectors, &Model::default());
     assert!((0..4).all(|branch| weights.get(0, branch) == 1.0));
 }
 
 #[test]
 fn nothing_gives_nothing() {
-    let weights = Weights::of(&VectorSet::default(), &Model::default());
+    let weights = Weights::from_vectors(&VectorSet::default(), &Model::default());
     assert_eq!(weights.get(0, 0), 1.0);
 }
 
-/// Chains in which every state leads to two others and, rarely, back to the first. The same ones each time: what samples tell is a matter of
-/// chance, and in a longer run with other chains one was told to 94 % only.
+/// Chains in which every state leads to two others and, rarely, back to the first. The same ones each time: what
+/// samples tell is a matter of chance, and in a longer run with other chains one was told to 94 % only.
 #[test]
 fn corrected_shares_are_nearer_the_truth() {
     for seed in 0..24 {
@@ -250,7 +250,7 @@ fn corrected_shares_are_nearer_the_truth() {
         let vectors = program.sample(&trace, &mut random, 10_000, length);
         let truth = true_shares(&trace, states);
         let raw = overlap(&shares(&vectors, &Weights::equal(), states), &truth);
-        let weights = Weights::of(&vectors, &Model::default());
+        let weights = Weights::from_vectors(&vectors, &Model::default());
         let corrected = overlap(&shares(&vectors, &weights, states), &truth);
         assert!(corrected > raw - 0.01, "{corrected} {raw}");
         assert!(corrected > 0.95, "{corrected} {raw}");

@@ -56,8 +56,8 @@ pub(super) fn duplicate_blocks(
     Ok(())
 }
 
-/// Prevents code generation from merging copies and originals again: the additional jump costs more than the saved code.
-/// `min_executions`: minimum of executions of a block per instruction.
+/// Prevents code generation from merging copies and originals again: the additional jump costs more than the saved
+/// code. `min_executions`: minimum of executions of a block per instruction.
 pub(super) fn prevent_tail_merge(
     function: &FunctionIr<'_>,
     graph: &DuplicatedGraph,

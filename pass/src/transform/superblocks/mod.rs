@@ -14,10 +14,11 @@ mod explain;
 mod verify;
 mod weights;
 
-use crate::decisions::{Decisions, Lever};
+use crate::decisions::Decisions;
 use crate::error::PassError;
 use crate::ir::frequencies::Frequencies;
 use crate::ir::{self, FunctionIr, ModuleFacts};
+use crate::optimisation::Optimisation;
 use crate::settings::Settings;
 use crate::transform::markers::{self, Found, Table};
 use crate::use_profile::source::Source;
@@ -25,7 +26,7 @@ use crate::{ffi, remarks};
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
 use pleach_decide::growth::growth_budget;
-use pleach_decide::superblock::{Candidates, Formation, Options};
+use pleach_decide::superblock::{Candidates, Formation, SuperblockOptions};
 use pleach_profile::FunctionProfile;
 use rustc_hash::FxHashMap;
 use weights::Saved;
@@ -93,11 +94,11 @@ pub fn run(module: &Module<'_>, settings: &Settings, last: bool) -> Result<bool,
     Ok(true)
 }
 
-fn options(settings: &Settings) -> Options {
+fn options(settings: &Settings) -> SuperblockOptions {
     let mut options = if settings.superblocks_aggressive {
-        Options::aggressive()
+        SuperblockOptions::aggressive()
     } else {
-        Options::default()
+        SuperblockOptions::default()
     };
     if let Some(min_gain) = settings.superblock_min_gain {
         options.min_gain = min_gain;
@@ -123,7 +124,7 @@ struct Former {
     verify: bool,
     /// Instructions that may still be added to the module.
     budget: u32,
-    options: Options,
+    options: SuperblockOptions,
     remarks: bool,
     decisions: Decisions,
 }
@@ -139,7 +140,7 @@ impl Former {
         let Some(before) = Frequencies::from_weights(function) else {
             return Ok(None);
         };
-        let before_restoration = Saved::of(function);
+        let before_restoration = Saved::from_function(function);
         let known = self.restore_branch_weights(function, found, &before.probabilities)?;
         self.scale_loop_exits(function, found, &known)?;
         let Some(mut frequencies) = Frequencies::from_weights(function) else {
@@ -197,7 +198,7 @@ impl Former {
         for superblock in &all.superblocks {
             if self
                 .decisions
-                .take(Lever::Superblock, &function.cfg.name, Some(superblock.gain))?
+                .take(Optimisation::Superblock, &function.cfg.name, Some(superblock.gain))?
             {
                 taken.push((superblock.from, superblock.trace[0]));
             }

@@ -28,7 +28,7 @@ pub(super) struct Saved(Vec<(LLVMValueRef, LLVMValueRef)>);
 
 impl Saved {
     /// Reads it.
-    pub(super) fn of(function: &FunctionIr<'_>) -> Self {
+    pub(super) fn from_function(function: &FunctionIr<'_>) -> Self {
         let terminators = function
             .value
             .get_basic_block_iter()

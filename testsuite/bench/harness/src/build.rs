@@ -3,8 +3,9 @@
 use crate::fetch::{Packages, matching_files};
 use crate::parallel;
 use crate::process::{Usage, run_measured};
+use crate::sources::Sources;
 use crate::tools::{Tool, version_line};
-use crate::workload::{Sources, Workload};
+use crate::workload::Workload;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use xxhash_rust::xxh3::Xxh3;
 
-/// How to build.
+/// Options of builds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BuildConfig {
     /// C compiler.
@@ -23,7 +24,7 @@ pub struct BuildConfig {
     pub cflags: Vec<String>,
     /// Flags of the link alone.
     pub ldflags: Vec<String>,
-    /// Where builds are kept.
+    /// The folder of builds.
     pub out_dir: PathBuf,
     /// Short name of the variant, for people; the key of a build covers all of its inputs.
     pub label: String,
@@ -77,7 +78,7 @@ pub struct BuildReport {
 pub struct Compilation {
     /// The source file's name.
     pub source: String,
-    /// What it took.
+    /// Its cost.
     pub usage: Usage,
 }
 
@@ -280,7 +281,7 @@ fn file_of_flag(flag: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// How a build differs from another one that is there.
+/// The difference of a build from an existing one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Change<'a> {
     /// Short name of the build.

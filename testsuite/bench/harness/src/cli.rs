@@ -1,8 +1,8 @@
 //! Command-line options that `pleach-bench` and `pleach-papers` share.
 
 use crate::bench::{Bench, workloads_dir};
+use crate::pleach_command::Pleach;
 use crate::table::{Section, sections_to_json};
-use crate::variant::Pleach;
 use crate::workload::{InputKind, Workload};
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};

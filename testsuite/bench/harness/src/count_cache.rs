@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Where counts are kept.
+/// The folder of cached counts.
 #[derive(Clone, Debug)]
 pub struct CountCache {
     folder: PathBuf,

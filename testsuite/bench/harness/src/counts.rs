@@ -10,7 +10,7 @@ use std::fs;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// What cachegrind simulates beside counting instructions.
+/// The parts of the processor that cachegrind simulates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Simulation {
     /// Nothing: two to three times faster than the rest.

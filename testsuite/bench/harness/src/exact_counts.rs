@@ -54,8 +54,8 @@ pub fn count(bench: &Bench, binary: &Binary, kind: InputKind) -> Result<Counted>
     })
 }
 
-/// Runs a build of [`crate::Variant::counting_calls`], and returns how often each function was called, by LLVM's name for
-/// it: local functions have their file's before, and a semicolon.
+/// Runs a build of [`crate::Variant::counting_calls`], and returns how often each function was called, by LLVM's name
+/// for it: local functions have their file's before, and a semicolon.
 pub fn count_calls(bench: &Bench, binary: &Binary, kind: InputKind) -> Result<BTreeMap<String, u64>> {
     let folder = tempfile::tempdir()?;
     run_into(

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where each package's sources lie.
+/// The folder of each package's sources.
 #[derive(Clone, Debug)]
 pub struct Packages {
     folders: BTreeMap<String, PathBuf>,

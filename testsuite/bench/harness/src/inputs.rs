@@ -21,7 +21,7 @@ pub struct InputList {
 pub struct InputFile {
     /// The name that recipes use, in `{input:NAME}`.
     pub name: String,
-    /// What it holds.
+    /// Its contents.
     pub description: String,
     /// XXH3 of the whole file, in hexadecimal.
     pub checksum: String,

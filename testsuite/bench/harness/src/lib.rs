@@ -8,16 +8,17 @@
 //! | phase | module |
 //! |---|---|
 //! | command-line options that the programs share | [`cli`] |
-//! | recipes | [`workload`], [`suite`] |
+//! | recipes | [`workload`], [`suite`], [`sources`] |
 //! | sources and inputs | [`fetch`], [`inputs`], [`bless`] |
-//! | external tools and processes | [`tools`], [`process`], [`parallel`], [`progress`] |
+//! | external tools and processes | [`tools`], [`process`], [`pleach_command`], [`parallel`], [`progress`] |
 //! | building | [`build`], [`variant`] |
 //! | running and measuring | [`run`], [`paired`], [`counts`], [`taken_branches`], [`count_cache`], [`size`] |
 //! | exact counts of paths | [`exact_counts`] |
 //! | recording | [`recorder`] |
 //! | statistics and tables | [`stats`], [`table`] |
 //!
-//! The benches themselves are in `pleach-bench`, research tables in `pleach-papers`, correctness checks in `pleach-check`.
+//! The benches themselves are in `pleach-bench`, research tables in `pleach-papers`, correctness checks in
+//! `pleach-check`.
 
 pub mod bench;
 pub mod bless;
@@ -30,11 +31,13 @@ pub mod fetch;
 pub mod inputs;
 pub mod paired;
 pub mod parallel;
+pub mod pleach_command;
 pub mod process;
 pub mod progress;
 pub mod recorder;
 pub mod run;
 pub mod size;
+pub mod sources;
 pub mod stats;
 pub mod suite;
 pub mod table;

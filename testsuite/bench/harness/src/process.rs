@@ -10,7 +10,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
-/// What a process, with the children that it waited for, used.
+/// The resources that a process used, with the children that it waited for.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Usage {
     /// Elapsed seconds.
@@ -32,13 +32,13 @@ impl AddAssign for Usage {
 /// A finished process.
 #[derive(Clone, Debug)]
 pub struct Finished {
-    /// How it ended.
+    /// Exit status.
     pub status: ExitStatus,
     /// Standard output.
     pub stdout: String,
     /// Standard error.
     pub stderr: String,
-    /// What it used.
+    /// Used resources.
     pub usage: Usage,
 }
 

@@ -1,8 +1,8 @@
 //! Running a workload's binary under `pleach record`: the one place that knows how a recording is started.
 
 use crate::build::Binary;
+use crate::pleach_command::Pleach;
 use crate::run::{Invocation, run_with};
-use crate::variant::Pleach;
 use anyhow::{Context, Result};
 use pleach_collector::vector::VectorSet;
 use pleach_profile::file::ProfileFile;

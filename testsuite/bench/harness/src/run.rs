@@ -26,7 +26,7 @@ pub struct RunResult {
     pub checksum: String,
     /// Whether it is the committed one.
     pub checksum_ok: bool,
-    /// What the run used.
+    /// Used resources.
     pub usage: Usage,
 }
 

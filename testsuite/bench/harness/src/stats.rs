@@ -81,7 +81,7 @@ pub struct Spread {
     pub min: f64,
     /// The largest value.
     pub max: f64,
-    /// How many values.
+    /// Number of values.
     pub n: usize,
 }
 

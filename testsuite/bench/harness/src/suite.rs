@@ -1,6 +1,6 @@
 //! Recipes of programs' own test suites: the `[[suites]]` of a `workload.toml`.
 
-use crate::workload::Sources;
+use crate::sources::Sources;
 use anyhow::{Result, ensure};
 use serde::Deserialize;
 
@@ -30,11 +30,11 @@ pub struct Suite {
     /// The texts before numbers that must be 0.
     #[serde(default)]
     pub failed: Vec<String>,
-    /// How many checks succeed without pleach.
+    /// Number of checks that succeed without pleach.
     pub checks: u64,
     /// Programs to build.
     pub programs: Vec<Program>,
-    /// What is run. If empty, each program runs once without arguments.
+    /// Runs of the programs. If empty, each program runs once without arguments.
     #[serde(default)]
     pub cases: Vec<Case>,
 }
@@ -64,9 +64,9 @@ pub struct Case {
     pub copy: Vec<String>,
     /// The folder to run in, of those that were copied.
     pub dir: Option<String>,
-    /// What is read from standard input.
+    /// The file for standard input.
     pub stdin: Option<String>,
-    /// What standard output must be for the case to succeed.
+    /// The expected standard output.
     pub expected: Option<String>,
 }
 

@@ -23,11 +23,11 @@ pub struct Site {
     pub file: PathBuf,
     /// The instruction's address, as the file has it.
     pub address: Address,
-    /// How the instruction passes control on.
+    /// Its effect on control flow.
     pub transfer: Transfer,
-    /// How often it was executed.
+    /// Executions.
     pub executed: u64,
-    /// How often it was taken; 0 for instructions that are not branches.
+    /// Executions in which it is taken; 0 for instructions that are not branches.
     pub taken: u64,
 }
 
@@ -115,7 +115,7 @@ impl Seen {
 /// The object that callgrind assigns code to, and the address: the file's where the object is known.
 type Place = (String, u64);
 
-/// What callgrind wrote.
+/// The output of callgrind.
 struct Dump {
     instructions: HashMap<Place, Seen>,
 }
@@ -133,12 +133,12 @@ impl Dump {
             } else if let Some(name) = line.strip_prefix("cob=") {
                 called = Some(name.to_owned());
             } else if let Some(rest) = line.strip_prefix("calls=") {
-                let (count, to) = counted(rest).with_context(bad)?;
+                let (count, to) = parse_count(rest).with_context(bad)?;
                 let from = lines.next().and_then(address).with_context(bad)?;
                 let seen = instructions.entry((object.clone(), from)).or_default();
                 seen.left.push((called.take().filter(|o| *o != object), to, count));
             } else if let Some(rest) = line.strip_prefix("jcnd=") {
-                let (count, _) = counted(rest).with_context(bad)?;
+                let (count, _) = parse_count(rest).with_context(bad)?;
                 let from = lines.next().and_then(address).with_context(bad)?;
                 instructions.entry((object.clone(), from)).or_default().jumped += count;
             } else if line.starts_with("jump=") {
@@ -162,8 +162,8 @@ impl Dump {
     }
 }
 
-/// The first number of `COUNT/… ADDRESS` and the address.
-fn counted(text: &str) -> Option<(u64, u64)> {
+/// Parses `COUNT/… ADDRESS` into the count and the address.
+fn parse_count(text: &str) -> Option<(u64, u64)> {
     let (count, to) = text.trim_end().split_once(' ')?;
     Some((count.split('/').next()?.parse().ok()?, address(to)?))
 }

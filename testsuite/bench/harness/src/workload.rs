@@ -1,5 +1,6 @@
-//! Recipes: what a workload is made of, as its `workload.toml` says.
+//! Recipes: the parts of a workload, from its `workload.toml`.
 
+use crate::sources::Sources;
 use crate::suite::Suite;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// What an input is for.
+/// The purpose of an input.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InputKind {
@@ -58,7 +59,7 @@ impl FromStr for InputKind {
     }
 }
 
-/// Arguments of a run and what must come out.
+/// Arguments of a run, and the expected checksum.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
@@ -68,31 +69,13 @@ pub struct Input {
     pub checksum: String,
 }
 
-/// C sources taken from one folder of one package.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Sources {
-    /// A package of `workloads/Cargo.toml`.
-    pub package: String,
-    /// The folder inside it.
-    pub folder: String,
-    /// Patterns of files to compile, relative to the folder.
-    pub files: Vec<String>,
-    /// Patterns of file names to leave out.
-    #[serde(default)]
-    pub exclude: Vec<String>,
-    /// Include directories, relative to the folder.
-    #[serde(default)]
-    pub include: Vec<String>,
-}
-
 /// A real program with its inputs.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// Short name, also the folder's.
     pub name: String,
-    /// What it does.
+    /// Its purpose.
     pub description: String,
     /// The programs of older suites that it stands for.
     pub like: String,

@@ -1,6 +1,6 @@
-//! What each optimisation contributes: all on against all but one, from one recording.
+//! The contribution of each optimisation: all against all but one, from one recording.
 
-use crate::compare::{self, Options, Row};
+use crate::compare::{self, ComparisonOptions, Row};
 use crate::matrix;
 use anyhow::{Context, Result};
 use pleach_harness::bench::Bench;
@@ -83,10 +83,10 @@ pub fn ablate(
     workloads: &[&Workload],
     all: &PleachUse,
     optimisations: &[Optimisation],
-    options: &Options,
+    options: &ComparisonOptions,
 ) -> Result<Vec<Row>> {
     let variants = without(all, optimisations)?;
-    let untimed = Options {
+    let untimed = ComparisonOptions {
         pairs: 0,
         ..options.clone()
     };
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levers_are_known_or_given() {
+    fn optimisations_are_known_or_given() {
         let known = Optimisation::parse("superblocks=0").unwrap();
         assert_eq!(known.options, ["-pleach-superblocks=0"]);
         let given = Optimisation::parse("both=-pleach-a=0,-pleach-b=1").unwrap();

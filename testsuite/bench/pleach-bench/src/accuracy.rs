@@ -12,17 +12,18 @@ use pleach_collector::record::RecordOptions;
 use pleach_collector::vector::Engine;
 use pleach_harness::bench::Bench;
 use pleach_harness::build::Binary;
+use pleach_harness::pleach_command::Pleach;
 use pleach_harness::progress;
 use pleach_harness::stats::Interval;
 use pleach_harness::table::{Cell, Section, Table};
-use pleach_harness::variant::{Pleach, Variant};
+use pleach_harness::variant::Variant;
 use pleach_harness::workload::{InputKind, Workload};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What to evaluate. Every combination of levels, budgets, lengths and creditings is a row for each program.
+/// Options of an evaluation. Every combination of levels, budgets, lengths and creditings is a row for each program.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct AccuracyOptions {
     /// How the profiled builds are optimised.
     pub levels: Vec<Level>,
     /// CPU time that sampling may take, as fractions.
@@ -102,7 +103,7 @@ pub fn accuracy(
     workloads: &[&Workload],
     pleach: &Pleach,
     sampler: PathBuf,
-    options: &Options,
+    options: &AccuracyOptions,
 ) -> Result<Vec<Accuracy>> {
     let bar = progress::bar(
         workloads.len() * options.levels.len() * options.budgets.len(),
@@ -135,10 +136,10 @@ pub fn accuracy(
                     overhead: budget,
                     ..RecordOptions::new(sampler.clone())
                 };
-                let how = pleach_analysis::evaluate::Options {
+                let how = pleach_analysis::evaluate::EvaluateOptions {
                     runs: options.runs,
                     cpu_seconds: options.cpu_seconds,
-                    ..pleach_analysis::evaluate::Options::new(record)
+                    ..pleach_analysis::evaluate::EvaluateOptions::new(record)
                 };
                 let evaluations = evaluate(&job, &how, &estimators, &mut |_| ())
                     .with_context(|| format!("{} at {}", workload.name, level.name()))?;

@@ -12,9 +12,9 @@ use pleach_harness::variant::Variant;
 use pleach_harness::workload::{InputKind, Workload};
 use pleach_harness::{parallel, progress};
 
-/// What to measure, and how long.
+/// Options of a comparison.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ComparisonOptions {
     /// The input that is run under cachegrind; none to leave counting out.
     pub count_on: Option<InputKind>,
     /// What cachegrind simulates.
@@ -29,7 +29,7 @@ pub struct Options {
     pub jobs: usize,
 }
 
-impl Default for Options {
+impl Default for ComparisonOptions {
     fn default() -> Self {
         Self {
             count_on: Some(InputKind::Count),
@@ -72,7 +72,7 @@ pub fn compare(
     workloads: &[&Workload],
     base: &Variant,
     variants: &[Variant],
-    options: &Options,
+    options: &ComparisonOptions,
 ) -> Result<Vec<Row>> {
     let binaries = produce_all(bench, workloads, base, variants, options)?;
     let measured = measure_all(bench, binaries, options)?;
@@ -97,7 +97,7 @@ pub fn compare(
 }
 
 /// Times the two binaries of each row in interleaved pairs, unless there are to be none.
-pub fn time(bench: &Bench, rows: &mut [Row], options: &Options) -> Result<()> {
+pub fn time(bench: &Bench, rows: &mut [Row], options: &ComparisonOptions) -> Result<()> {
     if options.pairs == 0 {
         return Ok(());
     }
@@ -118,7 +118,7 @@ fn produce_all(
     workloads: &[&Workload],
     base: &Variant,
     variants: &[Variant],
-    options: &Options,
+    options: &ComparisonOptions,
 ) -> Result<Vec<Binary>> {
     let all: Vec<&Variant> = std::iter::once(base).chain(variants).collect();
     let bar = progress::bar(workloads.len() * all.len(), "building");
@@ -152,7 +152,7 @@ fn produce_all(
     Ok(binaries)
 }
 
-fn measure_all(bench: &Bench, binaries: Vec<Binary>, options: &Options) -> Result<Vec<Measured>> {
+fn measure_all(bench: &Bench, binaries: Vec<Binary>, options: &ComparisonOptions) -> Result<Vec<Measured>> {
     let bar = progress::bar(binaries.len(), "counting");
     let measured = parallel::map(&binaries, options.jobs, |binary| {
         bar.set_message(format!("{} {}", binary.workload, binary.label));

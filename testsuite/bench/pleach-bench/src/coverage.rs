@@ -10,17 +10,18 @@ use pleach_analysis::program::Program;
 use pleach_ball_larus::Mode;
 use pleach_harness::bench::Bench;
 use pleach_harness::exact_counts::count;
+use pleach_harness::pleach_command::Pleach;
 use pleach_harness::progress;
 use pleach_harness::recorder::record_vectors;
 use pleach_harness::table::{Cell, Section, Table};
-use pleach_harness::variant::{Pleach, Variant};
+use pleach_harness::variant::Variant;
 use pleach_harness::workload::{InputKind, Workload};
 use pleach_profile::Covered;
 use std::collections::BTreeMap;
 
-/// What to record, and how often.
+/// Options of measuring coverage.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct CoverageOptions {
     /// Budget, as `pleach record` takes it.
     pub budget: String,
     /// Runs that are recorded.
@@ -85,7 +86,7 @@ pub struct Figures {
     proved_bursts: u64,
     /// By mode, then by run.
     modes: [Vec<Recall>; 6],
-    /// What is proved, with everything used, by run.
+    /// The proved coverage of whole recordings, by run.
     proved: Vec<Recall>,
     /// Everything used, all runs together.
     union: Recall,
@@ -98,7 +99,12 @@ pub struct Figures {
 }
 
 /// Records and counts each workload.
-pub fn coverage(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options: &Options) -> Result<Vec<Figures>> {
+pub fn coverage(
+    bench: &Bench,
+    workloads: &[&Workload],
+    pleach: &Pleach,
+    options: &CoverageOptions,
+) -> Result<Vec<Figures>> {
     let bar = progress::bar(workloads.len(), "coverage");
     let mut found = Vec::new();
     for workload in workloads {
@@ -110,7 +116,7 @@ pub fn coverage(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options
     Ok(found)
 }
 
-fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &Options) -> Result<Figures> {
+fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &CoverageOptions) -> Result<Figures> {
     let annotated = Variant::Annotated(pleach.clone()).produce(bench, workload)?;
     let counting = Variant::Counted(pleach.clone(), Mode::Paths).produce(bench, workload)?;
     let mut executed = Executed::default();
@@ -145,10 +151,10 @@ fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &Op
         figures.bursts += vectors.bursts.len() as u64;
         figures.proved_bursts += vectors.bursts.iter().filter(|burst| burst.proved).count() as u64;
         for ((view, implied), recalls) in modes(options.branches).into_iter().zip(&mut figures.modes) {
-            let coverage = coverage::of(&program, &vectors, view, implied);
+            let coverage = coverage::from_vectors(&program, &vectors, view, implied);
             recalls.push(executed.recall(&coverage, Covered::PredictedByDominance));
         }
-        let coverage = coverage::of(&program, &vectors, View::ALL, true);
+        let coverage = coverage::from_vectors(&program, &vectors, View::ALL, true);
         figures.proved.push(executed.recall(&coverage, Covered::ByDominance));
         figures.divergence.push(executed.divergence(&coverage));
         if run == 0 {
@@ -183,7 +189,7 @@ fn spread(values: impl Iterator<Item = f64>, decimals: usize) -> Cell {
 }
 
 /// Tables: recall by mode, by threshold, and what is wrong.
-pub fn sections(found: &[Figures], options: &Options) -> Vec<Section> {
+pub fn sections(found: &[Figures], options: &CoverageOptions) -> Vec<Section> {
     let mut programs = Table::new([
         ("workload", "workload"),
         ("instructions", "IR instr."),

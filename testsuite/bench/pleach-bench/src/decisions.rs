@@ -10,25 +10,26 @@ use pleach_harness::bench::Bench;
 use pleach_harness::build::{Binary, BuildConfig, Change};
 use pleach_harness::counts::Counts;
 use pleach_harness::paired::paired_ratios;
+use pleach_harness::pleach_command::plugin_flags;
 use pleach_harness::stats::{Interval, bootstrap_median};
 use pleach_harness::table::{Cell, Section, Table};
-use pleach_harness::variant::{PleachUse, Variant, plugin_flags, random_order};
+use pleach_harness::variant::{PleachUse, Variant, random_order};
 use pleach_harness::workload::Workload;
 use pleach_harness::{parallel, progress};
 use std::collections::BTreeMap;
 use std::fs;
 
-/// What to measure.
+/// Options of measuring decisions.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// Only decisions of these levers; all where there is none.
-    pub levers: Vec<String>,
-    /// Maximum of decisions of a lever in a program.
+pub struct DecisionOptions {
+    /// Optimisations whose decisions are measured; all if empty.
+    pub optimisations: Vec<String>,
+    /// Maximum number of decisions of an optimisation in a program.
     pub max: usize,
     /// Random orders of functions.
     pub orders: u32,
     /// Inputs, pairs and counts.
-    pub measure: compare::Options,
+    pub measure: compare::ComparisonOptions,
 }
 
 /// A decision, as the plugin lists it.
@@ -36,13 +37,13 @@ pub struct Options {
 pub struct Decision {
     /// The source file's name.
     pub file: String,
-    /// The lever.
-    pub lever: String,
+    /// The optimisation.
+    pub optimisation: String,
     /// The function's linkage name; empty for a decision about the whole file.
     pub function: String,
-    /// Its number among the function's decisions of this lever.
+    /// Its number among the function's decisions of this optimisation.
     pub number: u32,
-    /// The predicted gain as a share of the program's time, if the lever has a cost model.
+    /// The predicted gain as a share of the program's time, if the optimisation has a cost model.
     pub predicted: Option<f64>,
 }
 
@@ -53,13 +54,13 @@ impl Decision {
     /// The line has another form.
     pub fn parse(line: &str) -> Result<Self> {
         let fields: Vec<&str> = line.split('\t').collect();
-        let [file, lever, function, number, predicted] = fields[..] else {
+        let [file, optimisation, function, number, predicted] = fields[..] else {
             anyhow::bail!("not a decision: '{line}'");
         };
         let name = file.rsplit('/').next().unwrap_or(file);
         Ok(Self {
             file: name.to_owned(),
-            lever: lever.to_owned(),
+            optimisation: optimisation.to_owned(),
             function: function.to_owned(),
             number: number.parse().with_context(|| format!("in '{line}'"))?,
             predicted: predicted.parse().ok(),
@@ -68,7 +69,7 @@ impl Decision {
 
     /// The option that takes it alone.
     pub fn option(&self) -> String {
-        format!("-pleach-only={}:{}:{}", self.lever, self.function, self.number)
+        format!("-pleach-only={}:{}:{}", self.optimisation, self.function, self.number)
     }
 }
 
@@ -83,7 +84,7 @@ pub struct Measured {
     pub instructions: f64,
     /// Taken branches.
     pub taken_branches: f64,
-    /// Mispredictions in the model, as a difference per thousand instructions of the base.
+    /// Mispredictions in the model, as a difference for each thousand instructions of the base.
     pub mispredicts: f64,
     /// CPU time.
     pub cpu: Option<Interval>,
@@ -101,7 +102,12 @@ impl Measured {
 ///
 /// # Errors
 /// A build or a run fails.
-pub fn decisions(bench: &Bench, workloads: &[&Workload], all: &PleachUse, options: &Options) -> Result<Vec<Measured>> {
+pub fn decisions(
+    bench: &Bench,
+    workloads: &[&Workload],
+    all: &PleachUse,
+    options: &DecisionOptions,
+) -> Result<Vec<Measured>> {
     let mut measured = Vec::new();
     for workload in workloads {
         let none = all.with("none", &["-pleach-only=none".to_owned()]);
@@ -127,17 +133,20 @@ fn list(bench: &Bench, workload: &Workload, config: &BuildConfig) -> Result<Vec<
     text.lines().map(Decision::parse).collect()
 }
 
-/// The decisions of each lever with the largest predicted gains.
-fn choose(found: &[Decision], options: &Options) -> Vec<Decision> {
-    let mut by_lever: BTreeMap<&str, Vec<&Decision>> = BTreeMap::new();
+/// The decisions of each optimisation with the largest predicted gains.
+fn choose(found: &[Decision], options: &DecisionOptions) -> Vec<Decision> {
+    let mut by_optimisation: BTreeMap<&str, Vec<&Decision>> = BTreeMap::new();
     for decision in found {
-        let wanted = options.levers.is_empty() || options.levers.contains(&decision.lever);
+        let wanted = options.optimisations.is_empty() || options.optimisations.contains(&decision.optimisation);
         if wanted {
-            by_lever.entry(&decision.lever).or_default().push(decision);
+            by_optimisation
+                .entry(&decision.optimisation)
+                .or_default()
+                .push(decision);
         }
     }
     let mut chosen = Vec::new();
-    for (_, mut decisions) in by_lever {
+    for (_, mut decisions) in by_optimisation {
         decisions.sort_by(|a, b| b.predicted.unwrap_or(0.0).total_cmp(&a.predicted.unwrap_or(0.0)));
         chosen.extend(decisions.into_iter().take(options.max).cloned());
     }
@@ -149,7 +158,7 @@ fn measure(
     workload: &Workload,
     base: (&Binary, &BuildConfig),
     found: &[Decision],
-    options: &Options,
+    options: &DecisionOptions,
 ) -> Result<Vec<Measured>> {
     let chosen = choose(found, options);
     let bar = progress::bar(chosen.len(), "decisions");
@@ -196,7 +205,7 @@ fn counts(
     workload: &Workload,
     base: (&Binary, &BuildConfig),
     decision: &Decision,
-    options: &Options,
+    options: &DecisionOptions,
 ) -> Result<Measured> {
     let kind = options.measure.count_on.context("decisions are counted")?;
     let count = |binary: &Binary| -> Result<Counts> {
@@ -227,7 +236,7 @@ fn time(
     workload: &Workload,
     base: (&Binary, &BuildConfig),
     decision: &Decision,
-    options: &Options,
+    options: &DecisionOptions,
 ) -> Result<Interval> {
     let invocation = bench.invocation(workload, options.measure.time_on)?;
     let pairs = options.measure.pairs.div_ceil(options.orders as usize);
@@ -241,11 +250,11 @@ fn time(
     Ok(bootstrap_median(&ratios))
 }
 
-/// A table of all decisions, and one of the levers.
+/// A table of all decisions, and one of the optimisations.
 pub fn sections(measured: &[Measured]) -> Vec<Section> {
     let mut table = Table::new([
         ("workload", "workload"),
-        ("lever", "lever"),
+        ("optimisation", "optimisation"),
         ("function", "function"),
         ("number", "no."),
         ("predicted", "predicted gain %"),
@@ -258,7 +267,7 @@ pub fn sections(measured: &[Measured]) -> Vec<Section> {
         let decision = &one.decision;
         table.push([
             one.workload.as_str().into(),
-            decision.lever.as_str().into(),
+            decision.optimisation.as_str().into(),
             decision.function.as_str().into(),
             Cell::Count(u64::from(decision.number)),
             decision
@@ -273,16 +282,16 @@ pub fn sections(measured: &[Measured]) -> Vec<Section> {
     vec![
         Section::new("decisions", "Single decisions, against branch weights only", table),
         Section::new(
-            "levers",
-            "By lever: effects on time that the interval resolves",
-            levers(measured),
+            "optimisations",
+            "By optimisation: effects on time that the interval resolves",
+            optimisations(measured),
         ),
     ]
 }
 
-fn levers(measured: &[Measured]) -> Table {
+fn optimisations(measured: &[Measured]) -> Table {
     let mut table = Table::new([
-        ("lever", "lever"),
+        ("optimisation", "optimisation"),
         ("decisions", "decisions"),
         ("resolved", "resolved"),
         ("faster", "of these faster"),
@@ -290,11 +299,11 @@ fn levers(measured: &[Measured]) -> Table {
         ("more_instructions", "with > .1 % more instructions"),
         ("most_instructions", "most instructions ×"),
     ]);
-    let mut by_lever: BTreeMap<&str, Vec<&Measured>> = BTreeMap::new();
+    let mut by_optimisation: BTreeMap<&str, Vec<&Measured>> = BTreeMap::new();
     for one in measured {
-        by_lever.entry(&one.decision.lever).or_default().push(one);
+        by_optimisation.entry(&one.decision.optimisation).or_default().push(one);
     }
-    for (lever, own) in by_lever {
+    for (optimisation, own) in by_optimisation {
         let resolved: Vec<bool> = own.iter().filter_map(|one| one.verdict()).collect();
         let times = own.iter().filter_map(|one| one.cpu).map(|cpu| cpu.value);
         let worst = times.fold(f64::NAN, f64::max);
@@ -302,7 +311,7 @@ fn levers(measured: &[Measured]) -> Table {
         let most = own.iter().map(|one| one.instructions).fold(0.0, f64::max);
         let faster = resolved.iter().filter(|&&faster| faster).count();
         table.push([
-            lever.into(),
+            optimisation.into(),
             Cell::Count(own.len() as u64),
             Cell::Count(resolved.len() as u64),
             Cell::Count(faster as u64),
@@ -322,10 +331,10 @@ fn levers(measured: &[Measured]) -> Table {
 mod tests {
     use super::*;
 
-    fn decision(lever: &str, number: u32, predicted: Option<f64>) -> Decision {
+    fn decision(optimisation: &str, number: u32, predicted: Option<f64>) -> Decision {
         Decision {
             file: "a.c".into(),
-            lever: lever.into(),
+            optimisation: optimisation.into(),
             function: "f".into(),
             number,
             predicted,
@@ -345,29 +354,29 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_predictions_of_each_lever_are_chosen() {
+    fn the_largest_predictions_of_each_optimisation_are_chosen() {
         let found = [
             decision("a", 0, Some(0.1)),
             decision("a", 1, Some(0.3)),
             decision("a", 2, Some(0.2)),
             decision("b", 0, None),
         ];
-        let options = Options {
-            levers: Vec::new(),
+        let options = DecisionOptions {
+            optimisations: Vec::new(),
             max: 2,
             orders: 1,
-            measure: compare::Options::default(),
+            measure: compare::ComparisonOptions::default(),
         };
         let chosen = choose(&found, &options);
-        let numbers: Vec<(&str, u32)> = chosen.iter().map(|d| (d.lever.as_str(), d.number)).collect();
+        let numbers: Vec<(&str, u32)> = chosen.iter().map(|d| (d.optimisation.as_str(), d.number)).collect();
         assert_eq!(numbers, [("a", 1), ("a", 2), ("b", 0)]);
     }
 
     #[test]
-    fn levers_are_summed_up() {
-        let one = |lever: &str, instructions, low, value, high| Measured {
+    fn optimisations_are_summed_up() {
+        let one = |optimisation: &str, instructions, low, value, high| Measured {
             workload: "w".into(),
-            decision: decision(lever, 0, Some(0.01)),
+            decision: decision(optimisation, 0, Some(0.01)),
             instructions,
             taken_branches: 1.0,
             mispredicts: 0.0,
@@ -378,6 +387,6 @@ mod tests {
             one("superblock", 1.02, 1.01, 1.02, 1.03),
             one("superblock", 1.0, 0.99, 1.0, 1.01),
         ];
-        insta::assert_snapshot!(levers(&measured));
+        insta::assert_snapshot!(optimisations(&measured));
     }
 }

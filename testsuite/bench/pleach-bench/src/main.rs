@@ -9,16 +9,17 @@ use args::{Accuracy, Build, Cli, Command, CreditingName, LevelName, Measure, Var
 use clap::Parser;
 use pleach_analysis::credit::Crediting;
 use pleach_ball_larus::Mode;
-use pleach_bench::compare::{self, Options};
+use pleach_bench::compare::{self, ComparisonOptions};
 use pleach_bench::{accuracy, coverage, rates};
 use pleach_check::verify;
 use pleach_check::verify::Verified;
 use pleach_collector::vector::Engine;
 use pleach_harness::bless::{bless_input, bless_made_inputs};
 use pleach_harness::cli::{Exact, Which, plain_pleach, pleach_command};
+use pleach_harness::pleach_command::{Pleach, split_words};
 use pleach_harness::size::text_size;
 use pleach_harness::table::{Cell, Section};
-use pleach_harness::variant::{Pleach, PleachUse, Recording, split_words};
+use pleach_harness::variant::{PleachUse, Recording};
 use pleach_harness::workload::load_all;
 use pleach_harness::{Bench, InputKind, Simulation, Table, Variant, parallel, progress};
 
@@ -45,7 +46,7 @@ fn main() -> Result<()> {
             with,
         } => {
             let bench = open()?;
-            let options = rates::Options {
+            let options = rates::RateOptions {
                 engines: engines.clone(),
                 budgets: budgets.clone(),
                 pairs: *pairs,
@@ -68,7 +69,7 @@ fn main() -> Result<()> {
             branches,
         } => {
             let bench = open()?;
-            let options = coverage::Options {
+            let options = coverage::CoverageOptions {
                 budget: budget.clone(),
                 runs: (*runs).max(1),
                 exact_runs: (*exact_runs).max(1),
@@ -128,8 +129,8 @@ fn variant(build: &Build) -> Result<Variant> {
     // The variant adds its own `-O2` in front; a level among these flags comes later and counts.
     Ok(Variant::Flags {
         label: build.label.clone(),
-        cflags: pleach_harness::variant::split_words(&build.cflags)?,
-        ldflags: pleach_harness::variant::split_words(&build.ldflags)?,
+        cflags: pleach_harness::pleach_command::split_words(&build.cflags)?,
+        ldflags: pleach_harness::pleach_command::split_words(&build.ldflags)?,
     })
 }
 
@@ -247,7 +248,7 @@ fn compare_variants(bench: &Bench, which: &Which, measure: &Measure) -> Result<V
             VariantName::Pleach => Variant::PleachUse(PleachUse::new(pleach.clone(), recording.clone())),
         })
         .collect();
-    let options = Options {
+    let options = ComparisonOptions {
         count_on: (!measure.no_counts).then_some(measure.count_on),
         simulation: if measure.model {
             Simulation::CachesAndBranches
@@ -257,7 +258,7 @@ fn compare_variants(bench: &Bench, which: &Which, measure: &Measure) -> Result<V
         taken_branches: measure.taken,
         time_on: measure.time_on,
         pairs: measure.pairs,
-        ..Options::default()
+        ..ComparisonOptions::default()
     };
     let rows = compare::compare(
         bench,
@@ -281,7 +282,7 @@ fn accuracy_of(bench: &Bench, chosen: &Accuracy) -> Result<Vec<Section>> {
         CreditingName::Equal => Crediting::Equal,
         CreditingName::EdgeIndependent => Crediting::Independent,
     };
-    let options = accuracy::Options {
+    let options = accuracy::AccuracyOptions {
         levels: chosen.levels.iter().map(level).collect(),
         budgets: chosen.budgets.iter().map(|percent| percent / 100.0).collect(),
         lengths: chosen.lengths.iter().map(|length| length.0).collect(),

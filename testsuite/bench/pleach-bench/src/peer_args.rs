@@ -3,11 +3,12 @@
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use pleach_bench::ablate::{self, Optimisation};
-use pleach_bench::compare::Options;
+use pleach_bench::compare::ComparisonOptions;
 use pleach_bench::{decisions, peers};
 use pleach_harness::cli::Which;
+use pleach_harness::pleach_command::Pleach;
 use pleach_harness::table::Section;
-use pleach_harness::variant::{Pleach, PleachUse, Recording};
+use pleach_harness::variant::{PleachUse, Recording};
 use pleach_harness::{Bench, InputKind, Simulation, Variant};
 
 #[derive(Args)]
@@ -57,7 +58,7 @@ pub struct Ablate {
     #[command(flatten)]
     measurement: Measurement,
     /// An optimisation to leave out, by name or as NAME=-OPTION,-OPTION…; may be repeated [default: all that are known]
-    #[arg(long = "lever", value_name = "NAME", value_parser = Optimisation::parse)]
+    #[arg(long = "optimisation", alias = "lever", value_name = "NAME", value_parser = Optimisation::parse)]
     optimisations: Vec<Optimisation>,
     /// Link functions in the random order of this seed instead of the profile's. The mean over several orders does not
     /// depend on where code happens to be placed
@@ -69,10 +70,10 @@ pub struct Ablate {
 pub struct Decisions {
     #[command(flatten)]
     measurement: Measurement,
-    /// Only decisions of this lever; may be repeated
-    #[arg(long = "lever", value_name = "NAME")]
-    levers: Vec<String>,
-    /// Maximum of decisions of a lever in a program: those with the largest predicted gains
+    /// Only decisions of this optimisation; may be repeated
+    #[arg(long = "optimisation", alias = "lever", value_name = "NAME")]
+    optimisations: Vec<String>,
+    /// Maximum of decisions of an optimisation in a program: those with the largest predicted gains
     #[arg(long, default_value_t = 8)]
     max: usize,
     /// Random orders of functions that are timed; the pairs are divided among them
@@ -81,8 +82,8 @@ pub struct Decisions {
 }
 
 impl Measurement {
-    fn options(&self) -> Options {
-        Options {
+    fn options(&self) -> ComparisonOptions {
+        ComparisonOptions {
             count_on: Some(self.count_on),
             simulation: if self.no_model {
                 Simulation::InstructionsOnly
@@ -92,7 +93,7 @@ impl Measurement {
             taken_branches: true,
             time_on: self.time_on,
             pairs: self.pairs,
-            ..Options::default()
+            ..ComparisonOptions::default()
         }
     }
 
@@ -154,8 +155,8 @@ pub fn ablate(bench: &Bench, pleach: &Pleach, chosen: &Ablate) -> Result<Vec<Sec
 /// Runs `pleach-bench decisions`.
 pub fn decisions(bench: &Bench, pleach: &Pleach, chosen: &Decisions) -> Result<Vec<Section>> {
     let measurement = &chosen.measurement;
-    let options = decisions::Options {
-        levers: chosen.levers.clone(),
+    let options = decisions::DecisionOptions {
+        optimisations: chosen.optimisations.clone(),
         max: chosen.max,
         orders: chosen.orders,
         measure: measurement.options(),

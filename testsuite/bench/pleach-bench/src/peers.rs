@@ -1,14 +1,15 @@
 //! pleach and its peers against plain `-O2`, for every program: counts that do not depend on the machine's load, paired
 //! CPU times, and build times.
 
-use crate::compare::{self, Options, Row};
+use crate::compare::{self, ComparisonOptions, Row};
 use crate::matrix;
 use anyhow::Result;
 use pleach_harness::bench::Bench;
 use pleach_harness::paired::Comparison;
+use pleach_harness::pleach_command::Pleach;
 use pleach_harness::progress;
 use pleach_harness::table::{Cell, Section};
-use pleach_harness::variant::{Bolt, BoltData, Pleach, PleachUse, Recording, SamplePgo, SampleProfile, Variant};
+use pleach_harness::variant::{Bolt, BoltData, PleachUse, Recording, SamplePgo, SampleProfile, Variant};
 use pleach_harness::workload::Workload;
 
 /// All peers, and pleach with optimisations left out one at a time. All sampling peers record alike.
@@ -98,7 +99,12 @@ pub fn build_times(
 ///
 /// # Errors
 /// As [`compare::compare`].
-pub fn peers(bench: &Bench, workloads: &[&Workload], variants: &[Variant], options: &Options) -> Result<Vec<Row>> {
+pub fn peers(
+    bench: &Bench,
+    workloads: &[&Workload],
+    variants: &[Variant],
+    options: &ComparisonOptions,
+) -> Result<Vec<Row>> {
     compare::compare(bench, workloads, &Variant::O2, variants, options)
 }
 

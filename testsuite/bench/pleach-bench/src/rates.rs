@@ -3,19 +3,20 @@
 use anyhow::{Context, Result, ensure};
 use pleach_harness::bench::Bench;
 use pleach_harness::build::Binary;
+use pleach_harness::pleach_command::Pleach;
 use pleach_harness::progress;
 use pleach_harness::recorder::record_profile;
 use pleach_harness::run::{Invocation, run};
 use pleach_harness::stats::{Interval, bootstrap_median, geometric_mean, median};
 use pleach_harness::table::{Cell, Section, Table};
-use pleach_harness::variant::{Pleach, Variant};
+use pleach_harness::variant::Variant;
 use pleach_harness::workload::{InputKind, Workload};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// What to record, and how often.
+/// Options of measuring rates.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct RateOptions {
     /// Engines, as `pleach record` names them.
     pub engines: Vec<String>,
     /// Budgets, as `pleach record` takes them.
@@ -62,7 +63,7 @@ pub struct Rate {
 }
 
 /// Records each workload.
-pub fn rates(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options: &Options) -> Result<Vec<Rate>> {
+pub fn rates(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options: &RateOptions) -> Result<Vec<Rate>> {
     let bar = progress::bar(
         workloads.len() * options.engines.len() * options.budgets.len(),
         "recording",
@@ -97,7 +98,7 @@ impl Runs {
         pleach: &Pleach,
         engine: &str,
         budget: &str,
-        options: &Options,
+        options: &RateOptions,
     ) -> Result<Self> {
         let pairs = options.pairs;
         ensure!(pairs > 0, "no pairs to run");

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
-use pleach_check::suites::{self, Checked, Options};
+use pleach_check::suites::{self, Checked, SuiteOptions};
 use pleach_harness::cli::Which;
 use pleach_harness::{Bench, parallel};
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub struct Suites {
 /// Runs them with the plugin beside the `pleach` command.
 pub fn check(bench: &Bench, pleach: &Path, chosen: &Suites) -> Result<Vec<Checked>> {
     let first = u64::from(chosen.first_seed);
-    let options = Options {
+    let options = SuiteOptions {
         only: chosen.only.clone(),
         seeds: (first..first + u64::from(chosen.seeds)).collect(),
         levels: chosen.levels.iter().map(|level| format!("-{level}")).collect(),

@@ -7,10 +7,10 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a command of a test may take on a machine that is busy with other work.
+/// Time limit of a test's command, on a machine that is busy with other work.
 pub const DEADLINE: Duration = Duration::from_secs(600);
 
-/// How often it is checked whether the child has ended.
+/// Polling interval for the end of the child.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Signals that job runners and `nohup` leave ignored, which programs inherit.
@@ -34,8 +34,8 @@ pub fn default_signals(command: &mut Command) -> &mut Command {
     }
 }
 
-/// Gives this process default dispositions and unblocks all signals of the calling thread, for tests that handle signals
-/// in their own process. Async-signal-safe.
+/// Gives this process default dispositions and unblocks all signals of the calling thread, for tests that handle
+/// signals in their own process. Async-signal-safe.
 pub fn reset_signals() {
     // SAFETY: default dispositions run no code of this process; the set is a local that `sigemptyset` initialises.
     unsafe {
@@ -55,9 +55,9 @@ pub struct Watchdog {
     _alive: Sender<()>,
 }
 
-/// Starts a command with default signal dispositions in a process group of its own. The group is killed at the deadline,
-/// so that reading its output or waiting for it always ends. Drop the watchdog once the child was waited for: its process
-/// id may then be reused.
+/// Starts a command with default signal dispositions in a process group of its own. The group is killed at the
+/// deadline, so that reading its output or waiting for it always ends. Drop the watchdog once the child was waited for:
+/// its process id may then be reused.
 ///
 /// # Errors
 /// The command cannot be started.

@@ -1,7 +1,5 @@
-//! What tests of every package share: skipping where the machine lacks a facility, and commands that always end.
-//!
-//! A test that needs `perf_event_open`, a linker or csmith calls [`skip`] where it is missing. The script
-//! `testsuite/test` collects and counts the lines; with `PLEACH_REQUIRE_FACILITIES=1`, as CI sets it, the test fails.
+//! Facilities for the tests of all packages: skipping where the machine lacks a feature, and commands with a time
+//! limit.
 
 mod command;
 

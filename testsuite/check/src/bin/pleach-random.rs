@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use pleach_check::random_programs::{Options, try_programs};
+use pleach_check::random_programs::{RandomProgramOptions, try_programs};
 use pleach_harness::parallel::default_jobs;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,7 +33,7 @@ fn main() -> Result<ExitCode> {
     let cli = Cli::parse();
     let start = Instant::now();
     let executable = std::env::current_exe().context("cannot tell where this program is")?;
-    let options = Options {
+    let options = RandomProgramOptions {
         programs: cli.programs,
         seed: cli.seed,
         plugin: executable.with_file_name("libpleach_pass.so"),

@@ -18,7 +18,7 @@ const CSMITH: [&str; 8] = [
     "--max-expr-complexity",
     "6",
 ];
-/// Where csmith's headers are.
+/// The folder of csmith's headers.
 const INCLUDE: &str = "-I/usr/include/csmith";
 
 /// CPU-seconds, which other work on the machine does not lengthen.
@@ -42,7 +42,7 @@ impl Limits {
     }
 }
 
-/// What csmith made.
+/// A program that csmith generated.
 pub(super) enum Made {
     /// A program.
     Source(PathBuf),
@@ -50,7 +50,7 @@ pub(super) enum Made {
     TooLong,
 }
 
-/// How a program ran.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Ran {
     code: Option<i32>,

@@ -12,7 +12,7 @@ pub struct Failure {
     pub folder: PathBuf,
     /// The command that compiles it, in that folder.
     pub command: String,
-    /// What is wrong.
+    /// The failure.
     pub what: String,
 }
 

@@ -1,7 +1,7 @@
 //! Random C programs, compiled with random profiles: a program must compute the same with any profile.
 //!
-//! `csmith` makes programs without undefined behaviour that print a checksum of their variables. Each is compiled without
-//! optimisation and without the plugin, and then at every level and anchor with a random profile ([`OPTIONS`]).
+//! `csmith` makes programs without undefined behaviour that print a checksum of their variables. Each is compiled
+//! without optimisation and without the plugin, and then at every level and anchor with a random profile ([`OPTIONS`]).
 //! Programs that run long unoptimised are replaced. The inputs of a wrong build are kept.
 
 mod build;
@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Levels that programs are compiled at.
 pub const LEVELS: [&str; 4] = ["-O1", "-O2", "-O3", "-Os"];
-/// Where profiles are used.
+/// Anchors at which profiles are used.
 pub const ANCHORS: [&str; 2] = ["early", "late"];
 /// Options of the plugin beside the anchor; `SEED` is replaced by the program's seed.
 pub const OPTIONS: [&str; 4] = [
@@ -30,13 +30,13 @@ pub const OPTIONS: [&str; 4] = [
 ];
 /// An option for every other seed: it leaves fewer branches for superblocks to copy.
 const ALTERNATE: &str = "-pleach-selects-aggressive";
-/// How many programs are made instead of one that runs too long, before that is an error.
+/// Maximum number of replacements for a program that runs too long.
 const MAX_ATTEMPTS: u64 = 20;
 
-/// What to do.
+/// Options of a run.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// How many programs.
+pub struct RandomProgramOptions {
+    /// Number of programs.
     pub programs: usize,
     /// Seed of programs and profiles.
     pub seed: u64,
@@ -44,9 +44,9 @@ pub struct Options {
     pub plugin: PathBuf,
     /// Options of the plugin beside [`OPTIONS`].
     pub also: Vec<String>,
-    /// Where failures are kept, each in a folder of its own.
+    /// The folder for failures, each in a folder of its own.
     pub keep: PathBuf,
-    /// How many programs at a time.
+    /// Number of programs at a time.
     pub jobs: usize,
 }
 
@@ -61,7 +61,7 @@ pub struct Summary {
     pub builds: usize,
     /// Functions that got counts, in all builds.
     pub functions: u64,
-    /// Superblocks that were formed in all builds, as far as the plugin says.
+    /// Superblocks formed in all builds, as the plugin reports them.
     pub superblocks: u64,
     /// Branches that selects replaced in all builds.
     pub branches: u64,
@@ -88,7 +88,7 @@ impl AddAssign for Summary {
 ///
 /// # Errors
 /// A program could not be tried: a missing tool, a full disk. A wrong build is no error, but part of the summary.
-pub fn try_programs(options: &Options) -> Result<Summary> {
+pub fn try_programs(options: &RandomProgramOptions) -> Result<Summary> {
     if find_in_path("csmith").is_none() {
         bail!("csmith is not in PATH; on Debian: apt-get install csmith libcsmith-dev");
     }
@@ -108,7 +108,7 @@ pub fn try_programs(options: &Options) -> Result<Summary> {
     Ok(all)
 }
 
-fn try_program(options: &Options, number: usize) -> Result<Summary> {
+fn try_program(options: &RandomProgramOptions, number: usize) -> Result<Summary> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let mut summary = Summary {
         programs: 1,
@@ -146,7 +146,7 @@ fn expectation(made: Made, folder: &Path) -> Result<Option<(PathBuf, Ran)>> {
 }
 
 fn try_build(
-    options: &Options,
+    options: &RandomProgramOptions,
     source: &Path,
     seed: u64,
     [level, anchor]: &[&str; 2],

@@ -15,7 +15,7 @@ use std::process::Command;
 /// CPU-seconds that a compilation may take.
 const COMPILE_SECONDS: u32 = 900;
 
-/// What is compiled, the same for all builds of a suite.
+/// The inputs of the compiler, the same for all builds of a suite.
 pub(super) struct Plan {
     library: Vec<PathBuf>,
     /// Names, and sources.

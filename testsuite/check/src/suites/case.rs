@@ -132,7 +132,7 @@ impl Prepared {
         })
     }
 
-    /// How many checks succeeded, as the program says or as its expected output says.
+    /// Number of checks that succeeded, by the program's output or by its expected output.
     pub fn checks(&self, suite: &Suite, observed: &Observed) -> Result<u64> {
         let text = String::from_utf8_lossy(&observed.stdout);
         for word in &suite.failed {

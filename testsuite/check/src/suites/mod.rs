@@ -1,7 +1,8 @@
-//! Programs' own test suites, compiled with random profiles: they must give the same results with any profile as without.
+//! Programs' own test suites, compiled with random profiles: they must give the same results with any profile as
+//! without.
 //!
-//! Each suite ([`Suite`]) is built without the plugin and run: the number of checks in its recipe must succeed. Then
-//! it is built with random profiles, and superblocks wherever they are legal
+//! Each suite ([`Suite`]) is built without the plugin and run: the number of checks in its recipe must succeed. Then it
+//! is built with random profiles, and superblocks wherever they are legal
 //! ([`OPTIONS`](crate::random_programs::OPTIONS)); output, files and status of every case must be as before.
 
 mod build;
@@ -22,22 +23,22 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What to do.
+/// Options of a check.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct SuiteOptions {
     /// Only suites of these names; all where there are none.
     pub only: Vec<String>,
     /// Seeds of the random profiles, each a build.
     pub seeds: Vec<u64>,
     /// Levels of optimisation, each with all seeds; `-O2` and the like.
     pub levels: Vec<String>,
-    /// Where profiles are used, each with all seeds: `early`, `late`.
+    /// Anchors at which profiles are used, each with all seeds: `early`, `late`.
     pub anchors: Vec<String>,
     /// The plugin.
     pub plugin: PathBuf,
     /// Options of the plugin beside those of random programs.
     pub also: Vec<String>,
-    /// Where failures are kept, each in a folder of its own.
+    /// The folder for failures, each in a folder of its own.
     pub keep: PathBuf,
     /// Compilations, and runs, at a time.
     pub jobs: usize,
@@ -67,9 +68,9 @@ pub struct Checked {
 /// A failure, kept to be reproduced.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// Where `reproduce.sh` and `what.txt` are.
+    /// The folder of `reproduce.sh` and `what.txt`.
     pub folder: PathBuf,
-    /// What is wrong.
+    /// The failure.
     pub what: String,
 }
 
@@ -82,9 +83,9 @@ impl fmt::Display for Failure {
 /// Builds and runs the suites of some workloads.
 ///
 /// # Errors
-/// A suite that is not built or does not succeed without the plugin, or whose name is not known; a missing tool. A wrong
-/// build is no error, but part of the result.
-pub fn check(bench: &Bench, workloads: &[&Workload], options: &Options) -> Result<Vec<Checked>> {
+/// A suite that is not built or does not succeed without the plugin, or whose name is not known; a missing tool. A
+/// wrong build is no error, but part of the result.
+pub fn check(bench: &Bench, workloads: &[&Workload], options: &SuiteOptions) -> Result<Vec<Checked>> {
     let wanted = |suite: &&Suite| options.only.is_empty() || options.only.contains(&suite.name);
     let chosen: Vec<(&Workload, &Suite)> = workloads
         .iter()
@@ -124,7 +125,7 @@ fn check_suite(
     bench: &Bench,
     workload: &Workload,
     suite: &Suite,
-    options: &Options,
+    options: &SuiteOptions,
     bar: &ProgressBar,
 ) -> Result<Checked> {
     bar.set_message(format!("{} {}", workload.name, suite.name));
@@ -201,7 +202,7 @@ fn keep(folder: PathBuf, built: &Built, case: Option<&Prepared>, what: String) -
     Ok(Failure { folder, what })
 }
 
-/// What the cases do without the plugin.
+/// The results of the cases without the plugin.
 fn expectation(plan: &Plan, suite: &Suite, cases: &[Prepared], jobs: usize) -> Result<Vec<Observed>> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let built = plan.build(folder.path(), "-O2", &[], jobs)?;

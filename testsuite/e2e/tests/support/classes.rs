@@ -13,7 +13,7 @@ pub struct Classes {
 }
 
 impl Classes {
-    /// One of these lists of paths was executed, and nobody knows which.
+    /// One of these lists of paths was executed; which one is unknown.
     pub fn add(&mut self, alternatives: &[Vec<Path>]) {
         let first = &alternatives[0];
         for other in &alternatives[1..] {

@@ -13,7 +13,7 @@ use std::os::unix::process::ExitStatusExt;
 pub const MARKS: usize = 64;
 const REGIONS: usize = 8;
 
-/// How a program is built.
+/// A build of a program.
 #[derive(Clone, Debug)]
 pub struct Build {
     /// `early` or `late`.
@@ -114,7 +114,7 @@ pub fn marks_object() -> &'static Path {
     })
 }
 
-/// What a run did.
+/// The result of a run.
 pub struct Run {
     pub status: std::process::ExitStatus,
     pub stdout: String,
@@ -254,7 +254,7 @@ pub fn graphs(binary: &Path) -> BTreeMap<Key, Cfg> {
     entries.into_iter().map(key).collect()
 }
 
-/// How often blocks with each mark were executed, as counted.
+/// Exact executions of the blocks with each mark.
 pub fn counted_marks(flows: &BTreeMap<Key, FunctionRow>, graphs: &BTreeMap<Key, Cfg>) -> Vec<u64> {
     let names: BTreeMap<FunctionGuid, usize> = (0..MARKS)
         .map(|i| (FunctionGuid::of_name(&format!("mark{i}")), i))
@@ -275,7 +275,7 @@ pub fn counted_marks(flows: &BTreeMap<Key, FunctionRow>, graphs: &BTreeMap<Key, 
     counted
 }
 
-/// What goes into a block comes out of it, and entries are the entry block's.
+/// Checks that flow is conserved: the inflow of a block equals its outflow, and entries are those of the entry block.
 pub fn assert_conserved(flows: &BTreeMap<Key, FunctionRow>, graphs: &BTreeMap<Key, Cfg>, what: &str) {
     for (key, flow) in flows {
         let name = &flow.function;
@@ -395,7 +395,7 @@ pub fn check_paths(binary: &Path, run: &Run, what: &str) -> (BTreeMap<Key, Funct
     (flows, rows)
 }
 
-/// How often paths of a function ended in a call.
+/// Number of times that paths of a function ended in a call.
 pub fn ends_in_calls(rows: &[PathRow], function: &str) -> u64 {
     let ended = rows.iter().filter(|r| r.function == function && r.end == "call");
     ended.map(|r| r.count).sum()

@@ -13,19 +13,19 @@ use pleach_ball_larus::{End, Path, Start};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum of hypotheses that are followed.
-const MAX_WAYS: usize = 64;
+const MAX_HYPOTHESES: usize = 64;
 
-/// Which blocks one copy of a function has in the code.
-pub struct Copy {
+/// Which blocks one inline instance of a function has in the code.
+pub struct InstanceBlocks {
     /// Blocks whose code is at one address, in order: a branch to one of them passes all.
     groups: Vec<Vec<BlockIndex>>,
     shown: BTreeSet<BlockIndex>,
 }
 
-impl Copy {
-    pub fn new(map: &AddressMap, node: InlineInstanceIndex) -> Self {
+impl InstanceBlocks {
+    pub fn new(map: &AddressMap, instance: InlineInstanceIndex) -> Self {
         let mut at: BTreeMap<Address, Vec<BlockIndex>> = BTreeMap::new();
-        for probe in map.probes.iter().filter(|p| p.instance == node) {
+        for probe in map.probes.iter().filter(|p| p.instance == instance) {
             if let ProbeTarget::Block(block) = probe.target {
                 at.entry(probe.address).or_default().push(block);
             }
@@ -37,29 +37,34 @@ impl Copy {
         Self { groups, shown }
     }
 
-    /// How many of the blocks that were passed next have their code at one address.
+    /// The number of the following blocks whose code is at one address.
     fn together(&self, passed: &[BlockIndex]) -> usize {
         let group = self.groups.iter().find(|g| passed.starts_with(g));
         group.map_or(1, Vec::len)
     }
 }
 
-/// What activations of one copy of a function executed.
+/// The paths that activations of one inline instance executed.
 #[derive(Default)]
 pub struct Executed {
     pub paths: BTreeMap<Path, u64>,
     pub classes: Classes,
     /// Blocks that have code, but were executed without it as well.
     pub lost: BTreeSet<BlockIndex>,
-    /// Ways that were too many to follow.
+    /// Whether there were more hypotheses than are followed.
     pub is_cut_short: bool,
 }
 
-/// Splits what activations of a copy passed into paths. Knowledge of the copy is corrected meanwhile.
-pub fn executed(cfg: &Cfg, graph: &PathGraph, copy: &mut Copy, activations: &[Vec<BlockIndex>]) -> Executed {
+/// Splits what activations of an inline instance passed into paths, and corrects the set of blocks with code.
+pub fn executed(
+    cfg: &Cfg,
+    graph: &PathGraph,
+    instance: &mut InstanceBlocks,
+    activations: &[Vec<BlockIndex>],
+) -> Executed {
     let mut lost = BTreeSet::new();
     loop {
-        let mut walk = Walk::new(cfg, graph, copy);
+        let mut walk = Walk::new(cfg, graph, instance);
         for passed in activations {
             walk.activation(passed);
         }
@@ -68,7 +73,7 @@ pub fn executed(cfg: &Cfg, graph: &PathGraph, copy: &mut Copy, activations: &[Ve
         if found.is_empty() {
             return Executed { lost, ..walk.executed };
         }
-        copy.shown.retain(|block| !found.contains(block));
+        instance.shown.retain(|block| !found.contains(block));
         lost.extend(found);
     }
 }
@@ -98,7 +103,7 @@ impl Hypothesis {
 struct Walk<'a> {
     cfg: &'a Cfg,
     graph: &'a PathGraph,
-    copy: &'a Copy,
+    instance: &'a InstanceBlocks,
     hypotheses: Vec<Hypothesis>,
     executed: Executed,
     /// Blocks without which no route leads from one observed block to the next.
@@ -106,11 +111,11 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(cfg: &'a Cfg, graph: &'a PathGraph, copy: &'a Copy) -> Self {
+    fn new(cfg: &'a Cfg, graph: &'a PathGraph, instance: &'a InstanceBlocks) -> Self {
         Self {
             cfg,
             graph,
-            copy,
+            instance,
             hypotheses: vec![Hypothesis::default()],
             executed: Executed::default(),
             lost: BTreeSet::new(),
@@ -119,7 +124,7 @@ impl<'a> Walk<'a> {
 
     fn activation(&mut self, mut passed: &[BlockIndex]) {
         while !passed.is_empty() {
-            let (group, rest) = passed.split_at(self.copy.together(passed));
+            let (group, rest) = passed.split_at(self.instance.together(passed));
             self.pass(group);
             passed = rest;
         }
@@ -128,7 +133,11 @@ impl<'a> Walk<'a> {
 
     /// Control got to the code of these blocks.
     fn pass(&mut self, group: &[BlockIndex]) {
-        let seen: Vec<_> = group.iter().copied().filter(|b| self.copy.shown.contains(b)).collect();
+        let seen: Vec<_> = group
+            .iter()
+            .copied()
+            .filter(|b| self.instance.shown.contains(b))
+            .collect();
         if seen.is_empty() {
             return;
         }
@@ -159,7 +168,8 @@ impl<'a> Walk<'a> {
         self.go(into);
     }
 
-    /// The activation went no further that could be seen: it returned by blocks without code, or a call did not come back.
+    /// The activation went no further that could be seen: it returned by blocks without code, or a call did not come
+    /// back.
     fn leave(&mut self) {
         if self.hypotheses.iter().all(|hypothesis| hypothesis.open.is_none()) {
             self.go(self.hypotheses.clone());
@@ -187,7 +197,7 @@ impl<'a> Walk<'a> {
     fn go(&mut self, mut hypotheses: Vec<Hypothesis>) {
         hypotheses.sort();
         hypotheses.dedup();
-        if hypotheses.len() > MAX_WAYS {
+        if hypotheses.len() > MAX_HYPOTHESES {
             self.executed.is_cut_short = true;
             hypotheses.truncate(1);
         }
@@ -223,8 +233,8 @@ impl<'a> Walk<'a> {
         followed
     }
 
-    /// The routes from a block, or from the entry, to the last of these: through blocks without code, then through some of
-    /// these. Each of them without what it begins at.
+    /// The routes from a block, or from the entry, to the last of these: through blocks without code, then through some
+    /// of these. Each of them without what it begins at.
     fn routes_between(&self, from: Option<BlockIndex>, group: &[BlockIndex]) -> Vec<Vec<BlockIndex>> {
         let mut hypotheses = Vec::new();
         match from {
@@ -257,8 +267,8 @@ impl<'a> Walk<'a> {
         hypotheses: &mut Vec<Vec<BlockIndex>>,
     ) {
         let position = group.iter().position(|&b| b == next);
-        let is_silent = position.is_none() && !self.copy.shown.contains(&next);
-        if hypothesis.contains(&next) || hypotheses.len() > MAX_WAYS || (position.is_none() && !is_silent) {
+        let is_silent = position.is_none() && !self.instance.shown.contains(&next);
+        if hypothesis.contains(&next) || hypotheses.len() > MAX_HYPOTHESES || (position.is_none() && !is_silent) {
             return;
         }
         hypothesis.push(next);
@@ -282,7 +292,7 @@ impl<'a> Walk<'a> {
             ends.push(hypothesis);
         }
         for &next in self.successors(last) {
-            if self.copy.shown.contains(&next) || passed.contains(&next) || ends.len() > MAX_WAYS {
+            if self.instance.shown.contains(&next) || passed.contains(&next) || ends.len() > MAX_HYPOTHESES {
                 continue;
             }
             let mut hypothesis = hypothesis.clone();
@@ -299,7 +309,7 @@ impl<'a> Walk<'a> {
 
     fn lose(&mut self, hypothesis: &[BlockIndex]) {
         self.lost
-            .extend(hypothesis.iter().filter(|b| self.copy.shown.contains(b)));
+            .extend(hypothesis.iter().filter(|b| self.instance.shown.contains(b)));
     }
 
     /// The shortest route through blocks with or without code, from one of these to a block that is wanted.

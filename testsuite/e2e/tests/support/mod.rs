@@ -1,4 +1,5 @@
-//! Shared by the end-to-end tests: the built tools, scratch folders, and commands whose output is in the failure message.
+//! Shared by the end-to-end tests: the built tools, scratch folders, and commands whose output is in the failure
+//! message.
 
 pub mod classes;
 pub mod counted;

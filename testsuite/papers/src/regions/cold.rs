@@ -1,15 +1,15 @@
-//! How often edges were seen, and which of those never seen are cold with confidence (cold-edge elimination, as in Targeted
-//! and Practical Path Profiling).
+//! How often edges were seen, and which of those never seen are cold with confidence (cold-edge elimination, as in
+//! Targeted and Practical Path Profiling).
 
 use pleach_analysis::regions::split::{Leave, Portion};
 use pleach_annotate::id::BlockIndex;
 use std::collections::BTreeMap;
 
-/// When an edge that was never seen is taken to be cold: when the upper end of the one-sided interval for its share of its
-/// block's departures is below `share`.
+/// When an edge that was never seen is taken to be cold: when the upper end of the one-sided interval for its share of
+/// its block's departures is below `share`.
 ///
-/// An edge with share s is missed by n independent departures with probability (1 − s)^n, so the upper end at confidence
-/// 1 − `error` is 1 − `error`^(1/n). With the default, n ≥ 45. An edge that was seen is never cold.
+/// An edge with share s is missed by n independent departures with probability (1 − s)^n, so the upper end at
+/// confidence 1 − `error` is 1 − `error`^(1/n). With the default, n ≥ 45. An edge that was seen is never cold.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Cold {
     /// Share of the departures from its block that a cold edge stays below. Targeted Path Profiling has 5 %.
@@ -30,7 +30,7 @@ impl Default for Cold {
     }
 }
 
-/// How often each edge of a function was seen.
+/// The observed executions of each edge of a function.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct EdgeEvidence {
     /// By origin and way on.
@@ -44,7 +44,7 @@ pub struct EdgeEvidence {
 }
 
 impl EdgeEvidence {
-    /// What the portions of a function's partial paths show, with their weights.
+    /// The executions that the portions of a function's partial paths show, with their weights.
     pub fn of<'p>(portions: impl IntoIterator<Item = (&'p Portion, f64)>) -> Self {
         let mut this = Self::default();
         for (portion, weight) in portions {
@@ -67,22 +67,23 @@ impl EdgeEvidence {
         *self.departures.entry(from).or_default() += weight;
     }
 
-    /// How often an edge was taken.
+    /// The observed executions of an edge.
     pub fn taken(&self, from: BlockIndex, to: BlockIndex) -> f64 {
         self.taken.get(&(from, Leave::To(to))).copied().unwrap_or(0.0)
     }
 
-    /// How often a block was passed.
+    /// The observed executions of a block.
     pub fn passes(&self, block: BlockIndex) -> f64 {
         self.passes.get(&block).copied().unwrap_or(0.0)
     }
 
-    /// How often a block was the last of a region path.
+    /// Number of times that a block was the last of a region path.
     pub fn ended(&self, block: BlockIndex) -> f64 {
         self.ended.get(&block).copied().unwrap_or(0.0)
     }
 
-    /// Upper end of the interval for the share of an edge that none of a block's departures took; 1 where none was seen.
+    /// Upper end of the interval for the share of an edge that none of a block's departures took; 1 where none was
+    /// seen.
     pub fn upper_share(&self, from: BlockIndex, cold: &Cold) -> f64 {
         let departures = self.departures.get(&from).copied().unwrap_or(0.0) / cold.clustering;
         if departures > 0.0 {

@@ -1,11 +1,11 @@
 //! Equal crediting: a partial path's weight is divided equally over its matching set (thesis §3.5.3.3).
 //!
-//! It assumes that all paths of a set are equally likely. Two of the remedies that the papers propose for what follows from
-//! that (§4.6) can be switched on, so that each can be measured:
-//! - cold-edge elimination drops the candidates that take an edge which is cold with confidence ([`Cold`]), unless none is
-//!   left;
-//! - obvious paths get what their own edges say ([`obvious`]): of a partial path's weight, the share that they have of the
-//!   passes over its rarest edge. The other candidates share the rest.
+//! It assumes that all paths of a set are equally likely. Two of the remedies that the papers propose for what follows
+//! from that (§4.6) can be switched on, so that each can be measured:
+//! - cold-edge elimination drops the candidates that take an edge which is cold with confidence ([`Cold`]), unless none
+//!   is left;
+//! - obvious paths get what their own edges say ([`obvious`]): of a partial path's weight, the share that they have of
+//!   the passes over its rarest edge. The other candidates share the rest.
 //!
 //! The sum of all weights stays what it was, whatever the options.
 
@@ -30,7 +30,7 @@ pub struct EqualOptions {
     pub obvious: bool,
 }
 
-/// How ambiguous a region's partial paths were.
+/// The ambiguity of a region's partial paths.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Matching {
     /// The region.
@@ -140,7 +140,7 @@ impl<'a> Crediting<'a> {
         paths.into_iter().zip(shares.into_iter().map(share)).collect()
     }
 
-    /// How often the portion's rarest block or edge was passed.
+    /// The observed executions of the portion's rarest block or edge.
     fn passes(&self, portion: &Portion) -> f64 {
         let blocks = portion.blocks.iter().map(|&block| self.evidence.passes(block));
         let edges = portion.blocks.windows(2).map(|p| self.evidence.taken(p[0], p[1]));

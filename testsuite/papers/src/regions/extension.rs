@@ -16,8 +16,8 @@ pub fn split_piece(regions: &Regions, piece: &PartialPath, extend: bool) -> Vec<
     regions.split(&blocks, end.or(left.then_some(Leave::Out)))
 }
 
-/// Blocks with those before them up to a join and those after them down to a branch, and whether the extension downwards
-/// ends where the function does.
+/// Blocks with those before them up to a join and those after them down to a branch, and whether the extension
+/// downwards ends where the function does.
 pub fn extended(regions: &Regions, up: bool, blocks: &[BlockIndex], down: bool) -> (Vec<BlockIndex>, bool) {
     let known = |&&block: &&BlockIndex| regions.region_of(block).is_some();
     let mut all = Vec::new();
@@ -49,8 +49,8 @@ fn before(regions: &Regions, block: BlockIndex) -> Vec<BlockIndex> {
     before
 }
 
-/// The blocks that must come after a block has been entered, down to a branch, a call that may not return or a block that
-/// was already passed; and whether the last of them leaves the function.
+/// The blocks that must come after a block has been entered, down to a branch, a call that may not return or a block
+/// that was already passed; and whether the last of them leaves the function.
 fn after(regions: &Regions, block: BlockIndex) -> (Vec<BlockIndex>, bool) {
     let mut after = Vec::new();
     let mut at = block;

@@ -1,5 +1,5 @@
-//! What equal crediting makes of region paths, beside exact counts: accuracy, overlap, matching ratios and false hot paths,
-//! for vectors of several lengths, with and without cold-edge elimination and obvious paths.
+//! What equal crediting makes of region paths, beside exact counts: accuracy, overlap, matching ratios and false hot
+//! paths, for vectors of several lengths, with and without cold-edge elimination and obvious paths.
 
 use super::cold::Cold;
 use super::credit::{EqualOptions, Portions, equal};
@@ -8,7 +8,7 @@ use super::lengths::{Lengths, Visit};
 use super::overmatching::{OverMatching, RegionReport, compare};
 use anyhow::Result;
 use pleach_analysis::decode::{Decoder, Event};
-use pleach_analysis::partial_paths::{FunctionEvidence, Options as PartialPathOptions, gather};
+use pleach_analysis::partial_paths::{FunctionEvidence, PartialPathOptions, collect_partial_paths};
 use pleach_analysis::program::Program;
 use pleach_analysis::regions::profile::RegionProfile;
 use pleach_analysis::regions::{DEFAULT_THRESHOLD, Regions};
@@ -18,19 +18,20 @@ use pleach_ball_larus::Mode;
 use pleach_collector::vector::{Burst, VectorSet};
 use pleach_harness::bench::Bench;
 use pleach_harness::exact_counts::count;
+use pleach_harness::pleach_command::Pleach;
 use pleach_harness::progress;
 use pleach_harness::recorder::record_vectors;
 use pleach_harness::table::{Cell, Section, Table};
-use pleach_harness::variant::{Pleach, Variant};
+use pleach_harness::variant::Variant;
 use pleach_harness::workload::{InputKind, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// From this flow on, paths are hot.
 const HOT: f64 = 0.00125;
 
-/// What to record.
+/// Options of the experiment.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct RegionOptions {
     /// The input that is recorded, and counted exactly.
     pub on: InputKind,
     /// Budget, as `pleach record` takes it.
@@ -67,7 +68,7 @@ pub struct Figures {
     pub workload: String,
     /// The papers' tables 2 and 3.
     pub lengths: Lengths,
-    /// What crediting makes of its vectors.
+    /// The result of crediting its vectors.
     pub credited: Vec<(How, Credited)>,
 }
 
@@ -75,7 +76,12 @@ pub struct Figures {
 ///
 /// # Errors
 /// A build or a run fails.
-pub fn figures(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options: &Options) -> Result<Vec<Figures>> {
+pub fn figures(
+    bench: &Bench,
+    workloads: &[&Workload],
+    pleach: &Pleach,
+    options: &RegionOptions,
+) -> Result<Vec<Figures>> {
     let bar = progress::bar(workloads.len(), "regions");
     let mut all = Vec::new();
     for workload in workloads {
@@ -87,7 +93,7 @@ pub fn figures(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options:
     Ok(all)
 }
 
-fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &Options) -> Result<Figures> {
+fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &RegionOptions) -> Result<Figures> {
     let counting = Variant::Counted(pleach.clone(), Mode::Paths).produce(bench, workload)?;
     let counted = count(bench, &counting, options.on)?;
     let annotated = Variant::Annotated(pleach.clone()).produce(bench, workload)?;
@@ -98,7 +104,7 @@ fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &Op
     let mut credited = Vec::new();
     for window in [Some(4), Some(16), None] {
         for extend in [false, true] {
-            let partial = Partial::of(&program, &vectors, window, extend);
+            let partial = Partial::from_vectors(&program, &vectors, window, extend);
             for (cold, obvious) in [(false, false), (true, false), (false, true), (true, true)] {
                 let options = EqualOptions {
                     cold: cold.then(Cold::default),
@@ -162,17 +168,17 @@ fn lengths(program: &Program, vectors: &VectorSet) -> Lengths {
     lengths
 }
 
-/// What was seen of each function.
+/// The partial paths of each function.
 struct Partial(Vec<(Regions, Portions)>);
 
 impl Partial {
-    fn of(program: &Program, vectors: &VectorSet, window: Option<usize>, extend: bool) -> Self {
+    fn from_vectors(program: &Program, vectors: &VectorSet, window: Option<usize>, extend: bool) -> Self {
         let graphs: BTreeMap<_, _> = program
             .annotated()
             .flat_map(|(_, map)| &map.functions)
             .map(|function| ((function.cfg.id, function.hash), &function.cfg))
             .collect();
-        let evidence = gather(
+        let evidence = collect_partial_paths(
             program,
             vectors,
             &Weights::equal(),
@@ -233,7 +239,7 @@ pub struct Credited {
     pub overlap: f64,
     /// Share of the partial paths that match one region path.
     pub unique: f64,
-    /// What over-matching did.
+    /// The effect of over-matching.
     pub over_matching: OverMatching,
 }
 

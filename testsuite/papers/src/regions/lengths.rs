@@ -1,7 +1,8 @@
-//! How long partial paths are, and how many functions they cross (the paper's tables 2 and 3; thesis table 4.1, figure 4.3).
+//! How long partial paths are, and how many functions they cross (the paper's tables 2 and 3; thesis table 4.1, figure
+//! 4.3).
 //!
-//! A vector's partial path is first what its branches show, then extended up to a join and down to a branch, then split at
-//! function boundaries, then at back edges: lengths are those of the pieces, in IR instructions.
+//! A vector's partial path is first what its branches show, then extended up to a join and down to a branch, then split
+//! at function boundaries, then at back edges: lengths are those of the pieces, in IR instructions.
 
 use super::extension::extended;
 use pleach_analysis::regions::Regions;
@@ -92,8 +93,8 @@ impl Lengths {
     }
 }
 
-/// Blocks of one activation, split at back edges. Where blocks between two were not shown, a back edge was among what is
-/// missing if the second of them had been passed before.
+/// Blocks of one activation, split at back edges. Where blocks between two were not shown, a back edge was among what
+/// is missing if the second of them had been passed before.
 fn iterations<'b>(regions: &Regions, blocks: &'b [BlockIndex]) -> Vec<&'b [BlockIndex]> {
     let (mut parts, mut first) = (Vec::new(), 0);
     for (position, pair) in blocks.windows(2).enumerate() {

@@ -1,8 +1,9 @@
 //! Matching sets (definition 3.2): the region paths that contain a portion of a partial path.
 //!
-//! `M_p = ∩ P(e_i)` over the portion's edges, the one that leaves the region included where it was seen. In an acyclic region
-//! these are all ways from the entry to the portion's first block, each with all ways from its last block out, so that the
-//! set is counted without being listed. A portion of one block and no edge matches the paths through that block.
+//! `M_p = ∩ P(e_i)` over the portion's edges, the one that leaves the region included where it was seen. In an acyclic
+//! region these are all ways from the entry to the portion's first block, each with all ways from its last block out,
+//! so that the set is counted without being listed. A portion of one block and no edge matches the paths through that
+//! block.
 
 use pleach_analysis::regions::split::Portion;
 use pleach_analysis::regions::{RegionIndex, Regions};
@@ -32,8 +33,8 @@ impl<'a> Ways<'a> {
         Self::without(regions, region, |_, _| false)
     }
 
-    /// The paths of a region that take none of the dropped edges. A path may end in a block as long as one of the edges by
-    /// which it leaves the region there is not dropped.
+    /// The paths of a region that take none of the dropped edges. A path may end in a block as long as one of the edges
+    /// by which it leaves the region there is not dropped.
     pub fn without(
         regions: &'a Regions,
         region: RegionIndex,
@@ -81,7 +82,7 @@ impl<'a> Ways<'a> {
         self.region
     }
 
-    /// How many paths there are.
+    /// The number of paths.
     pub fn len(&self) -> u64 {
         self.ways_out[0]
     }
@@ -142,7 +143,7 @@ impl<'a> Ways<'a> {
         (0..body.len()).flat_map(leaving)
     }
 
-    /// How many paths take an edge within the region; 0 for one that it does not have.
+    /// The number of paths that take an edge within the region; 0 for an edge outside.
     pub fn through(&self, from: BlockIndex, to: BlockIndex) -> u64 {
         match (self.position.get(&from), self.position.get(&to)) {
             (Some(&from), Some(&to)) if self.to[from].contains(&to) => self.ways_in[from] * self.ways_out[to],
@@ -150,7 +151,7 @@ impl<'a> Ways<'a> {
         }
     }
 
-    /// How many paths end in a block.
+    /// The number of paths that end in a block.
     pub fn ending_in(&self, block: BlockIndex) -> u64 {
         match self.position.get(&block) {
             Some(&at) if self.ends[at] => self.ways_in[at],

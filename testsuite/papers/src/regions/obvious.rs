@@ -1,6 +1,6 @@
-//! Obvious paths: those with an edge that no other path of their region takes, so that how often the edge was taken says
-//! how often the path was (Targeted and Practical Path Profiling). The fewer edges there are, cold ones dropped, the more
-//! paths are obvious.
+//! Obvious paths: those with an edge that no other path of their region takes, so that how often the edge was taken
+//! says how often the path was (Targeted and Practical Path Profiling). The fewer edges there are, cold ones dropped,
+//! the more paths are obvious.
 
 use super::cold::EdgeEvidence;
 use super::matching::Ways;
@@ -8,9 +8,9 @@ use pleach_analysis::regions::split::{Leave, Portion};
 use pleach_annotate::id::BlockIndex;
 use std::collections::BTreeMap;
 
-/// The obvious paths among some ways through a region, and how often each was taken: as often as that of its own edges which
-/// was seen most, for a partial path may end before it has shown all. The last block is such an edge where only one path
-/// ends in it.
+/// The obvious paths among some ways through a region, and how often each was taken: as often as that of its own edges
+/// which was seen most, for a partial path may end before it has shown all. The last block is such an edge where only
+/// one path ends in it.
 pub fn obvious(ways: &Ways<'_>, evidence: &EdgeEvidence) -> BTreeMap<Vec<BlockIndex>, f64> {
     let mut paths: BTreeMap<Vec<BlockIndex>, f64> = BTreeMap::new();
     let mut add = |blocks: Vec<BlockIndex>, leave: Option<Leave>, taken: f64| {

@@ -1,12 +1,12 @@
-//! What over-matching does (§4.6 of the paper): in a hot region whose partial paths match many paths, paths that were never
-//! hot look hot and take the place of others.
+//! What over-matching does (§4.6 of the paper): in a hot region whose partial paths match many paths, paths that were
+//! never hot look hot and take the place of others.
 
 use super::credit::Matching;
 use pleach_analysis::regions::profile::{RegionPath, RegionProfile};
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What became of one region's weight.
+/// The distribution of one region's weight.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RegionReport {
     /// The function.
@@ -52,13 +52,13 @@ pub struct OverMatching {
     pub regions: Vec<RegionReport>,
     /// Hot paths by exact counts; as many of the estimate's hottest are compared with them.
     pub hot: usize,
-    /// How many of those are not hot.
+    /// Number of those that are not hot.
     pub false_hot: usize,
     /// Estimated flow of paths that were never executed.
     pub false_flow: f64,
 }
 
-/// What tells a program's regions apart: function, graph, entry.
+/// The identity of a region: function, graph, entry.
 pub type RegionKey = (FunctionId, CfgHash, BlockIndex);
 
 fn key(path: &RegionPath) -> RegionKey {

@@ -80,7 +80,7 @@ impl Kind {
     }
 }
 
-/// What one compressor did at one rate, in the mean over all trials.
+/// The results of one compressor at one rate, averaged over all trials.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Point {
     /// r.

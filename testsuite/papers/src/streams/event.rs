@@ -15,7 +15,7 @@ pub enum Event {
     LoadValue {
         /// The load.
         pc: CodeAddress,
-        /// What it loaded, zero-extended.
+        /// The loaded value, zero-extended.
         value: u64,
     },
 }

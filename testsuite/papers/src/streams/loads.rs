@@ -6,11 +6,11 @@ use pleach_wire::x86::MAX_LENGTH;
 
 const PAGE: u64 = 4096;
 
-/// Continues a burst as [`Engine::go_on`] does, one instruction at a time, and passes to `loads` the address of each load
-/// instruction and the loaded value, zero-extended. Much slower than [`Engine::go_on`].
+/// Continues a burst as [`Engine::go_on`] does, one instruction at a time, and passes to `loads` the address of each
+/// load instruction and the loaded value, zero-extended. Much slower than [`Engine::go_on`].
 ///
-/// Loads are instructions with a memory operand of at most eight bytes that they read and do not write, except
-/// string instructions, pops, returns, and accesses by `gs`.
+/// Loads are instructions with a memory operand of at most eight bytes that they read and do not write, except string
+/// instructions, pops, returns, and accesses by `gs`.
 ///
 /// # Safety
 /// Memory that an instruction has read remains mapped until the next instruction.

@@ -16,26 +16,29 @@ pub mod event;
 pub mod loads;
 mod report;
 pub mod samplers;
+mod stream;
 pub mod tagged;
 
 pub use compact::CompactRecording;
 pub use curve::{Curve, Kind, Point, RATES};
 pub use report::{convergence, sections};
+pub use stream::Stream;
 
 use anyhow::Result;
 use event::{Event, control_flow};
 use pleach_collector::vector::{CodeAddress, VectorSet};
 use pleach_harness::bench::Bench;
+use pleach_harness::pleach_command::Pleach;
 use pleach_harness::progress;
 use pleach_harness::recorder::record_vectors;
-use pleach_harness::variant::{Pleach, Variant};
+use pleach_harness::variant::Variant;
 use pleach_harness::workload::{InputKind, Workload};
 use pleach_wire::x86::{self, Instruction};
 use std::collections::HashMap;
 
-/// What to record, and how often to compress it.
+/// Options of the experiment.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct StreamOptions {
     /// Budget, as `pleach record` takes it.
     pub overhead: String,
     /// The input.
@@ -44,27 +47,13 @@ pub struct Options {
     pub trials: u64,
 }
 
-/// What one program's stream showed.
-#[derive(Clone, Debug)]
-pub struct Stream {
-    /// The program.
-    pub workload: String,
-    /// Bursts in which it was recorded.
-    pub bursts: u64,
-    /// Taken branches.
-    pub branches: u64,
-    /// Events of its edge and call-target profiles.
-    pub events: u64,
-    /// Different ones.
-    pub distinct: u64,
-    /// By compressor.
-    pub curves: Vec<Curve>,
-    /// Recordings reduced to an eighth of the size.
-    pub compact: CompactRecording,
-}
-
 /// Records and compresses each workload.
-pub fn streams(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options: &Options) -> Result<Vec<Stream>> {
+pub fn streams(
+    bench: &Bench,
+    workloads: &[&Workload],
+    pleach: &Pleach,
+    options: &StreamOptions,
+) -> Result<Vec<Stream>> {
     let bar = progress::bar(workloads.len(), "streams");
     let mut streams = Vec::new();
     for workload in workloads {

@@ -1,7 +1,8 @@
 //! Tables of what streams showed.
 
 use super::convergence::{self, mean_error};
-use super::{Curve, Kind, Point, RATES, Stream};
+use super::curve::{Curve, Kind, Point, RATES};
+use super::stream::Stream;
 use pleach_collector::stream::Generator;
 use pleach_harness::table::{Cell, Section, Table};
 use std::num::NonZeroU64;
@@ -151,7 +152,8 @@ pub fn convergence(experiments: u64) -> Section {
     Section::new("convergence", heading, table)
 }
 
-/// Where errors fall below a bound: they go with the root of the length, so the inverse of their square is interpolated.
+/// Where errors fall below a bound: they go with the root of the length, so the inverse of their square is
+/// interpolated.
 fn crossing(errors: &[(u64, f64)], bound: f64) -> Option<u64> {
     let pair = errors.windows(2).find(|pair| pair[1].1 <= bound)?;
     let [before, after, at] = [pair[0].1, pair[1].1, bound].map(|error| error.powi(-2));

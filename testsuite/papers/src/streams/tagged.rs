@@ -11,7 +11,7 @@ const WAYS: usize = 2;
 /// Where the miss counter of three bits saturates (§4.2).
 const MAX_MISSES: u64 = 7;
 
-/// What an entry is in (figure 6).
+/// The state of an entry (figure 6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// Nobody's. Hits that it holds go to whoever comes next.

@@ -9,7 +9,7 @@ use pleach_collector::vector::{CodeAddress, ModuleId, VectorSet};
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// How two distributions differ.
+/// The difference of two distributions.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Distribution {
     /// Σ min(p, q): 1 where they are the same.

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-/// How often everything in a program's own file ran. Addresses are those that the file is linked for.
+/// Executions of every instruction in a program's own file. Addresses are those that the file is linked for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Exact {
     /// Executions of each instruction.
@@ -45,7 +45,7 @@ pub fn exact(binary: &Binary, invocation: &Invocation) -> Result<Exact> {
     Ok(counts)
 }
 
-/// What the next line with an address belongs to.
+/// The owner of the next line with an address.
 enum Next {
     Cost,
     Jump(u64, Option<u64>),

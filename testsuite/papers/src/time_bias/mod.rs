@@ -13,15 +13,16 @@ use pleach_analysis::program::Program;
 use pleach_analysis::time_bias::{Model, Weights};
 use pleach_collector::vector::VectorSet;
 use pleach_harness::bench::Bench;
+use pleach_harness::pleach_command::Pleach;
 use pleach_harness::progress;
 use pleach_harness::recorder::record_vectors;
 use pleach_harness::table::{Cell, Section, Table};
-use pleach_harness::variant::{Pleach, Variant};
+use pleach_harness::variant::Variant;
 use pleach_harness::workload::{InputKind, Workload};
 
-/// What to record, and how often.
+/// Options of the experiment.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct TimeBiasOptions {
     /// Budgets, as `pleach record` takes them.
     pub budgets: Vec<String>,
     /// Runs that go into one recording.
@@ -32,7 +33,7 @@ pub struct Options {
     pub functions: usize,
 }
 
-/// How branches are counted.
+/// The weights of branches.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Estimator {
     /// Each once, the interrupted stretch too.
@@ -70,7 +71,7 @@ impl Estimator {
                     order,
                     ..Model::default()
                 };
-                Weights::of(vectors, &model)
+                Weights::from_vectors(vectors, &model)
             }
             _ => Weights::equal(),
         };
@@ -96,7 +97,12 @@ pub struct TimeBias {
 }
 
 /// Records each workload, and counts it exactly.
-pub fn time_bias(bench: &Bench, workloads: &[&Workload], pleach: &Pleach, options: &Options) -> Result<Vec<TimeBias>> {
+pub fn time_bias(
+    bench: &Bench,
+    workloads: &[&Workload],
+    pleach: &Pleach,
+    options: &TimeBiasOptions,
+) -> Result<Vec<TimeBias>> {
     let bar = progress::bar(workloads.len() * (options.budgets.len() + 1), "time bias");
     let mut found = Vec::new();
     for workload in workloads {
@@ -135,7 +141,7 @@ fn compare(workload: &Workload, budget: &str, vectors: &VectorSet, counted: &Exa
 }
 
 /// Tables: overlaps and divergences, and the functions that are furthest off.
-pub fn sections(found: &[TimeBias], options: &Options) -> Vec<Section> {
+pub fn sections(found: &[TimeBias], options: &TimeBiasOptions) -> Vec<Section> {
     let mut table = Table::new([
         ("workload", "workload"),
         ("budget", "budget"),

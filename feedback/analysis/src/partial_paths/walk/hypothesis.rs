@@ -1,11 +1,11 @@
-//! One explanation of what was seen, and how it goes on.
+//! One hypothesis about the blocks that an activation passed, and its transitions.
 
-use super::super::copy::Graph;
+use super::super::inline_instance::Graph;
 use crate::partial_path::PartialPath;
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::{End, Start};
 
-/// The path that goes on.
+/// A path that has not ended.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Open {
     pub start: Option<Start>,
@@ -26,17 +26,17 @@ impl Open {
     }
 }
 
-/// One explanation of what was seen of an activation.
+/// One hypothesis about the blocks that an activation passed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(super) struct Hypothesis {
-    /// Pieces that ended since the hypotheses parted.
+    /// Partial paths that ended since the hypotheses diverged.
     pub ended: Vec<PartialPath>,
-    /// The path that control is on.
+    /// The current path.
     pub open: Option<Open>,
 }
 
 impl Hypothesis {
-    /// Nothing is known of how control got to this block.
+    /// A hypothesis without history, at this block.
     pub fn at(block: BlockIndex) -> Self {
         Self {
             ended: Vec::new(),
@@ -47,7 +47,7 @@ impl Hypothesis {
         }
     }
 
-    /// Control gets to the next block.
+    /// Control enters the next block.
     pub fn enter(&mut self, block: BlockIndex, graph: &Graph) {
         let Some(open) = &mut self.open else {
             self.open = Some(Open {

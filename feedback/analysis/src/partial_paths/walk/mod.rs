@@ -1,52 +1,52 @@
-//! One activation of one copy of a function: from the blocks that were seen to the partial paths that it took.
+//! One activation of one inline instance: from the observed blocks to the partial paths that it took.
 //!
-//! An automaton. Its state is a set of *hypotheses* of how control got to where it is. Each has the path that goes on
-//! (*open*) and the paths that ended since the hypotheses parted. Only blocks with probes are seen. Where several ways
-//! lead from one such block to the next, each becomes a hypothesis.
+//! An automaton whose state is a set of *hypotheses* about the blocks that control passed. Each holds the unfinished
+//! path (*open*) and the paths that ended since the hypotheses diverged. Only blocks with probes are observed. Where
+//! several segments lead from one such block to the next, each becomes a hypothesis.
 //!
 //! | state | input | next state | emits |
 //! |---|---|---|---|
 //! | outside (no path is open) | blocks are reached | inside: from the entry, or from an unknown beginning | – |
-//! | inside | blocks are reached by one way | inside, paths are cut at back edges | paths that ended |
-//! | inside | … by several ways | inside, a hypothesis for each | – |
-//! | inside | … by no way | marks blocks between as unprobed, tries again; else left, then outside | – |
-//! | several hypotheses | what goes on does not depend on what ended | what goes on | alternatives, or paths |
-//! | any | more than [`MAX_WAYS`] hypotheses | lost: the last block only | `lost` |
-//! | any | the activation is left | outside | paths, each with its end if that is known |
+//! | inside | blocks are reached by one segment | inside, paths are cut at back edges | paths that ended |
+//! | inside | … by several segments | inside, a hypothesis for each | – |
+//! | inside | … by no segment | marks blocks between as unprobed, tries again; else left, then outside | – |
+//! | several hypotheses | open and ended paths are independent | the open paths | alternatives, or paths |
+//! | any | more than [`MAX_HYPOTHESES`] hypotheses | lost: the last block only | `lost` |
+//! | any | the activation ends | outside | paths, each with its end if that is known |
 //!
-//! [`hypothesis`] has the transitions of one hypothesis, [`steps`] the ways from one seen block to the next.
+//! [`hypothesis`] has the transitions of one hypothesis, [`segments`] the segments from one observed block to the next.
 
 mod hypothesis;
-mod steps;
+mod segments;
 #[cfg(test)]
 mod tests;
 
-use super::copy::{Graph, MAX_WAYS};
+use super::inline_instance::{Graph, MAX_HYPOTHESES};
 use crate::partial_path::{Alternatives, PartialPath};
 use hypothesis::Hypothesis;
 use pleach_annotate::id::BlockIndex;
+pub(super) use segments::Segments;
 use std::collections::BTreeSet;
-pub(super) use steps::Steps;
 
-/// Where an activation is. There is always at least one hypothesis.
+/// The state of an activation. There is always at least one hypothesis.
 #[derive(Clone, Debug)]
 pub(super) struct Activation {
     hypotheses: Vec<Hypothesis>,
-    /// It was entered while it was watched, so that nothing of it is missing before its first block.
+    /// Whether the activation was entered within the burst, so that no block before the first observed one is missing.
     is_fresh: bool,
-    /// The path that ended in the block where control is, which nothing follows.
+    /// The blocks of the path that ended in the current block, if no path is open.
     exiting: Vec<BlockIndex>,
 }
 
-/// What a walk emits.
+/// Receives what a walk emits.
 pub(super) trait Sink {
-    /// Partial paths that were passed. Takes all of them out of the list.
+    /// Partial paths that the activation passed. Drains the list.
     fn passed(&mut self, paths: &mut Vec<PartialPath>);
-    /// One of these lists of partial paths was passed. There are two lists or more.
+    /// The activation passed one of these lists of partial paths. There are at least two lists.
     fn alternatives(&mut self, alternatives: Alternatives);
-    /// Control got to a block in no way that the graph has.
+    /// Control reached a block that the graph cannot reach from the block before.
     fn inconsistent(&mut self);
-    /// Control went in one of too many ways: what was passed is not told.
+    /// There are more than [`MAX_HYPOTHESES`] hypotheses: the blocks passed are unknown.
     fn lost(&mut self);
 }
 
@@ -59,7 +59,7 @@ impl Activation {
         }
     }
 
-    /// The last blocks of the path that control is on, if there is no doubt about it.
+    /// The last blocks of the current path, `most` at the most; `None` if several hypotheses remain.
     pub fn latest(&self, most: usize) -> Option<&[BlockIndex]> {
         let [hypothesis] = &self.hypotheses[..] else {
             return None;
@@ -72,10 +72,10 @@ impl Activation {
         self.hypotheses.iter().any(|hypothesis| hypothesis.open.is_some())
     }
 
-    /// Control got to the code of these blocks.
-    pub fn pass(&mut self, group: &[BlockIndex], graph: &Graph, steps: &mut Steps, sink: &mut impl Sink) {
+    /// Control reached the code of these blocks.
+    pub fn pass(&mut self, group: &[BlockIndex], graph: &Graph, segments: &mut Segments, sink: &mut impl Sink) {
         if self.is_open() {
-            if self.go_on(group, graph, steps, sink) {
+            if self.go_on(group, graph, segments, sink) {
                 return;
             }
             let last = group[group.len() - 1];
@@ -85,25 +85,25 @@ impl Activation {
                     .iter()
                     .filter_map(|w| Some(w.open.as_ref()?.last()))
                     .collect();
-                if let Some(hypothesis) = steps.copy.shortest(graph, &lasts, last) {
-                    steps.lose(&hypothesis);
-                    if self.go_on(group, graph, steps, sink) {
+                if let Some(hypothesis) = segments.instance.shortest_segment(graph, &lasts, last) {
+                    segments.mark_unprobed(&hypothesis);
+                    if self.go_on(group, graph, segments, sink) {
                         return;
                     }
                 }
             }
-            self.leave(true, graph, steps, sink);
+            self.leave(true, graph, segments, sink);
         }
-        self.begin(group, graph, steps, sink);
+        self.begin(group, graph, segments, sink);
     }
 
-    fn go_on(&mut self, group: &[BlockIndex], graph: &Graph, steps: &mut Steps, sink: &mut impl Sink) -> bool {
-        // The usual case, without copying the hypothesis.
+    fn go_on(&mut self, group: &[BlockIndex], graph: &Graph, segments: &mut Segments, sink: &mut impl Sink) -> bool {
+        // The usual case, which needs no copy of the hypothesis.
         if let [hypothesis] = &mut self.hypotheses[..]
             && let Some(open) = &hypothesis.open
-            && let Some([step]) = steps.ways(graph, Some(open.last()), group)
+            && let Some([segment]) = segments.find(graph, Some(open.last()), group)
         {
-            for &block in step {
+            for &block in segment {
                 hypothesis.enter(block, graph);
             }
             if !hypothesis.ended.is_empty() {
@@ -117,13 +117,13 @@ impl Activation {
         let mut on = Vec::new();
         for hypothesis in &self.hypotheses {
             let Some(open) = &hypothesis.open else { continue };
-            let Some(onward) = steps.ways(graph, Some(open.last()), group) else {
+            let Some(onward) = segments.find(graph, Some(open.last()), group) else {
                 self.lose(Some(group[group.len() - 1]), sink);
                 return true;
             };
-            for step in onward {
+            for segment in onward {
                 let mut hypothesis = hypothesis.clone();
-                step.iter().for_each(|&block| hypothesis.enter(block, graph));
+                segment.iter().for_each(|&block| hypothesis.enter(block, graph));
                 on.push(hypothesis);
             }
         }
@@ -134,19 +134,20 @@ impl Activation {
         true
     }
 
-    /// The first that is seen of an activation.
-    fn begin(&mut self, group: &[BlockIndex], graph: &Graph, steps: &mut Steps, sink: &mut impl Sink) {
-        // Whatever comes after this activation was watched from its beginning.
+    /// Handles the first observed blocks of an activation.
+    fn begin(&mut self, group: &[BlockIndex], graph: &Graph, segments: &mut Segments, sink: &mut impl Sink) {
+        // The next activation is observed from its beginning.
         let is_fresh = std::mem::replace(&mut self.is_fresh, true);
-        let from_entry = group.contains(&BlockIndex::ENTRY) || (is_fresh && steps.copy.is_unprobed(BlockIndex::ENTRY));
+        let from_entry =
+            group.contains(&BlockIndex::ENTRY) || (is_fresh && segments.instance.is_unprobed(BlockIndex::ENTRY));
         if from_entry {
-            let Some(steps) = steps.ways(graph, None, group) else {
+            let Some(segments) = segments.find(graph, None, group) else {
                 self.lose(Some(group[group.len() - 1]), sink);
                 return;
             };
-            let into = steps.iter().map(|step| {
+            let into = segments.iter().map(|segment| {
                 let mut hypothesis = Hypothesis::default();
-                step.iter().for_each(|&block| hypothesis.enter(block, graph));
+                segment.iter().for_each(|&block| hypothesis.enter(block, graph));
                 hypothesis
             });
             let into: Vec<_> = into.collect();
@@ -161,8 +162,8 @@ impl Activation {
         self.settle(vec![hypothesis], sink);
     }
 
-    /// Nothing more is seen of the activation. `has_left`: control left the function, not just our sight.
-    pub fn leave(&mut self, has_left: bool, graph: &Graph, steps: &mut Steps, sink: &mut impl Sink) {
+    /// Ends the activation. `has_left`: control left the function; otherwise the burst ended.
+    pub fn leave(&mut self, has_left: bool, graph: &Graph, segments: &mut Segments, sink: &mut impl Sink) {
         let mut left = Vec::new();
         for hypothesis in std::mem::replace(&mut self.hypotheses, vec![Hypothesis::default()]) {
             let Some(open) = &hypothesis.open else {
@@ -170,7 +171,7 @@ impl Activation {
                 continue;
             };
             let out = if has_left {
-                steps.copy.ways_out(graph, open.last()).unwrap_or_default()
+                segments.instance.segments_out(graph, open.last()).unwrap_or_default()
             } else {
                 Vec::new()
             };
@@ -196,27 +197,28 @@ impl Activation {
         self.hypotheses[0] = Hypothesis::default();
     }
 
-    /// Goes on with these hypotheses. Where what goes on does not depend on what ended, as when they have met, the pieces that
-    /// ended are told.
+    /// Continues with these hypotheses. If the open paths do not depend on the ended ones, as after a join, emits the
+    /// ended partial paths.
     fn settle(&mut self, mut hypotheses: Vec<Hypothesis>, sink: &mut impl Sink) {
         hypotheses.sort();
         hypotheses.dedup();
-        // All of them differ, so that there is one for each pair of what ended and what goes on if there are as many.
+        // The hypotheses are distinct. If their number is the product of the distinct ended and open parts, every pair
+        // occurs.
         let ended: Vec<_> = hypotheses
             .chunk_by(|a, b| a.ended == b.ended)
             .map(|same| &same[0].ended)
             .collect();
         let open: BTreeSet<_> = hypotheses.iter().map(|hypothesis| &hypothesis.open).collect();
-        if ended.len() * open.len() == hypotheses.len() && ended.iter().any(|pieces| !pieces.is_empty()) {
+        if ended.len() * open.len() == hypotheses.len() && ended.iter().any(|partial_paths| !partial_paths.is_empty()) {
             let open = open.into_iter().cloned().map(|open| Hypothesis {
                 ended: Vec::new(),
                 open,
             });
             let open: Vec<Hypothesis> = open.collect();
             self.exiting.clear();
-            if let ([Hypothesis { open: None, .. }], [pieces]) = (&open[..], &ended[..]) {
+            if let ([Hypothesis { open: None, .. }], [partial_paths]) = (&open[..], &ended[..]) {
                 self.exiting
-                    .extend(pieces.last().into_iter().flat_map(|last| &last.blocks));
+                    .extend(partial_paths.last().into_iter().flat_map(|last| &last.blocks));
             }
             match ended[..] {
                 [paths] => sink.passed(&mut paths.clone()),
@@ -224,7 +226,7 @@ impl Activation {
             }
             hypotheses = open;
         }
-        if hypotheses.len() > MAX_WAYS {
+        if hypotheses.len() > MAX_HYPOTHESES {
             let mut lasts = hypotheses
                 .iter()
                 .map(|hypothesis| Some(hypothesis.open.as_ref()?.last()));
@@ -236,11 +238,11 @@ impl Activation {
         }
     }
 
-    /// Forgets how control got to a block, or where it is now.
+    /// Discards all hypotheses. `at`: the current block, if it is known.
     fn lose(&mut self, at: Option<BlockIndex>, sink: &mut impl Sink) {
         sink.lost();
         self.hypotheses = vec![at.map(Hypothesis::at).unwrap_or_default()];
-        // What is seen next is not its beginning.
+        // The next observed block is not the activation's first.
         self.is_fresh = false;
     }
 }

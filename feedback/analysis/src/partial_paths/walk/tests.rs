@@ -1,4 +1,4 @@
-use super::super::copy::Copy;
+use super::super::inline_instance::InstanceBlocks;
 use super::*;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::testing::cfg;
@@ -31,22 +31,22 @@ impl Sink for Told {
     }
 }
 
-/// Walks through what is not unprobed of these blocks.
+/// Walks over `passed`, of which the blocks in `unprobed` are not observed.
 fn walk(cfg: &Cfg, unprobed: &[u32], passed: &[u32], is_fresh: bool, has_left: bool) -> Told {
     let graph = Graph::new(cfg, &NumberingOptions::default());
     let blocks = cfg.blocks.len() as u32;
     let shown = (0..blocks).filter(|b| !unprobed.contains(b)).map(BlockIndex);
-    let mut steps = Steps::new(Copy::new(cfg.blocks.len(), shown));
+    let mut segments = Segments::new(InstanceBlocks::new(cfg.blocks.len(), shown));
     let mut activation = Activation::new(is_fresh);
     let mut told = Told::default();
     for &block in passed.iter().filter(|b| !unprobed.contains(b)) {
-        activation.pass(&[BlockIndex(block)], &graph, &mut steps, &mut told);
+        activation.pass(&[BlockIndex(block)], &graph, &mut segments, &mut told);
     }
-    activation.leave(has_left, &graph, &mut steps, &mut told);
+    activation.leave(has_left, &graph, &mut segments, &mut told);
     told
 }
 
-fn piece(start: Option<Start>, blocks: &[u32], end: Option<End>) -> PartialPath {
+fn partial_path(start: Option<Start>, blocks: &[u32], end: Option<End>) -> PartialPath {
     PartialPath {
         start,
         blocks: blocks.iter().map(|&b| BlockIndex(b)).collect(),
@@ -63,18 +63,18 @@ fn a_loop_is_cut_at_its_back_edge() {
     let told = walk(&cfg, &[], &[0, 1, 2, 1, 2, 1, 3], true, true);
     let back = Some(End::Back(BlockIndex(1)));
     let expected = [
-        piece(ENTRY, &[0, 1, 2], back),
-        piece(INSIDE, &[1, 2], back),
-        piece(INSIDE, &[1, 3], Some(End::Exit)),
+        partial_path(ENTRY, &[0, 1, 2], back),
+        partial_path(INSIDE, &[1, 2], back),
+        partial_path(INSIDE, &[1, 3], Some(End::Exit)),
     ];
     assert_eq!(told.observations, expected.map(|p| vec![vec![p]]));
-    // Seen from its middle on, and not to its end.
+    // Observed from its middle, and not to its end.
     let told = walk(&cfg, &[], &[2, 1], false, false);
     assert_eq!(
         told.observations,
         [
-            vec![vec![piece(None, &[2], back)]],
-            vec![vec![piece(INSIDE, &[1], None)]]
+            vec![vec![partial_path(None, &[2], back)]],
+            vec![vec![partial_path(INSIDE, &[1], None)]]
         ]
     );
 }
@@ -84,16 +84,16 @@ fn blocks_without_code_leave_alternatives() {
     // 1 and 2 have no code.
     let cfg = cfg(&[&[1, 2], &[3], &[3], &[]]);
     let told = walk(&cfg, &[1, 2], &[0, 3], true, true);
-    let whole = |by| vec![piece(ENTRY, &[0, by, 3], Some(End::Exit))];
+    let whole = |by| vec![partial_path(ENTRY, &[0, by, 3], Some(End::Exit))];
     assert_eq!(told.observations, [vec![whole(1), whole(2)]]);
-    // One of them only: there is no doubt.
+    // If only one of them has no code, the path is certain.
     let told = walk(&cfg, &[1], &[0, 3], true, true);
     assert_eq!(told.observations, [vec![whole(1)]]);
 }
 
 #[test]
 fn each_turn_of_a_loop_is_in_doubt_for_itself() {
-    // 1 is seen, 2 and 3 have no code: two ways round, as often as one likes.
+    // 1 is observed, 2 and 3 have no code: two segments for each iteration.
     let cfg = cfg(&[&[1], &[2, 3], &[4], &[4], &[1, 5], &[]]);
     let mut passed = vec![0];
     passed.extend([1, 2, 4].repeat(40));
@@ -102,13 +102,13 @@ fn each_turn_of_a_loop_is_in_doubt_for_itself() {
     assert_eq!(told.lost, 0);
     assert_eq!(told.observations.len(), 40);
     let back = Some(End::Back(BlockIndex(1)));
-    let turn = |by| vec![piece(INSIDE, &[1, by, 4], back)];
+    let turn = |by| vec![partial_path(INSIDE, &[1, by, 4], back)];
     assert_eq!(told.observations[7], vec![turn(2), turn(3)]);
 }
 
 #[test]
 fn too_many_ways_are_no_evidence() {
-    // Five diamonds without code in a row: 32 ways.
+    // Five diamonds without code in a row: 32 segments.
     let successors: Vec<Vec<u32>> = (0..5)
         .flat_map(|d| [vec![3 * d + 1, 3 * d + 2], vec![3 * d + 3], vec![3 * d + 3]])
         .collect();
@@ -122,24 +122,27 @@ fn too_many_ways_are_no_evidence() {
         true,
     );
     assert_eq!((told.lost, told.inconsistent), (1, 0));
-    assert_eq!(told.observations, [vec![vec![piece(None, &[15, 16], Some(End::Exit))]]]);
+    assert_eq!(
+        told.observations,
+        [vec![vec![partial_path(None, &[15, 16], Some(End::Exit))]]]
+    );
 }
 
 #[test]
 fn a_block_that_hides_only_sometimes_is_no_contradiction() {
     let cfg = cfg(&[&[1], &[2], &[]]);
     let graph = Graph::new(&cfg, &NumberingOptions::default());
-    let mut steps = Steps::new(Copy::new(3, (0..3).map(BlockIndex)));
+    let mut segments = Segments::new(InstanceBlocks::new(3, (0..3).map(BlockIndex)));
     let (mut activation, mut told) = (Activation::new(true), Told::default());
     for block in [0, 2] {
-        activation.pass(&[BlockIndex(block)], &graph, &mut steps, &mut told);
+        activation.pass(&[BlockIndex(block)], &graph, &mut segments, &mut told);
     }
     assert_eq!(
         told.observations,
-        [vec![vec![piece(ENTRY, &[0, 1, 2], Some(End::Exit))]]]
+        [vec![vec![partial_path(ENTRY, &[0, 1, 2], Some(End::Exit))]]]
     );
     assert_eq!(told.inconsistent, 0);
-    assert!(steps.copy.is_unprobed(BlockIndex(1)));
+    assert!(segments.instance.is_unprobed(BlockIndex(1)));
 }
 
 fn any_cfg() -> impl Strategy<Value = Cfg> {
@@ -162,8 +165,12 @@ fn any_cfg() -> impl Strategy<Value = Cfg> {
 
 proptest! {
     #[test]
-    fn what_was_passed_is_among_the_alternatives(cfg in any_cfg(), hidden in any::<u32>(), choices in prop::collection::vec(any::<u8>(), 1..60)) {
-        // A random walk to the function's end, or for so long.
+    fn what_was_passed_is_among_the_alternatives(
+        cfg in any_cfg(),
+        hidden in any::<u32>(),
+        choices in prop::collection::vec(any::<u8>(), 1..60),
+    ) {
+        // A random walk to the function's end, or of limited length.
         let (mut passed, mut at) = (vec![0], 0);
         for choice in choices {
             let successors = &cfg.blocks[at as usize].successors;
@@ -177,19 +184,22 @@ proptest! {
         let truth = walk(&cfg, &[], &passed, true, has_left);
         prop_assert!(truth.observations.iter().all(|o| o.len() == 1));
         let truth: Vec<PartialPath> = truth.observations.into_iter().flat_map(|mut o| o.remove(0)).collect();
-        // Everything but the ends may hide.
+        // All blocks but the first and the last may be unprobed.
         let unprobed: Vec<u32> = (1..cfg.blocks.len() as u32 - 1).filter(|b| hidden >> b & 1 == 1).collect();
         let told = walk(&cfg, &unprobed, &passed, true, has_left);
         prop_assert_eq!(told.inconsistent, 0);
-        // Each observation explains the next of the pieces that were passed; after a loss it is not known which is next.
+        // Each observation explains the next partial paths that were passed. After a loss their position is unknown.
         if told.lost > 0 {
             return Ok(());
         }
         let mut rest = truth.as_slice();
         for alternatives in &told.observations {
-            let fits = |pieces: &Vec<PartialPath>| pieces.len() <= rest.len() && pieces.iter().zip(rest).all(|(a, b)| covers(a, b));
-            let Some(found) = alternatives.iter().find(|pieces| fits(pieces)) else {
-                // A loop of blocks without code may have gone round more often than once.
+            let fits = |partial_paths: &Vec<PartialPath>| {
+                let mut pairs = partial_paths.iter().zip(rest);
+                partial_paths.len() <= rest.len() && pairs.all(|(a, b)| covers(a, b))
+            };
+            let Some(found) = alternatives.iter().find(|partial_paths| fits(partial_paths)) else {
+                // A loop of unprobed blocks may have had several iterations.
                 let loops = unprobed.iter().any(|&b| cfg.blocks[b as usize].successors.iter().any(|s| s.0 <= b));
                 prop_assert!(loops, "{:?} not in {:?}", rest, alternatives);
                 return Ok(());
@@ -199,7 +209,7 @@ proptest! {
     }
 }
 
-/// A piece that lacks its end because nothing more was seen, and the piece that was passed.
+/// Whether an observed partial path, which may lack its end, is the one that was passed.
 fn covers(seen: &PartialPath, passed: &PartialPath) -> bool {
     seen.start == passed.start
         && match seen.end {

@@ -130,7 +130,7 @@ const BLOCKS_AFTER: [f64; 7] = [100.0, 60.0, 40.0, 40.0, 70.0, 30.0, 60.0];
 const EDGES_AFTER: [f64; 8] = [60.0, 40.0, 60.0, 40.0, 20.0, 20.0, 50.0, 10.0];
 
 /// What is said of the good counts once some are replaced: (position, count).
-fn counted(blocks: &[(usize, f64)], edges: &[(usize, f64)]) -> Result<(), Violation> {
+fn check_counts(blocks: &[(usize, f64)], edges: &[(usize, f64)]) -> Result<(), Violation> {
     let (mut new_blocks, mut new_edges) = (BLOCKS_AFTER, EDGES_AFTER);
     blocks.iter().for_each(|&(at, count)| new_blocks[at] = count);
     edges.iter().for_each(|&(at, count)| new_edges[at] = count);
@@ -144,9 +144,9 @@ fn counts<'a>(blocks: &'a [f64], edges: &'a [f64]) -> Counts<'a> {
 
 #[test]
 fn counts_that_add_up_are_fine() {
-    assert_eq!(counted(&[], &[]), Ok(()));
+    assert_eq!(check_counts(&[], &[]), Ok(()));
     // Halves rounded up.
-    assert_eq!(counted(&[(3, 41.0), (6, 61.0)], &[(4, 21.0), (7, 11.0)]), Ok(()));
+    assert_eq!(check_counts(&[(3, 41.0), (6, 61.0)], &[(4, 21.0), (7, 11.0)]), Ok(()));
 }
 
 #[test]
@@ -194,9 +194,9 @@ fn counts_are_numbers() {
             position: 5,
             count: wrong,
         };
-        assert_eq!(counted(&[], &[(5, wrong)]), Err(what));
+        assert_eq!(check_counts(&[], &[(5, wrong)]), Err(what));
     }
-    let nan = counted(&[(2, f64::NAN)], &[]);
+    let nan = check_counts(&[(2, f64::NAN)], &[]);
     assert!(matches!(
         nan,
         Err(Violation::Count {
@@ -214,20 +214,20 @@ fn sums() {
         before: 100.0,
         after: 103.0,
     };
-    assert_eq!(counted(&[(6, 63.0)], &[]), Err(block));
+    assert_eq!(check_counts(&[(6, 63.0)], &[]), Err(block));
     let edge = Violation::EdgeSum {
         origin: 3,
         slot: 1,
         before: 30.0,
         after: 27.0,
     };
-    assert_eq!(counted(&[], &[(7, 7.0)]), Err(edge));
+    assert_eq!(check_counts(&[], &[(7, 7.0)]), Err(edge));
 }
 
 #[test]
 fn copies_are_entered_as_often_as_executed() {
     // Both sums are right, but executions of the copy are said to be the other's.
-    let swapped = counted(&[(3, 60.0), (6, 40.0)], &[(4, 50.0), (5, 10.0), (6, 20.0), (7, 20.0)]);
+    let swapped = check_counts(&[(3, 60.0), (6, 40.0)], &[(4, 50.0), (5, 10.0), (6, 20.0), (7, 20.0)]);
     let entered = Violation::Entered {
         block: 3,
         count: 60.0,
@@ -238,7 +238,7 @@ fn copies_are_entered_as_often_as_executed() {
 
 #[test]
 fn copies_are_left_as_often_as_executed() {
-    let swapped = counted(&[], &[(4, 50.0), (5, 10.0), (6, 20.0), (7, 20.0)]);
+    let swapped = check_counts(&[], &[(4, 50.0), (5, 10.0), (6, 20.0), (7, 20.0)]);
     let left = Violation::Left {
         block: 3,
         count: 40.0,

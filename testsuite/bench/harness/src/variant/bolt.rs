@@ -1,9 +1,10 @@
 //! BOLT: optimisation of another variant's code after linking.
 
 use super::recording::{Export, Recording, export};
-use super::{Pleach, Variant, training_key};
+use super::{Variant, training_key};
 use crate::bench::Bench;
 use crate::build::{Binary, BuildConfig, BuildReport};
+use crate::pleach_command::Pleach;
 use crate::process::{Finished, run_measured};
 use crate::run::run_with;
 use crate::tools::Tool;
@@ -24,12 +25,12 @@ const OPTIONS: [&str; 7] = [
     "-dyno-stats",
 ];
 
-/// Where BOLT's profile comes from.
+/// The source of BOLT's profile.
 #[derive(Clone, PartialEq, Debug)]
 pub enum BoltData {
     /// Exact counts of a build that BOLT instruments.
     Instrumented,
-    /// What `pleach record` samples.
+    /// The samples of `pleach record`.
     Vectors(Pleach, Recording),
 }
 
@@ -60,7 +61,7 @@ impl Bolt {
         self.base.samples() || matches!(self.data, BoltData::Vectors(..))
     }
 
-    /// How the build is made that BOLT starts from.
+    /// The configuration of the build that BOLT rewrites.
     pub fn base_config(&self, bench: &Bench, workload: &Workload) -> Result<BuildConfig> {
         let mut config = self.base.config(bench, workload)?;
         config.label = format!("{}-relocations", self.base.label());

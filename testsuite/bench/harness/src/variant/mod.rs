@@ -1,21 +1,23 @@
 //! Variants: how a workload's sources become a binary.
 //!
 //! Some need nothing but flags; others build an instrumented or annotated binary first, run it on the training input
-//! and build again with the profile. The result is always a [`Binary`], so that measuring does not depend on the variant.
+//! and build again with the profile. The result is always a [`Binary`], so that measuring does not depend on the
+//! variant.
 
 mod bolt;
 mod exact;
-mod pleach;
+mod pleach_use;
 mod recording;
 mod sample_pgo;
 
 pub use bolt::{Bolt, BoltData};
-pub use pleach::{Pleach, PleachUse, plugin_flags, random_order, split_words};
+pub use pleach_use::{PleachUse, random_order};
 pub use recording::Recording;
 pub use sample_pgo::{SamplePgo, SampleProfile};
 
 use crate::bench::Bench;
 use crate::build::{Binary, BuildConfig};
+use crate::pleach_command::Pleach;
 use crate::run::Invocation;
 use crate::workload::Workload;
 use anyhow::{Context, Result};

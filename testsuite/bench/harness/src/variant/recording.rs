@@ -1,9 +1,10 @@
 //! Recordings of the training input: the same engine, budget and CPU time for pleach and for every peer that samples,
 //! each on the binary that it needs.
 
-use super::{Pleach, Variant, own, training_key};
+use super::{Variant, own, training_key};
 use crate::bench::Bench;
 use crate::build::Binary;
+use crate::pleach_command::Pleach;
 use crate::process::run_measured;
 use crate::recorder::record_profile;
 use crate::run::{Invocation, run};
@@ -26,12 +27,12 @@ pub struct Recording {
     pub kept: Option<u32>,
 }
 
-/// What `pleach export` writes.
+/// A format of `pleach export`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Export {
     /// A file as of `perf record -b`.
     PerfData,
-    /// What `perf script` prints of it.
+    /// Its text, as `perf script` prints it.
     PerfScript,
 }
 

@@ -1,8 +1,9 @@
 //! clang's own sample profiles, from pleach's vectors: AutoFDO's by debug information, CSSPGO's by pseudo-probes.
 
 use super::recording::{Export, Recording, export};
-use super::{Pleach, Variant, own};
+use super::{Variant, own};
 use crate::bench::Bench;
+use crate::pleach_command::Pleach;
 use crate::process::run_measured;
 use crate::tools::Tool;
 use crate::workload::Workload;
@@ -93,7 +94,7 @@ fn generate(pleach: &Pleach, binary: &Path, recorded: &Path, profile: &Path, log
     fs::rename(&unfinished, profile).with_context(|| format!("cannot write {}", profile.display()))
 }
 
-/// How many functions a sample profile has.
+/// The number of functions in a sample profile.
 fn functions(profile: &Path) -> Result<usize> {
     let mut show = Command::new(Tool::ProfData.find()?);
     show.args(["show", "--sample"]).arg(profile);

@@ -1,119 +1,60 @@
-//! All bursts of a recording → what was observed of each function's paths, with what is needed to tell how sure that is.
+//! From all bursts of a recording to the evidence about each function's paths.
 
-use super::callers::Called;
-use super::copies::Copies;
-use super::copy::Graph;
+use super::evidence::{Evidence, FunctionEvidence};
 use super::frames::{Frame, Walks};
+use super::module_instances::ModuleInstances;
 use super::store::Store;
 use crate::decode::{DecodeReport, Event, Position};
-use crate::iterations::Forest;
-use crate::partial_path::Alternatives;
 use crate::program::Program;
 use crate::replay::{Observer, Replay, Run, Source};
-use crate::replicates::{Times, multipliers};
+use crate::replicates::multipliers;
 use crate::time_bias::Weights;
-use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_collector::vector::{Burst, ModuleId, VectorSet};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Something that was observed of a function's paths, and how often.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Observation {
-    /// What was passed: one of these lists of pieces.
-    pub alternatives: Alternatives,
-    /// How often, weighted.
-    pub times: Times,
-}
-
-/// What was observed of one function's paths, in all its copies.
-#[derive(Debug)]
-pub struct FunctionEvidence {
-    /// Its graph.
-    pub graph: Graph,
-    /// Linkage name.
-    pub name: String,
-    /// By block: some copy shows it.
-    pub shown: Vec<bool>,
-    /// Different ones, in the order in which they were made first.
-    pub observations: Vec<Observation>,
-    /// Windows of consecutive paths of one activation; empty unless [`Options::iterations`] asks for them.
-    pub windows: Forest,
-    /// What first paths of activations came after; nothing where windows are not asked for.
-    pub called: Called,
-}
-
-impl FunctionEvidence {
-    /// Adds what another module's copies showed of the same function.
-    fn add(&mut self, other: Self) {
-        for (shown, other) in self.shown.iter_mut().zip(other.shown) {
-            *shown |= other;
-        }
-        self.observations.extend(other.observations);
-        self.windows.merge(&other.windows);
-        self.called.merge(other.called);
-    }
-}
-
-/// What to gather.
+/// Options of collecting partial paths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Options {
-    /// Bursts are cut into vectors of so many branches, which know nothing of each other; left whole if `None`.
+pub struct PartialPathOptions {
+    /// Length in taken branches of the independent vectors that bursts are cut into; bursts are left whole if `None`.
     pub vector_length: Option<usize>,
-    /// Windows of up to so many consecutive paths are counted; none if 0.
+    /// Maximum number of consecutive paths of a window; no windows are counted if 0.
     pub iterations: usize,
 }
 
-/// What was observed of a program's paths.
-#[derive(Debug, Default)]
-pub struct Evidence {
-    /// Functions of which something was observed.
-    pub functions: BTreeMap<(FunctionId, CfgHash), FunctionEvidence>,
-    /// Independent observations (bursts); 0 if unknown.
-    pub clusters: u64,
-    /// What the address maps explained.
-    pub report: DecodeReport,
-    /// How often control got to a block in no way that its function's graph has.
-    pub inconsistent: u64,
-    /// How often what was passed is not known because too many ways led through blocks without code.
-    pub lost: u64,
-}
-
-impl Evidence {
-    /// A recording has no more independent observations than bursts: one burst may be stored as several windows.
-    pub fn cap_clusters(&mut self, bursts: u64) {
-        self.clusters = self.clusters.min(bursts);
-    }
-}
-
-/// Replays a recording, and gathers what it shows of paths.
-pub fn gather(program: &Program, vectors: &VectorSet, weights: &Weights, options: &Options) -> Evidence {
-    let mut gatherer = Gatherer::new(program, weights, options.iterations);
+/// Replays a recording, and collects its partial paths. `weights`: the weight of each branch.
+pub fn collect_partial_paths(
+    program: &Program,
+    vectors: &VectorSet,
+    weights: &Weights,
+    options: &PartialPathOptions,
+) -> Evidence {
+    let mut collector = PartialPathCollector::new(program, weights, options.iterations);
     let mut replay = Replay::new(program);
     match options.vector_length {
-        None => replay.recording(vectors, &mut gatherer),
+        None => replay.recording(vectors, &mut collector),
         Some(length) => {
             for (number, burst) in vectors.bursts.iter().enumerate() {
                 cut(burst, length, |first, part| {
-                    gatherer.part = Some(Part { number, first });
-                    replay.burst(part, &mut gatherer);
+                    collector.part = Some(Part { number, first });
+                    replay.burst(part, &mut collector);
                 });
-                gatherer.end_burst(number, burst);
+                collector.end_burst(number, burst);
             }
-            gatherer.part = None;
+            collector.part = None;
             if let Some(compressed) = &vectors.compressed {
                 replay.continue_at(vectors.bursts.len());
-                replay.compressed(compressed, &mut gatherer);
+                replay.compressed(compressed, &mut collector);
             }
         }
     }
-    let mut evidence = gatherer.finish(replay.report());
+    let mut evidence = collector.finish(replay.report());
     evidence.cap_clusters(vectors.burst_count());
     evidence
 }
 
-/// Calls `with` for each part of a burst, and where it begins.
+/// Calls `with` for each part of a burst, with the position of its first branch.
 fn cut(burst: &Burst, length: usize, mut with: impl FnMut(usize, &Burst)) {
     let length = length.max(1);
     for (number, branches) in burst.branches.chunks(length).enumerate() {
@@ -130,31 +71,31 @@ fn cut(burst: &Burst, length: usize, mut with: impl FnMut(usize, &Burst)) {
     }
 }
 
-/// A part of a burst that is replayed as if it was a burst.
+/// A part of a burst, which is replayed like a burst.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    /// The burst.
+    /// Number of the burst.
     number: usize,
-    /// The position of its first branch there.
+    /// Position of its first branch in the burst.
     first: usize,
 }
 
-/// Gathers partial paths from a replay.
-pub struct Gatherer<'p> {
+/// Collects partial paths from a replay.
+pub struct PartialPathCollector<'p> {
     weights: &'p Weights,
-    /// What is replayed, if it is a part of a burst only.
+    /// The part that is replayed, if bursts are cut.
     part: Option<Part>,
-    modules: FxHashMap<ModuleId, Copies<'p>>,
+    modules: FxHashMap<ModuleId, ModuleInstances<'p>>,
     walks: Walks,
     store: Store,
     clusters: u64,
 }
 
-impl Observer for Gatherer<'_> {
+impl Observer for PartialPathCollector<'_> {
     fn event(&mut self, run: Run<'_>, position: Position, event: Event) {
         let weight = match (run.source, position) {
             (_, Position::Interrupted) => return,
-            // The cluster has the window's weight; only its lead counts for nothing.
+            // The cluster has the window's weight. Its lead has weight 0.
             (_, Position::Lead) => 0.0,
             (Source::Window(_), Position::Branch(_)) => 1.0,
             (Source::Burst(_), Position::Branch(branch)) => {
@@ -182,10 +123,12 @@ impl Observer for Gatherer<'_> {
     }
 }
 
-impl<'p> Gatherer<'p> {
-    /// Nothing is gathered yet. Windows of up to `iterations` paths are counted; none if 0.
+impl<'p> PartialPathCollector<'p> {
+    /// A collector without evidence. Windows of up to `iterations` paths are counted; none if 0.
     pub fn new(program: &'p Program, weights: &'p Weights, iterations: usize) -> Self {
-        let modules = program.annotated().map(|(module, map)| (module, Copies::new(map)));
+        let modules = program
+            .annotated()
+            .map(|(module, map)| (module, ModuleInstances::new(map)));
         Self {
             weights,
             part: None,
@@ -232,11 +175,11 @@ impl<'p> Gatherer<'p> {
         }
     }
 
-    /// What was stored since the last call came from this burst, or from its parts.
+    /// Ends the cluster of a burst, or of its parts.
     fn end_burst(&mut self, number: usize, burst: &Burst) {
         let weight = self.weights.of_burst(number, burst);
         let mut multipliers = multipliers(number as u64);
-        // A burst that stands for many is many clusters.
+        // A burst with a count of n stands for n clusters.
         let scatter = 1.0 / (burst.count.max(1) as f32).sqrt();
         for (multiplier, weight) in multipliers.iter_mut().zip(&weight) {
             *multiplier = (1.0 + (*multiplier - 1.0) * scatter) * weight;
@@ -245,15 +188,15 @@ impl<'p> Gatherer<'p> {
         self.clusters += burst.count;
     }
 
-    /// All evidence; `report` is the replay's.
+    /// The evidence; `report` is the replay's.
     pub fn finish(self, report: DecodeReport) -> Evidence {
         let mut functions = BTreeMap::new();
         let mut store = self.store;
-        for copies in self.modules.into_values() {
-            let mut shown = copies.shown_by_function();
-            for (position, function) in copies.functions.into_iter().enumerate() {
+        for instances in self.modules.into_values() {
+            let mut shown = instances.shown_by_function();
+            for (position, function) in instances.functions.into_iter().enumerate() {
                 let Some((place, graph)) = function else { continue };
-                let known = &copies.map.functions[position];
+                let known = &instances.map.functions[position];
                 let observations = std::mem::take(&mut store.functions[place as usize]);
                 if observations.kinds.is_empty() {
                     continue;

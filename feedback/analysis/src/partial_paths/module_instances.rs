@@ -1,25 +1,25 @@
-//! The copies of a module's functions, prepared for walking when they are first met.
+//! The inline instances of a module, prepared for walking when they first occur.
 
-use super::copy::{Copy, Graph};
+use super::inline_instance::{Graph, InstanceBlocks};
 use super::store::{Observations, Store};
-use super::walk::Steps;
+use super::walk::Segments;
 use pleach_annotate::cfg::ProbeTarget;
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_ball_larus as ball_larus;
 
-/// The copies of one module.
-pub(super) struct Copies<'p> {
+/// The inline instances of one module.
+pub(super) struct ModuleInstances<'p> {
     pub map: &'p AddressMap,
-    /// By function of the map, once needed: where its observations are stored, and its graph.
+    /// By function of the map, once needed: the index of its observations in the store, and its graph.
     pub functions: Vec<Option<(u32, Graph)>>,
-    /// By instance, once needed.
-    steps: Vec<Option<Box<Steps>>>,
-    /// By instance: blocks that have code in it.
+    /// By inline instance, once needed.
+    segments: Vec<Option<Box<Segments>>>,
+    /// By inline instance: the blocks that have code in it.
     shown: Vec<Vec<BlockIndex>>,
 }
 
-impl<'p> Copies<'p> {
+impl<'p> ModuleInstances<'p> {
     pub fn new(map: &'p AddressMap) -> Self {
         let mut shown: Vec<Vec<BlockIndex>> = vec![Vec::new(); map.inline_instances.len()];
         for probe in &map.probes {
@@ -30,32 +30,32 @@ impl<'p> Copies<'p> {
         Self {
             map,
             functions: map.functions.iter().map(|_| None).collect(),
-            steps: map.inline_instances.iter().map(|_| None).collect(),
+            segments: map.inline_instances.iter().map(|_| None).collect(),
             shown,
         }
     }
 
-    /// By function of the map and block: some copy shows it, always.
+    /// By function of the map and block: whether some inline instance always shows it.
     pub fn shown_by_function(&self) -> Vec<Vec<bool>> {
         let mut shown: Vec<Vec<bool>> = vec![Vec::new(); self.map.functions.len()];
-        for (instance, steps) in self.map.inline_instances.iter().zip(&self.steps) {
-            let Some(steps) = steps else { continue };
+        for (instance, segments) in self.map.inline_instances.iter().zip(&self.segments) {
+            let Some(segments) = segments else { continue };
             let function = instance.function.0 as usize;
             let shown = &mut shown[function];
             shown.resize(self.map.functions[function].cfg.blocks.len(), false);
             for (index, shown) in shown.iter_mut().enumerate() {
-                *shown |= !steps.copy.is_unprobed(BlockIndex(index as u32));
+                *shown |= !segments.instance.is_unprobed(BlockIndex(index as u32));
             }
         }
         shown
     }
 
-    /// Where a copy's observations are stored, its function's graph, and its steps.
-    pub fn of(&mut self, instance: InlineInstanceIndex, store: &mut Store) -> (u32, &Graph, &mut Steps) {
+    /// The index of an inline instance's observations in the store, its function's graph, and its segments.
+    pub fn prepare(&mut self, instance: InlineInstanceIndex, store: &mut Store) -> (u32, &Graph, &mut Segments) {
         let Self {
             map,
             functions,
-            steps,
+            segments,
             shown,
         } = self;
         let position = map.inline_instances[instance.index()].function.0 as usize;
@@ -67,10 +67,10 @@ impl<'p> Copies<'p> {
                 Graph::new(cfg, &ball_larus::NumberingOptions::default()),
             )
         });
-        let steps = steps[instance.index()].get_or_insert_with(|| {
+        let segments = segments[instance.index()].get_or_insert_with(|| {
             let shown = shown[instance.index()].iter().copied();
-            Box::new(Steps::new(Copy::new(cfg.blocks.len(), shown)))
+            Box::new(Segments::new(InstanceBlocks::new(cfg.blocks.len(), shown)))
         });
-        (*place, graph, steps)
+        (*place, graph, segments)
     }
 }

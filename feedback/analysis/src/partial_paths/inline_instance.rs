@@ -1,4 +1,6 @@
-//! What one copy of a function (its own body, or inlined somewhere) shows of its blocks.
+//! The blocks that one inline instance of a function shows, and the segments between them.
+//!
+//! A *segment* is a sequence of blocks from one observed block to the next, without the first.
 
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
@@ -6,21 +8,21 @@ use pleach_ball_larus::graph::{EdgeKind, PathGraph};
 use pleach_ball_larus::{End, NumberingOptions};
 use rustc_hash::FxHashMap;
 
-/// More ways are not followed side by side.
-pub(super) const MAX_WAYS: usize = 16;
-/// Steps of a search for ways.
-const MAX_SEARCH: usize = 2048;
+/// Maximum number of hypotheses, and of segments between two observed blocks.
+pub(super) const MAX_HYPOTHESES: usize = 16;
+/// Maximum number of steps of one search for segments.
+const MAX_SEARCH_STEPS: usize = 2048;
 
 /// A function's graph, prepared for walking.
 #[derive(Debug)]
 pub struct Graph {
-    /// Paths are of this graph.
+    /// The graph whose paths are counted.
     pub paths: PathGraph,
-    /// By block: different successors.
+    /// By block: its distinct successors.
     successors: Vec<Vec<BlockIndex>>,
-    /// By edge between different blocks that a path ends at: how.
+    /// By edge, where a path ends at it: how the path ends.
     ends: FxHashMap<(BlockIndex, BlockIndex), End>,
-    /// By block: whether a call of it may not return.
+    /// By block: whether it holds a call that may not return.
     leaves: Vec<bool>,
 }
 
@@ -59,17 +61,18 @@ impl Graph {
         }
     }
 
-    /// The blocks that may come after a block, each once.
+    /// The distinct successors of a block.
     pub fn successors(&self, block: BlockIndex) -> &[BlockIndex] {
         &self.successors[block.index()]
     }
 
-    /// How the path ends that takes this edge; `None` where it goes on.
+    /// How a path that takes this edge ends; `None` if it continues.
     pub fn end_at(&self, from: BlockIndex, to: BlockIndex) -> Option<End> {
         self.ends.get(&(from, to)).copied()
     }
 
-    /// Whether the edge is a self loop that has a counter of its own: the path around it goes on as if it was not taken.
+    /// Whether the edge is a self loop with a counter of its own. The path around it continues as if the edge was not
+    /// taken.
     pub fn is_counted_apart(&self, from: BlockIndex, to: BlockIndex) -> bool {
         from == to && self.paths.find(EdgeKind::SelfLoop(from)).is_some()
     }
@@ -80,104 +83,110 @@ impl Graph {
     }
 }
 
-/// What is known of one copy.
+/// Which blocks of one inline instance are unprobed.
 #[derive(Clone, Debug)]
-pub struct Copy {
-    /// By block: control may pass it without being seen.
+pub struct InstanceBlocks {
+    /// By block: whether control may pass it unobserved.
     unprobed: Vec<bool>,
 }
 
-impl Copy {
-    /// A copy with code for these blocks.
+impl InstanceBlocks {
+    /// An inline instance with `blocks` blocks, of which those in `shown` have code.
     pub fn new(blocks: usize, shown: impl Iterator<Item = BlockIndex>) -> Self {
         let mut unprobed = vec![true; blocks];
         shown.for_each(|block| unprobed[block.index()] = false);
         Self { unprobed }
     }
 
-    /// Whether control may pass a block without being seen.
+    /// Whether control may pass a block unobserved.
     pub fn is_unprobed(&self, block: BlockIndex) -> bool {
         self.unprobed[block.index()]
     }
 
-    /// Takes note that control passed a block without being seen. False: that was known.
-    pub fn lose(&mut self, block: BlockIndex) -> bool {
+    /// Marks a block as unprobed. Returns whether it was not marked before.
+    pub fn mark_unprobed(&mut self, block: BlockIndex) -> bool {
         !std::mem::replace(&mut self.unprobed[block.index()], true)
     }
 
-    /// The ways from a block, or into the function, to the last of `group`: through unprobed blocks, then through some of the
-    /// group. Each without the block that it begins at.
+    /// The segments from a block, or from the function's entry if `from` is `None`, to the last block of `group`:
+    /// through unprobed blocks, then through some of the group.
     ///
-    /// A group is what one address shows: control that gets there may have come by way of any of the group's blocks, and
-    /// has reached the last.
+    /// A group holds the blocks at one address. Control that reaches the address may have passed any of them, and has
+    /// reached the last.
     ///
-    /// `None`: there are too many.
-    pub fn ways(&self, graph: &Graph, from: Option<BlockIndex>, group: &[BlockIndex]) -> Option<Vec<Vec<BlockIndex>>> {
-        let mut search = Search {
-            copy: self,
+    /// `None` if there are more than 16.
+    pub fn segments_to(
+        &self,
+        graph: &Graph,
+        from: Option<BlockIndex>,
+        group: &[BlockIndex],
+    ) -> Option<Vec<Vec<BlockIndex>>> {
+        let mut search = SegmentSearch {
+            instance: self,
             graph,
             group,
-            way: Vec::new(),
+            segment: Vec::new(),
             found: Vec::new(),
-            budget: MAX_SEARCH,
+            budget: MAX_SEARCH_STEPS,
         };
         match from {
             Some(from) => search.from(from, 0),
             None => search.visit(BlockIndex::ENTRY, 0),
         }
-        (search.found.len() <= MAX_WAYS && search.budget > 0).then_some(search.found)
+        (search.found.len() <= MAX_HYPOTHESES && search.budget > 0).then_some(search.found)
     }
 
-    /// The ways from a block out of the function that nothing is seen of, with how they end. `None`: there are too many.
-    pub fn ways_out(&self, graph: &Graph, from: BlockIndex) -> Option<Vec<(Vec<BlockIndex>, End)>> {
+    /// The segments of unprobed blocks from a block to the function's exits, and how each ends. `None` if there are
+    /// more than 16.
+    pub fn segments_out(&self, graph: &Graph, from: BlockIndex) -> Option<Vec<(Vec<BlockIndex>, End)>> {
         let mut out = Vec::new();
-        let mut budget = MAX_SEARCH;
+        let mut budget = MAX_SEARCH_STEPS;
         self.search_out(graph, from, &mut Vec::new(), &mut out, &mut budget);
-        (out.len() <= MAX_WAYS && budget > 0).then_some(out)
+        (out.len() <= MAX_HYPOTHESES && budget > 0).then_some(out)
     }
 
     fn search_out(
         &self,
         graph: &Graph,
         from: BlockIndex,
-        way: &mut Vec<BlockIndex>,
+        segment: &mut Vec<BlockIndex>,
         out: &mut Vec<(Vec<BlockIndex>, End)>,
         budget: &mut usize,
     ) {
         if graph.successors(from).is_empty() {
-            out.push((way.clone(), End::Exit));
+            out.push((segment.clone(), End::Exit));
             return;
         }
         for &next in graph.successors(from) {
-            if *budget == 0 || out.len() > MAX_WAYS {
+            if *budget == 0 || out.len() > MAX_HYPOTHESES {
                 return;
             }
             *budget -= 1;
-            if self.is_unprobed(next) && !way.contains(&next) && graph.end_at(from, next).is_none() {
-                way.push(next);
-                self.search_out(graph, next, way, out, budget);
-                way.pop();
+            if self.is_unprobed(next) && !segment.contains(&next) && graph.end_at(from, next).is_none() {
+                segment.push(next);
+                self.search_out(graph, next, segment, out, budget);
+                segment.pop();
             }
         }
     }
 
-    /// The shortest way from a block to another through any blocks, without both ends.
-    pub fn shortest(&self, graph: &Graph, from: &[BlockIndex], to: BlockIndex) -> Option<Vec<BlockIndex>> {
+    /// The shortest segment from any block of `from` to another block through any blocks, without both ends.
+    pub fn shortest_segment(&self, graph: &Graph, from: &[BlockIndex], to: BlockIndex) -> Option<Vec<BlockIndex>> {
         let mut before: FxHashMap<BlockIndex, Option<BlockIndex>> = from.iter().map(|&b| (b, None)).collect();
         let mut queue: std::collections::VecDeque<BlockIndex> = from.iter().copied().collect();
         while let Some(block) = queue.pop_front() {
             for &next in graph.successors(block) {
                 if next == to {
-                    let mut way = Vec::new();
+                    let mut segment = Vec::new();
                     let mut at = Some(block);
                     while let Some(block) = at {
                         at = before[&block];
                         if at.is_some() {
-                            way.push(block);
+                            segment.push(block);
                         }
                     }
-                    way.reverse();
-                    return Some(way);
+                    segment.reverse();
+                    return Some(segment);
                 }
                 before.entry(next).or_insert_with(|| {
                     queue.push_back(next);
@@ -189,17 +198,17 @@ impl Copy {
     }
 }
 
-struct Search<'a> {
-    copy: &'a Copy,
+struct SegmentSearch<'a> {
+    instance: &'a InstanceBlocks,
     graph: &'a Graph,
     group: &'a [BlockIndex],
-    way: Vec<BlockIndex>,
+    segment: Vec<BlockIndex>,
     found: Vec<Vec<BlockIndex>>,
     budget: usize,
 }
 
-impl Search<'_> {
-    /// Goes on from a block; `passed` blocks of the group may not come any more.
+impl SegmentSearch<'_> {
+    /// Continues from a block; the first `passed` blocks of the group cannot follow.
     fn from(&mut self, block: BlockIndex, passed: usize) {
         let graph = self.graph;
         for &next in graph.successors(block) {
@@ -208,20 +217,20 @@ impl Search<'_> {
     }
 
     fn visit(&mut self, next: BlockIndex, passed: usize) {
-        if self.found.len() > MAX_WAYS || self.budget == 0 || self.way.contains(&next) {
+        if self.found.len() > MAX_HYPOTHESES || self.budget == 0 || self.segment.contains(&next) {
             return;
         }
         self.budget -= 1;
         let position = self.group[passed..].iter().position(|&b| b == next);
-        if position.is_none() && !self.copy.is_unprobed(next) {
+        if position.is_none() && !self.instance.is_unprobed(next) {
             return;
         }
-        self.way.push(next);
+        self.segment.push(next);
         match position.map(|p| passed + p + 1) {
-            Some(passed) if passed == self.group.len() => self.found.push(self.way.clone()),
+            Some(passed) if passed == self.group.len() => self.found.push(self.segment.clone()),
             Some(passed) => self.from(next, passed),
             None => self.from(next, passed),
         }
-        self.way.pop();
+        self.segment.pop();
     }
 }
