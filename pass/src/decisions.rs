@@ -16,9 +16,6 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-/// The name by which `transform::select_to_branch` knows it.
-pub use crate::optimisation::Optimisation as Lever;
-
 /// The decisions of one run on a module.
 pub struct Decisions {
     only: Option<Only>,

@@ -19,7 +19,7 @@ cl::opt<unsigned> Iterations("pleach-iterations", cl::init(1),
                              cl::desc("Consecutive paths of an activation that are counted together (1 to 4)"));
 cl::opt<std::string> Weights("pleach-weights", cl::value_desc("profile"),
                              cl::desc("Place counters by this pleach profile instead of by static estimates"));
-cl::opt<std::string> Only("pleach-only", cl::Hidden, cl::value_desc("lever[:function[:number]]|none"),
+cl::opt<std::string> Only("pleach-only", cl::Hidden, cl::value_desc("optimisation[:function[:number]]|none"),
                           cl::desc("Take only these decisions; branch weights are always set"));
 cl::opt<std::string> Decisions("pleach-decisions", cl::Hidden, cl::value_desc("file"),
                                cl::desc("Append a line for each decision to this file"));

@@ -1,8 +1,9 @@
 //! Turns selects on loop-carried chains into branches. `pleach_decide::selects` chooses the selects.
 
-use crate::decisions::{Decisions, Lever};
+use crate::decisions::Decisions;
 use crate::error::PassError;
 use crate::ir::{self, ModuleFacts};
+use crate::optimisation::Optimisation;
 use crate::settings::Settings;
 use crate::transform::RAW_LATENCIES;
 use crate::{ffi, remarks};
@@ -31,7 +32,7 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> Result<bool, PassError> 
         let mut here = 0;
         for recurrence in &found {
             let pays = any || branch_is_profitable(recurrence.condition, recurrence.values);
-            if pays && decisions.take(Lever::SelectToBranch, &ir::name_of(value), None)? {
+            if pays && decisions.take(Optimisation::SelectToBranch, &ir::name_of(value), None)? {
                 // SAFETY: as above.
                 unsafe { ffi::pleach_select_to_branch(recurrence.select) };
                 here += 1;

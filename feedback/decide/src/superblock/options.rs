@@ -57,6 +57,3 @@ impl SuperblockOptions {
         }
     }
 }
-
-/// The name by which the sibling modules know it.
-pub(super) type Options = SuperblockOptions;

@@ -8,7 +8,7 @@
 
 use super::duplicated::DuplicatedGraph;
 use super::layout::{Flow, JUMP, TAKEN, fall_through};
-use super::options::Options;
+use super::options::SuperblockOptions;
 use super::subject::{Folding, Subject};
 use super::walks::{Walk, back_edges, unrollable, walks};
 use pleach_annotate::cfg::{Block, Terminator};
@@ -100,7 +100,7 @@ pub fn form(
     subject: &Subject<'_>,
     folding: &dyn Folding,
     growth_budget: u32,
-    options: &Options,
+    options: &SuperblockOptions,
     candidates: Candidates,
 ) -> Formation {
     let back = back_edges(subject.cfg);
@@ -153,7 +153,7 @@ impl Candidate {
 
 struct Selection<'a> {
     subject: &'a Subject<'a>,
-    options: &'a Options,
+    options: &'a SuperblockOptions,
     candidates: Candidates,
     walks: Vec<Walk>,
     back: Vec<bool>,

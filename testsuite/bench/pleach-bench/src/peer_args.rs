@@ -58,7 +58,7 @@ pub struct Ablate {
     #[command(flatten)]
     measurement: Measurement,
     /// An optimisation to leave out, by name or as NAME=-OPTION,-OPTION…; may be repeated [default: all that are known]
-    #[arg(long = "optimisation", alias = "lever", value_name = "NAME", value_parser = Optimisation::parse)]
+    #[arg(long = "optimisation", value_name = "NAME", value_parser = Optimisation::parse)]
     optimisations: Vec<Optimisation>,
     /// Link functions in the random order of this seed instead of the profile's. The mean over several orders does not
     /// depend on where code happens to be placed
@@ -71,7 +71,7 @@ pub struct Decisions {
     #[command(flatten)]
     measurement: Measurement,
     /// Only decisions of this optimisation; may be repeated
-    #[arg(long = "optimisation", alias = "lever", value_name = "NAME")]
+    #[arg(long = "optimisation", value_name = "NAME")]
     optimisations: Vec<String>,
     /// Maximum of decisions of an optimisation in a program: those with the largest predicted gains
     #[arg(long, default_value_t = 8)]

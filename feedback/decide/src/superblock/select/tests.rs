@@ -72,7 +72,7 @@ fn diamonds(agreeing: f64, noise: f64) -> Formation {
         functions: &[0],
         total: 1e6,
     };
-    form(&subject, &(), 1000, &Options::default(), Candidates::All)
+    form(&subject, &(), 1000, &SuperblockOptions::default(), Candidates::All)
 }
 
 fn traces(formation: &Formation) -> Vec<Vec<u32>> {
@@ -133,7 +133,7 @@ fn cold_code_is_left_alone() {
         functions: &[],
         total: 1e9,
     };
-    let formation = form(&subject, &(), 1000, &Options::default(), Candidates::All);
+    let formation = form(&subject, &(), 1000, &SuperblockOptions::default(), Candidates::All);
     assert!(formation.superblocks.is_empty());
     assert_eq!(formation.graph.nodes.len(), 4);
 }
@@ -177,7 +177,7 @@ fn a_dispatch_is_copied_for_what_came_before() {
             functions: &[0],
             total: 1e5,
         };
-        form(&subject, &(), 1000, &Options::default(), Candidates::All)
+        form(&subject, &(), 1000, &SuperblockOptions::default(), Candidates::All)
     };
     let known = formed(
         &[window(0, 1), window(1, 0)],
