@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 SAMPLE = 0.25
 ORDERS = ["", ".order2"]
 # Variants whose instructions are counted.
-COUNTED = ["annotated", "use1", "exact", "no-superblocks", "ir-pgo", "csspgo"]
+COUNTED = ["use1", "exact", "no-superblocks", "ir-pgo", "csspgo"]
 VARIANTS = [f"use{i}" for i in range(1, 10)] + [
     "exact",
     "tenth",
@@ -117,37 +117,59 @@ def code(binary):
         return hashlib.sha256(open(out.name, "rb").read()).digest()
 
 
-def of_program(recipes, work, pairs, program, variants):
-    """CPU time of each variant over `O2`'s in the same order, a list an order; instructions and size over `O2`'s."""
-    path = lambda variant, order: f"{work}/builds/{program}.{'O2' if variant == 'again' else variant}{order}"
-    argv_of = lambda variant, order: command(recipes, program, path(variant, order), "e")
-    # Variants of the same code are timed once; `again` shows what that leaves to chance.
-    timed, same = ["O2", "again"], {}
-    for variant in variants:
-        first = same.setdefault(code(path(variant, "")), variant)
-        if first == variant:
-            timed.append(variant)
-    first_of = {v: next(f for f in timed if f == v or same.get(code(path(v, ""))) == f) for v in variants}
-    every = [(v, o) for v in timed for o in ORDERS]
-    argv = {(v, o): argv_of(v, o) for v, o in every}
-    times = int(SAMPLE / (cpu_seconds(argv["O2", ""]) + 0.001)) + 1
-    ratios = {key: [] for key in every}
-    for _ in range(pairs):
-        random.shuffle(every)
-        sample = {key: sum(cpu_seconds(argv[key]) for _ in range(times)) for key in every}
-        for variant, order in every:
-            ratios[variant, order].append(sample[variant, order] / sample["O2", order])
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        counted = ["O2"] + [v for v in COUNTED if v == "annotated" or v in timed]
-        counts = dict(zip(counted, pool.map(lambda v: instructions(argv_of(v, "")), counted)))
-        counts |= {v: counts[f] for v, f in first_of.items() if f in counts}
-    return {
-        "times": {"again": [ratios["again", o] for o in ORDERS]}
-        | {v: [ratios[first_of[v], o] for o in ORDERS] for v in variants},
-        "instructions": {v: n / counts["O2"] for v, n in counts.items() if v != "O2"},
-        "text": {v: size_of_text(path(v, "")) / size_of_text(path("O2", "")) for v in ["annotated"] + variants},
-        "bytes": size_of_text(path("O2", "")),
-    }
+class Program:
+    """The builds of a program."""
+
+    def __init__(self, recipes, work, name):
+        self.recipes, self.prefix, self.name = recipes, f"{work}/builds/{name}.", name
+        self.variants = [v for v in VARIANTS if os.path.exists(self.path(v, ORDERS[1]))]
+        # Variants of the same code are measured once; `again` shows what that leaves to chance.
+        first = {}
+        self.same = {v: first.setdefault(code(self.path(v, "")), v) for v in self.variants}
+
+    def path(self, variant, order):
+        return self.prefix + ("O2" if variant == "again" else variant) + order
+
+    def argv(self, variant, order):
+        return command(self.recipes, self.name, self.path(variant, order), "e")
+
+    def outputs(self):
+        """Whether every build prints what `O2` prints; None where that differs from run to run."""
+        printed = lambda v, o="": subprocess.run(self.argv(v, o), stdin=subprocess.DEVNULL, capture_output=True).stdout
+        expected = printed("O2")
+        if printed("O2") != expected:
+            print(f"{self.name}: what it prints differs from run to run", file=sys.stderr)
+            return None
+        wrong = [v + o for v in self.variants for o in ORDERS if printed(v, o) != expected]
+        if wrong:
+            sys.exit(f"{self.name}: another output than -O2's: {' '.join(wrong)}")
+        return True
+
+    def times(self, pairs):
+        """CPU time of each variant over `O2`'s in the same order of functions, a list an order."""
+        timed = ["O2", "again"] + [v for v in self.variants if self.same[v] == v]
+        every = [(v, o) for v in timed for o in ORDERS]
+        times = int(SAMPLE / (cpu_seconds(self.argv("O2", "")) + 0.001)) + 1
+        ratios = {key: [] for key in every}
+        for _ in range(pairs):
+            random.shuffle(every)
+            sample = {key: sum(cpu_seconds(self.argv(*key)) for _ in range(times)) for key in every}
+            for variant, order in every:
+                ratios[variant, order].append(sample[variant, order] / sample["O2", order])
+        return {v: [ratios[self.same.get(v, v), o] for o in ORDERS] for v in ["again"] + self.variants}
+
+    def instructions(self):
+        """Instructions over `O2`'s."""
+        counted = ["O2", "annotated"] + sorted({self.same[v] for v in self.variants if v in COUNTED})
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            counts = dict(zip(counted, pool.map(lambda v: instructions(self.argv(v, "")), counted)))
+        of = {"annotated": counts["annotated"]} | {v: counts[f] for v, f in self.same.items() if f in counts}
+        return {v: n / counts["O2"] for v, n in of.items()}
+
+    def sizes(self):
+        """Size of the code over `O2`'s."""
+        base = size_of_text(self.path("O2", ""))
+        return {v: size_of_text(self.path(v, "")) / base for v in ["annotated"] + self.variants}
 
 
 def geometric(values):
@@ -206,17 +228,21 @@ def main():
         return
     work, pairs, programs = sys.argv[3], int(sys.argv[4]), sys.argv[5:]
     results = {}
-    for program in programs:
-        stored = f"{work}/{program}.json"
-        if os.path.exists(stored):
-            results[program] = json.load(open(stored))
-            continue
-        built = lambda variant: os.path.exists(f"{work}/builds/{program}.{variant}.order2")
-        variants = [v for v in VARIANTS if built(v)]
-        results[program] = of_program(recipes, work, pairs, program, variants)
-        with open(stored, "w") as out:
-            json.dump(results[program], out)
-        print(program, {v: round(time_of(results[program], v), 3) for v in results[program]["times"]}, file=sys.stderr)
+    for key, of in [
+        ("outputs", Program.outputs),
+        ("text", Program.sizes),
+        ("times", lambda program: program.times(pairs)),
+        ("instructions", Program.instructions),
+    ]:
+        for name in programs:
+            stored = f"{work}/{name}.json"
+            if name not in results:
+                results[name] = json.load(open(stored)) if os.path.exists(stored) else {}
+            if key not in results[name]:
+                results[name][key] = of(Program(recipes, work, name))
+                with open(stored, "w") as out:
+                    json.dump(results[name], out)
+                print(name, key, file=sys.stderr)
     if results:
         tables(results)
 

@@ -206,12 +206,38 @@ fn hot_loops_begin_with_a_window() {
     assert_eq!(alignments(&assembly)["often"], "4", "{assembly}");
 }
 
+/// Functions and the alignment of their entries, as a power of two.
+fn entry_alignments(assembly: &str) -> BTreeMap<&str, &str> {
+    let (mut all, mut aligned) = (BTreeMap::new(), "");
+    for line in assembly.lines() {
+        match line.split_whitespace().collect::<Vec<_>>()[..] {
+            [".p2align", power, ..] => aligned = power.trim_end_matches(','),
+            [label, "#", name] if name.starts_with('@') && label.ends_with(':') => {
+                all.insert(label.trim_end_matches(':'), std::mem::take(&mut aligned));
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+#[test]
+fn hot_functions_begin_at_a_line() {
+    let alignments = |options: &[&str]| {
+        let (_, assembly) = placed(options);
+        ["often", "seldom", "unknown"].map(|name| entry_alignments(&assembly)[name].to_owned())
+    };
+    assert_eq!(alignments(&[]), ["6", "4", "4"]);
+    let off = ["-Xclang", "-mllvm", "-Xclang", "-pleach-align-entries=0"];
+    assert_eq!(alignments(&off), ["4", "4", "4"]);
+}
+
 #[test]
 fn remarks_say_what_was_placed_where() {
     let (remarks, _) = placed(&[&ALIGN[..], &["-Rpass=pleach"]].concat());
     insta::assert_snapshot!(remarks, @"
-    remark: <unknown>:0:0: placed 1 of 3 [-Rpass=pleach]
-    remark: <unknown>:0:0: placed 2 of 3, after asked, which calls it 1000 times; loops aligned to 32 bytes: 1 [-Rpass=pleach]
+    remark: <unknown>:0:0: placed 1 of 3; entry aligned to 64 bytes [-Rpass=pleach]
+    remark: <unknown>:0:0: placed 2 of 3, after asked, which calls it 1000 times; entry aligned to 64 bytes; loops aligned to 32 bytes: 1 [-Rpass=pleach]
     remark: <unknown>:0:0: placed 3 of 3, after often; unsampled blocks split off: 1 [-Rpass=pleach]
     ");
     let (nothing, _) = placed(&ALIGN);
