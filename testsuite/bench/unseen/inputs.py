@@ -278,20 +278,6 @@ def linear(seed, rows, columns, kind):
     return "\n".join(out) + "\nBinary\n " + " ".join(f"y{j}" for j in range(columns)) + "\nEnd\n"
 
 
-def japanese(seed, count, style):
-    r = random.Random(seed)
-    words = (
-        "日本 東京 大学 学生 時間 今日 電車 会社 研究 言語 文化 経済 政治 問題 世界 国際 新聞 音楽 料理 先生".split()
-    )
-    ends = "です ます した でしょう ください ありません".split()
-    kana = "カメラ テレビ コンピュータ アメリカ ニュース".split()
-    line = lambda: "".join(
-        r.choice(words if style == "kanji" or r.random() < 0.3 else kana) + r.choice("はがをにでとのも")
-        for _ in range(8)
-    )
-    return ("".join(line() + r.choice(ends) + "。\n" for _ in range(count))).encode("euc_jp")
-
-
 write(
     "bc.t",
     """scale=600
@@ -385,8 +371,6 @@ write("gawk.t", log(3, 90000))
 write("gawk.e", requests(3, 30000))
 write("grep.t", (HEADERS * 4)[:12_000_000])
 write("grep.e", log(5, 120000))
-write("kakasi.t", japanese(1, 40000, "kanji"))
-write("kakasi.e", japanese(2, 20000, "kana"))
 write("lunzip.t", lzip(HEADERS[:6_000_000].encode()))
 write("lunzip.e", lzip(LIBRARY[:6_000_000]))
 write("mona.t", sums("order", 9))

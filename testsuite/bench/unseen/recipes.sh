@@ -5,7 +5,7 @@
 
 # Programs whose figures are the verdict, and programs that were measured while the code of decisions changed.
 verdict="7zip astronomical-almanac clustalw cliquer dialign fastdnaml fasttree flac flex gaffitter gawk glpk grep \
-    kakasi m4 mona original-awk pari perl php8.2 ruby3.1 ssed tcl8.6"
+    m4 mona original-awk pari perl php8.2 ruby3.1 ssed tcl8.6"
 seen="bc cmark lame mawk minisat2 nasm potrace zopfli clzip dialign-t palp phalanx unzip lunzip"
 
 build() {
@@ -57,12 +57,6 @@ build() {
             ;;
         glpk) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make -j2 && keep examples/glpsol ;;
         grep) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-nls && make -j2 && keep src/grep ;;
-        kakasi)
-            ./configure CC="$CC" CFLAGS="-O2 -w -std=gnu89" --disable-shared &&
-            make -j2 &&
-            cp data/kanwadict data/itaijidict "$inputs" &&
-            keep src/kakasi
-            ;;
         lame) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make -j2 && keep frontend/lame ;;
         lunzip) $CC -O2 -w -DPROGVERSION='"1.13"' *.c -o out ;;
         m4) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-nls && make -j2 && keep src/m4 ;;
@@ -153,10 +147,6 @@ start() {
             t) exec "$2" -nE '(class|struct) [A-Z][a-z]+|^ *///.*(value|type)s?\b' "$data" > "$scratch/grep.out" ;;
             e) exec "$2" -i -e 'HOST1[0-9] .*took \([0-9]\)\1[0-9]* ms' -e 'retry$' "$data" > "$scratch/grep.out" ;;
             esac ;;
-        kakasi)
-            KANWADICTPATH=$inputs/kanwadict ITAIJIDICTPATH=$inputs/itaijidict \
-                exec "$2" -Ja -Ha -Ka -Ea -s < "$data"
-            ;;
         lame) exec "$2" --quiet "$data" - ;;
         lunzip) exec "$2" -dc "$data" ;;
         m4) exec "$2" "$data" ;;
