@@ -43,7 +43,7 @@ cl::opt<bool> IfConversionAggressive("pleach-selects-aggressive", cl::Hidden,
                          cl::desc("If-convert every possible branch, for tests"));
 cl::opt<bool> Placement("pleach-placement", cl::init(true), cl::Hidden,
                         cl::desc("Order blocks and functions, and split functions, by the profile"));
-cl::opt<bool> AlignLoops("pleach-align-loops", cl::init(false), cl::Hidden,
+cl::opt<bool> AlignLoops("pleach-align-loops", cl::init(true), cl::Hidden,
                          cl::desc("Align loops to fetch windows where the profile shows that it is profitable"));
 cl::opt<bool> AlignEntries("pleach-align-entries", cl::init(true), cl::Hidden,
                            cl::desc("Align the entries of hot functions to cache lines"));

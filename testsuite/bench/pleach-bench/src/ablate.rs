@@ -17,9 +17,8 @@ pub struct Optimisation {
     pub options: Vec<String>,
 }
 
-/// The plugin's optimisations by name. `align-loops=1` turns on what is off by default. `random-paths` is a control:
-/// superblocks of paths with random weights.
-const OPTIMISATIONS: [(&str, &[&str]); 9] = [
+/// The plugin's optimisations by name. `random-paths` is a control: superblocks of paths with random weights.
+const OPTIMISATIONS: [(&str, &[&str]); 10] = [
     ("superblocks=0", &["-pleach-superblocks=0"]),
     ("placement=0", &["-pleach-placement=0"]),
     (
@@ -28,7 +27,8 @@ const OPTIMISATIONS: [(&str, &[&str]); 9] = [
     ),
     ("selects=0", &["-pleach-selects=0"]),
     ("recurrences=0", &["-pleach-recurrences=0"]),
-    ("align-loops=1", &["-pleach-align-loops=1"]),
+    ("align-entries=0", &["-pleach-align-entries=0"]),
+    ("align-loops=0", &["-pleach-align-loops=0"]),
     ("small-callees-first=0", &["-pleach-small-callees-first=0"]),
     ("icall-promotion=0", &["-pleach-icall-promotion=0"]),
     ("random-paths", &["-pleach-random-paths=1"]),
