@@ -395,7 +395,8 @@ struct Decided {
   }
 };
 
-// Cycles from what unpredictable branches decided to the condition of a branch; negative if there is no such chain.
+// Cycles from what unpredictable branches decided to the condition of a branch; negative if there is no such chain, or if
+// it does not reach from one iteration or call to the next: then a processor overlaps iterations.
 double conditionChain(const Arms &A, const PleachLatencies &Latencies) {
   BasicBlock *From = A.Branch->getParent();
   DominatorTree DT(*From->getParent());
@@ -406,7 +407,7 @@ double conditionChain(const Arms &A, const PleachLatencies &Latencies) {
     if (!L || L->contains(&BB))
       Found.block(BB);
 
-  SmallPtrSet<const Value *, 16> Sources(Found.Values.begin(), Found.Values.end());
+  SmallPtrSet<const Value *, 16> Sources;
   if (L)
     for (const Instruction *I : Found.Values)
       pleach::dependentHeaderPhis(*I, *L, Sources);
@@ -418,7 +419,11 @@ double conditionChain(const Arms &A, const PleachLatencies &Latencies) {
           if (llvm::is_contained(Found.Places, Decided::place(Load->getPointerOperand(), I.getDataLayout())))
             Sources.insert(Load);
 
-  return pleach::ChainsFrom(Sources, L, Latencies).to(A.Branch->getCondition());
+  const Value *Condition = A.Branch->getCondition();
+  if (pleach::ChainsFrom(Sources, L, Latencies).to(Condition) < 0)
+    return -1;
+  Sources.insert(Found.Values.begin(), Found.Values.end());
+  return pleach::ChainsFrom(Sources, L, Latencies).to(Condition);
 }
 
 } // namespace

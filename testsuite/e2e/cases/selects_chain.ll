@@ -68,6 +68,38 @@ done:
   ret i64 %next
 }
 
+; The condition depends on what the first branch decided, but nothing of it reaches the next iteration: a processor
+; overlaps iterations, so both branches are if-converted.
+define void @fresh(ptr %from, ptr %to, i64 %n) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %after, %end ]
+  %at = getelementptr i64, ptr %from, i64 %i
+  %x = load i64, ptr %at
+  %negative = icmp slt i64 %x, 0
+  br i1 %negative, label %negate, label %absolute, !unpredictable !0
+negate:
+  %opposite = sub i64 0, %x
+  br label %absolute
+absolute:
+  %size = phi i64 [ %x, %loop ], [ %opposite, %negate ]
+  %weight = mul i64 %size, 3
+  %low = and i64 %weight, 64
+  %even = icmp eq i64 %low, 0
+  br i1 %even, label %keep, label %end, !unpredictable !0
+keep:
+  %where = getelementptr i64, ptr %to, i64 %i
+  store i64 %size, ptr %where
+  br label %end
+end:
+  %after = add i64 %i, 1
+  %more = icmp ult i64 %after, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+
 !0 = !{i32 400}
 
 ; expected:
@@ -136,4 +168,31 @@ done:
 ;   ret i64 %1
 ; }
 ;
+; define void @fresh(ptr %from, ptr %to, i64 %n) {
+; entry:
+;   %pleach.sink = alloca i128, align 16, !pleach.sink !1
+;   br label %loop
+;
+; loop:                                             ; preds = %loop, %entry
+;   %i = phi i64 [ 0, %entry ], [ %after, %loop ]
+;   %at = getelementptr i64, ptr %from, i64 %i
+;   %x = load i64, ptr %at, align 8
+;   %negative = icmp slt i64 %x, 0
+;   %opposite = sub i64 0, %x
+;   %0 = select i1 %negative, i64 %opposite, i64 %x, !unpredictable !0
+;   %weight = mul i64 %0, 3
+;   %low = and i64 %weight, 64
+;   %even = icmp eq i64 %low, 0
+;   %where = getelementptr i64, ptr %to, i64 %i
+;   %1 = select i1 %even, ptr %where, ptr %pleach.sink, !unpredictable !0
+;   store i64 %0, ptr %1, align 8
+;   %after = add i64 %i, 1
+;   %more = icmp ult i64 %after, %n
+;   br i1 %more, label %loop, label %done
+;
+; done:                                             ; preds = %loop
+;   ret void
+; }
+;
 ; !0 = !{i32 400}
+; !1 = !{}
