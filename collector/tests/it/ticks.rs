@@ -94,7 +94,7 @@ fn bursts_are_spread_evenly_over_short_runs() {
 }
 
 #[test]
-#[ignore = "takes an hour and a half"]
+#[ignore = "takes an hour and a half: cargo test --release -p pleach-collector -- --ignored"]
 fn bursts_are_spread_evenly_over_a_thousand_runs() {
     for ms in [50, 100, 500, 5000] {
         are_spread_evenly(1000, ms);
