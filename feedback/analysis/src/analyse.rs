@@ -208,6 +208,7 @@ fn empty(cfg: &Cfg) -> Accumulator {
             called: Vec::new(),
             predictions: Vec::new(),
             coverage: Vec::new(),
+            counted: Vec::new(),
         },
         samples: 0.0,
         targets: BTreeMap::new(),

@@ -55,7 +55,7 @@ pub fn profile_of(exact: &ExactProfile) -> Result<Profile, ProfileError> {
 fn function(exact: &ExactFunction) -> FunctionProfile {
     let ExactFunction { cfg, flow, .. } = exact;
     let coverage = flow.blocks.iter().map(|&count| match count {
-        0 => Covered::Unknown,
+        0 => Covered::NotExecuted,
         _ => Covered::Proved,
     });
     FunctionProfile {
@@ -70,6 +70,7 @@ fn function(exact: &ExactFunction) -> FunctionProfile {
         called: Vec::new(),
         predictions: Vec::new(),
         coverage: coverage.collect(),
+        counted: Vec::new(),
         blocks: flow.blocks.clone(),
     }
 }

@@ -36,6 +36,7 @@ fn sampled(of: &[(&str, f64)]) -> Profile {
         called: Vec::new(),
         predictions: Vec::new(),
         coverage: vec![],
+        counted: Vec::new(),
     };
     Profile {
         scale: 1.0,

@@ -19,7 +19,7 @@ use pleach_profile::{Covered, FunctionProfile};
 /// `pleach_analysis::coverage`: a block that is implied wrongly is merely not treated as cold.
 pub fn executed(cfg: &Cfg, profile: &FunctionProfile) -> Vec<bool> {
     let counted = |block: usize| profile.blocks.get(block).is_some_and(|&count| count > 0);
-    let covered = |block: usize| profile.coverage.get(block).is_some_and(|&c| c != Covered::Unknown);
+    let covered = |block: usize| profile.coverage.get(block).is_some_and(|c| c.is_executed());
     let seeds: Vec<bool> = (0..cfg.blocks.len()).map(|b| counted(b) || covered(b)).collect();
     // No block or every block: dominance adds nothing.
     if seeds.iter().all(|&s| s) || seeds.iter().all(|&s| !s) {
@@ -65,6 +65,7 @@ mod tests {
             called: Vec::new(),
             predictions: Vec::new(),
             coverage,
+            counted: Vec::new(),
         }
     }
 

@@ -303,6 +303,7 @@ mod tests {
             called: Vec::new(),
             predictions: Vec::new(),
             coverage: Vec::new(),
+            counted: Vec::new(),
         }
     }
 

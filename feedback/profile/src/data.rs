@@ -37,6 +37,9 @@ pub struct FunctionProfile {
     /// What the recording proves or predicts about the execution of each block, in block order; empty if coverage was
     /// not recorded.
     pub coverage: Vec<Covered>,
+    /// Counted executions of blocks: the least number that breakpoints prove, in block order; empty if none were
+    /// counted. True executions, not in the unit of `blocks`.
+    pub counted: Vec<u64>,
 }
 
 /// An acyclic path and the estimate of its executions.
@@ -145,33 +148,42 @@ impl EstimatedPath {
     }
 }
 
-/// Evidence about the execution of a block, in ascending order of certainty: `max` combines recordings.
+/// What is known about the execution of a block, such that `max` combines recordings: a block is not executed only if
+/// that is proved in all of them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
 pub enum Covered {
-    /// No evidence that it was executed.
+    /// Proved not to have been executed: breakpoints were armed from the start of all processes to their ends.
+    NotExecuted = 0,
+    /// No evidence.
     #[default]
-    Unknown = 0,
+    Unknown = 1,
     /// Implied by predicted blocks: every path through one of them passes it.
-    PredictedByDominance = 1,
+    PredictedByDominance = 2,
     /// Shadow execution passed it, but the program itself may have taken another path (other threads, signals).
-    Predicted = 2,
+    Predicted = 3,
     /// Implied by executed blocks: every path through one of them passes it.
-    ByDominance = 3,
-    /// A recorded branch passed it.
-    Proved = 4,
+    ByDominance = 4,
+    /// A recorded branch passed it, or a breakpoint in it was hit.
+    Proved = 5,
 }
 
 impl Covered {
+    /// Whether it was executed, proved or predicted.
+    pub fn is_executed(self) -> bool {
+        self > Self::Unknown
+    }
+
     /// Decodes the discriminant that a profile stores.
     pub fn from_u8(value: u8) -> Option<Self> {
         Some(match value {
-            0 => Self::Unknown,
-            1 => Self::PredictedByDominance,
-            2 => Self::Predicted,
-            3 => Self::ByDominance,
-            4 => Self::Proved,
+            0 => Self::NotExecuted,
+            1 => Self::Unknown,
+            2 => Self::PredictedByDominance,
+            3 => Self::Predicted,
+            4 => Self::ByDominance,
+            5 => Self::Proved,
             _ => return None,
         })
     }

@@ -18,6 +18,7 @@
 //!              blocks, blocks × difference    relative to the block before
 //!              position, f32                  position of a path in the list above, count
 //! coverage     0 if there is none, else 1 and runs of (length − 1) × 8 + state until all blocks have one
+//! counted      0 if there are none, else 1 and runs of length − 1, count until all blocks have one
 //! ```
 //! Numbers are unsigned LEB128, differences zigzag LEB128. Rounding to `f32` changes a value by at most 6·10⁻⁸ of it,
 //! which is negligible against an estimate's interval. The decoder returns paths in the order of
@@ -40,6 +41,9 @@ pub(super) fn unstorable(function: &FunctionProfile) -> Option<&'static str> {
     let (blocks, paths) = (function.blocks.len(), &function.paths);
     if !function.coverage.is_empty() && function.coverage.len() != blocks {
         return Some("its coverage and its counts have different numbers of blocks");
+    }
+    if !function.counted.is_empty() && function.counted.len() != blocks {
+        return Some("its counted executions and its counts have different numbers of blocks");
     }
     if paths.iter().map(|p| p.path.blocks.len()).sum::<usize>() > MAX_PATH_BLOCKS {
         return Some("its paths have too many blocks");
@@ -158,6 +162,7 @@ pub(super) fn encode(function: &FunctionProfile, out: &mut Vec<u8>) {
         out.extend(stored(count).to_le_bytes());
     }
     encode_coverage(&function.coverage, out);
+    encode_counted(&function.counted, out);
 }
 
 /// The estimates in a record; see [`FunctionProfile`].
@@ -167,6 +172,7 @@ pub(super) struct Estimates {
     pub windows: Vec<PathWindow>,
     pub called: Vec<CalledPath>,
     pub coverage: Vec<Covered>,
+    pub counted: Vec<u64>,
 }
 
 /// Decodes paths, windows, called paths and coverage of a function with `blocks` blocks.
@@ -201,6 +207,7 @@ pub(super) fn decode(reader: &mut RecordReader<'_>, blocks: usize) -> Result<Est
         windows,
         called,
         coverage: decode_coverage(reader, blocks)?,
+        counted: decode_counted(reader, blocks)?,
     })
 }
 
@@ -379,6 +386,32 @@ fn decode_coverage(reader: &mut RecordReader<'_>, blocks: usize) -> Result<Vec<C
         coverage.resize(coverage.len() + length as usize, state);
     }
     Ok(coverage)
+}
+
+fn encode_counted(counted: &[u64], out: &mut Vec<u8>) {
+    push_number(out, u64::from(!counted.is_empty()));
+    for run in counted.chunk_by(|a, b| a == b) {
+        push_number(out, run.len() as u64 - 1);
+        push_number(out, run[0]);
+    }
+}
+
+fn decode_counted(reader: &mut RecordReader<'_>, blocks: usize) -> Result<Vec<u64>, &'static str> {
+    match reader.number()? {
+        0 => return Ok(Vec::new()),
+        1 if blocks > 0 => {}
+        _ => return Err("its counted executions are of an unknown kind"),
+    }
+    let mut counted = Vec::with_capacity(blocks);
+    while counted.len() < blocks {
+        let length = reader.number()?;
+        let count = reader.number()?;
+        if length >= (blocks - counted.len()) as u64 {
+            return Err("it has more counted executions than counts");
+        }
+        counted.resize(counted.len() + length as usize + 1, count);
+    }
+    Ok(counted)
 }
 
 #[cfg(test)]

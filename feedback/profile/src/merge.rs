@@ -3,7 +3,7 @@
 //! Counts are summed by function and graph, in executions: a profile's counts already contain its scale. The result's
 //! scale relates its counts to its samples. Weights become integers, because a sum of rounded counts would not conserve
 //! flow; fractional weights become integers in a finer unit, down to 1/1024. Estimated paths are summed with their
-//! intervals (see [`paths`]). The coverage of a block is the most certain state of all profiles.
+//! intervals (see [`paths`]). A block was executed if it was in any profile, and not executed if it was not in all.
 
 mod paths;
 
@@ -265,6 +265,8 @@ fn choose_graphs(profiles: &[(Profile, f64)]) -> (Graphs, Vec<DroppedGraph>) {
 /// Sums of a function's counts.
 struct FunctionSum {
     function: FunctionProfile,
+    /// Nothing was added yet.
+    is_first: bool,
     targets: BTreeMap<u32, FxHashMap<FunctionGuid, u64>>,
     paths: PathSums,
     windows: BTreeMap<Vec<Path>, f64>,
@@ -286,8 +288,10 @@ impl FunctionSum {
                 called: Vec::new(),
                 predictions: Vec::new(),
                 coverage: Vec::new(),
+                counted: Vec::new(),
                 ..*like
             },
+            is_first: true,
             targets: BTreeMap::new(),
             paths: PathSums::default(),
             windows: BTreeMap::new(),
@@ -332,12 +336,24 @@ impl FunctionSum {
             sum.or_insert(BranchPrediction::none(prediction.block))
                 .add(&prediction.scaled(weight as f64));
         }
+        // A profile without coverage knows nothing.
+        let blocks = self.function.blocks.len();
+        let states = other.coverage.into_iter().chain(std::iter::repeat(Covered::Unknown));
         let covered = &mut self.function.coverage;
-        if covered.len() < other.coverage.len() {
-            covered.resize(other.coverage.len(), Covered::Unknown);
+        match self.is_first {
+            true => *covered = states.take(blocks).collect(),
+            false => covered
+                .iter_mut()
+                .zip(states)
+                .for_each(|(state, other)| *state = (*state).max(other)),
         }
-        for (state, other) in covered.iter_mut().zip(other.coverage) {
-            *state = (*state).max(other);
+        self.is_first = false;
+        let counted = &mut self.function.counted;
+        if counted.len() < other.counted.len() {
+            counted.resize(other.counted.len(), 0);
+        }
+        for (sum, count) in counted.iter_mut().zip(other.counted) {
+            *sum = sum.saturating_add(count);
         }
         Ok(())
     }
@@ -362,6 +378,9 @@ impl FunctionSum {
         let called = called.map(|((caller, path), count)| CalledPath { caller, path, count });
         self.function.called = called.collect();
         self.function.predictions = self.predictions.into_values().collect();
+        if self.function.coverage.iter().all(|&state| state == Covered::Unknown) {
+            self.function.coverage.clear();
+        }
         self.function
     }
 }

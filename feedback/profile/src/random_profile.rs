@@ -65,6 +65,7 @@ pub fn random_profile(cfg: &Cfg, seed: u64) -> FunctionProfile {
         called: Vec::new(),
         predictions,
         coverage: Vec::new(),
+        counted: Vec::new(),
     }
 }
 

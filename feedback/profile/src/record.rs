@@ -135,6 +135,7 @@ pub(super) fn decode(id: FunctionId, cfg_hash: CfgHash, record: &[u8]) -> Result
         called: estimates.called,
         predictions,
         coverage: estimates.coverage,
+        counted: estimates.counted,
     })
 }
 
@@ -217,6 +218,7 @@ mod tests {
                 called: Vec::new(),
                 predictions: Vec::new(),
                 coverage: Vec::new(),
+                counted: Vec::new(),
             })
     }
 
@@ -254,6 +256,7 @@ mod tests {
             called: Vec::new(),
             predictions: Vec::new(),
             coverage: Vec::new(),
+            counted: Vec::new(),
         };
         encode(&empty, &mut record);
         assert_eq!(record.len(), 16);

@@ -117,6 +117,7 @@ mod tests {
             called: Vec::new(),
             predictions: Vec::new(),
             coverage: Vec::new(),
+            counted: Vec::new(),
         }
     }
 

@@ -25,6 +25,8 @@ pub struct Tally {
     pub predicted: u64,
     /// Implied by predicted blocks.
     pub predicted_by_dominance: u64,
+    /// Proved not to have been executed.
+    pub not_executed: u64,
 }
 
 impl Tally {
@@ -41,6 +43,7 @@ impl Tally {
     fn note(&mut self, covered: Covered, weight: u64) {
         self.all += weight;
         match covered {
+            Covered::NotExecuted => self.not_executed += weight,
             Covered::Unknown => {}
             Covered::Proved => self.seen += weight,
             Covered::ByDominance => self.by_dominance += weight,
@@ -57,6 +60,7 @@ impl AddAssign for Tally {
         self.by_dominance += other.by_dominance;
         self.predicted += other.predicted;
         self.predicted_by_dominance += other.predicted_by_dominance;
+        self.not_executed += other.not_executed;
     }
 }
 

@@ -58,6 +58,7 @@ fn profile(
         called: Vec::new(),
         predictions: Vec::new(),
         coverage: vec![],
+        counted: Vec::new(),
     };
     let profile = Profile {
         scale: 1.0,

@@ -126,6 +126,7 @@ mod tests {
             called: Vec::new(),
             predictions: Vec::new(),
             coverage: vec![],
+            counted: Vec::new(),
         };
         Profile {
             functions: cfgs.iter().zip(counts).map(function).collect(),

@@ -46,6 +46,7 @@ fn function(paths: Vec<(Path, [f64; 4])>, coverage: Vec<Covered>) -> FunctionPro
         called: Vec::new(),
         predictions: Vec::new(),
         coverage,
+        counted: Vec::new(),
     }
 }
 

@@ -25,6 +25,7 @@ fn forged(change: impl FnOnce(&mut [IndexEntry; 2], &mut [u8])) -> (TempDir, Pat
         called: Vec::new(),
         predictions: Vec::new(),
         coverage: Vec::new(),
+        counted: Vec::new(),
     };
     let dir = TempDir::new().expect("a temporary directory");
     let path = dir.path().join("p.pleach");

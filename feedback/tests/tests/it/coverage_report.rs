@@ -51,6 +51,7 @@ fn profile(graphs: &[Cfg]) -> Profile {
         called: Vec::new(),
         predictions: Vec::new(),
         coverage: coverage.to_vec(),
+        counted: Vec::new(),
     };
     Profile {
         scale: 1.0,

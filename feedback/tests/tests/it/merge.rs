@@ -24,6 +24,7 @@ fn function(guid: u64, hash: u64, samples: u64, blocks: &[u64]) -> FunctionProfi
         called: Vec::new(),
         predictions: Vec::new(),
         coverage: Vec::new(),
+        counted: Vec::new(),
     }
 }
 
@@ -266,6 +267,7 @@ fn what_is_known_most_about_a_block_holds() {
     let with = |coverage: &[Covered]| {
         let function = FunctionProfile {
             coverage: coverage.to_vec(),
+            counted: Vec::new(),
             ..function(1, 5, 2, &[20, 10])
         };
         (profile(10.0, vec![function]), 1.0)

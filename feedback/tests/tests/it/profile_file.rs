@@ -77,6 +77,7 @@ fn profile() -> Profile {
             FunctionProfile {
                 paths: vec![],
                 coverage: vec![],
+                counted: Vec::new(),
                 ..function(4, 7, 41, &[0, 0, 0])
             },
             function(9, 0, 90, &[1, 2]),

@@ -26,6 +26,7 @@ fn function(name: &str, module: u32, samples: u64, blocks: &[u64], edges: &[u64]
         called: Vec::new(),
         predictions: Vec::new(),
         coverage: Vec::new(),
+        counted: Vec::new(),
     }
 }
 
