@@ -89,6 +89,8 @@ pub struct AddressMap {
     pub probes: Vec<Probe>,
     /// Numbers of items that were left out.
     pub losses: Losses,
+    /// Names of the functions of which code was left out.
+    pub unplaced: FxHashSet<FunctionGuid>,
 }
 
 /// Why an address map could not be built.
@@ -160,7 +162,10 @@ impl AddressMap {
             without_symbol: forest.without_symbol,
             ..Losses::default()
         };
-        let (inline_instances, probes) = Resolver::new(&binary, &functions, &forest).run(&mut losses);
+        // Probes whose symbol is missing have no address.
+        let missing = forest.instances.iter().filter(|instance| instance.symbol == u32::MAX);
+        let mut unplaced: FxHashSet<FunctionGuid> = missing.map(|instance| instance.guid).collect();
+        let (inline_instances, probes) = Resolver::new(&binary, &functions, &forest).run(&mut losses, &mut unplaced);
         Ok(Self {
             binary,
             anchor,
@@ -168,6 +173,7 @@ impl AddressMap {
             inline_instances,
             probes,
             losses,
+            unplaced,
         })
     }
 
@@ -243,7 +249,11 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn run(&self, losses: &mut Losses) -> (Vec<InlineInstance>, Vec<Probe>) {
+    fn run(
+        &self,
+        losses: &mut Losses,
+        unplaced: &mut FxHashSet<FunctionGuid>,
+    ) -> (Vec<InlineInstance>, Vec<Probe>) {
         let mut inline_instances: Vec<InlineInstance> = Vec::new();
         let mut probes = Vec::new();
         let mut mapped: Vec<Option<InlineInstanceIndex>> = vec![None; self.forest.instances.len()];
@@ -256,10 +266,12 @@ impl<'a> Resolver<'a> {
                 Resolved::Function(function) => function,
                 Resolved::None => {
                     losses.without_graph += 1;
+                    unplaced.insert(raw.guid);
                     continue;
                 }
                 Resolved::Ambiguous => {
                     losses.ambiguous += 1;
+                    unplaced.insert(raw.guid);
                     continue;
                 }
             };

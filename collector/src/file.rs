@@ -8,6 +8,7 @@
 //! had no compressed bursts, and the first three had neither proofs, nor processes that ended undisturbed, nor times.
 
 mod compressed;
+mod coverage;
 mod write;
 
 use crate::vector::{
@@ -20,7 +21,9 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 const MAGIC: &[u8; 7] = b"PLEACHV";
-const VERSION: u8 = b'4';
+const VERSION: u8 = b'5';
+/// The last version without coverage by breakpoints.
+const VERSION_WITHOUT_COVERAGE: u8 = b'4';
 /// The last version that does not say whether a burst is proved.
 const VERSION_WITHOUT_PROOF: u8 = b'3';
 /// The last version without compressed bursts.
@@ -387,6 +390,9 @@ impl Reader<'_> {
         }
         if self.version > VERSION_WITHOUT_WINDOWS && self.flag()? {
             set.compressed = Some(self.compressed(processes)?);
+        }
+        if self.version > VERSION_WITHOUT_COVERAGE {
+            set.coverage = self.coverage(modules)?;
         }
         Ok(set)
     }

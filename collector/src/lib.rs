@@ -5,12 +5,14 @@
 //! 2. [`engines`]: one run loop, and two engines: the preloaded sampler (`pleach-preload`, which uses `pleach-shadow`),
 //!    and the processor's branch records;
 //! 3. [`convert`]: the shards that sampled processes write (`pleach-wire`) → a [`vector::VectorSet`];
+//!    `coverage`: the plans of breakpoints, and what they showed;
 //! 4. [`stream`]: compression of long recordings;
 //! 5. [`mod@file`]: the vector file; [`stats`], [`verify`]: figures and checks of a recording;
 //! 6. [`perf`]: import and export of perf.data and of `perf script`'s text.
 
 mod convergence;
 pub mod convert;
+mod coverage;
 pub mod engines;
 pub mod file;
 pub mod launch;

@@ -1,6 +1,7 @@
 //! Branch vectors: what every engine produces and everything downstream reads.
 
 mod compressed;
+pub mod coverage;
 
 pub use compressed::{Compressed, Epoch, Window};
 pub use pleach_wire::kinds::{EndReason, Engine};
@@ -208,6 +209,8 @@ pub struct VectorSet {
     pub bursts: Vec<Burst>,
     /// A sample of the bursts that exceeded the size limit.
     pub compressed: Option<Compressed>,
+    /// What breakpoints showed, by module; empty if there were none.
+    pub coverage: Vec<coverage::ModuleCoverage>,
 }
 
 impl VectorSet {

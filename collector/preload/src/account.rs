@@ -34,6 +34,10 @@ static PROBABILITY: AtomicU64 = AtomicU64::new(1.0f64.to_bits());
 static IS_FORKED: AtomicBool = AtomicBool::new(false);
 /// Whether this is the recording's first process, or cannot know.
 static IS_FIRST: AtomicBool = AtomicBool::new(true);
+/// The part of the sampler's CPU time that breakpoints took.
+static COVERAGE_NS: AtomicU64 = AtomicU64::new(0);
+/// Whether this process was chosen for sampling. A process with breakpoints need not be.
+static IS_SAMPLED: AtomicBool = AtomicBool::new(true);
 /// Whether the end of this process was reported.
 static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
@@ -203,7 +207,42 @@ pub fn totals() -> Totals {
         program_ns: sys::process_cpu_ns().saturating_sub(own_ns),
         own_ns,
         start_ns: START_NS.load(Relaxed),
+        coverage_ns: 0,
     }
+}
+
+/// Whether breakpoints may take more time. Without the page, this process's advance is all they get.
+pub fn affords_coverage(advance_ns: u64) -> bool {
+    match page() {
+        Some(page) => page.affords_coverage(settings::get().overhead, advance_ns),
+        None => COVERAGE_NS.load(Relaxed) < advance_ns,
+    }
+}
+
+/// Adds the time that breakpoints took. The program's own CPU time includes it.
+pub fn spend_on_coverage(ns: u64) {
+    OWN_NS.fetch_add(ns, Relaxed);
+    COVERAGE_NS.fetch_add(ns, Relaxed);
+    if let Some(page) = page() {
+        page.coverage_ns.fetch_add(ns, Relaxed);
+    }
+}
+
+/// Notes that this process may load libraries without being observed.
+pub fn be_blind() {
+    if let Some(page) = page() {
+        page.blind.fetch_add(1, Relaxed);
+    }
+}
+
+/// Whether this process takes ticks.
+pub fn is_sampled() -> bool {
+    IS_SAMPLED.load(Relaxed)
+}
+
+/// Says that this process takes no ticks.
+pub fn take_no_ticks() {
+    IS_SAMPLED.store(false, Relaxed);
 }
 
 /// Makes the last report, at the end of a sampled process (`ends`) or before its next image.
@@ -227,7 +266,7 @@ fn end(page: &Account) -> bool {
         if let Some(kind) = kind() {
             kind.ended.fetch_add(1, Relaxed);
         }
-        if process::is_active() {
+        if process::is_active() && is_sampled() {
             learn_start(page);
         }
     }

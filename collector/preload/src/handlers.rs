@@ -2,6 +2,7 @@
 
 use crate::burst::engines::RunningEngine;
 use crate::burst::sampler::Sampler;
+use crate::coverage;
 use crate::dispositions;
 use crate::interpose::{delivery, faults};
 use crate::owned_signals::{self, OwnedSignal};
@@ -91,6 +92,7 @@ extern "C" fn on_tick(signal: i32, info: *mut libc::siginfo_t, context: *mut c_v
 
 /// Begins a burst where the program was interrupted, continues a stepped burst, or declines the tick.
 fn begin_burst(sampler: &mut Sampler, context: &mut Context, running: &RunningEngine) {
+    coverage::tick();
     let cpu = sys::thread_cpu_ns();
     sampler.timing.cancel(&mut sampler.ticker);
     if sampler.stepper.is_active() {
@@ -128,6 +130,9 @@ extern "C" fn on_trap(signal: i32, info: *mut libc::siginfo_t, context: *mut c_v
     const TRAP_TRACE: i32 = 2;
     // SAFETY: Frame.
     let (info, context) = unsafe { (&mut *info, &mut *context.cast::<Context>()) };
+    if coverage::is_breakpoint(info) && coverage::pass(context) {
+        return;
+    }
     if info.si_code == TRAP_TRACE
         // SAFETY: Current.
         && let Some(thread) = unsafe { thread::current_pointer().as_ref() }

@@ -55,7 +55,7 @@ pub fn was_always_isolated() -> bool {
 }
 
 /// Whether the process has one thread: the folder of its threads has two links, and one more for each thread.
-fn is_single() -> bool {
+pub fn is_single() -> bool {
     const OF_FOLDER: u64 = 2;
     let path = c"/proc/self/task";
     // SAFETY: all zeroes is valid for this plain structure.

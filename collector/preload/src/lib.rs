@@ -26,6 +26,9 @@
 //! - [`mappings`]: executable mappings, for the engines and for the shard.
 //! - [`isolation`]: whether threads, signals or shared memory may change the program's control flow.
 //!
+//! Breakpoints
+//! - [`coverage`]: one-shot breakpoints, which show what was executed.
+//!
 //! Shard and exit
 //! - [`shard_writer`]: the file of the process, and its last frame.
 //! - [`counters`]: costs and losses, stored with each burst.
@@ -76,6 +79,7 @@ mod account;
 mod allocator;
 mod burst;
 mod counters;
+mod coverage;
 mod descriptors;
 mod dispositions;
 mod handlers;
@@ -157,12 +161,18 @@ extern "C" fn start_sampling() {
             interpose::exec::remember(CStr::from_ptr(info.dli_fname));
         }
     }
-    if tick::is_over() || !account::begin(directory) {
+    let is_chosen = account::begin(directory) && settings::get().samples;
+    let is_covered = coverage::is_wanted();
+    if tick::is_over() || !(is_chosen || is_covered) {
+        coverage::begin_unobserved(directory);
         process::count();
         // SAFETY: the function lives as long as the process.
         unsafe { libc::pthread_atfork(None, None, Some(begin_counted_child)) };
         spend_on_start(before);
         return;
+    }
+    if !is_chosen {
+        account::take_no_ticks();
     }
     interpose::resolve();
     let blocked = sys::SignalsBlocked::new();
@@ -180,6 +190,11 @@ extern "C" fn start_sampling() {
     counters::OWN_NS.store(0, Relaxed);
     account::restart();
     spend_on_start(before);
+    if is_covered {
+        coverage::begin(directory);
+    } else {
+        coverage::begin_unobserved(directory);
+    }
     threads::set_base(before.saturating_sub(settings::get().load_ns));
 }
 

@@ -107,17 +107,30 @@ pub fn forget() {
     }
 }
 
-struct Line<'a> {
-    start: u64,
-    end: u64,
-    offset: u64,
-    inode: u64,
-    path: &'a [u8],
+/// A mapping, as `/proc/self/maps` describes it.
+#[derive(Debug)]
+pub struct Line<'a> {
+    /// First address.
+    pub start: u64,
+    /// One past the last.
+    pub end: u64,
+    /// Offset in the file.
+    pub offset: u64,
+    /// Inode of the file, 0 if there is none.
+    pub inode: u64,
+    /// Path of the file.
+    pub path: &'a [u8],
     permissions: &'a [u8],
 }
 
 impl Line<'_> {
-    fn is_executable(&self) -> bool {
+    /// Whether it can be read.
+    pub fn is_readable(&self) -> bool {
+        self.permissions.first() == Some(&b'r')
+    }
+
+    /// Whether it can be executed.
+    pub fn is_executable(&self) -> bool {
         self.permissions.get(2) == Some(&b'x')
     }
 }
@@ -152,8 +165,17 @@ fn parse(line: &[u8]) -> Option<Line<'_>> {
     })
 }
 
+/// Shared mappings of our own: they are no memory that the program shares.
+static OWN: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+
+/// Says that a mapping is ours.
+pub fn note_own(start: u64) {
+    // If there are more, the program seems to share memory, which does no harm.
+    let _ = OWN.iter().find(|slot| slot.compare_exchange(0, start, Relaxed, Relaxed).is_ok());
+}
+
 /// Calls `each` with every mapping.
-fn read(input: &mut [u8], each: &mut dyn FnMut(&Line)) -> bool {
+pub fn read(input: &mut [u8], each: &mut dyn FnMut(&Line)) -> bool {
     let fd = sys::open_to_read(c"/proc/self/maps");
     if fd < 0 {
         return false;
@@ -200,7 +222,9 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     read(input, &mut |line| {
         // Shared memory of our engines has no file; `mmap` noticed that of the program. The account's page is ours.
-        let is_file = line.path != b"/dev/zero (deleted)" && line.start != account::address();
+        let is_file = line.path != b"/dev/zero (deleted)"
+            && line.start != account::address()
+            && OWN.iter().all(|own| own.load(Relaxed) != line.start);
         if is_file && line.permissions.get(1) == Some(&b'w') && line.permissions.get(3) == Some(&b's') {
             isolation::SHARES_MEMORY.store(true, Relaxed);
         }

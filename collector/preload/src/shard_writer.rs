@@ -3,6 +3,7 @@
 
 use crate::account;
 use crate::counters::{self, LOST, OWN_NS};
+use crate::coverage;
 use crate::descriptors;
 use crate::isolation;
 use crate::mappings;
@@ -145,7 +146,7 @@ fn open_shard() {
     let Some(fd) = descriptors::move_up(fd as i32) else {
         return;
     };
-    if let Some((device, inode)) = identity(fd) {
+    if let Some((device, inode)) = sys::identity(fd) {
         SHARD_DEVICE.store(device, Relaxed);
         SHARD_INODE.store(inode, Relaxed);
     }
@@ -179,18 +180,10 @@ fn open_shard() {
     }
 }
 
-fn identity(fd: i32) -> Option<(u64, u64)> {
-    // SAFETY: all zeroes is valid for this plain structure.
-    let mut stat: libc::stat = unsafe { core::mem::zeroed() };
-    // SAFETY: Kernel: `stat` lives here.
-    let result = unsafe { syscall!(libc::SYS_fstat, fd, &raw mut stat) };
-    (result == 0).then_some((stat.st_dev, stat.st_ino))
-}
-
 /// Writes a frame by one system call. The program may have closed our descriptor and reused its number.
 fn write_all(frame: &[u8]) -> bool {
     let fd = SHARD_FD.load(Relaxed);
-    if fd < 0 || identity(fd) != Some((SHARD_DEVICE.load(Relaxed), SHARD_INODE.load(Relaxed))) {
+    if fd < 0 || sys::identity(fd) != Some((SHARD_DEVICE.load(Relaxed), SHARD_INODE.load(Relaxed))) {
         return false;
     }
     // SAFETY: Kernel: the frame is readable.
@@ -243,6 +236,7 @@ pub fn conclude(ends: bool) {
     }
     let _blocked = sys::SignalsBlocked::new();
     let before = sys::thread_cpu_ns();
+    coverage::conclude();
     if has_none() {
         account::conclude_without_burst(ends);
         return;

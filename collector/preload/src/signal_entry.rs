@@ -136,6 +136,11 @@ impl Context {
         self.registers[libc::REG_RIP as usize]
     }
 
+    /// Where execution goes on after the return.
+    pub fn set_pc(&mut self, pc: u64) {
+        self.registers[libc::REG_RIP as usize] = pc;
+    }
+
     /// Whether stepping continues after the return.
     pub fn trap_flag(&self) -> bool {
         self.registers[libc::REG_EFL as usize] & TRAP_FLAG != 0

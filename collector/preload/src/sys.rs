@@ -225,6 +225,24 @@ pub fn open_to_read(path: &core::ffi::CStr) -> isize {
     }
 }
 
+fn status(fd: i32) -> Option<libc::stat> {
+    // SAFETY: all zeroes is valid for this plain structure.
+    let mut stat: libc::stat = unsafe { core::mem::zeroed() };
+    // SAFETY: Kernel: `stat` lives here.
+    let result = unsafe { syscall!(libc::SYS_fstat, fd, &raw mut stat) };
+    (result == 0).then_some(stat)
+}
+
+/// Device and inode of an open file.
+pub fn identity(fd: i32) -> Option<(u64, u64)> {
+    status(fd).map(|stat| (stat.st_dev, stat.st_ino))
+}
+
+/// Size of an open file.
+pub fn file_size(fd: i32) -> Option<usize> {
+    status(fd).and_then(|stat| stat.st_size.try_into().ok())
+}
+
 /// A number in decimal digits.
 pub fn decimal(mut value: u64, buffer: &mut [u8; 20]) -> &[u8] {
     let mut at = buffer.len();

@@ -1,8 +1,10 @@
 //! The sampled threads of the process: how they start and end, and what `fork` does to them.
 
+use crate::account;
 use crate::burst::sampler::Sampler;
 use crate::burst::{engines, timing};
 use crate::counters;
+use crate::coverage;
 use crate::descriptors;
 use crate::owned_signals;
 use crate::process;
@@ -69,7 +71,9 @@ unsafe fn begin(thread: *mut Thread, blocked: &mut SignalsBlocked) -> bool {
 /// thread without a source still has a virtual mask. Call with signals blocked.
 fn start_ticks(state: &Thread, thread: *mut Thread, before: u64) {
     let start = |sampler: &mut Sampler| {
-        if sampler.ticker.open(thread.cast()) {
+        if !account::is_sampled() {
+            // Only breakpoints observe this process.
+        } else if sampler.ticker.open(thread.cast()) {
             counters::THREADS.fetch_add(1, Relaxed);
             sampler.ticker.arm_next();
         } else {
@@ -231,6 +235,7 @@ pub fn pause_current() {
 pub fn resume_current() {
     if let Some(thread) = Thread::current() {
         let _blocked = SignalsBlocked::new();
+        coverage::go_on();
         // SAFETY: Owner: signals are blocked.
         unsafe { thread.with_sampler(|sampler| sampler.ticker.arm_next()) };
     }
@@ -281,6 +286,7 @@ extern "C" fn after_fork_in_child() {
         return;
     }
     shard_writer::begin_child();
+    coverage::begin_child();
     // SAFETY: Current.
     let Some(state) = (unsafe { kept.as_ref() }) else {
         return;

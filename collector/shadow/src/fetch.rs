@@ -7,6 +7,8 @@ use super::rewrite::MAX_LENGTH;
 use super::{End, Engine, decode, memory};
 
 const PAGE: u64 = 4096;
+/// The instruction `int3`.
+const BREAKPOINT: u8 = 0xcc;
 /// Maximum size of a block's code, in bytes.
 const MAX_BLOCK_BYTES: u64 = 255;
 
@@ -130,6 +132,11 @@ impl Engine {
             }
             // SAFETY: Loads may fault (burst invariant).
             unsafe { memory::copy(pc, &mut code[..on_page]) };
+            if code[0] == BREAKPOINT
+                && let Some(byte) = super::original(pc)
+            {
+                code[0] = byte;
+            }
             let mut found = decode::decode(&code[..on_page], pc, &machine, &mut self.thunks, &mut self.info);
             if found.is_none() && on_page < MAX_LENGTH && is_first {
                 // SAFETY: Loads may fault (burst invariant).

@@ -159,6 +159,19 @@ pub struct Outcome {
     pub thunks: u32,
 }
 
+static ORIGINAL: std::sync::OnceLock<fn(u64) -> Option<u8>> = std::sync::OnceLock::new();
+
+/// Sets the function that tells the byte which a breakpoint at an address replaced, if there is one. Only the first call
+/// counts.
+pub fn set_original(function: fn(u64) -> Option<u8>) {
+    let _ = ORIGINAL.set(function);
+}
+
+/// The byte that a breakpoint at an address replaced.
+fn original(address: u64) -> Option<u8> {
+    ORIGINAL.get().and_then(|function| function(address))
+}
+
 /// A shadow processor with its memory.
 #[repr(C, align(4096))]
 pub struct Engine {

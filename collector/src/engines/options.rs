@@ -6,6 +6,21 @@ use crate::vector::Engine;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Whether breakpoints show what is executed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CoverageMode {
+    /// There are none.
+    #[default]
+    Off,
+    /// Beside sampling, in the same budget.
+    On,
+    /// In place of sampling.
+    Only,
+}
+
+/// The default of [`RecordOptions::coverage_advance`]: some 15 000 hits.
+pub const COVERAGE_ADVANCE: Duration = Duration::from_millis(60);
+
 /// Options of a recording.
 #[derive(Clone, Debug)]
 pub struct RecordOptions {
@@ -37,6 +52,10 @@ pub struct RecordOptions {
     /// Maximum size of the vector file, in bytes. Vectors that would exceed it are compressed to a sample,
     /// `VectorSet::compressed`. Memory and temporary files are bounded, too.
     pub max_size: Option<u64>,
+    /// Whether breakpoints show what is executed. [`Engine::Lbr`] has none.
+    pub coverage: CoverageMode,
+    /// CPU time that breakpoints may take before the program has earned it by its budget.
+    pub coverage_advance: Duration,
     /// The command's standard streams.
     pub redirect: Redirect,
 }
@@ -58,6 +77,8 @@ impl RecordOptions {
             timer_only: false,
             clocks: false,
             max_size: None,
+            coverage: CoverageMode::Off,
+            coverage_advance: COVERAGE_ADVANCE,
             redirect: Redirect::default(),
         }
     }

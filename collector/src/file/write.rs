@@ -121,6 +121,7 @@ impl Writer {
         if let Some(compressed) = &set.compressed {
             self.compressed(compressed);
         }
+        self.coverage(&set.coverage);
     }
 
     fn hardware(&mut self, sample: &HardwareSample) {

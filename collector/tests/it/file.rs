@@ -1,6 +1,7 @@
 //! The vector file: written sets are read unchanged, and any other contents are refused without harm.
 
 use pleach_collector::file::FileError;
+use pleach_collector::vector::coverage::{Failure, ModuleCoverage, Region, RegionState};
 use pleach_collector::vector::{
     Branch, BranchFacts, BuildId, Burst, Clock, CodeAddress, Compressed, EndReason, Engine, Epoch, EventId,
     HardwareSample, Module, ModuleId, ModuleMapping, Prediction, Process, VectorSet, Window,
@@ -159,13 +160,40 @@ fn set() -> impl Strategy<Value = VectorSet> {
         prop::collection::vec(process, PROCESSES as usize),
         prop::collection::vec(burst(), 0..12),
         prop::option::of(compressed()),
+        prop::collection::vec(coverage(), 0..3),
     )
-        .prop_map(|(modules, processes, bursts, compressed)| VectorSet {
+        .prop_map(|(modules, processes, bursts, compressed, coverage)| VectorSet {
             modules,
             processes,
             events: vec!["cycles:u".to_owned(); EVENTS as usize],
             bursts,
             compressed,
+            coverage,
+        })
+}
+
+fn coverage() -> impl Strategy<Value = ModuleCoverage> {
+    let numbers = (any::<u32>(), 0u64..100, 0u8..4, any::<u32>(), any::<u64>());
+    let region = numbers.prop_map(|(start, length, state, hits, exposure_ns)| Region {
+        start: start.into(),
+        end: u64::from(start) + length,
+        state: RegionState::from_u8(state).unwrap_or_default(),
+        hits,
+        exposure_ns,
+    });
+    let failure = (prop::sample::select(&Failure::ALL[..]), any::<u64>());
+    (
+        (0..MODULES, any::<u64>(), any::<u64>(), any::<bool>()),
+        prop::collection::vec(failure, 0..3),
+        prop::collection::vec(region, 0..9),
+    )
+        .prop_map(|((module, processes, traps, completed), failures, regions)| ModuleCoverage {
+            module: ModuleId(module),
+            processes,
+            traps,
+            completed,
+            failures,
+            regions,
         })
 }
 

@@ -122,6 +122,7 @@ fn set(processes: u32, parent: impl Fn(u32) -> Option<u32>, count: u64) -> Vecto
             clock: None,
         }],
         compressed: None,
+        coverage: Vec::new(),
     }
 }
 

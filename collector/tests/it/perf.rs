@@ -210,6 +210,7 @@ fn example() -> VectorSet {
         events: Vec::new(),
         bursts: (1..=3).map(burst).collect(),
         compressed: None,
+        coverage: Vec::new(),
     }
 }
 

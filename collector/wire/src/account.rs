@@ -25,6 +25,10 @@ const HANDOVERS: usize = 64;
 const UNKNOWN_STARTS: u64 = 8;
 /// Share of the budget that starts of sampled processes may take.
 const START_SHARE: f64 = 0.1;
+/// Share of the budget that breakpoints may take beyond their advance.
+const COVERAGE_SHARE: f64 = 0.5;
+/// CPU time of the program over which the time that breakpoints took is paid back.
+const COVERAGE_HORIZON_NS: f64 = 5e9;
 /// Minimum probability of being sampled: a longer process than expected takes the inverse of it times the budget, until
 /// the account slows it down.
 pub const MIN_PROBABILITY: f64 = 1.0 / 16.0;
@@ -74,6 +78,10 @@ pub struct Account {
     pub unsampled_cpu_ns: AtomicU64,
     /// The part of it that was the sampler's.
     pub unsampled_own_ns: AtomicU64,
+    /// CPU time that breakpoints have taken so far, an estimate that is reported at once.
+    pub coverage_ns: AtomicU64,
+    /// Processes that may have loaded libraries without their being observed.
+    pub blind: AtomicU64,
     /// Threads that could have had bursts in processes without a shard.
     pub threads: AtomicU64,
     /// Threads that could not.
@@ -99,6 +107,8 @@ impl Default for Account {
             unsampled: AtomicU64::default(),
             unsampled_cpu_ns: AtomicU64::default(),
             unsampled_own_ns: AtomicU64::default(),
+            coverage_ns: AtomicU64::default(),
+            blind: AtomicU64::default(),
             threads: AtomicU64::default(),
             threads_without_tick: AtomicU64::default(),
             start_cost_ns: AtomicU64::default(),
@@ -166,7 +176,14 @@ impl Account {
             program_ns: time(&self.cpu_ns).saturating_sub(own_ns),
             own_ns,
             start_ns: time(&self.start_ns),
+            coverage_ns: time(&self.coverage_ns).min(own_ns),
         }
+    }
+
+    /// Whether breakpoints may take more time: they have used less than `advance_ns` and their share of the budget.
+    pub fn affords_coverage(&self, overhead: f64, advance_ns: u64) -> bool {
+        let earned = COVERAGE_SHARE * overhead * self.totals().program_ns as f64;
+        (time(&self.coverage_ns) as f64) < advance_ns as f64 + earned
     }
 
     /// The probability with which the next process of a kind is sampled; `begun` processes of the kind began before it.
@@ -211,6 +228,8 @@ pub struct Totals {
     pub own_ns: u64,
     /// The part of it that does not depend on the number of bursts.
     pub start_ns: u64,
+    /// The part of it that breakpoints took.
+    pub coverage_ns: u64,
 }
 
 /// The probability with which a process is sampled that is expected to use `cpu_ns`, if the sampler's start takes
@@ -227,11 +246,14 @@ pub fn probability(overhead: f64, cpu_ns: f64, start_ns: f64) -> f64 {
 /// Mean CPU time of the program from one burst to the next, over all its processes.
 ///
 /// Starts of processes are paid first; bursts get the rest of the budget. A deviation from the budget is corrected over
-/// a long horizon, so that the rate depends only on the age of the recording, and changes slowly.
+/// a long horizon, so that the rate depends only on the age of the recording, and changes slowly. What breakpoints took,
+/// most of it at once, is paid back over a still longer one.
 pub fn mean_interval(overhead: f64, burst_ns: f64, totals: Totals) -> f64 {
-    let (program, own, starts) = (totals.program_ns as f64, totals.own_ns as f64, totals.start_ns as f64);
+    let (program, starts, coverage) = (totals.program_ns as f64, totals.start_ns as f64, totals.coverage_ns as f64);
+    let own = totals.own_ns as f64 - coverage;
     let horizon = HORIZON_NS + program / 4.0;
-    let balance = (overhead * program - own) / horizon;
+    let paid_back = coverage * (program / COVERAGE_HORIZON_NS).min(1.0);
+    let balance = (overhead * program - own - paid_back) / horizon;
     let share = overhead + balance - starts / (program + HORIZON_NS);
     burst_ns / share.clamp(overhead / 4.0, overhead * 2.0)
 }
@@ -303,6 +325,7 @@ mod tests {
                 program_ns,
                 own_ns,
                 start_ns,
+                coverage_ns: 0,
             };
             mean_interval(0.01, 100_000.0, totals)
         };
@@ -339,6 +362,24 @@ mod tests {
         }
         let overhead = totals.own_ns as f64 / totals.program_ns as f64;
         assert!((overhead / 0.01 - 1.0).abs() < 0.3, "{overhead}");
+    }
+
+    #[test]
+    fn breakpoints_have_an_advance_and_are_paid_back() {
+        let mut account = Account::default();
+        assert!(account.affords_coverage(0.01, 20_000_000));
+        *account.coverage_ns.get_mut() = 20_000_000;
+        *account.own_ns.get_mut() = 20_000_000;
+        *account.cpu_ns.get_mut() = 20_000_000;
+        assert!(!account.affords_coverage(0.01, 20_000_000));
+        let nominal = mean_interval(0.01, 1e5, Totals::default());
+        // At first, bursts go on at their rate.
+        assert!((mean_interval(0.01, 1e5, account.totals()) / nominal - 1.0).abs() < 0.01);
+        // Later they are rarer, until all is paid back.
+        *account.cpu_ns.get_mut() = 3_000_000_000;
+        *account.own_ns.get_mut() = 50_000_000;
+        assert!(account.affords_coverage(0.01, 20_000_000));
+        assert!(mean_interval(0.01, 1e5, account.totals()) > nominal * 1.3);
     }
 
     #[test]

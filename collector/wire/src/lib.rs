@@ -7,10 +7,12 @@
 //! 3. [`x86`]: lengths and kinds of branch instructions;
 //! 4. [`anchor`]: the branch target at which a burst is timed;
 //! 5. [`shard`]: the stream of frames that each process writes;
-//! 6. [`account`]: costs and CPU time of the whole recording, in a page that its processes share.
+//! 6. [`account`]: costs and CPU time of the whole recording, in a page that its processes share;
+//! 7. [`coverage`]: where breakpoints go in a module, and which were hit, in a file that its processes share.
 
 pub mod account;
 pub mod anchor;
+pub mod coverage;
 pub mod kinds;
 pub mod settings;
 pub mod shard;

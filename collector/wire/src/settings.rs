@@ -39,6 +39,11 @@ pub struct Settings {
     pub verify: bool,
     /// `CLOCK_MONOTONIC` in nanoseconds when sampling ends.
     pub deadline_ns: Option<u64>,
+    /// Whether ticks are taken; without them, only breakpoints observe the program.
+    pub samples: bool,
+    /// CPU time that breakpoints may take before the program has earned it, in nanoseconds, by all processes together;
+    /// `None`: there are no breakpoints.
+    pub coverage_advance_ns: Option<u64>,
 }
 
 impl Default for Settings {
@@ -58,6 +63,8 @@ impl Default for Settings {
             timer_only: false,
             verify: false,
             deadline_ns: None,
+            samples: true,
+            coverage_advance_ns: None,
         }
     }
 }
@@ -75,7 +82,7 @@ fn number(text: &str) -> u64 {
 }
 
 /// Every key. Values are limited where the sampler could not work with others.
-static KEYS: [Key; 14] = [
+static KEYS: [Key; 16] = [
     Key {
         name: "engine",
         get: |s| Some(s.engine.name().to_owned()),
@@ -148,6 +155,16 @@ static KEYS: [Key; 14] = [
         set: |s, text| s.seed = Some(number(text).max(1)),
     },
     Key {
+        name: "samples",
+        get: |s| (!s.samples).then(|| "0".to_owned()),
+        set: |s, text| s.samples = number(text) != 0,
+    },
+    Key {
+        name: "coverage_advance_ns",
+        get: |s| s.coverage_advance_ns.map(|ns| ns.to_string()),
+        set: |s, text| s.coverage_advance_ns = Some(number(text)),
+    },
+    Key {
         name: "tick",
         get: |s| s.timer_only.then(|| "timer".to_owned()),
         set: |s, text| s.timer_only = text == "timer",
@@ -196,6 +213,8 @@ mod tests {
             timer_only: true,
             verify: true,
             deadline_ns: Some(1 << 60),
+            samples: false,
+            coverage_advance_ns: Some(5),
         };
         assert_eq!(Settings::from_text(&all.to_text()), all);
         assert_eq!(Settings::from_text(&Settings::default().to_text()), Settings::default());

@@ -1,6 +1,7 @@
 //! The whole analysis: vectors → observations → flow-consistent counts → profile.
 
 use crate::block_counts::{BlockCounts, InstanceCounts, Observations};
+use crate::coverage::breakpoints::Breakpoints;
 use crate::coverage::closure::Known;
 use crate::coverage::seeds::{Seeding, View};
 use crate::credit::{Crediting, credit};
@@ -52,7 +53,7 @@ pub enum AnalysisError {
 ///
 /// # Errors
 /// No module is annotated, or modules are annotated at different anchors.
-pub fn analyse(program: &Program, vectors: &VectorSet, weights: &Weights) -> Result<Analysis, AnalysisError> {
+pub fn analyse<'p>(program: &'p Program, vectors: &'p VectorSet, weights: &'p Weights) -> Result<Analysis, AnalysisError> {
     let mut analyser = Analyser::new(program, &vectors.processes, weights)?;
     for burst in &vectors.bursts {
         analyser.burst(burst);
@@ -60,12 +61,15 @@ pub fn analyse(program: &Program, vectors: &VectorSet, weights: &Weights) -> Res
     if let Some(compressed) = &vectors.compressed {
         analyser.compressed(compressed);
     }
+    analyser.vectors = Some(vectors);
     Ok(analyser.finish(provenance(vectors)))
 }
 
 /// Analyses bursts one at a time, each decoded once. Memory is bounded by the program, not by the number of bursts.
 pub struct Analyser<'p> {
     program: &'p Program,
+    /// The set that the bursts are of, for what breakpoints showed.
+    vectors: Option<&'p VectorSet>,
     anchor: Anchor,
     replay: Replay<'p>,
     observers: Observers<'p>,
@@ -85,6 +89,7 @@ impl<'p> Analyser<'p> {
     pub fn new(program: &'p Program, processes: &'p [Process], weights: &'p Weights) -> Result<Self, AnalysisError> {
         Ok(Self {
             program,
+            vectors: None,
             anchor: common_anchor(program)?,
             replay: Replay::new(program),
             observers: (
@@ -114,6 +119,7 @@ impl<'p> Analyser<'p> {
     pub fn finish(self, provenance: Provenance) -> Analysis {
         let Self {
             program,
+            vectors,
             anchor,
             replay,
             observers: ((counts, partial_paths), (predictor, seeding)),
@@ -149,9 +155,16 @@ impl<'p> Analyser<'p> {
                 function.profile.predictions = predictions.into_iter().map(|p| p.scaled(SCALE)).collect();
             }
         }
-        for (key, covered) in Known::from_program(program).close(&seeding.finish()).functions {
+        let mut seeds = seeding.finish();
+        let breakpoints = vectors.map(|vectors| Breakpoints::read(program, vectors, &mut seeds));
+        let mut coverage = Known::from_program(program).close(&seeds);
+        if let Some(breakpoints) = breakpoints {
+            breakpoints.complete(&mut coverage);
+        }
+        for (key, covered) in coverage.functions {
             if let Some(function) = functions.get_mut(&key) {
                 function.profile.coverage = covered.blocks;
+                function.profile.counted = covered.counted;
             }
         }
         let profile = Profile {

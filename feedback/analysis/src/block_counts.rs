@@ -199,6 +199,7 @@ mod tests {
                 symbol: 0,
             }],
             losses: Losses::default(),
+            unplaced: Default::default(),
         }
     }
 

@@ -73,6 +73,7 @@ fn vectors(bursts: u64) -> VectorSet {
         events: Vec::new(),
         bursts: (1..=bursts).map(burst).collect(),
         compressed: None,
+        coverage: Vec::new(),
     }
 }
 

@@ -11,7 +11,7 @@
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::dominance::BlockDominance;
-use pleach_profile::{Covered, FunctionProfile};
+use pleach_profile::FunctionProfile;
 
 /// For each block, whether it was executed: it has a count, it is covered, or an executed block implies it.
 ///

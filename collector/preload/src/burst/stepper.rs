@@ -1,5 +1,6 @@
 //! The trap-flag engine's state: the instruction that is stepped, and a cache of decoded instructions.
 
+use crate::coverage;
 use crate::mappings::{self, Range};
 use crate::settings;
 use crate::signal_entry::Context;
@@ -90,6 +91,7 @@ impl Stepper {
     /// Decodes the instruction about to run. The error is the reason for which it must run without the flag.
     pub(super) fn prepare(&mut self, context: &Context) -> Result<(), EndReason> {
         let pc = context.pc();
+        coverage::step_on(pc);
         let entry = self.fetch(pc).ok_or(EndReason::Instruction)?;
         match entry.kind {
             Kind::Stop => return Err(EndReason::Instruction),
@@ -141,9 +143,12 @@ impl Stepper {
         let known = self.range.contains(address);
         let mut copy = [0u8; x86::MAX_LENGTH];
         let instruction = if known && self.range.file && self.range.end - address >= x86::MAX_LENGTH as u64 {
-            // SAFETY: within a file's executable mapping.
-            let bytes = unsafe { core::slice::from_raw_parts(address as *const u8, x86::MAX_LENGTH) };
-            x86::decode(bytes, address)
+            // SAFETY: within a file's executable mapping. Breakpoints may come and go meanwhile.
+            copy = unsafe { (address as *const [u8; x86::MAX_LENGTH]).read_volatile() };
+            if let Some(byte) = coverage::original(address) {
+                copy[0] = byte;
+            }
+            x86::decode(&copy, address)
         } else {
             // Generated code, or an address about to fault: the kernel copies the bytes that are mapped.
             let mut length = sys::read_memory(address, &mut copy);

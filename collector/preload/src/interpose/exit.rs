@@ -2,6 +2,7 @@
 
 use super::faults;
 use crate::account;
+use crate::coverage::{self, Failure};
 use crate::mappings;
 use crate::next_symbol::NextSymbol;
 use crate::process;
@@ -89,6 +90,7 @@ extern "C" fn confine() {
         process::stop();
     }
     if process::is_sampled_here() {
+        coverage::abandon_here(Failure::Confined);
         shard_writer::conclude_confined();
         process::stop();
         quiesce::all_threads();
@@ -96,7 +98,12 @@ extern "C" fn confine() {
     }
 }
 
-/// Notices `seccomp`. All other calls are passed on by a jump, since they have any number of arguments and may return
+/// A system call may change a signal's action or the mask, for which breakpoints rely on libc's functions.
+extern "C" fn change_signals() {
+    coverage::abandon_here(Failure::Signals);
+}
+
+/// Notices `seccomp` and calls that change signals. All other calls are passed on by a jump, since they have any number of arguments and may return
 /// twice or on another stack.
 ///
 /// # Safety
@@ -107,12 +114,19 @@ pub unsafe extern "C" fn syscall(number: core::ffi::c_long) -> core::ffi::c_long
     naked_asm!(
         "cmp rdi, {seccomp}",
         "je 2f",
+        "cmp rdi, {action}",
+        "je 3f",
+        "cmp rdi, {mask}",
+        "je 3f",
         "mov rax, qword ptr [rip + {address}]",
         "test rax, rax",
         "jz 4f",
         "jmp rax",
         "2:",
         "lea rax, [rip + {confine}]",
+        "jmp 5f",
+        "3:",
+        "lea rax, [rip + {change_signals}]",
         "jmp 5f",
         "4:",
         "lea rax, [rip + {resolve}]",
@@ -137,6 +151,9 @@ pub unsafe extern "C" fn syscall(number: core::ffi::c_long) -> core::ffi::c_long
         "mov rax, qword ptr [rip + {address}]",
         "jmp rax",
         seccomp = const libc::SYS_seccomp,
+        action = const libc::SYS_rt_sigaction,
+        mask = const libc::SYS_rt_sigprocmask,
+        change_signals = sym change_signals,
         address = sym SYSCALL_ADDRESS,
         confine = sym confine,
         resolve = sym resolve_syscall,

@@ -1,6 +1,7 @@
 //! Signal masks: the program sees what it set, while SIGTRAP and the tick are never really blocked.
 
 use super::{delivery, stacks};
+use crate::coverage;
 use crate::next_symbol::NextSymbol;
 use crate::owned_signals::{self, OwnedSignal, tick_signal};
 use crate::process;
@@ -121,6 +122,7 @@ unsafe fn wait(set: *const libc::sigset_t, info: *mut libc::siginfo_t, timeout: 
         if !wants_trap {
             return next(&changed, info, timeout);
         }
+        coverage::abandon_here(coverage::Failure::Signals);
         let before = sys::signal_mask(libc::SIG_BLOCK, sys::bit(libc::SIGTRAP));
         let bit = OwnedSignal::Trap.bit();
         let result = if thread.pending.fetch_and(!bit, Relaxed) & bit != 0 {

@@ -14,6 +14,7 @@ pub mod memory;
 pub mod signals;
 pub mod stacks;
 pub mod thread_creation;
+pub mod waits;
 
 /// Looks all functions up before a handler or a child of `vfork` can need them.
 pub fn resolve() {
@@ -26,4 +27,5 @@ pub fn resolve() {
     stacks::resolve();
     thread_creation::resolve();
     close::resolve();
+    waits::resolve();
 }

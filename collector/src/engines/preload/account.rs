@@ -53,6 +53,11 @@ impl RunAccount {
         self.account().started.load(Relaxed) != self.begun_before
     }
 
+    /// Whether some process may have loaded libraries without their being observed.
+    pub(crate) fn is_blind(&self) -> bool {
+        self.account().blind.load(Relaxed) > 0
+    }
+
     /// Figures that the unsampled processes of this run have reported so far.
     pub(crate) fn unsampled(&self) -> Unsampled {
         let (now, before) = (self.told(), self.unsampled_before);

@@ -9,9 +9,10 @@ pub mod calibrate;
 pub(crate) mod gather;
 
 use super::error::{RecordError, io};
-use super::options::RecordOptions;
+use super::options::{CoverageMode, RecordOptions};
 use super::session::{Collected, Session};
 use crate::convergence::{Convergence, Repeat};
+use crate::coverage::Coverage;
 use crate::launch;
 use crate::signals::Forwarding;
 use crate::stats::{Stats, Unsampled};
@@ -38,6 +39,8 @@ pub(crate) struct PreloadSession<'a> {
     unsampled: Unsampled,
     /// The account of the last run.
     account: Option<RunAccount>,
+    coverage: Option<Coverage>,
+    is_blind: bool,
 }
 
 impl<'a> PreloadSession<'a> {
@@ -55,6 +58,12 @@ impl<'a> PreloadSession<'a> {
         if matches!(options.repeat, Repeat::Until(_)) {
             gathering.compare_runs();
         }
+        let coverage = match options.coverage {
+            CoverageMode::Off => None,
+            CoverageMode::On | CoverageMode::Only => {
+                Some(Coverage::begin(&program).map_err(io("cannot make a temporary file"))?)
+            }
+        };
         let times_bursts = options.clocks && options.engine == Engine::RunAhead && !options.verify;
         Ok(Self {
             options,
@@ -64,6 +73,8 @@ impl<'a> PreloadSession<'a> {
             gathering,
             unsampled: Unsampled::default(),
             account: None,
+            coverage,
+            is_blind: false,
         })
     }
 
@@ -88,6 +99,12 @@ impl<'a> PreloadSession<'a> {
             deadline_ns: options
                 .duration
                 .map(|duration| monotonic_ns().saturating_add(duration.as_nanos() as u64)),
+            samples: options.coverage != CoverageMode::Only,
+            coverage_advance_ns: self.coverage.as_ref().map(|_| match options.coverage {
+                // Coverage is all that was asked for.
+                CoverageMode::Only => u64::MAX >> 2,
+                _ => options.coverage_advance.as_nanos() as u64,
+            }),
         }
     }
 }
@@ -108,6 +125,9 @@ impl Session for PreloadSession<'_> {
         let before = self.account.take();
         let account =
             RunAccount::begin(directory.path(), before.as_ref()).map_err(io("cannot make a temporary file"))?;
+        if let Some(coverage) = &self.coverage {
+            coverage.link_into(directory.path()).map_err(io("cannot make a temporary file"))?;
+        }
         self.gathering.begin_run(run);
         let (ended, shards) = self
             .gathering
@@ -115,6 +135,7 @@ impl Session for PreloadSession<'_> {
             .map_err(io("cannot read what was sampled"))?;
         let status = ended.map_err(io(format!("cannot run {}", self.program.display())))?;
         self.unsampled.join(account.unsampled());
+        self.is_blind |= account.is_blind();
         // The first process of the first run has a shard; others may have been left out.
         let is_sampled = shards > 0 || (before.is_some() && account.has_begun());
         self.account = Some(account);
@@ -137,10 +158,12 @@ impl Session for PreloadSession<'_> {
         let mut stats = Stats::from_vectors(&vectors, self.options.engine, found);
         stats.add_unsampled(&self.unsampled);
         vectors.processes.extend(self.unsampled.as_process());
+        let is_blind = self.is_blind;
+        let remarks = self.coverage.map(|coverage| coverage.finish(&mut vectors, is_blind));
         Collected {
             stats,
             vectors,
-            remarks: Vec::new(),
+            remarks: remarks.unwrap_or_default(),
             unreclaimed,
         }
     }

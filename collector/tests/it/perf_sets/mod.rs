@@ -94,6 +94,7 @@ pub fn set() -> impl Strategy<Value = VectorSet> {
         events: vec!["cycles:u".to_owned(), "my event".to_owned()],
         bursts,
         compressed: None,
+        coverage: Vec::new(),
     })
 }
 

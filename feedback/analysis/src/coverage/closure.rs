@@ -107,6 +107,7 @@ fn covered(reached: &[Evidence], seeds: &[Seed]) -> FunctionCoverage {
     FunctionCoverage {
         blocks: reached.iter().enumerate().map(of_block).collect(),
         passed: (0..reached.len()).map(|block| seed(block).passed).collect(),
+        counted: Vec::new(),
     }
 }
 

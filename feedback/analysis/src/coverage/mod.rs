@@ -1,6 +1,6 @@
 //! Coverage: which blocks a recorded program certainly executed (Shye 2005, thesis §3.5.2 and §5).
 //!
-//! *Seeds* are the blocks that bursts passed ([`seeds`]). The blocks that they imply are added ([`closure`]):
+//! *Seeds* are the blocks that bursts passed ([`seeds`]), or in which a breakpoint was hit ([`breakpoints`]). The blocks that they imply are added ([`closure`]):
 //! dominators, post-dominators and the entries of called functions. There are two tiers: proved blocks, and predicted
 //! ones, because shadow execution may pass blocks that the program then did not. [`measure`] compares coverage with
 //! exact counts.
@@ -42,11 +42,13 @@
 //! [`Burst::proved`]: pleach_collector::vector::Burst::proved
 //! [`Process::undisturbed`]: pleach_collector::vector::Process::undisturbed
 
+pub mod breakpoints;
 pub mod closure;
 pub mod measure;
 pub mod seeds;
 
 use crate::program::Program;
+use breakpoints::Breakpoints;
 use closure::Known;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_collector::vector::VectorSet;
@@ -71,6 +73,8 @@ pub struct FunctionCoverage {
     pub blocks: Vec<Covered>,
     /// Number of times that bursts passed each block, in block order.
     pub passed: Vec<u64>,
+    /// Executions that breakpoints counted, in block order; empty if none.
+    pub counted: Vec<u64>,
 }
 
 /// The coverage of a recording. `view`: how much of each burst is used; `implied`: whether implied blocks are added.
@@ -83,12 +87,22 @@ pub fn from_vectors(program: &Program, vectors: &VectorSet, view: View, implied:
     }
 }
 
+/// The coverage of a recording: what bursts and breakpoints showed, and what they imply.
+pub fn of_recording(program: &Program, vectors: &VectorSet) -> Coverage {
+    let mut seeds = Seeds::from_vectors(program, vectors, View::ALL);
+    let breakpoints = Breakpoints::read(program, vectors, &mut seeds);
+    let mut coverage = Known::from_program(program).close(&seeds);
+    breakpoints.complete(&mut coverage);
+    coverage
+}
+
 impl Coverage {
     /// The seeds alone.
     pub fn seen(seeds: &Seeds) -> Self {
         let function = |blocks: &Vec<seeds::Seed>| FunctionCoverage {
             blocks: blocks.iter().map(|seed| seed.covered()).collect(),
             passed: blocks.iter().map(|seed| seed.passed).collect(),
+            counted: Vec::new(),
         };
         Self {
             functions: seeds

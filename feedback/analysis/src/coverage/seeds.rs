@@ -78,6 +78,30 @@ impl Seeds {
         seeding.finish()
     }
 
+    /// Adds a block that was executed otherwise than in a burst, and the blocks with the calls through which its
+    /// instance was inlined.
+    pub fn note_executed(
+        &mut self,
+        map: &AddressMap,
+        instance: InlineInstanceIndex,
+        block: BlockIndex,
+        evidence: Evidence,
+    ) {
+        self.note(map, instance, block, evidence);
+        self.note_callers(map, instance, evidence);
+    }
+
+    fn note_callers(&mut self, map: &AddressMap, instance: InlineInstanceIndex, evidence: Evidence) {
+        let mut inner = instance;
+        while let Some((outer, call)) = map.inline_instances[inner.index()].parent {
+            let cfg = &map.function_of(outer).cfg;
+            if let Some(call) = call.and_then(|call| cfg.calls.get(call.index())) {
+                self.note(map, outer, call.block, evidence);
+            }
+            inner = outer;
+        }
+    }
+
     fn note(
         &mut self,
         map: &AddressMap,
@@ -138,14 +162,7 @@ impl<'p> Seeding<'p> {
                         seeds.note(map, instance, block, seed.evidence).passed += seed.passed;
                     }
                 }
-                let mut inner = instance;
-                while let Some((outer, call)) = map.inline_instances[inner.index()].parent {
-                    let cfg = &map.function_of(outer).cfg;
-                    if let Some(call) = call.and_then(|call| cfg.calls.get(call.index())) {
-                        seeds.note(map, outer, call.block, evidence);
-                    }
-                    inner = outer;
-                }
+                seeds.note_callers(map, instance, evidence);
             }
         }
         seeds

@@ -6,12 +6,12 @@ use pleach_analysis::analyse::{Analysis, AnalysisError, analyse, without_functio
 use pleach_analysis::program::Program;
 use pleach_analysis::time_bias::{Model, Weights};
 use pleach_collector::engines::lbr::Refusal;
-use pleach_collector::record::{Convergence, Enough, RecordError, RecordOptions, Recording, Repeat, record};
+use pleach_collector::record::{CoverageMode, Convergence, Enough, RecordError, RecordOptions, Recording, Repeat, record};
 use pleach_collector::stats::Stats;
 use pleach_collector::vector::VectorSet;
 use pleach_collector::verify::Verified;
 use pleach_decide::support::{MIN_BURSTS_FOR_SPLITTING, Support};
-use pleach_profile::Profile;
+use pleach_profile::{Covered, Profile};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -66,6 +66,14 @@ pub struct Args {
     /// speed.
     #[arg(long)]
     correct_time_bias: bool,
+    /// Whether one-shot breakpoints show which code is executed, rare code included, and which is not: beside sampling,
+    /// in the same budget (on), or in place of sampling (only). Branch records (lbr) have none.
+    #[arg(long, value_enum, default_value_t = CoverageArg::On)]
+    coverage: CoverageArg,
+    /// CPU time that breakpoints may take before the program's budget has earned it: each costs some 4 µs, once. Code
+    /// that is not observed for that reason is unknown.
+    #[arg(long, value_parser = duration, default_value = "60ms", value_name = "TIME")]
+    coverage_advance: Duration,
     /// Keep the raw vectors in the profile.
     #[arg(long)]
     keep_vectors: bool,
@@ -92,7 +100,28 @@ impl Args {
     fn wants(&self) -> Wants<'_> {
         Wants {
             event: self.event.as_deref(),
-            run_ahead: self.verify || self.burst.is_some(),
+            run_ahead: self.verify || self.burst.is_some() || self.coverage == CoverageArg::Only,
+        }
+    }
+}
+
+/// Whether breakpoints are used.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum CoverageArg {
+    /// No breakpoints.
+    Off,
+    /// Breakpoints and sampling.
+    On,
+    /// Breakpoints only: exact coverage, no weights.
+    Only,
+}
+
+impl CoverageArg {
+    fn mode(self) -> CoverageMode {
+        match self {
+            Self::Off => CoverageMode::Off,
+            Self::On => CoverageMode::On,
+            Self::Only => CoverageMode::Only,
         }
     }
 }
@@ -149,6 +178,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         max_size: args.max_size,
         timer_only: args.timer_only,
         clocks: args.correct_time_bias,
+        coverage: args.coverage.mode(),
+        coverage_advance: args.coverage_advance,
         ..RecordOptions::new(sampling::sampler(engine)?)
     };
     let recording = match record(&args.command, &options) {
@@ -158,6 +189,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let written = finish(args, &recording);
     if let Ok(false) = written
         && recording.status.success()
+        && args.coverage != CoverageArg::Only
     {
         return Ok(ExitCode::from(NOTHING_SAMPLED));
     }
@@ -214,7 +246,7 @@ fn finish(args: &Args, recording: &Recording) -> Result<bool> {
         Weights::equal()
     };
     let sampled = recording.stats.bursts > 0;
-    let profile = if sampled {
+    let profile = if sampled || !recording.vectors.coverage.is_empty() {
         analysed(
             &recording.vectors,
             &weights,
@@ -253,11 +285,14 @@ fn finish(args: &Args, recording: &Recording) -> Result<bool> {
             eprintln!("pleach: {}", comparison(recording.runs, convergence));
         }
         eprintln!("pleach: {}; wrote {}", summary(&recording.stats), args.output.display());
+        if !recording.vectors.coverage.is_empty() {
+            eprintln!("pleach: {}", covered(&profile, &recording.vectors));
+        }
         if sampled {
             eprintln!("pleach: {}", Support::from_provenance(&profile.provenance).verdict());
         }
     }
-    if !sampled {
+    if !sampled && args.coverage != CoverageArg::Only {
         // The exit status needs an explanation, however quiet.
         eprintln!(
             "pleach: error: nothing was sampled: the command took {:.3} s of CPU time, too little for a burst at this overhead; record longer, \
@@ -266,6 +301,21 @@ fn finish(args: &Args, recording: &Recording) -> Result<bool> {
         );
     }
     Ok(sampled)
+}
+
+/// One line: what breakpoints showed.
+fn covered(profile: &Profile, vectors: &VectorSet) -> String {
+    let count = |is: fn(Covered) -> bool| {
+        let states = profile.functions.iter().flat_map(|function| &function.coverage);
+        states.filter(|&&state| is(state)).count()
+    };
+    let blocks: usize = profile.functions.iter().map(|function| function.blocks.len()).sum();
+    let traps: u64 = vectors.coverage.iter().map(|coverage| coverage.traps).sum();
+    format!(
+        "coverage: of {blocks} blocks, {} executed, {} proved not executed ({traps} breakpoints hit)",
+        count(|state| state >= Covered::ByDominance),
+        count(|state| state == Covered::NotExecuted),
+    )
 }
 
 /// One line: what was recorded, and its overhead.

@@ -397,6 +397,7 @@ pub fn synthetic_profile(random: &mut Random, functions: usize, blocks: usize) -
             called: Vec::new(),
             predictions: Vec::new(),
             coverage: covered(&truth.blocks, times),
+            counted: Vec::new(),
         }
     };
     let mut profile = Profile {

@@ -40,6 +40,7 @@ fn coverage(exact: &ExactProfile, blocks: [Covered; 4], passed: [u64; 4]) -> Cov
     let function = FunctionCoverage {
         blocks: blocks.to_vec(),
         passed: passed.to_vec(),
+        counted: Vec::new(),
     };
     Coverage {
         functions: [((cfg.id, cfg.hash()), function)].into(),

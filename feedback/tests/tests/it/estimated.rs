@@ -46,6 +46,7 @@ fn function(cfg: &Cfg, paths: &[(Path, f64)], scale: f64) -> FunctionProfile {
         windows: Vec::new(),
         called: Vec::new(),
         predictions: Vec::new(),
+        counted: Vec::new(),
         coverage: blocks
             .iter()
             .map(|&c| if c > 0.0 { Covered::Proved } else { Covered::Unknown })

@@ -37,6 +37,7 @@ fn function(guid: u64, module: u32, hash: u64, counts: &[u64]) -> FunctionProfil
         windows: Vec::new(),
         called: Vec::new(),
         predictions: Vec::new(),
+        counted: counts.iter().map(|count| count / 2).collect(),
         coverage: counts
             .iter()
             .map(|&c| if c > 0 { Covered::Proved } else { Covered::Predicted })

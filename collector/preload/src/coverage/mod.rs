@@ -1,0 +1,190 @@
+//! Coverage by one-shot breakpoints ([`pleach_wire::coverage`]): `int3` at each place that is not known to have run,
+//! removed by the first thread that executes it.
+//!
+//! - [`plans`]: the plan of a module, from the recorder.
+//! - [`modules`]: the observed modules of this process, and which of their breakpoints are armed.
+//! - [`loader`]: libraries that the program loads later.
+//! - [`code`]: writes to code.
+//! - [`arming`]: arms and disarms breakpoints.
+//! - [`trap`]: a breakpoint is hit.
+//! - [`again`]: rare places are armed again.
+//!
+//! # Why it is safe
+//! - Nothing is written where the bytes in memory are not those of the module's file, page by page.
+//! - Whoever meets a breakpoint that is being removed removes it, too, and goes on: the instruction itself runs, nothing
+//!   is emulated.
+//! - SIGTRAP reaches our handler: masks and actions of the program are virtual ([`crate::interpose`]). Modules that make
+//!   system calls of their own are not observed, because these could change that.
+//! - Where anything is in doubt, all breakpoints are removed ([`abandon`]), and what was not hit is unknown.
+//!
+//! A program that reads its own code sees the breakpoints.
+
+mod again;
+mod arming;
+mod code;
+mod loader;
+mod modules;
+mod plans;
+mod trap;
+
+use crate::account;
+use crate::interpose::faults;
+use crate::isolation;
+use crate::process;
+use crate::settings;
+use crate::sys::{self, SignalsBlocked};
+use crate::signal_entry::Context;
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, AtomicU64};
+pub use pleach_wire::coverage::Failure;
+pub use trap::is_breakpoint;
+
+/// Whether breakpoints may be armed.
+static IS_ON: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process should have breakpoints. If the budget does not allow it, later questions are the same.
+pub fn is_wanted() -> bool {
+    settings::get().coverage_advance_ns.is_some_and(account::affords_coverage)
+}
+
+/// Whether breakpoints may be armed.
+pub fn is_on() -> bool {
+    IS_ON.load(Relaxed)
+}
+
+/// Arms the breakpoints of all modules. Call in the constructor, once the main thread's mask is virtual. `directory`:
+/// that of the shards.
+pub fn begin(directory: &[u8]) {
+    if settings::get().coverage_advance_ns.is_none() {
+        return;
+    }
+    let _blocked = SignalsBlocked::new();
+    let before = sys::thread_cpu_ns();
+    if !plans::open(directory) {
+        return;
+    }
+    let can = if is_traced() {
+        Err(Failure::Traced)
+    } else if !code::open() {
+        Err(Failure::Write)
+    } else {
+        Ok(())
+    };
+    pleach_shadow::set_original(original);
+    IS_ON.store(can.is_ok(), Relaxed);
+    modules::discover(can, false);
+    // A process that may load libraries unseen.
+    if !(can.is_ok() && loader::watch()) {
+        account::be_blind();
+    }
+    account::spend_on_coverage(sys::thread_cpu_ns().saturating_sub(before));
+}
+
+/// Notes, in a process without breakpoints, that it has the modules.
+pub fn begin_unobserved(directory: &[u8]) {
+    if settings::get().coverage_advance_ns.is_some() && plans::open(directory) {
+        modules::discover(Err(Failure::Budget), false);
+        plans::close();
+        account::be_blind();
+    }
+}
+
+/// Goes on in a child made by `fork`, which inherits the breakpoints.
+pub fn begin_child() {
+    HAS_ENDED.store(false, Relaxed);
+    arming::begin_child();
+    if !is_on() {
+        modules::begin_child();
+        return;
+    }
+    let before = sys::thread_cpu_ns();
+    // Without it, breakpoints are removed in another way.
+    code::reopen();
+    modules::begin_child();
+    again::begin_child();
+    account::spend_on_coverage(sys::thread_cpu_ns().saturating_sub(before));
+}
+
+/// Removes all breakpoints for good. Call with signals blocked.
+pub fn abandon(failure: Failure) {
+    if IS_ON.swap(false, Relaxed) {
+        arming::disarm_all(failure);
+        loader::unwatch();
+        account::be_blind();
+    }
+}
+
+/// Goes on after a breakpoint. False: it is the program's own.
+pub fn pass(context: &mut Context) -> bool {
+    trap::pass(context) || loader::pass(context, is_on)
+}
+
+/// Removes the breakpoint at the instruction that the program runs next, as if it had been hit.
+pub fn step_on(address: u64) {
+    trap::step_on(address);
+}
+
+/// The byte that a breakpoint at an address replaced, if there is one.
+pub fn original(address: u64) -> Option<u8> {
+    trap::original(address).or_else(|| loader::original(address))
+}
+
+/// The same for functions of the program.
+pub fn abandon_here(failure: Failure) {
+    if is_on() && process::is_own_memory() {
+        let _blocked = SignalsBlocked::new();
+        abandon(failure);
+    }
+}
+
+/// Work that is left for ticks: places that are armed again, and those of functions that were too costly before.
+pub fn tick() {
+    if !is_on() {
+        return;
+    }
+    let before = sys::thread_cpu_ns();
+    let now = sys::now_ns();
+    let is_due = now.saturating_sub(LAST_CHECK_NS.load(Relaxed)) > CHECK_INTERVAL_NS;
+    if is_due {
+        LAST_CHECK_NS.store(now, Relaxed);
+        if is_traced() {
+            abandon(Failure::Traced);
+            return;
+        }
+    }
+    let any = is_wanted() && (again::tick() | arming::resume());
+    if any || is_due {
+        account::spend_on_coverage(sys::thread_cpu_ns().saturating_sub(before));
+    }
+}
+
+/// Time between two checks whether a debugger was attached.
+const CHECK_INTERVAL_NS: u64 = 1_000_000_000;
+static LAST_CHECK_NS: AtomicU64 = AtomicU64::new(0);
+/// Whether the end of this process was noted.
+static HAS_ENDED: AtomicBool = AtomicBool::new(false);
+
+/// At the end of the process, or of its image: notes how it ended. Call with signals blocked.
+pub fn conclude() {
+    again::conclude();
+    // A thread that still runs, or a handler that jumps out of an instruction's fault, may have left code midway.
+    if isolation::is_single() && !faults::are_handled() && !HAS_ENDED.swap(true, Relaxed) {
+        modules::note_completed(1);
+    }
+}
+
+/// Undoes [`conclude`], where `exec` failed.
+pub fn go_on() {
+    if HAS_ENDED.swap(false, Relaxed) {
+        modules::note_completed(u64::MAX);
+    }
+}
+
+/// Whether another program traces this one: it would get the traps.
+fn is_traced() -> bool {
+    let mut buffer = [0u8; 4096];
+    let status = sys::read_file(c"/proc/self/status", &mut buffer);
+    let mut lines = status.split(|byte| *byte == b'\n');
+    let tracer = lines.find_map(|line| line.strip_prefix(b"TracerPid:"));
+    tracer.is_some_and(|pid| pid.trim_ascii() != b"0")
+}

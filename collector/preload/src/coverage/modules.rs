@@ -1,0 +1,212 @@
+//! The observed modules of this process.
+
+use super::arming;
+use super::plans::{self, Answer};
+use crate::mappings;
+use crate::sys::{SpinLock, syscall};
+use core::cell::UnsafeCell;
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64};
+use pleach_wire::coverage::{Failure, Plan};
+
+const MAX_MODULES: usize = 64;
+/// No failure was noted.
+const NONE: u8 = u8::MAX;
+
+/// An executable mapping of a module, or of a module that was unloaded.
+#[derive(Debug)]
+pub struct Module {
+    start: AtomicU64,
+    /// One past the last address; 0: it was unloaded.
+    end: AtomicU64,
+    /// Address of the file's first byte, if all of it were mapped there.
+    base: AtomicU64,
+    inode: AtomicU64,
+    /// One bit for each place with an armed breakpoint.
+    armed: AtomicPtr<AtomicU64>,
+    failure: AtomicU8,
+    plan: UnsafeCell<Option<Plan>>,
+}
+
+// SAFETY: the plan is written before the module is counted, and read afterwards only.
+unsafe impl Sync for Module {}
+
+static MODULES: [Module; MAX_MODULES] = [const {
+    Module {
+        start: AtomicU64::new(0),
+        end: AtomicU64::new(0),
+        base: AtomicU64::new(0),
+        inode: AtomicU64::new(0),
+        armed: AtomicPtr::new(null_mut()),
+        failure: AtomicU8::new(NONE),
+        plan: UnsafeCell::new(None),
+    }
+}; MAX_MODULES];
+static COUNT: AtomicU32 = AtomicU32::new(0);
+/// Modules are added and removed under it, with signals blocked.
+static LOCK: SpinLock = SpinLock::new();
+
+impl Module {
+    /// Its plan.
+    pub fn plan(&self) -> Option<Plan> {
+        // SAFETY: written once, before the module was counted.
+        unsafe { *self.plan.get() }
+    }
+
+    /// Address of the file's first byte, if all of it were mapped there.
+    pub fn base(&self) -> u64 {
+        self.base.load(Relaxed)
+    }
+
+    /// Whether an address is in it.
+    pub fn contains(&self, address: u64) -> bool {
+        self.start.load(Relaxed) <= address && address < self.end.load(Acquire)
+    }
+
+    /// Whether it is still loaded.
+    pub fn is_loaded(&self) -> bool {
+        self.end.load(Acquire) != 0
+    }
+
+    fn word(&self, place: usize) -> Option<&AtomicU64> {
+        let armed = self.armed.load(Acquire);
+        let known = self.plan().is_some_and(|plan| place < plan.places().len());
+        // SAFETY: mapped for all places of the plan, for good.
+        (known && !armed.is_null()).then(|| unsafe { &*armed.add(place / 64) })
+    }
+
+    /// Whether a breakpoint is armed.
+    pub fn is_armed(&self, place: usize) -> bool {
+        self.word(place)
+            .is_some_and(|word| word.load(Relaxed) >> (place % 64) & 1 != 0)
+    }
+
+    /// Says that a breakpoint is armed. False if that is impossible.
+    pub fn set_armed(&self, place: usize) -> bool {
+        match self.word(place) {
+            Some(word) => {
+                word.fetch_or(1 << (place % 64), Relaxed);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Says that a breakpoint is not armed; returns whether it was.
+    pub fn clear_armed(&self, place: usize) -> bool {
+        self.word(place)
+            .is_some_and(|word| word.fetch_and(!(1 << (place % 64)), Relaxed) >> (place % 64) & 1 != 0)
+    }
+
+    /// Notes that the module is not observed all the time; the first reason counts.
+    pub fn fail(&self, failure: Failure) {
+        if self.failure.compare_exchange(NONE, failure as u8, Relaxed, Relaxed).is_ok()
+            && let Some(plan) = self.plan()
+        {
+            plan.note_failure(failure);
+        }
+    }
+}
+
+/// All modules so far.
+pub fn all() -> &'static [Module] {
+    MODULES
+        .get(..(COUNT.load(Acquire) as usize).min(MAX_MODULES))
+        .unwrap_or_default()
+}
+
+/// The loaded module that an address is in, and its position.
+pub fn find(address: u64) -> Option<(usize, &'static Module)> {
+    all().iter().enumerate().find(|(_, module)| module.contains(address))
+}
+
+/// Looks for modules that are new, or gone. `can`: whether breakpoints can be armed; `is_later`: no code of new modules
+/// has run. Call with signals blocked.
+pub fn discover(can: Result<(), Failure>, is_later: bool) {
+    LOCK.acquire(true);
+    let mut seen = 0u64;
+    let mut buffer = [0u8; 8192];
+    mappings::read(&mut buffer, &mut |line| {
+        if !line.is_executable() || line.inode == 0 || !line.path.starts_with(b"/") {
+            return;
+        }
+        let is_known = |module: &Module| {
+            module.start.load(Relaxed) == line.start
+                && module.end.load(Relaxed) == line.end
+                && module.inode.load(Relaxed) == line.inode
+        };
+        if let Some(position) = all().iter().position(is_known) {
+            seen |= 1 << position;
+            return;
+        }
+        // Without an answer, the recorder knows nothing of the module either.
+        let Answer::Plan(plan) = plans::find(line.path, line.inode) else {
+            return;
+        };
+        let count = COUNT.load(Relaxed) as usize;
+        let Some(module) = MODULES.get(count) else {
+            plan.head().begun.fetch_add(1, Relaxed);
+            plan.note_failure(Failure::Modules);
+            return;
+        };
+        seen |= 1 << count;
+        module.start.store(line.start, Relaxed);
+        module.base.store(line.start.wrapping_sub(line.offset), Relaxed);
+        module.inode.store(line.inode, Relaxed);
+        module.armed.store(map_bits(plan.places().len()), Relaxed);
+        // SAFETY: nobody reads it before the module is counted.
+        unsafe { *module.plan.get() = Some(plan) };
+        module.end.store(line.end, Release);
+        COUNT.store(count as u32 + 1, Release);
+        plan.head().begun.fetch_add(1, Relaxed);
+        if !is_later && plan.head().runs_early.load(Relaxed) != 0 {
+            module.fail(Failure::Late);
+        }
+        match can {
+            // Unreadable code cannot be checked.
+            Ok(()) if !line.is_readable() => module.fail(Failure::Differs),
+            Ok(()) => arming::arm(module),
+            Err(failure) => module.fail(failure),
+        }
+    });
+    for (position, module) in all().iter().enumerate() {
+        if seen >> position & 1 == 0 {
+            module.end.store(0, Release);
+        }
+    }
+    LOCK.release();
+}
+
+/// Zeroed bits; null if there is no memory.
+fn map_bits(bits: usize) -> *mut AtomicU64 {
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    let bytes = bits.div_ceil(64).max(1) * size_of::<u64>();
+    // SAFETY: Kernel: the mapping is new.
+    let address = unsafe { syscall!(libc::SYS_mmap, 0, bytes, protection, flags, -1isize, 0) };
+    if address < 0 {
+        null_mut()
+    } else {
+        address as *mut AtomicU64
+    }
+}
+
+/// Counts the modules of a child made by `fork`.
+pub fn begin_child() {
+    LOCK.release();
+    for module in all().iter().filter(|module| module.is_loaded()) {
+        let Some(plan) = module.plan() else { continue };
+        plan.head().begun.fetch_add(1, Relaxed);
+        let failure = module.failure.load(Relaxed);
+        if let Some(failure) = Failure::ALL.get(failure as usize) {
+            plan.note_failure(*failure);
+        }
+    }
+}
+
+/// Notes for all modules that none of their code was left midway. `by`: 1, or its negative to undo that.
+pub fn note_completed(by: u64) {
+    for plan in all().iter().filter_map(Module::plan) {
+        plan.head().completed.fetch_add(by, Relaxed);
+    }
+}

@@ -1,0 +1,85 @@
+//! A breakpoint is hit: it is removed, the hit is noted, and the instruction runs.
+
+use super::modules::{self, Module};
+use super::{again, arming, code};
+use crate::account;
+use crate::settings;
+use crate::signal_entry::Context;
+use crate::sys;
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU32, AtomicU64};
+use pleach_wire::coverage::{BREAKPOINT, Plan};
+
+/// Cost of the handler itself, apart from the trap; measured once in a while.
+static HANDLER_NS: AtomicU64 = AtomicU64::new(1_500);
+static HITS: AtomicU32 = AtomicU32::new(0);
+/// Hits for each measurement of the cost.
+const MEASURED: u32 = 32;
+
+/// Whether a signal may come from a breakpoint.
+pub fn is_breakpoint(info: &libc::siginfo_t) -> bool {
+    const SI_KERNEL: i32 = 0x80;
+    info.si_code == SI_KERNEL
+}
+
+fn place_at(address: u64) -> Option<(usize, &'static Module, Plan, usize)> {
+    let (position, module) = modules::find(address)?;
+    let plan = module.plan()?;
+    let place = plan.find(address.wrapping_sub(module.base()))?;
+    Some((position, module, plan, place))
+}
+
+/// Goes on after a breakpoint of a module. False: it is another.
+pub fn pass(context: &mut Context) -> bool {
+    let address = context.pc().wrapping_sub(1);
+    let is_ours = remove(address);
+    if is_ours {
+        context.set_pc(address);
+    }
+    is_ours
+}
+
+/// Removes the breakpoint at an instruction that the program is about to run, as if it had been hit.
+pub fn step_on(address: u64) {
+    if original(address).is_some() {
+        remove(address);
+    }
+}
+
+/// Removes a breakpoint and notes the hit. False: there is no place.
+fn remove(address: u64) -> bool {
+    let Some((position, module, plan, place)) = place_at(address) else {
+        return false;
+    };
+    let is_measured = HITS.fetch_add(1, Relaxed).is_multiple_of(MEASURED);
+    let before = if is_measured { sys::thread_cpu_ns() } else { 0 };
+    let Some(byte) = plan.places().get(place).map(|place| place.byte()) else {
+        return false;
+    };
+    // SAFETY: the instruction at this address was just fetched. Another thread may have removed the breakpoint
+    // meanwhile, or may be about to: whoever comes writes the same byte.
+    let is_there = unsafe { (address as *const u8).read_volatile() } == BREAKPOINT;
+    if is_there && !code::restore(address, byte) {
+        return false;
+    }
+    if !module.clear_armed(place) {
+        return true;
+    }
+    plan.note_hit(place);
+    again::note_hit(position, place, &plan);
+    if !settings::get().coverage_advance_ns.is_some_and(account::affords_coverage) {
+        arming::lapse_function(position, module, &plan, place);
+    }
+    if is_measured {
+        let now = sys::thread_cpu_ns().saturating_sub(before);
+        HANDLER_NS.store((3 * HANDLER_NS.load(Relaxed) + now) / 4, Relaxed);
+    }
+    account::spend_on_coverage(settings::get().step_ns + HANDLER_NS.load(Relaxed));
+    true
+}
+
+/// The byte that a breakpoint at an address replaced, if one is armed there.
+pub fn original(address: u64) -> Option<u8> {
+    let (_, module, plan, place) = place_at(address)?;
+    module.is_armed(place).then(|| plan.places().get(place).map(|place| place.byte()))?
+}

@@ -1,0 +1,104 @@
+//! Coverage by one-shot breakpoints, on the recorder's side.
+//!
+//! 1. [`plan`]: a module's places become the file that its processes share.
+//! 2. [`requests`]: processes ask for plans; a thread makes them.
+//! 3. [`states`]: what the processes noted becomes the state of each region.
+
+mod plan;
+mod requests;
+mod states;
+
+use crate::vector::coverage::ModuleCoverage;
+use crate::vector::{BuildId, Module, ModuleId, VectorSet};
+use plan::{ModulePlan, Outcome};
+use requests::Requests;
+use std::io::Result;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// The plans of a recording, for all its runs.
+#[derive(Debug)]
+pub(crate) struct Coverage {
+    folder: Arc<TempDir>,
+    requests: Requests,
+}
+
+impl Coverage {
+    /// Makes the folder of the plans, and the plan of `program`, so that its first process need not wait for it.
+    ///
+    /// # Errors
+    /// A temporary file cannot be made.
+    pub(crate) fn begin(program: &Path) -> Result<Self> {
+        let folder = Arc::new(tempfile::Builder::new().prefix("pleach-coverage-").tempdir()?);
+        let requests = Requests::begin(Arc::clone(&folder))?;
+        if let Ok(path) = program.canonicalize()
+            && let Ok(metadata) = path.metadata()
+        {
+            requests.make(&path, metadata.ino());
+        }
+        Ok(Self { folder, requests })
+    }
+
+    /// Makes the plans known to the processes of a run, whose shards are in `directory`.
+    ///
+    /// # Errors
+    /// The link cannot be made.
+    pub(crate) fn link_into(&self, directory: &Path) -> Result<()> {
+        let name = pleach_wire::coverage::FOLDER.to_string_lossy();
+        std::os::unix::fs::symlink(self.folder.path(), directory.join(&*name))
+    }
+
+    /// Adds what was found to the vectors, and returns notes for the user. `is_blind`: some process may have loaded
+    /// libraries without their being observed.
+    pub(crate) fn finish(self, set: &mut VectorSet, is_blind: bool) -> Vec<String> {
+        let mut remarks = Vec::new();
+        for plan in self.requests.finish() {
+            match &plan.outcome {
+                Outcome::Nothing => {}
+                Outcome::Refused(reason) => {
+                    remarks.push(format!("{}: no breakpoints: {reason}", plan.path.display()));
+                }
+                Outcome::Ready { .. } => {
+                    let module = module_of(set, &plan);
+                    if let Some(coverage) = states::of_plan(&plan, module, is_blind) {
+                        remarks.extend(remark(&plan, &coverage));
+                        set.coverage.push(coverage);
+                    }
+                }
+            }
+        }
+        remarks
+    }
+}
+
+/// The module of a plan in a set, added if it is not there.
+fn module_of(set: &mut VectorSet, plan: &ModulePlan) -> ModuleId {
+    let build_id = plan.build_id.clone().map(BuildId);
+    let is_it = |module: &Module| module.path == plan.path && module.build_id == build_id;
+    let position = set.modules.iter().position(is_it).unwrap_or_else(|| {
+        set.modules.push(Module {
+            path: plan.path.clone(),
+            build_id,
+            mappings: Vec::new(),
+        });
+        set.modules.len() - 1
+    });
+    ModuleId(position as u32)
+}
+
+fn remark(plan: &ModulePlan, coverage: &ModuleCoverage) -> Option<String> {
+    let reasons: Vec<String> = coverage
+        .failures
+        .iter()
+        .map(|(failure, count)| format!("{} (in {count} of {} processes)", failure.text(), coverage.processes))
+        .collect();
+    (!reasons.is_empty()).then(|| {
+        format!(
+            "{}: what was not hit is unknown, not unexecuted: {}",
+            plan.path.display(),
+            reasons.join("; ")
+        )
+    })
+}

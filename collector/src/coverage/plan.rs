@@ -1,0 +1,183 @@
+//! A module's plan: its places, and the hashes of the pages that they lie in.
+
+use memmap2::MmapMut;
+use pleach_annotate::binary::Binary;
+use pleach_annotate::map::{AddressMap, MapError};
+use pleach_annotate::places::{Places, Refused};
+use pleach_wire::coverage::{BREAKPOINT, PAGE, Place, Plan, key, new_plan, page_hash};
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{Result, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The plan of a module.
+#[derive(Debug)]
+pub(super) struct ModulePlan {
+    /// The module's path.
+    pub path: PathBuf,
+    /// Its build-id.
+    pub build_id: Option<Vec<u8>>,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What came of a request.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// The module is not annotated.
+    Nothing,
+    /// It cannot be observed.
+    Refused(String),
+    /// Its plan.
+    Ready {
+        /// Its regions, with the position of each one's place in the plan.
+        regions: Vec<PlannedRegion>,
+        /// Whether it is a program, not a library.
+        is_program: bool,
+        /// The file that processes share.
+        file: MmapMut,
+    },
+}
+
+/// A region of code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct PlannedRegion {
+    /// Offset in the file of its first byte.
+    pub start: u64,
+    /// Offset one past its last byte.
+    pub end: u64,
+    /// Position of its place in the plan.
+    pub place: Option<u32>,
+    /// Position of the region that ran if this one did.
+    pub dominator: Option<u32>,
+}
+
+impl ModulePlan {
+    /// The shared file, if there is one.
+    pub fn plan(&self) -> Option<Plan> {
+        match &self.outcome {
+            // SAFETY: the mapping is aligned to pages and lives as long as `self`; only atomics change.
+            Outcome::Ready { file, .. } => unsafe { Plan::from_mapping(file.as_ptr(), file.len()) },
+            _ => None,
+        }
+    }
+
+    /// Makes the plan of the file at a path, if it still has the inode, and stores it in the folder under its key.
+    ///
+    /// # Errors
+    /// The plan cannot be stored.
+    pub fn make(path: &Path, inode: u64, folder: &Path) -> Result<Self> {
+        let (mut plan, bytes) = examine(path, inode);
+        let name = format!("{:016x}", key(path.as_os_str().as_encoded_bytes(), inode));
+        let mut temporary = tempfile::Builder::new().prefix(".plan-").tempfile_in(folder)?;
+        temporary.write_all(&bytes)?;
+        let target = folder.join(name);
+        temporary.persist(&target).map_err(|error| error.error)?;
+        if let Outcome::Ready { file, .. } = &mut plan.outcome {
+            let shared = OpenOptions::new().read(true).write(true).open(&target)?;
+            // SAFETY: the file is ours and does not shrink; processes change only its atomics.
+            *file = unsafe { MmapMut::map_mut(&shared)? };
+        }
+        Ok(plan)
+    }
+}
+
+/// The plan of a file, and the bytes to share.
+fn examine(path: &Path, inode: u64) -> (ModulePlan, Vec<u8>) {
+    let mut plan = ModulePlan {
+        path: path.to_owned(),
+        build_id: None,
+        outcome: Outcome::Nothing,
+    };
+    let refused = |mut plan: ModulePlan, reason: String| {
+        plan.outcome = Outcome::Refused(reason);
+        (plan, Vec::new())
+    };
+    // Files of the kernel, deleted files and others that cannot be read have no plan.
+    let Ok(metadata) = path.metadata() else {
+        return (plan, Vec::new());
+    };
+    let Ok(binary) = Binary::open(path) else {
+        return (plan, Vec::new());
+    };
+    if !binary.is_annotated() {
+        return (plan, Vec::new());
+    }
+    if metadata.ino() != inode {
+        return refused(plan, "the file was replaced while it ran".to_owned());
+    }
+    plan.build_id.clone_from(&binary.build_id);
+    let map = match AddressMap::from_binary(binary) {
+        Ok(map) => map,
+        Err(MapError::NotAnnotated { .. }) => return (plan, Vec::new()),
+        Err(error) => return refused(plan, error.to_string()),
+    };
+    let places = Places::of_map(&map);
+    let reason = places.refused.iter().find(|reason| matches!(reason, Refused::SystemCalls { .. }));
+    if let Some(reason) = reason {
+        return refused(plan, reason.to_string());
+    }
+    let Ok(contents) = std::fs::read(path) else {
+        return (plan, Vec::new());
+    };
+    let (regions, pages) = pages(&map, &places, &contents);
+    let bytes = new_plan(&pages, places.runs_early);
+    let Ok(empty) = MmapMut::map_anon(1) else {
+        return (plan, Vec::new());
+    };
+    plan.outcome = Outcome::Ready {
+        regions,
+        is_program: map.binary.is_program,
+        file: empty,
+    };
+    (plan, bytes)
+}
+
+type Pages = Vec<(u64, u64, Vec<(Place, u32)>)>;
+
+/// The regions with places, and the pages with their places in the order of the file.
+fn pages(map: &AddressMap, places: &Places, contents: &[u8]) -> (Vec<PlannedRegion>, Pages) {
+    let offset = |address| map.binary.offset_of_address(address);
+    let mut by_offset: BTreeMap<u64, usize> = BTreeMap::new();
+    for (position, region) in places.regions.iter().enumerate() {
+        let Some(at) = region.place.and_then(offset) else { continue };
+        // A trap of the program itself.
+        let byte = usize::try_from(at).ok().and_then(|at| contents.get(at));
+        if byte.is_some_and(|byte| *byte != BREAKPOINT) {
+            by_offset.insert(at, position);
+        }
+    }
+    let mut numbers = vec![None; places.regions.len()];
+    let mut pages: Pages = Vec::new();
+    for (number, (at, position)) in by_offset.into_iter().enumerate() {
+        numbers[position] = Some(number as u32);
+        let start = at & !(PAGE as u64 - 1);
+        if pages.last().is_none_or(|(page, _, _)| *page != start) {
+            let mut bytes = [0; PAGE];
+            let from = contents.get(start as usize..).unwrap_or_default();
+            let length = from.len().min(PAGE);
+            bytes[..length].copy_from_slice(&from[..length]);
+            pages.push((start, page_hash(&bytes), Vec::new()));
+        }
+        if let Some((_, _, in_page)) = pages.last_mut() {
+            let place = Place::new((at - start) as u16, contents[at as usize]);
+            in_page.push((place, places.regions[position].function));
+        }
+    }
+    let regions = places
+        .regions
+        .iter()
+        .zip(numbers)
+        .map(|(region, place)| {
+            let start = offset(region.addresses.start).unwrap_or(0);
+            PlannedRegion {
+                start,
+                end: start + (region.addresses.end.0 - region.addresses.start.0),
+                place,
+                dominator: region.dominator,
+            }
+        })
+        .collect();
+    (regions, pages)
+}

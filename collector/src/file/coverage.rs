@@ -1,0 +1,101 @@
+//! Coverage by breakpoints in the vector file, after everything else:
+//!
+//! ```text
+//! modules   n, n × module
+//! module    position, processes, traps, completed
+//!           failures, failures × (reason: 1 byte, processes)
+//!           regions, regions × region
+//! region    start relative to the end of the one before, length, state + 4 × (has hits), hits, exposure
+//! ```
+//! Hits and exposure are there only if there were hits.
+
+use super::write::Writer;
+use super::{Decoded, Reader};
+use crate::vector::ModuleId;
+use crate::vector::coverage::{Failure, ModuleCoverage, Region, RegionState};
+
+const HAS_HITS: u64 = 4;
+
+impl Writer {
+    pub(super) fn coverage(&mut self, coverage: &[ModuleCoverage]) {
+        self.number(coverage.len() as u64);
+        for module in coverage {
+            self.number(module.module.0.into());
+            self.number(module.processes);
+            self.number(module.traps);
+            self.number(module.completed.into());
+            self.number(module.failures.len() as u64);
+            for (failure, count) in &module.failures {
+                self.number(*failure as u64);
+                self.number(*count);
+            }
+            self.number(module.regions.len() as u64);
+            let mut end = 0;
+            for region in &module.regions {
+                self.difference(end, region.start);
+                self.number(region.end.saturating_sub(region.start));
+                end = region.end;
+                let has_hits = region.hits > 0 || region.exposure_ns > 0;
+                self.number(region.state as u64 | if has_hits { HAS_HITS } else { 0 });
+                if has_hits {
+                    self.number(region.hits.into());
+                    self.number(region.exposure_ns);
+                }
+            }
+        }
+    }
+}
+
+impl Reader<'_> {
+    pub(super) fn coverage(&mut self, modules: usize) -> Decoded<Vec<ModuleCoverage>> {
+        let count = self.count(6)?;
+        let mut coverage = Vec::with_capacity(count);
+        for _ in 0..count {
+            let module = self.number32()?;
+            if module as usize >= modules {
+                return Err(self.error("coverage is of no module"));
+            }
+            let (processes, traps, completed) = (self.number()?, self.number()?, self.flag()?);
+            let mut failures = Vec::new();
+            for _ in 0..self.count(2)? {
+                let failure = usize::try_from(self.number()?).ok();
+                let failure = failure.and_then(|number| Failure::ALL.get(number));
+                let failure = *failure.ok_or_else(|| self.error("coverage failed for an unknown reason"))?;
+                failures.push((failure, self.number()?));
+            }
+            let count = self.count(3)?;
+            let mut regions = Vec::with_capacity(count);
+            let mut end = 0;
+            for _ in 0..count {
+                regions.push(self.region(end)?);
+                end = regions.last().map_or(0, |region: &Region| region.end);
+            }
+            coverage.push(ModuleCoverage {
+                module: ModuleId(module),
+                processes,
+                traps,
+                completed,
+                failures,
+                regions,
+            });
+        }
+        Ok(coverage)
+    }
+
+    fn region(&mut self, before: u64) -> Decoded<Region> {
+        let (start, length, state) = (self.difference(before)?, self.number()?, self.number()?);
+        let end = start.checked_add(length);
+        let known = u8::try_from(state & !HAS_HITS).ok().and_then(RegionState::from_u8);
+        let (hits, exposure_ns) = match state & HAS_HITS {
+            0 => (0, 0),
+            _ => (self.number32()?, self.number()?),
+        };
+        Ok(Region {
+            start,
+            end: end.ok_or_else(|| self.error("a region has no end"))?,
+            state: known.ok_or_else(|| self.error("a region has an unknown state"))?,
+            hits,
+            exposure_ns,
+        })
+    }
+}

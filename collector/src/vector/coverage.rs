@@ -1,0 +1,60 @@
+//! What breakpoints showed ([`pleach_wire::coverage`]).
+
+use super::ModuleId;
+pub use pleach_wire::coverage::Failure;
+
+/// What is known about code that runs from its first instruction to its last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[repr(u8)]
+pub enum RegionState {
+    /// Nothing.
+    #[default]
+    Unknown = 0,
+    /// It was not executed: breakpoints were armed from the start of all processes to their ends.
+    NotExecuted = 1,
+    /// It was executed, because code that it dominates was.
+    Implied = 2,
+    /// It was executed: its breakpoint was hit.
+    Hit = 3,
+}
+
+impl RegionState {
+    /// Decodes a stored discriminant.
+    pub fn from_u8(value: u8) -> Option<Self> {
+        [Self::Unknown, Self::NotExecuted, Self::Implied, Self::Hit]
+            .into_iter()
+            .find(|state| *state as u8 == value)
+    }
+}
+
+/// Code that runs from its first instruction to its last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Region {
+    /// Offset in the file of its first byte.
+    pub start: u64,
+    /// Offset one past its last byte.
+    pub end: u64,
+    /// What is known.
+    pub state: RegionState,
+    /// Executions that were counted: a lower bound. 0 where the region has no breakpoint of its own.
+    pub hits: u32,
+    /// CPU time in nanoseconds for which the breakpoint was armed after its first hit.
+    pub exposure_ns: u64,
+}
+
+/// Coverage of a module.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ModuleCoverage {
+    /// The module.
+    pub module: ModuleId,
+    /// Processes that had it.
+    pub processes: u64,
+    /// Breakpoints that were hit.
+    pub traps: u64,
+    /// No code was left midway in any process: all ended by themselves, with one thread and without handlers of faults.
+    pub completed: bool,
+    /// Numbers of processes in which it was not observed all the time, by the reason.
+    pub failures: Vec<(Failure, u64)>,
+    /// Its code with probes, in the order of the file. Code outside was not observed.
+    pub regions: Vec<Region>,
+}

@@ -1,0 +1,409 @@
+//! Coverage by one-shot breakpoints: the plan of a module, in a file that all processes of a recording share.
+//!
+//! The recorder makes the file, named by [`key`], in the folder [`FOLDER`] of the directory of the shards, and each
+//! process that maps the module maps the file, too. It says where breakpoints go, and what the module's pages contain;
+//! processes note in it which breakpoints were hit. Any process may write anything there: readers check all numbers.
+//!
+//! A process that finds no plan asks for one by writing the module's inode and path to the pipe [`REQUESTS`], and waits.
+//! An empty file means that the module has nothing to observe.
+//!
+//! Nothing here allocates or panics: it runs in signal handlers.
+
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU32, AtomicU64};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+/// Name of the folder with the plans, beside the shards.
+pub const FOLDER: &core::ffi::CStr = c"coverage";
+/// Name of the pipe for requests, in that folder: inode (8 bytes, little-endian), path and a zero byte for each.
+pub const REQUESTS: &core::ffi::CStr = c"requests";
+/// Size of the pages that a plan describes.
+pub const PAGE: usize = 4096;
+/// First word of a plan: its layout.
+const LAYOUT: u64 = 0x3156_4f43_4148_4c50;
+/// Longest path that can be requested: longer writes to a pipe are not atomic.
+pub const MAX_PATH: usize = 4000;
+/// The instruction `int3`.
+pub const BREAKPOINT: u8 = 0xcc;
+
+/// The name of a module's plan: a hash of its path and its inode.
+pub fn key(path: &[u8], inode: u64) -> u64 {
+    xxh3_64_with_seed(path, inode)
+}
+
+/// The XXH3 of a page.
+pub fn page_hash(page: &[u8]) -> u64 {
+    xxh3_64(page)
+}
+
+/// Why breakpoints were not armed in a process from the module's start to its end. What was not hit is unknown then.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum Failure {
+    /// Code of the module may have run before the sampler was ready.
+    Late = 0,
+    /// Another program traces the process, and would get the traps.
+    Traced = 1,
+    /// The kernel refuses to write to code.
+    Write = 2,
+    /// The code in memory is not that of the file.
+    Differs = 3,
+    /// The program confined itself by seccomp.
+    Confined = 4,
+    /// The program waits for SIGTRAP, or handles it in a way that cannot be kept apart.
+    Signals = 5,
+    /// The plan came too late.
+    Waited = 6,
+    /// There were too many modules.
+    Modules = 7,
+    /// The process was not chosen, to keep the budget.
+    Budget = 8,
+}
+
+impl Failure {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Late,
+        Self::Traced,
+        Self::Write,
+        Self::Differs,
+        Self::Confined,
+        Self::Signals,
+        Self::Waited,
+        Self::Modules,
+        Self::Budget,
+    ];
+
+    /// The reason, for people.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Late => "code of it may have run before the sampler was ready",
+            Self::Traced => "a debugger or tracer was attached",
+            Self::Write => "the kernel refuses to write breakpoints into code",
+            Self::Differs => "the code in memory is not that of the file",
+            Self::Confined => "the program confined itself by seccomp",
+            Self::Signals => "the program waits for SIGTRAP itself",
+            Self::Waited => "the module's plan was not ready in time",
+            Self::Modules => "too many modules were loaded",
+            Self::Budget => "the budget did not suffice for each process",
+        }
+    }
+}
+
+/// Fixed part of a plan.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Head {
+    layout: AtomicU64,
+    pages: AtomicU32,
+    places: AtomicU32,
+    /// 1: code may run before the sampler is ready, unless the module is loaded later.
+    pub runs_early: AtomicU64,
+    /// Process images, and children made by `fork`, that had the module.
+    pub begun: AtomicU64,
+    /// Those of them that ended by themselves, without other threads or signal handlers: none of their code was left
+    /// midway.
+    pub completed: AtomicU64,
+    /// Breakpoints that were hit, in all processes.
+    pub traps: AtomicU64,
+    /// Those of them in which breakpoints were not armed all the time, by [`Failure`].
+    pub failures: [AtomicU64; Failure::ALL.len()],
+}
+
+/// A page of code with breakpoints.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Page {
+    /// Offset in the file.
+    pub file_offset: u64,
+    /// XXH3 of its bytes.
+    pub hash: u64,
+    /// Position of its first place.
+    pub first: u32,
+    /// Number of its places.
+    pub places: u32,
+}
+
+/// A place of a breakpoint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub struct Place(u32);
+
+impl Place {
+    /// The place at an offset of its page, with the byte that is there.
+    pub fn new(offset: u16, byte: u8) -> Self {
+        Self(u32::from(offset) & 0xfff | u32::from(byte) << 12)
+    }
+
+    /// Offset in its page.
+    pub fn offset(self) -> u16 {
+        (self.0 & 0xfff) as u16
+    }
+
+    /// The byte that the breakpoint replaces.
+    pub fn byte(self) -> u8 {
+        (self.0 >> 12) as u8
+    }
+}
+
+const HEAD: usize = 256;
+const _: () = assert!(size_of::<Head>() <= HEAD);
+
+/// Offsets of a plan's parts.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    table: usize,
+    places: usize,
+    functions: usize,
+    hits: usize,
+    lapsed: usize,
+    exposures: usize,
+    size: usize,
+}
+
+impl Layout {
+    fn new(pages: u32, places: u32) -> Self {
+        let (pages, places) = (pages as usize, places as usize);
+        let aligned = |at: usize| at.next_multiple_of(8);
+        let table = HEAD;
+        let at_places = aligned(table + pages * size_of::<Page>());
+        let functions = aligned(at_places + places * size_of::<Place>());
+        let hits = aligned(functions + places * size_of::<u32>());
+        let lapsed = aligned(hits + places * size_of::<AtomicU32>());
+        let exposures = lapsed + places.div_ceil(64) * size_of::<AtomicU64>();
+        Self {
+            table,
+            places: at_places,
+            functions,
+            hits,
+            lapsed,
+            exposures,
+            size: exposures + places * size_of::<AtomicU64>(),
+        }
+    }
+}
+
+/// Largest number of pages or places.
+const MAX: u32 = 1 << 26;
+
+/// The bytes of a new plan. `pages`: offset and hash of each page, in order, with its places and their functions.
+pub fn new_plan(pages: &[(u64, u64, Vec<(Place, u32)>)], runs_early: bool) -> Vec<u8> {
+    let count = pages.iter().map(|(_, _, places)| places.len() as u32).sum();
+    let layout = Layout::new(pages.len() as u32, count);
+    let mut bytes = vec![0; layout.size];
+    let mut put = |at: usize, value: &[u8]| {
+        if let Some(place) = bytes.get_mut(at..at + value.len()) {
+            place.copy_from_slice(value);
+        }
+    };
+    put(core::mem::offset_of!(Head, layout), &LAYOUT.to_ne_bytes());
+    put(core::mem::offset_of!(Head, pages), &(pages.len() as u32).to_ne_bytes());
+    put(core::mem::offset_of!(Head, places), &count.to_ne_bytes());
+    put(core::mem::offset_of!(Head, runs_early), &u64::from(runs_early).to_ne_bytes());
+    let mut first = 0usize;
+    for (position, (file_offset, hash, places)) in pages.iter().enumerate() {
+        let at = layout.table + position * size_of::<Page>();
+        put(at, &file_offset.to_ne_bytes());
+        put(at + 8, &hash.to_ne_bytes());
+        put(at + 16, &(first as u32).to_ne_bytes());
+        put(at + 20, &(places.len() as u32).to_ne_bytes());
+        for (place, function) in places {
+            put(layout.places + first * 4, &place.0.to_ne_bytes());
+            put(layout.functions + first * 4, &function.to_ne_bytes());
+            first += 1;
+        }
+    }
+    bytes
+}
+
+/// A mapped plan.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    base: *const u8,
+    pages: u32,
+    places: u32,
+    layout: Layout,
+}
+
+// SAFETY: what changes is atomic; the rest is never written after the file was made.
+unsafe impl Send for Plan {}
+// SAFETY: the same.
+unsafe impl Sync for Plan {}
+
+impl Plan {
+    /// The plan in a mapping; `None` if it is none.
+    ///
+    /// # Safety
+    /// `base` is aligned to pages, and `size` bytes from there on stay readable and writable; nobody writes to them but
+    /// through this type.
+    pub unsafe fn from_mapping(base: *const u8, size: usize) -> Option<Self> {
+        if size < HEAD {
+            return None;
+        }
+        // SAFETY: large enough, aligned; any value is valid.
+        let head = unsafe { &*base.cast::<Head>() };
+        let (pages, places) = (head.pages.load(Relaxed), head.places.load(Relaxed));
+        if head.layout.load(Relaxed) != LAYOUT || pages > MAX || places > MAX {
+            return None;
+        }
+        let layout = Layout::new(pages, places);
+        (layout.size <= size).then_some(Self {
+            base,
+            pages,
+            places,
+            layout,
+        })
+    }
+
+    fn part<T>(&self, at: usize, count: usize) -> &'static [T] {
+        // SAFETY: within the mapping, by `from_mapping`, which stays; `T` is one of the types that were laid out here.
+        unsafe { core::slice::from_raw_parts(self.base.add(at).cast(), count) }
+    }
+
+    /// The fixed part.
+    pub fn head(&self) -> &'static Head {
+        // SAFETY: as in `from_mapping`.
+        unsafe { &*self.base.cast() }
+    }
+
+    /// Size of the mapping.
+    pub fn size(&self) -> usize {
+        self.layout.size
+    }
+
+    /// The pages, in order.
+    pub fn pages(&self) -> &'static [Page] {
+        self.part(self.layout.table, self.pages as usize)
+    }
+
+    /// All places, in order.
+    pub fn places(&self) -> &'static [Place] {
+        self.part(self.layout.places, self.places as usize)
+    }
+
+    /// By place: its function.
+    pub fn functions(&self) -> &'static [u32] {
+        self.part(self.layout.functions, self.places as usize)
+    }
+
+    /// By place: number of hits.
+    pub fn hits(&self) -> &'static [AtomicU32] {
+        self.part(self.layout.hits, self.places as usize)
+    }
+
+    /// By place, one bit each: whether the breakpoint was removed in a process without having been hit there.
+    pub fn lapsed(&self) -> &'static [AtomicU64] {
+        self.part(self.layout.lapsed, (self.places as usize).div_ceil(64))
+    }
+
+    /// By place: CPU time in nanoseconds for which it was armed after its first hit.
+    pub fn exposures(&self) -> &'static [AtomicU64] {
+        self.part(self.layout.exposures, self.places as usize)
+    }
+
+    /// The positions of a page's places.
+    pub fn places_of(&self, page: &Page) -> core::ops::Range<usize> {
+        let end = page.first.saturating_add(page.places).min(self.places);
+        page.first.min(end) as usize..end as usize
+    }
+
+    /// The position of the place at an offset of the file.
+    pub fn find(&self, file_offset: u64) -> Option<usize> {
+        let start = file_offset & !(PAGE as u64 - 1);
+        let page = self.pages().binary_search_by_key(&start, |page| page.file_offset).ok()?;
+        let range = self.places_of(self.pages().get(page)?);
+        let places = self.places().get(range.clone())?;
+        let wanted = (file_offset - start) as u16;
+        Some(range.start + places.binary_search_by_key(&wanted, |place| place.offset()).ok()?)
+    }
+
+    /// Notes a hit.
+    pub fn note_hit(&self, place: usize) {
+        if let Some(hits) = self.hits().get(place) {
+            hits.fetch_add(1, Relaxed);
+            self.head().traps.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Whether a place was hit in any process.
+    pub fn was_hit(&self, place: usize) -> bool {
+        self.hits().get(place).is_some_and(|hits| hits.load(Relaxed) > 0)
+    }
+
+    /// Notes that a breakpoint was removed without a hit.
+    pub fn note_lapse(&self, place: usize) {
+        if let Some(word) = self.lapsed().get(place / 64) {
+            word.fetch_or(1 << (place % 64), Relaxed);
+        }
+    }
+
+    /// Whether a breakpoint was removed without a hit in any process.
+    pub fn has_lapsed(&self, place: usize) -> bool {
+        self.lapsed()
+            .get(place / 64)
+            .is_some_and(|word| word.load(Relaxed) >> (place % 64) & 1 != 0)
+    }
+
+    /// Notes why a process could not observe the module, or not all the time.
+    pub fn note_failure(&self, failure: Failure) {
+        if let Some(count) = self.head().failures.get(failure as usize) {
+            count.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[repr(align(4096))]
+    struct Aligned([u8; 8192]);
+
+    #[test]
+    fn a_plan_is_read_as_it_was_made() {
+        let place = |offset, byte| (Place::new(offset, byte), 7);
+        let pages = [
+            (0x1000, 11, vec![place(0, 0x55), place(0xfff, 0xc3)]),
+            (0x3000, 12, vec![place(0x123, 0x90)]),
+        ];
+        let bytes = new_plan(&pages, true);
+        let mut memory = Box::new(Aligned([0; 8192]));
+        memory.0[..bytes.len()].copy_from_slice(&bytes);
+        // SAFETY: aligned and large enough; nobody else uses it.
+        let plan = unsafe { Plan::from_mapping(memory.0.as_ptr(), bytes.len()) }.unwrap();
+        assert_eq!(plan.size(), bytes.len());
+        assert_eq!((plan.pages().len(), plan.places().len()), (2, 3));
+        assert_eq!(plan.head().runs_early.load(Relaxed), 1);
+        assert_eq!([0x1000, 0x1fff, 0x3123].map(|at| plan.find(at)), [Some(0), Some(1), Some(2)]);
+        assert_eq!([0x1001, 0x2000, 0x3122, u64::MAX].map(|at| plan.find(at)), [None; 4]);
+        assert_eq!(plan.places()[2].byte(), 0x90);
+        assert_eq!(plan.functions(), [7; 3]);
+        plan.note_hit(1);
+        plan.note_hit(1);
+        plan.note_lapse(2);
+        plan.note_hit(99);
+        plan.note_failure(Failure::Traced);
+        assert_eq!([0, 1, 2].map(|at| plan.was_hit(at)), [false, true, false]);
+        assert_eq!([0, 1, 2].map(|at| plan.has_lapsed(at)), [false, false, true]);
+        assert_eq!(plan.head().failures[Failure::Traced as usize].load(Relaxed), 1);
+        // Too short, or something else.
+        // SAFETY: as above.
+        assert!(unsafe { Plan::from_mapping(memory.0.as_ptr(), bytes.len() - 1) }.is_none());
+        let other = Box::new(Aligned([1; 8192]));
+        // SAFETY: as above.
+        assert!(unsafe { Plan::from_mapping(other.0.as_ptr(), 8192) }.is_none());
+    }
+
+    #[test]
+    fn failures_have_the_numbers_of_their_order() {
+        for (number, failure) in Failure::ALL.into_iter().enumerate() {
+            assert_eq!(failure as usize, number);
+        }
+    }
+
+    #[test]
+    fn keys_depend_on_path_and_inode() {
+        assert_ne!(key(b"/a", 1), key(b"/a", 2));
+        assert_ne!(key(b"/a", 1), key(b"/b", 1));
+    }
+}
