@@ -25,6 +25,13 @@ pub struct Segment {
     pub successors: Option<Vec<usize>>,
     /// Whether it may be entered from elsewhere than the segments that have it as a successor.
     pub is_entry: bool,
+    /// Positions of all segments that may be next in the function, calls taken for instructions; those of an indirect
+    /// jump are missing.
+    pub next: Vec<usize>,
+    /// It ends in an indirect jump.
+    pub jumps_indirectly: bool,
+    /// It may return, or jump out of the function.
+    pub leaves: bool,
 }
 
 impl Segment {
@@ -55,8 +62,9 @@ struct Decoded {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Transfer {
     Next,
-    /// Ends a segment; what follows is unknown.
-    Elsewhere,
+    Return,
+    /// Never gets to another instruction.
+    Stop,
     /// The same, and the next instruction may be reached by a return.
     Call,
     Jump(u64),
@@ -75,7 +83,8 @@ fn transfer(instruction: &Instruction) -> Transfer {
         FlowControl::IndirectBranch => Transfer::IndirectJump,
         // Traps of the program, such as `int3`, continue; transactions may jump anywhere.
         FlowControl::Interrupt | FlowControl::XbeginXabortXend => Transfer::Call,
-        FlowControl::Return | FlowControl::Exception => Transfer::Elsewhere,
+        FlowControl::Return => Transfer::Return,
+        FlowControl::Exception => Transfer::Stop,
     }
 }
 
@@ -158,6 +167,9 @@ impl MachineFunction {
                     end: Address(one.next),
                     successors: None,
                     is_entry: any_indirect || entries.contains(&Address(one.address)),
+                    next: Vec::new(),
+                    jumps_indirectly: false,
+                    leaves: false,
                 });
                 ends.push(Transfer::Next);
             }
@@ -175,12 +187,30 @@ impl MachineFunction {
                 Transfer::Next => Some(vec![at(segment.end.0)?]),
                 Transfer::Jump(target) => Some(vec![at(target)?]),
                 Transfer::Conditional(target) => Some(vec![at(target)?, at(segment.end.0)?]),
-                Transfer::Elsewhere | Transfer::Call | Transfer::IndirectJump => None,
+                Transfer::Return | Transfer::Stop | Transfer::Call | Transfer::IndirectJump => None,
+            })
+            .collect();
+        let next: Vec<Vec<usize>> = segments
+            .iter()
+            .zip(&ends)
+            .map(|(segment, end)| match *end {
+                Transfer::Next | Transfer::Call => at(segment.end.0).into_iter().collect(),
+                Transfer::Jump(target) => at(target).into_iter().collect(),
+                Transfer::Conditional(target) => at(target).into_iter().chain(at(segment.end.0)).collect(),
+                Transfer::Return | Transfer::Stop | Transfer::IndirectJump => Vec::new(),
             })
             .collect();
         let mut known = vec![false; segments.len()];
-        for (segment, successors) in segments.iter_mut().zip(successors) {
+        for ((segment, successors), (next, end)) in segments.iter_mut().zip(successors).zip(next.into_iter().zip(&ends))
+        {
             segment.successors = successors;
+            segment.next = next;
+            segment.jumps_indirectly = *end == Transfer::IndirectJump;
+            segment.leaves = match *end {
+                Transfer::Return => true,
+                Transfer::Jump(target) | Transfer::Conditional(target) => !inside(target),
+                _ => false,
+            };
         }
         for to in segments.iter().flat_map(|segment| segment.successors.iter().flatten()) {
             known[*to] = true;
@@ -219,7 +249,11 @@ impl MachineFunction {
     /// For each segment, the nearest segment that runs before it whenever it runs.
     pub fn immediate_dominators(&self) -> Vec<Option<usize>> {
         let tree = self.dominators();
-        let nearest = |position: usize| tree.immediate_dominator(NodeIndex::new(position + 1))?.index().checked_sub(1);
+        let nearest = |position: usize| {
+            tree.immediate_dominator(NodeIndex::new(position + 1))?
+                .index()
+                .checked_sub(1)
+        };
         (0..self.segments.len()).map(nearest).collect()
     }
 }

@@ -249,11 +249,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn run(
-        &self,
-        losses: &mut Losses,
-        unplaced: &mut FxHashSet<FunctionGuid>,
-    ) -> (Vec<InlineInstance>, Vec<Probe>) {
+    fn run(&self, losses: &mut Losses, unplaced: &mut FxHashSet<FunctionGuid>) -> (Vec<InlineInstance>, Vec<Probe>) {
         let mut inline_instances: Vec<InlineInstance> = Vec::new();
         let mut probes = Vec::new();
         let mut mapped: Vec<Option<InlineInstanceIndex>> = vec![None; self.forest.instances.len()];

@@ -36,10 +36,18 @@ pub struct Region {
     pub addresses: Range<Address>,
     /// Position of the emitted function.
     pub function: u32,
-    /// Where its breakpoint is; `None` if other regions' breakpoints show that it ran.
+    /// Where its breakpoint is, if it has one.
     pub place: Option<Address>,
+    /// Without a breakpoint of its own, those of other regions show that it ran, unless it was left midway.
+    pub is_shown: bool,
     /// The region that ran if this one did.
     pub dominator: Option<u32>,
+    /// The regions that may be next in the function, calls taken for instructions.
+    pub next: Vec<u32>,
+    /// It ends in an indirect jump, whose targets are not among `next`.
+    pub jumps_indirectly: bool,
+    /// It may return, or jump out of the function.
+    pub leaves: bool,
 }
 
 /// Why code cannot be observed.
@@ -89,7 +97,9 @@ impl Places {
 
     /// Whether the module must not be observed at all.
     pub fn is_refused(&self) -> bool {
-        self.refused.iter().any(|reason| matches!(reason, Refused::SystemCalls { .. }))
+        self.refused
+            .iter()
+            .any(|reason| matches!(reason, Refused::SystemCalls { .. }))
     }
 
     fn add(&mut self, map: &AddressMap, function: &MachineFunction) {
@@ -98,7 +108,9 @@ impl Places {
             .iter()
             .map(|segment| {
                 let probes = map.probes_in(segment.start(), Address(segment.end.0 - 1));
-                let blocks = probes.iter().filter(|probe| matches!(probe.target, ProbeTarget::Block(_)));
+                let blocks = probes
+                    .iter()
+                    .filter(|probe| matches!(probe.target, ProbeTarget::Block(_)));
                 blocks.map(|probe| probe.address).max()
             })
             .collect();
@@ -106,7 +118,7 @@ impl Places {
             return;
         }
         let dominators = function.immediate_dominators();
-        let needs = choose(function, &dominators, &last_probes);
+        let (needs, shown) = choose(function, &dominators, &last_probes);
         let first = self.regions.len() as u32;
         let number = self.functions;
         self.functions += 1;
@@ -120,14 +132,22 @@ impl Places {
                 addresses: segment.start()..segment.end,
                 function: number,
                 place,
+                is_shown: shown[position] && !needs[position],
                 dominator: dominators[position].map(|dominator| first + dominator as u32),
+                next: segment.next.iter().map(|&next| first + next as u32).collect(),
+                jumps_indirectly: segment.jumps_indirectly,
+                leaves: segment.leaves,
             });
         }
     }
 }
 
-/// Which segments get a place.
-fn choose(function: &MachineFunction, dominators: &[Option<usize>], probes: &[Option<Address>]) -> Vec<bool> {
+/// Which segments get a place, and which are shown to run, by their own place or those of others.
+fn choose(
+    function: &MachineFunction,
+    dominators: &[Option<usize>],
+    probes: &[Option<Address>],
+) -> (Vec<bool>, Vec<bool>) {
     let count = function.segments.len();
     let mut children = vec![Vec::new(); count];
     for (position, dominator) in dominators.iter().enumerate() {
@@ -150,7 +170,7 @@ fn choose(function: &MachineFunction, dominators: &[Option<usize>], probes: &[Op
         needs[position] = !is_implied && probes[position].is_some();
         shown[position] = is_implied || needs[position];
     }
-    needs
+    (needs, shown)
 }
 
 /// Address ranges of the emitted functions that have probes, with the positions of their symbols.
@@ -168,7 +188,10 @@ fn functions_with_probes(map: &AddressMap) -> Vec<(Range<Address>, usize)> {
 
 /// Whether an inline instance's code may lie in a function: in its own symbol, or in a part that was split off from it.
 pub fn belongs(map: &AddressMap, instance: InlineInstanceIndex, symbol: &Symbol) -> bool {
-    let own = map.inline_instances.get(instance.index()).and_then(|i| map.binary.symbols.get(i.symbol as usize));
+    let own = map
+        .inline_instances
+        .get(instance.index())
+        .and_then(|i| map.binary.symbols.get(i.symbol as usize));
     own.is_some_and(|own| own.address == symbol.address || symbol.name.starts_with(&own.name))
 }
 

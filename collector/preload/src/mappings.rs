@@ -171,7 +171,9 @@ static OWN: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 /// Says that a mapping is ours.
 pub fn note_own(start: u64) {
     // If there are more, the program seems to share memory, which does no harm.
-    let _ = OWN.iter().find(|slot| slot.compare_exchange(0, start, Relaxed, Relaxed).is_ok());
+    let _ = OWN
+        .iter()
+        .find(|slot| slot.compare_exchange(0, start, Relaxed, Relaxed).is_ok());
 }
 
 /// Calls `each` with every mapping.

@@ -49,6 +49,8 @@ pub(super) struct PlannedRegion {
     pub end: u64,
     /// Position of its place in the plan.
     pub place: Option<u32>,
+    /// Places of other regions show that it ran.
+    pub is_shown: bool,
     /// Position of the region that ran if this one did.
     pub dominator: Option<u32>,
 }
@@ -114,7 +116,10 @@ fn examine(path: &Path, inode: u64) -> (ModulePlan, Vec<u8>) {
         Err(error) => return refused(plan, error.to_string()),
     };
     let places = Places::of_map(&map);
-    let reason = places.refused.iter().find(|reason| matches!(reason, Refused::SystemCalls { .. }));
+    let reason = places
+        .refused
+        .iter()
+        .find(|reason| matches!(reason, Refused::SystemCalls { .. }));
     if let Some(reason) = reason {
         return refused(plan, reason.to_string());
     }
@@ -141,7 +146,9 @@ fn pages(map: &AddressMap, places: &Places, contents: &[u8]) -> (Vec<PlannedRegi
     let offset = |address| map.binary.offset_of_address(address);
     let mut by_offset: BTreeMap<u64, usize> = BTreeMap::new();
     for (position, region) in places.regions.iter().enumerate() {
-        let Some(at) = region.place.and_then(offset) else { continue };
+        let Some(at) = region.place.and_then(offset) else {
+            continue;
+        };
         // A trap of the program itself.
         let byte = usize::try_from(at).ok().and_then(|at| contents.get(at));
         if byte.is_some_and(|byte| *byte != BREAKPOINT) {
@@ -175,6 +182,7 @@ fn pages(map: &AddressMap, places: &Places, contents: &[u8]) -> (Vec<PlannedRegi
                 start,
                 end: start + (region.addresses.end.0 - region.addresses.start.0),
                 place,
+                is_shown: region.is_shown,
                 dominator: region.dominator,
             }
         })

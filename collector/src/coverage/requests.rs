@@ -141,7 +141,10 @@ mod tests {
         std::fs::write(&path, "no program").unwrap();
         requests.make(&path, 1);
         let request = [&2u64.to_le_bytes()[..], path.as_os_str().as_bytes(), b"\0"].concat();
-        let mut pipe = OpenOptions::new().write(true).open(folder.path().join("requests")).unwrap();
+        let mut pipe = OpenOptions::new()
+            .write(true)
+            .open(folder.path().join("requests"))
+            .unwrap();
         pipe.write_all(&request).unwrap();
         let plans = requests.finish();
         assert_eq!(plans.len(), 2);

@@ -39,7 +39,9 @@ pub(super) fn of_plan(plan: &ModulePlan, module: ModuleId, is_blind: bool) -> Op
     let count = shared.places().len();
     let noted = Noted {
         hits: shared.hits().iter().map(|hits| hits.load(Relaxed)).collect(),
-        whole: (0..count).map(|place| is_observed && !shared.has_lapsed(place)).collect(),
+        whole: (0..count)
+            .map(|place| is_observed && !shared.has_lapsed(place))
+            .collect(),
         completed: head.completed.load(Relaxed) == processes,
     };
     let exposures = shared.exposures();
@@ -51,7 +53,9 @@ pub(super) fn of_plan(plan: &ModulePlan, module: ModuleId, is_blind: bool) -> Op
             end: region.end,
             state,
             hits: place.and_then(|place| noted.hits.get(place).copied()).unwrap_or(0),
-            exposure_ns: place.and_then(|place| exposures.get(place)).map_or(0, |ns| ns.load(Relaxed)),
+            exposure_ns: place
+                .and_then(|place| exposures.get(place))
+                .map_or(0, |ns| ns.load(Relaxed)),
         }
     });
     Some(ModuleCoverage {
@@ -85,7 +89,9 @@ fn states(regions: &[PlannedRegion], noted: &Noted) -> Vec<RegionState> {
     let mut states = vec![RegionState::Unknown; count];
     for &at in order.iter().rev() {
         let place = regions[at].place.map(|place| place as usize);
-        let hits = place.and_then(|place| noted.hits.get(place)).is_some_and(|&hits| hits > 0);
+        let hits = place
+            .and_then(|place| noted.hits.get(place))
+            .is_some_and(|&hits| hits > 0);
         let below = || children[at].iter().map(|&child| states[child]);
         states[at] = if hits {
             RegionState::Hit
@@ -96,12 +102,14 @@ fn states(regions: &[PlannedRegion], noted: &Noted) -> Vec<RegionState> {
                 Some(place) => noted.whole.get(place).copied().unwrap_or(false),
                 // Whatever follows it shows that it ran, unless it was left midway.
                 None => {
-                    noted.completed
-                        && !children[at].is_empty()
-                        && below().all(|state| state == RegionState::NotExecuted)
+                    noted.completed && regions[at].is_shown && below().all(|state| state == RegionState::NotExecuted)
                 }
             };
-            if is_absent { RegionState::NotExecuted } else { RegionState::Unknown }
+            if is_absent {
+                RegionState::NotExecuted
+            } else {
+                RegionState::Unknown
+            }
         };
     }
     states
@@ -117,6 +125,7 @@ mod tests {
             start: 0,
             end: 1,
             place,
+            is_shown: place.is_none(),
             dominator,
         }
     }
@@ -150,11 +159,21 @@ mod tests {
     }
 
     #[test]
+    fn a_region_that_nothing_shows_is_unknown() {
+        let mut regions = branch();
+        regions[0].is_shown = false;
+        assert_eq!(states(&regions, &noted([0; 2], [true; 2], true))[0], Unknown);
+    }
+
+    #[test]
     fn breakpoints_that_were_removed_tell_nothing() {
         assert_eq!(
             states(&branch(), &noted([0; 2], [true, false], true)),
             [Unknown, NotExecuted, Unknown]
         );
-        assert_eq!(states(&branch(), &noted([0, 1], [false; 2], true)), [Implied, Unknown, Hit]);
+        assert_eq!(
+            states(&branch(), &noted([0, 1], [false; 2], true)),
+            [Implied, Unknown, Hit]
+        );
     }
 }

@@ -187,14 +187,16 @@ fn coverage() -> impl Strategy<Value = ModuleCoverage> {
         prop::collection::vec(failure, 0..3),
         prop::collection::vec(region, 0..9),
     )
-        .prop_map(|((module, processes, traps, completed), failures, regions)| ModuleCoverage {
-            module: ModuleId(module),
-            processes,
-            traps,
-            completed,
-            failures,
-            regions,
-        })
+        .prop_map(
+            |((module, processes, traps, completed), failures, regions)| ModuleCoverage {
+                module: ModuleId(module),
+                processes,
+                traps,
+                completed,
+                failures,
+                regions,
+            },
+        )
 }
 
 proptest! {

@@ -249,7 +249,11 @@ pub fn probability(overhead: f64, cpu_ns: f64, start_ns: f64) -> f64 {
 /// a long horizon, so that the rate depends only on the age of the recording, and changes slowly. What breakpoints took,
 /// most of it at once, is paid back over a still longer one.
 pub fn mean_interval(overhead: f64, burst_ns: f64, totals: Totals) -> f64 {
-    let (program, starts, coverage) = (totals.program_ns as f64, totals.start_ns as f64, totals.coverage_ns as f64);
+    let (program, starts, coverage) = (
+        totals.program_ns as f64,
+        totals.start_ns as f64,
+        totals.coverage_ns as f64,
+    );
     let own = totals.own_ns as f64 - coverage;
     let horizon = HORIZON_NS + program / 4.0;
     let paid_back = coverage * (program / COVERAGE_HORIZON_NS).min(1.0);

@@ -199,7 +199,10 @@ pub fn new_plan(pages: &[(u64, u64, Vec<(Place, u32)>)], runs_early: bool) -> Ve
     put(core::mem::offset_of!(Head, layout), &LAYOUT.to_ne_bytes());
     put(core::mem::offset_of!(Head, pages), &(pages.len() as u32).to_ne_bytes());
     put(core::mem::offset_of!(Head, places), &count.to_ne_bytes());
-    put(core::mem::offset_of!(Head, runs_early), &u64::from(runs_early).to_ne_bytes());
+    put(
+        core::mem::offset_of!(Head, runs_early),
+        &u64::from(runs_early).to_ne_bytes(),
+    );
     let mut first = 0usize;
     for (position, (file_offset, hash, places)) in pages.iter().enumerate() {
         let at = layout.table + position * size_of::<Page>();
@@ -310,7 +313,10 @@ impl Plan {
     /// The position of the place at an offset of the file.
     pub fn find(&self, file_offset: u64) -> Option<usize> {
         let start = file_offset & !(PAGE as u64 - 1);
-        let page = self.pages().binary_search_by_key(&start, |page| page.file_offset).ok()?;
+        let page = self
+            .pages()
+            .binary_search_by_key(&start, |page| page.file_offset)
+            .ok()?;
         let range = self.places_of(self.pages().get(page)?);
         let places = self.places().get(range.clone())?;
         let wanted = (file_offset - start) as u16;
@@ -374,7 +380,10 @@ mod tests {
         assert_eq!(plan.size(), bytes.len());
         assert_eq!((plan.pages().len(), plan.places().len()), (2, 3));
         assert_eq!(plan.head().runs_early.load(Relaxed), 1);
-        assert_eq!([0x1000, 0x1fff, 0x3123].map(|at| plan.find(at)), [Some(0), Some(1), Some(2)]);
+        assert_eq!(
+            [0x1000, 0x1fff, 0x3123].map(|at| plan.find(at)),
+            [Some(0), Some(1), Some(2)]
+        );
         assert_eq!([0x1001, 0x2000, 0x3122, u64::MAX].map(|at| plan.find(at)), [None; 4]);
         assert_eq!(plan.places()[2].byte(), 0x90);
         assert_eq!(plan.functions(), [7; 3]);

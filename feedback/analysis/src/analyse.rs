@@ -53,7 +53,11 @@ pub enum AnalysisError {
 ///
 /// # Errors
 /// No module is annotated, or modules are annotated at different anchors.
-pub fn analyse<'p>(program: &'p Program, vectors: &'p VectorSet, weights: &'p Weights) -> Result<Analysis, AnalysisError> {
+pub fn analyse<'p>(
+    program: &'p Program,
+    vectors: &'p VectorSet,
+    weights: &'p Weights,
+) -> Result<Analysis, AnalysisError> {
     let mut analyser = Analyser::new(program, &vectors.processes, weights)?;
     for burst in &vectors.bursts {
         analyser.burst(burst);

@@ -1,7 +1,11 @@
 //! Which code may be treated as cold.
 //!
-//! A block without samples is not known to be cold: sampling misses code that runs rarely. A block is treated as cold
-//! only if both hold:
+//! A block that is proved not to have been executed, in all recordings, is what instrumentation calls cold: it is treated
+//! as cold, however small the recording is. Where a function's coverage was recorded, only such blocks are: what was
+//! executed but not sampled is not cold, and what is unknown is left alone.
+//!
+//! Without coverage, a block without samples is not known to be cold: sampling misses code that runs rarely. A block is
+//! treated as cold only if both hold:
 //!
 //! - *No executed block implies it.* A block that dominates or post-dominates an executed block was executed too,
 //!   unless a call did not return. Implied blocks are never cold, however large the recording is.
@@ -11,7 +15,23 @@
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::dominance::BlockDominance;
-use pleach_profile::FunctionProfile;
+use pleach_profile::{Covered, FunctionProfile};
+
+/// Whether breakpoints observed a function: then they say what was not executed.
+pub fn is_observed(profile: &FunctionProfile) -> bool {
+    profile.coverage.iter().any(|&state| state < Covered::Unknown)
+        || !profile.coverage.is_empty() && profile.coverage.iter().all(|&state| state == Covered::Proved)
+}
+
+/// For each block, whether it is proved that it, or at least its code, was not executed.
+pub fn not_executed(cfg: &Cfg, profile: &FunctionProfile) -> Vec<bool> {
+    let state = |block: usize| profile.coverage.get(block).copied().unwrap_or_default();
+    // A count says otherwise where a profile is foreign or damaged.
+    let counted = |block: usize| profile.blocks.get(block).is_some_and(|&count| count > 0);
+    (0..cfg.blocks.len())
+        .map(|block| state(block) < Covered::Unknown && !counted(block))
+        .collect()
+}
 
 /// For each block, whether it was executed: it has a count, it is covered, or an executed block implies it.
 ///

@@ -13,8 +13,8 @@
 //!
 //! A block that must have run but has no samples counts as one sample, and so does a call of a function that has no
 //! samples but was executed: neither is ever cold. The branches of such a function get no weights, because their
-//! directions were not observed. An edge to a block that did not run gets weight 0 if the recording has enough bursts
-//! ([`crate::support`]).
+//! directions were not observed. An edge to a block that did not run gets weight 0 if that is proved ([`coldness`]), or if
+//! the recording has enough bursts ([`crate::support`]).
 
 use crate::coldness;
 use crate::support::{MIN_BURSTS_FOR_SIZE, MIN_BURSTS_FOR_SPLITTING};
@@ -115,7 +115,9 @@ pub struct RecordingEvidence {
 /// Decides how the optimiser treats a function.
 pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, evidence: &RecordingEvidence) -> Verdict {
     let executed = coldness::executed(cfg, profile);
+    let not_executed = coldness::not_executed(cfg, profile);
     let can_split = evidence.exact || evidence.bursts >= MIN_BURSTS_FOR_SPLITTING;
+    let is_observed = coldness::is_observed(profile);
     let max_count = profile.blocks.iter().copied().max().unwrap_or(0);
     if max_count == 0 {
         let one = ((evidence.scale * 2.0 * PRIOR_SAMPLES) as u64).max(1);
@@ -125,9 +127,13 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, evidence: &RecordingEvidenc
                 entry_count: one,
                 entry_is_sampled: false,
                 max_count: one,
-                branch_weights: Vec::new(),
+                branch_weights: proved_branches(cfg, &not_executed).collect(),
             }
-        } else if evidence.exact || evidence.bursts >= MIN_BURSTS_FOR_SIZE {
+        } else if evidence.exact || not_executed.first() == Some(&true) {
+            Verdict::Cold
+        } else if is_observed {
+            Verdict::Unknown
+        } else if evidence.bursts >= MIN_BURSTS_FOR_SIZE {
             Verdict::Cold
         } else if can_split && evidence.samples >= MIN_SAMPLES_FOR_SPLITTING {
             Verdict::Unlikely
@@ -137,7 +143,12 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, evidence: &RecordingEvidenc
     }
     let half = (evidence.scale * PRIOR_SAMPLES).max(1.0) as u64;
     let branches = sampled_branches(cfg, profile, evidence.scale as u64);
-    let is_dead = |to: BlockIndex| evidence.exact || is_exceptional(cfg, to) || (can_split && !executed[to.index()]);
+    let is_dead = |to: BlockIndex| {
+        evidence.exact
+            || is_exceptional(cfg, to)
+            || not_executed[to.index()]
+            || (can_split && !is_observed && !executed[to.index()])
+    };
     let unsampled = branches
         .iter()
         .flat_map(|b| b.slots())
@@ -154,13 +165,14 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, evidence: &RecordingEvidenc
             WEIGHT_SCALE.saturating_mul(count)
         }
     };
-    let branch_weights = branches
-        .iter()
-        .map(|branch| {
-            let weights = branch.slots().map(|slot| weight(branch, slot));
-            (branch.block, weights.collect())
-        })
-        .collect();
+    let sampled_weights = branches.iter().map(|branch| {
+        let weights = branch.slots().map(|slot| weight(branch, slot));
+        (branch.block, weights.collect())
+    });
+    let is_sampled = |block: BlockIndex| branches.iter().any(|branch| branch.block == block);
+    let proved = proved_branches(cfg, &not_executed).filter(|(block, _)| !is_sampled(*block));
+    let mut branch_weights: Vec<(BlockIndex, Vec<u64>)> = sampled_weights.chain(proved).collect();
+    branch_weights.sort_by_key(|(block, _)| *block);
     let sampled = profile.blocks.first().copied().unwrap_or(0);
     Verdict::Sampled {
         entry_count: sampled.max(half),
@@ -168,6 +180,24 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, evidence: &RecordingEvidenc
         max_count,
         branch_weights,
     }
+}
+
+/// Branches whose directions were not sampled, but of which some are proved not to have been taken: these get weight 0,
+/// the others the same weight each.
+fn proved_branches<'a>(cfg: &'a Cfg, not_executed: &'a [bool]) -> impl Iterator<Item = (BlockIndex, Vec<u64>)> + 'a {
+    let is_taken = |to: &BlockIndex| !not_executed[to.index()];
+    let branches = (0..).map(BlockIndex).zip(&cfg.blocks);
+    let partly = branches.filter(move |(block, data)| {
+        let taken = data.successors.iter().filter(|to| is_taken(to)).count();
+        !not_executed[block.index()] && taken > 0 && taken < data.successors.len()
+    });
+    partly.map(move |(block, data)| {
+        let weights = data
+            .successors
+            .iter()
+            .map(|to| if is_taken(to) { WEIGHT_SCALE } else { 0 });
+        (block, weights.collect())
+    })
 }
 
 /// The entry count of a function without sampled calls: the one that gives its hottest block the recorded count
@@ -526,5 +556,51 @@ mod tests {
         let (_, branches) = weights(&cfg, &[500, 9500, 500, 500], &[500, 9000, 500, 0, 500], 1);
         assert_eq!(branches.len(), 1);
         assert!(branches[0][0] > 5 * branches[0][1]);
+    }
+
+    #[test]
+    fn what_is_proved_not_to_have_run_is_cold_however_few_bursts() {
+        // 0 branches to 1 and 2, which join in 3.
+        let cfg = pleach_annotate::testing::cfg(&[&[1, 2], &[3], &[3], &[]]);
+        let few = RecordingEvidence {
+            scale: 1000.0,
+            samples: 5,
+            bursts: 1,
+            exact: false,
+            hot_instance_count: 0,
+        };
+        let states = |states: [Covered; 4], blocks: [u64; 4]| FunctionProfile {
+            id: cfg.id,
+            cfg_hash: cfg.hash(),
+            name: cfg.name.clone(),
+            samples: 0,
+            blocks: blocks.to_vec(),
+            edges: vec![0; cfg.edge_count()],
+            call_targets: vec![],
+            paths: Vec::new(),
+            windows: Vec::new(),
+            called: Vec::new(),
+            predictions: Vec::new(),
+            coverage: states.to_vec(),
+            counted: Vec::new(),
+        };
+        use Covered::{NotExecuted, Proved, Unknown};
+        let never = states([NotExecuted; 4], [0; 4]);
+        assert_eq!(verdict(&cfg, &never, &few), Verdict::Cold);
+        // Executed, but never sampled: not cold, and one direction is known.
+        let rare = states([Proved, Proved, NotExecuted, Proved], [0; 4]);
+        let Verdict::Sampled { branch_weights, .. } = verdict(&cfg, &rare, &few) else {
+            panic!("it was executed");
+        };
+        assert_eq!(branch_weights, [(BlockIndex(0), vec![WEIGHT_SCALE, 0])]);
+        // Unknown is left alone, however many bursts there are.
+        let many = RecordingEvidence {
+            bursts: MIN_BURSTS_FOR_SIZE,
+            samples: MIN_SAMPLES_FOR_SPLITTING,
+            ..few
+        };
+        let unknown = states([Unknown, NotExecuted, Unknown, Unknown], [0; 4]);
+        assert_eq!(verdict(&cfg, &unknown, &many), Verdict::Unknown);
+        assert_eq!(verdict(&cfg, &states([Unknown; 4], [0; 4]), &many), Verdict::Cold);
     }
 }

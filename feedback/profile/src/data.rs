@@ -156,17 +156,20 @@ impl EstimatedPath {
 pub enum Covered {
     /// Proved not to have been executed: breakpoints were armed from the start of all processes to their ends.
     NotExecuted = 0,
+    /// Its machine code was not executed, but the optimiser may have led control around that code, because the block
+    /// does nothing on some paths.
+    CodeNotExecuted = 1,
     /// No evidence.
     #[default]
-    Unknown = 1,
+    Unknown = 2,
     /// Implied by predicted blocks: every path through one of them passes it.
-    PredictedByDominance = 2,
+    PredictedByDominance = 3,
     /// Shadow execution passed it, but the program itself may have taken another path (other threads, signals).
-    Predicted = 3,
+    Predicted = 4,
     /// Implied by executed blocks: every path through one of them passes it.
-    ByDominance = 4,
+    ByDominance = 5,
     /// A recorded branch passed it, or a breakpoint in it was hit.
-    Proved = 5,
+    Proved = 6,
 }
 
 impl Covered {
@@ -179,11 +182,12 @@ impl Covered {
     pub fn from_u8(value: u8) -> Option<Self> {
         Some(match value {
             0 => Self::NotExecuted,
-            1 => Self::Unknown,
-            2 => Self::PredictedByDominance,
-            3 => Self::Predicted,
-            4 => Self::ByDominance,
-            5 => Self::Proved,
+            1 => Self::CodeNotExecuted,
+            2 => Self::Unknown,
+            3 => Self::PredictedByDominance,
+            4 => Self::Predicted,
+            5 => Self::ByDominance,
+            6 => Self::Proved,
             _ => return None,
         })
     }

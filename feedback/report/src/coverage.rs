@@ -44,7 +44,7 @@ impl Tally {
         self.all += weight;
         match covered {
             Covered::NotExecuted => self.not_executed += weight,
-            Covered::Unknown => {}
+            Covered::CodeNotExecuted | Covered::Unknown => {}
             Covered::Proved => self.seen += weight,
             Covered::ByDominance => self.by_dominance += weight,
             Covered::Predicted => self.predicted += weight,

@@ -136,7 +136,7 @@ pub const LEGEND: &str = "+ executed (seen), = executed (by dominance), ? predic
 fn mark(line: &Line) -> [char; 2] {
     let state = match line.covered {
         Covered::NotExecuted => '-',
-        Covered::Unknown => '!',
+        Covered::CodeNotExecuted | Covered::Unknown => '!',
         Covered::PredictedByDominance => '~',
         Covered::Predicted => '?',
         Covered::ByDominance => '=',

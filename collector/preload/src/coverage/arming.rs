@@ -58,7 +58,10 @@ fn arm_page(module: &Module, plan: &Plan, page: &Page, is_single: bool) -> Resul
 
 /// Address of a place in this process, and its original byte.
 pub fn locate(module: &Module, plan: &Plan, place: usize) -> Option<(u64, u8)> {
-    let page = plan.pages().partition_point(|page| page.first as usize <= place).checked_sub(1)?;
+    let page = plan
+        .pages()
+        .partition_point(|page| page.first as usize <= place)
+        .checked_sub(1)?;
     let (page, place) = (plan.pages().get(page)?, plan.places().get(place)?);
     let address = module.base().wrapping_add(page.file_offset + u64::from(place.offset()));
     module.contains(address).then(|| (address, place.byte()))
@@ -106,7 +109,9 @@ pub fn disarm_all(failure: Failure) {
 /// Places of the function of a place.
 fn places_around(plan: &Plan, place: usize) -> core::ops::Range<usize> {
     let functions = plan.functions();
-    let Some(function) = functions.get(place) else { return 0..0 };
+    let Some(function) = functions.get(place) else {
+        return 0..0;
+    };
     let before = functions.get(..place).unwrap_or_default();
     let after = functions.get(place..).unwrap_or_default();
     let start = place - before.iter().rev().take_while(|other| *other == function).count();
@@ -144,7 +149,9 @@ pub fn resume() -> bool {
         return false;
     };
     let entry = slot.swap(0, Relaxed);
-    let module = modules::all().get((entry >> 32) as usize).filter(|module| module.is_loaded());
+    let module = modules::all()
+        .get((entry >> 32) as usize)
+        .filter(|module| module.is_loaded());
     let Some((module, plan)) = module.and_then(|module| Some((module, module.plan()?))) else {
         return false;
     };

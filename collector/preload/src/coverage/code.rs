@@ -43,9 +43,8 @@ fn with_memory<R>(act: impl FnOnce(i32) -> R) -> Option<R> {
     let fd = FD.load(Relaxed);
     // The program may have closed it and used its number for another file. A child made by a raw `clone` has its
     // parent's.
-    let is_ours = fd >= 0
-        && process::is_own_memory()
-        && sys::identity(fd) == Some((DEVICE.load(Relaxed), INODE.load(Relaxed)));
+    let is_ours =
+        fd >= 0 && process::is_own_memory() && sys::identity(fd) == Some((DEVICE.load(Relaxed), INODE.load(Relaxed)));
     if is_ours {
         return Some(act(fd));
     }

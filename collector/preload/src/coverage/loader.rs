@@ -45,7 +45,10 @@ fn debug() -> Option<&'static Debug> {
 /// Watches the loader. False: its function is none that can be passed by.
 pub fn watch() -> bool {
     // SAFETY: the name is terminated.
-    DEBUG.store(unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_r_debug".as_ptr()).cast() }, Relaxed);
+    DEBUG.store(
+        unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_r_debug".as_ptr()).cast() },
+        Relaxed,
+    );
     let Some(function) = debug().map(|debug| debug.function).filter(|f| *f != 0) else {
         return false;
     };

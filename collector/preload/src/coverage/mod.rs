@@ -32,8 +32,8 @@ use crate::interpose::faults;
 use crate::isolation;
 use crate::process;
 use crate::settings;
-use crate::sys::{self, SignalsBlocked};
 use crate::signal_entry::Context;
+use crate::sys::{self, SignalsBlocked};
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicU64};
 pub use pleach_wire::coverage::Failure;
@@ -44,7 +44,9 @@ static IS_ON: AtomicBool = AtomicBool::new(false);
 
 /// Whether this process should have breakpoints. If the budget does not allow it, later questions are the same.
 pub fn is_wanted() -> bool {
-    settings::get().coverage_advance_ns.is_some_and(account::affords_coverage)
+    settings::get()
+        .coverage_advance_ns
+        .is_some_and(account::affords_coverage)
 }
 
 /// Whether breakpoints may be armed.

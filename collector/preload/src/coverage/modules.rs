@@ -101,7 +101,10 @@ impl Module {
 
     /// Notes that the module is not observed all the time; the first reason counts.
     pub fn fail(&self, failure: Failure) {
-        if self.failure.compare_exchange(NONE, failure as u8, Relaxed, Relaxed).is_ok()
+        if self
+            .failure
+            .compare_exchange(NONE, failure as u8, Relaxed, Relaxed)
+            .is_ok()
             && let Some(plan) = self.plan()
         {
             plan.note_failure(failure);
@@ -180,7 +183,10 @@ pub fn discover(can: Result<(), Failure>, is_later: bool) {
 
 /// Zeroed bits; null if there is no memory.
 fn map_bits(bits: usize) -> *mut AtomicU64 {
-    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    let (protection, flags) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+    );
     let bytes = bits.div_ceil(64).max(1) * size_of::<u64>();
     // SAFETY: Kernel: the mapping is new.
     let address = unsafe { syscall!(libc::SYS_mmap, 0, bytes, protection, flags, -1isize, 0) };

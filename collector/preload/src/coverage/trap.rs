@@ -67,7 +67,10 @@ fn remove(address: u64) -> bool {
     }
     plan.note_hit(place);
     again::note_hit(position, place, &plan);
-    if !settings::get().coverage_advance_ns.is_some_and(account::affords_coverage) {
+    if !settings::get()
+        .coverage_advance_ns
+        .is_some_and(account::affords_coverage)
+    {
         arming::lapse_function(position, module, &plan, place);
     }
     if is_measured {
@@ -81,5 +84,7 @@ fn remove(address: u64) -> bool {
 /// The byte that a breakpoint at an address replaced, if one is armed there.
 pub fn original(address: u64) -> Option<u8> {
     let (_, module, plan, place) = place_at(address)?;
-    module.is_armed(place).then(|| plan.places().get(place).map(|place| place.byte()))?
+    module
+        .is_armed(place)
+        .then(|| plan.places().get(place).map(|place| place.byte()))?
 }

@@ -31,13 +31,16 @@ fn index(signal: i32) -> Option<usize> {
 /// Whether the program has handlers of these signals, which may jump anywhere.
 pub fn are_handled() -> bool {
     let is_handler = |handler: usize| !matches!(handler, libc::SIG_DFL | libc::SIG_IGN);
-    FAULTS.iter().zip(&HANDLERS).any(|(&signal, handler)| match are_taken_over() {
-        true => is_handler(handler.load(Relaxed)),
-        false => {
-            let mut action = KernelAction::default();
-            sys::signal_action(signal, None, Some(&mut action)) == 0 && is_handler(action.handler)
-        }
-    })
+    FAULTS
+        .iter()
+        .zip(&HANDLERS)
+        .any(|(&signal, handler)| match are_taken_over() {
+            true => is_handler(handler.load(Relaxed)),
+            false => {
+                let mut action = KernelAction::default();
+                sys::signal_action(signal, None, Some(&mut action)) == 0 && is_handler(action.handler)
+            }
+        })
 }
 
 static TAKEN_OVER: AtomicBool = AtomicBool::new(false);

@@ -12,12 +12,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 type Suspend = unsafe extern "C-unwind" fn(*const libc::sigset_t) -> c_int;
 static SIGSUSPEND: NextSymbol<Suspend> = NextSymbol::new(c"sigsuspend");
-type Poll = unsafe extern "C-unwind" fn(
-    *mut libc::pollfd,
-    libc::nfds_t,
-    *const libc::timespec,
-    *const libc::sigset_t,
-) -> c_int;
+type Poll =
+    unsafe extern "C-unwind" fn(*mut libc::pollfd, libc::nfds_t, *const libc::timespec, *const libc::sigset_t) -> c_int;
 static PPOLL: NextSymbol<Poll> = NextSymbol::new(c"ppoll");
 type Select = unsafe extern "C-unwind" fn(
     c_int,
@@ -140,7 +136,9 @@ pub unsafe extern "C-unwind" fn epoll_pwait(
     timeout: c_int,
     mask: *const libc::sigset_t,
 ) -> c_int {
-    let Some(next) = EPOLL_PWAIT.get() else { return missing() };
+    let Some(next) = EPOLL_PWAIT.get() else {
+        return missing();
+    };
     // SAFETY: Forward.
     unsafe { next(fd, events, max, timeout, Mask::without_trap(mask).or(mask)) }
 }
@@ -155,7 +153,9 @@ pub unsafe extern "C-unwind" fn epoll_pwait2(
     timeout: *const libc::timespec,
     mask: *const libc::sigset_t,
 ) -> c_int {
-    let Some(next) = EPOLL_PWAIT2.get() else { return missing() };
+    let Some(next) = EPOLL_PWAIT2.get() else {
+        return missing();
+    };
     // SAFETY: Forward.
     unsafe { next(fd, events, max, timeout, Mask::without_trap(mask).or(mask)) }
 }
@@ -229,7 +229,9 @@ pub unsafe extern "C" fn pthread_attr_setsigmask_np(
     attributes: *mut libc::pthread_attr_t,
     mask: *const libc::sigset_t,
 ) -> c_int {
-    let Some(next) = SET_SIGMASK.get() else { return libc::ENOSYS };
+    let Some(next) = SET_SIGMASK.get() else {
+        return libc::ENOSYS;
+    };
     // SAFETY: Forward.
     unsafe { next(attributes, Mask::without_trap(mask).or(mask)) }
 }

@@ -126,7 +126,9 @@ impl Session for PreloadSession<'_> {
         let account =
             RunAccount::begin(directory.path(), before.as_ref()).map_err(io("cannot make a temporary file"))?;
         if let Some(coverage) = &self.coverage {
-            coverage.link_into(directory.path()).map_err(io("cannot make a temporary file"))?;
+            coverage
+                .link_into(directory.path())
+                .map_err(io("cannot make a temporary file"))?;
         }
         self.gathering.begin_run(run);
         let (ended, shards) = self

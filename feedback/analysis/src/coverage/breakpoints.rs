@@ -2,15 +2,16 @@
 //!
 //! A block was executed if a region with one of its probes was. It was not executed only if that is proved in each
 //! inline instance of its function, in all modules: its probes lie in regions that were not executed, or, where it has
-//! none there, so do those of all blocks before it, or of all blocks after it.
+//! none there, so do those of all blocks before it, or of all blocks after it. And its code was not bypassed: see
+//! [`bypass`](super::bypass).
 
-use super::{Coverage, FunctionCoverage, Key};
+use super::bypass::{self, Code, Known};
 use super::seeds::{Evidence, Seeds};
+use super::{Coverage, FunctionCoverage, Key};
 use crate::program::Program;
 use pleach_annotate::cfg::{Cfg, ProbeTarget, Terminator};
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex, Probe};
-use pleach_annotate::places::belongs;
 use pleach_collector::vector::VectorSet;
 use pleach_collector::vector::coverage::{ModuleCoverage, Region, RegionState};
 use pleach_profile::Covered;
@@ -26,20 +27,10 @@ pub struct Breakpoints {
 /// The blocks of a function.
 #[derive(Clone, PartialEq, Debug)]
 struct FunctionBlocks {
-    /// Whether each block is proved not to have been executed.
-    absent: Vec<bool>,
+    /// The strongest proof that holds for each block in all instances: not executed, its code not executed, or none.
+    absent: Vec<Covered>,
     /// Counted executions of each block.
     counted: Vec<u64>,
-}
-
-/// What is known about a block in one inline instance.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Known {
-    /// The instance has no probe of it.
-    NoProbe,
-    Executed,
-    Absent,
-    Unknown,
 }
 
 impl Breakpoints {
@@ -65,8 +56,8 @@ impl Breakpoints {
                 counted: Vec::new(),
             });
             for (state, absent) in function.blocks.iter_mut().zip(&blocks.absent) {
-                if *absent && *state < Covered::ByDominance {
-                    *state = Covered::NotExecuted;
+                if *absent < Covered::Unknown && *state < Covered::ByDominance {
+                    *state = *absent;
                 }
             }
             if blocks.counted.iter().any(|&count| count > 0) {
@@ -77,50 +68,83 @@ impl Breakpoints {
 
     fn add(&mut self, map: &AddressMap, coverage: Option<&ModuleCoverage>, seeds: &mut Seeds) {
         let completed = coverage.is_some_and(|coverage| coverage.completed);
+        let code = coverage.map(|coverage| Code::new(map, coverage));
         for (instance, probes) in blocks_by_instance(map) {
-            let cfg = &map.function_of(instance).cfg;
-            let key = (cfg.id, map.function_of(instance).hash);
-            let blocks = cfg.blocks.len();
-            let mut known = vec![Known::NoProbe; blocks];
-            let mut counted = vec![0u64; blocks];
-            let mut regions: Vec<(BlockIndex, u64)> = Vec::new();
+            let function = map.function_of(instance);
+            let mut found = Found::new(function.cfg.blocks.len());
             for (block, probe) in probes {
-                let region = coverage.and_then(|coverage| region_of(map, coverage, probe));
-                let state = match region.map(|region| region.state) {
-                    Some(RegionState::Hit | RegionState::Implied) => Known::Executed,
-                    Some(RegionState::NotExecuted) => Known::Absent,
-                    Some(RegionState::Unknown) | None => Known::Unknown,
-                };
-                let all = &mut known[block.index()];
-                *all = match (*all, state) {
-                    (Known::Executed, _) | (_, Known::Executed) => Known::Executed,
-                    (Known::NoProbe | Known::Absent, Known::Absent) => Known::Absent,
-                    _ => Known::Unknown,
-                };
-                // Several probes of a block may lie in one region.
-                if let Some(region) = region.filter(|region| !regions.contains(&(block, region.start))) {
-                    counted[block.index()] += u64::from(region.hits);
-                    regions.push((block, region.start));
-                }
+                found.add(block, code.as_ref().and_then(|code| code.region_of(map, probe)));
             }
-            for (block, known) in (0..).map(BlockIndex).zip(&known) {
+            for (block, known) in (0..).map(BlockIndex).zip(&found.known) {
                 if *known == Known::Executed {
                     seeds.note_executed(map, instance, block, Evidence::Proved);
                 }
             }
-            let absent = absent(cfg, known, completed);
-            match self.functions.get_mut(&key) {
+            let unexecuted = absent(&function.cfg, found.known.clone(), completed);
+            if let Some(code) = &code {
+                bypass::doubt(&function.cfg, instance, &mut found.known, &found.regions, code);
+            }
+            let proved = absent(&function.cfg, found.known, completed);
+            let state = |(code, block): (bool, bool)| match (code, block) {
+                (_, true) => Covered::NotExecuted,
+                (true, false) => Covered::CodeNotExecuted,
+                (false, false) => Covered::Unknown,
+            };
+            let absent: Vec<Covered> = unexecuted.into_iter().zip(proved).map(state).collect();
+            match self.functions.get_mut(&(function.cfg.id, function.hash)) {
                 None => {
-                    self.functions.insert(key, FunctionBlocks { absent, counted });
+                    let counted = found.counted;
+                    self.functions
+                        .insert((function.cfg.id, function.hash), FunctionBlocks { absent, counted });
                 }
                 Some(sum) => {
-                    sum.absent.iter_mut().zip(absent).for_each(|(all, this)| *all &= this);
-                    sum.counted.iter_mut().zip(counted).for_each(|(sum, this)| *sum += this);
+                    let states = sum.absent.iter_mut().zip(absent);
+                    states.for_each(|(all, this)| *all = (*all).max(this));
+                    let counted = sum.counted.iter_mut().zip(found.counted);
+                    counted.for_each(|(sum, this)| *sum += this);
                 }
             }
         }
         // Code whose function could not be told from others of its name.
         self.functions.retain(|(id, _), _| !map.unplaced.contains(&id.guid));
+    }
+}
+
+/// The blocks of one inline instance.
+struct Found {
+    known: Vec<Known>,
+    counted: Vec<u64>,
+    /// By block: the regions with its probes.
+    regions: Vec<Vec<u32>>,
+}
+
+impl Found {
+    fn new(blocks: usize) -> Self {
+        Self {
+            known: vec![Known::NoProbe; blocks],
+            counted: vec![0; blocks],
+            regions: vec![Vec::new(); blocks],
+        }
+    }
+
+    /// Adds a block's probe in a region; `None`: its code was not observed.
+    fn add(&mut self, block: BlockIndex, region: Option<(u32, &Region)>) {
+        let block = block.index();
+        let state = match region.map(|(_, region)| region.state) {
+            Some(RegionState::Hit | RegionState::Implied) => Known::Executed,
+            Some(RegionState::NotExecuted) => Known::Absent,
+            Some(RegionState::Unknown) | None => Known::Unknown,
+        };
+        self.known[block] = match (self.known[block], state) {
+            (Known::Executed, _) | (_, Known::Executed) => Known::Executed,
+            (Known::NoProbe | Known::Absent, Known::Absent) => Known::Absent,
+            _ => Known::Unknown,
+        };
+        // Several probes of a block may lie in one region.
+        if let Some((number, region)) = region.filter(|(number, _)| !self.regions[block].contains(number)) {
+            self.counted[block] += u64::from(region.hits);
+            self.regions[block].push(number);
+        }
     }
 }
 
@@ -135,15 +159,6 @@ fn blocks_by_instance(map: &AddressMap) -> BTreeMap<InlineInstanceIndex, Vec<(Bl
     instances
 }
 
-/// The region that a probe's instruction is in. `None`: it was not observed, or the probe's code may be elsewhere.
-fn region_of<'c>(map: &AddressMap, coverage: &'c ModuleCoverage, probe: &Probe) -> Option<&'c Region> {
-    let offset = map.binary.offset_of_address(probe.address)?;
-    let after = coverage.regions.partition_point(|region| region.start <= offset);
-    let region = coverage.regions.get(after.checked_sub(1)?)?;
-    let symbol = map.binary.symbols.get(map.binary.symbol_at(probe.address)?)?;
-    (offset < region.end && belongs(map, probe.instance, symbol)).then_some(region)
-}
-
 /// Which blocks were not executed in an instance.
 fn absent(cfg: &Cfg, mut known: Vec<Known>, completed: bool) -> Vec<bool> {
     let mut before: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
@@ -155,7 +170,9 @@ fn absent(cfg: &Cfg, mut known: Vec<Known>, completed: bool) -> Vec<bool> {
     let mut may_end: Vec<bool> = cfg
         .blocks
         .iter()
-        .map(|block| block.successors.is_empty() || matches!(block.terminator, Terminator::Unreachable | Terminator::Resume))
+        .map(|block| {
+            block.successors.is_empty() || matches!(block.terminator, Terminator::Unreachable | Terminator::Resume)
+        })
         .collect();
     for call in cfg.calls.iter().filter(|call| call.may_not_return) {
         may_end[call.block.index()] = true;
@@ -195,7 +212,10 @@ mod tests {
         // 0 branches to 1 and 2, which join in 3.
         let cfg = cfg(&[&[1, 2], &[3], &[3], &[]]);
         let of = |known: [Known; 4], completed| absent(&cfg, known.to_vec(), completed);
-        assert_eq!(of([Executed, Absent, NoProbe, Executed], true), [false, true, false, false]);
+        assert_eq!(
+            of([Executed, Absent, NoProbe, Executed], true),
+            [false, true, false, false]
+        );
         // Never entered: whatever follows was not executed either.
         assert_eq!(of([Absent, NoProbe, NoProbe, NoProbe], false), [true; 4]);
         // An entry without a probe: something after it would have been executed.

@@ -43,6 +43,7 @@
 //! [`Process::undisturbed`]: pleach_collector::vector::Process::undisturbed
 
 pub mod breakpoints;
+mod bypass;
 pub mod closure;
 pub mod measure;
 pub mod seeds;

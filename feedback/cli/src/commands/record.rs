@@ -6,7 +6,9 @@ use pleach_analysis::analyse::{Analysis, AnalysisError, analyse, without_functio
 use pleach_analysis::program::Program;
 use pleach_analysis::time_bias::{Model, Weights};
 use pleach_collector::engines::lbr::Refusal;
-use pleach_collector::record::{CoverageMode, Convergence, Enough, RecordError, RecordOptions, Recording, Repeat, record};
+use pleach_collector::record::{
+    Convergence, CoverageMode, Enough, RecordError, RecordOptions, Recording, Repeat, record,
+};
 use pleach_collector::stats::Stats;
 use pleach_collector::vector::VectorSet;
 use pleach_collector::verify::Verified;

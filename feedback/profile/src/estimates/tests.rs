@@ -119,7 +119,7 @@ proptest! {
     fn what_was_written_is_read_up_to_rounding(function in any_function()) {
         prop_assert_eq!(unstorable(&function), None);
         let bytes = encoded(&function);
-        let Estimates { paths, windows, called, coverage } = decoded(&bytes).unwrap();
+        let Estimates { paths, windows, called, coverage, counted } = decoded(&bytes).unwrap();
         prop_assert!(paths.is_sorted_by(|a, b| EstimatedPath::hottest_first(a, b).is_lt()));
         let mut expected = function.paths.clone();
         for p in &mut expected {
@@ -130,6 +130,7 @@ proptest! {
         expected.sort_by(EstimatedPath::hottest_first);
         prop_assert_eq!(&paths, &expected);
         prop_assert_eq!(&coverage, &function.coverage);
+        prop_assert_eq!(&counted, &function.counted);
         let mut expected = function.windows.clone();
         expected.iter_mut().for_each(|w| w.count = stored(w.count).into());
         prop_assert_eq!(&windows, &expected);
@@ -137,7 +138,7 @@ proptest! {
         expected.iter_mut().for_each(|c| c.count = stored(c.count).into());
         prop_assert_eq!(&called, &expected);
         // Rounding happens once.
-        let again = FunctionProfile { paths, windows, called, coverage, ..function };
+        let again = FunctionProfile { paths, windows, called, coverage, counted, ..function };
         prop_assert_eq!(encoded(&again), &bytes[..]);
         for end in 0..bytes.len() {
             prop_assert!(decoded(&bytes[..end]).is_err());
@@ -146,9 +147,9 @@ proptest! {
 
     #[test]
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        if let Ok(Estimates { paths, windows, called, coverage }) = decoded(&bytes) {
+        if let Ok(Estimates { paths, windows, called, coverage, counted }) = decoded(&bytes) {
             let mut read = function(vec![], coverage);
-            (read.paths, read.windows, read.called) = (paths, windows, called);
+            (read.paths, read.windows, read.called, read.counted) = (paths, windows, called, counted);
             prop_assert_eq!(unstorable(&read), None);
         }
     }
