@@ -43,13 +43,16 @@ impl Places {
         self.graphs.get(&(id, hash))
     }
 
+    /// The source file of a function.
+    pub fn file_of(&self, cfg: &Cfg) -> Option<PathBuf> {
+        let mut files = self.sources.iter();
+        files.find_map(|sources| sources.file_of(&cfg.name, &cfg.source_file).map(Path::to_owned))
+    }
+
     /// A profile's counts by source line. Prints a note on functions without lines.
     pub fn lines(&self, profile: &Profile, wanted: impl Fn(&str) -> bool) -> Result<SourceFiles> {
-        let file_of = |cfg: &Cfg| {
-            let mut files = self.sources.iter();
-            files.find_map(|sources| sources.file_of(&cfg.name, &cfg.source_file).map(Path::to_owned))
-        };
-        let lines = SourceFiles::from_profile(profile, &|id, hash| self.graph(id, hash), wanted, file_of);
+        let graph = |id, hash| self.graph(id, hash);
+        let lines = SourceFiles::from_profile(profile, &graph, wanted, |cfg| self.file_of(cfg));
         if lines.files.is_empty() {
             let names: Vec<_> = self.binaries.iter().map(|path| path.display().to_string()).collect();
             bail!(
@@ -65,9 +68,4 @@ impl Places {
         }
         Ok(lines)
     }
-}
-
-/// Writes a result.
-pub fn write(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
