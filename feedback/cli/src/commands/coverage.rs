@@ -1,5 +1,7 @@
 //! `pleach coverage`: which blocks a recorded program executed, and which it did not.
 
+mod diff;
+
 use super::inputs::sampled;
 use super::output::write_or_print;
 use super::source::{Listing, Places};
@@ -29,11 +31,19 @@ use std::process::ExitCode;
 ///   pleach coverage app.pleach --binary ./app           by IR instructions, too
 ///   pleach coverage app.pleach --binary ./app --text    counts beside the source (built with -g)
 ///   pleach coverage app.pleach --binary ./app --lcov    by source line, for genhtml and editors (built with -g)
+///   pleach coverage diff tests.pleach prod.pleach       what does production execute that the tests do not?
 ///
 /// A source line has the state of the blocks that begin on it: `if (x) return;` was not executed if the return was not.
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+    subcommand_negates_reqs = true
+)]
 pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Sampled profiles (.pleach); several are merged.
     #[arg(required = true, value_name = "FILE")]
     profiles: Vec<PathBuf>,
@@ -70,8 +80,16 @@ pub struct Args {
     output: Option<PathBuf>,
 }
 
+#[derive(clap::Subcommand)]
+enum Command {
+    Diff(diff::Args),
+}
+
 /// Prints.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    if let Some(Command::Diff(args)) = &args.command {
+        return diff::run(args);
+    }
     let mut profile = sampled(&args.profiles)?;
     let functions = restrict(&mut profile, &args.function)?;
     let places = Places::read(&args.binary)?;
