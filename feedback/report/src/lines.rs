@@ -2,14 +2,16 @@
 //!
 //! A line has the executions and the coverage of the blocks that begin on it. Of several blocks, which may belong to one
 //! statement, it has the largest count and the most certain coverage: a line was executed if any of its blocks was, and
-//! was not if none was. Code of a block that goes on to further lines has no part in these.
+//! was not if none was. Of blocks that begin on earlier lines and go on to this one, the graph says nothing: in
+//! `if (x) return;`, only the return may be a block that begins here. [`SourceFiles::doubt`] takes back proofs of lines
+//! with code of such blocks.
 
 use super::block_state::{covered, executions};
 use super::show::Graphs;
 use pleach_annotate::cfg::Cfg;
 use pleach_profile::{Covered, Profile};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The coverage of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -113,6 +115,22 @@ impl SourceFiles {
             file.functions.sort_by(|a, b| (a.line, &a.name).cmp(&(b.line, &b.name)));
         }
         found
+    }
+}
+
+impl SourceFiles {
+    /// Whether no block that begins on a line was executed, which is proved.
+    pub fn is_not_executed(&self, file: &Path, line: u32) -> bool {
+        let line = self.files.get(file).and_then(|file| file.lines.get(&line));
+        line.is_some_and(|line| line.covered == Covered::NotExecuted)
+    }
+
+    /// Makes a line that was not executed unknown: it has code of a block that may have been.
+    pub fn doubt(&mut self, file: &Path, line: u32) {
+        let line = self.files.get_mut(file).and_then(|file| file.lines.get_mut(&line));
+        if let Some(line) = line.filter(|line| line.covered == Covered::NotExecuted) {
+            line.covered = Covered::Unknown;
+        }
     }
 }
 

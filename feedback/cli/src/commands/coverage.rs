@@ -33,7 +33,8 @@ use std::process::ExitCode;
 ///   pleach coverage app.pleach --binary ./app --lcov    by source line, for genhtml and editors (built with -g)
 ///   pleach coverage diff tests.pleach prod.pleach       what does production execute that the tests do not?
 ///
-/// A source line has the state of the blocks that begin on it: `if (x) return;` was not executed if the return was not.
+/// A source line has the state of the blocks that begin on it. It was not executed if none of these was, and if its
+/// machine code has no part in other blocks that may have been.
 #[derive(clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -91,10 +92,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         return diff::run(args);
     }
     let mut profile = sampled(&args.profiles)?;
-    let functions = restrict(&mut profile, &args.function)?;
+    let functions = names(&profile, &args.function)?;
     let places = Places::read(&args.binary)?;
     let text = if args.lcov {
-        lcov(args, &profile, &places)?
+        lcov(args, &profile, &places, &functions)?
     } else if args.text {
         let listing = Listing {
             style: Style::Counts,
@@ -103,6 +104,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         };
         listing.to_text(&profile, &places)?
     } else {
+        profile
+            .functions
+            .retain(|f| functions.is_empty() || functions.contains(&f.name));
         let report = CoverageReport::new(&profile, &|id, hash| places.graph(id, hash));
         match args.json {
             true => report.to_json()?,
@@ -113,34 +117,32 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Removes all functions but those with these names or identifiers, if any are given. Returns the names of those left.
-fn restrict(profile: &mut Profile, wanted: &[String]) -> Result<Vec<String>> {
-    if wanted.is_empty() {
-        return Ok(Vec::new());
-    }
+/// The linkage names of functions that are given by name or identifier.
+fn names(profile: &Profile, given: &[String]) -> Result<Vec<String>> {
     let mut names = Vec::new();
-    for name in wanted {
-        let is_wanted = |f: &&pleach_profile::FunctionProfile| f.name == *name || f.id.to_string() == *name;
-        match profile.functions.iter().find(is_wanted) {
+    for given in given {
+        let found = profile
+            .functions
+            .iter()
+            .find(|f| f.name == *given || f.id.to_string() == *given);
+        match found {
             Some(found) => names.push(found.name.clone()),
             None => {
-                bail!("the profile has no function {name}: `pleach coverage --top 0` lists those with a known state")
+                bail!("the profile has no function {given}: `pleach coverage --top 0` lists those with a known state")
             }
         }
     }
-    let is_wanted =
-        |f: &pleach_profile::FunctionProfile| wanted.contains(&f.name) || wanted.contains(&f.id.to_string());
-    profile.functions.retain(is_wanted);
     names.dedup();
     Ok(names)
 }
 
-fn lcov(args: &Args, profile: &Profile, places: &Places) -> Result<String> {
+fn lcov(args: &Args, profile: &Profile, places: &Places, functions: &[String]) -> Result<String> {
     let options = LcovOptions {
         predicted: args.predicted,
         known: args.known,
     };
-    let text = places.lines(profile, |_| true)?.to_lcov(options);
+    let wanted = |name: &str| functions.is_empty() || functions.iter().any(|function| function == name);
+    let text = places.lines(profile, wanted)?.to_lcov(options);
     if text.is_empty() {
         eprintln!("pleach: note: no line's state is known: without --known, unknown lines have a count of 0");
     }

@@ -131,25 +131,31 @@ fn table() {
 #[test]
 fn lcov() {
     let graphs = graphs();
-    let lines = lines(&graphs);
+    let mut lines = lines(&graphs);
     assert_eq!(lines.without_lines, 1);
     let [mut options, default] = [LcovOptions::default(); 2];
     insta::assert_snapshot!("coverage_lcov", lines.to_lcov(default));
-    let counts = |options| {
+    let counts = |lines: &SourceFiles, options| {
         let text = lines.to_lcov(options);
         let counts = text.lines().filter_map(|line| line.strip_prefix("DA:"));
         counts.collect::<Vec<_>>().join(" ")
     };
     // Predicted lines are unknown, or executed.
-    insta::assert_snapshot!(counts(default), @"2,4 3,120000 5,0 6,121000 8,900 11,0 12,0 15,0 17,3 18,0 19,0");
+    insta::assert_snapshot!(counts(&lines, default), @"2,4 3,120000 5,0 6,121000 8,900 11,0 12,0 15,0 17,3 18,0 19,0");
     options.predicted = true;
-    insta::assert_snapshot!(counts(options), @"2,4 3,120000 5,0 6,121000 8,900 11,40 12,40 15,0 17,3 18,0 19,0");
+    insta::assert_snapshot!(counts(&lines, options), @"2,4 3,120000 5,0 6,121000 8,900 11,40 12,40 15,0 17,3 18,0 19,0");
     // Every 0 is proved: line 18 has a block that is unknown.
     options.known = true;
-    insta::assert_snapshot!(counts(options), @"2,4 3,120000 6,121000 8,900 11,40 12,40 15,0 17,3 19,0");
+    insta::assert_snapshot!(counts(&lines, options), @"2,4 3,120000 6,121000 8,900 11,40 12,40 15,0 17,3 19,0");
     options.predicted = false;
-    insta::assert_snapshot!(counts(options), @"2,4 3,120000 6,121000 8,900 15,0 17,3 19,0");
+    insta::assert_snapshot!(counts(&lines, options), @"2,4 3,120000 6,121000 8,900 15,0 17,3 19,0");
     assert_eq!(lines.to_lcov(options).matches("FN").count(), 3 * 2 + 2);
+    // Lines with code of another block that may have run.
+    let file = PathBuf::from("/src/parse.c");
+    let not_executed: Vec<u32> = (0..20).filter(|line| lines.is_not_executed(&file, *line)).collect();
+    assert_eq!(not_executed, [15, 19]);
+    (0..=15).for_each(|line| lines.doubt(&file, line));
+    insta::assert_snapshot!(counts(&lines, options), @"2,4 3,120000 6,121000 8,900 17,3 19,0");
 }
 
 #[test]
