@@ -1,4 +1,8 @@
-//! Which source file defines a function, from DWARF.
+//! Which source file defines a function, and the code of source lines, from DWARF.
+
+mod lines;
+
+pub use lines::visit_lines;
 
 use gimli::{AttributeValue, DwAt, EndianSlice, LittleEndian, UnitOffset, constants};
 use object::{Object, ObjectSection};
@@ -32,19 +36,8 @@ impl Sources {
     /// # Errors
     /// Fails if the file cannot be read.
     pub fn read(path: &Path) -> std::io::Result<Self> {
-        let data = std::fs::read(path)?;
         let mut sources = Self::default();
-        if let Ok(file) = object::File::parse(&*data) {
-            let section = |id: gimli::SectionId| -> Result<Cow<'_, [u8]>, gimli::Error> {
-                let section = file.section_by_name(id.name());
-                Ok(section.and_then(|s| s.uncompressed_data().ok()).unwrap_or_default())
-            };
-            if let Ok(sections) = gimli::DwarfSections::load(section) {
-                let dwarf = sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));
-                // Keeps what was read before a malformed unit.
-                let _ = sources.add(&dwarf);
-            }
-        }
+        with_dwarf(path, |dwarf| sources.add(dwarf))?;
         Ok(sources)
     }
 
@@ -73,7 +66,7 @@ impl Sources {
 
     fn add_unit(&mut self, dwarf: &Dwarf<'_>, unit: &Unit<'_>) -> gimli::Result<()> {
         let text = |slice: Slice<'_>| slice.to_string_lossy().into_owned();
-        let folder = unit.comp_dir.map(text).unwrap_or_default();
+        let folder = folder_of(unit);
         let compiled = Path::new(&folder).join(unit.name.map(text).unwrap_or_default());
         // Names of declarations: a definition refers to its declaration and has no name of its own.
         let mut names: HashMap<UnitOffset, String> = HashMap::new();
@@ -106,6 +99,28 @@ impl Sources {
         }
         Ok(())
     }
+}
+
+/// Calls `visit` with a file's debug information. What was visited before a malformed unit is kept.
+fn with_dwarf(path: &Path, visit: impl FnOnce(&Dwarf<'_>) -> gimli::Result<()>) -> std::io::Result<()> {
+    let data = std::fs::read(path)?;
+    if let Ok(file) = object::File::parse(&*data) {
+        let section = |id: gimli::SectionId| -> Result<Cow<'_, [u8]>, gimli::Error> {
+            let section = file.section_by_name(id.name());
+            Ok(section.and_then(|s| s.uncompressed_data().ok()).unwrap_or_default())
+        };
+        if let Ok(sections) = gimli::DwarfSections::load(section) {
+            let dwarf = sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));
+            let _ = visit(&dwarf);
+        }
+    }
+    Ok(())
+}
+
+/// The directory that a unit was compiled in.
+fn folder_of(unit: &Unit<'_>) -> String {
+    let folder = unit.comp_dir.map(|slice| slice.to_string_lossy().into_owned());
+    folder.unwrap_or_default()
 }
 
 fn path_of(dwarf: &Dwarf<'_>, unit: &Unit<'_>, index: u64, folder: &str) -> Option<PathBuf> {

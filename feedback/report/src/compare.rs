@@ -26,13 +26,13 @@ pub struct DifferentAnchors {
 }
 
 /// The common anchor. Blocks at different anchors are not comparable.
-pub(super) fn one_anchor(first: &Flows, second: &Flows) -> Result<Anchor, DifferentAnchors> {
-    if first.anchor == second.anchor {
-        return Ok(first.anchor);
+pub(super) fn one_anchor(first: Anchor, second: Anchor) -> Result<Anchor, DifferentAnchors> {
+    if first == second {
+        return Ok(first);
     }
     Err(DifferentAnchors {
-        first: first.anchor.name(),
-        second: second.anchor.name(),
+        first: first.name(),
+        second: second.name(),
     })
 }
 
@@ -82,7 +82,7 @@ impl Overlap {
     /// # Errors
     /// Fails if the anchors differ.
     pub fn new(first: &Flows, second: &Flows, top: Option<usize>) -> Result<Self, DifferentAnchors> {
-        let anchor = one_anchor(first, second)?;
+        let anchor = one_anchor(first.anchor, second.anchor)?;
         let totals = [first, second].map(|flows| Totals {
             paths: flows.path_flow(),
             blocks: flows.block_flow(),

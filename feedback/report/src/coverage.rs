@@ -1,11 +1,12 @@
-//! The report of `pleach coverage`: how many blocks of each function were executed, and how that is known.
+//! The report of `pleach coverage`: how many blocks of each function were executed, were not, or are unknown, and how
+//! that is known.
 
+use super::block_state::covered;
 use super::show::Graphs;
-use super::tables::{grouped, table, without_padding};
 use pleach_annotate::manifest::Anchor;
 use pleach_profile::{Covered, FunctionProfile, Profile};
 use serde::Serialize;
-use std::fmt::Write;
+use std::cmp::Reverse;
 use std::ops::AddAssign;
 
 /// Version of the JSON form. It changes when a key is removed or changes its meaning.
@@ -15,9 +16,9 @@ pub const JSON_VERSION: u32 = 1;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Tally {
-    /// All.
+    /// All: the sum of the following.
     pub all: u64,
-    /// Proved by recorded branches.
+    /// Proved by recorded branches or breakpoints.
     pub seen: u64,
     /// Implied by executed blocks.
     pub by_dominance: u64,
@@ -27,6 +28,8 @@ pub struct Tally {
     pub predicted_by_dominance: u64,
     /// Proved not to have been executed.
     pub not_executed: u64,
+    /// Without any evidence.
+    pub unknown: u64,
 }
 
 impl Tally {
@@ -40,16 +43,27 @@ impl Tally {
         self.predicted + self.predicted_by_dominance
     }
 
+    /// Number that is proved or predicted to have been executed.
+    pub fn executed(&self) -> u64 {
+        self.proved() + self.only_predicted()
+    }
+
+    /// Whether all are proved not to have been executed.
+    pub fn is_never_executed(&self) -> bool {
+        self.all > 0 && self.not_executed == self.all
+    }
+
     fn note(&mut self, covered: Covered, weight: u64) {
         self.all += weight;
-        match covered {
-            Covered::NotExecuted => self.not_executed += weight,
-            Covered::CodeNotExecuted | Covered::Unknown => {}
-            Covered::Proved => self.seen += weight,
-            Covered::ByDominance => self.by_dominance += weight,
-            Covered::Predicted => self.predicted += weight,
-            Covered::PredictedByDominance => self.predicted_by_dominance += weight,
-        }
+        let part = match covered {
+            Covered::NotExecuted => &mut self.not_executed,
+            Covered::CodeNotExecuted | Covered::Unknown => &mut self.unknown,
+            Covered::PredictedByDominance => &mut self.predicted_by_dominance,
+            Covered::Predicted => &mut self.predicted,
+            Covered::ByDominance => &mut self.by_dominance,
+            Covered::Proved => &mut self.seen,
+        };
+        *part += weight;
     }
 }
 
@@ -61,6 +75,7 @@ impl AddAssign for Tally {
         self.predicted += other.predicted;
         self.predicted_by_dominance += other.predicted_by_dominance;
         self.not_executed += other.not_executed;
+        self.unknown += other.unknown;
     }
 }
 
@@ -80,6 +95,9 @@ pub struct FunctionRow {
     pub instructions: Option<Tally>,
     /// Each block, in block order.
     pub coverage: Vec<Covered>,
+    /// Executions that breakpoints counted, in block order; empty if none were counted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub counted: Vec<u64>,
 }
 
 /// Coverage of a program.
@@ -93,21 +111,26 @@ pub struct CoverageReport {
     pub functions_all: u64,
     /// Functions with a block that is proved to have been executed.
     pub functions_proved: u64,
-    /// Functions with blocks that are only predicted.
+    /// Functions with a block that is proved or predicted to have been executed.
     pub functions_covered: u64,
+    /// Functions all of whose blocks are proved not to have been executed.
+    pub functions_not_executed: u64,
     /// All blocks.
     pub blocks: Tally,
     /// All IR instructions, of functions whose graphs are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<Tally>,
-    /// Functions with covered blocks, by descending number of covered blocks.
+    /// Functions with executed or predicted blocks, by descending number of those.
     pub functions: Vec<FunctionRow>,
+    /// Functions without such blocks but with some that are proved not to have been executed, by descending number of
+    /// those.
+    pub not_executed: Vec<FunctionRow>,
 }
 
 impl CoverageReport {
     /// The coverage of a profile.
     pub fn new(profile: &Profile, graphs: &Graphs<'_>) -> Self {
-        let mut rows: Vec<FunctionRow> = profile.functions.iter().map(|f| row(f, graphs)).collect();
+        let rows: Vec<FunctionRow> = profile.functions.iter().map(|f| row(f, graphs)).collect();
         let (mut blocks, mut instructions) = (Tally::default(), None);
         for row in &rows {
             blocks += row.blocks;
@@ -116,25 +139,23 @@ impl CoverageReport {
             }
         }
         let functions_all = rows.len() as u64;
-        rows.retain(|row| row.blocks.proved() + row.blocks.only_predicted() > 0);
-        rows.sort_by(|a, b| {
-            let size = |row: &FunctionRow| std::cmp::Reverse(row.blocks.proved() + row.blocks.only_predicted());
-            (size(a), &a.function, &a.function_id, &a.cfg_hash).cmp(&(
-                size(b),
-                &b.function,
-                &b.function_id,
-                &b.cfg_hash,
-            ))
-        });
+        let (mut functions, mut others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.blocks.executed() > 0);
+        others.retain(|row| row.blocks.not_executed > 0);
+        functions.sort_by(|a, b| largest_first(Tally::executed, a, b));
+        others.sort_by(|a, b| largest_first(|tally| tally.not_executed, a, b));
+        let number =
+            |rows: &[FunctionRow], of: fn(&Tally) -> bool| rows.iter().filter(|r| of(&r.blocks)).count() as u64;
         Self {
             version: JSON_VERSION,
             anchor: profile.anchor,
             functions_all,
-            functions_proved: rows.iter().filter(|row| row.blocks.proved() > 0).count() as u64,
-            functions_covered: rows.len() as u64,
+            functions_proved: number(&functions, |tally| tally.proved() > 0),
+            functions_covered: functions.len() as u64,
+            functions_not_executed: number(&others, Tally::is_never_executed),
             blocks,
             instructions,
-            functions: rows,
+            functions,
+            not_executed: others,
         }
     }
 
@@ -142,71 +163,23 @@ impl CoverageReport {
     pub fn to_json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
+}
 
-    /// For people: the totals, and at most `top` functions.
-    pub fn to_text(&self, top: Option<usize>) -> String {
-        let mut out = String::new();
-        let percent = |part: u64, all: u64| format!("{:.1} %", 100.0 * part as f64 / all.max(1) as f64);
-        let mut total = |what: &str, tally: &Tally| {
-            let _ = writeln!(
-                out,
-                "{what}: {} of {} executed ({}; {} seen, {} by dominance), {} more predicted",
-                grouped(tally.proved()),
-                grouped(tally.all),
-                percent(tally.proved(), tally.all),
-                grouped(tally.seen),
-                grouped(tally.by_dominance),
-                grouped(tally.only_predicted()),
-            );
-        };
-        total("blocks", &self.blocks);
-        if let Some(instructions) = &self.instructions {
-            total("IR instructions", instructions);
-        }
-        let _ = writeln!(
-            out,
-            "functions: {} of {} executed, {} more predicted\n",
-            grouped(self.functions_proved),
-            grouped(self.functions_all),
-            grouped(self.functions_covered - self.functions_proved),
-        );
-        let mut functions = table(
-            &["executed", "predicted", "blocks", "seen", "by dominance", "function"],
-            ..5,
-        );
-        let shown = self.functions.len().min(top.unwrap_or(usize::MAX));
-        for row in &self.functions[..shown] {
-            let Tally {
-                all,
-                seen,
-                by_dominance,
-                ..
-            } = row.blocks;
-            functions.add_row([
-                percent(row.blocks.proved(), all),
-                percent(row.blocks.only_predicted(), all),
-                grouped(all),
-                grouped(seen),
-                grouped(by_dominance),
-                row.function.clone(),
-            ]);
-        }
-        out += &without_padding(&functions.to_string());
-        if shown < self.functions.len() {
-            let _ = writeln!(out, "and {} more: --top 0 lists them all", self.functions.len() - shown);
-        }
-        out
-    }
+fn largest_first(size: fn(&Tally) -> u64, a: &FunctionRow, b: &FunctionRow) -> std::cmp::Ordering {
+    let names = |row: &FunctionRow| [row.function.clone(), row.function_id.clone(), row.cfg_hash.clone()];
+    let by_name = || names(a).cmp(&names(b));
+    Reverse(size(&a.blocks))
+        .cmp(&Reverse(size(&b.blocks)))
+        .then_with(by_name)
 }
 
 fn row(function: &FunctionProfile, graphs: &Graphs<'_>) -> FunctionRow {
-    let covered = |block: usize| function.coverage.get(block).copied().unwrap_or_default();
     let mut blocks = Tally::default();
-    (0..function.blocks.len()).for_each(|block| blocks.note(covered(block), 1));
+    (0..function.blocks.len()).for_each(|block| blocks.note(covered(function, block), 1));
     let instructions = graphs(function.id, function.cfg_hash).map(|cfg| {
         let mut tally = Tally::default();
         let each = cfg.blocks.iter().enumerate();
-        each.for_each(|(block, of_graph)| tally.note(covered(block), of_graph.instructions.into()));
+        each.for_each(|(block, of_graph)| tally.note(covered(function, block), of_graph.instructions.into()));
         tally
     });
     FunctionRow {
@@ -216,5 +189,6 @@ fn row(function: &FunctionProfile, graphs: &Graphs<'_>) -> FunctionRow {
         blocks,
         instructions,
         coverage: function.coverage.clone(),
+        counted: function.counted.clone(),
     }
 }

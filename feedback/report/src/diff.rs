@@ -99,7 +99,7 @@ impl Diff {
     /// # Errors
     /// Fails if the anchors differ.
     pub fn new(first: &Flows, second: &Flows, top: Option<usize>) -> Result<Self, DifferentAnchors> {
-        let anchor = one_anchor(first, second)?;
+        let anchor = one_anchor(first.anchor, second.anchor)?;
         let sides = [first, second].map(|flows| Side {
             total: flows.path_flow(),
             unseen: flows.unseen_share(),

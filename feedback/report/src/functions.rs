@@ -60,6 +60,9 @@ pub struct FunctionRow {
     /// Number of blocks that are proved to have been executed, and of all blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub covered_blocks: Option<[u64; 2]>,
+    /// Number of blocks that are proved not to have been executed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_executed_blocks: Option<u64>,
     /// Number of paths with samples.
     pub paths: u64,
     /// The most executed path.
@@ -111,6 +114,7 @@ impl Report {
                 instruction_share: instructions(f, graphs).map(|i| share(i, all_instructions)),
                 calls: f.blocks.first().copied().unwrap_or(0),
                 covered_blocks: covered(f),
+                not_executed_blocks: not_executed(f),
                 paths: f.paths.len() as u64,
                 hottest: HottestPath::from_function(f),
             })
@@ -200,6 +204,12 @@ fn covered(function: &FunctionProfile) -> Option<[u64; 2]> {
     let states = &function.coverage;
     let proved = states.iter().filter(|&&state| state >= Covered::ByDominance);
     (!states.is_empty()).then(|| [proved.count() as u64, states.len() as u64])
+}
+
+fn not_executed(function: &FunctionProfile) -> Option<u64> {
+    let states = &function.coverage;
+    let proved = states.iter().filter(|&&state| state == Covered::NotExecuted);
+    (!states.is_empty()).then(|| proved.count() as u64)
 }
 
 impl HottestPath {

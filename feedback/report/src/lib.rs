@@ -5,22 +5,31 @@
 //! 2. [`paths`], [`estimated`] and `paths_text`: exact and estimated paths.
 //! 3. [`functions`]: the functions with the most executions.
 //! 4. [`flows`], [`compare`] and [`diff`]: comparisons of two profiles.
-//! 5. [`coverage`] and [`lines`]: executed blocks, and source lines.
-//! 6. [`foreign`]: removes counts that do not belong to a program.
-//! 7. [`evaluate`]: figures of accuracy.
-//! 8. `tables`: the layout of all tables.
+//! 5. [`coverage`] and `coverage_text`: executed and not executed blocks; [`coverage_diff`] and `coverage_diff_text`:
+//!    what one profile executes and another does not; [`block_state`]: what a profile says about one block.
+//! 6. [`lines`]: source lines; [`lcov`] and [`listing`] print them.
+//! 7. [`foreign`]: removes counts that do not belong to a program.
+//! 8. [`evaluate`]: figures of accuracy.
+//! 9. `tables` and `ranges`: the layout of all tables, and numbers as ranges.
 
+pub mod block_state;
 pub mod compare;
 pub mod coverage;
+pub mod coverage_diff;
+mod coverage_diff_text;
+mod coverage_text;
 pub mod diff;
 pub mod estimated;
 pub mod evaluate;
 pub mod flows;
 pub mod foreign;
 pub mod functions;
+pub mod lcov;
 pub mod lines;
+pub mod listing;
 pub mod paths;
 mod paths_text;
+mod ranges;
 pub mod show;
 mod tables;
 mod text;

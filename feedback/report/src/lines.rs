@@ -1,27 +1,41 @@
-//! Counts and coverage by source line: as an LCOV trace file, and as a view of the source.
+//! Executions and coverage by source line. [`super::lcov`] and [`super::listing`] print them.
 //!
-//! A line has the count and the coverage of the blocks that begin on it. Of several blocks, which may belong to one
-//! statement, it has the largest count and the most certain coverage: a line is executed if any of its blocks is.
+//! A line has the executions and the coverage of the blocks that begin on it. Of several blocks, which may belong to one
+//! statement, it has the largest count and the most certain coverage: a line was executed if any of its blocks was, and
+//! was not if none was. Of blocks that begin on earlier lines and go on to this one, the graph says nothing: in
+//! `if (x) return;`, only the return may be a block that begins here. [`SourceFiles::doubt`] takes back proofs of lines
+//! with code of such blocks.
 
+use super::block_state::{covered, executions};
 use super::show::Graphs;
-use super::tables::grouped;
 use pleach_annotate::cfg::Cfg;
 use pleach_profile::{Covered, Profile};
 use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The coverage of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Line {
-    /// Estimated executions of the most executed block.
+    /// Executions of the most executed block: estimated, or counted where that is more.
     pub count: u64,
     /// The most certain coverage of its blocks.
     pub covered: Covered,
     /// Number of blocks that begin here.
     pub blocks: u32,
-    /// Number of those whose execution is unknown.
+    /// Number of those that are neither proved nor predicted to have been executed.
     pub uncovered: u32,
+}
+
+impl Line {
+    fn add(&mut self, count: u64, covered: Covered) {
+        self.count = self.count.max(count);
+        self.covered = match self.blocks {
+            0 => covered,
+            _ => self.covered.max(covered),
+        };
+        self.blocks += 1;
+        self.uncovered += u32::from(!covered.is_executed());
+    }
 }
 
 /// A function's beginning.
@@ -29,12 +43,20 @@ pub struct Line {
 pub struct Function {
     /// Linkage name.
     pub name: String,
-    /// The first line of its entry block.
+    /// The first line of its entry block; if that is unknown, of all its blocks.
     pub line: u32,
-    /// Estimated calls.
+    /// Calls: estimated, or counted where that is more.
     pub count: u64,
     /// The coverage of its entry.
     pub covered: Covered,
+}
+
+impl Function {
+    fn add(&mut self, other: &Self) {
+        self.line = self.line.min(other.line);
+        self.count = self.count.max(other.count);
+        self.covered = self.covered.max(other.covered);
+    }
 }
 
 /// A source file.
@@ -42,11 +64,11 @@ pub struct Function {
 pub struct SourceFile {
     /// By number.
     pub lines: BTreeMap<u32, Line>,
-    /// In order.
+    /// By line and name. Several graphs or local functions of the same name are one function.
     pub functions: Vec<Function>,
 }
 
-/// Counts and coverage by source line.
+/// Executions and coverage by source line.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SourceFiles {
     /// By path.
@@ -64,117 +86,59 @@ impl SourceFiles {
         file_of: impl Fn(&Cfg) -> Option<PathBuf>,
     ) -> Self {
         let mut found = Self::default();
+        let mut functions: BTreeMap<(PathBuf, &str), Function> = BTreeMap::new();
         for function in profile.functions.iter().filter(|function| wanted(&function.name)) {
             let cfg = graphs(function.id, function.cfg_hash);
-            let cfg = cfg.filter(|cfg| cfg.blocks.iter().any(|block| block.line > 0));
-            let Some((cfg, path)) = cfg.and_then(|cfg| Some((cfg, file_of(cfg)?))) else {
+            let place = cfg.and_then(|cfg| Some((cfg, first_line(cfg)?, file_of(cfg)?)));
+            let Some((cfg, line, path)) = place else {
                 found.without_lines += 1;
                 continue;
             };
-            let file = found.files.entry(path).or_default();
-            let covered = |block: usize| function.coverage.get(block).copied().unwrap_or_default();
-            // Counts of covered blocks are 1 at least: estimates of rare ones may be 0.
-            let count = |block: usize| {
-                let estimate = function.blocks.get(block).copied().unwrap_or(0);
-                estimate.max(u64::from(covered(block) > Covered::Unknown))
-            };
+            let file = found.files.entry(path.clone()).or_default();
             for (block, of_graph) in cfg.blocks.iter().enumerate().filter(|(_, block)| block.line > 0) {
                 let line = file.lines.entry(of_graph.line).or_default();
-                line.count = line.count.max(count(block));
-                line.covered = line.covered.max(covered(block));
-                line.blocks += 1;
-                line.uncovered += u32::from(covered(block) == Covered::Unknown);
+                line.add(executions(function, block), covered(function, block));
             }
-            if let Some(entry) = cfg.blocks.first() {
-                file.functions.push(Function {
-                    name: function.name.clone(),
-                    line: entry.line,
-                    count: count(0),
-                    covered: covered(0),
-                });
-            }
+            let entry = Function {
+                name: function.name.clone(),
+                line,
+                count: executions(function, 0),
+                covered: covered(function, 0),
+            };
+            let known = functions.entry((path, &function.name));
+            known.and_modify(|known| known.add(&entry)).or_insert(entry);
+        }
+        for ((path, _), function) in functions {
+            found.files.entry(path).or_default().functions.push(function);
         }
         for file in found.files.values_mut() {
             file.functions.sort_by(|a, b| (a.line, &a.name).cmp(&(b.line, &b.name)));
         }
         found
     }
+}
 
-    /// A trace file for `lcov` and `genhtml`. Lines that are only predicted count as not executed, unless `predicted`.
-    pub fn to_lcov(&self, predicted: bool) -> String {
-        let least = if predicted {
-            Covered::PredictedByDominance
-        } else {
-            Covered::ByDominance
-        };
-        let hits = |covered: Covered, count: u64| if covered >= least { count.max(1) } else { 0 };
-        let mut out = String::new();
-        for (path, file) in &self.files {
-            let _ = writeln!(out, "TN:pleach\nSF:{}", path.display());
-            for function in &file.functions {
-                let _ = writeln!(out, "FN:{},{}", function.line, function.name);
-            }
-            for function in &file.functions {
-                let _ = writeln!(out, "FNDA:{},{}", hits(function.covered, function.count), function.name);
-            }
-            let hit = file.functions.iter().filter(|function| function.covered >= least);
-            let _ = writeln!(out, "FNF:{}\nFNH:{}", file.functions.len(), hit.count());
-            for (number, line) in &file.lines {
-                let _ = writeln!(out, "DA:{number},{}", hits(line.covered, line.count));
-            }
-            let hit = file.lines.values().filter(|line| line.covered >= least);
-            let _ = writeln!(out, "LF:{}\nLH:{}\nend_of_record", file.lines.len(), hit.count());
+impl SourceFiles {
+    /// Whether no block that begins on a line was executed, which is proved.
+    pub fn is_not_executed(&self, file: &Path, line: u32) -> bool {
+        let line = self.files.get(file).and_then(|file| file.lines.get(&line));
+        line.is_some_and(|line| line.covered == Covered::NotExecuted)
+    }
+
+    /// Makes a line that was not executed unknown: it has code of a block that may have been.
+    pub fn doubt(&mut self, file: &Path, line: u32) {
+        let line = self.files.get_mut(file).and_then(|file| file.lines.get_mut(&line));
+        if let Some(line) = line.filter(|line| line.covered == Covered::NotExecuted) {
+            line.covered = Covered::Unknown;
         }
-        out
     }
 }
 
-/// The meaning of the marks of [`SourceFile::view`].
-pub const LEGEND: &str = "+ executed (seen), = executed (by dominance), ? predicted, ~ predicted by dominance, ! never seen; \
-                          * some of its blocks were never seen\n";
-
-fn mark(line: &Line) -> [char; 2] {
-    let state = match line.covered {
-        Covered::NotExecuted => '-',
-        Covered::CodeNotExecuted | Covered::Unknown => '!',
-        Covered::PredictedByDominance => '~',
-        Covered::Predicted => '?',
-        Covered::ByDominance => '=',
-        Covered::Proved => '+',
-    };
-    let partly = line.covered > Covered::Unknown && line.uncovered > 0;
-    [state, if partly { '*' } else { ' ' }]
-}
-
-impl SourceFile {
-    /// Each line with its estimated count and a mark for its coverage. `text` is the source; without it, only lines
-    /// with blocks are listed. `around` limits the number of lines before the first and after the last line with
-    /// blocks.
-    pub fn view(&self, text: Option<&str>, around: Option<u32>) -> String {
-        let mut out = String::new();
-        let mut print = |number: u32, text: &str| {
-            let line = self.lines.get(&number);
-            let count = line
-                .filter(|line| line.covered > Covered::Unknown)
-                .map(|line| grouped(line.count));
-            let [state, partly] = line.map_or([' ', ' '], mark);
-            let row = format!("{:>16} {state}{partly} {number:>6} │ {text}", count.unwrap_or_default());
-            out += row.trim_end();
-            out.push('\n');
-        };
-        let Some(text) = text else {
-            self.lines.keys().for_each(|number| print(*number, ""));
-            return out;
-        };
-        let (first, last) = match (around, self.lines.keys().next(), self.lines.keys().next_back()) {
-            (Some(around), Some(first), Some(last)) => (first.saturating_sub(around), last.saturating_add(around)),
-            _ => (0, u32::MAX),
-        };
-        for (number, text) in (1..).zip(text.lines()) {
-            if (first..=last).contains(&number) {
-                print(number, text);
-            }
-        }
-        out
+/// The line of the entry block, or of the first block that has one.
+fn first_line(cfg: &Cfg) -> Option<u32> {
+    let known = || cfg.blocks.iter().map(|block| block.line).filter(|line| *line > 0);
+    match cfg.blocks.first() {
+        Some(entry) if entry.line > 0 => Some(entry.line),
+        _ => known().min(),
     }
 }

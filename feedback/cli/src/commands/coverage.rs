@@ -1,29 +1,56 @@
-//! `pleach coverage`: which blocks a recorded program executed.
+//! `pleach coverage`: which blocks a recorded program executed, and which it did not.
+
+mod diff;
 
 use super::inputs::sampled;
-use super::output::print;
-use super::source::{Places, places};
-use anyhow::Result;
+use super::output::write_or_print;
+use super::source::{Listing, Places};
+use anyhow::{Result, bail};
+use pleach_profile::Profile;
 use pleach_report::coverage::CoverageReport;
+use pleach_report::lcov::LcovOptions;
+use pleach_report::listing::Style;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Print which blocks of which functions a recorded program executed.
+/// Print which blocks of which functions a recorded program executed, and which it did not.
 ///
-/// "Executed" blocks are proved: a recorded branch passed the block, or every path through an executed block does.
-/// "Predicted" blocks were passed by shadow execution only; other threads, signals or the program's end may have led
-/// the program elsewhere. A block in neither set may still have run, because sampling misses executions. Profiles of
-/// more runs, or longer ones, prove more blocks.
+/// A block is in one of three states:
 ///
-///   pleach coverage app.pleach                                 totals and functions pleach coverage app.pleach
-///   --binary ./app                  by IR instructions, too pleach coverage app.pleach --binary ./app --lcov
-///   by source line, for genhtml and editors (built with -g)
+///   executed       proved: a recorded branch or a breakpoint hit passed the block (seen), or every path through a
+///                  block that was executed passes it (implied by dominance)
+///   not executed   proved: breakpoints that the block would hit were armed from the start to the end of every process,
+///                  and were not hit. Imported exact counts prove it, too
+///   unknown        neither; the block may have run between samples
+///
+/// Unknown blocks may be predicted: shadow execution passed them, but other threads, signals or the program's end may
+/// have led the program elsewhere. Several profiles add up: a block is executed if it was in any of them, and not
+/// executed if it was not in all of them. Longer recordings prove more.
+///
+///   pleach coverage app.pleach                          totals and functions
+///   pleach coverage app.pleach --binary ./app           by IR instructions, too
+///   pleach coverage app.pleach --binary ./app --text    counts beside the source (built with -g)
+///   pleach coverage app.pleach --binary ./app --lcov    by source line, for genhtml and editors (built with -g)
+///   pleach coverage diff tests.pleach prod.pleach       what does production execute that the tests do not?
+///
+/// A source line has the state of the blocks that begin on it. It was not executed if none of these was, and if its
+/// machine code has no part in other blocks that may have been.
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+    subcommand_negates_reqs = true
+)]
 pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Sampled profiles (.pleach); several are merged.
     #[arg(required = true, value_name = "FILE")]
     profiles: Vec<PathBuf>,
+    /// Restrict the output to this function: its linkage name or identifier; may be repeated.
+    #[arg(short, long, value_name = "NAME")]
+    function: Vec<String>,
     /// Number of functions to list, by descending number of executed blocks; 0 lists all (default: 20).
     #[arg(long, value_name = "N")]
     top: Option<usize>,
@@ -32,35 +59,92 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     binary: Vec<PathBuf>,
     /// Print JSON.
-    #[arg(long, conflicts_with = "lcov")]
+    #[arg(long, conflicts_with_all = ["lcov", "text"])]
     json: bool,
-    /// Print an LCOV trace file.
-    #[arg(long, requires = "binary")]
+    /// Print an LCOV trace file. Lines whose state is unknown have a count of 0.
+    #[arg(long, requires = "binary", conflicts_with = "text")]
     lcov: bool,
-    /// With --lcov: count lines that are only predicted as executed.
-    #[arg(long, requires = "lcov")]
+    /// Print the source with a count before each line, as llvm-cov show does.
+    #[arg(long, requires = "binary")]
+    text: bool,
+    /// With --lcov: leave out lines whose state is unknown, so that a count of 0 is proved.
+    #[arg(long, requires = "lcov", conflicts_with_all = ["json", "text"])]
+    known: bool,
+    /// With --lcov: count lines that are only predicted as executed. Otherwise, they are unknown.
+    #[arg(long, requires = "lcov", conflicts_with_all = ["json", "text"])]
     predicted: bool,
+    /// With --text: also look for sources in this directory, by file name; may be repeated.
+    #[arg(long, value_name = "FOLDER", requires = "text", conflicts_with_all = ["json", "lcov"])]
+    source_dir: Vec<PathBuf>,
     /// Write to this file instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
+#[derive(clap::Subcommand)]
+enum Command {
+    Diff(diff::Args),
+}
+
 /// Prints.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let profile = sampled(&args.profiles)?;
+    if let Some(Command::Diff(args)) = &args.command {
+        return diff::run(args);
+    }
+    let mut profile = sampled(&args.profiles)?;
+    let functions = names(&profile, &args.function)?;
     let places = Places::read(&args.binary)?;
     let text = if args.lcov {
-        places.lines(&profile, |_| true)?.to_lcov(args.predicted)
+        lcov(args, &profile, &places, &functions)?
+    } else if args.text {
+        let listing = Listing {
+            style: Style::Counts,
+            functions: &functions,
+            source_dirs: &args.source_dir,
+        };
+        listing.to_text(&profile, &places)?
     } else {
+        profile
+            .functions
+            .retain(|f| functions.is_empty() || functions.contains(&f.name));
         let report = CoverageReport::new(&profile, &|id, hash| places.graph(id, hash));
         match args.json {
             true => report.to_json()?,
             false => report.to_text(Some(args.top.unwrap_or(20)).filter(|&top| top != 0)),
         }
     };
-    match &args.output {
-        Some(path) => places::write(path, &text)?,
-        None => print(&text)?,
-    }
+    write_or_print(args.output.as_deref(), &text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The linkage names of functions that are given by name or identifier.
+fn names(profile: &Profile, given: &[String]) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for given in given {
+        let found = profile
+            .functions
+            .iter()
+            .find(|f| f.name == *given || f.id.to_string() == *given);
+        match found {
+            Some(found) => names.push(found.name.clone()),
+            None => {
+                bail!("the profile has no function {given}: `pleach coverage --top 0` lists those with a known state")
+            }
+        }
+    }
+    names.dedup();
+    Ok(names)
+}
+
+fn lcov(args: &Args, profile: &Profile, places: &Places, functions: &[String]) -> Result<String> {
+    let options = LcovOptions {
+        predicted: args.predicted,
+        known: args.known,
+    };
+    let wanted = |name: &str| functions.is_empty() || functions.iter().any(|function| function == name);
+    let text = places.lines(profile, wanted)?.to_lcov(options);
+    if text.is_empty() {
+        eprintln!("pleach: note: no line's state is known: without --known, unknown lines have a count of 0");
+    }
+    Ok(text)
 }

@@ -1,8 +1,7 @@
 //! `pleach order`: the order in which a linker should place functions.
 
 use super::inputs::{manifests, sampled};
-use super::output::print;
-use super::source::places;
+use super::output::write_or_print;
 use anyhow::Result;
 use pleach_decide::placement::function_order;
 use std::collections::HashMap;
@@ -38,9 +37,6 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let graphs: HashMap<_, _> = entries.iter().map(|e| ((e.cfg.id, e.cfg.hash()), &e.cfg)).collect();
     let names = function_order(&profile, &|id, hash| graphs.get(&(id, hash)).copied());
     let text: String = names.iter().flat_map(|name| [name, "\n"]).collect();
-    match &args.output {
-        Some(path) => places::write(path, &text)?,
-        None => print(&text)?,
-    }
+    write_or_print(args.output.as_deref(), &text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -54,7 +54,7 @@ fn any_function() -> impl Strategy<Value = FunctionProfile> {
     let value = || prop_oneof![Just(0.0), 0.0..5.0, 0.0..1e12, Just(f64::MAX)];
     let effective = prop_oneof![3 => value(), 1 => Just(f64::INFINITY)];
     let paths = prop::collection::btree_map(path(), (value(), value(), value(), effective), 0..30);
-    let state = (0u8..5).prop_map(|s| Covered::from_u8(s).expect("a state"));
+    let state = (0u8..7).prop_map(|s| Covered::from_u8(s).expect("a state"));
     let coverage = prop_oneof![
         Just(vec![]),
         prop::collection::vec(state, BLOCKS as usize..=BLOCKS as usize)
@@ -79,7 +79,11 @@ fn any_function() -> impl Strategy<Value = FunctionProfile> {
         before,
     });
     let called = prop::collection::vec((caller, any::<prop::sample::Index>(), value()), 0..10);
-    (paths, windows, called, coverage).prop_map(|(paths, windows, called, coverage)| {
+    let counted = prop_oneof![
+        Just(Vec::new()),
+        prop::collection::vec(prop_oneof![Just(0), any::<u64>()], BLOCKS as usize..=BLOCKS as usize)
+    ];
+    (paths, windows, called, coverage, counted).prop_map(|(paths, windows, called, coverage, counted)| {
         let values = |(path, (a, b, c, d))| (path, [a, b, c, d]);
         let mut function = function(paths.into_iter().map(values).collect(), coverage);
         let path = |at: prop::sample::Index| at.get(&function.paths).path.clone();
@@ -94,6 +98,7 @@ fn any_function() -> impl Strategy<Value = FunctionProfile> {
             called.map(|(caller, at, count)| ((caller, path(at)), count)).collect();
         let one = |((caller, path), count)| CalledPath { caller, path, count };
         function.called = called.into_iter().map(one).collect();
+        function.counted = counted;
         function
     })
 }

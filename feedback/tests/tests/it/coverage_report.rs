@@ -7,10 +7,12 @@ use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_profile::{Covered, FunctionProfile, Profile};
 use pleach_report::coverage::CoverageReport;
-use pleach_report::lines::{LEGEND, SourceFiles};
+use pleach_report::lcov::LcovOptions;
+use pleach_report::lines::SourceFiles;
+use pleach_report::listing::Style;
 use std::path::PathBuf;
 
-use Covered::{ByDominance, Predicted, PredictedByDominance, Proved, Unknown};
+use Covered::{ByDominance, NotExecuted, Predicted, PredictedByDominance, Proved, Unknown};
 
 fn graphs() -> Vec<Cfg> {
     let mut graphs = vec![
@@ -18,8 +20,9 @@ fn graphs() -> Vec<Cfg> {
         cfg("report", &[&[1, 2], &[2], &[]]),
         cfg("never", &[&[]]),
         cfg("elsewhere", &[&[]]),
+        cfg("rare", &[&[1, 2], &[3], &[3], &[]]),
     ];
-    let lines: [&[u32]; 4] = [&[2, 3, 5, 6, 8], &[11, 12, 11], &[15], &[0]];
+    let lines: [&[u32]; 5] = [&[2, 3, 5, 6, 8], &[11, 12, 11], &[15], &[0], &[17, 18, 18, 19]];
     for (cfg, lines) in graphs.iter_mut().zip(lines) {
         for (block, line) in cfg.blocks.iter_mut().zip(lines) {
             block.line = *line;
@@ -28,17 +31,31 @@ fn graphs() -> Vec<Cfg> {
     graphs
 }
 
+/// Coverage, estimates, and executions that breakpoints counted.
+type States<'s> = (&'s [Covered], &'s [u64], &'s [u64]);
+
 fn profile(graphs: &[Cfg]) -> Profile {
-    let coverage: [(&[Covered], &[u64]); 4] = [
+    // The estimate of a block that was not executed comes from the conservation of flow.
+    let coverage: [States<'_>; 5] = [
         (
             &[ByDominance, Proved, Unknown, Proved, ByDominance],
             &[0, 120_000, 0, 121_000, 900],
+            &[4, 100, 0, 0, 0],
         ),
-        (&[PredictedByDominance, Predicted, PredictedByDominance], &[40, 40, 40]),
-        (&[], &[0]),
-        (&[Proved], &[70]),
+        (
+            &[PredictedByDominance, Predicted, PredictedByDominance],
+            &[40, 40, 40],
+            &[],
+        ),
+        (&[NotExecuted], &[0], &[]),
+        (&[Proved], &[70], &[]),
+        (
+            &[Proved, NotExecuted, Unknown, NotExecuted],
+            &[0, 5, 0, 0],
+            &[3, 0, 0, 0],
+        ),
     ];
-    let function = |(cfg, (coverage, blocks)): (&Cfg, (&[Covered], &[u64]))| FunctionProfile {
+    let function = |(cfg, (coverage, blocks, counted)): (&Cfg, States<'_>)| FunctionProfile {
         id: cfg.id,
         cfg_hash: cfg.hash(),
         name: cfg.name.clone(),
@@ -51,7 +68,7 @@ fn profile(graphs: &[Cfg]) -> Profile {
         called: Vec::new(),
         predictions: Vec::new(),
         coverage: coverage.to_vec(),
-        counted: Vec::new(),
+        counted: counted.to_vec(),
     };
     Profile {
         scale: 1.0,
@@ -85,6 +102,11 @@ void report(void) { if (verbose)
 }
 
 void never(void) {}
+
+void rare(void) {
+    if (full) grow(); else if (odd) skip();
+    done();
+}
 ";
 
 #[test]
@@ -97,30 +119,84 @@ fn table() {
     // Without graphs there are no instructions.
     let report = CoverageReport::new(&profile(&graphs), &|_, _| None);
     assert_eq!(report.instructions, None);
-    assert_eq!((report.blocks.all, report.blocks.proved()), (10, 5));
+    assert_eq!((report.blocks.all, report.blocks.proved()), (14, 6));
+    // A profile without coverage knows nothing.
+    let mut blank = profile(&graphs);
+    blank.functions.iter_mut().for_each(|f| f.coverage.clear());
+    let report = CoverageReport::new(&blank, &|_, _| None);
+    assert_eq!((report.blocks.all, report.blocks.unknown), (14, 14));
+    assert_eq!((report.functions_not_executed, report.not_executed.len()), (0, 0));
 }
 
 #[test]
 fn lcov() {
     let graphs = graphs();
-    let lines = lines(&graphs);
+    let mut lines = lines(&graphs);
     assert_eq!(lines.without_lines, 1);
-    insta::assert_snapshot!("coverage_lcov", lines.to_lcov(false));
-    let hit = |predicted| {
-        lines
-            .to_lcov(predicted)
-            .lines()
-            .filter(|line| *line == "DA:12,40")
-            .count()
+    let [mut options, default] = [LcovOptions::default(); 2];
+    insta::assert_snapshot!("coverage_lcov", lines.to_lcov(default));
+    let counts = |lines: &SourceFiles, options| {
+        let text = lines.to_lcov(options);
+        let counts = text.lines().filter_map(|line| line.strip_prefix("DA:"));
+        counts.collect::<Vec<_>>().join(" ")
     };
-    assert_eq!((hit(false), hit(true)), (0, 1));
+    // Predicted lines are unknown, or executed.
+    insta::assert_snapshot!(counts(&lines, default), @"2,4 3,120000 5,0 6,121000 8,900 11,0 12,0 15,0 17,3 18,0 19,0");
+    options.predicted = true;
+    insta::assert_snapshot!(counts(&lines, options), @"2,4 3,120000 5,0 6,121000 8,900 11,40 12,40 15,0 17,3 18,0 19,0");
+    // Every 0 is proved: line 18 has a block that is unknown.
+    options.known = true;
+    insta::assert_snapshot!(counts(&lines, options), @"2,4 3,120000 6,121000 8,900 11,40 12,40 15,0 17,3 19,0");
+    options.predicted = false;
+    insta::assert_snapshot!(counts(&lines, options), @"2,4 3,120000 6,121000 8,900 15,0 17,3 19,0");
+    assert_eq!(lines.to_lcov(options).matches("FN").count(), 3 * 2 + 2);
+    // Lines with code of another block that may have run.
+    let file = PathBuf::from("/src/parse.c");
+    let not_executed: Vec<u32> = (0..20).filter(|line| lines.is_not_executed(&file, *line)).collect();
+    assert_eq!(not_executed, [15, 19]);
+    (0..=15).for_each(|line| lines.doubt(&file, line));
+    insta::assert_snapshot!(counts(&lines, options), @"2,4 3,120000 6,121000 8,900 17,3 19,0");
 }
 
 #[test]
-fn view() {
+fn a_function_with_several_graphs_is_one_function() {
+    let mut graphs = vec![cfg("scan", &[&[]]), cfg("scan", &[&[1], &[]])];
+    graphs[1].blocks[0].line = 0;
+    let mut profile = profile(&graphs);
+    profile.functions[0].coverage = vec![NotExecuted];
+    profile.functions[1].coverage = vec![Unknown, NotExecuted];
+    profile.functions[1].blocks = vec![0; 2];
+    let lines = SourceFiles::from_profile(&profile, &find(&graphs), |_| true, |_| Some("a.c".into()));
+    let known = LcovOptions {
+        known: true,
+        ..LcovOptions::default()
+    };
+    // Line 7 was executed in neither, but the entry of the second is unknown.
+    insta::assert_snapshot!(lines.to_lcov(known), @r"
+    TN:pleach
+    SF:a.c
+    FNF:0
+    FNH:0
+    DA:7,0
+    LF:1
+    LH:0
+    end_of_record
+    ");
+    insta::assert_snapshot!(lines.to_lcov(LcovOptions::default()).lines().nth(2).unwrap(), @"FN:7,scan");
+    // Nothing is known of a file.
+    profile.functions.iter_mut().for_each(|f| f.coverage.clear());
+    let lines = SourceFiles::from_profile(&profile, &find(&graphs), |_| true, |_| Some("a.c".into()));
+    assert_eq!(lines.to_lcov(known), "");
+}
+
+#[test]
+fn listings() {
     let graphs = graphs();
     let lines = lines(&graphs);
     let file = lines.files.values().next().unwrap();
-    insta::assert_snapshot!("source_view", format!("{LEGEND}{}", file.view(Some(SOURCE), None)));
-    assert_eq!(file.view(None, None).lines().count(), file.lines.len());
+    for (name, style) in [("source_view", Style::Marks), ("coverage_text", Style::Counts)] {
+        let text = format!("{}{}", style.legend(), file.listing(style, Some(SOURCE), None));
+        insta::assert_snapshot!(name, text);
+        assert_eq!(file.listing(style, None, None).lines().count(), file.lines.len());
+    }
 }

@@ -7,6 +7,7 @@ mod counts;
 mod counts_damage;
 mod counts_exact;
 mod coverage;
+mod coverage_diff;
 mod coverage_measure;
 mod coverage_report;
 mod credit;

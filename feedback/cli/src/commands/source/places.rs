@@ -1,5 +1,6 @@
 //! Graphs of functions, from manifests, and their source files, from debug information.
 
+use super::code::doubt_lines;
 use anyhow::{Context, Result, bail};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
@@ -10,9 +11,24 @@ use pleach_report::lines::SourceFiles;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+/// A binary.
+struct ReadBinary {
+    path: PathBuf,
+    map: AddressMap,
+}
+
+impl ReadBinary {
+    /// The files with its debug information: its own and a separate one.
+    fn files(&self) -> impl Iterator<Item = &Path> {
+        std::iter::once(&self.path)
+            .chain(&self.map.binary.debug_file)
+            .map(PathBuf::as_path)
+    }
+}
+
 /// Graphs and source files of annotated binaries.
 pub struct Places {
-    binaries: Vec<PathBuf>,
+    binaries: Vec<ReadBinary>,
     graphs: HashMap<(FunctionId, CfgHash), Cfg>,
     sources: Vec<Sources>,
 }
@@ -21,19 +37,24 @@ impl Places {
     /// Reads binaries.
     pub fn read(binaries: &[PathBuf]) -> Result<Self> {
         let mut places = Self {
-            binaries: binaries.to_vec(),
+            binaries: Vec::new(),
             graphs: HashMap::new(),
             sources: Vec::new(),
         };
         for path in binaries {
             let map = AddressMap::read(path)?;
-            let read = |path: &Path| Sources::read(path).with_context(|| format!("cannot read {}", path.display()));
-            places.sources.push(read(path)?);
-            if let Some(debug) = &map.binary.debug_file {
-                places.sources.push(read(debug)?);
+            let functions = map.functions.iter();
+            places
+                .graphs
+                .extend(functions.map(|f| ((f.cfg.id, f.hash), f.cfg.clone())));
+            let path = path.clone();
+            let binary = ReadBinary { path, map };
+            for file in binary.files() {
+                places
+                    .sources
+                    .push(Sources::read(file).with_context(|| cannot_read(file))?);
             }
-            let functions = map.functions.into_iter();
-            places.graphs.extend(functions.map(|f| ((f.cfg.id, f.hash), f.cfg)));
+            places.binaries.push(binary);
         }
         Ok(places)
     }
@@ -43,15 +64,23 @@ impl Places {
         self.graphs.get(&(id, hash))
     }
 
-    /// A profile's counts by source line. Prints a note on functions without lines.
+    /// The source file of a function.
+    pub fn file_of(&self, cfg: &Cfg) -> Option<PathBuf> {
+        let mut files = self.sources.iter();
+        files.find_map(|sources| sources.file_of(&cfg.name, &cfg.source_file).map(Path::to_owned))
+    }
+
+    /// A profile's counts by source line. `wanted` selects functions; the profile has to have all of the binaries'
+    /// functions. Prints a note on functions without lines.
     pub fn lines(&self, profile: &Profile, wanted: impl Fn(&str) -> bool) -> Result<SourceFiles> {
-        let file_of = |cfg: &Cfg| {
-            let mut files = self.sources.iter();
-            files.find_map(|sources| sources.file_of(&cfg.name, &cfg.source_file).map(Path::to_owned))
-        };
-        let lines = SourceFiles::from_profile(profile, &|id, hash| self.graph(id, hash), wanted, file_of);
+        let graph = |id, hash| self.graph(id, hash);
+        let mut lines = SourceFiles::from_profile(profile, &graph, wanted, |cfg| self.file_of(cfg));
         if lines.files.is_empty() {
-            let names: Vec<_> = self.binaries.iter().map(|path| path.display().to_string()).collect();
+            let names: Vec<_> = self
+                .binaries
+                .iter()
+                .map(|binary| binary.path.display().to_string())
+                .collect();
             bail!(
                 "{}: no source lines of the profile's functions: build with -g, and name what was recorded",
                 names.join(", ")
@@ -63,11 +92,22 @@ impl Places {
                 lines.without_lines
             );
         }
+        for binary in &self.binaries {
+            if binary.map.probes.is_empty() {
+                eprintln!(
+                    "pleach: note: {}: has no probes, so that a line may be given as not executed though its beginning was: \
+                     name what $(pleach flags annotate) built",
+                    binary.path.display()
+                );
+            }
+            for file in binary.files() {
+                doubt_lines(&mut lines, file, &binary.map, profile).with_context(|| cannot_read(file))?;
+            }
+        }
         Ok(lines)
     }
 }
 
-/// Writes a result.
-pub fn write(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+fn cannot_read(path: &Path) -> String {
+    format!("cannot read {}", path.display())
 }

@@ -1,0 +1,77 @@
+//! The text form of `pleach coverage`.
+
+use super::coverage::{CoverageReport, FunctionRow, Tally};
+use super::tables::{grouped, table, without_padding};
+use std::fmt::Write;
+
+/// The states, as columns.
+const STATES: [&str; 6] = [
+    "executed",
+    "seen",
+    "implied",
+    "predicted only",
+    "not executed",
+    "unknown",
+];
+
+impl CoverageReport {
+    /// For people: the totals, and at most `top` functions, those with executed blocks first.
+    pub fn to_text(&self, top: Option<usize>) -> String {
+        let mut out = String::new();
+        let mut totals = table(&[&["", "all"], &STATES[..]].concat(), 1..);
+        let mut total = |what: &str, tally: &Tally| {
+            totals.add_row([&[what.to_owned(), grouped(tally.all)], &cells(tally)[..]].concat());
+        };
+        total("blocks", &self.blocks);
+        if let Some(instructions) = &self.instructions {
+            total("IR instructions", instructions);
+        }
+        let _ = writeln!(out, "{totals}\n");
+        let _ = writeln!(
+            out,
+            "{} of {} functions executed, {} more only predicted, {} proved never executed\n",
+            grouped(self.functions_proved),
+            grouped(self.functions_all),
+            grouped(self.functions_covered - self.functions_proved),
+            grouped(self.functions_not_executed),
+        );
+        self.functions_to_text(top, &mut out);
+        without_padding(&out)
+    }
+
+    fn functions_to_text(&self, top: Option<usize>, out: &mut String) {
+        let all = self.functions.len() + self.not_executed.len();
+        if all == 0 {
+            return;
+        }
+        let shown = all.min(top.unwrap_or(usize::MAX));
+        let mut rows = table(&[&["blocks"], &STATES[..], &["function"]].concat(), ..7);
+        for row in self.functions.iter().chain(&self.not_executed).take(shown) {
+            rows.add_row(function_row(row));
+        }
+        let _ = writeln!(out, "{rows}");
+        if shown < all {
+            let _ = writeln!(out, "and {} more: --top 0 lists them all", grouped(all - shown));
+        }
+    }
+}
+
+fn function_row(row: &FunctionRow) -> Vec<String> {
+    let mut cells = cells(&row.blocks).to_vec();
+    cells.insert(0, grouped(row.blocks.all));
+    cells.push(row.function.clone());
+    cells
+}
+
+/// The numbers of each state.
+fn cells(tally: &Tally) -> [String; 6] {
+    let percent = |part: u64| format!("{:.1} %", 100.0 * part as f64 / tally.all.max(1) as f64);
+    [
+        percent(tally.proved()),
+        grouped(tally.seen),
+        grouped(tally.by_dominance),
+        grouped(tally.only_predicted()),
+        grouped(tally.not_executed),
+        grouped(tally.unknown),
+    ]
+}
