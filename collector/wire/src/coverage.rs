@@ -50,7 +50,7 @@ pub enum Failure {
     Differs = 3,
     /// The program confined itself by seccomp.
     Confined = 4,
-    /// The program waits for SIGTRAP, or handles it in a way that cannot be kept apart.
+    /// The program waits for SIGTRAP, or its handler of SIGTRAP runs, or it changes signals by raw system calls.
     Signals = 5,
     /// The plan came too late.
     Waited = 6,
@@ -82,7 +82,7 @@ impl Failure {
             Self::Write => "the kernel refuses to write breakpoints into code",
             Self::Differs => "the code in memory is not that of the file",
             Self::Confined => "the program confined itself by seccomp",
-            Self::Signals => "the program waits for SIGTRAP itself",
+            Self::Signals => "the program uses SIGTRAP itself",
             Self::Waited => "the module's plan was not ready in time",
             Self::Modules => "too many modules were loaded",
             Self::Budget => "the budget did not suffice for each process",

@@ -4,6 +4,7 @@
 mod support;
 
 mod annotate;
+mod breakpoints;
 mod called;
 mod compressed;
 mod dispatch;

@@ -4,7 +4,7 @@
 //! ones run, so that debuggers can set a breakpoint there (`r_brk` in `link.h`). So do we.
 
 use super::code;
-use super::modules;
+use super::discovery;
 use crate::account;
 use crate::signal_entry::Context;
 use crate::sys;
@@ -88,7 +88,7 @@ pub fn pass(context: &mut Context, is_on: fn() -> bool) -> bool {
     }
     if is_on() && debug().is_some_and(|debug| debug.state == CONSISTENT) {
         let before = sys::thread_cpu_ns();
-        modules::discover(Ok(()), true);
+        discovery::discover(Ok(()), true);
         account::spend_on_coverage(sys::thread_cpu_ns().saturating_sub(before));
     }
     match SKIPPED.load(Relaxed) {

@@ -2,7 +2,7 @@
 //! removed by the first thread that executes it.
 //!
 //! - [`plans`]: the plan of a module, from the recorder.
-//! - [`modules`]: the observed modules of this process, and which of their breakpoints are armed.
+//! - [`modules`]: the observed modules of this process, and which of their breakpoints are armed; [`discovery`]: new ones.
 //! - [`loader`]: libraries that the program loads later.
 //! - [`code`]: writes to code.
 //! - [`arming`]: arms and disarms breakpoints.
@@ -22,6 +22,7 @@
 mod again;
 mod arming;
 mod code;
+mod discovery;
 mod loader;
 mod modules;
 mod plans;
@@ -74,7 +75,7 @@ pub fn begin(directory: &[u8]) {
     };
     pleach_shadow::set_original(original);
     IS_ON.store(can.is_ok(), Relaxed);
-    modules::discover(can, false);
+    discovery::discover(can, false);
     // A process that may load libraries unseen.
     if !(can.is_ok() && loader::watch()) {
         account::be_blind();
@@ -85,7 +86,7 @@ pub fn begin(directory: &[u8]) {
 /// Notes, in a process without breakpoints, that it has the modules.
 pub fn begin_unobserved(directory: &[u8]) {
     if settings::get().coverage_advance_ns.is_some() && plans::open(directory) {
-        modules::discover(Err(Failure::Budget), false);
+        discovery::discover(Err(Failure::Budget), false);
         plans::close();
         account::be_blind();
     }
@@ -102,6 +103,7 @@ pub fn begin_child() {
     let before = sys::thread_cpu_ns();
     // Without it, breakpoints are removed in another way.
     code::reopen();
+    discovery::begin_child();
     modules::begin_child();
     again::begin_child();
     account::spend_on_coverage(sys::thread_cpu_ns().saturating_sub(before));

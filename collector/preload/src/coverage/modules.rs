@@ -1,9 +1,6 @@
 //! The observed modules of this process.
 
-use super::arming;
-use super::plans::{self, Answer};
-use crate::mappings;
-use crate::sys::{SpinLock, syscall};
+use crate::sys::syscall;
 use core::cell::UnsafeCell;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -44,8 +41,6 @@ static MODULES: [Module; MAX_MODULES] = [const {
     }
 }; MAX_MODULES];
 static COUNT: AtomicU32 = AtomicU32::new(0);
-/// Modules are added and removed under it, with signals blocked.
-static LOCK: SpinLock = SpinLock::new();
 
 impl Module {
     /// Its plan.
@@ -124,61 +119,55 @@ pub fn find(address: u64) -> Option<(usize, &'static Module)> {
     all().iter().enumerate().find(|(_, module)| module.contains(address))
 }
 
-/// Looks for modules that are new, or gone. `can`: whether breakpoints can be armed; `is_later`: no code of new modules
-/// has run. Call with signals blocked.
-pub fn discover(can: Result<(), Failure>, is_later: bool) {
-    LOCK.acquire(true);
-    let mut seen = 0u64;
-    let mut buffer = [0u8; 8192];
-    mappings::read(&mut buffer, &mut |line| {
-        if !line.is_executable() || line.inode == 0 || !line.path.starts_with(b"/") {
-            return;
-        }
-        let is_known = |module: &Module| {
-            module.start.load(Relaxed) == line.start
-                && module.end.load(Relaxed) == line.end
-                && module.inode.load(Relaxed) == line.inode
-        };
-        if let Some(position) = all().iter().position(is_known) {
-            seen |= 1 << position;
-            return;
-        }
-        // Without an answer, the recorder knows nothing of the module either.
-        let Answer::Plan(plan) = plans::find(line.path, line.inode) else {
-            return;
-        };
-        let count = COUNT.load(Relaxed) as usize;
-        let Some(module) = MODULES.get(count) else {
-            plan.head().begun.fetch_add(1, Relaxed);
-            plan.note_failure(Failure::Modules);
-            return;
-        };
-        seen |= 1 << count;
-        module.start.store(line.start, Relaxed);
-        module.base.store(line.start.wrapping_sub(line.offset), Relaxed);
-        module.inode.store(line.inode, Relaxed);
-        module.armed.store(map_bits(plan.places().len()), Relaxed);
-        // SAFETY: nobody reads it before the module is counted.
-        unsafe { *module.plan.get() = Some(plan) };
-        module.end.store(line.end, Release);
-        COUNT.store(count as u32 + 1, Release);
-        plan.head().begun.fetch_add(1, Relaxed);
-        if !is_later && plan.head().runs_early.load(Relaxed) != 0 {
-            module.fail(Failure::Late);
-        }
-        match can {
-            // Unreadable code cannot be checked.
-            Ok(()) if !line.is_readable() => module.fail(Failure::Differs),
-            Ok(()) => arming::arm(module),
-            Err(failure) => module.fail(failure),
-        }
-    });
+/// A mapping of a module, as it is registered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mapped {
+    /// First address.
+    pub start: u64,
+    /// One past the last.
+    pub end: u64,
+    /// Offset in the file.
+    pub offset: u64,
+    /// Inode of the file.
+    pub inode: u64,
+}
+
+/// The position of a module that is registered with this mapping.
+pub fn position(mapped: &Mapped) -> Option<usize> {
+    all().iter().position(|module| {
+        module.start.load(Relaxed) == mapped.start
+            && module.end.load(Relaxed) == mapped.end
+            && module.inode.load(Relaxed) == mapped.inode
+    })
+}
+
+/// Registers a module, and counts this process for its plan. `None`: there are too many. The caller is the only one that
+/// registers modules at the time.
+pub fn register(mapped: &Mapped, plan: Plan) -> Option<(usize, &'static Module)> {
+    plan.head().begun.fetch_add(1, Relaxed);
+    let count = COUNT.load(Relaxed) as usize;
+    let Some(module) = MODULES.get(count) else {
+        plan.note_failure(Failure::Modules);
+        return None;
+    };
+    module.start.store(mapped.start, Relaxed);
+    module.base.store(mapped.start.wrapping_sub(mapped.offset), Relaxed);
+    module.inode.store(mapped.inode, Relaxed);
+    module.armed.store(map_bits(plan.places().len()), Relaxed);
+    // SAFETY: nobody reads it before the module is counted.
+    unsafe { *module.plan.get() = Some(plan) };
+    module.end.store(mapped.end, Release);
+    COUNT.store(count as u32 + 1, Release);
+    Some((count, module))
+}
+
+/// Forgets the modules that are no longer mapped. `seen`: one bit for each that is.
+pub fn retain(seen: u64) {
     for (position, module) in all().iter().enumerate() {
         if seen >> position & 1 == 0 {
             module.end.store(0, Release);
         }
     }
-    LOCK.release();
 }
 
 /// Zeroed bits; null if there is no memory.
@@ -199,7 +188,6 @@ fn map_bits(bits: usize) -> *mut AtomicU64 {
 
 /// Counts the modules of a child made by `fork`.
 pub fn begin_child() {
-    LOCK.release();
     for module in all().iter().filter(|module| module.is_loaded()) {
         let Some(plan) = module.plan() else { continue };
         plan.head().begun.fetch_add(1, Relaxed);

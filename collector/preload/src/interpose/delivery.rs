@@ -1,6 +1,7 @@
 //! Delivery of SIGTRAP and of the tick's signal if the sampler did not cause them: the program's handler is entered
 //! through a signal frame like the kernel's, on the stack and with the mask that the program expects.
 
+use crate::coverage;
 use crate::dispositions::{set_virtual_action, virtual_action};
 use crate::owned_signals::{OwnedSignal, split};
 use crate::signal_entry::{self, Context, TRAP_FLAG};
@@ -48,7 +49,13 @@ pub fn deliver(signal: i32, info: &mut libc::siginfo_t, context: &mut Context) {
         libc::SIG_IGN if !forced => {}
         libc::SIG_DFL | libc::SIG_IGN => default_action(signal, info, context),
         _ if forced && blocked => default_action(signal, info, context),
-        _ => enter_handler(which, signal, info, context, action),
+        _ => {
+            if which == OwnedSignal::Trap {
+                // The handler runs with SIGTRAP really blocked: a breakpoint in it would be fatal.
+                coverage::abandon(coverage::Failure::Signals);
+            }
+            enter_handler(which, signal, info, context, action);
+        }
     }
 }
 

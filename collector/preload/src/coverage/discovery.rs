@@ -1,0 +1,59 @@
+//! Which modules the process has: new ones are registered and armed, and those that are gone are forgotten.
+
+use super::arming;
+use super::modules::{self, Mapped};
+use super::plans::{self, Answer};
+use crate::mappings;
+use crate::sys::SpinLock;
+use core::sync::atomic::Ordering::Relaxed;
+use pleach_wire::coverage::Failure;
+
+/// Modules are registered and forgotten under it, with signals blocked.
+static LOCK: SpinLock = SpinLock::new();
+
+/// Looks for modules that are new, or gone. `can`: whether breakpoints can be armed; `is_later`: no code of new modules
+/// has run. Call with signals blocked.
+pub fn discover(can: Result<(), Failure>, is_later: bool) {
+    LOCK.acquire(true);
+    let mut seen = 0u64;
+    let mut buffer = [0u8; 8192];
+    mappings::read(&mut buffer, &mut |line| {
+        if !line.is_executable() || line.inode == 0 || !line.path.starts_with(b"/") {
+            return;
+        }
+        let mapped = Mapped {
+            start: line.start,
+            end: line.end,
+            offset: line.offset,
+            inode: line.inode,
+        };
+        if let Some(position) = modules::position(&mapped) {
+            seen |= 1 << position;
+            return;
+        }
+        // Without an answer, the recorder knows nothing of the module either.
+        let Answer::Plan(plan) = plans::find(line.path, line.inode) else {
+            return;
+        };
+        let Some((position, module)) = modules::register(&mapped, plan) else {
+            return;
+        };
+        seen |= 1 << position;
+        if !is_later && plan.head().runs_early.load(Relaxed) != 0 {
+            module.fail(Failure::Late);
+        }
+        match can {
+            // Unreadable code cannot be checked.
+            Ok(()) if !line.is_readable() => module.fail(Failure::Differs),
+            Ok(()) => arming::arm(module),
+            Err(failure) => module.fail(failure),
+        }
+    });
+    modules::retain(seen);
+    LOCK.release();
+}
+
+/// Releases the lock in a child made by `fork`; another thread of the parent may have held it.
+pub fn begin_child() {
+    LOCK.release();
+}

@@ -1,0 +1,255 @@
+//! One-shot breakpoints: the program behaves as without them, and what they prove agrees with exact counts.
+
+use crate::support::*;
+use pleach_profile::file::ProfileFile;
+use pleach_profile::{Covered, Profile};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// An annotated program and its library, and the same with exact counts.
+struct Built {
+    _folder: tempfile::TempDir,
+    program: PathBuf,
+    library: PathBuf,
+    counted: PathBuf,
+    counted_library: PathBuf,
+}
+
+fn build() -> Built {
+    let folder = scratch();
+    let at = |name: &str| folder.path().join(name);
+    let built = Built {
+        program: at("program"),
+        library: at("liblibrary.so"),
+        counted: at("counted"),
+        counted_library: at("libcounted.so"),
+        _folder: folder,
+    };
+    let sources = [program("breakpoints.c"), program("breakpoints_library.c")];
+    for (words, program, library) in [
+        (flags(&["annotate"]), &built.program, &built.library),
+        (flags(&["instrument"]), &built.counted, &built.counted_library),
+    ] {
+        let shared = [words.clone(), vec!["-shared".into(), "-fPIC".into()]].concat();
+        compile(library, &shared, &sources[1..]);
+        compile(program, &[words, vec!["-pthread".into()]].concat(), &sources[..1]);
+    }
+    built
+}
+
+fn record(options: &[&str], out: &Path, command: &[&Path]) -> (String, String) {
+    let mut record = Command::new(pleach());
+    record
+        .arg("record")
+        .args(options)
+        .arg("-o")
+        .arg(out)
+        .arg("--")
+        .args(command);
+    let done = output(&mut record);
+    let text = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success(), "{}: {text}", done.status);
+    (String::from_utf8_lossy(&done.stdout).into_owned(), text)
+}
+
+fn read(path: &Path) -> Profile {
+    let profile = ProfileFile::open(path).and_then(|file| file.read_all());
+    profile.expect("a profile")
+}
+
+/// The states of a function's blocks.
+fn states<'p>(profile: &'p Profile, function: &str) -> &'p [Covered] {
+    let found = profile.functions.iter().find(|f| f.name == function);
+    &found.unwrap_or_else(|| panic!("{function} is not there")).coverage
+}
+
+/// Every case of the program, with threads, signals, forks and a library that is loaded three times, ten times each way.
+#[test]
+fn programs_behave_as_without_breakpoints_and_everything_executed_is_found() {
+    let built = build();
+    let out = built.program.with_extension("pleach");
+    // Without the case that jumps out of a fault.
+    let plain = stdout(Command::new(&built.program).arg(&built.library));
+    for options in [
+        &["--coverage", "only"][..],
+        &["--overhead", "100%"],
+        &["--engine", "step", "--overhead", "100%"],
+        &["--overhead", "100%", "--coverage-advance", "1ms"],
+    ] {
+        for _ in 0..3 {
+            let (printed, text) = record(options, &out, &[&built.program, &built.library]);
+            assert_eq!(printed, plain, "{options:?}");
+            assert!(text.contains("breakpoints hit"), "{text}");
+        }
+    }
+    let (_, text) = record(&["--coverage", "only"], &out, &[&built.program, &built.library]);
+    assert!(!text.contains("unknown, not unexecuted"), "{text}");
+    let profile = read(&out);
+    for function in [
+        "fresh",
+        "in_handler",
+        "while_blocked",
+        "in_thread",
+        "in_child",
+        "in_grandchild",
+        "in_spawned",
+        "in_context",
+        "in_suspended",
+        "in_initialiser",
+        "library_function",
+    ] {
+        assert_eq!(states(&profile, function)[0], Covered::Proved, "{function}");
+    }
+    for function in ["absent", "library_absent", "before_fault", "after_fault"] {
+        assert!(
+            states(&profile, function)
+                .iter()
+                .all(|&state| state == Covered::NotExecuted),
+            "{function}: {:?}",
+            states(&profile, function)
+        );
+    }
+}
+
+/// Two states are proofs: neither may contradict exact counts.
+#[test]
+fn proofs_agree_with_exact_counts() {
+    let built = build();
+    let (out, counts) = (
+        built.program.with_extension("pleach"),
+        built.program.with_extension("plcnt"),
+    );
+    record(
+        &["--coverage", "only"],
+        &out,
+        &[&built.program, &built.library, Path::new("faults")],
+    );
+    stdout(
+        Command::new(&built.counted)
+            .env("PLEACH_COUNTS", &counts)
+            .args([&built.counted_library, Path::new("faults")]),
+    );
+    let exact = built.program.with_extension("exact");
+    stdout(
+        Command::new(pleach())
+            .args(["import", "--quiet", "-o"])
+            .arg(&exact)
+            .arg(&counts),
+    );
+    let (profile, exact) = (read(&out), read(&exact));
+    let mut found: BTreeMap<&str, u32> = BTreeMap::new();
+    for function in &profile.functions {
+        let same = |f: &&pleach_profile::FunctionProfile| (f.id, f.cfg_hash) == (function.id, function.cfg_hash);
+        // Children that end by `_exit` keep no counts of their own, so that their functions are left out.
+        let Some(exact) = exact
+            .functions
+            .iter()
+            .find(same)
+            .filter(|f| f.coverage.contains(&Covered::Proved))
+        else {
+            continue;
+        };
+        for (block, (state, exact)) in function.coverage.iter().zip(&exact.coverage).enumerate() {
+            let executed = *exact == Covered::Proved;
+            let name = match state {
+                Covered::NotExecuted => "not executed",
+                state if *state >= Covered::ByDominance => "executed",
+                _ => "unknown",
+            };
+            *found.entry(name).or_default() += 1;
+            assert!(
+                !(*state == Covered::NotExecuted && executed),
+                "{} block {block} was executed",
+                function.name
+            );
+            if *state >= Covered::ByDominance && !function.name.contains("fork") {
+                assert!(executed, "{} block {block} was not executed", function.name);
+            }
+        }
+    }
+    assert!(found["executed"] > 100 && found["not executed"] > 5, "{found:?}");
+}
+
+/// Processes of one recording know what the others hit.
+#[test]
+fn later_runs_hit_only_what_is_new() {
+    let built = build();
+    let out = built.program.with_extension("pleach");
+    let traps = |repeat: &str| {
+        let options = ["--coverage", "only", "--repeat", repeat];
+        let (_, text) = record(&options, &out, &[&built.program, &built.library]);
+        let number = text
+            .split(" breakpoints hit")
+            .next()
+            .and_then(|text| text.rsplit('(').next());
+        number
+            .and_then(|n| n.parse::<u32>().ok())
+            .unwrap_or_else(|| panic!("{text}"))
+    };
+    let (once, often) = (traps("1"), traps("20"));
+    assert!(often < once * 2, "{once} in one run, {often} in twenty");
+}
+
+/// Where breakpoints are impossible, the recording says so, and what was not hit is unknown.
+#[test]
+fn what_is_in_doubt_is_unknown() {
+    let folder = scratch();
+    let (source, program) = (folder.path().join("a.c"), folder.path().join("a"));
+    std::fs::write(
+        &source,
+        "#include <sys/prctl.h>\n#include <linux/seccomp.h>\n#include <signal.h>\n#include <unistd.h>\n
+         #include <sys/syscall.h>\n#include <string.h>\n
+         __attribute__((noinline)) int late(int n) { return n + 1; }
+         __attribute__((noinline)) int never(int n) { return n + 2; }
+         int main(int count, char **arguments) {
+             if (count > 5) never(count);
+             if (count > 1 && !strcmp(arguments[1], \"strict\")) {
+                 prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+                 int sum = late(count);
+                 syscall(SYS_exit, sum - 3);
+             }
+             if (count > 1 && !strcmp(arguments[1], \"wait\")) {
+                 sigset_t set; siginfo_t info; struct timespec none = {0, 1};
+                 sigemptyset(&set); sigaddset(&set, SIGTRAP); sigprocmask(SIG_BLOCK, &set, 0);
+                 sigtimedwait(&set, &info, &none);
+                 return late(count) - 3;
+             }
+             return 0;
+         }",
+    )
+    .expect("writable");
+    compile(&program, &flags(&["annotate"]), std::slice::from_ref(&source));
+    for (argument, reason) in [("strict", "seccomp"), ("wait", "SIGTRAP")] {
+        let out = folder.path().join("a.pleach");
+        let (_, text) = record(&["--coverage", "only"], &out, &[&program, Path::new(argument)]);
+        assert!(text.contains(reason), "{text}");
+        let profile = read(&out);
+        assert_eq!(states(&profile, "never")[0], Covered::Unknown, "{argument}");
+        assert_eq!(states(&profile, "main")[0], Covered::Proved, "{argument}");
+    }
+}
+
+/// A module that makes system calls of its own could block signals: it is not observed.
+#[test]
+fn system_calls_without_the_library_are_refused() {
+    let folder = scratch();
+    let (source, program) = (folder.path().join("a.c"), folder.path().join("a"));
+    std::fs::write(
+        &source,
+        "int main(void) { long r; __asm__ volatile(\"syscall\" : \"=a\"(r) : \"a\"(14L), \"D\"(0L), \"S\"(0L), \
+         \"d\"(0L) : \"rcx\", \"r11\", \"memory\"); return 0; }",
+    )
+    .expect("writable");
+    compile(&program, &flags(&["annotate"]), std::slice::from_ref(&source));
+    let out = folder.path().join("a.pleach");
+    let done = output(
+        Command::new(pleach())
+            .args(["record", "--coverage", "only", "-o"])
+            .arg(&out)
+            .arg("--")
+            .arg(&program),
+    );
+    let text = String::from_utf8_lossy(&done.stderr);
+    assert!(text.contains("no breakpoints: main makes system calls"), "{text}");
+}
