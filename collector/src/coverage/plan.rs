@@ -4,7 +4,7 @@ use memmap2::MmapMut;
 use pleach_annotate::binary::Binary;
 use pleach_annotate::map::{AddressMap, MapError};
 use pleach_annotate::places::{Places, Refused};
-use pleach_wire::coverage::{BREAKPOINT, PAGE, Place, Plan, key, new_plan, page_hash};
+use pleach_wire::coverage::{BREAKPOINT, NewPage, PAGE, Place, Plan, key, new_plan, page_hash};
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{Result, Write};
@@ -139,10 +139,8 @@ fn examine(path: &Path, inode: u64) -> (ModulePlan, Vec<u8>) {
     (plan, bytes)
 }
 
-type Pages = Vec<(u64, u64, Vec<(Place, u32)>)>;
-
 /// The regions with places, and the pages with their places in the order of the file.
-fn pages(map: &AddressMap, places: &Places, contents: &[u8]) -> (Vec<PlannedRegion>, Pages) {
+fn pages(map: &AddressMap, places: &Places, contents: &[u8]) -> (Vec<PlannedRegion>, Vec<NewPage>) {
     let offset = |address| map.binary.offset_of_address(address);
     let mut by_offset: BTreeMap<u64, usize> = BTreeMap::new();
     for (position, region) in places.regions.iter().enumerate() {
@@ -156,20 +154,24 @@ fn pages(map: &AddressMap, places: &Places, contents: &[u8]) -> (Vec<PlannedRegi
         }
     }
     let mut numbers = vec![None; places.regions.len()];
-    let mut pages: Pages = Vec::new();
+    let mut pages: Vec<NewPage> = Vec::new();
     for (number, (at, position)) in by_offset.into_iter().enumerate() {
         numbers[position] = Some(number as u32);
         let start = at & !(PAGE as u64 - 1);
-        if pages.last().is_none_or(|(page, _, _)| *page != start) {
+        if pages.last().is_none_or(|page| page.file_offset != start) {
             let mut bytes = [0; PAGE];
             let from = contents.get(start as usize..).unwrap_or_default();
             let length = from.len().min(PAGE);
             bytes[..length].copy_from_slice(&from[..length]);
-            pages.push((start, page_hash(&bytes), Vec::new()));
+            pages.push(NewPage {
+                file_offset: start,
+                hash: page_hash(&bytes),
+                places: Vec::new(),
+            });
         }
-        if let Some((_, _, in_page)) = pages.last_mut() {
+        if let Some(page) = pages.last_mut() {
             let place = Place::new((at - start) as u16, contents[at as usize]);
-            in_page.push((place, places.regions[position].function));
+            page.places.push((place, places.regions[position].function));
         }
     }
     let regions = places

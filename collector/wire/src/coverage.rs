@@ -186,9 +186,20 @@ impl Layout {
 /// Largest number of pages or places.
 const MAX: u32 = 1 << 26;
 
-/// The bytes of a new plan. `pages`: offset and hash of each page, in order, with its places and their functions.
-pub fn new_plan(pages: &[(u64, u64, Vec<(Place, u32)>)], runs_early: bool) -> Vec<u8> {
-    let count = pages.iter().map(|(_, _, places)| places.len() as u32).sum();
+/// A page of a new plan.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewPage {
+    /// Offset in the file.
+    pub file_offset: u64,
+    /// XXH3 of its bytes.
+    pub hash: u64,
+    /// Its places in order, with their functions.
+    pub places: Vec<(Place, u32)>,
+}
+
+/// The bytes of a new plan. `pages`: in order. `runs_early`: see [`Head::runs_early`].
+pub fn new_plan(pages: &[NewPage], runs_early: bool) -> Vec<u8> {
+    let count = pages.iter().map(|page| page.places.len() as u32).sum();
     let layout = Layout::new(pages.len() as u32, count);
     let mut bytes = vec![0; layout.size];
     let mut put = |at: usize, value: &[u8]| {
@@ -204,13 +215,13 @@ pub fn new_plan(pages: &[(u64, u64, Vec<(Place, u32)>)], runs_early: bool) -> Ve
         &u64::from(runs_early).to_ne_bytes(),
     );
     let mut first = 0usize;
-    for (position, (file_offset, hash, places)) in pages.iter().enumerate() {
+    for (position, page) in pages.iter().enumerate() {
         let at = layout.table + position * size_of::<Page>();
-        put(at, &file_offset.to_ne_bytes());
-        put(at + 8, &hash.to_ne_bytes());
+        put(at, &page.file_offset.to_ne_bytes());
+        put(at + 8, &page.hash.to_ne_bytes());
         put(at + 16, &(first as u32).to_ne_bytes());
-        put(at + 20, &(places.len() as u32).to_ne_bytes());
-        for (place, function) in places {
+        put(at + 20, &(page.places.len() as u32).to_ne_bytes());
+        for (place, function) in &page.places {
             put(layout.places + first * 4, &place.0.to_ne_bytes());
             put(layout.functions + first * 4, &function.to_ne_bytes());
             first += 1;
@@ -368,9 +379,14 @@ mod tests {
     #[test]
     fn a_plan_is_read_as_it_was_made() {
         let place = |offset, byte| (Place::new(offset, byte), 7);
+        let page = |file_offset, hash, places| NewPage {
+            file_offset,
+            hash,
+            places,
+        };
         let pages = [
-            (0x1000, 11, vec![place(0, 0x55), place(0xfff, 0xc3)]),
-            (0x3000, 12, vec![place(0x123, 0x90)]),
+            page(0x1000, 11, vec![place(0, 0x55), place(0xfff, 0xc3)]),
+            page(0x3000, 12, vec![place(0x123, 0x90)]),
         ];
         let bytes = new_plan(&pages, true);
         let mut memory = Box::new(Aligned([0; 8192]));

@@ -34,7 +34,7 @@ const FREE_HITS: u32 = 2;
 const RARE_NS: u64 = 25_000_000;
 
 fn entry(module: usize, place: usize) -> u64 {
-    (module as u64) << 32 | place as u64 + 1
+    ((module as u64) << 32) | (place as u64 + 1)
 }
 
 fn slot(entry: u64) -> Option<&'static Armed> {

@@ -130,7 +130,7 @@ pub fn lapse_function(position: usize, module: &Module, plan: &Plan, place: usiz
     if range.clone().any(|place| module.is_armed(place)) {
         let slot = NEXT_LAPSED.fetch_add(1, Relaxed) as usize % LAPSED.len();
         if let Some(slot) = LAPSED.get(slot) {
-            slot.store((position as u64) << 32 | range.start as u64 + 1, Relaxed);
+            slot.store(((position as u64) << 32) | (range.start as u64 + 1), Relaxed);
         }
     }
     for place in range {
