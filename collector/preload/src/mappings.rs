@@ -9,6 +9,7 @@ use crate::sys::{self, syscall};
 use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64, fence};
+use pleach_wire::coverage::IMAGE_EXTENSION;
 use pleach_wire::shard::{Encoder, FrameKind};
 
 const MAX_RANGES: usize = 2048;
@@ -176,6 +177,58 @@ pub fn note_own(start: u64) {
         .find(|slot| slot.compare_exchange(0, start, Relaxed, Relaxed).is_ok());
 }
 
+/// Mappings whose file we replaced by another with the same code: where, and the file that the program mapped.
+static REPLACED: [Replaced; 64] = [const {
+    Replaced {
+        start: AtomicU64::new(0),
+        inode: AtomicU64::new(0),
+        length: AtomicU32::new(0),
+        path: UnsafeCell::new([0; MAX_PATH]),
+    }
+}; 64];
+
+/// Longest path of a replaced file.
+pub const MAX_PATH: usize = 1024;
+
+struct Replaced {
+    start: AtomicU64,
+    inode: AtomicU64,
+    length: AtomicU32,
+    path: UnsafeCell<[u8; MAX_PATH]>,
+}
+
+// SAFETY: the path is written before `start`, and then read only.
+unsafe impl Sync for Replaced {}
+
+/// Says that a mapping's file was replaced; snapshots go on to name the original. False if there are too many. Only one
+/// thread may call it at a time.
+pub fn note_replaced(start: u64, inode: u64, path: &[u8]) -> bool {
+    let same = |entry: &&Replaced| entry.start.load(Relaxed) == start;
+    let free = || REPLACED.iter().find(|entry| entry.start.load(Relaxed) == 0);
+    let Some(entry) = REPLACED.iter().find(same).or_else(free) else {
+        return false;
+    };
+    // SAFETY: by the caller, nobody else writes it; it is read once `start` is set.
+    let Some(target) = (unsafe { (*entry.path.get()).get_mut(..path.len()) }) else {
+        return false;
+    };
+    target.copy_from_slice(path);
+    entry.length.store(path.len() as u32, Relaxed);
+    entry.inode.store(inode, Relaxed);
+    entry.start.store(start, Release);
+    true
+}
+
+/// The original inode and path of a replaced mapping.
+pub fn replaced(start: u64) -> Option<(u64, &'static [u8])> {
+    let entry = REPLACED
+        .iter()
+        .find(|entry| entry.start.load(Acquire) == start && start != 0)?;
+    // SAFETY: written before `start`.
+    let path = unsafe { (*entry.path.get()).get(..entry.length.load(Relaxed) as usize)? };
+    Some((entry.inode.load(Relaxed), path))
+}
+
 /// Calls `each` with every mapping.
 pub fn read(input: &mut [u8], each: &mut dyn FnMut(&Line)) -> bool {
     let fd = sys::open_to_read(c"/proc/self/maps");
@@ -261,7 +314,12 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
             }
             count += 1;
         }
-        let path = line.path.get(..line.path.len().min(4096)).unwrap_or_default();
+        let image = line.path.ends_with(IMAGE_EXTENSION.to_bytes());
+        let (inode, path) = image
+            .then(|| replaced(line.start))
+            .flatten()
+            .unwrap_or((line.inode, line.path));
+        let path = path.get(..path.len().min(4096)).unwrap_or_default();
         let mut e = Encoder::resume(output, length);
         if e.free_space() < 34 + path.len() {
             if let Some(frame) = e.finish(FrameKind::Mappings) {
@@ -270,7 +328,7 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
             length = start_frame(output, true);
             e = Encoder::resume(output, length);
         }
-        for value in [line.start, line.end, line.offset, line.inode] {
+        for value in [line.start, line.end, line.offset, inode] {
             e.u64(value);
         }
         e.string(path);

@@ -4,11 +4,11 @@ use memmap2::MmapMut;
 use pleach_annotate::binary::Binary;
 use pleach_annotate::map::{AddressMap, MapError};
 use pleach_annotate::places::{Places, Refused};
-use pleach_wire::coverage::{BREAKPOINT, NewPage, PAGE, Place, Plan, key, new_plan, page_hash};
+use pleach_wire::coverage::{BREAKPOINT, IMAGE_EXTENSION, NewPage, PAGE, Place, Plan, key, new_plan, page_hash};
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{Result, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// The plan of a module.
@@ -70,8 +70,16 @@ impl ModulePlan {
     /// # Errors
     /// The plan cannot be stored.
     pub fn make(path: &Path, inode: u64, folder: &Path) -> Result<Self> {
-        let (mut plan, bytes) = examine(path, inode);
+        let (mut plan, bytes, image) = examine(path, inode);
         let name = format!("{:016x}", key(path.as_os_str().as_encoded_bytes(), inode));
+        if let Some(image) = image {
+            // Before the plan, which processes look for.
+            let file = std::fs::File::create_new(folder.join(format!("{name}{}", IMAGE_EXTENSION.to_string_lossy())))?;
+            file.set_len(image.length)?;
+            for (offset, bytes) in &image.parts {
+                file.write_all_at(bytes, *offset)?;
+            }
+        }
         let mut temporary = tempfile::Builder::new().prefix(".plan-").tempfile_in(folder)?;
         temporary.write_all(&bytes)?;
         let target = folder.join(name);
@@ -85,8 +93,16 @@ impl ModulePlan {
     }
 }
 
-/// The plan of a file, and the bytes to share.
-fn examine(path: &Path, inode: u64) -> (ModulePlan, Vec<u8>) {
+/// The code of a module with breakpoints.
+struct Image {
+    /// Length of the file.
+    length: u64,
+    /// Its executable segments, whole pages, by offset in the file.
+    parts: Vec<(u64, Vec<u8>)>,
+}
+
+/// The plan of a file, and what is shared: the plan's bytes, and the image.
+fn examine(path: &Path, inode: u64) -> (ModulePlan, Vec<u8>, Option<Image>) {
     let mut plan = ModulePlan {
         path: path.to_owned(),
         build_id: None,
@@ -94,17 +110,17 @@ fn examine(path: &Path, inode: u64) -> (ModulePlan, Vec<u8>) {
     };
     let refused = |mut plan: ModulePlan, reason: String| {
         plan.outcome = Outcome::Refused(reason);
-        (plan, Vec::new())
+        (plan, Vec::new(), None)
     };
     // Files of the kernel, deleted files and others that cannot be read have no plan.
     let Ok(metadata) = path.metadata() else {
-        return (plan, Vec::new());
+        return (plan, Vec::new(), None);
     };
     let Ok(binary) = Binary::open(path) else {
-        return (plan, Vec::new());
+        return (plan, Vec::new(), None);
     };
     if !binary.is_annotated() {
-        return (plan, Vec::new());
+        return (plan, Vec::new(), None);
     }
     if metadata.ino() != inode {
         return refused(plan, "the file was replaced while it ran".to_owned());
@@ -112,7 +128,7 @@ fn examine(path: &Path, inode: u64) -> (ModulePlan, Vec<u8>) {
     plan.build_id.clone_from(&binary.build_id);
     let map = match AddressMap::from_binary(binary) {
         Ok(map) => map,
-        Err(MapError::NotAnnotated { .. }) => return (plan, Vec::new()),
+        Err(MapError::NotAnnotated { .. }) => return (plan, Vec::new(), None),
         Err(error) => return refused(plan, error.to_string()),
     };
     let places = Places::of_map(&map);
@@ -124,22 +140,51 @@ fn examine(path: &Path, inode: u64) -> (ModulePlan, Vec<u8>) {
         return refused(plan, reason.to_string());
     }
     let Ok(contents) = std::fs::read(path) else {
-        return (plan, Vec::new());
+        return (plan, Vec::new(), None);
     };
     let (regions, pages) = pages(&map, &places, &contents);
     let bytes = new_plan(&pages, places.runs_early);
+    let image = image(&pages, &contents);
     let Ok(empty) = MmapMut::map_anon(1) else {
-        return (plan, Vec::new());
+        return (plan, Vec::new(), None);
     };
     plan.outcome = Outcome::Ready {
         regions,
         is_program: map.binary.is_program,
         file: empty,
     };
-    (plan, bytes)
+    (plan, bytes, Some(image))
 }
 
-/// The regions with places, and the pages with their places in the order of the file.
+/// The image: all pages, with breakpoints at all places.
+fn image(pages: &[NewPage], contents: &[u8]) -> Image {
+    let mut parts: Vec<(u64, Vec<u8>)> = Vec::new();
+    for page in pages {
+        let mut bytes = page_at(contents, page.file_offset);
+        for (place, _) in &page.places {
+            bytes[usize::from(place.offset())] = BREAKPOINT;
+        }
+        match parts.last_mut() {
+            Some((offset, part)) if *offset + part.len() as u64 == page.file_offset => part.extend(bytes),
+            _ => parts.push((page.file_offset, bytes.to_vec())),
+        }
+    }
+    Image {
+        length: (contents.len() as u64).next_multiple_of(PAGE as u64),
+        parts,
+    }
+}
+
+/// A page of a file, as the kernel maps it: zeroes follow the end.
+fn page_at(contents: &[u8], offset: u64) -> [u8; PAGE] {
+    let mut bytes = [0; PAGE];
+    let from = contents.get(offset as usize..).unwrap_or_default();
+    let length = from.len().min(PAGE);
+    bytes[..length].copy_from_slice(&from[..length]);
+    bytes
+}
+
+/// The regions with places, and the pages of code with their places in the order of the file.
 fn pages(map: &AddressMap, places: &Places, contents: &[u8]) -> (Vec<PlannedRegion>, Vec<NewPage>) {
     let offset = |address| map.binary.offset_of_address(address);
     let mut by_offset: BTreeMap<u64, usize> = BTreeMap::new();
@@ -154,22 +199,24 @@ fn pages(map: &AddressMap, places: &Places, contents: &[u8]) -> (Vec<PlannedRegi
         }
     }
     let mut numbers = vec![None; places.regions.len()];
-    let mut pages: Vec<NewPage> = Vec::new();
+    let mut pages: BTreeMap<u64, NewPage> = BTreeMap::new();
+    for segment in &map.binary.code {
+        let first = segment.file_offset & !(PAGE as u64 - 1);
+        for start in (first..segment.file_offset + segment.bytes.len() as u64).step_by(PAGE) {
+            pages.insert(
+                start,
+                NewPage {
+                    file_offset: start,
+                    hash: page_hash(&page_at(contents, start)),
+                    places: Vec::new(),
+                },
+            );
+        }
+    }
     for (number, (at, position)) in by_offset.into_iter().enumerate() {
         numbers[position] = Some(number as u32);
         let start = at & !(PAGE as u64 - 1);
-        if pages.last().is_none_or(|page| page.file_offset != start) {
-            let mut bytes = [0; PAGE];
-            let from = contents.get(start as usize..).unwrap_or_default();
-            let length = from.len().min(PAGE);
-            bytes[..length].copy_from_slice(&from[..length]);
-            pages.push(NewPage {
-                file_offset: start,
-                hash: page_hash(&bytes),
-                places: Vec::new(),
-            });
-        }
-        if let Some(page) = pages.last_mut() {
+        if let Some(page) = pages.get_mut(&start) {
             let place = Place::new((at - start) as u16, contents[at as usize]);
             page.places.push((place, places.regions[position].function));
         }
@@ -189,5 +236,5 @@ fn pages(map: &AddressMap, places: &Places, contents: &[u8]) -> (Vec<PlannedRegi
             }
         })
         .collect();
-    (regions, pages)
+    (regions, pages.into_values().collect())
 }

@@ -4,6 +4,10 @@
 //! process that maps the module maps the file, too. It says where breakpoints go, and what the module's pages contain;
 //! processes note in it which breakpoints were hit. Any process may write anything there: readers check all numbers.
 //!
+//! Beside the plan lies the module's *image* ([`IMAGE_EXTENSION`]): its code with breakpoints in it. A process maps the
+//! image over the module's code. Who meets a breakpoint writes the original byte into the image, and no process meets it
+//! again. Arming a process costs one system call, however many breakpoints there are.
+//!
 //! A process that finds no plan asks for one by writing the module's inode and path to the pipe [`REQUESTS`], and waits.
 //! An empty file means that the module has nothing to observe.
 //!
@@ -17,6 +21,8 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 pub const FOLDER: &core::ffi::CStr = c"coverage";
 /// Name of the pipe for requests, in that folder: inode (8 bytes, little-endian), path and a zero byte for each.
 pub const REQUESTS: &core::ffi::CStr = c"requests";
+/// Extension of a module's image.
+pub const IMAGE_EXTENSION: &core::ffi::CStr = c".code";
 /// Size of the pages that a plan describes.
 pub const PAGE: usize = 4096;
 /// First word of a plan: its layout.
@@ -110,7 +116,7 @@ pub struct Head {
     pub failures: [AtomicU64; Failure::ALL.len()],
 }
 
-/// A page of code with breakpoints.
+/// A page of code, with its places.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Page {

@@ -1,18 +1,30 @@
 //! Arms and disarms breakpoints.
 //!
-//! At a module's start nobody runs its code, so whole pages are written. Later, one byte is written at a time, which
-//! threads see at once or not at all.
+//! The image of a module, with all breakpoints, is mapped over its code. It is shared by all processes, so that what one
+//! of them hits is armed in none. Where that is impossible, breakpoints are written into each process: whole pages at the
+//! module's start, when nobody runs its code. Later, one byte is written at a time, which threads see at once or not at
+//! all.
 
-use super::code;
 use super::modules::{self, Module};
+use super::{code, plans};
 use crate::isolation;
+use crate::mappings;
+use crate::sys::{self, syscall};
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 use pleach_wire::coverage::{BREAKPOINT, Failure, PAGE, Page, Plan, page_hash};
 
-/// Arms all places of a module that were hit in no process so far.
-pub fn arm(module: &Module) {
+/// Arms all places of a module that were hit in no process so far: maps its image over its code, or writes breakpoints
+/// into it where that is impossible. `path` and `inode`: its file.
+pub fn arm(module: &Module, path: &[u8], inode: u64) {
     let Some(plan) = module.plan() else { return };
+    if let Err(failure) = verify(module, &plan) {
+        module.fail(failure);
+        return;
+    }
+    if map_image(module, path, inode) {
+        return;
+    }
     let is_single = isolation::is_single();
     for page in plan.pages() {
         if let Err(failure) = arm_page(module, &plan, page, is_single) {
@@ -21,16 +33,101 @@ pub fn arm(module: &Module) {
     }
 }
 
+/// Whether the module's code is that of its file, byte for byte.
+fn verify(module: &Module, plan: &Plan) -> Result<(), Failure> {
+    for page in plan.pages() {
+        let address = module.base().wrapping_add(page.file_offset);
+        if !module.contains(address) {
+            // Of another executable segment.
+            continue;
+        }
+        // SAFETY: a page of the module's code, which is readable.
+        let bytes = unsafe { &*(address as *const [u8; PAGE]) };
+        if page_hash(bytes) != page.hash {
+            return Err(Failure::Differs);
+        }
+    }
+    Ok(())
+}
+
+/// Maps the image over the code. False if that is impossible, for instance because its folder is mounted `noexec`.
+fn map_image(module: &Module, path: &[u8], inode: u64) -> bool {
+    let range = module.range();
+    if path.len() > mappings::MAX_PATH || !mappings::note_replaced(range.start, inode, path) {
+        return false;
+    }
+    let Some(fd) = plans::open_image(path, inode) else {
+        return false;
+    };
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE | libc::MAP_FIXED);
+    let (length, offset) = (range.end - range.start, range.start.wrapping_sub(module.base()));
+    // The image may be shorter: memory beyond it would fault.
+    let fits = sys::file_size(fd).is_some_and(|size| offset + length <= size as u64);
+    // SAFETY: Kernel: the mapping has the same bytes, apart from breakpoints, and replaces the other at once.
+    if !fits
+        || !module.set_image(fd)
+        || unsafe { syscall!(libc::SYS_mmap, range.start, length, protection, flags, fd, offset) } < 0
+    {
+        module.drop_image();
+        module.set_inode(inode);
+        return false;
+    }
+    true
+}
+
+/// Maps the module's own file over its image again. False if that is impossible.
+fn unmap_image(module: &Module) -> bool {
+    let range = module.range();
+    let Some((inode, path)) = mappings::replaced(range.start) else {
+        return false;
+    };
+    let mut name = [0u8; mappings::MAX_PATH + 1];
+    match name.get_mut(..path.len()) {
+        Some(target) => target.copy_from_slice(path),
+        None => return false,
+    }
+    let Ok(name) = core::ffi::CStr::from_bytes_until_nul(&name) else {
+        return false;
+    };
+    let fd = sys::open_to_read(name) as i32;
+    if fd < 0 {
+        return false;
+    }
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE | libc::MAP_FIXED);
+    let offset = range.start.wrapping_sub(module.base());
+    let is_it = sys::identity(fd).is_some_and(|(_, found)| found == inode);
+    // SAFETY: Kernel: the mapping has the same bytes, without breakpoints, and replaces the other at once.
+    let mapped = is_it
+        && unsafe {
+            syscall!(
+                libc::SYS_mmap,
+                range.start,
+                range.end - range.start,
+                protection,
+                flags,
+                fd,
+                offset
+            )
+        } >= 0;
+    sys::close(fd);
+    if mapped {
+        module.drop_image();
+        module.set_inode(inode);
+    }
+    mapped
+}
+
 fn arm_page(module: &Module, plan: &Plan, page: &Page, is_single: bool) -> Result<(), Failure> {
     let wanted = || plan.places_of(page).filter(|&place| !plan.was_hit(place));
     if wanted().next().is_none() {
         return Ok(());
     }
     let address = module.base().wrapping_add(page.file_offset);
-    let mut bytes = [0u8; PAGE];
-    if !module.contains(address) || !code::read_page(address, &mut bytes) || page_hash(&bytes) != page.hash {
-        return Err(Failure::Differs);
+    if !module.contains(address) {
+        return Ok(());
     }
+    // SAFETY: a page of the module's code, which is readable.
+    let mut bytes = unsafe { *(address as *const [u8; PAGE]) };
     let places = plan.places();
     for place in wanted() {
         let Some(at) = places.get(place).map(|place| usize::from(place.offset())) else {
@@ -67,11 +164,39 @@ pub fn locate(module: &Module, plan: &Plan, place: usize) -> Option<(u64, u8)> {
     module.contains(address).then(|| (address, place.byte()))
 }
 
+/// Whether a breakpoint is armed, in this process or in the image.
+pub fn is_armed(module: &Module, plan: &Plan, place: usize) -> bool {
+    if !module.has_image() {
+        return module.is_armed(place);
+    }
+    // SAFETY: code of a loaded module, which was readable when it was registered.
+    locate(module, plan, place)
+        .is_some_and(|(address, _)| unsafe { (address as *const u8).read_volatile() } == BREAKPOINT)
+}
+
+/// Writes a byte of the image, for all processes. False if it is not to be seen in this one.
+fn write_image(module: &Module, address: u64, byte: u8) -> bool {
+    let Some(fd) = module.image() else { return false };
+    let (bytes, offset) = ([byte], address.wrapping_sub(module.base()));
+    // SAFETY: Kernel: it reads one byte. The image has the file's layout.
+    let written = unsafe { syscall!(libc::SYS_pwrite64, fd, bytes.as_ptr(), 1, offset) };
+    // SAFETY: code of a loaded module. It differs where the program, or we, wrote to this page before.
+    written == 1 && unsafe { (address as *const u8).read_volatile() } == byte
+}
+
+/// Puts the original byte in the place of a breakpoint. False if that is impossible.
+pub fn restore(module: &Module, address: u64, byte: u8) -> bool {
+    write_image(module, address, byte) || code::restore(address, byte)
+}
+
 /// Arms one place. False if that failed.
 pub fn arm_one(module: &Module, place: usize) -> bool {
     let Some((address, byte)) = module.plan().and_then(|plan| locate(module, &plan, place)) else {
         return false;
     };
+    if module.has_image() {
+        return write_image(module, address, BREAKPOINT);
+    }
     // SAFETY: code of a loaded module, which was readable when it was registered.
     if unsafe { (address as *const u8).read_volatile() } != byte || !module.set_armed(place) {
         return false;
@@ -85,24 +210,31 @@ pub fn arm_one(module: &Module, place: usize) -> bool {
 
 /// Removes one breakpoint that was not hit.
 fn disarm_one(module: &Module, plan: &Plan, place: usize) {
-    if module.clear_armed(place)
+    if (module.clear_armed(place) || is_armed(module, plan, place))
         && let Some((address, byte)) = locate(module, plan, place)
     {
-        code::restore(address, byte);
+        restore(module, address, byte);
         if !plan.was_hit(place) {
             plan.note_lapse(place);
         }
     }
 }
 
-/// Removes all breakpoints.
+/// Removes all breakpoints from this process.
 pub fn disarm_all(failure: Failure) {
-    for module in modules::all() {
+    for module in modules::all().iter().filter(|module| module.is_loaded()) {
         let Some(plan) = module.plan() else { continue };
-        for place in 0..plan.places().len() {
-            disarm_one(module, &plan, place);
-        }
         module.fail(failure);
+        if module.has_image() && unmap_image(module) {
+            continue;
+        }
+        for place in 0..plan.places().len() {
+            if (module.clear_armed(place) || is_armed(module, &plan, place))
+                && let Some((address, byte)) = locate(module, &plan, place)
+            {
+                code::restore(address, byte);
+            }
+        }
     }
 }
 
@@ -127,7 +259,7 @@ static NEXT_RESUMED: AtomicU32 = AtomicU32::new(0);
 /// would come soon. Those of functions that do not run stay.
 pub fn lapse_function(position: usize, module: &Module, plan: &Plan, place: usize) {
     let range = places_around(plan, place);
-    if range.clone().any(|place| module.is_armed(place)) {
+    if range.clone().any(|place| is_armed(module, plan, place)) {
         let slot = NEXT_LAPSED.fetch_add(1, Relaxed) as usize % LAPSED.len();
         if let Some(slot) = LAPSED.get(slot) {
             slot.store(((position as u64) << 32) | (range.start as u64 + 1), Relaxed);

@@ -57,13 +57,6 @@ fn with_memory<R>(act: impl FnOnce(i32) -> R) -> Option<R> {
     Some(result)
 }
 
-/// Reads a page.
-pub fn read_page(address: u64, page: &mut [u8; PAGE]) -> bool {
-    // SAFETY: Kernel: it writes at most the page.
-    let read = |fd| unsafe { syscall!(libc::SYS_pread64, fd, page.as_mut_ptr(), PAGE, address) };
-    with_memory(read) == Some(PAGE as isize)
-}
-
 /// Writes bytes.
 pub fn write(address: u64, bytes: &[u8]) -> bool {
     // SAFETY: Kernel: it reads the bytes, and writes within the code that the caller checked.

@@ -45,7 +45,7 @@ pub fn discover(can: Result<(), Failure>, is_later: bool) {
         match can {
             // Unreadable code cannot be checked.
             Ok(()) if !line.is_readable() => module.fail(Failure::Differs),
-            Ok(()) => arming::arm(module),
+            Ok(()) => arming::arm(module, line.path, line.inode),
             Err(failure) => module.fail(failure),
         }
     });

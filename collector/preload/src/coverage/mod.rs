@@ -4,7 +4,7 @@
 //! - [`plans`]: the plan of a module, from the recorder.
 //! - [`modules`]: the observed modules of this process, and which of their breakpoints are armed; [`discovery`]: new ones.
 //! - [`loader`]: libraries that the program loads later.
-//! - [`code`]: writes to code.
+//! - [`code`]: writes to this process's code.
 //! - [`arming`]: arms and disarms breakpoints.
 //! - [`trap`]: a breakpoint is hit.
 //! - [`again`]: rare places are armed again.
@@ -66,13 +66,9 @@ pub fn begin(directory: &[u8]) {
     if !plans::open(directory) {
         return;
     }
-    let can = if is_traced() {
-        Err(Failure::Traced)
-    } else if !code::open() {
-        Err(Failure::Write)
-    } else {
-        Ok(())
-    };
+    // Needed where images cannot be mapped, and for the loader.
+    code::open();
+    let can = if is_traced() { Err(Failure::Traced) } else { Ok(()) };
     pleach_shadow::set_original(original);
     IS_ON.store(can.is_ok(), Relaxed);
     discovery::discover(can, false);

@@ -1,10 +1,11 @@
 //! The observed modules of this process.
 
-use crate::sys::syscall;
+use crate::descriptors;
+use crate::sys::{self, syscall};
 use core::cell::UnsafeCell;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64};
 use pleach_wire::coverage::{Failure, Plan};
 
 const MAX_MODULES: usize = 64;
@@ -23,6 +24,10 @@ pub struct Module {
     /// One bit for each place with an armed breakpoint.
     armed: AtomicPtr<AtomicU64>,
     failure: AtomicU8,
+    /// Descriptor of the image that is mapped over the module's code; −1: none, breakpoints are this process's own.
+    image: AtomicI32,
+    image_inode: AtomicU64,
+    image_device: AtomicU64,
     plan: UnsafeCell<Option<Plan>>,
 }
 
@@ -37,6 +42,9 @@ static MODULES: [Module; MAX_MODULES] = [const {
         inode: AtomicU64::new(0),
         armed: AtomicPtr::new(null_mut()),
         failure: AtomicU8::new(NONE),
+        image: AtomicI32::new(-1),
+        image_inode: AtomicU64::new(0),
+        image_device: AtomicU64::new(0),
         plan: UnsafeCell::new(None),
     }
 }; MAX_MODULES];
@@ -62,6 +70,45 @@ impl Module {
     /// Whether it is still loaded.
     pub fn is_loaded(&self) -> bool {
         self.end.load(Acquire) != 0
+    }
+
+    /// First address, and one past the last.
+    pub fn range(&self) -> core::ops::Range<u64> {
+        self.start.load(Relaxed)..self.end.load(Acquire)
+    }
+
+    /// Says that the module's code is now that of an image.
+    pub fn set_image(&self, fd: i32) -> bool {
+        let Some((device, inode)) = sys::identity(fd) else {
+            return false;
+        };
+        self.image_device.store(device, Relaxed);
+        self.image_inode.store(inode, Relaxed);
+        self.inode.store(inode, Relaxed);
+        self.image.store(fd, Relaxed);
+        true
+    }
+
+    /// Sets the inode of the file that is mapped.
+    pub fn set_inode(&self, inode: u64) {
+        self.inode.store(inode, Relaxed);
+    }
+
+    /// Whether the module's code is that of an image.
+    pub fn has_image(&self) -> bool {
+        self.image.load(Relaxed) >= 0
+    }
+
+    /// Says that the module's code is its own again.
+    pub fn drop_image(&self) {
+        descriptors::drop_ours(self.image.swap(-1, Relaxed));
+    }
+
+    /// The image, if the program has not closed our descriptor.
+    pub fn image(&self) -> Option<i32> {
+        let fd = self.image.load(Relaxed);
+        let identity = (self.image_device.load(Relaxed), self.image_inode.load(Relaxed));
+        (fd >= 0 && sys::identity(fd) == Some(identity)).then_some(fd)
     }
 
     fn word(&self, place: usize) -> Option<&AtomicU64> {
@@ -166,6 +213,7 @@ pub fn retain(seen: u64) {
     for (position, module) in all().iter().enumerate() {
         if seen >> position & 1 == 0 {
             module.end.store(0, Release);
+            module.drop_image();
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::mappings;
 use crate::sys::{self, syscall};
 use core::sync::atomic::AtomicI32;
 use core::sync::atomic::Ordering::Relaxed;
-use pleach_wire::coverage::{FOLDER, MAX_PATH, Plan, REQUESTS, key};
+use pleach_wire::coverage::{FOLDER, IMAGE_EXTENSION, MAX_PATH, Plan, REQUESTS, key};
 
 /// Longest wait for a plan: the recorder reads and decodes the module meanwhile.
 const MAX_WAIT_NS: u64 = 20_000_000_000;
@@ -100,6 +100,19 @@ pub fn find(path: &[u8], inode: u64) -> Answer {
     let answer = map(fd as i32);
     sys::close(fd as i32);
     answer
+}
+
+/// Opens a module's image for reading and writing. Returns the descriptor, moved up.
+pub fn open_image(path: &[u8], inode: u64) -> Option<i32> {
+    let name = name_of(key(path, inode));
+    let extension = IMAGE_EXTENSION.to_bytes_with_nul();
+    let mut image = [0u8; 32];
+    image.get_mut(..16)?.copy_from_slice(name.get(..16)?);
+    image.get_mut(16..16 + extension.len())?.copy_from_slice(extension);
+    let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    // SAFETY: Kernel: the name is terminated.
+    let fd = unsafe { syscall!(libc::SYS_openat, FOLDER_FD.load(Relaxed), image.as_ptr(), flags, 0) };
+    descriptors::move_up(fd as i32)
 }
 
 fn request(path: &[u8], inode: u64) -> bool {

@@ -1,7 +1,7 @@
 //! A breakpoint is hit: it is removed, the hit is noted, and the instruction runs.
 
 use super::modules::{self, Module};
-use super::{again, arming, code};
+use super::{again, arming};
 use crate::account;
 use crate::settings;
 use crate::signal_entry::Context;
@@ -59,10 +59,11 @@ fn remove(address: u64) -> bool {
     // SAFETY: the instruction at this address was just fetched. Another thread may have removed the breakpoint
     // meanwhile, or may be about to: whoever comes writes the same byte.
     let is_there = unsafe { (address as *const u8).read_volatile() } == BREAKPOINT;
-    if is_there && !code::restore(address, byte) {
+    if is_there && !arming::restore(module, address, byte) {
         return false;
     }
-    if !module.clear_armed(place) {
+    // With an image, each process and thread that got here executes the place.
+    if !module.clear_armed(place) && !module.has_image() {
         return true;
     }
     plan.note_hit(place);
@@ -84,7 +85,5 @@ fn remove(address: u64) -> bool {
 /// The byte that a breakpoint at an address replaced, if one is armed there.
 pub fn original(address: u64) -> Option<u8> {
     let (_, module, plan, place) = place_at(address)?;
-    module
-        .is_armed(place)
-        .then(|| plan.places().get(place).map(|place| place.byte()))?
+    arming::is_armed(module, &plan, place).then(|| plan.places().get(place).map(|place| place.byte()))?
 }
