@@ -124,6 +124,7 @@ fn made_up(stacks: u64) -> VectorSet {
         }],
         events: Vec::new(),
         bursts: (1..=stacks).map(burst).collect(),
+        coverage: Vec::new(),
         compressed: None,
     }
 }

@@ -63,16 +63,16 @@ fn map_image(module: &Module, path: &[u8], inode: u64) -> bool {
     let (length, offset) = (range.end - range.start, range.start.wrapping_sub(module.base()));
     // The image may be shorter: memory beyond it would fault.
     let fits = sys::file_size(fd).is_some_and(|size| offset + length <= size as u64);
-    // SAFETY: Kernel: the mapping has the same bytes, apart from breakpoints, and replaces the other at once.
-    if !fits
-        || !module.set_image(fd)
-        || unsafe { syscall!(libc::SYS_mmap, range.start, length, protection, flags, fd, offset) } < 0
-    {
+    let map = || {
+        // SAFETY: Kernel: the mapping has the same bytes, apart from breakpoints, and replaces the other at once.
+        unsafe { syscall!(libc::SYS_mmap, range.start, length, protection, flags, fd, offset) >= 0 }
+    };
+    let is_mapped = fits && module.set_image(fd) && map();
+    if !is_mapped {
         module.drop_image();
         module.set_inode(inode);
-        return false;
     }
-    true
+    is_mapped
 }
 
 /// Maps the module's own file over its image again. False if that is impossible.
@@ -96,19 +96,12 @@ fn unmap_image(module: &Module) -> bool {
     let (protection, flags) = (libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE | libc::MAP_FIXED);
     let offset = range.start.wrapping_sub(module.base());
     let is_it = sys::identity(fd).is_some_and(|(_, found)| found == inode);
-    // SAFETY: Kernel: the mapping has the same bytes, without breakpoints, and replaces the other at once.
-    let mapped = is_it
-        && unsafe {
-            syscall!(
-                libc::SYS_mmap,
-                range.start,
-                range.end - range.start,
-                protection,
-                flags,
-                fd,
-                offset
-            )
-        } >= 0;
+    let length = range.end - range.start;
+    let map = || {
+        // SAFETY: Kernel: the mapping has the same bytes, without breakpoints, and replaces the other at once.
+        unsafe { syscall!(libc::SYS_mmap, range.start, length, protection, flags, fd, offset) >= 0 }
+    };
+    let mapped = is_it && map();
     sys::close(fd);
     if mapped {
         module.drop_image();
