@@ -181,7 +181,10 @@ mod tests {
         };
         assert_eq!(function.blocks, [8, 8, 0]);
         assert_eq!(function.edges, [3, 0, 3, 2]);
-        assert_eq!(function.coverage, [Covered::Proved, Covered::Proved, Covered::Unknown]);
+        assert_eq!(
+            function.coverage,
+            [Covered::Proved, Covered::Proved, Covered::NotExecuted]
+        );
         let counts: Vec<_> = function.paths.iter().map(|p| (p.low, p.count, p.high)).collect();
         assert_eq!(counts, [(8.0, 8.0, 8.0)]);
         assert_eq!((profile.provenance.bursts, profile.path_flow()), (8, 8.0));

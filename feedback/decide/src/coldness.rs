@@ -19,7 +19,10 @@ use pleach_profile::{Covered, FunctionProfile};
 
 /// Whether breakpoints observed a function: then they say what was not executed.
 pub fn is_observed(profile: &FunctionProfile) -> bool {
-    profile.coverage.iter().any(|&state| state < Covered::Unknown)
+    profile
+        .coverage
+        .iter()
+        .any(|&state| state < Covered::Unknown || state == Covered::Hit)
         || !profile.coverage.is_empty() && profile.coverage.iter().all(|&state| state == Covered::Proved)
 }
 
@@ -33,13 +36,20 @@ pub fn not_executed(cfg: &Cfg, profile: &FunctionProfile) -> Vec<bool> {
         .collect()
 }
 
-/// For each block, whether it was executed: it has a count, it is covered, or an executed block implies it.
+/// For each block, whether sampling shows that it was executed: it has a count, it is covered, or an executed block implies it.
+///
+/// Blocks that only breakpoints show are not among them: most of them run too rarely to be compared with a sample.
 ///
 /// Blocks that shadow execution predicted count as executed. Activations that never end are ignored, unlike in
 /// `pleach_analysis::coverage`: a block that is implied wrongly is merely not treated as cold.
 pub fn executed(cfg: &Cfg, profile: &FunctionProfile) -> Vec<bool> {
     let counted = |block: usize| profile.blocks.get(block).is_some_and(|&count| count > 0);
-    let covered = |block: usize| profile.coverage.get(block).is_some_and(|c| c.is_executed());
+    let covered = |block: usize| {
+        profile
+            .coverage
+            .get(block)
+            .is_some_and(|c| c.is_executed() && *c != Covered::Hit)
+    };
     let seeds: Vec<bool> = (0..cfg.blocks.len()).map(|b| counted(b) || covered(b)).collect();
     // No block or every block: dominance adds nothing.
     if seeds.iter().all(|&s| s) || seeds.iter().all(|&s| !s) {

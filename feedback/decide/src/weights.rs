@@ -131,9 +131,7 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, evidence: &RecordingEvidenc
             }
         } else if evidence.exact || not_executed.first() == Some(&true) {
             Verdict::Cold
-        } else if is_observed {
-            Verdict::Unknown
-        } else if evidence.bursts >= MIN_BURSTS_FOR_SIZE {
+        } else if !is_observed && evidence.bursts >= MIN_BURSTS_FOR_SIZE {
             Verdict::Cold
         } else if can_split && evidence.samples >= MIN_SAMPLES_FOR_SPLITTING {
             Verdict::Unlikely
@@ -584,7 +582,7 @@ mod tests {
             coverage: states.to_vec(),
             counted: Vec::new(),
         };
-        use Covered::{NotExecuted, Proved, Unknown};
+        use Covered::{Hit, NotExecuted, Proved, Unknown};
         let never = states([NotExecuted; 4], [0; 4]);
         assert_eq!(verdict(&cfg, &never, &few), Verdict::Cold);
         // Executed, but never sampled: not cold, and one direction is known.
@@ -600,7 +598,12 @@ mod tests {
             ..few
         };
         let unknown = states([Unknown, NotExecuted, Unknown, Unknown], [0; 4]);
-        assert_eq!(verdict(&cfg, &unknown, &many), Verdict::Unknown);
+        assert_eq!(verdict(&cfg, &unknown, &few), Verdict::Unknown);
+        assert_eq!(verdict(&cfg, &unknown, &many), Verdict::Unlikely);
         assert_eq!(verdict(&cfg, &states([Unknown; 4], [0; 4]), &many), Verdict::Cold);
+        // Breakpoints show that it ran, but no sample does: placed apart, never for size.
+        let hit = states([Hit, Hit, NotExecuted, Hit], [0; 4]);
+        assert_eq!(verdict(&cfg, &hit, &many), Verdict::Unlikely);
+        assert_eq!(verdict(&cfg, &hit, &few), Verdict::Unknown);
     }
 }

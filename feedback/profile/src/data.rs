@@ -168,8 +168,10 @@ pub enum Covered {
     Predicted = 4,
     /// Implied by executed blocks: every path through one of them passes it.
     ByDominance = 5,
-    /// A recorded branch passed it, or a breakpoint in it was hit.
-    Proved = 6,
+    /// A breakpoint was hit in it, or in a block that it dominates. It may be executed rarely: no burst shows it.
+    Hit = 6,
+    /// A recorded branch passed it.
+    Proved = 7,
 }
 
 impl Covered {
@@ -187,7 +189,8 @@ impl Covered {
             3 => Self::PredictedByDominance,
             4 => Self::Predicted,
             5 => Self::ByDominance,
-            6 => Self::Proved,
+            6 => Self::Hit,
+            7 => Self::Proved,
             _ => return None,
         })
     }

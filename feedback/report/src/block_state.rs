@@ -22,7 +22,7 @@ impl State {
     /// The state of a block. `predicted`: whether predicted blocks count as executed; otherwise they are unknown.
     pub fn new(covered: Covered, predicted: bool) -> Self {
         match covered {
-            Covered::Proved | Covered::ByDominance => Self::Executed,
+            Covered::Proved | Covered::Hit | Covered::ByDominance => Self::Executed,
             Covered::Predicted | Covered::PredictedByDominance if predicted => Self::Executed,
             Covered::Predicted | Covered::PredictedByDominance => Self::Unknown,
             Covered::CodeNotExecuted | Covered::Unknown => Self::Unknown,

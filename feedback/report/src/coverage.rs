@@ -61,7 +61,7 @@ impl Tally {
             Covered::PredictedByDominance => &mut self.predicted_by_dominance,
             Covered::Predicted => &mut self.predicted,
             Covered::ByDominance => &mut self.by_dominance,
-            Covered::Proved => &mut self.seen,
+            Covered::Hit | Covered::Proved => &mut self.seen,
         };
         *part += weight;
     }

@@ -50,7 +50,7 @@ fn marks(line: &Line) -> [char; 2] {
         Covered::PredictedByDominance => '~',
         Covered::Predicted => '?',
         Covered::ByDominance => '=',
-        Covered::Proved => '+',
+        Covered::Hit | Covered::Proved => '+',
     };
     let partly = line.covered.is_executed() && line.uncovered > 0;
     [state, if partly { '*' } else { ' ' }]
@@ -62,7 +62,7 @@ fn count(line: &Line) -> String {
         Covered::CodeNotExecuted => "0?".into(),
         Covered::Unknown => "?".into(),
         Covered::PredictedByDominance | Covered::Predicted => abbreviated(line.count) + "?",
-        Covered::ByDominance | Covered::Proved => abbreviated(line.count),
+        Covered::ByDominance | Covered::Hit | Covered::Proved => abbreviated(line.count),
     }
 }
 

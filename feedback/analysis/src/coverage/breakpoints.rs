@@ -77,7 +77,7 @@ impl Breakpoints {
             }
             for (block, known) in (0..).map(BlockIndex).zip(&found.known) {
                 if *known == Known::Executed {
-                    seeds.note_executed(map, instance, block, Evidence::Proved);
+                    seeds.note_executed(map, instance, block, Evidence::Hit);
                 }
             }
             let unexecuted = absent(&function.cfg, found.known.clone(), completed);

@@ -100,6 +100,7 @@ fn covered(reached: &[Evidence], seeds: &[Seed]) -> FunctionCoverage {
         let implied = match reached {
             Evidence::None => Covered::Unknown,
             Evidence::Predicted => Covered::PredictedByDominance,
+            Evidence::Hit => Covered::Hit,
             Evidence::Proved | Evidence::Completed => Covered::ByDominance,
         };
         implied.max(seed(block).covered())
@@ -147,6 +148,8 @@ impl Closure<'_, '_> {
         let follows = match evidence {
             Evidence::None | Evidence::Proved => Evidence::Predicted,
             Evidence::Predicted | Evidence::Completed => evidence,
+            // Breakpoints show post-dominators and callees themselves.
+            Evidence::Hit => Evidence::None,
         };
         let after: Vec<BlockIndex> = implied.post_dominators(block).collect();
         for before in blocks.drain(..) {

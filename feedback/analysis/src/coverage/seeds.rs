@@ -33,7 +33,9 @@ pub enum Evidence {
     None,
     /// Shadow execution passed it; the program may have gone elsewhere.
     Predicted,
-    /// It was executed.
+    /// A breakpoint in it was hit.
+    Hit,
+    /// A burst that was executed passed it.
     Proved,
     /// It was executed by a process that ended undisturbed.
     Completed,
@@ -54,6 +56,7 @@ impl Seed {
         match self.evidence {
             Evidence::None => Covered::Unknown,
             Evidence::Predicted => Covered::Predicted,
+            Evidence::Hit => Covered::Hit,
             Evidence::Proved | Evidence::Completed => Covered::Proved,
         }
     }

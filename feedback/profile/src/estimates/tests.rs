@@ -54,7 +54,7 @@ fn any_function() -> impl Strategy<Value = FunctionProfile> {
     let value = || prop_oneof![Just(0.0), 0.0..5.0, 0.0..1e12, Just(f64::MAX)];
     let effective = prop_oneof![3 => value(), 1 => Just(f64::INFINITY)];
     let paths = prop::collection::btree_map(path(), (value(), value(), value(), effective), 0..30);
-    let state = (0u8..7).prop_map(|s| Covered::from_u8(s).expect("a state"));
+    let state = (0u8..8).prop_map(|s| Covered::from_u8(s).expect("a state"));
     let coverage = prop_oneof![
         Just(vec![]),
         prop::collection::vec(state, BLOCKS as usize..=BLOCKS as usize)
