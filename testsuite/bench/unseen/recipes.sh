@@ -113,7 +113,8 @@ build() {
                 '-DLEARN_FILE="learn"' $(ls *.c | grep -v getopt) -lm -o out
             ;;
         php8.2)
-            ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" --disable-all --enable-mbstring --disable-mbregex \
+            ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w -fno-unique-internal-linkage-names" \
+                --disable-all --enable-mbstring --disable-mbregex \
                 --enable-bcmath --enable-calendar --enable-ctype --enable-exif --enable-ftp --enable-tokenizer \
                 --enable-filter --enable-sockets --enable-session --enable-pcntl --enable-posix --enable-shmop \
                 --disable-cgi --disable-phpdbg --without-pcre-jit &&
