@@ -5,6 +5,7 @@ import lzma
 import math
 import os
 import random
+import re
 import struct
 import sys
 import zipfile
@@ -278,6 +279,62 @@ def linear(seed, rows, columns, kind):
     return "\n".join(out) + "\nBinary\n " + " ".join(f"y{j}" for j in range(columns)) + "\nEnd\n"
 
 
+def edited(seed, data, edits):
+    """A later version of data: pieces were deleted, inserted, copied and moved."""
+    r = random.Random(seed)
+    out, at = [], 0
+    for start in sorted(r.randrange(len(data)) for _ in range(edits)):
+        if start < at:
+            continue
+        out.append(data[at:start])
+        at = start + r.choice([0, 0, r.randint(1, 400)])
+        piece = r.randrange(len(data))
+        out.append(data[piece : piece + r.choice([3, 20, 3000])])
+    return b"".join(out) + data[at:]
+
+
+def structures(seed, count, length):
+    """Files of proteins' atoms: strands joined by turns, each protein with other gaps and shifts."""
+    r = random.Random(seed)
+    points, x, y, z, side = [], 0.0, 0.0, 0.0, 1
+    while len(points) < length:
+        for step in range(r.randint(6, 10)):
+            x += side * 3.3
+            points.append((x, y + step % 2 * 1.7, z))
+        side, y, z = -side, y + 4.8, z + r.uniform(-1, 1)
+        points.append((x - 1.9 * side, y - 2.4, z + 2))
+    for number in range(count):
+        out = []
+        for i, point in enumerate(points):
+            if r.random() < 0.05:
+                continue
+            x, y, z = (value + r.gauss(0, 0.4) for value in point)
+            for atom, shift in [("N", -1.2), ("CA", 0), ("C", 1.2), ("O", 1.6)]:
+                place = f"{x + shift:8.3f}{y + (1.2 if atom == 'O' else abs(shift) / 2):8.3f}{z:8.3f}"
+                residue = r.choice(["ALA", "GLY", "VAL", "LEU"])
+                out.append(f"ATOM  {len(out) + 1:5}  {atom:3} {residue} A{i + 1:4}    {place}  1.00  0.00")
+        yield number, "\n".join(out) + "\nTER\nEND\n"
+
+
+def manual(seed, chapters, paragraphs, style):
+    """A document in Halibut's language."""
+    r = random.Random(seed)
+    words = "a branch of the tree that nobody measured before is taken once in about forty iterations".split()
+    text = lambda n: " ".join(r.choice(words) for _ in range(n))
+    out = ["\\title A manual\n\n\\cfg{paper-base-font-size}{10}\n"]
+    for chapter in range(chapters):
+        out.append(f"\\C{{c{chapter}}} {text(5)}\n")
+        for part in range(paragraphs):
+            if style == "reference":
+                out.append(f"\\H{{s{chapter}-{part}}} {text(3)}\n")
+                out.append(f"\\i{{{text(2)}}} is \\c{{{text(1)}}} in \\k{{c{chapter}}}.\n")
+                out.append("".join(f"\\b {text(9)}\n\n" for _ in range(4)))
+                out[-1] += "".join(f"\\c {text(6)}\n" for _ in range(5))
+            else:
+                out.append(f"{text(r.randint(60, 300))}, \\e{{{text(4)}}} and \\q{{{text(12)}}}.\n")
+    return "\n".join(out)
+
+
 write(
     "bc.t",
     """scale=600
@@ -371,14 +428,23 @@ write("gawk.t", log(3, 90000))
 write("gawk.e", requests(3, 30000))
 write("grep.t", (HEADERS * 4)[:12_000_000])
 write("grep.e", log(5, 120000))
+write("halibut.t", manual(1, 20, 25, "reference"))
+write("halibut.e", manual(2, 12, 12, "prose"))
 write("lunzip.t", lzip(HEADERS[:6_000_000].encode()))
 write("lunzip.e", lzip(LIBRARY[:6_000_000]))
 write("mona.t", sums("order", 9))
 write("mona.e", sums("chain", 7))
 write("original-awk.t", log(4, 40000))
 write("original-awk.e", requests(4, 30000))
+for number, atoms in structures(1, 4, 100):
+    write(f"mustang.e.{number}", atoms)
 write("phalanx.t", games(["e2e4 e7e5 g1f3 b8c6 f1b5", "d2d4 d7d5 c2c4 e7e6", "c2c4 g8f6 b1c3 e7e5"], 12))
 write("phalanx.e", games(["e2e4 c7c5 g1f3 d7d6 d2d4 c5d4 f3d4 g8f6", "d2d4 g8f6 c2c4 g7g6 b1c3 f8g7 e2e4"], 11))
+write("wordplay.e", "".join(sorted({f"{word}\n" for word in re.findall("[a-z]{2,}", HEADERS)})))
+write("xdelta3.t.old", HEADERS[:5_000_000])
+write("xdelta3.t", edited(1, HEADERS[:5_000_000].encode(), 900))
+write("xdelta3.e.old", LIBRARY[:5_000_000])
+write("xdelta3.e", edited(2, LIBRARY[:5_000_000], 9000))
 for script in glob.glob(os.path.join(os.path.dirname(__file__), "scripts", "*")):
     name = os.path.basename(script) + (".script" if "awk" in script else "")
     write(name, open(script).read())

@@ -4,9 +4,9 @@
 # start PROGRAM BINARY INPUT: replaces the shell by the program; INPUT is t (training) or e (evaluation).
 
 # Programs whose figures are the verdict, and programs that were measured while the code of decisions changed.
-verdict="7zip astronomical-almanac clustalw cliquer dialign fastdnaml fasttree flac flex gaffitter gawk glpk grep \
-    m4 mona original-awk pari perl php8.2 ruby3.1 ssed tcl8.6"
-seen="bc cmark lame mawk minisat2 nasm potrace zopfli clzip dialign-t palp phalanx unzip lunzip"
+verdict="7zip astronomical-almanac clustalw cliquer dialign fastdnaml fasttree flac gaffitter gawk ghostscript glpk \
+    grep halibut m4 mona mustang original-awk pari perl php8.2 ruby3.1 ssed tcl8.6 wordplay xdelta3"
+seen="bc cmark flex lame mawk minisat2 nasm potrace zopfli clzip dialign-t palp phalanx unzip lunzip"
 
 build() {
     case $1 in
@@ -55,8 +55,20 @@ build() {
             make -j2 gawk &&
             keep gawk
             ;;
+        ghostscript)
+            # Of Debian's libraries, only those that it cannot be built without. Clang 22 refuses some of its pointers.
+            VARIANT= ./configure CC="$CC" --without-x --disable-gtk --disable-cups --disable-dbus --disable-fontconfig \
+                --without-libidn --without-libpaper --without-ijs --without-libtiff --without-pcl --disable-contrib \
+                --without-tesseract --disable-threading &&
+            make -j2 XCFLAGS="-w -Wno-incompatible-pointer-types" &&
+            keep bin/gs
+            ;;
         glpk) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make -j2 && keep examples/glpsol ;;
         grep) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-nls && make -j2 && keep src/grep ;;
+        halibut)
+            cmake -B build -DCMAKE_C_COMPILER="$CC" -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O2 &&
+            make -j2 -C build halibut && keep build/halibut
+            ;;
         lame) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make -j2 && keep frontend/lame ;;
         lunzip) $CC -O2 -w -DPROGVERSION='"1.13"' *.c -o out ;;
         m4) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-nls && make -j2 && keep src/m4 ;;
@@ -70,6 +82,7 @@ build() {
             make -j2 &&
             keep Front/mona
             ;;
+        mustang) $CXX -O2 -w src/*.cpp -o out ;;
         nasm) ./configure CC="$CC" CFLAGS="-O2 -w" && make -j2 nasm && keep nasm ;;
         original-awk)
             bison -d -y -o awkgram.tab.c awkgram.y &&
@@ -79,13 +92,19 @@ build() {
             ;;
         palp) $CC -O2 -w -std=gnu89 poly.c Coord.c Rat.c Vertex.c Polynf.c LG.c -lm -o out ;;
         pari)
-            CC="$CC" CFLAGS="-O2 -w" ./Configure --without-gmp --without-readline --graphic=none --static &&
+            VARIANT= CC="$CC" CFLAGS="-O2 -w" ./Configure --without-gmp --without-readline --graphic=none --static &&
             cd O* &&
             make -j2 gp-sta &&
             keep gp-sta
             ;;
         perl)
-            ./Configure -des -Dcc="$CC" -Doptimize=-O2 -Uusedl -Dcf_email=x@y.z &&
+            # Without the variant's flags: Configure drops -fno-strict-aliasing where a profile makes clang warn.
+            if [ -e "$scratch/perl.config" ]; then
+                cp "$scratch/perl.config" config.sh && ./Configure -S
+            else
+                VARIANT= ./Configure -des -Dcc="$CC" -Doptimize=-O2 -Uusedl -Dcf_email=x@y.z &&
+                cp config.sh "$scratch/perl.config"
+            fi &&
             make -j2 miniperl &&
             keep miniperl
             ;;
@@ -94,7 +113,8 @@ build() {
                 '-DLEARN_FILE="learn"' $(ls *.c | grep -v getopt) -lm -o out
             ;;
         php8.2)
-            ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" --disable-all --enable-mbstring --disable-mbregex \
+            ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w -fno-unique-internal-linkage-names" \
+                --disable-all --enable-mbstring --disable-mbregex \
                 --enable-bcmath --enable-calendar --enable-ctype --enable-exif --enable-ftp --enable-tokenizer \
                 --enable-filter --enable-sockets --enable-session --enable-pcntl --enable-posix --enable-shmop \
                 --disable-cgi --disable-phpdbg --without-pcre-jit &&
@@ -113,6 +133,10 @@ build() {
         unzip)
             make -f unix/Makefile unzips CC="$CC" LD="$CC" LF2= CF="-O2 -w -I. -Ibzip2 -DUNIX -DLARGE_FILE_SUPPORT \
                 -DUNICODE_SUPPORT -DNO_LCHMOD -DHAVE_DIRENT_H -DHAVE_TERMIOS_H" && keep unzip
+            ;;
+        wordplay) $CC -O2 -w wordplay.c -o out ;;
+        xdelta3)
+            ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" --without-liblzma && make xdelta3 && keep xdelta3
             ;;
         zopfli) $CC -O2 -w src/zopfli/*.c -lm -o out ;;
     esac
@@ -141,11 +165,19 @@ start() {
         flex) exec "$2" -o /dev/null "$data" ;;
         gaffitter) exec "$2" - -t 2000 --di --seed 1 < "$data" ;;
         gawk) exec "$2" -f "$data.script" "$data" ;;
+        ghostscript) case $3 in
+            t) exec "$2" -q -dBATCH -dNOPAUSE -sDEVICE=ppmraw -r100 -o - "$data" ;;
+            e) exec "$2" -q -dBATCH -dNOPAUSE -sDEVICE=pbmraw -r300 -o - "$data" ;;
+            esac ;;
         glpk) exec "$2" --lp "$data" --tmlim 100 ;;
         # grep stops at the first match where its output is /dev/null.
         grep) case $3 in
             t) exec "$2" -nE '(class|struct) [A-Z][a-z]+|^ *///.*(value|type)s?\b' "$data" > "$scratch/grep.out" ;;
             e) exec "$2" -i -e 'HOST1[0-9] .*took \([0-9]\)\1[0-9]* ms' -e 'retry$' "$data" > "$scratch/grep.out" ;;
+            esac ;;
+        halibut) case $3 in
+            t) exec "$2" --ps=/dev/stdout --text=/dev/null --html=/dev/null "$data" ;;
+            e) exec "$2" --pdf=/dev/stdout "$data" ;;
             esac ;;
         lame) exec "$2" --quiet "$data" - ;;
         lunzip) exec "$2" -dc "$data" ;;
@@ -153,15 +185,27 @@ start() {
         mawk | ssed) exec "$2" -f "$data.script" "$data" ;;
         minisat2) exec "$2" -verb=0 "$data" ;;
         mona) exec "$2" -q "$data" ;;
+        # It tells its own running time on standard output.
+        mustang)
+            ln -sf /dev/fd/3 "$scratch/mustang.afasta" && case $3 in
+                t) cd "$sources"/mustang-*/data/test/pdbs && set -- "$2" "$PWD/" *.pdb ;;
+                e) cd "$inputs" && set -- "$2" "$inputs/" mustang.e.* ;;
+            esac && exec "$1" -p "$2" -F fasta -s OFF -o "$scratch/mustang" -i "${@:3}" 3>&1 > /dev/null
+            ;;
         nasm) exec "$2" -f elf64 "$data" -o /dev/null ;;
         original-awk) exec "$2" -f "$data.script" "$data" ;;
         palp) exec "$2" -f < "$data" ;;
-        pari) exec "$2" -q -f "$data" < /dev/null ;;
+        pari) exec "$2" -q -f -s 256M "$data" < /dev/null ;;
         perl | ruby3.1 | tcl8.6) exec "$2" "$data" ;;
         phalanx) cd "$scratch" && exec "$2" -b- -l- -o- -x+ < "$data" ;;
         php8.2) exec "$2" -n "$data" ;;
         potrace) exec "$2" -s -o - "$data" ;;
         unzip) exec "$2" -p "$data" ;;
+        wordplay) case $3 in
+            t) exec "$2" thequickbrownfoxju -s -m5 -f "$sources"/wordplay-*/words721.txt ;;
+            e) exec "$2" profileguidedcompil -s -n3 -f "$data" ;;
+            esac ;;
+        xdelta3) exec "$2" -e -c -A -s "$data.old" "$data" ;;
         zopfli) exec "$2" -c --i3 "$data" ;;
     esac
 }
