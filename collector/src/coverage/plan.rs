@@ -65,6 +65,15 @@ impl ModulePlan {
         }
     }
 
+    /// The plan of a module that cannot be observed.
+    pub fn refused(path: &Path, reason: String) -> Self {
+        Self {
+            path: path.to_owned(),
+            build_id: None,
+            outcome: Outcome::Refused(reason),
+        }
+    }
+
     /// Makes the plan of the file at a path, if it still has the inode, and stores it in the folder under its key.
     ///
     /// # Errors

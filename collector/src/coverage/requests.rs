@@ -30,10 +30,19 @@ impl Plans {
     fn make(&self, path: &Path, inode: u64) {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let key = key(path.as_os_str().as_bytes(), inode);
-        if !made.contains_key(&key)
-            && let Ok(plan) = ModulePlan::make(path, inode, self.folder.path())
-        {
-            made.insert(key, plan);
+        if made.contains_key(&key) {
+            return;
+        }
+        match ModulePlan::make(path, inode, self.folder.path()) {
+            Ok(plan) => drop(made.insert(key, plan)),
+            // The disk is full, for instance. A process waits for the file.
+            Err(error) => {
+                made.insert(
+                    key,
+                    ModulePlan::refused(path, format!("cannot write its plan: {error}")),
+                );
+                let _ = File::create(self.folder.path().join(format!("{key:016x}")));
+            }
         }
     }
 }

@@ -118,6 +118,7 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, evidence: &RecordingEvidenc
     let not_executed = coldness::not_executed(cfg, profile);
     let can_split = evidence.exact || evidence.bursts >= MIN_BURSTS_FOR_SPLITTING;
     let is_observed = coldness::is_observed(profile);
+    let is_proved_cold = evidence.exact || not_executed.first() == Some(&true);
     let max_count = profile.blocks.iter().copied().max().unwrap_or(0);
     if max_count == 0 {
         let one = ((evidence.scale * 2.0 * PRIOR_SAMPLES) as u64).max(1);
@@ -129,9 +130,7 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, evidence: &RecordingEvidenc
                 max_count: one,
                 branch_weights: proved_branches(cfg, &not_executed).collect(),
             }
-        } else if evidence.exact || not_executed.first() == Some(&true) {
-            Verdict::Cold
-        } else if !is_observed && evidence.bursts >= MIN_BURSTS_FOR_SIZE {
+        } else if is_proved_cold || !is_observed && evidence.bursts >= MIN_BURSTS_FOR_SIZE {
             Verdict::Cold
         } else if can_split && evidence.samples >= MIN_SAMPLES_FOR_SPLITTING {
             Verdict::Unlikely

@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use pleach_wire::coverage::{FOLDER, IMAGE_EXTENSION, MAX_PATH, Plan, REQUESTS, key};
 
 /// Longest wait for a plan: the recorder reads and decodes the module meanwhile.
-const MAX_WAIT_NS: u64 = 20_000_000_000;
+const MAX_WAIT_NS: u64 = 10_000_000_000;
 /// First and longest pause between two looks.
 const PAUSES_NS: core::ops::Range<i64> = 50_000..5_000_000;
 
