@@ -243,7 +243,7 @@ fn payload_of(file: &[u8]) -> Vec<u8> {
 }
 
 fn sealed(payload: &[u8]) -> Vec<u8> {
-    sealed_as(b"PLEACHV4", payload)
+    sealed_as(b"PLEACHV5", payload)
 }
 
 fn sealed_as(magic: &[u8; 8], payload: &[u8]) -> Vec<u8> {
@@ -281,14 +281,15 @@ fn files_from_before_clocks_are_read() {
     let before = VectorSet::from_bytes(&sealed_as(b"PLEACHV3", &old)).unwrap();
     assert_eq!((before.bursts.len(), before.bursts[0].clock), (1, None));
     // The bit that now marks a time measurement made an invalid engine then.
-    let with_sign = |mut payload: Vec<u8>| {
-        let at = payload.len() - 1 - burst.len() + 3;
+    let with_sign = |mut payload: Vec<u8>, after: usize| {
+        let at = payload.len() - after - burst.len() + 3;
         payload[at] |= 0x20;
         payload
     };
-    assert!(VectorSet::from_bytes(&sealed_as(b"PLEACHV3", &with_sign(old))).is_err());
-    let payload = with_sign(payload_of(&before.to_bytes()));
-    let end = payload.len() - 1;
+    assert!(VectorSet::from_bytes(&sealed_as(b"PLEACHV3", &with_sign(old, 1))).is_err());
+    // Whether there are windows, and coverage.
+    let payload = with_sign(payload_of(&before.to_bytes()), 2);
+    let end = payload.len() - 2;
     for (branches, nanoseconds, is_read) in [
         (100f32, 5f32, true),
         (0.0, 5.0, false),
@@ -306,13 +307,20 @@ fn files_from_before_clocks_are_read() {
 
 /// They end with their last burst.
 #[test]
-fn files_from_before_compression_are_read() {
+fn files_from_before_compression_and_coverage_are_read() {
     let set = VectorSet {
         events: vec!["cycles".to_owned()],
         ..VectorSet::default()
     };
     let payload = payload_of(&set.to_bytes());
-    let before = &payload[..payload.len() - 1];
+    let without_coverage = &payload[..payload.len() - 1];
+    assert_eq!(
+        VectorSet::from_bytes(&sealed_as(b"PLEACHV4", without_coverage)).unwrap(),
+        set
+    );
+    assert!(VectorSet::from_bytes(&sealed_as(b"PLEACHV4", &payload)).is_err());
+    assert!(VectorSet::from_bytes(&sealed(without_coverage)).is_err());
+    let before = &payload[..payload.len() - 2];
     assert_eq!(VectorSet::from_bytes(&sealed_as(b"PLEACHV2", before)).unwrap(), set);
     assert!(VectorSet::from_bytes(&sealed_as(b"PLEACHV2", &payload)).is_err());
     assert!(VectorSet::from_bytes(&sealed(before)).is_err());

@@ -259,6 +259,6 @@ mod tests {
             counted: Vec::new(),
         };
         encode(&empty, &mut record);
-        assert_eq!(record.len(), 16);
+        assert_eq!(record.len(), 17);
     }
 }
