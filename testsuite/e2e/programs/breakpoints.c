@@ -39,13 +39,19 @@ OWN static void absent(int n) {
     sink = n;
 }
 
-OWN static int in_handler(int n) { return n * 5 + 1; }
+OWN static int in_handler(int n) {
+    sink = n;
+    return n * 5 + 1;
+}
 static volatile sig_atomic_t handled;
 static void on_signal(int signal) {
     handled += in_handler(signal);
 }
 
-OWN static int while_blocked(int n) { return n * 7 + 2; }
+OWN static int while_blocked(int n) {
+    sink = n;
+    return n * 7 + 2;
+}
 static void blocked(void) {
     sigset_t all, old;
     sigfillset(&all);
@@ -56,7 +62,10 @@ static void blocked(void) {
     printf("blocked %d %d\n", result, sigismember(&now, SIGTRAP));
 }
 
-OWN static int in_own_trap(int n) { return n + 11; }
+OWN static int in_own_trap(int n) {
+    sink = n;
+    return n + 11;
+}
 static volatile sig_atomic_t traps;
 static void on_trap(int signal) { traps += in_own_trap(signal); }
 static void own_traps(void) {
@@ -69,7 +78,10 @@ static void own_traps(void) {
     printf("own traps %d\n", (int)traps);
 }
 
-OWN static int in_thread(int n) { return n * n + 3; }
+OWN static int in_thread(int n) {
+    sink = n;
+    return n * n + 3;
+}
 static void *thread(void *argument) {
     long sum = 0;
     for (long i = 0; i < 1000; i++)
@@ -89,8 +101,14 @@ static void threads(void) {
     printf("threads %ld\n", sum);
 }
 
-OWN static int in_child(int n) { return n + 40; }
-OWN static int in_grandchild(int n) { return n + 4; }
+OWN static int in_child(int n) {
+    sink = n;
+    return n + 40;
+}
+OWN static int in_grandchild(int n) {
+    sink = n;
+    return n + 4;
+}
 static void forks(void) {
     fflush(stdout);
     pid_t pid = fork();
@@ -131,10 +149,16 @@ static void spawns(const char *self) {
     waitpid(pid, &status, 0);
     printf("spawns %d\n", WEXITSTATUS(status));
 }
-OWN static int in_spawned(int n) { return n + 21; }
+OWN static int in_spawned(int n) {
+    sink = n;
+    return n + 21;
+}
 
 static ucontext_t back, there;
-OWN static int in_context(int n) { return n - 8; }
+OWN static int in_context(int n) {
+    sink = n;
+    return n - 8;
+}
 static void context(void) {
     sink = in_context(50);
     setcontext(&back);
@@ -151,7 +175,10 @@ static void contexts(void) {
     printf("contexts %d\n", sink);
 }
 
-OWN static int in_suspended(int n) { return n + 2; }
+OWN static int in_suspended(int n) {
+    sink = n;
+    return n + 2;
+}
 static void on_suspended(int signal) { handled += in_suspended(signal); }
 static void suspends(void) {
     signal(SIGUSR2, on_suspended);
@@ -173,8 +200,14 @@ static void suspends(void) {
 }
 
 static sigjmp_buf fault;
-OWN static int before_fault(int n) { return n + 90; }
-OWN static int after_fault(int n) { return n + 91; }
+OWN static int before_fault(int n) {
+    sink = n;
+    return n + 90;
+}
+OWN static int after_fault(int n) {
+    sink = n;
+    return n + 91;
+}
 static void on_fault(int signal) {
     (void)signal;
     siglongjmp(fault, 1);

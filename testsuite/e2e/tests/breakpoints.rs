@@ -2,18 +2,16 @@
 
 use crate::support::*;
 use pleach_profile::file::ProfileFile;
-use pleach_profile::{Covered, Profile};
+use pleach_profile::{Covered, FunctionProfile, Profile};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// An annotated program and its library, and the same with exact counts.
+/// An annotated program and its library.
 struct Built {
     _folder: tempfile::TempDir,
     program: PathBuf,
     library: PathBuf,
-    counted: PathBuf,
-    counted_library: PathBuf,
 }
 
 fn build() -> Built {
@@ -22,19 +20,17 @@ fn build() -> Built {
     let built = Built {
         program: at("program"),
         library: at("liblibrary.so"),
-        counted: at("counted"),
-        counted_library: at("libcounted.so"),
         _folder: folder,
     };
     let sources = [program("breakpoints.c"), program("breakpoints_library.c")];
-    for (words, program, library) in [
-        (flags(&["annotate"]), &built.program, &built.library),
-        (flags(&["instrument"]), &built.counted, &built.counted_library),
-    ] {
-        let shared = [words.clone(), vec!["-shared".into(), "-fPIC".into()]].concat();
-        compile(library, &shared, &sources[1..]);
-        compile(program, &[words, vec!["-pthread".into()]].concat(), &sources[..1]);
-    }
+    let words = flags(&["annotate"]);
+    let shared = [words.clone(), vec!["-shared".into(), "-fPIC".into()]].concat();
+    compile(&built.library, &shared, &sources[1..]);
+    compile(
+        &built.program,
+        &[words, vec!["-pthread".into()]].concat(),
+        &sources[..1],
+    );
     built
 }
 
@@ -49,13 +45,19 @@ fn record(options: &[&str], out: &Path, command: &[&Path]) -> (String, String) {
         .args(command);
     let done = output(&mut record);
     let text = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(done.status.success(), "{}: {text}", done.status);
+    // 4: nothing was sampled, in so short a run.
+    let ended = matches!(done.status.code(), Some(0 | 4));
+    assert!(ended, "{}: {text}", done.status);
     (String::from_utf8_lossy(&done.stdout).into_owned(), text)
 }
 
 fn read(path: &Path) -> Profile {
     let profile = ProfileFile::open(path).and_then(|file| file.read_all());
     profile.expect("a profile")
+}
+
+fn is_executed(state: Covered) -> bool {
+    state >= Covered::ByDominance
 }
 
 /// The states of a function's blocks.
@@ -99,7 +101,7 @@ fn programs_behave_as_without_breakpoints_and_everything_executed_is_found() {
         "in_initialiser",
         "library_function",
     ] {
-        assert_eq!(states(&profile, function)[0], Covered::Proved, "{function}");
+        assert!(is_executed(states(&profile, function)[0]), "{function}");
     }
     for function in ["absent", "library_absent", "before_fault", "after_fault"] {
         assert!(
@@ -115,60 +117,56 @@ fn programs_behave_as_without_breakpoints_and_everything_executed_is_found() {
 /// Two states are proofs: neither may contradict exact counts.
 #[test]
 fn proofs_agree_with_exact_counts() {
-    let built = build();
-    let (out, counts) = (
-        built.program.with_extension("pleach"),
-        built.program.with_extension("plcnt"),
-    );
-    record(
-        &["--coverage", "only"],
-        &out,
-        &[&built.program, &built.library, Path::new("faults")],
-    );
-    stdout(
-        Command::new(&built.counted)
-            .env("PLEACH_COUNTS", &counts)
-            .args([&built.counted_library, Path::new("faults")]),
-    );
-    let exact = built.program.with_extension("exact");
-    stdout(
-        Command::new(pleach())
-            .args(["import", "--quiet", "-o"])
-            .arg(&exact)
-            .arg(&counts),
-    );
-    let (profile, exact) = (read(&out), read(&exact));
     let mut found: BTreeMap<&str, u32> = BTreeMap::new();
-    for function in &profile.functions {
-        let same = |f: &&pleach_profile::FunctionProfile| (f.id, f.cfg_hash) == (function.id, function.cfg_hash);
-        // Children that end by `_exit` keep no counts of their own, so that their functions are left out.
-        let Some(exact) = exact
-            .functions
-            .iter()
-            .find(same)
-            .filter(|f| f.coverage.contains(&Covered::Proved))
-        else {
+    for source in [
+        "alike.c",
+        "called.c",
+        "dispatch.c",
+        "loops.c",
+        "predictions.c",
+        "shapes.c",
+        "taken.c",
+        "windows.c",
+    ] {
+        let folder = scratch();
+        let at = |name: &str| folder.path().join(name);
+        let (annotated, counted, counts) = (at("annotated"), at("counted"), at("a.plcnt"));
+        compile(&annotated, &flags(&["annotate"]), &[program(source)]);
+        compile(&counted, &flags(&["instrument"]), &[program(source)]);
+        if !output(Command::new(&counted).env("PLEACH_COUNTS", &counts))
+            .status
+            .success()
+        {
+            // It needs arguments.
             continue;
-        };
-        for (block, (state, exact)) in function.coverage.iter().zip(&exact.coverage).enumerate() {
-            let executed = *exact == Covered::Proved;
-            let name = match state {
-                Covered::NotExecuted => "not executed",
-                state if *state >= Covered::ByDominance => "executed",
-                _ => "unknown",
+        }
+        record(&["--coverage", "only"], &at("sampled"), &[&annotated]);
+        stdout(
+            Command::new(pleach())
+                .args(["import", "--quiet", "-o"])
+                .arg(at("exact"))
+                .arg(&counts),
+        );
+        let (profile, exact) = (read(&at("sampled")), read(&at("exact")));
+        for function in &profile.functions {
+            let same = |f: &&FunctionProfile| (f.id, f.cfg_hash) == (function.id, function.cfg_hash);
+            let Some(exact) = exact.functions.iter().find(same) else {
+                continue;
             };
-            *found.entry(name).or_default() += 1;
-            assert!(
-                !(*state == Covered::NotExecuted && executed),
-                "{} block {block} was executed",
-                function.name
-            );
-            if *state >= Covered::ByDominance && !function.name.contains("fork") {
-                assert!(executed, "{} block {block} was not executed", function.name);
+            for (block, (&state, &truth)) in function.coverage.iter().zip(&exact.coverage).enumerate() {
+                let is_executed = is_executed(truth);
+                let (name, is_right) = match state {
+                    Covered::NotExecuted => ("not executed", !is_executed),
+                    state if state >= Covered::ByDominance => ("executed", is_executed),
+                    _ => ("unknown", true),
+                };
+                *found.entry(name).or_default() += 1;
+                assert!(is_right, "{source}: {} block {block} is called {name}", function.name);
             }
         }
     }
-    assert!(found["executed"] > 100 && found["not executed"] > 5, "{found:?}");
+    let of = |name: &str| found.get(name).copied().unwrap_or(0);
+    assert!(of("executed") > 50 && of("not executed") > 10, "{found:?}");
 }
 
 /// Processes of one recording know what the others hit.
@@ -226,7 +224,7 @@ fn what_is_in_doubt_is_unknown() {
         assert!(text.contains(reason), "{text}");
         let profile = read(&out);
         assert_eq!(states(&profile, "never")[0], Covered::Unknown, "{argument}");
-        assert_eq!(states(&profile, "main")[0], Covered::Proved, "{argument}");
+        assert!(is_executed(states(&profile, "main")[0]), "{argument}");
     }
 }
 

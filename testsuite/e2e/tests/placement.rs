@@ -253,6 +253,8 @@ fn a_small_profile_splits_nothing_off() {
         .expect("a profile");
     for function in &mut few.functions {
         function.samples = function.samples.min(1000);
+        // What breakpoints prove does not depend on the number of samples.
+        function.coverage.clear();
     }
     write_profile(&profile, &few).expect("written");
     let all = use_flags(&profile, &[]);
