@@ -2,13 +2,13 @@
 
 use crate::input::{Input, with_file};
 use pleach_annotate::manifest::Anchor;
-use pleach_ball_larus::graph::PathGraph;
-use pleach_ball_larus::{Mode, NumberingOptions, Storage};
 use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_ball_larus::counts::file::CountFile;
-use pleach_store::write_counts;
-use pleach_ball_larus::counts::{unit, Counts, UnitCounts};
 use pleach_ball_larus::counts::unit::{Unit, UnitFunction, UnitId};
+use pleach_ball_larus::counts::{Counts, UnitCounts, unit};
+use pleach_ball_larus::graph::PathGraph;
+use pleach_ball_larus::{Mode, NumberingOptions, Storage};
+use pleach_store::write_counts;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -22,9 +22,15 @@ pub fn elf(data: &[u8]) {
                 assert!(binary.address_of_offset(offset).is_some());
             }
         }
-        let Ok(map) = AddressMap::from_binary(binary) else { return };
+        let Ok(map) = AddressMap::from_binary(binary) else {
+            return;
+        };
         assert!(map.probes.is_sorted_by_key(|probe| probe.address));
-        assert!(map.probes.iter().all(|probe| probe.instance.index() < map.inline_instances.len()));
+        assert!(
+            map.probes
+                .iter()
+                .all(|probe| probe.instance.index() < map.inline_instances.len())
+        );
         for (position, node) in map.inline_instances.iter().enumerate() {
             assert!((node.function.0 as usize) < map.functions.len());
             assert!(node.parent.is_none_or(|(parent, _)| parent.index() < position));

@@ -5,8 +5,10 @@ use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleH
 use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::{End, Start};
 use pleach_profile::file::{Lookup, ProfileFile};
+use pleach_profile::{
+    BranchPrediction, CallTargets, Covered, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance,
+};
 use pleach_store::write_profile;
-use pleach_profile::{BranchPrediction, CallTargets, Covered, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance};
 use std::ops::Range;
 use std::path::Path;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
@@ -128,7 +130,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 }
 
 fn covered(input: &mut Input) -> Covered {
-    Covered::from_u8(input.u8() % 5).expect("a state")
+    Covered::from_u8(input.u8() % 8).expect("a state")
 }
 
 /// A path of a function with this many blocks; mostly one that may be written.
@@ -204,6 +206,10 @@ pub fn made_of(input: &mut Input) -> Profile {
             coverage: match input.u8() % 2 {
                 0 => vec![],
                 _ => blocks.iter().map(|_| covered(input)).collect(),
+            },
+            counted: match input.u8() % 2 {
+                0 => vec![],
+                _ => counts(input),
             },
             paths,
             windows,

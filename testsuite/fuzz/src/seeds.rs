@@ -6,8 +6,9 @@ use pleach_annotate::cfg::{Block, Call, Callee, Cfg, Terminator};
 use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId, ModuleHash};
 use pleach_annotate::manifest::{self, Anchor};
 use pleach_collector::perf::export::{ExportOptions, perf_data, perf_script};
-use pleach_wire::shard::{BurstHead, ClockFrame, Counters, Encoder, FrameKind};
+use pleach_collector::vector::coverage::{Failure, ModuleCoverage, Region, RegionState};
 use pleach_collector::vector::*;
+use pleach_wire::shard::{BurstHead, ClockFrame, Counters, Encoder, FrameKind};
 
 /// A seed: its target, its name, its contents.
 pub type Seed = (&'static str, &'static str, Vec<u8>);
@@ -168,6 +169,20 @@ fn vectors() -> VectorSet {
         events: vec!["cycles:u".into()],
         bursts: vec![burst(7, None), burst(9, Some(Box::new(hardware)))],
         compressed: None,
+        coverage: vec![ModuleCoverage {
+            module: ModuleId(0),
+            processes: 2,
+            traps: 3,
+            completed: true,
+            failures: vec![(Failure::Traced, 1)],
+            regions: vec![Region {
+                start: 0x10,
+                end: 0x20,
+                state: RegionState::Hit,
+                hits: 3,
+                exposure_ns: 7,
+            }],
+        }],
     }
 }
 

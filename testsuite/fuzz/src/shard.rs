@@ -3,8 +3,8 @@
 use crate::input::Input;
 use crate::vectors::check_set;
 use pleach_collector::convert::convert;
-use pleach_wire::shard::{Encoder, Frame, FrameKind, Frames};
 use pleach_collector::vector::VectorSet;
+use pleach_wire::shard::{Encoder, Frame, FrameKind, Frames};
 
 /// Raw bytes, or frames whose checksums are right. After a frame, bytes of nothing may follow.
 pub fn shard(data: &[u8]) {
