@@ -209,7 +209,7 @@ pub fn made_of(input: &mut Input) -> Profile {
             },
             counted: match input.u8() % 2 {
                 0 => vec![],
-                _ => counts(input),
+                _ => blocks.iter().map(|_| input.number()).collect(),
             },
             paths,
             windows,
