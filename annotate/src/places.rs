@@ -95,13 +95,6 @@ impl Places {
         places
     }
 
-    /// Whether the module must not be observed at all.
-    pub fn is_refused(&self) -> bool {
-        self.refused
-            .iter()
-            .any(|reason| matches!(reason, Refused::SystemCalls { .. }))
-    }
-
     fn add(&mut self, map: &AddressMap, function: &MachineFunction) {
         let last_probes: Vec<Option<Address>> = function
             .segments

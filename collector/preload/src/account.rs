@@ -235,6 +235,13 @@ pub fn be_blind() {
     }
 }
 
+/// Notes that it is not known which modules this process has.
+pub fn be_unnoted() {
+    if let Some(page) = page() {
+        page.unnoted.fetch_add(1, Relaxed);
+    }
+}
+
 /// Whether this process takes ticks.
 pub fn is_sampled() -> bool {
     IS_SAMPLED.load(Relaxed)

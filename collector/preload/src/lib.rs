@@ -183,6 +183,7 @@ extern "C" fn start_sampling() {
     }
     drop(blocked);
     if !is_ready || !threads::begin_main() {
+        coverage::begin_unobserved(directory);
         process::stop();
         return;
     }

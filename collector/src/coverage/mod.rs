@@ -18,6 +18,15 @@ use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;
 
+/// Which modules of some process were not observed, without the plans' telling so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Unseen {
+    /// Libraries that it may have loaded later.
+    pub libraries: bool,
+    /// Any of its modules.
+    pub modules: bool,
+}
+
 /// The plans of a recording, for all its runs.
 #[derive(Debug)]
 pub(crate) struct Coverage {
@@ -50,10 +59,16 @@ impl Coverage {
         std::os::unix::fs::symlink(self.folder.path(), directory.join(&*name))
     }
 
-    /// Adds what was found to the vectors, and returns notes for the user. `is_blind`: some process may have loaded
-    /// libraries without their being observed.
-    pub(crate) fn finish(self, set: &mut VectorSet, is_blind: bool) -> Vec<String> {
+    /// Adds what was found to the vectors, and returns notes for the user.
+    pub(crate) fn finish(self, set: &mut VectorSet, unseen: Unseen) -> Vec<String> {
         let mut remarks = Vec::new();
+        if unseen.modules {
+            remarks.push(
+                "a process could not read the breakpoints' plans: what was not hit is unknown; raise its limit on open \
+                 files, or let it reach the folder of temporary files"
+                    .to_owned(),
+            );
+        }
         for plan in self.requests.finish() {
             match &plan.outcome {
                 Outcome::Nothing => {}
@@ -62,7 +77,7 @@ impl Coverage {
                 }
                 Outcome::Ready { .. } => {
                     let module = module_of(set, &plan);
-                    if let Some(coverage) = states::of_plan(&plan, module, is_blind) {
+                    if let Some(coverage) = states::of_plan(&plan, module, unseen) {
                         remarks.extend(remark(&plan, &coverage));
                         set.coverage.push(coverage);
                     }

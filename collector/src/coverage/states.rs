@@ -1,5 +1,6 @@
 //! The state of each region of a module, from what processes noted in its plan.
 
+use super::Unseen;
 use super::plan::{ModulePlan, Outcome, PlannedRegion};
 use crate::vector::ModuleId;
 use crate::vector::coverage::{Failure, ModuleCoverage, Region, RegionState};
@@ -17,7 +18,7 @@ struct Noted {
 }
 
 /// The coverage of a module; `None` if no process had it.
-pub(super) fn of_plan(plan: &ModulePlan, module: ModuleId, is_blind: bool) -> Option<ModuleCoverage> {
+pub(super) fn of_plan(plan: &ModulePlan, module: ModuleId, unseen: Unseen) -> Option<ModuleCoverage> {
     let Outcome::Ready {
         regions, is_program, ..
     } = &plan.outcome
@@ -35,7 +36,7 @@ pub(super) fn of_plan(plan: &ModulePlan, module: ModuleId, is_blind: bool) -> Op
         .map(|failure| (failure, head.failures[failure as usize].load(Relaxed)))
         .filter(|(_, count)| *count > 0)
         .collect();
-    let is_observed = failures.is_empty() && (*is_program || !is_blind);
+    let is_observed = failures.is_empty() && !unseen.modules && (*is_program || !unseen.libraries);
     let count = shared.places().len();
     let noted = Noted {
         hits: shared.hits().iter().map(|hits| hits.load(Relaxed)).collect(),

@@ -83,6 +83,9 @@ pub struct Account {
     pub coverage_ns: AtomicU64,
     /// Processes that may have loaded libraries without their being observed.
     pub blind: AtomicU64,
+    /// Processes with breakpoints or without that could not note which modules they have: none of what they executed is
+    /// known.
+    pub unnoted: AtomicU64,
     /// Threads that could have had bursts in processes without a shard.
     pub threads: AtomicU64,
     /// Threads that could not.
@@ -110,6 +113,7 @@ impl Default for Account {
             unsampled_own_ns: AtomicU64::default(),
             coverage_ns: AtomicU64::default(),
             blind: AtomicU64::default(),
+            unnoted: AtomicU64::default(),
             threads: AtomicU64::default(),
             threads_without_tick: AtomicU64::default(),
             start_cost_ns: AtomicU64::default(),

@@ -3,6 +3,7 @@
 use super::arming;
 use super::modules::{self, Mapped};
 use super::plans::{self, Answer};
+use crate::account;
 use crate::mappings;
 use crate::sys::SpinLock;
 use core::sync::atomic::Ordering::Relaxed;
@@ -31,9 +32,13 @@ pub fn discover(can: Result<(), Failure>, is_later: bool) {
             seen |= 1 << position;
             return;
         }
-        // Without an answer, the recorder knows nothing of the module either.
-        let Answer::Plan(plan) = plans::find(line.path, line.inode) else {
-            return;
+        let plan = match plans::find(line.path, line.inode) {
+            Answer::Plan(plan) => plan,
+            Answer::Nothing => return,
+            Answer::Late => {
+                account::be_unnoted();
+                return;
+            }
         };
         let Some((position, module)) = modules::register(&mapped, plan) else {
             return;

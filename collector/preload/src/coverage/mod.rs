@@ -64,6 +64,7 @@ pub fn begin(directory: &[u8]) {
     let _blocked = SignalsBlocked::new();
     let before = sys::thread_cpu_ns();
     if !plans::open(directory) {
+        account::be_unnoted();
         return;
     }
     // Needed where images cannot be mapped, and for the loader.
@@ -81,10 +82,15 @@ pub fn begin(directory: &[u8]) {
 
 /// Notes, in a process without breakpoints, that it has the modules.
 pub fn begin_unobserved(directory: &[u8]) {
-    if settings::get().coverage_advance_ns.is_some() && plans::open(directory) {
+    if settings::get().coverage_advance_ns.is_none() {
+        return;
+    }
+    if plans::open(directory) {
         discovery::discover(Err(Failure::Budget), false);
         plans::close();
         account::be_blind();
+    } else {
+        account::be_unnoted();
     }
 }
 

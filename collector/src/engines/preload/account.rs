@@ -58,6 +58,11 @@ impl RunAccount {
         self.account().blind.load(Relaxed) > 0
     }
 
+    /// Whether it is unknown which modules some process had.
+    pub(crate) fn has_unnoted(&self) -> bool {
+        self.account().unnoted.load(Relaxed) > 0
+    }
+
     /// Figures that the unsampled processes of this run have reported so far.
     pub(crate) fn unsampled(&self) -> Unsampled {
         let (now, before) = (self.told(), self.unsampled_before);

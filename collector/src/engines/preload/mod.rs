@@ -12,7 +12,7 @@ use super::error::{RecordError, io};
 use super::options::{CoverageMode, RecordOptions};
 use super::session::{Collected, Session};
 use crate::convergence::{Convergence, Repeat};
-use crate::coverage::Coverage;
+use crate::coverage::{Coverage, Unseen};
 use crate::launch;
 use crate::signals::Forwarding;
 use crate::stats::{Stats, Unsampled};
@@ -40,7 +40,7 @@ pub(crate) struct PreloadSession<'a> {
     /// The account of the last run.
     account: Option<RunAccount>,
     coverage: Option<Coverage>,
-    is_blind: bool,
+    unseen: Unseen,
 }
 
 impl<'a> PreloadSession<'a> {
@@ -74,7 +74,7 @@ impl<'a> PreloadSession<'a> {
             unsampled: Unsampled::default(),
             account: None,
             coverage,
-            is_blind: false,
+            unseen: Unseen::default(),
         })
     }
 
@@ -137,7 +137,8 @@ impl Session for PreloadSession<'_> {
             .map_err(io("cannot read what was sampled"))?;
         let status = ended.map_err(io(format!("cannot run {}", self.program.display())))?;
         self.unsampled.join(account.unsampled());
-        self.is_blind |= account.is_blind();
+        self.unseen.libraries |= account.is_blind();
+        self.unseen.modules |= account.has_unnoted();
         // The first process of the first run has a shard; others may have been left out.
         let is_sampled = shards > 0 || (before.is_some() && account.has_begun());
         self.account = Some(account);
@@ -160,8 +161,8 @@ impl Session for PreloadSession<'_> {
         let mut stats = Stats::from_vectors(&vectors, self.options.engine, found);
         stats.add_unsampled(&self.unsampled);
         vectors.processes.extend(self.unsampled.as_process());
-        let is_blind = self.is_blind;
-        let remarks = self.coverage.map(|coverage| coverage.finish(&mut vectors, is_blind));
+        let unseen = self.unseen;
+        let remarks = self.coverage.map(|coverage| coverage.finish(&mut vectors, unseen));
         Collected {
             stats,
             vectors,

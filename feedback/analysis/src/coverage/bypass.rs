@@ -33,7 +33,7 @@ pub(super) enum Known {
 pub(super) struct Code<'c> {
     places: Places,
     coverage: &'c ModuleCoverage,
-    /// By region: the last instance's block probes, sorted by instance.
+    /// By region: the inline instances with block probes in it.
     probes: Vec<Vec<InlineInstanceIndex>>,
     /// By region: whether a direct jump or a fall-through leads there.
     has_known_predecessor: Vec<bool>,

@@ -49,7 +49,6 @@ pub mod measure;
 pub mod seeds;
 
 use crate::program::Program;
-use breakpoints::Breakpoints;
 use closure::Known;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_collector::vector::VectorSet;
@@ -86,15 +85,6 @@ pub fn from_vectors(program: &Program, vectors: &VectorSet, view: View, implied:
     } else {
         Coverage::seen(&seeds)
     }
-}
-
-/// The coverage of a recording: what bursts and breakpoints showed, and what they imply.
-pub fn of_recording(program: &Program, vectors: &VectorSet) -> Coverage {
-    let mut seeds = Seeds::from_vectors(program, vectors, View::ALL);
-    let breakpoints = Breakpoints::read(program, vectors, &mut seeds);
-    let mut coverage = Known::from_program(program).close(&seeds);
-    breakpoints.complete(&mut coverage);
-    coverage
 }
 
 impl Coverage {
