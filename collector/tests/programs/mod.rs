@@ -14,15 +14,15 @@ use std::process::{Child, Command, Stdio};
 
 #[test]
 fn one_thread_at_any_overhead() {
-    // Shadow bursts are so cheap that their budget ends where ticks cannot come faster.
+    // Above these budgets ticks would have to come faster than a busy machine delivers them.
     let (least, most) = if engine() == Engine::Step {
-        (0.25, 8.0)
+        (0.25, 2.0)
     } else {
         (0.05, 0.5)
     };
     for overhead in [least, 0.3, most] {
         // Over a second or more: the budget is kept on average.
-        let expected = if overhead == most { 5000 } else { 1 };
+        let expected = if overhead == most { 1000 } else { 1 };
         let run = compute_until(expected, overhead);
         assert!(run.stats.bursts >= expected, "{overhead}: {:?}", run.stats);
         if overhead == most {
