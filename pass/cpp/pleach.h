@@ -72,6 +72,7 @@ enum PleachStage : uint32_t {
   OnlySelectToBranch = 7,
   OnlySuperblocks = 8,
   OnlyFunctionOrder = 9,
+  OnlyInheritedWeights = 10,
 };
 
 // Limits that the Rust half decides and that passes of the C++ half observe.
@@ -81,8 +82,9 @@ struct PleachLimits {
   uint32_t MaxPromotedCounters;
   uint32_t MaxLoopExits;
   uint32_t MaxIndexValues;
+  uint32_t MinVectorIterations;
 };
-PLEACH_SIZE(PleachLimits, 20);
+PLEACH_SIZE(PleachLimits, 24);
 PLEACH_OFFSET(PleachLimits, MaxPromotedCounters, 8);
 
 // The context of a run on one module, which the Rust half passes to the functions below.
@@ -412,6 +414,10 @@ void pleachEmitCount(llvm::IRBuilderBase &B, llvm::Value *Slot, llvm::Value *Ind
 // Promotes the counters of a function's innermost loops to registers; returns whether anything changed.
 bool pleachPromoteCounters(llvm::Function &F, const PleachLimits &Limits);
 
+// Keeps loops that run few times by the profile from being vectorised with predicated accesses; returns whether anything
+// changed.
+bool pleachLeaveShortLoops(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const PleachLimits &Limits);
+
 // Simplifies a function after duplication; returns whether anything changed.
 bool pleachCleanUpDuplicates(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
 
@@ -429,6 +435,7 @@ struct PleachHostPasses {
   bool PromoteIndirectCalls;
   bool InlineSmallCallees;
   bool ReduceControlHeight;
+  bool LeaveShortLoops;
 };
 PleachHostPasses pleachHostPasses();
 

@@ -21,14 +21,14 @@ use error::PassError;
 use inkwell::llvm_sys::prelude::LLVMModuleRef;
 use inkwell::module::Module;
 use ir::{FunctionIr, ModuleFacts};
-use pleach_decide::{counter_promotion, early_inlining};
+use pleach_decide::{counter_promotion, early_inlining, short_loops};
 use settings::{ProfileSource, Settings};
 use stage::{LtoPhase, NamedPass, Stage, is_at_anchor};
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use transform::{if_conversion, markers, placement, select_to_branch, superblocks};
-use use_profile::{apply, source::Source};
+use use_profile::{apply, source::Source, unsampled};
 
 /// Mirror of `llvm::PassPluginLibraryInfo` for plugin API version 2.
 #[repr(C)]
@@ -72,6 +72,7 @@ const LIMITS: ffi::Limits = ffi::Limits {
     max_promoted_counters: counter_promotion::MAX_COUNTERS,
     max_loop_exits: counter_promotion::MAX_EXITS,
     max_index_values: counter_promotion::MAX_INDEX_VALUES,
+    min_vector_iterations: short_loops::MIN_VECTOR_ITERATIONS,
 };
 
 unsafe extern "C" fn register(pass_builder: *mut c_void) {
@@ -148,6 +149,10 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
     {
         changed |= select_to_branch::run(module, &settings)?;
     }
+    // Full link-time optimisation has no early stage after the inliner.
+    if stage == Stage::OptimizerEarly || stage == Stage::OptimizerLast && phase == LtoPhase::FullPostLink {
+        changed |= unsampled::forget_inherited_weights(module);
+    }
     if settings.superblocks == Some(stage) {
         changed |= superblocks::run(module, &settings, last)?;
     }
@@ -218,6 +223,7 @@ fn run_alone(
             settings.profile.as_ref().ok_or(PassError::NoProfile)?;
             return superblocks::run(module, settings, true);
         }
+        NamedPass::InheritedWeights => return Ok(unsampled::forget_inherited_weights(module)),
         // SAFETY: the module is alive, and no alignment of loops is requested, which would need a target machine.
         NamedPass::FunctionOrder => unsafe {
             placement::order_functions(module.as_mut_ptr(), false, placement::Align::default())

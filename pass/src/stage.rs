@@ -32,6 +32,8 @@ pub enum NamedPass {
     Superblocks,
     /// `pleach-function-order`
     FunctionOrder,
+    /// `pleach-inherited-weights`
+    InheritedWeights,
 }
 
 impl Stage {
@@ -48,6 +50,7 @@ impl Stage {
             7 => Self::Only(NamedPass::SelectToBranch),
             8 => Self::Only(NamedPass::Superblocks),
             9 => Self::Only(NamedPass::FunctionOrder),
+            10 => Self::Only(NamedPass::InheritedWeights),
             other => unreachable!("the C++ half has no stage {other}"),
         }
     }

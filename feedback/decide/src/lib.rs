@@ -19,6 +19,7 @@ pub mod growth;
 pub mod latencies;
 pub mod placement;
 pub mod selects;
+pub mod short_loops;
 pub mod superblock;
 pub mod support;
 pub mod weights;

@@ -35,6 +35,8 @@ cl::opt<bool> SmallFirst("pleach-small-callees-first", cl::init(true), cl::Hidde
                          cl::desc("Inline small callees before the inlining that uses the profile"));
 cl::opt<bool> ReduceHeight("pleach-control-height-reduction", cl::init(true), cl::Hidden,
                            cl::desc("Run control-height reduction at -O3, as -fprofile-use does"));
+cl::opt<bool> LeaveShortLoops("pleach-short-loops", cl::init(true), cl::Hidden,
+                              cl::desc("Do not vectorise loops that run few times by the profile"));
 cl::opt<bool> SelectToBranch("pleach-recurrences", cl::init(true), cl::Hidden,
                           cl::desc("Turn selects on loop-carried chains into branches"));
 cl::opt<bool> IfConversion("pleach-selects", cl::init(true), cl::Hidden,
@@ -68,7 +70,7 @@ PleachText text(const std::string &Option) { return {Option.data(), Option.size(
 
 } // namespace
 
-PleachHostPasses pleachHostPasses() { return {Promote, SmallFirst, ReduceHeight}; }
+PleachHostPasses pleachHostPasses() { return {Promote, SmallFirst, ReduceHeight, LeaveShortLoops}; }
 
 extern "C" {
 

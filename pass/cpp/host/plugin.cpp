@@ -43,6 +43,19 @@ struct PleachPromoteCountersPass : PassInfoMixin<PleachPromoteCountersPass> {
   }
 };
 
+// Runs right before loops are vectorised.
+struct PleachLeaveShortLoopsPass : PassInfoMixin<PleachLeaveShortLoopsPass> {
+  PleachLimits Limits;
+
+  explicit PleachLeaveShortLoopsPass(const PleachLimits &Limits) : Limits(Limits) {}
+
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
+    // Metadata only.
+    pleachLeaveShortLoops(F, FAM, Limits);
+    return PreservedAnalyses::all();
+  }
+};
+
 struct PleachCleanUpPass : PassInfoMixin<PleachCleanUpPass> {
   PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
     return pleachCleanUpDuplicates(F, FAM) ? PreservedAnalyses::none() : PreservedAnalyses::all();
@@ -63,6 +76,7 @@ constexpr NamedPass NamedPasses[] = {
     {"pleach-select-to-branch", OnlySelectToBranch},
     {"pleach-superblocks", OnlySuperblocks},
     {"pleach-function-order", OnlyFunctionOrder},
+    {"pleach-inherited-weights", OnlyInheritedWeights},
 };
 
 bool isPostLink(ThinOrFullLTOPhase P) {
@@ -95,8 +109,10 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
     if (UsesProfile() && pleachHostPasses().ReduceControlHeight && Level == OptimizationLevel::O3)
       FPM.addPass(ControlHeightReductionPass());
   });
-  PB->registerVectorizerStartEPCallback([Kept](FunctionPassManager &FPM, OptimizationLevel) {
+  PB->registerVectorizerStartEPCallback([UsesProfile, Kept](FunctionPassManager &FPM, OptimizationLevel) {
     FPM.addPass(PleachPromoteCountersPass(Kept));
+    if (UsesProfile() && pleachHostPasses().LeaveShortLoops)
+      FPM.addPass(PleachLeaveShortLoopsPass(Kept));
   });
   PB->registerOptimizerLastEPCallback([Run](ModulePassManager &MPM, OptimizationLevel, ThinOrFullLTOPhase P) {
     MPM.addPass(PleachPass(Run, OptimizerLast, P));
@@ -127,6 +143,8 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
       [Kept](StringRef Name, FunctionPassManager &FPM, ArrayRef<PassBuilder::PipelineElement>) {
         if (Name == "pleach-promote-counters")
           FPM.addPass(PleachPromoteCountersPass(Kept));
+        else if (Name == "pleach-short-loops")
+          FPM.addPass(PleachLeaveShortLoopsPass(Kept));
         else if (Name == "pleach-clean-up")
           FPM.addPass(PleachCleanUpPass());
         else

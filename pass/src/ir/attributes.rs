@@ -2,7 +2,8 @@
 
 use inkwell::llvm_sys::core::{
     LLVMAddAttributeAtIndex, LLVMAddCallSiteAttribute, LLVMCreateEnumAttribute, LLVMCreateStringAttribute,
-    LLVMGetEnumAttributeAtIndex, LLVMGetEnumAttributeKindForName, LLVMGetTypeContext, LLVMTypeOf,
+    LLVMGetEnumAttributeAtIndex, LLVMGetEnumAttributeKindForName, LLVMGetStringAttributeAtIndex, LLVMGetTypeContext,
+    LLVMRemoveStringAttributeAtIndex, LLVMTypeOf,
 };
 use inkwell::llvm_sys::prelude::{LLVMAttributeRef, LLVMValueRef};
 use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex};
@@ -46,6 +47,22 @@ pub unsafe fn add_own(function: LLVMValueRef, name: &str) {
         let context = LLVMGetTypeContext(LLVMTypeOf(function));
         let own = LLVMCreateStringAttribute(context, name.as_ptr().cast(), name.len() as u32, c"".as_ptr(), 0);
         LLVMAddAttributeAtIndex(function, OF_FUNCTION, own);
+    }
+}
+
+/// Takes an attribute of our own from a function; returns whether it had it.
+///
+/// # Safety
+/// The function must be alive.
+pub unsafe fn remove_own(function: LLVMValueRef, name: &str) -> bool {
+    let (text, length) = (name.as_ptr().cast(), name.len() as u32);
+    // SAFETY: as the caller promises; the name is only read.
+    unsafe {
+        let found = !LLVMGetStringAttributeAtIndex(function, OF_FUNCTION, text, length).is_null();
+        if found {
+            LLVMRemoveStringAttributeAtIndex(function, OF_FUNCTION, text, length);
+        }
+        found
     }
 }
 

@@ -5,9 +5,9 @@ use inkwell::llvm_sys::core::{
     LLVMAddNamedMetadataOperand, LLVMConstInt, LLVMConstIntGetZExtValue, LLVMDisposeValueMetadataEntries,
     LLVMGetMDKindIDInContext, LLVMGetMDNodeNumOperands, LLVMGetMDNodeOperands, LLVMGetMDString, LLVMGetMetadata,
     LLVMGetModuleContext, LLVMGetModuleFlag, LLVMGetSection, LLVMGetTypeContext, LLVMGlobalCopyAllMetadata,
-    LLVMGlobalSetMetadata, LLVMInt32TypeInContext, LLVMInt64TypeInContext, LLVMIsAConstantInt, LLVMIsAMDNode,
-    LLVMIsAMDString, LLVMMDNodeInContext2, LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMSetMetadata, LLVMTypeOf,
-    LLVMValueAsMetadata, LLVMValueMetadataEntriesGetKind, LLVMValueMetadataEntriesGetMetadata,
+    LLVMGlobalSetMetadata, LLVMHasMetadata, LLVMInt32TypeInContext, LLVMInt64TypeInContext, LLVMIsAConstantInt,
+    LLVMIsAMDNode, LLVMIsAMDString, LLVMMDNodeInContext2, LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMSetMetadata,
+    LLVMTypeOf, LLVMValueAsMetadata, LLVMValueMetadataEntriesGetKind, LLVMValueMetadataEntriesGetMetadata,
 };
 use inkwell::llvm_sys::prelude::{LLVMMetadataRef, LLVMModuleRef, LLVMValueRef};
 use std::ffi::CStr;
@@ -75,10 +75,16 @@ impl Metadata {
         unsafe { LLVMGetMDKindIDInContext(self.context, name.as_ptr().cast(), name.len() as u32) }
     }
 
-    /// Attaches a node to an instruction.
-    fn attach(self, instruction: LLVMValueRef, kind: &str, node: LLVMMetadataRef) {
+    /// Attaches a node with these parts to an instruction.
+    pub fn attach(self, instruction: LLVMValueRef, kind: &str, parts: &mut [LLVMMetadataRef]) {
         // SAFETY: instruction and node are of this context.
-        unsafe { LLVMSetMetadata(instruction, self.kind(kind), LLVMMetadataAsValue(self.context, node)) }
+        unsafe {
+            LLVMSetMetadata(
+                instruction,
+                self.kind(kind),
+                LLVMMetadataAsValue(self.context, self.node(parts)),
+            )
+        }
     }
 
     /// Attaches a node to a function.
@@ -116,7 +122,7 @@ pub unsafe fn set_branch_weights(terminator: LLVMValueRef, weights: &[u64]) {
     let metadata = unsafe { Metadata::of_value(terminator) };
     let mut parts = vec![metadata.text("branch_weights")];
     parts.extend(weights.iter().map(|weight| metadata.int((weight >> shift) as u32)));
-    metadata.attach(terminator, "prof", metadata.node(&mut parts));
+    metadata.attach(terminator, "prof", &mut parts);
 }
 
 /// The profile metadata of an instruction; null if it has none.
@@ -135,6 +141,25 @@ pub unsafe fn profile_of(instruction: LLVMValueRef) -> LLVMValueRef {
 pub unsafe fn set_profile(instruction: LLVMValueRef, profile: LLVMValueRef) {
     // SAFETY: as the caller promises; null removes the metadata.
     unsafe { LLVMSetMetadata(instruction, Metadata::of_value(instruction).kind("prof"), profile) }
+}
+
+/// Removes metadata of a kind from an instruction; returns the operands of its node, if there was any.
+///
+/// # Safety
+/// The instruction must be alive.
+pub unsafe fn take(instruction: LLVMValueRef, kind: u32) -> Option<Vec<LLVMValueRef>> {
+    // SAFETY: as the caller promises; null removes the metadata.
+    unsafe {
+        if LLVMHasMetadata(instruction) == 0 {
+            return None;
+        }
+        let node = LLVMGetMetadata(instruction, kind);
+        if node.is_null() {
+            return None;
+        }
+        LLVMSetMetadata(instruction, kind, std::ptr::null_mut());
+        Some(Metadata::of_value(instruction).operands(LLVMValueAsMetadata(node)))
+    }
 }
 
 /// Gives a function its entry count.
@@ -186,11 +211,7 @@ pub unsafe fn mark_unpredictable(terminator: LLVMValueRef, permille: u32) -> boo
             return false;
         }
         let metadata = Metadata::of_value(terminator);
-        metadata.attach(
-            terminator,
-            "unpredictable",
-            metadata.node(&mut [metadata.int(permille)]),
-        );
+        metadata.attach(terminator, "unpredictable", &mut [metadata.int(permille)]);
     }
     true
 }
@@ -216,7 +237,7 @@ pub unsafe fn set_call_targets(call: LLVMValueRef, targets: &[(u64, u64)]) {
             .iter()
             .flat_map(|&(target, count)| [metadata.long(target), metadata.long(count)]),
     );
-    metadata.attach(call, "prof", metadata.node(&mut parts));
+    metadata.attach(call, "prof", &mut parts);
 }
 
 /// Sets the section prefix of a function, unless it has an explicit section.

@@ -11,6 +11,7 @@ use crate::settings::Settings;
 use crate::transform::placement;
 use crate::use_profile::path_metadata;
 use crate::use_profile::source::Source;
+use crate::use_profile::unsampled;
 use crate::{annotate, ffi};
 use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::Module;
@@ -222,6 +223,10 @@ impl Applier<'_, '_> {
             }
         };
         let listed = path_metadata::list_paths(self.module, value, &profile.paths, self.source.path_flow());
+        if profile.samples == 0 && !self.evidence.exact {
+            // SAFETY: the function belongs to the module.
+            unsafe { unsampled::mark_function(value) };
+        }
         match verdict(&function.cfg, &profile, &self.evidence) {
             Verdict::Sampled {
                 entry_count,
@@ -235,7 +240,7 @@ impl Applier<'_, '_> {
                     metadata::set_entry_count(value, entry_count);
                     for (block, weights) in &branch_weights {
                         let terminator = function.terminators[block.index()];
-                        metadata::set_branch_weights(terminator, weights);
+                        unsampled::set_weights(terminator, weights);
                     }
                     ffi::pleach_set_irreducible_headers(
                         self.module.as_mut_ptr(),

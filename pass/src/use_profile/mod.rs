@@ -3,3 +3,4 @@
 pub mod apply;
 pub mod path_metadata;
 pub mod source;
+pub mod unsampled;

@@ -18,7 +18,7 @@ end:
 ;
 ; define i32 @branch(i1 %c, i32 %x) #0 !prof !31 !pleach.paths !32 {
 ; entry:
-;   br i1 %c, label %then, label %end, !prof !35, !unpredictable !36
+;   br i1 %c, label %then, label %end, !prof !35, !unpredictable !36, !pleach.sampled !37
 ;
 ; then:                                             ; preds = %entry
 ;   br label %end
@@ -70,3 +70,4 @@ end:
 ; !34 = !{i64 209408, i64 209408, i64 209408, !"entry", !"exit", i32 0, i32 1, i32 2}
 ; !35 = !{!"branch_weights", i32 209408000, i32 387072000}
 ; !36 = !{i32 479}
+; !37 = !{}

@@ -136,6 +136,42 @@ fn only_calls_are_inlined_though_a_small_recording_never_saw_them() {
 }
 
 #[test]
+fn code_inlined_into_functions_without_samples_brings_no_weights() {
+    let dir = scratch();
+    let (_, profile) = record(dir.path(), &["inherited.c"]);
+    let ir = ir(&profile, "inherited.c");
+    let weights: Vec<_> = ir
+        .lines()
+        .filter_map(|line| line.split_once(" = !{!\"branch_weights\""))
+        .map(|(name, weights)| (name, weights.contains("expected")))
+        .collect();
+    // Numbers of branches with weights of the profile, and with weights of the source.
+    let counts = |function: &str| {
+        let start = format!("@{function}(");
+        let body = ir
+            .split("define ")
+            .find(|body| body.lines().next().is_some_and(|line| line.contains(&start)))
+            .expect("the function");
+        let of = |expected: bool| {
+            let names = weights.iter().filter(|(_, is_expected)| *is_expected == expected);
+            names
+                .filter(|(name, _)| {
+                    body.contains(&format!("!prof {name},")) || body.contains(&format!("!prof {name}\n"))
+                })
+                .count()
+        };
+        (of(false), of(true))
+    };
+    assert!(counts("recorded").0 >= 2, "{ir}");
+    assert_eq!(counts("never_recorded").0, 0, "{ir}");
+    assert!(counts("never_recorded").1 >= 1, "{ir}");
+    assert!(
+        !ir.contains("pleach.sampled") && !ir.contains("pleach-unsampled"),
+        "{ir}"
+    );
+}
+
+#[test]
 fn indirect_calls_are_promoted() {
     let dir = scratch();
     let (binary, profile) = record(dir.path(), &["indirect.c"]);

@@ -1,0 +1,61 @@
+// Keeps loops with few iterations, by the profile, from being vectorised with predicated accesses.
+//
+// LLVM vectorises a loop that is expected to run fewer than 16 times only without a scalar remainder: every access is
+// predicated. Where the target has no masked accesses, a predicated one is a branch for each element. LLVM's cost model
+// assumes that half of these branches are not taken and so prefers them to the scalar loop.
+#include "pleach.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
+
+using namespace llvm;
+
+static constexpr char Vectorise[] = "llvm.loop.vectorize.enable";
+
+// Whether the user asked for something, or another pass did.
+static bool hasHint(const Loop &L) {
+  const MDNode *ID = L.getLoopID();
+  return ID && any_of(drop_begin(ID->operands()), [](const MDOperand &Operand) {
+    const auto *Hint = dyn_cast<MDNode>(Operand);
+    const auto *Name = Hint && Hint->getNumOperands() ? dyn_cast<MDString>(Hint->getOperand(0)) : nullptr;
+    return Name && (Name->getString().starts_with("llvm.loop.vectorize.") ||
+                    Name->getString().starts_with("llvm.loop.interleave.") ||
+                    Name->getString() == "llvm.loop.isvectorized");
+  });
+}
+
+static bool isMasked(const Instruction &I, const TargetTransformInfo &TTI) {
+  if (const auto *Load = dyn_cast<LoadInst>(&I))
+    return TTI.isLegalMaskedLoad(Load->getType(), Load->getAlign(), Load->getPointerAddressSpace());
+  if (const auto *Store = dyn_cast<StoreInst>(&I))
+    return TTI.isLegalMaskedStore(Store->getValueOperand()->getType(), Store->getAlign(),
+                                  Store->getPointerAddressSpace());
+  return true;
+}
+
+bool pleachLeaveShortLoops(Function &F, FunctionAnalysisManager &FAM, const PleachLimits &Limits) {
+  if (!F.getEntryCount())
+    return false;
+  auto &Loops = FAM.getResult<LoopAnalysis>(F);
+  auto &TTI = FAM.getResult<TargetIRAnalysis>(F);
+  bool Changed = false;
+  for (Loop *L : Loops.getLoopsInPreorder()) {
+    if (!L->isInnermost() || hasHint(*L))
+      continue;
+    const auto Iterations = getLoopEstimatedTripCount(L);
+    if (!Iterations || *Iterations >= Limits.MinVectorIterations)
+      continue;
+    const bool Masked = all_of(L->blocks(), [&](const BasicBlock *BB) {
+      return all_of(*BB, [&](const Instruction &I) { return isMasked(I, TTI); });
+    });
+    if (Masked || FAM.getResult<ScalarEvolutionAnalysis>(F).getSmallConstantTripCount(L))
+      continue;
+    addStringMetadataToLoop(L, Vectorise, 0);
+    Changed = true;
+  }
+  return Changed;
+}

@@ -1,0 +1,75 @@
+//! Functions without samples get no branch weights, not even with the code that is inlined into them.
+//!
+//! A function that is inlined in many places has one set of counts, from the places that were sampled. They say little
+//! of a place that never was: what an interpreter's instruction does is the reason why it runs rarely. Its code is to be
+//! as without a profile. The weights of the profile carry a mark, which inlining copies: the weights that the source gave
+//! (`__builtin_expect`), which come back.
+
+use crate::ir::attributes;
+use crate::ir::metadata::{self, Metadata};
+use inkwell::llvm_sys::core::LLVMValueAsMetadata;
+use inkwell::llvm_sys::prelude::LLVMValueRef;
+use inkwell::module::Module;
+use inkwell::values::AsValueRef;
+
+/// Attribute of functions without samples, until their weights are forgotten.
+const UNSAMPLED: &str = "pleach-unsampled";
+/// Metadata of instructions whose weights are the profile's, until then: a node with the weights before, if any.
+const SAMPLED: &str = "pleach.sampled";
+
+/// Marks a function that has no samples.
+///
+/// # Safety
+/// The function must be alive.
+pub unsafe fn mark_function(function: LLVMValueRef) {
+    // SAFETY: as the caller promises.
+    unsafe { attributes::add_own(function, UNSAMPLED) }
+}
+
+/// Gives a terminator the weights of the profile.
+///
+/// # Safety
+/// The terminator must be alive.
+pub unsafe fn set_weights(terminator: LLVMValueRef, weights: &[u64]) {
+    // SAFETY: as the caller promises; the weights before are of the same context.
+    unsafe {
+        let before = metadata::profile_of(terminator);
+        let mut parts = if before.is_null() {
+            vec![]
+        } else {
+            vec![LLVMValueAsMetadata(before)]
+        };
+        Metadata::of_value(terminator).attach(terminator, SAMPLED, &mut parts);
+        metadata::set_branch_weights(terminator, weights);
+    }
+}
+
+/// Removes the weights of the profile from functions without samples, and all marks. Returns whether there were any.
+pub fn forget_inherited_weights(module: &Module<'_>) -> bool {
+    // SAFETY: the module is alive.
+    let mark = unsafe { Metadata::in_module(module.as_mut_ptr()) }.kind(SAMPLED);
+    let mut changed = false;
+    for function in module.get_functions() {
+        let value = function.as_value_ref();
+        // SAFETY: the function belongs to the module.
+        let is_unsampled = unsafe { attributes::remove_own(value, UNSAMPLED) };
+        changed |= is_unsampled;
+        for block in function.get_basic_block_iter() {
+            let mut next = block.get_first_instruction();
+            while let Some(instruction) = next {
+                next = instruction.get_next_instruction();
+                let instruction = instruction.as_value_ref();
+                // SAFETY: the instruction belongs to the module; what the mark has is of its context.
+                unsafe {
+                    if let Some(before) = metadata::take(instruction, mark) {
+                        changed = true;
+                        if is_unsampled {
+                            metadata::set_profile(instruction, before.first().copied().unwrap_or_default());
+                        }
+                    }
+                }
+            }
+        }
+    }
+    changed
+}
