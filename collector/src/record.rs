@@ -3,7 +3,7 @@
 pub use crate::convergence::{Convergence, Enough, Repeat};
 pub use crate::engines::error::RecordError;
 use crate::engines::lbr::LbrSession;
-pub use crate::engines::options::{COVERAGE_ADVANCE, CoverageMode, RecordOptions};
+pub use crate::engines::options::{CoverageMode, RecordOptions};
 use crate::engines::preload::PreloadSession;
 pub use crate::engines::run_loop::Recording;
 use crate::engines::run_loop::run_all;

@@ -18,8 +18,11 @@ pub enum CoverageMode {
     Only,
 }
 
-/// The default of [`RecordOptions::coverage_advance`]: some 15 000 hits.
-pub const COVERAGE_ADVANCE: Duration = Duration::from_millis(60);
+/// The default of [`RecordOptions::coverage_advance`] is what this CPU time earns: recordings with the smallest budgets
+/// shall have bursts, too.
+const ADVANCE_OF: Duration = Duration::from_secs(6);
+/// Maximum of that default: some 15 000 hits.
+const MAX_DEFAULT_ADVANCE: Duration = Duration::from_millis(60);
 
 /// Options of a recording.
 #[derive(Clone, Debug)]
@@ -54,8 +57,9 @@ pub struct RecordOptions {
     pub max_size: Option<u64>,
     /// Whether breakpoints show what is executed. [`Engine::Lbr`] has none.
     pub coverage: CoverageMode,
-    /// CPU time that breakpoints may take before the program has earned it by its budget.
-    pub coverage_advance: Duration,
+    /// CPU time that breakpoints may take before the program has earned it by its budget; `None`: what six seconds earn,
+    /// at most 60 ms.
+    pub coverage_advance: Option<Duration>,
     /// The command's standard streams.
     pub redirect: Redirect,
 }
@@ -78,8 +82,33 @@ impl RecordOptions {
             clocks: false,
             max_size: None,
             coverage: CoverageMode::Off,
-            coverage_advance: COVERAGE_ADVANCE,
+            coverage_advance: None,
             redirect: Redirect::default(),
         }
+    }
+
+    /// CPU time that breakpoints may take before the program has earned it by its budget.
+    pub fn coverage_advance(&self) -> Duration {
+        self.coverage_advance
+            .unwrap_or_else(|| ADVANCE_OF.mul_f64(self.overhead).min(MAX_DEFAULT_ADVANCE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn breakpoints_leave_some_of_the_smallest_budgets() {
+        let advance = |overhead| {
+            let options = RecordOptions {
+                overhead,
+                ..RecordOptions::new("")
+            };
+            options.coverage_advance()
+        };
+        assert_eq!(advance(0.0001), Duration::from_micros(600));
+        assert_eq!(advance(0.01), Duration::from_millis(60));
+        assert_eq!(advance(30.0), Duration::from_millis(60));
     }
 }

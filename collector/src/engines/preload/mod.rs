@@ -103,7 +103,7 @@ impl<'a> PreloadSession<'a> {
             coverage_advance_ns: self.coverage.as_ref().map(|_| match options.coverage {
                 // Coverage is all that was asked for.
                 CoverageMode::Only => u64::MAX >> 2,
-                _ => options.coverage_advance.as_nanos() as u64,
+                _ => options.coverage_advance().as_nanos() as u64,
             }),
         }
     }

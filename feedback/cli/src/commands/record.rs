@@ -73,9 +73,9 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = CoverageArg::On)]
     coverage: CoverageArg,
     /// CPU time that breakpoints may take before the program's budget has earned it: each costs some 4 µs, once. Code
-    /// that is not observed for that reason is unknown.
-    #[arg(long, value_parser = duration, default_value = "60ms", value_name = "TIME")]
-    coverage_advance: Duration,
+    /// that is not observed for that reason is unknown (default: what six seconds earn, at most 60ms).
+    #[arg(long, value_parser = duration, value_name = "TIME")]
+    coverage_advance: Option<Duration>,
     /// Keep the raw vectors in the profile.
     #[arg(long)]
     keep_vectors: bool,
