@@ -363,8 +363,8 @@ void pleach_simulate_duplication(const LLVMBasicBlockRef *Trace, size_t Count, u
 
 // transform/probes.cpp
 void pleach_ensure_subprogram(LLVMValueRef F, LLVMMetadataRef *Unit);
-void pleach_set_call_probe(LLVMValueRef Call, uint32_t Index, bool IsDirect);
-void pleach_set_probe_location(LLVMValueRef Probe, LLVMValueRef Position);
+void pleach_set_call_probe(LLVMValueRef Call, uint32_t Index, bool IsDirect, bool IsEarly);
+void pleach_set_probe_location(LLVMValueRef Probe, LLVMValueRef Position, bool IsEarly);
 void pleach_erase_named_metadata(LLVMModuleRef M, const char *Name, size_t Size);
 
 // transform/markers.cpp
@@ -424,6 +424,9 @@ bool pleachCleanUpDuplicates(llvm::Function &F, llvm::FunctionAnalysisManager &F
 // Rematerialises addresses in the blocks that use them, if code generation folds them into loads and stores.
 void pleachRematerialiseAddresses(llvm::Function &F, const llvm::SmallPtrSetImpl<llvm::BasicBlock *> &Copied);
 
+// Adds passes that inline what must be inlined, and simplify the callers.
+void pleachInlineMandatory(llvm::ModulePassManager &MPM);
+
 // Adds passes that inline small callees and simplify the callers.
 void pleachInlineSmallCallees(llvm::ModulePassManager &MPM, llvm::ThinOrFullLTOPhase Phase, const PleachLimits &Limits);
 
@@ -436,6 +439,10 @@ struct PleachHostPasses {
   bool InlineSmallCallees;
   bool ReduceControlHeight;
   bool LeaveShortLoops;
+  // Blocks are identified or counted.
+  bool IdentifyBlocks;
+  // They are, or a profile is used, before inlining.
+  bool WorkEarly;
 };
 PleachHostPasses pleachHostPasses();
 

@@ -46,8 +46,9 @@ pub fn run<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], anchor: 
     {
         // SAFETY: the function belongs to the module; `unit` is null or what an earlier call made.
         unsafe { ffi::pleach_ensure_subprogram(function.value.as_value_ref(), &mut unit) };
-        insert_block_probes(module, function, probe);
-        mark_calls(function);
+        let is_early = anchor == Anchor::Early;
+        insert_block_probes(module, function, probe, is_early);
+        mark_calls(function, is_early);
         describe(module, &function.cfg);
         write_entry(&mut assembly, &cfg, anchor);
     }
@@ -73,7 +74,12 @@ fn probe<'ctx>(module: &Module<'ctx>) -> FunctionValue<'ctx> {
 }
 
 /// A probe in each block.
-fn insert_block_probes<'ctx>(module: &Module<'ctx>, function: &FunctionIr<'ctx>, probe: FunctionValue<'ctx>) {
+fn insert_block_probes<'ctx>(
+    module: &Module<'ctx>,
+    function: &FunctionIr<'ctx>,
+    probe: FunctionValue<'ctx>,
+    is_early: bool,
+) {
     let context = module.get_context();
     let (i32t, i64t) = (context.i32_type(), context.i64_type());
     let builder = context.create_builder();
@@ -95,11 +101,11 @@ fn insert_block_probes<'ctx>(module: &Module<'ctx>, function: &FunctionIr<'ctx>,
             .build_call(probe, &args, "")
             .expect("the builder has a position");
         // SAFETY: both are instructions of this block, and the function has a subprogram.
-        unsafe { ffi::pleach_set_probe_location(call.as_value_ref(), position) };
+        unsafe { ffi::pleach_set_probe_location(call.as_value_ref(), position, is_early) };
     }
 }
 
-fn mark_calls(function: &FunctionIr<'_>) {
+fn mark_calls(function: &FunctionIr<'_>, is_early: bool) {
     let first = function.cfg.blocks.len() as u32 + 1;
     for (index, (value, call)) in function.calls.iter().zip(&function.cfg.calls).enumerate() {
         if call.callee == Callee::InlineAsm {
@@ -107,7 +113,7 @@ fn mark_calls(function: &FunctionIr<'_>) {
         }
         let direct = matches!(call.callee, Callee::Direct(_));
         // SAFETY: the value is a call of this function, which has a subprogram.
-        unsafe { ffi::pleach_set_call_probe(*value, first + index as u32, direct) };
+        unsafe { ffi::pleach_set_call_probe(*value, first + index as u32, direct, is_early) };
     }
 }
 

@@ -331,8 +331,8 @@ unsafe extern "C" {
     pub fn pleach_simulate_duplication(trace: *const LLVMBasicBlockRef, count: usize, saved: *mut u32);
 
     pub fn pleach_ensure_subprogram(function: LLVMValueRef, unit: *mut LLVMMetadataRef);
-    pub fn pleach_set_call_probe(call: LLVMValueRef, index: u32, is_direct: bool);
-    pub fn pleach_set_probe_location(probe: LLVMValueRef, position: LLVMValueRef);
+    pub fn pleach_set_call_probe(call: LLVMValueRef, index: u32, is_direct: bool, is_early: bool);
+    pub fn pleach_set_probe_location(probe: LLVMValueRef, position: LLVMValueRef, is_early: bool);
     pub fn pleach_erase_named_metadata(module: LLVMModuleRef, name: *const c_char, size: usize);
 
     pub fn pleach_insert_marker(block: LLVMBasicBlockRef, key: u64, index: u32);

@@ -236,12 +236,12 @@ pub fn read(input: &mut [u8], each: &mut dyn FnMut(&Line)) -> bool {
         return false;
     }
     let mut length = 0usize;
-    loop {
+    let is_complete = loop {
         let rest = input.get_mut(length..).unwrap_or_default();
         // SAFETY: Kernel: it writes at most `rest`.
         let got = unsafe { syscall!(libc::SYS_read, fd, rest.as_mut_ptr(), rest.len()) };
         if got <= 0 {
-            break;
+            break got == 0;
         }
         length += got as usize;
         let mut start = 0;
@@ -257,9 +257,9 @@ pub fn read(input: &mut [u8], each: &mut dyn FnMut(&Line)) -> bool {
         }
         input.copy_within(start..length, 0);
         length -= start;
-    }
+    };
     sys::close(fd as i32);
-    true
+    is_complete
 }
 
 /// Reads the mappings; if they changed, or `force`, writes them as frames. The caller holds the process's lock.

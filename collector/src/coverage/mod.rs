@@ -64,8 +64,8 @@ impl Coverage {
         let mut remarks = Vec::new();
         if unseen.modules {
             remarks.push(
-                "a process could not read the breakpoints' plans: what was not hit is unknown; raise its limit on open \
-                 files, or let it reach the folder of temporary files"
+                "a process could not tell which modules it has, or read the breakpoints' plans: what was not hit is \
+                 unknown; raise its limit on open files, or let it reach /proc and the folder of temporary files"
                     .to_owned(),
             );
         }

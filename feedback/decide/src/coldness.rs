@@ -16,6 +16,7 @@ use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::dominance::BlockDominance;
 use pleach_profile::{Covered, FunctionProfile};
+use std::fmt;
 
 /// Whether breakpoints observed a function: then they say what was not executed.
 pub fn is_observed(profile: &FunctionProfile) -> bool {
@@ -71,6 +72,47 @@ pub fn executed(cfg: &Cfg, profile: &FunctionProfile) -> Vec<bool> {
     executed
 }
 
+/// Numbers of a function's blocks by what is known of their execution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KnownBlocks {
+    /// Executed: sampled, implied by what was, or hit by a breakpoint.
+    pub executed: usize,
+    /// Proved not executed.
+    pub not_executed: usize,
+    /// Neither.
+    pub unknown: usize,
+}
+
+/// What is known of a function's blocks; `None` if coverage was not recorded.
+pub fn known_blocks(cfg: &Cfg, profile: &FunctionProfile) -> Option<KnownBlocks> {
+    if profile.coverage.is_empty() {
+        return None;
+    }
+    let sampled = executed(cfg, profile);
+    let is_executed = |block: &usize| sampled[*block] || profile.coverage.get(*block).is_some_and(|c| c.is_executed());
+    let executed = (0..cfg.blocks.len()).filter(is_executed).count();
+    let not_executed = not_executed(cfg, profile).into_iter().filter(|&proved| proved).count();
+    Some(KnownBlocks {
+        executed,
+        not_executed,
+        unknown: cfg.blocks.len().saturating_sub(executed + not_executed),
+    })
+}
+
+impl fmt::Display for KnownBlocks {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            executed,
+            not_executed,
+            unknown,
+        } = self;
+        write!(
+            out,
+            "blocks: {executed} executed, {not_executed} not executed, {unknown} unknown"
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,6 +139,19 @@ mod tests {
             coverage,
             counted: Vec::new(),
         }
+    }
+
+    #[test]
+    fn blocks_are_counted_by_what_is_known() {
+        // 0 branches to 1 and 2, which join in 3; 3 branches to 4 and 5.
+        let cfg = cfg(&[vec![1, 2], vec![3], vec![3], vec![4, 5], vec![], vec![]]);
+        let coverage = |states| known_blocks(&cfg, &profile(&cfg, vec![0, 9, 0, 0, 0, 0], states));
+        assert_eq!(coverage(vec![]), None);
+        let mut states = vec![Covered::Unknown; 6];
+        states[2] = Covered::NotExecuted;
+        states[4] = Covered::Hit;
+        let known = coverage(states).expect("coverage was recorded");
+        assert_eq!(known.to_string(), "blocks: 4 executed, 1 not executed, 1 unknown");
     }
 
     /// Whether a path from block `from` to block `to` avoids block `without`.

@@ -1,3 +1,7 @@
+// Inlines what must be inlined before blocks are identified, so that each place has counts of its own: the parameters of
+// such functions are often constants, and decide which of their blocks are executed. clang does the same before it
+// instruments.
+//
 // Inlines small callees before the profile is revealed to the inliner, as clang does before it applies its own
 // profiles.
 //
@@ -9,7 +13,9 @@
 #include "pleach.h"
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/Analysis/ProfileSummaryInfo.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
 #include "llvm/Transforms/IPO/Inliner.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
@@ -22,7 +28,42 @@ using namespace llvm;
 // Marks functions that are `noinline` only until the profile is revealed.
 static constexpr char LaterAttribute[] = "pleach-inline-later";
 
+// Marks functions that call what must be inlined, until they are simplified.
+static constexpr char CallerAttribute[] = "pleach-mandatory-caller";
+
 namespace {
+
+struct PleachMarkCallersPass : PassInfoMixin<PleachMarkCallersPass> {
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+    for (Function &F : M)
+      for (Instruction &I : instructions(F)) {
+        const auto *Call = dyn_cast<CallBase>(&I);
+        const Function *Callee = Call ? Call->getCalledFunction() : nullptr;
+        if (Callee && !Callee->isDeclaration() && Call->hasFnAttr(Attribute::AlwaysInline)) {
+          F.addFnAttr(CallerAttribute);
+          break;
+        }
+      }
+    return PreservedAnalyses::all();
+  }
+};
+
+// As the host simplifies every function before the early anchor.
+struct PleachSimplifyCallersPass : PassInfoMixin<PleachSimplifyCallersPass> {
+  static bool isRequired() { return true; } // otherwise the attributes would remain
+
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
+    if (!F.hasFnAttribute(CallerAttribute))
+      return PreservedAnalyses::all();
+    F.removeFnAttr(CallerAttribute);
+    FunctionPassManager FPM;
+    FPM.addPass(SimplifyCFGPass());
+    FPM.addPass(SROAPass(SROAOptions::ModifyCFG));
+    FPM.addPass(EarlyCSEPass());
+    FPM.addPass(SimplifyCFGPass());
+    return FPM.run(F, FAM);
+  }
+};
 
 struct PleachLeaveOnlyCallsPass : PassInfoMixin<PleachLeaveOnlyCallsPass> {
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
@@ -57,6 +98,12 @@ struct PleachRevealProfilePass : PassInfoMixin<PleachRevealProfilePass> {
 };
 
 } // namespace
+
+void pleachInlineMandatory(ModulePassManager &MPM) {
+  MPM.addPass(PleachMarkCallersPass());
+  MPM.addPass(AlwaysInlinerPass());
+  MPM.addPass(createModuleToFunctionPassAdaptor(PleachSimplifyCallersPass()));
+}
 
 void pleachInlineSmallCallees(ModulePassManager &MPM, ThinOrFullLTOPhase Phase, const PleachLimits &Limits) {
   InlineParams Params;

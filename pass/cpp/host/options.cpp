@@ -70,7 +70,9 @@ PleachText text(const std::string &Option) { return {Option.data(), Option.size(
 
 } // namespace
 
-PleachHostPasses pleachHostPasses() { return {Promote, SmallFirst, ReduceHeight, LeaveShortLoops}; }
+PleachHostPasses pleachHostPasses() { return {Promote,         SmallFirst,
+          ReduceHeight,    LeaveShortLoops,
+          Annotate || !Instrument.empty(), AnchorName != "late"}; }
 
 extern "C" {
 

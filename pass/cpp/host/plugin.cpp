@@ -92,8 +92,11 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
   const PleachLimits Kept = *Limits;
   PB->registerPipelineEarlySimplificationEPCallback(
       [Run, UsesProfile, Kept](ModulePassManager &MPM, OptimizationLevel Level, ThinOrFullLTOPhase P) {
-        MPM.addPass(PleachPass(Run, EarlySimplification, P));
         const PleachHostPasses Wanted = pleachHostPasses();
+        if (Wanted.WorkEarly && (Wanted.IdentifyBlocks || UsesProfile()) && Level != OptimizationLevel::O0 &&
+            !isPostLink(P))
+          pleachInlineMandatory(MPM);
+        MPM.addPass(PleachPass(Run, EarlySimplification, P));
         if (UsesProfile() && Wanted.InlineSmallCallees && Level != OptimizationLevel::O0 && !isPostLink(P))
           pleachInlineSmallCallees(MPM, P, Kept);
         if (UsesProfile())
@@ -132,6 +135,10 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
             MPM.addPass(PleachPass(Run, Pass.Stage, ThinOrFullLTOPhase::None, Pass.Name));
             return true;
           }
+        if (Name == "pleach-mandatory-inlining") {
+          pleachInlineMandatory(MPM);
+          return true;
+        }
         if (Name == "pleach-small-callees") {
           pleachInlineSmallCallees(MPM, ThinOrFullLTOPhase::None, Kept);
           pleachRevealProfile(MPM);

@@ -34,11 +34,21 @@ void pleach_ensure_subprogram(LLVMValueRef V, LLVMMetadataRef *Unit) {
       DINode::FlagArtificial, DISubprogram::SPFlagDefinition | DISubprogram::SPFlagOptimized, CU));
 }
 
-// Gives a call the identifier that inline stacks refer to, in its location's discriminator.
-void pleach_set_call_probe(LLVMValueRef V, uint32_t Index, bool Direct) {
+// The place in the function itself of a location that came with inlined code.
+static const DILocation *outermost(const DILocation *Loc) {
+  while (const DILocation *Outer = Loc ? Loc->getInlinedAt() : nullptr)
+    Loc = Outer;
+  return Loc;
+}
+
+// Gives a call the identifier that inline stacks refer to, in its location's discriminator. `Early`: it may be inlined
+// later, and code that was inlined before belongs to the function around it.
+void pleach_set_call_probe(LLVMValueRef V, uint32_t Index, bool Direct, bool Early) {
   auto *Call = unwrap<CallBase>(V);
   DISubprogram *SP = Call->getFunction()->getSubprogram();
   const DILocation *Loc = Call->getDebugLoc().get();
+  if (Early)
+    Loc = outermost(Loc);
   if (!Loc)
     Loc = DILocation::get(SP->getContext(), 0, 0, SP);
   uint32_t Packed = PseudoProbeDwarfDiscriminator::packProbeData(
@@ -50,12 +60,14 @@ void pleach_set_call_probe(LLVMValueRef V, uint32_t Index, bool Direct) {
 
 // Gives a probe the first location in its block from `Position` on, so that instructions that the optimiser inserts
 // there get the location that they would have without the probe.
-void pleach_set_probe_location(LLVMValueRef Probe, LLVMValueRef Position) {
+void pleach_set_probe_location(LLVMValueRef Probe, LLVMValueRef Position, bool Early) {
   auto *P = unwrap<Instruction>(Probe);
   DISubprogram *SP = P->getFunction()->getSubprogram();
   const DILocation *Loc = nullptr;
   for (Instruction *I = unwrap<Instruction>(Position); I && !Loc; I = I->getNextNode())
     Loc = I->getDebugLoc().get();
+  if (Early)
+    Loc = outermost(Loc);
   // Without the probe data of a call.
   if (Loc && DILocation::isPseudoProbeDiscriminator(Loc->getDiscriminator()))
     Loc = Loc->cloneWithDiscriminator(0);

@@ -19,6 +19,7 @@ use inkwell::values::AsValueRef;
 use pleach_annotate::cfg::Callee;
 use pleach_annotate::id::FunctionGuid;
 use pleach_annotate::manifest::Anchor;
+use pleach_decide::coldness::known_blocks;
 use pleach_decide::early_inlining::inlines_only_call;
 use pleach_decide::placement::split_cold_blocks;
 use pleach_decide::selects::{function_is_worth_converting, typical_if_conversion_gain};
@@ -222,6 +223,10 @@ impl Applier<'_, '_> {
                 return Ok(());
             }
         };
+        let known = match known_blocks(&function.cfg, &profile).filter(|_| self.remarks) {
+            Some(blocks) => format!("; {blocks}"),
+            None => String::new(),
+        };
         let listed = path_metadata::list_paths(self.module, value, &profile.paths, self.source.path_flow());
         if profile.samples == 0 && !self.evidence.exact {
             // SAFETY: the function belongs to the module.
@@ -262,7 +267,7 @@ impl Applier<'_, '_> {
                 self.mark(function, entry_count, max_count)?;
                 self.remark(value, true, "ProfileUsed", || {
                     format!(
-                        "profile used: {entry_count} calls, hottest block {max_count}, {} branches weighted, {unpredictable} unpredictable, {listed} paths listed, from {} samples",
+                        "profile used: {entry_count} calls, hottest block {max_count}, {} branches weighted, {unpredictable} unpredictable, {listed} paths listed, from {} samples{known}",
                         branch_weights.len(),
                         profile.samples
                     )
@@ -275,20 +280,22 @@ impl Applier<'_, '_> {
                     metadata::set_entry_count(value, 0);
                     mark_cold(value);
                 }
-                self.remark(value, true, "Cold", || "never executed: optimised for size".into());
+                self.remark(value, true, "Cold", || {
+                    format!("never executed: optimised for size{known}")
+                });
             }
             Verdict::Unlikely if self.decisions.take(Optimisation::Unlikely, &function.cfg.name, None)? => {
                 outcome.unlikely += 1;
                 // SAFETY: the function belongs to the module.
                 unsafe { metadata::set_section_prefix(value, "unlikely") };
                 self.remark(value, true, "Unlikely", || {
-                    "no samples: placed in .text.unlikely".into()
+                    format!("no samples: placed in .text.unlikely{known}")
                 });
             }
             Verdict::Cold | Verdict::Unlikely | Verdict::Unknown => {
                 outcome.unsampled += 1;
                 self.remark(value, false, "NotSampled", || {
-                    "no samples, and too few bursts to treat it as cold: compiled without a profile".into()
+                    format!("no samples, and not known to be cold: compiled without a profile{known}")
                 });
             }
         }

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-__attribute__((always_inline)) static inline unsigned turn(unsigned x, unsigned times) {
+static inline unsigned turn(unsigned x, unsigned times) {
   for (unsigned i = 0; i < times; ++i)
     x = x & 1 ? x * 3 + 1 : (x >> 1) ^ i;
   return x;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-__attribute__((always_inline)) static inline unsigned long step(unsigned long kind, volatile unsigned long *state) {
+static inline unsigned long step(unsigned long kind, volatile unsigned long *state) {
     if (__builtin_expect(*state == 12345, 0))
         abort();
     if (kind & 7)

@@ -1,6 +1,7 @@
 //! One-shot breakpoints: the program behaves as without them, and what they prove agrees with exact counts.
 
 use crate::support::*;
+use pleach_facilities::skip;
 use pleach_profile::file::ProfileFile;
 use pleach_profile::{Covered, FunctionProfile, Profile};
 use std::collections::BTreeMap;
@@ -226,6 +227,81 @@ fn what_is_in_doubt_is_unknown() {
         assert_eq!(states(&profile, "never")[0], Covered::Unknown, "{argument}");
         assert!(is_executed(states(&profile, "main")[0]), "{argument}");
     }
+}
+
+/// Records in a mount namespace that `prepare` changed; its `$0` is an empty folder for temporary files. `None`: such
+/// namespaces are not allowed here.
+fn record_in(prepare: &str, out: &Path, command: &[&Path]) -> Option<(String, String)> {
+    let temporary = scratch();
+    let script = format!("{{ {prepare}; }} || exit 99; TMPDIR=$0 exec \"$@\"");
+    let done = output(
+        Command::new("unshare")
+            .args(["--user", "--map-root-user", "--mount", "sh", "-c", &script])
+            .arg(temporary.path())
+            .arg(pleach())
+            .args(["record", "--coverage", "only", "-o"])
+            .arg(out)
+            .arg("--")
+            .args(command),
+    );
+    let text = String::from_utf8_lossy(&done.stderr).into_owned();
+    match done.status.code() {
+        Some(0) => Some((String::from_utf8_lossy(&done.stdout).into_owned(), text)),
+        Some(1 | 99) if !text.contains("pleach") => {
+            skip(&format!("no mount namespace: {text}"));
+            None
+        }
+        _ => panic!("{}: {text}", done.status),
+    }
+}
+
+/// Where files of the recording may not be executed, breakpoints are written into each process, and show the same.
+#[test]
+fn code_that_cannot_be_mapped_is_written() {
+    let built = build();
+    let out = built.program.with_extension("pleach");
+    let command = [&*built.program, &*built.library];
+    let (plain, _) = record(&["--coverage", "only"], &out, &command);
+    let mapped = read(&out);
+    let Some((printed, text)) = record_in("mount -t tmpfs -o noexec none \"$0\"", &out, &command) else {
+        return;
+    };
+    assert_eq!(printed, plain);
+    assert!(!text.contains("unknown, not unexecuted"), "{text}");
+    let written = read(&out);
+    for function in [
+        "fresh",
+        "in_thread",
+        "in_child",
+        "in_spawned",
+        "absent",
+        "library_absent",
+    ] {
+        assert_eq!(states(&written, function), states(&mapped, function), "{function}");
+    }
+}
+
+/// A process that cannot tell which modules it has is not observed: nothing is proved, and the program runs as ever.
+#[test]
+fn a_process_that_cannot_see_its_modules_proves_nothing() {
+    let built = build();
+    let out = built.program.with_extension("pleach");
+    let (plain, _) = record(&["--coverage", "only"], &out, &[&built.program, &built.library]);
+    assert_eq!(states(&read(&out), "absent")[0], Covered::NotExecuted);
+    // One process is observed, the other is not.
+    let hidden = "\"$0\" \"$@\" && mount -t tmpfs none /proc && exec \"$0\" \"$@\"";
+    let command = [
+        Path::new("sh"),
+        Path::new("-c"),
+        Path::new(hidden),
+        &built.program,
+        &built.library,
+    ];
+    let Some((printed, text)) = record_in("true", &out, &command) else {
+        return;
+    };
+    assert_eq!(printed, plain.repeat(2), "{text}");
+    assert_eq!(states(&read(&out), "absent")[0], Covered::Unknown, "{text}");
 }
 
 /// A module that makes system calls of its own could block signals: it is not observed.

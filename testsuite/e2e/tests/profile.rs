@@ -231,7 +231,7 @@ fn remarks_say_what_was_done_and_why_not() {
     };
     let used = remarks(&program("loops.c"));
     assert!(
-        used.contains("profile used") && used.contains("-Rpass=pleach"),
+        used.contains("profile used") && used.contains("; blocks: ") && used.contains("-Rpass=pleach"),
         "{used}"
     );
     // An edit that changes the control flow of `mix` only.

@@ -17,8 +17,10 @@ static LOCK: SpinLock = SpinLock::new();
 pub fn discover(can: Result<(), Failure>, is_later: bool) {
     LOCK.acquire(true);
     let mut seen = 0u64;
+    let mut any = false;
     let mut buffer = [0u8; 8192];
-    mappings::read(&mut buffer, &mut |line| {
+    let is_complete = mappings::read(&mut buffer, &mut |line| {
+        any |= line.is_executable();
         if !line.is_executable() || line.inode == 0 || !line.path.starts_with(b"/") {
             return;
         }
@@ -54,7 +56,12 @@ pub fn discover(can: Result<(), Failure>, is_later: bool) {
             Err(failure) => module.fail(failure),
         }
     });
-    modules::retain(seen);
+    if is_complete && any {
+        modules::retain(seen);
+    } else {
+        // The kernel does not say which modules there are.
+        account::be_unnoted();
+    }
     LOCK.release();
 }
 
