@@ -433,7 +433,7 @@ void pleachInlineSmallCallees(llvm::ModulePassManager &MPM, llvm::ThinOrFullLTOP
 // Adds the pass that reveals the profile to the inliner.
 void pleachRevealProfile(llvm::ModulePassManager &MPM);
 
-// Which of the optional host passes the user wants.
+// Which optional passes the user wants, and what their options ask for.
 struct PleachHostPasses {
   bool PromoteIndirectCalls;
   bool InlineSmallCallees;

@@ -70,9 +70,11 @@ PleachText text(const std::string &Option) { return {Option.data(), Option.size(
 
 } // namespace
 
-PleachHostPasses pleachHostPasses() { return {Promote,         SmallFirst,
-          ReduceHeight,    LeaveShortLoops,
-          Annotate || !Instrument.empty(), AnchorName != "late"}; }
+PleachHostPasses pleachHostPasses() {
+  const bool IdentifyBlocks = Annotate || !Instrument.empty();
+  const bool WorkEarly = AnchorName != "late";
+  return {Promote, SmallFirst, ReduceHeight, LeaveShortLoops, IdentifyBlocks, WorkEarly};
+}
 
 extern "C" {
 
