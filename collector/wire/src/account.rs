@@ -26,7 +26,7 @@ const UNKNOWN_STARTS: u64 = 8;
 /// Share of the budget that starts of sampled processes may take.
 const START_SHARE: f64 = 0.1;
 /// Share of the budget that breakpoints may take beyond their advance.
-const COVERAGE_SHARE: f64 = 0.5;
+const COVERAGE_SHARE: f64 = 0.1;
 /// CPU time of the program over which the time that breakpoints took, most of it at the start, is paid back: recordings
 /// of ten seconds, the shortest that support most decisions, keep most of their bursts.
 const COVERAGE_HORIZON_NS: f64 = 30e9;
