@@ -223,9 +223,10 @@ impl Applier<'_, '_> {
                 return Ok(());
             }
         };
-        let known = match known_blocks(&function.cfg, &profile).filter(|_| self.remarks) {
-            Some(blocks) => format!("; {blocks}"),
-            None => String::new(),
+        let known = if self.remarks {
+            known_blocks(&function.cfg, &profile).map_or_else(String::new, |blocks| format!("; {blocks}"))
+        } else {
+            String::new()
         };
         let listed = path_metadata::list_paths(self.module, value, &profile.paths, self.source.path_flow());
         if profile.samples == 0 && !self.evidence.exact {
