@@ -1,6 +1,8 @@
 """Writes the inputs of the unseen programs: NAME.t for training, NAME.e for evaluation, of another kind or shape."""
 
 import glob
+import hashlib
+import json
 import lzma
 import math
 import os
@@ -18,6 +20,7 @@ ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 
 
 def write(name, data):
+    os.makedirs(os.path.dirname(f"{FOLDER}/{name}"), exist_ok=True)
     with open(f"{FOLDER}/{name}", "wb") as out:
         out.write(data if isinstance(data, bytes) else data.encode())
 
@@ -190,6 +193,12 @@ def games(openings, depth):
     return "".join(f"new\ndepth {depth}\nforce\n{moves(line)}go\n" for line in openings) + "quit\n"
 
 
+def variants(variant, openings):
+    """The same in a variant of chess, as Fairy-Max reads it."""
+    moves = lambda line: "".join(f"{move}\n" for move in line.split())
+    return "".join(f"new\nvariant {variant}\nlevel 0 600 0\nsd 6\nforce\n{moves(o)}go\n" for o in openings) + "quit\n"
+
+
 def lexer(seed, words, style):
     r = random.Random(seed)
     word = lambda: "".join(r.choice("abcdefghijklmnopqrstuvwxyz_") for _ in range(r.randint(3, 12)))
@@ -335,6 +344,233 @@ def manual(seed, chapters, paragraphs, style):
     return "\n".join(out)
 
 
+def repository(name, seed, files, commits, edits):
+    """A bare repository of git: each commit changes, adds, deletes or copies lines of some files."""
+    r = random.Random(seed)
+
+    def stored(kind, body):
+        data = f"{kind} {len(body)}\0".encode() + body
+        key = hashlib.sha1(data).hexdigest()
+        write(f"{name}/objects/{key[:2]}/{key[2:]}", zlib.compress(data))
+        return key
+
+    def tree(under):
+        entries = [("100644", path[len(under) :], key) for path, key in keys.items() if path.startswith(under)]
+        below = sorted({entry[1].split("/")[0] for entry in entries if "/" in entry[1]})
+        entries = [entry for entry in entries if "/" not in entry[1]]
+        entries += [("40000", folder, tree(f"{under}{folder}/")) for folder in below]
+        entries.sort(key=lambda entry: entry[1] + "/" * (entry[0] == "40000"))
+        return stored("tree", b"".join(f"{m} {path}\0".encode() + bytes.fromhex(key) for m, path, key in entries))
+
+    lines, keys, parent = {path: text.split("\n") for path, text in files.items()}, {}, ""
+    for number in range(commits):
+        for path in list(lines) if number == 0 else r.sample(list(lines), min(len(lines), 3)):
+            text = lines[path]
+            for _ in range(r.randint(1, edits) if number else 0):
+                at, count, kind = r.randrange(len(text)), r.randint(1, 6), r.random()
+                word = r.choice(r.choice(text).split() or ["return"])
+                if kind < 0.4:
+                    text[at : at + count] = [f"{line} {word}" for line in text[at : at + count]]
+                elif kind < 0.7:
+                    text[at:at] = [f"  {word} line {i} of commit {number};" for i in range(count)]
+                elif kind < 0.85 and len(text) > 100:
+                    del text[at : at + count]
+                else:
+                    to = r.randrange(len(text))
+                    text[to:to] = text[at : at + 4 * count]
+            keys[path] = stored("blob", "\n".join(text).encode())
+        who = f"A{number % 7} <a{number % 7}@example.org> {1_600_000_000 + number * 5000} +0000"
+        parent = f"parent {parent}\n" if parent else ""
+        text = f"tree {tree('')}\n{parent}author {who}\ncommitter {who}\n\nCommit {number}\n"
+        parent = stored("commit", text.encode())
+    write(f"{name}/refs/heads/main", parent + "\n")
+    write(f"{name}/HEAD", "ref: refs/heads/main\n")
+    write(f"{name}/config", "[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
+
+
+def source(seed, count, style):
+    """A program in C, or of classes in C++."""
+    r = random.Random(seed)
+
+    def value(depth=0):
+        if depth > 2 or r.random() < 0.3:
+            return r.choice(["a", "b", "n", "data[a % 16]", str(r.randint(0, 99)), "LIMIT", "sizeof(int)"])
+        form = r.choice(["{} + {}", "({} - {})", "{} * {}", "({} & {})", "max({}, {})", "({} > {} ? a : b)"])
+        return form.format(value(depth + 1), value(depth + 1))
+
+    def statements(depth, indent):
+        out = []
+        for _ in range(r.randint(2, 5)):
+            kind = r.randint(0, 9)
+            if depth < 3 and kind < 6:
+                head = [
+                    f"if ({value()} < {value()})",
+                    f"for (int i{depth} = 0; i{depth} < {value()}; i{depth}++)",
+                    f"while (n > {value()} && a != {value()})",
+                    f"switch ({value()})",
+                ][min(kind, 3)]
+                body = statements(depth + 1, indent + 2)
+                if head.startswith("switch"):
+                    more = f"{' ' * indent}  break;\n{' ' * indent}case 1:\n{statements(depth + 1, indent + 2)}"
+                    body = f"{' ' * indent}case 0:\n{body}{more}"
+                out.append(f"{' ' * indent}{head} {{\n{body}{' ' * indent}}}")
+                if kind == 0:
+                    out.append(f"{' ' * indent}else {{ n -= {value()}; }}")
+            elif kind < 8:
+                out.append(f"{' ' * indent}{r.choice(['a', 'b', 'n', 'data[b & 15]'])} = {value()};")
+            else:
+                out.append(f"{' ' * indent}{r.choice(['n++;', 'a += f0(b, n);', '/* nothing */ b--;', 'n = -n;'])}")
+        return "\n".join(out) + "\n"
+
+    out = ["#define LIMIT 40", "static int max(int a, int b) { return a > b ? a : b; }", "int f0(int a, int n);"]
+    for i in range(count):
+        if style == "c":
+            out.append(f"struct s{i} {{ int a; char *name; struct s{i} *next; }};")
+            out.append(f"int f{i}(int a, int n) {{\n  int b = {r.randint(1, 9)}, data[16] = {{ 0 }};")
+            out.append(f"  struct s{i} *list = malloc(sizeof *list);\n  list->a = n; list->next = 0;")
+            out.append(statements(0, 2) + "  for (struct s%d *p = list; p; p = p->next) a += p->a;" % i)
+            out.append("  free(list);\n  return a + b;\n}\n")
+        else:
+            out.append(f"template <class T> class C{i} {{\npublic:\n  C{i}(T first) : first(first), n({i}) {{}}")
+            out.append(f"  int get(int a) const {{\n    int b = n, data[16] = {{}};")
+            out.append(f"{statements(1, 4)}    return a + b;\n  }}\n  virtual ~C{i}() {{ delete[] all; }}")
+            out.append("private:\n  T first; mutable int n; T *all = new T[8];\n};")
+            out.append(f"int use{i}(std::vector<int> &v) {{\n  C{i}<int> c(v.size());")
+            out.append(f"  for (auto it = v.begin(); it != v.end(); ++it)\n    if (*it > {i}) v.push_back(c.get(*it));")
+            out.append(f"  return v.empty() ? v.front() : v[{i}];\n}}\n")
+    return ("#include <vector>\n" if style == "c++" else "#include <stdlib.h>\n") + "\n".join(out)
+
+
+def pedigrees(name, seed, families, children, alleles):
+    """Families of three generations, as fastlink reads them; the first locus is a disease."""
+    r = random.Random(seed)
+    head = [f"{len(alleles) + 1} 0 0 5", "0 0.0 0.0 0", " ".join(str(i + 1) for i in range(len(alleles) + 1))]
+    head += ["1 2", "0.99 0.01", "1", "0.01 0.8 0.9"]
+    for count in alleles:
+        head += [f"3 {count}", " ".join([f"{1 / count:.6f}"] * count)]
+    head += ["0 0", "0.1", "0", "1", "1", " ".join(str(i + 2) for i in range(len(alleles)))]
+    write(f"{name}/datafile.dat", "\n".join(head) + "\n")
+    out = []
+    for family in range(1, families + 1):
+        people = [[0, 0, 1], [0, 0, 2]]
+        for _ in range(children):
+            people.append([1, 2, r.randint(1, 2)])
+        for child in range(2, 2 + children // 2):
+            people.append([0, 0, 3 - people[child][2]])
+            couple = [child + 1, len(people)] if people[child][2] == 1 else [len(people), child + 1]
+            people += [couple + [r.randint(1, 2)] for _ in range(2)]
+        genes = []
+        for number, (father, mother, sex) in enumerate(people, 1):
+            pick = lambda parent, locus: r.choice(genes[parent - 1][locus])
+            new = lambda locus, count: r.randint(1, count)
+            genes.append([[pick(p, i) if p else new(i, c) for p in (father, mother)] for i, c in enumerate(alleles)])
+            after = lambda side, of: next((i for i, p in enumerate(people, 1) if p[side] == of and i > number), 0)
+            first = next((i for i, p in enumerate(people, 1) if number in p[:2]), 0)
+            links = [first, after(0, father) if father else 0, after(1, mother) if mother else 0]
+            known = number > 4 and r.random() < 0.8
+            marks = " ".join(f"{a} {b}" if known else "0 0" for a, b in genes[-1])
+            proband = int(number == 1)
+            links = " ".join(map(str, links))
+            out.append(f"{family} {number} {father} {mother} {links} {sex} {proband} {r.choice([1, 1, 2])} {marks}")
+    write(f"{name}/pedfile.dat", "\n".join(out) + "\n")
+
+
+def conversions(seed, count, kind):
+    """Pairs of lines for units."""
+    r = random.Random(seed)
+    families = ["meter foot mile inch furlong parsec", "kg pound ounce stone grain ton", "hour week year s fortnight"]
+    out = []
+    for _ in range(count):
+        units, n = r.choice(families).split(), r.randint(1, 999)
+        a, b = r.choice(units), r.choice(units)
+        if kind == "plain":
+            out += [f"{n} {r.choice(['', 'kilo', 'micro'])}{a}", b]
+        else:
+            form = r.choice(["sqrt({n} {a}^2)", "{n} {a}^3 / ({n} {b} + 2 {b})^2", "cuberoot({n}) ({a} + {b})"])
+            out += [form.format(n=n, a=a, b=b), r.choice([b, f"({a} + 3 {b})"])]
+            out += [f"tempC({n % 90}.5)", "tempF", f"{n} newton {a} / hour", f"watt {a} / meter"]
+    return "\n".join(out) + "\n"
+
+
+def records(seed, count):
+    r = random.Random(seed)
+    out = []
+    for i in range(count):
+        out.append({"id": i, "name": f"user {r.randrange(90)}", "score": r.random() * 100})
+        out[-1]["tags"] = r.sample("abcdefgh", 3)
+        out[-1]["at"] = {"city": f"c{r.randrange(30)}", "zip": f"{r.randrange(99999):05}", "ok": r.random() < 0.5}
+    return json.dumps(out)
+
+
+def nested(seed, depth):
+    r = random.Random(seed)
+    if depth == 0:
+        return r.choice([None, True, r.randrange(1000), r.random(), f'text "{r.randrange(100)}"\u00e9'])
+    if r.random() < 0.5:
+        return [nested(r.random(), depth - 1) for _ in range(r.randint(2, 5))]
+    return {f"k{r.randrange(40)}": nested(r.random(), depth - 1) for _ in range(r.randint(2, 6))}
+
+
+def schema_and_records(seed, count):
+    """A schema of XML and a document that it describes."""
+    r = random.Random(seed)
+    day = lambda: f"<day>20{r.randrange(10, 99)}-0{r.randrange(1, 9)}-1{r.randrange(9)}</day>"
+    item = (
+        lambda i: f'<item id="i{i}" kind="{r.choice(["book", "disc"])}"><title>Title {r.randrange(999)} &amp; more'
+        f"</title><price>{r.randrange(9999) / 100:.2f}</price><code>{r.choice('ABC')}-{r.randrange(1000):03}</code>"
+        f"{day()}{day()}{day()}</item>"
+    )
+    element = lambda name, kind, more="": f'<xs:element name="{name}" type="{kind}"{more}/>'
+    schema = (
+        '<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:simpleType name="code"><xs:restriction '
+        'base="xs:string"><xs:pattern value="[A-C]-[0-9]{3}"/></xs:restriction></xs:simpleType>'
+        '<xs:element name="items"><xs:complexType><xs:sequence><xs:element name="item" maxOccurs="unbounded">'
+        "<xs:complexType><xs:sequence>"
+        + element("title", "xs:string")
+        + element("price", "xs:decimal")
+        + element("code", "code")
+        + element("day", "xs:date", ' maxOccurs="9"')
+        + '</xs:sequence><xs:attribute name="id" type="xs:ID"/><xs:attribute name="kind" type="xs:string"/>'
+        "</xs:complexType></xs:element></xs:sequence></xs:complexType></xs:element></xs:schema>"
+    )
+    return schema, "<?xml version='1.0'?>\n<items>" + "\n".join(item(i) for i in range(count)) + "</items>\n"
+
+
+def web(seed, count):
+    """A page of sloppy HTML."""
+    r = random.Random(seed)
+    words = "the page has a table of links and <b>bold</b> text <i>nobody closed &copy; in 1999 <br> or so".split(" ")
+    text = lambda n: " ".join(r.choice(words) for _ in range(n))
+    out = ["<html><head><title>A page</title><script>if (a < b && c) document.write('<p>')</script><body>"]
+    for i in range(count):
+        kind = r.randrange(4)
+        if kind == 0:
+            out.append(f"<table border=1>{''.join(f'<tr><td>{text(3)}<td align=left>{i}' for _ in range(5))}</table>")
+        elif kind == 1:
+            out.append(f"<ul>{''.join(f'<li><a href=/x?a={i}&amp;b=2 class=c>{text(4)}</a>' for _ in range(5))}</ul>")
+        else:
+            out.append(f"<p id=p{i}>{text(r.randint(10, 60))}<!-- {i} --><div><h{i % 3 + 1}>{text(3)}</div>")
+    return "\n".join(out)
+
+
+def typeset(seed, count, style):
+    """A paper for groff's macros ms, or a reference for its macros man."""
+    r = random.Random(seed)
+    words = "a considerable number of experiments on hyphenation and justification was made by typographers".split()
+    text = lambda n: " ".join(r.choice(words) for _ in range(n))
+    out = [".TL", "A paper", ".AU", "Nobody"] if style == "ms" else [".TH NAME 1 2020"]
+    for i in range(count):
+        if style == "ms":
+            out += [".NH", text(4)] if i % 10 == 0 else []
+            out += [".PP", text(r.randint(50, 200)), ".I " + text(1)]
+            out += [text(30) + " \\fBbold\\fP \\(em \\s+2big\\s0", text(20)]
+        else:
+            out += [f".SH {text(2)}"] if i % 10 == 0 else []
+            out += [".TP", f".BI \\-\\-{text(1)} \" \" {text(1)}", text(r.randint(5, 30)), f".IR {text(1)} (1),"]
+            out += [".RS", ".nf", text(5), text(7), ".fi", ".RE", f".B {text(2)}"]
+    return "\n".join(out) + "\n"
+
+
 write(
     "bc.t",
     """scale=600
@@ -445,6 +681,36 @@ write("xdelta3.t.old", HEADERS[:5_000_000])
 write("xdelta3.t", edited(1, HEADERS[:5_000_000].encode(), 900))
 write("xdelta3.e.old", LIBRARY[:5_000_000])
 write("xdelta3.e", edited(2, LIBRARY[:5_000_000], 9000))
+repository("git.t", 1, {f"d{i % 5}/f{i}.h": HEADERS[i * 30_000 : (i + 1) * 30_000] for i in range(30)}, 300, 8)
+repository("git.e", 2, {"hosts.log": log(6, 4000), "readme.md": markdown(3, 200)}, 200, 8)
+write("vim.t.text", HEADERS[:400_000])
+write("vim.e.text", "")
+write("busybox.t.text", log(7, 30000))
+write("busybox.e.text", requests(7, 20000))
+write("cppcheck.t.cpp", source(1, 12, "c++"))
+write("cppcheck.e.c", source(2, 10, "c"))
+write("fairymax.t", variants("normal", ["e2e4 e7e5 g1f3", "d2d4 d7d5 c2c4 e7e6", "c2c4 g8f6 b1c3"]))
+write("fairymax.e", variants("capablanca", ["e2e4", "d2d4 d7d5"]))
+pedigrees("fastlink.t", 1, 40, 6, [12, 16, 14])
+pedigrees("fastlink.e", 2, 8, 16, [24, 22])
+write(
+    "groff/devps/DESC",
+    "res 72000\nhor 1\nvert 1\nsizescale 1000\nunitwidth 1000\nsizes 1000-10000000 0\nstyles R I B BI\nfamily T\n"
+    "fonts 9 0 0 0 0 0 SS S ZD ZDR\ntcommand\npostpro grops\n",
+)
+write("groff.t", typeset(1, 900, "ms"))
+write("groff.e", typeset(2, 2200, "man"))
+write("indent.t", source(3, 500, "c"))
+write("indent.e", source(4, 1100, "c++"))
+write("jq.t.json", records(1, 12000))
+write("jq.e.json", json.dumps([nested(i, 5) for i in range(30)]))
+for name, document in zip(["libxml2.t.xsd", "libxml2.t"], schema_and_records(1, 50000)):
+    write(name, document)
+write("libxml2.e", web(1, 12000))
+write("muscle.t", fasta(related(31, 14, 120, ACIDS, 0.3)))
+write("muscle.e", fasta(related(32, 24, 150, "ACGT", 0.2)))
+write("units.t", conversions(1, 20000, "plain"))
+write("units.e", conversions(2, 3000, "formulas"))
 for script in glob.glob(os.path.join(os.path.dirname(__file__), "scripts", "*")):
     name = os.path.basename(script) + (".script" if "awk" in script else "")
     write(name, open(script).read())

@@ -7,6 +7,8 @@
 verdict="7zip astronomical-almanac clustalw cliquer dialign fastdnaml fasttree flac gaffitter gawk ghostscript glpk \
     grep halibut m4 mona mustang original-awk pari perl php8.2 ruby3.1 ssed tcl8.6 wordplay xdelta3"
 seen="bc cmark flex lame mawk minisat2 nasm potrace zopfli clzip dialign-t palp phalanx unzip lunzip"
+# Programs of the newest verdict: nothing was measured on them before.
+fresh="bash busybox cppcheck dash fairymax fastlink git gnuplot groff indent jq libxml2 muscle swi-prolog units vim"
 
 build() {
     case $1 in
@@ -19,7 +21,20 @@ build() {
             $CC -O2 -w -std=gnu89 -fcommon $(ls *.c | grep -v -e conjunct.c -e moonrise.c -e 404.c) m*404.c \
                 v*404.c e*404.c j*404.c s*404.c u*404.c n*404.c p*404.c -lm -o out
             ;;
+        bash)
+            ./configure CC="$CC" CFLAGS="-O2 -w -std=gnu89" --disable-nls --without-bash-malloc &&
+            make -j2 bash &&
+            keep bash
+            ;;
         bc) ./configure CC="$CC" CFLAGS="-O2 -w" && make -C lib && make -C bc && keep bc/bc ;;
+        busybox)
+            # The time of the build is part of it, and moves its strings.
+            export SOURCE_DATE_EPOCH=1000000000 &&
+            sed -i -e 's/-Os/-O2/' -e 's/-falign-[a-z]*=1//' Makefile.flags &&
+            make defconfig &&
+            make -j2 CC="$CC" HOSTCC="$CC" SKIP_STRIP=y &&
+            keep busybox_unstripped
+            ;;
         cliquer) $CC -O2 -w cl.c cliquer.c graph.c reorder.c -lm -o out ;;
         clustalw) ./configure CC="$CC" CXX="$CXX" CXXFLAGS="-O2 -w -std=gnu++98" && make -j2 && keep src/clustalw2 ;;
         clzip) $CC -O2 -w -DPROGVERSION='"1.13"' *.c -o out ;;
@@ -28,12 +43,25 @@ build() {
                 -DCMAKE_BUILD_TYPE=Release -DCMARK_TESTS=OFF -DCMARK_SHARED=OFF
             make -j2 -C build cmark_exe && keep build/src/cmark
             ;;
+        cppcheck) make -j2 cppcheck CXX="$CXX" CXXFLAGS="-O2 -w -DNDEBUG" && keep cppcheck ;;
+        dash)
+            # One of Debian's patches adds a file, but not to the makefile.
+            ./configure CC="$CC" CFLAGS="-O2 -w" &&
+            make -C src priv.o &&
+            make -j2 LIBS=priv.o &&
+            keep src/dash
+            ;;
         dialign) cd src && $CC -O2 -w -std=gnu89 -fcommon -DCONS *.c -lm -o ../out ;;
         dialign-t)
             cd source && $CC -O2 -w -std=gnu89 -fcommon museq.c parameters.c io.c diag.c alig.c assemble.c prob.c \
                 orf.c translate.c -lm -o ../out
             ;;
+        fairymax) $CC -O2 -w -Wno-return-mismatch -std=gnu89 fairymax.c -o out ;;
         fastdnaml) $CC -O2 -w -std=gnu89 source/fastDNAml.c -lm -o out ;;
+        fastlink)
+            make -j2 -C 4.1P/src lodscore CC="$CC" OPTFLAG="-O2 -w -std=gnu89 -fcommon" CKPT=-DDOS &&
+            keep 4.1P/src/lodscore
+            ;;
         fasttree) $CC -O2 -w -DUSE_DOUBLE -funroll-loops fasttree.c -lm -o out ;;
         flac)
             ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" --disable-shared --disable-ogg --disable-cpplibs \
@@ -63,13 +91,52 @@ build() {
             make -j2 XCFLAGS="-w -Wno-incompatible-pointer-types" &&
             keep bin/gs
             ;;
+        git)
+            make -j2 git CC="$CC" CFLAGS="-O2 -w" NO_CURL=1 NO_OPENSSL=1 NO_EXPAT=1 NO_GETTEXT=1 NO_TCLTK=1 NO_PERL=1 \
+                NO_PYTHON=1 &&
+            keep git
+            ;;
         glpk) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make -j2 && keep examples/glpsol ;;
+        gnuplot)
+            mkdir -p src/beos && touch src/beos/Makefile.in &&
+            ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" --without-x --without-gd --without-cairo --without-qt \
+                --without-lua --without-latex --disable-wxwidgets --with-readline=builtin &&
+            make -j2 -C src gnuplot &&
+            keep src/gnuplot
+            ;;
         grep) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-nls && make -j2 && keep src/grep ;;
+        groff)
+            # The manual is not to be made.
+            touch doc/groff.info &&
+            ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" CXXFLAGS="-O2 -w" --without-x &&
+            echo 'built: $(BUILT_SOURCES)' >> Makefile &&
+            make -j2 built &&
+            make -j2 troff &&
+            keep troff
+            ;;
         halibut)
             cmake -B build -DCMAKE_C_COMPILER="$CC" -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O2 &&
             make -j2 -C build halibut && keep build/halibut
             ;;
+        indent)
+            ./configure CC="$CC" CFLAGS="-O2 -w -include locale.h" --disable-nls &&
+            make -C src AM_CFLAGS= &&
+            keep src/indent
+            ;;
+        jq)
+            sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' src/builtin.jq > src/builtin.inc &&
+            echo '#define JQ_VERSION "1.6"' > src/version.h &&
+            $CC -O2 -w -I. -D_GNU_SOURCE -DIEEE_8087 -DHAVE_ALLOCA_H -DHAVE_MEMMEM -DHAVE_TIMEGM -DHAVE_GMTIME_R \
+                -DHAVE_TM_TM_GMT_OFF -DHAVE_STRPTIME -DHAVE_STRFTIME -DHAVE_PTHREAD_KEY_CREATE -DHAVE_POW -DHAVE_FLOOR \
+                -DHAVE_SQRT -DHAVE_LOG -DHAVE_EXP $(ls src/*.c | grep -v inject) -lm -lpthread -o out
+            ;;
         lame) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make -j2 && keep frontend/lame ;;
+        libxml2)
+            ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared --without-python --without-lzma --without-iconv \
+                --without-zlib --without-http --without-ftp --without-threads --without-readline --without-history &&
+            make -j2 xmllint &&
+            keep xmllint
+            ;;
         lunzip) $CC -O2 -w -DPROGVERSION='"1.13"' *.c -o out ;;
         m4) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-nls && make -j2 && keep src/m4 ;;
         mawk) ./configure CC="$CC" CFLAGS="-O2 -w" && make -j2 && keep mawk ;;
@@ -81,6 +148,20 @@ build() {
             ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" CXXFLAGS="-O2 -w" --disable-shared &&
             make -j2 &&
             keep Front/mona
+            ;;
+        muscle)
+            # Without OpenMP.
+            export SOURCE_DATE_EPOCH=1000000000 &&
+            cd src && echo '"5.1"' > gitver.txt && cat > omp.h <<'END'
+#pragma once
+typedef int omp_lock_t;
+static int omp_get_max_threads() { return 1; }
+static int omp_get_thread_num() { return 0; }
+#define omp_init_lock(lock)
+#define omp_set_lock(lock)
+#define omp_unset_lock(lock)
+END
+            ls *.cpp | xargs -P2 -n8 $CXX -O2 -w -I. -DNDEBUG -c && $CXX *.o -lm -lpthread -o ../out
             ;;
         mustang) $CXX -O2 -w src/*.cpp -o out ;;
         nasm) ./configure CC="$CC" CFLAGS="-O2 -w" && make -j2 nasm && keep nasm ;;
@@ -129,10 +210,28 @@ build() {
             keep miniruby
             ;;
         ssed) ./configure CC="$CC" CFLAGS="-O2 -w -std=gnu89" --disable-nls && make -j2 && keep sed/sed ;;
+        swi-prolog)
+            # What it loads as it starts is the same for all variants.
+            cmake -B build -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_BUILD_TYPE=Release \
+                -DCMAKE_C_FLAGS=-w -DCMAKE_C_FLAGS_RELEASE=-O2 -DSWIPL_PACKAGES=OFF -DMULTI_THREADED=OFF -DUSE_GMP=OFF \
+                -DUSE_TCMALLOC=OFF -DSWIPL_SHARED_LIB=OFF -DINSTALL_DOCUMENTATION=OFF -DBUILD_TESTING=OFF &&
+            make -j2 -C build swipl prolog_home bootfile &&
+            { [ -e "$scratch/swi-prolog" ] || cp -rL build/home "$scratch/swi-prolog"; } &&
+            keep build/src/swipl
+            ;;
         tcl8.6) cd unix && ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make -j2 tclsh && keep tclsh ;;
+        units) ./configure CC="$CC" CFLAGS="-O2 -w" && make units && keep units ;;
         unzip)
             make -f unix/Makefile unzips CC="$CC" LD="$CC" LF2= CF="-O2 -w -I. -Ibzip2 -DUNIX -DLARGE_FILE_SUPPORT \
                 -DUNICODE_SUPPORT -DNO_LCHMOD -DHAVE_DIRENT_H -DHAVE_TERMIOS_H" && keep unzip
+            ;;
+        vim)
+            export SOURCE_DATE_EPOCH=1000000000 &&
+            cd src &&
+            ./configure CC="$CC" CFLAGS="-O2 -w" --with-features=huge --disable-gui --without-x --disable-nls \
+                --disable-gpm --disable-selinux --disable-canberra --disable-libsodium --with-tlib=ncurses &&
+            make -j2 vim &&
+            keep vim
             ;;
         wordplay) $CC -O2 -w wordplay.c -o out ;;
         xdelta3)
@@ -147,19 +246,32 @@ start() {
     case $1 in
         7zip) exec "$2" a -mmt1 -txz -si -so -an < "$data" ;;
         astronomical-almanac) cd "$sources"/astronomical-almanac-*/ && exec "$2" < "$data" ;;
+        bash | dash) exec "$2" "$data" ;;
         bc) exec "$2" -lq "$data" < /dev/null ;;
+        busybox) exec "$2" awk -f "$data" "$data.text" ;;
         cliquer) exec "$2" -q "$data" ;;
         clustalw)
             exec "$2" -infile="$data" -outfile="$scratch/clustalw.out" -newtree="$scratch/clustalw.tree" -quiet
             ;;
         clzip) exec "$2" -c "$data" ;;
         cmark) exec "$2" "$data" ;;
+        # It looks for its files where it seems to be.
+        cppcheck)
+            cd "$sources"/cppcheck-*/ && case $3 in
+                t) exec -a "$PWD/cppcheck" "$2" -q --enable=all "$data.cpp" 2>&1 ;;
+                e) exec -a "$PWD/cppcheck" "$2" -q --enable=all "$data.c" 2>&1 ;;
+            esac
+            ;;
         dialign)
             cd "$scratch" &&
             DIALIGN2_DIR=$(echo "$sources"/dialign-2*/dialign2_dir) exec "$2" -fn dialign2 "$data"
             ;;
         dialign-t) exec "$2" "$sources"/dialign-t-*/conf "$data" "$scratch/dialign.out" ;;
+        # It tells the time it took on standard output.
+        fairymax) cd "$sources"/fairymax-*/data && exec "$2" 18 < "$data" > "$scratch/fairymax.out" ;;
         fastdnaml) cd "$scratch" && exec "$2" < "$data" ;;
+        # It writes where its input is.
+        fastlink) cd "$data" && exec "$2" ;;
         fasttree) exec "$2" -quiet -nt "$data" ;;
         flac) exec "$2" -8 -c -s "$data" ;;
         flex) exec "$2" -o /dev/null "$data" ;;
@@ -169,22 +281,52 @@ start() {
             t) exec "$2" -q -dBATCH -dNOPAUSE -sDEVICE=ppmraw -r100 -o - "$data" ;;
             e) exec "$2" -q -dBATCH -dNOPAUSE -sDEVICE=pbmraw -r300 -o - "$data" ;;
             esac ;;
+        # Without the configuration of who measures.
+        git)
+            export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
+            case $3 in
+                t) exec "$2" --git-dir="$data" log -p --stat -M ;;
+                e) exec "$2" --git-dir="$data" blame -w -M main -- hosts.log ;;
+            esac
+            ;;
         glpk) exec "$2" --lp "$data" --tmlim 100 ;;
+        gnuplot) exec "$2" -d "$data" ;;
         # grep stops at the first match where its output is /dev/null.
         grep) case $3 in
             t) exec "$2" -nE '(class|struct) [A-Z][a-z]+|^ *///.*(value|type)s?\b' "$data" > "$scratch/grep.out" ;;
             e) exec "$2" -i -e 'HOST1[0-9] .*took \([0-9]\)\1[0-9]* ms' -e 'retry$' "$data" > "$scratch/grep.out" ;;
             esac ;;
+        groff)
+            set -- "$2" "$3" "$sources"/groff-*/
+            set -- "$1" "$2" -Tps -F "$inputs/groff" -F "$3font" -M "$3tmac"
+            case $2 in
+                t) exec "$1" "${@:3}" -ms "$data" ;;
+                e) exec "$1" "${@:3}" -man "$data" ;;
+            esac
+            ;;
         halibut) case $3 in
             t) exec "$2" --ps=/dev/stdout --text=/dev/null --html=/dev/null "$data" ;;
             e) exec "$2" --pdf=/dev/stdout "$data" ;;
             esac ;;
+        indent) case $3 in
+            t) exec "$2" -kr -l100 -st "$data" ;;
+            e) exec "$2" -gnu -st "$data" ;;
+            esac ;;
+        jq) exec "$2" -f "$data" "$data.json" ;;
         lame) exec "$2" --quiet "$data" - ;;
+        libxml2) case $3 in
+            t) exec "$2" --format --schema "$data.xsd" "$data" ;;
+            e) exec "$2" --html --xmlout "$data" ;;
+            esac ;;
         lunzip) exec "$2" -dc "$data" ;;
         m4) exec "$2" "$data" ;;
         mawk | ssed) exec "$2" -f "$data.script" "$data" ;;
         minisat2) exec "$2" -verb=0 "$data" ;;
         mona) exec "$2" -q "$data" ;;
+        muscle) case $3 in
+            t) exec "$2" -align "$data" -output /dev/stdout -threads 1 -quiet ;;
+            e) exec "$2" -super5 "$data" -output /dev/stdout -threads 1 -quiet ;;
+            esac ;;
         # It tells its own running time on standard output.
         mustang)
             ln -sf /dev/fd/3 "$scratch/mustang.afasta" && case $3 in
@@ -200,7 +342,10 @@ start() {
         phalanx) cd "$scratch" && exec "$2" -b- -l- -o- -x+ < "$data" ;;
         php8.2) exec "$2" -n "$data" ;;
         potrace) exec "$2" -s -o - "$data" ;;
+        swi-prolog) exec "$2" --home="$scratch/swi-prolog" -f none -q "$data" < /dev/null ;;
+        units) exec "$2" -q -1 -f "$sources"/units-*/definitions.units < "$data" ;;
         unzip) exec "$2" -p "$data" ;;
+        vim) exec "$2" -u NONE -i NONE -n -N -es -S "$data" "$data.text" < /dev/null ;;
         wordplay) case $3 in
             t) exec "$2" thequickbrownfoxju -s -m5 -f "$sources"/wordplay-*/words721.txt ;;
             e) exec "$2" profileguidedcompil -s -n3 -f "$data" ;;
