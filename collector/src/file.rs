@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 const MAGIC: &[u8; 7] = b"PLEACHV";
-const VERSION: u8 = b'5';
+const VERSION: u8 = b'6';
 /// The last version without coverage by breakpoints.
 const VERSION_WITHOUT_COVERAGE: u8 = b'4';
 /// The last version that does not say whether a burst is proved.

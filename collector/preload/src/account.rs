@@ -28,6 +28,8 @@ static BASE_CPU_NS: AtomicU64 = AtomicU64::new(0);
 static BASE_OWN_NS: AtomicU64 = AtomicU64::new(0);
 /// The part of the sampler's CPU time that does not depend on the number of bursts.
 static START_NS: AtomicU64 = AtomicU64::new(0);
+/// The part of it that arming breakpoints took.
+static ARMING_NS: AtomicU64 = AtomicU64::new(0);
 /// The probability with which this process was chosen, as bits.
 static PROBABILITY: AtomicU64 = AtomicU64::new(1.0f64.to_bits());
 /// Whether this is a child made by `fork`. Its start and end are not counted for its kind, because its parent's are.
@@ -176,7 +178,7 @@ pub fn tell() {
     let new = |told: &AtomicU64, now: u64| now.saturating_sub(told.fetch_max(now, Relaxed));
     let cpu = new(&TOLD_CPU_NS, sys::process_cpu_ns());
     let own = new(&TOLD_OWN_NS, OWN_NS.load(Relaxed));
-    let start = new(&TOLD_START_NS, START_NS.load(Relaxed));
+    let start = new(&TOLD_START_NS, START_NS.load(Relaxed) + ARMING_NS.load(Relaxed));
     page.cpu_ns.fetch_add(cpu, Relaxed);
     page.own_ns.fetch_add(own, Relaxed);
     page.start_ns.fetch_add(start, Relaxed);
@@ -211,12 +213,55 @@ pub fn totals() -> Totals {
     }
 }
 
+/// The recording's clock: CPU time of the program in all processes, in nanoseconds, as of their last reports.
+pub fn clock() -> u64 {
+    totals().program_ns
+}
+
 /// Whether breakpoints may take more time. Without the page, this process's advance is all they get.
 pub fn affords_coverage(advance_ns: u64) -> bool {
     match page() {
         Some(page) => page.affords_coverage(settings::get().overhead, advance_ns),
         None => COVERAGE_NS.load(Relaxed) < advance_ns,
     }
+}
+
+/// Whether places that were hit may be armed again. They are counted for the whole recording, so they need its page.
+pub fn affords_counting(advance_ns: u64) -> bool {
+    page().is_some_and(|page| page.affords_counting(settings::get().overhead, advance_ns))
+}
+
+/// Whether this process may have breakpoints though their time is spent.
+pub fn affords_observed_start() -> bool {
+    let overhead = settings::get().overhead;
+    page()
+        .zip(kind())
+        .is_some_and(|(page, kind)| page.affords_observed_start(overhead, kind))
+}
+
+/// Reports what starting a process with breakpoints cost.
+pub fn learn_observed_start(ns: u64) {
+    if let Some(page) = page() {
+        page.learn_observed_start(ns);
+    }
+}
+
+/// Adds the time that arming breakpoints took in a process that has them though their time is spent: bursts pay for it.
+pub fn spend_on_arming(ns: u64) {
+    OWN_NS.fetch_add(ns, Relaxed);
+    ARMING_NS.fetch_add(ns, Relaxed);
+}
+
+/// Remembers for all processes that a module has nothing to observe.
+pub fn note_plain(key: u64) {
+    if let Some(page) = page() {
+        page.note_plain(key);
+    }
+}
+
+/// Whether a module is known to have nothing to observe.
+pub fn is_plain(key: u64) -> bool {
+    page().is_some_and(|page| page.is_plain(key))
 }
 
 /// Adds the time that breakpoints took. The program's own CPU time includes it.
@@ -326,6 +371,7 @@ pub fn begin_child() {
         &BASE_CPU_NS,
         &BASE_OWN_NS,
         &START_NS,
+        &ARMING_NS,
     ] {
         told.store(0, Relaxed);
     }

@@ -193,6 +193,7 @@ extern "C" fn start_sampling() {
     spend_on_start(before);
     if is_covered {
         coverage::begin(directory);
+        coverage::learn_start(sys::thread_cpu_ns().saturating_sub(before) + settings::get().load_ns);
     } else {
         coverage::begin_unobserved(directory);
     }

@@ -59,8 +59,9 @@ impl Coverage {
         std::os::unix::fs::symlink(self.folder.path(), directory.join(&*name))
     }
 
-    /// Adds what was found to the vectors, and returns notes for the user.
-    pub(crate) fn finish(self, set: &mut VectorSet, unseen: Unseen) -> Vec<String> {
+    /// Adds what was found to the vectors, and returns notes for the user. `end`: CPU time of the program in all
+    /// processes, in nanoseconds.
+    pub(crate) fn finish(self, set: &mut VectorSet, unseen: Unseen, end: u64) -> Vec<String> {
         let mut remarks = Vec::new();
         if unseen.modules {
             remarks.push(
@@ -77,7 +78,7 @@ impl Coverage {
                 }
                 Outcome::Ready { .. } => {
                     let module = module_of(set, &plan);
-                    if let Some(coverage) = states::of_plan(&plan, module, unseen) {
+                    if let Some(coverage) = states::of_plan(&plan, module, unseen, end) {
                         remarks.extend(remark(&plan, &coverage));
                         set.coverage.push(coverage);
                     }

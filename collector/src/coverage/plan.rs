@@ -134,6 +134,10 @@ fn examine(path: &Path, inode: u64) -> (ModulePlan, Vec<u8>, Option<Image>) {
     if metadata.ino() != inode {
         return refused(plan, "the file was replaced while it ran".to_owned());
     }
+    // In nanoseconds, before the contents are read.
+    let changed_ns = (metadata.ctime() as u64)
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(metadata.ctime_nsec() as u64);
     plan.build_id.clone_from(&binary.build_id);
     let map = match AddressMap::from_binary(binary) {
         Ok(map) => map,
@@ -152,7 +156,7 @@ fn examine(path: &Path, inode: u64) -> (ModulePlan, Vec<u8>, Option<Image>) {
         return (plan, Vec::new(), None);
     };
     let (regions, pages) = pages(&map, &places, &contents);
-    let bytes = new_plan(&pages, places.runs_early);
+    let bytes = new_plan(&pages, places.runs_early, changed_ns);
     let image = image(&pages, &contents);
     let Ok(empty) = MmapMut::map_anon(1) else {
         return (plan, Vec::new(), None);

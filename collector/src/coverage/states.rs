@@ -4,6 +4,7 @@ use super::Unseen;
 use super::plan::{ModulePlan, Outcome, PlannedRegion};
 use crate::vector::ModuleId;
 use crate::vector::coverage::{Failure, ModuleCoverage, Region, RegionState};
+use pleach_wire::coverage::poisson_upper;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// What processes noted about a module.
@@ -17,8 +18,10 @@ struct Noted {
     completed: bool,
 }
 
-/// The coverage of a module; `None` if no process had it.
-pub(super) fn of_plan(plan: &ModulePlan, module: ModuleId, unseen: Unseen) -> Option<ModuleCoverage> {
+/// The coverage of a module; `None` if no process had it. `end`: the recording's clock, see [`Plan::watched`].
+///
+/// [`Plan::watched`]: pleach_wire::coverage::Plan::watched
+pub(super) fn of_plan(plan: &ModulePlan, module: ModuleId, unseen: Unseen, end: u64) -> Option<ModuleCoverage> {
     let Outcome::Ready {
         regions, is_program, ..
     } = &plan.outcome
@@ -45,20 +48,28 @@ pub(super) fn of_plan(plan: &ModulePlan, module: ModuleId, unseen: Unseen) -> Op
             .collect(),
         completed: head.completed.load(Relaxed) == processes,
     };
-    let exposures = shared.exposures();
     let states = states(regions, &noted);
-    let regions = regions.iter().zip(states).map(|(region, state)| {
-        let place = region.place.map(|place| place as usize);
-        Region {
+    let is_counted = is_observed && head.apart.load(Relaxed) == 0;
+    let most = |place: usize| at_most(*noted.hits.get(place)?, shared.watched(place, end), end);
+    let bounds = if is_counted {
+        upper_ends(regions, &states, noted.completed, most)
+    } else {
+        vec![None; regions.len()]
+    };
+    let regions = regions
+        .iter()
+        .zip(states)
+        .zip(bounds)
+        .map(|((region, state), at_most)| Region {
             start: region.start,
             end: region.end,
             state,
-            hits: place.and_then(|place| noted.hits.get(place).copied()).unwrap_or(0),
-            exposure_ns: place
-                .and_then(|place| exposures.get(place))
-                .map_or(0, |ns| ns.load(Relaxed)),
-        }
-    });
+            hits: region
+                .place
+                .and_then(|place| noted.hits.get(place as usize).copied())
+                .unwrap_or(0),
+            at_most,
+        });
     Some(ModuleCoverage {
         module,
         processes,
@@ -69,8 +80,8 @@ pub(super) fn of_plan(plan: &ModulePlan, module: ModuleId, unseen: Unseen) -> Op
     })
 }
 
-/// The state of each region. A dominator precedes what it dominates, or not: loops are resolved by order of the tree.
-fn states(regions: &[PlannedRegion], noted: &Noted) -> Vec<RegionState> {
+/// The regions that each one dominates immediately, and all regions, dominators first.
+fn dominated(regions: &[PlannedRegion]) -> (Vec<Vec<usize>>, Vec<usize>) {
     let count = regions.len();
     let dominator = |at: usize| regions[at].dominator.map(|d| d as usize).filter(|&d| d < count);
     let mut children = vec![Vec::new(); count];
@@ -81,13 +92,18 @@ fn states(regions: &[PlannedRegion], noted: &Noted) -> Vec<RegionState> {
             None => order.push(at),
         }
     }
-    // Dominators first.
     let mut next = 0;
     while let Some(&at) = order.get(next) {
         order.extend(&children[at]);
         next += 1;
     }
-    let mut states = vec![RegionState::Unknown; count];
+    (children, order)
+}
+
+/// The state of each region.
+fn states(regions: &[PlannedRegion], noted: &Noted) -> Vec<RegionState> {
+    let (children, order) = dominated(regions);
+    let mut states = vec![RegionState::Unknown; regions.len()];
     for &at in order.iter().rev() {
         let place = regions[at].place.map(|place| place as usize);
         let hits = place
@@ -114,6 +130,38 @@ fn states(regions: &[PlannedRegion], noted: &Noted) -> Vec<RegionState> {
         };
     }
     states
+}
+
+/// Executions in a recording of `end` nanoseconds, at most, of a place that was hit `hits` times, and was armed again for
+/// `watched` of them after its first hit: the upper end of a two-sided 90 % interval, if executions are spread over the
+/// recording. `None`: it was not armed again.
+fn at_most(hits: u32, watched: u64, end: u64) -> Option<u64> {
+    let again = hits.checked_sub(1).filter(|_| watched > 0)?;
+    Some(1 + (poisson_upper(again) * end as f64 / watched as f64).ceil() as u64)
+}
+
+/// How often each region was executed at most. `most`: the same of a place that was hit.
+fn upper_ends(
+    regions: &[PlannedRegion],
+    states: &[RegionState],
+    completed: bool,
+    most: impl Fn(usize) -> Option<u64>,
+) -> Vec<Option<u64>> {
+    let (children, order) = dominated(regions);
+    let mut ends = vec![None; regions.len()];
+    for &at in order.iter().rev() {
+        ends[at] = match (states[at], regions[at].place) {
+            (RegionState::NotExecuted, _) => Some(0),
+            (RegionState::Hit, Some(place)) => most(place as usize),
+            // All that follows it is reached through it only.
+            (RegionState::Implied, None) if completed && regions[at].is_shown => {
+                let below = children[at].iter().map(|&child| ends[child]);
+                below.sum::<Option<u64>>()
+            }
+            _ => None,
+        };
+    }
+    ends
 }
 
 #[cfg(test)]
@@ -164,6 +212,21 @@ mod tests {
         let mut regions = branch();
         regions[0].is_shown = false;
         assert_eq!(states(&regions, &noted([0; 2], [true; 2], true))[0], Unknown);
+    }
+
+    #[test]
+    fn what_is_seen_rarely_is_bounded() {
+        // 3.0 and 4.7 are the upper ends for no further hit, and for one.
+        assert_eq!(at_most(1, 100, 100), Some(4));
+        assert_eq!(at_most(2, 50, 100), Some(11));
+        assert_eq!(at_most(1, 0, 100), None);
+        assert_eq!(at_most(0, 50, 100), None);
+        let most = |place: usize| [Some(7), None][place];
+        let ends = |states: [RegionState; 3], completed| upper_ends(&branch(), &states, completed, most);
+        assert_eq!(ends([Implied, Hit, NotExecuted], true), [Some(7), Some(7), Some(0)]);
+        assert_eq!(ends([Implied, Hit, NotExecuted], false), [None, Some(7), Some(0)]);
+        assert_eq!(ends([Implied, Hit, Hit], true), [None, Some(7), None]);
+        assert_eq!(ends([Unknown, Unknown, NotExecuted], true), [None, None, Some(0)]);
     }
 
     #[test]

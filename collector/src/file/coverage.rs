@@ -5,16 +5,17 @@
 //! module    position, processes, traps, completed
 //!           failures, failures × (reason: 1 byte, processes)
 //!           regions, regions × region
-//! region    start relative to the end of the one before, length, state + 4 × (has hits), hits, exposure
+//! region    start relative to the end of the one before, length, state + 8 × (has counts), hits, upper end + 1 or 0
 //! ```
-//! Hits and exposure are there only if there were hits.
+//! Hits and upper end are there only if the region has counts. Version 5 had 4 × (has hits), hits, exposure.
 
 use super::write::Writer;
 use super::{Decoded, Reader};
 use crate::vector::ModuleId;
 use crate::vector::coverage::{Failure, ModuleCoverage, Region, RegionState};
 
-const HAS_HITS: u64 = 4;
+const HAS_EXPOSURE: u64 = 4;
+const HAS_COUNTS: u64 = 8;
 
 impl Writer {
     pub(super) fn coverage(&mut self, coverage: &[ModuleCoverage]) {
@@ -35,11 +36,11 @@ impl Writer {
                 self.difference(end, region.start);
                 self.number(region.end.saturating_sub(region.start));
                 end = region.end;
-                let has_hits = region.hits > 0 || region.exposure_ns > 0;
-                self.number(region.state as u64 | if has_hits { HAS_HITS } else { 0 });
-                if has_hits {
+                let has_counts = region.hits > 0 || region.at_most.is_some();
+                self.number(region.state as u64 | if has_counts { HAS_COUNTS } else { 0 });
+                if has_counts {
                     self.number(region.hits.into());
-                    self.number(region.exposure_ns);
+                    self.number(region.at_most.map_or(0, |most| most.saturating_add(1)));
                 }
             }
         }
@@ -85,17 +86,24 @@ impl Reader<'_> {
     fn region(&mut self, before: u64) -> Decoded<Region> {
         let (start, length, state) = (self.difference(before)?, self.number()?, self.number()?);
         let end = start.checked_add(length);
-        let known = u8::try_from(state & !HAS_HITS).ok().and_then(RegionState::from_u8);
-        let (hits, exposure_ns) = match state & HAS_HITS {
-            0 => (0, 0),
-            _ => (self.number32()?, self.number()?),
+        let flags = state & (HAS_EXPOSURE | HAS_COUNTS);
+        let known = u8::try_from(state & !flags).ok().and_then(RegionState::from_u8);
+        let (hits, at_most) = match flags {
+            0 => (0, None),
+            HAS_COUNTS => (self.number32()?, self.number()?.checked_sub(1)),
+            HAS_EXPOSURE => {
+                let hits = self.number32()?;
+                self.number()?;
+                (hits, None)
+            }
+            _ => return Err(self.error("a region has counts of two kinds")),
         };
         Ok(Region {
             start,
             end: end.ok_or_else(|| self.error("a region has no end"))?,
             state: known.ok_or_else(|| self.error("a region has an unknown state"))?,
             hits,
-            exposure_ns,
+            at_most,
         })
     }
 }

@@ -38,8 +38,8 @@ pub struct Region {
     pub state: RegionState,
     /// Executions that were counted: a lower bound. 0 where the region has no breakpoint of its own.
     pub hits: u32,
-    /// CPU time in nanoseconds for which the breakpoint was armed after its first hit.
-    pub exposure_ns: u64,
+    /// The upper end of a two-sided 90 % interval of its executions, if it was armed again after its first hit.
+    pub at_most: Option<u64>,
 }
 
 /// Coverage of a module.

@@ -173,13 +173,14 @@ fn set() -> impl Strategy<Value = VectorSet> {
 }
 
 fn coverage() -> impl Strategy<Value = ModuleCoverage> {
-    let numbers = (any::<u32>(), 0u64..100, 0u8..4, any::<u32>(), any::<u64>());
-    let region = numbers.prop_map(|(start, length, state, hits, exposure_ns)| Region {
+    let most = any::<Option<u32>>();
+    let numbers = (any::<u32>(), 0u64..100, 0u8..4, any::<u32>(), most);
+    let region = numbers.prop_map(|(start, length, state, hits, most)| Region {
         start: start.into(),
         end: u64::from(start) + length,
         state: RegionState::from_u8(state).unwrap_or_default(),
         hits,
-        exposure_ns,
+        at_most: most.map(u64::from),
     });
     let failure = (prop::sample::select(&Failure::ALL[..]), any::<u64>());
     (

@@ -15,18 +15,22 @@ pub const FILE: &core::ffi::CStr = c"account";
 /// Size of the file.
 pub const SIZE: usize = 4096;
 /// First word of the page: its layout. A process ignores a page of another layout.
-pub const LAYOUT: u64 = 0x3150_4343_4148_4c50;
+pub const LAYOUT: u64 = 0x3250_4343_4148_4c50;
 
 /// Number of kinds of processes; a hash of the executable's name selects one.
 const KINDS: usize = 64;
 /// Processes that can be in `execve` at the same time.
 const HANDOVERS: usize = 64;
+/// Modules without anything to observe that are remembered, at most.
+const PLAIN: usize = 128;
 /// Processes of a kind that are sampled before the first of them has ended.
 const UNKNOWN_STARTS: u64 = 8;
 /// Share of the budget that starts of sampled processes may take.
 const START_SHARE: f64 = 0.1;
 /// Share of the budget that breakpoints may take beyond their advance.
 const COVERAGE_SHARE: f64 = 0.1;
+/// Share of the budget that starts of processes with breakpoints may take where that of breakpoints is spent.
+const OBSERVED_START_SHARE: f64 = 0.5;
 /// CPU time of the program over which the time that breakpoints took, most of it at the start, is paid back: recordings
 /// of ten seconds, the shortest that support most decisions, keep most of their bursts.
 const COVERAGE_HORIZON_NS: f64 = 30e9;
@@ -94,8 +98,12 @@ pub struct Account {
     start_cost_ns: AtomicU64,
     /// Learned cost of a burst; 0: unknown.
     burst_cost_ns: AtomicU64,
+    /// Learned cost of starting a process with breakpoints; 0: unknown.
+    observed_start_ns: AtomicU64,
     kinds: [Kind; KINDS],
     handovers: [Handover; HANDOVERS],
+    /// Keys of modules that have nothing to observe ([`crate::coverage::key`]); 0: none.
+    plain: [AtomicU64; PLAIN],
 }
 
 const _: () = assert!(size_of::<Account>() <= SIZE);
@@ -118,8 +126,10 @@ impl Default for Account {
             threads_without_tick: AtomicU64::default(),
             start_cost_ns: AtomicU64::default(),
             burst_cost_ns: AtomicU64::default(),
+            observed_start_ns: AtomicU64::default(),
             kinds: core::array::from_fn(|_| Kind::default()),
             handovers: core::array::from_fn(|_| Handover::default()),
+            plain: core::array::from_fn(|_| AtomicU64::default()),
         }
     }
 }
@@ -187,8 +197,29 @@ impl Account {
 
     /// Whether breakpoints may take more time: they have used less than `advance_ns` and their share of the budget.
     pub fn affords_coverage(&self, overhead: f64, advance_ns: u64) -> bool {
-        let earned = COVERAGE_SHARE * overhead * self.totals().program_ns as f64;
-        (time(&self.coverage_ns) as f64) < advance_ns as f64 + earned
+        (time(&self.coverage_ns) as f64) < self.coverage_budget(overhead, advance_ns)
+    }
+
+    /// Whether places that were hit may be armed again: half of the time is kept for code that has not run yet.
+    pub fn affords_counting(&self, overhead: f64, advance_ns: u64) -> bool {
+        (time(&self.coverage_ns) as f64) < self.coverage_budget(overhead, advance_ns) / 2.0
+    }
+
+    /// Learns the cost of starting a process with breakpoints, if others did the same before.
+    pub fn learn_observed_start(&self, ns: u64) {
+        learn(&self.observed_start_ns, ns, 1.0 / 8.0);
+    }
+
+    /// Whether a process of a kind may have breakpoints though their time is spent: processes of the kind are so long
+    /// that its start costs little beside them. What it then executes first is left unknown.
+    pub fn affords_observed_start(&self, overhead: f64, kind: &Kind) -> bool {
+        let ended = kind.ended.load(Relaxed);
+        let mean_ns = time(&kind.cpu_ns) as f64 / ended.max(1) as f64;
+        ended > 0 && cost(&self.observed_start_ns).is_none_or(|ns| ns < OBSERVED_START_SHARE * overhead * mean_ns)
+    }
+
+    fn coverage_budget(&self, overhead: f64, advance_ns: u64) -> f64 {
+        advance_ns as f64 + COVERAGE_SHARE * overhead * self.totals().program_ns as f64
     }
 
     /// The probability with which the next process of a kind is sampled; `begun` processes of the kind began before it.
@@ -205,6 +236,16 @@ impl Account {
             cpu_ns = cpu_ns.max(time(&self.cpu_ns) as f64 / self.started.load(Relaxed).max(1) as f64);
         }
         probability(overhead, cpu_ns, start_ns)
+    }
+
+    /// Remembers that a module has nothing to observe.
+    pub fn note_plain(&self, key: u64) {
+        self.plain[key as usize % PLAIN].store(key, Relaxed);
+    }
+
+    /// Whether a module is known to have nothing to observe.
+    pub fn is_plain(&self, key: u64) -> bool {
+        key != 0 && self.plain[key as usize % PLAIN].load(Relaxed) == key
     }
 
     /// Passes on to the next image of a process how much of its CPU time is accounted for.
@@ -377,6 +418,9 @@ mod tests {
     fn breakpoints_have_an_advance_and_are_paid_back() {
         let mut account = Account::default();
         assert!(account.affords_coverage(0.01, 20_000_000));
+        *account.coverage_ns.get_mut() = 11_000_000;
+        assert!(account.affords_coverage(0.01, 20_000_000));
+        assert!(!account.affords_counting(0.01, 20_000_000));
         *account.coverage_ns.get_mut() = 20_000_000;
         *account.own_ns.get_mut() = 20_000_000;
         *account.cpu_ns.get_mut() = 20_000_000;
@@ -390,6 +434,19 @@ mod tests {
         assert!(account.affords_coverage(0.01, 20_000_000));
         let later = mean_interval(0.01, 1e5, account.totals()) / nominal;
         assert!((1.1..1.4).contains(&later), "{later}");
+    }
+
+    #[test]
+    fn long_processes_are_observed_though_the_time_of_breakpoints_is_spent() {
+        let account = Account::default();
+        let kind = account.kind(b"/bin/true");
+        assert!(!account.affords_observed_start(0.01, kind), "none has ended");
+        account.learn_observed_start(300_000);
+        kind.ended.store(10, Relaxed);
+        kind.cpu_ns.store(10 * 70_000_000, Relaxed);
+        assert!(account.affords_observed_start(0.01, kind));
+        kind.cpu_ns.store(10 * 50_000_000, Relaxed);
+        assert!(!account.affords_observed_start(0.01, kind));
     }
 
     #[test]
@@ -412,6 +469,16 @@ mod tests {
         assert_eq!(account.take_over(100, 9_000), 0);
         account.hand_over(100, 5_000);
         assert_eq!(account.take_over(100, 4_000), 0);
+    }
+
+    #[test]
+    fn plain_modules_are_remembered() {
+        let account = Account::default();
+        assert!(!account.is_plain(7) && !account.is_plain(0));
+        account.note_plain(7);
+        assert!(account.is_plain(7));
+        // Another one in the same slot.
+        assert!(!account.is_plain(7 + PLAIN as u64));
     }
 
     #[test]

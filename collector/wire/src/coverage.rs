@@ -26,7 +26,7 @@ pub const IMAGE_EXTENSION: &core::ffi::CStr = c".code";
 /// Size of the pages that a plan describes.
 pub const PAGE: usize = 4096;
 /// First word of a plan: its layout.
-const LAYOUT: u64 = 0x3156_4f43_4148_4c50;
+const LAYOUT: u64 = 0x3256_4f43_4148_4c50;
 /// Longest path that can be requested: longer writes to a pipe are not atomic.
 pub const MAX_PATH: usize = 4000;
 /// The instruction `int3`.
@@ -103,6 +103,10 @@ pub struct Head {
     layout: AtomicU64,
     pages: AtomicU32,
     places: AtomicU32,
+    /// Time of the file's last change (`st_ctime`), in nanoseconds, before its pages were read; 0: unknown.
+    pub changed_ns: AtomicU64,
+    /// Processes that compared their code with the pages, byte for byte, while the file was as it was then.
+    pub verified: AtomicU64,
     /// 1: code may run before the sampler is ready, unless the module is loaded later.
     pub runs_early: AtomicU64,
     /// Process images, and children made by `fork`, that had the module.
@@ -112,6 +116,8 @@ pub struct Head {
     pub completed: AtomicU64,
     /// Breakpoints that were hit, in all processes.
     pub traps: AtomicU64,
+    /// Processes that have breakpoints of their own: places that others arm again are not armed there.
+    pub apart: AtomicU64,
     /// Those of them in which breakpoints were not armed all the time, by [`Failure`].
     pub failures: [AtomicU64; Failure::ALL.len()],
 }
@@ -152,6 +158,33 @@ impl Place {
     }
 }
 
+/// Mean CPU time between two executions of a rare place, at least.
+pub const RARE_NS: u64 = 25_000_000;
+
+/// The upper end of the two-sided 90 % interval of the mean of a Poisson count (Wilson and Hilferty 1931).
+pub fn poisson_upper(count: u32) -> f64 {
+    cubic(f64::from(count) + 1.0, 1.645)
+}
+
+/// The lower end.
+fn poisson_lower(count: u32) -> f64 {
+    if count == 0 {
+        0.0
+    } else {
+        cubic(f64::from(count), -1.645)
+    }
+}
+
+fn cubic(n: f64, quantile: f64) -> f64 {
+    // The square root, by Newton: `core` has none. Counts are small.
+    let mut root = n.max(1.0);
+    for _ in 0..40 {
+        root = (root + n / root) / 2.0;
+    }
+    let base = 1.0 - 1.0 / (9.0 * n) + quantile / (3.0 * root);
+    n * base * base * base
+}
+
 const HEAD: usize = 256;
 const _: () = assert!(size_of::<Head>() <= HEAD);
 
@@ -164,6 +197,7 @@ struct Layout {
     hits: usize,
     lapsed: usize,
     exposures: usize,
+    armed: usize,
     size: usize,
 }
 
@@ -177,6 +211,7 @@ impl Layout {
         let hits = aligned(functions + places * size_of::<u32>());
         let lapsed = aligned(hits + places * size_of::<AtomicU32>());
         let exposures = lapsed + places.div_ceil(64) * size_of::<AtomicU64>();
+        let armed = exposures + places * size_of::<AtomicU64>();
         Self {
             table,
             places: at_places,
@@ -184,7 +219,8 @@ impl Layout {
             hits,
             lapsed,
             exposures,
-            size: exposures + places * size_of::<AtomicU64>(),
+            armed,
+            size: armed + places * size_of::<AtomicU64>(),
         }
     }
 }
@@ -203,8 +239,8 @@ pub struct NewPage {
     pub places: Vec<(Place, u32)>,
 }
 
-/// The bytes of a new plan. `pages`: in order. `runs_early`: see [`Head::runs_early`].
-pub fn new_plan(pages: &[NewPage], runs_early: bool) -> Vec<u8> {
+/// The bytes of a new plan. `pages`: in order. `runs_early`, `changed_ns`: see [`Head`].
+pub fn new_plan(pages: &[NewPage], runs_early: bool, changed_ns: u64) -> Vec<u8> {
     let count = pages.iter().map(|page| page.places.len() as u32).sum();
     let layout = Layout::new(pages.len() as u32, count);
     let mut bytes = vec![0; layout.size];
@@ -220,6 +256,7 @@ pub fn new_plan(pages: &[NewPage], runs_early: bool) -> Vec<u8> {
         core::mem::offset_of!(Head, runs_early),
         &u64::from(runs_early).to_ne_bytes(),
     );
+    put(core::mem::offset_of!(Head, changed_ns), &changed_ns.to_ne_bytes());
     let mut first = 0usize;
     for (position, page) in pages.iter().enumerate() {
         let at = layout.table + position * size_of::<Page>();
@@ -316,9 +353,14 @@ impl Plan {
         self.part(self.layout.lapsed, (self.places as usize).div_ceil(64))
     }
 
-    /// By place: CPU time in nanoseconds for which it was armed after its first hit.
-    pub fn exposures(&self) -> &'static [AtomicU64] {
+    /// By place: for how long it was armed again, by the recording's clock, the program's CPU time in nanoseconds.
+    fn exposures(&self) -> &'static [AtomicU64] {
         self.part(self.layout.exposures, self.places as usize)
+    }
+
+    /// By place: since when it is armed again, plus one; 0: it is not.
+    fn armed(&self) -> &'static [AtomicU64] {
+        self.part(self.layout.armed, self.places as usize)
     }
 
     /// The positions of a page's places.
@@ -340,12 +382,49 @@ impl Plan {
         Some(range.start + places.binary_search_by_key(&wanted, |place| place.offset()).ok()?)
     }
 
-    /// Notes a hit.
-    pub fn note_hit(&self, place: usize) {
-        if let Some(hits) = self.hits().get(place) {
-            hits.fetch_add(1, Relaxed);
-            self.head().traps.fetch_add(1, Relaxed);
+    /// Notes a hit at a time `now` of the recording's clock.
+    pub fn note_hit(&self, place: usize, now: u64) {
+        let Some(hits) = self.hits().get(place) else { return };
+        hits.fetch_add(1, Relaxed);
+        self.head().traps.fetch_add(1, Relaxed);
+        self.end_exposure(place, now);
+    }
+
+    /// Says that a place is being armed again; false if it is already.
+    pub fn begin_exposure(&self, place: usize, now: u64) -> bool {
+        self.armed()
+            .get(place)
+            .is_some_and(|armed| armed.compare_exchange(0, now + 1, Relaxed, Relaxed).is_ok())
+    }
+
+    /// Says that a place is no longer armed.
+    pub fn end_exposure(&self, place: usize, now: u64) {
+        if let (Some(armed), Some(exposure)) = (self.armed().get(place), self.exposures().get(place))
+            && let Some(since) = armed.swap(0, Relaxed).checked_sub(1)
+        {
+            exposure.fetch_add(now.saturating_sub(since), Relaxed);
         }
+    }
+
+    /// For how long a place was armed again, until a time `end`.
+    pub fn watched(&self, place: usize, end: u64) -> u64 {
+        let of = |list: &'static [AtomicU64]| list.get(place).map_or(0, |word| word.load(Relaxed));
+        let since = of(self.armed()).checked_sub(1);
+        of(self.exposures()).saturating_add(since.map_or(0, |since| end.saturating_sub(since)))
+    }
+
+    /// Whether a place should be armed again: it was hit, is not armed, and neither rare nor frequent for certain.
+    pub fn is_undecided(&self, place: usize) -> bool {
+        let Some(again) = self
+            .hits()
+            .get(place)
+            .and_then(|hits| hits.load(Relaxed).checked_sub(1))
+        else {
+            return false;
+        };
+        let is_armed = self.armed().get(place).is_none_or(|armed| armed.load(Relaxed) != 0);
+        let rare = self.watched(place, 0) as f64 / RARE_NS as f64;
+        !is_armed && poisson_upper(again) > rare && (again == 0 || poisson_lower(again) < rare)
     }
 
     /// Whether a place was hit in any process.
@@ -394,7 +473,7 @@ mod tests {
             page(0x1000, 11, vec![place(0, 0x55), place(0xfff, 0xc3)]),
             page(0x3000, 12, vec![place(0x123, 0x90)]),
         ];
-        let bytes = new_plan(&pages, true);
+        let bytes = new_plan(&pages, true, 9);
         let mut memory = Box::new(Aligned([0; 8192]));
         memory.0[..bytes.len()].copy_from_slice(&bytes);
         // SAFETY: aligned and large enough; nobody else uses it.
@@ -402,6 +481,7 @@ mod tests {
         assert_eq!(plan.size(), bytes.len());
         assert_eq!((plan.pages().len(), plan.places().len()), (2, 3));
         assert_eq!(plan.head().runs_early.load(Relaxed), 1);
+        assert_eq!(plan.head().changed_ns.load(Relaxed), 9);
         assert_eq!(
             [0x1000, 0x1fff, 0x3123].map(|at| plan.find(at)),
             [Some(0), Some(1), Some(2)]
@@ -409,10 +489,10 @@ mod tests {
         assert_eq!([0x1001, 0x2000, 0x3122, u64::MAX].map(|at| plan.find(at)), [None; 4]);
         assert_eq!(plan.places()[2].byte(), 0x90);
         assert_eq!(plan.functions(), [7; 3]);
-        plan.note_hit(1);
-        plan.note_hit(1);
+        plan.note_hit(1, 5);
+        plan.note_hit(1, 5);
         plan.note_lapse(2);
-        plan.note_hit(99);
+        plan.note_hit(99, 5);
         plan.note_failure(Failure::Traced);
         assert_eq!([0, 1, 2].map(|at| plan.was_hit(at)), [false, true, false]);
         assert_eq!([0, 1, 2].map(|at| plan.has_lapsed(at)), [false, false, true]);
@@ -423,6 +503,60 @@ mod tests {
         let other = Box::new(Aligned([1; 8192]));
         // SAFETY: as above.
         assert!(unsafe { Plan::from_mapping(other.0.as_ptr(), 8192) }.is_none());
+    }
+
+    #[test]
+    fn places_are_armed_again_until_they_are_rare_or_frequent() {
+        let pages = [NewPage {
+            file_offset: 0,
+            hash: 0,
+            places: (0..2).map(|at| (Place::new(at, 0x90), 0)).collect(),
+        }];
+        let bytes = new_plan(&pages, false, 0);
+        let mut memory = Box::new(Aligned([0; 8192]));
+        memory.0[..bytes.len()].copy_from_slice(&bytes);
+        // SAFETY: aligned and large enough; nobody else uses it.
+        let plan = unsafe { Plan::from_mapping(memory.0.as_ptr(), bytes.len()) }.unwrap();
+        let second = 1_000_000_000;
+        assert!(!plan.is_undecided(0), "it was not hit");
+        plan.note_hit(0, second);
+        assert!(plan.is_undecided(0));
+        assert!(plan.begin_exposure(0, 2 * second));
+        assert!(!plan.begin_exposure(0, 3 * second), "it is armed already");
+        assert!(!plan.is_undecided(0));
+        assert_eq!(plan.watched(0, 4 * second), 2 * second);
+        plan.note_hit(0, 2 * second + second / 20);
+        assert!(plan.is_undecided(0), "once in 50 ms");
+        assert!(plan.begin_exposure(0, 3 * second));
+        plan.note_hit(0, 4 * second);
+        assert_eq!(plan.watched(0, 9 * second), second + second / 20);
+        assert!(!plan.is_undecided(0), "twice in a second: rare");
+        // Hit at once when it is armed again.
+        plan.note_hit(1, second);
+        assert!(plan.begin_exposure(1, 2 * second));
+        plan.note_hit(1, 2 * second);
+        assert!(!plan.is_undecided(1));
+    }
+
+    #[test]
+    fn poisson_ends_are_chi_squared_quantiles() {
+        for (count, lower, upper) in [
+            (0, 0.0, 2.996),
+            (1, 0.0513, 4.744),
+            (2, 0.355, 6.296),
+            (10, 5.425, 16.96),
+        ] {
+            assert!(
+                (poisson_lower(count) - lower).abs() < 0.02,
+                "{count}: {}",
+                poisson_lower(count)
+            );
+            assert!(
+                (poisson_upper(count) - upper).abs() < 0.02,
+                "{count}: {}",
+                poisson_upper(count)
+            );
+        }
     }
 
     #[test]

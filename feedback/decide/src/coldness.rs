@@ -4,6 +4,8 @@
 //! as cold, however small the recording is. Where a function's coverage was recorded, only such blocks are: what was
 //! executed but not sampled is not cold, and what is unknown is left alone.
 //!
+//! A function all of whose executed blocks are [`rare`] gets the smallest count, as instrumentation would give it.
+//!
 //! Without coverage, a block without samples is not known to be cold: sampling misses code that runs rarely. A block is
 //! treated as cold only if both hold:
 //!
@@ -34,6 +36,20 @@ pub fn not_executed(cfg: &Cfg, profile: &FunctionProfile) -> Vec<bool> {
     let counted = |block: usize| profile.blocks.get(block).is_some_and(|&count| count > 0);
     (0..cfg.blocks.len())
         .map(|block| state(block) < Covered::Unknown && !counted(block))
+        .collect()
+}
+
+/// Executions of a block's code in a second of the program's CPU time, up to which it is rare. Where such code misses the
+/// caches, each execution takes a microsecond at most: all the blocks of a large program together, few of which run so
+/// often, stay below a thousandth of its time.
+const MAX_RARE_PER_SECOND: f64 = 40.0;
+
+/// For each block, whether breakpoints show that it was executed, but rarely, in all recordings.
+pub fn rare(cfg: &Cfg, profile: &FunctionProfile, cpu_seconds: f64) -> Vec<bool> {
+    let most = MAX_RARE_PER_SECOND * cpu_seconds;
+    let is_rare = |n: u64| n > 0 && n as f64 <= most;
+    (0..cfg.blocks.len())
+        .map(|block| profile.executions(block).at_most.is_some_and(is_rare))
         .collect()
 }
 

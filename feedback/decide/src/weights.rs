@@ -90,6 +90,12 @@ pub enum Verdict {
     },
     /// Never executed, by a profile with enough bursts: optimised for size and not inlined.
     Cold,
+    /// Executed, but rarely, as breakpoints show: it gets the smallest count. What is inlined into it may be hot: LLVM
+    /// optimises the rest for size.
+    Rare {
+        /// Branches of which some directions are proved not to have been taken.
+        branch_weights: Vec<(BlockIndex, Vec<u64>)>,
+    },
     /// No samples, by a profile large enough to show that it rarely runs: placed in a cold section, but compiled as
     /// without a profile, because it may be hot with another input.
     Unlikely,
@@ -106,6 +112,8 @@ pub struct RecordingEvidence {
     pub samples: u64,
     /// Number of bursts.
     pub bursts: u64,
+    /// CPU time of the recorded program.
+    pub cpu_seconds: f64,
     /// The counts are exact: a block without a count did not run.
     pub exact: bool,
     /// See [`Provenance::hot_instance_count`](pleach_profile::Provenance::hot_instance_count).
@@ -121,6 +129,7 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, evidence: &RecordingEvidenc
     let is_proved_cold = evidence.exact || not_executed.first() == Some(&true);
     let max_count = profile.blocks.iter().copied().max().unwrap_or(0);
     if max_count == 0 {
+        let rare = coldness::rare(cfg, profile, evidence.cpu_seconds);
         let one = ((evidence.scale * 2.0 * PRIOR_SAMPLES) as u64).max(1);
         return if executed.contains(&true) {
             // Functions inlined into it may have samples: their counts are relative to this one.
@@ -128,6 +137,10 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, evidence: &RecordingEvidenc
                 entry_count: one,
                 entry_is_sampled: false,
                 max_count: one,
+                branch_weights: proved_branches(cfg, &not_executed).collect(),
+            }
+        } else if rare.contains(&true) && rare.iter().zip(&not_executed).all(|(&rare, &absent)| rare || absent) {
+            Verdict::Rare {
                 branch_weights: proved_branches(cfg, &not_executed).collect(),
             }
         } else if is_proved_cold || !is_observed && evidence.bursts >= MIN_BURSTS_FOR_SIZE {
@@ -308,7 +321,7 @@ fn is_exceptional(cfg: &Cfg, block: BlockIndex) -> bool {
 mod tests {
     use super::*;
     use pleach_annotate::testing;
-    use pleach_profile::Covered;
+    use pleach_profile::{Covered, Executions};
 
     fn diamond() -> Cfg {
         let mut cfg = testing::cfg(&[&[1, 2], &[3], &[], &[]]);
@@ -339,6 +352,7 @@ mod tests {
             scale: 1000.0,
             samples,
             bursts,
+            cpu_seconds: 10.0,
             exact: false,
             hot_instance_count: 0,
         }
@@ -477,6 +491,7 @@ mod tests {
         let cfg = testing::cfg(&[&[1, 2], &[3], &[3], &[]]);
         let exact = RecordingEvidence {
             scale: 1.0,
+            cpu_seconds: 10.0,
             exact: true,
             ..evidence(10, 1)
         };
@@ -563,6 +578,7 @@ mod tests {
             scale: 1000.0,
             samples: 5,
             bursts: 1,
+            cpu_seconds: 10.0,
             exact: false,
             hot_instance_count: 0,
         };
@@ -604,5 +620,17 @@ mod tests {
         let hit = states([Hit, Hit, NotExecuted, Hit], [0; 4]);
         assert_eq!(verdict(&cfg, &hit, &many), Verdict::Unlikely);
         assert_eq!(verdict(&cfg, &hit, &few), Verdict::Unknown);
+        // They show that it ran rarely, too.
+        let counted = |most: [Option<u64>; 4]| FunctionProfile {
+            counted: most.map(|at_most| Executions { at_least: 1, at_most }).to_vec(),
+            ..hit.clone()
+        };
+        let rarely = counted([Some(5), Some(5), Some(0), Some(400)]);
+        let branch_weights = vec![(BlockIndex(0), vec![WEIGHT_SCALE, 0])];
+        assert_eq!(verdict(&cfg, &rarely, &few), Verdict::Rare { branch_weights });
+        for other in [Some(401), None] {
+            let not_rarely = counted([Some(5), other, Some(0), Some(5)]);
+            assert_eq!(verdict(&cfg, &not_rarely, &few), Verdict::Unknown);
+        }
     }
 }

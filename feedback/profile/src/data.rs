@@ -37,9 +37,53 @@ pub struct FunctionProfile {
     /// What the recording proves or predicts about the execution of each block, in block order; empty if coverage was
     /// not recorded.
     pub coverage: Vec<Covered>,
-    /// Counted executions of blocks: the least number that breakpoints prove, in block order; empty if none were
-    /// counted. True executions, not in the unit of `blocks`.
-    pub counted: Vec<u64>,
+    /// What breakpoints counted of each block, in block order; empty if nothing.
+    pub counted: Vec<Executions>,
+}
+
+impl FunctionProfile {
+    /// What breakpoints tell of the number of executions of a block.
+    pub fn executions(&self, block: usize) -> Executions {
+        let is_absent = self.coverage.get(block).is_some_and(|&state| state < Covered::Unknown);
+        match self.counted.get(block) {
+            Some(&counted) => counted,
+            None if is_absent => Executions::NONE,
+            None => Executions::UNKNOWN,
+        }
+    }
+}
+
+/// Counted executions of a block: true ones, not in the unit of [`FunctionProfile::blocks`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Executions {
+    /// Executions that are proved.
+    pub at_least: u64,
+    /// The upper end of a two-sided 90 % interval of the executions of its code, if breakpoints went on watching all of
+    /// it. It assumes that executions are spread over the recording.
+    pub at_most: Option<u64>,
+}
+
+impl Executions {
+    /// Nothing is known.
+    pub const UNKNOWN: Self = Self {
+        at_least: 0,
+        at_most: None,
+    };
+
+    /// There were none.
+    pub const NONE: Self = Self {
+        at_least: 0,
+        at_most: Some(0),
+    };
+
+    /// The executions of two recordings, or of two pieces of a block's code.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            at_least: self.at_least.saturating_add(other.at_least),
+            at_most: self.at_most.zip(other.at_most).map(|(a, b)| a.saturating_add(b)),
+        }
+    }
 }
 
 /// An acyclic path and the estimate of its executions.

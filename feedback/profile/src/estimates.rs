@@ -18,14 +18,15 @@
 //!              blocks, blocks × difference    relative to the block before
 //!              position, f32                  position of a path in the list above, count
 //! coverage     0 if there is none, else 1 and runs of (length − 1) × 8 + state until all blocks have one
-//! counted      0 if there are none, else 1 and runs of length − 1, count until all blocks have one
+//! counted      0 if there are none, else 1 and runs of length − 1, least number, largest number + 1 or 0 if unknown,
+//!              until all blocks have one
 //! ```
 //! Numbers are unsigned LEB128, differences zigzag LEB128. Rounding to `f32` changes a value by at most 6·10⁻⁸ of it,
 //! which is negligible against an estimate's interval. The decoder returns paths in the order of
 //! [`FunctionProfile::paths`].
 
 use super::bytes::{RecordReader, push_difference, push_number, stored};
-use super::data::{CalledPath, Caller, Covered, EstimatedPath, FunctionProfile, PathWindow};
+use super::data::{CalledPath, Caller, Covered, EstimatedPath, Executions, FunctionProfile, PathWindow};
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
 use pleach_ball_larus::{End, Path, Start};
 use rustc_hash::FxHashMap;
@@ -172,7 +173,7 @@ pub(super) struct Estimates {
     pub windows: Vec<PathWindow>,
     pub called: Vec<CalledPath>,
     pub coverage: Vec<Covered>,
-    pub counted: Vec<u64>,
+    pub counted: Vec<Executions>,
 }
 
 /// Decodes paths, windows, called paths and coverage of a function with `blocks` blocks.
@@ -388,15 +389,16 @@ fn decode_coverage(reader: &mut RecordReader<'_>, blocks: usize) -> Result<Vec<C
     Ok(coverage)
 }
 
-fn encode_counted(counted: &[u64], out: &mut Vec<u8>) {
+fn encode_counted(counted: &[Executions], out: &mut Vec<u8>) {
     push_number(out, u64::from(!counted.is_empty()));
     for run in counted.chunk_by(|a, b| a == b) {
         push_number(out, run.len() as u64 - 1);
-        push_number(out, run[0]);
+        push_number(out, run[0].at_least);
+        push_number(out, run[0].at_most.map_or(0, |most| most.saturating_add(1)));
     }
 }
 
-fn decode_counted(reader: &mut RecordReader<'_>, blocks: usize) -> Result<Vec<u64>, &'static str> {
+fn decode_counted(reader: &mut RecordReader<'_>, blocks: usize) -> Result<Vec<Executions>, &'static str> {
     match reader.number()? {
         0 => return Ok(Vec::new()),
         1 if blocks > 0 => {}
@@ -405,11 +407,14 @@ fn decode_counted(reader: &mut RecordReader<'_>, blocks: usize) -> Result<Vec<u6
     let mut counted = Vec::with_capacity(blocks);
     while counted.len() < blocks {
         let length = reader.number()?;
-        let count = reader.number()?;
+        let executions = Executions {
+            at_least: reader.number()?,
+            at_most: reader.number()?.checked_sub(1),
+        };
         if length >= (blocks - counted.len()) as u64 {
             return Err("it has more counted executions than counts");
         }
-        counted.resize(counted.len() + length as usize + 1, count);
+        counted.resize(counted.len() + length as usize + 1, executions);
     }
     Ok(counted)
 }

@@ -37,8 +37,9 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 /// The first bytes of a profile. As in PNG, they detect a file that was converted as text.
 pub(super) const MAGIC: [u8; 8] = *b"\x89PLEACH\n";
 /// Version of the format. Version 2 added paths, coverage and the flow of all paths; 3 windows of paths; 4 called
-/// paths; 5 predictions of branches; 6 blocks that are proved not to have been executed, and counted executions.
-pub(super) const VERSION: u32 = 6;
+/// paths; 5 predictions of branches; 6 blocks that are proved not to have been executed, and counted executions; 7 their
+/// upper ends.
+pub(super) const VERSION: u32 = 7;
 const BYTE_ORDER: u32 = 0x0102_0304;
 
 /// A section of the file.

@@ -8,7 +8,8 @@
 mod paths;
 
 use crate::data::{
-    BranchPrediction, CallTargets, CalledPath, Caller, Covered, FunctionProfile, PathWindow, Profile, Provenance,
+    BranchPrediction, CallTargets, CalledPath, Caller, Covered, Executions, FunctionProfile, PathWindow, Profile,
+    Provenance,
 };
 use paths::PathSums;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId};
@@ -308,6 +309,8 @@ impl FunctionSum {
                 name: other.name,
             });
         }
+        let blocks = sum.blocks.len();
+        let executions: Vec<Executions> = (0..blocks).map(|block| other.executions(block)).collect();
         sum.samples = sum.samples.saturating_add(other.samples);
         for (sum, count) in sum
             .blocks
@@ -337,7 +340,6 @@ impl FunctionSum {
                 .add(&prediction.scaled(weight as f64));
         }
         // A profile without coverage knows nothing.
-        let blocks = self.function.blocks.len();
         let states = other.coverage.into_iter().chain(std::iter::repeat(Covered::Unknown));
         let covered = &mut self.function.coverage;
         match self.is_first {
@@ -347,14 +349,15 @@ impl FunctionSum {
                 .zip(states)
                 .for_each(|(state, other)| *state = (*state).max(other)),
         }
-        self.is_first = false;
         let counted = &mut self.function.counted;
-        if counted.len() < other.counted.len() {
-            counted.resize(other.counted.len(), 0);
+        match self.is_first {
+            true => *counted = executions,
+            false => counted
+                .iter_mut()
+                .zip(executions)
+                .for_each(|(sum, other)| *sum = sum.plus(other)),
         }
-        for (sum, count) in counted.iter_mut().zip(other.counted) {
-            *sum = sum.saturating_add(count);
-        }
+        self.is_first = false;
         Ok(())
     }
 
@@ -380,6 +383,9 @@ impl FunctionSum {
         self.function.predictions = self.predictions.into_values().collect();
         if self.function.coverage.iter().all(|&state| state == Covered::Unknown) {
             self.function.coverage.clear();
+        }
+        if self.function.counted.iter().all(|counted| counted.at_least == 0) {
+            self.function.counted.clear();
         }
         self.function
     }

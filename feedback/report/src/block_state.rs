@@ -58,8 +58,9 @@ pub(super) fn covered(function: &FunctionProfile, block: usize) -> Covered {
 /// Executions of a block: the estimate, or the number that breakpoints counted if that is larger. At least 1 for a
 /// block that was executed, whose estimate may be 0; 0 for a block that was not, whatever inference assigned to it.
 pub(super) fn executions(function: &FunctionProfile, block: usize) -> u64 {
-    let number = |of: &[u64]| of.get(block).copied().unwrap_or(0);
-    let count = number(&function.blocks).max(number(&function.counted));
+    let estimate = function.blocks.get(block).copied().unwrap_or(0);
+    let counted = function.counted.get(block).map_or(0, |counted| counted.at_least);
+    let count = estimate.max(counted);
     match covered(function, block) {
         Covered::NotExecuted => 0,
         state => count.max(u64::from(state.is_executed())),

@@ -4,7 +4,7 @@
 use super::block_state::covered;
 use super::show::Graphs;
 use pleach_annotate::manifest::Anchor;
-use pleach_profile::{Covered, FunctionProfile, Profile};
+use pleach_profile::{Covered, Executions, FunctionProfile, Profile};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::ops::AddAssign;
@@ -97,7 +97,7 @@ pub struct FunctionRow {
     pub coverage: Vec<Covered>,
     /// Executions that breakpoints counted, in block order; empty if none were counted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub counted: Vec<u64>,
+    pub counted: Vec<Executions>,
 }
 
 /// Coverage of a program.

@@ -17,7 +17,7 @@ use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
 use pleach_annotate::cfg::Callee;
-use pleach_annotate::id::FunctionGuid;
+use pleach_annotate::id::{BlockIndex, FunctionGuid};
 use pleach_annotate::manifest::Anchor;
 use pleach_decide::coldness::known_blocks;
 use pleach_decide::early_inlining::inlines_only_call;
@@ -41,7 +41,7 @@ const COLD_CUTOFF: u32 = 999_999;
 pub struct Outcome {
     /// Functions that got counts.
     pub sampled: usize,
-    /// Functions that were never executed, optimised for size.
+    /// Functions that were executed never, or rarely: optimised for size.
     pub cold: usize,
     /// Functions without samples, placed in `.text.unlikely`.
     pub unlikely: usize,
@@ -126,6 +126,17 @@ unsafe fn mark_cold(function: LLVMValueRef) {
         if !attributes::has(function, "hot") {
             attributes::add(function, "cold");
         }
+    }
+}
+
+/// Sets the weights of branches.
+///
+/// # Safety
+/// The function must be alive.
+unsafe fn set_weights(function: &FunctionIr<'_>, branch_weights: &[(BlockIndex, Vec<u64>)]) {
+    for (block, weights) in branch_weights {
+        // SAFETY: as the caller promises.
+        unsafe { unsampled::set_weights(function.terminators[block.index()], weights) };
     }
 }
 
@@ -244,10 +255,7 @@ impl Applier<'_, '_> {
                 // SAFETY: the function and its terminators belong to the module.
                 unsafe {
                     metadata::set_entry_count(value, entry_count);
-                    for (block, weights) in &branch_weights {
-                        let terminator = function.terminators[block.index()];
-                        unsampled::set_weights(terminator, weights);
-                    }
+                    set_weights(function, &branch_weights);
                     ffi::pleach_set_irreducible_headers(
                         self.module.as_mut_ptr(),
                         value,
@@ -285,6 +293,19 @@ impl Applier<'_, '_> {
                     format!("never executed: optimised for size{known}")
                 });
             }
+            Verdict::Rare { branch_weights }
+                if self.decisions.take(Optimisation::Size, &function.cfg.name, None)? =>
+            {
+                outcome.cold += 1;
+                // SAFETY: the function and its terminators belong to the module.
+                unsafe {
+                    metadata::set_entry_count(value, 1);
+                    set_weights(function, &branch_weights);
+                }
+                self.remark(value, true, "Rare", || {
+                    format!("executed rarely: optimised for size{known}")
+                });
+            }
             Verdict::Unlikely if self.decisions.take(Optimisation::Unlikely, &function.cfg.name, None)? => {
                 outcome.unlikely += 1;
                 // SAFETY: the function belongs to the module.
@@ -293,7 +314,7 @@ impl Applier<'_, '_> {
                     format!("no samples: placed in .text.unlikely{known}")
                 });
             }
-            Verdict::Cold | Verdict::Unlikely | Verdict::Unknown => {
+            Verdict::Cold | Verdict::Rare { .. } | Verdict::Unlikely | Verdict::Unknown => {
                 outcome.unsampled += 1;
                 self.remark(value, false, "NotSampled", || {
                     format!("no samples, and not known to be cold: compiled without a profile{known}")

@@ -37,6 +37,9 @@ pub enum Source {
     },
 }
 
+/// CPU time that a random profile pretends to come from.
+const TYPICAL_CPU_SECONDS: f64 = 10.0;
+
 impl Source {
     /// Opens the requested profile for a module with these functions.
     ///
@@ -140,19 +143,26 @@ impl Source {
     /// # Errors
     /// The file is damaged.
     pub fn evidence(&self) -> Result<RecordingEvidence, PassError> {
-        let (bursts, hot_instance_count) = match self {
+        let (bursts, hot_instance_count, cpu_seconds) = match self {
             Self::File { file, .. } => {
                 let provenance = file.provenance()?;
-                (provenance.bursts, provenance.hot_instance_count)
+                (
+                    provenance.bursts,
+                    provenance.hot_instance_count,
+                    provenance.program_cpu_seconds,
+                )
             }
             // Even seeds: a typical number for this many samples. Odd seeds: enough for every decision.
-            Self::Random { seed, samples, .. } if seed.get().is_multiple_of(2) => (samples / 1000, 0),
-            Self::Random { samples, .. } => (*samples, 0),
+            Self::Random { seed, samples, .. } if seed.get().is_multiple_of(2) => {
+                (samples / 1000, 0, TYPICAL_CPU_SECONDS)
+            }
+            Self::Random { samples, .. } => (*samples, 0, TYPICAL_CPU_SECONDS),
         };
         Ok(RecordingEvidence {
             scale: self.scale(),
             samples: self.samples(),
             bursts,
+            cpu_seconds,
             exact: matches!(self, Self::File { .. }) && self.support()?.exact,
             hot_instance_count,
         })

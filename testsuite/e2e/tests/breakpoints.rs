@@ -190,6 +190,45 @@ fn later_runs_hit_only_what_is_new() {
     assert!(often < once * 2, "{once} in one run, {often} in twenty");
 }
 
+/// What is hit rarely is counted from below and from above; what is hit at once again is not rare.
+#[test]
+fn executions_of_rare_code_are_bounded() {
+    let folder = scratch();
+    let (binary, out) = (folder.path().join("rare"), folder.path().join("rare.pleach"));
+    compile(&binary, &flags(&["annotate"]), &[program("rare.c")]);
+    record(&["--overhead", "10%"], &out, &[&binary]);
+    let profile = read(&out);
+    let entry = |name: &str| {
+        let found = profile.functions.iter().find(|f| f.name == name);
+        found.unwrap_or_else(|| panic!("{name} is not there")).executions(0)
+    };
+    for (name, truth) in [("once", 1), ("rare", 15)] {
+        let executions = entry(name);
+        let most = executions.at_most.unwrap_or_else(|| panic!("{name} is not bounded"));
+        assert!(executions.at_least <= truth && truth <= most, "{name}: {executions:?}");
+        assert!(most < 200, "{name}: {executions:?}");
+    }
+    assert!(
+        entry("once").at_least == 1 && entry("rare").at_least > 1,
+        "{:?}",
+        entry("rare")
+    );
+    let frequent = entry("frequent");
+    assert!(frequent.at_most.is_none_or(|most| most > 200), "{frequent:?}");
+}
+
+/// Processes that are long beside their start are observed although the time of breakpoints is spent.
+#[test]
+fn long_processes_are_observed_when_the_time_of_breakpoints_is_spent() {
+    let folder = scratch();
+    let (binary, out) = (folder.path().join("rare"), folder.path().join("rare.pleach"));
+    compile(&binary, &flags(&["annotate"]), &[program("rare.c")]);
+    let options = ["--overhead", "1%", "--coverage-advance", "1us", "--repeat", "3"];
+    let (_, text) = record(&options, &out, &[&binary]);
+    assert!(text.contains("breakpoints hit"), "{text}");
+    assert!(!text.contains("the budget did not suffice"), "{text}");
+}
+
 /// Where breakpoints are impossible, the recording says so, and what was not hit is unknown.
 #[test]
 fn what_is_in_doubt_is_unknown() {

@@ -22,6 +22,7 @@ pub fn decide(data: &[u8]) {
         samples: input.number(),
         bursts: input.number(),
         exact: input.u8() % 2 == 0,
+        cpu_seconds: f64::from(input.u8()),
         hot_instance_count: input.number(),
     };
     let cfg = input.cfg();
@@ -50,7 +51,7 @@ fn fit(function: &mut FunctionProfile, cfg: &Cfg, input: &mut Input) {
             .resize(cfg.blocks.len(), pleach_profile::Covered::Unknown);
     }
     if !function.counted.is_empty() {
-        function.counted.resize(cfg.blocks.len(), 0);
+        function.counted.resize(cfg.blocks.len(), pleach_profile::Executions::UNKNOWN);
     }
     let is_block = |block: &BlockIndex| block.index() < cfg.blocks.len();
     function.predictions.retain(|prediction| is_block(&prediction.block));

@@ -180,7 +180,7 @@ fn vectors() -> VectorSet {
                 end: 0x20,
                 state: RegionState::Hit,
                 hits: 3,
-                exposure_ns: 7,
+                at_most: Some(7),
             }],
         }],
     }

@@ -6,48 +6,33 @@
 //! all.
 
 use super::modules::{self, Module};
-use super::{code, plans};
+use super::{code, plans, verification};
+use crate::account;
 use crate::isolation;
 use crate::mappings;
 use crate::sys::{self, syscall};
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
-use pleach_wire::coverage::{BREAKPOINT, Failure, PAGE, Page, Plan, page_hash};
+use pleach_wire::coverage::{BREAKPOINT, Failure, PAGE, Page, Plan};
 
 /// Arms all places of a module that were hit in no process so far: maps its image over its code, or writes breakpoints
 /// into it where that is impossible. `path` and `inode`: its file.
 pub fn arm(module: &Module, path: &[u8], inode: u64) {
     let Some(plan) = module.plan() else { return };
-    if let Err(failure) = verify(module, &plan) {
+    if let Err(failure) = verification::verify(module, &plan, path, inode) {
         module.fail(failure);
         return;
     }
     if map_image(module, path, inode) {
         return;
     }
+    plan.head().apart.fetch_add(1, Relaxed);
     let is_single = isolation::is_single();
     for page in plan.pages() {
         if let Err(failure) = arm_page(module, &plan, page, is_single) {
             module.fail(failure);
         }
     }
-}
-
-/// Whether the module's code is that of its file, byte for byte.
-fn verify(module: &Module, plan: &Plan) -> Result<(), Failure> {
-    for page in plan.pages() {
-        let address = module.base().wrapping_add(page.file_offset);
-        if !module.contains(address) {
-            // Of another executable segment.
-            continue;
-        }
-        // SAFETY: a page of the module's code, which is readable.
-        let bytes = unsafe { &*(address as *const [u8; PAGE]) };
-        if page_hash(bytes) != page.hash {
-            return Err(Failure::Differs);
-        }
-    }
-    Ok(())
 }
 
 /// Maps the image over the code. False if that is impossible, for instance because its folder is mounted `noexec`.
@@ -207,7 +192,9 @@ fn disarm_one(module: &Module, plan: &Plan, place: usize) {
         && let Some((address, byte)) = locate(module, plan, place)
     {
         restore(module, address, byte);
-        if !plan.was_hit(place) {
+        if plan.was_hit(place) {
+            plan.end_exposure(place, account::clock());
+        } else {
             plan.note_lapse(place);
         }
     }

@@ -7,10 +7,11 @@
 //! - [`code`]: writes to this process's code.
 //! - [`arming`]: arms and disarms breakpoints.
 //! - [`trap`]: a breakpoint is hit.
-//! - [`again`]: rare places are armed again.
+//! - [`verification`]: whether the code in memory is that of the module's file.
+//! - [`again`]: places that were hit are armed again.
 //!
 //! # Why it is safe
-//! - Nothing is written where the bytes in memory are not those of the module's file, page by page.
+//! - Nothing is written where the bytes in memory are not those of the module's file ([`verification`]).
 //! - Whoever meets a breakpoint that is being removed removes it, too, and goes on: the instruction itself runs, nothing
 //!   is emulated.
 //! - SIGTRAP reaches our handler: masks and actions of the program are virtual ([`crate::interpose`]). Modules that make
@@ -27,6 +28,7 @@ mod loader;
 mod modules;
 mod plans;
 mod trap;
+mod verification;
 
 use crate::account;
 use crate::interpose::faults;
@@ -43,11 +45,31 @@ pub use trap::is_breakpoint;
 /// Whether breakpoints may be armed.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
-/// Whether this process should have breakpoints. If the budget does not allow it, later questions are the same.
-pub fn is_wanted() -> bool {
+/// Whether breakpoints may take more time.
+fn is_affordable() -> bool {
     settings::get()
         .coverage_advance_ns
         .is_some_and(account::affords_coverage)
+}
+
+/// Whether this process should have breakpoints.
+pub fn is_wanted() -> bool {
+    is_affordable() || settings::get().coverage_advance_ns.is_some() && account::affords_observed_start()
+}
+
+/// Whether this process prepared what later ones find: plans, and the comparison of code.
+static HAS_PREPARED: AtomicBool = AtomicBool::new(false);
+
+/// Notes work that later processes need not do.
+fn note_preparation() {
+    HAS_PREPARED.store(true, Relaxed);
+}
+
+/// Reports the cost of the start of a process with breakpoints, if it is typical.
+pub fn learn_start(ns: u64) {
+    if !HAS_PREPARED.load(Relaxed) {
+        account::learn_observed_start(ns);
+    }
 }
 
 /// Whether breakpoints may be armed.
@@ -77,7 +99,12 @@ pub fn begin(directory: &[u8]) {
     if !(can.is_ok() && loader::watch()) {
         account::be_blind();
     }
-    account::spend_on_coverage(sys::thread_cpu_ns().saturating_sub(before));
+    let cost = sys::thread_cpu_ns().saturating_sub(before);
+    if is_affordable() {
+        account::spend_on_coverage(cost);
+    } else {
+        account::spend_on_arming(cost);
+    }
 }
 
 /// Notes, in a process without breakpoints, that it has the modules.
@@ -107,7 +134,6 @@ pub fn begin_child() {
     code::reopen();
     discovery::begin_child();
     modules::begin_child();
-    again::begin_child();
     account::spend_on_coverage(sys::thread_cpu_ns().saturating_sub(before));
 }
 
@@ -158,7 +184,7 @@ pub fn tick() {
             return;
         }
     }
-    let any = is_wanted() && (again::tick() | arming::resume());
+    let any = is_affordable() && (arming::resume() | again::tick());
     if any || is_due {
         account::spend_on_coverage(sys::thread_cpu_ns().saturating_sub(before));
     }
@@ -172,7 +198,6 @@ static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
 /// At the end of the process, or of its image: notes how it ended. Call with signals blocked.
 pub fn conclude() {
-    again::conclude();
     // A thread that still runs, or a handler that jumps out of an instruction's fault, may have left code midway.
     if isolation::is_single() && !faults::are_handled() && !HAS_ENDED.swap(true, Relaxed) {
         modules::note_completed(1);

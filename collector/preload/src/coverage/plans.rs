@@ -1,5 +1,6 @@
 //! Plans of modules: finds them, and asks the recorder for those that are missing.
 
+use crate::account;
 use crate::descriptors;
 use crate::mappings;
 use crate::sys::{self, syscall};
@@ -72,9 +73,14 @@ pub fn find(path: &[u8], inode: u64) -> Answer {
     if path.len() > MAX_PATH {
         return Answer::Nothing;
     }
-    let name = name_of(key(path, inode));
+    let key = key(path, inode);
+    if account::is_plain(key) {
+        return Answer::Nothing;
+    }
+    let name = name_of(key);
     let mut fd = open_plan(&name);
     if fd < 0 {
+        super::note_preparation();
         if !request(path, inode) {
             return Answer::Late;
         }
@@ -99,6 +105,9 @@ pub fn find(path: &[u8], inode: u64) -> Answer {
     }
     let answer = map(fd as i32);
     sys::close(fd as i32);
+    if matches!(answer, Answer::Nothing) {
+        account::note_plain(key);
+    }
     answer
 }
 

@@ -66,12 +66,8 @@ fn remove(address: u64) -> bool {
     if !module.clear_armed(place) && !module.has_image() {
         return true;
     }
-    plan.note_hit(place);
-    again::note_hit(position, place, &plan);
-    if !settings::get()
-        .coverage_advance_ns
-        .is_some_and(account::affords_coverage)
-    {
+    again::note_hit(place, &plan);
+    if !super::is_affordable() {
         arming::lapse_function(position, module, &plan, place);
     }
     if is_measured {

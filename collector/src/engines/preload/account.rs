@@ -63,6 +63,11 @@ impl RunAccount {
         self.account().unnoted.load(Relaxed) > 0
     }
 
+    /// CPU time of the program in all runs so far, in nanoseconds.
+    pub(crate) fn program_ns(&self) -> u64 {
+        self.account().totals().program_ns
+    }
+
     /// Figures that the unsampled processes of this run have reported so far.
     pub(crate) fn unsampled(&self) -> Unsampled {
         let (now, before) = (self.told(), self.unsampled_before);

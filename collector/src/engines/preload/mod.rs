@@ -162,7 +162,8 @@ impl Session for PreloadSession<'_> {
         stats.add_unsampled(&self.unsampled);
         vectors.processes.extend(self.unsampled.as_process());
         let unseen = self.unseen;
-        let remarks = self.coverage.map(|coverage| coverage.finish(&mut vectors, unseen));
+        let end = self.account.as_ref().map_or(0, RunAccount::program_ns);
+        let remarks = self.coverage.map(|coverage| coverage.finish(&mut vectors, unseen, end));
         Collected {
             stats,
             vectors,

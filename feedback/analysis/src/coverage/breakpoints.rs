@@ -14,7 +14,7 @@ use pleach_annotate::id::BlockIndex;
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex, Probe};
 use pleach_collector::vector::VectorSet;
 use pleach_collector::vector::coverage::{ModuleCoverage, Region, RegionState};
-use pleach_profile::Covered;
+use pleach_profile::{Covered, Executions};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -29,8 +29,8 @@ pub struct Breakpoints {
 struct FunctionBlocks {
     /// The strongest proof that holds for each block in all instances: not executed, its code not executed, or none.
     absent: Vec<Covered>,
-    /// Counted executions of each block.
-    counted: Vec<u64>,
+    /// Counted executions of each block's code, in all instances.
+    counted: Vec<Executions>,
 }
 
 impl Breakpoints {
@@ -60,7 +60,7 @@ impl Breakpoints {
                     *state = *absent;
                 }
             }
-            if blocks.counted.iter().any(|&count| count > 0) {
+            if blocks.counted.iter().any(|counted| counted.at_least > 0) {
                 function.counted.clone_from(&blocks.counted);
             }
         }
@@ -80,6 +80,7 @@ impl Breakpoints {
                     seeds.note_executed(map, instance, block, Evidence::Hit);
                 }
             }
+            let counted = bounded(&function.cfg, &found, completed);
             let unexecuted = absent(&function.cfg, found.known.clone(), completed);
             if let Some(code) = &code {
                 bypass::doubt(&function.cfg, instance, &mut found.known, &found.regions, code);
@@ -93,15 +94,14 @@ impl Breakpoints {
             let absent: Vec<Covered> = unexecuted.into_iter().zip(proved).map(state).collect();
             match self.functions.get_mut(&(function.cfg.id, function.hash)) {
                 None => {
-                    let counted = found.counted;
                     self.functions
                         .insert((function.cfg.id, function.hash), FunctionBlocks { absent, counted });
                 }
                 Some(sum) => {
                     let states = sum.absent.iter_mut().zip(absent);
                     states.for_each(|(all, this)| *all = (*all).max(this));
-                    let counted = sum.counted.iter_mut().zip(found.counted);
-                    counted.for_each(|(sum, this)| *sum += this);
+                    let counted = sum.counted.iter_mut().zip(counted);
+                    counted.for_each(|(sum, this)| *sum = sum.plus(this));
                 }
             }
         }
@@ -113,7 +113,8 @@ impl Breakpoints {
 /// The blocks of one inline instance.
 struct Found {
     known: Vec<Known>,
-    counted: Vec<u64>,
+    /// By block: executions of all its code. Nothing was executed of a block without code.
+    counted: Vec<Executions>,
     /// By block: the regions with its probes.
     regions: Vec<Vec<u32>>,
 }
@@ -122,7 +123,7 @@ impl Found {
     fn new(blocks: usize) -> Self {
         Self {
             known: vec![Known::NoProbe; blocks],
-            counted: vec![0; blocks],
+            counted: vec![Executions::NONE; blocks],
             regions: vec![Vec::new(); blocks],
         }
     }
@@ -140,9 +141,16 @@ impl Found {
             (Known::NoProbe | Known::Absent, Known::Absent) => Known::Absent,
             _ => Known::Unknown,
         };
+        let Some((number, region)) = region else {
+            self.counted[block].at_most = None;
+            return;
+        };
         // Several probes of a block may lie in one region.
-        if let Some((number, region)) = region.filter(|(number, _)| !self.regions[block].contains(number)) {
-            self.counted[block] += u64::from(region.hits);
+        if !self.regions[block].contains(&number) {
+            self.counted[block] = self.counted[block].plus(Executions {
+                at_least: region.hits.into(),
+                at_most: region.at_most,
+            });
             self.regions[block].push(number);
         }
     }
@@ -159,24 +167,65 @@ fn blocks_by_instance(map: &AddressMap) -> BTreeMap<InlineInstanceIndex, Vec<(Bl
     instances
 }
 
-/// Which blocks were not executed in an instance.
-fn absent(cfg: &Cfg, mut known: Vec<Known>, completed: bool) -> Vec<bool> {
+/// By block: the blocks before it.
+fn predecessors(cfg: &Cfg) -> FxHashMap<usize, Vec<usize>> {
     let mut before: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
     for (from, block) in cfg.blocks.iter().enumerate() {
         for to in &block.successors {
             before.entry(to.index()).or_default().push(from);
         }
     }
-    let mut may_end: Vec<bool> = cfg
-        .blocks
-        .iter()
-        .map(|block| {
-            block.successors.is_empty() || matches!(block.terminator, Terminator::Unreachable | Terminator::Resume)
-        })
+    before
+}
+
+/// By block: whether an activation may end in it.
+fn ends(cfg: &Cfg) -> Vec<bool> {
+    let is_end = |terminator| matches!(terminator, Terminator::Unreachable | Terminator::Resume);
+    let blocks = cfg.blocks.iter();
+    let mut may_end: Vec<bool> = blocks
+        .map(|block| block.successors.is_empty() || is_end(block.terminator))
         .collect();
     for call in cfg.calls.iter().filter(|call| call.may_not_return) {
         may_end[call.block.index()] = true;
     }
+    may_end
+}
+
+/// The executions of an instance's blocks: a block without code is executed as often as the blocks before it, or as
+/// those after it, at most.
+fn bounded(cfg: &Cfg, found: &Found, completed: bool) -> Vec<Executions> {
+    let (before, may_end) = (predecessors(cfg), ends(cfg));
+    let mut counted = found.counted.clone();
+    let without_code = |block: &usize| found.known[*block] == Known::NoProbe;
+    for block in (0..counted.len()).filter(without_code) {
+        counted[block] = Executions::UNKNOWN;
+    }
+    let sum =
+        |counted: &[Executions], of: &[usize]| of.iter().map(|&block| counted[block].at_most).sum::<Option<u64>>();
+    loop {
+        let mut changed = false;
+        for block in (0..counted.len()).filter(without_code) {
+            if counted[block].at_most.is_some() {
+                continue;
+            }
+            let after: Vec<usize> = cfg.blocks[block].successors.iter().map(|to| to.index()).collect();
+            let entered = before
+                .get(&block)
+                .filter(|_| block != 0)
+                .and_then(|from| sum(&counted, from));
+            let left = (completed && !may_end[block]).then(|| sum(&counted, &after)).flatten();
+            counted[block].at_most = entered.into_iter().chain(left).min();
+            changed |= counted[block].at_most.is_some();
+        }
+        if !changed {
+            return counted;
+        }
+    }
+}
+
+/// Which blocks were not executed in an instance.
+fn absent(cfg: &Cfg, mut known: Vec<Known>, completed: bool) -> Vec<bool> {
+    let (before, may_end) = (predecessors(cfg), ends(cfg));
     loop {
         let mut changed = false;
         for block in 0..known.len() {

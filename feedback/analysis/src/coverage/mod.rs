@@ -52,7 +52,7 @@ use crate::program::Program;
 use closure::Known;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_collector::vector::VectorSet;
-use pleach_profile::Covered;
+use pleach_profile::{Covered, Executions};
 use seeds::{Seeds, View};
 use std::collections::BTreeMap;
 
@@ -74,7 +74,7 @@ pub struct FunctionCoverage {
     /// Number of times that bursts passed each block, in block order.
     pub passed: Vec<u64>,
     /// Executions that breakpoints counted, in block order; empty if none.
-    pub counted: Vec<u64>,
+    pub counted: Vec<Executions>,
 }
 
 /// The coverage of a recording. `view`: how much of each burst is used; `implied`: whether implied blocks are added.

@@ -81,7 +81,7 @@ fn any_function() -> impl Strategy<Value = FunctionProfile> {
     let called = prop::collection::vec((caller, any::<prop::sample::Index>(), value()), 0..10);
     let counted = prop_oneof![
         Just(Vec::new()),
-        prop::collection::vec(prop_oneof![Just(0), any::<u64>()], BLOCKS as usize..=BLOCKS as usize)
+        prop::collection::vec(executions(), BLOCKS as usize..=BLOCKS as usize)
     ];
     (paths, windows, called, coverage, counted).prop_map(|(paths, windows, called, coverage, counted)| {
         let values = |(path, (a, b, c, d))| (path, [a, b, c, d]);
@@ -101,6 +101,11 @@ fn any_function() -> impl Strategy<Value = FunctionProfile> {
         function.counted = counted;
         function
     })
+}
+
+fn executions() -> impl Strategy<Value = Executions> {
+    let most = any::<Option<u32>>().prop_map(|most| most.map(u64::from));
+    (prop_oneof![Just(0), any::<u64>()], most).prop_map(|(at_least, at_most)| Executions { at_least, at_most })
 }
 
 fn encoded(function: &FunctionProfile) -> Vec<u8> {

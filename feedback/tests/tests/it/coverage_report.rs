@@ -5,7 +5,7 @@ use pleach_feedback_tests::counts_support;
 use counts_support::cfg;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
-use pleach_profile::{Covered, FunctionProfile, Profile};
+use pleach_profile::{Covered, Executions, FunctionProfile, Profile};
 use pleach_report::coverage::CoverageReport;
 use pleach_report::lcov::LcovOptions;
 use pleach_report::lines::SourceFiles;
@@ -68,7 +68,13 @@ fn profile(graphs: &[Cfg]) -> Profile {
         called: Vec::new(),
         predictions: Vec::new(),
         coverage: coverage.to_vec(),
-        counted: counted.to_vec(),
+        counted: counted
+            .iter()
+            .map(|&at_least| Executions {
+                at_least,
+                at_most: (at_least > 0).then_some(40),
+            })
+            .collect(),
     };
     Profile {
         scale: 1.0,

@@ -4,7 +4,7 @@ use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleH
 use pleach_ball_larus::{End, Path, Start};
 use pleach_profile::merge::{MergeError, merge};
 use pleach_profile::{
-    Anchor, BranchPrediction, CallTargets, Covered, EstimatedPath, FunctionProfile, Profile, Provenance,
+    Anchor, BranchPrediction, CallTargets, Covered, EstimatedPath, Executions, FunctionProfile, Profile, Provenance,
 };
 
 fn function(guid: u64, hash: u64, samples: u64, blocks: &[u64]) -> FunctionProfile {
@@ -286,6 +286,39 @@ fn what_is_known_most_about_a_block_holds() {
         [PredictedByDominance, Unknown]
     );
     assert_eq!(merged(vec![with(&[]), with(&[])]), []);
+}
+
+#[test]
+fn counted_executions_add_up_where_all_recordings_know_them() {
+    use Covered::*;
+    let with = |coverage: [Covered; 2], counted: &[(u64, Option<u64>)]| {
+        let counted = counted.iter();
+        let function = FunctionProfile {
+            coverage: coverage.to_vec(),
+            counted: counted
+                .map(|&(at_least, at_most)| Executions { at_least, at_most })
+                .collect(),
+            ..function(1, 5, 2, &[20, 10])
+        };
+        (profile(10.0, vec![function]), 1.0)
+    };
+    let merged = |parts| {
+        let function = merge(parts).unwrap().profile.functions.remove(0);
+        function
+            .counted
+            .iter()
+            .map(|c| (c.at_least, c.at_most))
+            .collect::<Vec<_>>()
+    };
+    let rare = || with([Hit, Hit], &[(2, Some(9)), (1, None)]);
+    assert_eq!(merged(vec![rare(), rare()]), [(4, Some(18)), (2, None)]);
+    // What was not executed adds nothing; what was not observed is not bounded.
+    assert_eq!(
+        merged(vec![with([NotExecuted; 2], &[]), rare()]),
+        [(2, Some(9)), (1, None)]
+    );
+    assert_eq!(merged(vec![rare(), with([Unknown; 2], &[])]), [(2, None), (1, None)]);
+    assert_eq!(merged(vec![with([NotExecuted; 2], &[]); 2]), []);
 }
 
 #[test]

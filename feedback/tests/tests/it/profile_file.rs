@@ -6,7 +6,7 @@ use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleH
 use pleach_ball_larus::{End, Start};
 use pleach_profile::error::ProfileError;
 use pleach_profile::file::{Lookup, ProfileFile};
-use pleach_profile::{Anchor, CallTargets, Covered, EstimatedPath, FunctionProfile, Profile, Provenance};
+use pleach_profile::{Anchor, CallTargets, Covered, EstimatedPath, Executions, FunctionProfile, Profile, Provenance};
 use pleach_store::{probe_writable, write_profile};
 use proptest::prelude::*;
 use std::fs;
@@ -37,7 +37,13 @@ fn function(guid: u64, module: u32, hash: u64, counts: &[u64]) -> FunctionProfil
         windows: Vec::new(),
         called: Vec::new(),
         predictions: Vec::new(),
-        counted: counts.iter().map(|count| count / 2).collect(),
+        counted: counts
+            .iter()
+            .map(|count| Executions {
+                at_least: count / 2,
+                at_most: count.checked_sub(1),
+            })
+            .collect(),
         coverage: counts
             .iter()
             .map(|&c| if c > 0 { Covered::Proved } else { Covered::Predicted })
@@ -247,13 +253,13 @@ fn other_versions_and_byte_orders_are_named() {
         [b"\x89PLEACH\n".as_slice(), &[9, 0, 0, 0], &good[12..16], &[7; 100]].concat(),
     )
     .unwrap();
-    assert!(error_of(&bad).contains("profile format 9, but this pleach reads format 6"));
+    assert!(error_of(&bad).contains("profile format 9, but this pleach reads format 7"));
     // Format 1 had a header of 512 bytes, and neither paths nor coverage.
     let old = [b"\x89PLEACH\n\x01\0\0\0".as_slice(), &good[12..16], &[0; 496]].concat();
     fs::write(&bad, old).unwrap();
     let message = error_of(&bad);
     assert!(
-        message.contains("profile format 1, but this pleach reads format 6: record again"),
+        message.contains("profile format 1, but this pleach reads format 7: record again"),
         "{message}"
     );
     let mut swapped = good;
