@@ -75,6 +75,7 @@ impl Breakpoints {
             for (block, probe) in probes {
                 found.add(block, code.as_ref().and_then(|code| code.region_of(map, probe)));
             }
+            found.forget_merged(&function.cfg);
             for (block, known) in (0..).map(BlockIndex).zip(&found.known) {
                 if *known == Known::Executed {
                     seeds.note_executed(map, instance, block, Evidence::Hit);
@@ -128,6 +129,34 @@ impl Found {
         }
     }
 
+    /// Forgets that blocks were executed whose code serves another way into the block after them, too: a `case` that
+    /// falls through to the next one, and does nothing that matters on the other ways.
+    fn forget_merged(&mut self, cfg: &Cfg) {
+        let before = predecessors(cfg);
+        let is_within = |inner: usize, outer: usize| {
+            !self.regions[inner].is_empty() && self.regions[inner].iter().all(|r| self.regions[outer].contains(r))
+        };
+        let is_small = |block: usize| cfg.blocks[block].instructions <= MAX_SPECULATED;
+        let is_switch = |block: usize| cfg.blocks[block].terminator == Terminator::Switch;
+        let is_merged = |block: usize| {
+            cfg.blocks[block].successors.iter().map(|to| to.index()).any(|to| {
+                let others = before.get(&to).into_iter().flatten().filter(|&&from| from != block);
+                to != block
+                    && is_within(to, block)
+                    && others
+                        .into_iter()
+                        .any(|&from| self.known[from] == Known::Executed && is_switch(from))
+            })
+        };
+        let merged: Vec<usize> = (0..cfg.blocks.len())
+            .filter(|&block| self.known[block] == Known::Executed && is_small(block) && is_merged(block))
+            .collect();
+        for block in merged {
+            self.known[block] = Known::Unknown;
+            self.counted[block] = Executions::UNKNOWN;
+        }
+    }
+
     /// Adds a block's probe in a region; `None`: its code was not observed.
     fn add(&mut self, block: BlockIndex, region: Option<(u32, &Region)>) {
         let block = block.index();
@@ -155,6 +184,9 @@ impl Found {
         }
     }
 }
+
+/// Instructions, its branch among them, of a block that LLVM executes on other ways, too, at most.
+const MAX_SPECULATED: u32 = 3;
 
 /// The block probes of each instance, in the order of instances.
 fn blocks_by_instance(map: &AddressMap) -> BTreeMap<InlineInstanceIndex, Vec<(BlockIndex, &Probe)>> {
@@ -271,5 +303,43 @@ mod tests {
         assert_eq!(of([NoProbe, Absent, Absent, NoProbe], true), [true; 4]);
         assert_eq!(of([NoProbe, Absent, Absent, NoProbe], false), [false, true, true, true]);
         assert_eq!(of([NoProbe, Absent, Unknown, Absent], true), [false, true, false, true]);
+    }
+
+    #[test]
+    fn code_of_a_case_that_serves_other_cases_is_no_proof() {
+        // 0 switches to 1, 2 and 3; 1 falls through to 2.
+        let cfg = cfg(&[&[1, 2, 3], &[2], &[], &[]]);
+        let known = |regions: [&[u32]; 4]| {
+            let mut found = Found::new(4);
+            found.known = vec![Executed, Executed, Executed, Absent];
+            found.regions = regions.map(<[u32]>::to_vec).to_vec();
+            found.forget_merged(&cfg);
+            found.known[1]
+        };
+        assert_eq!(known([&[0], &[1], &[2], &[3]]), Executed);
+        assert_eq!(known([&[0], &[1], &[1, 2], &[3]]), Executed);
+        // There is no way into 2 but through 1.
+        assert_eq!(known([&[0], &[1], &[1], &[3]]), Unknown);
+    }
+
+    #[test]
+    fn blocks_without_code_are_bounded_by_their_neighbours() {
+        // 0 branches to 1 and 2, which join in 3.
+        let cfg = cfg(&[&[1, 2], &[3], &[3], &[]]);
+        let bounds = |known: [Known; 4], most: [Option<u64>; 4], completed| {
+            let mut found = Found::new(4);
+            found.known = known.to_vec();
+            found.counted = most.map(|at_most| Executions { at_least: 0, at_most }).to_vec();
+            let bounded = bounded(&cfg, &found, completed);
+            bounded.iter().map(|counted| counted.at_most).collect::<Vec<_>>()
+        };
+        let all = [NoProbe, Executed, Executed, NoProbe];
+        let most = [Some(0), Some(3), Some(4), Some(0)];
+        assert_eq!(bounds(all, most, true), [Some(7), Some(3), Some(4), Some(7)]);
+        assert_eq!(bounds(all, most, false), [None, Some(3), Some(4), Some(7)]);
+        assert_eq!(
+            bounds(all, [None, Some(3), None, None], true),
+            [None, Some(3), None, None]
+        );
     }
 }

@@ -9,7 +9,7 @@
 //!   block, so that this edge exists there; and it goes on nowhere where the graph does not lead without passing
 //!   another probe. A return that was copied into the blocks before it leads out of the function, for instance.
 
-use pleach_annotate::cfg::Cfg;
+use pleach_annotate::cfg::{Cfg, Terminator};
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex, Probe};
 use pleach_annotate::places::{Places, belongs};
 use pleach_annotate::probe::Address;
@@ -37,6 +37,9 @@ pub(super) struct Code<'c> {
     probes: Vec<Vec<InlineInstanceIndex>>,
     /// By region: whether a direct jump or a fall-through leads there.
     has_known_predecessor: Vec<bool>,
+    /// The emitted functions in whose graphs, or in those of what is inlined there, something branches to one of many
+    /// targets. An indirect jump elsewhere calls another function, and does not come back.
+    switching: FxHashSet<u32>,
 }
 
 impl<'c> Code<'c> {
@@ -54,9 +57,13 @@ impl<'c> Code<'c> {
             places,
             coverage,
             has_known_predecessor,
+            switching: FxHashSet::default(),
         };
         for probe in &map.probes {
             if let Some(region) = code.position(probe.address) {
+                if switches(&map.function_of(probe.instance).cfg) {
+                    code.switching.insert(code.places.regions[region].function);
+                }
                 let instances = &mut code.probes[region];
                 if matches!(probe.target, pleach_annotate::cfg::ProbeTarget::Block(_))
                     && !instances.contains(&probe.instance)
@@ -97,19 +104,20 @@ impl<'c> Code<'c> {
     }
 
     /// Where code may go from a region without passing another probe of the instance: the regions with its probes, and
-    /// whether it may leave the function. `None`: too many regions.
-    fn stops(&self, from: u32, instance: InlineInstanceIndex) -> Option<Stops> {
+    /// whether it may leave the function. `in_absent`: also through code that was not executed. `None`: too many regions.
+    fn stops(&self, from: u32, instance: InlineInstanceIndex, in_absent: bool) -> Option<Stops> {
         let mut stops = Stops::default();
         let mut seen = FxHashSet::default();
         let mut waiting = vec![from];
         while let Some(at) = waiting.pop() {
             let region = self.places.regions.get(at as usize)?;
-            stops.jumps_indirectly |= region.jumps_indirectly;
-            stops.leaves |= region.leaves;
+            let switches = self.switching.contains(&region.function);
+            stops.jumps_indirectly |= region.jumps_indirectly && switches;
+            stops.leaves |= region.leaves || region.jumps_indirectly && !switches;
             for &next in &region.next {
                 if self.probes.get(next as usize)?.contains(&instance) {
                     stops.regions.push(next);
-                } else if !self.is_absent(next) && seen.insert(next) {
+                } else if (in_absent || !self.is_absent(next)) && seen.insert(next) {
                     if seen.len() > MAX_REGIONS {
                         return None;
                     }
@@ -124,6 +132,17 @@ impl<'c> Code<'c> {
     fn is_entered_from_unknown(&self, region: u32) -> bool {
         !self.has_known_predecessor.get(region as usize).copied().unwrap_or(true)
     }
+}
+
+/// Whether anything in a graph branches to one of many targets.
+fn switches(cfg: &Cfg) -> bool {
+    let is_switch = |terminator| {
+        matches!(
+            terminator,
+            Terminator::Switch | Terminator::IndirectBranch | Terminator::Other
+        )
+    };
+    cfg.blocks.iter().any(|block| is_switch(block.terminator))
 }
 
 /// Where code may go.
@@ -160,15 +179,21 @@ pub(super) fn doubt(
     loop {
         let mut changed = false;
         for block in 0..blocks {
-            if known[block] != Known::Absent {
+            let may_be_passed_by = match known[block] {
+                Known::Absent => true,
+                Known::Unknown => !in_doubt[block],
+                Known::Executed | Known::NoProbe => false,
+            };
+            if !may_be_passed_by {
                 continue;
             }
             let is_certain = sources(block, &before, known).is_some_and(|sources| {
                 sources.iter().all(|&from| {
                     let mut leads = || {
-                        faithful[from]
-                            .get_or_insert_with(|| followed(cfg, instance, from, known, regions, code))
-                            .contains(&block)
+                        !has_short_cut(cfg, instance, block, &before, known, regions, code)
+                            && faithful[from]
+                                .get_or_insert_with(|| followed(cfg, instance, from, known, regions, code))
+                                .contains(&block)
                     };
                     !in_doubt[from] && (known[from] == Known::Absent || leads())
                 })
@@ -185,6 +210,40 @@ pub(super) fn doubt(
     }
 }
 
+/// Whether an edge around a block may stand for a way through it, too: for `b` in `a && b`, where both are tested at once,
+/// or where `b` is known. Then its own code, if there is any, does not lead to where that edge leads.
+fn has_short_cut(
+    cfg: &Cfg,
+    instance: InlineInstanceIndex,
+    block: usize,
+    before: &[Vec<usize>],
+    known: &[Known],
+    regions: &[Vec<u32>],
+    code: &Code<'_>,
+) -> bool {
+    let successors = |block: usize| cfg.blocks[block].successors.iter().map(|to| to.index());
+    let is_shared = |to: &usize| {
+        before[block]
+            .iter()
+            .any(|&from| successors(from).any(|other| other == *to))
+    };
+    successors(block).filter(is_shared).any(|to| {
+        let (expected, _) = match known[to] {
+            Known::NoProbe => next_probed(cfg, to, known),
+            _ => (FxHashSet::from_iter([to]), false),
+        };
+        let leads = regions[block].iter().all(|&region| {
+            // The block's own branch is not there: the code goes on to another successor.
+            let is_decided = successors(block).any(|other| other != to && regions[other].contains(&region));
+            let stops = code.stops(region, instance, true);
+            let reached = stops.iter().flat_map(|stops| &stops.regions).chain([&region]);
+            let is_expected = |region: &u32| expected.iter().any(|&block| regions[block].contains(region));
+            !is_decided && reached.into_iter().any(is_expected)
+        });
+        !expected.is_empty() && !leads
+    })
+}
+
 /// The blocks to which all executed copies of a block lead, if these are as the graph says; otherwise none.
 fn followed(
     cfg: &Cfg,
@@ -198,7 +257,7 @@ fn followed(
     let mut all: Option<FxHashSet<usize>> = None;
     for &region in regions[from].iter().filter(|&&region| !code.is_absent(region)) {
         // Other probes of the same region follow one another without a branch.
-        let Some(stops) = code.stops(region, instance) else {
+        let Some(stops) = code.stops(region, instance, false) else {
             return FxHashSet::default();
         };
         let mut reached: FxHashSet<usize> = FxHashSet::default();
@@ -267,4 +326,144 @@ fn sources(block: usize, before: &[Vec<usize>], known: &[Known]) -> Option<Vec<u
         }
     }
     Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pleach_annotate::testing::cfg;
+    use pleach_collector::vector::ModuleId;
+
+    const INSTANCE: InlineInstanceIndex = InlineInstanceIndex(0);
+
+    /// A region: the blocks with probes in it, the regions that may be next, and whether it was executed.
+    type Piece<'p> = (&'p [usize], &'p [u32], bool);
+
+    /// Machine code of one function.
+    struct Machine {
+        places: Places,
+        coverage: ModuleCoverage,
+        probes: Vec<Vec<InlineInstanceIndex>>,
+        blocks: Vec<Vec<u32>>,
+        known: Vec<Known>,
+    }
+
+    impl Machine {
+        fn new(pieces: &[Piece<'_>], blocks: usize) -> Self {
+            let mut machine = Self {
+                places: Places::default(),
+                coverage: ModuleCoverage {
+                    module: ModuleId(0),
+                    processes: 1,
+                    traps: 0,
+                    completed: true,
+                    failures: Vec::new(),
+                    regions: Vec::new(),
+                },
+                probes: Vec::new(),
+                blocks: vec![Vec::new(); blocks],
+                known: vec![Known::NoProbe; blocks],
+            };
+            for (number, (inside, next, is_executed)) in pieces.iter().enumerate() {
+                let start = number as u64 * 16;
+                machine.places.regions.push(pleach_annotate::places::Region {
+                    addresses: Address(start)..Address(start + 16),
+                    function: 0,
+                    place: Some(Address(start)),
+                    is_shown: false,
+                    dominator: None,
+                    next: next.to_vec(),
+                    jumps_indirectly: false,
+                    leaves: next.is_empty(),
+                });
+                let state = if *is_executed {
+                    RegionState::Hit
+                } else {
+                    RegionState::NotExecuted
+                };
+                machine.coverage.regions.push(Region {
+                    start,
+                    end: start + 16,
+                    state,
+                    hits: (*is_executed).into(),
+                    at_most: None,
+                });
+                machine
+                    .probes
+                    .push(if inside.is_empty() { vec![] } else { vec![INSTANCE] });
+                for &block in *inside {
+                    machine.blocks[block].push(number as u32);
+                    let known = &mut machine.known[block];
+                    *known = match *is_executed || *known == Known::Executed {
+                        true => Known::Executed,
+                        false => Known::Absent,
+                    };
+                }
+            }
+            machine
+        }
+
+        fn known(&self, cfg: &Cfg, switching: bool) -> Vec<Known> {
+            let regions = &self.places.regions;
+            let is_next = |region: usize| regions.iter().any(|from| from.next.contains(&(region as u32)));
+            let code = Code {
+                places: self.places.clone(),
+                coverage: &self.coverage,
+                probes: self.probes.clone(),
+                has_known_predecessor: (0..regions.len()).map(is_next).collect(),
+                switching: switching.then_some(0).into_iter().collect(),
+            };
+            let mut known = self.known.clone();
+            doubt(cfg, INSTANCE, &mut known, &self.blocks, &code);
+            known
+        }
+    }
+
+    #[test]
+    fn a_condition_that_was_tested_with_another_may_have_been_executed() {
+        // `a && b`: 0 tests `a`, 1 tests `b`, 2 is their end, 3 what they guard.
+        let cfg = cfg(&[&[1, 2], &[3, 2], &[], &[]]);
+        let apart = Machine::new(
+            &[
+                (&[0], &[1, 2], true),
+                (&[1], &[3, 2], false),
+                (&[2], &[], true),
+                (&[3], &[], false),
+            ],
+            4,
+        );
+        assert_eq!(apart.known(&cfg, false)[1], Known::Absent);
+        // Both are tested in 0: where the code of 1 is, that of 3 follows without a branch.
+        let together = Machine::new(&[(&[0], &[1, 2], true), (&[1, 3], &[], false), (&[2], &[], true)], 4);
+        assert_eq!(together.known(&cfg, false)[1], Known::Unknown);
+    }
+
+    #[test]
+    fn an_indirect_jump_without_a_switch_leaves_the_function() {
+        // 0 branches to 1 and 2; 1 goes on to 2, or jumps into another function, which returns for it.
+        let cfg = cfg(&[&[1, 2], &[2], &[]]);
+        let mut machine = Machine::new(&[(&[0], &[1, 2], true), (&[1], &[2], true), (&[2], &[], false)], 3);
+        assert_eq!(machine.known(&cfg, false)[2], Known::Absent);
+        machine.places.regions[1].jumps_indirectly = true;
+        assert_eq!(machine.known(&cfg, false)[2], Known::Unknown);
+        assert_eq!(machine.known(&cfg, true)[2], Known::Absent);
+    }
+
+    #[test]
+    fn what_follows_unknown_code_that_was_passed_by_is_in_doubt() {
+        // 0 → 1 → 2 → 3; the code of 0 jumps to that of 3.
+        let cfg = cfg(&[&[1], &[2], &[3], &[]]);
+        let mut machine = Machine::new(
+            &[
+                (&[0], &[1, 3], true),
+                (&[1], &[2], false),
+                (&[2], &[3], false),
+                (&[3], &[], true),
+            ],
+            4,
+        );
+        machine.known[1] = Known::Unknown;
+        machine.coverage.regions[1].state = RegionState::Unknown;
+        assert_eq!(machine.known(&cfg, false)[2], Known::Unknown);
+    }
 }
