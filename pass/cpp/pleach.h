@@ -5,6 +5,7 @@
 #define PLEACH_H
 
 #include "llvm-c/Types.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/ProfileSummaryInfo.h"
 #include "llvm/IR/IRBuilder.h"
@@ -13,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #define PLEACH_SIZE(Struct, Size) static_assert(sizeof(Struct) == (Size), "mirrored in src/ffi.rs")
 #define PLEACH_OFFSET(Struct, Field, Offset) static_assert(offsetof(Struct, Field) == (Offset), "mirrored in src/ffi.rs")
@@ -92,6 +94,8 @@ struct PleachRun {
   llvm::ModuleAnalysisManager &MAM;
   // The thresholds of hot and cold counts, once the profile's summary is set. Passes may see them later.
   std::unique_ptr<llvm::ProfileSummaryInfo> Summary = nullptr;
+  // Functions that call each other in a circle, once they are asked for.
+  std::optional<llvm::DenseSet<const llvm::Function *>> Circular = std::nullopt;
 };
 
 // Runs a stage on a module; returns whether the module changed. `Phase`: llvm::ThinOrFullLTOPhase.
@@ -402,6 +406,8 @@ const char *pleach_lower_counters(LLVMModuleRef M, const char *Runtime, size_t S
 
 // Attribute of hot functions until the profile is revealed to the inliner.
 constexpr char PleachHotAttribute[] = "pleach-hot";
+// Attribute of functions without samples (src/use_profile/unsampled.rs).
+constexpr char PleachUnsampledAttribute[] = "pleach-unsampled";
 
 // Attribute of functions with duplicated blocks until they are cleaned up.
 constexpr char PleachDuplicatedAttribute[] = "pleach-duplicated";

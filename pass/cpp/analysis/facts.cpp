@@ -1,5 +1,7 @@
 // Facts about modules, functions and instructions that the C API does not return.
 #include "pleach.h"
+#include "llvm/ADT/SCCIterator.h"
+#include "llvm/Analysis/CallGraph.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/Attributes.h"
 #include "llvm/IR/DebugInfoMetadata.h"
@@ -13,6 +15,19 @@
 #include <optional>
 
 using namespace llvm;
+
+// Whether a function calls others that call it.
+static bool callsInCircle(PleachRun &Run, Function &F) {
+  if (!Run.Circular) {
+    Run.Circular.emplace();
+    CallGraph &Calls = Run.MAM.getResult<CallGraphAnalysis>(*F.getParent());
+    for (auto Component = scc_begin(&Calls); !Component.isAtEnd(); ++Component)
+      if (Component->size() > 1)
+        for (const CallGraphNode *Node : *Component)
+          Run.Circular->insert(Node->getFunction());
+  }
+  return Run.Circular->contains(&F);
+}
 
 extern "C" {
 
@@ -60,7 +75,8 @@ uint64_t pleach_value_profile_id(LLVMValueRef F) {
 }
 
 // Whether a call is the only one of a local function and may be inlined; writes the facts that decide whether it should
-// be.
+// be. What calls others in a circle is left to the inliner: told to begin with one call, it would go down the circle
+// before the functions in it have their size, and copy it again and again.
 bool pleach_only_call(PleachRun *Run, LLVMValueRef V, PleachOnlyCall *Out) {
   auto *Call = dyn_cast<CallBase>(unwrap<Instruction>(V));
   Function *Callee = Call ? Call->getCalledFunction() : nullptr;
@@ -68,7 +84,8 @@ bool pleach_only_call(PleachRun *Run, LLVMValueRef V, PleachOnlyCall *Out) {
     return false;
   Function *Caller = Call->getFunction();
   if (Callee == Caller || Call->isNoInline() || Caller->hasOptNone() || Caller->hasMinSize() ||
-      Callee->hasMinSize() || Callee->hasFnAttribute(Attribute::Cold) || Callee->isPresplitCoroutine())
+      Callee->hasMinSize() || Callee->hasFnAttribute(Attribute::Cold) || Callee->isPresplitCoroutine() ||
+      callsInCircle(*Run, *Callee))
     return false;
   auto &FAM =
       Run->MAM.getResult<FunctionAnalysisManagerModuleProxy>(*Caller->getParent()).getManager();

@@ -11,6 +11,7 @@
 // Local functions with one call site are left for the inliner that knows the profile: otherwise they would be inlined
 // whatever their size and however rarely they run.
 #include "pleach.h"
+#include "llvm/Analysis/BlockFrequencyInfo.h"
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/Analysis/ProfileSummaryInfo.h"
 #include "llvm/IR/InstIterator.h"
@@ -77,13 +78,39 @@ struct PleachLeaveOnlyCallsPass : PassInfoMixin<PleachLeaveOnlyCallsPass> {
   }
 };
 
+// LLVM's threshold of calls that are neither hot nor cold, at -O2.
+static constexpr int InlineThreshold = 225;
+
+// Calls in a function without samples are no hot calls, wherever the function is inlined. LLVM would multiply the count
+// of the call that it replaces by guesses of the iterations of its loops: from one sample, three such loops make a hot
+// call, whose callee may be ten times as large. In a recursive parser each rule is then copied into each other.
+static void keepCallsFromBeingHot(Function &F, BlockFrequencyInfo &Frequencies) {
+  const double Entry = double(Frequencies.getEntryFreq().getFrequency());
+  for (BasicBlock &B : F) {
+    // Cold ones stay cold.
+    if (double(Frequencies.getBlockFreq(&B).getFrequency()) < Entry / 2)
+      continue;
+    for (Instruction &I : B) {
+      auto *Call = dyn_cast<CallBase>(&I);
+      Function *Callee = Call ? Call->getCalledFunction() : nullptr;
+      if (Callee && !Callee->isDeclaration() && !Callee->hasFnAttribute(Attribute::InlineHint) &&
+          !Callee->hasFnAttribute(Attribute::Cold))
+        Call->addFnAttr(Attribute::get(F.getContext(), "function-inline-threshold",
+                                       std::to_string(InlineThreshold)));
+    }
+  }
+}
+
 // Reveals the profile to the inliner.
 struct PleachRevealProfilePass : PassInfoMixin<PleachRevealProfilePass> {
   static bool isRequired() { return true; } // otherwise the attributes would remain
 
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
     MAM.getResult<ProfileSummaryAnalysis>(M).refresh();
+    auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
     for (Function &F : M) {
+      if (F.hasFnAttribute(PleachUnsampledAttribute) && !F.hasOptSize())
+        keepCallsFromBeingHot(F, FAM.getResult<BlockFrequencyAnalysis>(F));
       if (F.hasFnAttribute(PleachHotAttribute)) {
         F.removeFnAttr(PleachHotAttribute);
         F.addFnAttr(Attribute::InlineHint);
