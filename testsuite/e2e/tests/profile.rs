@@ -135,6 +135,41 @@ fn only_calls_are_inlined_though_a_small_recording_never_saw_them() {
     }
 }
 
+/// One sample of a function must not make the calls below it hot: a recursive parser would be copied into itself.
+#[test]
+fn a_sample_does_not_make_calls_hot_in_code_without_samples() {
+    let dir = scratch();
+    let (_, profile) = record(dir.path(), &["recursive.c"]);
+    let mut read = ProfileFile::open(&profile)
+        .and_then(|file| file.read_all())
+        .expect("a profile");
+    // As many bursts as support every decision but size, and one sample in `parse` and `parse_expression`.
+    read.provenance.bursts = 400;
+    for function in read.functions.iter_mut().filter(|f| f.name != "main") {
+        let is_sampled = function.name.starts_with("parse") && !function.name.contains('_')
+            || function.name == "parse_expression";
+        function.samples = is_sampled.into();
+        function.blocks.fill(0);
+        function.edges.fill(0);
+        function.coverage.clear();
+        if is_sampled {
+            function.blocks[0] = 1000;
+        }
+    }
+    write_profile(&profile, &read).expect("written");
+    let size = |flags: &[String]| {
+        let object = dir.path().join("recursive.o");
+        compile(&object, &[flags, &["-c".to_owned()]].concat(), &[program("recursive.c")]);
+        let sections = stdout(Command::new("llvm-size-22").arg("-A").arg(&object));
+        let of_text = sections.lines().filter(|line| line.starts_with(".text"));
+        of_text
+            .filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok())
+            .sum::<u64>()
+    };
+    let (plain, used) = (size(&[]), size(&use_flags(&profile)));
+    assert!(used < 2 * plain, "{used} bytes in place of {plain}");
+}
+
 #[test]
 fn code_inlined_into_functions_without_samples_brings_no_weights() {
     let dir = scratch();
