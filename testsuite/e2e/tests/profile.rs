@@ -146,8 +146,8 @@ fn a_sample_does_not_make_calls_hot_in_code_without_samples() {
     // As many bursts as support every decision but size, and one sample in `parse` and `parse_expression`.
     read.provenance.bursts = 400;
     for function in read.functions.iter_mut().filter(|f| f.name != "main") {
-        let is_sampled = function.name.starts_with("parse") && !function.name.contains('_')
-            || function.name == "parse_expression";
+        let is_sampled =
+            function.name.starts_with("parse") && !function.name.contains('_') || function.name == "parse_expression";
         function.samples = is_sampled.into();
         function.blocks.fill(0);
         function.edges.fill(0);
@@ -159,7 +159,11 @@ fn a_sample_does_not_make_calls_hot_in_code_without_samples() {
     write_profile(&profile, &read).expect("written");
     let size = |flags: &[String]| {
         let object = dir.path().join("recursive.o");
-        compile(&object, &[flags, &["-c".to_owned()]].concat(), &[program("recursive.c")]);
+        compile(
+            &object,
+            &[flags, &["-c".to_owned()]].concat(),
+            &[program("recursive.c")],
+        );
         let sections = stdout(Command::new("llvm-size-22").arg("-A").arg(&object));
         let of_text = sections.lines().filter(|line| line.starts_with(".text"));
         of_text
