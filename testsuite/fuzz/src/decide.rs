@@ -51,7 +51,9 @@ fn fit(function: &mut FunctionProfile, cfg: &Cfg, input: &mut Input) {
             .resize(cfg.blocks.len(), pleach_profile::Covered::Unknown);
     }
     if !function.counted.is_empty() {
-        function.counted.resize(cfg.blocks.len(), pleach_profile::Executions::UNKNOWN);
+        function
+            .counted
+            .resize(cfg.blocks.len(), pleach_profile::Executions::UNKNOWN);
     }
     let is_block = |block: &BlockIndex| block.index() < cfg.blocks.len();
     function.predictions.retain(|prediction| is_block(&prediction.block));

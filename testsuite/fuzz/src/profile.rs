@@ -6,7 +6,7 @@ use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::{End, Start};
 use pleach_profile::file::{Lookup, ProfileFile};
 use pleach_profile::{
-    BranchPrediction, CallTargets, Covered, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance,
+    BranchPrediction, CallTargets, Covered, EstimatedPath, Executions, FunctionProfile, PathWindow, Profile, Provenance,
 };
 use pleach_store::write_profile;
 use std::ops::Range;
@@ -209,7 +209,13 @@ pub fn made_of(input: &mut Input) -> Profile {
             },
             counted: match input.u8() % 2 {
                 0 => vec![],
-                _ => blocks.iter().map(|_| input.number()).collect(),
+                _ => blocks
+                    .iter()
+                    .map(|_| Executions {
+                        at_least: input.number(),
+                        at_most: input.number().checked_sub(1),
+                    })
+                    .collect(),
             },
             paths,
             windows,
