@@ -94,8 +94,8 @@ struct PleachRun {
   llvm::ModuleAnalysisManager &MAM;
   // The thresholds of hot and cold counts, once the profile's summary is set. Passes may see them later.
   std::unique_ptr<llvm::ProfileSummaryInfo> Summary = nullptr;
-  // Functions that call each other in a circle, once they are asked for.
-  std::optional<llvm::DenseSet<const llvm::Function *>> Circular = std::nullopt;
+  // Functions that call each other recursively, once they are asked for.
+  std::optional<llvm::DenseSet<const llvm::Function *>> MutuallyRecursive = std::nullopt;
 };
 
 // Runs a stage on a module; returns whether the module changed. `Phase`: llvm::ThinOrFullLTOPhase.

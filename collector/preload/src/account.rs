@@ -253,15 +253,15 @@ pub fn spend_on_arming(ns: u64) {
 }
 
 /// Remembers for all processes that a module has nothing to observe.
-pub fn note_plain(key: u64) {
+pub fn note_nothing_to_observe(key: u64) {
     if let Some(page) = page() {
-        page.note_plain(key);
+        page.note_nothing_to_observe(key);
     }
 }
 
 /// Whether a module is known to have nothing to observe.
-pub fn is_plain(key: u64) -> bool {
-    page().is_some_and(|page| page.is_plain(key))
+pub fn has_nothing_to_observe(key: u64) -> bool {
+    page().is_some_and(|page| page.has_nothing_to_observe(key))
 }
 
 /// Adds the time that breakpoints took. The program's own CPU time includes it.

@@ -190,6 +190,14 @@ static REPLACED: [Replaced; 64] = [const {
 /// Longest path of a replaced file.
 pub const MAX_PATH: usize = 1024;
 
+/// A path with a zero behind it. `None`: it is longer than [`MAX_PATH`].
+pub fn terminated(path: &[u8]) -> Option<[u8; MAX_PATH + 1]> {
+    let mut name = [0u8; MAX_PATH + 1];
+    // The last byte stays zero.
+    name.get_mut(..MAX_PATH)?.get_mut(..path.len())?.copy_from_slice(path);
+    Some(name)
+}
+
 struct Replaced {
     start: AtomicU64,
     inode: AtomicU64,

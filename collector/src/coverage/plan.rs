@@ -4,7 +4,9 @@ use memmap2::MmapMut;
 use pleach_annotate::binary::Binary;
 use pleach_annotate::map::{AddressMap, MapError};
 use pleach_annotate::places::{Places, Refused};
-use pleach_wire::coverage::{BREAKPOINT, IMAGE_EXTENSION, NewPage, PAGE, Place, Plan, key, new_plan, page_hash};
+use pleach_wire::coverage::{
+    BREAKPOINT, IMAGE_EXTENSION, NewPage, PAGE, Place, Plan, changed_ns, key, new_plan, page_hash,
+};
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{Result, Write};
@@ -134,10 +136,8 @@ fn examine(path: &Path, inode: u64) -> (ModulePlan, Vec<u8>, Option<Image>) {
     if metadata.ino() != inode {
         return refused(plan, "the file was replaced while it ran".to_owned());
     }
-    // In nanoseconds, before the contents are read.
-    let changed_ns = (metadata.ctime() as u64)
-        .wrapping_mul(1_000_000_000)
-        .wrapping_add(metadata.ctime_nsec() as u64);
+    // Before the contents are read.
+    let changed_ns = changed_ns(metadata.ctime(), metadata.ctime_nsec());
     plan.build_id.clone_from(&binary.build_id);
     let map = match AddressMap::from_binary(binary) {
         Ok(map) => map,

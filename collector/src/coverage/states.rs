@@ -49,7 +49,7 @@ pub(super) fn of_plan(plan: &ModulePlan, module: ModuleId, unseen: Unseen, end: 
         completed: head.completed.load(Relaxed) == processes,
     };
     let states = states(regions, &noted);
-    let is_counted = is_observed && head.apart.load(Relaxed) == 0;
+    let is_counted = is_observed && head.with_own_breakpoints.load(Relaxed) == 0;
     let most = |place: usize| at_most(*noted.hits.get(place)?, shared.watched(place, end), end);
     let bounds = if is_counted {
         upper_ends(regions, &states, noted.completed, most)

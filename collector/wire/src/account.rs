@@ -22,7 +22,7 @@ const KINDS: usize = 64;
 /// Processes that can be in `execve` at the same time.
 const HANDOVERS: usize = 64;
 /// Modules without anything to observe that are remembered, at most.
-const PLAIN: usize = 128;
+const REMEMBERED_MODULES: usize = 128;
 /// Processes of a kind that are sampled before the first of them has ended.
 const UNKNOWN_STARTS: u64 = 8;
 /// Share of the budget that starts of sampled processes may take.
@@ -75,7 +75,8 @@ pub struct Account {
     pub cpu_ns: AtomicU64,
     /// The part of it that was the sampler's.
     pub own_ns: AtomicU64,
-    /// The part of that which does not depend on the number of bursts: loading, starting, ending.
+    /// The part of that which does not depend on the number of bursts: loading, starting, ending, and arming breakpoints
+    /// when their own time is spent.
     pub start_ns: AtomicU64,
     /// Processes that ended without a burst and have no shard: most were not chosen for sampling.
     pub unsampled: AtomicU64,
@@ -103,7 +104,7 @@ pub struct Account {
     kinds: [Kind; KINDS],
     handovers: [Handover; HANDOVERS],
     /// Keys of modules that have nothing to observe ([`crate::coverage::key`]); 0: none.
-    plain: [AtomicU64; PLAIN],
+    nothing_to_observe: [AtomicU64; REMEMBERED_MODULES],
 }
 
 const _: () = assert!(size_of::<Account>() <= SIZE);
@@ -129,7 +130,7 @@ impl Default for Account {
             observed_start_ns: AtomicU64::default(),
             kinds: core::array::from_fn(|_| Kind::default()),
             handovers: core::array::from_fn(|_| Handover::default()),
-            plain: core::array::from_fn(|_| AtomicU64::default()),
+            nothing_to_observe: core::array::from_fn(|_| AtomicU64::default()),
         }
     }
 }
@@ -205,7 +206,7 @@ impl Account {
         (time(&self.coverage_ns) as f64) < self.coverage_budget(overhead, advance_ns) / 2.0
     }
 
-    /// Learns the cost of starting a process with breakpoints, if others did the same before.
+    /// Learns the typical cost of starting a process with breakpoints: of one that finds plans, and code that was compared.
     pub fn learn_observed_start(&self, ns: u64) {
         learn(&self.observed_start_ns, ns, 1.0 / 8.0);
     }
@@ -239,13 +240,13 @@ impl Account {
     }
 
     /// Remembers that a module has nothing to observe.
-    pub fn note_plain(&self, key: u64) {
-        self.plain[key as usize % PLAIN].store(key, Relaxed);
+    pub fn note_nothing_to_observe(&self, key: u64) {
+        self.nothing_to_observe[key as usize % REMEMBERED_MODULES].store(key, Relaxed);
     }
 
     /// Whether a module is known to have nothing to observe.
-    pub fn is_plain(&self, key: u64) -> bool {
-        key != 0 && self.plain[key as usize % PLAIN].load(Relaxed) == key
+    pub fn has_nothing_to_observe(&self, key: u64) -> bool {
+        key != 0 && self.nothing_to_observe[key as usize % REMEMBERED_MODULES].load(Relaxed) == key
     }
 
     /// Passes on to the next image of a process how much of its CPU time is accounted for.
@@ -472,13 +473,13 @@ mod tests {
     }
 
     #[test]
-    fn plain_modules_are_remembered() {
+    fn modules_with_nothing_to_observe_are_remembered() {
         let account = Account::default();
-        assert!(!account.is_plain(7) && !account.is_plain(0));
-        account.note_plain(7);
-        assert!(account.is_plain(7));
+        assert!(!account.has_nothing_to_observe(7) && !account.has_nothing_to_observe(0));
+        account.note_nothing_to_observe(7);
+        assert!(account.has_nothing_to_observe(7));
         // Another one in the same slot.
-        assert!(!account.is_plain(7 + PLAIN as u64));
+        assert!(!account.has_nothing_to_observe(7 + REMEMBERED_MODULES as u64));
     }
 
     #[test]

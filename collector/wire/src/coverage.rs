@@ -42,6 +42,13 @@ pub fn page_hash(page: &[u8]) -> u64 {
     xxh3_64(page)
 }
 
+/// A file's time of change (`st_ctime`) as one number, for [`Head::changed_ns`].
+pub fn changed_ns(seconds: i64, nanoseconds: i64) -> u64 {
+    (seconds as u64)
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(nanoseconds as u64)
+}
+
 /// Why breakpoints were not armed in a process from the module's start to its end. What was not hit is unknown then.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
@@ -117,7 +124,7 @@ pub struct Head {
     /// Breakpoints that were hit, in all processes.
     pub traps: AtomicU64,
     /// Processes that have breakpoints of their own: places that others arm again are not armed there.
-    pub apart: AtomicU64,
+    pub with_own_breakpoints: AtomicU64,
     /// Those of them in which breakpoints were not armed all the time, by [`Failure`].
     pub failures: [AtomicU64; Failure::ALL.len()],
 }
@@ -159,11 +166,11 @@ impl Place {
 }
 
 /// Mean CPU time between two executions of a rare place, at least.
-pub const RARE_NS: u64 = 25_000_000;
+const RARE_NS: u64 = 25_000_000;
 
-/// The upper end of the two-sided 90 % interval of the mean of a Poisson count (Wilson and Hilferty 1931).
+/// The upper end of the two-sided 90 % interval of the mean of a Poisson count.
 pub fn poisson_upper(count: u32) -> f64 {
-    cubic(f64::from(count) + 1.0, 1.645)
+    wilson_hilferty(f64::from(count) + 1.0, 1.645)
 }
 
 /// The lower end.
@@ -171,11 +178,13 @@ fn poisson_lower(count: u32) -> f64 {
     if count == 0 {
         0.0
     } else {
-        cubic(f64::from(count), -1.645)
+        wilson_hilferty(f64::from(count), -1.645)
     }
 }
 
-fn cubic(n: f64, quantile: f64) -> f64 {
+/// A quantile of the χ² distribution with 2 `n` degrees of freedom, halved, from the normal distribution's `quantile`
+/// (Wilson and Hilferty 1931).
+fn wilson_hilferty(n: f64, quantile: f64) -> f64 {
     // The square root, by Newton's method: `core` has none.
     let mut root = n.max(1.0);
     while root * root - n > 1e-6 * n {

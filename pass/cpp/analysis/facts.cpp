@@ -16,17 +16,17 @@
 
 using namespace llvm;
 
-// Whether a function calls others that call it.
-static bool callsInCircle(PleachRun &Run, Function &F) {
-  if (!Run.Circular) {
-    Run.Circular.emplace();
+// Whether a function calls others that call it: a strongly connected component of the call graph.
+static bool isMutuallyRecursive(PleachRun &Run, Function &F) {
+  if (!Run.MutuallyRecursive) {
+    Run.MutuallyRecursive.emplace();
     CallGraph &Calls = Run.MAM.getResult<CallGraphAnalysis>(*F.getParent());
     for (auto Component = scc_begin(&Calls); !Component.isAtEnd(); ++Component)
       if (Component->size() > 1)
         for (const CallGraphNode *Node : *Component)
-          Run.Circular->insert(Node->getFunction());
+          Run.MutuallyRecursive->insert(Node->getFunction());
   }
-  return Run.Circular->contains(&F);
+  return Run.MutuallyRecursive->contains(&F);
 }
 
 extern "C" {
@@ -75,8 +75,8 @@ uint64_t pleach_value_profile_id(LLVMValueRef F) {
 }
 
 // Whether a call is the only one of a local function and may be inlined; writes the facts that decide whether it should
-// be. What calls others in a circle is left to the inliner: told to begin with one call, it would go down the circle
-// before the functions in it have their size, and copy it again and again.
+// be. Mutually recursive functions are left to the inliner, which works bottom-up: told to begin with one call, it would
+// inline through the recursion before the callees have grown, and copy them again and again.
 bool pleach_only_call(PleachRun *Run, LLVMValueRef V, PleachOnlyCall *Out) {
   auto *Call = dyn_cast<CallBase>(unwrap<Instruction>(V));
   Function *Callee = Call ? Call->getCalledFunction() : nullptr;
@@ -85,7 +85,7 @@ bool pleach_only_call(PleachRun *Run, LLVMValueRef V, PleachOnlyCall *Out) {
   Function *Caller = Call->getFunction();
   if (Callee == Caller || Call->isNoInline() || Caller->hasOptNone() || Caller->hasMinSize() ||
       Callee->hasMinSize() || Callee->hasFnAttribute(Attribute::Cold) || Callee->isPresplitCoroutine() ||
-      callsInCircle(*Run, *Callee))
+      isMutuallyRecursive(*Run, *Callee))
     return false;
   auto &FAM =
       Run->MAM.getResult<FunctionAnalysisManagerModuleProxy>(*Caller->getParent()).getManager();

@@ -84,7 +84,7 @@ static constexpr int InlineThreshold = 225;
 // Calls in a function without samples are no hot calls, wherever the function is inlined. LLVM would multiply the count
 // of the call that it replaces by guesses of the iterations of its loops: from one sample, three such loops make a hot
 // call, whose callee may be ten times as large. In a recursive parser each rule is then copied into each other.
-static void keepCallsFromBeingHot(Function &F, BlockFrequencyInfo &Frequencies) {
+static void capInlineThresholds(Function &F, BlockFrequencyInfo &Frequencies) {
   const double Entry = double(Frequencies.getEntryFreq().getFrequency());
   for (BasicBlock &B : F) {
     // Cold ones stay cold.
@@ -110,7 +110,7 @@ struct PleachRevealProfilePass : PassInfoMixin<PleachRevealProfilePass> {
     auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
     for (Function &F : M) {
       if (F.hasFnAttribute(PleachUnsampledAttribute) && !F.hasOptSize())
-        keepCallsFromBeingHot(F, FAM.getResult<BlockFrequencyAnalysis>(F));
+        capInlineThresholds(F, FAM.getResult<BlockFrequencyAnalysis>(F));
       if (F.hasFnAttribute(PleachHotAttribute)) {
         F.removeFnAttr(PleachHotAttribute);
         F.addFnAttr(Attribute::InlineHint);

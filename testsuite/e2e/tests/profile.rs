@@ -3,6 +3,7 @@
 use crate::support::*;
 use pleach_annotate::binary::Binary;
 use pleach_collector::vector::{CodeAddress, ModuleId, VectorSet};
+use pleach_profile::Profile;
 use pleach_profile::file::ProfileFile;
 use pleach_store::write_profile;
 use serde_json::Value;
@@ -36,6 +37,15 @@ fn function<'v>(shown: &'v Value, name: &str) -> &'v Value {
         .iter()
         .find(|f| f["name"] == name)
         .unwrap_or_else(|| panic!("{name} is not in the profile"))
+}
+
+/// Changes a profile in place.
+fn edit_profile(path: &Path, edit: impl FnOnce(&mut Profile)) {
+    let mut profile = ProfileFile::open(path)
+        .and_then(|file| file.read_all())
+        .expect("a profile");
+    edit(&mut profile);
+    write_profile(path, &profile).expect("written");
 }
 
 fn use_flags(profile: &Path) -> Vec<String> {
@@ -113,11 +123,7 @@ fn only_calls_are_inlined_though_a_small_recording_never_saw_them() {
     let dir = scratch();
     let (annotated, profile) = record(dir.path(), &["unseen.c"]);
     // Enough to place code apart that was never sampled, too few to optimise it for size.
-    let mut read = ProfileFile::open(&profile)
-        .and_then(|file| file.read_all())
-        .expect("a profile");
-    read.provenance.bursts = 400;
-    write_profile(&profile, &read).expect("written");
+    edit_profile(&profile, |read| read.provenance.bursts = 400);
     let ir = ir(&profile, "unseen.c");
     let defined = |name: &str| {
         ir.lines()
@@ -140,23 +146,20 @@ fn only_calls_are_inlined_though_a_small_recording_never_saw_them() {
 fn a_sample_does_not_make_calls_hot_in_code_without_samples() {
     let dir = scratch();
     let (_, profile) = record(dir.path(), &["recursive.c"]);
-    let mut read = ProfileFile::open(&profile)
-        .and_then(|file| file.read_all())
-        .expect("a profile");
     // As many bursts as support every decision but size, and one sample in `parse` and `parse_expression`.
-    read.provenance.bursts = 400;
-    for function in read.functions.iter_mut().filter(|f| f.name != "main") {
-        let is_sampled =
-            function.name.starts_with("parse") && !function.name.contains('_') || function.name == "parse_expression";
-        function.samples = is_sampled.into();
-        function.blocks.fill(0);
-        function.edges.fill(0);
-        function.coverage.clear();
-        if is_sampled {
-            function.blocks[0] = 1000;
+    edit_profile(&profile, |read| {
+        read.provenance.bursts = 400;
+        for function in read.functions.iter_mut().filter(|f| f.name != "main") {
+            let is_sampled = ["parse", "parse_expression"].contains(&function.name.as_str());
+            function.samples = is_sampled.into();
+            function.blocks.fill(0);
+            function.edges.fill(0);
+            function.coverage.clear();
+            if is_sampled {
+                function.blocks[0] = 1000;
+            }
         }
-    }
-    write_profile(&profile, &read).expect("written");
+    });
     let size = |flags: &[String]| {
         let object = dir.path().join("recursive.o");
         compile(

@@ -11,6 +11,7 @@ use crate::account;
 use crate::isolation;
 use crate::mappings;
 use crate::sys::{self, syscall};
+use core::ffi::CStr;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 use pleach_wire::coverage::{BREAKPOINT, Failure, PAGE, Page, Plan};
@@ -26,7 +27,7 @@ pub fn arm(module: &Module, path: &[u8], inode: u64) {
     if map_image(module, path, inode) {
         return;
     }
-    plan.head().apart.fetch_add(1, Relaxed);
+    plan.head().with_own_breakpoints.fetch_add(1, Relaxed);
     let is_single = isolation::is_single();
     for page in plan.pages() {
         if let Err(failure) = arm_page(module, &plan, page, is_single) {
@@ -66,12 +67,9 @@ fn unmap_image(module: &Module) -> bool {
     let Some((inode, path)) = mappings::replaced(range.start) else {
         return false;
     };
-    let mut name = [0u8; mappings::MAX_PATH + 1];
-    match name.get_mut(..path.len()) {
-        Some(target) => target.copy_from_slice(path),
-        None => return false,
-    }
-    let Ok(name) = core::ffi::CStr::from_bytes_until_nul(&name) else {
+    let name = mappings::terminated(path);
+    let name = name.as_ref().and_then(|name| CStr::from_bytes_until_nul(name).ok());
+    let Some(name) = name else {
         return false;
     };
     let fd = sys::open_to_read(name) as i32;

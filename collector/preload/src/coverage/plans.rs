@@ -74,7 +74,7 @@ pub fn find(path: &[u8], inode: u64) -> Answer {
         return Answer::Nothing;
     }
     let key = key(path, inode);
-    if account::is_plain(key) {
+    if account::has_nothing_to_observe(key) {
         return Answer::Nothing;
     }
     let name = name_of(key);
@@ -106,7 +106,7 @@ pub fn find(path: &[u8], inode: u64) -> Answer {
     let answer = map(fd as i32);
     sys::close(fd as i32);
     if matches!(answer, Answer::Nothing) {
-        account::note_plain(key);
+        account::note_nothing_to_observe(key);
     }
     answer
 }

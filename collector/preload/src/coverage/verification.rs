@@ -7,7 +7,7 @@ use super::modules::Module;
 use crate::mappings;
 use crate::sys::{self, syscall};
 use core::sync::atomic::Ordering::Relaxed;
-use pleach_wire::coverage::{Failure, PAGE, Plan, page_hash};
+use pleach_wire::coverage::{Failure, PAGE, Plan, changed_ns, page_hash};
 
 /// Compares a module's code with its plan. `path` and `inode`: its file.
 pub fn verify(module: &Module, plan: &Plan, path: &[u8], inode: u64) -> Result<(), Failure> {
@@ -42,19 +42,14 @@ fn compare(module: &Module, plan: &Plan) -> Result<(), Failure> {
 
 /// Whether the file is the one that the recorder read, and was not changed since.
 fn is_unchanged(plan: &Plan, path: &[u8], inode: u64) -> bool {
-    let mut name = [0u8; mappings::MAX_PATH + 1];
-    match name.get_mut(..path.len()) {
-        // The last byte stays zero.
-        Some(target) if path.len() <= mappings::MAX_PATH => target.copy_from_slice(path),
-        _ => return false,
-    }
+    let Some(name) = mappings::terminated(path) else {
+        return false;
+    };
     // SAFETY: all zeroes is valid for this plain structure.
     let mut stat: libc::stat = unsafe { core::mem::zeroed() };
     // SAFETY: Kernel: the path is terminated, `stat` lives here.
     let result = unsafe { syscall!(libc::SYS_newfstatat, libc::AT_FDCWD, name.as_ptr(), &raw mut stat, 0) };
-    let changed = (stat.st_ctime as u64)
-        .wrapping_mul(1_000_000_000)
-        .wrapping_add(stat.st_ctime_nsec as u64);
+    let changed = changed_ns(stat.st_ctime, stat.st_ctime_nsec);
     result == 0 && stat.st_ino == inode && changed != 0 && changed == plan.head().changed_ns.load(Relaxed)
 }
 
