@@ -50,7 +50,10 @@ pub(super) fn of_plan(plan: &ModulePlan, module: ModuleId, unseen: Unseen, end: 
     };
     let states = states(regions, &noted);
     let is_counted = is_observed && head.with_own_breakpoints.load(Relaxed) == 0;
-    let most = |place: usize| at_most(*noted.hits.get(place)?, shared.watched(place, end), end);
+    let most = |place: usize| {
+        let hits = *noted.hits.get(place)?;
+        at_most(shared.hits_again(place)?, hits, shared.watched(place, end), end)
+    };
     let bounds = if is_counted {
         upper_ends(regions, &states, noted.completed, most)
     } else {
@@ -132,15 +135,15 @@ fn states(regions: &[PlannedRegion], noted: &Noted) -> Vec<RegionState> {
     states
 }
 
-/// Executions in a recording of `end` nanoseconds, at most, of a place that was hit `hits` times, and was armed again for
-/// `watched` of them after its first hit: the upper end of a two-sided 90 % interval, if executions are spread over the
-/// recording. `None`: it was not armed again.
-fn at_most(hits: u32, watched: u64, end: u64) -> Option<u64> {
-    let again = hits.checked_sub(1).filter(|_| watched > 0)?;
-    Some(1 + (poisson_upper(again) * end as f64 / watched as f64).ceil() as u64)
+/// Executions in a recording of `end` nanoseconds, at most, of a place that was armed again for `watched` of them and then
+/// hit `again` times, of `hits`: the upper end of a two-sided 90 % interval, if executions are spread over the recording.
+/// `None`: it was not armed again.
+fn at_most(again: u32, hits: u32, watched: u64, end: u64) -> Option<u64> {
+    let first = u64::from(hits.saturating_sub(again));
+    (watched > 0).then(|| first + (poisson_upper(again) * end as f64 / watched as f64).ceil() as u64)
 }
 
-/// How often each region was executed at most. `most`: the same of a place that was hit.
+/// How often each region was executed at most. `most`: the same of a place that was armed again.
 fn upper_ends(
     regions: &[PlannedRegion],
     states: &[RegionState],
@@ -152,7 +155,7 @@ fn upper_ends(
     for &at in order.iter().rev() {
         ends[at] = match (states[at], regions[at].place) {
             (RegionState::NotExecuted, _) => Some(0),
-            (RegionState::Hit, Some(place)) => most(place as usize),
+            (RegionState::Hit | RegionState::Unknown, Some(place)) => most(place as usize),
             // All that follows it is reached through it only.
             (RegionState::Implied, None) if completed && regions[at].is_shown => {
                 let below = children[at].iter().map(|&child| ends[child]);
@@ -217,16 +220,17 @@ mod tests {
     #[test]
     fn what_is_seen_rarely_is_bounded() {
         // 3.0 and 4.7 are the upper ends for no further hit, and for one.
-        assert_eq!(at_most(1, 100, 100), Some(4));
-        assert_eq!(at_most(2, 50, 100), Some(11));
-        assert_eq!(at_most(1, 0, 100), None);
-        assert_eq!(at_most(0, 50, 100), None);
+        assert_eq!(at_most(0, 1, 100, 100), Some(4));
+        assert_eq!(at_most(1, 2, 50, 100), Some(11));
+        assert_eq!(at_most(0, 1, 0, 100), None);
+        // It had lapsed, and was not hit.
+        assert_eq!(at_most(0, 0, 50, 100), Some(6));
         let most = |place: usize| [Some(7), None][place];
         let ends = |states: [RegionState; 3], completed| upper_ends(&branch(), &states, completed, most);
         assert_eq!(ends([Implied, Hit, NotExecuted], true), [Some(7), Some(7), Some(0)]);
         assert_eq!(ends([Implied, Hit, NotExecuted], false), [None, Some(7), Some(0)]);
         assert_eq!(ends([Implied, Hit, Hit], true), [None, Some(7), None]);
-        assert_eq!(ends([Unknown, Unknown, NotExecuted], true), [None, None, Some(0)]);
+        assert_eq!(ends([Unknown, Unknown, NotExecuted], true), [None, Some(7), Some(0)]);
     }
 
     #[test]

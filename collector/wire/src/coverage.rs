@@ -422,13 +422,21 @@ impl Plan {
         of(self.exposures()).saturating_add(since.map_or(0, |since| end.saturating_sub(since)))
     }
 
-    /// Whether a place should be armed again: it was hit, is not armed, and neither rare nor frequent for certain.
+    /// Hits of a place while it was armed again. `None`: it is armed for the first time.
+    pub fn hits_again(&self, place: usize) -> Option<u32> {
+        let hits = self.hits().get(place)?.load(Relaxed);
+        // The first hit removed it, if it had not lapsed before.
+        if self.has_lapsed(place) {
+            Some(hits)
+        } else {
+            hits.checked_sub(1)
+        }
+    }
+
+    /// Whether a place should be armed again: it was hit or has lapsed, is not armed, and neither rare nor frequent for
+    /// certain.
     pub fn is_undecided(&self, place: usize) -> bool {
-        let Some(again) = self
-            .hits()
-            .get(place)
-            .and_then(|hits| hits.load(Relaxed).checked_sub(1))
-        else {
+        let Some(again) = self.hits_again(place) else {
             return false;
         };
         if self.armed().get(place).is_none_or(|armed| armed.load(Relaxed) != 0) {
@@ -525,7 +533,7 @@ mod tests {
         let pages = [NewPage {
             file_offset: 0,
             hash: 0,
-            places: (0..2).map(|at| (Place::new(at, 0x90), 0)).collect(),
+            places: (0..3).map(|at| (Place::new(at, 0x90), 0)).collect(),
         }];
         let bytes = new_plan(&pages, false, 0);
         let mut memory = Box::new(Aligned([0; 8192]));
@@ -551,6 +559,13 @@ mod tests {
         assert!(plan.begin_exposure(1, 2 * second));
         plan.note_hit(1, 2 * second);
         assert!(!plan.is_undecided(1));
+        // Removed without a hit.
+        plan.note_lapse(2);
+        assert!(plan.is_undecided(2) && plan.begin_exposure(2, second));
+        assert_eq!(plan.hits_again(2), Some(0));
+        plan.note_hit(2, 2 * second);
+        assert_eq!(plan.hits_again(2), Some(1));
+        assert!(!plan.is_undecided(2), "once in a second");
     }
 
     #[test]

@@ -1,9 +1,14 @@
-//! Places that were hit are armed again at ticks, until they are known to be rare or frequent. Their hits are exact lower
-//! ends of their executions, and the times for which they were armed again give upper ends ([`Plan::watched`]).
+//! Places are armed again at ticks.
 //!
-//! Only images are armed again: breakpoints of one process alone would not see what others execute.
+//! - Those whose breakpoints were removed without a hit, to keep the budget: they may be hit yet.
+//! - Those that were hit, until they are known to be rare or frequent, by half of the time of breakpoints. Only in images:
+//!   breakpoints of one process alone would not see what others execute.
+//!
+//! Hits are exact lower ends of executions, and the times for which places were armed again give upper ends
+//! ([`Plan::watched`]).
 
-use super::{arming, modules};
+use super::arming;
+use super::modules::{self, Module};
 use crate::account;
 use crate::settings;
 use core::sync::atomic::AtomicU64;
@@ -25,11 +30,10 @@ pub fn note_hit(place: usize, plan: &Plan) {
 
 /// Arms some places again. Returns whether there were any.
 pub fn tick() -> bool {
-    let advance = settings::get().coverage_advance_ns;
-    if !advance.is_some_and(account::affords_counting) {
-        return false;
-    }
     account::tell();
+    let counts = settings::get()
+        .coverage_advance_ns
+        .is_some_and(account::affords_counting);
     let mut seen = 0;
     let mut armed = 0;
     let next = NEXT.load(Relaxed);
@@ -38,19 +42,14 @@ pub fn tick() -> bool {
     let modules = modules::all();
     // Each module once, at most.
     for _ in 0..=modules.len() {
-        let module = modules
-            .get(position)
-            .filter(|module| module.is_loaded() && module.has_image());
+        let module = modules.get(position).filter(|module| module.is_loaded());
         if let Some((module, plan)) = module.and_then(|module| Some((module, module.plan()?))) {
             let count = plan.places().len();
             while place < count && seen < SEEN_PER_TICK && armed < ARMED_PER_TICK {
                 seen += 1;
-                if plan.is_undecided(place) && plan.begin_exposure(place, now) {
-                    if arming::arm_one(module, place) {
-                        armed += 1;
-                    } else {
-                        plan.end_exposure(place, now);
-                    }
+                let is_wanted = plan.has_lapsed(place) && !plan.was_hit(place) || counts && module.has_image();
+                if is_wanted && arm_again(module, &plan, place, now) {
+                    armed += 1;
                 }
                 place += 1;
             }
@@ -62,4 +61,18 @@ pub fn tick() -> bool {
     }
     NEXT.store(((position as u64) << 32) | place as u64, Relaxed);
     armed > 0
+}
+
+fn arm_again(module: &Module, plan: &Plan, place: usize, now: u64) -> bool {
+    if !module.has_image() {
+        return !module.is_armed(place) && arming::arm_one(module, place);
+    }
+    if !plan.is_undecided(place) || !plan.begin_exposure(place, now) {
+        return false;
+    }
+    let is_armed = arming::arm_one(module, place);
+    if !is_armed {
+        plan.end_exposure(place, now);
+    }
+    is_armed
 }

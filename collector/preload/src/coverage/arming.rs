@@ -12,8 +12,8 @@ use crate::isolation;
 use crate::mappings;
 use crate::sys::{self, syscall};
 use core::ffi::CStr;
+use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicU32, AtomicU64};
 use pleach_wire::coverage::{BREAKPOINT, Failure, PAGE, Page, Plan};
 
 /// Arms all places of a module that were hit in no process so far: maps its image over its code, or writes breakpoints
@@ -184,20 +184,6 @@ pub fn arm_one(module: &Module, place: usize) -> bool {
     is_written
 }
 
-/// Removes one breakpoint that was not hit.
-fn disarm_one(module: &Module, plan: &Plan, place: usize) {
-    if (module.clear_armed(place) || is_armed(module, plan, place))
-        && let Some((address, byte)) = locate(module, plan, place)
-    {
-        restore(module, address, byte);
-        if plan.was_hit(place) {
-            plan.end_exposure(place, account::clock());
-        } else {
-            plan.note_lapse(place);
-        }
-    }
-}
-
 /// Removes all breakpoints from this process.
 pub fn disarm_all(failure: Failure) {
     for module in modules::all().iter().filter(|module| module.is_loaded()) {
@@ -217,7 +203,7 @@ pub fn disarm_all(failure: Failure) {
 }
 
 /// Places of the function of a place.
-fn places_around(plan: &Plan, place: usize) -> core::ops::Range<usize> {
+fn places_around(plan: &Plan, place: usize) -> Range<usize> {
     let functions = plan.functions();
     let Some(function) = functions.get(place) else {
         return 0..0;
@@ -228,53 +214,62 @@ fn places_around(plan: &Plan, place: usize) -> core::ops::Range<usize> {
     start..place + after.iter().take_while(|other| *other == function).count()
 }
 
-/// Functions whose breakpoints were removed to keep the budget: module and first place, plus one.
-static LAPSED: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
-static NEXT_LAPSED: AtomicU32 = AtomicU32::new(0);
-static NEXT_RESUMED: AtomicU32 = AtomicU32::new(0);
+/// Bytes written at once.
+const CHUNK: u64 = 1024;
+
+/// Puts the original bytes in all places of a range in the image.
+fn restore_in_image(module: &Module, plan: &Plan, range: Range<usize>) {
+    let Some(fd) = module.image() else { return };
+    let mut places = range.filter_map(|place| locate(module, plan, place)).peekable();
+    while let Some(&(start, _)) = places.peek() {
+        let mut bytes = [0u8; CHUNK as usize];
+        let mut length = 0;
+        let mut is_armed = false;
+        while let Some((address, byte)) = places.next_if(|(address, _)| address - start < CHUNK) {
+            for at in length..=(address - start) as usize {
+                // SAFETY: code of a loaded module, which was readable when it was registered.
+                let found = unsafe { ((start + at as u64) as *const u8).read_volatile() };
+                let is_place = at as u64 == address - start;
+                is_armed |= is_place && found == BREAKPOINT;
+                if let Some(target) = bytes.get_mut(at) {
+                    *target = if is_place { byte } else { found };
+                }
+            }
+            length = (address - start) as usize + 1;
+        }
+        if is_armed {
+            let offset = start.wrapping_sub(module.base());
+            // SAFETY: Kernel: it reads `length` bytes, which are fewer than there are.
+            unsafe { syscall!(libc::SYS_pwrite64, fd, bytes.as_ptr(), length, offset) };
+        }
+    }
+}
 
 /// Removes the breakpoints of a function, because the budget is spent and the function is being executed: its next hits
 /// would come soon. Those of functions that do not run stay.
-pub fn lapse_function(position: usize, module: &Module, plan: &Plan, place: usize) {
+///
+/// With an image, a place that another process arms at the same time may stay armed. Its hits count, the time does not.
+pub fn lapse_function(module: &Module, plan: &Plan, place: usize) {
     let range = places_around(plan, place);
-    if range.clone().any(|place| is_armed(module, plan, place)) {
-        let slot = NEXT_LAPSED.fetch_add(1, Relaxed) as usize % LAPSED.len();
-        if let Some(slot) = LAPSED.get(slot) {
-            slot.store(((position as u64) << 32) | (range.start as u64 + 1), Relaxed);
+    let now = account::clock();
+    if module.has_image() {
+        let was_armed = |place: &usize| is_armed(module, plan, *place);
+        let lapsing = range.clone().filter(was_armed).filter(|&place| !plan.was_hit(place));
+        for place in lapsing {
+            plan.note_lapse(place);
         }
+        restore_in_image(module, plan, range.clone());
     }
     for place in range {
-        disarm_one(module, plan, place);
+        plan.end_exposure(place, now);
+        // Without an image, or where the program wrote to this page.
+        if (module.clear_armed(place) || is_armed(module, plan, place))
+            && let Some((address, byte)) = locate(module, plan, place)
+        {
+            if !plan.was_hit(place) {
+                plan.note_lapse(place);
+            }
+            code::restore(address, byte);
+        }
     }
-}
-
-/// Arms the breakpoints of one function again. Returns whether there was one.
-pub fn resume() -> bool {
-    let (next, last) = (NEXT_RESUMED.load(Relaxed), NEXT_LAPSED.load(Relaxed));
-    if next == last {
-        return false;
-    }
-    NEXT_RESUMED.store(next.wrapping_add(1), Relaxed);
-    let Some(slot) = LAPSED.get(next as usize % LAPSED.len()) else {
-        return false;
-    };
-    let entry = slot.swap(0, Relaxed);
-    let module = modules::all()
-        .get((entry >> 32) as usize)
-        .filter(|module| module.is_loaded());
-    let Some((module, plan)) = module.and_then(|module| Some((module, module.plan()?))) else {
-        return false;
-    };
-    let Some(place) = ((entry & u64::from(u32::MAX)) as usize).checked_sub(1) else {
-        return false;
-    };
-    for place in places_around(&plan, place).filter(|&place| !plan.was_hit(place)) {
-        arm_one(module, place);
-    }
-    true
-}
-
-/// Forgets the functions that are waiting, in a child made by `fork`: it may be short, and has its own budget.
-pub fn begin_child() {
-    NEXT_RESUMED.store(NEXT_LAPSED.load(Relaxed), Relaxed);
 }

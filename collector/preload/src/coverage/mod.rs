@@ -8,7 +8,7 @@
 //! - [`arming`]: arms and disarms breakpoints.
 //! - [`trap`]: a breakpoint is hit.
 //! - [`verification`]: whether the code in memory is that of the module's file.
-//! - [`again`]: places that were hit are armed again.
+//! - [`again`]: places are armed again that were hit, or whose breakpoints were removed to keep the budget.
 //!
 //! # Why it is safe
 //! - Nothing is written where the bytes in memory are not those of the module's file ([`verification`]).
@@ -124,7 +124,6 @@ pub fn begin_unobserved(directory: &[u8]) {
 /// Goes on in a child made by `fork`, which inherits the breakpoints.
 pub fn begin_child() {
     HAS_ENDED.store(false, Relaxed);
-    arming::begin_child();
     if !is_on() {
         modules::begin_child();
         return;
@@ -169,7 +168,7 @@ pub fn abandon_here(failure: Failure) {
     }
 }
 
-/// Work that is left for ticks: places that are armed again, and those of functions that were too costly before.
+/// Work that is left for ticks: places that are armed again.
 pub fn tick() {
     if !is_on() {
         return;
@@ -184,7 +183,7 @@ pub fn tick() {
             return;
         }
     }
-    let any = is_affordable() && (arming::resume() | again::tick());
+    let any = is_affordable() && again::tick();
     if any || is_due {
         account::spend_on_coverage(sys::thread_cpu_ns().saturating_sub(before));
     }

@@ -22,11 +22,11 @@ pub fn is_breakpoint(info: &libc::siginfo_t) -> bool {
     info.si_code == SI_KERNEL
 }
 
-fn place_at(address: u64) -> Option<(usize, &'static Module, Plan, usize)> {
-    let (position, module) = modules::find(address)?;
+fn place_at(address: u64) -> Option<(&'static Module, Plan, usize)> {
+    let (_, module) = modules::find(address)?;
     let plan = module.plan()?;
     let place = plan.find(address.wrapping_sub(module.base()))?;
-    Some((position, module, plan, place))
+    Some((module, plan, place))
 }
 
 /// Goes on after a breakpoint of a module. False: it is another.
@@ -48,7 +48,7 @@ pub fn step_on(address: u64) {
 
 /// Removes a breakpoint and notes the hit. False: there is no place.
 fn remove(address: u64) -> bool {
-    let Some((position, module, plan, place)) = place_at(address) else {
+    let Some((module, plan, place)) = place_at(address) else {
         return false;
     };
     let is_measured = HITS.fetch_add(1, Relaxed).is_multiple_of(MEASURED);
@@ -68,7 +68,7 @@ fn remove(address: u64) -> bool {
     }
     again::note_hit(place, &plan);
     if !super::is_affordable() {
-        arming::lapse_function(position, module, &plan, place);
+        arming::lapse_function(module, &plan, place);
     }
     if is_measured {
         let now = sys::thread_cpu_ns().saturating_sub(before);
@@ -80,6 +80,6 @@ fn remove(address: u64) -> bool {
 
 /// The byte that a breakpoint at an address replaced, if one is armed there.
 pub fn original(address: u64) -> Option<u8> {
-    let (_, module, plan, place) = place_at(address)?;
+    let (module, plan, place) = place_at(address)?;
     arming::is_armed(module, &plan, place).then(|| plan.places().get(place).map(|place| place.byte()))?
 }
