@@ -1,12 +1,12 @@
 //! Which code may be treated as cold.
 //!
 //! A block that is proved not to have been executed, in all recordings, is what instrumentation calls cold: it is treated
-//! as cold, however small the recording is. Where a function's coverage was recorded, only such blocks are: what was
-//! executed but not sampled is not cold, and what is unknown is left alone.
+//! as cold, however small the recording is. What breakpoints show to have been executed is not cold, though it was not
+//! sampled.
 //!
 //! A function all of whose executed blocks are [`rare`] gets the smallest count, as instrumentation would give it.
 //!
-//! Without coverage, a block without samples is not known to be cold: sampling misses code that runs rarely. A block is
+//! Where they show nothing, a block without samples is not known to be cold: sampling misses code that runs rarely. It is
 //! treated as cold only if both hold:
 //!
 //! - *No executed block implies it.* A block that dominates or post-dominates an executed block was executed too,
@@ -27,6 +27,12 @@ pub fn is_observed(profile: &FunctionProfile) -> bool {
         .iter()
         .any(|&state| state < Covered::Unknown || state == Covered::Hit)
         || !profile.coverage.is_empty() && profile.coverage.iter().all(|&state| state == Covered::Proved)
+}
+
+/// Whether breakpoints do not say whether a block was executed.
+pub fn is_unknown(profile: &FunctionProfile, block: BlockIndex) -> bool {
+    let state = profile.coverage.get(block.index());
+    state.is_none_or(|&state| state == Covered::Unknown)
 }
 
 /// For each block, whether it is proved that it, or at least its code, was not executed.

@@ -157,7 +157,7 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, evidence: &RecordingEvidenc
         evidence.exact
             || is_exceptional(cfg, to)
             || not_executed[to.index()]
-            || (can_split && !is_observed && !executed[to.index()])
+            || (can_split && !executed[to.index()] && coldness::is_unknown(profile, to))
     };
     let unsampled = branches
         .iter()

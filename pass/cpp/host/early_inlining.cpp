@@ -101,16 +101,45 @@ static void capInlineThresholds(Function &F, BlockFrequencyInfo &Frequencies) {
   }
 }
 
+// LLVM's threshold of cold calls, and the share of a function's executions below which it takes a call for cold, where
+// no profile tells more.
+static constexpr int ColdInlineThreshold = 45;
+static constexpr double ColdShare = 0.02;
+
+// Calls that few executions of their function reach are cold, unless they are hot in the whole program. With a profile
+// LLVM only compares them with the whole program: in a hot function, whatever is called once in a thousand times is
+// inlined, and its registers are saved each time.
+static void lowerInlineThresholds(Function &F, BlockFrequencyInfo &Frequencies, const ProfileSummaryInfo &Summary) {
+  const double Entry = double(Frequencies.getEntryFreq().getFrequency());
+  for (BasicBlock &B : F) {
+    if (double(Frequencies.getBlockFreq(&B).getFrequency()) >= Entry * ColdShare)
+      continue;
+    auto Count = Frequencies.getBlockProfileCount(&B);
+    if (!Count || Summary.isHotCount(*Count))
+      continue;
+    for (Instruction &I : B) {
+      auto *Call = dyn_cast<CallBase>(&I);
+      Function *Callee = Call ? Call->getCalledFunction() : nullptr;
+      if (Callee && !Callee->isDeclaration())
+        Call->addFnAttr(Attribute::get(F.getContext(), "function-inline-threshold",
+                                       std::to_string(ColdInlineThreshold)));
+    }
+  }
+}
+
 // Reveals the profile to the inliner.
 struct PleachRevealProfilePass : PassInfoMixin<PleachRevealProfilePass> {
   static bool isRequired() { return true; } // otherwise the attributes would remain
 
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
-    MAM.getResult<ProfileSummaryAnalysis>(M).refresh();
+    ProfileSummaryInfo &Summary = MAM.getResult<ProfileSummaryAnalysis>(M);
+    Summary.refresh();
     auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
     for (Function &F : M) {
       if (F.hasFnAttribute(PleachUnsampledAttribute) && !F.hasOptSize())
         capInlineThresholds(F, FAM.getResult<BlockFrequencyAnalysis>(F));
+      else if (!F.isDeclaration() && F.getEntryCount() && !F.hasOptSize())
+        lowerInlineThresholds(F, FAM.getResult<BlockFrequencyAnalysis>(F), Summary);
       if (F.hasFnAttribute(PleachHotAttribute)) {
         F.removeFnAttr(PleachHotAttribute);
         F.addFnAttr(Attribute::InlineHint);
