@@ -1,4 +1,4 @@
-// Functions that run once, a few times, and all the time, for about a second and a half of CPU time.
+// Functions that run never, once, a few times, and all the time, for about a second and a half of CPU time.
 #include <stdio.h>
 #include <time.h>
 
@@ -6,6 +6,10 @@
 
 static volatile unsigned sink;
 
+OWN static unsigned never(unsigned n) {
+    sink = n;
+    return n * 7 + sink;
+}
 OWN static unsigned once(unsigned n) {
     sink = n;
     return n * 3 + sink;
@@ -22,8 +26,10 @@ static double cpu(void) {
     return now.tv_sec + now.tv_nsec * 1e-9;
 }
 
-int main(void) {
+int main(int count, char **arguments) {
     unsigned state = once(1);
+    if (count > 3)
+        state += never(count);
     // `rare` is called fifteen times, evenly spread.
     for (int part = 1; part <= 15; part++) {
         while (cpu() < part * 0.1)

@@ -229,6 +229,23 @@ fn long_processes_are_observed_when_the_time_of_breakpoints_is_spent() {
     assert!(!text.contains("the budget did not suffice"), "{text}");
 }
 
+/// A breakpoint that was removed to keep the budget comes back, in another process if need be. Without a hit the place
+/// is unknown then, but bounded.
+#[test]
+fn breakpoints_that_lapsed_come_back() {
+    let folder = scratch();
+    let (binary, out) = (folder.path().join("rare"), folder.path().join("rare.pleach"));
+    compile(&binary, &flags(&["annotate"]), &[program("rare.c")]);
+    let options = ["--overhead", "1%", "--coverage-advance", "1us", "--repeat", "4"];
+    record(&options, &out, &[&binary]);
+    let profile = read(&out);
+    let main = profile.functions.iter().find(|f| f.name == "main").expect("main");
+    let is_bounded = |block: &usize| main.executions(*block).at_most.is_some();
+    let mut unknown = (0..main.coverage.len()).filter(|&block| main.coverage[block] == Covered::Unknown);
+    let never = unknown.find(is_bounded).expect("what never ran is bounded");
+    assert_eq!(main.executions(never).at_least, 0);
+}
+
 /// Where breakpoints are impossible, the recording says so, and what was not hit is unknown.
 #[test]
 fn what_is_in_doubt_is_unknown() {
