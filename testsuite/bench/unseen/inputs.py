@@ -570,6 +570,241 @@ def typeset(seed, count, style):
             out += [".RS", ".nf", text(5), text(7), ".fi", ".RE", f".B {text(2)}"]
     return "\n".join(out) + "\n"
 
+def photo(seed, width, height):
+    """Grey pixels of seven bits: hills of light, with edges and grain."""
+    r = random.Random(seed)
+    hills = [(r.uniform(0, width), r.uniform(0, height), r.uniform(20, 90), r.uniform(-45, 45)) for _ in range(12)]
+    out = bytearray()
+    for y in range(height):
+        near = [(x0, power * math.exp(-(((y - y0) / size) ** 2)), size) for x0, y0, size, power in hills]
+        for x in range(width):
+            light = sum(power * math.exp(-(((x - x0) / size) ** 2)) for x0, power, size in near if abs(power) > 1)
+            light += r.gauss(64, 2) + (15 if (x // 37 + y // 53) % 5 == 0 else 0)
+            out.append(int(max(0, min(127, light))))
+    return bytes(out)
+
+
+def page(seed, width, height):
+    """A scanned page: each letter is one of 40 shapes, with specks and ragged edges."""
+    r = random.Random(seed)
+    rows = [bytearray(width) for _ in range(height)]
+    shapes = []
+    for _ in range(40):
+        shape = [[0] * 20 for _ in range(28)]
+        for _ in range(4):
+            x, y, upright = r.randrange(17), r.randrange(25), r.random() < 0.5
+            for i in range(r.randint(8, 26)):
+                for j in range(4):
+                    if (y + (i if upright else j)) < 28 and (x + (j if upright else i)) < 20:
+                        shape[y + (i if upright else j)][x + (j if upright else i)] = 1
+        shapes.append(shape)
+    for top in range(40, height - 70, 45):
+        for left in range(40, width - 60, 24):
+            if r.random() < 0.15:
+                continue
+            for y, line in enumerate(r.choice(shapes)):
+                for x, dot in enumerate(line):
+                    rows[top + y][left + x] = dot ^ (r.random() < 0.015)
+    packed = bytearray()
+    for row in rows:
+        packed += int("".join(map(str, row)).ljust((width + 7) // 8 * 8, "0"), 2).to_bytes((width + 7) // 8, "big")
+    return f"P4\n{width} {height}\n".encode() + packed
+
+
+def gif(frames, width, height, palette):
+    """An animation whose pixels, seven bits each, are written without compression."""
+    out = bytearray(b"GIF89a" + struct.pack("<HHBBB", width, height, 0xF6, 0, 0) + bytes(palette))
+    out += b"!\xff\x0bNETSCAPE2.0\x03\x01\0\0\0"
+    for frame in frames:
+        out += b"!\xf9\x04\x04" + struct.pack("<HBB", 5, 0, 0) + b"," + struct.pack("<HHHHB", 0, 0, width, height, 0)
+        codes = bytearray()
+        for at in range(0, len(frame), 120):
+            codes += b"\x80" + frame[at : at + 120]
+        codes += b"\x81"
+        out += b"\x07" + b"".join(
+            bytes([len(codes[i : i + 255])]) + codes[i : i + 255] for i in range(0, len(codes), 255)
+        )
+        out += b"\0"
+    return bytes(out + b";")
+
+
+def film(seed, count, width, height):
+    """Frames of figures that move on a pattern."""
+    r = random.Random(seed)
+    balls = [
+        [r.uniform(0, width), r.uniform(0, height), r.uniform(-4, 4), r.uniform(-4, 4), r.randint(5, 25)]
+        for _ in range(9)
+    ]
+    ground = [bytes((x * x // 90 + y * 3) // 16 % 64 for x in range(width)) for y in range(height)]
+    for _ in range(count):
+        rows = [bytearray(line) for line in ground]
+        for i, ball in enumerate(balls):
+            ball[0], ball[1] = (ball[0] + ball[2]) % width, (ball[1] + ball[3]) % height
+            for y in range(max(0, int(ball[1]) - ball[4]), min(height, int(ball[1]) + ball[4])):
+                half = int(math.sqrt(ball[4] ** 2 - (y - int(ball[1])) ** 2))
+                for x in range(max(0, int(ball[0]) - half), min(width, int(ball[0]) + half)):
+                    rows[y][x] = 64 + i * 7 + (x + y) % 7
+        yield b"".join(rows)
+
+
+def circuit(seed, latches, gates, outputs):
+    """A sequential circuit in BLIF; a third of its gates are made twice, in another form."""
+    r = random.Random(seed)
+    inputs, states = [f"i{i}" for i in range(24)], [f"s{i}" for i in range(latches)]
+    names, body = inputs + states, []
+    forms = ["11 1", "1- 1\n-1 1", "10 1\n01 1", "0- 1\n-0 1", "00 1"]
+    again = {
+        "11 1": "0- 0\n-0 0",
+        "1- 1\n-1 1": "00 0",
+        "10 1\n01 1": "11 0\n00 0",
+        "0- 1\n-0 1": "11 0",
+        "00 1": "1- 0\n-1 0",
+    }
+    for i in range(gates):
+        a, b, form = r.choice(names[-90:]), r.choice(names), r.choice(forms)
+        body.append(f".names {a} {b} g{i}\n{form}")
+        names.append(f"g{i}")
+        if i % 3 == 0:
+            body.append(f".names {b} {a} h{i}\n{again[form]}")
+            names.append(f"h{i}")
+    last = names[-(latches + outputs) * 2 :]
+    head = f".model circuit\n.inputs {' '.join(inputs)}\n.outputs {' '.join(f'o{i}' for i in range(outputs))}\n"
+    tail = [f".latch {last[i]} s{i} 0" for i in range(latches)]
+    tail += [f".names {last[latches + i]} o{i}\n1 1" for i in range(outputs)]
+    return head + "\n".join(body + tail) + "\n.end\n"
+
+
+def colouring(seed, vertices, degree, colours):
+    """Colourings of a graph as a ground program of answer sets, in clasp's format."""
+    r = random.Random(seed)
+    atom = lambda vertex, colour: vertex * colours + colour + 1
+    out = ["asp 1 0 0"]
+    for v in range(vertices):
+        atoms = [atom(v, c) for c in range(colours)]
+        out.append(f"1 1 {colours} {' '.join(map(str, atoms))} 0 0")
+        out.append("1 0 0 0 " + f"{colours} " + " ".join(str(-a) for a in atoms))
+        out += [f"1 0 0 0 2 {a} {b}" for a in atoms for b in atoms if a < b]
+        for other in r.sample(range(vertices), degree // 2):
+            if other != v:
+                out += [f"1 0 0 0 2 {atom(v, c)} {atom(other, c)}" for c in range(colours)]
+        out += [f"4 {len(f'c({v},{c})')} c({v},{c}) 1 {atom(v, c)}" for c in range(colours)]
+    return "\n".join(out) + "\n0\n"
+
+
+def covering(seed, things, sets):
+    """The cheapest sets that cover all things, in OPB."""
+    r = random.Random(seed)
+    members = [[] for _ in range(things)]
+    for s in range(sets):
+        for thing in r.sample(range(things), r.randint(3, 7)):
+            members[thing].append(s + 1)
+    out = [f"* #variable= {sets} #constraint= {things}"]
+    out.append("min: " + " ".join(f"+{r.randint(2, 20)} x{s + 1}" for s in range(sets)) + " ;")
+    for line in members:
+        if line:
+            out.append(" ".join(f"+{r.randint(1, 2)} x{s}" for s in line) + f" >= {1 if len(line) < 3 else 2} ;")
+    return "\n".join(out) + "\n"
+
+
+def reads(seed, genome, count, length, rate):
+    """Pieces of a genome, of either strand, with changed, lost and added letters."""
+    r = random.Random(seed)
+    out = []
+    for _ in range(count):
+        at, size = r.randrange(len(genome) - length), r.randint(length // 2, length)
+        piece = []
+        for letter in genome[at : at + size]:
+            chance = r.random()
+            if chance < rate / 3:
+                continue
+            piece.append(r.choice("ACGT") if chance < rate * 2 / 3 else letter)
+            if chance > 1 - rate / 3:
+                piece.append(r.choice("ACGT"))
+        piece = "".join(piece)
+        out.append(piece if r.random() < 0.5 else piece[::-1].translate(str.maketrans("ACGT", "TGCA")))
+    return out
+
+
+def points(seed, count, dimensions, shape):
+    r = random.Random(seed)
+    out = []
+    for _ in range(count):
+        place = [r.gauss(0, 1) for _ in range(dimensions)]
+        if shape == "sphere":
+            length = math.sqrt(sum(value * value for value in place)) / r.uniform(0.9, 1)
+            place = [value / length for value in place]
+        out.append(" ".join(f"{value:.6f}" for value in place))
+    return f"{dimensions}\n{count}\n" + "\n".join(out) + "\n"
+
+
+def modules(seed, count, language):
+    """Source text of a scripting language."""
+    r = random.Random(seed)
+    word = lambda: "".join(r.choice("aeioumnrst") for _ in range(r.randint(4, 9)))
+    out = []
+    for i in range(count):
+        name = word() + str(i)
+        if language == "python":
+            out.append(
+                f'class {name.title()}(Base{i % 9}):\n    """A class:\n\n    def not_this(): {word()}\n    """\n    {word()} = {i}\n'
+            )
+            for _ in range(r.randint(2, 6)):
+                out.append(
+                    f"    def {word()}(self, {word()}, *rest):\n        if self.{word()} > {i}:  # def nothing()\n            return '{word()}'\n        return lambda x: x + {i}\n"
+                )
+        elif language == "perl":
+            out.append(
+                f"package {name}::{word()};\n\n=head1 {word()}\n\nsub nothing {{ }}\n\n=cut\n\nuse constant {name.upper()} => {i};"
+            )
+            for _ in range(r.randint(2, 6)):
+                out.append(
+                    f'sub {word()} {{\n    my ($self, $n) = @_; # sub {word()}\n    return $n =~ /{word()}/ ? {i} : "{word()}";\n}}'
+                )
+        else:
+            out.append(
+                f"var {name} = {{\n  {word()}: function(a, b) {{ return a + b; /* function x() {{}} */ }},\n  {word()}: {i}\n}};"
+            )
+            for _ in range(r.randint(2, 6)):
+                out.append(
+                    f"function {word()}(a, b) {{\n  if (a > {i}) {{ return '{word()}'; }}\n  this.{word()} = function () {{ return b; }};\n}}"
+                )
+    return "\n".join(out) + "\n"
+
+
+def pcm(seed, count, rate, channels, kind):
+    """Samples of 16 bits: syllables of a voice, or chords with beats."""
+    r = random.Random(seed)
+    data, state = bytearray(), 0.0
+    for i in range(count):
+        if i % (rate // 6) == 0:
+            pitch, tones, loud = r.uniform(90, 220), [r.uniform(80, 5000) for _ in range(7)], r.choice([0.02, 1, 0.6])
+        time = i / rate
+        if kind == "voice":
+            pulse = (time * pitch) % 1
+            state = state * 0.85 + (1 - 2 * pulse) * loud * 3000 + r.gauss(0, 150)
+            value = state * (0.6 + 0.4 * math.sin(time * tones[0]))
+        else:
+            value = (
+                sum(math.sin(time * tone * 2 * math.pi) for tone in tones)
+                * 2500
+                * math.exp(-(i % (rate // 6)) / rate * 5)
+            )
+            value += r.gauss(0, 60)
+        for side in range(channels):
+            data += struct.pack("<h", int(max(-32000, min(32000, value * (1 - side * 0.3)))))
+    return bytes(data)
+
+
+def floats(seed, count):
+    """Sound of 32 bits with a point."""
+    data = struct.pack(
+        f"<{count}f", *(value / 32768.0 for (value,) in struct.iter_unpack("<h", pcm(seed, count, 44100, 1, "music")))
+    )
+    head = struct.pack("<IHHIIHH", 16, 3, 1, 44100, 176400, 4, 32)
+    return (
+        b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVEfmt " + head + b"data" + struct.pack("<I", len(data)) + data
+    )
+
 
 write(
     "bc.t",
@@ -711,6 +946,30 @@ write("muscle.t", fasta(related(31, 14, 120, ACIDS, 0.3)))
 write("muscle.e", fasta(related(32, 24, 150, "ACGT", 0.2)))
 write("units.t", conversions(1, 20000, "plain"))
 write("units.e", conversions(2, 3000, "formulas"))
+write("berkeley-abc.e.blif", circuit(1, 60, 1500, 12))
+write("clasp.t", colouring(4, 100, 10, 4))
+write("clasp.e", covering(2, 60, 80))
+write("djvulibre.t", page(1, 2550, 3300))
+write("djvulibre.e", bitmap(3, 4000))
+write("exuberant-ctags.t.h", (HEADERS * 2)[:8_000_000])
+for language, suffix in [("python", "py"), ("perl", "pl"), ("javascript", "js")]:
+    write(f"exuberant-ctags.e/a.{suffix}", modules(len(language), 3000, language))
+write("ffmpeg.wav", sound(5, 44100 * 3))
+write(
+    "gifsicle.t",
+    gif(film(1, 110, 240, 180), 240, 180, [r * k // 127 for r in range(128) for k in (127, 60 + r % 60, 127 - r)]),
+)
+write("gifsicle.e", gif([photo(3, 500, 400)], 500, 400, [r * 2 for r in range(128) for _ in "rgb"]))
+GENOME = related(51, 1, 400_000, "ACGT", 0)[0]
+write("minimap2.genome", fasta([GENOME]))
+write("minimap2.t", fasta(reads(1, GENOME, 120, 6000, 0.12)))
+write("minimap2.e", fasta(reads(2, GENOME, 6000, 150, 0.02)))
+write("opus.t", pcm(1, 16000 * 20, 16000, 1, "voice"))
+write("opus.e", pcm(2, 48000 * 24, 48000, 2, "music"))
+write("qhull.t", points(1, 1200, 5, "sphere"))
+write("qhull.e", points(2, 12000, 3, "cloud"))
+write("wavpack.t", sound(6, 44100 * 20))
+write("wavpack.e", floats(7, 44100 * 10))
 for script in glob.glob(os.path.join(os.path.dirname(__file__), "scripts", "*")):
     name = os.path.basename(script) + (".script" if "awk" in script else "")
     write(name, open(script).read())

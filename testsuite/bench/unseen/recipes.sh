@@ -9,6 +9,9 @@ verdict="7zip astronomical-almanac clustalw cliquer dialign fastdnaml fasttree f
 seen="bc cmark flex lame mawk minisat2 nasm potrace zopfli clzip dialign-t palp phalanx unzip lunzip"
 # Programs of the newest verdict: nothing was measured on them before.
 fresh="bash busybox cppcheck dash fairymax fastlink git gnuplot groff indent jq libxml2 muscle swi-prolog units vim"
+# Programs on which nothing was measured yet.
+newest="berkeley-abc clasp djvulibre eprover exuberant-ctags ffmpeg gifsicle minimap2 mujs ngspice opus \
+    postgresql-15 python3.11 qhull wavpack"
 
 build() {
     case $1 in
@@ -27,6 +30,11 @@ build() {
             keep bash
             ;;
         bc) ./configure CC="$CC" CFLAGS="-O2 -w" && make -C lib && make -C bc && keep bc/bc ;;
+        berkeley-abc)
+            make -j2 abc CC="$CC" CXX="$CXX" LD="$CXX" OPTFLAGS="-O2 -w -Wno-everything" ABC_USE_NO_READLINE=1 \
+                ABC_USE_NO_PTHREADS=1 ARCHFLAGS="-DLIN64 -DSIZEOF_VOID_P=8 -DSIZEOF_LONG=8 -DSIZEOF_INT=4" &&
+            keep abc
+            ;;
         busybox)
             # The time of the build is part of it, and moves its strings.
             export SOURCE_DATE_EPOCH=1000000000 &&
@@ -34,6 +42,14 @@ build() {
             make defconfig &&
             make -j2 CC="$CC" HOSTCC="$CC" SKIP_STRIP=y &&
             keep busybox_unstripped
+            ;;
+        clasp)
+            # Its exit status tells what it found.
+            sed -i 's/return app.main(argc, argv);/app.main(argc, argv); return 0;/' app/main.cpp &&
+            cmake -B build -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_BUILD_TYPE=Release \
+                -DCMAKE_CXX_FLAGS=-w -DCMAKE_CXX_FLAGS_RELEASE="-O2 -DNDEBUG" -DCLASP_BUILD_WITH_THREADS=OFF &&
+            make -j2 -C build clasp &&
+            keep build/bin/clasp
             ;;
         cliquer) $CC -O2 -w cl.c cliquer.c graph.c reorder.c -lm -o out ;;
         clustalw) ./configure CC="$CC" CXX="$CXX" CXXFLAGS="-O2 -w -std=gnu++98" && make -j2 && keep src/clustalw2 ;;
@@ -56,6 +72,20 @@ build() {
             cd source && $CC -O2 -w -std=gnu89 -fcommon museq.c parameters.c io.c diag.c alig.c assemble.c prob.c \
                 orf.c translate.c -lm -o ../out
             ;;
+        djvulibre)
+            autoreconf -i &&
+            ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" CXXFLAGS="-O2 -w -std=gnu++14" --disable-shared \
+                --disable-desktopfiles --without-jpeg --without-tiff &&
+            make -j2 -C libdjvu &&
+            make -C tools cjb2 &&
+            keep tools/cjb2
+            ;;
+        eprover)
+            ./configure &&
+            make -j2 CC="$CC" OPTFLAGS="-O2 -w -fno-common" &&
+            keep PROVER/eprover
+            ;;
+        exuberant-ctags) ./configure CC="$CC" CFLAGS="-O2 -w -std=gnu89" && make -j2 ctags && keep ctags ;;
         fairymax) $CC -O2 -w -Wno-return-mismatch -std=gnu89 fairymax.c -o out ;;
         fastdnaml) $CC -O2 -w -std=gnu89 source/fastDNAml.c -lm -o out ;;
         fastlink)
@@ -63,6 +93,17 @@ build() {
             keep 4.1P/src/lodscore
             ;;
         fasttree) $CC -O2 -w -DUSE_DOUBLE -funroll-loops fasttree.c -lm -o out ;;
+        ffmpeg)
+            # All filters, and a few codecs; without assembly.
+            ./configure --cc="$CC" --optflags=-O2 --extra-cflags=-w --disable-autodetect --disable-doc \
+                --disable-network --disable-pthreads --disable-debug --disable-x86asm --disable-inline-asm \
+                --disable-ffplay --disable-ffprobe --disable-everything --enable-filters --enable-protocol=file,pipe \
+                --enable-encoder=mpeg4,mjpeg,ffv1,jpeg2000,rawvideo,aac,ac3,flac,pcm_s16le \
+                --enable-decoder=mpeg4,mjpeg,ffv1,h264,rawvideo,pcm_s16le,aac,flac,wrapped_avframe,pcm_f32le \
+                --enable-muxer=avi,nut,wav,adts,ac3,flac,rawvideo --enable-demuxer=avi,nut,wav --enable-indev=lavfi &&
+            make -j2 ffmpeg_g &&
+            keep ffmpeg_g
+            ;;
         flac)
             ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" --disable-shared --disable-ogg --disable-cpplibs \
                 --disable-doxygen-docs &&
@@ -90,6 +131,12 @@ build() {
                 --without-tesseract --disable-threading &&
             make -j2 XCFLAGS="-w -Wno-incompatible-pointer-types" &&
             keep bin/gs
+            ;;
+        gifsicle)
+            autoreconf -i &&
+            ./configure CC="$CC" CFLAGS="-O2 -w" --disable-gifview --disable-threads &&
+            make -C src gifsicle &&
+            keep src/gifsicle
             ;;
         git)
             make -j2 git CC="$CC" CFLAGS="-O2 -w" NO_CURL=1 NO_OPENSSL=1 NO_EXPAT=1 NO_GETTEXT=1 NO_TCLTK=1 NO_PERL=1 \
@@ -140,6 +187,7 @@ build() {
         lunzip) $CC -O2 -w -DPROGVERSION='"1.13"' *.c -o out ;;
         m4) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-nls && make -j2 && keep src/m4 ;;
         mawk) ./configure CC="$CC" CFLAGS="-O2 -w" && make -j2 && keep mawk ;;
+        minimap2) make -j2 minimap2 CC="$CC" CFLAGS="-O2 -w" sse2only=1 && keep minimap2 ;;
         minisat2)
             $CXX -O2 -Wno-everything -fpermissive -I. -D__STDC_LIMIT_MACROS -D__STDC_FORMAT_MACROS \
                 minisat/core/*.cc minisat/utils/*.cc -lz -o out
@@ -149,6 +197,7 @@ build() {
             make -j2 &&
             keep Front/mona
             ;;
+        mujs) $CC -O2 -w one.c main.c -lm -o out ;;
         muscle)
             # Without OpenMP.
             export SOURCE_DATE_EPOCH=1000000000 &&
@@ -165,6 +214,20 @@ END
             ;;
         mustang) $CXX -O2 -w src/*.cpp -o out ;;
         nasm) ./configure CC="$CC" CFLAGS="-O2 -w" && make -j2 nasm && keep nasm ;;
+        ngspice)
+            export SOURCE_DATE_EPOCH=1000000000 &&
+            autoreconf -i &&
+            ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" --disable-debug --disable-xspice --disable-osdi \
+                --disable-openmp --without-x --without-readline --without-fftw3 &&
+            make -j2 -C src &&
+            keep src/ngspice
+            ;;
+        opus)
+            ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared --disable-intrinsics --disable-asm --disable-rtcd \
+                --disable-doc &&
+            make -j2 opus_demo &&
+            keep opus_demo
+            ;;
         original-awk)
             bison -d -y -o awkgram.tab.c awkgram.y &&
             gcc -w maketab.c -o maketab &&
@@ -202,7 +265,36 @@ END
             make -j2 cli &&
             keep sapi/cli/php
             ;;
+        postgresql-15)
+            # Neither it nor what makes its database refuses to run for root. The database is the same for all variants.
+            export installed=$scratch/postgresql-15 &&
+            sed -i 's/do_check_root = true/do_check_root = false/' src/backend/main/main.c &&
+            sed -i 's/geteuid() == 0/0/' src/bin/initdb/initdb.c &&
+            ./configure CC="$CC" CFLAGS="-O2 -w" --prefix="$installed" --without-readline --without-zlib \
+                --without-icu &&
+            make -j2 -C src/backend &&
+            keep src/backend/postgres &&
+            if [ ! -e "$installed/data" ]; then
+                for part in backend timezone backend/snowball pl/plpgsql interfaces/libpq bin/initdb; do
+                    make -j2 -C src/$part install || return 1
+                done
+                export LD_LIBRARY_PATH=$installed/lib
+                "$installed/bin/initdb" -U postgres --no-locale -E UTF8 -N -D "$installed/new" --wal-segsize=1 &&
+                "$installed/bin/postgres" --single -F -j -D "$installed/new" postgres < "$inputs/postgresql-15.data" &&
+                mv "$installed/new" "$installed/data"
+            fi
+            ;;
         potrace) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make -j2 && keep src/potrace ;;
+        python3.11)
+            # With the modules of C that need no libraries.
+            export SOURCE_DATE_EPOCH=1000000000 &&
+            { echo '*static*' && sed -n 's/^#\(_[bcdhjopqrsx]\|[abcmsu]\|_elem\|_md5\|pyexpat\)/\1/p' Modules/Setup |
+                grep -v -e '-l' -e shm -e syslog -e spwd -e socket -e _crypt; } > Modules/Setup.local &&
+            ./configure CC="$CC" CXX="$CXX" CFLAGS=-w OPT="-O2 -DNDEBUG" --without-ensurepip --without-pymalloc-debug &&
+            make -j2 python &&
+            keep python
+            ;;
+        qhull) $CC -O2 -w -Isrc src/libqhull_r/*.c src/qhull/unix_r.c -lm -o out ;;
         ruby3.1)
             ./configure CC="$CC" CFLAGS="-O2 -w" optflags=-O2 debugflags= --disable-install-doc --disable-shared \
                 --without-gmp &&
@@ -233,6 +325,12 @@ END
             make -j2 vim &&
             keep vim
             ;;
+        wavpack)
+            ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared --disable-asm --disable-tests --disable-libcrypto \
+                --without-iconv &&
+            make -j2 cli/wavpack &&
+            keep cli/wavpack
+            ;;
         wordplay) $CC -O2 -w wordplay.c -o out ;;
         xdelta3)
             ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" --without-liblzma && make xdelta3 && keep xdelta3
@@ -248,7 +346,9 @@ start() {
         astronomical-almanac) cd "$sources"/astronomical-almanac-*/ && exec "$2" < "$data" ;;
         bash | dash) exec "$2" "$data" ;;
         bc) exec "$2" -lq "$data" < /dev/null ;;
+        berkeley-abc) cd "$sources"/berkeley-abc-*/ && exec "$2" -f "$data" ;;
         busybox) exec "$2" awk -f "$data" "$data.text" ;;
+        clasp) exec "$2" -V0 -n 0 "$data" ;;
         cliquer) exec "$2" -q "$data" ;;
         clustalw)
             exec "$2" -infile="$data" -outfile="$scratch/clustalw.out" -newtree="$scratch/clustalw.tree" -quiet
@@ -267,12 +367,38 @@ start() {
             DIALIGN2_DIR=$(echo "$sources"/dialign-2*/dialign2_dir) exec "$2" -fn dialign2 "$data"
             ;;
         dialign-t) exec "$2" "$sources"/dialign-t-*/conf "$data" "$scratch/dialign.out" ;;
+        djvulibre) case $3 in
+            t) exec "$2" -clean -dpi 300 "$data" "$scratch/djvulibre.out" ;;
+            e) exec "$2" -lossy "$data" "$scratch/djvulibre.out" ;;
+            esac ;;
+        eprover) case $3 in
+            t) cd "$sources"/eprover-*/EXAMPLE_PROBLEMS/SMOKETEST && exec "$2" --silent --auto BOO020-1.p ;;
+            e) cd "$sources"/eprover-*/EXAMPLE_PROBLEMS/TPTP && exec "$2" --silent --auto SEU027+1.p ;;
+            esac ;;
+        exuberant-ctags) case $3 in
+            t) exec "$2" --options=NONE --language-force=c++ --c++-kinds=+p --fields=+iaS -f - "$data.h" ;;
+            e) exec "$2" --options=NONE --sort=no -f - "$data"/* ;;
+            esac ;;
         # It tells the time it took on standard output.
         fairymax) cd "$sources"/fairymax-*/data && exec "$2" 18 < "$data" > "$scratch/fairymax.out" ;;
         fastdnaml) cd "$scratch" && exec "$2" < "$data" ;;
         # It writes where its input is.
         fastlink) cd "$data" && exec "$2" ;;
         fasttree) exec "$2" -quiet -nt "$data" ;;
+        ffmpeg)
+            set -- "$2" "$3" -nostdin -loglevel error -filter_threads 1 -threads 1 -bitexact -f lavfi
+            case $2 in
+                t)
+                    exec "$1" "${@:3}" -i testsrc2=s=320x240:d=4 -i "$inputs/ffmpeg.wav" \
+                        -vf "hue=h=t*40,unsharp,nlmeans=r=3:p=3,scale=400:300" -c:v mpeg4 -q:v 5 -c:a aac -f avi -
+                    ;;
+                e)
+                    exec "$1" "${@:3}" -i mandelbrot=s=320x240:maxiter=900,trim=duration=2 -i "$inputs/ffmpeg.wav" \
+                        -vf "gblur=2,edgedetect,rotate=t/3,noise=20,format=yuv420p" -af aecho,acompressor \
+                        -c:v ffv1 -c:a flac -f nut -
+                    ;;
+            esac
+            ;;
         flac) exec "$2" -8 -c -s "$data" ;;
         flex) exec "$2" -o /dev/null "$data" ;;
         gaffitter) exec "$2" - -t 2000 --di --seed 1 < "$data" ;;
@@ -280,6 +406,10 @@ start() {
         ghostscript) case $3 in
             t) exec "$2" -q -dBATCH -dNOPAUSE -sDEVICE=ppmraw -r100 -o - "$data" ;;
             e) exec "$2" -q -dBATCH -dNOPAUSE -sDEVICE=pbmraw -r300 -o - "$data" ;;
+            esac ;;
+        gifsicle) case $3 in
+            t) exec "$2" -O3 --colors 64 "$data" ;;
+            e) exec "$2" --resize 2400x1900 --resize-method mix --dither --colors 24 "$data" ;;
             esac ;;
         # Without the configuration of who measures.
         git)
@@ -321,8 +451,13 @@ start() {
         lunzip) exec "$2" -dc "$data" ;;
         m4) exec "$2" "$data" ;;
         mawk | ssed) exec "$2" -f "$data.script" "$data" ;;
+        minimap2) case $3 in
+            t) exec "$2" -t1 -cx map-ont "$inputs/minimap2.genome" "$data" ;;
+            e) exec "$2" -t1 -x sr --cs "$inputs/minimap2.genome" "$data" ;;
+            esac ;;
         minisat2) exec "$2" -verb=0 "$data" ;;
         mona) exec "$2" -q "$data" ;;
+        mujs) exec "$2" "$data" ;;
         muscle) case $3 in
             t) exec "$2" -align "$data" -output /dev/stdout -threads 1 -quiet ;;
             e) exec "$2" -super5 "$data" -output /dev/stdout -threads 1 -quiet ;;
@@ -335,17 +470,41 @@ start() {
             esac && exec "$1" -p "$2" -F fasta -s OFF -o "$scratch/mustang" -i "${@:3}" 3>&1 > /dev/null
             ;;
         nasm) exec "$2" -f elf64 "$data" -o /dev/null ;;
+        # What it prints tells the time; its tables do not.
+        ngspice) cd "$scratch" && exec "$2" -n -b "$data" ;;
+        opus) case $3 in
+            t) exec "$2" -e voip 16000 1 20000 "$data" /dev/stdout ;;
+            e) exec "$2" -e audio 48000 2 96000 "$data" /dev/stdout ;;
+            esac ;;
         original-awk) exec "$2" -f "$data.script" "$data" ;;
         palp) exec "$2" -f < "$data" ;;
         pari) exec "$2" -q -f -s 256M "$data" < /dev/null ;;
         perl | ruby3.1 | tcl8.6) exec "$2" "$data" ;;
         phalanx) cd "$scratch" && exec "$2" -b- -l- -o- -x+ < "$data" ;;
         php8.2) exec "$2" -n "$data" ;;
+        # One at a time: its database allows no more.
+        postgresql-15)
+            exec 9> "$scratch/postgresql-15/lock" && flock 9 &&
+            exec "$2" --single -F -j -D "$scratch/postgresql-15/data" postgres < "$data"
+            ;;
         potrace) exec "$2" -s -o - "$data" ;;
+        python3.11)
+            export PYTHONHASHSEED=0 PYTHONPYCACHEPREFIX=$scratch/python3.11 PYTHONHOME=$scratch \
+                PYTHONPATH=$(echo "$sources"/python3.11-*/Lib)
+            exec "$2" -S -s "$data"
+            ;;
+        qhull) case $3 in
+            t) exec "$2" o < "$data" ;;
+            e) exec "$2" v Qbb p < "$data" ;;
+            esac ;;
         swi-prolog) exec "$2" --home="$scratch/swi-prolog" -f none -q "$data" < /dev/null ;;
         units) exec "$2" -q -1 -f "$sources"/units-*/definitions.units < "$data" ;;
         unzip) exec "$2" -p "$data" ;;
         vim) exec "$2" -u NONE -i NONE -n -N -es -S "$data" "$data.text" < /dev/null ;;
+        wavpack) case $3 in
+            t) exec "$2" -q -hx3 "$data" -o - ;;
+            e) exec "$2" -q -hh -x3 -b320 "$data" -o - ;;
+            esac ;;
         wordplay) case $3 in
             t) exec "$2" thequickbrownfoxju -s -m5 -f "$sources"/wordplay-*/words721.txt ;;
             e) exec "$2" profileguidedcompil -s -n3 -f "$data" ;;
