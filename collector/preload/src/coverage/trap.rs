@@ -51,7 +51,9 @@ fn remove(address: u64) -> bool {
     let Some((module, plan, place)) = place_at(address) else {
         return false;
     };
-    let is_measured = HITS.fetch_add(1, Relaxed).is_multiple_of(MEASURED);
+    let lapses = !super::is_affordable();
+    // Some functions have thousands of breakpoints: the time to remove them is always measured.
+    let is_measured = lapses || HITS.fetch_add(1, Relaxed).is_multiple_of(MEASURED);
     let before = if is_measured { sys::thread_cpu_ns() } else { 0 };
     let Some(byte) = plan.places().get(place).map(|place| place.byte()) else {
         return false;
@@ -67,14 +69,19 @@ fn remove(address: u64) -> bool {
         return true;
     }
     again::note_hit(place, &plan);
-    if !super::is_affordable() {
+    if lapses {
         arming::lapse_function(module, &plan, place);
     }
+    let mut cost = HANDLER_NS.load(Relaxed);
     if is_measured {
         let now = sys::thread_cpu_ns().saturating_sub(before);
-        HANDLER_NS.store((3 * HANDLER_NS.load(Relaxed) + now) / 4, Relaxed);
+        if lapses {
+            cost = now;
+        } else {
+            HANDLER_NS.store((3 * cost + now) / 4, Relaxed);
+        }
     }
-    account::spend_on_coverage(settings::get().step_ns + HANDLER_NS.load(Relaxed));
+    account::spend_on_coverage(settings::get().step_ns + cost);
     true
 }
 
