@@ -88,7 +88,7 @@ pub enum Verdict {
         /// Branches with known directions: a weight for each successor slot.
         branch_weights: Vec<(BlockIndex, Vec<u64>)>,
     },
-    /// Never executed, by a profile with enough bursts: optimised for size and not inlined.
+    /// Never executed, by exact counts or a profile with many bursts: optimised for size and not inlined.
     Cold,
     /// Executed, but rarely, as breakpoints show: it gets the smallest count. What is inlined into it may be hot: LLVM
     /// optimises the rest for size.
@@ -96,8 +96,8 @@ pub enum Verdict {
         /// Branches of which some directions are proved not to have been taken.
         branch_weights: Vec<(BlockIndex, Vec<u64>)>,
     },
-    /// No samples, by a profile large enough to show that it rarely runs: placed in a cold section, but compiled as
-    /// without a profile, because it may be hot with another input.
+    /// Never executed, or without samples by a profile large enough to show that it rarely runs: placed in a cold
+    /// section, but compiled as without a profile, because it may be hot with another input.
     Unlikely,
     /// No samples, by a profile too small for a decision.
     Unknown,
@@ -126,7 +126,7 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, evidence: &RecordingEvidenc
     let not_executed = coldness::not_executed(cfg, profile);
     let can_split = evidence.exact || evidence.bursts >= MIN_BURSTS_FOR_SPLITTING;
     let is_observed = coldness::is_observed(profile);
-    let is_proved_cold = evidence.exact || not_executed.first() == Some(&true);
+    let is_proved = not_executed.first() == Some(&true);
     let max_count = profile.blocks.iter().copied().max().unwrap_or(0);
     if max_count == 0 {
         let rare = coldness::rare(cfg, profile, evidence.cpu_seconds);
@@ -143,8 +143,10 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, evidence: &RecordingEvidenc
             Verdict::Rare {
                 branch_weights: proved_branches(cfg, &not_executed).collect(),
             }
-        } else if is_proved_cold || !is_observed && evidence.bursts >= MIN_BURSTS_FOR_SIZE {
+        } else if evidence.exact || (is_proved || !is_observed) && evidence.bursts >= MIN_BURSTS_FOR_SIZE {
             Verdict::Cold
+        } else if is_proved {
+            Verdict::Unlikely
         } else if can_split && evidence.samples >= MIN_SAMPLES_FOR_SPLITTING {
             Verdict::Unlikely
         } else {
@@ -571,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_proved_not_to_have_run_is_cold_however_few_bursts() {
+    fn what_is_proved_not_to_have_run_is_unlikely_however_few_bursts() {
         // 0 branches to 1 and 2, which join in 3.
         let cfg = pleach_annotate::testing::cfg(&[&[1, 2], &[3], &[3], &[]]);
         let few = RecordingEvidence {
@@ -599,7 +601,8 @@ mod tests {
         };
         use Covered::{Hit, NotExecuted, Proved, Unknown};
         let never = states([NotExecuted; 4], [0; 4]);
-        assert_eq!(verdict(&cfg, &never, &few), Verdict::Cold);
+        // Another input may execute it: only a large recording optimises it for size.
+        assert_eq!(verdict(&cfg, &never, &few), Verdict::Unlikely);
         // Executed, but never sampled: not cold, and one direction is known.
         let rare = states([Proved, Proved, NotExecuted, Proved], [0; 4]);
         let Verdict::Sampled { branch_weights, .. } = verdict(&cfg, &rare, &few) else {
@@ -612,6 +615,7 @@ mod tests {
             samples: MIN_SAMPLES_FOR_SPLITTING,
             ..few
         };
+        assert_eq!(verdict(&cfg, &never, &many), Verdict::Cold);
         let unknown = states([Unknown, NotExecuted, Unknown, Unknown], [0; 4]);
         assert_eq!(verdict(&cfg, &unknown, &few), Verdict::Unknown);
         assert_eq!(verdict(&cfg, &unknown, &many), Verdict::Unlikely);
