@@ -145,9 +145,7 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, evidence: &RecordingEvidenc
             }
         } else if evidence.exact || (is_proved || !is_observed) && evidence.bursts >= MIN_BURSTS_FOR_SIZE {
             Verdict::Cold
-        } else if is_proved {
-            Verdict::Unlikely
-        } else if can_split && evidence.samples >= MIN_SAMPLES_FOR_SPLITTING {
+        } else if is_proved || can_split && evidence.samples >= MIN_SAMPLES_FOR_SPLITTING {
             Verdict::Unlikely
         } else {
             Verdict::Unknown
