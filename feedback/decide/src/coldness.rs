@@ -2,8 +2,8 @@
 //!
 //! A block that is proved not to have been executed, in all recordings, is what instrumentation calls cold: it is treated
 //! as cold, however small the recording is. A whole function is only placed apart then: with another input it may be
-//! what the program does, and its size alone saves no time. What breakpoints show to have been executed is not cold, though it was not
-//! sampled.
+//! what the program does, and its size alone saves no time. What breakpoints show to have been executed is not cold,
+//! though it was not sampled.
 //!
 //! A function all of whose executed blocks are [`rare`] gets the smallest count, as instrumentation would give it.
 //!

@@ -239,7 +239,7 @@ fn restore_in_image(module: &Module, plan: &Plan, range: Range<usize>) {
         }
         if is_armed {
             let offset = start.wrapping_sub(module.base());
-            // SAFETY: Kernel: it reads `length` bytes, which are fewer than there are.
+            // SAFETY: Kernel: it reads `length` bytes, which are no more than there are.
             unsafe { syscall!(libc::SYS_pwrite64, fd, bytes.as_ptr(), length, offset) };
         }
     }
