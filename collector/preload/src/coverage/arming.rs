@@ -42,22 +42,39 @@ fn map_image(module: &Module, path: &[u8], inode: u64) -> bool {
     if path.len() > mappings::MAX_PATH || !mappings::note_replaced(range.start, inode, path) {
         return false;
     }
-    let Some(fd) = plans::open_image(path, inode) else {
+    let Some((fd, image_inode)) = plans::open_image(path, inode) else {
         return false;
     };
-    let (protection, flags) = (libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE | libc::MAP_FIXED);
     let (length, offset) = (range.end - range.start, range.start.wrapping_sub(module.base()));
+    let map = |at: u64, protection, flags| {
+        // SAFETY: Kernel: a new mapping, or one with the same bytes, apart from breakpoints, that replaces the code at
+        // once.
+        unsafe { syscall!(libc::SYS_mmap, at, length, protection, flags, fd, offset) }
+    };
+    let replace = || {
+        map(
+            range.start,
+            libc::PROT_READ | libc::PROT_EXEC,
+            libc::MAP_PRIVATE | libc::MAP_FIXED,
+        )
+    };
     // The image may be shorter: memory beyond it would fault.
     let fits = sys::file_size(fd).is_some_and(|size| offset + length <= size as u64);
-    let map = || {
-        // SAFETY: Kernel: the mapping has the same bytes, apart from breakpoints, and replaces the other at once.
-        unsafe { syscall!(libc::SYS_mmap, range.start, length, protection, flags, fd, offset) >= 0 }
-    };
-    let is_mapped = fits && module.set_image(fd) && map();
-    if !is_mapped {
-        module.drop_image();
-        module.set_inode(inode);
+    let writable = if fits { map(0, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED) } else { -1 };
+    let mut is_mapped = false;
+    if writable >= 0 {
+        mappings::note_own(writable as u64);
+        // Before the code is replaced: another thread may meet a breakpoint at once.
+        // SAFETY: it is as long as the code.
+        unsafe { module.set_image(writable as *mut u8) };
+        module.set_inode(image_inode);
+        is_mapped = replace() >= 0;
+        if !is_mapped {
+            module.drop_image();
+            module.set_inode(inode);
+        }
     }
+    sys::close(fd);
     is_mapped
 }
 
@@ -152,12 +169,15 @@ pub fn is_armed(module: &Module, plan: &Plan, place: usize) -> bool {
 
 /// Writes a byte of the image, for all processes. False if it is not to be seen in this one.
 fn write_image(module: &Module, address: u64, byte: u8) -> bool {
-    let Some(fd) = module.image() else { return false };
-    let (bytes, offset) = ([byte], address.wrapping_sub(module.base()));
-    // SAFETY: Kernel: it reads one byte. The image has the file's layout.
-    let written = unsafe { syscall!(libc::SYS_pwrite64, fd, bytes.as_ptr(), 1, offset) };
-    // SAFETY: code of a loaded module. It differs where the program, or we, wrote to this page before.
-    written == 1 && unsafe { (address as *const u8).read_volatile() } == byte
+    let Some(target) = module.image_byte(address) else {
+        return false;
+    };
+    // SAFETY: a byte of a mapping that stays, and code of a loaded module. It differs where the program, or we, wrote to
+    // this page before.
+    unsafe {
+        target.write_volatile(byte);
+        (address as *const u8).read_volatile() == byte
+    }
 }
 
 /// Puts the original byte in the place of a breakpoint. False if that is impossible.
@@ -214,37 +234,6 @@ fn places_around(plan: &Plan, place: usize) -> Range<usize> {
     start..place + after.iter().take_while(|other| *other == function).count()
 }
 
-/// Bytes written at once.
-const CHUNK: u64 = 1024;
-
-/// Puts the original bytes in all places of a range in the image.
-fn restore_in_image(module: &Module, plan: &Plan, range: Range<usize>) {
-    let Some(fd) = module.image() else { return };
-    let mut places = range.filter_map(|place| locate(module, plan, place)).peekable();
-    while let Some(&(start, _)) = places.peek() {
-        let mut bytes = [0u8; CHUNK as usize];
-        let mut length = 0;
-        let mut is_armed = false;
-        while let Some((address, byte)) = places.next_if(|(address, _)| address - start < CHUNK) {
-            for at in length..=(address - start) as usize {
-                // SAFETY: code of a loaded module, which was readable when it was registered.
-                let found = unsafe { ((start + at as u64) as *const u8).read_volatile() };
-                let is_place = at as u64 == address - start;
-                is_armed |= is_place && found == BREAKPOINT;
-                if let Some(target) = bytes.get_mut(at) {
-                    *target = if is_place { byte } else { found };
-                }
-            }
-            length = (address - start) as usize + 1;
-        }
-        if is_armed {
-            let offset = start.wrapping_sub(module.base());
-            // SAFETY: Kernel: it reads `length` bytes, which are no more than there are.
-            unsafe { syscall!(libc::SYS_pwrite64, fd, bytes.as_ptr(), length, offset) };
-        }
-    }
-}
-
 /// Removes the breakpoints of a function, because the budget is spent and the function is being executed: its next hits
 /// would come soon. Those of functions that do not run stay.
 ///
@@ -252,24 +241,15 @@ fn restore_in_image(module: &Module, plan: &Plan, range: Range<usize>) {
 pub fn lapse_function(module: &Module, plan: &Plan, place: usize) {
     let range = places_around(plan, place);
     let now = account::clock();
-    if module.has_image() {
-        let was_armed = |place: &usize| is_armed(module, plan, *place);
-        let lapsing = range.clone().filter(was_armed).filter(|&place| !plan.was_hit(place));
-        for place in lapsing {
-            plan.note_lapse(place);
-        }
-        restore_in_image(module, plan, range.clone());
-    }
     for place in range {
         plan.end_exposure(place, now);
-        // Without an image, or where the program wrote to this page.
         if (module.clear_armed(place) || is_armed(module, plan, place))
             && let Some((address, byte)) = locate(module, plan, place)
         {
             if !plan.was_hit(place) {
                 plan.note_lapse(place);
             }
-            code::restore(address, byte);
+            restore(module, address, byte);
         }
     }
 }

@@ -1,11 +1,10 @@
 //! The observed modules of this process.
 
-use crate::descriptors;
-use crate::sys::{self, syscall};
+use crate::sys::syscall;
 use core::cell::UnsafeCell;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64};
 use pleach_wire::coverage::{Failure, Plan};
 
 const MAX_MODULES: usize = 64;
@@ -24,10 +23,9 @@ pub struct Module {
     /// One bit for each place with an armed breakpoint.
     armed: AtomicPtr<AtomicU64>,
     failure: AtomicU8,
-    /// Descriptor of the image that is mapped over the module's code; −1: none, breakpoints are this process's own.
-    image: AtomicI32,
-    image_inode: AtomicU64,
-    image_device: AtomicU64,
+    /// Where the image that is mapped over the module's code can be written; null: there is none, breakpoints are this
+    /// process's own.
+    image: AtomicPtr<u8>,
     plan: UnsafeCell<Option<Plan>>,
 }
 
@@ -42,9 +40,7 @@ static MODULES: [Module; MAX_MODULES] = [const {
         inode: AtomicU64::new(0),
         armed: AtomicPtr::new(null_mut()),
         failure: AtomicU8::new(NONE),
-        image: AtomicI32::new(-1),
-        image_inode: AtomicU64::new(0),
-        image_device: AtomicU64::new(0),
+        image: AtomicPtr::new(null_mut()),
         plan: UnsafeCell::new(None),
     }
 }; MAX_MODULES];
@@ -77,38 +73,36 @@ impl Module {
         self.start.load(Relaxed)..self.end.load(Acquire)
     }
 
-    /// Says that the module's code is now that of an image.
-    pub fn set_image(&self, fd: i32) -> bool {
-        let Some((device, inode)) = sys::identity(fd) else {
-            return false;
-        };
-        self.image_device.store(device, Relaxed);
-        self.image_inode.store(inode, Relaxed);
-        self.inode.store(inode, Relaxed);
-        self.image.store(fd, Relaxed);
-        true
-    }
-
     /// Sets the inode of the file that is mapped.
     pub fn set_inode(&self, inode: u64) {
         self.inode.store(inode, Relaxed);
     }
 
+    /// Says that the module's code is now that of an image. `writable`: a mapping of the image's code that can be
+    /// written, for good.
+    ///
+    /// # Safety
+    /// It is as long as the module's code.
+    pub unsafe fn set_image(&self, writable: *mut u8) {
+        self.image.store(writable, Release);
+    }
+
     /// Whether the module's code is that of an image.
     pub fn has_image(&self) -> bool {
-        self.image.load(Relaxed) >= 0
+        !self.image.load(Relaxed).is_null()
     }
 
-    /// Says that the module's code is its own again.
+    /// Says that the module's code is its own again. The writable mapping stays: a thread may be about to use it.
     pub fn drop_image(&self) {
-        descriptors::drop_ours(self.image.swap(-1, Relaxed));
+        self.image.store(null_mut(), Relaxed);
     }
 
-    /// The image, if the program has not closed our descriptor.
-    pub fn image(&self) -> Option<i32> {
-        let fd = self.image.load(Relaxed);
-        let identity = (self.image_device.load(Relaxed), self.image_inode.load(Relaxed));
-        (fd >= 0 && sys::identity(fd) == Some(identity)).then_some(fd)
+    /// Where the byte at an address of the module's code can be written for all processes.
+    pub fn image_byte(&self, address: u64) -> Option<*mut u8> {
+        let image = self.image.load(Acquire);
+        let offset = address.wrapping_sub(self.start.load(Relaxed));
+        // SAFETY: by the contract of `set_image`, it is in the mapping.
+        (!image.is_null() && self.contains(address)).then(|| unsafe { image.add(offset as usize) })
     }
 
     fn word(&self, place: usize) -> Option<&AtomicU64> {

@@ -111,8 +111,8 @@ pub fn find(path: &[u8], inode: u64) -> Answer {
     answer
 }
 
-/// Opens a module's image for reading and writing. Returns the descriptor, moved up.
-pub fn open_image(path: &[u8], inode: u64) -> Option<i32> {
+/// Opens a module's image for reading and writing. Returns the descriptor, and the image's inode.
+pub fn open_image(path: &[u8], inode: u64) -> Option<(i32, u64)> {
     let name = name_of(key(path, inode));
     let extension = IMAGE_EXTENSION.to_bytes_with_nul();
     let mut image = [0u8; 32];
@@ -121,7 +121,8 @@ pub fn open_image(path: &[u8], inode: u64) -> Option<i32> {
     let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     // SAFETY: Kernel: the name is terminated.
     let fd = unsafe { syscall!(libc::SYS_openat, FOLDER_FD.load(Relaxed), image.as_ptr(), flags, 0) };
-    descriptors::move_up(fd as i32)
+    let (_, found) = sys::identity(fd as i32)?;
+    Some((fd as i32, found))
 }
 
 fn request(path: &[u8], inode: u64) -> bool {
