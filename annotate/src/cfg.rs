@@ -52,9 +52,11 @@ pub enum Callee {
     Indirect,
     /// Inline assembly, which has no target.
     InlineAsm,
+    /// `memcpy`, `memmove` or `memset`, as LLVM's intrinsic, with a length that is not constant.
+    Memory,
 }
 
-/// One call instruction; intrinsics are not calls.
+/// One call instruction; intrinsics other than [`Callee::Memory`] are not calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Call {
     /// The block that contains the call.
@@ -118,6 +120,7 @@ impl Cfg {
                 Callee::Direct(_) => 0,
                 Callee::Indirect => 1,
                 Callee::InlineAsm => 2,
+                Callee::Memory => 3,
             });
         }
         // LLVM reserves the top four bits of a probe descriptor's hash.

@@ -25,7 +25,7 @@ use xxhash_rust::xxh3::xxh3_64;
 pub const SECTION: &str = ".pleach_cfg";
 
 const MAGIC: &[u8; 4] = b"PLCF";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const HEADER_LEN: usize = 16;
 const ALIGNMENT: usize = 8;
 /// Bounds the memory that a corrupt entry can make the decoder allocate; real functions have far fewer items.
@@ -139,6 +139,7 @@ fn encode_payload(cfg: &Cfg, out: &mut Vec<u8>) {
             Callee::Direct(_) => 0,
             Callee::Indirect => 1,
             Callee::InlineAsm => 2,
+            Callee::Memory => 3,
         };
         out.push(kind | u8::from(call.may_not_return) << 2);
         if let Callee::Direct(guid) = call.callee {
@@ -257,7 +258,7 @@ fn decode_payload(input: &mut Input<'_>) -> gimli::Result<Option<(Cfg, CfgHash)>
             0 => Callee::Direct(FunctionGuid(input.read_u64()?)),
             1 => Callee::Indirect,
             2 => Callee::InlineAsm,
-            _ => return Ok(None),
+            _ => Callee::Memory,
         };
         calls.push(Call {
             block: BlockIndex(block as u32),
@@ -302,7 +303,8 @@ mod tests {
         let callee = prop_oneof![
             any::<u64>().prop_map(|g| Callee::Direct(FunctionGuid(g))),
             Just(Callee::Indirect),
-            Just(Callee::InlineAsm)
+            Just(Callee::InlineAsm),
+            Just(Callee::Memory)
         ];
         (0..count, callee, any::<bool>()).prop_map(|(block, callee, may_not_return)| Call {
             block: BlockIndex(block),

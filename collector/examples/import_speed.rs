@@ -99,6 +99,7 @@ fn made_up(stacks: u64) -> VectorSet {
         count: 1,
         proved: true,
         hardware: None,
+        lengths: Vec::new(),
         clock: None,
     };
     VectorSet {

@@ -110,6 +110,7 @@ mod tests {
             count: 1,
             proved: true,
             hardware: None,
+            lengths: Vec::new(),
             clock: None,
         }
     }

@@ -5,15 +5,16 @@
 //! events, bursts and compressed bursts, in variable-length integers; code addresses are differences from the last one
 //! in the same module. Bits of the burst's engine say whether hardware facts and a time measurement follow, and whether
 //! the burst is proved. Older versions are still read: the first had neither events nor hardware facts, the first two
-//! had no compressed bursts, and the first three had neither proofs, nor processes that ended undisturbed, nor times.
+//! had no compressed bursts, the first three had neither proofs, nor processes that ended undisturbed, nor times, and
+//! the first six had no lengths of memory operations.
 
 mod compressed;
 mod coverage;
 mod write;
 
 use crate::vector::{
-    BranchFacts, BuildId, Burst, Clock, CodeAddress, EndReason, Engine, EventId, HardwareSample, Module, ModuleId,
-    ModuleMapping, Prediction, Process, VectorSet,
+    BranchFacts, BuildId, Burst, Clock, CodeAddress, EndReason, Engine, EventId, HardwareSample, MemoryLength, Module,
+    ModuleId, ModuleMapping, Prediction, Process, VectorSet,
 };
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStringExt;
@@ -21,7 +22,9 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 const MAGIC: &[u8; 7] = b"PLEACHV";
-const VERSION: u8 = b'6';
+const VERSION: u8 = b'7';
+/// The last version without lengths of memory operations.
+const VERSION_WITHOUT_LENGTHS: u8 = b'6';
 /// The last version without coverage by breakpoints.
 const VERSION_WITHOUT_COVERAGE: u8 = b'4';
 /// The last version that does not say whether a burst is proved.
@@ -430,6 +433,11 @@ impl Reader<'_> {
             None
         };
         let clock = if has_clock { Some(self.clock()?) } else { None };
+        let lengths = if self.version > VERSION_WITHOUT_LENGTHS {
+            self.lengths(branches)?
+        } else {
+            Vec::new()
+        };
         let engine = Engine::from_u8(engine).ok_or_else(|| self.error("an engine is unknown"))?;
         Ok(Burst {
             process,
@@ -438,6 +446,7 @@ impl Reader<'_> {
             engine,
             start,
             branches: list,
+            lengths,
             end,
             end_reason: end_reason.ok_or_else(|| self.error("an end reason is unknown"))?,
             instructions,
@@ -446,6 +455,18 @@ impl Reader<'_> {
             hardware,
             clock,
         })
+    }
+
+    fn lengths(&mut self, branches: usize) -> Decoded<Vec<MemoryLength>> {
+        let mut lengths = Vec::new();
+        for _ in 0..self.count(2)? {
+            let (branch, length) = (self.number32()?, self.number()?);
+            if branch as usize >= branches {
+                return Err(self.error("a length belongs to no branch"));
+            }
+            lengths.push(MemoryLength { branch, length });
+        }
+        Ok(lengths)
     }
 
     fn clock(&mut self) -> Decoded<Clock> {

@@ -98,6 +98,15 @@ pub struct Clock {
     pub nanoseconds: f32,
 }
 
+/// The length that a memory operation got: a call of `memcpy`, `memmove`, `memset`, `memcmp` or `bcmp`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MemoryLength {
+    /// Position of the branch that entered the routine: the call, or a jump that the call led to.
+    pub branch: u32,
+    /// In bytes.
+    pub length: u64,
+}
+
 /// Consecutive taken branches of one thread, oldest first.
 ///
 /// Between `branches[i].to` and `branches[i + 1].from` control fell through.
@@ -116,6 +125,8 @@ pub struct Burst {
     pub start: Option<CodeAddress>,
     /// The taken branches.
     pub branches: Vec<Branch>,
+    /// Lengths of memory operations among them, in their order; empty for engines that cannot see registers.
+    pub lengths: Vec<MemoryLength>,
     /// The address at which the burst stopped: the code from the last branch's target up to this address ran.
     pub end: Option<CodeAddress>,
     /// Why it stopped.

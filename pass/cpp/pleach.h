@@ -117,7 +117,7 @@ struct PleachInstructionFacts {
   LLVMValueRef Callee;   // the called function, for a direct call
   uint32_t Line;         // source line in the function itself, 0 where unknown
   uint8_t Counts;        // neither a debug nor a pseudo instruction
-  uint8_t Call;          // 0 no call, 1 direct, 2 indirect, 3 inline assembly
+  uint8_t Call;          // 0 no call, 1 direct, 2 indirect, 3 inline assembly, 4 memory
   uint8_t MayNotReturn;  // of a call
   uint8_t IsEHPad;
 };
@@ -406,6 +406,8 @@ const char *pleach_lower_counters(LLVMModuleRef M, const char *Runtime, size_t S
 
 // Attribute of hot functions until the profile is revealed to the inliner.
 constexpr char PleachHotAttribute[] = "pleach-hot";
+// Metadata of comparisons of memory with their lengths, until LLVM may specialise them (src/ir/metadata.rs).
+constexpr char PleachLengthsMetadata[] = "pleach.lengths";
 // Attribute of functions without samples (src/use_profile/unsampled.rs).
 constexpr char PleachUnsampledAttribute[] = "pleach-unsampled";
 
@@ -442,6 +444,7 @@ void pleachRevealProfile(llvm::ModulePassManager &MPM);
 // Which optional passes the user wants, and what their options ask for.
 struct PleachHostPasses {
   bool PromoteIndirectCalls;
+  bool SpecialiseLengths;
   bool InlineSmallCallees;
   bool ReduceControlHeight;
   bool LeaveShortLoops;

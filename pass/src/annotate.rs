@@ -111,7 +111,7 @@ fn mark_calls(function: &FunctionIr<'_>, is_early: bool) {
         if call.callee == Callee::InlineAsm {
             continue; // never inlined, and not a call in the emitted code
         }
-        let direct = matches!(call.callee, Callee::Direct(_));
+        let direct = matches!(call.callee, Callee::Direct(_) | Callee::Memory);
         // SAFETY: the value is a call of this function, which has a subprogram.
         unsafe { ffi::pleach_set_call_probe(*value, first + index as u32, direct, is_early) };
     }

@@ -17,6 +17,8 @@ pub enum Optimisation {
     HotCallee,
     /// An indirect call is promoted.
     CallPromotion,
+    /// A memory operation gets code for its most frequent lengths.
+    MemoryLength,
     /// A function that was never executed is optimised for size.
     Size,
     /// A function without samples is placed apart.
@@ -25,12 +27,13 @@ pub enum Optimisation {
     Splitting,
 }
 
-const NAMES: [(Optimisation, &str); 8] = [
+const NAMES: [(Optimisation, &str); 9] = [
     (Optimisation::IfConversion, "if-conversion"),
     (Optimisation::SelectToBranch, "select-to-branch"),
     (Optimisation::Superblock, "superblock"),
     (Optimisation::HotCallee, "hot-callee"),
     (Optimisation::CallPromotion, "call-promotion"),
+    (Optimisation::MemoryLength, "memory-length"),
     (Optimisation::Size, "size"),
     (Optimisation::Unlikely, "unlikely"),
     (Optimisation::Splitting, "splitting"),

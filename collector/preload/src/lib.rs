@@ -175,6 +175,7 @@ extern "C" fn start_sampling() {
         account::take_no_ticks();
     }
     interpose::resolve();
+    burst::memory_operations::resolve();
     let blocked = sys::SignalsBlocked::new();
     descriptors::begin();
     let is_ready = shard_writer::begin(directory) && handlers::install();

@@ -5,10 +5,11 @@ use super::alu::{self, CMP, TEST};
 use super::blocks::Blocks;
 use super::op::{HIGH, Kind, NONE, Op, RIP, ThunkRef};
 use super::rewrite::MAX_LENGTH;
-use super::{End, Engine, Sink, gather, memory, save, strings};
+use super::{End, Engine, Sink, Taken, gather, memory, save, strings};
 use iced_x86::{Decoder, DecoderOptions};
 
 const RCX: usize = 1;
+const RDX: usize = 2;
 const RSP: usize = 4;
 const RBP: usize = 5;
 
@@ -46,7 +47,13 @@ impl Engine {
         self.branches_left -= 1;
         if let Some(Sink(sink)) = self.sink {
             // SAFETY: `go_on` set the sink for this burst and clears it before its referent goes out of scope.
-            unsafe { (*sink)(from, to) };
+            unsafe {
+                (*sink)(Taken {
+                    from,
+                    to,
+                    third_argument: (self.taint.general & 1 << RDX == 0).then_some(self.state.registers[RDX]),
+                });
+            }
         }
         self.look_for_spinning(to)
     }

@@ -33,7 +33,7 @@
 //!
 //! ```no_run
 //! use core::ffi::c_void;
-//! use pleach_shadow::{Engine, Limits, recover};
+//! use pleach_shadow::{Engine, Limits, Taken, recover};
 //!
 //! static mut ENGINE: *mut Engine = core::ptr::null_mut(); // set by `Engine::reserve()` at start-up
 //!
@@ -42,7 +42,7 @@
 //!     let engine = unsafe { &mut *ENGINE };
 //!     // SAFETY: the context is this handler's third argument.
 //!     unsafe { engine.load_frame(context) };
-//!     let outcome = engine.run_loaded(&Limits::default(), &mut |from, to| drop((from, to)));
+//!     let outcome = engine.run_loaded(&Limits::default(), &mut |Taken { from, to, .. }| drop((from, to)));
 //!     let _ = outcome.end;
 //! }
 //!
@@ -210,9 +210,21 @@ pub struct Engine {
     blocks: Shelf,
 }
 
+/// A taken branch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Taken {
+    /// Address of the instruction.
+    pub from: u64,
+    /// Its target.
+    pub to: u64,
+    /// The third integer argument, if the branch enters a function: the length for `memcpy` and its like. `None`: the
+    /// value cannot be predicted.
+    pub third_argument: Option<u64>,
+}
+
 /// The callback for taken branches.
 #[derive(Clone, Copy)]
-struct Sink(*mut dyn FnMut(u64, u64));
+struct Sink(*mut dyn FnMut(Taken));
 
 /// An earlier state, for the detection of spinning.
 #[derive(Clone, Copy)]
@@ -382,16 +394,16 @@ impl Engine {
         self.overlay.patch(address, to);
     }
 
-    /// Runs ahead from a state; `sink` gets the address and target of each taken branch.
+    /// Runs ahead from a state; `sink` gets each taken branch.
     ///
     /// If `sink` faults, it is abandoned like the burst. The x87 state is clobbered; `sigreturn` restores it.
-    pub fn run(&mut self, state: &State, limits: &Limits, sink: &mut dyn FnMut(u64, u64)) -> Outcome {
+    pub fn run(&mut self, state: &State, limits: &Limits, sink: &mut dyn FnMut(Taken)) -> Outcome {
         self.state = *state;
         self.run_loaded(limits, sink)
     }
 
     /// Runs ahead from [`Engine::state`].
-    pub fn run_loaded(&mut self, limits: &Limits, sink: &mut dyn FnMut(u64, u64)) -> Outcome {
+    pub fn run_loaded(&mut self, limits: &Limits, sink: &mut dyn FnMut(Taken)) -> Outcome {
         self.begin();
         self.go_on(limits, sink)
     }
@@ -412,17 +424,17 @@ impl Engine {
     }
 
     /// Continues where the burst ended, with new limits.
-    pub fn go_on(&mut self, limits: &Limits, sink: &mut dyn FnMut(u64, u64)) -> Outcome {
+    pub fn go_on(&mut self, limits: &Limits, sink: &mut dyn FnMut(Taken)) -> Outcome {
         // The result if a fault ends the burst.
         self.end = End::Fault;
         self.instructions_left = limits.max_instructions;
         self.branches_left = limits.max_branches;
         self.decodes_left = limits.max_new_decodes;
         self.thunks_run = 0;
-        let sink: *mut (dyn FnMut(u64, u64) + '_) = sink;
+        let sink: *mut (dyn FnMut(Taken) + '_) = sink;
         // SAFETY: only the lifetime changes, and the field is cleared before this function returns.
         self.sink = Some(Sink(unsafe {
-            core::mem::transmute::<*mut (dyn FnMut(u64, u64) + '_), *mut (dyn FnMut(u64, u64) + 'static)>(sink)
+            core::mem::transmute::<*mut (dyn FnMut(Taken) + '_), *mut (dyn FnMut(Taken) + 'static)>(sink)
         }));
         let engine: *mut Self = self;
         // SAFETY: this establishes the burst invariant. Exclusive: `self` is borrowed mutably, and is used only through

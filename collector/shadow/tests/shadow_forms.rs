@@ -190,7 +190,9 @@ impl Test<'_> {
         };
         let mut branches: Vec<(u64, u64)> = Vec::with_capacity(4);
         let host_before = host();
-        let outcome = engine.run(&setup.state, &limits, &mut |from, to| branches.push((from, to)));
+        let outcome = engine.run(&setup.state, &limits, &mut |taken| {
+            branches.push((taken.from, taken.to))
+        });
         let host_after = host();
         let shadow = *engine.state();
         // SAFETY: mapped.

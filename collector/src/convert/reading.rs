@@ -4,7 +4,7 @@ use super::modules::{FileIdentity, Modules};
 use super::proof::Proof;
 use super::space::{Space, external};
 use crate::store::Store;
-use crate::vector::{Branch, Burst, Clock, CodeAddress, EndReason, Engine, Process};
+use crate::vector::{Branch, Burst, Clock, CodeAddress, EndReason, Engine, MemoryLength, Process};
 use pleach_wire::shard::{
     ClockFrame, Counters, Disagreement, FRAME_HEADER, Frame, Frames, MAX_PAYLOAD, Mapping, ProcessHead, RawBurst,
 };
@@ -271,7 +271,7 @@ impl Reading {
     fn is_mapped(&self, waiting: &Waiting) -> bool {
         let space = self.space(waiting.snapshots);
         let known = |address| space.is_some_and(|space| space.find(address).is_some());
-        let RawBurst { head, branches } = &waiting.burst;
+        let RawBurst { head, branches, .. } = &waiting.burst;
         known(head.start) && known(head.end) && branches.iter().all(|(from, to)| known(*from) && known(*to))
     }
 
@@ -301,6 +301,11 @@ impl Reading {
                     from: at(*from),
                     to: at(*to),
                 })
+                .collect(),
+            lengths: burst
+                .lengths
+                .iter()
+                .map(|&(branch, length)| MemoryLength { branch, length })
                 .collect(),
             end: Some(at(burst.head.end)),
             end_reason: EndReason::from_u8(burst.head.end_reason).unwrap_or(EndReason::Instruction),

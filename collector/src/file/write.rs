@@ -116,6 +116,11 @@ impl Writer {
                 self.out.extend(clock.branches.to_le_bytes());
                 self.out.extend(clock.nanoseconds.to_le_bytes());
             }
+            self.number(burst.lengths.len() as u64);
+            for operation in &burst.lengths {
+                self.number(operation.branch.into());
+                self.number(operation.length);
+            }
         }
         self.number(set.compressed.is_some().into());
         if let Some(compressed) = &set.compressed {

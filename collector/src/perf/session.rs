@@ -189,6 +189,7 @@ impl<'a> Session<'a> {
             instructions: 0,
             count: 1,
             proved: true,
+            lengths: Vec::new(),
             hardware: Some(Box::new(HardwareSample {
                 event: head.event,
                 ip: at(head.ip),

@@ -56,6 +56,7 @@ fn burst() -> impl Strategy<Value = Burst> {
             engine: Engine::from_u8(head.3).unwrap(),
             end_reason: EndReason::from_u8(head.4).unwrap(),
             start,
+            lengths: Vec::new(),
             hardware: sample.map(|(event, ip, numbers)| hardware(branches.len(), event, ip, &numbers)),
             branches,
             end,

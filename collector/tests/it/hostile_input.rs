@@ -119,6 +119,7 @@ fn set(processes: u32, parent: impl Fn(u32) -> Option<u32>, count: u64) -> Vecto
             count,
             proved: true,
             hardware: None,
+            lengths: Vec::new(),
             clock: None,
         }],
         compressed: None,

@@ -202,6 +202,7 @@ fn example() -> VectorSet {
         count: 1,
         proved: true,
         hardware: None,
+        lengths: Vec::new(),
         clock: None,
     };
     VectorSet {

@@ -31,6 +31,7 @@ fn burst(length: usize, period: u64, start: u64, time_ns: u64) -> Burst {
         count: 1,
         proved: true,
         hardware: None,
+        lengths: Vec::new(),
         clock: None,
     }
 }

@@ -196,7 +196,8 @@ impl Counters {
     }
 }
 
-/// Fixed part of a burst's payload; the deltas of its branches follow.
+/// Fixed part of a burst's payload. The deltas of its branches follow, and then the lengths of memory operations: for
+/// each the delta of the branch's position, and the length as a delta from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BurstHead {
     /// [`crate::kinds::Engine`] as a number.
@@ -356,6 +357,8 @@ pub struct RawBurst {
     pub head: BurstHead,
     /// Taken branches, (from, to), oldest first.
     pub branches: Vec<(u64, u64)>,
+    /// Lengths of memory operations, each with the position of the branch that entered the routine, in their order.
+    pub lengths: Vec<(u32, u64)>,
 }
 
 /// A decoded frame.
@@ -571,7 +574,20 @@ fn decode_frame(kind: u8, payload: &[u8]) -> Option<Frame> {
                 last = d.delta(from)?;
                 branches.push((from, last));
             }
-            Frame::Burst(RawBurst { head, branches })
+            let mut lengths = Vec::new();
+            let mut position = 0;
+            while !d.0.is_empty() {
+                position = d.delta(position)?;
+                if position >= head.branches.into() {
+                    return None;
+                }
+                lengths.push((position as u32, d.delta(0)?));
+            }
+            Frame::Burst(RawBurst {
+                head,
+                branches,
+                lengths,
+            })
         }
         4 => Frame::Final(d.u64()?, d.counters()?, d.u8()? != 0),
         5 => {
@@ -625,12 +641,18 @@ mod tests {
             e.delta(from, to);
             last = to;
         }
+        let lengths = [(1, 24), (2, u64::MAX)];
+        e.delta(0, 1);
+        e.delta(0, 24);
+        e.delta(1, 2);
+        e.delta(0, u64::MAX);
         let frame = e.finish(FrameKind::Burst).unwrap().to_vec();
         assert_eq!(
             Frames::new(&frame).next(),
             Some(Frame::Burst(RawBurst {
                 head,
-                branches: branches.to_vec()
+                branches: branches.to_vec(),
+                lengths: lengths.to_vec(),
             }))
         );
         frame

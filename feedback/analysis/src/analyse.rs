@@ -20,7 +20,7 @@ use pleach_ball_larus::Path;
 use pleach_collector::vector::{Burst, Compressed, Engine, Process, VectorSet};
 use pleach_profile::summary::{HOT_CUTOFF, ProfileSummary};
 use pleach_profile::{
-    Anchor, CallTargets, CalledPath, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance,
+    Anchor, CallTargets, CalledPath, EstimatedPath, FunctionProfile, MemoryLengths, PathWindow, Profile, Provenance,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -151,6 +151,7 @@ impl<'p> Analyser<'p> {
             ..provenance
         };
         add_call_targets(program, &observations, &mut functions);
+        add_memory_lengths(program, &observations, &mut functions);
         let mut evidence = partial_paths.finish(report);
         evidence.cap_clusters(provenance.bursts);
         add_paths(&evidence, anchor, &mut functions);
@@ -220,6 +221,7 @@ fn empty(cfg: &Cfg) -> Accumulator {
             blocks: vec![0; cfg.blocks.len()],
             edges: vec![0; cfg.edge_count()],
             call_targets: Vec::new(),
+            memory_lengths: Vec::new(),
             paths: Vec::new(),
             windows: Vec::new(),
             called: Vec::new(),
@@ -287,6 +289,33 @@ fn all_functions(program: &Program) -> Functions {
         .flat_map(|(_, map): (_, &AddressMap)| &map.functions)
         .map(|f| ((f.cfg.id, f.hash), empty(&f.cfg)))
         .collect()
+}
+
+fn add_memory_lengths(program: &Program, observations: &Observations, functions: &mut Functions) {
+    for (module, map) in program.annotated() {
+        let Some(observed) = observations.modules.get(&module) else {
+            continue;
+        };
+        for (&(function, call), counts) in &observed.lengths {
+            let function = &map.functions[function.0 as usize];
+            if let Some(accumulator) = functions.get_mut(&(function.cfg.id, function.hash)) {
+                let lengths = counts.lengths.iter();
+                let mut of_call = MemoryLengths {
+                    call,
+                    bursts: counts.bursts,
+                    lengths: lengths
+                        .map(|(&length, samples)| (length, (samples * SCALE) as u64))
+                        .collect(),
+                    others: 0,
+                };
+                of_call.keep_most_frequent();
+                accumulator.profile.memory_lengths.push(of_call);
+            }
+        }
+    }
+    for accumulator in functions.values_mut() {
+        accumulator.profile.memory_lengths.sort_by_key(|of_call| of_call.call);
+    }
 }
 
 fn add_call_targets(program: &Program, observations: &Observations, functions: &mut Functions) {

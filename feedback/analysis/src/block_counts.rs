@@ -10,7 +10,7 @@ use crate::program::Program;
 use crate::replay::{Observer, Replay, Run};
 use crate::time_bias::Weights;
 use pleach_annotate::id::{BlockIndex, FunctionId};
-use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
+use pleach_annotate::map::{AddressMap, FunctionIndex, InlineInstanceIndex};
 use pleach_collector::vector::{ModuleId, VectorSet};
 use rustc_hash::FxHashMap;
 
@@ -32,6 +32,26 @@ pub struct ModuleObservations {
     pub instances: FxHashMap<InlineInstanceIndex, InstanceCounts>,
     /// Weighted targets of indirect calls, by the caller's inline instance, call and target.
     pub targets: FxHashMap<(InlineInstanceIndex, u32, FunctionId), f64>,
+    /// Lengths of memory operations, by function and call.
+    pub lengths: FxHashMap<(FunctionIndex, u32), LengthCounts>,
+}
+
+/// The lengths that a memory operation got.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct LengthCounts {
+    /// Bursts with at least one of them.
+    pub bursts: u64,
+    /// The last of these bursts.
+    last: Option<usize>,
+    /// Weighted executions, by length.
+    pub lengths: FxHashMap<u64, f64>,
+}
+
+impl LengthCounts {
+    fn add(&mut self, burst: usize, length: u64, weight: f64) {
+        self.bursts += u64::from(self.last.replace(burst) != Some(burst));
+        *self.lengths.entry(length).or_default() += weight;
+    }
 }
 
 /// The counts of a recording.
@@ -104,6 +124,18 @@ impl Observer for BlockCounts<'_> {
                     *counter.out.targets.entry((instance, call.0, target)).or_default() += weight;
                 }
             }
+            Event::MemoryLength {
+                module,
+                instance,
+                call,
+                length,
+            } => {
+                if let Some(counter) = self.counters.get_mut(module) {
+                    let function = counter.walker.function(instance);
+                    let counts = counter.out.lengths.entry((function, call.0)).or_default();
+                    counts.add(run.number, length, weight);
+                }
+            }
         }
     }
 }
@@ -167,7 +199,7 @@ mod tests {
     use pleach_annotate::cfg::Cfg;
     use pleach_annotate::cfg::ProbeTarget;
     use pleach_annotate::manifest::Anchor;
-    use pleach_annotate::map::{Function, FunctionIndex, InlineInstance, Losses, Probe};
+    use pleach_annotate::map::{Function, InlineInstance, Losses, Probe};
     use pleach_annotate::probe::Address;
     use pleach_annotate::testing::cfg;
     use std::path::PathBuf;

@@ -9,7 +9,7 @@ use pleach_annotate::code::{Instruction, Transfer, instruction_at};
 use pleach_annotate::id::{BlockIndex, CallIndex, FunctionId};
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_annotate::probe::Address;
-use pleach_collector::vector::{Branch, Burst, CodeAddress, Compressed, ModuleId, Window};
+use pleach_collector::vector::{Branch, Burst, CodeAddress, Compressed, MemoryLength, ModuleId, Window};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -54,6 +54,17 @@ pub enum Event {
         /// The called function.
         target: FunctionId,
     },
+    /// A call of a routine for memory got this length.
+    MemoryLength {
+        /// The annotated module.
+        module: ModuleId,
+        /// The inline instance of the function that calls.
+        instance: InlineInstanceIndex,
+        /// The call.
+        call: CallIndex,
+        /// In bytes.
+        length: u64,
+    },
 }
 
 /// Which branch an event follows.
@@ -83,6 +94,9 @@ pub struct DecodeReport {
 
 /// Maximum depth of the shadow stack; the oldest calls are discarded.
 const MAX_STACK: usize = 1024;
+
+/// Size of an entry of the procedure linkage table, through which calls lead to other modules.
+const LINKAGE_ENTRY: u64 = 16;
 
 /// Maximum number of distinct stretches that are cached. A program's hot code has far fewer.
 const MAX_STRETCHES: usize = 1 << 20;
@@ -162,6 +176,11 @@ impl<'p> Decoder<'p> {
         self.branches(taken, end, is_cut, burst.count, &mut |branch, event| {
             sink(Position::Branch(branch), event);
         });
+        for operation in burst.lengths.iter().filter(|one| (one.branch as usize) < taken.len()) {
+            self.memory_length(taken, *operation, &mut |event| {
+                sink(Position::Branch(operation.branch as usize), event);
+            });
+        }
     }
 
     /// Decodes a window of a compressed burst. Its lead determines the current call and the block before, so that no
@@ -320,6 +339,32 @@ impl<'p> Decoder<'p> {
                         call,
                         target,
                     });
+                }
+            }
+        }
+    }
+
+    /// Finds the call that led to a routine for memory: directly, or through an entry of the linkage table.
+    fn memory_length(&self, branches: &[Branch], operation: MemoryLength, sink: &mut impl FnMut(Event)) {
+        let entered = operation.branch as usize;
+        let jump = branches[entered].from;
+        let is_linkage = |call: &&Branch| {
+            call.to.module == jump.module && (0..LINKAGE_ENTRY).contains(&jump.offset.wrapping_sub(call.to.offset))
+        };
+        let before = entered.checked_sub(1).and_then(|before| branches.get(before));
+        for from in [Some(jump), before.filter(is_linkage).map(|call| call.from)] {
+            let Some((map, address)) = from.and_then(|from| self.program.locate(from)) else {
+                continue;
+            };
+            for probe in map.probes_in(address, address) {
+                if let ProbeTarget::Call(call) = probe.target {
+                    sink(Event::MemoryLength {
+                        module: jump.module,
+                        instance: probe.instance,
+                        call,
+                        length: operation.length,
+                    });
+                    return;
                 }
             }
         }

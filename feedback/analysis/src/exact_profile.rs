@@ -64,6 +64,7 @@ fn function(exact: &ExactFunction) -> FunctionProfile {
         name: cfg.name.clone(),
         samples: flow.blocks.iter().fold(0, |sum, &count| sum.saturating_add(count)),
         edges: slots(cfg, flow),
+        memory_lengths: Vec::new(),
         call_targets: Vec::new(),
         paths: paths(exact),
         windows: windows(exact),

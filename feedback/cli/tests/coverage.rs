@@ -19,6 +19,7 @@ fn profile(of: &[(&str, [Covered; 2])]) -> Profile {
         samples: 1,
         blocks: coverage.map(|state| u64::from(state == Proved)).to_vec(),
         edges: vec![0],
+        memory_lengths: Vec::new(),
         call_targets: Vec::new(),
         paths: Vec::new(),
         windows: Vec::new(),

@@ -20,6 +20,7 @@ fn sampled(of: &[(&str, f64)]) -> Profile {
         samples: count as u64,
         blocks: vec![count as u64; 2],
         edges: vec![count as u64],
+        memory_lengths: Vec::new(),
         call_targets: vec![],
         paths: vec![EstimatedPath {
             path: pleach_ball_larus::Path {

@@ -47,6 +47,7 @@ fn vectors(bursts: u64) -> VectorSet {
         count: 1,
         proved: true,
         hardware: None,
+        lengths: Vec::new(),
         clock: None,
     };
     VectorSet {

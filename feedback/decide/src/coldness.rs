@@ -154,6 +154,7 @@ mod tests {
             samples: 0,
             blocks: counts,
             edges: vec![0; cfg.edge_count()],
+            memory_lengths: Vec::new(),
             call_targets: vec![],
             paths: Vec::new(),
             windows: Vec::new(),

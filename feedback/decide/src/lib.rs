@@ -5,8 +5,9 @@
 //! 1. [`weights`]: branch weights, entry counts, calls that may be cold;
 //! 2. [`coldness`]: which blocks and functions may be treated as never executed;
 //! 3. [`superblock`]: which traces are formed by tail duplication;
-//! 4. [`selects`]: which unpredictable branches are if-converted, and which selects become branches;
-//! 5. [`placement`]: order of functions and blocks, splitting, alignment.
+//! 4. [`memory_lengths`]: which lengths of memory operations get code of their own;
+//! 5. [`selects`]: which unpredictable branches are if-converted, and which selects become branches;
+//! 6. [`placement`]: order of functions and blocks, splitting, alignment.
 //!
 //! Tables and limits that these use: [`call_kinds`], [`counter_promotion`], [`early_inlining`], [`growth`],
 //! [`latencies`].
@@ -17,6 +18,7 @@ pub mod counter_promotion;
 pub mod early_inlining;
 pub mod growth;
 pub mod latencies;
+pub mod memory_lengths;
 pub mod placement;
 pub mod selects;
 pub mod short_loops;

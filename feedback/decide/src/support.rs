@@ -122,18 +122,18 @@ impl Support {
 /// Advice for small recordings.
 const ADVICE: &str = "record longer, with `--repeat 20` or `--overhead 5%`";
 
+/// The lower end of the 90 % interval of a share of `observations` independent observations (Wilson 1927).
+pub(crate) fn wilson_low(share: f64, observations: f64) -> f64 {
+    const Z: f64 = 1.645;
+    let (n, z2) = (observations, Z * Z);
+    let spread = Z * (share * (1.0 - share) / n + z2 / (4.0 * n * n)).sqrt();
+    ((share + z2 / (2.0 * n) - spread) / (1.0 + z2 / n)).max(0.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::weights::UNPREDICTABLE;
-
-    /// The lower end of the 90 % interval of a share of `observations` independent observations (Wilson 1927).
-    fn wilson_low(share: f64, observations: f64) -> f64 {
-        const Z: f64 = 1.645;
-        let (n, z2) = (observations, Z * Z);
-        let spread = Z * (share * (1.0 - share) / n + z2 / (4.0 * n * n)).sqrt();
-        ((share + z2 / (2.0 * n) - spread) / (1.0 + z2 / n)).max(0.0)
-    }
 
     #[test]
     fn supported_decisions_by_number_of_bursts() {

@@ -5,7 +5,7 @@ use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId};
 use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::Path;
 use serde::{Deserialize, Serialize};
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 
 /// Estimated execution counts of one function at the anchor.
 #[derive(Clone, PartialEq, Debug)]
@@ -24,6 +24,8 @@ pub struct FunctionProfile {
     pub edges: Vec<u64>,
     /// Indirect calls with observed targets, by call index.
     pub call_targets: Vec<CallTargets>,
+    /// Calls of routines for memory with observed lengths, by call index.
+    pub memory_lengths: Vec<MemoryLengths>,
     /// Estimated paths, by descending count and then by path. Paths without samples are not listed.
     pub paths: Vec<EstimatedPath>,
     /// Estimated windows of consecutive paths, in the order of their paths. The count of a window includes its
@@ -247,6 +249,38 @@ pub struct CallTargets {
     pub call: u32,
     /// Targets and their estimated counts, by descending count.
     pub targets: Vec<(FunctionGuid, u64)>,
+}
+
+/// Observed lengths of one call of `memcpy`, `memmove`, `memset`, `memcmp` or `bcmp`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemoryLengths {
+    /// Position of the call in the function's list of calls.
+    pub call: u32,
+    /// Bursts that showed the call: its weight as evidence.
+    pub bursts: u64,
+    /// The most frequent lengths in bytes, and their estimated counts, by descending count.
+    pub lengths: Vec<(u64, u64)>,
+    /// Estimated count of all other lengths.
+    pub others: u64,
+}
+
+impl MemoryLengths {
+    /// Lengths that are kept apart.
+    pub const MAX_LENGTHS: usize = 16;
+
+    /// Sorts the lengths, and adds the less frequent ones up.
+    pub fn keep_most_frequent(&mut self) {
+        self.lengths.sort_by_key(|&(length, count)| (Reverse(count), length));
+        let rare = self.lengths.split_off(self.lengths.len().min(Self::MAX_LENGTHS));
+        let rare = rare.iter().fold(0u64, |sum, &(_, count)| sum.saturating_add(count));
+        self.others = self.others.saturating_add(rare);
+    }
+
+    /// Estimated executions of the call.
+    pub fn total(&self) -> u64 {
+        let lengths = self.lengths.iter();
+        lengths.fold(self.others, |sum, &(_, count)| sum.saturating_add(count))
+    }
 }
 
 /// Where a profile comes from. Stored as JSON.

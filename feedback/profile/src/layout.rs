@@ -39,7 +39,7 @@ pub(super) const MAGIC: [u8; 8] = *b"\x89PLEACH\n";
 /// Version of the format. Version 2 added paths, coverage and the flow of all paths; 3 windows of paths; 4 called
 /// paths; 5 predictions of branches; 6 blocks that are proved not to have been executed, and counted executions; 7 their
 /// upper ends.
-pub(super) const VERSION: u32 = 7;
+pub(super) const VERSION: u32 = 8;
 const BYTE_ORDER: u32 = 0x0102_0304;
 
 /// A section of the file.

@@ -32,7 +32,7 @@ pub mod summary;
 pub mod write;
 
 pub use data::{
-    BranchPrediction, CallTargets, CalledPath, Caller, Covered, EstimatedPath, Executions, FunctionProfile, PathWindow,
-    Profile, Provenance,
+    BranchPrediction, CallTargets, CalledPath, Caller, Covered, EstimatedPath, Executions, FunctionProfile,
+    MemoryLengths, PathWindow, Profile, Provenance,
 };
 pub use pleach_annotate::manifest::Anchor;

@@ -8,8 +8,8 @@
 mod paths;
 
 use crate::data::{
-    BranchPrediction, CallTargets, CalledPath, Caller, Covered, Executions, FunctionProfile, PathWindow, Profile,
-    Provenance,
+    BranchPrediction, CallTargets, CalledPath, Caller, Covered, Executions, FunctionProfile, MemoryLengths, PathWindow,
+    Profile, Provenance,
 };
 use paths::PathSums;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId};
@@ -269,10 +269,41 @@ struct FunctionSum {
     /// Nothing was added yet.
     is_first: bool,
     targets: BTreeMap<u32, FxHashMap<FunctionGuid, u64>>,
+    lengths: BTreeMap<u32, LengthSums>,
     paths: PathSums,
     windows: BTreeMap<Vec<Path>, f64>,
     called: BTreeMap<(Caller, Path), f64>,
     predictions: BTreeMap<BlockIndex, BranchPrediction>,
+}
+
+/// Sums of the lengths of one call.
+#[derive(Default)]
+struct LengthSums {
+    bursts: u64,
+    lengths: FxHashMap<u64, u64>,
+    others: u64,
+}
+
+impl LengthSums {
+    fn add(&mut self, other: &MemoryLengths, weight: u64) {
+        self.bursts = self.bursts.saturating_add(other.bursts);
+        self.others = self.others.saturating_add(other.others.saturating_mul(weight));
+        for &(length, count) in &other.lengths {
+            let sum = self.lengths.entry(length).or_default();
+            *sum = sum.saturating_add(count.saturating_mul(weight));
+        }
+    }
+
+    fn finish(self, call: u32) -> MemoryLengths {
+        let mut sum = MemoryLengths {
+            call,
+            bursts: self.bursts,
+            lengths: self.lengths.into_iter().collect(),
+            others: self.others,
+        };
+        sum.keep_most_frequent();
+        sum
+    }
 }
 
 impl FunctionSum {
@@ -283,6 +314,7 @@ impl FunctionSum {
                 samples: 0,
                 blocks: vec![0; like.blocks.len()],
                 edges: vec![0; like.edges.len()],
+                memory_lengths: Vec::new(),
                 call_targets: Vec::new(),
                 paths: Vec::new(),
                 windows: Vec::new(),
@@ -294,6 +326,7 @@ impl FunctionSum {
             },
             is_first: true,
             targets: BTreeMap::new(),
+            lengths: BTreeMap::new(),
             paths: PathSums::default(),
             windows: BTreeMap::new(),
             called: BTreeMap::new(),
@@ -326,6 +359,9 @@ impl FunctionSum {
                 let sum = targets.entry(target).or_default();
                 *sum = sum.saturating_add(count.saturating_mul(weight));
             }
+        }
+        for of_call in &other.memory_lengths {
+            self.lengths.entry(of_call.call).or_default().add(of_call, weight);
         }
         self.paths.add(other.paths, weight);
         for window in other.windows {
@@ -374,6 +410,8 @@ impl FunctionSum {
                 targets: by_count(targets),
             })
             .collect();
+        let lengths = self.lengths.into_iter();
+        self.function.memory_lengths = lengths.map(|(call, sums)| sums.finish(call)).collect();
         self.function.paths = self.paths.finish();
         let windows = self.windows.into_iter();
         self.function.windows = windows.map(|(paths, count)| PathWindow { paths, count }).collect();

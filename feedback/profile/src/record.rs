@@ -2,19 +2,20 @@
 //!
 //! ```text
 //! record       length and bytes of the name, samples, blocks, edges, counts,
-//!              n, n × call site, estimates (see `estimates`), predictions (see `predictions`)
+//!              n, n × call site, n, n × memory call, estimates (see `estimates`), predictions (see `predictions`)
 //! counts       tokens for the counts of all blocks and then of all edges
 //! token        0, n: n + 1 zeros
 //!              1, v: the new count v
 //!              k ≥ 2: the (k−1)-th last new count again
 //! call site    index of the call, n, n × target
 //! target       GUID: 8 bytes, count
+//! memory call  index of the call, bursts, count of other lengths, n, n × (length, count)
 //! ```
 //! Numbers are unsigned LEB128. The tokens save space because flow conservation makes the same count recur in many blocks
 //! and edges, and because most functions never run.
 
 use super::bytes::{RecordReader, push_number};
-use super::data::{CallTargets, FunctionProfile};
+use super::data::{CallTargets, FunctionProfile, MemoryLengths};
 use super::{estimates, predictions};
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 
@@ -39,6 +40,20 @@ pub(super) fn encode(function: &FunctionProfile, out: &mut Vec<u8>) {
             out.extend_from_slice(&target.0.to_le_bytes());
             push_number(out, count);
         }
+    }
+    push_number(out, function.memory_lengths.len() as u64);
+    for of_call in &function.memory_lengths {
+        let numbers = [
+            u64::from(of_call.call),
+            of_call.bursts,
+            of_call.others,
+            of_call.lengths.len() as u64,
+        ];
+        let pairs = of_call.lengths.iter().flat_map(|&(length, count)| [length, count]);
+        numbers
+            .into_iter()
+            .chain(pairs)
+            .for_each(|number| push_number(out, number));
     }
     estimates::encode(function, out);
     predictions::encode(&function.predictions, out);
@@ -117,6 +132,7 @@ pub(super) fn decode(id: FunctionId, cfg_hash: CfgHash, record: &[u8]) -> Result
     let mut blocks_then_edges = reader.counts(total as usize)?;
     let edges = blocks_then_edges.split_off(blocks as usize);
     let call_targets = reader.call_targets()?;
+    let memory_lengths = reader.memory_lengths()?;
     let estimates = estimates::decode(&mut reader, blocks_then_edges.len())?;
     let predictions = predictions::decode(&mut reader, blocks_then_edges.len())?;
     if !reader.bytes.is_empty() {
@@ -130,6 +146,7 @@ pub(super) fn decode(id: FunctionId, cfg_hash: CfgHash, record: &[u8]) -> Result
         blocks: blocks_then_edges,
         edges,
         call_targets,
+        memory_lengths,
         paths: estimates.paths,
         windows: estimates.windows,
         called: estimates.called,
@@ -178,6 +195,25 @@ impl RecordReader<'_> {
         }
         Ok(out)
     }
+
+    fn memory_lengths(&mut self) -> Result<Vec<MemoryLengths>, &'static str> {
+        let mut out = Vec::new();
+        for _ in 0..self.number()? {
+            let call = u32::try_from(self.number()?).map_err(|_| "a call's number is too large")?;
+            let (bursts, others) = (self.number()?, self.number()?);
+            let mut lengths = Vec::new();
+            for _ in 0..self.number()? {
+                lengths.push((self.number()?, self.number()?));
+            }
+            out.push(MemoryLengths {
+                call,
+                bursts,
+                lengths,
+                others,
+            });
+        }
+        Ok(out)
+    }
 }
 
 #[cfg(test)]
@@ -198,28 +234,47 @@ mod tests {
             (any::<u32>(), targets).prop_map(|(call, targets)| CallTargets { call, targets }),
             0..4,
         );
+        let lengths = (
+            any::<u32>(),
+            any::<u64>(),
+            any::<u64>(),
+            prop::collection::vec(any::<(u64, u64)>(), 0..4),
+        );
+        let memory = prop::collection::vec(
+            lengths.prop_map(|(call, bursts, others, lengths)| MemoryLengths {
+                call,
+                bursts,
+                lengths,
+                others,
+            }),
+            0..3,
+        );
         (
             ".*",
             any::<u64>(),
             prop::collection::vec(count(), 0..300),
             prop::collection::vec(count(), 0..300),
             sites,
+            memory,
         )
-            .prop_map(|(name, samples, blocks, edges, call_targets)| FunctionProfile {
-                id: ID,
-                cfg_hash: CfgHash(9),
-                name,
-                samples,
-                blocks,
-                edges,
-                call_targets,
-                paths: Vec::new(),
-                windows: Vec::new(),
-                called: Vec::new(),
-                predictions: Vec::new(),
-                coverage: Vec::new(),
-                counted: Vec::new(),
-            })
+            .prop_map(
+                |(name, samples, blocks, edges, call_targets, memory_lengths)| FunctionProfile {
+                    id: ID,
+                    cfg_hash: CfgHash(9),
+                    name,
+                    samples,
+                    blocks,
+                    edges,
+                    call_targets,
+                    memory_lengths,
+                    paths: Vec::new(),
+                    windows: Vec::new(),
+                    called: Vec::new(),
+                    predictions: Vec::new(),
+                    coverage: Vec::new(),
+                    counted: Vec::new(),
+                },
+            )
     }
 
     proptest! {
@@ -251,6 +306,7 @@ mod tests {
             blocks,
             edges,
             call_targets: vec![],
+            memory_lengths: vec![],
             paths: Vec::new(),
             windows: Vec::new(),
             called: Vec::new(),
@@ -259,6 +315,6 @@ mod tests {
             counted: Vec::new(),
         };
         encode(&empty, &mut record);
-        assert_eq!(record.len(), 17);
+        assert_eq!(record.len(), 18);
     }
 }

@@ -31,6 +31,12 @@ impl FunctionProfile {
                     .all(|site| (site.call as usize) < cfg.calls.len()),
             ),
             (
+                "a memory operation is not in the graph",
+                self.memory_lengths
+                    .iter()
+                    .all(|operation| (operation.call as usize) < cfg.calls.len()),
+            ),
+            (
                 "a path leaves the graph",
                 self.paths.iter().all(|path| is_path(&path.path))
                     && windows.all(is_path)

@@ -3,7 +3,7 @@
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 use pleach_profile::summary::ProfileSummary;
-use pleach_profile::{BranchPrediction, CallTargets, FunctionProfile, Profile, Provenance};
+use pleach_profile::{BranchPrediction, CallTargets, FunctionProfile, MemoryLengths, Profile, Provenance};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -93,6 +93,8 @@ pub struct Totals {
     pub executed_edges: u64,
     /// Indirect calls with known targets.
     pub indirect_calls: u64,
+    /// Calls of routines for memory with known lengths.
+    pub memory_operations: u64,
 }
 
 /// [`ProfileSummary`] for scripts.
@@ -150,6 +152,8 @@ pub struct FunctionDetail {
     pub edges: Vec<EdgeDetail>,
     /// Indirect calls.
     pub calls: Vec<CallDetail>,
+    /// Calls of routines for memory.
+    pub memory_operations: Vec<MemoryDetail>,
     /// Branches that are mispredicted, most often first.
     pub mispredictions: Vec<MispredictionDetail>,
 }
@@ -219,6 +223,30 @@ pub struct TargetDetail {
     pub probability: f64,
 }
 
+/// A call of `memcpy`, `memmove`, `memset`, `memcmp` or `bcmp`.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct MemoryDetail {
+    /// Position of the call.
+    pub call: u32,
+    /// The block that contains it, if the graph is known.
+    pub block: Option<u32>,
+    /// Bursts that showed it.
+    pub bursts: u64,
+    /// Lengths, most frequent first.
+    pub lengths: Vec<LengthDetail>,
+}
+
+/// A length of a memory operation.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LengthDetail {
+    /// In bytes.
+    pub length: u64,
+    /// Calls.
+    pub count: u64,
+    /// Share of this call's executions.
+    pub probability: f64,
+}
+
 impl Show {
     /// Computes the report. `graphs` may find none.
     ///
@@ -275,6 +303,7 @@ fn totals(profile: &Profile) -> Totals {
         totals.edges += function.edges.len() as u64;
         totals.executed_edges += positive(&function.edges);
         totals.indirect_calls += function.call_targets.len() as u64;
+        totals.memory_operations += function.memory_lengths.len() as u64;
     }
     totals
 }
@@ -371,6 +400,11 @@ fn detail(
             .iter()
             .map(|site| call(site, graph, names))
             .collect(),
+        memory_operations: function
+            .memory_lengths
+            .iter()
+            .map(|operation| memory_operation(operation, graph))
+            .collect(),
         mispredictions: mispredictions(function, source_line),
     }
 }
@@ -411,6 +445,26 @@ fn edges(function: &FunctionProfile, graph: Option<&Cfg>) -> Vec<EdgeDetail> {
     edges
 }
 
+/// The block that contains a call.
+fn block_of(call: u32, graph: Option<&Cfg>) -> Option<u32> {
+    graph.and_then(|g| g.calls.get(call as usize)).map(|c| c.block.0)
+}
+
+fn memory_operation(operation: &MemoryLengths, graph: Option<&Cfg>) -> MemoryDetail {
+    let total = operation.total().max(1) as f64;
+    let length = |&(length, count): &(u64, u64)| LengthDetail {
+        length,
+        count,
+        probability: count as f64 / total,
+    };
+    MemoryDetail {
+        call: operation.call,
+        block: block_of(operation.call, graph),
+        bursts: operation.bursts,
+        lengths: operation.lengths.iter().map(length).collect(),
+    }
+}
+
 fn call(site: &CallTargets, graph: Option<&Cfg>, names: &FxHashMap<FunctionGuid, &str>) -> CallDetail {
     let total: f64 = site.targets.iter().map(|t| t.1 as f64).sum();
     let target = |&(guid, count): &(FunctionGuid, u64)| TargetDetail {
@@ -421,7 +475,7 @@ fn call(site: &CallTargets, graph: Option<&Cfg>, names: &FxHashMap<FunctionGuid,
     };
     CallDetail {
         call: site.call,
-        block: graph.and_then(|g| g.calls.get(site.call as usize)).map(|c| c.block.0),
+        block: block_of(site.call, graph),
         targets: site.targets.iter().map(target).collect(),
     }
 }

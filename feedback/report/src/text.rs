@@ -48,6 +48,7 @@ fn overview(show: &Show, out: &mut String) {
             format!("{} executed of {}", grouped(t.executed_edges), grouped(t.edges)),
         ),
         ("indirect calls with targets", grouped(t.indirect_calls)),
+        ("memory operations with lengths", grouped(t.memory_operations)),
         ("executions per sample", number(show.scale)),
         (
             "raw vectors",
@@ -114,6 +115,9 @@ fn function(detail: &FunctionDetail, out: &mut String) {
     if !detail.calls.is_empty() {
         calls(detail, out);
     }
+    if !detail.memory_operations.is_empty() {
+        memory_operations(detail, out);
+    }
     if !detail.mispredictions.is_empty() {
         mispredictions(detail, out);
     }
@@ -161,18 +165,37 @@ fn edges(detail: &FunctionDetail, out: &mut String) {
     let _ = writeln!(out);
 }
 
+/// Where a call is, in the first of its rows only.
+fn place(row: usize, call: u32, block: Option<u32>) -> String {
+    match block {
+        _ if row > 0 => String::new(),
+        Some(block) => format!("#{call} in block {block}"),
+        None => format!("#{call}"),
+    }
+}
+
+fn memory_operations(detail: &FunctionDetail, out: &mut String) {
+    let mut rows = table(&["memory operation", "bytes", "count", "probability"], 1..);
+    for operation in &detail.memory_operations {
+        for (row, length) in operation.lengths.iter().enumerate() {
+            rows.add_row([
+                place(row, operation.call, operation.block),
+                grouped(length.length),
+                grouped(length.count),
+                percent(length.probability),
+            ]);
+        }
+    }
+    let _ = writeln!(out, "{rows}\n");
+}
+
 fn calls(detail: &FunctionDetail, out: &mut String) {
     let mut calls = table(&["indirect call", "target", "count", "probability"], 2..);
     for call in &detail.calls {
-        for (at, target) in call.targets.iter().enumerate() {
-            let place = match call.block {
-                _ if at > 0 => String::new(),
-                Some(block) => format!("#{} in block {block}", call.call),
-                None => format!("#{}", call.call),
-            };
+        for (row, target) in call.targets.iter().enumerate() {
             let name = target.name.clone().unwrap_or_else(|| target.guid.clone());
             calls.add_row([
-                place,
+                place(row, call.call, call.block),
                 name,
                 grouped(target.count),
                 format!("{:.2} %", target.probability * 100.0),

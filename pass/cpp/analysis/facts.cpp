@@ -48,6 +48,9 @@ void pleach_instruction_facts(LLVMValueRef V, PleachInstructionFacts *Facts) {
     Facts->Line = Loc->getLine();
   }
   auto *Call = dyn_cast<CallBase>(I);
+  if (auto *Operation = dyn_cast_or_null<MemIntrinsic>(Call);
+      Operation && !Operation->isVolatile() && !isa<ConstantInt>(Operation->getLength()))
+    Facts->Call = 4;
   if (!Call || isa<IntrinsicInst>(Call))
     return;
   Facts->MayNotReturn = !Call->doesNotThrow() || !Call->hasFnAttr(Attribute::WillReturn);

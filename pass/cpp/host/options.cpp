@@ -31,6 +31,8 @@ cl::opt<uint64_t> RandomPaths("pleach-random-paths", cl::Hidden, cl::value_desc(
                               cl::desc("Shuffle the path counts of each function"));
 cl::opt<bool> Promote("pleach-icall-promotion", cl::init(true), cl::Hidden,
                       cl::desc("Promote indirect calls with profiled targets"));
+cl::opt<bool> SpecialiseLengths("pleach-memory-lengths", cl::init(true), cl::Hidden,
+                                cl::desc("Give memory operations code for their most frequent lengths"));
 cl::opt<bool> SmallFirst("pleach-small-callees-first", cl::init(true), cl::Hidden,
                          cl::desc("Inline small callees before the inlining that uses the profile"));
 cl::opt<bool> ReduceHeight("pleach-control-height-reduction", cl::init(true), cl::Hidden,
@@ -73,7 +75,7 @@ PleachText text(const std::string &Option) { return {Option.data(), Option.size(
 PleachHostPasses pleachHostPasses() {
   const bool IdentifyBlocks = Annotate || !Instrument.empty();
   const bool WorkEarly = AnchorName != "late";
-  return {Promote, SmallFirst, ReduceHeight, LeaveShortLoops, IdentifyBlocks, WorkEarly};
+  return {Promote, SpecialiseLengths, SmallFirst, ReduceHeight, LeaveShortLoops, IdentifyBlocks, WorkEarly};
 }
 
 extern "C" {

@@ -2,6 +2,7 @@
 // Decisions are made in Rust (src/); the passes here call it.
 #include "pleach.h"
 #include "llvm/IR/Function.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Plugins/PassPlugin.h"
@@ -62,6 +63,19 @@ struct PleachCleanUpPass : PassInfoMixin<PleachCleanUpPass> {
   }
 };
 
+// LLVM's pass gives comparisons code for each frequent length. SimplifyCFG would merge the calls again, so this comes after
+// it.
+struct PleachRevealLengthsPass : PassInfoMixin<PleachRevealLengthsPass> {
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &) {
+    for (Instruction &I : instructions(F))
+      if (MDNode *Lengths = I.getMetadata(PleachLengthsMetadata)) {
+        I.setMetadata(PleachLengthsMetadata, nullptr);
+        I.setMetadata(LLVMContext::MD_prof, Lengths);
+      }
+    return PreservedAnalyses::all();
+  }
+};
+
 // Passes that `opt -passes=` runs alone.
 struct NamedPass {
   StringLiteral Name;
@@ -109,6 +123,8 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
               /*InLTO=*/P == ThinOrFullLTOPhase::ThinLTOPostLink, /*SamplePGO=*/false));
       });
   PB->registerScalarOptimizerLateEPCallback([UsesProfile](FunctionPassManager &FPM, OptimizationLevel Level) {
+    if (UsesProfile() && pleachHostPasses().SpecialiseLengths)
+      FPM.addPass(PGOMemOPSizeOpt());
     if (UsesProfile() && pleachHostPasses().ReduceControlHeight && Level == OptimizationLevel::O3)
       FPM.addPass(ControlHeightReductionPass());
   });
@@ -117,9 +133,15 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
     if (UsesProfile() && pleachHostPasses().LeaveShortLoops)
       FPM.addPass(PleachLeaveShortLoopsPass(Kept));
   });
-  PB->registerOptimizerLastEPCallback([Run](ModulePassManager &MPM, OptimizationLevel, ThinOrFullLTOPhase P) {
+  PB->registerOptimizerLastEPCallback([Run, UsesProfile](ModulePassManager &MPM, OptimizationLevel, ThinOrFullLTOPhase P) {
     MPM.addPass(PleachPass(Run, OptimizerLast, P));
-    MPM.addPass(createModuleToFunctionPassAdaptor(PleachCleanUpPass()));
+    FunctionPassManager FPM;
+    FPM.addPass(PleachCleanUpPass());
+    if (UsesProfile() && pleachHostPasses().SpecialiseLengths) {
+      FPM.addPass(PleachRevealLengthsPass());
+      FPM.addPass(PGOMemOPSizeOpt());
+    }
+    MPM.addPass(createModuleToFunctionPassAdaptor(std::move(FPM)));
   });
   PB->registerOptimizerEarlyEPCallback([Run](ModulePassManager &MPM, OptimizationLevel Level, ThinOrFullLTOPhase P) {
     if (Level != OptimizationLevel::O0)

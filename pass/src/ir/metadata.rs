@@ -17,6 +17,8 @@ const BEHAVIOUR_MAX: u32 = 7;
 const MODULE_FLAGS: &CStr = c"llvm.module.flags";
 /// `IPVK_IndirectCallTarget`: the kind of value profiles that name callees.
 const INDIRECT_CALL_TARGET: u32 = 0;
+/// Kind of value profile: length of a memory operation (`IPVK_MemOPSize`).
+const MEMORY_LENGTH: u32 = 1;
 
 /// Makes metadata in one context.
 #[derive(Clone, Copy)]
@@ -216,28 +218,44 @@ pub unsafe fn mark_unpredictable(terminator: LLVMValueRef, permille: u32) -> boo
     true
 }
 
-/// Gives an indirect call its targets, as LLVM's value profiles do.
+/// Gives an indirect call its targets.
 ///
 /// # Safety
 /// The call must be alive.
 pub unsafe fn set_call_targets(call: LLVMValueRef, targets: &[(u64, u64)]) {
-    if targets.is_empty() {
+    let total = targets.iter().map(|&(_, count)| count).sum();
+    // SAFETY: as the caller promises.
+    unsafe { set_value_profile(call, "prof", INDIRECT_CALL_TARGET, targets, total) };
+}
+
+/// Gives a memory operation its most frequent lengths; `total` counts all lengths. Those of a comparison are hidden until
+/// LLVM may use them (`PleachRevealLengthsPass`).
+///
+/// # Safety
+/// The call must be alive.
+pub unsafe fn set_memory_lengths(call: LLVMValueRef, is_comparison: bool, lengths: &[(u64, u64)], total: u64) {
+    let kind = if is_comparison { "pleach.lengths" } else { "prof" };
+    // SAFETY: as the caller promises.
+    unsafe { set_value_profile(call, kind, MEMORY_LENGTH, lengths, total) };
+}
+
+/// A value profile in LLVM's form, values with their counts, as metadata of this name.
+///
+/// # Safety
+/// The instruction must be alive.
+unsafe fn set_value_profile(instruction: LLVMValueRef, name: &str, kind: u32, values: &[(u64, u64)], total: u64) {
+    if values.is_empty() {
         return;
     }
     // SAFETY: as the caller promises.
-    let metadata = unsafe { Metadata::of_value(call) };
-    let total = targets.iter().map(|&(_, count)| count).sum();
-    let mut parts = vec![
-        metadata.text("VP"),
-        metadata.int(INDIRECT_CALL_TARGET),
-        metadata.long(total),
-    ];
+    let metadata = unsafe { Metadata::of_value(instruction) };
+    let mut parts = vec![metadata.text("VP"), metadata.int(kind), metadata.long(total)];
     parts.extend(
-        targets
+        values
             .iter()
-            .flat_map(|&(target, count)| [metadata.long(target), metadata.long(count)]),
+            .flat_map(|&(value, count)| [metadata.long(value), metadata.long(count)]),
     );
-    metadata.attach(call, "prof", &mut parts);
+    metadata.attach(instruction, name, &mut parts);
 }
 
 /// Sets the section prefix of a function, unless it has an explicit section.

@@ -140,6 +140,7 @@ pub fn read<'ctx>(function: FunctionValue<'ctx>, facts: &mut ModuleFacts) -> Fun
                 1 => Some(Callee::Direct(facts.guid(facts_of.callee))),
                 2 => Some(Callee::Indirect),
                 3 => Some(Callee::InlineAsm),
+                4 => Some(Callee::Memory),
                 _ => None,
             };
             if let Some(callee) = callee {

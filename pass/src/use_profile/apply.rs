@@ -21,6 +21,7 @@ use pleach_annotate::id::{BlockIndex, FunctionGuid};
 use pleach_annotate::manifest::Anchor;
 use pleach_decide::coldness::known_blocks;
 use pleach_decide::early_inlining::inlines_only_call;
+use pleach_decide::memory_lengths::{certain_lengths, total_with_doubt};
 use pleach_decide::placement::split_cold_blocks;
 use pleach_decide::selects::{function_is_worth_converting, typical_if_conversion_gain};
 use pleach_decide::weights::{
@@ -32,6 +33,9 @@ use pleach_profile::file::Lookup;
 use pleach_profile::summary::{HOT_CUTOFF, ProfileSummary};
 use rustc_hash::FxHashMap;
 use std::mem::MaybeUninit;
+
+/// Functions that compare memory, for which LLVM has no intrinsic.
+const COMPARISONS: [&str; 2] = ["memcmp", "bcmp"];
 
 /// The cut-off, in parts per million, whose minimum count is LLVM's threshold of coldness.
 const COLD_CUTOFF: u32 = 999_999;
@@ -53,15 +57,24 @@ pub struct Outcome {
     pub absent: usize,
     /// Indirect calls that got targets.
     pub indirect_calls: usize,
+    /// Memory operations that got lengths.
+    pub memory_operations: usize,
 }
 
 impl Outcome {
     /// The line for `-pleach-summary`.
     pub fn line(&self, module: &str) -> String {
         format!(
-            "pleach: {module}: profile used for {} functions ({} indirect calls), {} cold, {} unlikely, {} not sampled, \
+            "pleach: {module}: profile used for {} functions ({} indirect calls, {} memory operations), {} cold, {} unlikely, {} not sampled, \
              {} stale, {} not in the profile",
-            self.sampled, self.indirect_calls, self.cold, self.unlikely, self.unsampled, self.stale, self.absent
+            self.sampled,
+            self.indirect_calls,
+            self.memory_operations,
+            self.cold,
+            self.unlikely,
+            self.unsampled,
+            self.stale,
+            self.absent
         )
     }
 }
@@ -270,6 +283,7 @@ impl Applier<'_, '_> {
                 };
                 let unpredictable = self.mark_unpredictable(function, &profile)?;
                 outcome.indirect_calls += self.call_targets(function, &profile)?;
+                outcome.memory_operations += self.memory_lengths(function, &profile)?;
                 for call in unsampled_calls(&function.cfg, &profile, &self.evidence) {
                     self.inline_only_call(function.calls[call]);
                 }
@@ -429,6 +443,35 @@ impl Applier<'_, '_> {
                 .collect();
             // SAFETY: the call belongs to the module.
             unsafe { metadata::set_call_targets(call, &targets) };
+            set += 1;
+        }
+        Ok(set)
+    }
+
+    fn memory_lengths(&mut self, function: &FunctionIr<'_>, profile: &FunctionProfile) -> Result<usize, PassError> {
+        let mut set = 0;
+        for operation in &profile.memory_lengths {
+            let lengths = certain_lengths(operation);
+            let index = operation.call as usize;
+            let callee = function.cfg.calls.get(index).map(|call| call.callee);
+            let is_comparison = match callee {
+                Some(Callee::Memory) => false,
+                Some(Callee::Direct(guid)) if COMPARISONS.iter().any(|name| FunctionGuid::of_name(name) == guid) => {
+                    true
+                }
+                _ => continue,
+            };
+            let Some(&call) = function.calls.get(index).filter(|_| !lengths.is_empty()) else {
+                continue;
+            };
+            if !self
+                .decisions
+                .take(Optimisation::MemoryLength, &function.cfg.name, None)?
+            {
+                continue;
+            }
+            // SAFETY: the call belongs to the module.
+            unsafe { metadata::set_memory_lengths(call, is_comparison, lengths, total_with_doubt(operation)) };
             set += 1;
         }
         Ok(set)

@@ -272,6 +272,7 @@ END
             sed -i 's/geteuid() == 0/0/' src/bin/initdb/initdb.c &&
             ./configure CC="$CC" CFLAGS="-O2 -w" --prefix="$installed" --without-readline --without-zlib \
                 --without-icu &&
+            make -C src/backend submake-generated-headers &&
             make -j2 -C src/backend &&
             keep src/backend/postgres &&
             if [ ! -e "$installed/data" ]; then

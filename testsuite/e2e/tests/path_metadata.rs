@@ -52,6 +52,7 @@ fn profile(
         samples: 1000,
         blocks: vec![1000; cfg.blocks.len()],
         edges: vec![500; cfg.edge_count()],
+        memory_lengths: Vec::new(),
         call_targets: vec![],
         paths: paths(cfg),
         windows: Vec::new(),

@@ -244,6 +244,60 @@ fn indirect_calls_are_promoted() {
 }
 
 #[test]
+fn frequent_lengths_of_memory_operations_get_code_of_their_own() {
+    let dir = scratch();
+    let (binary, profile) = record(dir.path(), &["lengths.c"]);
+    let shown = show(&profile);
+    let lengths = |name: &str| {
+        let operations = function(&shown, name)["memory_operations"].as_array().expect("a list");
+        let lengths = operations
+            .iter()
+            .flat_map(|of_call| of_call["lengths"].as_array().expect("a list"));
+        let pair = |length: &Value| {
+            let share = length["probability"].as_f64().expect("a share");
+            (length["length"].as_u64().expect("a length"), share)
+        };
+        lengths.map(pair).collect::<Vec<_>>()
+    };
+    for (name, frequent) in [("copy", 8), ("clear", 16), ("compare", 4)] {
+        let (length, share) = lengths(name)[0];
+        // The truth is 15/16.
+        assert!(
+            length == frequent && (0.85..0.99).contains(&share),
+            "{name}: {:?}",
+            lengths(name)
+        );
+    }
+    assert!(lengths("various").len() == 16 && lengths("various")[0].1 < 0.1);
+
+    let ir = ir(&profile, "lengths.c");
+    let of = |name: &str| {
+        let start = format!("@{name}(");
+        let mut bodies = ir.split("define ");
+        bodies
+            .find(|body| body.lines().next().is_some_and(|line| line.contains(&start)))
+            .expect("the function")
+    };
+    assert!(
+        of("copy").contains("store i64") && of("copy").contains("llvm.memcpy"),
+        "{ir}"
+    );
+    assert!(
+        of("clear").contains("i64 16, i1 false") && of("clear").contains("llvm.memset"),
+        "{ir}"
+    );
+    assert!(
+        of("compare").contains("i64 noundef 4)") && of("compare").contains("i64 noundef %"),
+        "{ir}"
+    );
+    assert!(!of("various").contains("switch"), "{ir}");
+
+    let optimised = dir.path().join("optimised");
+    compile(&optimised, &use_flags(&profile), &[program("lengths.c")]);
+    assert_eq!(run(&binary), run(&optimised));
+}
+
+#[test]
 fn statics_of_one_name_get_their_own_counts() {
     let dir = scratch();
     let (_, profile) = record(dir.path(), &["twins_a.c", "twins_b.c"]);

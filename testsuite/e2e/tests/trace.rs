@@ -288,6 +288,7 @@ fn burst(map: &AddressMap, main: u64, trace: &Trace) -> Burst {
         count: 1,
         proved: true,
         hardware: None,
+        lengths: Vec::new(),
         clock: None,
     }
 }

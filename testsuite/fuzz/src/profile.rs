@@ -195,6 +195,7 @@ pub fn made_of(input: &mut Input) -> Profile {
             name: input.text(),
             samples: input.number(),
             edges: counts(input),
+            memory_lengths: Vec::new(),
             call_targets: (0..input.u8() % 3)
                 .map(|call| CallTargets {
                     call: call.into(),

@@ -13,8 +13,10 @@ use core::sync::atomic::Ordering::Relaxed;
 use pleach_wire::kinds::{EndReason, Engine};
 use pleach_wire::shard::{BurstHead, Encoder, FRAME_HEADER, FrameKind};
 
-/// A branch takes at most 20 bytes.
-const RECORD_CAPACITY: usize = FRAME_HEADER + BurstHead::LENGTH + 20 * (settings::MAX_BURST as usize + 1);
+/// Memory operations of a burst whose lengths are recorded, at most.
+const MAX_LENGTHS: usize = 256;
+/// A branch takes at most 20 bytes, and so does a length.
+const RECORD_CAPACITY: usize = FRAME_HEADER + BurstHead::LENGTH + 20 * (settings::MAX_BURST as usize + 1 + MAX_LENGTHS);
 
 /// The sampler's state in one thread.
 #[derive(Debug)]
@@ -51,7 +53,10 @@ pub struct Record {
     /// `CLOCK_MONOTONIC` at that moment.
     pub begin_ns: u64,
     last_target: u64,
-    length: usize,
+    /// Lengths of memory operations, and the numbers of the branches that entered their routines.
+    lengths: [(u32, u64); MAX_LENGTHS],
+    length_count: usize,
+    byte_count: usize,
     bytes: [u8; RECORD_CAPACITY],
 }
 
@@ -63,18 +68,39 @@ impl Record {
         self.start = pc;
         self.last_target = pc;
         (self.instructions, self.branches) = (0, 0);
-        self.length = FRAME_HEADER + BurstHead::LENGTH;
+        self.byte_count = FRAME_HEADER + BurstHead::LENGTH;
         (self.unknown, self.is_isolated) = (false, false);
+        self.length_count = 0;
     }
 
     /// Records a taken branch.
     pub fn branch(&mut self, from: u64, to: u64) {
-        let mut e = Encoder::resume(&mut self.bytes, self.length);
+        let mut e = Encoder::resume(&mut self.bytes, self.byte_count);
         e.delta(self.last_target, from);
         e.delta(from, to);
-        self.length = e.length();
+        self.byte_count = e.length();
         self.last_target = to;
         self.branches += 1;
+    }
+
+    /// Records the length of the memory operation whose routine the last branch entered.
+    pub fn length(&mut self, length: u64) {
+        if let Some(slot) = self.lengths.get_mut(self.length_count) {
+            *slot = (self.branches - 1, length);
+            self.length_count += 1;
+        }
+    }
+
+    /// Appends the lengths to the branches.
+    fn append_lengths(&mut self) {
+        let mut e = Encoder::resume(&mut self.bytes, self.byte_count);
+        let mut last = 0;
+        for &(branch, length) in self.lengths.get(..self.length_count).unwrap_or_default() {
+            e.delta(last, branch.into());
+            e.delta(0, length);
+            last = branch.into();
+        }
+        self.byte_count = e.length();
     }
 }
 
@@ -144,7 +170,8 @@ impl Sampler {
             thread_cpu_ns: self.ticker.sampled_cpu_ns(cpu),
             counters,
         };
-        let mut e = Encoder::resume(&mut record.bytes, record.length);
+        record.append_lengths();
+        let mut e = Encoder::resume(&mut record.bytes, record.byte_count);
         e.patch(FRAME_HEADER, &head.to_bytes());
         shard_writer::append(e.finish(FrameKind::Burst));
         let now = sys::thread_cpu_ns();

@@ -1,12 +1,13 @@
 //! Bursts by shadow execution: runs ahead on a copy of the thread's state, while the program waits.
 
 use crate::burst::engines::{self, RunningEngine};
+use crate::burst::memory_operations;
 use crate::burst::sampler::Sampler;
 use crate::isolation;
 use crate::mappings::{self, Range};
 use crate::signal_entry::Context;
 use crate::sys;
-use pleach_shadow::{End, Limits};
+use pleach_shadow::{End, Limits, Taken};
 use pleach_wire::kinds::{EndReason, Engine};
 
 /// Maximum of a burst's instructions for each taken branch that it may have.
@@ -36,13 +37,22 @@ impl Sampler {
         let outcome = unsafe {
             engines::guarded(engine, running, |engine| {
                 engine.load_frame((context as *mut Context).cast());
-                engine.run_loaded(&limits, &mut |from, to| {
+                engine.run_loaded(&limits, &mut |Taken {
+                                                     from,
+                                                     to,
+                                                     third_argument,
+                                                 }| {
                     if !range.contains(to) {
                         range = mappings::find(to).unwrap_or_default();
                         unknown |= !range.contains(to);
                         reads_clocks |= range.contains(vdso);
                     }
                     record.branch(from, to);
+                    if let Some(length) = third_argument
+                        && memory_operations::begins_at(to)
+                    {
+                        record.length(length);
+                    }
                     timing.add_target(to);
                 })
             })

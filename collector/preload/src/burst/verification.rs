@@ -104,7 +104,7 @@ impl Verification {
                 engine.load_frame((context as *mut Context).cast());
                 engine.begin();
                 let follow = |entry: &mut Registers| {
-                    let outcome = engine.go_on(&one, &mut |_, _| ());
+                    let outcome = engine.go_on(&one, &mut |_| ());
                     *entry = Registers::from_state(engine.state());
                     entry.taint = *engine.taint();
                     outcome.end == End::Instructions

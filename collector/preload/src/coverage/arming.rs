@@ -60,7 +60,11 @@ fn map_image(module: &Module, path: &[u8], inode: u64) -> bool {
     };
     // The image may be shorter: memory beyond it would fault.
     let fits = sys::file_size(fd).is_some_and(|size| offset + length <= size as u64);
-    let writable = if fits { map(0, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED) } else { -1 };
+    let writable = if fits {
+        map(0, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED)
+    } else {
+        -1
+    };
     let mut is_mapped = false;
     if writable >= 0 {
         mappings::note_own(writable as u64);

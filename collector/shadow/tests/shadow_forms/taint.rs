@@ -139,7 +139,7 @@ fn what_is_not_marked_does_not_depend_on_what_is() {
             *engine.state_mut() = *state;
             engine.begin();
             engine.mark(&taint);
-            let outcome = engine.go_on(&one, &mut |_, _| ());
+            let outcome = engine.go_on(&one, &mut |_| ());
             // SAFETY: mapped.
             unsafe { engine.read(setup.region, bytes) };
             for (i, byte) in bytes.iter_mut().enumerate() {
@@ -198,7 +198,7 @@ fn burst(code: &[u8]) -> (End, u64, Taint) {
     state.general_mut()[4] = stack[32..].as_ptr() as u64;
     // SAFETY: ours alone.
     let result = unsafe {
-        let outcome = (*engine).run(&state, &Limits::default(), &mut |_, _| ());
+        let outcome = (*engine).run(&state, &Limits::default(), &mut |_| ());
         let end = outcome.end_pc - code.as_ptr() as u64;
         (outcome.end, end, *(*engine).taint())
     };

@@ -73,6 +73,7 @@ fn windows(set: &VectorSet, compressed: &Compressed) -> Vec<Burst> {
         count: window.weight / compressed.rate.max(1),
         proved: window.proved,
         hardware: None,
+        lengths: Vec::new(),
         clock: None,
     };
     compressed.windows.iter().map(burst).collect()

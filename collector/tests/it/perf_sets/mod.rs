@@ -80,6 +80,7 @@ pub fn set() -> impl Strategy<Value = VectorSet> {
             instructions: 0,
             count: 1,
             proved: true,
+            lengths: Vec::new(),
             hardware: Some(Box::new(HardwareSample {
                 event: EventId(head.3),
                 ip: head.4,

@@ -65,6 +65,7 @@ fn cut(burst: &Burst, length: usize, mut with: impl FnMut(usize, &Burst)) {
             end: burst.end.filter(|_| is_last),
             start: burst.start.filter(|_| first == 0),
             hardware: None,
+            lengths: Vec::new(),
             ..burst.clone()
         };
         with(first, &part);
@@ -171,7 +172,7 @@ impl<'p> PartialPathCollector<'p> {
                 store.weight = weight;
                 walks.leave(frame, true, modules, store);
             }
-            Event::IndirectCall { .. } => {}
+            Event::IndirectCall { .. } | Event::MemoryLength { .. } => {}
         }
     }
 

@@ -10,7 +10,7 @@ use crate::decode::FrameId;
 use crate::program::Program;
 use pleach_annotate::cfg::{ProbeTarget, Terminator};
 use pleach_annotate::id::BlockIndex;
-use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
+use pleach_annotate::map::{AddressMap, FunctionIndex, InlineInstanceIndex};
 use pleach_collector::vector::ModuleId;
 use rustc_hash::FxHashMap;
 pub(crate) use step::{Graph, Step};
@@ -58,6 +58,11 @@ impl<'m> ProbeWalker<'m> {
             steps: vec![FxHashMap::default(); map.inline_instances.len()],
             bases: vec![Vec::new(); map.functions.len()],
         }
+    }
+
+    /// The function of an inline instance.
+    pub fn function(&self, instance: InlineInstanceIndex) -> FunctionIndex {
+        self.map.inline_instances[instance.index()].function
     }
 
     /// The graph that the search for steps goes through.

@@ -160,6 +160,7 @@ mod tests {
             count: 1,
             proved: true,
             hardware: None,
+            lengths: Vec::new(),
             clock: None,
         }
     }

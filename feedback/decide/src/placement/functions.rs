@@ -120,6 +120,7 @@ mod tests {
             samples: count,
             blocks: vec![count],
             edges: vec![],
+            memory_lengths: Vec::new(),
             call_targets: vec![],
             paths: vec![],
             windows: Vec::new(),

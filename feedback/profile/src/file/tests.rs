@@ -19,6 +19,7 @@ fn forged(change: impl FnOnce(&mut [IndexEntry; 2], &mut [u8])) -> (TempDir, Pat
         samples: 1,
         blocks: vec![1],
         edges: vec![],
+        memory_lengths: Vec::new(),
         call_targets: vec![],
         paths: Vec::new(),
         windows: Vec::new(),

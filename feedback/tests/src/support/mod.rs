@@ -391,6 +391,7 @@ pub fn synthetic_profile(random: &mut Random, functions: usize, blocks: usize) -
             samples: truth.blocks.iter().sum::<u64>() * times / 1000,
             blocks: scaled(&truth.blocks),
             edges: scaled(&truth.edges),
+            memory_lengths: Vec::new(),
             call_targets: Vec::new(),
             paths: estimates(walked, times),
             windows: Vec::new(),

@@ -62,6 +62,7 @@ fn profile(graphs: &[Cfg]) -> Profile {
         samples: 1,
         blocks: blocks.to_vec(),
         edges: vec![0; cfg.edge_count()],
+        memory_lengths: Vec::new(),
         call_targets: vec![],
         paths: vec![],
         windows: Vec::new(),

@@ -42,6 +42,7 @@ fn function(cfg: &Cfg, paths: &[(Path, f64)], scale: f64) -> FunctionProfile {
         name: cfg.name.clone(),
         samples: (blocks.iter().sum::<f64>() / scale) as u64,
         edges: vec![0; cfg.edge_count()],
+        memory_lengths: Vec::new(),
         call_targets: vec![],
         windows: Vec::new(),
         called: Vec::new(),

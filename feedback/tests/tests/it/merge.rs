@@ -18,6 +18,7 @@ fn function(guid: u64, hash: u64, samples: u64, blocks: &[u64]) -> FunctionProfi
         samples,
         blocks: blocks.to_vec(),
         edges: vec![blocks[0]],
+        memory_lengths: Vec::new(),
         call_targets: vec![],
         paths: Vec::new(),
         windows: Vec::new(),
@@ -331,6 +332,7 @@ fn call_targets_add_up() {
         profile(
             1.0,
             vec![FunctionProfile {
+                memory_lengths: Vec::new(),
                 call_targets: vec![CallTargets { call: 3, targets }],
                 ..function(1, 5, 1, &[1])
             }],

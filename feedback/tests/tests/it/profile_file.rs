@@ -26,6 +26,7 @@ fn function(guid: u64, module: u32, hash: u64, counts: &[u64]) -> FunctionProfil
         samples: counts.iter().sum(),
         blocks: counts.to_vec(),
         edges: counts[..counts.len() - 1].to_vec(),
+        memory_lengths: Vec::new(),
         call_targets: vec![CallTargets {
             call: 1,
             targets: vec![(FunctionGuid(guid + 1), 9), (FunctionGuid(3), 2)],

@@ -90,6 +90,7 @@ impl Simulated {
                 count: 1,
                 proved: true,
                 hardware: None,
+                lengths: Vec::new(),
                 clock: None,
             }
         };

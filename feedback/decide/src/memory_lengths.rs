@@ -1,0 +1,65 @@
+//! For which lengths a memory operation gets code of its own.
+//!
+//! LLVM's pass (`PGOMemOPSizeOpt`) compares the length with each that has two fifths of the executions or more, and
+//! copies or compares that many bytes by a few instructions, without a call. Where the length is another, the comparison
+//! is wasted.
+
+use crate::support::wilson_low;
+use pleach_profile::MemoryLengths;
+
+/// Minimum share of a length among the executions that reach its comparison, as in LLVM.
+const MIN_SHARE: f64 = 0.4;
+
+/// The lengths, with their counts, most frequent first, whose shares are large enough at the lower end of their
+/// intervals. All executions of the operation in a burst may have the same cause, so that bursts are what is counted as
+/// evidence.
+pub fn certain_lengths(operation: &MemoryLengths) -> &[(u64, u64)] {
+    let mut rest = operation.total() as f64;
+    let mut certain = 0;
+    for &(_, count) in &operation.lengths {
+        let count = count as f64;
+        if rest <= 0.0 || wilson_low(count / rest, operation.bursts as f64) < MIN_SHARE {
+            break;
+        }
+        rest -= count;
+        certain += 1;
+    }
+    operation.lengths.get(..certain).unwrap_or_default()
+}
+
+/// Executions of the operation, with one burst more, of other lengths: that no burst showed another length does not prove
+/// that there is none.
+pub fn total_with_doubt(operation: &MemoryLengths) -> u64 {
+    let total = operation.total();
+    total.saturating_add(total / operation.bursts.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operation(bursts: u64, lengths: &[(u64, u64)], others: u64) -> MemoryLengths {
+        MemoryLengths {
+            call: 0,
+            bursts,
+            lengths: lengths.to_vec(),
+            others,
+        }
+    }
+
+    #[test]
+    fn one_burst_decides_nothing() {
+        assert_eq!(certain_lengths(&operation(1, &[(8, 5000)], 0)), []);
+        assert_eq!(certain_lengths(&operation(2, &[(8, 5000)], 0)), [(8, 5000)]);
+        assert_eq!(certain_lengths(&operation(0, &[], 0)), []);
+        assert_eq!(total_with_doubt(&operation(2, &[(8, 5000)], 0)), 7500);
+    }
+
+    #[test]
+    fn shares_count_among_what_remains() {
+        let lengths = [(1, 700), (4, 200), (7, 30)];
+        assert_eq!(certain_lengths(&operation(100, &lengths, 50)), lengths[..2]);
+        assert_eq!(certain_lengths(&operation(100, &lengths, 900)), []);
+        assert_eq!(certain_lengths(&operation(4, &lengths, 50)), []);
+    }
+}
