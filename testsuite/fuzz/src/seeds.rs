@@ -123,6 +123,7 @@ fn vectors() -> VectorSet {
             };
             3
         ],
+        lengths: vec![MemoryLength { branch: 1, length: 300 }],
         end: Some(at(u32::MAX, 0x7000)),
         end_reason: EndReason::SystemCall,
         instructions: 30,

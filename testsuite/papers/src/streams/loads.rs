@@ -1,7 +1,7 @@
 //! Observes the loads of a burst, for value profiles.
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register};
-use pleach_shadow::{End, Engine, Limits, Outcome};
+use pleach_shadow::{End, Engine, Limits, Outcome, Taken};
 use pleach_wire::x86::MAX_LENGTH;
 
 const PAGE: u64 = 4096;
@@ -17,7 +17,7 @@ const PAGE: u64 = 4096;
 pub unsafe fn observe(
     engine: &mut Engine,
     limits: &Limits,
-    branches: &mut dyn FnMut(u64, u64),
+    branches: &mut dyn FnMut(Taken),
     loads: &mut dyn FnMut(u64, u64),
 ) -> Outcome {
     let mut all = Outcome {
