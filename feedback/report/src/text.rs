@@ -48,7 +48,7 @@ fn overview(show: &Show, out: &mut String) {
             format!("{} executed of {}", grouped(t.executed_edges), grouped(t.edges)),
         ),
         ("indirect calls with targets", grouped(t.indirect_calls)),
-        ("memory operations with lengths", grouped(t.memory_operations)),
+        ("memory operations", grouped(t.memory_operations)),
         ("executions per sample", number(show.scale)),
         (
             "raw vectors",
