@@ -21,7 +21,7 @@ define void @bare() naked {
 
 ; expected:
 ; module asm ".pushsection .pleach_cfg,\22G\22,@progbits,.pleach_cfg.bb9873d8088aabac.0e2bddacef8969d1,comdat"
-; module asm ".quad 0x146434c50,0x7f77c69600000045,0xbb9873d8088aabac,0xdf9d4e3600000000,0xe2bddacef8969d1,0x610b656369777405,0x2e657461746f6e6e,0x102010201036c6c"
+; module asm ".quad 0x246434c50,0x7f77c69600000045,0xbb9873d8088aabac,0xdf9d4e3600000000,0xe2bddacef8969d1,0x610b656369777405,0x2e657461746f6e6e,0x102010201036c6c"
 ; module asm ".quad 0x201010100,0x2ce9670401010001,0x7fbca96587"
 ; module asm ".popsection"
 ;

@@ -41,18 +41,18 @@ exit:
 
 ; expected:
 ; module asm ".pushsection .pleach_cfg,\22G\22,@progbits,.pleach_cfg.e49c3f68893b621d.04ec9fb260cb43d5,comdat"
-; module asm ".quad 0x146434c50,0x557eea1a00000041,0xe49c3f68893b621d,0x69914ab00000000,0x4ec9fb260cb43d5,0x6f7270136d757303,0x756f635f65746f6d,0x6c6c2e737265746e"
+; module asm ".quad 0x246434c50,0x557eea1a00000041,0xe49c3f68893b621d,0x69914ab00000000,0x4ec9fb260cb43d5,0x6f7270136d757303,0x756f635f65746f6d,0x6c6c2e737265746e"
 ; module asm ".quad 0x201000101010103,0x1000000080100,0x0"
 ; module asm ".popsection"
 ; module asm ".pushsection .pleach_cfg,\22G\22,@progbits,.pleach_cfg.aa6e43e7e891bbf2.0f3c854d2b6de34f,comdat"
-; module asm ".quad 0x146434c50,0x34ea9c040000004d,0xaa6e43e7e891bbf2,0x69914ab00000000,0xf3c854d2b6de34f,0x7013736c6c616305,0x635f65746f6d6f72,0x2e737265746e756f"
+; module asm ".quad 0x246434c50,0x34ea9c040000004d,0xaa6e43e7e891bbf2,0x69914ab00000000,0xf3c854d2b6de34f,0x7013736c6c616305,0x635f65746f6d6f72,0x2e737265746e756f"
 ; module asm ".quad 0x1010101036c6c,0x501000201,0x5ade6b0401010001,0x1c193c95fe"
 ; module asm ".popsection"
 ;
-; @__pleach_description = internal constant [312 x i8] c"PLUNIT01\00\00\01\00\00\00\00\00\00\E1\F5\05\00\00\00\00\00\00\01\00\00\00\00\00\05\00\00\00\00\00\00\00\02\00\00\00\00\00\00\00\F8\00\00\00\00\00\00\00\0D\9AY>\109\C9\92\00\00\00\00\00\00\00\00\02\00\00\00\00\00\00\00\01\00\00\00X\00\00\00\00\00\00\00\00\00\00\00PLCF\01\00\00\00A\00\00\00\1A\EA~U\1Db;\89h?\9C\E4\00\00\00\00\AB\14\99\06\D5C\CB`\B2\9F\EC\04\03sum\13promote_counters.ll\03\01\01\01\01\00\01\02\00\01\08\00\00\00\01\00\00\00\00\00\00\00\00\00\02\00\00\00\00\00\00\00\03\00\00\00\00\00\00\00\01\00\00\00`\00\00\00\00\00\00\00\00\00\00\00PLCF\01\00\00\00M\00\00\00\04\9C\EA4\F2\BB\91\E8\E7Cn\AA\00\00\00\00\AB\14\99\06O\E3m+M\85<\0F\05calls\13promote_counters.ll\03\01\01\01\01\00\01\02\00\01\05\00\00\00\01\00\01\01\04k\DEZ\FE\95<\19\1C\00\00\00"
+; @__pleach_description = internal constant [312 x i8] c"PLUNIT01\00\00\01\00\00\00\00\00\00\E1\F5\05\00\00\00\00\00\00\01\00\00\00\00\00\05\00\00\00\00\00\00\00\02\00\00\00\00\00\00\00\F8\00\00\00\00\00\00\00\85Q?\1Ewn\06\B1\00\00\00\00\00\00\00\00\02\00\00\00\00\00\00\00\01\00\00\00X\00\00\00\00\00\00\00\00\00\00\00PLCF\02\00\00\00A\00\00\00\1A\EA~U\1Db;\89h?\9C\E4\00\00\00\00\AB\14\99\06\D5C\CB`\B2\9F\EC\04\03sum\13promote_counters.ll\03\01\01\01\01\00\01\02\00\01\08\00\00\00\01\00\00\00\00\00\00\00\00\00\02\00\00\00\00\00\00\00\03\00\00\00\00\00\00\00\01\00\00\00`\00\00\00\00\00\00\00\00\00\00\00PLCF\02\00\00\00M\00\00\00\04\9C\EA4\F2\BB\91\E8\E7Cn\AA\00\00\00\00\AB\14\99\06O\E3m+M\85<\0F\05calls\13promote_counters.ll\03\01\01\01\01\00\01\02\00\01\05\00\00\00\01\00\01\01\04k\DEZ\FE\95<\19\1C\00\00\00"
 ; @__pleach_hashed = internal constant [0 x { i64, i64 }] zeroinitializer
 ; @__pleach_lost = internal global [5 x i64] zeroinitializer
-; @__pleach_unit = internal global { i64, ptr, i64, i64, i64, ptr, i64, ptr, ptr, ptr, i64, i64 } { i64 -4603005700301904165, ptr @__pleach_description, i64 312, i64 5, i64 2657625819, ptr @__pleach_hashed, i64 0, ptr @__pleach_lost, ptr null, ptr null, i64 0, i64 0 }
+; @__pleach_unit = internal global { i64, ptr, i64, i64, i64, ptr, i64, ptr, ptr, ptr, i64, i64 } { i64 -7407586800897809079, ptr @__pleach_description, i64 312, i64 5, i64 2661098825, ptr @__pleach_hashed, i64 0, ptr @__pleach_lost, ptr null, ptr null, i64 0, i64 0 }
 ; @__pleach_slot = internal thread_local global ptr null
 ; @llvm.compiler.used = appending global [2 x ptr] [ptr @__pleach_unit, ptr @__pleach_slot], section "llvm.metadata"
 ; @llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 0, ptr @__pleach_start_unit, ptr null }]
@@ -94,7 +94,7 @@ exit:
 ;   %0 = getelementptr inbounds i32, ptr %pleach.record, i32 0
 ;   store volatile i32 3, ptr %0, align 4
 ;   %1 = getelementptr inbounds i32, ptr %pleach.record, i32 1
-;   store volatile i32 -1637341477, ptr %1, align 4
+;   store volatile i32 -1633868471, ptr %1, align 4
 ;   invoke void @may_exit()
 ;           to label %.noexc unwind label %pleach.unwind
 ;
