@@ -95,7 +95,7 @@ pub struct Cfg {
     pub source_file: String,
     /// In the function's block order; a block's position is its [`BlockIndex`].
     pub blocks: Vec<Block>,
-    /// In block order; a call's position is its [`CallIndex`].
+    /// In block order, those of [`Callee::Memory`] after all others; a call's position is its [`CallIndex`].
     pub calls: Vec<Call>,
 }
 
@@ -162,7 +162,8 @@ impl Cfg {
     }
 }
 
-/// The item that a probe identifies. Blocks have the probe indices 1…B and calls B+1…B+C, as in LLVM.
+/// The item that a probe identifies. Blocks have the probe indices 1…B and calls B+1…B+C, as in LLVM, whose
+/// calls are those before the first [`Callee::Memory`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ProbeTarget {
     /// A block was entered.

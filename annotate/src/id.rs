@@ -8,7 +8,7 @@ use std::fmt;
 ///
 /// This is the GUID that `.pseudo_probe` carries, so LLVM's own tools decode our probes. Two local functions
 /// of one name share it; [`FunctionId`] tells them apart.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FunctionGuid(pub u64);
 
@@ -35,12 +35,12 @@ impl fmt::Debug for FunctionGuid {
 }
 
 /// Hash of the module that defines a function.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ModuleHash(pub u32);
 
 /// pleach's identifier of a function: unlike the GUID alone, it tells two local functions of one name apart.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
 pub struct FunctionId {
     /// LLVM's identifier of the linkage name.
     pub guid: FunctionGuid,
@@ -60,7 +60,7 @@ impl fmt::Display for FunctionId {
 }
 
 /// Hash of a function's control-flow graph at the anchor. A profile applies only to a graph with the same hash.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CfgHash(pub u64);
 
@@ -85,7 +85,7 @@ impl BlockIndex {
     }
 }
 
-/// Position of a call in its function's list of calls at the anchor, from 0, in block order.
+/// Position of a call in its function's list of calls at the anchor, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CallIndex(pub u32);

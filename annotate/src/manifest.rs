@@ -11,8 +11,8 @@
 //!           name: u and bytes, source file: u and bytes, u blocks, u calls
 //! block     flags: 1 byte (bits 0–2 terminator, bit 3 exception-handling pad),
 //!           u successors, each as s relative to this block, u instructions, s line relative to the block before
-//! call      u block relative to the call before, flags: 1 byte (bits 0–1 callee, bit 2 may not return),
-//!           GUID: 8 bytes for a direct call
+//! call      s block relative to the call before, flags: 1 byte (bits 0–1 callee: direct, indirect,
+//!           inline assembly, memory; bit 2 may not return), GUID: 8 bytes for a direct call
 //! ```
 
 use crate::cfg::{Block, Call, Callee, Cfg, Terminator};
@@ -133,8 +133,8 @@ fn encode_payload(cfg: &Cfg, out: &mut Vec<u8>) {
     push_unsigned(out, cfg.calls.len() as u64);
     let mut block = 0;
     for call in &cfg.calls {
-        push_unsigned(out, u64::from(call.block.0 - block));
-        block = call.block.0;
+        push_signed(out, i64::from(call.block.0) - block);
+        block = i64::from(call.block.0);
         let kind = match call.callee {
             Callee::Direct(_) => 0,
             Callee::Indirect => 1,
@@ -247,10 +247,10 @@ fn decode_payload(input: &mut Input<'_>) -> gimli::Result<Option<(Cfg, CfgHash)>
         return Ok(None);
     }
     let mut calls = Vec::with_capacity(call_count as usize);
-    let mut block = 0u64;
+    let mut block = 0i64;
     for _ in 0..call_count {
-        block = block.saturating_add(input.read_uleb128()?);
-        if block >= block_count {
+        block = block.wrapping_add(input.read_sleb128()?);
+        if !(0..block_count as i64).contains(&block) {
             return Ok(None);
         }
         let kind = input.read_u8()?;
@@ -323,7 +323,7 @@ mod tests {
                 "[a-z/.]{0,30}",
             )
                 .prop_map(|(blocks, mut calls, (guid, local, module), name, source_file)| {
-                    calls.sort_by_key(|c| c.block);
+                    calls.sort_by_key(|c| (c.callee == Callee::Memory, c.block));
                     let id = FunctionId {
                         guid: FunctionGuid(guid),
                         module: ModuleHash(local),

@@ -167,7 +167,7 @@ fn parse(line: &[u8]) -> Option<Line<'_>> {
 }
 
 /// Shared mappings of our own: they are no memory that the program shares.
-static OWN: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+static OWN: [AtomicU64; 192] = [const { AtomicU64::new(0) }; 192];
 
 /// Says that a mapping is ours.
 pub fn note_own(start: u64) {

@@ -141,6 +141,11 @@ impl Context {
         self.registers[libc::REG_RIP as usize] = pc;
     }
 
+    /// The third integer argument, at the entry of a function.
+    pub fn third_argument(&self) -> u64 {
+        self.registers[libc::REG_RDX as usize]
+    }
+
     /// Whether stepping continues after the return.
     pub fn trap_flag(&self) -> bool {
         self.registers[libc::REG_EFL as usize] & TRAP_FLAG != 0

@@ -4,7 +4,7 @@ use pleach_collector::file::FileError;
 use pleach_collector::vector::coverage::{Failure, ModuleCoverage, Region, RegionState};
 use pleach_collector::vector::{
     Branch, BranchFacts, BuildId, Burst, Clock, CodeAddress, Compressed, EndReason, Engine, Epoch, EventId,
-    HardwareSample, Module, ModuleId, ModuleMapping, Prediction, Process, VectorSet, Window,
+    HardwareSample, MemoryLength, Module, ModuleId, ModuleMapping, Prediction, Process, VectorSet, Window,
 };
 use proptest::prelude::*;
 use std::path::PathBuf;
@@ -48,15 +48,23 @@ fn burst() -> impl Strategy<Value = Burst> {
         (1e-6f32..1e9, 0f32..1e15).prop_map(|(branches, nanoseconds)| Clock { branches, nanoseconds }),
     );
     let sample = prop::option::of((0..EVENTS, address(), prop::collection::vec(any::<u32>(), 0..5)));
-    (head, body, any::<u32>(), any::<(u64, bool)>(), (sample, clock)).prop_map(
-        |(head, (start, branches, end), instructions, (count, proved), (sample, clock))| Burst {
+    let lengths = prop::collection::vec(any::<(u32, u64)>(), 0..4);
+    (head, body, any::<u32>(), any::<(u64, bool)>(), (sample, clock, lengths)).prop_map(
+        |(head, (start, branches, end), instructions, (count, proved), (sample, clock, lengths))| Burst {
             process: head.0,
             thread: head.1,
             time_ns: head.2,
             engine: Engine::from_u8(head.3).unwrap(),
             end_reason: EndReason::from_u8(head.4).unwrap(),
             start,
-            lengths: Vec::new(),
+            lengths: lengths
+                .iter()
+                .filter(|_| !branches.is_empty())
+                .map(|&(at, length)| MemoryLength {
+                    branch: at % branches.len() as u32,
+                    length,
+                })
+                .collect(),
             hardware: sample.map(|(event, ip, numbers)| hardware(branches.len(), event, ip, &numbers)),
             branches,
             end,

@@ -64,15 +64,11 @@ fn function(exact: &ExactFunction) -> FunctionProfile {
         name: cfg.name.clone(),
         samples: flow.blocks.iter().fold(0, |sum, &count| sum.saturating_add(count)),
         edges: slots(cfg, flow),
-        memory_lengths: Vec::new(),
-        call_targets: Vec::new(),
         paths: paths(exact),
         windows: windows(exact),
-        called: Vec::new(),
-        predictions: Vec::new(),
         coverage: coverage.collect(),
-        counted: Vec::new(),
         blocks: flow.blocks.clone(),
+        ..FunctionProfile::default()
     }
 }
 

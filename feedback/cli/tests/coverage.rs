@@ -19,14 +19,8 @@ fn profile(of: &[(&str, [Covered; 2])]) -> Profile {
         samples: 1,
         blocks: coverage.map(|state| u64::from(state == Proved)).to_vec(),
         edges: vec![0],
-        memory_lengths: Vec::new(),
-        call_targets: Vec::new(),
-        paths: Vec::new(),
-        windows: Vec::new(),
-        called: Vec::new(),
-        predictions: Vec::new(),
         coverage: coverage.to_vec(),
-        counted: Vec::new(),
+        ..FunctionProfile::default()
     };
     let mut profile = Profile {
         scale: 1.0,

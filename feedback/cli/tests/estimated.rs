@@ -20,8 +20,6 @@ fn sampled(of: &[(&str, f64)]) -> Profile {
         samples: count as u64,
         blocks: vec![count as u64; 2],
         edges: vec![count as u64],
-        memory_lengths: Vec::new(),
-        call_targets: vec![],
         paths: vec![EstimatedPath {
             path: pleach_ball_larus::Path {
                 start: Start::Entry,
@@ -33,11 +31,7 @@ fn sampled(of: &[(&str, f64)]) -> Profile {
             high: count + 4.0,
             effective: count,
         }],
-        windows: Vec::new(),
-        called: Vec::new(),
-        predictions: Vec::new(),
-        coverage: vec![],
-        counted: Vec::new(),
+        ..FunctionProfile::default()
     };
     Profile {
         scale: 1.0,

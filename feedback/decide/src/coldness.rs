@@ -154,14 +154,8 @@ mod tests {
             samples: 0,
             blocks: counts,
             edges: vec![0; cfg.edge_count()],
-            memory_lengths: Vec::new(),
-            call_targets: vec![],
-            paths: Vec::new(),
-            windows: Vec::new(),
-            called: Vec::new(),
-            predictions: Vec::new(),
             coverage,
-            counted: Vec::new(),
+            ..FunctionProfile::default()
         }
     }
 

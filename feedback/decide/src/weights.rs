@@ -337,14 +337,7 @@ mod tests {
             samples: 0,
             blocks: blocks.to_vec(),
             edges: edges.to_vec(),
-            memory_lengths: Vec::new(),
-            call_targets: vec![],
-            paths: Vec::new(),
-            windows: Vec::new(),
-            called: Vec::new(),
-            predictions: Vec::new(),
-            coverage: Vec::new(),
-            counted: Vec::new(),
+            ..FunctionProfile::default()
         }
     }
 
@@ -590,14 +583,8 @@ mod tests {
             samples: 0,
             blocks: blocks.to_vec(),
             edges: vec![0; cfg.edge_count()],
-            memory_lengths: Vec::new(),
-            call_targets: vec![],
-            paths: Vec::new(),
-            windows: Vec::new(),
-            called: Vec::new(),
-            predictions: Vec::new(),
             coverage: states.to_vec(),
-            counted: Vec::new(),
+            ..FunctionProfile::default()
         };
         use Covered::{Hit, NotExecuted, Proved, Unknown};
         let never = states([NotExecuted; 4], [0; 4]);

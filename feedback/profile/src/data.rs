@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::cmp::{Ordering, Reverse};
 
 /// Estimated execution counts of one function at the anchor.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FunctionProfile {
     /// Identifier, unique in a program.
     pub id: FunctionId,

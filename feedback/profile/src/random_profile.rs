@@ -59,14 +59,9 @@ pub fn random_profile(cfg: &Cfg, seed: u64) -> FunctionProfile {
         samples: (tally.blocks.iter().sum::<u64>() as f64 / SCALE).ceil() as u64,
         blocks: tally.blocks,
         edges: tally.edges,
-        memory_lengths: Vec::new(),
-        call_targets: Vec::new(),
         paths,
-        windows: Vec::new(),
-        called: Vec::new(),
         predictions,
-        coverage: Vec::new(),
-        counted: Vec::new(),
+        ..FunctionProfile::default()
     }
 }
 

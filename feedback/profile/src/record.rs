@@ -267,12 +267,7 @@ mod tests {
                     edges,
                     call_targets,
                     memory_lengths,
-                    paths: Vec::new(),
-                    windows: Vec::new(),
-                    called: Vec::new(),
-                    predictions: Vec::new(),
-                    coverage: Vec::new(),
-                    counted: Vec::new(),
+                    ..FunctionProfile::default()
                 },
             )
     }
@@ -305,14 +300,7 @@ mod tests {
             samples: 0,
             blocks,
             edges,
-            call_targets: vec![],
-            memory_lengths: vec![],
-            paths: Vec::new(),
-            windows: Vec::new(),
-            called: Vec::new(),
-            predictions: Vec::new(),
-            coverage: Vec::new(),
-            counted: Vec::new(),
+            ..FunctionProfile::default()
         };
         encode(&empty, &mut record);
         assert_eq!(record.len(), 18);

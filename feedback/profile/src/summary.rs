@@ -111,14 +111,7 @@ mod tests {
             samples: 0,
             blocks: blocks.to_vec(),
             edges: vec![],
-            memory_lengths: Vec::new(),
-            call_targets: vec![],
-            paths: Vec::new(),
-            windows: Vec::new(),
-            called: Vec::new(),
-            predictions: Vec::new(),
-            coverage: Vec::new(),
-            counted: Vec::new(),
+            ..FunctionProfile::default()
         }
     }
 

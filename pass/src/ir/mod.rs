@@ -117,7 +117,7 @@ pub fn read<'ctx>(function: FunctionValue<'ctx>, facts: &mut ModuleFacts) -> Fun
 
     let mut blocks = Vec::with_capacity(block_values.len());
     let mut terminators = Vec::with_capacity(block_values.len());
-    let (mut calls, mut call_values) = (Vec::new(), Vec::new());
+    let (mut calls, mut memory_operations) = (Vec::new(), Vec::new());
     for (position, block) in block_values.iter().enumerate() {
         let mut out = Block {
             successors: Vec::new(),
@@ -145,12 +145,17 @@ pub fn read<'ctx>(function: FunctionValue<'ctx>, facts: &mut ModuleFacts) -> Fun
             };
             if let Some(callee) = callee {
                 let may_not_return = facts_of.may_not_return != 0;
-                calls.push(Call {
+                let call = Call {
                     block: BlockIndex(position as u32),
                     callee,
                     may_not_return,
-                });
-                call_values.push(instruction);
+                };
+                let list = if callee == Callee::Memory {
+                    &mut memory_operations
+                } else {
+                    &mut calls
+                };
+                list.push((call, instruction));
             }
             last = instruction;
             // SAFETY: as above.
@@ -167,6 +172,9 @@ pub fn read<'ctx>(function: FunctionValue<'ctx>, facts: &mut ModuleFacts) -> Fun
         blocks.push(out);
         terminators.push(last);
     }
+    // LLVM numbers the other calls as if there were no intrinsics.
+    calls.append(&mut memory_operations);
+    let (calls, call_values) = calls.into_iter().unzip();
     let cfg = Cfg {
         id: FunctionId {
             guid,

@@ -52,14 +52,8 @@ fn profile(
         samples: 1000,
         blocks: vec![1000; cfg.blocks.len()],
         edges: vec![500; cfg.edge_count()],
-        memory_lengths: Vec::new(),
-        call_targets: vec![],
         paths: paths(cfg),
-        windows: Vec::new(),
-        called: Vec::new(),
-        predictions: Vec::new(),
-        coverage: vec![],
-        counted: Vec::new(),
+        ..FunctionProfile::default()
     };
     let profile = Profile {
         scale: 1.0,

@@ -6,7 +6,8 @@ use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::{End, Start};
 use pleach_profile::file::{Lookup, ProfileFile};
 use pleach_profile::{
-    BranchPrediction, CallTargets, Covered, EstimatedPath, Executions, FunctionProfile, PathWindow, Profile, Provenance,
+    BranchPrediction, CallTargets, Covered, EstimatedPath, Executions, FunctionProfile, MemoryLengths, PathWindow,
+    Profile, Provenance,
 };
 use pleach_store::write_profile;
 use std::ops::Range;
@@ -195,7 +196,14 @@ pub fn made_of(input: &mut Input) -> Profile {
             name: input.text(),
             samples: input.number(),
             edges: counts(input),
-            memory_lengths: Vec::new(),
+            memory_lengths: (0..input.u8() % 3)
+                .map(|call| MemoryLengths {
+                    call: call.into(),
+                    bursts: input.number(),
+                    lengths: (0..input.u8() % 3).map(|_| (input.number(), input.number())).collect(),
+                    others: input.number(),
+                })
+                .collect(),
             call_targets: (0..input.u8() % 3)
                 .map(|call| CallTargets {
                     call: call.into(),

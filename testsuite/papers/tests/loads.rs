@@ -38,7 +38,7 @@ extern "C" fn on_request(_: c_int, _: *mut c_void, context: *mut c_void) {
         };
         let mut count = 0;
         let seen = &raw mut SEEN;
-        let outcome = observe(engine, &limits, &mut |_, _| {}, &mut |pc, value| {
+        let outcome = observe(engine, &limits, &mut |_| {}, &mut |pc, value| {
             (*seen)[count % LOADS] = (pc, value);
             count += 1;
         });

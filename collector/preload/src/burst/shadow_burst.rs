@@ -37,11 +37,12 @@ impl Sampler {
         let outcome = unsafe {
             engines::guarded(engine, running, |engine| {
                 engine.load_frame((context as *mut Context).cast());
-                engine.run_loaded(&limits, &mut |Taken {
-                                                     from,
-                                                     to,
-                                                     third_argument,
-                                                 }| {
+                engine.run_loaded(&limits, &mut |taken| {
+                    let Taken {
+                        from,
+                        to,
+                        third_argument,
+                    } = taken;
                     if !range.contains(to) {
                         range = mappings::find(to).unwrap_or_default();
                         unknown |= !range.contains(to);

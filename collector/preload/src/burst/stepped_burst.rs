@@ -6,6 +6,7 @@
 //! harmless, and instructions that access the flag. Signals are safe: the kernel saves the flag in the signal frame and
 //! clears it for the handler, and the burst goes on when the handler has returned.
 
+use crate::burst::memory_operations;
 use crate::burst::sampler::Sampler;
 use crate::signal_entry::Context;
 use crate::{process, sys};
@@ -78,7 +79,7 @@ impl Sampler {
         }
         step.traps += 1;
         let (traps, pc, from) = (step.traps, context.pc(), step.stepped.address);
-        let end = match self.advance(pc) {
+        let end = match self.advance(context) {
             Err(reason) => Some((reason, self.stepper.stepped.address)),
             Ok(()) if u64::from(self.record.branches) >= self.ticker.burst() => Some((EndReason::Budget, pc)),
             Ok(()) if traps >= self.ticker.burst().saturating_mul(STEPS_PER_BRANCH) => Some((EndReason::Budget, pc)),
@@ -97,8 +98,9 @@ impl Sampler {
         true
     }
 
-    /// Records the completed instruction; `pc` is the program counter after it.
-    fn advance(&mut self, pc: u64) -> Result<(), EndReason> {
+    /// Records the completed instruction; `context` is the state after it.
+    fn advance(&mut self, context: &Context) -> Result<(), EndReason> {
+        let pc = context.pc();
         let stepped = self.stepper.stepped;
         let taken = match stepped.kind {
             Kind::IndirectJump | Kind::IndirectCall | Kind::Return => pc != stepped.address,
@@ -109,6 +111,9 @@ impl Sampler {
         if taken {
             self.record.instructions += 1;
             self.record.branch(stepped.address, pc);
+            if memory_operations::begins_at(pc) {
+                self.record.length(context.third_argument());
+            }
         } else if pc == stepped.next() && !stepped.kind.is_unconditional() {
             self.record.instructions += 1;
         } else if pc != stepped.address {

@@ -120,14 +120,7 @@ mod tests {
             samples: count,
             blocks: vec![count],
             edges: vec![],
-            memory_lengths: Vec::new(),
-            call_targets: vec![],
-            paths: vec![],
-            windows: Vec::new(),
-            called: Vec::new(),
-            predictions: Vec::new(),
-            coverage: vec![],
-            counted: Vec::new(),
+            ..FunctionProfile::default()
         };
         Profile {
             functions: cfgs.iter().zip(counts).map(function).collect(),

@@ -40,14 +40,9 @@ fn function(paths: Vec<(Path, [f64; 4])>, coverage: Vec<Covered>) -> FunctionPro
         samples: 0,
         blocks: vec![0; BLOCKS as usize],
         edges: vec![],
-        memory_lengths: Vec::new(),
-        call_targets: vec![],
         paths: paths.into_iter().map(estimated).collect(),
-        windows: Vec::new(),
-        called: Vec::new(),
-        predictions: Vec::new(),
         coverage,
-        counted: Vec::new(),
+        ..FunctionProfile::default()
     }
 }
 

@@ -19,14 +19,7 @@ fn forged(change: impl FnOnce(&mut [IndexEntry; 2], &mut [u8])) -> (TempDir, Pat
         samples: 1,
         blocks: vec![1],
         edges: vec![],
-        memory_lengths: Vec::new(),
-        call_targets: vec![],
-        paths: Vec::new(),
-        windows: Vec::new(),
-        called: Vec::new(),
-        predictions: Vec::new(),
-        coverage: Vec::new(),
-        counted: Vec::new(),
+        ..FunctionProfile::default()
     };
     let dir = TempDir::new().expect("a temporary directory");
     let path = dir.path().join("p.pleach");

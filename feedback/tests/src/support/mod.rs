@@ -391,14 +391,9 @@ pub fn synthetic_profile(random: &mut Random, functions: usize, blocks: usize) -
             samples: truth.blocks.iter().sum::<u64>() * times / 1000,
             blocks: scaled(&truth.blocks),
             edges: scaled(&truth.edges),
-            memory_lengths: Vec::new(),
-            call_targets: Vec::new(),
             paths: estimates(walked, times),
-            windows: Vec::new(),
-            called: Vec::new(),
-            predictions: Vec::new(),
             coverage: covered(&truth.blocks, times),
-            counted: Vec::new(),
+            ..FunctionProfile::default()
         }
     };
     let mut profile = Profile {

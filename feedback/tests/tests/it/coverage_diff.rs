@@ -24,14 +24,8 @@ fn function(cfg: &Cfg, coverage: &[Covered], counts: &[u64]) -> FunctionProfile 
         samples: 1,
         blocks,
         edges: vec![0; cfg.edge_count()],
-        memory_lengths: Vec::new(),
-        call_targets: Vec::new(),
-        paths: Vec::new(),
-        windows: Vec::new(),
-        called: Vec::new(),
-        predictions: Vec::new(),
         coverage: coverage.to_vec(),
-        counted: Vec::new(),
+        ..FunctionProfile::default()
     }
 }
 

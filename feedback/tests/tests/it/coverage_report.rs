@@ -62,12 +62,6 @@ fn profile(graphs: &[Cfg]) -> Profile {
         samples: 1,
         blocks: blocks.to_vec(),
         edges: vec![0; cfg.edge_count()],
-        memory_lengths: Vec::new(),
-        call_targets: vec![],
-        paths: vec![],
-        windows: Vec::new(),
-        called: Vec::new(),
-        predictions: Vec::new(),
         coverage: coverage.to_vec(),
         counted: counted
             .iter()
@@ -76,6 +70,7 @@ fn profile(graphs: &[Cfg]) -> Profile {
                 at_most: (at_least > 0).then_some(40),
             })
             .collect(),
+        ..FunctionProfile::default()
     };
     Profile {
         scale: 1.0,

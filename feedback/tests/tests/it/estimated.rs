@@ -42,18 +42,13 @@ fn function(cfg: &Cfg, paths: &[(Path, f64)], scale: f64) -> FunctionProfile {
         name: cfg.name.clone(),
         samples: (blocks.iter().sum::<f64>() / scale) as u64,
         edges: vec![0; cfg.edge_count()],
-        memory_lengths: Vec::new(),
-        call_targets: vec![],
-        windows: Vec::new(),
-        called: Vec::new(),
-        predictions: Vec::new(),
-        counted: Vec::new(),
         coverage: blocks
             .iter()
             .map(|&c| if c > 0.0 { Covered::Proved } else { Covered::Unknown })
             .collect(),
         blocks: blocks.iter().map(|c| c.round() as u64).collect(),
         paths,
+        ..FunctionProfile::default()
     }
 }
 

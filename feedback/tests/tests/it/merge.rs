@@ -4,7 +4,8 @@ use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleH
 use pleach_ball_larus::{End, Path, Start};
 use pleach_profile::merge::{MergeError, merge};
 use pleach_profile::{
-    Anchor, BranchPrediction, CallTargets, Covered, EstimatedPath, Executions, FunctionProfile, Profile, Provenance,
+    Anchor, BranchPrediction, CallTargets, Covered, EstimatedPath, Executions, FunctionProfile, MemoryLengths, Profile,
+    Provenance,
 };
 
 fn function(guid: u64, hash: u64, samples: u64, blocks: &[u64]) -> FunctionProfile {
@@ -18,14 +19,7 @@ fn function(guid: u64, hash: u64, samples: u64, blocks: &[u64]) -> FunctionProfi
         samples,
         blocks: blocks.to_vec(),
         edges: vec![blocks[0]],
-        memory_lengths: Vec::new(),
-        call_targets: vec![],
-        paths: Vec::new(),
-        windows: Vec::new(),
-        called: Vec::new(),
-        predictions: Vec::new(),
-        coverage: Vec::new(),
-        counted: Vec::new(),
+        ..FunctionProfile::default()
     }
 }
 
@@ -332,7 +326,6 @@ fn call_targets_add_up() {
         profile(
             1.0,
             vec![FunctionProfile {
-                memory_lengths: Vec::new(),
                 call_targets: vec![CallTargets { call: 3, targets }],
                 ..function(1, 5, 1, &[1])
             }],
@@ -348,6 +341,33 @@ fn call_targets_add_up() {
             targets: expected.to_vec()
         }]
     );
+}
+
+#[test]
+fn lengths_of_memory_operations_add_up() {
+    let with = |bursts: u64, lengths: &[(u64, u64)], others: u64| {
+        let operation = MemoryLengths {
+            call: 3,
+            bursts,
+            lengths: lengths.to_vec(),
+            others,
+        };
+        let function = FunctionProfile {
+            memory_lengths: vec![operation],
+            ..function(1, 5, 1, &[1])
+        };
+        profile(1.0, vec![function])
+    };
+    let many: Vec<_> = (100..116).map(|length| (length, 2)).collect();
+    let parts = vec![(with(2, &[(8, 5), (16, 4)], 1), 1.0), (with(3, &many, 10), 1.0)];
+    let merged = merge(parts).unwrap();
+    let [sum] = &merged.profile.functions[0].memory_lengths[..] else {
+        panic!("one operation");
+    };
+    assert_eq!((sum.call, sum.bursts, sum.total()), (3, 5, 52));
+    assert_eq!(sum.lengths[..3], [(8, 5), (16, 4), (100, 2)]);
+    // Two of the rarest lengths joined the others.
+    assert_eq!((sum.lengths.len(), sum.others), (MemoryLengths::MAX_LENGTHS, 15));
 }
 
 #[test]

@@ -26,7 +26,6 @@ fn function(guid: u64, module: u32, hash: u64, counts: &[u64]) -> FunctionProfil
         samples: counts.iter().sum(),
         blocks: counts.to_vec(),
         edges: counts[..counts.len() - 1].to_vec(),
-        memory_lengths: Vec::new(),
         call_targets: vec![CallTargets {
             call: 1,
             targets: vec![(FunctionGuid(guid + 1), 9), (FunctionGuid(3), 2)],
@@ -35,9 +34,6 @@ fn function(guid: u64, module: u32, hash: u64, counts: &[u64]) -> FunctionProfil
             estimated(Start::Entry, &[0, 1], End::Exit, counts[0] as f64),
             estimated(Start::Inside, &[1], End::Back(BlockIndex(1)), 0.25),
         ],
-        windows: Vec::new(),
-        called: Vec::new(),
-        predictions: Vec::new(),
         counted: counts
             .iter()
             .map(|count| Executions {
@@ -49,6 +45,7 @@ fn function(guid: u64, module: u32, hash: u64, counts: &[u64]) -> FunctionProfil
             .iter()
             .map(|&c| if c > 0 { Covered::Proved } else { Covered::Predicted })
             .collect(),
+        ..FunctionProfile::default()
     }
 }
 

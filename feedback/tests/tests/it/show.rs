@@ -20,14 +20,7 @@ fn function(name: &str, module: u32, samples: u64, blocks: &[u64], edges: &[u64]
         samples,
         blocks: blocks.to_vec(),
         edges: edges.to_vec(),
-        memory_lengths: Vec::new(),
-        call_targets: vec![],
-        paths: Vec::new(),
-        windows: Vec::new(),
-        called: Vec::new(),
-        predictions: Vec::new(),
-        coverage: Vec::new(),
-        counted: Vec::new(),
+        ..FunctionProfile::default()
     }
 }
 

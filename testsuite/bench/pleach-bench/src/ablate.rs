@@ -18,7 +18,7 @@ pub struct Optimisation {
 }
 
 /// The plugin's optimisations by name. `random-paths` is a control: superblocks of paths with random weights.
-const OPTIMISATIONS: [(&str, &[&str]); 10] = [
+const OPTIMISATIONS: [(&str, &[&str]); 11] = [
     ("superblocks=0", &["-pleach-superblocks=0"]),
     ("placement=0", &["-pleach-placement=0"]),
     (
@@ -30,6 +30,7 @@ const OPTIMISATIONS: [(&str, &[&str]); 10] = [
     ("align-entries=0", &["-pleach-align-entries=0"]),
     ("align-loops=0", &["-pleach-align-loops=0"]),
     ("small-callees-first=0", &["-pleach-small-callees-first=0"]),
+    ("memory-lengths=0", &["-pleach-memory-lengths=0"]),
     ("icall-promotion=0", &["-pleach-icall-promotion=0"]),
     ("random-paths", &["-pleach-random-paths=1"]),
 ];
