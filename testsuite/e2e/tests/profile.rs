@@ -247,28 +247,39 @@ fn indirect_calls_are_promoted() {
 fn frequent_lengths_of_memory_operations_get_code_of_their_own() {
     let dir = scratch();
     let (binary, profile) = record(dir.path(), &["lengths.c"]);
-    let shown = show(&profile);
-    let lengths = |name: &str| {
-        let operations = function(&shown, name)["memory_operations"].as_array().expect("a list");
-        let lengths = operations
-            .iter()
-            .flat_map(|of_call| of_call["lengths"].as_array().expect("a list"));
-        let pair = |length: &Value| {
-            let share = length["probability"].as_f64().expect("a share");
-            (length["length"].as_u64().expect("a length"), share)
+    // Real execution, one instruction after the other.
+    let stepped = dir.path().join("stepped.pleach");
+    stdout(
+        Command::new(pleach())
+            .args(["record", "--engine", "step", "--overhead", "1000%", "-o"])
+            .arg(&stepped)
+            .arg("--")
+            .arg(&binary),
+    );
+    for profile in [&profile, &stepped] {
+        let shown = show(profile);
+        let lengths = |name: &str| {
+            let operations = function(&shown, name)["memory_operations"].as_array().expect("a list");
+            let lengths = operations
+                .iter()
+                .flat_map(|operation| operation["lengths"].as_array().expect("a list"));
+            let pair = |length: &Value| {
+                let share = length["probability"].as_f64().expect("a share");
+                (length["length"].as_u64().expect("a length"), share)
+            };
+            lengths.map(pair).collect::<Vec<_>>()
         };
-        lengths.map(pair).collect::<Vec<_>>()
-    };
-    for (name, frequent) in [("copy", 8), ("clear", 16), ("compare", 4)] {
-        let (length, share) = lengths(name)[0];
-        // The truth is 15/16.
-        assert!(
-            length == frequent && (0.85..0.99).contains(&share),
-            "{name}: {:?}",
-            lengths(name)
-        );
+        for (name, frequent) in [("copy", 8), ("clear", 16), ("compare", 4)] {
+            let (length, share) = lengths(name)[0];
+            // The truth is 15/16.
+            assert!(
+                length == frequent && (0.85..0.99).contains(&share),
+                "{name}: {:?}",
+                lengths(name)
+            );
+        }
+        assert!(lengths("various").len() == 16 && lengths("various")[0].1 < 0.1);
     }
-    assert!(lengths("various").len() == 16 && lengths("various")[0].1 < 0.1);
 
     let ir = ir(&profile, "lengths.c");
     let of = |name: &str| {
