@@ -208,7 +208,7 @@ fn our_probes(map: &AddressMap) -> BTreeSet<String> {
             ProbeTarget::Block(block) => (cfg.block_probe(block), "Block"),
             ProbeTarget::Call(call) => {
                 let kind = match cfg.calls[call.index()].callee {
-                    pleach_annotate::cfg::Callee::Direct(_) => "DirectCall",
+                    pleach_annotate::cfg::Callee::Direct(_) | pleach_annotate::cfg::Callee::Memory => "DirectCall",
                     _ => "IndirectCall",
                 };
                 (cfg.blocks.len() as u32 + call.0 + 1, kind)
