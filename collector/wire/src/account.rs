@@ -29,6 +29,8 @@ const UNKNOWN_STARTS: u64 = 8;
 const START_SHARE: f64 = 0.1;
 /// Share of the budget that breakpoints may take beyond their advance.
 const COVERAGE_SHARE: f64 = 0.1;
+/// The inverse of the part of their advance that counting hits may take.
+const COUNTING_PART: u64 = 8;
 /// Share of the budget that starts of processes with breakpoints may take where that of breakpoints is spent.
 const OBSERVED_START_SHARE: f64 = 0.5;
 /// CPU time of the program over which the time that breakpoints took, most of it at the start, is paid back: recordings
@@ -201,9 +203,9 @@ impl Account {
         (time(&self.coverage_ns) as f64) < self.coverage_budget(overhead, advance_ns)
     }
 
-    /// Whether places that were hit may be armed again: half of the time is kept for code that has not run yet.
+    /// Whether places that were hit may be armed again: most of the advance is for code that has not run yet.
     pub fn affords_counting(&self, overhead: f64, advance_ns: u64) -> bool {
-        (time(&self.coverage_ns) as f64) < self.coverage_budget(overhead, advance_ns) / 2.0
+        self.affords_coverage(overhead, advance_ns / COUNTING_PART)
     }
 
     /// Learns the typical cost of starting a process with breakpoints: of one that finds plans, and code that was compared.

@@ -25,6 +25,8 @@ pub struct Settings {
     pub step_ns: u64,
     /// CPU time of a signal's delivery beyond its handler, in nanoseconds.
     pub signal_ns: u64,
+    /// CPU time of `int3`, the delivery of its signal included, beyond its handler, in nanoseconds.
+    pub int3_ns: u64,
     /// Cost of passing a breakpoint, in nanoseconds; 0: bursts are not timed.
     pub trap_ns: u64,
     /// Cost of the breakpoint's signal beyond `trap_ns`, its handler included, in nanoseconds.
@@ -56,6 +58,7 @@ impl Default for Settings {
             seed: None,
             step_ns: 5_000,
             signal_ns: 2_000,
+            int3_ns: 3_000,
             trap_ns: 0,
             trap_signal_ns: 0,
             load_ns: 0,
@@ -82,7 +85,7 @@ fn number(text: &str) -> u64 {
 }
 
 /// Every key. Values are limited where the sampler could not work with others.
-static KEYS: [Key; 16] = [
+static KEYS: [Key; 17] = [
     Key {
         name: "engine",
         get: |s| Some(s.engine.name().to_owned()),
@@ -113,6 +116,11 @@ static KEYS: [Key; 16] = [
         name: "signal_ns",
         get: |s| Some(s.signal_ns.to_string()),
         set: |s, text| s.signal_ns = number(text).clamp(100, 1_000_000),
+    },
+    Key {
+        name: "int3_ns",
+        get: |s| Some(s.int3_ns.to_string()),
+        set: |s, text| s.int3_ns = number(text).clamp(100, 1_000_000),
     },
     Key {
         name: "load_ns",
@@ -206,6 +214,7 @@ mod tests {
             seed: Some(3),
             step_ns: 101,
             signal_ns: 102,
+            int3_ns: 106,
             trap_ns: 103,
             trap_signal_ns: 104,
             load_ns: 105,

@@ -81,7 +81,7 @@ fn remove(address: u64) -> bool {
             HANDLER_NS.store((3 * cost + now) / 4, Relaxed);
         }
     }
-    account::spend_on_coverage(settings::get().step_ns + cost);
+    account::spend_on_coverage(settings::get().int3_ns + cost);
     true
 }
 

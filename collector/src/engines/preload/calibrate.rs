@@ -1,4 +1,4 @@
-//! Measures the costs of a single step and of a signal on this machine, in the recorder.
+//! Measures the costs of a single step, of a signal and of `int3` on this machine, in the recorder.
 //!
 //! A sampled process needs these figures before its first burst. Measuring them in each process would cost a
 //! millisecond per process.
@@ -25,6 +25,8 @@ pub struct Costs {
     pub step_ns: u64,
     /// Delivery of a signal and return from an empty handler, as by a timer at the kernel's pace.
     pub signal_ns: u64,
+    /// `int3` and an empty handler: in virtual machines a fraction of a step, for which some leave the guest.
+    pub int3_ns: u64,
     /// A tick of a perf event: interrupt, signal, return, and arming the next tick; `None` without such events.
     pub tick_ns: Option<u64>,
     /// A breakpoint; `None` without breakpoints.
@@ -73,11 +75,19 @@ fn load_cost(preload: &Path) -> u64 {
     costs.min().unwrap_or(0)
 }
 
-/// Steps through some instructions and raises some signals; returns the cost of one each.
+/// Costs of one batch, see [`Costs`].
+#[derive(Clone, Copy)]
+struct Batch {
+    step_ns: u64,
+    signal_ns: u64,
+    int3_ns: u64,
+}
+
+/// Steps through some instructions, raises some signals and passes some breakpoints; returns the cost of one each.
 ///
 /// # Safety
 /// [`on_signal`] handles SIGTRAP, which is not blocked.
-unsafe fn measure() -> (u64, u64) {
+unsafe fn measure() -> Batch {
     TRAPS.store(0, Ordering::Relaxed);
     let start = thread_cpu_ns();
     // SAFETY: the trap flag is set for the loop alone: the handler clears it.
@@ -100,10 +110,17 @@ unsafe fn measure() -> (u64, u64) {
         unsafe { libc::raise(libc::SIGTRAP) };
     }
     let signalled = thread_cpu_ns();
-    (
-        stepped.saturating_sub(start) / u64::from(STEPS),
-        signalled.saturating_sub(stepped) / u64::from(SIGNALS),
-    )
+    TRAPS.store(0, Ordering::Relaxed);
+    for _ in 0..SIGNALS {
+        // SAFETY: the handler returns, to the next instruction.
+        unsafe { asm!("int3") };
+    }
+    let passed = thread_cpu_ns();
+    Batch {
+        step_ns: stepped.saturating_sub(start) / u64::from(STEPS),
+        signal_ns: signalled.saturating_sub(stepped) / u64::from(SIGNALS),
+        int3_ns: passed.saturating_sub(signalled) / u64::from(SIGNALS),
+    }
 }
 
 /// Measures the costs, those of breakpoints only on request. Replaces the process's handler of SIGTRAP meanwhile.
@@ -126,6 +143,7 @@ pub fn costs(preload: &Path, breakpoints: bool) -> Costs {
             return Costs {
                 step_ns: 5_000,
                 signal_ns: 2_000,
+                int3_ns: 3_000,
                 tick_ns,
                 trap: breakpoint,
                 load_ns,
@@ -134,14 +152,15 @@ pub fn costs(preload: &Path, breakpoints: bool) -> Costs {
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &trap, &mut before);
 
         // The first batch warms up, and other programs may delay any of them: the minimum counts.
-        let batches: [(u64, u64); BATCHES] = std::array::from_fn(|_| measure());
-        let least = |part: fn(&(u64, u64)) -> u64| batches.iter().map(part).min().unwrap_or(0);
+        let batches: [Batch; BATCHES] = std::array::from_fn(|_| measure());
+        let least = |part: fn(&Batch) -> u64| batches.iter().map(part).min().unwrap_or(0);
 
         libc::sigaction(libc::SIGTRAP, &old, std::ptr::null_mut());
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
         Costs {
-            step_ns: least(|batch| batch.0),
-            signal_ns: least(|batch| batch.1),
+            step_ns: least(|batch| batch.step_ns),
+            signal_ns: least(|batch| batch.signal_ns),
+            int3_ns: least(|batch| batch.int3_ns),
             tick_ns,
             trap: breakpoint,
             load_ns,

@@ -90,6 +90,7 @@ impl<'a> PreloadSession<'a> {
             step_ns: costs.step_ns,
             // The cost of a burst apart from the handler's own time.
             signal_ns: costs.tick_ns.filter(|_| !options.timer_only).unwrap_or(costs.signal_ns),
+            int3_ns: costs.int3_ns,
             trap_ns: trap.map_or(0, |trap| trap.trap_ns),
             trap_signal_ns: trap.map_or(0, |trap| trap.signal_ns),
             load_ns: costs.load_ns,
