@@ -725,6 +725,55 @@ def reads(seed, genome, count, length, rate):
     return out
 
 
+def colours(seed, width, height, tiles=1):
+    """A picture of three colours with eight bits each, repeated downwards."""
+    planes = [photo(seed + i, width, height) for i in range(3)]
+    pixels = bytes(2 * value for triple in zip(*planes) for value in triple)
+    return f"P6\n{width} {height * tiles}\n255\n".encode() + pixels * tiles
+
+
+def raw_video(frames, width, height):
+    """Frames with twice as many values of light as of colour."""
+    half = bytes(96 + (x // 20) % 64 for x in range(width // 2)) * (height // 2)
+    return b"".join(bytes(2 * value for value in frame) + half + half for frame in frames)
+
+
+def keywords(seed, count, style):
+    """A list for gperf: identifiers of a programming language with numbers, or codes of letters."""
+    r = random.Random(seed)
+    if style == "names":
+        words = sorted(set(re.findall(r"[A-Za-z_]{4,24}", HEADERS)))
+        lines = [f"{word}, {i}" for i, word in enumerate(r.sample(words, count))]
+        return "struct entry { const char *name; int number; };\n%%\n" + "\n".join(lines) + "\n%%\n"
+    codes = set()
+    while len(codes) < count:
+        codes.add("".join(r.choice("abcdefgh") for _ in range(r.randint(5, 8))))
+    return "\n".join(sorted(codes)) + "\n"
+
+
+def handbook(seed, count):
+    """Markdown with tables, footnotes, definitions and fences."""
+    r = random.Random(seed)
+    words = "each value is kept until its owner asks for the next one or `drops` it *at once* so".split()
+    text = lambda n: " ".join(r.choice(words) for _ in range(n))
+    out = []
+    for i in range(count):
+        kind = r.randrange(5)
+        if kind == 0:
+            rows = "\n".join(f"{text(2)} | {r.randrange(999)} | {text(3)}" for _ in range(6))
+            out.append(f"name | number | note\n:---|---:|:---:\n{rows}")
+        elif kind == 1:
+            out.append(f"{text(8)}[^n{i}] {text(5)}\n\n[^n{i}]: {text(12)}")
+        elif kind == 2:
+            out.append(f"~~~\n{text(9)}\n<tag> & {i}\n~~~")
+        elif kind == 3:
+            out.append("\n".join(f"{n + 1}. {text(6)}\n    + {text(5)}\n    + [a {i}][r{i}]" for n in range(4)))
+            out.append(f"[r{i}]: <http://example.com/{i}> 'title {i}'")
+        else:
+            out.append(f"Part {i}\n-------\n\n> {text(20)}\n> > {text(9)}\n\n{text(40)}")
+    return "\n\n".join(out) + "\n"
+
+
 def points(seed, count, dimensions, shape):
     r = random.Random(seed)
     out = []
@@ -970,6 +1019,23 @@ write("qhull.t", points(1, 1200, 5, "sphere"))
 write("qhull.e", points(2, 12000, 3, "cloud"))
 write("wavpack.t", sound(6, 44100 * 20))
 write("wavpack.e", floats(7, 44100 * 10))
+write("discount.e", handbook(1, 14000))
+write("gperf.t", keywords(1, 900, "names"))
+write("gperf.e", keywords(2, 700, "codes"))
+write("graphicsmagick.t", colours(61, 700, 500))
+write("graphicsmagick.e", colours(71, 420, 300, 2))
+write("gzip.t", HEADERS[:6_000_000])
+write("gzip.e", LIBRARY[20_000_000:25_000_000])
+write("libjpeg-turbo.t", colours(64, 900, 500, 9))
+write("libjpeg-turbo.e", colours(74, 500, 400, 8))
+write("lz4.t", HEADERS * 5)
+write("lz4.e", LIBRARY[25_000_000:33_000_000])
+write("picosat.t", clauses(11, 210, 4.26))
+write("picosat.e", clauses(12, 260, 4.9))
+write("prodigal.t", fasta(related(91, 1, 500_000, "ACGT", 0)))
+write("prodigal.e", fasta(related(92, 3, 30_000, "ACGGCT", 0.3)))
+write("x264.t", raw_video(film(2, 40, 352, 288), 352, 288))
+write("x264.e", raw_video([photo(95 + i // 4, 320, 240) for i in range(8)], 320, 240))
 for script in glob.glob(os.path.join(os.path.dirname(__file__), "scripts", "*")):
     name = os.path.basename(script) + (".script" if "awk" in script else "")
     write(name, open(script).read())

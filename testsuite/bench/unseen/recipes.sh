@@ -9,9 +9,11 @@ verdict="7zip astronomical-almanac clustalw cliquer dialign fastdnaml fasttree f
 seen="bc cmark flex lame mawk minisat2 nasm potrace zopfli clzip dialign-t palp phalanx unzip lunzip"
 # Programs of the newest verdict: nothing was measured on them before.
 fresh="bash busybox cppcheck dash fairymax fastlink git gnuplot groff indent jq libxml2 muscle swi-prolog units vim"
-# Programs on which nothing was measured yet.
+# Programs of the verdict after that; berkeley-abc and ffmpeg were not measured yet.
 newest="berkeley-abc clasp djvulibre eprover exuberant-ctags ffmpeg gifsicle minimap2 mujs ngspice opus \
     postgresql-15 python3.11 qhull wavpack"
+# Programs of the last verdict: nothing was measured on them before this list was made.
+last="discount gperf graphicsmagick gzip jimtcl libjpeg-turbo lz4 picosat prodigal x264"
 
 build() {
     case $1 in
@@ -72,6 +74,7 @@ build() {
             cd source && $CC -O2 -w -std=gnu89 -fcommon museq.c parameters.c io.c diag.c alig.c assemble.c prob.c \
                 orf.c translate.c -lm -o ../out
             ;;
+        discount) CC=$CC CFLAGS="-O2 -Wno-everything" ./configure.sh && make main.o && make markdown && keep markdown ;;
         djvulibre)
             autoreconf -i &&
             ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" CXXFLAGS="-O2 -w -std=gnu++14" --disable-shared \
@@ -144,6 +147,16 @@ build() {
             keep git
             ;;
         glpk) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make -j2 && keep examples/glpsol ;;
+        gperf) ./configure CC="$CC" CXX="$CXX" CXXFLAGS="-O2 -w -std=gnu++98" && make -j2 && keep src/gperf ;;
+        graphicsmagick)
+            ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" CXXFLAGS="-O2 -w" --disable-shared --disable-openmp \
+                --without-magick-plus-plus --without-perl --without-bzlib --without-dps --without-fpx --without-gs \
+                --without-heif --without-jbig --without-webp --without-jpeg --without-jp2 --without-jxl \
+                --without-lcms2 --without-lzma --without-png --without-tiff --without-trio --without-ttf \
+                --without-wmf --without-xml --without-zlib --without-zstd --without-x --without-threads &&
+            make -j2 utilities/gm &&
+            keep utilities/gm
+            ;;
         gnuplot)
             mkdir -p src/beos && touch src/beos/Makefile.in &&
             ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" --without-x --without-gd --without-cairo --without-qt \
@@ -161,6 +174,7 @@ build() {
             make -j2 troff &&
             keep troff
             ;;
+        gzip) ./configure CC="$CC" CFLAGS="-O2 -w" && make -j2 -C lib && make version.h gzip && keep gzip ;;
         halibut)
             cmake -B build -DCMAKE_C_COMPILER="$CC" -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O2 &&
             make -j2 -C build halibut && keep build/halibut
@@ -170,6 +184,7 @@ build() {
             make -C src AM_CFLAGS= &&
             keep src/indent
             ;;
+        jimtcl) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-ssl --full && make -j2 jimsh && keep jimsh ;;
         jq)
             sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' src/builtin.jq > src/builtin.inc &&
             echo '#define JQ_VERSION "1.6"' > src/version.h &&
@@ -178,6 +193,12 @@ build() {
                 -DHAVE_SQRT -DHAVE_LOG -DHAVE_EXP $(ls src/*.c | grep -v inject) -lm -lpthread -o out
             ;;
         lame) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make -j2 && keep frontend/lame ;;
+        libjpeg-turbo)
+            cmake -B build -DCMAKE_C_COMPILER="${CC%% *}" -DCMAKE_C_FLAGS=-w -DCMAKE_C_FLAGS_RELEASE=-O2 \
+                -DCMAKE_BUILD_TYPE=Release -DWITH_SIMD=OFF -DENABLE_SHARED=OFF -DWITH_TURBOJPEG=OFF &&
+            make -j2 -C build cjpeg-static &&
+            keep build/cjpeg-static
+            ;;
         libxml2)
             ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared --without-python --without-lzma --without-iconv \
                 --without-zlib --without-http --without-ftp --without-threads --without-readline --without-history &&
@@ -185,6 +206,7 @@ build() {
             keep xmllint
             ;;
         lunzip) $CC -O2 -w -DPROGVERSION='"1.13"' *.c -o out ;;
+        lz4) $CC -O2 -w -Ilib programs/*.c lib/*.c -o out ;;
         m4) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-nls && make -j2 && keep src/m4 ;;
         mawk) ./configure CC="$CC" CFLAGS="-O2 -w" && make -j2 && keep mawk ;;
         minimap2) make -j2 minimap2 CC="$CC" CFLAGS="-O2 -w" sse2only=1 && keep minimap2 ;;
@@ -265,6 +287,12 @@ END
             make -j2 cli &&
             keep sapi/cli/php
             ;;
+        picosat)
+            # Its exit status tells what it found.
+            sed -i 's/return picosat_main (argc, argv);/picosat_main (argc, argv); return 0;/' main.c &&
+            printf '#define PICOSAT_%s ""\n' CC CFLAGS VERSION > config.h &&
+            $CC -O2 -w -DNDEBUG main.c app.c picosat.c version.c -o out
+            ;;
         postgresql-15)
             # Neither it nor what makes its database refuses to run for root. The database is the same for all variants.
             export installed=$scratch/postgresql-15 &&
@@ -286,6 +314,7 @@ END
             fi
             ;;
         potrace) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make -j2 && keep src/potrace ;;
+        prodigal) $CC -O2 -w *.c -lm -o out ;;
         python3.11)
             # With the modules of C that need no libraries.
             export SOURCE_DATE_EPOCH=1000000000 &&
@@ -333,6 +362,12 @@ END
             keep cli/wavpack
             ;;
         wordplay) $CC -O2 -w wordplay.c -o out ;;
+        x264)
+            ./configure --disable-asm --disable-thread --disable-avs --disable-swscale --disable-lavf --disable-ffms \
+                --disable-gpac --disable-lsmash --disable-opencl --extra-cflags="-O2 -w" &&
+            sed -i 's/ -O3 / -O2 /' config.mak && make -j2 x264 &&
+            keep x264
+            ;;
         xdelta3)
             ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" --without-liblzma && make xdelta3 && keep xdelta3
             ;;
@@ -368,6 +403,10 @@ start() {
             DIALIGN2_DIR=$(echo "$sources"/dialign-2*/dialign2_dir) exec "$2" -fn dialign2 "$data"
             ;;
         dialign-t) exec "$2" "$sources"/dialign-t-*/conf "$data" "$scratch/dialign.out" ;;
+        discount) case $3 in
+            t) exec "$2" "$inputs/cmark.t" ;;
+            e) exec "$2" -f toc,footnote,fencedcode,dlextra -T "$data" ;;
+            esac ;;
         djvulibre) case $3 in
             t) exec "$2" -clean -dpi 300 "$data" "$scratch/djvulibre.out" ;;
             e) exec "$2" -lossy "$data" "$scratch/djvulibre.out" ;;
@@ -421,6 +460,14 @@ start() {
             esac
             ;;
         glpk) exec "$2" --lp "$data" --tmlim 100 ;;
+        gperf) case $3 in
+            t) exec "$2" -t -L ANSI-C "$data" ;;
+            e) exec "$2" -L C++ -7 -m 3 -k 1-8,'$' "$data" ;;
+            esac ;;
+        graphicsmagick) case $3 in
+            t) exec "$2" convert "$data" -resize 300% -unsharp 2x1+1+0 -gamma 1.2 ppm:- ;;
+            e) exec "$2" convert "$data" -rotate 17 -despeckle -edge 3 -colors 64 -negate miff:- ;;
+            esac ;;
         gnuplot) exec "$2" -d "$data" ;;
         # grep stops at the first match where its output is /dev/null.
         grep) case $3 in
@@ -435,6 +482,7 @@ start() {
                 e) exec "$1" "${@:3}" -man "$data" ;;
             esac
             ;;
+        gzip) exec "$2" -n -c "$data" ;;
         halibut) case $3 in
             t) exec "$2" --ps=/dev/stdout --text=/dev/null --html=/dev/null "$data" ;;
             e) exec "$2" --pdf=/dev/stdout "$data" ;;
@@ -443,13 +491,22 @@ start() {
             t) exec "$2" -kr -l100 -st "$data" ;;
             e) exec "$2" -gnu -st "$data" ;;
             esac ;;
+        jimtcl) exec "$2" "$inputs/tcl8.6.$3" ;;
         jq) exec "$2" -f "$data" "$data.json" ;;
         lame) exec "$2" --quiet "$data" - ;;
+        libjpeg-turbo) case $3 in
+            t) exec "$2" -quality 80 "$data" ;;
+            e) exec "$2" -quality 92 -progressive -optimize -smooth 10 -sample 1x1 "$data" ;;
+            esac ;;
         libxml2) case $3 in
             t) exec "$2" --format --schema "$data.xsd" "$data" ;;
             e) exec "$2" --html --xmlout "$data" ;;
             esac ;;
         lunzip) exec "$2" -dc "$data" ;;
+        lz4) case $3 in
+            t) exec "$2" -z -c -3 "$data" ;;
+            e) exec "$2" -z -c -7 -BD "$data" ;;
+            esac ;;
         m4) exec "$2" "$data" ;;
         mawk | ssed) exec "$2" -f "$data.script" "$data" ;;
         minimap2) case $3 in
@@ -483,6 +540,7 @@ start() {
         perl | ruby3.1 | tcl8.6) exec "$2" "$data" ;;
         phalanx) cd "$scratch" && exec "$2" -b- -l- -o- -x+ < "$data" ;;
         php8.2) exec "$2" -n "$data" ;;
+        picosat) exec "$2" "$data" ;;
         # One at a time: its database allows no more.
         postgresql-15)
             exec 9> "$scratch/postgresql-15/lock" && flock 9 &&
@@ -494,6 +552,10 @@ start() {
                 PYTHONPATH=$(echo "$sources"/python3.11-*/Lib)
             exec "$2" -S -s "$data"
             ;;
+        prodigal) case $3 in
+            t) exec "$2" -q -i "$data" -f gff ;;
+            e) exec "$2" -q -p meta -i "$data" -f sco ;;
+            esac ;;
         qhull) case $3 in
             t) exec "$2" o < "$data" ;;
             e) exec "$2" v Qbb p < "$data" ;;
@@ -509,6 +571,13 @@ start() {
         wordplay) case $3 in
             t) exec "$2" thequickbrownfoxju -s -m5 -f "$sources"/wordplay-*/words721.txt ;;
             e) exec "$2" profileguidedcompil -s -n3 -f "$data" ;;
+            esac ;;
+        x264) case $3 in
+            t) exec "$2" --quiet --no-progress --preset fast --input-res 352x288 -o /dev/stdout --muxer raw "$data" ;;
+            e)
+                exec "$2" --quiet --no-progress --preset slow --tune grain --crf 18 --input-res 320x240 \
+                    -o /dev/stdout --muxer raw "$data"
+                ;;
             esac ;;
         xdelta3) exec "$2" -e -c -A -s "$data.old" "$data" ;;
         zopfli) exec "$2" -c --i3 "$data" ;;
