@@ -460,9 +460,10 @@ start() {
             esac
             ;;
         glpk) exec "$2" --lp "$data" --tmlim 100 ;;
+        # It prints its name.
         gperf) case $3 in
-            t) exec "$2" -t -L ANSI-C "$data" ;;
-            e) exec "$2" -L C++ -7 -m 3 -k 1-8,'$' "$data" ;;
+            t) exec -a gperf "$2" -t -L ANSI-C "$data" ;;
+            e) exec -a gperf "$2" -L C++ -7 -m 3 -k 1-8,'$' "$data" ;;
             esac ;;
         graphicsmagick) case $3 in
             t) exec "$2" convert "$data" -resize 300% -unsharp 2x1+1+0 -gamma 1.2 ppm:- ;;
