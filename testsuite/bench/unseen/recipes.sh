@@ -7,12 +7,12 @@
 verdict="7zip astronomical-almanac clustalw cliquer dialign fastdnaml fasttree flac gaffitter gawk ghostscript glpk \
     grep halibut m4 mona mustang original-awk pari perl php8.2 ruby3.1 ssed tcl8.6 wordplay xdelta3"
 seen="bc cmark flex lame mawk minisat2 nasm potrace zopfli clzip dialign-t palp phalanx unzip lunzip"
-# Programs of the newest verdict: nothing was measured on them before.
+# Programs of the verdict after that.
 fresh="bash busybox cppcheck dash fairymax fastlink git gnuplot groff indent jq libxml2 muscle swi-prolog units vim"
-# Programs of the verdict after that; berkeley-abc and ffmpeg were not measured yet.
+# Programs of the third verdict; berkeley-abc and ffmpeg were not measured yet.
 newest="berkeley-abc clasp djvulibre eprover exuberant-ctags ffmpeg gifsicle minimap2 mujs ngspice opus \
     postgresql-15 python3.11 qhull wavpack"
-# Programs of the last verdict: nothing was measured on them before this list was made.
+# Programs of the last verdict: nothing had been measured on them before this list was made.
 last="discount gperf graphicsmagick gzip jimtcl libjpeg-turbo lz4 picosat prodigal x264"
 
 build() {
