@@ -29,8 +29,8 @@ const UNKNOWN_STARTS: u64 = 8;
 const START_SHARE: f64 = 0.1;
 /// Share of the budget that breakpoints may take beyond their advance.
 const COVERAGE_SHARE: f64 = 0.1;
-/// The inverse of the part of their advance that counting hits may take.
-const COUNTING_PART: u64 = 8;
+/// Share of the breakpoints' advance that counting of hits may take.
+const COUNTING_SHARE: f64 = 0.125;
 /// Share of the budget that starts of processes with breakpoints may take where that of breakpoints is spent.
 const OBSERVED_START_SHARE: f64 = 0.5;
 /// CPU time of the program over which the time that breakpoints took, most of it at the start, is paid back: recordings
@@ -205,7 +205,7 @@ impl Account {
 
     /// Whether places that were hit may be armed again: most of the advance is for code that has not run yet.
     pub fn affords_counting(&self, overhead: f64, advance_ns: u64) -> bool {
-        self.affords_coverage(overhead, advance_ns / COUNTING_PART)
+        self.affords_coverage(overhead, (advance_ns as f64 * COUNTING_SHARE) as u64)
     }
 
     /// Learns the typical cost of starting a process with breakpoints: of one that finds plans, and code that was compared.
@@ -421,6 +421,10 @@ mod tests {
     fn breakpoints_have_an_advance_and_are_paid_back() {
         let mut account = Account::default();
         assert!(account.affords_coverage(0.01, 20_000_000));
+        *account.coverage_ns.get_mut() = 2_000_000;
+        assert!(account.affords_counting(0.01, 20_000_000));
+        *account.coverage_ns.get_mut() = 3_000_000;
+        assert!(!account.affords_counting(0.01, 20_000_000));
         *account.coverage_ns.get_mut() = 11_000_000;
         assert!(account.affords_coverage(0.01, 20_000_000));
         assert!(!account.affords_counting(0.01, 20_000_000));

@@ -25,11 +25,11 @@ pub struct Settings {
     pub step_ns: u64,
     /// CPU time of a signal's delivery beyond its handler, in nanoseconds.
     pub signal_ns: u64,
-    /// CPU time of `int3`, the delivery of its signal included, beyond its handler, in nanoseconds.
+    /// CPU time of `int3`, a software breakpoint, and of its signal's delivery beyond the handler, in nanoseconds.
     pub int3_ns: u64,
-    /// Cost of passing a breakpoint, in nanoseconds; 0: bursts are not timed.
+    /// Cost of passing a hardware breakpoint, in nanoseconds; 0: bursts are not timed.
     pub trap_ns: u64,
-    /// Cost of the breakpoint's signal beyond `trap_ns`, its handler included, in nanoseconds.
+    /// Cost of its signal beyond `trap_ns`, its handler included, in nanoseconds.
     pub trap_signal_ns: u64,
     /// CPU time that the dynamic loader takes for the sampler, in nanoseconds.
     pub load_ns: u64,

@@ -1,8 +1,8 @@
 //! Places are armed again at ticks.
 //!
 //! - Those whose breakpoints were removed without a hit, to keep the budget: they may be hit yet.
-//! - Those that were hit, until they are known to be rare or frequent, by a part of the time of breakpoints. Only in
-//!   images: breakpoints of one process alone would not see what others execute.
+//! - Those that were hit, until they are known to be rare or frequent, by an eighth of the breakpoints' advance and
+//!   their share of the budget. Only in images: breakpoints of one process alone would not see what others execute.
 //!
 //! Hits are exact lower ends of executions, and the times for which places were armed again give upper ends
 //! ([`Plan::watched`]).

@@ -11,7 +11,7 @@ use pleach_wire::coverage::{FOLDER, IMAGE_EXTENSION, MAX_PATH, Plan, REQUESTS, k
 /// Longest wait for a plan: the recorder reads and decodes the module meanwhile.
 const MAX_WAIT_NS: u64 = 10_000_000_000;
 /// First and longest pause between two looks.
-const PAUSES_NS: core::ops::Range<i64> = 50_000..20_000_000;
+const PAUSES_NS: core::ops::Range<i64> = 50_000..5_000_000;
 
 static FOLDER_FD: AtomicI32 = AtomicI32::new(-1);
 

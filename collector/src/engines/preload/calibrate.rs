@@ -25,11 +25,12 @@ pub struct Costs {
     pub step_ns: u64,
     /// Delivery of a signal and return from an empty handler, as by a timer at the kernel's pace.
     pub signal_ns: u64,
-    /// `int3` and an empty handler: in virtual machines a fraction of a step, for which some leave the guest.
+    /// `int3`, the instruction of a software breakpoint, and an empty handler. Where a step leaves a virtual machine's
+    /// guest, this costs a fraction of it.
     pub int3_ns: u64,
     /// A tick of a perf event: interrupt, signal, return, and arming the next tick; `None` without such events.
     pub tick_ns: Option<u64>,
-    /// A breakpoint; `None` without breakpoints.
+    /// A hardware breakpoint; `None` without one.
     pub trap: Option<TrapCosts>,
     /// Loading the sampler into a process.
     pub load_ns: u64,
@@ -83,7 +84,7 @@ struct Batch {
     int3_ns: u64,
 }
 
-/// Steps through some instructions, raises some signals and passes some breakpoints; returns the cost of one each.
+/// Steps through some instructions, raises some signals and executes some `int3`; returns the cost of one each.
 ///
 /// # Safety
 /// [`on_signal`] handles SIGTRAP, which is not blocked.
@@ -123,7 +124,7 @@ unsafe fn measure() -> Batch {
     }
 }
 
-/// Measures the costs, those of breakpoints only on request. Replaces the process's handler of SIGTRAP meanwhile.
+/// Measures the costs, those of hardware breakpoints only on request. Replaces the process's handler of SIGTRAP meanwhile.
 pub fn costs(preload: &Path, breakpoints: bool) -> Costs {
     let load_ns = load_cost(preload);
     let _guard = MEASURING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
