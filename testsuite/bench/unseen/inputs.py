@@ -855,6 +855,245 @@ def floats(seed, count):
     )
 
 
+def puzzle(pigeons, parities, seed):
+    """More pigeons than holes, and long sums modulo two that are the same: clauses for a solver."""
+    r = random.Random(seed)
+    holes = pigeons - 1
+    at = lambda pigeon, hole: pigeon * holes + hole + 1
+    out = [[at(p, h) for h in range(holes)] for p in range(pigeons)]
+    out += [[-at(p, h), -at(q, h)] for h in range(holes) for p in range(pigeons) for q in range(p)]
+    last = pigeons * holes
+    bits = list(range(last + 1, last + 1 + parities))
+    last += parities
+    for turn in range(2):
+        r.shuffle(bits)
+        total = bits[0]
+        for bit in bits[1:]:
+            last += 1
+            out += [[-last, total, bit], [-last, -total, -bit], [last, -total, bit], [last, total, -bit]]
+            total = last
+        out.append([total if turn else -total])
+    return f"p cnf {last} {len(out)}\n" + "".join(" ".join(map(str, clause)) + " 0\n" for clause in out)
+
+
+def yacc(seed, statements, style):
+    """A grammar for yacc: statements of keywords and expressions, or lists of records that are ambiguous."""
+    r = random.Random(seed)
+    out = ["%token NAME NUMBER TEXT " + " ".join(f"K{i}" for i in range(statements))]
+    if style == "language":
+        out += [f"%left O{i} P{i}" for i in range(12)] + ["%%", "program: | program statement ';' ;"]
+        parts = lambda: " ".join(r.choice(["NAME", "expr", "'('", "K0"]) for _ in range(4))
+        forms = [f"K{i} {parts()}" for i in range(statements)]
+        out += ["statement: " + "\n  | ".join(form + " block { $$ = $1; }" for form in forms) + " ;"]
+        out += ["block: '{' program '}' | '{' error '}' | ':' expr ;"]
+        out += ["expr: " + "\n  | ".join(f"expr {o}{i} expr {{ $$ = f($1, $3); }}" for o in "OP" for i in range(12))]
+        out += ["  | '-' expr %prec P11 | NAME | NUMBER | TEXT | '(' expr ')' | NAME '(' list ')' ;"]
+        return "\n".join(out + ["list: expr | list ',' expr ;\n%%\n"])
+    out += ["%union { int n; char *s; }\n%type <n> item\n%%", "items: item | items item | items ',' items ;"]
+    for i in range(statements):
+        a, b, c = (r.randrange(statements) for _ in range(3))
+        first = f"K{a} {{ $<s>$ = 0; }} r{b} K{c}"
+        out.append(f"r{i}: {first} | K{i} r{b} | K{i} K{a} item NUMBER | TEXT K{i} ;")
+    return "\n".join(out + ["item: " + " | ".join(f"r{i} {{ $$ = {i}; }}" for i in range(statements)) + " ;\n%%\n"])
+
+
+def dictionary(name, seed, count, style):
+    """A dictionary of hunspell, with words to look up: stems with affixes, or words made of several words."""
+    r = random.Random(seed)
+    letters = "aeioubcdfglmnprst" if style == "affixes" else "aeiouäöübdfghklmnrst"
+    syllable = lambda: r.choice(letters[6:]) + r.choice(letters[:6]) + r.choice(["", "", "n", "r", "s"])
+    stems = sorted({"".join(syllable() for _ in range(r.randint(1, 4))) for _ in range(count)})
+    if style == "affixes":
+        rules = [(kind, chr(65 + i)) for i, kind in enumerate("PPPPSSSSSSSSSSSSSSSS")]
+        affix = ["SET ISO8859-1", "TRY esianrtolcdug"]
+        for kind, flag in rules:
+            affix.append(f"{kind}FX {flag} Y 4")
+            affix += [f"{kind}FX {flag} {r.choice('0e') if kind == 'S' else 0} {syllable()} ." for _ in range(4)]
+        flags = lambda: "/" + "".join(r.sample([flag for _, flag in rules], 5))
+    else:
+        affix = ["SET UTF-8", "COMPOUNDMIN 2", "COMPOUNDFLAG Z", "COMPOUNDPERMITFLAG Y", "CHECKCOMPOUNDCASE"]
+        affix += ["SFX E Y 2", "SFX E 0 en .", "SFX E 0 s/YZ [^s]"]
+        flags = lambda: "/" + r.choice(["Z", "Z", "EZ", "E"]) + "\tst:x po:noun"
+    write(f"{name}.aff", "\n".join(affix) + "\n")
+    write(f"{name}.dic", f"{len(stems)}\n" + "".join(f"{stem}{flags()}\n" for stem in stems))
+    if style == "affixes":
+        word = lambda: r.choice(["", "", syllable()]) + r.choice(stems) + r.choice(["", syllable(), "s", "s!", ","])
+    else:
+        word = lambda: r.choice(stems) + r.choice(stems) + r.choice(["", "en", "s", r.choice(stems)])
+    return word
+
+
+def targets(seed, count, style):
+    """What ninja builds: objects and libraries with flags of their own, or stages that wait for one another."""
+    r = random.Random(seed)
+    out = ["ninja_required_version = 1.3", "flags = -O2 -Wall", "rule cc", "  command = cc $flags $more -c $in -o $out"]
+    out += ["  description = CC $out", "  depfile = $out.d", "rule ar", "  command = rm -f $out && ar crs $out $in", ""]
+    if style == "objects":
+        for i in range(count):
+            out += [f"build obj/d{i % 90}/f{i}.o: cc ${{root}}src/d{i % 90}/f{i}.c | gen/h{i % 50}.h || dirs"]
+            out += [f"  more = -I$ include/d{i % 90} -DNAME=f{i} $\n      -DN={r.randrange(99)}"] if i % 2 else []
+        for i in range(0, count, 40):
+            objects = " $\n  ".join(f"obj/d{j % 90}/f{j}.o" for j in range(i, min(count, i + 40)))
+            out += [f"build lib/l{i}.a: ar {objects}"]
+        out += ["build dirs: phony", "build all: phony " + " ".join(f"lib/l{i}.a" for i in range(0, count, 40))]
+        out += [f"build gen/h{i}.h: cc gen/h{i}.in\nbuild gen/h{i}.in: phony" for i in range(50)]
+        out += [f"build src/d{i % 90}/f{i}.c: phony" for i in range(count)]
+        return "\n".join(out + ["default all"]) + "\n"
+    for i in range(count):
+        before = sorted({r.randrange(max(0, i - 60), i) for _ in range(5)}) if i else []
+        ends = [f"s{j}.{'ab'[j % 2]}" for j in before]
+        half = len(ends) // 2
+        ends = f"{' '.join(ends[:half]) or 'start'} | {' '.join(ends[half:])}"
+        out += [f"build s{i}.a s{i}.b | s{i}.log: {'cc' if i % 3 else 'ar'} {ends}"]
+        out += [f"  flags = -s{i % 7}"] if i % 5 == 0 else []
+    return "\n".join(out) + "\n"
+
+
+def pdf(seed, pages, style):
+    """A document of text that is not packed, or of many small objects: annotations, outlines and names."""
+    r = random.Random(seed)
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>", ""]
+    kids = []
+    for i in range(pages):
+        lines = []
+        for j in range(40 if style == "text" else 3):
+            place = f"{r.randint(30, 90)} {700 - j * 12}"
+            lines.append(f"BT /F1 {r.randint(8, 14)} Tf {place} Td (Line {j} \\(of {i}\\)) Tj ET")
+        lines += [f"{r.random():.3f} {r.random():.4f} 0 rg {r.randint(0, 500)} {j} 40 20 re f" for j in range(20)]
+        data = "\n".join(lines)
+        objects.append(f"<< /Length {len(data)} >>\nstream\n{data}\nendstream")
+        page, marks = len(objects) + 1, []
+        if style != "text":
+            marks = [page + 1 + j for j in range(30)]
+        kids.append(page)
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents {page - 1} 0 R /Resources "
+            "<< /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> "
+            f"/Annots [{' '.join(f'{m} 0 R' for m in marks)}] >>"
+        )
+        for j in range(len(marks)):
+            objects.append(
+                f"<< /Type /Annot /Subtype /Link /Rect [{j} {i} {j + 40} 90.5] /Border [0 0 .5] /F 4 /Dest "
+                f"[{r.choice(kids)} 0 R /XYZ null {r.randint(0, 800)} 0] /NM (n{i}\\055{j}) /M <feff{j:04x}> >>"
+            )
+    objects[1] = f"<< /Type /Pages /Count {pages} /Kids [{' '.join(f'{k} 0 R' for k in kids)}] >>"
+    out, places = bytearray(b"%PDF-1.4\n"), []
+    for i, body in enumerate(objects):
+        places.append(len(out))
+        out += f"{i + 1} 0 obj\n{body}\nendobj\n".encode()
+    end = len(out)
+    out += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode()
+    out += b"".join(b"%010d 00000 n \n" % place for place in places)
+    return bytes(out + f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{end}\n%%EOF\n".encode())
+
+
+def interface(seed, count, style):
+    """What swig wraps: functions and structs of C, or classes and templates of C++."""
+    r = random.Random(seed)
+    kind = lambda: r.choice(["int", "double", "const char *", "unsigned long", "struct s0 *", "E0"])
+    out = ["%module m", "enum E0 { X0, Y0 = 4, Z0 };"]
+    for i in range(count):
+        if style == "c":
+            out.append(f"#define LIMIT_{i} ({i} * 2 + 1)")
+            out.append(f"struct s{i} {{ {'; '.join(f'{kind()} m{j}' for j in range(r.randint(1, 5)))}; }};")
+            out.append(f"{kind()} f{i}({', '.join(f'{kind()} a{j}' for j in range(r.randint(1, 4)))});")
+            out.append(f"typedef int (*handler{i})(struct s{i} *, int);\nextern {kind()} v{i};")
+        else:
+            kinds = ["int", "double", "const std::string &", "bool", f"C{r.randint(0, i)} *", "N::T<int>"]
+            kind = lambda: r.choice(kinds)
+            base = f" : public C{r.randrange(i)}" if i and i % 3 else ""
+            out.append(f"class C{i}{base} {{\npublic:\n  C{i}();\n  C{i}({kind()} a, {kind()} b = 0);")
+            out += [f"  virtual {kind()} m{j % 3}({kind()} x) const;" for j in range(r.randint(2, 5))]
+            out.append(f"  C{i} operator+(const C{i} &o) const;\n  enum Kind {{ first, second = {i} }};\n  ~C{i}();\n}};")
+            if i % 4 == 0:
+                out.append(f"template <class K> class T{i} {{ public: K get(int at); void put(const K &k, int n = 1); }};")
+                out.append(f"%template(T{i}int) T{i}<int>;\n%template(T{i}c) T{i}<C{i} *>;")
+    head = '%include "std_string.i"\nnamespace N { template <class X> struct T { X x; }; }\n' if style == "c++" else ""
+    return out[0] + "\n" + head + "\n".join(out[1:]) + "\n"
+
+
+def tables(seed, count, style):
+    """A schema for flatc, or values that have its form."""
+    r = random.Random(seed)
+    if style == "schema":
+        out = ["namespace deep.space;", "enum Kind : byte { Small = 0, Large, Other = 9 }"]
+        out.append("struct Place { x:float; y:float; z:double; }")
+        kinds = ["int", "string", "[ubyte]", "Place", "Kind = Large", "double = 1.5", "[string]"]
+        for i in range(count):
+            fields = [f"  f{j}:{r.choice(kinds)};" for j in range(r.randint(3, 9))]
+            fields += [f"  t{j}:T{r.randrange(i)};\n  more{j}:[T{r.randrange(i)}];" for j in range(2) if i]
+            out.append(f"/// Table {i}\ntable T{i} {{\n" + "\n".join(fields) + "\n}")
+            if i % 8 == 7:
+                out.append(f"union U{i} {{ T{i}, T{i - 1}, T{i - 5} }}\ntable H{i} {{ any:U{i}; id:ulong (key); }}")
+        return "\n".join(out) + f"\nroot_type T{count - 1};\n"
+    out = []
+    for i in range(count):
+        out.append({"id": i, "name": f"n{r.randrange(999)} \u00e9 \"x\"", "kind": r.choice(["Small", "Large"])})
+        out[-1]["place"] = {"x": r.random(), "y": -i, "z": 1e9 * r.random()}
+        out[-1]["bytes"] = [r.randrange(256) for _ in range(9)]
+        out[-1]["tags"] = r.sample(["a", "bb", "ccc", "dd\n"], 2)
+        out[-1] |= {"any_type": "Note", "any": {"text": "t" * (i % 30)}}
+    return json.dumps({"items": out}, indent=1)
+
+
+def wat(seed, count, style):
+    """A module of WebAssembly as text: expressions that are folded, or lists of instructions with data."""
+    r = random.Random(seed)
+
+    def folded(depth):
+        if depth == 0 or r.random() < 0.1:
+            number = f"(i32.const {r.randrange(-999, 9999)})"
+            return r.choice([number, "(local.get $a)", "(local.get 1)", "(global.get $g)"])
+        if r.random() < 0.15:
+            return f"(if (result i32) {folded(0)} (then {folded(depth - 1)}) (else {folded(depth - 1)}))"
+        if r.random() < 0.1:
+            return f"(call $f{r.randrange(count)} {folded(depth - 1)} {folded(0)})"
+        return f"(i32.{r.choice(['add', 'sub', 'mul', 'and', 'shl', 'lt_s'])} {folded(depth - 1)}\n    {folded(depth - 1)})"
+
+    out = ["(module", "(memory 4)", "(global $g (mut i32) (i32.const 7))"]
+    if style == "folded":
+        for i in range(count):
+            head = f'(func $f{i} (export "f{i}") (param $a i32) (param i32) (result i32) ;; number {i}'
+            out.append(f"{head}\n  {folded(6)})")
+        return "\n".join(out) + ")\n"
+    out += ["(type $t (func (param f64 i64) (result f64)))", f"(table {count} funcref)"]
+    for i in range(count):
+        body = ["block $out", "loop $again", "local.get 1", "i64.const 0x1_f", "i64.xor", "local.tee 1", "i64.eqz"]
+        body += ["br_if $out", "br $again", "end", "end", "local.get 0"]
+        for _ in range(r.randint(5, 40)):
+            body += [f"f64.const {r.random() * 1e6:.6e}", r.choice(["f64.add", "f64.mul", "f64.max"]), "i32.const 8"]
+            body += [f"f64.load offset={8 * r.randrange(99)} align=8", "f64.sub"]
+            body += [f"f64.const 0x{r.randrange(4096):x}.8p+{r.randrange(9)}", "f64.add"]
+        out.append("(func (type $t)\n" + "\n".join(f"  {line}" for line in body) + ")")
+        text = "".join(r.choice(["a", "\\00", "\\n", "\\ff", "text ", "(;"]) for _ in range(40))
+        out.append(f'(data (i32.const {i * 8}) "{text}")\n(elem (i32.const {i}) {i})\n(; block (; comment ;) {i} ;)')
+    return "\n".join(out) + ")\n"
+
+
+def macros(seed, count):
+    """Text for the preprocessor of C: macros that take macros, conditions and joined names."""
+    r = random.Random(seed)
+    out = ["#define JOIN_(a, b) a##b", "#define JOIN(a, b) JOIN_(a, b)", "#define TEXT(a) #a"]
+    out.append("#define EACH(f, a, ...) f(a) f(__VA_ARGS__)")
+    for i in range(count):
+        a, b = r.randrange(max(1, i)), r.randrange(max(1, i))
+        kind = r.randrange(5) if i else 0
+        if kind == 0:
+            out.append(f"#define M{i} {i} + JOIN(x, {i}) /* a comment */")
+        elif kind == 1:
+            out.append(f"#define M{i} (JOIN(M, {max(0, a - 5)}) * \\\n  {b})")
+        elif kind == 2:
+            out.append(f"#if defined(M{a}) && (M_{b} + {i} > 1 << 3 || !defined M{b})")
+            out.append(f'#define M{i} TEXT(M{b} "{i}")\n#else\n#define M{i} M0\n#endif')
+        elif kind == 3:
+            out.append(f"#define F{i}(x, y) JOIN(x, y) = x + y * {i}, TEXT(x)")
+            out.append(f"#define M{i} F{i}(v{a}, {b}) EACH(TEXT, q{i}, r)")
+        else:
+            out.append(f"#undef M{i}\n#define M{i} -1L\n#ifdef N{a}\n#error no\n#endif // nothing")
+        out += [f"int JOIN(v, {i})[] = {{ M{r.randrange(i + 1)}, M{r.randrange(i + 1)} }};" for _ in range(20)]
+    return "\n".join(out) + "\n"
+
+
 write(
     "bc.t",
     """scale=600
@@ -1036,6 +1275,49 @@ write("prodigal.t", fasta(related(91, 1, 500_000, "ACGT", 0)))
 write("prodigal.e", fasta(related(92, 3, 30_000, "ACGGCT", 0.3)))
 write("x264.t", raw_video(film(2, 40, 352, 288), 352, 288))
 write("x264.e", raw_video([photo(95 + i // 4, 320, 240) for i in range(8)], 320, 240))
+write("brotli.t", HEADERS[:5_000_000])
+write("brotli.e", LIBRARY[33_000_000:39_000_000])
+write("byacc.t", yacc(1, 2500, "language"))
+write("byacc.e", yacc(2, 300, "ambiguous"))
+write("cadical.t", clauses(21, 220, 4.26))
+write("cadical.e", puzzle(9, 44, 22))
+write("libzstd.t", HEADERS * 2)
+write("libzstd.e", LIBRARY[10_000_000:36_000_000])
+write("libwebp.e", colours(81, 500, 600, 4))
+for name, style in [("hunspell.t", "affixes"), ("hunspell.e", "compounds")]:
+    word = dictionary(name, len(style), 12000, style)
+    count = 40000 if style == "affixes" else 3000
+    write(f"{name}.text", "\n".join(" ".join(word() for _ in range(9)) for _ in range(count)))
+write("ninja-build.t", targets(1, 20000, "objects"))
+write("ninja-build.e", targets(2, 20000, "stages"))
+write("prank.t", fasta(related(121, 8, 150, ACIDS, 0.15)))
+write("prank.e", fasta(related(122, 6, 210, "ACG", 0.05)))
+write("probcons.t", fasta(related(131, 14, 160, ACIDS, 0.3)))
+write("probcons.e", fasta(related(132, 6, 400, ACIDS, 0.5)))
+write("qpdf.t", pdf(1, 300, "text"))
+write("qpdf.e", pdf(2, 300, "objects"))
+write("swig.t", interface(1, 300, "c"))
+write("swig.e", interface(2, 120, "c++"))
+ALLOCATION = "void *malloc(unsigned long); void free(void *);"
+write("tcc.t.c", source(5, 1500, "c").replace("#include <stdlib.h>", ALLOCATION))
+write("tcc.e.c", macros(6, 3000))
+write("tidy-html5.t", web(2, 4000))
+write("flatbuffers.t.fbs", tables(1, 500, "schema"))
+write(
+    "flatbuffers.e.fbs",
+    """table Note { text:string; }
+table Sign { n:int; }
+union Any { Note, Sign }
+enum Kind : byte { Small, Large }
+struct Place { x:float; y:int; z:double; }
+table Item { id:int (key); name:string (required); place:Place; kind:Kind; bytes:[ubyte]; tags:[string]; any:Any; }
+table All { items:[Item]; }
+root_type All;
+""",
+)
+write("flatbuffers.e.json", tables(2, 20000, "values"))
+write("wabt.t", wat(1, 2000, "folded"))
+write("wabt.e", wat(2, 3000, "flat"))
 for script in glob.glob(os.path.join(os.path.dirname(__file__), "scripts", "*")):
     name = os.path.basename(script) + (".script" if "awk" in script else "")
     write(name, open(script).read())

@@ -14,6 +14,9 @@ newest="berkeley-abc clasp djvulibre eprover exuberant-ctags ffmpeg gifsicle min
     postgresql-15 python3.11 qhull wavpack"
 # Programs of the last verdict: nothing had been measured on them before this list was made.
 last="discount gperf graphicsmagick gzip jimtcl libjpeg-turbo lz4 picosat prodigal x264"
+# Programs after that, most of them in C++: nothing had been measured on them before this list was made.
+more="brotli byacc cadical flatbuffers hunspell jsonnet libwebp libzstd nauty ninja-build prank probcons qpdf swig \
+    tcc tidy-html5 wabt"
 
 build() {
     case $1 in
@@ -45,6 +48,7 @@ build() {
             make -j2 CC="$CC" HOSTCC="$CC" SKIP_STRIP=y &&
             keep busybox_unstripped
             ;;
+        byacc) ./configure CC="$CC" CFLAGS="-O2 -w" && make -j2 yacc && keep yacc ;;
         clasp)
             # Its exit status tells what it found.
             sed -i 's/return app.main(argc, argv);/app.main(argc, argv); return 0;/' app/main.cpp &&
@@ -179,6 +183,13 @@ build() {
             cmake -B build -DCMAKE_C_COMPILER="$CC" -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O2 &&
             make -j2 -C build halibut && keep build/halibut
             ;;
+        hunspell)
+            ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" CXXFLAGS="-O2 -w" --disable-shared --disable-nls &&
+            make -j2 -C src/hunspell &&
+            make -j2 -C src/parsers &&
+            make -C src/tools hunspell &&
+            keep src/tools/hunspell
+            ;;
         indent)
             ./configure CC="$CC" CFLAGS="-O2 -w -include locale.h" --disable-nls &&
             make -C src AM_CFLAGS= &&
@@ -198,6 +209,15 @@ build() {
                 -DCMAKE_BUILD_TYPE=Release -DWITH_SIMD=OFF -DENABLE_SHARED=OFF -DWITH_TURBOJPEG=OFF &&
             make -j2 -C build cjpeg-static &&
             keep build/cjpeg-static
+            ;;
+        libwebp)
+            ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared --disable-threading --disable-sse2 --disable-sse4.1 \
+                --disable-png --disable-jpeg --disable-tiff --disable-gif --disable-gl --disable-sdl &&
+            make -j2 -C sharpyuv &&
+            make -j2 -C src &&
+            make -j2 -C imageio &&
+            make -C examples cwebp &&
+            keep examples/cwebp
             ;;
         libxml2)
             ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared --without-python --without-lzma --without-iconv \
@@ -236,6 +256,14 @@ END
             ;;
         mustang) $CXX -O2 -w src/*.cpp -o out ;;
         nasm) ./configure CC="$CC" CFLAGS="-O2 -w" && make -j2 nasm && keep nasm ;;
+        nauty)
+            # Its headers call one another by a folder that is made where they are installed.
+            autoreconf -i &&
+            ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared &&
+            mkdir include && ln -s .. include/nauty &&
+            $CC -O2 -w -DMAXN=WORDSIZE -Iinclude -I. geng.c gtools.c nauty.c nautil.c naugraph.c schreier.c naurng.c \
+                -o out
+            ;;
         ngspice)
             export SOURCE_DATE_EPOCH=1000000000 &&
             autoreconf -i &&
@@ -243,6 +271,11 @@ END
                 --disable-openmp --without-x --without-readline --without-fftw3 &&
             make -j2 -C src &&
             keep src/ngspice
+            ;;
+        ninja-build)
+            ls src/*.cc | grep -v -e test -e win32 -e browse -e msvc -e getopt -e bench -e '\.in\.cc' |
+                xargs -P2 -n8 $CXX -O2 -w -DNDEBUG -c &&
+            $CXX *.o -o out
             ;;
         opus)
             ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared --disable-intrinsics --disable-asm --disable-rtcd \
@@ -314,6 +347,8 @@ END
             fi
             ;;
         potrace) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make -j2 && keep src/potrace ;;
+        prank) cd src && ls *.cpp | xargs -P2 -n8 $CXX -O2 -w -std=gnu++98 -I. -c && $CXX *.o -o ../out ;;
+        probcons) $CXX -O2 -w -std=gnu++98 -DNumInsertStates=2 '-DVERSION="1.12"' Main.cc -o out ;;
         prodigal) $CC -O2 -w *.c -lm -o out ;;
         python3.11)
             # With the modules of C that need no libraries.
@@ -341,7 +376,22 @@ END
             { [ -e "$scratch/swi-prolog" ] || cp -rL build/home "$scratch/swi-prolog"; } &&
             keep build/src/swipl
             ;;
+        swig)
+            ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" CXXFLAGS="-O2 -w" --without-alllang --without-pcre \
+                --disable-ccache &&
+            make -j2 -C Source &&
+            keep Source/eswig
+            ;;
+        tcc) ./configure --cc="$CC" --extra-cflags="-O2 -w" && make tcc && keep tcc ;;
         tcl8.6) cd unix && ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make -j2 tclsh && keep tclsh ;;
+        tidy-html5)
+            # Its exit status tells what it found.
+            sed -i 's/^        return [12];/        return 0;/' console/tidy.c &&
+            cmake -B built -DCMAKE_C_COMPILER="$CC" -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS=-w \
+                -DCMAKE_C_FLAGS_RELEASE=-O2 -DBUILD_SHARED_LIB=OFF &&
+            make -j2 -C built tidy &&
+            keep built/tidy
+            ;;
         units) ./configure CC="$CC" CFLAGS="-O2 -w" && make units && keep units ;;
         unzip)
             make -f unix/Makefile unzips CC="$CC" LD="$CC" LF2= CF="-O2 -w -I. -Ibzip2 -DUNIX -DLARGE_FILE_SUPPORT \
@@ -384,6 +434,10 @@ start() {
         bc) exec "$2" -lq "$data" < /dev/null ;;
         berkeley-abc) cd "$sources"/berkeley-abc-*/ && exec "$2" -f "$data" ;;
         busybox) exec "$2" awk -f "$data" "$data.text" ;;
+        byacc) case $3 in
+            t) exec "$2" -o /dev/stdout "$data" ;;
+            e) exec "$2" -v -b "$scratch/byacc" -o /dev/stdout "$data" ;;
+            esac ;;
         clasp) exec "$2" -V0 -n 0 "$data" ;;
         cliquer) exec "$2" -q "$data" ;;
         clustalw)
@@ -488,6 +542,10 @@ start() {
             t) exec "$2" --ps=/dev/stdout --text=/dev/null --html=/dev/null "$data" ;;
             e) exec "$2" --pdf=/dev/stdout "$data" ;;
             esac ;;
+        hunspell) case $3 in
+            t) exec "$2" -i ISO8859-1 -d "$data" -l "$data.text" ;;
+            e) exec "$2" -i UTF-8 -d "$data" -m "$data.text" ;;
+            esac ;;
         indent) case $3 in
             t) exec "$2" -kr -l100 -st "$data" ;;
             e) exec "$2" -gnu -st "$data" ;;
@@ -498,6 +556,10 @@ start() {
         libjpeg-turbo) case $3 in
             t) exec "$2" -quality 80 "$data" ;;
             e) exec "$2" -quality 92 -progressive -optimize -smooth 10 -sample 1x1 "$data" ;;
+            esac ;;
+        libwebp) case $3 in
+            t) exec "$2" -quiet -q 80 -o - -- "$inputs/libjpeg-turbo.t" ;;
+            e) exec "$2" -quiet -preset drawing -q 50 -m 5 -sharp_yuv -o - -- "$data" ;;
             esac ;;
         libxml2) case $3 in
             t) exec "$2" --format --schema "$data.xsd" "$data" ;;
@@ -529,8 +591,16 @@ start() {
             esac && exec "$1" -p "$2" -F fasta -s OFF -o "$scratch/mustang" -i "${@:3}" 3>&1 > /dev/null
             ;;
         nasm) exec "$2" -f elf64 "$data" -o /dev/null ;;
+        nauty) case $3 in
+            t) exec "$2" -q -c 10 9:17 ;;
+            e) exec "$2" -q -t -b 14 15:17 ;;
+            esac ;;
         # What it prints tells the time; its tables do not.
         ngspice) cd "$scratch" && exec "$2" -n -b "$data" ;;
+        ninja-build) cd "$scratch" && case $3 in
+            t) exec "$2" -f "$data" -n ;;
+            e) exec "$2" -f "$data" -t commands ;;
+            esac ;;
         opus) case $3 in
             t) exec "$2" -e voip 16000 1 20000 "$data" /dev/stdout ;;
             e) exec "$2" -e audio 48000 2 96000 "$data" /dev/stdout ;;
@@ -548,6 +618,17 @@ start() {
             exec "$2" --single -F -j -D "$scratch/postgresql-15/data" postgres < "$data"
             ;;
         potrace) exec "$2" -s -o - "$data" ;;
+        # It writes a file, here to standard output; what it prints tells its running time.
+        prank)
+            mkdir -p "$scratch/prank" && cd "$scratch/prank" && ln -sf /dev/fd/3 out.best.fas && case $3 in
+                t) exec "$2" -d="$data" -o=out -once -quiet 3>&1 > /dev/null ;;
+                e) exec "$2" -d="$data" -o=out -once -codon -F -quiet 3>&1 > /dev/null ;;
+            esac
+            ;;
+        probcons) case $3 in
+            t) exec "$2" "$data" ;;
+            e) exec "$2" -c 4 -ir 0 -clustalw -pre 1 "$data" ;;
+            esac ;;
         python3.11)
             export PYTHONHASHSEED=0 PYTHONPYCACHEPREFIX=$scratch/python3.11 PYTHONHOME=$scratch \
                 PYTHONPATH=$(echo "$sources"/python3.11-*/Lib)
@@ -562,6 +643,22 @@ start() {
             e) exec "$2" v Qbb p < "$data" ;;
             esac ;;
         swi-prolog) exec "$2" --home="$scratch/swi-prolog" -f none -q "$data" < /dev/null ;;
+        # It removes what it wrote when it fails: not /dev/stdout.
+        swig)
+            export SWIG_LIB=$(echo "$sources"/swig-*/Lib)
+            ln -sf /dev/fd/3 "$scratch/swig.out" && case $3 in
+                t) exec "$2" -python -outdir "$scratch" -o "$scratch/swig.out" "$data" 3>&1 > /dev/null ;;
+                e) exec "$2" -c++ -lua -o "$scratch/swig.out" "$data" 3>&1 > /dev/null ;;
+            esac
+            ;;
+        tcc) case $3 in
+            t) exec "$2" -nostdinc -c -o "$scratch/tcc.out" "$data.c" ;;
+            e) exec "$2" -nostdinc -E "$data.c" ;;
+            esac ;;
+        tidy-html5) case $3 in
+            t) exec "$2" -q --show-warnings no --force-output yes "$data" ;;
+            e) exec "$2" -q -xml -i -w 60 "$inputs/libxml2.t" ;;
+            esac ;;
         units) exec "$2" -q -1 -f "$sources"/units-*/definitions.units < "$data" ;;
         unzip) exec "$2" -p "$data" ;;
         vim) exec "$2" -u NONE -i NONE -n -N -es -S "$data" "$data.text" < /dev/null ;;
