@@ -1276,7 +1276,7 @@ write("prodigal.e", fasta(related(92, 3, 30_000, "ACGGCT", 0.3)))
 write("x264.t", raw_video(film(2, 40, 352, 288), 352, 288))
 write("x264.e", raw_video([photo(95 + i // 4, 320, 240) for i in range(8)], 320, 240))
 write("brotli.t", HEADERS[:5_000_000])
-write("brotli.e", LIBRARY[33_000_000:39_000_000])
+write("brotli.e", LIBRARY[26_000_000:39_000_000])
 write("byacc.t", yacc(1, 2500, "language"))
 write("byacc.e", yacc(2, 300, "ambiguous"))
 write("cadical.t", clauses(21, 220, 4.26))
@@ -1289,12 +1289,12 @@ for name, style in [("hunspell.t", "affixes"), ("hunspell.e", "compounds")]:
     count = 40000 if style == "affixes" else 3000
     write(f"{name}.text", "\n".join(" ".join(word() for _ in range(9)) for _ in range(count)))
 write("ninja-build.t", targets(1, 20000, "objects"))
-write("ninja-build.e", targets(2, 20000, "stages"))
+write("ninja-build.e", targets(2, 30000, "stages"))
 write("prank.t", fasta(related(121, 8, 150, ACIDS, 0.15)))
 write("prank.e", fasta(related(122, 6, 210, "ACG", 0.05)))
 write("probcons.t", fasta(related(131, 14, 160, ACIDS, 0.3)))
 write("probcons.e", fasta(related(132, 6, 400, ACIDS, 0.5)))
-write("qpdf.t", pdf(1, 300, "text"))
+write("qpdf.t", pdf(1, 900, "text"))
 write("qpdf.e", pdf(2, 300, "objects"))
 write("swig.t", interface(1, 300, "c"))
 write("swig.e", interface(2, 120, "c++"))
@@ -1302,7 +1302,7 @@ ALLOCATION = "void *malloc(unsigned long); void free(void *);"
 write("tcc.t.c", source(5, 1500, "c").replace("#include <stdlib.h>", ALLOCATION))
 write("tcc.e.c", macros(6, 3000))
 write("tidy-html5.t", web(2, 4000))
-write("flatbuffers.t.fbs", tables(1, 500, "schema"))
+write("flatbuffers.t.fbs", tables(1, 900, "schema"))
 write(
     "flatbuffers.e.fbs",
     """table Note { text:string; }
@@ -1316,7 +1316,7 @@ root_type All;
 """,
 )
 write("flatbuffers.e.json", tables(2, 20000, "values"))
-write("wabt.t", wat(1, 2000, "folded"))
+write("wabt.t", wat(1, 4000, "folded"))
 write("wabt.e", wat(2, 3000, "flat"))
 for script in glob.glob(os.path.join(os.path.dirname(__file__), "scripts", "*")):
     name = os.path.basename(script) + (".script" if "awk" in script else "")

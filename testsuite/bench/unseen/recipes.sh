@@ -40,6 +40,9 @@ build() {
                 ABC_USE_NO_PTHREADS=1 ARCHFLAGS="-DLIN64 -DSIZEOF_VOID_P=8 -DSIZEOF_LONG=8 -DSIZEOF_INT=4" &&
             keep abc
             ;;
+        brotli)
+            $CC -O2 -w -Ic/include c/common/*.c c/dec/*.c c/enc/*.c c/tools/brotli.c -lm -o out
+            ;;
         busybox)
             # The time of the build is part of it, and moves its strings.
             export SOURCE_DATE_EPOCH=1000000000 &&
@@ -49,6 +52,12 @@ build() {
             keep busybox_unstripped
             ;;
         byacc) ./configure CC="$CC" CFLAGS="-O2 -w" && make -j2 yacc && keep yacc ;;
+        cadical)
+            # Its exit status tells what it found.
+            sed -i 's/^  return res;/  return 0;/' src/cadical.cpp &&
+            ls src/*.cpp | grep -v mobical | xargs -P2 -n12 $CXX -O2 -w -DNDEBUG -DNBUILD -c &&
+            $CXX *.o -o out
+            ;;
         clasp)
             # Its exit status tells what it found.
             sed -i 's/return app.main(argc, argv);/app.main(argc, argv); return 0;/' app/main.cpp &&
@@ -118,6 +127,13 @@ build() {
             make -j2 -C src/libFLAC &&
             make -j2 -C src/flac &&
             keep src/flac/flac
+            ;;
+        flatbuffers)
+            cmake -B build -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_BUILD_TYPE=Release \
+                -DCMAKE_CXX_FLAGS=-Wno-everything -DCMAKE_CXX_FLAGS_RELEASE="-O2 -DNDEBUG" \
+                -DFLATBUFFERS_BUILD_TESTS=OFF -DFLATBUFFERS_BUILD_FLATHASH=OFF &&
+            make -j2 -C build flatc &&
+            keep build/flatc
             ;;
         flex)
             ./configure CC="$CC" CFLAGS="-O2 -w -D_GNU_SOURCE" --disable-shared --disable-nls &&
@@ -203,6 +219,9 @@ build() {
                 -DHAVE_TM_TM_GMT_OFF -DHAVE_STRPTIME -DHAVE_STRFTIME -DHAVE_PTHREAD_KEY_CREATE -DHAVE_POW -DHAVE_FLOOR \
                 -DHAVE_SQRT -DHAVE_LOG -DHAVE_EXP $(ls src/*.c | grep -v inject) -lm -lpthread -o out
             ;;
+        jsonnet)
+            CFLAGS="-O2 -w" CXXFLAGS="-O2 -w -std=c++17" make -j2 jsonnet CC="$CC" CXX="$CXX" && keep jsonnet
+            ;;
         lame) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared && make -j2 && keep frontend/lame ;;
         libjpeg-turbo)
             cmake -B build -DCMAKE_C_COMPILER="${CC%% *}" -DCMAKE_C_FLAGS=-w -DCMAKE_C_FLAGS_RELEASE=-O2 \
@@ -224,6 +243,10 @@ build() {
                 --without-zlib --without-http --without-ftp --without-threads --without-readline --without-history &&
             make -j2 xmllint &&
             keep xmllint
+            ;;
+        libzstd)
+            $CC -O2 -w -DNDEBUG -DZSTD_DISABLE_ASM -DZSTD_LEGACY_SUPPORT=0 -Ilib -Ilib/common lib/common/*.c \
+                lib/compress/*.c lib/decompress/*.c lib/dictBuilder/*.c programs/*.c -o out
             ;;
         lunzip) $CC -O2 -w -DPROGVERSION='"1.13"' *.c -o out ;;
         lz4) $CC -O2 -w -Ilib programs/*.c lib/*.c -o out ;;
@@ -360,6 +383,13 @@ END
             keep python
             ;;
         qhull) $CC -O2 -w -Isrc src/libqhull_r/*.c src/qhull/unix_r.c -lm -o out ;;
+        qpdf)
+            cmake -B build -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_BUILD_TYPE=Release \
+                -DCMAKE_CXX_FLAGS=-w -DCMAKE_CXX_FLAGS_RELEASE="-O2 -DNDEBUG" -DBUILD_SHARED_LIBS=OFF \
+                -DREQUIRE_CRYPTO_NATIVE=ON -DUSE_IMPLICIT_CRYPTO=OFF -DBUILD_DOC=OFF &&
+            make -j2 -C build qpdf &&
+            keep build/qpdf/qpdf
+            ;;
         ruby3.1)
             ./configure CC="$CC" CFLAGS="-O2 -w" optflags=-O2 debugflags= --disable-install-doc --disable-shared \
                 --without-gmp &&
@@ -405,6 +435,13 @@ END
             make -j2 vim &&
             keep vim
             ;;
+        wabt)
+            cmake -B build -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_BUILD_TYPE=Release \
+                -DCMAKE_CXX_FLAGS=-w -DCMAKE_CXX_FLAGS_RELEASE="-O2 -DNDEBUG" -DBUILD_TESTS=OFF -DWITH_WASI=OFF \
+                -DBUILD_LIBWASM=OFF &&
+            make -j2 -C build wat2wasm &&
+            keep build/wat2wasm
+            ;;
         wavpack)
             ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared --disable-asm --disable-tests --disable-libcrypto \
                 --without-iconv &&
@@ -433,11 +470,16 @@ start() {
         bash | dash) exec "$2" "$data" ;;
         bc) exec "$2" -lq "$data" < /dev/null ;;
         berkeley-abc) cd "$sources"/berkeley-abc-*/ && exec "$2" -f "$data" ;;
+        brotli) case $3 in
+            t) exec "$2" -c -q 9 "$data" ;;
+            e) exec "$2" -c -q 5 -w 18 "$data" ;;
+            esac ;;
         busybox) exec "$2" awk -f "$data" "$data.text" ;;
         byacc) case $3 in
             t) exec "$2" -o /dev/stdout "$data" ;;
             e) exec "$2" -v -b "$scratch/byacc" -o /dev/stdout "$data" ;;
             esac ;;
+        cadical) exec "$2" -q "$data" ;;
         clasp) exec "$2" -V0 -n 0 "$data" ;;
         cliquer) exec "$2" -q "$data" ;;
         clustalw)
@@ -494,6 +536,18 @@ start() {
             esac
             ;;
         flac) exec "$2" -8 -c -s "$data" ;;
+        flatbuffers)
+            mkdir -p "$scratch/flatbuffers" && cd "$scratch/flatbuffers" && case $3 in
+                t)
+                    ln -sf /dev/fd/3 flatbuffers.t_generated.h &&
+                    exec "$2" --cpp --gen-object-api -o . "$data.fbs" 3>&1 > /dev/null
+                    ;;
+                e)
+                    ln -sf /dev/fd/3 flatbuffers.e.bin &&
+                    exec "$2" -b -o . "$data.fbs" "$data.json" 3>&1 > /dev/null
+                    ;;
+            esac
+            ;;
         flex) exec "$2" -o /dev/null "$data" ;;
         gaffitter) exec "$2" - -t 2000 --di --seed 1 < "$data" ;;
         gawk) exec "$2" -f "$data.script" "$data" ;;
@@ -552,6 +606,7 @@ start() {
             esac ;;
         jimtcl) exec "$2" "$inputs/tcl8.6.$3" ;;
         jq) exec "$2" -f "$data" "$data.json" ;;
+        jsonnet) exec "$2" -s 5000 "$data" ;;
         lame) exec "$2" --quiet "$data" - ;;
         libjpeg-turbo) case $3 in
             t) exec "$2" -quality 80 "$data" ;;
@@ -564,6 +619,10 @@ start() {
         libxml2) case $3 in
             t) exec "$2" --format --schema "$data.xsd" "$data" ;;
             e) exec "$2" --html --xmlout "$data" ;;
+            esac ;;
+        libzstd) case $3 in
+            t) exec "$2" -q -c -14 "$data" ;;
+            e) exec "$2" -q -c -5 --long=24 "$data" ;;
             esac ;;
         lunzip) exec "$2" -dc "$data" ;;
         lz4) case $3 in
@@ -642,6 +701,10 @@ start() {
             t) exec "$2" o < "$data" ;;
             e) exec "$2" v Qbb p < "$data" ;;
             esac ;;
+        qpdf) case $3 in
+            t) exec "$2" --static-id --qdf "$data" - ;;
+            e) exec "$2" --static-id --linearize --object-streams=generate --compress-streams=n "$data" - ;;
+            esac ;;
         swi-prolog) exec "$2" --home="$scratch/swi-prolog" -f none -q "$data" < /dev/null ;;
         # It removes what it wrote when it fails: not /dev/stdout.
         swig)
@@ -662,6 +725,10 @@ start() {
         units) exec "$2" -q -1 -f "$sources"/units-*/definitions.units < "$data" ;;
         unzip) exec "$2" -p "$data" ;;
         vim) exec "$2" -u NONE -i NONE -n -N -es -S "$data" "$data.text" < /dev/null ;;
+        wabt) case $3 in
+            t) exec "$2" "$data" -o /dev/stdout ;;
+            e) exec "$2" --debug-names -r "$data" -o /dev/stdout ;;
+            esac ;;
         wavpack) case $3 in
             t) exec "$2" -q -hx3 "$data" -o - ;;
             e) exec "$2" -q -hh -x3 -b320 "$data" -o - ;;
