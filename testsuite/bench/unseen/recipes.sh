@@ -680,8 +680,8 @@ start() {
         # It writes a file, here to standard output; what it prints tells its running time.
         prank)
             mkdir -p "$scratch/prank" && cd "$scratch/prank" && ln -sf /dev/fd/3 out.best.fas && case $3 in
-                t) exec "$2" -d="$data" -o=out -once -quiet 3>&1 > /dev/null ;;
-                e) exec "$2" -d="$data" -o=out -once -codon -F -quiet 3>&1 > /dev/null ;;
+                t) exec "$2" -d="$data" -o=out -once -seed=1 -quiet 3>&1 > /dev/null ;;
+                e) exec "$2" -d="$data" -o=out -once -codon -F -seed=1 -quiet 3>&1 > /dev/null ;;
             esac
             ;;
         probcons) case $3 in
