@@ -98,6 +98,20 @@ pub fn encode(cfg: &Cfg, anchor: Anchor) -> Vec<u8> {
     out
 }
 
+/// Encodes one graph alone: the payload of its entry.
+pub fn encode_graph(cfg: &Cfg) -> Vec<u8> {
+    let mut out = Vec::new();
+    encode_payload(cfg, &mut out);
+    out
+}
+
+/// Decodes what [`encode_graph`] made. `None` if it is malformed, or if bytes are left over.
+pub fn decode_graph(payload: &[u8]) -> Option<Cfg> {
+    let mut input = Input::new(payload, LittleEndian);
+    let (cfg, _) = decode_payload(&mut input).ok()??;
+    input.is_empty().then_some(cfg)
+}
+
 fn push_unsigned(out: &mut Vec<u8>, value: u64) {
     leb128::write::unsigned(out, value).expect("writing to a vector cannot fail");
 }
@@ -347,6 +361,14 @@ mod tests {
             let (entries, errors) = decode(&section);
             prop_assert!(errors.is_empty());
             prop_assert_eq!(entries.into_iter().map(|e| e.cfg).collect::<Vec<_>>(), cfgs);
+        }
+
+        #[test]
+        fn a_graph_alone_is_read(cfg in any_cfg()) {
+            let bytes = encode_graph(&cfg);
+            prop_assert_eq!(decode_graph(&bytes[..bytes.len() - 1]), None);
+            prop_assert_eq!(decode_graph(&[&bytes[..], &[0]].concat()), None);
+            prop_assert_eq!(decode_graph(&bytes), Some(cfg));
         }
 
         #[test]

@@ -54,13 +54,14 @@ struct PleachOptions {
   bool IfConversion;
   bool IfConversionAggressive;
   bool SelectToBranch;
+  bool Salvage;
 };
 PLEACH_SIZE(PleachOptions, 152);
 PLEACH_OFFSET(PleachOptions, RandomProfile, 96);
 PLEACH_OFFSET(PleachOptions, SuperblockMinGain, 112);
 PLEACH_OFFSET(PleachOptions, Iterations, 128);
 PLEACH_OFFSET(PleachOptions, Annotate, 136);
-PLEACH_OFFSET(PleachOptions, SelectToBranch, 146);
+PLEACH_OFFSET(PleachOptions, Salvage, 147);
 
 // The stage of a run: three places in the pipeline, and the passes that `opt -passes=` runs alone.
 enum PleachStage : uint32_t {

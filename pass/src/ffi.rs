@@ -62,8 +62,9 @@ pub struct RawOptions {
     pub if_conversion: bool,
     pub if_conversion_aggressive: bool,
     pub select_to_branch: bool,
+    pub salvage: bool,
 }
-layout!(RawOptions: 152, random_profile: 96, superblock_min_gain: 112, iterations: 128, annotate: 136, select_to_branch: 146);
+layout!(RawOptions: 152, random_profile: 96, superblock_min_gain: 112, iterations: 128, annotate: 136, salvage: 147);
 
 /// Mirror of `PleachLimits`.
 #[repr(C)]

@@ -21,6 +21,8 @@ const SUMMARY_VARIABLE: &str = "PLEACH_SUMMARY";
 pub struct Settings {
     /// Give blocks identifiers.
     pub annotate: bool,
+    /// Use the profiles of older versions of functions that changed.
+    pub salvage: bool,
     /// Optimise with this profile.
     pub profile: Option<ProfileSource>,
     /// Count exactly.
@@ -155,6 +157,7 @@ impl Settings {
         };
         Ok(Self {
             annotate: options.annotate || flag(ANNOTATE_VARIABLE),
+            salvage: options.salvage,
             profile: profile(&options),
             instrument: instrument(&options)?,
             weights: Some(options.weights.to_owned())

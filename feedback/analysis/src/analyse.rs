@@ -6,7 +6,6 @@ use crate::coverage::closure::Known;
 use crate::coverage::seeds::{Seeding, View};
 use crate::credit::{Crediting, credit};
 use crate::decode::DecodeReport;
-use crate::inference::{Evidence, infer};
 use crate::partial_paths;
 use crate::partial_paths::{FunctionEvidence, PartialPathCollector};
 use crate::prediction::Predictor;
@@ -18,6 +17,7 @@ use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 use pleach_annotate::map::AddressMap;
 use pleach_ball_larus::Path;
 use pleach_collector::vector::{Burst, Compressed, Engine, Process, VectorSet};
+use pleach_inference::{Evidence, infer};
 use pleach_profile::summary::{HOT_CUTOFF, ProfileSummary};
 use pleach_profile::{
     Anchor, CallTargets, CalledPath, EstimatedPath, FunctionProfile, MemoryLengths, PathWindow, Profile, Provenance,
@@ -172,11 +172,15 @@ impl<'p> Analyser<'p> {
                 function.profile.counted = covered.counted;
             }
         }
+        let graphs = graphs(program);
         let profile = Profile {
             provenance,
             scale: SCALE,
             anchor,
-            functions: functions.into_values().map(Accumulator::finish).collect(),
+            functions: functions
+                .into_values()
+                .map(|function| function.finish(&graphs))
+                .collect(),
             vectors: None,
         };
         Analysis { profile, report }
@@ -210,6 +214,7 @@ struct Accumulator {
 }
 
 type Functions = BTreeMap<(FunctionId, CfgHash), Accumulator>;
+type Graphs<'p> = FxHashMap<(FunctionId, CfgHash), &'p Cfg>;
 
 fn empty(cfg: &Cfg) -> Accumulator {
     Accumulator {
@@ -257,8 +262,12 @@ impl Accumulator {
         self.samples += inferred_instance.samples;
     }
 
-    fn finish(mut self) -> FunctionProfile {
+    fn finish(mut self, graphs: &Graphs<'_>) -> FunctionProfile {
         self.profile.samples = self.samples.round() as u64;
+        if self.profile.samples > 0 {
+            let graph = graphs.get(&(self.profile.id, self.profile.cfg_hash));
+            self.profile.graph = graph.map(|&cfg| Box::new(cfg.clone()));
+        }
         self.profile.call_targets = self
             .targets
             .into_iter()
@@ -273,6 +282,15 @@ impl Accumulator {
             .collect();
         self.profile
     }
+}
+
+/// The graphs of the manifests.
+fn graphs(program: &Program) -> Graphs<'_> {
+    program
+        .annotated()
+        .flat_map(|(_, map): (_, &AddressMap)| &map.functions)
+        .map(|f| ((f.cfg.id, f.hash), &f.cfg))
+        .collect()
 }
 
 /// Every function of the manifests, so that the compiler distinguishes "never sampled" from "unknown".

@@ -58,10 +58,12 @@ fn function(exact: &ExactFunction) -> FunctionProfile {
         0 => Covered::NotExecuted,
         _ => Covered::Proved,
     });
+    let was_executed = flow.blocks.iter().any(|&count| count > 0);
     FunctionProfile {
         id: cfg.id,
         cfg_hash: cfg.hash(),
         name: cfg.name.clone(),
+        graph: was_executed.then(|| Box::new(cfg.clone())),
         samples: flow.blocks.iter().fold(0, |sum, &count| sum.saturating_add(count)),
         edges: slots(cfg, flow),
         paths: paths(exact),

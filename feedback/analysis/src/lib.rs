@@ -5,7 +5,7 @@
 //! 2. [`decode`]: burst → sequence of IR blocks; [`replay`]: decodes once, for all observers;
 //! 3. `probe_walker`: from one probe to the next; [`block_counts`]: blocks and edges counted for each inline instance;
 //!    [`time_bias`]: the weight of each branch;
-//! 4. [`inference`]: counts that conserve flow;
+//! 4. [`pleach_inference`]: counts that conserve flow;
 //! 5. [`partial_paths`]: partial paths of each activation; [`iterations`]: windows of consecutive paths;
 //! 6. [`credit`]: partial paths → path profile with intervals;
 //! 7. [`prediction`], [`coverage`]: how well branches are predicted, which blocks certainly ran;
@@ -20,7 +20,6 @@ pub mod credit;
 pub mod decode;
 pub mod evaluate;
 pub mod exact_profile;
-pub mod inference;
 pub mod iterations;
 pub mod partial_path;
 pub mod partial_paths;

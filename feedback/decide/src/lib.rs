@@ -9,6 +9,8 @@
 //! 5. [`selects`]: which unpredictable branches are if-converted, and which selects become branches;
 //! 6. [`placement`]: order of functions and blocks, splitting, alignment.
 //!
+//! [`stale`] makes a profile of an older version of a function fit its new graph.
+//!
 //! Tables and limits that these use: [`call_kinds`], [`counter_promotion`], [`early_inlining`], [`growth`],
 //! [`latencies`].
 
@@ -22,6 +24,7 @@ pub mod memory_lengths;
 pub mod placement;
 pub mod selects;
 pub mod short_loops;
+pub mod stale;
 pub mod superblock;
 pub mod support;
 pub mod weights;

@@ -1,6 +1,7 @@
 //! Profiles in memory.
 
 use crate::bytes::stored;
+use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId};
 use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::Path;
@@ -16,6 +17,9 @@ pub struct FunctionProfile {
     pub cfg_hash: CfgHash,
     /// Linkage name, for people.
     pub name: String,
+    /// The graph itself, kept where there are samples: after a change of the source, it tells which blocks of the new
+    /// graph the counts are of.
+    pub graph: Option<Box<Cfg>>,
     /// Number of sampled block entries behind the estimate, not scaled: its weight as evidence.
     pub samples: u64,
     /// Estimated executions of each block, in block order.

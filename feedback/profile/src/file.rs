@@ -7,11 +7,11 @@
 
 use super::data::{FunctionProfile, Profile, Provenance};
 use super::error::{ProfileError, foreign};
-use super::layout::{ENTRY, Header, HeaderError, IndexEntry, Section, VERSION, record_checksum};
+use super::layout::{ENTRY, Header, HeaderError, IndexEntry, Section, VERSION, record_checksum, source_hash};
 use super::record;
 use super::summary::ProfileSummary;
 use memmap2::Mmap;
-use pleach_annotate::id::{CfgHash, FunctionId, ModuleHash};
+use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId, ModuleHash};
 use pleach_annotate::manifest::Anchor;
 use std::fmt;
 use std::fs::File;
@@ -44,6 +44,30 @@ pub enum Lookup {
     },
     /// The profile does not have the function.
     Absent,
+}
+
+/// An entry of the index: a record that need not be read to know this.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RecordKey {
+    /// The function.
+    pub id: FunctionId,
+    /// Its graph.
+    pub cfg_hash: CfgHash,
+    /// The file that the function was in, if the record has its graph.
+    pub source: Option<SourceHash>,
+    /// Position in the index.
+    position: usize,
+}
+
+/// Identifies a source file by its name, without its folder.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct SourceHash(u32);
+
+impl SourceHash {
+    /// Of a file's name, without its folder.
+    pub fn of_name(name: &str) -> Self {
+        Self(source_hash(name))
+    }
 }
 
 /// An open profile file. Header and index were checked when it was opened; records and the other sections are checked
@@ -124,9 +148,9 @@ impl ProfileFile {
 
     /// Looks up a function with this graph.
     ///
-    /// The hash of a local function's module changes when any function is added to the source file. A local function
-    /// that is not found with its module is therefore looked up by name and graph, and found if exactly one local
-    /// function of the profile has both.
+    /// The hash of a local function's module changes when any function is added to the source file, and functions
+    /// become local or cease to be. A function that is not found with its module is therefore looked up by name and
+    /// graph, and found if exactly one function of the profile has both.
     ///
     /// # Errors
     /// Fails if the function's record is damaged.
@@ -141,7 +165,7 @@ impl ProfileFile {
         if let Some(profile_hash) = other {
             return Ok(Lookup::Stale { profile_hash });
         }
-        match self.local_elsewhere(id, cfg_hash) {
+        match self.elsewhere(id, cfg_hash) {
             Some(entry) => Ok(Lookup::Found(self.read(&entry)?)),
             None => Ok(Lookup::Absent),
         }
@@ -151,20 +175,49 @@ impl ProfileFile {
         (self.first_of(id)..self.len()).map(|at| self.entry(at))
     }
 
-    fn local_elsewhere(&self, id: FunctionId, cfg_hash: CfgHash) -> Option<IndexEntry> {
-        if id.module == ModuleHash(0) {
-            return None;
-        }
-        let first_local = FunctionId {
-            guid: id.guid,
-            module: ModuleHash(1),
-        };
-        let mut same = self
-            .entries_from(first_local)
-            .take_while(|entry| entry.id.guid == id.guid)
-            .filter(|entry| entry.cfg_hash == cfg_hash);
+    fn elsewhere(&self, id: FunctionId, cfg_hash: CfgHash) -> Option<IndexEntry> {
+        let same = self.named(id.guid).filter(|(_, entry)| entry.cfg_hash == cfg_hash);
+        let mut same = same.map(|(_, entry)| entry);
         let found = same.next()?;
         same.next().is_none().then_some(found)
+    }
+
+    /// The entries of all functions with this name, with their positions.
+    fn named(&self, guid: FunctionGuid) -> impl Iterator<Item = (usize, IndexEntry)> {
+        let first = self.first_of(FunctionId {
+            guid,
+            module: ModuleHash(0),
+        });
+        (first..self.len())
+            .map(|at| (at, self.entry(at)))
+            .take_while(move |(_, entry)| entry.id.guid == guid)
+    }
+
+    /// Whether [`Self::lookup`] finds counts for this graph.
+    pub fn has(&self, id: FunctionId, cfg_hash: CfgHash) -> bool {
+        let mut of_function = self.entries_from(id).take_while(|entry| entry.id == id).peekable();
+        match of_function.peek() {
+            Some(_) => of_function.any(|entry| entry.cfg_hash == cfg_hash),
+            None => self.elsewhere(id, cfg_hash).is_some(),
+        }
+    }
+
+    /// The records of all functions with this name, whatever their modules and graphs.
+    pub fn keys_of(&self, guid: FunctionGuid) -> impl Iterator<Item = RecordKey> {
+        self.named(guid).map(|(position, entry)| key(position, &entry))
+    }
+
+    /// All records.
+    pub fn keys(&self) -> impl Iterator<Item = RecordKey> {
+        (0..self.len()).map(|position| key(position, &self.entry(position)))
+    }
+
+    /// Reads a record of this file.
+    ///
+    /// # Errors
+    /// Fails if the record is damaged.
+    pub fn record(&self, key: RecordKey) -> Result<FunctionProfile, ProfileError> {
+        self.read(&self.entry(key.position))
     }
 
     /// All records, by identifier.
@@ -270,6 +323,15 @@ impl ProfileFile {
             return Err(damaged("wrong checksum"));
         }
         record::decode(entry.id, entry.cfg_hash, record).map_err(damaged)
+    }
+}
+
+fn key(position: usize, entry: &IndexEntry) -> RecordKey {
+    RecordKey {
+        id: entry.id,
+        cfg_hash: entry.cfg_hash,
+        source: (entry.source != 0).then_some(SourceHash(entry.source)),
+        position,
     }
 }
 

@@ -3,7 +3,8 @@
 //! ```text
 //! header      520 bytes   see below
 //! index       n × 44      sorted by (identifier, graph): GUID: 8 bytes, module: 4, graph hash: 8,
-//!                         offset of the record from the first one: 8, length: 4, checksum: 8, zero: 4
+//!                         offset of the record from the first one: 8, length: 4, checksum: 8,
+//!                         source file: 4 (low 32 bits of the XXH3 of its name; 0 without a graph)
 //! records                 one per function and graph, in the index's order (see `record`)
 //! provenance              JSON
 //! vectors                 vector file of the collector, optional
@@ -38,8 +39,8 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 pub(super) const MAGIC: [u8; 8] = *b"\x89PLEACH\n";
 /// Version of the format. Version 2 added paths, coverage and the flow of all paths; 3 windows of paths; 4 called
 /// paths; 5 predictions of branches; 6 blocks that are proved not to have been executed, and counted executions; 7 their
-/// upper ends.
-pub(super) const VERSION: u32 = 8;
+/// upper ends; 8 lengths of memory operations; 9 graphs.
+pub(super) const VERSION: u32 = 9;
 const BYTE_ORDER: u32 = 0x0102_0304;
 
 /// A section of the file.
@@ -236,8 +237,8 @@ pub(super) struct IndexEntry {
     pub length: u32,
     /// See [`record_checksum`].
     pub checksum: u64,
-    /// Reserved: 0.
-    pub reserved: u32,
+    /// See [`source_hash`]; 0 if the record has no graph.
+    pub source: u32,
 }
 
 impl IndexEntry {
@@ -253,7 +254,7 @@ impl IndexEntry {
         out.extend(self.offset.to_le_bytes());
         out.extend(self.length.to_le_bytes());
         out.extend(self.checksum.to_le_bytes());
-        out.extend(self.reserved.to_le_bytes());
+        out.extend(self.source.to_le_bytes());
     }
 
     pub fn decode(bytes: &[u8]) -> Self {
@@ -267,9 +268,14 @@ impl IndexEntry {
             offset: reader.u64(),
             length: reader.u32(),
             checksum: reader.u64(),
-            reserved: reader.u32(),
+            source: reader.u32(),
         }
     }
+}
+
+/// Identifies a source file by its name, without its folder. Never 0.
+pub(super) fn source_hash(name: &str) -> u32 {
+    (xxh3_64(name.as_bytes()) as u32).max(1)
 }
 
 /// Checksum of a record. It covers the function's identifier and graph, so records cannot be swapped unnoticed.

@@ -311,6 +311,7 @@ impl FunctionSum {
         Self {
             function: FunctionProfile {
                 name: like.name.clone(),
+                graph: None,
                 samples: 0,
                 blocks: vec![0; like.blocks.len()],
                 edges: vec![0; like.edges.len()],
@@ -345,6 +346,7 @@ impl FunctionSum {
         let blocks = sum.blocks.len();
         let executions: Vec<Executions> = (0..blocks).map(|block| other.executions(block)).collect();
         sum.samples = sum.samples.saturating_add(other.samples);
+        sum.graph = sum.graph.take().or(other.graph);
         for (sum, count) in sum
             .blocks
             .iter_mut()

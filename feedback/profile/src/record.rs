@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! record       length and bytes of the name, samples, blocks, edges, counts,
-//!              n, n × call site, n, n × memory call, estimates (see `estimates`), predictions (see `predictions`)
+//!              n, n × call site, n, n × memory call, estimates (see `estimates`), predictions (see `predictions`),
+//!              length and bytes of the graph (see `pleach_annotate::manifest`, payload); length 0 if it is not kept
 //! counts       tokens for the counts of all blocks and then of all edges
 //! token        0, n: n + 1 zeros
 //!              1, v: the new count v
@@ -17,7 +18,9 @@
 use super::bytes::{RecordReader, push_number};
 use super::data::{CallTargets, FunctionProfile, MemoryLengths};
 use super::{estimates, predictions};
+use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
+use pleach_annotate::manifest::{decode_graph, encode_graph};
 
 /// Limit on the number of counts, which bounds the memory that a corrupt record can make the decoder allocate.
 const MAX_COUNTS: u64 = 1 << 24;
@@ -57,6 +60,9 @@ pub(super) fn encode(function: &FunctionProfile, out: &mut Vec<u8>) {
     }
     estimates::encode(function, out);
     predictions::encode(&function.predictions, out);
+    let graph = function.graph.as_deref().map(encode_graph).unwrap_or_default();
+    push_number(out, graph.len() as u64);
+    out.extend(graph);
 }
 
 /// Why a function cannot be stored. The limits are those of the decoder.
@@ -135,6 +141,14 @@ pub(super) fn decode(id: FunctionId, cfg_hash: CfgHash, record: &[u8]) -> Result
     let memory_lengths = reader.memory_lengths()?;
     let estimates = estimates::decode(&mut reader, blocks_then_edges.len())?;
     let predictions = predictions::decode(&mut reader, blocks_then_edges.len())?;
+    let graph = reader.graph()?;
+    let fits = |graph: &Cfg| {
+        let shape = (graph.blocks.len() as u64, graph.edge_count() as u64);
+        graph.hash() == cfg_hash && shape == (blocks, total - blocks)
+    };
+    if graph.as_deref().is_some_and(|graph| !fits(graph)) {
+        return Err("its graph is another");
+    }
     if !reader.bytes.is_empty() {
         return Err("bytes left over");
     }
@@ -142,6 +156,7 @@ pub(super) fn decode(id: FunctionId, cfg_hash: CfgHash, record: &[u8]) -> Result
         id,
         cfg_hash,
         name,
+        graph,
         samples,
         blocks: blocks_then_edges,
         edges,
@@ -179,6 +194,15 @@ impl RecordReader<'_> {
             }
         }
         Ok(counts)
+    }
+
+    fn graph(&mut self) -> Result<Option<Box<Cfg>>, &'static str> {
+        let length = self.number()?;
+        if length == 0 {
+            return Ok(None);
+        }
+        let graph = decode_graph(self.take(length)?).ok_or("its graph is malformed")?;
+        Ok(Some(Box::new(graph)))
     }
 
     fn call_targets(&mut self) -> Result<Vec<CallTargets>, &'static str> {
@@ -303,6 +327,6 @@ mod tests {
             ..FunctionProfile::default()
         };
         encode(&empty, &mut record);
-        assert_eq!(record.len(), 18);
+        assert_eq!(record.len(), 19);
     }
 }

@@ -1,7 +1,7 @@
 //! Encodes a profile as a file's content. `pleach-store` writes it.
 
 use super::data::{FunctionProfile, Profile};
-use super::layout::{ENTRY, HEADER, Header, IndexEntry, Section, record_checksum};
+use super::layout::{ENTRY, HEADER, Header, IndexEntry, Section, record_checksum, source_hash};
 use super::record;
 use super::summary::ProfileSummary;
 use xxhash_rust::xxh3::xxh3_64;
@@ -48,7 +48,10 @@ pub fn encode(profile: &Profile) -> Result<Encoded<'_>, String> {
             offset: start as u64,
             length: length.ok_or_else(|| format!("function {} is too large", function.name))?,
             checksum: record_checksum(function.id, function.cfg_hash, content),
-            reserved: 0,
+            source: function
+                .graph
+                .as_deref()
+                .map_or(0, |graph| source_hash(&graph.source_file)),
         };
         entry.encode(&mut index);
     }

@@ -2,9 +2,9 @@
 
 use pleach_feedback_tests::support;
 
-use pleach_analysis::inference::{Evidence, infer};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
+use pleach_inference::{Evidence, infer};
 use std::time::Instant;
 use support::{Random, drop_blocks, random_cfg, sample, simulate};
 

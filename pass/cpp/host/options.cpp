@@ -29,6 +29,8 @@ cl::opt<uint64_t> RandomProfile("pleach-random", cl::Hidden, cl::value_desc("see
                                 cl::desc("Optimise with random profiles instead of recorded ones"));
 cl::opt<uint64_t> RandomPaths("pleach-random-paths", cl::Hidden, cl::value_desc("seed"),
                               cl::desc("Shuffle the path counts of each function"));
+cl::opt<bool> Salvage("pleach-salvage", cl::init(true),
+                      cl::desc("Use the profiles of older versions of functions that changed (default: on)"));
 cl::opt<bool> Promote("pleach-icall-promotion", cl::init(true), cl::Hidden,
                       cl::desc("Promote indirect calls with profiled targets"));
 cl::opt<bool> SpecialiseLengths("pleach-memory-lengths", cl::init(true), cl::Hidden,
@@ -104,6 +106,7 @@ void pleach_read_options(PleachOptions *Out) {
   Out->IfConversion = IfConversion;
   Out->IfConversionAggressive = IfConversionAggressive;
   Out->SelectToBranch = SelectToBranch;
+  Out->Salvage = Salvage;
 }
 
 // Sets an option of the host, unless the user has set it or the host has none of that name.

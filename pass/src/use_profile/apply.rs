@@ -11,6 +11,7 @@ use crate::settings::Settings;
 use crate::transform::placement;
 use crate::use_profile::path_metadata;
 use crate::use_profile::source::Source;
+use crate::use_profile::stale;
 use crate::use_profile::unsampled;
 use crate::{annotate, ffi};
 use inkwell::llvm_sys::prelude::LLVMValueRef;
@@ -24,6 +25,7 @@ use pleach_decide::early_inlining::inlines_only_call;
 use pleach_decide::memory_lengths::{certain_lengths, total_with_doubt};
 use pleach_decide::placement::split_cold_blocks;
 use pleach_decide::selects::{function_is_worth_converting, typical_if_conversion_gain};
+use pleach_decide::stale::{Kinship, Salvaged};
 use pleach_decide::weights::{
     RecordingEvidence, Verdict, cold_count, entry_count_from_frequency, hot_count, unpredictable_branches,
     unsampled_calls, verdict,
@@ -51,7 +53,9 @@ pub struct Outcome {
     pub unlikely: usize,
     /// Functions without samples, where the profile is too small for a decision.
     pub unsampled: usize,
-    /// Functions whose graph changed since the profile was recorded.
+    /// Functions that changed since the profile was recorded, and got the counts of what they were.
+    pub salvaged: usize,
+    /// Functions whose graph changed since the profile was recorded, and which got no counts.
     pub stale: usize,
     /// Functions that are not in the profile.
     pub absent: usize,
@@ -66,13 +70,14 @@ impl Outcome {
     pub fn line(&self, module: &str) -> String {
         format!(
             "pleach: {module}: profile used for {} functions ({} indirect calls, {} memory operations), {} cold, {} unlikely, {} not sampled, \
-             {} stale, {} not in the profile",
+             {} salvaged, {} stale, {} not in the profile",
             self.sampled,
             self.indirect_calls,
             self.memory_operations,
             self.cold,
             self.unlikely,
             self.unsampled,
+            self.salvaged,
             self.stale,
             self.absent
         )
@@ -102,6 +107,14 @@ pub fn run(
     let support = source.support()?;
     let probed = settings.annotate || annotate::is_annotated(module);
     let mut decisions = Decisions::open(module, settings, source.summary().total_count)?;
+    let salvaged = match source.file().filter(|_| settings.salvage) {
+        Some(file) => {
+            let values = module.get_functions();
+            let names = values.map(|function| facts.guid(function.as_value_ref())).collect();
+            stale::find(file, functions, &names)?
+        }
+        None => stale::Found::default(),
+    };
     if settings.placement {
         // Addresses of probes are encoded as differences, which assemblers cannot compute across sections.
         let splits = !probed && split_cold_blocks(&support, source.samples());
@@ -118,6 +131,7 @@ pub fn run(
         remarks: remarks::are_enabled(module.as_mut_ptr()),
         value_profile_ids: FxHashMap::default(),
         decisions,
+        salvaged,
     };
     applier.name_call_targets(facts);
     for function in functions {
@@ -191,6 +205,17 @@ fn set_summary(
     unsafe { ffi::pleach_set_profile_summary(module.as_mut_ptr(), context, &summary, anchor == Anchor::Late) };
 }
 
+/// What a remark says of a profile that was made to fit.
+fn describe(salvaged: &Salvaged, blocks: usize) -> String {
+    let (matched, percent) = (salvaged.matched_blocks, 100.0 * salvaged.matched_flow);
+    let fit = format!("{matched} of {blocks} blocks matched, with {percent:.0} % of the recorded executions");
+    match &salvaged.kinship {
+        Kinship::Changed => format!("; of an older version: {fit}"),
+        Kinship::Renamed(name) => format!("; recorded as {name}: {fit}"),
+        Kinship::Unsampled => "; of an older version".into(),
+    }
+}
+
 /// A branch that the profile calls unpredictable.
 struct UnpredictableBranch {
     terminator: LLVMValueRef,
@@ -213,6 +238,8 @@ struct Applier<'a, 'ctx> {
     /// Names of this module's local functions in LLVM's value profiles: they differ from their GUIDs.
     value_profile_ids: FxHashMap<FunctionGuid, u64>,
     decisions: Decisions,
+    /// Profiles of older versions, of functions that the profile does not have as they are.
+    salvaged: stale::Found,
 }
 
 impl Applier<'_, '_> {
@@ -230,16 +257,28 @@ impl Applier<'_, '_> {
 
     fn function(&mut self, function: &FunctionIr<'_>, outcome: &mut Outcome) -> Result<(), PassError> {
         let value = function.value.as_value_ref();
-        let profile = match self.source.lookup(&function.cfg)? {
-            Lookup::Found(profile) => profile,
-            Lookup::Stale { .. } => {
+        let mut how = String::new();
+        let profile = match (
+            self.source.lookup(&function.cfg)?,
+            self.salvaged.remove(&function.cfg.id),
+        ) {
+            (Lookup::Found(profile), _) => profile,
+            (_, Some(salvaged)) => {
+                outcome.salvaged += usize::from(salvaged.kinship != Kinship::Unsampled);
+                if self.remarks {
+                    how = describe(&salvaged, function.cfg.blocks.len());
+                }
+                salvaged.profile
+            }
+            (Lookup::Stale { .. }, None) => {
                 outcome.stale += 1;
                 self.remark(value, false, "StaleProfile", || {
-                    "its control flow changed since the profile was recorded: compiled without a profile".into()
+                    "its control flow changed too much since the profile was recorded: compiled without a profile"
+                        .into()
                 });
                 return Ok(());
             }
-            Lookup::Absent => {
+            (Lookup::Absent, None) => {
                 outcome.absent += 1;
                 self.remark(value, false, "NoProfile", || {
                     "not in the profile: the recorded program was built without it, or without annotations".into()
@@ -248,7 +287,7 @@ impl Applier<'_, '_> {
             }
         };
         let known = if self.remarks {
-            known_blocks(&function.cfg, &profile).map_or_else(String::new, |blocks| format!("; {blocks}"))
+            known_blocks(&function.cfg, &profile).map_or(how.clone(), |blocks| format!("{how}; {blocks}"))
         } else {
             String::new()
         };

@@ -3,4 +3,5 @@
 pub mod apply;
 pub mod path_metadata;
 pub mod source;
+pub mod stale;
 pub mod unsampled;

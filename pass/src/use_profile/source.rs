@@ -105,6 +105,14 @@ impl Source {
         })
     }
 
+    /// The file, if the profile is a recorded one.
+    pub fn file(&self) -> Option<&ProfileFile> {
+        match self {
+            Self::File { file, .. } => Some(file),
+            Self::Random { .. } => None,
+        }
+    }
+
     /// The profile of a function with this graph at the anchor, after the graph has changed. Random profiles have none.
     ///
     /// # Errors

@@ -325,6 +325,16 @@ fn statics_of_one_name_get_their_own_counts() {
     }
 }
 
+/// The beginning of a function that is nothing like `mix`, and keeps its code from being executed.
+const MANY_TESTS: &str = "int mix(int n, int seed) {
+    if (n & 1) return puts(\"a\") + printf(\"%d\", n);
+    if (n & 2) return puts(\"b\") * 3;
+    switch (seed) { case 3: return putchar(n); case 5: return putchar(3); case 11: return puts(\"c\"); case 19: puts(\"d\"); }
+    for (int i = 0; i < 7; i++) { printf(\"%d\", i); if (getchar() == i) return i; }
+    return getchar();
+}
+int other(int n, int seed) {";
+
 #[test]
 fn remarks_say_what_was_done_and_why_not() {
     let dir = scratch();
@@ -349,9 +359,39 @@ fn remarks_say_what_was_done_and_why_not() {
         text.replace("sum ^= sum << 1;", "while (sum & 4) sum ^= sum << 1;"),
     )
     .expect("written");
+    let older = remarks(&edited);
+    assert!(
+        older.contains("of an older version: ") && older.contains(" blocks matched"),
+        "{older}"
+    );
+    assert_eq!(
+        older.matches("profile used").count(),
+        3,
+        "the others' profiles are still good: {older}"
+    );
+    // Another function of that name.
+    std::fs::write(&edited, text.replace("int mix(int n, int seed) {", MANY_TESTS)).expect("written");
     let stale = remarks(&edited);
-    assert!(stale.contains("control flow changed"), "{stale}");
-    assert!(stale.contains("profile used"), "main's profile is still good: {stale}");
+    assert!(stale.contains("control flow changed too much"), "{stale}");
+    // `mix` is called something else, and is local to its file.
+    let renamed = text
+        .replace("mix(", "blend(")
+        .replace("int blend(int n", "static int blend(int n");
+    std::fs::write(&edited, renamed).expect("written");
+    let renamed = remarks(&edited);
+    assert!(renamed.contains("recorded as mix: "), "{renamed}");
+    let off = output(
+        clang()
+            .args(["-O2", "-c", "-Rpass=pleach", "-o", "/dev/null"])
+            .args(use_flags(&profile))
+            .args(["-Xclang", "-mllvm", "-Xclang", "-pleach-salvage=0"])
+            .arg(&edited),
+    );
+    let off = String::from_utf8_lossy(&off.stderr).into_owned();
+    assert!(
+        off.contains("profile used") && !off.contains("recorded as mix"),
+        "{off}"
+    );
     let foreign = remarks(&program("twins_b.c"));
     assert!(
         foreign.contains("not in the profile") && !foreign.contains("profile used"),

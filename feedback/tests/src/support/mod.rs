@@ -3,11 +3,11 @@
 
 pub mod activation;
 
-use pleach_analysis::inference::{Evidence, FlowCounts};
 use pleach_annotate::cfg::{Block, Call, Callee, Cfg, Terminator};
 use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId, ModuleHash};
 use pleach_ball_larus::graph::PathGraph;
 use pleach_ball_larus::{NumberingOptions, Path};
+use pleach_inference::{Evidence, FlowCounts};
 use pleach_profile::{Covered, EstimatedPath, FunctionProfile, Profile, Provenance};
 use std::collections::BTreeSet;
 

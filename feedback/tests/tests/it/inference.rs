@@ -2,8 +2,8 @@
 
 use pleach_feedback_tests::support;
 
-use pleach_analysis::inference::{Evidence, infer};
 use pleach_annotate::cfg::Cfg;
+use pleach_inference::{Evidence, infer};
 use proptest::prelude::*;
 use support::*;
 

@@ -5,7 +5,7 @@ use pleach_feedback_tests::support;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
 use pleach_ball_larus::{End, Start};
 use pleach_profile::error::ProfileError;
-use pleach_profile::file::{Lookup, ProfileFile};
+use pleach_profile::file::{Lookup, ProfileFile, SourceHash};
 use pleach_profile::{Anchor, CallTargets, Covered, EstimatedPath, Executions, FunctionProfile, Profile, Provenance};
 use pleach_store::{probe_writable, write_profile};
 use proptest::prelude::*;
@@ -146,8 +146,48 @@ fn lookup_tells_found_stale_and_absent_apart() {
         }
     );
     for absent in [id(0, 0), id(4, 1), id(5, 0), id(10, 0)] {
-        assert_eq!(file.lookup(absent, CfgHash(40)).unwrap(), Lookup::Absent);
+        assert_eq!(file.lookup(absent, CfgHash(42)).unwrap(), Lookup::Absent);
+        assert!(!file.has(absent, CfgHash(42)));
     }
+    // It has become local, and another source file has it.
+    assert_eq!(
+        file.lookup(id(4, 1), CfgHash(40)).unwrap(),
+        Lookup::Found(profile.functions[0].clone())
+    );
+    assert!(file.has(id(4, 1), CfgHash(40)) && !file.has(id(4, 0), CfgHash(41)));
+    // Both have the name, and only records with a graph have a source file.
+    let keys: Vec<_> = file.keys_of(FunctionGuid(4)).map(|key| (key.id, key.source)).collect();
+    assert_eq!(keys, [(id(4, 0), None), (id(4, 7), None)]);
+    assert_eq!(file.keys().count(), 4);
+}
+
+#[test]
+fn graphs_are_kept_and_found_by_source_file() {
+    let cfg = pleach_annotate::testing::cfg(&[&[1, 2], &[2], &[]]);
+    let with_graph = FunctionProfile {
+        id: cfg.id,
+        cfg_hash: cfg.hash(),
+        blocks: vec![3, 1, 3],
+        edges: vec![1, 2, 1],
+        graph: Some(Box::new(cfg.clone())),
+        ..FunctionProfile::default()
+    };
+    let profile = Profile {
+        functions: vec![with_graph.clone()],
+        ..Profile::default()
+    };
+    let (_dir, path) = written(&profile);
+    let file = ProfileFile::open(&path).unwrap();
+    let key = file.keys().next().unwrap();
+    assert_eq!(key.source, Some(SourceHash::of_name(&cfg.source_file)));
+    assert_eq!(file.record(key).unwrap(), with_graph);
+    // A graph that is not the record's.
+    let mut other = profile.clone();
+    other.functions[0].edges.pop();
+    let (_dir, path) = written(&other);
+    let file = ProfileFile::open(&path).unwrap();
+    let error = file.record(file.keys().next().unwrap()).unwrap_err();
+    assert!(error.to_string().contains("its graph is another"), "{error}");
 }
 
 #[test]
@@ -248,16 +288,16 @@ fn other_versions_and_byte_orders_are_named() {
     // A later version may have another header: only magic, version and byte order stay where they are.
     fs::write(
         &bad,
-        [b"\x89PLEACH\n".as_slice(), &[9, 0, 0, 0], &good[12..16], &[7; 100]].concat(),
+        [b"\x89PLEACH\n".as_slice(), &[10, 0, 0, 0], &good[12..16], &[7; 100]].concat(),
     )
     .unwrap();
-    assert!(error_of(&bad).contains("profile format 9, but this pleach reads format 8"));
+    assert!(error_of(&bad).contains("profile format 10, but this pleach reads format 9"));
     // Format 1 had a header of 512 bytes, and neither paths nor coverage.
     let old = [b"\x89PLEACH\n\x01\0\0\0".as_slice(), &good[12..16], &[0; 496]].concat();
     fs::write(&bad, old).unwrap();
     let message = error_of(&bad);
     assert!(
-        message.contains("profile format 1, but this pleach reads format 8: record again"),
+        message.contains("profile format 1, but this pleach reads format 9: record again"),
         "{message}"
     );
     let mut swapped = good;

@@ -19,9 +19,13 @@ pub struct Bench {
     workloads_dir: PathBuf,
     work_dir: PathBuf,
     packages: Packages,
+    /// The packages that inputs are made from.
+    input_packages: Packages,
     inputs: InputList,
     workloads: Vec<Workload>,
     jobs: usize,
+    /// The workloads that profiles are recorded on, if they are others.
+    trained_on: Option<Box<Bench>>,
 }
 
 impl Bench {
@@ -41,11 +45,43 @@ impl Bench {
         Ok(Self {
             workloads_dir,
             work_dir,
+            input_packages: packages.clone(),
             packages,
             inputs,
             workloads,
             jobs: parallel::default_jobs(),
+            trained_on: None,
         })
+    }
+
+    /// The same bench with profiles of other workloads of the same names, such as older versions. Their inputs are the
+    /// same.
+    pub fn trained_on(self, other: Self) -> Self {
+        let other = Self {
+            inputs: self.inputs.clone(),
+            input_packages: self.input_packages.clone(),
+            ..other
+        };
+        Self {
+            trained_on: Some(Box::new(other)),
+            ..self
+        }
+    }
+
+    /// The workload that a workload's profile is recorded on, and its bench.
+    ///
+    /// # Errors
+    /// The other workloads have none of this name.
+    pub fn training<'b>(&'b self, workload: &'b Workload) -> Result<(&'b Self, &'b Workload)> {
+        match &self.trained_on {
+            Some(other) => Ok((other, other.workload(&workload.name)?)),
+            None => Ok((self, workload)),
+        }
+    }
+
+    /// Whether profiles are of other workloads.
+    pub fn is_trained_on_others(&self) -> bool {
+        self.trained_on.is_some()
     }
 
     /// The workload of a name.
@@ -184,7 +220,7 @@ impl Bench {
             let path = self
                 .inputs
                 .get(name)?
-                .materialise(&self.packages, &self.work_dir.join("inputs"))?;
+                .materialise(&self.input_packages, &self.work_dir.join("inputs"))?;
             return Ok(path.display().to_string());
         }
         Ok(arg.to_owned())

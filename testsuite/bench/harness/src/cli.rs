@@ -6,7 +6,7 @@ use crate::table::{Section, sections_to_json};
 use crate::workload::{InputKind, Workload};
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where workloads and builds are, and how results are printed.
 #[derive(Args, Debug)]
@@ -17,6 +17,10 @@ pub struct Common {
     /// The folder with the workloads, such as programs of your own [default: those that come with pleach]
     #[arg(long, global = true, value_name = "DIR")]
     pub from: Option<PathBuf>,
+    /// A folder with other versions of the workloads, by the same names: profiles are of these. BOLT's are of the
+    /// workloads themselves
+    #[arg(long, global = true, value_name = "DIR")]
+    pub trained_on: Option<PathBuf>,
     /// Print JSON instead of a table
     #[arg(long, global = true)]
     pub json: bool,
@@ -33,7 +37,12 @@ impl Common {
     /// # Errors
     /// A recipe is wrong, or sources cannot be downloaded.
     pub fn open(&self) -> Result<Bench> {
-        Bench::open_dir(&self.workloads_dir(), self.work_dir.as_deref())
+        let open = |folder: &Path| Bench::open_dir(folder, self.work_dir.as_deref());
+        let bench = open(&self.workloads_dir())?;
+        match &self.trained_on {
+            Some(folder) => Ok(bench.trained_on(open(folder)?)),
+            None => Ok(bench),
+        }
     }
 
     /// Prints the sections that have rows.

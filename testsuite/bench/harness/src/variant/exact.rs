@@ -13,12 +13,14 @@ use std::process::Command;
 
 /// The flags of [`Variant::IrPgo`] beside `-O2`, after training.
 pub fn ir_pgo_flags(bench: &Bench, workload: &Workload) -> Result<Vec<String>> {
+    let (bench, workload) = bench.training(workload)?;
     let instrumented = Variant::IrPgoInstrumented.produce(bench, workload)?;
     Ok(use_flags(&profile(bench, workload, &instrumented, &[])?))
 }
 
 /// The flags of [`Variant::CsIrPgo`] beside `-O2`: the build that uses the first counts is trained again.
 pub fn cs_ir_pgo_flags(bench: &Bench, workload: &Workload) -> Result<Vec<String>> {
+    let (bench, workload) = bench.training(workload)?;
     let first = profile(
         bench,
         workload,

@@ -46,6 +46,7 @@ impl PleachUse {
 
     /// The flags beside `-O2`, after recording.
     pub fn flags(&self, bench: &Bench, workload: &Workload) -> Result<Vec<String>> {
+        let (bench, workload) = bench.training(workload)?;
         let annotated = Variant::Annotated(self.pleach.clone()).produce(bench, workload)?;
         let profile = self.recording.record(bench, workload, &self.pleach, &annotated)?;
         let mut flags = self.pleach.flags(&["use", &profile.display().to_string()])?;

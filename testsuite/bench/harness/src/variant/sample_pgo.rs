@@ -22,6 +22,9 @@ const LINES: [&str; 3] = [
     "-funique-internal-linkage-names",
 ];
 
+/// Options that match functions which changed, or have other names, with those of the profile.
+const SALVAGE: [&str; 2] = ["-salvage-stale-profile", "-salvage-unused-profile"];
+
 /// How samples are mapped to the sources.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SampleProfile {
@@ -62,6 +65,8 @@ impl SamplePgo {
             cflags: first.clone(),
             ldflags: Vec::new(),
         };
+        let is_older = bench.is_trained_on_others();
+        let (bench, workload) = bench.training(workload)?;
         let binary = plain.produce(bench, workload)?;
         let recorded = self.recording.record(bench, workload, &self.pleach, &binary)?;
         let profile = recorded.with_extension(self.label());
@@ -72,6 +77,9 @@ impl SamplePgo {
         }
         let mut flags = first;
         flags.push(format!("-fprofile-sample-use={}", profile.display()));
+        if is_older {
+            flags.extend(SALVAGE.iter().flat_map(|option| own(&["-mllvm", option])));
+        }
         Ok(flags)
     }
 }

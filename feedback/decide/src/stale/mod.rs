@@ -1,0 +1,105 @@
+//! Profiles of an older version of the source: which blocks of a function's new graph are which blocks of the recorded
+//! one, and what the old counts say about the new graph.
+//!
+//! 1. [`features`]: what tells blocks apart, from their kind and calls to hashes of their neighbourhood, as in BOLT's
+//!    matching of stale profiles (Ayupov, Panchenko and Pupyrev: *Stale Profile Matching*, CC 2024);
+//! 2. [`align`]: blocks in the order of the source are matched as two sequences are aligned, so that an edit moves
+//!    what follows it; then along edges;
+//! 3. [`transfer`]: counts of matched blocks are evidence, and inference finds counts of all blocks;
+//! 4. [`rename`]: which recorded function a new name stands for.
+//!
+//! A salvaged profile has branch weights, call targets, lengths of memory operations, coverage, and predictions of
+//! branches that did not change. It has no paths: no superblock is formed by it.
+
+pub mod align;
+pub mod features;
+pub mod rename;
+pub mod transfer;
+
+use align::BlockMatch;
+use features::Features;
+use pleach_annotate::cfg::Cfg;
+use pleach_profile::{Covered, FunctionProfile};
+
+/// Minimum likeness of a function's versions: the similarity of matched blocks, weighted by their executions; blocks
+/// without a match count as 0. Blocks without calls that only end alike have a similarity of .4 at most, equal blocks
+/// one of .7.
+const MIN_LIKENESS: f64 = 0.5;
+
+/// How a function's profile was found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Kinship {
+    /// Its graph changed.
+    Changed,
+    /// It has another name. The old one:
+    Renamed(String),
+    /// It changed, and has no samples.
+    Unsampled,
+}
+
+/// The profile of an older version of a function, for its new graph.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Salvaged {
+    /// The profile.
+    pub profile: FunctionProfile,
+    /// How it was found.
+    pub kinship: Kinship,
+    /// Blocks of the new graph that are blocks of the old one.
+    pub matched_blocks: usize,
+    /// Share of the old executions that are of matched blocks.
+    pub matched_flow: f64,
+}
+
+/// Salvages the profile of an older version of a function. `scale`: the profile's executions in a sample. `None` if the
+/// record has no graph, or if too little of what was executed is in the new graph.
+pub fn salvage(old: &FunctionProfile, new: &Cfg, kinship: Kinship, scale: f64) -> Option<Salvaged> {
+    let graph = old.graph.as_deref()?;
+    let (before, after) = (Features::of(graph), Features::of(new));
+    let matched = BlockMatch::find((graph, &before), (new, &after))?;
+    let likeness = matched_share(old, &matched, |old, new| {
+        before[old].similarity(&after[new]) / Features::ALIKE
+    });
+    if likeness < MIN_LIKENESS {
+        return None;
+    }
+    let matched_flow = matched_share(old, &matched, |_, _| 1.0);
+    let mut profile = transfer::transfer(old, (graph, &before), (new, &after), &matched, scale);
+    profile.samples = (old.samples as f64 * matched_flow).round() as u64;
+    Some(Salvaged {
+        profile,
+        kinship,
+        matched_blocks: matched.len(),
+        matched_flow,
+    })
+}
+
+/// The profile of a function that changed and was not sampled: that nothing is known of it, except whether it was
+/// called. `old`: the records of its name, none of which has samples.
+pub fn without_samples(old: &[FunctionProfile], new: &Cfg) -> FunctionProfile {
+    let entry = old.iter().filter_map(|record| record.coverage.first()).max();
+    let entry = entry.copied().filter(|state| state.is_executed());
+    let mut coverage = vec![Covered::Unknown; new.blocks.len()];
+    if let (Some(known), Some(entry)) = (coverage.first_mut(), entry) {
+        *known = entry;
+    }
+    FunctionProfile {
+        id: new.id,
+        cfg_hash: new.hash(),
+        name: new.name.clone(),
+        blocks: vec![0; new.blocks.len()],
+        edges: vec![0; new.edge_count()],
+        coverage: if entry.is_some() { coverage } else { Vec::new() },
+        ..FunctionProfile::default()
+    }
+}
+
+/// The share of executions that are of matched blocks, each pair weighted.
+fn matched_share(old: &FunctionProfile, matched: &BlockMatch, weight: impl Fn(usize, usize) -> f64) -> f64 {
+    let all: f64 = old.blocks.iter().map(|&count| count as f64).sum();
+    let of_pair = |(block, new): (usize, usize)| old.blocks[block] as f64 * weight(block, new);
+    let of_matched: f64 = matched.pairs().map(of_pair).sum();
+    if all > 0.0 { of_matched / all } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests;

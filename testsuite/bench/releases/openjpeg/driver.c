@@ -1,0 +1,1 @@
+../../workloads/openjpeg/driver.c

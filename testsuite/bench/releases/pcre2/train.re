@@ -1,0 +1,1 @@
+../../tuning/pcre2/train.re

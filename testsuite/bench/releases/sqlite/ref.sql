@@ -1,0 +1,1 @@
+../../workloads/sqlite/ref.sql

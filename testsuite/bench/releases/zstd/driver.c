@@ -1,0 +1,1 @@
+../../tuning/zstd/driver.c
