@@ -133,15 +133,26 @@ fn flags_say_what_to_count() {
         let output = flags(args);
         assert!(output.status.success(), "{output:?}");
         let text = stdout(&output);
-        let own = text.split_whitespace().filter(|word| word.starts_with("-pleach-"));
+        let is_own = |word: &&str| word.starts_with("-pleach-") && !word.starts_with("-pleach-id=");
+        let own = text.split_whitespace().filter(is_own);
         own.map(str::to_owned).collect::<Vec<_>>()
     };
     let plugin = dir.join("libpleach_pass.so").canonicalize().unwrap();
+    let printed = stdout(&flags(&[]));
+    let (words, id) = printed
+        .split_once(" -Xclang -mllvm -Xclang -pleach-id=")
+        .expect("an identifier");
     assert_eq!(
-        stdout(&flags(&[])),
+        words,
         format!(
-            "--start-no-unused-arguments -fpass-plugin={} -Xclang -mllvm -Xclang -pleach-instrument=paths \
-             --end-no-unused-arguments\n",
+            "--start-no-unused-arguments -fpass-plugin={} -Xclang -mllvm -Xclang -pleach-instrument=paths",
+            plugin.display()
+        )
+    );
+    assert_eq!(
+        id[16..],
+        format!(
+            " -Xclang -fdepfile-entry={} --end-no-unused-arguments\n",
             plugin.display()
         )
     );

@@ -29,6 +29,9 @@ cl::opt<uint64_t> RandomProfile("pleach-random", cl::Hidden, cl::value_desc("see
                                 cl::desc("Optimise with random profiles instead of recorded ones"));
 cl::opt<uint64_t> RandomPaths("pleach-random-paths", cl::Hidden, cl::value_desc("seed"),
                               cl::desc("Shuffle the path counts of each function"));
+// Read by nothing: a command line differs where profile or plugin do, so that compiler caches see it.
+cl::opt<std::string> Id("pleach-id", cl::Hidden, cl::value_desc("digest"),
+                        cl::desc("Identifies the contents of profile and plugin"));
 cl::opt<bool> Salvage("pleach-salvage", cl::init(true),
                       cl::desc("Use the profiles of older versions of functions that changed (default: on)"));
 cl::opt<bool> Promote("pleach-icall-promotion", cl::init(true), cl::Hidden,

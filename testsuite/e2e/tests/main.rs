@@ -5,6 +5,7 @@ mod support;
 
 mod annotate;
 mod breakpoints;
+mod build_systems;
 mod called;
 mod compressed;
 mod dispatch;

@@ -6,8 +6,10 @@ use anyhow::{Context, Result, bail};
 use clap::{Subcommand, ValueEnum};
 use pleach_decide::support::Support;
 use pleach_profile::file::ProfileFile;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use xxhash_rust::xxh3::Xxh3;
 
 /// Print compiler flags, for $(…) on a clang command line.
 ///
@@ -76,7 +78,8 @@ impl Instrument {
             options.push(format!("-pleach-iterations={}", self.iterations));
         }
         if let Some(profile) = &self.weights {
-            options.push(format!("-pleach-weights={}", usable(profile)?));
+            ProfileFile::open(profile)?;
+            options.push(format!("-pleach-weights={}", absolute(profile)?));
         }
         Ok(options)
     }
@@ -103,7 +106,11 @@ enum AnchorArg {
 /// Prints the flags.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let plugin = install::library(install::PLUGIN)?;
-    let (options, common) = match &args.what {
+    // What objects depend on beside their sources: named in dependency files, so that builds see a change.
+    let mut inputs = vec![text(&plugin)?];
+    let mut id = Xxh3::new();
+    id.update(&fs::read(&plugin).with_context(|| format!("cannot read {}", plugin.display()))?);
+    let (mut options, common) = match &args.what {
         What::Annotate { common } => (vec!["-pleach-annotate".to_owned()], common),
         What::Instrument(instrument) => (instrument.options()?, &instrument.common),
         What::Use {
@@ -111,8 +118,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             summary,
             common,
         } => {
-            let mut options = vec![format!("-pleach-use={}", usable(profile)?)];
-            let support = Support::from_provenance(&ProfileFile::open(profile)?.provenance()?);
+            let (file, path) = (ProfileFile::open(profile)?, absolute(profile)?);
+            id.update(&file.digest().0.to_le_bytes());
+            let mut options = vec![format!("-pleach-use={path}")];
+            inputs.push(path);
+            let support = Support::from_provenance(&file.provenance()?);
             if *summary || !support.weights() {
                 eprintln!("pleach: {}: {}", profile.display(), support.verdict());
             }
@@ -122,6 +132,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             (options, common)
         }
     };
+    options.push(format!("-pleach-id={:016x}", id.digest()));
     let mut words = vec![
         "--start-no-unused-arguments".to_owned(),
         format!("-fpass-plugin={}", text(&plugin)?),
@@ -131,14 +142,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         // With -Xclang, because the assembler stage would reject a plain -mllvm: it does not load the plugin.
         words.extend(["-Xclang".into(), "-mllvm".into(), "-Xclang".into(), option]);
     }
+    for input in inputs {
+        words.extend(["-Xclang".into(), format!("-fdepfile-entry={input}")]);
+    }
     words.push("--end-no-unused-arguments".into());
     print(&format!("{}\n", words.join(if common.config { "\n" } else { " " })))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The profile's absolute path. Fails if it is no profile, so that the error appears here and not in the build.
-fn usable(profile: &Path) -> Result<String> {
-    ProfileFile::open(profile)?;
+/// The profile's absolute path.
+fn absolute(profile: &Path) -> Result<String> {
     let absolute = profile
         .canonicalize()
         .with_context(|| format!("cannot resolve {}", profile.display()))?;
