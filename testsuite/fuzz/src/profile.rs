@@ -174,9 +174,26 @@ fn predicted(input: &mut Input, block: u32) -> Option<BranchPrediction> {
     })
 }
 
+/// A function with its graph.
+fn with_graph(input: &mut Input) -> FunctionProfile {
+    let cfg = input.cfg();
+    FunctionProfile {
+        id: cfg.id,
+        cfg_hash: cfg.hash(),
+        samples: input.number(),
+        blocks: cfg.blocks.iter().map(|_| input.number()).collect(),
+        edges: (0..cfg.edge_count()).map(|_| input.number()).collect(),
+        graph: Some(Box::new(cfg)),
+        ..FunctionProfile::default()
+    }
+}
+
 /// A profile of a few functions.
 pub fn made_of(input: &mut Input) -> Profile {
     let functions = (0..input.u8() % 6).map(|_| {
+        if input.u8() % 4 == 0 {
+            return with_graph(input);
+        }
         let counts = |input: &mut Input| (0..input.u8()).map(|_| input.number()).collect::<Vec<u64>>();
         let blocks = counts(input);
         let paths: Vec<_> = (0..input.u8() % 8).map(|_| path(input, blocks.len() as u32)).collect();
@@ -194,6 +211,7 @@ pub fn made_of(input: &mut Input) -> Profile {
             },
             cfg_hash: CfgHash(input.number()),
             name: input.text(),
+            graph: None,
             samples: input.number(),
             edges: counts(input),
             memory_lengths: (0..input.u8() % 3)

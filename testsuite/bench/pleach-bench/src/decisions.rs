@@ -2,7 +2,8 @@
 //!
 //! The base takes none: it has branch weights only. One decision more, in one file, makes the variant. Instructions,
 //! taken branches and mispredictions (in cachegrind's model) are counted; times are of several random orders of
-//! functions, so that the figure does not depend on where code happens to be placed.
+//! functions, so that the figure does not depend on where code happens to be placed. Many decisions change no code, such
+//! as a branch that turns out not to be convertible: they are not measured.
 
 use crate::compare;
 use anyhow::{Context, Result};
@@ -11,6 +12,7 @@ use pleach_harness::build::{Binary, BuildConfig, Change};
 use pleach_harness::counts::Counts;
 use pleach_harness::paired::paired_ratios;
 use pleach_harness::pleach_command::plugin_flags;
+use pleach_harness::size::code_digest;
 use pleach_harness::stats::{Interval, bootstrap_median};
 use pleach_harness::table::{Cell, Section, Table};
 use pleach_harness::variant::{PleachUse, Variant, random_order};
@@ -88,6 +90,8 @@ pub struct Measured {
     pub mispredicts: f64,
     /// CPU time.
     pub cpu: Option<Interval>,
+    /// Whether the machine code differs at all.
+    pub changes_code: bool,
 }
 
 impl Measured {
@@ -172,7 +176,7 @@ fn measure(
     let mut measured = measured?;
     if options.measure.pairs > 0 {
         let bar = progress::bar(measured.len(), "timing");
-        for one in &mut measured {
+        for one in measured.iter_mut().filter(|one| one.changes_code) {
             bar.set_message(format!("{} {}", workload.name, one.decision.option()));
             one.cpu = Some(time(bench, workload, base, &one.decision, options)?);
             bar.inc(1);
@@ -213,8 +217,20 @@ fn counts(
         counts.taken_branches = Some(bench.taken_branches(binary, kind)?);
         Ok(counts)
     };
-    let before = count(&built(bench, workload, base, None, &[])?)?;
-    let after = count(&built(bench, workload, base, Some(decision), &[])?)?;
+    let none = built(bench, workload, base, None, &[])?;
+    let one = built(bench, workload, base, Some(decision), &[])?;
+    if code_digest(&none.path)? == code_digest(&one.path)? {
+        return Ok(Measured {
+            workload: workload.name.clone(),
+            decision: decision.clone(),
+            instructions: 1.0,
+            taken_branches: 1.0,
+            mispredicts: 0.0,
+            cpu: None,
+            changes_code: false,
+        });
+    }
+    let (before, after) = (count(&none)?, count(&one)?);
     let ratio = |of: fn(&Counts) -> Option<u64>| match (of(&before), of(&after)) {
         (Some(before), Some(after)) => after as f64 / before as f64,
         _ => f64::NAN,
@@ -227,6 +243,7 @@ fn counts(
         taken_branches: ratio(|counts| counts.taken_branches),
         mispredicts: (mispredicts(&after) - mispredicts(&before)) / before.instructions as f64 * 1e3,
         cpu: None,
+        changes_code: true,
     })
 }
 
@@ -293,6 +310,7 @@ fn optimisations(measured: &[Measured]) -> Table {
     let mut table = Table::new([
         ("optimisation", "optimisation"),
         ("decisions", "decisions"),
+        ("changing", "of these changing code"),
         ("resolved", "resolved"),
         ("faster", "of these faster"),
         ("worst", "slowest ×"),
@@ -313,6 +331,7 @@ fn optimisations(measured: &[Measured]) -> Table {
         table.push([
             optimisation.into(),
             Cell::Count(own.len() as u64),
+            Cell::Count(own.iter().filter(|one| one.changes_code).count() as u64),
             Cell::Count(resolved.len() as u64),
             Cell::Count(faster as u64),
             if worst.is_nan() {
@@ -381,6 +400,7 @@ mod tests {
             taken_branches: 1.0,
             mispredicts: 0.0,
             cpu: Some(Interval { value, low, high }),
+            changes_code: instructions != 1.0,
         };
         let measured = [
             one("superblock", 0.99, 0.97, 0.98, 0.99),
