@@ -4,7 +4,7 @@
 use crate::error::PassError;
 use crate::ir::FunctionIr;
 use pleach_annotate::cfg::Cfg;
-use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
+use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId, ModuleHash};
 use pleach_decide::stale::{Kinship, Salvaged, rename, salvage, without_samples};
 use pleach_profile::FunctionProfile;
 use pleach_profile::file::{ProfileFile, RecordKey, SourceHash};
@@ -46,7 +46,7 @@ pub fn find(
 }
 
 /// What the records of a function's name are worth: the one of its module, else of its source file, else the one with
-/// most samples.
+/// most samples. Local functions of different files often have one name: they must be much alike.
 fn of_name(file: &ProfileFile, cfg: &Cfg) -> Result<Option<Salvaged>, PassError> {
     let source = Some(SourceHash::of_name(&cfg.source_file));
     let mut records = Vec::new();
@@ -54,12 +54,23 @@ fn of_name(file: &ProfileFile, cfg: &Cfg) -> Result<Option<Salvaged>, PassError>
         let record = file.record(key)?;
         records.push((key.id == cfg.id, key.source == source, record));
     }
-    let sampled = records.iter().filter(|(.., record)| record.samples > 0);
+    let is_one = |(is_same, in_file, record): &&(bool, bool, FunctionProfile)| {
+        let is_local = cfg.id.module != ModuleHash(0) || record.id.module != ModuleHash(0);
+        *is_same
+            || *in_file
+            || !is_local
+            || record
+                .graph
+                .as_deref()
+                .is_some_and(|graph| rename::is_moved(graph, cfg))
+    };
+    let sampled = records.iter().filter(|(.., record)| record.samples > 0).filter(is_one);
     let best = sampled.max_by_key(|(is_same, in_file, record)| (*is_same, *in_file, record.samples));
     if let Some((.., record)) = best {
         return Ok(salvage(record, cfg, Kinship::Changed, file.scale()));
     }
-    let records: Vec<FunctionProfile> = records.into_iter().map(|(.., record)| record).collect();
+    let unsampled = records.into_iter().map(|(.., record)| record);
+    let records: Vec<FunctionProfile> = unsampled.filter(|record| record.samples == 0).collect();
     Ok((!records.is_empty()).then(|| Salvaged {
         profile: without_samples(&records, cfg),
         kinship: Kinship::Unsampled,

@@ -74,7 +74,7 @@ pub fn salvage(old: &FunctionProfile, new: &Cfg, kinship: Kinship, scale: f64) -
 }
 
 /// The profile of a function that changed and was not sampled: that nothing is known of it, except whether it was
-/// called. `old`: the records of its name, none of which has samples.
+/// called. `old`: the records of its name that have no samples.
 pub fn without_samples(old: &[FunctionProfile], new: &Cfg) -> FunctionProfile {
     let entry = old.iter().filter_map(|record| record.coverage.first()).max();
     let entry = entry.copied().filter(|state| state.is_executed());

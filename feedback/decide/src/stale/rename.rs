@@ -33,7 +33,6 @@ pub fn renamed(old: &[&Cfg], new: &[&Cfg]) -> Vec<Option<usize>> {
     if old.len() * new.len() > MAX_PAIRS {
         return vec![None; new.len()];
     }
-    let has_parts = |cfg: &Cfg| cfg.blocks.len() + cfg.calls.len() >= MIN_PARTS;
     let table: Vec<Vec<f64>> = new
         .iter()
         .map(|new| {
@@ -63,7 +62,16 @@ pub fn renamed(old: &[&Cfg], new: &[&Cfg]) -> Vec<Option<usize>> {
 /// Whether two functions with equal hashes are one with two names: they make the same calls, and are not tiny.
 pub fn is_twin(old: &Cfg, new: &Cfg) -> bool {
     let own = |cfg: &Cfg| -> Vec<u64> { Features::of(cfg).iter().map(|block| block.own).collect() };
-    new.blocks.len() + new.calls.len() >= MIN_PARTS && own(old) == own(new)
+    has_parts(new) && own(old) == own(new)
+}
+
+/// Whether two functions of one name in different files are one that was moved: they are much alike, and not tiny.
+pub fn is_moved(old: &Cfg, new: &Cfg) -> bool {
+    has_parts(old) && has_parts(new) && likeness(old, new) >= MIN_LIKENESS
+}
+
+fn has_parts(cfg: &Cfg) -> bool {
+    cfg.blocks.len() + cfg.calls.len() >= MIN_PARTS
 }
 
 /// Whether sizes allow for enough likeness.

@@ -196,6 +196,9 @@ fn a_new_name_is_found_by_likeness_if_nothing_else_is_like_it() {
     assert_eq!(rename::renamed(&[&other], &[&new]), [None]);
     // Two recorded functions that are equally like it.
     assert_eq!(rename::renamed(&[&old, &old], &[&new]), [None]);
+    assert!(rename::is_moved(&old, &new) && !rename::is_moved(&old, &other));
+    let tiny = cfg(&[&[]], &[3], &[]);
+    assert!(!rename::is_moved(&tiny, &tiny));
     assert!(rename::is_twin(&old, &old) && !rename::is_twin(&old, &new));
 }
 
