@@ -169,7 +169,11 @@ fn a_function_without_samples_is_unknown_except_that_it_was_called() {
         coverage: vec![Covered::NotExecuted; 3],
         ..FunctionProfile::default()
     };
-    assert!(without_samples(&[never.clone()], &old()).coverage.is_empty());
+    assert!(
+        without_samples(std::slice::from_ref(&never), &old())
+            .coverage
+            .is_empty()
+    );
     let rarely = FunctionProfile {
         coverage: vec![Covered::Hit; 2],
         ..FunctionProfile::default()
