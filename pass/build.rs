@@ -65,6 +65,7 @@ fn main() -> Result<()> {
         "transform/probes.cpp",
         "transform/rematerialise_addresses.cpp",
         "transform/select_to_branch.cpp",
+        "transform/conditions.cpp",
         "transform/short_loops.cpp",
         "count/counter_lowering.cpp",
         "count/instrument.cpp",

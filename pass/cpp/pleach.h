@@ -55,13 +55,14 @@ struct PleachOptions {
   bool IfConversionAggressive;
   bool SelectToBranch;
   bool Salvage;
+  bool JoinConditions;
 };
 PLEACH_SIZE(PleachOptions, 152);
 PLEACH_OFFSET(PleachOptions, RandomProfile, 96);
 PLEACH_OFFSET(PleachOptions, SuperblockMinGain, 112);
 PLEACH_OFFSET(PleachOptions, Iterations, 128);
 PLEACH_OFFSET(PleachOptions, Annotate, 136);
-PLEACH_OFFSET(PleachOptions, Salvage, 147);
+PLEACH_OFFSET(PleachOptions, JoinConditions, 148);
 
 // The stage of a run: three places in the pipeline, and the passes that `opt -passes=` runs alone.
 enum PleachStage : uint32_t {
@@ -389,6 +390,9 @@ void pleach_if_convert(LLVMValueRef Terminator);
 // transform/select_to_branch.cpp
 size_t pleach_recurrences(LLVMValueRef F, const PleachLatencies *Latencies, PleachRecurrence *Found, size_t Capacity);
 void pleach_select_to_branch(LLVMValueRef Select);
+
+// transform/conditions.cpp
+bool pleach_join_conditions(LLVMModuleRef M);
 
 // count/instrument.cpp
 const char *pleach_cannot_instrument(LLVMValueRef F, const PleachPlan *Plan);

@@ -63,8 +63,9 @@ pub struct RawOptions {
     pub if_conversion_aggressive: bool,
     pub select_to_branch: bool,
     pub salvage: bool,
+    pub join_conditions: bool,
 }
-layout!(RawOptions: 152, random_profile: 96, superblock_min_gain: 112, iterations: 128, annotate: 136, salvage: 147);
+layout!(RawOptions: 152, random_profile: 96, superblock_min_gain: 112, iterations: 128, annotate: 136, join_conditions: 148);
 
 /// Mirror of `PleachLimits`.
 #[repr(C)]
@@ -354,6 +355,8 @@ unsafe extern "C" {
         capacity: usize,
     ) -> usize;
     pub fn pleach_select_to_branch(select: LLVMValueRef);
+
+    pub fn pleach_join_conditions(module: LLVMModuleRef) -> bool;
 
     pub fn pleach_cannot_instrument(function: LLVMValueRef, plan: *const Plan) -> *const c_char;
     pub fn pleach_instrument(function: LLVMValueRef, slot: LLVMValueRef, plan: *const Plan) -> *const c_char;

@@ -156,6 +156,10 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
     if settings.superblocks == Some(stage) {
         changed |= superblocks::run(module, &settings, last)?;
     }
+    if last && settings.profile.is_some() && settings.join_conditions {
+        // SAFETY: the module is alive.
+        changed |= unsafe { ffi::pleach_join_conditions(module.as_mut_ptr()) };
+    }
     if stage == Stage::OptimizerLast && phase == LtoPhase::FullPostLink {
         placement::set_options_at_link(module);
     }

@@ -34,6 +34,8 @@ cl::opt<std::string> Id("pleach-id", cl::Hidden, cl::value_desc("digest"),
                         cl::desc("Identifies the contents of profile and plugin"));
 cl::opt<bool> Salvage("pleach-salvage", cl::init(true),
                       cl::desc("Use the profiles of older versions of functions that changed (default: on)"));
+cl::opt<bool> JoinConditions("pleach-join-conditions", cl::init(true), cl::Hidden,
+                             cl::desc("Leave conditions that are joined by && or || to instruction selection"));
 cl::opt<bool> Promote("pleach-icall-promotion", cl::init(true), cl::Hidden,
                       cl::desc("Promote indirect calls with profiled targets"));
 cl::opt<bool> SpecialiseLengths("pleach-memory-lengths", cl::init(true), cl::Hidden,
@@ -110,6 +112,7 @@ void pleach_read_options(PleachOptions *Out) {
   Out->IfConversionAggressive = IfConversionAggressive;
   Out->SelectToBranch = SelectToBranch;
   Out->Salvage = Salvage;
+  Out->JoinConditions = JoinConditions;
 }
 
 // Sets an option of the host, unless the user has set it or the host has none of that name.

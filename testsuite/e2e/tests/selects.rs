@@ -111,3 +111,24 @@ fn sanitizers_see_every_access() {
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     }
 }
+
+/// Code generation would make branches of weighted selects, and test joined conditions twice.
+#[test]
+fn joined_conditions_are_left_to_instruction_selection() {
+    let dir = scratch();
+    let profile = recorded("conditions.c", dir.path());
+    let weighted = |options: &[&str]| {
+        let mut clang = clang();
+        clang
+            .args(["-O2", "-S", "-emit-llvm", "-o", "-"])
+            .args(with(&profile, options));
+        let ir = stdout(clang.arg(program("conditions.c")));
+        let joined = ir
+            .lines()
+            .filter(|line| line.contains("i1 false") && line.contains("select i1"));
+        joined.filter(|line| line.contains("!prof")).count()
+    };
+    assert!(weighted(&["-pleach-join-conditions=0"]) > 0);
+    assert_eq!(weighted(&[]), 0);
+    computes_the_same("conditions.c", &[&[]], &["1"]);
+}
