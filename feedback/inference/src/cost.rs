@@ -1,6 +1,6 @@
 //! What it costs to contradict evidence: the Poisson deviance, in linear pieces.
 
-use super::simplex::{PartialPath, UNBOUNDED};
+use super::simplex::{LinearPiece, UNBOUNDED};
 
 /// Cost of a deviance of 1.
 pub(super) const COST_UNIT: f64 = (1u32 << 20) as f64;
@@ -15,8 +15,8 @@ const NEAREST: f64 = 1e-4;
 const FARTHEST: f64 = 3.0;
 
 /// A constant slope, in deviance per sample, as the last or only piece.
-pub(super) fn linear(slope: f64) -> PartialPath {
-    PartialPath {
+pub(super) fn linear(slope: f64) -> LinearPiece {
+    LinearPiece {
         end: UNBOUNDED,
         slope: fixed(slope),
     }
@@ -32,7 +32,7 @@ fn fixed(slope: f64) -> i64 {
 /// Half the deviance is `κf − x ln f` up to a constant: convex, with its minimum at `x/κ`. Pieces are its secants
 /// between breakpoints whose distance from the minimum grows geometrically, from a fraction of the standard deviation
 /// on.
-pub(super) fn deviance(samples: f64, completeness: f64, units: f64, pieces: &mut Vec<PartialPath>) {
+pub(super) fn deviance(samples: f64, completeness: f64, units: f64, pieces: &mut Vec<LinearPiece>) {
     pieces.clear();
     let last = if samples > 0.0 {
         breakpoints(samples, completeness, units, pieces)
@@ -49,7 +49,7 @@ pub(super) fn deviance(samples: f64, completeness: f64, units: f64, pieces: &mut
 }
 
 /// Adds the bounded pieces and returns where the last one ends, in samples.
-fn breakpoints(samples: f64, completeness: f64, units: f64, pieces: &mut Vec<PartialPath>) -> f64 {
+fn breakpoints(samples: f64, completeness: f64, units: f64, pieces: &mut Vec<LinearPiece>) -> f64 {
     let best = samples / completeness;
     // Below this flow the slope is cut off.
     let cut = samples / (completeness + STEEPEST);
@@ -75,7 +75,7 @@ fn breakpoints(samples: f64, completeness: f64, units: f64, pieces: &mut Vec<Par
         if end > from {
             let end_value = value(end as f64 / units);
             let slope = (end_value - from_value) / ((end - from) as f64 / units);
-            pieces.push(PartialPath {
+            pieces.push(LinearPiece {
                 end,
                 slope: fixed(slope),
             });
@@ -86,7 +86,7 @@ fn breakpoints(samples: f64, completeness: f64, units: f64, pieces: &mut Vec<Par
 }
 
 /// Restores convexity where rounding and cancellation disturbed it.
-fn flatten(pieces: &mut [PartialPath]) {
+fn flatten(pieces: &mut [LinearPiece]) {
     for at in 1..pieces.len() {
         pieces[at].slope = pieces[at].slope.max(pieces[at - 1].slope);
     }
@@ -97,13 +97,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn pieces(samples: f64, completeness: f64, units: f64) -> Vec<PartialPath> {
+    fn pieces(samples: f64, completeness: f64, units: f64) -> Vec<LinearPiece> {
         let mut pieces = Vec::new();
         deviance(samples, completeness, units, &mut pieces);
         pieces
     }
 
-    fn minimum(pieces: &[PartialPath]) -> i64 {
+    fn minimum(pieces: &[LinearPiece]) -> i64 {
         pieces.iter().take_while(|p| p.slope < 0).last().map_or(0, |p| p.end)
     }
 
@@ -111,7 +111,7 @@ mod tests {
     fn zero_costs_one_per_sample() {
         assert_eq!(
             pieces(0.0, 1.0, 1000.0),
-            [PartialPath {
+            [LinearPiece {
                 end: UNBOUNDED,
                 slope: 1 << 20
             }]

@@ -7,7 +7,7 @@ use super::cost::{deviance, linear};
 use super::flow::Flow;
 use super::graph::{BlockId, Edge, EdgeId, Exit, Graph};
 use super::observed::Observed;
-use super::simplex::{Network, Node, PartialPath, Solution, UNBOUNDED};
+use super::simplex::{LinearPiece, Network, Node, Solution, UNBOUNDED};
 
 /// Costs per sample of what nothing was observed of, in units of deviance. An observed zero costs 1 to contradict.
 mod slope {
@@ -48,7 +48,7 @@ struct Builder<'a> {
     graph: &'a Graph,
     observed: &'a Observed,
     network: Network,
-    pieces: Vec<PartialPath>,
+    pieces: Vec<LinearPiece>,
 }
 
 impl Problem {
@@ -188,14 +188,14 @@ impl Builder<'_> {
 }
 
 /// A linear cost that favours a flow up to `share` over one beyond it.
-fn bent(slope: i64, share: i64) -> Vec<PartialPath> {
+fn bent(slope: i64, share: i64) -> Vec<LinearPiece> {
     let by = linear(slope::SHARE).slope;
     vec![
-        PartialPath {
+        LinearPiece {
             end: share,
             slope: slope - by,
         },
-        PartialPath {
+        LinearPiece {
             end: UNBOUNDED,
             slope: slope + by,
         },
@@ -203,7 +203,7 @@ fn bent(slope: i64, share: i64) -> Vec<PartialPath> {
 }
 
 /// Fills `pieces` with the cost of a count.
-fn cost(evidence: Option<f64>, completeness: f64, unlikely: bool, units: f64, pieces: &mut Vec<PartialPath>) {
+fn cost(evidence: Option<f64>, completeness: f64, unlikely: bool, units: f64, pieces: &mut Vec<LinearPiece>) {
     match evidence {
         Some(samples) => deviance(samples, completeness, units, pieces),
         None => {

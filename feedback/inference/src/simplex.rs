@@ -16,7 +16,7 @@ pub(super) type Node = u32;
 
 /// A linear piece of an arc's cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct PartialPath {
+pub(super) struct LinearPiece {
     /// Flow at which the piece ends; it begins where the one before it ends, the first one at 0.
     pub end: i64,
     /// Cost of one more unit of flow.
@@ -38,7 +38,7 @@ pub(super) struct Network {
     heads: Vec<Node>,
     /// Where each arc's pieces begin and end.
     spans: Vec<(u32, u32)>,
-    pieces: Vec<PartialPath>,
+    pieces: Vec<LinearPiece>,
 }
 
 impl Network {
@@ -52,7 +52,7 @@ impl Network {
 
     /// Adds an arc; arcs are numbered in this order. Slopes must increase, the last piece be unbounded and its slope
     /// not negative (else nothing would keep the flow finite).
-    pub fn arc(&mut self, tail: Node, head: Node, pieces: &[PartialPath]) {
+    pub fn arc(&mut self, tail: Node, head: Node, pieces: &[LinearPiece]) {
         self.tails.push(tail);
         self.heads.push(head);
         let span = self.store(pieces);
@@ -65,12 +65,12 @@ impl Network {
     }
 
     /// The pieces of an arc's cost.
-    pub fn pieces(&self, arc: usize) -> &[PartialPath] {
+    pub fn pieces(&self, arc: usize) -> &[LinearPiece] {
         let (start, end) = self.spans[arc];
         &self.pieces[start as usize..end as usize]
     }
 
-    fn store(&mut self, pieces: &[PartialPath]) -> (u32, u32) {
+    fn store(&mut self, pieces: &[LinearPiece]) -> (u32, u32) {
         debug_assert!(pieces.last().is_some_and(|p| p.end == UNBOUNDED && p.slope >= 0));
         debug_assert!(
             pieces
@@ -167,12 +167,12 @@ impl Solution {
     }
 
     /// The pieces of an arc's cost.
-    pub fn pieces(&self, arc: usize) -> &[PartialPath] {
+    pub fn pieces(&self, arc: usize) -> &[LinearPiece] {
         self.network.pieces(arc)
     }
 
     /// Changes the costs of arcs and solves again, from the flow that is there.
-    pub fn change(&mut self, costs: impl IntoIterator<Item = (usize, Vec<PartialPath>)>) {
+    pub fn change(&mut self, costs: impl IntoIterator<Item = (usize, Vec<LinearPiece>)>) {
         for (arc, pieces) in costs {
             self.change_arc(arc, pieces);
         }
@@ -181,7 +181,7 @@ impl Solution {
         self.run();
     }
 
-    fn change_arc(&mut self, arc: usize, mut pieces: Vec<PartialPath>) {
+    fn change_arc(&mut self, arc: usize, mut pieces: Vec<LinearPiece>) {
         let flow = self.flow[arc];
         let mut at = pieces.iter().take_while(|p| p.end <= flow).count();
         let on_breakpoint = flow == if at == 0 { 0 } else { pieces[at - 1].end };
@@ -195,7 +195,7 @@ impl Solution {
                 // Outside the tree flow lies on a breakpoint: one where the slope does not change serves as well.
                 pieces.insert(
                     at,
-                    PartialPath {
+                    LinearPiece {
                         end: flow,
                         ..pieces[at]
                     },
@@ -515,23 +515,23 @@ mod tests {
     }
 
     /// An arc as the tests draw it: ends and pieces.
-    type Drawn = (Node, Node, Vec<PartialPath>);
+    type Drawn = (Node, Node, Vec<LinearPiece>);
 
-    fn convex() -> impl Strategy<Value = Vec<PartialPath>> {
+    fn convex() -> impl Strategy<Value = Vec<LinearPiece>> {
         (prop::collection::vec((1i64..6, -9i64..10), 0..5), 0i64..12).prop_map(|(steps, last)| {
             let mut slopes: Vec<i64> = steps.iter().map(|s| s.1).collect();
             slopes.sort_unstable();
             let mut end = 0;
-            let mut pieces: Vec<PartialPath> = steps
+            let mut pieces: Vec<LinearPiece> = steps
                 .iter()
                 .zip(slopes)
                 .map(|(step, slope)| {
                     end += step.0;
-                    PartialPath { end, slope }
+                    LinearPiece { end, slope }
                 })
                 .collect();
             let least = pieces.last().map_or(0, |p| p.slope.max(0));
-            pieces.push(PartialPath {
+            pieces.push(LinearPiece {
                 end: UNBOUNDED,
                 slope: least + last,
             });
@@ -550,7 +550,7 @@ mod tests {
         network
     }
 
-    fn cost(pieces: &[PartialPath], flow: i64) -> i64 {
+    fn cost(pieces: &[LinearPiece], flow: i64) -> i64 {
         let mut from = 0;
         let mut sum = 0;
         for piece in pieces {

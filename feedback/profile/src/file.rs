@@ -155,19 +155,25 @@ impl ProfileFile {
     /// # Errors
     /// Fails if the function's record is damaged.
     pub fn lookup(&self, id: FunctionId, cfg_hash: CfgHash) -> Result<Lookup, ProfileError> {
+        Ok(match self.entry_of(id, cfg_hash) {
+            Ok(entry) => Lookup::Found(self.read(&entry)?),
+            Err(Some(profile_hash)) => Lookup::Stale { profile_hash },
+            Err(None) => Lookup::Absent,
+        })
+    }
+
+    /// The entry that [`Self::lookup`] finds; else the first graph of the function that the profile has.
+    fn entry_of(&self, id: FunctionId, cfg_hash: CfgHash) -> Result<IndexEntry, Option<CfgHash>> {
         let mut other = None;
         for entry in self.entries_from(id).take_while(|entry| entry.id == id) {
             if entry.cfg_hash == cfg_hash {
-                return Ok(Lookup::Found(self.read(&entry)?));
+                return Ok(entry);
             }
             other.get_or_insert(entry.cfg_hash);
         }
-        if let Some(profile_hash) = other {
-            return Ok(Lookup::Stale { profile_hash });
-        }
-        match self.elsewhere(id, cfg_hash) {
-            Some(entry) => Ok(Lookup::Found(self.read(&entry)?)),
-            None => Ok(Lookup::Absent),
+        match other {
+            Some(_) => Err(other),
+            None => self.elsewhere(id, cfg_hash).ok_or(None),
         }
     }
 
@@ -195,11 +201,7 @@ impl ProfileFile {
 
     /// Whether [`Self::lookup`] finds counts for this graph.
     pub fn has(&self, id: FunctionId, cfg_hash: CfgHash) -> bool {
-        let mut of_function = self.entries_from(id).take_while(|entry| entry.id == id).peekable();
-        match of_function.peek() {
-            Some(_) => of_function.any(|entry| entry.cfg_hash == cfg_hash),
-            None => self.elsewhere(id, cfg_hash).is_some(),
-        }
+        self.entry_of(id, cfg_hash).is_ok()
     }
 
     /// The records of all functions with this name, whatever their modules and graphs.

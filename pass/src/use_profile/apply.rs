@@ -25,7 +25,7 @@ use pleach_decide::early_inlining::inlines_only_call;
 use pleach_decide::memory_lengths::{certain_lengths, total_with_doubt};
 use pleach_decide::placement::split_cold_blocks;
 use pleach_decide::selects::{function_is_worth_converting, typical_if_conversion_gain};
-use pleach_decide::stale::{Kinship, Salvaged};
+use pleach_decide::stale::{Kinship, Salvaged, evidence as stale_evidence};
 use pleach_decide::weights::{
     RecordingEvidence, Verdict, cold_count, entry_count_from_frequency, hot_count, unpredictable_branches,
     unsampled_calls, verdict,
@@ -257,7 +257,7 @@ impl Applier<'_, '_> {
 
     fn function(&mut self, function: &FunctionIr<'_>, outcome: &mut Outcome) -> Result<(), PassError> {
         let value = function.value.as_value_ref();
-        let mut how = String::new();
+        let (mut how, mut evidence) = (String::new(), self.evidence);
         let profile = match (
             self.source.lookup(&function.cfg)?,
             self.salvaged.remove(&function.cfg.id),
@@ -268,6 +268,7 @@ impl Applier<'_, '_> {
                 if self.remarks {
                     how = describe(&salvaged, function.cfg.blocks.len());
                 }
+                evidence = stale_evidence(&evidence);
                 salvaged.profile
             }
             (Lookup::Stale { .. }, None) => {
@@ -292,11 +293,11 @@ impl Applier<'_, '_> {
             String::new()
         };
         let listed = path_metadata::list_paths(self.module, value, &profile.paths, self.source.path_flow());
-        if profile.samples == 0 && !self.evidence.exact {
+        if profile.samples == 0 && !evidence.exact {
             // SAFETY: the function belongs to the module.
             unsafe { unsampled::mark_function(value) };
         }
-        match verdict(&function.cfg, &profile, &self.evidence) {
+        match verdict(&function.cfg, &profile, &evidence) {
             Verdict::Sampled {
                 entry_count,
                 entry_is_sampled,
@@ -323,7 +324,7 @@ impl Applier<'_, '_> {
                 let unpredictable = self.mark_unpredictable(function, &profile)?;
                 outcome.indirect_calls += self.call_targets(function, &profile)?;
                 outcome.memory_operations += self.memory_lengths(function, &profile)?;
-                for call in unsampled_calls(&function.cfg, &profile, &self.evidence) {
+                for call in unsampled_calls(&function.cfg, &profile, &evidence) {
                     self.inline_only_call(function.calls[call]);
                 }
                 self.mark(function, entry_count, max_count)?;

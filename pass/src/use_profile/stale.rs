@@ -99,6 +99,7 @@ fn renamed<'c>(
             None => {}
         }
     }
+    here.retain(|record| record.graph.is_some());
     let graphs: Vec<&Cfg> = here.iter().filter_map(|record| record.graph.as_deref()).collect();
     let mut pairs = Vec::new();
     for (&cfg, old) in new.iter().zip(rename::renamed(&graphs, new)) {

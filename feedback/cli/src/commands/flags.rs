@@ -78,7 +78,6 @@ impl Instrument {
             options.push(format!("-pleach-iterations={}", self.iterations));
         }
         if let Some(profile) = &self.weights {
-            ProfileFile::open(profile)?;
             options.push(format!("-pleach-weights={}", absolute(profile)?));
         }
         Ok(options)
@@ -112,7 +111,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     id.update(&fs::read(&plugin).with_context(|| format!("cannot read {}", plugin.display()))?);
     let (mut options, common) = match &args.what {
         What::Annotate { common } => (vec!["-pleach-annotate".to_owned()], common),
-        What::Instrument(instrument) => (instrument.options()?, &instrument.common),
+        What::Instrument(instrument) => {
+            if let Some(profile) = &instrument.weights {
+                id.update(&ProfileFile::open(profile)?.digest().0.to_le_bytes());
+                inputs.push(absolute(profile)?);
+            }
+            (instrument.options()?, &instrument.common)
+        }
         What::Use {
             profile,
             summary,

@@ -12,7 +12,23 @@ use pleach_annotate::cfg::{Cfg, Terminator};
 const MAX_PAIRS: usize = 25_000_000;
 
 /// A graph and the features of its blocks.
-pub type Graph<'g> = (&'g Cfg, &'g [Features]);
+#[derive(Debug)]
+pub struct Graph<'g> {
+    /// The graph.
+    pub cfg: &'g Cfg,
+    /// By block.
+    pub features: Vec<Features>,
+}
+
+impl<'g> Graph<'g> {
+    /// A graph with its features.
+    pub fn new(cfg: &'g Cfg) -> Self {
+        Self {
+            cfg,
+            features: Features::of(cfg),
+        }
+    }
+}
 
 /// Which blocks of an old graph are which of a new one.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,16 +41,16 @@ pub struct BlockMatch {
 
 impl BlockMatch {
     /// Matches two graphs. The entries always match. `None` if the graphs are too large to be compared.
-    pub fn find(old: Graph<'_>, new: Graph<'_>) -> Option<Self> {
+    pub fn find(old: &Graph<'_>, new: &Graph<'_>) -> Option<Self> {
         let mut matched = Self {
-            new_of: vec![None; old.1.len()],
-            old_of: vec![None; new.1.len()],
+            new_of: vec![None; old.features.len()],
+            old_of: vec![None; new.features.len()],
         };
-        if old.1.is_empty() || new.1.is_empty() {
+        if old.features.is_empty() || new.features.is_empty() {
             return Some(matched);
         }
         matched.insert(0, 0);
-        for (old, new) in aligned(&old.1[1..], &new.1[1..])? {
+        for (old, new) in aligned(&old.features[1..], &new.features[1..])? {
             matched.insert(old + 1, new + 1);
         }
         matched.keep_supported(old, new);
@@ -74,22 +90,21 @@ impl BlockMatch {
     }
 
     /// Takes back matches of blocks that differ, none of whose neighbours match.
-    fn keep_supported(&mut self, (old_cfg, old): Graph<'_>, (new_cfg, new): Graph<'_>) {
-        let mut supported = vec![false; old.len()];
-        let edges = old_cfg.blocks.iter().enumerate();
+    fn keep_supported(&mut self, old: &Graph<'_>, new: &Graph<'_>) {
+        let mut supported = vec![false; old.features.len()];
+        let edges = old.cfg.blocks.iter().enumerate();
         for (from, to) in edges.flat_map(|(from, block)| block.successors.iter().map(move |to| (from, to.index()))) {
             if let (Some(new_from), Some(new_to)) = (self.new_of(from), self.new_of(to)) {
-                let mut slots = new_cfg.blocks[new_from].successors.iter();
+                let mut slots = new.cfg.blocks[new_from].successors.iter();
                 if slots.any(|slot| slot.index() == new_to) {
                     supported[from] = true;
                     supported[to] = true;
                 }
             }
         }
-        for block in 1..old.len() {
-            if let Some(found) =
-                self.new_of[block].filter(|&found| !supported[block] && old[block].own != new[found].own)
-            {
+        let differs = |block: usize, found: usize| old.features[block].own != new.features[found].own;
+        for (block, is_supported) in supported.into_iter().enumerate().skip(1) {
+            if let Some(found) = self.new_of[block].filter(|&found| !is_supported && differs(block, found)) {
                 self.new_of[block] = None;
                 self.old_of[found] = None;
             }
@@ -97,10 +112,10 @@ impl BlockMatch {
     }
 
     /// Matches what the same slots of matched blocks lead to.
-    fn follow_edges(&mut self, (old_cfg, old): Graph<'_>, (new_cfg, new): Graph<'_>) {
+    fn follow_edges(&mut self, old: &Graph<'_>, new: &Graph<'_>) {
         let mut waiting: Vec<(usize, usize)> = self.pairs().collect();
         while let Some((from_old, from_new)) = waiting.pop() {
-            let (before, after) = (&old_cfg.blocks[from_old], &new_cfg.blocks[from_new]);
+            let (before, after) = (&old.cfg.blocks[from_old], &new.cfg.blocks[from_new]);
             if before.terminator != after.terminator
                 || before.successors.len() != after.successors.len()
                 || before.terminator == Terminator::Switch
@@ -110,7 +125,7 @@ impl BlockMatch {
             for (to_old, to_new) in before.successors.iter().zip(&after.successors) {
                 let pair = (to_old.index(), to_new.index());
                 let is_free = self.new_of[pair.0].is_none() && self.old_of[pair.1].is_none();
-                if is_free && old[pair.0].is_compatible(&new[pair.1]) {
+                if is_free && old.features[pair.0].is_compatible(&new.features[pair.1]) {
                     self.insert(pair.0, pair.1);
                     waiting.push(pair);
                 }

@@ -16,7 +16,9 @@ pub mod features;
 pub mod rename;
 pub mod transfer;
 
-use align::BlockMatch;
+use crate::support::MIN_BURSTS_FOR_SIZE;
+use crate::weights::RecordingEvidence;
+use align::{BlockMatch, Graph};
 use features::Features;
 use pleach_annotate::cfg::Cfg;
 use pleach_profile::{Covered, FunctionProfile};
@@ -24,7 +26,7 @@ use pleach_profile::{Covered, FunctionProfile};
 /// Minimum likeness of a function's versions: the similarity of matched blocks, weighted by their executions; blocks
 /// without a match count as 0. Blocks without calls that only end alike have a similarity of .4 at most, equal blocks
 /// one of .7.
-const MIN_LIKENESS: f64 = 0.5;
+const MIN_EXECUTED_LIKENESS: f64 = 0.5;
 
 /// How a function's profile was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -54,16 +56,16 @@ pub struct Salvaged {
 /// record has no graph, or if too little of what was executed is in the new graph.
 pub fn salvage(old: &FunctionProfile, new: &Cfg, kinship: Kinship, scale: f64) -> Option<Salvaged> {
     let graph = old.graph.as_deref()?;
-    let (before, after) = (Features::of(graph), Features::of(new));
-    let matched = BlockMatch::find((graph, &before), (new, &after))?;
+    let (before, after) = (Graph::new(graph), Graph::new(new));
+    let matched = BlockMatch::find(&before, &after)?;
     let likeness = matched_share(old, &matched, |old, new| {
-        before[old].similarity(&after[new]) / Features::ALIKE
+        before.features[old].similarity(&after.features[new]) / Features::ALIKE
     });
-    if likeness < MIN_LIKENESS {
+    if likeness < MIN_EXECUTED_LIKENESS {
         return None;
     }
     let matched_flow = matched_share(old, &matched, |_, _| 1.0);
-    let mut profile = transfer::transfer(old, (graph, &before), (new, &after), &matched, scale);
+    let mut profile = transfer::transfer(old, &before, &after, &matched, scale);
     profile.samples = (old.samples as f64 * matched_flow).round() as u64;
     Some(Salvaged {
         profile,
@@ -71,6 +73,16 @@ pub fn salvage(old: &FunctionProfile, new: &Cfg, kinship: Kinship, scale: f64) -
         matched_blocks: matched.len(),
         matched_flow,
     })
+}
+
+/// The evidence for decisions about a salvaged function. An older version proves nothing: what did not run then is not
+/// optimised for size now, not even by exact counts.
+pub fn evidence(of_profile: &RecordingEvidence) -> RecordingEvidence {
+    RecordingEvidence {
+        exact: false,
+        bursts: of_profile.bursts.min(MIN_BURSTS_FOR_SIZE - 1),
+        ..*of_profile
+    }
 }
 
 /// The profile of a function that changed and was not sampled: that nothing is known of it, except whether it was

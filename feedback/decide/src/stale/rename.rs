@@ -1,6 +1,6 @@
 //! Which recorded function a new name stands for.
 
-use super::align::BlockMatch;
+use super::align::{BlockMatch, Graph};
 use super::features::Features;
 use pleach_annotate::cfg::Cfg;
 
@@ -16,15 +16,15 @@ const MAX_PAIRS: usize = 20_000;
 
 /// How alike two functions are: the similarity of their matched blocks, from 0 to 1 for equal graphs.
 pub fn likeness(old: &Cfg, new: &Cfg) -> f64 {
-    let (before, after) = (Features::of(old), Features::of(new));
-    let Some(matched) = BlockMatch::find((old, &before), (new, &after)) else {
+    let (before, after) = (Graph::new(old), Graph::new(new));
+    let Some(matched) = BlockMatch::find(&before, &after) else {
         return 0.0;
     };
     let similar: f64 = matched
         .pairs()
-        .map(|(old, new)| before[old].similarity(&after[new]))
+        .map(|(old, new)| before.features[old].similarity(&after.features[new]))
         .sum();
-    2.0 * similar / (Features::ALIKE * (before.len() + after.len()) as f64)
+    2.0 * similar / (Features::ALIKE * (old.blocks.len() + new.blocks.len()) as f64)
 }
 
 /// For each function with a new name, the recorded one that it was, if exactly one is much like it, and the other way

@@ -9,15 +9,15 @@ use pleach_profile::{BranchPrediction, CallTargets, Covered, Executions, Functio
 
 /// The profile of the new graph. Blocks and edges that match have the evidence of the old ones, the others none; the
 /// counts between them are inferred. A new branch whose directions nothing tells has counts of 0, so that it gets no
-/// weights.
+/// weights. The number of samples is left to the caller.
 pub fn transfer(
     old: &FunctionProfile,
-    before: Graph<'_>,
-    after: Graph<'_>,
+    before: &Graph<'_>,
+    after: &Graph<'_>,
     matched: &BlockMatch,
     scale: f64,
 ) -> FunctionProfile {
-    let (old_cfg, new_cfg) = (before.0, after.0);
+    let (old_cfg, new_cfg) = (before.cfg, after.cfg);
     let evidence = evidence(old, old_cfg, new_cfg, matched, scale);
     let mut counts = infer(new_cfg, &evidence, scale);
     let bases = new_cfg.edge_bases();
@@ -28,12 +28,11 @@ pub fn transfer(
         }
     }
     let calls = CallMatch::new(old_cfg, new_cfg, matched);
-    let coverage = coverage(old, before.1, after.1, matched);
+    let coverage = coverage(old, &before.features, &after.features, matched);
     FunctionProfile {
         id: new_cfg.id,
         cfg_hash: new_cfg.hash(),
         name: new_cfg.name.clone(),
-        samples: old.samples,
         blocks: counts.blocks,
         edges: counts.edges,
         call_targets: calls.call_targets(old),
@@ -41,7 +40,7 @@ pub fn transfer(
         predictions: predictions(old, before, after, matched),
         counted: match coverage.is_empty() {
             true => Vec::new(),
-            false => counted(old, before.1, after.1, matched),
+            false => counted(old, &before.features, &after.features, matched),
         },
         coverage,
         ..FunctionProfile::default()
@@ -105,10 +104,11 @@ fn counted(old: &FunctionProfile, before: &[Features], after: &[Features], match
 /// Predictions of branches that have not changed, and whose targets match.
 fn predictions(
     old: &FunctionProfile,
-    (old_cfg, before): Graph<'_>,
-    (new_cfg, after): Graph<'_>,
+    before: &Graph<'_>,
+    after: &Graph<'_>,
     matched: &BlockMatch,
 ) -> Vec<BranchPrediction> {
+    let (old_cfg, new_cfg) = (before.cfg, after.cfg);
     let moved = |prediction: &BranchPrediction| {
         let from = prediction.block.index();
         let to = matched.new_of(from)?;
@@ -116,7 +116,7 @@ fn predictions(
             .successors
             .iter()
             .zip(&new_cfg.blocks[to].successors);
-        let is_same = before[from].own == after[to].own
+        let is_same = before.features[from].own == after.features[to].own
             && slots.clone().count() == old_cfg.blocks[from].successors.len()
             && slots.clone().all(|(a, b)| matched.new_of(a.index()) == Some(b.index()));
         is_same.then_some(BranchPrediction {
