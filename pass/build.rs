@@ -64,6 +64,7 @@ fn main() -> Result<()> {
         "transform/markers.cpp",
         "transform/probes.cpp",
         "transform/rematerialise_addresses.cpp",
+        "transform/returns.cpp",
         "transform/select_to_branch.cpp",
         "transform/conditions.cpp",
         "transform/short_loops.cpp",

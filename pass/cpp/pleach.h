@@ -394,6 +394,9 @@ void pleach_select_to_branch(LLVMValueRef Select);
 // transform/conditions.cpp
 bool pleach_join_conditions(LLVMModuleRef M);
 
+// transform/returns.cpp
+bool pleach_return_after_tail_calls(LLVMModuleRef M);
+
 // count/instrument.cpp
 const char *pleach_cannot_instrument(LLVMValueRef F, const PleachPlan *Plan);
 const char *pleach_instrument(LLVMValueRef F, LLVMValueRef Slot, const PleachPlan *Plan);

@@ -357,6 +357,7 @@ unsafe extern "C" {
     pub fn pleach_select_to_branch(select: LLVMValueRef);
 
     pub fn pleach_join_conditions(module: LLVMModuleRef) -> bool;
+    pub fn pleach_return_after_tail_calls(module: LLVMModuleRef) -> bool;
 
     pub fn pleach_cannot_instrument(function: LLVMValueRef, plan: *const Plan) -> *const c_char;
     pub fn pleach_instrument(function: LLVMValueRef, slot: LLVMValueRef, plan: *const Plan) -> *const c_char;

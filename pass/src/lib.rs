@@ -21,6 +21,7 @@ use error::PassError;
 use inkwell::llvm_sys::prelude::LLVMModuleRef;
 use inkwell::module::Module;
 use ir::{FunctionIr, ModuleFacts};
+use pleach_annotate::manifest::Anchor;
 use pleach_decide::{counter_promotion, early_inlining, short_loops};
 use settings::{ProfileSource, Settings};
 use stage::{LtoPhase, NamedPass, Stage, is_at_anchor};
@@ -172,7 +173,7 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
 
 /// Runs at the anchor: applies a profile, gives blocks identifiers, inserts counters.
 fn run_at_anchor(module: &Module<'_>, context: *mut ffi::RunContext, settings: &Settings) -> Result<(), PassError> {
-    let (mut facts, functions) = read_functions(module)?;
+    let (mut facts, functions) = read_functions(module, settings.anchor)?;
     if let Some(profile) = &settings.profile {
         use_profile(module, &functions, &mut facts, context, settings, profile)?;
     }
@@ -200,18 +201,18 @@ fn run_alone(
 ) -> Result<bool, PassError> {
     match pass {
         NamedPass::Annotate => {
-            let (_, functions) = read_functions(module)?;
+            let (_, functions) = read_functions(module, settings.anchor)?;
             if !annotate::is_annotated(module) {
                 annotate::run(module, &functions, settings.anchor);
             }
         }
         NamedPass::Use => {
             let profile = settings.profile.as_ref().ok_or(PassError::NoProfile)?;
-            let (mut facts, functions) = read_functions(module)?;
+            let (mut facts, functions) = read_functions(module, settings.anchor)?;
             use_profile(module, &functions, &mut facts, context, settings, profile)?;
         }
         NamedPass::Instrument => {
-            let (_, functions) = read_functions(module)?;
+            let (_, functions) = read_functions(module, settings.anchor)?;
             let options = settings.instrument.unwrap_or_default();
             instrument::run(
                 module,
@@ -236,11 +237,18 @@ fn run_alone(
     Ok(true)
 }
 
-/// The functions of a module; an error if the module is not for ELF.
-fn read_functions<'ctx>(module: &Module<'ctx>) -> Result<(ModuleFacts, Vec<FunctionIr<'ctx>>), PassError> {
+/// The functions of a module as they are numbered at an anchor; an error if the module is not for ELF.
+fn read_functions<'ctx>(
+    module: &Module<'ctx>,
+    anchor: Anchor,
+) -> Result<(ModuleFacts, Vec<FunctionIr<'ctx>>), PassError> {
     // SAFETY: the module is alive.
     if unsafe { !ffi::target(module.as_mut_ptr()).is_elf } {
         return Err(PassError::NotElf);
+    }
+    if anchor == Anchor::Late {
+        // SAFETY: the module is alive, and nothing of it was read yet.
+        unsafe { ffi::pleach_return_after_tail_calls(module.as_mut_ptr()) };
     }
     let mut facts = ModuleFacts::from_module(module);
     let functions = ir::read_functions(module, &mut facts);
