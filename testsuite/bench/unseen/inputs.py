@@ -1094,6 +1094,77 @@ def macros(seed, count):
     return "\n".join(out) + "\n"
 
 
+def trnas(seed, count, gap):
+    """A genome with genes of transfer RNA, whose stems pair."""
+    r = random.Random(seed)
+    bases = lambda n: "".join(r.choice("ACGT") for _ in range(n))
+    paired = lambda stem: stem[::-1].translate(str.maketrans("ACGT", "TGCA"))
+    out = []
+    for _ in range(count):
+        ends, d, anticodon, t = (bases(n) for n in (7, 4, 5, 5))
+        arms = [d, "AGCTGGTAGA", paired(d), "A", anticodon, "CT", bases(3), "AA", paired(anticodon), "AGGTC"]
+        out += [bases(gap), ends, "TA", *arms, t, "TTCGAAT", paired(t), paired(ends), "ACCA"]
+    return ["".join(out)]
+
+
+def features(seed, count, style):
+    """Intervals of chromosomes as BED, or sorted with a value."""
+    r = random.Random(seed)
+    out = []
+    for i in range(count):
+        start = r.randrange(9_000_000)
+        end = start + (r.randint(10, 3000) if r.random() < 0.9 else r.randint(10_000, 200_000))
+        out.append((f"chr{r.randint(1, 12)}", start, end, f"f{i}", r.randrange(1000), r.choice("+-")))
+    if style == "sorted":
+        out.sort()
+    return "".join("\t".join(map(str, feature)) + "\n" for feature in out)
+
+
+def calls(seed, count, fan):
+    """A program in C whose functions call one another."""
+    r = random.Random(seed)
+    out = ["typedef struct node { struct node *next; int n; } node;"]
+    for i in range(count):
+        names = [f"f{r.randrange(max(0, i - 30), i)}" for _ in range(fan)] if i else []
+        body = "\n".join(f"  if (p->n > {r.randrange(99)}) p = {name}(p, x + {i}); /* {name} */" for name in names)
+        out.append(f"{'static ' if i % 3 else ''}node *f{i}(node *p, int x)\n{{\n{body}\n  return p->next;\n}}")
+    return "\n".join(out) + "\n"
+
+
+def lines_of_lp(text):
+    """A program of CPLEX's LP format in that of lp_solve."""
+    text, binary = (text.split("Binary\n") + [""])[:2]
+    text = re.sub(r"(Min|Max)imize\n\w+:", lambda m: m[1].lower() + ":", text.replace("Subject To\n", ""))
+    text = re.sub(r"\n(?! )", ";\n", text.replace("End\n", "").rstrip("\n") + "\n")
+    names = binary.replace("End", "").split()
+    return text + ("".join(f"{y} <= 1;\n" for y in names) + f"int {','.join(names)};\n" if names else "")
+
+
+def mdoc(seed, count):
+    """A reference in the macros of BSD, with lists and tables."""
+    r = random.Random(seed)
+    words = "the function returns a pointer to an object that is valid until it is called again".split()
+    text = lambda n: " ".join(r.choice(words) for _ in range(n))
+    out = [".Dd January 1, 2020", ".Dt NAME 3", ".Os", ".Sh NAME", ".Nm name", ".Nd a library", ".Sh DESCRIPTION"]
+    for i in range(count):
+        kind = r.randrange(5)
+        if kind == 0:
+            out += [f".Ss Part {i}", f".Fn name{i} \"int a\" \"char *b\"", ".Bl -tag -width Ds -compact"]
+            for flag in "abcd":
+                out += [f".It Fl {flag} Ar {text(1)}", text(12), f".Xr n{flag} 3 ,"]
+            out += [".El"]
+        elif kind == 1:
+            rows = [f"{text(2)}\t{r.randrange(9999)}\t{r.random():.3f}" for _ in range(6)]
+            out += [".TS", "allbox tab(\t);", "l r n.", *rows, ".TE"]
+        elif kind == 2:
+            out += [".Bd -literal -offset indent", f"{text(4)}\n\t{text(6)};\n", ".Ed"]
+        elif kind == 3:
+            out += [".Bl -column one two", f".It {text(2)} Ta Em {text(2)}", f".It Sy {text(1)} Ta {text(3)}", ".El"]
+        else:
+            out += [".Pp", text(r.randint(20, 90)), f".Em {text(3)}", f".Dq Li {text(1)} \\(em \\fB{text(2)}\\fP"]
+    return "\n".join(out) + "\n"
+
+
 write(
     "bc.t",
     """scale=600
@@ -1318,6 +1389,211 @@ root_type All;
 write("flatbuffers.e.json", tables(2, 20000, "values"))
 write("wabt.t", wat(1, 4000, "folded"))
 write("wabt.e", wat(2, 3000, "flat"))
+write("aragorn.t", fasta(trnas(1, 300, 5000)))
+write("aragorn.e", fasta(related(141, 1, 20_000, "AATTCG", 0)))
+write("bedtools.t", features(1, 120000, "any"))
+write("bedtools.t.other", features(2, 6000, "any"))
+write("bedtools.e", features(3, 200000, "sorted"))
+write("bedtools.e.other", features(4, 16000, "sorted"))
+write("cflow.t", source(7, 700, "c"))
+write("cflow.e", calls(8, 5000, 2))
+write("coreutils.t", log(11, 150000))
+write("coreutils.e", "\n".join(re.findall(r"\S+", HEADERS)))
+write("cscope.t.c", source(9, 1100, "c"))
+write("cscope.t", "0f7\n1f20\n3f0\n0data\n2f9\n9list\n")
+write("cscope.e.h", HEADERS * 3)
+write("cscope.e", "6get[A-Z][a-z]+(Inst|Type)\n4isa<\n6^ *virtual .*const.*;$\n1Instruction\n")
+write("diffutils.t.old", HEADERS[:5_000_000])
+write("diffutils.t", edited(3, HEADERS[:5_000_000].encode(), 900))
+write("diffutils.e.old", log(12, 12000))
+write("diffutils.e", edited(4, log(12, 12000).encode(), 1500))
+for number in range(120):
+    text = HEADERS[number * 3001 : number * 3001 + 9000]
+    write(f"file.t/{number}", [text, source(number, 2, "c"), log(number, 90)][number % 3])
+for number in range(500):
+    part = LIBRARY[number * 27001 : number * 27001 + 9000]
+    write(f"file.e/{number}", [part, zlib.compress(part), web(number, 60), pdf(number, 3, "text")][number % 4])
+PAGE = page(4, 5100, 6600)
+write("jbigkit.t", PAGE)
+write("jbigkit.e", b"P5\n700 3000\n255\n" + bytes(2 * value for value in photo(13, 700, 500)) * 6)
+write("libxslt.t", schema_and_records(3, 4000)[1])
+write(
+    "libxslt.t.xsl",
+    """<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">
+<xsl:output method="html"/><xsl:key name="code" match="item" use="code"/>
+<xsl:template match="/"><html><body><xsl:apply-templates select="items/item"><xsl:sort select="title"/>
+<xsl:sort select="price" data-type="number" order="descending"/></xsl:apply-templates></body></html></xsl:template>
+<xsl:template match="item[@kind='book']"><p class="{@kind}"><b><xsl:value-of select="title"/></b>
+<xsl:value-of select="count(key('code', code))"/></p></xsl:template>
+<xsl:template match="item"><table><xsl:for-each select="day"><tr><td><xsl:number/></td>
+<td><xsl:value-of select="concat(substring-before(., '-'), '/', format-number(../price * 2, '#,##0.00'))"/></td></tr>
+</xsl:for-each></table></xsl:template></xsl:stylesheet>
+""",
+)
+write(
+    "libxslt.e",
+    "<all>" + "".join(f"<n v='{i * 7919 % 1000}'>{'ab c' * (i % 7)}</n>" for i in range(1100)) + "</all>",
+)
+write(
+    "libxslt.e.xsl",
+    """<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform"><xsl:output method="text"/>
+<xsl:template name="hanoi"><xsl:param name="n"/><xsl:param name="a"/><xsl:param name="b"/><xsl:param name="c"/>
+<xsl:if test="$n &gt; 0"><xsl:call-template name="hanoi"><xsl:with-param name="n" select="$n - 1"/>
+<xsl:with-param name="a" select="$a"/><xsl:with-param name="b" select="$c"/><xsl:with-param name="c" select="$b"/>
+</xsl:call-template><xsl:value-of select="concat($a, $c, ' ')"/><xsl:call-template name="hanoi">
+<xsl:with-param name="n" select="$n - 1"/><xsl:with-param name="a" select="$b"/><xsl:with-param name="b" select="$a"/>
+<xsl:with-param name="c" select="$c"/></xsl:call-template></xsl:if></xsl:template>
+<xsl:template name="letters"><xsl:param name="s"/><xsl:choose><xsl:when test="contains($s, 'b')">
+<xsl:call-template name="letters"><xsl:with-param name="s" select="substring-after($s, 'b')"/></xsl:call-template>
+</xsl:when><xsl:otherwise><xsl:value-of select="translate(normalize-space($s), 'abc', 'xyz')"/></xsl:otherwise>
+</xsl:choose></xsl:template>
+<xsl:template match="/all"><xsl:call-template name="hanoi"><xsl:with-param name="n" select="13"/>
+<xsl:with-param name="a">x</xsl:with-param><xsl:with-param name="b">y</xsl:with-param>
+<xsl:with-param name="c">z</xsl:with-param></xsl:call-template><xsl:for-each select="n">
+<xsl:variable name="v" select="@v"/><xsl:value-of select="count(preceding-sibling::n[@v mod 7 = $v mod 7])"/>
+<xsl:call-template name="letters"><xsl:with-param name="s" select="."/></xsl:call-template></xsl:for-each>
+</xsl:template></xsl:stylesheet>
+""",
+)
+write("lp-solve.t", lines_of_lp(linear(3, 150, 200, "transport")))
+write("lp-solve.e", lines_of_lp(linear(4, 30, 75, "knapsack")))
+write("mdocml.t", typeset(3, 5000, "man"))
+write("mdocml.e", mdoc(1, 6000))
+write(
+    "mruby.t",
+    """class Node
+  attr_accessor :left, :right, :key
+  def initialize(key) = @key = key
+  def insert(key)
+    if key < @key
+      @left ? @left.insert(key) : @left = Node.new(key)
+    else
+      @right ? @right.insert(key) : @right = Node.new(key)
+    end
+  end
+  def each(&block)
+    @left.each(&block) if @left
+    block.call(@key)
+    @right.each(&block) if @right
+  end
+end
+seed = 1
+root = Node.new(500)
+40000.times { root.insert(seed = (seed * 4093 + 12345) % 65536) }
+sum = 0
+root.each { |key| sum = (sum * 3 + key) % 99991 }
+counts = Hash.new(0)
+root.each { |key| counts[key % 300] += 1 }
+p sum, counts.sort_by { |k, v| [-v, k] }.first(9)
+""",
+)
+write(
+    "mruby.e",
+    """words = %w[alpha beta gamma delta epsilon zeta eta theta]
+text = (0...6000).map { |i| words[i * i % 8] + (i % 13).to_s }.join(" ")
+table = {}
+text.split(" ").each_with_index { |word, i| (table[word] ||= []) << i }
+puts table.map { |word, at| "#{word.upcase}:#{at.size}:#{at.last.to_s(16)}" }.join(",")[0, 300]
+def mandel(x, y)
+  a = b = 0.0
+  n = 0
+  while n < 60 && a * a + b * b < 4
+    a, b = a * a - b * b + x, 2 * a * b + y
+    n += 1
+  end
+  n
+end
+24.times { |j| puts (0...60).map { |i| " .:-=+*#%@"[mandel(i / 20.0 - 2.2, j / 10.0 - 1.2) % 10] }.join }
+matrix = (0...40).map { |i| (0...40).map { |j| (i * j) % 7 - 3 } }
+3.times { matrix = matrix.map { |row| matrix.transpose.map { |c| row.zip(c).map { |a, b| a * b }.inject(:+) % 97 } } }
+p matrix[5].first(12), text.index("eta12 alpha0"), text.tr("aeiou", "12345").reverse[0, 60]
+""",
+)
+write(
+    "newlisp.t",
+    """(define (fib n) (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2)))))
+(println (fib 29))
+(define (sieve n)
+  (let ((flags (array (+ n 1) '(true))) (found '()))
+    (for (i 2 n)
+      (when (flags i)
+        (push i found -1)
+        (if (<= (* i i) n) (for (j (* i i) n i) (setf (flags j) nil)))))
+    found))
+(println (length (sieve 60000)))
+(define (queens n row placed)
+  (if (= row n) 1
+    (let ((total 0))
+      (dotimes (column n)
+        (unless (exists (fn (p) (or (= (p 1) column) (= (abs (- (p 1) column)) (- row (p 0))))) placed)
+          (inc total (queens n (+ row 1) (cons (list row column) placed)))))
+      total)))
+(println (queens 8 0 '()))
+(exit)
+""",
+)
+write(
+    "newlisp.e",
+    """(setq text (join (map (fn (i) (format "%s-%d, item%x" (nth (% i 4) '("red" "green" "blue" "grey")) i (* i i)))
+  (sequence 1 24000)) "; "))
+(new Tree 'Words)
+(dolist (word (find-all "[a-z]+" text)) (Words word (+ 1 (or (Words word) 0))))
+(println (slice (sort (map (fn (e) (list (e 1) (e 0))) (Words)) >) 0 9))
+(println (length (replace "item([0-9]+)" text (string "<" $1 ">") 0)))
+(setq parts (map (fn (s) (map trim (parse s ","))) (parse text ";")))
+(println (slice (sort parts (fn (a b) (< (last a) (last b)))) 0 5))
+(setq m (array 30 30 (map (fn (i) (% (* i 37) 11)) (sequence 1 900))))
+(dotimes (i 20) (setq m (mat + (multiply m (transpose m)) m)) (setq m (mat / m (apply max (flat (array-list m))))))
+(println (format "%.6f" (m 3 4)))
+(println (length (unique (map (fn (p) (slice (p 0) 0 5)) parts))) (crc32 text))
+(println (apply + (map (fn (e) (length (string e))) (explode (upper-case text) 3))))
+(exit)
+""",
+)
+write("tiff.e", PAGE.replace(b"6600", b"26400", 1) + PAGE.split(b"\n", 2)[2] * 3)
+write(
+    "tinyscheme.t",
+    """(define (tak x y z) (if (not (< y x)) z (tak (tak (- x 1) y z) (tak (- y 1) z x) (tak (- z 1) x y))))
+(display (tak 16 8 3)) (newline)
+(define (ok? row distance placed)
+  (or (null? placed)
+      (and (not (= (car placed) (+ row distance))) (not (= (car placed) (- row distance)))
+           (not (= (car placed) row)) (ok? row (+ distance 1) (cdr placed)))))
+(define (queens n left placed)
+  (if (= left 0) 1
+      (let loop ((row n) (total 0))
+        (if (= row 0) total
+            (loop (- row 1) (if (ok? row 1 placed) (+ total (queens n (- left 1) (cons row placed))) total))))))
+(display (queens 7 7 '())) (newline)
+""",
+)
+write(
+    "tinyscheme.e",
+    """(define (derive e)
+  (cond ((number? e) 0) ((symbol? e) (if (eq? e 'x) 1 0))
+        ((eq? (car e) '+) (cons '+ (map derive (cdr e))))
+        ((eq? (car e) '*) `(+ (* ,(derive (cadr e)) ,(caddr e)) (* ,(cadr e) ,(derive (caddr e)))))
+        (else `(* ,(caddr e) (^ ,(cadr e) ,(- (caddr e) 1)) ,(derive (cadr e))))))
+(define (size e) (if (pair? e) (+ (size (car e)) (size (cdr e))) 1))
+(define (times n f e) (if (= n 0) e (times (- n 1) f (f e))))
+(display (size (times 5 derive '(* (+ x (^ x 5)) (* (+ 3 x) (^ (+ x y) 3)))))) (newline)
+(define table '())
+(define (put! key value)
+  (let ((old (assq key table)))
+    (if old (set-cdr! old (+ value (cdr old))) (set! table (cons (cons key value) table)))))
+(do ((i 0 (+ i 1))) ((= i 1500))
+  (put! (string->symbol (string-append "k" (number->string (modulo (* i 7919) 97)))) i))
+(display table) (newline)
+(define (numbers n) (if (= n 0) '() (cons (modulo (* n n 31) 1009) (numbers (- n 1)))))
+(define (keep ok? l) (cond ((null? l) l) ((ok? (car l)) (cons (car l) (keep ok? (cdr l)))) (else (keep ok? (cdr l)))))
+(define (sort l)
+  (if (null? l) l
+      (let ((first (car l)))
+        (append (sort (keep (lambda (x) (< x first)) (cdr l))) (list first)
+                (sort (keep (lambda (x) (not (< x first))) (cdr l)))))))
+(display (sort (numbers 400))) (newline)
+""",
+)
 for script in glob.glob(os.path.join(os.path.dirname(__file__), "scripts", "*")):
     name = os.path.basename(script) + (".script" if "awk" in script else "")
     write(name, open(script).read())

@@ -18,8 +18,8 @@ last="discount gperf graphicsmagick gzip jimtcl libjpeg-turbo lz4 picosat prodig
 # qpdf were not measured yet.
 more="byacc flatbuffers jsonnet nauty ninja-build prank probcons qpdf swig wabt"
 # Programs after that: nothing had been measured on them before this list was made.
-latest="aragorn bedtools cflow coreutils cscope diffutils exonerate file jbigkit libxslt lp-solve mdocml mruby newlisp \
-    soundtouch tiff tinyscheme twolame"
+latest="aragorn bedtools cflow coreutils cscope diffutils file jbigkit libxslt lp-solve mdocml mruby newlisp tiff \
+    tinyscheme twolame"
 # Other versions of tuning programs.
 tuned="brotli cadical hunspell libwebp libzstd tcc tidy-html5"
 
@@ -30,6 +30,7 @@ build() {
                 CFLAGS_WARN_WALL=-w LOCAL_FLAGS= &&
             keep CPP/7zip/Bundles/Alone/_o/7za
             ;;
+        aragorn) $CC -O2 -w aragorn*.c -lm -o out ;;
         astronomical-almanac)
             $CC -O2 -w -std=gnu89 -fcommon $(ls *.c | grep -v -e conjunct.c -e moonrise.c -e 404.c) m*404.c \
                 v*404.c e*404.c j*404.c s*404.c u*404.c n*404.c p*404.c -lm -o out
@@ -40,6 +41,9 @@ build() {
             keep bash
             ;;
         bc) ./configure CC="$CC" CFLAGS="-O2 -w" && make -C lib && make -C bc && keep bc/bc ;;
+        bedtools)
+            make -j2 bin/bedtools CC="$CC" CXX="$CXX" BT_CXXFLAGS="-O2 -w -std=c++11" && keep bin/bedtools
+            ;;
         berkeley-abc)
             make -j2 abc CC="$CC" CXX="$CXX" LD="$CXX" OPTFLAGS="-O2 -w -Wno-everything" ABC_USE_NO_READLINE=1 \
                 ABC_USE_NO_PTHREADS=1 ARCHFLAGS="-DLIN64 -DSIZEOF_VOID_P=8 -DSIZEOF_LONG=8 -DSIZEOF_INT=4" &&
@@ -63,6 +67,9 @@ build() {
             ls src/*.cpp | grep -v mobical | xargs -P2 -n12 $CXX -O2 -w -DNDEBUG -DNBUILD -c &&
             $CXX *.o -o out
             ;;
+        cflow)
+            ./configure CC="$CC" CFLAGS="-O2 -w" --disable-nls && make -j2 -C gnu && make -j2 -C src && keep src/cflow
+            ;;
         clasp)
             # Its exit status tells what it found.
             sed -i 's/return app.main(argc, argv);/app.main(argc, argv); return 0;/' app/main.cpp &&
@@ -79,7 +86,17 @@ build() {
                 -DCMAKE_BUILD_TYPE=Release -DCMARK_TESTS=OFF -DCMARK_SHARED=OFF
             make -j2 -C build cmark_exe && keep build/src/cmark
             ;;
+        coreutils)
+            # Its configure refuses to run for root.
+            FORCE_UNSAFE_CONFIGURE=1 ./configure CC="$CC" CFLAGS="-O2 -w" --disable-nls --disable-acl \
+                --disable-xattr --without-selinux --without-libgmp --without-openssl &&
+            echo 'built: $(BUILT_SOURCES)' >> Makefile &&
+            make -j2 built &&
+            make -j2 src/sort &&
+            keep src/sort
+            ;;
         cppcheck) make -j2 cppcheck CXX="$CXX" CXXFLAGS="-O2 -w -DNDEBUG" && keep cppcheck ;;
+        cscope) ./configure CC="$CC" CFLAGS="-O2 -w -std=gnu89" && make -j2 -C src cscope && keep src/cscope ;;
         dash)
             # One of Debian's patches adds a file, but not to the makefile.
             ./configure CC="$CC" CFLAGS="-O2 -w" &&
@@ -91,6 +108,14 @@ build() {
         dialign-t)
             cd source && $CC -O2 -w -std=gnu89 -fcommon museq.c parameters.c io.c diag.c alig.c assemble.c prob.c \
                 orf.c translate.c -lm -o ../out
+            ;;
+        diffutils)
+            # Its exit status tells what it found.
+            sed -i 's/exit (exit_status);/exit (0);/' src/diff.c &&
+            ./configure CC="$CC" CFLAGS="-O2 -w" --disable-nls &&
+            make -j2 -C lib &&
+            make -C src version.h diff &&
+            keep src/diff
             ;;
         discount) CC=$CC CFLAGS="-O2 -Wno-everything" ./configure.sh && make main.o && make markdown && keep markdown ;;
         djvulibre)
@@ -124,6 +149,15 @@ build() {
                 --enable-muxer=avi,nut,wav,adts,ac3,flac,rawvideo --enable-demuxer=avi,nut,wav --enable-indev=lavfi &&
             make -j2 ffmpeg_g &&
             keep ffmpeg_g
+            ;;
+        file)
+            # Its table of kinds is the same for all variants.
+            ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared --disable-libseccomp --disable-zlib --disable-bzlib \
+                --disable-xzlib &&
+            make -j2 -C src &&
+            make -C magic &&
+            { [ -e "$scratch/file.mgc" ] || cp magic/magic.mgc "$scratch/file.mgc"; } &&
+            keep src/file
             ;;
         flac)
             ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" --disable-shared --disable-ogg --disable-cpplibs \
@@ -216,6 +250,7 @@ build() {
             make -C src AM_CFLAGS= &&
             keep src/indent
             ;;
+        jbigkit) $CC -O2 -w -Ilibjbig libjbig/jbig.c libjbig/jbig_ar.c pbmtools/pbmtojbg.c -o out ;;
         jimtcl) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-ssl --full && make -j2 jimsh && keep jimsh ;;
         jq)
             sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' src/builtin.jq > src/builtin.inc &&
@@ -249,14 +284,28 @@ build() {
             make -j2 xmllint &&
             keep xmllint
             ;;
+        libxslt)
+            ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared --without-python --without-crypto --without-plugins &&
+            make -j2 -C libxslt &&
+            make -j2 -C libexslt &&
+            make -C xsltproc xsltproc &&
+            keep xsltproc/xsltproc
+            ;;
         libzstd)
             $CC -O2 -w -DNDEBUG -DZSTD_DISABLE_ASM -DZSTD_LEGACY_SUPPORT=0 -Ilib -Ilib/common lib/common/*.c \
                 lib/compress/*.c lib/decompress/*.c lib/dictBuilder/*.c programs/*.c -o out
+            ;;
+        lp-solve)
+            $CC -O2 -w -std=gnu89 -I. -Ibfp -Ibfp/bfp_LUSOL -Ibfp/bfp_LUSOL/LUSOL -Icolamd -Ishared -DPARSER_LP \
+                -DYY_NEVER_INTERACTIVE -DINVERSE_ACTIVE=INVERSE_LUSOL -DRoleIsExternalInvEngine lp_solve/lp_solve.c \
+                $(ls lp_*.c | grep -v lp_solveDLL) ini.c fortify.c yacc_read.c \
+                shared/*.c colamd/colamd.c bfp/bfp_LUSOL/lp_LUSOL.c bfp/bfp_LUSOL/LUSOL/lusol.c -lm -ldl -o out
             ;;
         lunzip) $CC -O2 -w -DPROGVERSION='"1.13"' *.c -o out ;;
         lz4) $CC -O2 -w -Ilib programs/*.c lib/*.c -o out ;;
         m4) ./configure CC="$CC" CFLAGS="-O2 -w" --disable-nls && make -j2 && keep src/m4 ;;
         mawk) ./configure CC="$CC" CFLAGS="-O2 -w" && make -j2 && keep mawk ;;
+        mdocml) CC=$CC CFLAGS="-O2 -w" ./configure && make -j2 mandoc CC="$CC" CFLAGS="-O2 -w" && keep mandoc ;;
         minimap2) make -j2 minimap2 CC="$CC" CFLAGS="-O2 -w" sse2only=1 && keep minimap2 ;;
         minisat2)
             $CXX -O2 -Wno-everything -fpermissive -I. -D__STDC_LIMIT_MACROS -D__STDC_FORMAT_MACROS \
@@ -266,6 +315,17 @@ build() {
             ./configure CC="$CC" CXX="$CXX" CFLAGS="-O2 -w" CXXFLAGS="-O2 -w" --disable-shared &&
             make -j2 &&
             keep Front/mona
+            ;;
+        mruby)
+            cat > config.rb <<'END'
+MRuby::Build.new do |build|
+  build.toolchain :gcc
+  %w[stdlib stdlib-ext math metaprog].each { |box| build.gembox box }
+  build.gem core: "mruby-print"
+  build.gem core: "mruby-bin-mruby"
+end
+END
+            LD=$CC CFLAGS="-O2 -w" MRUBY_CONFIG=$PWD/config.rb rake -m -j2 && keep build/host/bin/mruby
             ;;
         mujs) $CC -O2 -w one.c main.c -lm -o out ;;
         muscle)
@@ -292,6 +352,7 @@ END
             $CC -O2 -w -DMAXN=WORDSIZE -Iinclude -I. geng.c gtools.c nauty.c nautil.c naugraph.c schreier.c naurng.c \
                 -o out
             ;;
+        newlisp) $CC -O2 -w -std=gnu89 -DSUPPORT_UTF8 -DNEWLISP64 -DLINUX newlisp.c nl-*.c pcre.c -lm -ldl -o out ;;
         ngspice)
             export SOURCE_DATE_EPOCH=1000000000 &&
             autoreconf -i &&
@@ -427,6 +488,28 @@ END
             make -j2 -C built tidy &&
             keep built/tidy
             ;;
+        tiff)
+            # It prints the time. Its inputs, which another of its programs writes, are the same for all variants.
+            sed -i '/CreationDate/d' tools/tiff2ps.c &&
+            libtoolize -c && autoreconf -i &&
+            ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared --disable-cxx --disable-jpeg --disable-zlib \
+                --disable-lzma --disable-zstd --disable-webp --disable-jbig --disable-lerc --without-x &&
+            make -j2 -C port &&
+            make -j2 -C libtiff &&
+            make -C tools ppm2tiff tiff2ps &&
+            { [ -e "$scratch/tiff.t" ] || tools/ppm2tiff -c lzw:2 "$inputs/libjpeg-turbo.t" "$scratch/tiff.t"; } &&
+            { [ -e "$scratch/tiff.e" ] || tools/ppm2tiff -c g4 "$inputs/tiff.e" "$scratch/tiff.e"; } &&
+            keep tools/tiff2ps
+            ;;
+        tinyscheme)
+            $CC -O2 -w -I. -DSUN_DL=1 -DUSE_DL=1 -DUSE_MATH=1 -DUSE_ASCII_NAMES=0 scheme.c dynload.c -ldl -lm -o out
+            ;;
+        twolame)
+            ./configure CC="$CC" CFLAGS="-O2 -w" --disable-shared &&
+            make -j2 -C libtwolame &&
+            make -C frontend &&
+            keep frontend/twolame
+            ;;
         units) ./configure CC="$CC" CFLAGS="-O2 -w" && make units && keep units ;;
         unzip)
             make -f unix/Makefile unzips CC="$CC" LD="$CC" LF2= CF="-O2 -w -I. -Ibzip2 -DUNIX -DLARGE_FILE_SUPPORT \
@@ -471,9 +554,18 @@ start() {
     local data=$inputs/$1.$3
     case $1 in
         7zip) exec "$2" a -mmt1 -txz -si -so -an < "$data" ;;
+        # It prints its name.
+        aragorn) case $3 in
+            t) exec -a aragorn "$2" -t -l -br "$data" ;;
+            e) exec -a aragorn "$2" -mt -w -seq "$data" ;;
+            esac ;;
         astronomical-almanac) cd "$sources"/astronomical-almanac-*/ && exec "$2" < "$data" ;;
         bash | dash) exec "$2" "$data" ;;
         bc) exec "$2" -lq "$data" < /dev/null ;;
+        bedtools) case $3 in
+            t) exec "$2" intersect -wao -a "$data" -b "$data.other" ;;
+            e) exec "$2" map -a "$data.other" -b "$data" -c 5,4 -o mean,distinct -s ;;
+            esac ;;
         berkeley-abc) cd "$sources"/berkeley-abc-*/ && exec "$2" -f "$data" ;;
         brotli) case $3 in
             t) exec "$2" -c -q 9 "$data" ;;
@@ -485,6 +577,10 @@ start() {
             e) exec "$2" -v -b "$scratch/byacc" -o /dev/stdout "$data" ;;
             esac ;;
         cadical) exec "$2" -q "$data" ;;
+        cflow) case $3 in
+            t) exec "$2" -x "$data" ;;
+            e) exec "$2" -r -T -d 5 "$data" ;;
+            esac ;;
         clasp) exec "$2" -V0 -n 0 "$data" ;;
         cliquer) exec "$2" -q "$data" ;;
         clustalw)
@@ -492,6 +588,13 @@ start() {
             ;;
         clzip) exec "$2" -c "$data" ;;
         cmark) exec "$2" "$data" ;;
+        coreutils)
+            export LC_ALL=C
+            case $3 in
+                t) exec "$2" --parallel=1 -S 60M -k2,2 -k7n "$data" ;;
+                e) exec "$2" --parallel=1 -S 60M -bdfu "$data" ;;
+            esac
+            ;;
         # It looks for its files where it seems to be.
         cppcheck)
             cd "$sources"/cppcheck-*/ && case $3 in
@@ -499,11 +602,22 @@ start() {
                 e) exec -a "$PWD/cppcheck" "$2" -q --enable=all "$data.c" 2>&1 ;;
             esac
             ;;
+        cscope)
+            set -- "$2" "$3" -k -l -f "$scratch/cscope.${2##*/}"
+            rm -f "$6" && case $2 in
+                t) exec "$1" "${@:3}" "$data.c" < "$data" ;;
+                e) exec "$1" "${@:3}" -c "$data.h" < "$data" ;;
+            esac
+            ;;
         dialign)
             cd "$scratch" &&
             DIALIGN2_DIR=$(echo "$sources"/dialign-2*/dialign2_dir) exec "$2" -fn dialign2 "$data"
             ;;
         dialign-t) exec "$2" "$sources"/dialign-t-*/conf "$data" "$scratch/dialign.out" ;;
+        diffutils) case $3 in
+            t) exec "$2" -u --label a --label b "$data.old" "$data" ;;
+            e) exec "$2" -y -b -d -W 150 "$data.old" "$data" ;;
+            esac ;;
         discount) case $3 in
             t) exec "$2" "$inputs/cmark.t" ;;
             e) exec "$2" -f toc,footnote,fencedcode,dlextra -T "$data" ;;
@@ -540,6 +654,10 @@ start() {
                     ;;
             esac
             ;;
+        file) cd "$data" && case $3 in
+            t) exec "$2" -m "$scratch/file.mgc" -- * ;;
+            e) exec "$2" -m "$scratch/file.mgc" -k --mime -- * ;;
+            esac ;;
         flac) exec "$2" -8 -c -s "$data" ;;
         flatbuffers)
             mkdir -p "$scratch/flatbuffers" && cd "$scratch/flatbuffers" && case $3 in
@@ -609,6 +727,10 @@ start() {
             t) exec "$2" -kr -l100 -st "$data" ;;
             e) exec "$2" -gnu -st "$data" ;;
             esac ;;
+        jbigkit) case $3 in
+            t) exec "$2" -q "$data" ;;
+            e) exec "$2" "$data" ;;
+            esac ;;
         jimtcl) exec "$2" "$inputs/tcl8.6.$3" ;;
         jq) exec "$2" -f "$data" "$data.json" ;;
         jsonnet) exec "$2" -s 5000 "$data" ;;
@@ -625,10 +747,12 @@ start() {
             t) exec "$2" --format --schema "$data.xsd" "$data" ;;
             e) exec "$2" --html --xmlout "$data" ;;
             esac ;;
+        libxslt) exec "$2" --novalid --nonet "$data.xsl" "$data" ;;
         libzstd) case $3 in
             t) exec "$2" -q -c -14 "$data" ;;
             e) exec "$2" -q -c -5 --long=24 "$data" ;;
             esac ;;
+        lp-solve) exec "$2" -S3 "$data" ;;
         lunzip) exec "$2" -dc "$data" ;;
         lz4) case $3 in
             t) exec "$2" -z -c -3 "$data" ;;
@@ -636,13 +760,17 @@ start() {
             esac ;;
         m4) exec "$2" "$data" ;;
         mawk | ssed) exec "$2" -f "$data.script" "$data" ;;
+        mdocml) case $3 in
+            t) exec "$2" -T utf8 "$data" ;;
+            e) exec "$2" -T html "$data" ;;
+            esac ;;
         minimap2) case $3 in
             t) exec "$2" -t1 -cx map-ont "$inputs/minimap2.genome" "$data" ;;
             e) exec "$2" -t1 -x sr --cs "$inputs/minimap2.genome" "$data" ;;
             esac ;;
         minisat2) exec "$2" -verb=0 "$data" ;;
         mona) exec "$2" -q "$data" ;;
-        mujs) exec "$2" "$data" ;;
+        mruby | mujs) exec "$2" "$data" ;;
         muscle) case $3 in
             t) exec "$2" -align "$data" -output /dev/stdout -threads 1 -quiet ;;
             e) exec "$2" -super5 "$data" -output /dev/stdout -threads 1 -quiet ;;
@@ -659,6 +787,7 @@ start() {
             t) exec "$2" -q -c 10 9:17 ;;
             e) exec "$2" -q -t -b 14 15:17 ;;
             esac ;;
+        newlisp) exec "$2" -n "$data" ;;
         # What it prints tells the time; its tables do not.
         ngspice) cd "$scratch" && exec "$2" -n -b "$data" ;;
         ninja-build) cd "$scratch" && case $3 in
@@ -726,6 +855,15 @@ start() {
         tidy-html5) case $3 in
             t) exec "$2" -q --show-warnings no --force-output yes "$data" ;;
             e) exec "$2" -q -xml -i -w 60 "$inputs/libxml2.t" ;;
+            esac ;;
+        tiff) case $3 in
+            t) exec "$2" "$scratch/tiff.t" ;;
+            e) exec "$2" "$scratch/tiff.e" ;;
+            esac ;;
+        tinyscheme) TINYSCHEMEINIT=$(echo "$sources"/tinyscheme-*/init.scm) exec "$2" "$data" ;;
+        twolame) case $3 in
+            t) exec "$2" --quiet -r -s 48000 -N 2 -b 192 "$inputs/opus.e" - ;;
+            e) exec "$2" --quiet -m m -V 5 -P 1 -E "$inputs/flac.t" - ;;
             esac ;;
         units) exec "$2" -q -1 -f "$sources"/units-*/definitions.units < "$data" ;;
         unzip) exec "$2" -p "$data" ;;
