@@ -164,6 +164,10 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
     if stage == Stage::OptimizerLast && phase == LtoPhase::FullPostLink {
         placement::set_options_at_link(module);
     }
+    if last && settings.profile.is_some() && placement::is_compiled_by_rustc(module) {
+        placement::at_last_pass_of_rustc(module);
+        changed = true;
+    }
     if stage == Stage::OptimizerLast && settings.instrument.is_some() {
         instrument::lower_counters(module)?;
         changed = true;

@@ -1,5 +1,6 @@
 //! One module per subcommand.
 
+pub mod cargo;
 pub mod coverage;
 pub mod diff;
 pub mod doctor;

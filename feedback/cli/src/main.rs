@@ -23,6 +23,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Flags(commands::flags::Args),
+    Cargo(commands::cargo::Args),
     Record(commands::record::Args),
     Import(commands::import::Args),
     Export(commands::export::Args),
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
         Command::Flags(args) => commands::flags::run(&args),
+        Command::Cargo(args) => commands::cargo::run(&args),
         Command::Record(args) => commands::record::run(&args),
         Command::Import(args) => commands::import::run(&args),
         Command::Export(args) => commands::export::run(&args),

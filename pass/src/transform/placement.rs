@@ -10,6 +10,7 @@ use inkwell::llvm_sys::core::{
 };
 use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
 use inkwell::module::Module;
+use inkwell::values::BasicMetadataValueEnum;
 use pleach_decide::placement::{
     Arc, BYTES_PER_INSTRUCTION, Loop, MIN_INTERPRETER_LABELS, Node, alignment, entry_alignment, order,
 };
@@ -32,6 +33,10 @@ pub fn request(module: &Module<'_>, split: bool) {
     let value = if split { SPLIT } else { PLACE };
     // SAFETY: the module is alive.
     unsafe { metadata::add_max_module_flag(module.as_mut_ptr(), FLAG, value) };
+    if is_compiled_by_rustc(module) {
+        // All modules of the process have the same profile, and none is compiled before it was at the anchor.
+        set_options_without_target(value);
+    }
 }
 
 /// The request in a module; 0 if there is none.
@@ -50,10 +55,15 @@ pub fn set_options_at_link(module: &Module<'_>) {
     // SAFETY: the module is alive.
     let value = unsafe { requested(module.as_mut_ptr()) };
     if value != 0 {
-        set_host_options();
-        if value >= SPLIT {
-            ffi::set_host_option("enable-split-machine-functions", "1");
-        }
+        set_options_without_target(value);
+    }
+}
+
+/// Sets LLVM's options where the plugin has no access to the target machine.
+fn set_options_without_target(request: u32) {
+    set_host_options();
+    if request >= SPLIT {
+        ffi::set_host_option("enable-split-machine-functions", "1");
     }
 }
 
@@ -70,6 +80,36 @@ fn set_host_options() {
         // Every linker groups `.text.unlikely.*`; only lld groups LLVM's default `.text.split.*`.
         ffi::set_host_option("bbsections-cold-text-prefix", ".text.unlikely.");
     });
+}
+
+/// Whether rustc compiles the module. It does not call plugins before code generation.
+pub fn is_compiled_by_rustc(module: &Module<'_>) -> bool {
+    let compilers = module.get_global_metadata("llvm.ident");
+    let mut names = compilers.iter().flat_map(|node| node.get_node_values()).flatten();
+    names.any(|name| match name {
+        BasicMetadataValueEnum::MetadataValue(name) => {
+            name.get_string_value().is_some_and(|name| name.starts_with(b"rustc "))
+        }
+        _ => false,
+    })
+}
+
+/// Places a module's code as requested, as the last of rustc's passes.
+pub fn at_last_pass_of_rustc(module: &Module<'_>) {
+    let raw = module.as_mut_ptr();
+    // SAFETY: the module is alive and about to be compiled.
+    unsafe {
+        keep_dispatches(raw);
+        let (value, options) = (requested(raw), ffi::options());
+        if value != 0 && ffi::target(raw).is_elf {
+            let x86_64 = ffi::target(raw).is_x86_64;
+            let align = Align {
+                loops: options.align_loops && x86_64,
+                entries: options.align_entries && x86_64,
+            };
+            order_functions(raw, value >= SPLIT, align);
+        }
+    }
 }
 
 /// Places a module's code as requested, just before code generation.

@@ -211,6 +211,7 @@ fn describe(salvaged: &Salvaged, blocks: usize) -> String {
     let fit = format!("{matched} of {blocks} blocks matched, with {percent:.0} % of the recorded executions");
     match &salvaged.kinship {
         Kinship::Changed => format!("; of an older version: {fit}"),
+        Kinship::Elsewhere => "; as recorded in another module".into(),
         Kinship::Renamed(name) => format!("; recorded as {name}: {fit}"),
         Kinship::Unsampled => "; of an older version".into(),
     }

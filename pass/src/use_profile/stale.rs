@@ -52,11 +52,11 @@ fn of_name(file: &ProfileFile, cfg: &Cfg) -> Result<Option<Salvaged>, PassError>
     let mut records = Vec::new();
     for key in file.keys_of(cfg.id.guid) {
         let record = file.record(key)?;
-        records.push((key.id == cfg.id, key.source == source, record));
+        records.push((key, key.source == source, record));
     }
-    let is_one = |(is_same, in_file, record): &&(bool, bool, FunctionProfile)| {
+    let is_one = |(key, in_file, record): &&(RecordKey, bool, FunctionProfile)| {
         let is_local = cfg.id.module != ModuleHash(0) || record.id.module != ModuleHash(0);
-        *is_same
+        key.id == cfg.id
             || *in_file
             || !is_local
             || record
@@ -65,9 +65,14 @@ fn of_name(file: &ProfileFile, cfg: &Cfg) -> Result<Option<Salvaged>, PassError>
                 .is_some_and(|graph| rename::is_moved(graph, cfg))
     };
     let sampled = records.iter().filter(|(.., record)| record.samples > 0).filter(is_one);
-    let best = sampled.max_by_key(|(is_same, in_file, record)| (*is_same, *in_file, record.samples));
-    if let Some((.., record)) = best {
-        return Ok(salvage(record, cfg, Kinship::Changed, file.scale()));
+    let best = sampled.max_by_key(|(key, in_file, record)| (key.id == cfg.id, *in_file, record.samples));
+    if let Some((key, _, record)) = best {
+        let kinship = if key.cfg_hash == cfg.hash() {
+            Kinship::Elsewhere
+        } else {
+            Kinship::Changed
+        };
+        return Ok(salvage(record, cfg, kinship, file.scale()));
     }
     let unsampled = records.into_iter().map(|(.., record)| record);
     let records: Vec<FunctionProfile> = unsampled.filter(|record| record.samples == 0).collect();

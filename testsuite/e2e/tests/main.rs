@@ -7,6 +7,7 @@ mod annotate;
 mod breakpoints;
 mod build_systems;
 mod called;
+mod cargo;
 mod compressed;
 mod dispatch;
 mod documents;

@@ -9,7 +9,7 @@ use pleach_profile::file::ProfileFile;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// Print compiler flags, for $(…) on a clang command line.
 ///
@@ -106,9 +106,9 @@ enum AnchorArg {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let plugin = install::library(install::PLUGIN)?;
     // What objects depend on beside their sources: named in dependency files, so that builds see a change.
-    let mut inputs = vec![text(&plugin)?];
+    let mut inputs = vec![shell_safe(&plugin)?];
     let mut id = Xxh3::new();
-    id.update(&fs::read(&plugin).with_context(|| format!("cannot read {}", plugin.display()))?);
+    id.update(&digest_of_plugin(&plugin)?.to_le_bytes());
     let (mut options, common) = match &args.what {
         What::Annotate { common } => (vec!["-pleach-annotate".to_owned()], common),
         What::Instrument(instrument) => {
@@ -140,7 +140,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     options.push(format!("-pleach-id={:016x}", id.digest()));
     let mut words = vec![
         "--start-no-unused-arguments".to_owned(),
-        format!("-fpass-plugin={}", text(&plugin)?),
+        format!("-fpass-plugin={}", shell_safe(&plugin)?),
     ];
     let anchor = (common.anchor == AnchorArg::Late).then(|| "-pleach-anchor=late".to_owned());
     for option in options.into_iter().chain(anchor) {
@@ -160,10 +160,17 @@ fn absolute(profile: &Path) -> Result<String> {
     let absolute = profile
         .canonicalize()
         .with_context(|| format!("cannot resolve {}", profile.display()))?;
-    text(&absolute)
+    shell_safe(&absolute)
 }
 
-fn text(path: &Path) -> Result<String> {
+/// The plugin's digest.
+pub fn digest_of_plugin(plugin: &Path) -> Result<u64> {
+    let bytes = fs::read(plugin).with_context(|| format!("cannot read {}", plugin.display()))?;
+    Ok(xxh3_64(&bytes))
+}
+
+/// A path as text that a shell takes as it is; an error if it does not.
+pub fn shell_safe(path: &Path) -> Result<String> {
     let Some(text) = path.to_str() else {
         bail!("{} is not valid UTF-8", path.display())
     };

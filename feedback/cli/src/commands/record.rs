@@ -89,6 +89,9 @@ pub struct Args {
     /// Print only errors.
     #[arg(short, long)]
     quiet: bool,
+    /// This is one of several recordings that are merged: it may have no samples.
+    #[arg(long, hide = true)]
+    part: bool,
     /// The profile to write.
     #[arg(short, long, default_value = "default.pleach", value_name = "FILE")]
     output: PathBuf,
@@ -104,6 +107,11 @@ impl Args {
             event: self.event.as_deref(),
             run_ahead: self.verify || self.burst.is_some() || self.coverage == CoverageArg::Only,
         }
+    }
+
+    /// Whether a recording without samples is a failure.
+    fn needs_samples(&self) -> bool {
+        self.coverage != CoverageArg::Only && !self.part
     }
 }
 
@@ -136,7 +144,8 @@ const ENOUGH: Enough = Enough {
     runs: 1000,
 };
 
-fn repeat(text: &str) -> Result<Repeat, String> {
+/// Parses the value of `--repeat`.
+pub fn repeat(text: &str) -> Result<Repeat, String> {
     if text == "auto" {
         return Ok(Repeat::Until(ENOUGH));
     }
@@ -191,7 +200,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let written = finish(args, &recording);
     if let Ok(false) = written
         && recording.status.success()
-        && args.coverage != CoverageArg::Only
+        && args.needs_samples()
     {
         return Ok(ExitCode::from(NOTHING_SAMPLED));
     }
@@ -206,7 +215,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 /// The status of a recording without a burst, where the command itself succeeded.
-const NOTHING_SAMPLED: u8 = 4;
+pub const NOTHING_SAMPLED: u8 = 4;
 
 /// A command that was not run, or not sampled: the status is a shell's for commands that cannot be run.
 fn refused(error: &RecordError) -> ExitCode {
@@ -294,7 +303,7 @@ fn finish(args: &Args, recording: &Recording) -> Result<bool> {
             eprintln!("pleach: {}", Support::from_provenance(&profile.provenance).verdict());
         }
     }
-    if !sampled && args.coverage != CoverageArg::Only {
+    if !sampled && args.needs_samples() {
         // The exit status needs an explanation, however quiet.
         eprintln!(
             "pleach: error: nothing was sampled: the command took {:.3} s of CPU time, too little for a burst at this overhead; record longer, \

@@ -33,6 +33,8 @@ const MIN_EXECUTED_LIKENESS: f64 = 0.5;
 pub enum Kinship {
     /// Its graph changed.
     Changed,
+    /// It is the same, in another module. Of a local function, each module has a copy.
+    Elsewhere,
     /// It has another name. The old one:
     Renamed(String),
     /// It changed, and has no samples.
