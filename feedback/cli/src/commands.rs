@@ -18,5 +18,6 @@ mod progress;
 pub mod record;
 pub mod report;
 mod sampling;
+pub mod shell;
 pub mod show;
 pub mod source;

@@ -8,8 +8,8 @@ pub const PLUGIN: &str = "libpleach_pass.so";
 /// File name of the preloaded sampler.
 pub const SAMPLER: &str = "libpleach_preload.so";
 
-/// A library of pleach's: beside the executable (also in a build's output folder), or in `../lib/pleach` or `../lib` of
-/// it.
+/// A library of pleach's: beside the executable (also in a build's output folder), or in a library folder of the same
+/// prefix.
 pub fn library(name: &str) -> Result<PathBuf> {
     let executable = std::env::current_exe()
         .and_then(|path| path.canonicalize())
@@ -20,6 +20,8 @@ pub fn library(name: &str) -> Result<PathBuf> {
     let candidates = [
         dir.join(name),
         dir.join("../lib/pleach").join(name),
+        dir.join("../lib/x86_64-linux-gnu/pleach").join(name),
+        dir.join("../lib64/pleach").join(name),
         dir.join("../lib").join(name),
     ];
     for candidate in &candidates {
@@ -30,7 +32,8 @@ pub fn library(name: &str) -> Result<PathBuf> {
         }
     }
     bail!(
-        "{name} not found beside {}: build it with `cargo build --release`, or copy it there",
+        "{name} not found beside {}, nor in a library folder of its prefix: `cargo install` does not install it; run `cargo \
+         xtask install` in pleach's sources, or copy it there from `target/release`",
         executable.display()
     )
 }

@@ -3,7 +3,7 @@
 mod commands;
 mod install;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Path-profile-guided optimisation for clang, from sampled branch vectors.
@@ -38,6 +38,9 @@ enum Command {
     Merge(commands::merge::Args),
     Evaluate(commands::evaluate::Args),
     Doctor(commands::doctor::Args),
+    Completions(commands::shell::Completions),
+    #[command(hide = true)]
+    Manual(commands::shell::Manual),
 }
 
 fn main() -> ExitCode {
@@ -59,6 +62,8 @@ fn main() -> ExitCode {
         Command::Merge(args) => commands::merge::run(&args),
         Command::Evaluate(args) => commands::evaluate::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Completions(args) => commands::shell::completions(&args, Cli::command()),
+        Command::Manual(args) => commands::shell::manual(&args, Cli::command()),
     };
     match done {
         Ok(code) => code,

@@ -14,6 +14,7 @@ mod documents;
 mod evaluate;
 mod exact_profile;
 mod few_bursts;
+mod install;
 mod instrument;
 mod instrument_builds;
 mod instrument_ends;
