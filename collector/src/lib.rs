@@ -4,6 +4,7 @@
 //! 1. [`mod@record`] chooses the engine; [`launch`] examines the command, [`redirect`] redirects its streams;
 //! 2. [`engines`]: one run loop, and two engines: the preloaded sampler (`pleach-preload`, which uses `pleach-shadow`),
 //!    and the processor's branch records;
+//!    [`detached`]: recordings of programs that something else starts;
 //! 3. [`convert`]: the shards that sampled processes write (`pleach-wire`) → a [`vector::VectorSet`];
 //!    `coverage`: the plans of breakpoints, and what they showed;
 //! 4. [`stream`]: compression of long recordings;
@@ -13,6 +14,7 @@
 mod convergence;
 pub mod convert;
 mod coverage;
+pub mod detached;
 pub mod engines;
 pub mod file;
 pub mod launch;

@@ -213,6 +213,19 @@ pub fn totals() -> Totals {
     }
 }
 
+/// Counts what was written to the shard.
+pub fn note_written(bytes: usize) {
+    if let Some(page) = page() {
+        page.written.fetch_add(bytes as u64, Relaxed);
+    }
+}
+
+/// Whether the shards of all processes have the size that they may have.
+pub fn is_full() -> bool {
+    let written = page().map_or(0, |page| page.written.load(Relaxed));
+    settings::get().max_bytes.is_some_and(|max| written >= max)
+}
+
 /// The recording's clock: CPU time of the program in all processes, in nanoseconds, as of their last reports.
 pub fn clock() -> u64 {
     totals().program_ns

@@ -194,6 +194,9 @@ fn write_all(frame: &[u8]) -> bool {
         // SAFETY: Kernel: set and time live here.
         unsafe { syscall!(libc::SYS_rt_sigtimedwait, &raw const set, 0, &raw const none, 8) };
     }
+    if written > 0 {
+        account::note_written(written as usize);
+    }
     written == frame.len() as isize
 }
 

@@ -81,7 +81,7 @@ fn set_timer(source: Source, ns: u64) {
 
 /// Whether the recording is over.
 pub fn is_over() -> bool {
-    settings::deadline_ns() != u64::MAX && sys::now_ns() > settings::deadline_ns()
+    (settings::deadline_ns() != u64::MAX && sys::now_ns() > settings::deadline_ns()) || account::is_full()
 }
 
 /// First guess of a burst's cost.

@@ -34,6 +34,12 @@ pub enum RecordError {
         #[source]
         error: std::io::Error,
     },
+    /// A folder for a recording without a recorder has one.
+    #[error("{} has a recording already: delete it, or choose another folder", .0.display())]
+    Begun(PathBuf),
+    /// A folder has no recording.
+    #[error("{} is no folder of a recording: `pleach record --env` makes one", .0.display())]
+    NoRecording(PathBuf),
     /// The program ran, but the sampler in it did not.
     #[error("{command} ran ({status}) but was not sampled: the dynamic loader did not load {preload}")]
     NotSampled {

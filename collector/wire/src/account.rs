@@ -15,7 +15,7 @@ pub const FILE: &core::ffi::CStr = c"account";
 /// Size of the file.
 pub const SIZE: usize = 4096;
 /// First word of the page: its layout. A process ignores a page of another layout.
-pub const LAYOUT: u64 = 0x3250_4343_4148_4c50;
+pub const LAYOUT: u64 = 0x3350_4343_4148_4c50;
 
 /// Number of kinds of processes; a hash of the executable's name selects one.
 const KINDS: usize = 64;
@@ -97,6 +97,8 @@ pub struct Account {
     pub threads: AtomicU64,
     /// Threads that could not.
     pub threads_without_tick: AtomicU64,
+    /// Bytes that all processes have written to their shards.
+    pub written: AtomicU64,
     /// Learned cost of sampling a process beside its bursts; 0: unknown.
     start_cost_ns: AtomicU64,
     /// Learned cost of a burst; 0: unknown.
@@ -127,6 +129,7 @@ impl Default for Account {
             unnoted: AtomicU64::default(),
             threads: AtomicU64::default(),
             threads_without_tick: AtomicU64::default(),
+            written: AtomicU64::default(),
             start_cost_ns: AtomicU64::default(),
             burst_cost_ns: AtomicU64::default(),
             observed_start_ns: AtomicU64::default(),

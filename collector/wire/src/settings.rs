@@ -46,6 +46,8 @@ pub struct Settings {
     /// CPU time that breakpoints may take before the program has earned it, in nanoseconds, by all processes together;
     /// `None`: there are no breakpoints.
     pub coverage_advance_ns: Option<u64>,
+    /// Bytes that the shards of all processes may have together; sampling ends with them. `None`: any number.
+    pub max_bytes: Option<u64>,
 }
 
 impl Default for Settings {
@@ -68,6 +70,7 @@ impl Default for Settings {
             deadline_ns: None,
             samples: true,
             coverage_advance_ns: None,
+            max_bytes: None,
         }
     }
 }
@@ -85,7 +88,7 @@ fn number(text: &str) -> u64 {
 }
 
 /// Every key. Values are limited where the sampler could not work with others.
-static KEYS: [Key; 17] = [
+static KEYS: [Key; 18] = [
     Key {
         name: "engine",
         get: |s| Some(s.engine.name().to_owned()),
@@ -173,6 +176,11 @@ static KEYS: [Key; 17] = [
         set: |s, text| s.coverage_advance_ns = Some(number(text)),
     },
     Key {
+        name: "max_bytes",
+        get: |s| s.max_bytes.map(|bytes| bytes.to_string()),
+        set: |s, text| s.max_bytes = Some(number(text)).filter(|bytes| *bytes > 0),
+    },
+    Key {
         name: "tick",
         get: |s| s.timer_only.then(|| "timer".to_owned()),
         set: |s, text| s.timer_only = text == "timer",
@@ -224,6 +232,7 @@ mod tests {
             deadline_ns: Some(1 << 60),
             samples: false,
             coverage_advance_ns: Some(5),
+            max_bytes: Some(6),
         };
         assert_eq!(Settings::from_text(&all.to_text()), all);
         assert_eq!(Settings::from_text(&Settings::default().to_text()), Settings::default());

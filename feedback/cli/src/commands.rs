@@ -1,6 +1,7 @@
 //! One module per subcommand.
 
 pub mod cargo;
+pub mod collect;
 pub mod coverage;
 pub mod diff;
 pub mod doctor;
@@ -16,6 +17,8 @@ pub mod overlap;
 pub mod paths;
 mod progress;
 pub mod record;
+mod recorded;
+pub mod recover;
 pub mod report;
 mod sampling;
 pub mod shell;

@@ -9,6 +9,7 @@ mod build_systems;
 mod called;
 mod cargo;
 mod compressed;
+mod detached;
 mod dispatch;
 mod documents;
 mod evaluate;

@@ -1,7 +1,7 @@
 //! The recorder's side of the account that the processes of a run share ([`pleach_wire::account`]).
 
 use crate::stats::Unsampled;
-use pleach_wire::account::{Account, FILE, time};
+use pleach_wire::account::{Account, FILE, SIZE, time};
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{Result, Write};
@@ -41,6 +41,29 @@ impl RunAccount {
         };
         (this.begun_before, this.unsampled_before) = (this.account().started.load(Relaxed), this.told());
         Ok(this)
+    }
+
+    /// The page of a recording that another process began.
+    ///
+    /// # Errors
+    /// The file cannot be mapped, or is none.
+    pub(crate) fn open(directory: &Path) -> Result<Self> {
+        let file = File::open(directory.join(OsStr::from_bytes(FILE.to_bytes())))?;
+        if file.metadata()?.len() < SIZE as u64 {
+            return Err(std::io::Error::other("the page is cut off"));
+        }
+        // SAFETY: processes change the file only by atomic operations, as we read it, and do not cut it.
+        let page = unsafe { memmap2::Mmap::map(&file)? };
+        let this = Self {
+            page,
+            begun_before: 0,
+            unsampled_before: Unsampled::default(),
+        };
+        if this.account().is_valid() {
+            Ok(this)
+        } else {
+            Err(std::io::Error::other("another version of pleach made it"))
+        }
     }
 
     fn account(&self) -> &Account {

@@ -13,6 +13,7 @@ use super::options::{CoverageMode, RecordOptions};
 use super::session::{Collected, Session};
 use crate::convergence::{Convergence, Repeat};
 use crate::coverage::{Coverage, Unseen};
+use crate::detached;
 use crate::launch;
 use crate::signals::Forwarding;
 use crate::stats::{Stats, Unsampled};
@@ -79,34 +80,44 @@ impl<'a> PreloadSession<'a> {
     }
 
     fn settings(&self, run: u32) -> Settings {
-        let (options, costs) = (self.options, self.costs);
-        let trap = costs.trap.filter(|_| options.clocks);
+        let options = self.options;
         Settings {
-            engine: options.engine,
-            overhead: options.overhead,
-            period_ns: options.period.map(|period| period.as_nanos() as u64),
-            burst: options.burst.map(u64::from),
-            seed: options.seed.map(|seed| seed.wrapping_add(u64::from(run) << 32).max(1)),
-            step_ns: costs.step_ns,
-            // The cost of a burst apart from the handler's own time.
-            signal_ns: costs.tick_ns.filter(|_| !options.timer_only).unwrap_or(costs.signal_ns),
-            int3_ns: costs.int3_ns,
-            trap_ns: trap.map_or(0, |trap| trap.trap_ns),
-            trap_signal_ns: trap.map_or(0, |trap| trap.signal_ns),
-            load_ns: costs.load_ns,
-            seccomp_filters: seccomp_filters(),
-            timer_only: options.timer_only,
-            verify: options.verify,
-            deadline_ns: options
-                .duration
-                .map(|duration| monotonic_ns().saturating_add(duration.as_nanos() as u64)),
-            samples: options.coverage != CoverageMode::Only,
             coverage_advance_ns: self.coverage.as_ref().map(|_| match options.coverage {
                 // Coverage is all that was asked for.
                 CoverageMode::Only => u64::MAX >> 2,
                 _ => options.coverage_advance().as_nanos() as u64,
             }),
+            seed: options.seed.map(|seed| seed.wrapping_add(u64::from(run) << 32).max(1)),
+            ..settings(options, self.costs)
         }
+    }
+}
+
+/// The settings of processes without breakpoints.
+pub(crate) fn settings(options: &RecordOptions, costs: Costs) -> Settings {
+    let trap = costs.trap.filter(|_| options.clocks);
+    Settings {
+        engine: options.engine,
+        overhead: options.overhead,
+        period_ns: options.period.map(|period| period.as_nanos() as u64),
+        burst: options.burst.map(u64::from),
+        seed: options.seed,
+        step_ns: costs.step_ns,
+        // The cost of a burst apart from the handler's own time.
+        signal_ns: costs.tick_ns.filter(|_| !options.timer_only).unwrap_or(costs.signal_ns),
+        int3_ns: costs.int3_ns,
+        trap_ns: trap.map_or(0, |trap| trap.trap_ns),
+        trap_signal_ns: trap.map_or(0, |trap| trap.signal_ns),
+        load_ns: costs.load_ns,
+        seccomp_filters: seccomp_filters(),
+        timer_only: options.timer_only,
+        verify: options.verify,
+        deadline_ns: options
+            .duration
+            .map(|duration| monotonic_ns().saturating_add(duration.as_nanos() as u64)),
+        samples: options.coverage != CoverageMode::Only,
+        coverage_advance_ns: None,
+        max_bytes: None,
     }
 }
 
@@ -131,6 +142,7 @@ impl Session for PreloadSession<'_> {
                 .link_into(directory.path())
                 .map_err(io("cannot make a temporary file"))?;
         }
+        detached::sign(directory.path(), self.options.engine).map_err(io("cannot make a temporary file"))?;
         self.gathering.begin_run(run);
         let (ended, shards) = self
             .gathering

@@ -4,7 +4,8 @@ mod command_line;
 mod wrapper;
 
 use super::flags::{digest_of_plugin, shell_safe};
-use super::record::{NOTHING_SAMPLED, repeat};
+use super::record::repeat;
+use super::recorded::NOTHING_SAMPLED;
 use super::sampling::percentage;
 use crate::install;
 use anyhow::{Context, Result, bail, ensure};

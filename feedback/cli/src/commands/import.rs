@@ -1,7 +1,7 @@
 //! `pleach import`: converts a recording of perf, or exact counts, to a profile.
 
 use super::progress::Progress;
-use super::record::analysed;
+use super::recorded::analysed;
 use anyhow::{Context, Result, bail};
 use pleach_analysis::exact_profile;
 use pleach_analysis::time_bias::Weights;

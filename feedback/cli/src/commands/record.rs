@@ -1,19 +1,13 @@
 //! `pleach record`: run a command, sample it, write a profile.
 
+use super::output::print;
+use super::recorded::{NOTHING_SAMPLED, Target};
 use super::sampling::{self, EngineArg, Wants, duration, percentage};
 use anyhow::{Context, Result, bail};
-use pleach_analysis::analyse::{Analysis, AnalysisError, analyse, without_functions};
-use pleach_analysis::program::Program;
-use pleach_analysis::time_bias::{Model, Weights};
+use pleach_collector::detached::{self, Limits};
 use pleach_collector::engines::lbr::Refusal;
-use pleach_collector::record::{
-    Convergence, CoverageMode, Enough, RecordError, RecordOptions, Recording, Repeat, record,
-};
-use pleach_collector::stats::Stats;
-use pleach_collector::vector::VectorSet;
-use pleach_collector::verify::Verified;
-use pleach_decide::support::{MIN_BURSTS_FOR_SPLITTING, Support};
-use pleach_profile::{Covered, Profile};
+use pleach_collector::record::{CoverageMode, Enough, RecordError, RecordOptions, Repeat, record};
+use pleach_decide::support::MIN_BURSTS_FOR_SPLITTING;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -95,8 +89,19 @@ pub struct Args {
     /// The profile to write.
     #[arg(short, long, default_value = "default.pleach", value_name = "FILE")]
     output: PathBuf,
+    /// Run nothing: begin a recording in this folder, and print the environment of programs that a service manager or a
+    /// container engine starts. `pleach collect` makes a profile of what they have written. Without breakpoints.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["command", "repeat", "output", "stats", "keep_vectors", "verify", "binary"])]
+    env: Option<PathBuf>,
+    /// With --env: maximum size of what all processes write together. Sampling ends with it.
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size, requires = "env")]
+    max_folder: u64,
+    /// With --env: the number of seccomp filters that programs start with (Seccomp_filters in /proc/PID/status; Docker: 1).
+    /// They have to let pleach's calls pass. A process with more is not sampled.
+    #[arg(long, value_name = "N", default_value = "0", requires = "env")]
+    seccomp_filters: u64,
     /// The command and its arguments.
-    #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
+    #[arg(trailing_var_arg = true, required_unless_present = "env", value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -174,6 +179,9 @@ const MIN_SIZE: u64 = 16 << 10;
 
 /// Records.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    if let Some(folder) = &args.env {
+        return print_environment(args, folder);
+    }
     ensure_writable(args)?;
     let engine = args.engine.engine(args.wants())?;
     let options = RecordOptions {
@@ -197,7 +205,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Ok(recording) => recording,
         Err(error) => return Ok(refused(&error)),
     };
-    let written = finish(args, &recording);
+    let target = Target {
+        output: &args.output,
+        stats: args.stats.as_deref(),
+        binary: args.binary.as_deref(),
+        keep_vectors: args.keep_vectors,
+        correct_time_bias: args.correct_time_bias,
+        needs_samples: args.needs_samples(),
+        quiet: args.quiet,
+    };
+    let written = target.write(&recording);
     if let Ok(false) = written
         && recording.status.success()
         && args.needs_samples()
@@ -214,8 +231,31 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(exit_code(recording.status))
 }
 
-/// The status of a recording without a burst, where the command itself succeeded.
-pub const NOTHING_SAMPLED: u8 = 4;
+/// Begins a recording without a recorder.
+fn print_environment(args: &Args, folder: &Path) -> Result<ExitCode> {
+    let engine = args.engine.engine(Wants {
+        event: args.event.as_deref(),
+        run_ahead: true,
+    })?;
+    let options = RecordOptions {
+        engine,
+        overhead: args.overhead,
+        duration: args.duration,
+        period: args.period,
+        timer_only: args.timer_only,
+        ..RecordOptions::new(sampling::sampler(engine)?)
+    };
+    let limits = Limits {
+        max_bytes: args.max_folder,
+        seccomp_filters: args.seccomp_filters,
+    };
+    let variables = detached::begin(folder, &options, limits)?;
+    let lines = variables
+        .iter()
+        .map(|(name, value)| format!("{name}={}\n", value.display()));
+    print(&lines.collect::<String>())?;
+    Ok(ExitCode::SUCCESS)
+}
 
 /// A command that was not run, or not sampled: the status is a shell's for commands that cannot be run.
 fn refused(error: &RecordError) -> ExitCode {
@@ -240,171 +280,6 @@ fn ensure_writable(args: &Args) -> Result<()> {
         bail!("cannot write {}: it is a folder", args.output.display());
     }
     pleach_store::probe_writable(dir).with_context(|| format!("cannot write {}", args.output.display()))
-}
-
-/// Writes what was recorded. Returns whether anything was.
-fn finish(args: &Args, recording: &Recording) -> Result<bool> {
-    if let Some(path) = &args.stats {
-        let text = serde_json::to_string_pretty(&recording.stats)?;
-        std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    if let Some(verified) = &recording.stats.verified {
-        report(verified);
-    }
-    let weights = if args.correct_time_bias {
-        Weights::from_vectors(&recording.vectors, &Model::default())
-    } else {
-        Weights::equal()
-    };
-    let sampled = recording.stats.bursts > 0;
-    let profile = if sampled || !recording.vectors.coverage.is_empty() {
-        analysed(
-            &recording.vectors,
-            &weights,
-            args.binary.as_deref(),
-            args.keep_vectors,
-            args.quiet,
-        )?
-    } else {
-        without_functions(&recording.vectors)
-    };
-    pleach_store::write_profile(&args.output, &profile)?;
-    if !args.quiet && recording.unreclaimed {
-        eprintln!(
-            "pleach: warning: the file system of {} cannot free parts of a file: temporary files grew with the run. Set TMPDIR to \
-             a folder elsewhere",
-            std::env::temp_dir().display()
-        );
-    }
-    if let Some(compressed) = recording.vectors.compressed.as_ref().filter(|_| !args.quiet) {
-        match (compressed.branches, compressed.rate) {
-            (branches, 1) => {
-                eprintln!("pleach: to save memory, bursts were cut into windows of {branches} branches; all are kept")
-            }
-            (branches, rate) => {
-                eprintln!(
-                    "pleach: the vectors were sampled to fit: of windows of {branches} branches, one in {rate} was kept"
-                );
-            }
-        }
-    }
-    if !args.quiet {
-        for remark in &recording.remarks {
-            eprintln!("pleach: note: {remark}");
-        }
-        if let Some(convergence) = &recording.convergence {
-            eprintln!("pleach: {}", comparison(recording.runs, convergence));
-        }
-        eprintln!("pleach: {}; wrote {}", summary(&recording.stats), args.output.display());
-        if !recording.vectors.coverage.is_empty() {
-            eprintln!("pleach: {}", covered(&profile, &recording.vectors));
-        }
-        if sampled {
-            eprintln!("pleach: {}", Support::from_provenance(&profile.provenance).verdict());
-        }
-    }
-    if !sampled && args.needs_samples() {
-        // The exit status needs an explanation, however quiet.
-        eprintln!(
-            "pleach: error: nothing was sampled: the command took {:.3} s of CPU time, too little for a burst at this overhead; record longer, \
-             with `--repeat 20` or `--overhead 5%`",
-            recording.stats.program_cpu_seconds
-        );
-    }
-    Ok(sampled)
-}
-
-/// One line: what breakpoints showed.
-fn covered(profile: &Profile, vectors: &VectorSet) -> String {
-    let count = |is: fn(Covered) -> bool| {
-        let states = profile.functions.iter().flat_map(|function| &function.coverage);
-        states.filter(|&&state| is(state)).count()
-    };
-    let blocks: usize = profile.functions.iter().map(|function| function.blocks.len()).sum();
-    let traps: u64 = vectors.coverage.iter().map(|coverage| coverage.traps).sum();
-    format!(
-        "coverage: of {blocks} blocks, {} executed, {} proved not executed ({traps} breakpoints hit)",
-        count(|state| state >= Covered::ByDominance),
-        count(|state| state == Covered::NotExecuted),
-    )
-}
-
-/// One line: what was recorded, and its overhead.
-fn summary(stats: &Stats) -> String {
-    let at = stats.event.as_ref().map(|event| format!(" at {event}"));
-    format!(
-        "{} taken branches in {} bursts{} ({}), {:.2} s of CPU time at {:.2} % overhead",
-        stats.taken_branches,
-        stats.bursts,
-        at.unwrap_or_default(),
-        stats.engine,
-        stats.program_cpu_seconds,
-        stats.overhead * 100.0,
-    )
-}
-
-/// One line: how the runs of `--repeat auto` compare.
-fn comparison(runs: u32, convergence: &Convergence) -> String {
-    let bursts = convergence.bursts();
-    match convergence.expected_change() {
-        Some(change) => format!(
-            "{runs} runs, {bursts} bursts: another recording of the same length would differ in {:.0} % of the branches",
-            change * 100.0
-        ),
-        None => format!("{runs} runs, {bursts} bursts: too few for a comparison"),
-    }
-}
-
-/// Says how shadow execution compared.
-fn report(verified: &Verified) {
-    eprintln!("pleach: {} instructions compared", verified.instructions);
-    for (class, count) in &verified.disagreements {
-        eprintln!("pleach: {class}: {count}");
-    }
-    for (way, opcodes) in &verified.opcodes {
-        eprintln!("pleach: {} opcodes: {way}", opcodes.len());
-    }
-    for bug in &verified.bugs {
-        eprintln!("pleach: bug: {bug}");
-    }
-}
-
-/// The profile; for a program without annotations, one that holds raw vectors only.
-pub(super) fn analysed(
-    vectors: &VectorSet,
-    weights: &Weights,
-    binary: Option<&Path>,
-    keep_vectors: bool,
-    quiet: bool,
-) -> Result<Profile> {
-    let program = Program::read(&vectors.modules, binary);
-    if !quiet {
-        for problem in &program.problems {
-            eprintln!("pleach: warning: {problem}");
-        }
-    }
-    match analyse(&program, vectors, weights) {
-        Ok(Analysis { mut profile, report }) => {
-            profile.vectors = keep_vectors.then(|| vectors.to_bytes());
-            if !quiet && report.inconsistent * 100 > report.stretches {
-                eprintln!(
-                    "pleach: warning: {} of {} sampled stretches do not match the binary: was it changed while it ran?",
-                    report.inconsistent, report.stretches
-                );
-            }
-            Ok(profile)
-        }
-        Err(error @ AnalysisError::NotAnnotated) => {
-            eprintln!(
-                "pleach: warning: {error}. The raw vectors are kept, but `pleach flags use` cannot use the result"
-            );
-            Ok(Profile {
-                vectors: Some(vectors.to_bytes()),
-                ..without_functions(vectors)
-            })
-        }
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// The command's exit status, as a shell would report it.
@@ -441,25 +316,10 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_names_the_event() {
-        let stats = Stats {
-            engine: "lbr".to_owned(),
-            event: Some("near_taken:u".to_owned()),
-            taken_branches: 320,
-            bursts: 10,
-            program_cpu_seconds: 2.0,
-            overhead: 0.0098,
-            ..Stats::default()
-        };
-        insta::assert_snapshot!(summary(&stats), @"320 taken branches in 10 bursts at near_taken:u (lbr), 2.00 s of CPU time at 0.98 % overhead");
-    }
-
-    #[test]
     fn repetitions_are_read() {
         assert_eq!(repeat("20"), Ok(Repeat::Times(20)));
         assert_eq!(repeat("auto"), Ok(Repeat::Until(ENOUGH)));
         assert!(repeat("0").is_err() && repeat("often").is_err());
-        insta::assert_snapshot!(comparison(3, &Convergence::default()), @"3 runs, 0 bursts: too few for a comparison");
     }
 
     #[test]

@@ -1,0 +1,196 @@
+//! Recordings without a recorder: of programs that a service manager or a container engine starts, and of those whose
+//! recorder was killed.
+//!
+//! The folder of such a recording holds the shards of all its processes, the page that they share
+//! ([`pleach_wire::account`]), and [`SIGNATURE`]. Breakpoints need a recorder, so there are none.
+
+use crate::engines::error::{RecordError, io};
+use crate::engines::options::RecordOptions;
+use crate::engines::preload::account::RunAccount;
+use crate::engines::preload::gather::Gathering;
+use crate::engines::preload::{calibrate, settings};
+use crate::engines::run_loop::Recording;
+use crate::engines::session::Collected;
+use crate::stats::Stats;
+use crate::vector::Engine;
+use pleach_wire::account;
+use pleach_wire::coverage;
+use pleach_wire::settings::Settings;
+use pleach_wire::shard;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+/// The file that tells a recording's folder: the engine's name, and the recorder's process, 0 if it has none.
+const SIGNATURE: &str = "recording";
+/// The beginning of the names of recorders' folders.
+const PREFIX: &str = "pleach-";
+
+/// Limits of a recording without a recorder.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of all shards together; sampling ends with them.
+    pub max_bytes: u64,
+    /// Seccomp filters in force when a process starts; one with more is not sampled.
+    pub seccomp_filters: u64,
+}
+
+/// Begins a recording in a folder, which is made. Returns the environment of the processes to be recorded. They may run
+/// as any user, so that every user may write to the folder.
+///
+/// # Errors
+/// The sampler does not exist, the folder cannot be made, or it has a recording already.
+pub fn begin(
+    folder: &Path,
+    options: &RecordOptions,
+    limits: Limits,
+) -> Result<Vec<(&'static str, OsString)>, RecordError> {
+    let preload = options
+        .preload
+        .canonicalize()
+        .map_err(|_| RecordError::NoSampler(options.preload.clone()))?;
+    let what = || format!("cannot begin a recording in {}", folder.display());
+    fs::create_dir_all(folder).map_err(io(what()))?;
+    let folder = folder.canonicalize().map_err(io(what()))?;
+    RunAccount::begin(&folder, None).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => RecordError::Begun(folder.clone()),
+        _ => io(what())(error),
+    })?;
+    sign_for(&folder, options.engine, 0).map_err(io(what()))?;
+    let page = folder.join(OsStr::from_bytes(account::FILE.to_bytes()));
+    for (path, mode) in [(&page, 0o666), (&folder, 0o1777)] {
+        fs::set_permissions(path, Permissions::from_mode(mode)).map_err(io(what()))?;
+    }
+    let settings = Settings {
+        seccomp_filters: limits.seccomp_filters,
+        max_bytes: Some(limits.max_bytes),
+        ..settings(options, calibrate::costs(&preload, false))
+    };
+    Ok(vec![
+        ("LD_PRELOAD", preload.into_os_string()),
+        (shard::DIRECTORY_VARIABLE, folder.into_os_string()),
+        (shard::SETTINGS_VARIABLE, settings.to_text().into()),
+    ])
+}
+
+/// Marks a folder as this process's recording.
+pub(crate) fn sign(folder: &Path, engine: Engine) -> std::io::Result<()> {
+    sign_for(folder, engine, std::process::id())
+}
+
+fn sign_for(folder: &Path, engine: Engine, recorder: u32) -> std::io::Result<()> {
+    fs::write(folder.join(SIGNATURE), format!("{} {recorder}\n", engine.name()))
+}
+
+/// The engine of a recording, and its recorder.
+fn signature(folder: &Path) -> std::io::Result<(Engine, u32)> {
+    let text = fs::read_to_string(folder.join(SIGNATURE))?;
+    let (engine, recorder) = text.trim().split_once(' ').unwrap_or_default();
+    let engine = [Engine::RunAhead, Engine::Step]
+        .into_iter()
+        .find(|known| known.name() == engine);
+    engine
+        .zip(recorder.parse().ok())
+        .ok_or_else(|| std::io::Error::other("another version of pleach made it"))
+}
+
+/// Reads what was sampled so far. Processes that run go on.
+///
+/// # Errors
+/// The folder is none of a recording, or cannot be read.
+pub fn collect(folder: &Path) -> Result<Recording, RecordError> {
+    let what = || format!("cannot read a recording in {}", folder.display());
+    let (engine, _) = signature(folder).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => RecordError::NoRecording(folder.to_owned()),
+        _ => io(what())(error),
+    })?;
+    let account = RunAccount::open(folder).map_err(io(what()))?;
+    let mut gathering = Gathering::new(None, 0);
+    gathering.run(folder, || ()).map_err(io(what()))?;
+    let (mut vectors, found, unreclaimed) = gathering.finish();
+    let unsampled = account.unsampled();
+    let mut stats = Stats::from_vectors(&vectors, engine, found);
+    stats.add_unsampled(&unsampled);
+    vectors.processes.extend(unsampled.as_process());
+    let collected = Collected {
+        vectors,
+        stats,
+        remarks: Vec::new(),
+        unreclaimed,
+    };
+    Ok(Recording::new(ExitStatus::from_raw(0), 1, None, collected))
+}
+
+/// Deletes a recording that is left over, and its breakpoints' plans.
+///
+/// # Errors
+/// The folder cannot be deleted.
+pub fn delete(folder: &Path) -> std::io::Result<()> {
+    let plans = fs::read_link(folder.join(OsStr::from_bytes(coverage::FOLDER.to_bytes())));
+    let is_ours = |plans: &Path| {
+        plans.parent() == folder.parent()
+            && plans
+                .file_name()
+                .is_some_and(|name| name.as_bytes().starts_with(PREFIX.as_bytes()))
+    };
+    if let Ok(plans) = plans
+        && is_ours(&plans)
+    {
+        fs::remove_dir_all(plans)?;
+    }
+    fs::remove_dir_all(folder)
+}
+
+/// The recordings among temporary files whose recorders were killed, oldest first.
+pub fn left_over(temporary: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(temporary).into_iter().flatten().flatten();
+    let is_left = |folder: &Path| {
+        let recorder = signature(folder).map_or(0, |(_, recorder)| recorder);
+        recorder != 0 && !Path::new("/proc").join(recorder.to_string()).exists()
+    };
+    let mut found: Vec<_> = entries
+        .filter(|entry| entry.file_name().as_bytes().starts_with(PREFIX.as_bytes()))
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .filter(|(_, folder)| is_left(folder))
+        .collect();
+    found.sort();
+    found.into_iter().map(|(_, folder)| folder).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_of_a_dead_recorder_is_left_over() {
+        let temporary = tempfile::tempdir().unwrap();
+        // No process has the largest number.
+        for (name, recorder) in [
+            ("pleach-a", i32::MAX as u32),
+            ("pleach-b", std::process::id()),
+            ("pleach-c", 0),
+        ] {
+            let folder = temporary.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            sign_for(&folder, Engine::RunAhead, recorder).unwrap();
+        }
+        fs::create_dir(temporary.path().join("pleach-d")).unwrap();
+        assert_eq!(left_over(temporary.path()), [temporary.path().join("pleach-a")]);
+    }
+
+    #[test]
+    fn a_signature_of_another_version_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        for text in ["", "run-ahead", "magic 7", "run-ahead x"] {
+            fs::write(folder.path().join(SIGNATURE), text).unwrap();
+            assert!(signature(folder.path()).is_err(), "{text}");
+        }
+        sign_for(folder.path(), Engine::Step, 7).unwrap();
+        assert_eq!(signature(folder.path()).unwrap(), (Engine::Step, 7));
+    }
+}

@@ -1,0 +1,57 @@
+//! `pleach collect`: a profile of what programs have written that were started without a recorder.
+
+use super::recorded::{NOTHING_SAMPLED, Target};
+use anyhow::Result;
+use pleach_collector::detached;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Make a profile of a recording that `pleach record --env` began.
+///
+/// It has what was sampled so far, in any number of processes and restarts of them. Programs that run are not disturbed
+/// and go on being sampled: collect again for more. To end the recording, start the programs without its environment and
+/// delete the folder.
+///
+///   pleach record --env /var/tmp/web > web.env     for systemd: EnvironmentFile=/…/web.env
+///   docker run --env-file web.env -v /var/tmp/web:/var/tmp/web -v /opt/pleach:/opt/pleach:ro …
+///   pleach collect /var/tmp/web -o web.pleach
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// The folder of the recording.
+    folder: PathBuf,
+    /// The profile to write.
+    #[arg(short, long, default_value = "default.pleach", value_name = "FILE")]
+    output: PathBuf,
+    /// Read this file instead of the recorded binary of the same build-id or name, such as one in a container.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+    /// Write measurements of the recording to this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    stats: Option<PathBuf>,
+    /// Keep the raw vectors in the profile.
+    #[arg(long)]
+    keep_vectors: bool,
+    /// Print only errors.
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Makes the profile.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let recording = detached::collect(&args.folder)?;
+    let target = Target {
+        output: &args.output,
+        stats: args.stats.as_deref(),
+        binary: args.binary.as_deref(),
+        keep_vectors: args.keep_vectors,
+        correct_time_bias: false,
+        needs_samples: true,
+        quiet: args.quiet,
+    };
+    Ok(if target.write(&recording)? {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(NOTHING_SAMPLED)
+    })
+}

@@ -1,0 +1,221 @@
+//! Writes recordings as profiles, and says what is in them.
+
+use anyhow::{Context, Result};
+use pleach_analysis::analyse::{Analysis, AnalysisError, analyse, without_functions};
+use pleach_analysis::program::Program;
+use pleach_analysis::time_bias::{Model, Weights};
+use pleach_collector::record::{Convergence, Recording};
+use pleach_collector::stats::Stats;
+use pleach_collector::vector::VectorSet;
+use pleach_collector::verify::Verified;
+use pleach_decide::support::Support;
+use pleach_profile::{Covered, Profile};
+use std::path::Path;
+
+/// The status of a recording without a burst, where the command itself succeeded.
+pub const NOTHING_SAMPLED: u8 = 4;
+
+/// Where a recording goes.
+pub struct Target<'a> {
+    /// The profile.
+    pub output: &'a Path,
+    /// Measurements of the recording, as JSON.
+    pub stats: Option<&'a Path>,
+    /// Read in place of the recorded binary.
+    pub binary: Option<&'a Path>,
+    /// Keep the raw vectors.
+    pub keep_vectors: bool,
+    /// Correct the time bias.
+    pub correct_time_bias: bool,
+    /// Whether a recording without samples is a failure.
+    pub needs_samples: bool,
+    /// Print only errors.
+    pub quiet: bool,
+}
+
+impl Target<'_> {
+    /// Writes what was recorded. Returns whether anything was sampled.
+    pub fn write(&self, recording: &Recording) -> Result<bool> {
+        if let Some(path) = self.stats {
+            let text = serde_json::to_string_pretty(&recording.stats)?;
+            std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        if let Some(verified) = &recording.stats.verified {
+            report(verified);
+        }
+        let weights = if self.correct_time_bias {
+            Weights::from_vectors(&recording.vectors, &Model::default())
+        } else {
+            Weights::equal()
+        };
+        let sampled = recording.stats.bursts > 0;
+        let profile = if sampled || !recording.vectors.coverage.is_empty() {
+            analysed(&recording.vectors, &weights, self.binary, self.keep_vectors, self.quiet)?
+        } else {
+            without_functions(&recording.vectors)
+        };
+        pleach_store::write_profile(self.output, &profile)?;
+        if !self.quiet && recording.unreclaimed {
+            eprintln!(
+                "pleach: warning: the file system of {} cannot free parts of a file: temporary files grew with the run. Set TMPDIR to \
+             a folder elsewhere",
+                std::env::temp_dir().display()
+            );
+        }
+        if let Some(compressed) = recording.vectors.compressed.as_ref().filter(|_| !self.quiet) {
+            match (compressed.branches, compressed.rate) {
+                (branches, 1) => {
+                    eprintln!(
+                        "pleach: to save memory, bursts were cut into windows of {branches} branches; all are kept"
+                    )
+                }
+                (branches, rate) => {
+                    eprintln!(
+                        "pleach: the vectors were sampled to fit: of windows of {branches} branches, one in {rate} was kept"
+                    );
+                }
+            }
+        }
+        if !self.quiet {
+            for remark in &recording.remarks {
+                eprintln!("pleach: note: {remark}");
+            }
+            if let Some(convergence) = &recording.convergence {
+                eprintln!("pleach: {}", comparison(recording.runs, convergence));
+            }
+            eprintln!("pleach: {}; wrote {}", summary(&recording.stats), self.output.display());
+            if !recording.vectors.coverage.is_empty() {
+                eprintln!("pleach: {}", covered(&profile, &recording.vectors));
+            }
+            if sampled {
+                eprintln!("pleach: {}", Support::from_provenance(&profile.provenance).verdict());
+            }
+        }
+        if !sampled && self.needs_samples {
+            // The exit status needs an explanation, however quiet.
+            eprintln!(
+                "pleach: error: nothing was sampled: the command took {:.3} s of CPU time, too little for a burst at this overhead; record longer, \
+             with `--repeat 20` or `--overhead 5%`",
+                recording.stats.program_cpu_seconds
+            );
+        }
+        Ok(sampled)
+    }
+}
+
+/// One line: what breakpoints showed.
+fn covered(profile: &Profile, vectors: &VectorSet) -> String {
+    let count = |is: fn(Covered) -> bool| {
+        let states = profile.functions.iter().flat_map(|function| &function.coverage);
+        states.filter(|&&state| is(state)).count()
+    };
+    let blocks: usize = profile.functions.iter().map(|function| function.blocks.len()).sum();
+    let traps: u64 = vectors.coverage.iter().map(|coverage| coverage.traps).sum();
+    format!(
+        "coverage: of {blocks} blocks, {} executed, {} proved not executed ({traps} breakpoints hit)",
+        count(|state| state >= Covered::ByDominance),
+        count(|state| state == Covered::NotExecuted),
+    )
+}
+
+/// One line: what was recorded, and its overhead.
+fn summary(stats: &Stats) -> String {
+    let at = stats.event.as_ref().map(|event| format!(" at {event}"));
+    format!(
+        "{} taken branches in {} bursts{} ({}), {:.2} s of CPU time at {:.2} % overhead",
+        stats.taken_branches,
+        stats.bursts,
+        at.unwrap_or_default(),
+        stats.engine,
+        stats.program_cpu_seconds,
+        stats.overhead * 100.0,
+    )
+}
+
+/// One line: how the runs of `--repeat auto` compare.
+fn comparison(runs: u32, convergence: &Convergence) -> String {
+    let bursts = convergence.bursts();
+    match convergence.expected_change() {
+        Some(change) => format!(
+            "{runs} runs, {bursts} bursts: another recording of the same length would differ in {:.0} % of the branches",
+            change * 100.0
+        ),
+        None => format!("{runs} runs, {bursts} bursts: too few for a comparison"),
+    }
+}
+
+/// Says how shadow execution compared.
+fn report(verified: &Verified) {
+    eprintln!("pleach: {} instructions compared", verified.instructions);
+    for (class, count) in &verified.disagreements {
+        eprintln!("pleach: {class}: {count}");
+    }
+    for (way, opcodes) in &verified.opcodes {
+        eprintln!("pleach: {} opcodes: {way}", opcodes.len());
+    }
+    for bug in &verified.bugs {
+        eprintln!("pleach: bug: {bug}");
+    }
+}
+
+/// The profile; for a program without annotations, one that holds raw vectors only.
+pub fn analysed(
+    vectors: &VectorSet,
+    weights: &Weights,
+    binary: Option<&Path>,
+    keep_vectors: bool,
+    quiet: bool,
+) -> Result<Profile> {
+    let program = Program::read(&vectors.modules, binary);
+    if !quiet {
+        for problem in &program.problems {
+            eprintln!("pleach: warning: {problem}");
+        }
+    }
+    match analyse(&program, vectors, weights) {
+        Ok(Analysis { mut profile, report }) => {
+            profile.vectors = keep_vectors.then(|| vectors.to_bytes());
+            if !quiet && report.inconsistent * 100 > report.stretches {
+                eprintln!(
+                    "pleach: warning: {} of {} sampled stretches do not match the binary: was it changed while it ran?",
+                    report.inconsistent, report.stretches
+                );
+            }
+            Ok(profile)
+        }
+        Err(error @ AnalysisError::NotAnnotated) => {
+            eprintln!(
+                "pleach: warning: {error}. The raw vectors are kept, but `pleach flags use` cannot use the result"
+            );
+            Ok(Profile {
+                vectors: Some(vectors.to_bytes()),
+                ..without_functions(vectors)
+            })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_names_the_event() {
+        let stats = Stats {
+            engine: "lbr".to_owned(),
+            event: Some("near_taken:u".to_owned()),
+            taken_branches: 320,
+            bursts: 10,
+            program_cpu_seconds: 2.0,
+            overhead: 0.0098,
+            ..Stats::default()
+        };
+        insta::assert_snapshot!(summary(&stats), @"320 taken branches in 10 bursts at near_taken:u (lbr), 2.00 s of CPU time at 0.98 % overhead");
+    }
+
+    #[test]
+    fn too_few_runs_are_not_compared() {
+        insta::assert_snapshot!(comparison(3, &Convergence::default()), @"3 runs, 0 bursts: too few for a comparison");
+    }
+}

@@ -1,0 +1,66 @@
+//! `pleach recover`: what recorders that were killed have left.
+
+use super::recorded::Target;
+use anyhow::{Context, Result, bail};
+use pleach_collector::detached;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Make profiles of recordings whose `pleach record` was killed, and delete their temporary files.
+///
+/// They are found in the folder of temporary files (TMPDIR, else /tmp). Each becomes `recovered-1.pleach` and so on in
+/// the present folder, the oldest first. What breakpoints showed is lost.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The folder to write profiles to.
+    #[arg(short, long, default_value = ".", value_name = "DIR")]
+    output: PathBuf,
+    /// Only list the recordings.
+    #[arg(long)]
+    list: bool,
+    /// Delete the recordings without making profiles.
+    #[arg(long, conflicts_with = "list")]
+    discard: bool,
+}
+
+/// Makes the profiles.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let found = detached::left_over(&std::env::temp_dir());
+    if found.is_empty() {
+        eprintln!("pleach: nothing to recover in {}", std::env::temp_dir().display());
+    }
+    for folder in &found {
+        if args.list {
+            println!("{}", folder.display());
+            continue;
+        }
+        if !args.discard {
+            let recording = detached::collect(folder)?;
+            if recording.stats.bursts > 0 {
+                let target = Target {
+                    output: &unused(&args.output)?,
+                    stats: None,
+                    binary: None,
+                    keep_vectors: false,
+                    correct_time_bias: false,
+                    needs_samples: false,
+                    quiet: false,
+                };
+                target.write(&recording)?;
+            } else {
+                eprintln!("pleach: {}: nothing was sampled", folder.display());
+            }
+        }
+        detached::delete(folder).with_context(|| format!("cannot delete {}", folder.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The first name that no file has.
+fn unused(folder: &Path) -> Result<PathBuf> {
+    let mut names = (1..10_000).map(|number| folder.join(format!("recovered-{number}.pleach")));
+    match names.find(|path| !path.exists()) {
+        Some(path) => Ok(path),
+        None => bail!("{}: delete what was recovered before", folder.display()),
+    }
+}

@@ -1,0 +1,180 @@
+//! `record --env`, `collect` and `recover`: recordings without a recorder.
+
+use crate::support::*;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// An annotated program that runs for as many seconds as its argument says, roughly.
+fn program_of_seconds(dir: &Path) -> PathBuf {
+    let source = dir.join("spin.c");
+    let text = "#include <stdio.h>\n#include <stdlib.h>\n#include <time.h>\n\
+                int main(int argc, char **argv) {\n\
+                  unsigned sum = argc; double end = atof(argv[1]) * CLOCKS_PER_SEC;\n\
+                  while (clock() < end) for (unsigned i = 0; i < 100000; i++) sum = sum & 1 ? sum * 3 + 1 : sum / 2 + i;\n\
+                  return sum == 7; }\n";
+    std::fs::write(&source, text).expect("written");
+    let binary = dir.join("spin");
+    let flags = stdout(Command::new(pleach()).args(["flags", "annotate"]));
+    let mut compile = Command::new("clang-22");
+    compile.arg("-O2").args(flags.split_whitespace()).arg(&source).arg("-o");
+    stdout(compile.arg(&binary));
+    binary
+}
+
+/// Begins a recording; the environment of its programs.
+fn begin(folder: &Path, options: &[&str]) -> Vec<(String, String)> {
+    let mut record = Command::new(pleach());
+    let text = stdout(
+        record
+            .args(["record", "--overhead", "20%"])
+            .args(options)
+            .arg("--env")
+            .arg(folder),
+    );
+    let pairs = text.lines().filter_map(|line| line.split_once('='));
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+fn start(program: &Path, seconds: &str, environment: &[(String, String)]) -> Child {
+    let mut command = Command::new(program);
+    command.arg(seconds).envs(environment.iter().cloned());
+    command.spawn().expect("the program runs")
+}
+
+/// Bursts and processes of what is collected now.
+fn collected(folder: &Path, dir: &Path) -> (u64, usize) {
+    let (profile, stats) = (dir.join("c.pleach"), dir.join("stats.json"));
+    let mut collect = Command::new(pleach());
+    collect
+        .args(["collect", "--keep-vectors", "-o"])
+        .arg(&profile)
+        .arg("--stats")
+        .arg(&stats);
+    stdout(collect.arg(folder));
+    let stats: serde_json::Value = serde_json::from_slice(&std::fs::read(stats).expect("stats")).expect("JSON");
+    let number = |name: &str| stats[name].as_u64().unwrap_or_else(|| panic!("no {name} in {stats}"));
+    (number("bursts"), number("processes") as usize)
+}
+
+#[test]
+fn processes_are_collected_while_they_run_and_afterwards() {
+    let dir = scratch();
+    let (program, folder) = (program_of_seconds(dir.path()), dir.path().join("folder"));
+    let environment = begin(&folder, &[]);
+    assert!(start(&program, "0.5", &environment).wait().expect("ended").success());
+    let first = collected(&folder, dir.path());
+    assert!(first.0 > 0 && first.1 == 1, "{first:?}");
+
+    let mut second = start(&program, "60", &environment);
+    let patience = Instant::now() + Duration::from_secs(30);
+    let mut now = first;
+    while now.1 < 2 || now.0 <= first.0 {
+        assert!(
+            Instant::now() < patience,
+            "the running process is not collected: {now:?}"
+        );
+        std::thread::sleep(Duration::from_millis(200));
+        now = collected(&folder, dir.path());
+    }
+    second.kill().expect("killed");
+    second.wait().expect("ended");
+    assert!(collected(&folder, dir.path()).0 >= now.0);
+    // A profile that the compiler takes.
+    let mut show = Command::new(pleach());
+    assert!(stdout(show.arg("show").arg(dir.path().join("c.pleach"))).contains("main"));
+}
+
+#[test]
+fn sampling_ends_when_the_folder_is_full() {
+    let dir = scratch();
+    let (program, folder) = (program_of_seconds(dir.path()), dir.path().join("folder"));
+    let environment = begin(&folder, &["--max-folder", "16k"]);
+    for _ in 0..2 {
+        assert!(start(&program, "1", &environment).wait().expect("ended").success());
+    }
+    let entries = std::fs::read_dir(&folder).expect("the folder");
+    let size: u64 = entries
+        .map(|entry| entry.expect("an entry").metadata().expect("metadata").len())
+        .sum();
+    // Beside the shards: the shared page, heads and ends of shards, and the burst that exceeds the limit.
+    assert!((8 << 10..48 << 10).contains(&size), "{size}");
+    assert!(collected(&folder, dir.path()).0 > 0);
+}
+
+#[test]
+fn folders_that_do_not_fit_are_refused() {
+    let dir = scratch();
+    let folder = dir.path().join("folder");
+    let fails = |command: &mut Command| {
+        let output = command.output().expect("pleach runs");
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let mut collect = Command::new(pleach());
+    assert!(fails(collect.arg("collect").arg(dir.path())).contains("no folder of a recording"));
+    begin(&folder, &[]);
+    let mut again = Command::new(pleach());
+    assert!(fails(again.args(["record", "--env"]).arg(&folder)).contains("has a recording already"));
+    let mut empty = Command::new(pleach());
+    let text = fails(empty.current_dir(dir.path()).arg("collect").arg(&folder));
+    assert!(text.contains("nothing was sampled"), "{text}");
+}
+
+#[test]
+fn a_killed_recorder_loses_no_samples() {
+    let dir = scratch();
+    let program = program_of_seconds(dir.path());
+    let temporary = dir.path().join("tmp");
+    std::fs::create_dir(&temporary).expect("made");
+    let mut record = Command::new(pleach());
+    record
+        .env("TMPDIR", &temporary)
+        .args(["record", "--overhead", "20%", "-o"]);
+    record
+        .arg(dir.path().join("never.pleach"))
+        .arg("--")
+        .arg(&program)
+        .arg("3");
+    let mut recorder = record.stderr(Stdio::null()).spawn().expect("pleach runs");
+    // As soon as a burst was written.
+    let patience = Instant::now() + Duration::from_secs(30);
+    let written = || {
+        let shards = glob(&temporary)
+            .into_iter()
+            .filter(|path| path.extension().is_some_and(|e| e == "shard"));
+        shards
+            .map(|path| path.metadata().map_or(0, |metadata| metadata.len()))
+            .sum::<u64>()
+    };
+    while written() < 64 << 10 {
+        assert!(Instant::now() < patience, "nothing is written");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    recorder.kill().expect("killed");
+    recorder.wait().expect("ended");
+
+    let mut recover = Command::new(pleach());
+    recover
+        .env("TMPDIR", &temporary)
+        .arg("recover")
+        .arg("-o")
+        .arg(dir.path());
+    stdout(&mut recover);
+    let mut show = Command::new(pleach());
+    assert!(stdout(show.arg("show").arg(dir.path().join("recovered-1.pleach"))).contains("main"));
+    let left: Vec<PathBuf> = std::fs::read_dir(&temporary)
+        .expect("there")
+        .map(|e| e.expect("an entry").path())
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// The files in the folders of a folder.
+fn glob(folder: &Path) -> Vec<PathBuf> {
+    let folders = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    folders
+        .flat_map(|inner| std::fs::read_dir(inner.path()).into_iter().flatten().flatten())
+        .map(|entry| entry.path())
+        .collect()
+}
