@@ -198,7 +198,8 @@ fn record(line: &CommandLine, options: &[(&str, &str)], output: &Path) -> Result
 /// Runs cargo with rustc wrapped, in a folder of its own.
 fn run_cargo(line: &CommandLine, stage: &Stage, runner: Option<&Path>) -> Result<ExitCode> {
     let rustc = Rustc::ask(line)?;
-    let target = line.target.clone().unwrap_or_else(|| rustc.host.clone());
+    let configured = std::env::var("CARGO_BUILD_TARGET").ok();
+    let target = line.target.clone().or(configured).unwrap_or(rustc.host);
     let folder = target_folder(line)?.join("pleach").join(stage.folder);
     let wrapper = stage.prepare(&folder)?;
     let mut cargo = Command::new(cargo_program());

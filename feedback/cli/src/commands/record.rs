@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use pleach_collector::detached::{self, Limits};
 use pleach_collector::engines::lbr::Refusal;
 use pleach_collector::record::{CoverageMode, Enough, RecordError, RecordOptions, Repeat, record};
+use pleach_collector::vector::Engine;
 use pleach_decide::support::MIN_BURSTS_FOR_SPLITTING;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -237,6 +238,9 @@ fn print_environment(args: &Args, folder: &Path) -> Result<ExitCode> {
         event: args.event.as_deref(),
         run_ahead: true,
     })?;
+    if engine == Engine::Lbr {
+        bail!("the processor's branch records need a recorder: with --env, leave out `--engine lbr`");
+    }
     let options = RecordOptions {
         engine,
         overhead: args.overhead,

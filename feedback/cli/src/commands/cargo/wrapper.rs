@@ -60,7 +60,7 @@ impl Stage {
         format!(
             "#!/bin/sh\n\
              # Written by `pleach cargo`: runs rustc with pleach's plugin for what is compiled for a target.\n\
-             case \" $* \" in *' --target '*) is_target=1 ;; esac\n\
+             case \" $* \" in *' --target '*) is_target=1 ;; *) is_target= ;; esac\n\
              if [ -n \"$is_target\" ] && [ -n \"$CARGO_CRATE_NAME\" ]; then\n\
              \x20   export RUSTC_BOOTSTRAP=1 {}\n\
              \x20   set -- \"$@\" '-Zllvm-plugins={plugin}' '--cfg=pleach_id=\"{digest:016x}\"'\n\
