@@ -5,6 +5,7 @@
 //! blocks.
 
 use super::flows::{Flows, FunctionFlow, FunctionKey, changed_functions};
+use super::names::Names;
 use super::paths_text::with_unit;
 use super::tables::{grouped, percent, table, without_padding};
 use pleach_annotate::manifest::Anchor;
@@ -127,7 +128,7 @@ impl Overlap {
     }
 
     /// For people.
-    pub fn to_text(&self) -> String {
+    pub fn to_text(&self, names: &Names) -> String {
         let mut out = String::new();
         let [first, second, both] = self.path_numbers.map(grouped);
         let share = |overlap: Option<f64>| overlap.map_or("unknown".into(), percent);
@@ -161,7 +162,7 @@ impl Overlap {
                     percent(f.path_shares[1]),
                     percent(f.block_shares[0]),
                     percent(f.block_shares[1]),
-                    f.function.clone(),
+                    names.shown(&f.function),
                 ]);
             }
             let _ = writeln!(out, "\n{rows}");

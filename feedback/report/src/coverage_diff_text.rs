@@ -2,6 +2,7 @@
 
 use super::block_state::State;
 use super::coverage_diff::{CoverageDiff, Difference, Direction, FunctionDifference};
+use super::names::Names;
 use super::paths_text::with_unit;
 use super::ranges::{ranges, ranges_to_text};
 use super::tables::{grouped, table, without_padding};
@@ -13,9 +14,9 @@ const MAX_RANGES: usize = 8;
 const MAX_NAMES: usize = 5;
 
 impl CoverageDiff {
-    /// For people. The names are those of A and B.
-    pub fn to_text(&self, names: [&str; 2]) -> String {
-        let [a, b] = names;
+    /// For people. `profiles`: what A and B are called.
+    pub fn to_text(&self, profiles: [&str; 2], names: &Names) -> String {
+        let [a, b] = profiles;
         let mut out = format!("A: {a}\nB: {b}\n\n");
         let states = State::ALL.map(|state| format!("{} in B", state.name()));
         let mut matrix = table(&["blocks", &states[0], &states[1], &states[2]], 1..);
@@ -24,13 +25,13 @@ impl CoverageDiff {
             matrix.add_row([&[format!("{} in A", state.name())], &row[..]].concat());
         }
         let _ = writeln!(out, "{matrix}");
-        direction(["B", "A"], &self.only_b, &mut out);
-        direction(["A", "B"], &self.only_a, &mut out);
-        self.remarks(&mut out);
+        direction(["B", "A"], &self.only_b, names, &mut out);
+        direction(["A", "B"], &self.only_a, names, &mut out);
+        self.remarks(names, &mut out);
         without_padding(&out)
     }
 
-    fn remarks(&self, out: &mut String) {
+    fn remarks(&self, names: &Names, out: &mut String) {
         let [only_a, only_b] = self.only_in.map(grouped);
         let _ = writeln!(
             out,
@@ -38,13 +39,13 @@ impl CoverageDiff {
             with_unit(self.compared, "function"),
         );
         if !self.not_comparable.is_empty() {
-            let names = self.not_comparable.iter().take(MAX_NAMES);
-            let names: Vec<&str> = names.map(|f| f.function.as_str()).collect();
+            let some = self.not_comparable.iter().take(MAX_NAMES);
+            let some: Vec<String> = some.map(|f| names.shown(&f.function)).collect();
             let _ = writeln!(
                 out,
                 "{} with other control flow in each, not compared: {}{}",
                 with_unit(self.not_comparable.len() as u64, "function"),
-                names.join(", "),
+                some.join(", "),
                 if self.not_comparable.len() > MAX_NAMES {
                     ", …"
                 } else {
@@ -69,7 +70,7 @@ impl CoverageDiff {
 }
 
 /// What one profile executes and the other does not.
-fn direction([this, other]: [&str; 2], direction: &Direction, out: &mut String) {
+fn direction([this, other]: [&str; 2], direction: &Direction, names: &Names, out: &mut String) {
     let lists = [
         (format!("proved not executed in {other}"), &direction.not_executed),
         (format!("unknown in {other}"), &direction.unknown),
@@ -83,12 +84,12 @@ fn direction([this, other]: [&str; 2], direction: &Direction, out: &mut String) 
             with_unit(functions, "function"),
         );
         if !difference.functions.is_empty() {
-            list(this, other, difference, out);
+            list([this, other], difference, names, out);
         }
     }
 }
 
-fn list(this: &str, other: &str, difference: &Difference, out: &mut String) {
+fn list([this, other]: [&str; 2], difference: &Difference, names: &Names, out: &mut String) {
     let executions = format!("executions in {this}");
     let whole = format!("function in {other}");
     let has_lines = difference.functions.iter().any(|f| f.lines.is_some());
@@ -103,7 +104,7 @@ fn list(this: &str, other: &str, difference: &Difference, out: &mut String) {
             grouped(row.executions),
             grouped(row.blocks.len()),
             grouped(row.blocks_all),
-            row.function.clone(),
+            names.shown(&row.function),
             whole.to_owned(),
             place_of(row, has_lines),
         ]);

@@ -1,6 +1,7 @@
 //! The text form of `pleach coverage`.
 
 use super::coverage::{CoverageReport, FunctionRow, Tally};
+use super::names::Names;
 use super::tables::{grouped, table, without_padding};
 use std::fmt::Write;
 
@@ -16,7 +17,7 @@ const STATES: [&str; 6] = [
 
 impl CoverageReport {
     /// For people: the totals, and at most `top` functions, those with executed blocks first.
-    pub fn to_text(&self, top: Option<usize>) -> String {
+    pub fn to_text(&self, top: Option<usize>, names: &Names) -> String {
         let mut out = String::new();
         let mut totals = table(&[&["", "all"], &STATES[..]].concat(), 1..);
         let mut total = |what: &str, tally: &Tally| {
@@ -35,11 +36,11 @@ impl CoverageReport {
             grouped(self.functions_covered - self.functions_proved),
             grouped(self.functions_not_executed),
         );
-        self.functions_to_text(top, &mut out);
+        self.functions_to_text(top, names, &mut out);
         without_padding(&out)
     }
 
-    fn functions_to_text(&self, top: Option<usize>, out: &mut String) {
+    fn functions_to_text(&self, top: Option<usize>, names: &Names, out: &mut String) {
         let all = self.functions.len() + self.not_executed.len();
         if all == 0 {
             return;
@@ -47,7 +48,7 @@ impl CoverageReport {
         let shown = all.min(top.unwrap_or(usize::MAX));
         let mut rows = table(&[&["blocks"], &STATES[..], &["function"]].concat(), ..7);
         for row in self.functions.iter().chain(&self.not_executed).take(shown) {
-            rows.add_row(function_row(row));
+            rows.add_row(function_row(row, names));
         }
         let _ = writeln!(out, "{rows}");
         if shown < all {
@@ -56,10 +57,10 @@ impl CoverageReport {
     }
 }
 
-fn function_row(row: &FunctionRow) -> Vec<String> {
+fn function_row(row: &FunctionRow, names: &Names) -> Vec<String> {
     let mut cells = cells(&row.blocks).to_vec();
     cells.insert(0, grouped(row.blocks.all));
-    cells.push(row.function.clone());
+    cells.push(names.shown(&row.function));
     cells
 }
 

@@ -8,6 +8,7 @@
 
 use super::compare::{DifferentAnchors, JSON_VERSION, one_anchor};
 use super::flows::{Flows, FunctionFlow, FunctionKey, Interval, changed_functions};
+use super::names::Names;
 use super::paths::{cut, ending};
 use super::paths_text::{LEGEND, path, with_unit};
 use super::tables::{grouped, percent, percent_range, table, without_padding};
@@ -170,7 +171,7 @@ impl Diff {
     }
 
     /// For people.
-    pub fn to_text(&self) -> String {
+    pub fn to_text(&self, names: &Names) -> String {
         let mut out = String::new();
         let header = [
             "change",
@@ -184,7 +185,7 @@ impl Diff {
             let mut rows = table(&header, ..5);
             for f in &self.functions {
                 let [change, before, ib, after, ia] = cells(f.change, f.before, f.after);
-                rows.add_row([change, before, ib, after, ia, f.function.clone()]);
+                rows.add_row([change, before, ib, after, ia, names.shown(&f.function)]);
             }
             let _ = writeln!(out, "{rows}");
             more(self.hidden[0], &mut out);
@@ -194,7 +195,7 @@ impl Diff {
             let mut rows = table(&[&header[..], &["path"]].concat(), ..5);
             for p in &self.paths {
                 let [change, before, ib, after, ia] = cells(p.change, p.before, p.after);
-                rows.add_row([change, before, ib, after, ia, p.function.clone(), path(&p.path)]);
+                rows.add_row([change, before, ib, after, ia, names.shown(&p.function), path(&p.path)]);
             }
             let _ = writeln!(out, "{rows}");
             more(self.hidden[1], &mut out);

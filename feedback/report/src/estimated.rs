@@ -1,6 +1,7 @@
 //! The report of `pleach paths` on estimated paths: [`EstimatedPaths::to_json`] for scripts,
 //! [`EstimatedPaths::to_text`] for people.
 
+use super::names::{Names, meant};
 use super::paths::{PathRow, PathsOptions, array, cut, ending, hint};
 use super::paths_text::{LEGEND, path, with_unit};
 use super::tables::{grouped, percent, percent_range, table, without_padding};
@@ -97,7 +98,7 @@ impl<'p> EstimatedPaths<'p> {
     }
 
     /// For people.
-    pub fn to_text(&self) -> String {
+    pub fn to_text(&self, names: &Names) -> String {
         let totals = &self.totals;
         let mut out = String::new();
         if !self.rows.is_empty() {
@@ -112,7 +113,7 @@ impl<'p> EstimatedPaths<'p> {
                     percent_range(share(estimated.low), share(estimated.high).min(1.0)),
                     percent(share(so_far)),
                     grouped(estimated.count.round()),
-                    function.name.clone(),
+                    names.shown(&function.name),
                     path(&estimated.path),
                 ]);
             }
@@ -159,18 +160,14 @@ fn totals(profile: &Profile) -> EstimatedTotals {
     }
 }
 
-/// The functions to show: all, or those with this name or identifier.
+/// The functions to show: all, or those that a name means ([`meant`]).
 pub(super) fn chosen<'p>(profile: &'p Profile, name: Option<&str>) -> Result<Vec<&'p FunctionProfile>, NoSuchFunction> {
     let all = profile.functions.iter();
     let Some(name) = name else { return Ok(all.collect()) };
-    let found: Vec<_> = all.filter(|f| f.name == name || f.id.to_string() == name).collect();
-    if !found.is_empty() {
-        return Ok(found);
-    }
-    let mut similar: Vec<_> = profile.functions.iter().filter(|f| f.name.contains(name)).collect();
-    similar.sort_by_key(|f| std::cmp::Reverse(f.blocks.iter().copied().max()));
-    Err(NoSuchFunction {
+    let mut by_count: Vec<&FunctionProfile> = all.collect();
+    by_count.sort_by_key(|f| std::cmp::Reverse(f.blocks.iter().copied().max()));
+    meant(by_count.into_iter(), |f| (&f.name, f.id.to_string()), name).map_err(|similar| NoSuchFunction {
         name: name.into(),
-        similar: similar.iter().take(3).map(|f| f.name.clone()).collect(),
+        similar,
     })
 }

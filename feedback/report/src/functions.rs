@@ -2,6 +2,7 @@
 
 use super::compare::JSON_VERSION;
 use super::estimated::{NoSuchFunction, chosen};
+use super::names::Names;
 use super::paths::{cut, ending};
 use super::paths_text::{LEGEND, path, with_unit};
 use super::show::Graphs;
@@ -147,7 +148,7 @@ impl Report {
     }
 
     /// For people.
-    pub fn to_text(&self) -> String {
+    pub fn to_text(&self, names: &Names) -> String {
         let mut out = String::new();
         let has_instructions = self.functions.iter().any(|f| f.instruction_share.is_some());
         let mut header = vec!["blocks", "calls", "function", "of it", "90 % interval", "hottest path"];
@@ -160,7 +161,7 @@ impl Report {
             column.set_cell_alignment(comfy_table::CellAlignment::Left);
         }
         for f in &self.functions {
-            let mut row = vec![percent(f.block_share), grouped(f.calls), f.function.clone()];
+            let mut row = vec![percent(f.block_share), grouped(f.calls), names.shown(&f.function)];
             if has_instructions {
                 row.insert(0, f.instruction_share.map_or_else(String::new, percent));
             }

@@ -10,7 +10,8 @@
 //! 6. [`lines`]: source lines; [`lcov`] and [`listing`] print them.
 //! 7. [`foreign`]: removes counts that do not belong to a program.
 //! 8. [`evaluate`]: figures of accuracy.
-//! 9. `tables` and `ranges`: the layout of all tables, and numbers as ranges.
+//! 9. [`names`]: how names of functions are shown and found;
+//!    `tables` and `ranges`: the layout of all tables, and numbers as ranges.
 
 pub mod block_state;
 pub mod compare;
@@ -27,6 +28,7 @@ pub mod functions;
 pub mod lcov;
 pub mod lines;
 pub mod listing;
+pub mod names;
 pub mod paths;
 mod paths_text;
 mod ranges;

@@ -1,6 +1,7 @@
 //! The report of `pleach paths` on exact counts: [`Paths::to_json`] and [`Edges::to_json`] for scripts,
 //! [`Paths::to_text`] and [`Edges::to_text`] for people.
 
+use super::names::meant;
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::counts::exact::{ExactFunction, ExactPath, ExactProfile};
@@ -79,7 +80,9 @@ impl<'e> Paths<'e> {
             return Err(PathsError::OnlyEdges);
         }
         let functions = chosen(exact, options)?;
-        let rows = functions.flat_map(|f| f.paths.iter().map(move |path| (f, path)));
+        let rows = functions
+            .into_iter()
+            .flat_map(|f| f.paths.iter().map(move |path| (f, path)));
         let mut rows: Vec<_> = rows.collect();
         rows.sort_by(|(f, a), (g, b)| {
             let order = b.count.cmp(&a.count).then_with(|| f.cfg.name.cmp(&g.cfg.name));
@@ -176,7 +179,10 @@ impl<'e> Edges<'e> {
     /// Fails if the requested function is not there.
     pub fn new(exact: &'e ExactProfile, options: &PathsOptions) -> Result<Self, PathsError> {
         Ok(Self {
-            functions: chosen(exact, options)?.filter(|f| f.is_executed()).collect(),
+            functions: chosen(exact, options)?
+                .into_iter()
+                .filter(|f| f.is_executed())
+                .collect(),
             top: options.top,
             totals: totals(exact),
         })
@@ -256,29 +262,16 @@ fn totals(exact: &ExactProfile) -> Totals {
     totals
 }
 
-/// The functions to show.
-fn chosen<'e>(
-    exact: &'e ExactProfile,
-    options: &PathsOptions,
-) -> Result<impl Iterator<Item = &'e ExactFunction> + use<'e>, PathsError> {
-    let wanted = options.function.clone();
-    let all = exact.functions.iter();
-    if let Some(name) = wanted
-        .as_deref()
-        .filter(|name| !all.clone().any(|f| is_called(f, name)))
-    {
-        let mut similar: Vec<_> = all.filter(|f| f.cfg.name.contains(name)).collect();
-        similar.sort_by_key(|f| std::cmp::Reverse(f.flow.blocks.iter().copied().max()));
-        return Err(PathsError::UnknownFunction {
-            name: name.into(),
-            similar: similar.iter().take(3).map(|f| f.cfg.name.clone()).collect(),
-        });
-    }
-    Ok(all.filter(move |f| wanted.as_deref().is_none_or(|name| is_called(f, name))))
-}
-
-fn is_called(function: &ExactFunction, name: &str) -> bool {
-    function.cfg.name == name || function.cfg.id.to_string() == name
+/// The functions to show: all, or those that a name means ([`meant`]).
+fn chosen<'e>(exact: &'e ExactProfile, options: &PathsOptions) -> Result<Vec<&'e ExactFunction>, PathsError> {
+    let mut all: Vec<&ExactFunction> = exact.functions.iter().collect();
+    let Some(name) = &options.function else { return Ok(all) };
+    all.sort_by_key(|f| std::cmp::Reverse(f.flow.blocks.iter().copied().max()));
+    let found = meant(all.into_iter(), |f| (&f.cfg.name, f.cfg.id.to_string()), name);
+    found.map_err(|similar| PathsError::UnknownFunction {
+        name: name.clone(),
+        similar,
+    })
 }
 
 /// Keeps the first `top` rows. Returns the number of removed rows.

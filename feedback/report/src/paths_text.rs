@@ -1,5 +1,6 @@
 //! Tables of paths and edges, for people.
 
+use super::names::Names;
 use super::paths::{Edges, Paths, Totals, cut};
 use super::tables::{grouped, table, without_padding};
 use pleach_annotate::id::BlockIndex;
@@ -14,7 +15,7 @@ pub(super) const LEGEND: &str = "▸ from the function's entry, ■ to its end, 
 
 impl Paths<'_> {
     /// For people.
-    pub fn to_text(&self) -> String {
+    pub fn to_text(&self, names: &Names) -> String {
         let mut out = String::new();
         if !self.rows.is_empty() {
             let mut rows = table(&["share", "so far", "count", "function", "path"], ..3);
@@ -28,7 +29,7 @@ impl Paths<'_> {
                     share(count),
                     share(so_far),
                     grouped(count),
-                    function.cfg.name.clone(),
+                    names.shown(&function.cfg.name),
                     path.join("  "),
                 ]);
             }
@@ -58,7 +59,7 @@ impl Paths<'_> {
 
 impl Edges<'_> {
     /// For people.
-    pub fn to_text(&self) -> String {
+    pub fn to_text(&self, names: &Names) -> String {
         let (mut rows, mut taken) = (Vec::new(), 0_u64);
         for function in &self.functions {
             let (name, flow) = (&function.cfg.name, &function.flow);
@@ -79,7 +80,7 @@ impl Edges<'_> {
         if !rows.is_empty() {
             let mut shown = table(&["count", "function", "edge"], ..1);
             for (count, name, edge) in rows {
-                shown.add_row([grouped(count), name.clone(), edge]);
+                shown.add_row([grouped(count), names.shown(name), edge]);
             }
             let _ = writeln!(out, "{shown}");
             if hidden > 0 {

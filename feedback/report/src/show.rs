@@ -1,5 +1,6 @@
 //! The report of `pleach show` as data: [`Show::to_json`] for scripts, [`Show::to_text`] for people.
 
+use super::names::meant;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 use pleach_profile::summary::ProfileSummary;
@@ -353,7 +354,7 @@ fn names(profile: &Profile) -> FxHashMap<FunctionGuid, &str> {
     profile.functions.iter().map(|f| (f.id.guid, f.name.as_str())).collect()
 }
 
-/// The functions with this name or identifier.
+/// The functions that a name means ([`meant`]).
 fn named(
     profile: &Profile,
     lines: &[(usize, FunctionLine)],
@@ -361,16 +362,15 @@ fn named(
     graphs: &Graphs<'_>,
 ) -> Result<Vec<FunctionDetail>, UnknownFunction> {
     let names = names(profile);
-    let matching = lines.iter().filter(|(_, line)| line.name == name || line.id == name);
-    let found: Vec<_> = matching.map(|line| detail(profile, line, graphs, &names)).collect();
-    if found.is_empty() {
-        let similar = lines.iter().filter(|(_, line)| line.name.contains(name)).take(3);
-        return Err(UnknownFunction {
-            name: name.into(),
-            similar: similar.map(|(_, l)| l.name.clone()).collect(),
-        });
-    }
-    Ok(found)
+    let found = meant(lines.iter(), |(_, line)| (&line.name, line.id.clone()), name);
+    let found = found.map_err(|similar| UnknownFunction {
+        name: name.into(),
+        similar,
+    })?;
+    Ok(found
+        .into_iter()
+        .map(|line| detail(profile, line, graphs, &names))
+        .collect())
 }
 
 fn detail(

@@ -1,5 +1,6 @@
 //! The text form of `pleach show`.
 
+use super::names::Names;
 use super::show::{FunctionDetail, Show};
 use super::tables::{grouped, percent, table, without_padding};
 use std::fmt::Write;
@@ -9,19 +10,19 @@ const SHOWN_CUTOFFS: [u32; 4] = [500_000, 900_000, 990_000, 999_999];
 
 impl Show {
     /// For people: the details if a function was requested, else the overview.
-    pub fn to_text(&self) -> String {
+    pub fn to_text(&self, names: &Names) -> String {
         let mut out = String::new();
         if self.details.is_empty() {
-            overview(self, &mut out);
+            overview(self, names, &mut out);
         }
         for detail in &self.details {
-            function(detail, &mut out);
+            function(detail, names, &mut out);
         }
         without_padding(&out)
     }
 }
 
-fn overview(show: &Show, out: &mut String) {
+fn overview(show: &Show, names: &Names, out: &mut String) {
     let (p, t) = (&show.provenance, &show.totals);
     let rows = [
         ("commands", p.commands.join("\n")),
@@ -70,7 +71,7 @@ fn overview(show: &Show, out: &mut String) {
     for line in &show.functions {
         let share = format!("{:.2} %", line.share * 100.0);
         functions.add_row([
-            line.name.clone(),
+            names.shown(&line.name),
             share,
             grouped(line.entry_count),
             grouped(line.max_count),
@@ -92,12 +93,12 @@ fn overhead(show: &Show) -> String {
     String::new()
 }
 
-fn function(detail: &FunctionDetail, out: &mut String) {
+fn function(detail: &FunctionDetail, names: &Names, out: &mut String) {
     let line = &detail.line;
     let _ = writeln!(
         out,
         "{} ({}, graph {}): {:.2} % of all block executions, {} samples\n",
-        line.name,
+        names.shown(&line.name),
         line.id,
         line.cfg_hash,
         line.share * 100.0,
@@ -113,7 +114,7 @@ fn function(detail: &FunctionDetail, out: &mut String) {
         edges(detail, out);
     }
     if !detail.calls.is_empty() {
-        calls(detail, out);
+        calls(detail, names, out);
     }
     if !detail.memory_operations.is_empty() {
         memory_operations(detail, out);
@@ -189,14 +190,14 @@ fn memory_operations(detail: &FunctionDetail, out: &mut String) {
     let _ = writeln!(out, "{rows}\n");
 }
 
-fn calls(detail: &FunctionDetail, out: &mut String) {
+fn calls(detail: &FunctionDetail, names: &Names, out: &mut String) {
     let mut calls = table(&["indirect call", "target", "count", "probability"], 2..);
     for call in &detail.calls {
         for (row, target) in call.targets.iter().enumerate() {
-            let name = target.name.clone().unwrap_or_else(|| target.guid.clone());
+            let name = target.name.as_deref().map(|name| names.shown(name));
             calls.add_row([
                 place(row, call.call, call.block),
-                name,
+                name.unwrap_or_else(|| target.guid.clone()),
                 grouped(target.count),
                 format!("{:.2} %", target.probability * 100.0),
             ]);

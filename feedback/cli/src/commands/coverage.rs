@@ -3,13 +3,14 @@
 mod diff;
 
 use super::inputs::sampled;
-use super::output::write_or_print;
+use super::output::{NamesArgs, write_or_print};
 use super::source::{Listing, Places};
 use anyhow::{Result, bail};
 use pleach_profile::Profile;
 use pleach_report::coverage::CoverageReport;
 use pleach_report::lcov::LcovOptions;
 use pleach_report::listing::Style;
+use pleach_report::names::meant;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -48,7 +49,7 @@ pub struct Args {
     /// Sampled profiles (.pleach); several are merged.
     #[arg(required = true, value_name = "FILE")]
     profiles: Vec<PathBuf>,
-    /// Restrict the output to this function: its linkage name or identifier; may be repeated.
+    /// Restrict the output to this function: its name, linkage name or identifier; may be repeated.
     #[arg(short, long, value_name = "NAME")]
     function: Vec<String>,
     /// Number of functions to list, by descending number of executed blocks; 0 lists all (default: 20).
@@ -79,6 +80,8 @@ pub struct Args {
     /// Write to this file instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    names: NamesArgs,
 }
 
 #[derive(clap::Subcommand)]
@@ -110,28 +113,32 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let report = CoverageReport::new(&profile, &|id, hash| places.graph(id, hash));
         match args.json {
             true => report.to_json()?,
-            false => report.to_text(Some(args.top.unwrap_or(20)).filter(|&top| top != 0)),
+            false => report.to_text(
+                Some(args.top.unwrap_or(20)).filter(|&top| top != 0),
+                &args.names.names(),
+            ),
         }
     };
     write_or_print(args.output.as_deref(), &text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The linkage names of functions that are given by name or identifier.
+/// The linkage names of the functions that are meant.
 fn names(profile: &Profile, given: &[String]) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for given in given {
-        let found = profile
-            .functions
-            .iter()
-            .find(|f| f.name == *given || f.id.to_string() == *given);
-        match found {
-            Some(found) => names.push(found.name.clone()),
-            None => {
-                bail!("the profile has no function {given}: `pleach coverage --top 0` lists those with a known state")
+        match meant(profile.functions.iter(), |f| (&f.name, f.id.to_string()), given) {
+            Ok(found) => names.extend(found.iter().map(|f| f.name.clone())),
+            Err(similar) => {
+                let nearest = similar.first().map(|name| format!(", but {name}")).unwrap_or_default();
+                bail!(
+                    "the profile has no function {given}{nearest}: `pleach coverage --top 0` lists those with a known \
+                     state"
+                )
             }
         }
     }
+    names.sort();
     names.dedup();
     Ok(names)
 }

@@ -1,7 +1,7 @@
 //! `pleach overlap`: how much two profiles agree.
 
 use super::inputs::read_flows;
-use super::output::print;
+use super::output::{NamesArgs, print};
 use anyhow::Result;
 use pleach_report::compare::Overlap;
 use std::path::PathBuf;
@@ -30,6 +30,8 @@ pub struct Args {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    names: NamesArgs,
 }
 
 /// Compares and prints.
@@ -55,7 +57,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     print(&if args.json {
         overlap.to_json()?
     } else {
-        overlap.to_text()
+        overlap.to_text(&args.names.names())
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,7 @@
 //! `pleach paths`: print exactly counted or estimated paths.
 
 use super::inputs::{self, Input};
-use super::output::print;
+use super::output::{NamesArgs, print};
 use anyhow::{Result, bail};
 use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_profile::Profile;
@@ -33,7 +33,7 @@ pub struct Args {
     /// Number of paths or edges to list, most executed first; 0 lists all (default: 20; with --json: all).
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// Show only this function: its linkage name or identifier.
+    /// Show only this function: its name, linkage name or identifier.
     #[arg(short, long, value_name = "NAME")]
     function: Option<String>,
     /// Print exact counts of edges instead of paths. With --json: all edges, by function.
@@ -46,6 +46,8 @@ pub struct Args {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    names: NamesArgs,
 }
 
 /// Prints.
@@ -86,14 +88,22 @@ fn leave_out_foreign(input: &mut Input, args: &Args) -> Result<Vec<Foreign>> {
 fn exact_text(exact: &ExactProfile, options: &PathsOptions, args: &Args) -> Result<String> {
     if args.edges {
         let edges = Edges::new(exact, options)?;
-        return Ok(if args.json { edges.to_json()? } else { edges.to_text() });
+        return Ok(if args.json {
+            edges.to_json()?
+        } else {
+            edges.to_text(&args.names.names())
+        });
     }
     let paths = Paths::new(exact, options)?;
     if paths.totals.edge_functions > 0 {
         let edges = paths.totals.edge_functions;
         eprintln!("pleach: note: of {edges} functions only edges were counted: --edges shows them");
     }
-    Ok(if args.json { paths.to_json()? } else { paths.to_text() })
+    Ok(if args.json {
+        paths.to_json()?
+    } else {
+        paths.to_text(&args.names.names())
+    })
 }
 
 fn estimated_text(profile: &Profile, options: &PathsOptions, args: &Args) -> Result<String> {
@@ -104,5 +114,9 @@ fn estimated_text(profile: &Profile, options: &PathsOptions, args: &Args) -> Res
     if paths.totals.paths == 0 {
         eprintln!("pleach: note: the profile has no paths: no sampled burst covers a path of an annotated function");
     }
-    Ok(if args.json { paths.to_json()? } else { paths.to_text() })
+    Ok(if args.json {
+        paths.to_json()?
+    } else {
+        paths.to_text(&args.names.names())
+    })
 }

@@ -1,7 +1,7 @@
 //! `pleach report`: the functions with the most executions.
 
 use super::inputs::sampled;
-use super::output::print;
+use super::output::{NamesArgs, print};
 use anyhow::Result;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
@@ -32,7 +32,7 @@ pub struct Args {
     /// Leave out functions with a smaller share than this, in percent.
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
     percent_limit: f64,
-    /// Report only this function: its linkage name or identifier.
+    /// Report only this function: its name, linkage name or identifier.
     #[arg(short, long, value_name = "NAME")]
     function: Option<String>,
     /// The annotated program, or one of its libraries, for the instructions of blocks; may be repeated.
@@ -41,6 +41,8 @@ pub struct Args {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    names: NamesArgs,
 }
 
 /// Prints.
@@ -58,7 +60,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         function: args.function.clone(),
     };
     let report = Report::new(&profile, &options, &|id, hash| graphs.get(&(id, hash)))?;
-    print(&if args.json { report.to_json()? } else { report.to_text() })?;
+    print(&if args.json {
+        report.to_json()?
+    } else {
+        report.to_text(&args.names.names())
+    })?;
     if !args.json {
         eprintln!("pleach: {}", Support::from_provenance(&profile.provenance).verdict());
     }

@@ -1,6 +1,6 @@
 //! `pleach show`: print a profile.
 
-use super::output::print;
+use super::output::{NamesArgs, print};
 use anyhow::Result;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
@@ -29,6 +29,8 @@ pub struct Args {
     /// Print JSON, every listed function in detail.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    names: NamesArgs,
 }
 
 /// Prints.
@@ -51,7 +53,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if args.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&show.to_json())?))?;
     } else {
-        print(&show.to_text())?;
+        print(&show.to_text(&args.names.names()))?;
         eprintln!("pleach: {}", Support::from_provenance(&profile.provenance).verdict());
     }
     Ok(ExitCode::SUCCESS)

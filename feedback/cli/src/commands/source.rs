@@ -9,7 +9,9 @@ use super::output::print;
 use anyhow::{Result, bail};
 pub use listing::Listing;
 pub use places::Places;
+use pleach_report::estimated::NoSuchFunction;
 use pleach_report::listing::Style;
+use pleach_report::names::meant;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -25,7 +27,7 @@ pub struct Args {
     /// The profile.
     #[arg(value_name = "FILE")]
     profile: PathBuf,
-    /// Show this function only: its linkage name.
+    /// Show this function only: its name, linkage name or identifier.
     function: Option<String>,
     /// The annotated program, or one of its libraries (default: those that are in the profile's recorded commands).
     #[arg(long, value_name = "FILE")]
@@ -54,9 +56,20 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             args.profile.display()
         );
     }
+    let functions = match &args.function {
+        None => Vec::new(),
+        Some(name) => {
+            let found = meant(profile.functions.iter(), |f| (&f.name, f.id.to_string()), name);
+            let found = found.map_err(|similar| NoSuchFunction {
+                name: name.clone(),
+                similar,
+            })?;
+            found.into_iter().map(|f| f.name.clone()).collect()
+        }
+    };
     let listing = Listing {
         style: Style::Marks,
-        functions: args.function.as_slice(),
+        functions: &functions,
         source_dirs: &args.source_dir,
     };
     print(&listing.to_text(&profile, &Places::read(&binaries)?)?)?;

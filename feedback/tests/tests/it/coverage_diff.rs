@@ -8,6 +8,7 @@ use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_profile::merge::merge;
 use pleach_profile::{Anchor, Covered, FunctionProfile, Profile};
 use pleach_report::coverage_diff::{CoverageDiff, CoverageDiffOptions, Direction};
+use pleach_report::names::Names;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -97,7 +98,7 @@ fn table() {
     let path = |cfg: &Cfg| Some(PathBuf::from("/src").join(&cfg.source_file));
     let with_lines = CoverageDiff::new(&tests, &production, options, &find(&graphs), &path).unwrap();
     let names = ["tests.pleach", "prod.pleach"];
-    insta::assert_snapshot!("coverage_diff", with_lines.to_text(names));
+    insta::assert_snapshot!("coverage_diff", with_lines.to_text(names, &Names::default()));
     insta::assert_snapshot!("coverage_diff_json", with_lines.to_json().unwrap());
     let options = CoverageDiffOptions {
         top: Some(1),
@@ -105,7 +106,7 @@ fn table() {
     };
     insta::assert_snapshot!(
         "coverage_diff_blocks",
-        diff(&tests, &production, options).to_text(names)
+        diff(&tests, &production, options).to_text(names, &Names::default())
     );
 }
 

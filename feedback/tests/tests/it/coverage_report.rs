@@ -10,6 +10,7 @@ use pleach_report::coverage::CoverageReport;
 use pleach_report::lcov::LcovOptions;
 use pleach_report::lines::SourceFiles;
 use pleach_report::listing::Style;
+use pleach_report::names::Names;
 use std::path::PathBuf;
 
 use Covered::{ByDominance, NotExecuted, Predicted, PredictedByDominance, Proved, Unknown};
@@ -115,8 +116,8 @@ void rare(void) {
 fn table() {
     let graphs = graphs();
     let report = CoverageReport::new(&profile(&graphs), &find(&graphs));
-    insta::assert_snapshot!("coverage_table", report.to_text(None));
-    insta::assert_snapshot!("coverage_table_top", report.to_text(Some(1)));
+    insta::assert_snapshot!("coverage_table", report.to_text(None, &Names::default()));
+    insta::assert_snapshot!("coverage_table_top", report.to_text(Some(1), &Names::default()));
     insta::assert_snapshot!("coverage_json", report.to_json().unwrap());
     // Without graphs there are no instructions.
     let report = CoverageReport::new(&profile(&graphs), &|_, _| None);

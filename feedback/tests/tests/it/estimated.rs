@@ -15,6 +15,7 @@ use pleach_report::estimated::EstimatedPaths;
 use pleach_report::flows::Flows;
 use pleach_report::foreign::take_foreign_estimates;
 use pleach_report::functions::{Report, ReportOptions};
+use pleach_report::names::Names;
 use pleach_report::paths::PathsOptions;
 use proptest::prelude::*;
 
@@ -109,7 +110,7 @@ fn table() {
     insta::assert_snapshot!(
         EstimatedPaths::new(&profile, &PathsOptions::default())
             .unwrap()
-            .to_text()
+            .to_text(&Names::default())
     );
 }
 
@@ -120,7 +121,9 @@ fn the_table_can_be_cut() {
         top: Some(1),
         ..only("spin")
     };
-    let text = EstimatedPaths::new(&profile, &options).unwrap().to_text();
+    let text = EstimatedPaths::new(&profile, &options)
+        .unwrap()
+        .to_text(&Names::default());
     assert!(text.contains("and 1 more") && !text.contains("parse"), "{text}");
     // Shares are of everything.
     assert!(text.contains("28.75 %"), "{text}");
@@ -153,12 +156,12 @@ fn nothing_sampled_can_be_shown() {
     let profile = profile(1.0, vec![function(&spin(), &[], 1.0)]);
     let paths = EstimatedPaths::new(&profile, &PathsOptions::default()).unwrap();
     assert_eq!(
-        paths.to_text(),
+        paths.to_text(&Names::default()),
         "0 of 1 function seen on a path, 0 paths, 0 estimated executions, the longest of 0 blocks\n"
     );
     assert_eq!(paths.to_json().unwrap(), "[\n]\n");
     let report = Report::new(&profile, &ReportOptions::default(), &|_, _| None).unwrap();
-    assert!(report.to_text().starts_with("0 functions executed"));
+    assert!(report.to_text(&Names::default()).starts_with("0 functions executed"));
 }
 
 #[test]
@@ -203,14 +206,14 @@ fn estimates_of_another_build_are_taken_out() {
 fn report_by_blocks_and_by_instructions() {
     let profile = sampled();
     let report = Report::new(&profile, &ReportOptions::default(), &|_, _| None).unwrap();
-    insta::assert_snapshot!("report", report.to_text());
+    insta::assert_snapshot!("report", report.to_text(&Names::default()));
     insta::assert_snapshot!("report_json", report.to_json().unwrap());
     let mut heavy = spin();
     heavy.blocks[1].instructions = 100;
     let graphs = [parse(), heavy];
     let graph = |id, _| graphs.iter().find(|cfg| cfg.id == id);
     let report = Report::new(&profile, &ReportOptions::default(), &graph).unwrap();
-    insta::assert_snapshot!("report_instructions", report.to_text());
+    insta::assert_snapshot!("report_instructions", report.to_text(&Names::default()));
     assert_eq!(report.functions[0].function, "spin");
     let shares: f64 = report.functions.iter().filter_map(|f| f.instruction_share).sum();
     assert!((shares - 1.0).abs() < 1e-9);
@@ -226,7 +229,7 @@ fn report_by_blocks_and_by_instructions() {
 fn overlap_of_two_profiles() {
     let (a, b) = (Flows::of_profile(&sampled()), Flows::of_profile(&other()));
     let overlap = Overlap::new(&a, &b, None).unwrap();
-    insta::assert_snapshot!("overlap", overlap.to_text());
+    insta::assert_snapshot!("overlap", overlap.to_text(&Names::default()));
     insta::assert_snapshot!("overlap_json", overlap.to_json().unwrap());
     // Shares by hand: 313 path executions in the first; 223 in the second, 165 of which moved from one path to another.
     let expected = [180.0, 15.0, 10.0, 10.0, 2.0, 2.0, 1.0, 3.0, 90.0]
@@ -271,9 +274,11 @@ fn what_cannot_be_compared_is_said() {
     assert_eq!(overlap.changed_functions, 1);
     assert!((overlap.paths.unwrap() - 220.0 / 313.0).abs() < 1e-6);
     assert!(
-        overlap.to_text().contains("1 function with other control flow"),
+        overlap
+            .to_text(&Names::default())
+            .contains("1 function with other control flow"),
         "{}",
-        overlap.to_text()
+        overlap.to_text(&Names::default())
     );
 }
 
@@ -281,7 +286,7 @@ fn what_cannot_be_compared_is_said() {
 fn diff_lists_what_changed_beyond_chance() {
     let (a, b) = (Flows::of_profile(&sampled()), Flows::of_profile(&other()));
     let diff = Diff::new(&a, &b, None).unwrap();
-    insta::assert_snapshot!("diff", diff.to_text());
+    insta::assert_snapshot!("diff", diff.to_text(&Names::default()));
     insta::assert_snapshot!("diff_json", Diff::new(&a, &b, Some(1)).unwrap().to_json().unwrap());
     assert!(diff.paths.iter().all(|p| p.change.abs() > 0.05), "{diff:?}");
     // A profile and the truth that it was drawn from.

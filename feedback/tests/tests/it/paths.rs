@@ -9,6 +9,7 @@ use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_ball_larus::graph::PathGraph;
 use pleach_ball_larus::{End, Mode, Start};
 use pleach_report::foreign::take_foreign;
+use pleach_report::names::Names;
 use pleach_report::paths::{Edges, Paths, PathsOptions};
 
 fn exact() -> ExactProfile {
@@ -53,7 +54,7 @@ fn edges_only() -> ExactProfile {
 #[test]
 fn table() {
     let exact = exact();
-    insta::assert_snapshot!(Paths::new(&exact, &all()).unwrap().to_text());
+    insta::assert_snapshot!(Paths::new(&exact, &all()).unwrap().to_text(&Names::default()));
 }
 
 #[test]
@@ -63,14 +64,14 @@ fn the_table_can_be_cut() {
         top: Some(2),
         ..of("parse")
     };
-    insta::assert_snapshot!(Paths::new(&exact, &options).unwrap().to_text());
+    insta::assert_snapshot!(Paths::new(&exact, &options).unwrap().to_text(&Names::default()));
 }
 
 #[test]
 fn table_of_windows() {
     let exact = windows();
     assert_eq!(exact.problems, []);
-    insta::assert_snapshot!(Paths::new(&exact, &all()).unwrap().to_text());
+    insta::assert_snapshot!(Paths::new(&exact, &all()).unwrap().to_text(&Names::default()));
 }
 
 #[test]
@@ -81,7 +82,7 @@ fn long_paths_are_elided() {
     let cfg = cfg("long", &successors);
     let options = options(Mode::Paths, 1);
     let exact = ExactProfile::from_counts(&of_units([(unit(options, &[cfg]), vec![vec![(0, 1)]])]));
-    let text = Paths::new(&exact, &all()).unwrap().to_text();
+    let text = Paths::new(&exact, &all()).unwrap().to_text(&Names::default());
     assert!(
         text.contains("▸0→1→2→3→4→5→6→7→8→9→10→11→… 36 blocks …→48→49→"),
         "{text}"
@@ -122,7 +123,7 @@ fn cut_paths_name_their_block() {
     let End::Cut(to) = cut.end else { unreachable!() };
     let exact = ExactProfile::from_counts(&of_units([(unit(options, &[cfg]), vec![vec![(number, 4)]])]));
     let paths = Paths::new(&exact, &all()).unwrap();
-    let text = paths.to_text();
+    let text = paths.to_text(&Names::default());
     assert!(text.contains("▸0") && text.contains(&format!(" ✂{}\n", to.0)), "{text}");
     let json = paths.to_json().unwrap();
     assert!(json.contains(&format!(r#""end":"cut","to":{}"#, to.0)), "{json}");
@@ -132,12 +133,12 @@ fn cut_paths_name_their_block() {
 fn edges() {
     let exact = exact();
     let edges = Edges::new(&exact, &all()).unwrap();
-    insta::assert_snapshot!(edges.to_text());
+    insta::assert_snapshot!(edges.to_text(&Names::default()));
     let options = PathsOptions {
         top: Some(3),
         ..of("spin")
     };
-    let text = Edges::new(&exact, &options).unwrap().to_text();
+    let text = Edges::new(&exact, &options).unwrap().to_text(&Names::default());
     assert!(text.contains("and 2 more"), "{text}");
 }
 
@@ -171,11 +172,16 @@ fn errors() {
 fn nothing_executed_can_be_shown() {
     for exact in [ExactProfile::default(), edges_only()] {
         assert_eq!(Edges::new(&exact, &all()).unwrap().to_json().unwrap(), "[\n]\n");
-        assert!(Edges::new(&exact, &all()).unwrap().to_text().starts_with("0 of "));
+        assert!(
+            Edges::new(&exact, &all())
+                .unwrap()
+                .to_text(&Names::default())
+                .starts_with("0 of ")
+        );
     }
     let exact = ExactProfile::default();
     assert_eq!(
-        Paths::new(&exact, &all()).unwrap().to_text(),
+        Paths::new(&exact, &all()).unwrap().to_text(&Names::default()),
         "0 of 0 functions executed, 0 paths executed, 0 path executions, the longest of 0 blocks\n"
     );
 }

@@ -3,6 +3,7 @@
 use pleach_annotate::cfg::{Block, Call, Callee, Cfg, Terminator};
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
 use pleach_profile::{BranchPrediction, CallTargets, FunctionProfile, Profile, Provenance};
+use pleach_report::names::Names;
 use pleach_report::show::{Show, ShowOptions};
 
 fn id(name: &str, module: u32) -> FunctionId {
@@ -105,7 +106,7 @@ fn show(options: &ShowOptions, graph: Option<&Cfg>) -> Show {
 
 #[test]
 fn overview() {
-    insta::assert_snapshot!(show(&ShowOptions::default(), None).to_text());
+    insta::assert_snapshot!(show(&ShowOptions::default(), None).to_text(&Names::default()));
 }
 
 #[test]
@@ -117,7 +118,7 @@ fn the_list_can_be_cut() {
         },
         None,
     )
-    .to_text();
+    .to_text(&Names::default());
     assert!(text.ends_with("and 2 more sampled functions\n"), "{text}");
 }
 
@@ -127,7 +128,7 @@ fn details_with_a_graph() {
         function: Some("parse_line".into()),
         ..ShowOptions::default()
     };
-    insta::assert_snapshot!(show(&options, Some(&graph())).to_text());
+    insta::assert_snapshot!(show(&options, Some(&graph())).to_text(&Names::default()));
 }
 
 #[test]
@@ -136,12 +137,12 @@ fn details_without_a_graph() {
         function: Some(id("helper", 3).to_string()),
         ..ShowOptions::default()
     };
-    assert!(show(&options, None).to_text().starts_with("helper ("));
+    assert!(show(&options, None).to_text(&Names::default()).starts_with("helper ("));
     let options = ShowOptions {
         function: Some("parse_line".into()),
         ..ShowOptions::default()
     };
-    insta::assert_snapshot!(show(&options, None).to_text());
+    insta::assert_snapshot!(show(&options, None).to_text(&Names::default()));
 }
 
 #[test]
@@ -190,7 +191,7 @@ fn an_unknown_function_gets_a_hint() {
 #[test]
 fn an_empty_profile_can_be_shown() {
     let shown = Show::new(&Profile::default(), &ShowOptions::default(), &|_, _| None).unwrap();
-    assert!(shown.to_text().contains("0 sampled of 0"));
+    assert!(shown.to_text(&Names::default()).contains("0 sampled of 0"));
     assert_eq!(shown.to_json()["version"], 1);
 }
 

@@ -1,7 +1,7 @@
 //! `pleach coverage diff`: what one profile executes and another does not.
 
 use crate::commands::inputs::sampled;
-use crate::commands::output::write_or_print;
+use crate::commands::output::{NamesArgs, write_or_print};
 use crate::commands::source::Places;
 use anyhow::{Context, Result};
 use pleach_report::coverage_diff::{CoverageDiff, CoverageDiffOptions};
@@ -39,6 +39,8 @@ pub struct Args {
     /// Write to this file instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    names: NamesArgs,
 }
 
 /// Compares and prints.
@@ -66,7 +68,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let diff = diff.with_context(|| format!("cannot compare {} with {}", names[0], names[1]))?;
     let text = match args.json {
         true => diff.to_json()?,
-        false => diff.to_text([&names[0], &names[1]]),
+        false => diff.to_text([&names[0], &names[1]], &args.names.names()),
     };
     write_or_print(args.output.as_deref(), &text)?;
     Ok(ExitCode::SUCCESS)

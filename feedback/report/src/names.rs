@@ -1,0 +1,184 @@
+//! Names of functions, as people write and read them.
+
+use std::borrow::Cow;
+
+/// How names are shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Names {
+    /// As linkers know them, not demangled.
+    pub mangled: bool,
+    /// Columns that a name may have; longer ones are cut in the middle.
+    pub columns: Option<usize>,
+}
+
+/// Fewest columns of a name that was cut.
+const MIN_COLUMNS: usize = 24;
+
+impl Names {
+    /// A name as it is shown.
+    pub fn shown(&self, linkage: &str) -> String {
+        let name = match self.mangled {
+            true => Cow::Borrowed(linkage),
+            false => demangled(linkage),
+        };
+        match self.columns {
+            Some(columns) => cut(&name, columns.max(MIN_COLUMNS)),
+            None => name.into_owned(),
+        }
+    }
+}
+
+/// A C++ or Rust name in the form of its source. Other names stay as they are.
+pub fn demangled(linkage: &str) -> Cow<'_, str> {
+    // What LLVM adds when it makes a local function global.
+    let (base, _) = linkage.split_once(".llvm.").unwrap_or((linkage, ""));
+    if let Ok(rust) = rustc_demangle::try_demangle(base) {
+        // Without hashes of crates.
+        return format!("{rust:#}").into();
+    }
+    if base.starts_with("_Z")
+        && let Ok(symbol) = cpp_demangle::Symbol::new(base)
+        && let Ok(text) = symbol.demangle()
+    {
+        return text.into();
+    }
+    linkage.into()
+}
+
+/// Without the middle, so that the type and the method remain.
+fn cut(name: &str, columns: usize) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= columns {
+        return name.to_owned();
+    }
+    let (first, last) = ((columns - 1) / 2, columns / 2);
+    let (head, tail) = (&letters[..first], &letters[letters.len() - last..]);
+    head.iter().chain(&['…']).chain(tail).collect()
+}
+
+/// The functions that a user means: those of this linkage name or identifier; else those of this demangled name; else
+/// those whose name without parameters ends in it, such as `Parser::next` or `next`. If there are none, the names most
+/// like it are the error: those that contain it, in the order of `functions`.
+///
+/// # Errors
+/// No function has the name.
+pub fn meant<T>(
+    functions: impl Iterator<Item = T> + Clone,
+    name_of: impl for<'t> Fn(&'t T) -> (&'t str, String),
+    wanted: &str,
+) -> Result<Vec<T>, Vec<String>> {
+    let is_exact = |name: &str, id: &str| name == wanted || id == wanted;
+    let is_demangled = |name: &str, _: &str| demangled(name) == wanted;
+    let is_end = |name: &str, _: &str| {
+        let name = demangled(name);
+        let name = without_parameters(&name);
+        name == wanted
+            || name
+                .strip_suffix(wanted)
+                .is_some_and(|scope| scope.ends_with("::") || scope.ends_with(' '))
+    };
+    let tiers: [&dyn Fn(&str, &str) -> bool; 3] = [&is_exact, &is_demangled, &is_end];
+    for fits in tiers {
+        let found: Vec<T> = functions
+            .clone()
+            .filter(|function| {
+                let (name, id) = name_of(function);
+                fits(name, &id)
+            })
+            .collect();
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    let names = functions.map(|function| demangled(name_of(&function).0).into_owned());
+    Err(names.filter(|name| name.contains(wanted)).take(3).collect())
+}
+
+/// A demangled C++ name up to its parameters. Parentheses of `operator()`, of anonymous namespaces and in template
+/// arguments are part of the name.
+fn without_parameters(name: &str) -> &str {
+    let (mut depth, mut end) = (0_u32, name.len());
+    for (at, letter) in name.char_indices() {
+        match letter {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            '(' if depth == 0 && !name[at..].starts_with("(anonymous") && !name[..at].ends_with("operator") => {
+                end = at;
+                break;
+            }
+            _ => {}
+        }
+    }
+    &name[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CPP: &str = "_ZN6Parser4nextERKSs";
+    const RUST: &str = "_RNvMNtCslNYArtu3iFV_5alloc6stringNtB2_6String4push";
+    const LEGACY: &str = "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE";
+
+    fn meant_of(wanted: &str) -> Result<Vec<&'static str>, Vec<String>> {
+        let all = ["main", CPP, RUST, LEGACY, "_ZN3app4mainEv"];
+        meant(all.into_iter(), |name| (name, format!("id of {name}")), wanted)
+    }
+
+    #[test]
+    fn names_are_as_in_the_source() {
+        let shown = [CPP, RUST, LEGACY, "main", "_Zx", "f.llvm.123", "_ZL1fv.llvm.77"].map(demangled);
+        insta::assert_snapshot!(shown.join("\n"), @"
+        Parser::next(std::string const&)
+        <alloc::string::String>::push
+        core::fmt::Formatter::pad
+        main
+        _Zx
+        f.llvm.123
+        f()
+        ");
+    }
+
+    #[test]
+    fn long_names_lose_their_middle() {
+        let names = Names {
+            mangled: false,
+            columns: Some(24),
+        };
+        let shown = names.shown("a_name_that_is_much_too_long_for_it");
+        assert_eq!(shown, "a_name_that…_long_for_it");
+        assert_eq!(names.shown("short"), "short");
+        let mangled = Names {
+            mangled: true,
+            columns: None,
+        };
+        assert_eq!(mangled.shown(RUST), RUST);
+    }
+
+    #[test]
+    fn functions_are_found_by_parts_of_their_names() {
+        assert_eq!(meant_of("main"), Ok(vec!["main"]));
+        assert_eq!(meant_of("app::main"), Ok(vec!["_ZN3app4mainEv"]));
+        assert_eq!(meant_of(&format!("id of {RUST}")), Ok(vec![RUST]));
+        assert_eq!(meant_of("next"), Ok(vec![CPP]));
+        assert_eq!(meant_of("Parser::next"), Ok(vec![CPP]));
+        assert_eq!(meant_of("String>::push").map(|found| found.len()), Ok(1));
+        assert_eq!(meant_of("pad"), Ok(vec![LEGACY]));
+        assert_eq!(meant_of("ext").unwrap_err().len(), 1);
+        assert_eq!(meant_of("nothing"), Err(vec![]));
+    }
+
+    #[test]
+    fn parameters_end_a_name() {
+        assert_eq!(without_parameters("a::f(int (*)(long))"), "a::f");
+        assert_eq!(
+            without_parameters("a<void (int)>::operator()(int) const"),
+            "a<void (int)>::operator()"
+        );
+        assert_eq!(
+            without_parameters("(anonymous namespace)::f(int)"),
+            "(anonymous namespace)::f"
+        );
+        assert_eq!(without_parameters("plain"), "plain");
+    }
+}
