@@ -56,6 +56,28 @@ fn cut(name: &str, columns: usize) -> String {
     head.iter().chain(&['…']).chain(tail).collect()
 }
 
+/// A way to name a function.
+#[derive(Clone, Copy)]
+enum Way {
+    Exact,
+    Demangled,
+    End,
+}
+
+impl Way {
+    fn fits(self, linkage: &str, id: &str, wanted: &str) -> bool {
+        match self {
+            Self::Exact => linkage == wanted || id == wanted,
+            Self::Demangled => demangled(linkage) == wanted,
+            Self::End => {
+                let name = demangled(linkage);
+                let scope = without_parameters(&name).strip_suffix(wanted);
+                scope.is_some_and(|scope| scope.is_empty() || scope.ends_with("::") || scope.ends_with(' '))
+            }
+        }
+    }
+}
+
 /// The functions that a user means: those of this linkage name or identifier; else those of this demangled name; else
 /// those whose name without parameters ends in it, such as `Parser::next` or `next`. If there are none, the names most
 /// like it are the error: those that contain it, in the order of `functions`.
@@ -67,23 +89,12 @@ pub fn meant<T>(
     name_of: impl for<'t> Fn(&'t T) -> (&'t str, String),
     wanted: &str,
 ) -> Result<Vec<T>, Vec<String>> {
-    let is_exact = |name: &str, id: &str| name == wanted || id == wanted;
-    let is_demangled = |name: &str, _: &str| demangled(name) == wanted;
-    let is_end = |name: &str, _: &str| {
-        let name = demangled(name);
-        let name = without_parameters(&name);
-        name == wanted
-            || name
-                .strip_suffix(wanted)
-                .is_some_and(|scope| scope.ends_with("::") || scope.ends_with(' '))
-    };
-    let tiers: [&dyn Fn(&str, &str) -> bool; 3] = [&is_exact, &is_demangled, &is_end];
-    for fits in tiers {
+    for way in [Way::Exact, Way::Demangled, Way::End] {
         let found: Vec<T> = functions
             .clone()
             .filter(|function| {
                 let (name, id) = name_of(function);
-                fits(name, &id)
+                way.fits(name, &id, wanted)
             })
             .collect();
         if !found.is_empty() {
