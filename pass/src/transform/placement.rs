@@ -59,11 +59,12 @@ pub fn set_options_at_link(module: &Module<'_>) {
     }
 }
 
-/// Sets LLVM's options where the plugin has no access to the target machine.
+/// Sets LLVM's options where the plugin has no access to the target machine. rustc's threads come here at once.
 fn set_options_without_target(request: u32) {
+    static SPLITTING: Once = Once::new();
     set_host_options();
     if request >= SPLIT {
-        ffi::set_host_option("enable-split-machine-functions", "1");
+        SPLITTING.call_once(|| ffi::set_host_option("enable-split-machine-functions", "1"));
     }
 }
 

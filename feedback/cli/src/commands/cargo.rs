@@ -158,7 +158,10 @@ fn annotated() -> Result<(Stage, u64)> {
 
 /// Runs cargo, and each program that it runs under `pleach record`.
 fn record(line: &CommandLine, options: &[(&str, &str)], output: &Path) -> Result<ExitCode> {
-    let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
+    // Not among temporary files, where programs may be forbidden.
+    let folder = target_folder(line)?.join("pleach");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let scratch = tempfile::tempdir_in(folder).context("cannot make a temporary folder")?;
     let (stage, _) = annotated()?;
     if line.command == "run" {
         let profile = shell_safe(&std::path::absolute(output)?)?;
