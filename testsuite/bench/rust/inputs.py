@@ -71,7 +71,7 @@ def table(seed, rows, kinds):
 
 
 write("jaq.t", records(1, 30000))
-write("jaq.e", nested(2, 8))
+write("jaq.e", nested(2, 6))
 write("pulldown-cmark.t", prose(1, 20000))
 write("pulldown-cmark.e", lists(2, 6000))
 write("ripgrep.t", lines(1, 300000))
