@@ -13,15 +13,14 @@ use crate::engines::run_loop::Recording;
 use crate::engines::session::Collected;
 use crate::stats::Stats;
 use crate::vector::Engine;
-use pleach_wire::account;
 use pleach_wire::coverage;
 use pleach_wire::settings::Settings;
 use pleach_wire::shard;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -40,8 +39,8 @@ pub struct Limits {
     pub seccomp_filters: u64,
 }
 
-/// Begins a recording in a folder, which is made. Returns the environment of the processes to be recorded. They may run
-/// as any user, so that every user may write to the folder.
+/// Begins a recording in a folder, which is made. Returns the environment of the processes to be recorded. Their user
+/// must be able to write to the folder and its files.
 ///
 /// # Errors
 /// The sampler does not exist, the folder cannot be made, or it has a recording already.
@@ -62,10 +61,6 @@ pub fn begin(
         _ => io(what())(error),
     })?;
     sign_for(&folder, options.engine, 0).map_err(io(what()))?;
-    let page = folder.join(OsStr::from_bytes(account::FILE.to_bytes()));
-    for (path, mode) in [(&page, 0o666), (&folder, 0o1777)] {
-        fs::set_permissions(path, Permissions::from_mode(mode)).map_err(io(what()))?;
-    }
     let settings = Settings {
         seccomp_filters: limits.seccomp_filters,
         max_bytes: Some(limits.max_bytes),
@@ -146,8 +141,10 @@ pub fn delete(folder: &Path) -> std::io::Result<()> {
     fs::remove_dir_all(folder)
 }
 
-/// The recordings among temporary files whose recorders were killed, oldest first.
+/// This user's recordings among temporary files whose recorders were killed, oldest first.
 pub fn left_over(temporary: &Path) -> Vec<PathBuf> {
+    // SAFETY: no arguments.
+    let user = unsafe { libc::geteuid() };
     let entries = fs::read_dir(temporary).into_iter().flatten().flatten();
     let is_left = |folder: &Path| {
         let recorder = signature(folder).map_or(0, |(_, recorder)| recorder);
@@ -155,7 +152,9 @@ pub fn left_over(temporary: &Path) -> Vec<PathBuf> {
     };
     let mut found: Vec<_> = entries
         .filter(|entry| entry.file_name().as_bytes().starts_with(PREFIX.as_bytes()))
-        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .filter_map(|entry| Some((entry.metadata().ok()?, entry.path())))
+        .filter(|(metadata, _)| metadata.uid() == user)
+        .filter_map(|(metadata, folder)| Some((metadata.modified().ok()?, folder)))
         .filter(|(_, folder)| is_left(folder))
         .collect();
     found.sort();

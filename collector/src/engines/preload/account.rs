@@ -4,7 +4,7 @@ use crate::stats::Unsampled;
 use pleach_wire::account::{Account, FILE, SIZE, time};
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
-use std::io::{Result, Write};
+use std::io::{Read, Result, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
@@ -43,19 +43,15 @@ impl RunAccount {
         Ok(this)
     }
 
-    /// The page of a recording that another process began.
+    /// A copy of the page of a recording that another process began.
     ///
     /// # Errors
-    /// The file cannot be mapped, or is none.
+    /// The file cannot be read, or is none.
     pub(crate) fn open(directory: &Path) -> Result<Self> {
-        let file = File::open(directory.join(OsStr::from_bytes(FILE.to_bytes())))?;
-        if file.metadata()?.len() < SIZE as u64 {
-            return Err(std::io::Error::other("the page is cut off"));
-        }
-        // SAFETY: processes change the file only by atomic operations, as we read it, and do not cut it.
-        let page = unsafe { memmap2::Mmap::map(&file)? };
+        let mut page = memmap2::MmapMut::map_anon(SIZE)?;
+        File::open(directory.join(OsStr::from_bytes(FILE.to_bytes())))?.read_exact(&mut page)?;
         let this = Self {
-            page,
+            page: page.make_read_only()?,
             begun_before: 0,
             unsampled_before: Unsampled::default(),
         };

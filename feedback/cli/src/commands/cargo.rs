@@ -30,8 +30,7 @@ const LLVM: &str = "22";
 ///
 /// Each is followed by a command line of cargo: build, run, test, bench, rustc or install, with their options. Programs
 /// are built with --release, unless a profile of cargo's is named. Dependencies are annotated and optimised, too; build
-/// scripts and procedural macros are built as usual, and the standard library is unless it is built, too
-/// (-Zbuild-std, with a nightly toolchain).
+/// scripts, procedural macros and the standard library are as usual.
 ///
 /// Builds are kept in `pleach` in cargo's target folder: what is built without pleach stays as it is. rustc must have
 /// LLVM 22 (`rustc -vV`), such as Rust 1.95.
@@ -97,8 +96,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     match &args.what {
         What::Annotate { cargo } => {
             let line = CommandLine::parse(&cargo.words)?;
-            let (stage, _) = annotated()?;
-            run_cargo(&line, &stage, None)
+            run_cargo(&line, &annotated()?, None)
         }
         What::Record {
             overhead,
@@ -112,7 +110,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                 "`cargo {}` runs no program: record `run`, `test` or `bench`",
                 line.command
             );
-            record(&line, &[("--overhead", overhead), ("--repeat", repeat)], output)
+            record(&line, &format!("--overhead {overhead} --repeat {repeat}"), output)
         }
         What::Use {
             profile,
@@ -125,13 +123,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             if *summary || !support.weights() {
                 eprintln!("pleach: {}: {}", profile.display(), support.verdict());
             }
-            let (annotated, plugin_digest) = annotated()?;
+            let annotated = annotated()?;
             let path = profile
                 .canonicalize()
                 .with_context(|| format!("cannot resolve {}", profile.display()))?;
             let stage = Stage {
                 folder: "optimised",
-                digest: plugin_digest ^ file.digest().0,
+                digest: annotated.digest ^ file.digest().0,
                 environment: vec![
                     ("PLEACH_USE", shell_safe(&path)?),
                     ("PLEACH_SUMMARY", u8::from(*summary).to_string()),
@@ -143,26 +141,24 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
 }
 
-/// The stage that annotates, and the plugin's digest.
-fn annotated() -> Result<(Stage, u64)> {
+/// The stage that annotates.
+fn annotated() -> Result<Stage> {
     let plugin = install::library(install::PLUGIN)?;
-    let digest = digest_of_plugin(&plugin)?;
-    let stage = Stage {
+    Ok(Stage {
         folder: "annotated",
-        digest,
+        digest: digest_of_plugin(&plugin)?,
         plugin: shell_safe(&plugin)?,
         environment: vec![("PLEACH_ANNOTATE", "1".into())],
-    };
-    Ok((stage, digest))
+    })
 }
 
 /// Runs cargo, and each program that it runs under `pleach record`.
-fn record(line: &CommandLine, options: &[(&str, &str)], output: &Path) -> Result<ExitCode> {
+fn record(line: &CommandLine, options: &str, output: &Path) -> Result<ExitCode> {
     // Not among temporary files, where programs may be forbidden.
     let folder = target_folder(line)?.join("pleach");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let scratch = tempfile::tempdir_in(folder).context("cannot make a temporary folder")?;
-    let (stage, _) = annotated()?;
+    let stage = annotated()?;
     if line.command == "run" {
         let profile = shell_safe(&std::path::absolute(output)?)?;
         let runner = wrapper::write_runner(scratch.path(), options, &profile)?;
@@ -170,8 +166,7 @@ fn record(line: &CommandLine, options: &[(&str, &str)], output: &Path) -> Result
     }
     // Several programs may run: a profile each, by the number of the process, then all in one.
     let each = format!("{}/$$.pleach", shell_safe(scratch.path())?);
-    let options = [options, &[("--part", ""), ("--quiet", "")]].concat();
-    let runner = wrapper::write_runner(scratch.path(), &options, &each)?;
+    let runner = wrapper::write_runner(scratch.path(), &format!("{options} --part --quiet"), &each)?;
     let code = run_cargo(line, &stage, Some(&runner))?;
     let files = fs::read_dir(scratch.path())?.map(|entry| Ok(entry?.path()));
     let mut profiles = files.collect::<Result<Vec<PathBuf>>>()?;

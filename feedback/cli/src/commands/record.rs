@@ -97,7 +97,7 @@ pub struct Args {
     /// With --env: maximum size of what all processes write together. Sampling ends with it.
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size, requires = "env")]
     max_folder: u64,
-    /// With --env: the number of seccomp filters that programs start with (Seccomp_filters in /proc/PID/status; Docker: 1).
+    /// With --env: the number of seccomp filters that programs start with (Seccomp_filters in /proc/PID/status).
     /// They have to let pleach's calls pass. A process with more is not sampled.
     #[arg(long, value_name = "N", default_value = "0", requires = "env")]
     seccomp_filters: u64,

@@ -29,31 +29,38 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if found.is_empty() {
         eprintln!("pleach: nothing to recover in {}", std::env::temp_dir().display());
     }
+    let mut code = ExitCode::SUCCESS;
     for folder in &found {
         if args.list {
             println!("{}", folder.display());
-            continue;
+        } else if let Err(error) = recover(args, folder) {
+            // The others can be recovered nevertheless.
+            eprintln!("pleach: error: {}", crate::explain(&error));
+            code = ExitCode::FAILURE;
         }
-        if !args.discard {
-            let recording = detached::collect(folder)?;
-            if recording.stats.bursts > 0 {
-                let target = Target {
-                    output: &unused(&args.output)?,
-                    stats: None,
-                    binary: None,
-                    keep_vectors: false,
-                    correct_time_bias: false,
-                    needs_samples: false,
-                    quiet: false,
-                };
-                target.write(&recording)?;
-            } else {
-                eprintln!("pleach: {}: nothing was sampled", folder.display());
-            }
-        }
-        detached::delete(folder).with_context(|| format!("cannot delete {}", folder.display()))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
+}
+
+fn recover(args: &Args, folder: &Path) -> Result<()> {
+    if !args.discard {
+        let recording = detached::collect(folder)?;
+        if recording.stats.bursts > 0 {
+            let target = Target {
+                output: &unused(&args.output)?,
+                stats: None,
+                binary: None,
+                keep_vectors: false,
+                correct_time_bias: false,
+                needs_samples: false,
+                quiet: false,
+            };
+            target.write(&recording)?;
+        } else {
+            eprintln!("pleach: {}: nothing was sampled", folder.display());
+        }
+    }
+    detached::delete(folder).with_context(|| format!("cannot delete {}", folder.display()))
 }
 
 /// The first name that no file has.

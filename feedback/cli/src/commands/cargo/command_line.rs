@@ -10,7 +10,7 @@ pub struct CommandLine {
     /// `+TOOLCHAIN`, if any.
     pub toolchain: Option<OsString>,
     /// The command, such as `build`.
-    pub command: String,
+    pub command: &'static str,
     /// The value of `--target`.
     pub target: Option<String>,
     /// The value of `--manifest-path`, or of `install`'s `--path`.
@@ -58,20 +58,20 @@ impl CommandLine {
                 || value(&own, "--profile").is_some()
                 || matches!(command, "bench" | "install"),
             toolchain,
-            command: command.to_owned(),
+            command,
             rest,
         })
     }
 
     /// Whether cargo runs programs of the package.
     pub fn runs_programs(&self) -> bool {
-        matches!(self.command.as_str(), "run" | "test" | "bench")
+        matches!(self.command, "run" | "test" | "bench")
     }
 
     /// The arguments for cargo, after the toolchain. With a target, cargo keeps what runs during the build apart from
     /// what it builds.
     pub fn arguments(&self, target: &str) -> Vec<OsString> {
-        let mut arguments = vec![OsString::from(&self.command)];
+        let mut arguments = vec![OsString::from(self.command)];
         if !self.has_profile {
             arguments.push("--release".into());
         }

@@ -56,7 +56,10 @@ impl Stage {
             .iter()
             .map(|(name, value)| format!("{name}='{value}'"))
             .collect();
-        let second = std::env::var("RUSTC_WRAPPER").unwrap_or_default();
+        let second = std::env::var("RUSTC_WRAPPER")
+            .ok()
+            .filter(|wrapper| !wrapper.is_empty());
+        let second = second.map_or_else(String::new, |wrapper| format!("'{wrapper}' "));
         format!(
             "#!/bin/sh\n\
              # Written by `pleach cargo`: runs rustc with pleach's plugin for what is compiled for a target.\n\
@@ -65,20 +68,16 @@ impl Stage {
              \x20   export RUSTC_BOOTSTRAP=1 {}\n\
              \x20   set -- \"$@\" '-Zllvm-plugins={plugin}' '--cfg=pleach_id=\"{digest:016x}\"'\n\
              fi\n\
-             exec {second} \"$@\"\n",
+             exec {second}\"$@\"\n",
             variables.join(" "),
         )
     }
 }
 
 /// Writes a script that records the program that it is given. `profile` is in the shell's syntax.
-pub fn write_runner(folder: &Path, options: &[(&str, &str)], profile: &str) -> Result<PathBuf> {
+pub fn write_runner(folder: &Path, options: &str, profile: &str) -> Result<PathBuf> {
     let pleach = shell_safe(&std::env::current_exe()?)?;
-    let options: Vec<String> = options.iter().map(|(name, value)| format!("{name} {value}")).collect();
-    let script = format!(
-        "#!/bin/sh\nexec {pleach} record {} -o {profile} -- \"$@\"\n",
-        options.join(" ")
-    );
+    let script = format!("#!/bin/sh\nexec {pleach} record {options} -o {profile} -- \"$@\"\n");
     let path = folder.join("run");
     fs::write(&path, script).with_context(|| format!("cannot write {}", path.display()))?;
     executable(&path)?;
