@@ -3,6 +3,7 @@
 //! A variable-order Markov model: long histories are refined from shorter ones with the pseudo-count of Krichevsky and
 //! Trofimov (*The performance of universal encoding*, 1981).
 
+use super::contexts::{Agreement, Contexts};
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::{End, Path};
 use pleach_profile::{CalledPath, Caller, EstimatedPath, PathWindow};
@@ -23,8 +24,8 @@ pub struct History {
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Sequences {
     sequences: Vec<Sequence>,
-    /// For each block, the sequences in whose last path it occurs, and its positions there.
-    occurrences: BTreeMap<BlockIndex, Vec<(u32, u32)>>,
+    /// The places in the last paths of the sequences.
+    contexts: Contexts,
 }
 
 /// The blocks with markers of consecutive paths.
@@ -44,62 +45,59 @@ struct Sequence {
     effective: f64,
 }
 
-/// A recorded sequence that agrees with the end of a trail, and the step that followed.
-struct Agreement {
+impl Sequences {
+    fn add(&mut self, new: Sequence, places: &mut BTreeMap<(Vec<BlockIndex>, bool), usize>) {
+        let next = self.sequences.len();
+        let place = *places.entry((new.steps.clone(), new.restarts)).or_insert(next);
+        match self.sequences.get_mut(place) {
+            Some(known) => {
+                known.share += new.share;
+                known.effective += new.effective;
+            }
+            None => self.sequences.push(new),
+        }
+    }
+
+    /// Makes the sequences ready for [`Self::agreeing`].
+    fn index(&mut self) {
+        for (index, sequence) in self.sequences.iter().enumerate() {
+            for position in sequence.own..sequence.steps.len() {
+                // Agreement within the second path and the later ones is known from shorter sequences.
+                let required = sequence.second.map_or(0, |second| position + 2 - second);
+                self.contexts.add(index, &sequence.steps, position, required);
+            }
+        }
+        self.contexts.sort(|sequence| &self.sequences[sequence].steps);
+    }
+
+    /// The places after which one of `candidates` followed, by decreasing agreement of what preceded with `trail`.
+    fn agreeing(&self, trail: &[BlockIndex], candidates: &[BlockIndex]) -> Vec<Continuation> {
+        let found = self
+            .contexts
+            .agreeing(trail, |sequence| &self.sequences[sequence].steps);
+        let continuation = |found: Agreement| {
+            let sequence = &self.sequences[found.sequence];
+            Some(Continuation {
+                length: found.length,
+                candidate: candidates.iter().position(|&candidate| candidate == found.next)?,
+                share: sequence.share,
+                effective: sequence.effective,
+            })
+        };
+        found.into_iter().filter_map(continuation).collect()
+    }
+}
+
+/// A recorded step from a place that agrees with the end of a trail.
+struct Continuation {
     /// Number of blocks that agree.
     length: usize,
-    /// The step that followed, as index of the candidates.
+    /// The step, as index of the candidates.
     candidate: usize,
     /// See [`Sequence::share`].
     share: f64,
     /// See [`Sequence::effective`].
     effective: f64,
-}
-
-impl Sequences {
-    fn add(&mut self, new: Sequence, places: &mut BTreeMap<(Vec<BlockIndex>, bool), usize>) {
-        let next = self.sequences.len();
-        let place = *places.entry((new.steps.clone(), new.restarts)).or_insert(next);
-        if let Some(known) = self.sequences.get_mut(place) {
-            known.share += new.share;
-            known.effective += new.effective;
-            return;
-        }
-        for (position, &step) in new.steps.iter().enumerate().skip(new.own) {
-            let occurrences = self.occurrences.entry(step).or_default();
-            occurrences.push((next as u32, position as u32));
-        }
-        self.sequences.push(new);
-    }
-
-    /// The candidates that followed `trail`, by increasing length of agreement with it.
-    fn agreeing(&self, trail: &[BlockIndex], candidates: &[BlockIndex]) -> Vec<Agreement> {
-        let mut found = Vec::new();
-        let last = trail.last().and_then(|last| self.occurrences.get(last));
-        for &(sequence, position) in last.into_iter().flatten() {
-            let (sequence, position) = (&self.sequences[sequence as usize], position as usize);
-            if sequence.restarts && position + 1 == sequence.steps.len() {
-                continue;
-            }
-            let next = sequence.steps.get(position + 1);
-            let Some(candidate) = next.and_then(|step| candidates.iter().position(|c| c == step)) else {
-                continue;
-            };
-            let passed = &sequence.steps[..=position];
-            let agreement = trail.iter().rev().zip(passed.iter().rev()).take_while(|(a, b)| a == b);
-            let agreement = agreement.count();
-            if sequence.second.is_none_or(|second| agreement > position + 1 - second) {
-                found.push(Agreement {
-                    length: agreement,
-                    candidate,
-                    share: sequence.share,
-                    effective: sequence.effective,
-                });
-            }
-        }
-        found.sort_unstable_by_key(|found| found.length);
-        found
-    }
 }
 
 /// A function's recorded paths.
@@ -203,6 +201,9 @@ impl History {
                 );
             }
         }
+        for sequences in &mut history.by_depth {
+            sequences.index();
+        }
         history
     }
 
@@ -237,24 +238,31 @@ impl History {
 }
 
 impl Next {
-    /// Refines the distribution by agreeing sequences, from short agreement to long.
-    fn refine(&mut self, found: &[Agreement]) {
-        let mut from = 0;
-        while from < found.len() {
-            let agreeing = &found[from..];
-            let mut shares = vec![0.0; self.probabilities.len()];
-            let mut observations = 0.0;
-            for found in agreeing {
-                shares[found.candidate] += found.share;
-                observations += found.effective;
+    /// Refines the distribution by continuations, which are sorted by decreasing agreement: first by all of them, last
+    /// by those that agree most.
+    fn refine(&mut self, found: &[Continuation]) {
+        let steps = self.probabilities.len();
+        // One row for each length of agreement, longest first: what agrees at least so far.
+        let (mut shares, mut observations) = (Vec::new(), Vec::new());
+        let mut of_row = 0.0;
+        for agreeing in found.chunk_by(|a, b| a.length == b.length) {
+            let row = shares.len();
+            match row.checked_sub(steps) {
+                Some(longer) => shares.extend_from_within(longer..),
+                None => shares.resize(steps, 0.0),
             }
+            for found in agreeing {
+                shares[row + found.candidate] += found.share;
+                of_row += found.effective;
+            }
+            observations.push(of_row);
+        }
+        for (shares, observations) in shares.chunks(steps.max(1)).zip(observations).rev() {
             let sum: f64 = shares.iter().sum();
-            for (probability, share) in self.probabilities.iter_mut().zip(&shares) {
+            for (probability, share) in self.probabilities.iter_mut().zip(shares) {
                 *probability = (observations * share / sum + BACK_OFF * *probability) / (observations + BACK_OFF);
             }
             self.effective = observations;
-            let length = agreeing[0].length;
-            from += agreeing.iter().take_while(|a| a.length == length).count();
         }
     }
 }

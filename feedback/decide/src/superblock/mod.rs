@@ -10,7 +10,8 @@
 //! LLVM should remain free to merge get no marker ([`arms`]).
 //!
 //! The phases, one a file, on a [`Subject`] and under [`SuperblockOptions`]:
-//! 1. [`history`]: how often each step follows a history of markers, from a function's recorded paths;
+//! 1. [`history`]: how often each step follows a history of markers, from a function's recorded paths; `contexts` finds
+//!    the places in them that agree with a history;
 //! 2. [`walks`]: the hot acyclic walks through the current graph, with counts by that history, backed off to edge
 //!    weights;
 //! 3. [`select`]: grows traces from hot joins, and takes greedily those whose gain exceeds the cost of their code;
@@ -23,6 +24,7 @@
 pub mod arms;
 pub mod branch_weights;
 pub mod check;
+mod contexts;
 pub mod duplicated;
 pub mod history;
 pub mod layout;

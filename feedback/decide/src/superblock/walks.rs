@@ -13,6 +13,7 @@ use pleach_annotate::id::BlockIndex;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// Minimum count of a walk, as a share of the function's executions.
 const MIN_SHARE: f64 = 1e-4;
@@ -41,9 +42,10 @@ pub struct Walk {
     pub low: (f64, f64),
 }
 
-/// The recorded blocks of one inline instance on a walk.
+/// The recorded blocks of one inline instance on a walk. Walks that grow from the same one share what they have in
+/// common.
 #[derive(Clone, Default)]
-struct Trail(Vec<BlockIndex>);
+struct Trail(Rc<Vec<BlockIndex>>);
 
 #[derive(Clone)]
 struct Growing {
@@ -318,11 +320,13 @@ impl Walker<'_> {
             .position(|(instance, _)| *instance == marker.instance);
         let (_, mut trail) = place.map_or((marker.instance, Trail::default()), |i| walk.trails.remove(i));
         if marker.block == BlockIndex::ENTRY {
-            trail.0 = self.called_after(walk);
-        } else if trail.0.len() == MAX_TRAIL {
-            trail.0.remove(0);
+            trail = Trail(Rc::new(self.called_after(walk)));
         }
-        trail.0.push(marker.block);
+        let blocks = Rc::make_mut(&mut trail.0);
+        if blocks.len() == MAX_TRAIL {
+            blocks.remove(0);
+        }
+        blocks.push(marker.block);
         walk.trails.push((marker.instance, trail));
     }
 }
