@@ -2,8 +2,10 @@
 
 mod compressed;
 pub mod coverage;
+mod join;
 
 pub use compressed::{Compressed, Epoch, Window};
+pub use join::{JoinError, join};
 pub use pleach_wire::kinds::{EndReason, Engine};
 
 use std::fmt;

@@ -1,5 +1,6 @@
 //! One module per subcommand.
 
+pub mod analyse;
 pub mod cargo;
 pub mod collect;
 pub mod coverage;

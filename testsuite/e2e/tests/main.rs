@@ -3,6 +3,7 @@
 
 mod support;
 
+mod analyse;
 mod annotate;
 mod breakpoints;
 mod build_systems;

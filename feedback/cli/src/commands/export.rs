@@ -1,11 +1,10 @@
 //! `pleach export`: branch vectors for other tools.
 
 use super::import::ensure_writable;
+use super::inputs::kept_vectors;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use pleach_collector::perf::export::{ExportOptions, perf_data, perf_script, stacks};
-use pleach_collector::vector::VectorSet;
-use pleach_profile::file::ProfileFile;
 use pleach_store::write_bytes;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -53,11 +52,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         ensure_writable(&args.output)?;
     }
     let name = args.profile.display();
-    let file = ProfileFile::open(&args.profile)?;
-    let Some(bytes) = file.vectors()? else {
-        bail!("{name} holds no raw vectors: record or import again with --keep-vectors")
-    };
-    let vectors = VectorSet::from_bytes(bytes).with_context(|| format!("{name}: raw vectors"))?;
+    let vectors = kept_vectors(&args.profile)?;
     let options = ExportOptions {
         depth: args.depth as usize,
     };

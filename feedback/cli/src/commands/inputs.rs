@@ -6,6 +6,7 @@ use pleach_annotate::manifest::{self, Entry};
 use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_ball_larus::counts::file::CountFile;
 use pleach_ball_larus::counts::merge::merge as merge_counts;
+use pleach_collector::vector::VectorSet;
 use pleach_profile::Profile;
 use pleach_profile::file::ProfileFile;
 use pleach_profile::merge::{MergeReport, merge};
@@ -57,6 +58,18 @@ pub fn sampled(files: &[PathBuf]) -> Result<Profile> {
     let merged = merge(profiles)?;
     warn_of_dropped(&merged.report);
     Ok(merged.profile)
+}
+
+/// The raw vectors that a profile kept.
+pub fn kept_vectors(path: &Path) -> Result<VectorSet> {
+    let file = ProfileFile::open(path)?;
+    match file.vectors()? {
+        Some(bytes) => VectorSet::from_bytes(bytes).with_context(|| format!("{}: raw vectors", path.display())),
+        None => bail!(
+            "{} holds no raw vectors: record or import again with --keep-vectors",
+            path.display()
+        ),
+    }
 }
 
 /// Prints warnings on graphs that merging left out.

@@ -4,6 +4,7 @@ use super::inputs::warn_of_dropped;
 use anyhow::{Result, bail};
 use pleach_ball_larus::counts;
 use pleach_ball_larus::counts::file::CountFile;
+use pleach_collector::vector::{VectorSet, join};
 use pleach_profile::file::ProfileFile;
 use pleach_profile::merge::merge;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,8 @@ use std::process::ExitCode;
 
 /// Merge profiles of several runs, or of several programs that share code, into one.
 ///
-/// Also merges files of exact counts (.plcnt), which instrumented programs write.
+/// Raw vectors are kept if all profiles have them and none has a weight. Also merges files of exact counts (.plcnt),
+/// which instrumented programs write.
 #[derive(clap::Args)]
 pub struct Args {
     /// The profiles, or files of exact counts.
@@ -51,13 +53,27 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if profiles.is_empty() {
         bail!("nothing to merge: name at least one profile");
     }
-    let merged = merge(profiles)?;
+    let is_complete = args.weighted_input.is_empty() && profiles.iter().all(|(profile, _)| profile.vectors.is_some());
+    let mut merged = merge(profiles)?;
+    match joined(&merged.vectors, is_complete) {
+        Ok(vectors) => merged.profile.vectors = vectors,
+        Err(reason) => eprintln!("pleach: note: raw vectors stay in the profiles they came in: {reason:#}"),
+    }
     pleach_store::write_profile(&args.output, &merged.profile)?;
     warn_of_dropped(&merged.report);
-    if !merged.vectors.is_empty() {
-        eprintln!("pleach: note: raw vectors are not merged; they stay in the profiles they came in");
-    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The raw vectors of all profiles. `is_complete`: all of them have vectors, and none has a weight.
+fn joined(files: &[Vec<u8>], is_complete: bool) -> Result<Option<Vec<u8>>> {
+    if files.is_empty() {
+        return Ok(None);
+    }
+    if !is_complete {
+        bail!("not all profiles have them, or they have weights");
+    }
+    let sets: Result<Vec<_>, _> = files.iter().map(|bytes| VectorSet::from_bytes(bytes)).collect();
+    Ok(Some(join(sets?)?.to_bytes()))
 }
 
 /// The files to merge, if they hold exact counts.
