@@ -161,11 +161,10 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
         // SAFETY: the module is alive.
         changed |= unsafe { ffi::pleach_join_conditions(module.as_mut_ptr()) };
     }
-    if stage == Stage::OptimizerLast && phase == LtoPhase::FullPostLink {
-        placement::set_options_at_link(module);
-    }
-    if last && settings.profile.is_some() && placement::is_compiled_by_rustc(module) {
-        placement::at_last_pass_of_rustc(module);
+    if stage == Stage::OptimizerLast
+        && (phase.is_post_link() || settings.profile.is_some() && placement::is_compiled_by_rustc(module))
+    {
+        placement::at_last_pass(module, phase != LtoPhase::ThinPostLink);
         changed = true;
     }
     if stage == Stage::OptimizerLast && settings.instrument.is_some() {

@@ -1,6 +1,6 @@
 //! Code placement: options of code generation, and the order of a module's functions.
 //!
-//! `use` stores its request in a module flag, so that it survives full LTO, which links modules before code generation.
+//! `use` stores its request in a module flag, which link-time optimisation carries to the linker.
 
 use crate::ir::{self, attributes, metadata};
 use crate::{ffi, remarks, settings};
@@ -49,17 +49,8 @@ unsafe fn requested(module: LLVMModuleRef) -> u32 {
     value.map_or(0, |value| value as u32)
 }
 
-/// Sets LLVM's options if full LTO has linked a program and the linker has loaded the plugin. With thin LTO, options of
-/// the process would affect other modules, depending on the scheduling of threads.
-pub fn set_options_at_link(module: &Module<'_>) {
-    // SAFETY: the module is alive.
-    let value = unsafe { requested(module.as_mut_ptr()) };
-    if value != 0 {
-        set_options_without_target(value);
-    }
-}
-
-/// Sets LLVM's options where the plugin has no access to the target machine. rustc's threads come here at once.
+/// Sets LLVM's options where the plugin has no access to the target machine. Threads of rustc and of linkers come here
+/// at once. Code without a profile is compiled the same with these options and without.
 fn set_options_without_target(request: u32) {
     static SPLITTING: Once = Once::new();
     set_host_options();
@@ -95,21 +86,26 @@ pub fn is_compiled_by_rustc(module: &Module<'_>) -> bool {
     })
 }
 
-/// Places a module's code as requested, as the last of rustc's passes.
-pub fn at_last_pass_of_rustc(module: &Module<'_>) {
+/// Places a module's code as requested, as the last pass: for rustc and linkers, which do not call plugins before code
+/// generation. `is_alone`: no other module is compiled in this process at the same time.
+pub fn at_last_pass(module: &Module<'_>, is_alone: bool) {
     let raw = module.as_mut_ptr();
     // SAFETY: the module is alive and about to be compiled.
     unsafe {
-        keep_dispatches(raw);
         let (value, options) = (requested(raw), ffi::options());
-        if value != 0 && ffi::target(raw).is_elf {
-            let x86_64 = ffi::target(raw).is_x86_64;
-            let align = Align {
-                loops: options.align_loops && x86_64,
-                entries: options.align_entries && x86_64,
-            };
-            order_functions(raw, value >= SPLIT, align);
+        if is_alone && (value != 0 || settings::uses_profile()) {
+            keep_dispatches(raw);
         }
+        if value == 0 || !ffi::target(raw).is_elf {
+            return;
+        }
+        set_options_without_target(value);
+        let x86_64 = ffi::target(raw).is_x86_64;
+        let align = Align {
+            loops: options.align_loops && x86_64,
+            entries: options.align_entries && x86_64,
+        };
+        order_functions(raw, value >= SPLIT, align);
     }
 }
 

@@ -117,8 +117,14 @@ fn placed_programs_do_the_same_at_every_level_and_after_linking() {
         if level.iter().any(|word| word.starts_with("-flto")) {
             build(&binary, &[level, &words(&with_profile), &[&plugin]].concat());
             assert_eq!(run(&binary), expected, "{level:?} {plugin}");
-            let split = symbols(&binary).contains_key(SPLIT_OFF);
-            assert_eq!(split, level.contains(&"-flto"), "{level:?}");
+            let symbols = symbols(&binary);
+            let (hot, leaf) = (address(&symbols, HOT), address(&symbols, LEAF));
+            let between = hot.min(leaf)..hot.max(leaf);
+            assert!(
+                !between.contains(&address(&symbols, SPLIT_OFF)),
+                "{level:?} {symbols:?}"
+            );
+            assert!(!between.contains(&address(&symbols, UNUSED)), "{level:?} {symbols:?}");
         }
     }
 }
