@@ -336,6 +336,7 @@ void pleach_remark(LLVMValueRef F, bool Passed, const char *Name, const char *Te
 // host/code_generation.cpp
 void pleach_set_target_options(void *TargetMachine, bool Split);
 bool pleach_may_align(void *TargetMachine);
+bool pleach_assembles_itself(void *TargetMachine);
 uint32_t pleach_align_loops(LLVMValueRef F, PleachAlignmentFn Decide);
 void pleach_keep_host_block_order(LLVMValueRef F);
 uint32_t pleach_prepare_computed_gotos(LLVMModuleRef M);

@@ -30,6 +30,9 @@ pub enum PassError {
     /// The object format has no sections of the kind that pleach needs.
     #[error("pleach: only ELF targets are supported")]
     NotElf,
+    /// GNU as does not know `.pseudoprobe`.
+    #[error("pleach: only LLVM's own assembler knows what annotated code needs: compile without -fno-integrated-as")]
+    OtherAssembler,
     /// The counting runtime is for one architecture.
     #[error("pleach: exact counting needs an x86-64 target")]
     NotX86_64,

@@ -296,6 +296,7 @@ unsafe extern "C" {
 
     pub fn pleach_set_target_options(target_machine: *mut c_void, split: bool);
     pub fn pleach_may_align(target_machine: *mut c_void) -> bool;
+    pub fn pleach_assembles_itself(target_machine: *mut c_void) -> bool;
     pub fn pleach_align_loops(function: LLVMValueRef, decide: AlignmentFn) -> u32;
     pub fn pleach_keep_host_block_order(function: LLVMValueRef);
     pub fn pleach_prepare_computed_gotos(module: LLVMModuleRef) -> u32;

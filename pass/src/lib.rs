@@ -86,7 +86,12 @@ unsafe extern "C" fn pre_codegen(module: *mut c_void, target_machine: *mut c_voi
     let module: LLVMModuleRef = module.cast();
     let outcome = catch_unwind(|| {
         // SAFETY: the host passes its module and target machine, both alive for the call.
-        unsafe { placement::before_codegen(module, target_machine) }
+        unsafe {
+            if settings::annotates() && !ffi::pleach_assembles_itself(target_machine) {
+                ffi::diagnose(module, &PassError::OtherAssembler.to_string(), true);
+            }
+            placement::before_codegen(module, target_machine);
+        }
     });
     if outcome.is_err() {
         ffi::diagnose(

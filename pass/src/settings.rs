@@ -131,6 +131,11 @@ pub extern "C" fn uses_profile() -> bool {
     profile(&ffi::options()).is_some()
 }
 
+/// Whether blocks get identifiers.
+pub fn annotates() -> bool {
+    ffi::options().annotate || flag(ANNOTATE_VARIABLE)
+}
+
 impl Settings {
     /// Whether there is anything to do at the anchor.
     pub fn has_work_at_anchor(&self) -> bool {
@@ -158,7 +163,7 @@ impl Settings {
             other => return Err(PassError::UnknownAnchor(other.into())),
         };
         Ok(Self {
-            annotate: options.annotate || flag(ANNOTATE_VARIABLE),
+            annotate: annotates(),
             salvage: options.salvage,
             profile: profile(&options),
             instrument: instrument(&options)?,

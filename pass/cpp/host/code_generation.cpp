@@ -40,6 +40,9 @@ void pleach_set_target_options(void *Target, bool Split) {
     Options.EnableMachineFunctionSplitter = true;
 }
 
+// Whether LLVM assembles its output. Other assemblers do not know all of its directives.
+bool pleach_assembles_itself(void *Target) { return !static_cast<TargetMachine *>(Target)->Options.DisableIntegratedAS; }
+
 // Whether loops may be aligned by the profile: on processors that the model describes, unless the user gave an
 // alignment.
 bool pleach_may_align(void *Target) {

@@ -24,6 +24,22 @@ fn assert_annotated(path: &Path) {
 }
 
 #[test]
+fn another_assembler_is_refused_with_the_reason() {
+    let dir = scratch();
+    let object = dir.path().join("loops.o");
+    let compile = |flags: &[String]| {
+        let mut command = clang();
+        command.args(["-O1", "-c", "-fno-integrated-as"]).args(flags);
+        command.arg(program("loops.c")).arg("-o").arg(&object);
+        command
+    };
+    stdout(&mut compile(&[]));
+    let (_, message) = failure(&mut compile(&flags(&["annotate"])));
+    assert!(message.contains("compile without -fno-integrated-as"), "{message}");
+    assert!(!message.contains("unknown pseudo-op"), "{message}");
+}
+
+#[test]
 fn every_level_keeps_the_output() {
     let dir = scratch();
     let flags = flags(&["annotate"]);

@@ -9,6 +9,7 @@ pub mod calibrate;
 pub(crate) mod gather;
 
 use super::error::{RecordError, io};
+use super::lbr::{attr, sys::Event};
 use super::options::{CoverageMode, RecordOptions};
 use super::session::{Collected, Session};
 use crate::convergence::{Convergence, Repeat};
@@ -91,6 +92,15 @@ impl<'a> PreloadSession<'a> {
             ..settings(options, self.costs)
         }
     }
+}
+
+/// Opens the kernel's clock event that ticks come from, as the sampler does.
+///
+/// # Errors
+/// The kernel's error number. Ticks then come from a timer, at the kernel's own rate.
+pub fn try_tick() -> Result<(), i32> {
+    const PERIOD_NS: u64 = 1_000_000;
+    Event::open(&attr::tick(PERIOD_NS), 0, -1).map(drop)
 }
 
 /// The settings of processes without breakpoints.

@@ -4,7 +4,9 @@ use super::output::print;
 use crate::install;
 use anyhow::Result;
 use pleach_collector::engines::lbr::{self, Facts, Plan, Refusal};
-use std::process::{Command, ExitCode};
+use pleach_collector::engines::preload::try_tick;
+use std::path::Path;
+use std::process::{Command, ExitCode, Output, Stdio};
 
 /// Check what this machine offers for recording and building, and why features are missing.
 ///
@@ -25,13 +27,29 @@ struct Check {
 
 /// Examines the machine.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    let facts = Facts::read();
+    let clang = clang();
     let checks = [
-        tool("clang", &["clang-22", "clang"], "apt-get install clang-22"),
-        library("compiler plugin", install::PLUGIN),
-        library("sampler", install::SAMPLER),
+        clang.as_ref().map_or_else(
+            || Check {
+                name: "clang",
+                ok: Some(false),
+                found: "no clang 22 found: apt-get install clang-22".to_owned(),
+            },
+            |(name, version)| Check {
+                name: "clang",
+                ok: Some(true),
+                found: format!("{name}: {version}"),
+            },
+        ),
+        library("compiler plugin", install::PLUGIN, |path| match &clang {
+            Some((clang, _)) => loads_into(clang, path),
+            None => Ok(()),
+        }),
+        library("sampler", install::SAMPLER, loads_into_programs),
         processor(),
-        ticks(),
-        branch_records(lbr::probe(&Facts::read(), None)),
+        ticks(try_tick(), &facts),
+        branch_records(lbr::probe(&facts, None)),
     ];
     if args.json {
         let list: Vec<_> = checks
@@ -54,41 +72,64 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(if complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn tool(name: &'static str, candidates: &[&str], hint: &str) -> Check {
-    for candidate in candidates {
-        let Ok(out) = Command::new(candidate).arg("--version").output() else {
-            continue;
-        };
+/// The first clang 22, and its version.
+fn clang() -> Option<(&'static str, String)> {
+    ["clang-22", "clang"].into_iter().find_map(|name| {
+        let out = Command::new(name).arg("--version").output().ok()?;
         let text = String::from_utf8_lossy(&out.stdout);
-        let line = text.lines().next().unwrap_or_default().to_owned();
-        if line.contains("version 22.") {
-            return Check {
-                name,
-                ok: Some(true),
-                found: format!("{candidate}: {line}"),
-            };
-        }
-    }
+        let line = text.lines().next().unwrap_or_default();
+        line.contains("version 22.").then(|| (name, line.to_owned()))
+    })
+}
+
+/// Checks that a library is there, and that it works.
+fn library(name: &'static str, file: &str, works: impl FnOnce(&Path) -> Result<(), String>) -> Check {
+    let found = install::library(file).map_err(|error| error.to_string());
+    let tried = found.and_then(|path| works(&path).map(|()| path.display().to_string()));
     Check {
         name,
-        ok: Some(false),
-        found: format!("no clang 22 found: {hint}"),
+        ok: Some(tried.is_ok()),
+        found: tried.unwrap_or_else(|error| error),
     }
 }
 
-fn library(name: &'static str, file: &str) -> Check {
-    match install::library(file) {
-        Ok(path) => Check {
-            name,
-            ok: Some(true),
-            found: path.display().to_string(),
-        },
-        Err(error) => Check {
-            name,
-            ok: Some(false),
-            found: error.to_string(),
-        },
+/// Compiles an empty file with the plugin.
+fn loads_into(clang: &str, plugin: &Path) -> Result<(), String> {
+    let mut command = Command::new(clang);
+    command.arg(format!("-fpass-plugin={}", plugin.display()));
+    command.args(["-O1", "-x", "c", "-c", "-o", "/dev/null", "/dev/null"]);
+    let tried = tried(&mut command)?;
+    match tried.status.success() {
+        true => Ok(()),
+        false => Err(format!(
+            "{clang} does not load {}: {}",
+            plugin.display(),
+            first_line(&tried.stderr)
+        )),
     }
+}
+
+/// Starts a program with the sampler. Loaders go on without a library that they cannot load, with a message.
+fn loads_into_programs(sampler: &Path) -> Result<(), String> {
+    let tried = tried(Command::new("/bin/true").env("LD_PRELOAD", sampler))?;
+    match tried.status.success() && tried.stderr.is_empty() {
+        true => Ok(()),
+        false => Err(format!(
+            "programs do not load {}: {}",
+            sampler.display(),
+            first_line(&tried.stderr)
+        )),
+    }
+}
+
+fn tried(command: &mut Command) -> Result<Output, String> {
+    let output = command.stdin(Stdio::null()).output();
+    output.map_err(|error| format!("cannot run {}: {error}", command.get_program().display()))
+}
+
+fn first_line(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    text.lines().next().unwrap_or("no message").to_owned()
 }
 
 fn processor() -> Check {
@@ -109,19 +150,26 @@ fn processor() -> Check {
     }
 }
 
-fn ticks() -> Check {
-    let found = match std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid") {
-        Ok(level) => match level.trim().parse::<i32>() {
-            Ok(level) if level <= 2 => {
-                format!("perf events allowed (perf_event_paranoid = {level}): ticks at any period")
-            }
-            Ok(level) => format!(
-                "perf_event_paranoid = {level}: perf events may be refused, then ticks come at the kernel's HZ; \
-                 `sysctl kernel.perf_event_paranoid=2` allows them"
-            ),
-            Err(_) => "perf_event_paranoid is unreadable".to_owned(),
-        },
-        Err(_) => "no perf events in this kernel: ticks come at the kernel's HZ".to_owned(),
+/// Where the sampler's ticks come from. `granted`: whether the kernel opened the event, or its error number.
+fn ticks(granted: Result<(), i32>, facts: &Facts) -> Check {
+    let found = match granted {
+        Ok(()) => "a clock event was opened: ticks at any period".to_owned(),
+        Err(errno) => {
+            let error = std::io::Error::from_raw_os_error(errno);
+            let remedy = match facts.paranoid {
+                Some(level) if level > 2 => format!(
+                    "kernel.perf_event_paranoid is {level}: `sudo sysctl kernel.perf_event_paranoid=2` allows it"
+                ),
+                Some(_) if facts.filtered => {
+                    "a seccomp filter, as containers have it, may refuse the system call: `docker run \
+                     --security-opt seccomp=unconfined` allows it"
+                        .to_owned()
+                }
+                Some(_) => "a security module or a container may refuse it".to_owned(),
+                None => "this kernel has no perf events".to_owned(),
+            };
+            format!("a clock event was refused ({error}): ticks come at the kernel's HZ; {remedy}")
+        }
     };
     Check {
         name: "ticks",
@@ -175,6 +223,44 @@ mod tests {
             cpus: vec![0, 1, 2, 3],
             ..Facts::default()
         }
+    }
+
+    #[test]
+    fn refused_ticks_are_explained() {
+        let told = |paranoid: Option<i32>, seccomp: bool, granted: Result<(), i32>| {
+            let facts = Facts {
+                paranoid,
+                filtered: seccomp,
+                ..machine(None, true)
+            };
+            ticks(granted, &facts).found
+        };
+        let all = [
+            told(Some(2), false, Ok(())),
+            told(Some(3), false, Err(13)),
+            told(Some(2), true, Err(1)),
+            told(Some(2), false, Err(1)),
+            told(None, false, Err(38)),
+        ];
+        insta::assert_snapshot!(all.join("\n"), @r"
+        a clock event was opened: ticks at any period
+        a clock event was refused (Permission denied (os error 13)): ticks come at the kernel's HZ; kernel.perf_event_paranoid is 3: `sudo sysctl kernel.perf_event_paranoid=2` allows it
+        a clock event was refused (Operation not permitted (os error 1)): ticks come at the kernel's HZ; a seccomp filter, as containers have it, may refuse the system call: `docker run --security-opt seccomp=unconfined` allows it
+        a clock event was refused (Operation not permitted (os error 1)): ticks come at the kernel's HZ; a security module or a container may refuse it
+        a clock event was refused (Function not implemented (os error 38)): ticks come at the kernel's HZ; this kernel has no perf events
+        ");
+    }
+
+    #[test]
+    fn libraries_that_do_not_load_are_noticed() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let error = loads_into_programs(file.path()).unwrap_err();
+        assert!(
+            error.contains("do not load") && error.contains("cannot be preloaded"),
+            "{error}"
+        );
+        let error = library("sampler", "libpleach_absent.so", |_| Ok(()));
+        assert_eq!(error.ok, Some(false));
     }
 
     #[test]
