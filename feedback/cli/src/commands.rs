@@ -1,5 +1,6 @@
 //! One module per subcommand.
 
+mod binaries;
 pub mod cargo;
 pub mod collect;
 pub mod coverage;
@@ -24,3 +25,6 @@ mod sampling;
 pub mod shell;
 pub mod show;
 pub mod source;
+mod terminal;
+
+pub use terminal::TerminalArgs;

@@ -16,7 +16,10 @@ use std::process::ExitCode;
 /// The profile must contain raw vectors: use `pleach record --keep-vectors` or `pleach import --keep-vectors`. A burst
 /// that is longer than --depth becomes several branch stacks. Each branch is in exactly one stack; the code between two
 /// stacks is lost.
+///
+///   pleach export app.pleach -o perf.data           then: perf script -i perf.data -F ip,brstack
 #[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
 pub struct Args {
     /// The profile.
     profile: PathBuf,

@@ -19,8 +19,13 @@ use std::time::Duration;
 ///
 /// The command's output and exit status are passed through. `pleach flags use` takes the profile as it is. A binary
 /// that is not annotated can be recorded, too: its raw vectors are kept for `pleach export`, but the compiler cannot
-/// use them.
+/// use them. A profile that is there already is renamed to FILE.old.
+///
+///   pleach record -- ./app input.txt                            writes default.pleach
+///   pleach record --repeat 20 -o app.pleach -- ./app x.txt      runs a short command 20 times
+///   pleach record --overhead 5% -o app.pleach -- ./app x.txt    more samples in the same time
 #[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
 pub struct Args {
     /// Engine that samples branch vectors.
     #[arg(long, value_enum, default_value_t = EngineArg::Auto)]
@@ -214,6 +219,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         correct_time_bias: args.correct_time_bias,
         needs_samples: args.needs_samples(),
         quiet: args.quiet,
+        keeps_old: !args.part,
     };
     let written = target.write(&recording);
     if let Ok(false) = written

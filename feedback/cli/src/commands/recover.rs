@@ -10,6 +10,8 @@ use std::process::ExitCode;
 ///
 /// They are found in the folder of temporary files (TMPDIR, else /tmp). Each becomes `recovered-1.pleach` and so on in
 /// the present folder, the oldest first. What breakpoints showed is lost.
+///
+///   pleach recover
 #[derive(clap::Args)]
 pub struct Args {
     /// The folder to write profiles to.
@@ -54,6 +56,7 @@ fn recover(args: &Args, folder: &Path) -> Result<()> {
                 correct_time_bias: false,
                 needs_samples: false,
                 quiet: false,
+                keeps_old: false,
             };
             target.write(&recording)?;
         } else {
