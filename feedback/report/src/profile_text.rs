@@ -69,8 +69,7 @@ struct FunctionLine {
     edges: Vec<u64>,
     /// Call, then targets and counts.
     call_targets: Vec<(u32, Vec<(FunctionGuid, u64)>)>,
-    /// Call, bursts, lengths and counts, count of other lengths.
-    memory_lengths: Vec<(u32, u64, Vec<(u64, u64)>, u64)>,
+    memory_lengths: Vec<MemoryLine>,
     paths: Vec<PathLine>,
     windows: Vec<(Vec<Path>, Number)>,
     called: Vec<CalledLine>,
@@ -80,6 +79,9 @@ struct FunctionLine {
     counted: Vec<Executions>,
     graph: Option<Box<Cfg>>,
 }
+
+/// Call, bursts, lengths and their counts, count of other lengths.
+type MemoryLine = (u32, u64, Vec<(u64, u64)>, u64);
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -270,7 +272,7 @@ impl From<FunctionLine> for FunctionProfile {
             mispredicted: mispredicted.0,
             low: low.0,
         };
-        let memory = |(call, bursts, lengths, others): (u32, u64, Vec<(u64, u64)>, u64)| MemoryLengths {
+        let memory = |(call, bursts, lengths, others): MemoryLine| MemoryLengths {
             call,
             bursts,
             lengths,

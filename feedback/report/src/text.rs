@@ -1,6 +1,7 @@
 //! The text form of `pleach show`.
 
 use super::names::Names;
+use super::paths_text::with_unit;
 use super::show::{FunctionDetail, FunctionLine, Show};
 use super::tables::{grouped, percent, table, without_padding};
 use std::fmt::Write;
@@ -101,7 +102,7 @@ fn overview(show: &Show, names: &Names, out: &mut String) {
     }
     let hidden = t.sampled_functions.saturating_sub(show.functions.len() as u64);
     if hidden > 0 {
-        let _ = writeln!(out, "and {} more sampled functions", grouped(hidden));
+        let _ = writeln!(out, "and {}", with_unit(hidden, "more sampled function"));
     }
 }
 

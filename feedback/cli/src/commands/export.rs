@@ -1,6 +1,7 @@
 //! `pleach export`: branch vectors for other tools.
 
 use super::import::ensure_writable;
+use super::output::plural;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use pleach_collector::perf::export::{ExportOptions, perf_data, perf_script, stacks};
@@ -85,8 +86,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if !args.quiet {
         if exported.unmapped > 0 {
             eprintln!(
-                "pleach: warning: {} branches to or from unmapped addresses are left out",
-                exported.unmapped
+                "pleach: warning: left out: {} to or from unmapped addresses",
+                plural(exported.unmapped, "branch")
             );
         }
         if exported.period > 1 {
@@ -96,9 +97,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             );
         }
         eprintln!(
-            "pleach: {} taken branches in {} branch stacks; wrote {}",
-            exported.branches,
-            exported.stacks,
+            "pleach: {} in {}; wrote {}",
+            plural(exported.branches, "taken branch"),
+            plural(exported.stacks, "branch stack"),
             args.output.display()
         );
     }

@@ -196,13 +196,15 @@ fn remarks(path: &Path, report: &Report) -> Vec<String> {
     if let Some(first) = &report.first_malformed {
         let count = report.malformed;
         lines.push(format!(
-            "warning: {path}: {count} malformed records are left out; first: {first}"
+            "warning: {path}: left out: {}; first: {first}",
+            plural(count, "malformed record")
         ));
     }
     if report.lost > 0 {
         let lost = report.lost;
         lines.push(format!(
-            "note: {path}: the kernel lost {lost} samples: try a lower rate (perf record -F)"
+            "note: {path}: the kernel lost {}: try a lower rate (perf record -F)",
+            plural(lost, "sample")
         ));
     }
     if report.without_branches * 2 > report.samples {
@@ -214,7 +216,8 @@ fn remarks(path: &Path, report: &Report) -> Vec<String> {
         (report.wrong_path, "fetched but not executed"),
     ];
     for (count, why) in left_out.into_iter().filter(|(count, _)| *count > 0) {
-        lines.push(format!("note: {path}: {count} branches {why} are left out"));
+        let branches = plural(count, "branch");
+        lines.push(format!("note: {path}: left out: {branches} {why}"));
     }
     lines
 }
@@ -247,11 +250,11 @@ mod tests {
         };
         insta::assert_snapshot!(remarks(Path::new("a/perf.data"), &report).join("\n"), @r"
         warning: a/perf.data: the file ends in a record at byte 77; the 4 samples up to there are used: record again if you need the rest
-        warning: a/perf.data: 5 malformed records are left out; first: a line that is no sample in line 9
-        note: a/perf.data: the kernel lost 1 samples: try a lower rate (perf record -F)
+        warning: a/perf.data: left out: 5 malformed records; first: a line that is no sample in line 9
+        note: a/perf.data: the kernel lost 1 sample: try a lower rate (perf record -F)
         warning: a/perf.data: 6 of 10 samples have no branches
-        note: a/perf.data: 3 branches recorded twice by the processor are left out
-        note: a/perf.data: 2 branches fetched but not executed are left out
+        note: a/perf.data: left out: 3 branches recorded twice by the processor
+        note: a/perf.data: left out: 2 branches fetched but not executed
         ");
         assert!(remarks(Path::new("x"), &Report::default()).is_empty());
     }

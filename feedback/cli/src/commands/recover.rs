@@ -13,6 +13,7 @@ use std::process::ExitCode;
 ///
 ///   pleach recover
 #[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
 pub struct Args {
     /// The folder to write profiles to.
     #[arg(short, long, default_value = ".", value_name = "DIR")]
