@@ -1,6 +1,7 @@
 //! Profiles in the words of the source: paths as lines and calls, and counts that mean something.
 
 use crate::support::*;
+use pleach_profile::file::ProfileFile;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -63,9 +64,111 @@ fn samples_are_shares_and_exact_counts_are_executions() {
     );
     // `choose` is called once for each iteration. A file of exact counts needs no import.
     for file in [&imported, &counts] {
-        for command in ["paths", "report", "show"] {
+        for command in ["report", "show"] {
             let text = pleach_on(file, &[command]);
             assert!(text.contains(" 12 345 "), "{command}: {text}");
         }
     }
+}
+
+/// A shared library and a program that calls it, in files of their own.
+const LIBRARY: &str = "\
+__attribute__((noinline)) unsigned mix(unsigned x) {
+  return x & 64 ? x * 3 : x ^ 5;
+}
+
+unsigned never(unsigned x) {
+  return x + 1;
+}
+";
+const PROGRAM: &str = "\
+#include <stdlib.h>
+unsigned mix(unsigned);
+int main(int argc, char **argv) {
+  unsigned sum = argc > 9 ? atoi(argv[1]) : 0;
+  for (unsigned i = 0; i < 100000000; ++i)
+    sum += mix(sum + i);
+  return sum == 7;
+}
+";
+
+#[test]
+fn executed_functions_are_shown_with_their_source() {
+    let dir = scratch();
+    let [library, program, profile] = ["libmix.so", "app", "app.pleach"].map(|name| dir.path().join(name));
+    let [mix, main] = [("mix.c", LIBRARY), ("main.c", PROGRAM)].map(|(name, text)| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        path
+    });
+    let flags = [flags(&["annotate"]), vec!["-g".to_owned(), "-O1".to_owned()]].concat();
+    stdout(
+        clang()
+            .args(&flags)
+            .args(["-fPIC", "-shared"])
+            .arg(&mix)
+            .arg("-o")
+            .arg(&library),
+    );
+    stdout(clang().args(&flags).arg(&main).arg(&library).arg("-o").arg(&program));
+    let mut record = Command::new(pleach());
+    record
+        .args(["record", "--quiet", "--overhead", "50%", "-o"])
+        .arg(&profile);
+    record.arg("--").arg(&program).env("LD_LIBRARY_PATH", dir.path());
+    output(&mut record);
+    // The library is found, too; `never` and stdlib.h, which main.c inlines a function of, are left out.
+    let source = pleach_on(&profile, &["source"]);
+    assert!(
+        source.contains("/main.c:\n") && source.contains("/mix.c:\n"),
+        "{source}"
+    );
+    assert!(source.contains("x * 3") && !source.contains("x + 1"), "{source}");
+    assert!(!source.contains("stdlib.h:") && source.lines().count() < 25, "{source}");
+    assert!(pleach_on(&profile, &["source", "--all"]).contains("x + 1"));
+    let one = stdout(Command::new(pleach()).arg("source").arg(&profile).arg("mix"));
+    assert!(one.contains("x * 3") && !one.contains("main.c"), "{one}");
+    // A library that was built again is told.
+    std::fs::write(&mix, LIBRARY.replace("x * 3", "x * 7")).expect("written");
+    stdout(
+        clang()
+            .args(&flags)
+            .args(["-fPIC", "-shared", "-Wl,--build-id"])
+            .arg(&mix)
+            .arg("-o")
+            .arg(&library),
+    );
+    let out = output(Command::new(pleach()).arg("source").arg(&profile));
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    assert!(
+        stderr.contains("left out:") && stderr.contains("libmix.so: changed since it was recorded"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn threads_that_spin_can_be_left_out() {
+    let dir = scratch();
+    let binary = dir.path().join("annotated");
+    let flags = [flags(&["annotate"]), vec!["-pthread".to_owned()]].concat();
+    compile(&binary, &flags, &[program("spinning.c")]);
+    let sampled = |options: &[&str]| -> Vec<String> {
+        let profile = dir.path().join("app.pleach");
+        let mut record = Command::new(pleach());
+        record
+            .args(["record", "--quiet", "--overhead", "20%"])
+            .args(options)
+            .arg("-o")
+            .arg(&profile);
+        stdout(record.arg("--").arg(&binary));
+        let file = ProfileFile::open(&profile).expect("a profile");
+        let functions = file.functions().map(|function| function.expect("undamaged"));
+        let mut names: Vec<String> = functions.filter(|f| f.samples > 0).map(|f| f.name).collect();
+        names.retain(|name| name == "spin" || name == "work");
+        names.sort();
+        names
+    };
+    assert_eq!(sampled(&[]), ["spin", "work"], "both run");
+    assert_eq!(sampled(&["--exclude-thread", "spinner"]), ["work"]);
+    assert_eq!(sampled(&["--thread", "spinner"]), ["spin"]);
 }
