@@ -16,8 +16,8 @@ use std::process::ExitCode;
 
 /// Print the paths that a program executed, most executed first.
 ///
-/// For a sampled profile (.pleach), counts are estimates. Each path is printed with its share of the executions of all
-/// paths and the interval that contains the true share with 90 % probability. Paths are acyclic (Ball and Larus): they
+/// For a sampled profile (.pleach), each path is printed with the estimate of its share of the executions of all paths,
+/// and the interval that contains the true share with 90 % probability. Paths are acyclic (Ball and Larus): they
 /// begin at a function's entry or at a loop's next iteration, and end at the function's exit or at a back edge.
 ///
 /// For exact counts (.plcnt), build the program with $(pleach flags instrument) and run it.
@@ -27,10 +27,10 @@ use std::process::ExitCode;
 /// shown as numbers of blocks, in the function's order at the anchor.
 ///
 ///   pleach paths app.pleach                          the 20 hottest paths
-///   pleach paths app.pleach --windows 3              three consecutive iterations of loops
+///   pleach paths app.pleach --windows=3              three consecutive iterations of loops
 ///   pleach paths app.pleach --called                 paths of functions after the paths of their callers
-///   pleach paths app.pleach --function parse --top 0     all of one function
-///   pleach paths app.pleach --json | jq '.paths | length'    for scripts
+///   pleach paths app.pleach --function parse --top 0 all of one function
+///   pleach paths app.pleach --json | jq .paths       for scripts
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -46,9 +46,9 @@ pub struct Args {
     /// Print exact counts of edges instead of paths. With --json: all edges, by function.
     #[arg(long)]
     edges: bool,
-    /// Print windows of K consecutive paths of an activation (k-iteration paths), K = 2, 3 or 4. Of exact counts, plain
-    /// `pleach paths` prints those that $(pleach flags instrument --iterations K) counted.
-    #[arg(long, value_name = "K", num_args = 0..=1, default_missing_value = "2", conflicts_with_all = ["edges", "called"],
+    /// Print windows of K consecutive paths of an activation (k-iteration paths), K = 2 [default], 3 or 4. Of exact
+    /// counts, plain `pleach paths` prints those that $(pleach flags instrument --iterations K) counted.
+    #[arg(long, value_name = "K", num_args = 0..=1, require_equals = true, default_missing_value = "2", conflicts_with_all = ["edges", "called"],
           value_parser = clap::value_parser!(u8).range(2..=4))]
     windows: Option<u8>,
     /// Print paths across calls: a function's path with the blocks that its caller executed before.

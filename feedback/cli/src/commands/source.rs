@@ -16,7 +16,7 @@ use pleach_report::names::{Names, meant};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Show source files with the estimated count and the coverage of each line.
+/// Show executed functions with their source: how often each line was executed, and what is known of its coverage.
 ///
 /// The program must have been built with -g. How often a block was executed is shown at the line on which it begins: of
 /// sampled code as a share of all block executions, of exact counts as a number. Executed functions are shown, without
