@@ -8,7 +8,8 @@
 //! 3. [`binary`]: opens an ELF file and takes symbols, code and the two sections from it.
 //! 4. [`probe`]: decodes `.pseudo_probe`, which says at which address a block or call lies.
 //! 5. [`map`]: joins probes and graphs into the address map, with inline instances.
-//! 6. [`code`] and [`sources`]: how instructions transfer control, and which source file defines a function.
+//! 6. [`code`] and [`sources`]: how instructions transfer control, and which source file defines a function;
+//!    [`symbol_names`]: names of called functions.
 //!
 //! [`testing`] makes small graphs for the tests of other crates.
 
@@ -22,4 +23,5 @@ pub mod map;
 pub mod places;
 pub mod probe;
 pub mod sources;
+pub mod symbol_names;
 pub mod testing;

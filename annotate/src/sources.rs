@@ -19,6 +19,8 @@ type Dwarf<'d> = gimli::Dwarf<Slice<'d>>;
 pub struct Sources {
     /// Local functions may share a name, so a name has a list of definitions.
     functions: HashMap<String, Vec<Definition>>,
+    /// Files of functions that are only declared: of inlined ones, nothing else may be left.
+    declared: HashMap<String, PathBuf>,
 }
 
 /// Where a function is defined.
@@ -49,7 +51,11 @@ impl Sources {
     /// The file that defines a function. `compiled` is the name of the compiled file, without its directory; it selects
     /// among local functions of the same name.
     pub fn file_of(&self, function: &str, compiled: &str) -> Option<&Path> {
-        let candidates = self.functions.get(function)?;
+        let Some(candidates) = self.functions.get(function) else {
+            let unified = || self.declared.get(&unified_name(function)?);
+            let declared = self.declared.get(function).or_else(unified);
+            return declared.map(PathBuf::as_path);
+        };
         let matches = |d: &&Definition| d.unit.file_name().is_some_and(|name| name == compiled);
         let found = candidates.iter().find(matches).or(candidates.first());
         found.map(|definition| definition.file.as_path())
@@ -68,8 +74,8 @@ impl Sources {
         let text = |slice: Slice<'_>| slice.to_string_lossy().into_owned();
         let folder = folder_of(unit);
         let compiled = Path::new(&folder).join(unit.name.map(text).unwrap_or_default());
-        // Names of declarations: a definition refers to its declaration and has no name of its own.
-        let mut names: HashMap<UnitOffset, String> = HashMap::new();
+        // Declarations: a definition refers to its declaration and has no name of its own, nor a file if it is the same.
+        let mut known: HashMap<UnitOffset, (String, Option<PathBuf>)> = HashMap::new();
         let mut entries = unit.entries();
         while let Some(entry) = entries.next_dfs()? {
             if entry.tag() != constants::DW_TAG_subprogram {
@@ -80,25 +86,45 @@ impl Sources {
                 dwarf.attr_string(unit, value).ok().map(text)
             };
             let declared = match entry.attr_value(constants::DW_AT_specification) {
-                Some(AttributeValue::UnitRef(offset)) => names.get(&offset).cloned(),
+                Some(AttributeValue::UnitRef(offset)) => known.get(&offset).cloned(),
                 _ => None,
             };
             let own = string(constants::DW_AT_linkage_name).or_else(|| string(constants::DW_AT_name));
-            let Some(name) = own.or(declared) else { continue };
-            names.insert(entry.offset(), name.clone());
-            if entry.attr_value(constants::DW_AT_declaration).is_some() {
-                continue;
-            }
-            let file = match entry.attr_value(constants::DW_AT_decl_file) {
+            let own_file = match entry.attr_value(constants::DW_AT_decl_file) {
                 Some(AttributeValue::FileIndex(index)) => path_of(dwarf, unit, index, &folder),
                 _ => None,
             };
+            let (name, file) = match declared {
+                Some((name, file)) => (own.unwrap_or(name), own_file.or(file)),
+                None => match own {
+                    Some(name) => (name, own_file),
+                    None => continue,
+                },
+            };
+            known.insert(entry.offset(), (name.clone(), file.clone()));
+            if entry.attr_value(constants::DW_AT_declaration).is_some() {
+                if let Some(file) = file {
+                    self.declared.entry(name).or_insert(file);
+                }
+                continue;
+            }
             let file = file.unwrap_or_else(|| compiled.clone());
             let unit = compiled.clone();
             self.functions.entry(name).or_default().push(Definition { unit, file });
         }
         Ok(())
     }
+}
+
+/// The name that a constructor or destructor is declared by, for all of its variants: `_ZN1aC4Ev` for `_ZN1aC2Ev`.
+fn unified_name(linkage: &str) -> Option<String> {
+    let bytes = linkage.as_bytes();
+    let is_variant = |at: &usize| matches!(&bytes[*at..], [b'C' | b'D', b'0'..=b'3' | b'5', b'E', ..]);
+    let at = (0..bytes.len())
+        .rev()
+        .find(is_variant)
+        .filter(|_| linkage.starts_with("_Z"))?;
+    Some(format!("{}4{}", &linkage[..=at], &linkage[at + 2..]))
 }
 
 /// Calls `visit` with a file's debug information. What was visited before a malformed unit is kept.
@@ -136,4 +162,21 @@ fn path_of(dwarf: &Dwarf<'_>, unit: &Unit<'_>, index: u64, folder: &str) -> Opti
     }
     path.push(text(file.path_name())?);
     Some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unified_name;
+
+    #[test]
+    fn variants_of_constructors_are_declared_once() {
+        let unified = |name| unified_name(name);
+        assert_eq!(
+            unified("_ZNSt15__new_allocatorIiED2Ev").as_deref(),
+            Some("_ZNSt15__new_allocatorIiED4Ev")
+        );
+        assert_eq!(unified("_ZN1AC1Ei").as_deref(), Some("_ZN1AC4Ei"));
+        assert_eq!(unified("C1E"), None);
+        assert_eq!(unified("main"), None);
+    }
 }

@@ -28,3 +28,5 @@ pub mod stream;
 mod sys;
 pub mod vector;
 pub mod verify;
+
+pub use pleach_wire::threads;

@@ -90,6 +90,17 @@ extern "C" fn on_tick(signal: i32, info: *mut libc::siginfo_t, context: *mut c_v
     delivery::deliver(signal, info, context);
 }
 
+/// Whether the settings want this thread sampled. Its name may change, so it is asked for at each tick.
+fn is_wanted_thread() -> bool {
+    let wanted = &settings::get().threads;
+    if wanted.is_all() {
+        return true;
+    }
+    let name = sys::thread_name();
+    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+    wanted.admits(name, sys::thread_id() as u32)
+}
+
 /// Begins a burst where the program was interrupted, continues a stepped burst, or declines the tick.
 fn begin_burst(sampler: &mut Sampler, context: &mut Context, running: &RunningEngine) {
     coverage::tick();
@@ -104,7 +115,7 @@ fn begin_burst(sampler: &mut Sampler, context: &mut Context, running: &RunningEn
     let steps = engine == Engine::Step || verifies;
     let declined =
         !context.is_64_bit() || engine == Engine::RunAhead && !are_faults_ours() || steps && !are_traps_ours(context);
-    if declined {
+    if declined || !is_wanted_thread() {
         sampler.decline(cpu);
         return;
     }

@@ -128,6 +128,14 @@ pub fn thread_id() -> i32 {
     unsafe { syscall!(libc::SYS_gettid) as i32 }
 }
 
+/// Name of the calling thread, with zeros after it.
+pub fn thread_name() -> [u8; 16] {
+    let mut name = [0_u8; 16];
+    // SAFETY: Kernel: it writes at most 16 bytes, the size of `name`.
+    unsafe { syscall!(libc::SYS_prctl, libc::PR_GET_NAME, name.as_mut_ptr()) };
+    name
+}
+
 /// Process id. In a child made by `vfork`, it differs from the id stored in the shared memory.
 pub fn process_id() -> i32 {
     // SAFETY: Kernel: the call has no arguments.

@@ -3,6 +3,7 @@
 use crate::convergence::Repeat;
 use crate::redirect::Redirect;
 use crate::vector::Engine;
+use pleach_wire::threads::ThreadFilter;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -60,6 +61,8 @@ pub struct RecordOptions {
     /// CPU time that breakpoints may take before the program has earned it by its budget; `None`: what six seconds earn,
     /// at most 60 ms.
     pub coverage_advance: Option<Duration>,
+    /// Which threads are sampled. [`Engine::Lbr`] samples all.
+    pub threads: ThreadFilter,
     /// The command's standard streams.
     pub redirect: Redirect,
 }
@@ -83,6 +86,7 @@ impl RecordOptions {
             max_size: None,
             coverage: CoverageMode::Off,
             coverage_advance: None,
+            threads: ThreadFilter::ALL,
             redirect: Redirect::default(),
         }
     }

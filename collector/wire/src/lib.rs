@@ -3,6 +3,7 @@
 //!
 //! In the order of a recording:
 //! 1. [`settings`]: settings that the recorder passes to the sampler, through the environment;
+//!    [`threads`]: which threads are sampled;
 //! 2. [`kinds`]: the engines, and the reasons for which bursts end;
 //! 3. [`x86`]: lengths and kinds of branch instructions;
 //! 4. [`anchor`]: the branch target at which a burst is timed;
@@ -16,4 +17,5 @@ pub mod coverage;
 pub mod kinds;
 pub mod settings;
 pub mod shard;
+pub mod threads;
 pub mod x86;

@@ -4,6 +4,7 @@
 //! that a recorder and a sampler of different versions work together.
 
 use crate::kinds::Engine;
+use crate::threads::ThreadFilter;
 
 /// Longest burst, in taken branches.
 pub const MAX_BURST: u64 = 4096;
@@ -48,6 +49,8 @@ pub struct Settings {
     pub coverage_advance_ns: Option<u64>,
     /// Bytes that the shards of all processes may have together; sampling ends with them. `None`: any number.
     pub max_bytes: Option<u64>,
+    /// Which threads are sampled.
+    pub threads: ThreadFilter,
 }
 
 impl Default for Settings {
@@ -71,6 +74,7 @@ impl Default for Settings {
             samples: true,
             coverage_advance_ns: None,
             max_bytes: None,
+            threads: ThreadFilter::ALL,
         }
     }
 }
@@ -88,7 +92,12 @@ fn number(text: &str) -> u64 {
 }
 
 /// Every key. Values are limited where the sampler could not work with others.
-static KEYS: [Key; 18] = [
+static KEYS: [Key; 19] = [
+    Key {
+        name: "threads",
+        get: |s| s.threads.to_text(),
+        set: |s, text| s.threads = ThreadFilter::from_text(text),
+    },
     Key {
         name: "engine",
         get: |s| Some(s.engine.name().to_owned()),
@@ -233,6 +242,7 @@ mod tests {
             samples: false,
             coverage_advance_ns: Some(5),
             max_bytes: Some(6),
+            threads: ThreadFilter::new(false, ["worker", "12"].into_iter()).unwrap(),
         };
         assert_eq!(Settings::from_text(&all.to_text()), all);
         assert_eq!(Settings::from_text(&Settings::default().to_text()), Settings::default());

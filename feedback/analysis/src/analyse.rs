@@ -21,6 +21,7 @@ use pleach_inference::{Evidence, infer};
 use pleach_profile::summary::{HOT_CUTOFF, ProfileSummary};
 use pleach_profile::{
     Anchor, CallTargets, CalledPath, EstimatedPath, FunctionProfile, MemoryLengths, PathWindow, Profile, Provenance,
+    RecordedModule,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -66,7 +67,11 @@ pub fn analyse<'p>(
         analyser.compressed(compressed);
     }
     analyser.vectors = Some(vectors);
-    Ok(analyser.finish(provenance(vectors)))
+    let provenance = Provenance {
+        modules: modules(program, vectors),
+        ..provenance(vectors)
+    };
+    Ok(analyser.finish(provenance))
 }
 
 /// Analyses bursts one at a time, each decoded once. Memory is bounded by the program, not by the number of bursts.
@@ -433,7 +438,28 @@ fn provenance(vectors: &VectorSet) -> Provenance {
             .sum::<u64>()
             + epochs().map(|e| e.branches).sum::<u64>(),
         hot_instance_count: 0,
+        modules: Vec::new(),
     }
+}
+
+/// The annotated files of a recording.
+fn modules(program: &Program, vectors: &VectorSet) -> Vec<RecordedModule> {
+    let modules = program.annotated().filter_map(|(id, map)| {
+        let module = vectors.modules.get(id.0 as usize)?;
+        // Where it was read, if another file was named in its place.
+        let path = match map.binary.build_id.is_some() && map.binary.path.is_absolute() {
+            true => &map.binary.path,
+            false => &module.path,
+        };
+        Some(RecordedModule {
+            path: path.display().to_string(),
+            build_id: module.build_id.as_ref().map(ToString::to_string).unwrap_or_default(),
+        })
+    });
+    let mut modules: Vec<_> = modules.collect();
+    modules.sort_unstable();
+    modules.dedup();
+    modules
 }
 
 fn engine_name(engine: Engine) -> &'static str {

@@ -1,6 +1,7 @@
 //! One module per subcommand.
 
 pub mod analyse;
+mod binaries;
 pub mod cargo;
 pub mod collect;
 pub mod coverage;
@@ -25,3 +26,6 @@ mod sampling;
 pub mod shell;
 pub mod show;
 pub mod source;
+mod terminal;
+
+pub use terminal::TerminalArgs;

@@ -18,6 +18,8 @@ use std::process::ExitCode;
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    terminal: commands::TerminalArgs,
 }
 
 #[derive(Subcommand)]
@@ -48,6 +50,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    cli.terminal.apply();
     let done = match cli.command {
         Command::Flags(args) => commands::flags::run(&args),
         Command::Cargo(args) => commands::cargo::run(&args),

@@ -17,10 +17,18 @@ fn files_are_summed_and_printed() {
     write_counts(&dir.join("b.plcnt"), &counts(&[("f", 40)])).unwrap();
     let output = pleach(&["paths", "a.plcnt", "b.plcnt", "--json"], &dir);
     assert!(output.status.success() && output.stderr.is_empty());
-    let paths: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let printed: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(
+        printed["pleach"],
+        serde_json::json!({"version": env!("CARGO_PKG_VERSION"), "command": "paths", "schema": 1})
+    );
+    let paths = &printed["paths"];
     assert_eq!((&paths[0]["count"], &paths[1]["count"]), (&42.into(), &1.into()));
     let text = stdout(&pleach(&["paths", "a.plcnt", "--top", "1"], &dir));
-    assert!(text.contains("66.67 %") && text.contains("and 1 more"), "{text}");
+    assert!(
+        text.contains("66.67 %") && text.contains("33.33 %") && text.contains("1 other path"),
+        "{text}"
+    );
     let edges = stdout(&pleach(&["paths", "a.plcnt", "--edges", "--function", "f"], &dir));
     assert!(edges.contains("0→1") && !edges.contains(" g "), "{edges}");
     assert_eq!(
@@ -32,7 +40,7 @@ fn files_are_summed_and_printed() {
     bytes.extend([7; 100]);
     fs::write(dir.join("c.plcnt"), bytes).unwrap();
     let output = pleach(&["paths", "c.plcnt", "--json"], &dir);
-    assert!(output.status.success() && stdout(&output).lines().count() == 4);
+    assert!(output.status.success() && stdout(&output).matches("\"count\"").count() == 2);
     assert_eq!(
         stderr(&output),
         "pleach: warning: c.plcnt: no segment begins at offset 0x2000: the counts in the next 100 bytes are left out\n"
@@ -57,7 +65,8 @@ fn another_builds_counts_are_told() {
         "pleach: error: counts of function g are from another build, or from a library: the binary has no such function; they \
          are left out\n"
     );
-    let paths: Vec<serde_json::Value> = serde_json::from_str(&stdout(&output)).unwrap();
+    let printed: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let paths = printed["paths"].as_array().unwrap();
     assert_eq!((paths.len(), &paths[0]["function"]), (1, &"f".into()));
     let both = ["paths", "a.plcnt", "--binary", "other", "--binary", "library"];
     assert!(pleach(&both, &dir).status.success());
@@ -78,11 +87,7 @@ fn profiles_and_counts_are_told_apart() {
     );
     let edges = error(&["paths", "p.pleach", "--edges"], &dir);
     assert!(edges.contains("`pleach show --function NAME --binary FILE`"), "{edges}");
-    for command in [
-        &["report", "a.plcnt"][..],
-        &["paths", "/dev/null"],
-        &["overlap", "p.pleach", "/etc/passwd"],
-    ] {
+    for command in [&["paths", "/dev/null"][..], &["overlap", "p.pleach", "/etc/passwd"]] {
         assert!(error(command, &dir).starts_with("pleach: error: "));
     }
     let mixed = error(&["merge", "p.pleach", "a.plcnt", "-o", "m.plcnt"], &dir);

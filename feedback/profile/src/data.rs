@@ -306,6 +306,18 @@ pub struct Provenance {
     /// The smallest count among the hottest blocks that together have 99 % of all executions, with the blocks of each
     /// inline instance counted separately; 0 if unknown. (The counts of functions are sums over inline instances.)
     pub hot_instance_count: u64,
+    /// The annotated files that were recorded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub modules: Vec<RecordedModule>,
+}
+
+/// An annotated file that was recorded.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+pub struct RecordedModule {
+    /// Where it was.
+    pub path: String,
+    /// Its GNU build-id in hexadecimal; empty if it had none.
+    pub build_id: String,
 }
 
 impl Provenance {

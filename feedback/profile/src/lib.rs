@@ -33,6 +33,6 @@ pub mod write;
 
 pub use data::{
     BranchPrediction, CallTargets, CalledPath, Caller, Covered, EstimatedPath, Executions, FunctionProfile,
-    MemoryLengths, PathWindow, Profile, Provenance,
+    MemoryLengths, PathWindow, Profile, Provenance, RecordedModule,
 };
 pub use pleach_annotate::manifest::Anchor;

@@ -218,6 +218,10 @@ fn merged_provenance(profiles: &[(Profile, f64)], weights: &[u64]) -> Provenance
     }
     merged.engines.sort_unstable();
     merged.engines.dedup();
+    let modules = profiles.iter().flat_map(|(p, _)| &p.provenance.modules);
+    merged.modules = modules.cloned().collect();
+    merged.modules.sort_unstable();
+    merged.modules.dedup();
     merged
 }
 

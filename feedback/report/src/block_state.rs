@@ -1,4 +1,4 @@
-//! What a profile says about one block: its coverage, its executions, and the state that reports give it.
+//! What a profile says about one block: its coverage, and the state that reports give it.
 
 use pleach_profile::{Covered, FunctionProfile};
 use serde::Serialize;
@@ -53,16 +53,4 @@ impl State {
 /// The coverage of a block.
 pub(super) fn covered(function: &FunctionProfile, block: usize) -> Covered {
     function.coverage.get(block).copied().unwrap_or_default()
-}
-
-/// Executions of a block: the estimate, or the number that breakpoints counted if that is larger. At least 1 for a
-/// block that was executed, whose estimate may be 0; 0 for a block that was not, whatever inference assigned to it.
-pub(super) fn executions(function: &FunctionProfile, block: usize) -> u64 {
-    let estimate = function.blocks.get(block).copied().unwrap_or(0);
-    let counted = function.counted.get(block).map_or(0, |counted| counted.at_least);
-    let count = estimate.max(counted);
-    match covered(function, block) {
-        Covered::NotExecuted => 0,
-        state => count.max(u64::from(state.is_executed())),
-    }
 }

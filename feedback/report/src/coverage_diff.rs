@@ -4,8 +4,9 @@
 //! are compared where both profiles have the same graph. Of a function that only one of them has, the other one knows
 //! nothing. A function whose graphs differ is not compared.
 
-use super::block_state::{State, covered, executions};
+use super::block_state::{State, covered};
 use super::compare::{DifferentAnchors, one_anchor};
+use super::frequency::{Frequency, Unit};
 use super::paths::cut;
 use super::ranges::ranges;
 use super::show::Graphs;
@@ -21,7 +22,7 @@ use std::path::PathBuf;
 pub const JSON_VERSION: u32 = 1;
 
 /// Options of the comparison.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct CoverageDiffOptions {
     /// Blocks that are only predicted count as executed. Otherwise they are unknown.
     pub predicted: bool,
@@ -30,7 +31,7 @@ pub struct CoverageDiffOptions {
 }
 
 /// What each of two profiles, A and B, executes and the other does not.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct CoverageDiff {
     /// [`JSON_VERSION`].
     pub version: u32,
@@ -64,7 +65,7 @@ pub struct FunctionName {
 }
 
 /// What one profile executes and the other does not.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Direction {
     /// Blocks that the other one proved not to have executed.
     pub not_executed: Difference,
@@ -73,7 +74,7 @@ pub struct Direction {
 }
 
 /// Executed blocks of one profile that are in one state in the other.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Difference {
     /// Number of blocks.
     pub blocks: u64,
@@ -84,7 +85,7 @@ pub struct Difference {
 }
 
 /// Such blocks of one function.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FunctionDifference {
     /// Linkage name.
     pub function: String,
@@ -96,8 +97,8 @@ pub struct FunctionDifference {
     pub blocks_all: u64,
     /// The blocks, in order.
     pub blocks: Vec<BlockIndex>,
-    /// Executions of the most executed of these blocks.
-    pub executions: u64,
+    /// That of the most executed of these blocks.
+    pub frequency: Frequency,
     /// The state of the whole function in the other profile.
     pub other: State,
     /// Whether the other profile has the function.
@@ -108,7 +109,7 @@ pub struct FunctionDifference {
 }
 
 /// Lines of a source file.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Lines {
     /// The file.
     pub file: PathBuf,
@@ -147,6 +148,7 @@ impl CoverageDiff {
             let cfg = graphs(id, hash)?;
             Some((cfg, file_of(cfg)?))
         };
+        let units = [a, b].map(Unit::of);
         let mut not_comparable = BTreeSet::new();
         for pair in pairs(a, b) {
             match pair {
@@ -156,7 +158,7 @@ impl CoverageDiff {
                         function_id: function.id.to_string(),
                     });
                 }
-                Pair::Sides(sides) => diff.add(sides, &find),
+                Pair::Sides(sides) => diff.add(sides, units, &find),
             }
         }
         diff.not_comparable = not_comparable.into_iter().collect();
@@ -172,7 +174,7 @@ impl CoverageDiff {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    fn add(&mut self, sides: [Option<&FunctionProfile>; 2], find: &Find<'_>) {
+    fn add(&mut self, sides: [Option<&FunctionProfile>; 2], units: [Unit; 2], find: &Find<'_>) {
         match sides {
             [Some(_), Some(_)] => self.compared += 1,
             [a, b] => {
@@ -195,10 +197,10 @@ impl CoverageDiff {
             self.blocks[*a as usize][*b as usize] += 1;
         }
         if let [Some(of_a), _] = sides {
-            self.only_a.add(of_a, [a, b], sides[1].is_some(), find);
+            self.only_a.add((of_a, units[0]), [a, b], sides[1].is_some(), find);
         }
         if let [_, Some(of_b)] = sides {
-            self.only_b.add(of_b, [b, a], sides[0].is_some(), find);
+            self.only_b.add((of_b, units[1]), [b, a], sides[0].is_some(), find);
         }
     }
 }
@@ -231,7 +233,13 @@ type Find<'g> = dyn Fn(FunctionId, CfgHash) -> Option<(&'g Cfg, PathBuf)> + 'g;
 
 impl Direction {
     /// Adds a function that this profile has. `states` are those in this profile, and in the other one.
-    fn add(&mut self, function: &FunctionProfile, states: [&[State]; 2], in_other: bool, find: &Find<'_>) {
+    fn add(
+        &mut self,
+        (function, unit): (&FunctionProfile, Unit),
+        states: [&[State]; 2],
+        in_other: bool,
+        find: &Find<'_>,
+    ) {
         for (difference, state) in [
             (&mut self.not_executed, State::NotExecuted),
             (&mut self.unknown, State::Unknown),
@@ -243,13 +251,13 @@ impl Direction {
                 continue;
             }
             difference.blocks += blocks.len() as u64;
-            let counts = blocks.iter().map(|block| executions(function, block.index()));
+            let all = blocks.iter().map(|block| unit.frequency(function, block.index()));
             difference.functions.push(FunctionDifference {
                 function: function.name.clone(),
                 function_id: function.id.to_string(),
                 cfg_hash: function.cfg_hash.to_string(),
                 blocks_all: function.blocks.len() as u64,
-                executions: counts.max().unwrap_or(0),
+                frequency: all.reduce(Frequency::max).unwrap_or_default(),
                 other: State::of_whole(states[1].iter().copied()),
                 in_other,
                 lines: find(function.id, function.cfg_hash).and_then(|(cfg, file)| lines(cfg, file, &blocks)),
@@ -273,7 +281,10 @@ impl Difference {
         self.functions.sort_by(|a, b| {
             let by_name =
                 || (&a.function, &a.function_id, &a.cfg_hash).cmp(&(&b.function, &b.function_id, &b.cfg_hash));
-            b.executions.cmp(&a.executions).then_with(by_name)
+            let key = |f: &FunctionDifference| (f.frequency.share, f.frequency.at_least);
+            let (a_key, b_key) = (key(a), key(b));
+            let by_share = b_key.0.total_cmp(&a_key.0).then(b_key.1.cmp(&a_key.1));
+            by_share.then_with(by_name)
         });
         self.hidden = cut(&mut self.functions, top);
     }

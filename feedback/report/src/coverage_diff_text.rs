@@ -101,7 +101,7 @@ fn list([this, other]: [&str; 2], difference: &Difference, names: &Names, out: &
             false => "absent",
         };
         rows.add_row([
-            grouped(row.executions),
+            row.frequency.to_text(),
             grouped(row.blocks.len()),
             grouped(row.blocks_all),
             names.shown(&row.function),

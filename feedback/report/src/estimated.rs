@@ -3,7 +3,8 @@
 
 use super::names::{Names, meant};
 use super::paths::{PathRow, PathsOptions, array, cut, ending, hint};
-use super::paths_text::{LEGEND, path, with_unit};
+use super::paths_text::with_unit;
+use super::source_paths::{PathContext, SourceNames, distinct};
 use super::tables::{grouped, percent, percent_range, table, without_padding};
 use pleach_annotate::manifest::Anchor;
 use pleach_profile::path_profile::HOT_SHARE;
@@ -37,6 +38,8 @@ pub struct EstimatedTotals {
     pub hot_flow: f64,
     /// Blocks of the longest path.
     pub longest: u64,
+    /// Functions with executions but without paths: no burst shows a path of theirs as a whole.
+    pub without_paths: u64,
 }
 
 /// Estimated paths of a profile.
@@ -44,12 +47,14 @@ pub struct EstimatedTotals {
 pub struct EstimatedPaths<'p> {
     /// Most executed first.
     pub rows: Vec<(&'p FunctionProfile, &'p EstimatedPath)>,
-    /// Number of paths that are not listed.
-    pub hidden: u64,
+    /// Number of paths that are not listed, of all functions.
+    pub others: u64,
     /// Sums.
     pub totals: EstimatedTotals,
     /// The anchor of the graphs.
     pub anchor: Anchor,
+    /// Whether counts are executions. Otherwise, only their shares have a meaning.
+    pub is_exact: bool,
 }
 
 impl<'p> EstimatedPaths<'p> {
@@ -67,12 +72,14 @@ impl<'p> EstimatedPaths<'p> {
             let order = b.count.total_cmp(&a.count).then_with(|| f.name.cmp(&g.name));
             order.then_with(|| a.path.cmp(&b.path))
         });
-        let hidden = cut(&mut rows, options.top);
+        cut(&mut rows, options.top);
+        let totals = totals(profile);
         Ok(Self {
+            others: totals.paths - rows.len() as u64,
             rows,
-            hidden,
-            totals: totals(profile),
+            totals,
             anchor: profile.anchor,
+            is_exact: profile.provenance.is_exact(),
         })
     }
 
@@ -97,39 +104,73 @@ impl<'p> EstimatedPaths<'p> {
         }))
     }
 
-    /// For people.
+    /// For people, with block numbers.
     pub fn to_text(&self, names: &Names) -> String {
+        self.text(names, None)
+    }
+
+    /// For people, with source lines where the profile has them.
+    pub fn to_source_text(&self, names: &Names, sources: &SourceNames) -> String {
+        self.text(names, Some(sources))
+    }
+
+    fn text(&self, names: &Names, sources: Option<&SourceNames>) -> String {
         let totals = &self.totals;
         let mut out = String::new();
         if !self.rows.is_empty() {
-            let header = ["share", "90 % interval", "so far", "count", "function", "path"];
-            let mut rows = table(&header, ..4);
+            let mut header = vec!["share", "90 % interval", "so far", "function", "path"];
+            if self.is_exact {
+                header.insert(3, "count");
+            }
+            let mut rows = table(&header, ..header.len() - 2);
+            let mut add = |mut row: Vec<String>, count: f64| {
+                if self.is_exact {
+                    row.insert(3, grouped(count.round()));
+                }
+                rows.add_row(row);
+            };
             let share = |count: f64| count / totals.flow;
             let mut so_far = 0.0;
-            for (function, estimated) in &self.rows {
+            let paths = self
+                .rows
+                .iter()
+                .map(|(f, p)| (PathContext::from_profile(f), vec![&p.path]));
+            let (paths, legend) = distinct(paths, sources, names);
+            for ((function, estimated), path) in self.rows.iter().zip(paths) {
                 so_far += estimated.count;
-                rows.add_row([
+                let row = vec![
                     percent(share(estimated.count)),
                     percent_range(share(estimated.low), share(estimated.high).min(1.0)),
                     percent(share(so_far)),
-                    grouped(estimated.count.round()),
                     names.shown(&function.name),
-                    path(&estimated.path),
-                ]);
+                    path,
+                ];
+                add(row, estimated.count);
+            }
+            if self.others > 0 {
+                let count = (totals.flow - so_far).max(0.0);
+                let row = vec![
+                    percent(share(count)),
+                    String::new(),
+                    percent(share(so_far + count)),
+                    String::new(),
+                    with_unit(self.others, "other path"),
+                ];
+                add(row, count);
             }
             let _ = writeln!(out, "{rows}");
-            if self.hidden > 0 {
-                let _ = writeln!(out, "and {} more", grouped(self.hidden));
-            }
-            let _ = writeln!(out, "\n{LEGEND}");
+            let _ = writeln!(out, "\n{legend}");
         }
         let _ = writeln!(
             out,
-            "{} of {} seen on a path, {}, {} estimated executions, the longest of {}",
+            "{} of {} seen on a path, {}{}, the longest of {}",
             grouped(totals.seen_functions),
             with_unit(totals.functions, "function"),
             with_unit(totals.paths, "path"),
-            grouped(totals.flow.round()),
+            match self.is_exact {
+                true => format!(", {}", with_unit(totals.flow.round() as u64, "execution")),
+                false => String::new(),
+            },
             with_unit(totals.longest, "block"),
         );
         if totals.flow > 0.0 {
@@ -140,6 +181,10 @@ impl<'p> EstimatedPaths<'p> {
                 HOT_SHARE * 100.0,
                 grouped(totals.hot)
             );
+        }
+        if totals.without_paths > 0 {
+            let functions = with_unit(totals.without_paths, "function");
+            let _ = writeln!(out, "{functions} sampled without a path: not part of these shares");
         }
         without_padding(&out)
     }
@@ -157,6 +202,11 @@ fn totals(profile: &Profile) -> EstimatedTotals {
         hot: hot().count() as u64,
         hot_flow: hot().fold(0.0, |sum, p| sum + p.count),
         longest: paths().map(|p| p.path.blocks.len() as u64).max().unwrap_or(0),
+        without_paths: profile
+            .functions
+            .iter()
+            .filter(|f| f.samples > 0 && f.paths.is_empty())
+            .count() as u64,
     }
 }
 

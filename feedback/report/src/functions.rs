@@ -4,12 +4,13 @@ use super::compare::JSON_VERSION;
 use super::estimated::{NoSuchFunction, chosen};
 use super::names::Names;
 use super::paths::{cut, ending};
-use super::paths_text::{LEGEND, path, with_unit};
+use super::paths_text::with_unit;
 use super::show::Graphs;
+use super::source_paths::{PathContext, SourceNames, distinct};
 use super::tables::{grouped, percent, percent_range, table, without_padding};
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::manifest::Anchor;
-use pleach_ball_larus::{Path, Start};
+use pleach_ball_larus::Start;
 use pleach_profile::{Covered, FunctionProfile, Profile};
 use serde::Serialize;
 use std::fmt::Write;
@@ -27,7 +28,7 @@ pub struct ReportOptions {
 
 /// Functions by share.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Report {
+pub struct Report<'p> {
     /// The version of the JSON form.
     pub version: u32,
     /// The anchor of the graphs.
@@ -37,14 +38,16 @@ pub struct Report {
     /// Executions of all paths of all functions.
     pub path_executions: f64,
     /// Functions by descending share: of instructions if graphs are known, else of blocks.
-    pub functions: Vec<FunctionRow>,
+    pub functions: Vec<FunctionRow<'p>>,
     /// Number of executed functions that are not listed.
     pub hidden: u64,
+    /// Whether counts are executions. Otherwise, only their shares have a meaning.
+    pub is_exact: bool,
 }
 
 /// A function.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct FunctionRow {
+pub struct FunctionRow<'p> {
     /// Linkage name.
     pub function: String,
     /// Identifier.
@@ -56,8 +59,10 @@ pub struct FunctionRow {
     /// Share of the executions of all IR instructions of functions whose graphs are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instruction_share: Option<f64>,
-    /// Executions of its entry.
+    /// Executions of its entry, in the profile's counts.
     pub calls: u64,
+    /// Their share of the calls of all functions.
+    pub call_share: f64,
     /// Number of blocks that are proved to have been executed, and of all blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub covered_blocks: Option<[u64; 2]>,
@@ -69,6 +74,8 @@ pub struct FunctionRow {
     /// The most executed path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hottest: Option<HottestPath>,
+    #[serde(skip)]
+    profile: &'p FunctionProfile,
 }
 
 /// A function's hottest path.
@@ -89,19 +96,19 @@ pub struct HottestPath {
     /// The block that a back edge or a cut edge leads to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<BlockIndex>,
-    #[serde(skip)]
-    path: Path,
 }
 
-impl Report {
+impl<'p> Report<'p> {
     /// Computes the report. `graphs` has the numbers of instructions of blocks.
     ///
     /// # Errors
     /// Fails if the profile does not have the requested function.
-    pub fn new(profile: &Profile, options: &ReportOptions, graphs: &Graphs<'_>) -> Result<Self, NoSuchFunction> {
+    pub fn new(profile: &'p Profile, options: &ReportOptions, graphs: &Graphs<'_>) -> Result<Self, NoSuchFunction> {
         let blocks = |f: &FunctionProfile| f.blocks.iter().map(|&c| c as f64).sum::<f64>();
         let all_blocks: f64 = profile.functions.iter().map(blocks).sum();
         let all_instructions: f64 = profile.functions.iter().filter_map(|f| instructions(f, graphs)).sum();
+        let calls = |f: &FunctionProfile| f.blocks.first().copied().unwrap_or(0);
+        let all_calls: f64 = profile.functions.iter().map(|f| calls(f) as f64).sum();
         let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
         let executed = chosen(profile, options.function.as_deref())?
             .into_iter()
@@ -113,11 +120,13 @@ impl Report {
                 cfg_hash: f.cfg_hash.to_string(),
                 block_share: share(blocks(f), all_blocks),
                 instruction_share: instructions(f, graphs).map(|i| share(i, all_instructions)),
-                calls: f.blocks.first().copied().unwrap_or(0),
+                calls: calls(f),
+                call_share: share(calls(f) as f64, all_calls),
                 covered_blocks: covered(f),
                 not_executed_blocks: not_executed(f),
                 paths: f.paths.len() as u64,
                 hottest: HottestPath::from_function(f),
+                profile: f,
             })
             .collect();
         let shown = |f: &FunctionRow| f.instruction_share.unwrap_or(f.block_share);
@@ -138,6 +147,7 @@ impl Report {
                 .fold(0, |sum, &c| sum.saturating_add(c)),
             path_executions: profile.path_flow(),
             hidden: (executed - functions.len()) as u64,
+            is_exact: profile.provenance.is_exact(),
             functions,
         })
     }
@@ -147,8 +157,17 @@ impl Report {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// For people.
+    /// For people, with block numbers.
     pub fn to_text(&self, names: &Names) -> String {
+        self.text(names, None)
+    }
+
+    /// For people, with source lines where the profile has them.
+    pub fn to_source_text(&self, names: &Names, sources: &SourceNames) -> String {
+        self.text(names, Some(sources))
+    }
+
+    fn text(&self, names: &Names, sources: Option<&SourceNames>) -> String {
         let mut out = String::new();
         let has_instructions = self.functions.iter().any(|f| f.instruction_share.is_some());
         let mut header = vec!["blocks", "calls", "function", "of it", "90 % interval", "hottest path"];
@@ -160,31 +179,53 @@ impl Report {
         if let Some(column) = rows.column_mut(name) {
             column.set_cell_alignment(comfy_table::CellAlignment::Left);
         }
-        for f in &self.functions {
-            let mut row = vec![percent(f.block_share), grouped(f.calls), names.shown(&f.function)];
+        let hottest = self.functions.iter().map(|f| {
+            let paths = f.hottest.iter().zip(&f.profile.paths).map(|(_, hottest)| &hottest.path);
+            (PathContext::from_profile(f.profile), paths.collect())
+        });
+        let (paths, legend) = distinct(hottest, sources, names);
+        for (f, path) in self.functions.iter().zip(paths) {
+            let calls = match self.is_exact {
+                true => grouped(f.calls),
+                false => percent(f.call_share),
+            };
+            let mut row = vec![percent(f.block_share), calls, names.shown(&f.function)];
             if has_instructions {
                 row.insert(0, f.instruction_share.map_or_else(String::new, percent));
             }
             row.extend(match &f.hottest {
-                Some(hot) => [percent(hot.share), percent_range(hot.low, hot.high), path(&hot.path)],
+                Some(hot) => [percent(hot.share), percent_range(hot.low, hot.high), path],
                 None => [const { String::new() }; 3],
             });
             rows.add_row(row);
         }
+        if self.hidden > 0 {
+            let mut row = vec![String::new(); header.len()];
+            let others = |share: fn(&FunctionRow<'_>) -> f64| {
+                percent((1.0 - self.functions.iter().map(share).sum::<f64>()).max(0.0))
+            };
+            row[0] = others(|f| f.instruction_share.unwrap_or(f.block_share));
+            row[name - 2] = others(|f| f.block_share);
+            row[name] = with_unit(self.hidden, "other function");
+            rows.add_row(row);
+        }
         if !self.functions.is_empty() {
             let _ = writeln!(out, "{rows}");
-            if self.hidden > 0 {
-                let _ = writeln!(out, "and {} more", grouped(self.hidden));
-            }
-            let _ = writeln!(out, "\n{LEGEND}");
+            let _ = writeln!(out, "\n{legend}");
         }
         let shown = self.functions.len() as u64 + self.hidden;
+        let executions = match self.is_exact {
+            true => format!(
+                ", {} block executions, {} path executions",
+                grouped(self.block_executions),
+                grouped(self.path_executions.round())
+            ),
+            false => String::new(),
+        };
         let _ = writeln!(
             out,
-            "{} executed, {} block executions, {} path executions; “of it”: the path's share of the function's paths",
+            "{} executed{executions}; “calls”: of all functions; “of it”: the path's share of the function's paths",
             with_unit(shown, "function"),
-            grouped(self.block_executions),
-            grouped(self.path_executions.round())
         );
         without_padding(&out)
     }
@@ -226,7 +267,6 @@ impl HottestPath {
             start: hottest.path.start,
             end,
             to,
-            path: hottest.path.clone(),
         })
     }
 }

@@ -1,9 +1,10 @@
 //! Coverage of source lines as an LCOV trace file, for `genhtml` and editors.
 //!
 //! A trace file knows two states only. Without [`LcovOptions::known`], lines whose state is unknown are written as not
-//! executed. Records of branches (`BRDA`) are left out: branches of the IR are not those of the source.
+//! executed. Counts are executions: of sampled code, those that breakpoints counted, and otherwise 1. Records of branches (`BRDA`) are left out: branches of the IR are not those of the source.
 
 use super::block_state::State;
+use super::frequency::Frequency;
 use super::lines::{SourceFile, SourceFiles};
 use pleach_profile::Covered;
 use std::fmt::Write;
@@ -19,10 +20,10 @@ pub struct LcovOptions {
 }
 
 impl LcovOptions {
-    /// The number to write, if any.
-    fn hits(self, covered: Covered, count: u64) -> Option<u64> {
+    /// The number to write, if any: executions that are proved, or 1.
+    fn hits(self, covered: Covered, frequency: Frequency) -> Option<u64> {
         match State::new(covered, self.predicted) {
-            State::Executed => Some(count.max(1)),
+            State::Executed => Some(frequency.at_least.max(1)),
             State::NotExecuted => Some(0),
             State::Unknown => (!self.known).then_some(0),
         }
@@ -42,13 +43,14 @@ impl SourceFiles {
 
 fn write_file(path: &Path, file: &SourceFile, options: LcovOptions, out: &mut String) {
     let lines = file.lines.iter();
-    let lines = lines.filter_map(|(number, line)| Some((number, options.hits(line.covered, line.count)?)));
+    let lines = lines.filter_map(|(number, line)| Some((number, options.hits(line.covered, line.frequency)?)));
     let lines: Vec<_> = lines.collect();
     if lines.is_empty() {
         return;
     }
     let functions = file.functions.iter();
-    let functions = functions.filter_map(|function| Some((function, options.hits(function.covered, function.count)?)));
+    let functions =
+        functions.filter_map(|function| Some((function, options.hits(function.covered, function.frequency)?)));
     let functions: Vec<_> = functions.collect();
     let _ = writeln!(out, "TN:pleach\nSF:{}", path.display());
     for (function, _) in &functions {

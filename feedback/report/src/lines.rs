@@ -1,12 +1,13 @@
 //! Executions and coverage by source line. [`super::lcov`] and [`super::listing`] print them.
 //!
 //! A line has the executions and the coverage of the blocks that begin on it. Of several blocks, which may belong to one
-//! statement, it has the largest count and the most certain coverage: a line was executed if any of its blocks was, and
+//! statement, it has the largest frequency and the most certain coverage: a line was executed if any of its blocks was, and
 //! was not if none was. Of blocks that begin on earlier lines and go on to this one, the graph says nothing: in
 //! `if (x) return;`, only the return may be a block that begins here. [`SourceFiles::doubt`] takes back proofs of lines
 //! with code of such blocks.
 
-use super::block_state::{covered, executions};
+use super::block_state::covered;
+use super::frequency::{Frequency, Unit};
 use super::show::Graphs;
 use pleach_annotate::cfg::Cfg;
 use pleach_profile::{Covered, Profile};
@@ -14,10 +15,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The coverage of a line.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Line {
-    /// Executions of the most executed block: estimated, or counted where that is more.
-    pub count: u64,
+    /// That of the most executed block.
+    pub frequency: Frequency,
     /// The most certain coverage of its blocks.
     pub covered: Covered,
     /// Number of blocks that begin here.
@@ -27,11 +28,10 @@ pub struct Line {
 }
 
 impl Line {
-    fn add(&mut self, count: u64, covered: Covered) {
-        self.count = self.count.max(count);
-        self.covered = match self.blocks {
-            0 => covered,
-            _ => self.covered.max(covered),
+    fn add(&mut self, frequency: Frequency, covered: Covered) {
+        (self.frequency, self.covered) = match self.blocks {
+            0 => (frequency, covered),
+            _ => (self.frequency.max(frequency), self.covered.max(covered)),
         };
         self.blocks += 1;
         self.uncovered += u32::from(!covered.is_executed());
@@ -39,28 +39,35 @@ impl Line {
 }
 
 /// A function's beginning.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Function {
     /// Linkage name.
     pub name: String,
     /// The first line of its entry block; if that is unknown, of all its blocks.
     pub line: u32,
-    /// Calls: estimated, or counted where that is more.
-    pub count: u64,
+    /// First and last lines on which its blocks begin.
+    pub extent: (u32, u32),
+    /// That of its entry.
+    pub frequency: Frequency,
     /// The coverage of its entry.
     pub covered: Covered,
+    /// Whether any of its blocks was executed, proved or predicted.
+    pub is_executed: bool,
 }
 
 impl Function {
     fn add(&mut self, other: &Self) {
         self.line = self.line.min(other.line);
-        self.count = self.count.max(other.count);
+        self.extent.0 = self.extent.0.min(other.extent.0);
+        self.extent.1 = self.extent.1.max(other.extent.1);
+        self.is_executed |= other.is_executed;
+        self.frequency = self.frequency.max(other.frequency);
         self.covered = self.covered.max(other.covered);
     }
 }
 
 /// A source file.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SourceFile {
     /// By number.
     pub lines: BTreeMap<u32, Line>,
@@ -69,7 +76,7 @@ pub struct SourceFile {
 }
 
 /// Executions and coverage by source line.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SourceFiles {
     /// By path.
     pub files: BTreeMap<PathBuf, SourceFile>,
@@ -85,7 +92,7 @@ impl SourceFiles {
         wanted: impl Fn(&str) -> bool,
         file_of: impl Fn(&Cfg) -> Option<PathBuf>,
     ) -> Self {
-        let mut found = Self::default();
+        let (mut found, unit) = (Self::default(), Unit::of(profile));
         let mut functions: BTreeMap<(PathBuf, &str), Function> = BTreeMap::new();
         for function in profile.functions.iter().filter(|function| wanted(&function.name)) {
             let cfg = graphs(function.id, function.cfg_hash);
@@ -97,13 +104,15 @@ impl SourceFiles {
             let file = found.files.entry(path.clone()).or_default();
             for (block, of_graph) in cfg.blocks.iter().enumerate().filter(|(_, block)| block.line > 0) {
                 let line = file.lines.entry(of_graph.line).or_default();
-                line.add(executions(function, block), covered(function, block));
+                line.add(unit.frequency(function, block), covered(function, block));
             }
             let entry = Function {
                 name: function.name.clone(),
                 line,
-                count: executions(function, 0),
+                extent: extent(cfg, line),
+                frequency: unit.frequency(function, 0),
                 covered: covered(function, 0),
+                is_executed: (0..cfg.blocks.len()).any(|block| covered(function, block).is_executed()),
             };
             let known = functions.entry((path, &function.name));
             known.and_modify(|known| known.add(&entry)).or_insert(entry);
@@ -132,6 +141,12 @@ impl SourceFiles {
             line.covered = Covered::Unknown;
         }
     }
+}
+
+/// First and last lines of a function with this first line.
+fn extent(cfg: &Cfg, line: u32) -> (u32, u32) {
+    let lines = || cfg.blocks.iter().map(|block| block.line).filter(|line| *line > 0);
+    (lines().min().unwrap_or(line), lines().max().unwrap_or(line))
 }
 
 /// The line of the entry block, or of the first block that has one.

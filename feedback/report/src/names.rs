@@ -28,6 +28,40 @@ impl Names {
     }
 }
 
+impl Names {
+    /// A called function's name: without parameters, return type and template arguments.
+    pub fn called(&self, linkage: &str) -> String {
+        match self.mangled {
+            true => linkage.to_owned(),
+            false => without_arguments(without_parameters(&demangled(linkage))),
+        }
+    }
+}
+
+/// A demangled name without template arguments and return type: `f<…>` for `void f<int, char>`.
+fn without_arguments(name: &str) -> String {
+    // `operator<`, `operator bool`: what follows belongs to the name.
+    if name.contains("operator") {
+        return name.to_owned();
+    }
+    let (mut out, mut depth) = (String::new(), 0_u32);
+    for letter in name.chars() {
+        match letter {
+            '<' if depth == 0 && !out.is_empty() && !out.ends_with(':') => {
+                out += "<…>";
+                depth = 1;
+            }
+            '<' if depth > 0 => depth += 1,
+            '>' if depth > 0 => depth -= 1,
+            // A return type ends here.
+            ' ' if depth == 0 && !out.ends_with("(anonymous") => out.clear(),
+            _ if depth == 0 => out.push(letter),
+            _ => {}
+        }
+    }
+    out
+}
+
 /// A C++ or Rust name in the form of its source. Other names stay as they are.
 pub fn demangled(linkage: &str) -> Cow<'_, str> {
     // What LLVM adds when it makes a local function global.
@@ -177,6 +211,17 @@ mod tests {
         assert_eq!(meant_of("pad"), Ok(vec![LEGACY]));
         assert_eq!(meant_of("ext").unwrap_err().len(), 1);
         assert_eq!(meant_of("nothing"), Err(vec![]));
+    }
+
+    #[test]
+    fn called_names_are_short() {
+        let short = |name: &str| without_arguments(without_parameters(name));
+        assert_eq!(short("plain"), "plain");
+        assert_eq!(short("void a::f<int, b<c> >(int)"), "a::f<…>");
+        assert_eq!(short("(anonymous namespace)::f(int)"), "(anonymous namespace)::f");
+        assert_eq!(short("<alloc::string::String>::push"), "<alloc::string::String>::push");
+        assert_eq!(short("a::operator<(a)"), "a::operator<(a)");
+        assert_eq!(Names::default().called(CPP), "Parser::next");
     }
 
     #[test]

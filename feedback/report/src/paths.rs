@@ -63,8 +63,8 @@ pub struct Totals {
 pub struct Paths<'e> {
     /// Most executed first.
     pub rows: Vec<(&'e ExactFunction, &'e ExactPath)>,
-    /// Number of paths that are not listed.
-    pub hidden: u64,
+    /// Number of paths that are not listed, of all functions.
+    pub others: u64,
     /// Sums.
     pub totals: Totals,
 }
@@ -88,8 +88,9 @@ impl<'e> Paths<'e> {
             let order = b.count.cmp(&a.count).then_with(|| f.cfg.name.cmp(&g.cfg.name));
             order.then_with(|| a.path.cmp(&b.path))
         });
-        let hidden = cut(&mut rows, options.top);
-        Ok(Self { rows, hidden, totals })
+        cut(&mut rows, options.top);
+        let others = totals.paths - rows.len() as u64;
+        Ok(Self { rows, others, totals })
     }
 
     /// For scripts: an array of [`PathRow`].

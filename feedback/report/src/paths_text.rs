@@ -2,6 +2,7 @@
 
 use super::names::Names;
 use super::paths::{Edges, Paths, Totals, cut};
+use super::source_paths::{PathContext, SourceNames, distinct};
 use super::tables::{grouped, table, without_padding};
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::{End, Path, Start};
@@ -14,30 +15,54 @@ pub(super) const LEGEND: &str = "▸ from the function's entry, ■ to its end, 
                       ☎ into a call that did not come back";
 
 impl Paths<'_> {
-    /// For people.
+    /// For people, with block numbers.
     pub fn to_text(&self, names: &Names) -> String {
+        self.text(names, None)
+    }
+
+    /// For people, with source lines where the graphs have them.
+    pub fn to_source_text(&self, names: &Names, sources: &SourceNames) -> String {
+        self.text(names, Some(sources))
+    }
+
+    fn text(&self, names: &Names, sources: Option<&SourceNames>) -> String {
         let mut out = String::new();
         if !self.rows.is_empty() {
             let mut rows = table(&["share", "so far", "count", "function", "path"], ..3);
             let share = |count: u128| format!("{:.2} %", count as f64 / self.totals.executions as f64 * 100.0);
             let mut so_far = 0;
-            for (function, exact) in &self.rows {
+            let paths = self.rows.iter().map(|(function, exact)| {
+                let context = PathContext {
+                    cfg: &function.cfg,
+                    hash: function.cfg.hash(),
+                    targets: &[],
+                };
+                (Some(context), exact.path.iter().collect())
+            });
+            let (paths, legend) = distinct(paths, sources, names);
+            for ((function, exact), path) in self.rows.iter().zip(paths) {
                 let count = u128::from(exact.count);
                 so_far += count;
-                let path: Vec<_> = exact.path.iter().map(path).collect();
                 rows.add_row([
                     share(count),
                     share(so_far),
                     grouped(count),
                     names.shown(&function.cfg.name),
-                    path.join("  "),
+                    path,
+                ]);
+            }
+            if self.others > 0 {
+                let count = self.totals.executions - so_far;
+                rows.add_row([
+                    share(count),
+                    share(so_far + count),
+                    grouped(count),
+                    String::new(),
+                    with_unit(self.others, "other path"),
                 ]);
             }
             let _ = writeln!(out, "{rows}");
-            if self.hidden > 0 {
-                let _ = writeln!(out, "and {} more", grouped(self.hidden));
-            }
-            let _ = writeln!(out, "\n{LEGEND}");
+            let _ = writeln!(out, "\n{legend}");
         }
         let Totals {
             paths: executed,

@@ -61,6 +61,8 @@ pub struct Show {
     pub anchor: &'static str,
     /// Executions per sample.
     pub scale: f64,
+    /// Whether counts are executions. Otherwise, only their ratios have a meaning.
+    pub is_exact: bool,
     /// Whether raw vectors were kept.
     pub has_vectors: bool,
     /// Where the profile comes from.
@@ -133,6 +135,8 @@ pub struct FunctionLine {
     pub samples: u64,
     /// Executions of the entry block.
     pub entry_count: u64,
+    /// Their share of the entries of all functions.
+    pub entry_share: f64,
     /// Executions of the hottest block.
     pub max_count: u64,
     /// Executions of all blocks.
@@ -270,6 +274,7 @@ impl Show {
             version: JSON_VERSION,
             anchor: profile.anchor.name(),
             scale: profile.scale,
+            is_exact: profile.provenance.is_exact(),
             has_vectors: profile.vectors.is_some(),
             provenance: profile.provenance.clone(),
             totals: totals(profile),
@@ -328,6 +333,8 @@ fn view(summary: &ProfileSummary) -> SummaryView {
 
 /// All functions with their positions in the profile, by descending executions of their blocks.
 fn ranked(profile: &Profile, total: u64) -> Vec<(usize, FunctionLine)> {
+    let entries = |f: &FunctionProfile| f.blocks.first().copied().unwrap_or(0);
+    let all_entries = profile.functions.iter().map(entries).fold(0, u64::saturating_add);
     let line = |f: &FunctionProfile| {
         let total_count = f.blocks.iter().fold(0u64, |sum, &c| sum.saturating_add(c));
         FunctionLine {
@@ -335,7 +342,8 @@ fn ranked(profile: &Profile, total: u64) -> Vec<(usize, FunctionLine)> {
             id: f.id.to_string(),
             cfg_hash: f.cfg_hash.to_string(),
             samples: f.samples,
-            entry_count: f.blocks.first().copied().unwrap_or(0),
+            entry_count: entries(f),
+            entry_share: entries(f) as f64 / all_entries.max(1) as f64,
             max_count: f.blocks.iter().copied().max().unwrap_or(0),
             total_count,
             share: if total == 0 {
@@ -381,6 +389,7 @@ fn detail(
 ) -> FunctionDetail {
     let function = &profile.functions[*position];
     let (line, graph) = (line.clone(), graphs(function.id, function.cfg_hash));
+    let graph = graph.or(function.graph.as_deref());
     // A graph of another shape is of no use, whatever its hash.
     let graph = graph.filter(|g| (g.blocks.len(), g.edge_count()) == (function.blocks.len(), function.edges.len()));
     let source_line = |at: usize| graph.map(|g| g.blocks[at].line).filter(|&l| l > 0);

@@ -1,12 +1,19 @@
 //! The text form of `pleach show`.
 
 use super::names::Names;
-use super::show::{FunctionDetail, Show};
+use super::paths_text::with_unit;
+use super::show::{FunctionDetail, FunctionLine, Show};
 use super::tables::{grouped, percent, table, without_padding};
 use std::fmt::Write;
 
 /// The cutoffs in the overview. The JSON form has all of them.
 const SHOWN_CUTOFFS: [u32; 4] = [500_000, 900_000, 990_000, 999_999];
+
+/// Fewer samples of a function's entry support no number of executions per call.
+const MIN_ENTRY_SAMPLES: f64 = 10.0;
+
+const NO_COUNTS: &str = "a sampled profile knows shares, not numbers of executions; “per call” is blank with few samples of \
+                         the function's entry";
 
 impl Show {
     /// For people: the details if a function was requested, else the overview.
@@ -16,7 +23,7 @@ impl Show {
             overview(self, names, &mut out);
         }
         for detail in &self.details {
-            function(detail, names, &mut out);
+            function(self, detail, names, &mut out);
         }
         without_padding(&out)
     }
@@ -50,7 +57,6 @@ fn overview(show: &Show, names: &Names, out: &mut String) {
         ),
         ("indirect calls with targets", grouped(t.indirect_calls)),
         ("memory operations", grouped(t.memory_operations)),
-        ("executions per sample", number(show.scale)),
         (
             "raw vectors",
             if show.has_vectors { "kept" } else { "not kept" }.to_owned(),
@@ -61,27 +67,42 @@ fn overview(show: &Show, names: &Names, out: &mut String) {
         facts.add_row([name.to_owned(), value]);
     });
     let _ = writeln!(out, "{facts}\n");
-    let mut cutoffs = table(&["share of executions", "blocks", "least count"], 0..);
+    let least = if show.is_exact { "least count" } else { "least share" };
+    let mut cutoffs = table(&["share of executions", "blocks", least], 0..);
     for cutoff in show.summary.cutoffs.iter().filter(|c| SHOWN_CUTOFFS.contains(&c.ppm)) {
         let share = format!("{} %", number(f64::from(cutoff.ppm) / 1e4));
-        cutoffs.add_row([share, grouped(cutoff.num_counts), grouped(cutoff.min_count)]);
+        let least = match show.is_exact {
+            true => grouped(cutoff.min_count),
+            false => percent(cutoff.min_count as f64 / show.summary.total_count.max(1) as f64),
+        };
+        cutoffs.add_row([share, grouped(cutoff.num_counts), least]);
     }
     let _ = writeln!(out, "{cutoffs}\n");
-    let mut functions = table(&["function", "share", "entries", "hottest block", "samples"], 1..);
+    let header = match show.is_exact {
+        true => ["function", "share", "entries", "hottest block", "samples"],
+        false => ["function", "share", "calls", "hottest block per call", "samples"],
+    };
+    let mut functions = table(&header, 1..);
     for line in &show.functions {
-        let share = format!("{:.2} %", line.share * 100.0);
+        let [entries, hottest] = match show.is_exact {
+            true => [line.entry_count, line.max_count].map(grouped),
+            false => [percent(line.entry_share), per_call(show, line, line.max_count)],
+        };
         functions.add_row([
             names.shown(&line.name),
-            share,
-            grouped(line.entry_count),
-            grouped(line.max_count),
+            percent(line.share),
+            entries,
+            hottest,
             grouped(line.samples),
         ]);
     }
     let _ = writeln!(out, "{functions}");
+    if !show.is_exact && !show.functions.is_empty() {
+        let _ = writeln!(out, "{NO_COUNTS}");
+    }
     let hidden = t.sampled_functions.saturating_sub(show.functions.len() as u64);
     if hidden > 0 {
-        let _ = writeln!(out, "and {} more sampled functions", grouped(hidden));
+        let _ = writeln!(out, "and {}", with_unit(hidden, "more sampled function"));
     }
 }
 
@@ -93,7 +114,7 @@ fn overhead(show: &Show) -> String {
     String::new()
 }
 
-fn function(detail: &FunctionDetail, names: &Names, out: &mut String) {
+fn function(show: &Show, detail: &FunctionDetail, names: &Names, out: &mut String) {
     let line = &detail.line;
     let _ = writeln!(
         out,
@@ -104,33 +125,52 @@ fn function(detail: &FunctionDetail, names: &Names, out: &mut String) {
         line.share * 100.0,
         grouped(line.samples)
     );
-    let mut blocks = table(&["block", "line", "count"], 0..);
+    let header: &[_] = match show.is_exact {
+        true => &["block", "line", "count"],
+        false => &["block", "line", "share", "per call"],
+    };
+    let mut blocks = table(header, 0..);
     for block in &detail.blocks {
-        let line = block.line.map_or_else(String::new, |l| l.to_string());
-        blocks.add_row([block.block.to_string(), line, grouped(block.count)]);
+        let source = block.line.map_or_else(String::new, |l| l.to_string());
+        let mut row = vec![block.block.to_string(), source];
+        match show.is_exact {
+            true => row.push(grouped(block.count)),
+            false => row.extend([
+                share_of(block.count, line.total_count),
+                per_call(show, line, block.count),
+            ]),
+        }
+        blocks.add_row(row);
     }
     let _ = writeln!(out, "{blocks}\n");
     if !detail.edges.is_empty() {
-        edges(detail, out);
+        edges(show, detail, out);
     }
     if !detail.calls.is_empty() {
-        calls(detail, names, out);
+        calls(show, detail, names, out);
     }
     if !detail.memory_operations.is_empty() {
-        memory_operations(detail, out);
+        memory_operations(show, detail, out);
     }
     if !detail.mispredictions.is_empty() {
-        mispredictions(detail, out);
+        mispredictions(show, detail, out);
+    }
+    if !show.is_exact {
+        let _ = writeln!(out, "{NO_COUNTS}");
     }
 }
 
-fn mispredictions(detail: &FunctionDetail, out: &mut String) {
-    let mut rows = table(&["branch of block", "line", "mispredicted", "share", "at least"], 0..);
+fn mispredictions(show: &Show, detail: &FunctionDetail, out: &mut String) {
+    let all: f64 = detail.mispredictions.iter().map(|branch| branch.count).sum();
+    let mut rows = table(&["branch of block", "line", "mispredicted", "of it", "at least"], 0..);
     for branch in &detail.mispredictions {
         rows.add_row([
             branch.block.to_string(),
             branch.line.map_or_else(String::new, |l| l.to_string()),
-            grouped(branch.count.round()),
+            match show.is_exact {
+                true => grouped(branch.count.round()),
+                false => percent(branch.count / all),
+            },
             percent(branch.rate),
             percent(branch.low),
         ]);
@@ -138,25 +178,23 @@ fn mispredictions(detail: &FunctionDetail, out: &mut String) {
     let _ = writeln!(out, "{rows}\n");
 }
 
-fn edges(detail: &FunctionDetail, out: &mut String) {
+fn edges(show: &Show, detail: &FunctionDetail, out: &mut String) {
     let known = detail.edges.iter().all(|e| e.from.is_some());
-    let mut edges = table(
-        if known {
-            &["edge", "count", "probability"]
-        } else {
-            &["edge", "count"]
-        },
-        1..,
-    );
+    let all = detail.edges.iter().fold(0, |sum: u64, e| sum.saturating_add(e.count));
+    let count = if show.is_exact { "count" } else { "share" };
+    let header = ["edge", count, "probability"];
+    let mut edges = table(if known { &header } else { &header[..2] }, 1..);
     for edge in &detail.edges {
+        let count = match show.is_exact {
+            true => grouped(edge.count),
+            false => share_of(edge.count, all),
+        };
         match (edge.from, edge.to) {
             (Some(from), Some(to)) if known => {
-                let probability = edge
-                    .probability
-                    .map_or_else(String::new, |p| format!("{:.2} %", p * 100.0));
-                edges.add_row([format!("{from} → {to}"), grouped(edge.count), probability])
+                let probability = edge.probability.map_or_else(String::new, percent);
+                edges.add_row([format!("{from} → {to}"), count, probability])
             }
-            _ => edges.add_row([format!("#{}", edge.slot), grouped(edge.count)]),
+            _ => edges.add_row([format!("#{}", edge.slot), count]),
         };
     }
     let _ = writeln!(out, "{edges}");
@@ -164,6 +202,28 @@ fn edges(detail: &FunctionDetail, out: &mut String) {
         let _ = writeln!(out, "give --binary to see which blocks the edges connect");
     }
     let _ = writeln!(out);
+}
+
+/// A table whose third column is left out unless counts are executions.
+fn counted_table(show: &Show, header: [&str; 4], right: usize) -> comfy_table::Table {
+    let header: Vec<&str> = header
+        .into_iter()
+        .filter(|name| show.is_exact || *name != "count")
+        .collect();
+    table(&header, right..)
+}
+
+fn share_of(count: u64, all: u64) -> String {
+    percent(count as f64 / all.max(1) as f64)
+}
+
+/// Executions for each call of a function; blank if too few samples are of its entry.
+fn per_call(show: &Show, line: &FunctionLine, count: u64) -> String {
+    let entries = line.entry_count as f64;
+    match entries >= MIN_ENTRY_SAMPLES * show.scale {
+        true => format!("{:.2}", count as f64 / entries),
+        false => String::new(),
+    }
 }
 
 /// Where a call is, in the first of its rows only.
@@ -175,32 +235,29 @@ fn place(row: usize, call: u32, block: Option<u32>) -> String {
     }
 }
 
-fn memory_operations(detail: &FunctionDetail, out: &mut String) {
-    let mut rows = table(&["memory operation", "bytes", "count", "probability"], 1..);
+fn memory_operations(show: &Show, detail: &FunctionDetail, out: &mut String) {
+    let mut rows = counted_table(show, ["memory operation", "bytes", "count", "probability"], 1);
     for operation in &detail.memory_operations {
         for (row, length) in operation.lengths.iter().enumerate() {
-            rows.add_row([
-                place(row, operation.call, operation.block),
-                grouped(length.length),
-                grouped(length.count),
-                percent(length.probability),
-            ]);
+            let mut cells = vec![place(row, operation.call, operation.block), grouped(length.length)];
+            cells.extend(show.is_exact.then(|| grouped(length.count)));
+            cells.push(percent(length.probability));
+            rows.add_row(cells);
         }
     }
     let _ = writeln!(out, "{rows}\n");
 }
 
-fn calls(detail: &FunctionDetail, names: &Names, out: &mut String) {
-    let mut calls = table(&["indirect call", "target", "count", "probability"], 2..);
+fn calls(show: &Show, detail: &FunctionDetail, names: &Names, out: &mut String) {
+    let mut calls = counted_table(show, ["indirect call", "target", "count", "probability"], 2);
     for call in &detail.calls {
         for (row, target) in call.targets.iter().enumerate() {
             let name = target.name.as_deref().map(|name| names.shown(name));
-            calls.add_row([
-                place(row, call.call, call.block),
-                name.unwrap_or_else(|| target.guid.clone()),
-                grouped(target.count),
-                format!("{:.2} %", target.probability * 100.0),
-            ]);
+            let mut cells = vec![place(row, call.call, call.block)];
+            cells.push(name.unwrap_or_else(|| target.guid.clone()));
+            cells.extend(show.is_exact.then(|| grouped(target.count)));
+            cells.push(percent(target.probability));
+            calls.add_row(cells);
         }
     }
     let _ = writeln!(out, "{calls}\n");

@@ -30,6 +30,7 @@ mod profile;
 mod random;
 mod recurrences;
 mod selects;
+mod source_lines;
 mod suites;
 mod superblocks;
 mod taken;

@@ -12,6 +12,7 @@ mod elf;
 mod input;
 mod perf;
 mod profile;
+mod profile_text;
 pub mod seeds;
 mod shard;
 mod vectors;
@@ -22,6 +23,7 @@ pub use decide::decide;
 pub use elf::elf;
 pub use perf::{perf_data, perf_script};
 pub use profile::profile;
+pub use profile_text::profile_text;
 pub use shard::shard;
 pub use vectors::vector_file;
 

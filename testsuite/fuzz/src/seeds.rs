@@ -8,6 +8,7 @@ use pleach_annotate::manifest::{self, Anchor};
 use pleach_collector::perf::export::{ExportOptions, perf_data, perf_script};
 use pleach_collector::vector::coverage::{Failure, ModuleCoverage, Region, RegionState};
 use pleach_collector::vector::*;
+use pleach_report::profile_text::to_text;
 use pleach_wire::shard::{BurstHead, ClockFrame, Counters, Encoder, FrameKind};
 
 /// A seed: its target, its name, its contents.
@@ -39,6 +40,7 @@ pub fn all() -> Vec<Seed> {
         assert!(written);
         std::fs::read(path).expect("read")
     });
+    let profile_text = to_text(&profile::made_of(&mut Input(&noise))).expect("printable");
     vec![
         ("vector_file", "file", with_mode(0, &file)),
         ("vector_file", "payload", with_mode(2, &payload)),
@@ -54,6 +56,8 @@ pub fn all() -> Vec<Seed> {
         ("profile", "file", with_mode(0, &profile_file)),
         ("profile", "repaired", with_mode(1, &profile_file)),
         ("profile", "made", with_mode(2, &noise[..700])),
+        ("profile_text", "text", with_mode(0, profile_text.as_bytes())),
+        ("profile_text", "made", with_mode(1, &noise[..700])),
         ("decide", "noise", noise[..2000].to_vec()),
         ("decide", "more noise", noise[1000..].to_vec()),
         (

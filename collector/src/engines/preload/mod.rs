@@ -128,6 +128,7 @@ pub(crate) fn settings(options: &RecordOptions, costs: Costs) -> Settings {
         samples: options.coverage != CoverageMode::Only,
         coverage_advance_ns: None,
         max_bytes: None,
+        threads: options.threads,
     }
 }
 

@@ -4,6 +4,7 @@ mod command_line;
 mod wrapper;
 
 use super::flags::{digest_of_plugin, shell_safe};
+use super::output::plural;
 use super::record::repeat;
 use super::recorded::NOTHING_SAMPLED;
 use super::sampling::percentage;
@@ -185,7 +186,8 @@ fn record(line: &CommandLine, options: &str, output: &Path) -> Result<ExitCode> 
         return Ok(ExitCode::FAILURE);
     }
     let support = Support::from_provenance(&ProfileFile::open(output)?.provenance()?);
-    eprintln!("pleach: recorded {} programs; {}", profiles.len(), support.verdict());
+    let programs = plural(profiles.len(), "program");
+    eprintln!("pleach: recorded {programs}; {}", support.verdict());
     Ok(if code == ExitCode::SUCCESS && !support.weights() {
         ExitCode::from(NOTHING_SAMPLED)
     } else {

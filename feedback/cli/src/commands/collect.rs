@@ -48,6 +48,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         correct_time_bias: false,
         needs_samples: true,
         quiet: args.quiet,
+        keeps_old: false,
     };
     Ok(if target.write(&recording)? {
         ExitCode::SUCCESS

@@ -2,12 +2,13 @@
 
 mod diff;
 
-use super::inputs::sampled;
-use super::output::{NamesArgs, write_or_print};
+use super::inputs::{ExcludeArgs, or_default, sampled};
+use super::output::{NamesArgs, write_report};
 use super::source::{Listing, Places};
 use anyhow::{Result, bail};
 use pleach_profile::Profile;
 use pleach_report::coverage::CoverageReport;
+use pleach_report::envelope::enveloped;
 use pleach_report::lcov::LcovOptions;
 use pleach_report::listing::Style;
 use pleach_report::names::meant;
@@ -46,8 +47,8 @@ use std::process::ExitCode;
 pub struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Sampled profiles (.pleach); several are merged.
-    #[arg(required = true, value_name = "FILE")]
+    /// Sampled profiles (.pleach), or exact counts (.plcnt); several are merged (default: default.pleach).
+    #[arg(value_name = "FILE")]
     profiles: Vec<PathBuf>,
     /// Restrict the output to this function: its name, linkage name or identifier; may be repeated.
     #[arg(short, long, value_name = "NAME")]
@@ -77,9 +78,14 @@ pub struct Args {
     /// With --text: also look for sources in this directory, by file name; may be repeated.
     #[arg(long, value_name = "FOLDER", requires = "text", conflicts_with_all = ["json", "lcov"])]
     source_dir: Vec<PathBuf>,
+    /// With --text: show headers of the system and the compiler, too.
+    #[arg(long, requires = "text", conflicts_with_all = ["json", "lcov"])]
+    system: bool,
     /// Write to this file instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    exclude: ExcludeArgs,
     #[command(flatten)]
     names: NamesArgs,
 }
@@ -94,7 +100,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if let Some(Command::Diff(args)) = &args.command {
         return diff::run(args);
     }
-    let mut profile = sampled(&args.profiles)?;
+    let mut profile = sampled(&or_default(&args.profiles)?)?;
+    args.exclude.apply(&mut profile, &args.names.names())?;
     let functions = names(&profile, &args.function)?;
     let places = Places::read(&args.binary)?;
     let text = if args.lcov {
@@ -104,6 +111,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             style: Style::Counts,
             functions: &functions,
             source_dirs: &args.source_dir,
+            all: true,
+            system: args.system,
         };
         listing.to_text(&profile, &places)?
     } else {
@@ -112,14 +121,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             .retain(|f| functions.is_empty() || functions.contains(&f.name));
         let report = CoverageReport::new(&profile, &|id, hash| places.graph(id, hash));
         match args.json {
-            true => report.to_json()?,
+            true => enveloped("coverage", "coverage", &report.to_json()?),
             false => report.to_text(
                 Some(args.top.unwrap_or(20)).filter(|&top| top != 0),
                 &args.names.names(),
             ),
         }
     };
-    write_or_print(args.output.as_deref(), &text)?;
+    write_report(args.output.as_deref(), &text, args.json || args.lcov)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -150,6 +159,12 @@ fn lcov(args: &Args, profile: &Profile, places: &Places, functions: &[String]) -
     };
     let wanted = |name: &str| functions.is_empty() || functions.iter().any(|function| function == name);
     let text = places.lines(profile, wanted)?.to_lcov(options);
+    if !profile.provenance.is_exact() {
+        eprintln!(
+            "pleach: note: a sampled profile knows no numbers of executions: counts in LCOV are those that breakpoints \
+             counted, and otherwise 1"
+        );
+    }
     if text.is_empty() {
         eprintln!("pleach: note: no line's state is known: without --known, unknown lines have a count of 0");
     }

@@ -1,7 +1,7 @@
 //! `pleach diff`: significant differences between two profiles.
 
 use super::inputs::read_flows;
-use super::output::{NamesArgs, print};
+use super::output::{NamesArgs, print_json, print_report};
 use anyhow::{Result, bail};
 use pleach_report::diff::Diff;
 use std::path::PathBuf;
@@ -47,10 +47,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let default = if args.json { 0 } else { 20 };
     let top = Some(args.top.unwrap_or(default)).filter(|&top| top != 0);
     let diff = Diff::new(&before, &after, top)?;
-    print(&if args.json {
-        diff.to_json()?
-    } else {
-        diff.to_text(&args.names.names())
-    })?;
+    match args.json {
+        true => print_json("diff", "diff", &diff.to_json()?)?,
+        false => print_report(&diff.to_text(&args.names.names()))?,
+    }
     Ok(ExitCode::SUCCESS)
 }

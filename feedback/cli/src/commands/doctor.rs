@@ -1,6 +1,6 @@
 //! `pleach doctor`: what this machine offers, and why not more.
 
-use super::output::print;
+use super::output::{print, print_json};
 use crate::install;
 use anyhow::Result;
 use pleach_collector::engines::lbr::{self, Facts, Plan, Refusal};
@@ -11,6 +11,8 @@ use std::process::{Command, ExitCode, Output, Stdio};
 /// Check what this machine offers for recording and building, and why features are missing.
 ///
 /// The exit status is 1 if something is missing that every use needs.
+///
+///   pleach doctor                     what works here, and what to do about the rest
 #[derive(clap::Args)]
 pub struct Args {
     /// Print JSON.
@@ -57,7 +59,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             .map(|c| serde_json::json!({ "check": c.name, "ok": c.ok, "found": c.found }))
             .collect();
         let json = serde_json::json!({ "version": 1, "checks": list });
-        print(&format!("{}\n", serde_json::to_string_pretty(&json)?))?;
+        print_json("doctor", "checks", &serde_json::to_string_pretty(&json)?)?;
     } else {
         for check in &checks {
             let mark = match check.ok {

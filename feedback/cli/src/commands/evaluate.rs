@@ -1,6 +1,7 @@
 //! `pleach evaluate`: the accuracy of sampled paths against exact counts.
 
-use super::output::print;
+use super::output::{print, print_json};
+use super::progress::Progress;
 use super::sampling::{self, EngineArg, Wants, percentage};
 use anyhow::{Context, Result, bail};
 use pleach_analysis::evaluate::estimate::Estimator;
@@ -22,7 +23,10 @@ use tempfile::NamedTempFile;
 /// annotate), the other with $(pleach flags instrument). The instrumented program runs once. The annotated program is
 /// recorded --runs times, each time for --cpu-seconds of CPU time. Each figure is printed with its median, minimum and
 /// maximum. The outputs of the programs are compared and not shown.
+///
+///   pleach evaluate --annotated ./app-annotated --exact ./app-counted -- input.txt
 #[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
 pub struct Args {
     /// The program, built with $(pleach flags annotate).
     #[arg(long, value_name = "BIN")]
@@ -90,11 +94,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         input: input.as_ref().map(|file| file.path().to_owned()),
     };
     let shown = !args.quiet && io::stderr().is_terminal();
-    let evaluated = evaluate(&job, &options, &[Estimator::default()], &mut |stage| {
-        if shown {
-            eprintln!("pleach: {}", say(stage));
-        }
+    let progress = Progress::counted("recording", "recordings", args.quiet);
+    let evaluated = evaluate(&job, &options, &[Estimator::default()], &mut |stage| match stage {
+        Stage::Run { run, of, .. } => progress.at(u64::from(run) - 1, of.into()),
+        _ if shown => eprintln!("pleach: {}", say(stage)),
+        _ => {}
     });
+    drop(progress);
     let evaluations = match evaluated {
         Ok(evaluations) => evaluations,
         Err(EvaluateError::Record(error)) => return Ok(refused(&error)),
@@ -104,11 +110,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         for warning in evaluation.warnings.iter().filter(|_| !args.quiet) {
             eprintln!("pleach: warning: {warning}");
         }
-        let text = match args.json {
-            true => evaluation_json(evaluation)?,
-            false => evaluation_text(evaluation),
-        };
-        print(&text)?;
+        match args.json {
+            true => print_json("evaluate", "figures", &evaluation_json(evaluation)?)?,
+            false => print(&evaluation_text(evaluation))?,
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

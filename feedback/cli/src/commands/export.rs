@@ -2,6 +2,7 @@
 
 use super::import::ensure_writable;
 use super::inputs::kept_vectors;
+use super::output::plural;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use pleach_collector::perf::export::{ExportOptions, perf_data, perf_script, stacks};
@@ -15,7 +16,10 @@ use std::process::ExitCode;
 /// The profile must contain raw vectors: use `pleach record --keep-vectors` or `pleach import --keep-vectors`. A burst
 /// that is longer than --depth becomes several branch stacks. Each branch is in exactly one stack; the code between two
 /// stacks is lost.
+///
+///   pleach export app.pleach -o perf.data           then: perf script -i perf.data -F ip,brstack
 #[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
 pub struct Args {
     /// The profile.
     profile: PathBuf,
@@ -77,8 +81,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if !args.quiet {
         if exported.unmapped > 0 {
             eprintln!(
-                "pleach: warning: {} branches to or from unmapped addresses are left out",
-                exported.unmapped
+                "pleach: warning: left out: {} to or from unmapped addresses",
+                plural(exported.unmapped, "branch")
             );
         }
         if exported.period > 1 {
@@ -88,9 +92,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             );
         }
         eprintln!(
-            "pleach: {} taken branches in {} branch stacks; wrote {}",
-            exported.branches,
-            exported.stacks,
+            "pleach: {} in {}; wrote {}",
+            plural(exported.branches, "taken branch"),
+            plural(exported.stacks, "branch stack"),
             args.output.display()
         );
     }

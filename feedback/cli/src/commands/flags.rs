@@ -15,7 +15,11 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 ///
 /// The flags work for compiling, assembling and linking C and C++ at every -O level, and cause no warnings. Use the
 /// same anchor, -O level and clang for `annotate`, `instrument` and `use`.
+///
+///   clang -O2 $(pleach flags annotate) app.c -o app          1. build for recording
+///   clang -O2 $(pleach flags use app.pleach) app.c -o app    2. build with the profile
 #[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
 pub struct Args {
     #[command(subcommand)]
     what: What,

@@ -1,5 +1,6 @@
 //! `pleach import`: converts a recording of perf, or exact counts, to a profile.
 
+use super::output::plural;
 use super::progress::Progress;
 use super::recorded::analysed;
 use anyhow::{Context, Result, bail};
@@ -8,8 +9,13 @@ use pleach_analysis::time_bias::Weights;
 use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_ball_larus::counts::file::CountFile;
 use pleach_collector::perf::{Imported, PerfError, Report, import_watched};
+use pleach_profile::file::ProfileFile;
+use pleach_report::profile_text;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tempfile::NamedTempFile;
 
 /// Convert a recording of `perf record -b`, or exact counts, to a profile.
 ///
@@ -21,11 +27,19 @@ use std::process::ExitCode;
 /// Also reads a file of exact counts (.plcnt) from a program that was compiled with $(pleach flags instrument --anchor
 /// early). This gives a profile without sampling error. It has no targets of indirect calls.
 ///
+/// Also reads the text of a profile, as `pleach show --text` prints it.
+///
+///   pleach import perf.data -o app.pleach                        a recording of perf record -b
+///   pleach import script.txt --binary ./app -o app.pleach        the output of perf script
+///   pleach import default-123.plcnt -o app.pleach                exact counts
+///   pleach import app.txt -o app.pleach                          the text of a profile
+///
 /// Exit status: 0 if the whole file was read; 1 if no profile was written; 3 if the recording is damaged, for instance
 /// cut off, and the profile contains only the readable part.
 #[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The perf.data file or text, or the file of exact counts.
+    /// The perf.data file or text, the file of exact counts, or the text of a profile.
     file: PathBuf,
     /// Read this file instead of the recorded binary of the same build-id or name.
     #[arg(long, value_name = "FILE")]
@@ -49,6 +63,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     ensure_writable(&args.output)?;
     if CountFile::is_count_file(&args.file).unwrap_or(false) {
         return import_counts(args);
+    }
+    if let Some(text) = profile_text_of(&args.file)? {
+        return import_text(args, &text);
     }
     let progress = Progress::new("reading", args.quiet);
     let watch = |done, of| progress.at(done, of);
@@ -88,14 +105,45 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     pleach_store::write_profile(&args.output, &profile)?;
     if !args.quiet {
         eprintln!(
-            "pleach: {} taken branches in {} samples; wrote {}",
-            report.branches,
-            report.vectors,
+            "pleach: {} in {}; wrote {}",
+            plural(report.branches, "taken branch"),
+            plural(report.vectors, "sample"),
             args.output.display()
         );
     }
     if report.damage.is_some() {
         return Ok(ExitCode::from(DAMAGED));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The text of a profile, if the file holds one.
+fn profile_text_of(path: &Path) -> Result<Option<String>> {
+    let mut beginning = [0; 32];
+    // An unreadable file is reported when it is read below.
+    let read = File::open(path).and_then(|mut file| match file.metadata()?.is_file() {
+        true => file.read(&mut beginning),
+        false => Ok(0),
+    });
+    if !profile_text::is_profile_text(&beginning[..read.unwrap_or(0)]) {
+        return Ok(None);
+    }
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(Some(text))
+}
+
+/// Reads the text of a profile back.
+fn import_text(args: &Args, text: &str) -> Result<ExitCode> {
+    let profile = profile_text::from_text(text).with_context(|| args.file.display().to_string())?;
+    // Parts that do not agree are found by reading: a file that cannot be read is not left.
+    let trial = NamedTempFile::new().context("cannot make a temporary file")?;
+    let read =
+        pleach_store::write_profile(trial.path(), &profile).and_then(|()| ProfileFile::open(trial.path())?.read_all());
+    read.with_context(|| format!("{}: its parts do not agree", args.file.display()))?;
+    pleach_store::write_profile(&args.output, &profile)?;
+    if !args.quiet {
+        let functions = plural(profile.functions.len(), "function");
+        eprintln!("pleach: {functions}; wrote {}", args.output.display());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -113,7 +161,8 @@ fn import_counts(args: &Args) -> Result<ExitCode> {
     if !args.quiet {
         let executed = exact.functions.iter().filter(|f| f.is_executed()).count();
         eprintln!(
-            "pleach: exact counts of {executed} executed functions; wrote {}",
+            "pleach: exact counts of {}; wrote {}",
+            plural(executed, "executed function"),
             args.output.display()
         );
     }
@@ -147,13 +196,15 @@ fn remarks(path: &Path, report: &Report) -> Vec<String> {
     if let Some(first) = &report.first_malformed {
         let count = report.malformed;
         lines.push(format!(
-            "warning: {path}: {count} malformed records are left out; first: {first}"
+            "warning: {path}: left out: {}; first: {first}",
+            plural(count, "malformed record")
         ));
     }
     if report.lost > 0 {
         let lost = report.lost;
         lines.push(format!(
-            "note: {path}: the kernel lost {lost} samples: try a lower rate (perf record -F)"
+            "note: {path}: the kernel lost {}: try a lower rate (perf record -F)",
+            plural(lost, "sample")
         ));
     }
     if report.without_branches * 2 > report.samples {
@@ -165,7 +216,8 @@ fn remarks(path: &Path, report: &Report) -> Vec<String> {
         (report.wrong_path, "fetched but not executed"),
     ];
     for (count, why) in left_out.into_iter().filter(|(count, _)| *count > 0) {
-        lines.push(format!("note: {path}: {count} branches {why} are left out"));
+        let branches = plural(count, "branch");
+        lines.push(format!("note: {path}: left out: {branches} {why}"));
     }
     lines
 }
@@ -198,11 +250,11 @@ mod tests {
         };
         insta::assert_snapshot!(remarks(Path::new("a/perf.data"), &report).join("\n"), @r"
         warning: a/perf.data: the file ends in a record at byte 77; the 4 samples up to there are used: record again if you need the rest
-        warning: a/perf.data: 5 malformed records are left out; first: a line that is no sample in line 9
-        note: a/perf.data: the kernel lost 1 samples: try a lower rate (perf record -F)
+        warning: a/perf.data: left out: 5 malformed records; first: a line that is no sample in line 9
+        note: a/perf.data: the kernel lost 1 sample: try a lower rate (perf record -F)
         warning: a/perf.data: 6 of 10 samples have no branches
-        note: a/perf.data: 3 branches recorded twice by the processor are left out
-        note: a/perf.data: 2 branches fetched but not executed are left out
+        note: a/perf.data: left out: 3 branches recorded twice by the processor
+        note: a/perf.data: left out: 2 branches fetched but not executed
         ");
         assert!(remarks(Path::new("x"), &Report::default()).is_empty());
     }

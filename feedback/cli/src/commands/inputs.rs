@@ -1,6 +1,7 @@
 //! Input files of several commands: sampled profiles or exact counts.
 
 use anyhow::{Context, Result, bail};
+use pleach_analysis::exact_profile;
 use pleach_annotate::binary::Binary;
 use pleach_annotate::manifest::{self, Entry};
 use pleach_ball_larus::counts::exact::ExactProfile;
@@ -10,8 +11,51 @@ use pleach_collector::vector::VectorSet;
 use pleach_profile::Profile;
 use pleach_profile::file::ProfileFile;
 use pleach_profile::merge::{MergeReport, merge};
+use pleach_report::exclude::exclude;
 use pleach_report::flows::Flows;
+use pleach_report::names::Names;
 use std::path::{Path, PathBuf};
+
+/// The profile that `pleach record` writes, and that others read, if none is named.
+pub const DEFAULT_PROFILE: &str = "default.pleach";
+
+/// The files that a user names, else the default profile.
+pub fn or_default(files: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    if !files.is_empty() {
+        return Ok(files.to_vec());
+    }
+    if !Path::new(DEFAULT_PROFILE).exists() {
+        bail!(
+            "no profile is named, and there is no {DEFAULT_PROFILE} in this folder: name one, or record one with `pleach record`"
+        );
+    }
+    Ok(vec![DEFAULT_PROFILE.into()])
+}
+
+/// Functions that are left out of a profile.
+#[derive(clap::Args)]
+pub struct ExcludeArgs {
+    /// Leave out this function, for instance of a thread that spins; may be repeated. Shares refer to the rest.
+    #[arg(long, value_name = "NAME")]
+    exclude_function: Vec<String>,
+}
+
+impl ExcludeArgs {
+    /// Whether nothing is left out.
+    pub fn is_empty(&self) -> bool {
+        self.exclude_function.is_empty()
+    }
+
+    /// Leaves them out, and says how much that is.
+    pub fn apply(&self, profile: &mut Profile, names: &Names) -> Result<()> {
+        let excluded = exclude(profile, &self.exclude_function)?;
+        let text = excluded.to_text(names);
+        if !text.is_empty() {
+            eprintln!("pleach: {text}");
+        }
+        Ok(())
+    }
+}
 
 /// The sum of several files of the same kind.
 pub enum Input {
@@ -46,11 +90,11 @@ pub fn read_flows(file: &PathBuf) -> Result<Flows> {
     }
 }
 
-/// Reads sampled profiles and merges them.
+/// Reads sampled profiles, or exact counts as profiles, and merges them.
 pub fn sampled(files: &[PathBuf]) -> Result<Profile> {
     let mut profiles = Vec::new();
     for path in files {
-        profiles.push((ProfileFile::open(path)?.read_all()?, 1.0));
+        profiles.push((read_profile(path)?, 1.0));
     }
     if profiles.len() == 1 {
         return Ok(profiles.swap_remove(0).0);
@@ -70,6 +114,16 @@ pub fn kept_vectors(path: &Path) -> Result<VectorSet> {
             path.display()
         ),
     }
+}
+
+/// Reads a profile. A file of exact counts becomes one.
+fn read_profile(path: &PathBuf) -> Result<Profile> {
+    // An unreadable file is reported when it is opened.
+    if !CountFile::is_count_file(path).unwrap_or(false) {
+        return Ok(ProfileFile::open(path)?.read_all()?);
+    }
+    let exact = exact(std::slice::from_ref(path))?;
+    exact_profile::profile_of(&exact).with_context(|| path.display().to_string())
 }
 
 /// Prints warnings on graphs that merging left out.

@@ -1,6 +1,7 @@
 //! `pleach merge`: merges profiles, or files of exact counts.
 
 use super::inputs::warn_of_dropped;
+use super::progress::Progress;
 use anyhow::{Result, bail};
 use pleach_ball_larus::counts;
 use pleach_ball_larus::counts::file::CountFile;
@@ -14,7 +15,11 @@ use std::process::ExitCode;
 ///
 /// Raw vectors are kept if all profiles have them and none has a weight. Also merges files of exact counts (.plcnt),
 /// which instrumented programs write.
+///
+///   pleach merge monday.pleach tuesday.pleach -o week.pleach
+///   pleach merge -w 3,prod.pleach tests.pleach -o both.pleach      counts of prod.pleach three times
 #[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
 pub struct Args {
     /// The profiles, or files of exact counts.
     profiles: Vec<PathBuf>,
@@ -46,15 +51,20 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         .iter()
         .map(|p| (1.0, p))
         .chain(args.weighted_input.iter().map(|(w, p)| (*w, p)));
+    let inputs: Vec<_> = inputs.collect();
+    let progress = Progress::counted("merging", "profiles", false);
     let mut profiles = Vec::new();
-    for (weight, path) in inputs {
-        profiles.push((ProfileFile::open(path)?.read_all()?, weight));
+    for (done, (weight, path)) in inputs.iter().enumerate() {
+        progress.at(done as u64, inputs.len() as u64);
+        profiles.push((ProfileFile::open(path)?.read_all()?, *weight));
     }
+    progress.at(inputs.len() as u64, inputs.len() as u64);
     if profiles.is_empty() {
         bail!("nothing to merge: name at least one profile");
     }
     let is_complete = args.weighted_input.is_empty() && profiles.iter().all(|(profile, _)| profile.vectors.is_some());
     let mut merged = merge(profiles)?;
+    drop(progress);
     match joined(&merged.vectors, is_complete) {
         Ok(vectors) => merged.profile.vectors = vectors,
         Err(reason) => eprintln!("pleach: note: raw vectors stay in the profiles they came in: {reason:#}"),

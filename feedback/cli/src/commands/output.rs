@@ -1,6 +1,8 @@
 //! Where results go: standard output or a file.
 
+use super::terminal;
 use anyhow::{Context, Result};
+use pleach_report::envelope::enveloped;
 use pleach_report::names::Names;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -32,11 +34,48 @@ impl NamesArgs {
     }
 }
 
+/// `1 burst`, `2 bursts`, `2 branches`.
+pub fn plural(number: impl std::fmt::Display, what: &str) -> String {
+    let number = number.to_string();
+    let ending = match (number.as_str(), what.ends_with("ch")) {
+        ("1", _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{number} {what}{ending}")
+}
+
+/// Prints a report for people: with colours and through a pager, if it goes to a terminal.
+pub fn print_report(text: &str) -> Result<()> {
+    let decorated;
+    let text = match terminal::has_colours() {
+        true => {
+            decorated = pleach_report::decorate::decorated(text);
+            &decorated
+        }
+        false => text,
+    };
+    if terminal::page(text) { Ok(()) } else { print(text) }
+}
+
+/// Prints a report's JSON in its envelope; an array as `key`.
+pub fn print_json(command: &str, key: &str, json: &str) -> Result<()> {
+    print(&enveloped(command, key, json))
+}
+
 /// Prints to standard output. A closed pipe is no error.
 pub fn print(text: &str) -> Result<()> {
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).context("cannot print"),
         _ => Ok(()),
+    }
+}
+
+/// Writes to a file, or prints to standard output: what people read as a report.
+pub fn write_report(file: Option<&Path>, text: &str, is_for_programs: bool) -> Result<()> {
+    match file {
+        None if !is_for_programs => print_report(text),
+        _ => write_or_print(file, text),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `pleach overlap`: how much two profiles agree.
 
 use super::inputs::read_flows;
-use super::output::{NamesArgs, print};
+use super::output::{NamesArgs, print_json, print_report};
 use anyhow::Result;
 use pleach_report::compare::Overlap;
 use std::path::PathBuf;
@@ -54,10 +54,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             );
         }
     }
-    print(&if args.json {
-        overlap.to_json()?
-    } else {
-        overlap.to_text(&args.names.names())
-    })?;
+    match args.json {
+        true => print_json("overlap", "overlap", &overlap.to_json()?)?,
+        false => print_report(&overlap.to_text(&args.names.names()))?,
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,34 +1,41 @@
 //! `pleach paths`: print exactly counted or estimated paths.
 
-use super::inputs::{self, Input};
-use super::output::{NamesArgs, print};
+use super::binaries::{named_or_recorded_quietly, profile_names, source_names};
+use super::inputs::{self, ExcludeArgs, Input};
+use super::output::{NamesArgs, print_json, print_report};
 use anyhow::{Result, bail};
 use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_profile::Profile;
 use pleach_report::estimated::EstimatedPaths;
 use pleach_report::foreign::{Foreign, take_foreign, take_foreign_estimates};
 use pleach_report::paths::{Edges, Paths, PathsOptions};
+use pleach_report::sequences::{CalledPaths, Windows};
+use pleach_report::source_paths::SourceNames;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Print the paths that a program executed, most executed first.
 ///
-/// For a sampled profile (.pleach), counts are estimates. Each path is printed with its share of the executions of all
-/// paths and the interval that contains the true share with 90 % probability. Paths are acyclic (Ball and Larus): they
+/// For a sampled profile (.pleach), each path is printed with the estimate of its share of the executions of all paths,
+/// and the interval that contains the true share with 90 % probability. Paths are acyclic (Ball and Larus): they
 /// begin at a function's entry or at a loop's next iteration, and end at the function's exit or at a back edge.
 ///
 /// For exact counts (.plcnt), build the program with $(pleach flags instrument) and run it.
 ///
-/// Several files of one kind are merged. Blocks are numbered in the function's order at the anchor.
+/// Several files of one kind are merged. Where the program was built with -g, a path is shown as the source lines on
+/// which its blocks begin, and the calls in them; the source file is named if the program is found. With --blocks, it is
+/// shown as numbers of blocks, in the function's order at the anchor.
 ///
 ///   pleach paths app.pleach                          the 20 hottest paths
-///   pleach paths app.pleach --function parse --top 0     all of one function
-///   pleach paths app.pleach --json | jq length           for scripts
+///   pleach paths app.pleach --windows=3              three consecutive iterations of loops
+///   pleach paths app.pleach --called                 paths of functions after the paths of their callers
+///   pleach paths app.pleach --function parse --top 0 all of one function
+///   pleach paths app.pleach --json | jq .paths       for scripts
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// Sampled profiles (.pleach), or files of exact counts (.plcnt).
-    #[arg(required = true, value_name = "FILE")]
+    /// Sampled profiles (.pleach), or files of exact counts (.plcnt) (default: default.pleach).
+    #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Number of paths or edges to list, most executed first; 0 lists all (default: 20; with --json: all).
     #[arg(long, value_name = "N")]
@@ -39,6 +46,17 @@ pub struct Args {
     /// Print exact counts of edges instead of paths. With --json: all edges, by function.
     #[arg(long)]
     edges: bool,
+    /// Print windows of K consecutive paths of an activation (k-iteration paths), K = 2 [default], 3 or 4. Of exact
+    /// counts, plain `pleach paths` prints those that $(pleach flags instrument --iterations K) counted.
+    #[arg(long, value_name = "K", num_args = 0..=1, require_equals = true, default_missing_value = "2", conflicts_with_all = ["edges", "called"],
+          value_parser = clap::value_parser!(u8).range(2..=4))]
+    windows: Option<u8>,
+    /// Print paths across calls: a function's path with the blocks that its caller executed before.
+    #[arg(long, conflicts_with = "edges")]
+    called: bool,
+    /// Print numbers of blocks, not source lines.
+    #[arg(short = 'v', long)]
+    blocks: bool,
     /// The program, or one of its libraries; may be repeated. Counts of functions that it does not have, or has with
     /// other control flow, are left out, and the exit status is 1.
     #[arg(long, value_name = "FILE")]
@@ -47,12 +65,31 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    exclude: ExcludeArgs,
+    #[command(flatten)]
     names: NamesArgs,
+}
+
+impl Args {
+    /// The name of the list in JSON.
+    fn key(&self) -> &'static str {
+        match (self.edges, self.windows, self.called) {
+            (true, _, _) => "functions",
+            (_, Some(_), _) => "windows",
+            (_, _, true) => "called",
+            _ => "paths",
+        }
+    }
 }
 
 /// Prints.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let mut input = inputs::read(&args.files)?;
+    let mut input = inputs::read(&inputs::or_default(&args.files)?)?;
+    match &mut input {
+        Input::Sampled(profile) => args.exclude.apply(profile, &args.names.names())?,
+        Input::Exact(_) if args.exclude.is_empty() => {}
+        Input::Exact(_) => bail!("--exclude-function is for profiles: `pleach import` makes one of exact counts"),
+    }
     let mut foreign = Vec::new();
     if !args.binary.is_empty() {
         foreign = leave_out_foreign(&mut input, args)?;
@@ -66,10 +103,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         top: Some(args.top.unwrap_or(default)).filter(|&top| top != 0),
         function: args.function.clone(),
     };
-    print(&match &input {
+    let text = match &input {
         Input::Exact(exact) => exact_text(exact, &options, args)?,
         Input::Sampled(profile) => estimated_text(profile, &options, args)?,
-    })?;
+    };
+    match args.json {
+        true => print_json("paths", args.key(), &text)?,
+        false => print_report(&text)?,
+    }
     Ok(if foreign.is_empty() {
         ExitCode::SUCCESS
     } else {
@@ -86,6 +127,12 @@ fn leave_out_foreign(input: &mut Input, args: &Args) -> Result<Vec<Foreign>> {
 }
 
 fn exact_text(exact: &ExactProfile, options: &PathsOptions, args: &Args) -> Result<String> {
+    if args.windows.is_some() || args.called {
+        bail!(
+            "these are exact counts: $(pleach flags instrument --iterations K) counts windows, which `pleach paths` \
+             without --windows prints; paths across calls are not counted"
+        );
+    }
     if args.edges {
         let edges = Edges::new(exact, options)?;
         return Ok(if args.json {
@@ -99,10 +146,12 @@ fn exact_text(exact: &ExactProfile, options: &PathsOptions, args: &Args) -> Resu
         let edges = paths.totals.edge_functions;
         eprintln!("pleach: note: of {edges} functions only edges were counted: --edges shows them");
     }
-    Ok(if args.json {
-        paths.to_json()?
-    } else {
-        paths.to_text(&args.names.names())
+    let functions = exact.functions.iter();
+    let functions = functions.map(|f| (f.cfg.id, f.cfg.hash(), f.cfg.name.as_str(), Some(&f.cfg)));
+    Ok(match (args.json, args.blocks) {
+        (true, _) => paths.to_json()?,
+        (false, true) => paths.to_text(&args.names.names()),
+        (false, false) => paths.to_source_text(&args.names.names(), &source_names(&args.binary, functions)),
     })
 }
 
@@ -110,13 +159,37 @@ fn estimated_text(profile: &Profile, options: &PathsOptions, args: &Args) -> Res
     if args.edges {
         bail!("--edges shows exact counts; `pleach show --function NAME --binary FILE` shows estimated edges");
     }
+    let (function, names) = (options.function.as_deref(), args.names.names());
+    if let Some(length) = args.windows {
+        let windows = Windows::new(profile, length.into(), function, options.top)?;
+        return Ok(match args.json {
+            true => windows.to_json()?,
+            false => windows.to_text(&names, sources(profile, args).as_ref()),
+        });
+    }
+    if args.called {
+        let called = CalledPaths::new(profile, function, options.top)?;
+        return Ok(match args.json {
+            true => called.to_json()?,
+            false => called.to_text(&names, sources(profile, args).as_ref()),
+        });
+    }
     let paths = EstimatedPaths::new(profile, options)?;
     if paths.totals.paths == 0 {
         eprintln!("pleach: note: the profile has no paths: no sampled burst covers a path of an annotated function");
     }
-    Ok(if args.json {
-        paths.to_json()?
-    } else {
-        paths.to_text(&args.names.names())
+    Ok(match (args.json, sources(profile, args)) {
+        (true, _) => paths.to_json()?,
+        (false, None) => paths.to_text(&names),
+        (false, Some(sources)) => paths.to_source_text(&names, &sources),
     })
+}
+
+/// What shows paths as source lines, unless block numbers are wanted.
+fn sources(profile: &Profile, args: &Args) -> Option<SourceNames> {
+    if args.blocks || args.json {
+        return None;
+    }
+    let binaries = named_or_recorded_quietly(&args.binary, profile);
+    Some(profile_names(&binaries, profile))
 }

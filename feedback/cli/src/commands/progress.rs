@@ -11,6 +11,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// A progress bar that appears once an operation takes long, and disappears when this is dropped.
 pub struct Progress {
     what: &'static str,
+    /// What is counted; `None` for bytes.
+    things: Option<&'static str>,
     shown: bool,
     begin: Instant,
     bar: OnceCell<ProgressBar>,
@@ -21,16 +23,24 @@ impl Progress {
     pub fn new(what: &'static str, quiet: bool) -> Self {
         Self {
             what,
+            things: None,
             shown: !quiet && stderr().is_terminal(),
             begin: Instant::now(),
             bar: OnceCell::new(),
         }
     }
 
-    /// Reports that `done` of `of` bytes are processed.
+    /// Starts an operation on a number of things. With `quiet`, no bar is shown.
+    pub fn counted(what: &'static str, things: &'static str, quiet: bool) -> Self {
+        let mut progress = Self::new(what, quiet);
+        progress.things = Some(things);
+        progress
+    }
+
+    /// Reports that `done` of `of` bytes, or things, are processed.
     pub fn at(&self, done: u64, of: u64) {
         if self.shown && self.begin.elapsed() > PATIENCE {
-            let bar = self.bar.get_or_init(|| bar(self.what, of));
+            let bar = self.bar.get_or_init(|| bar(self.what, self.things, of));
             bar.set_position(done);
         }
     }
@@ -44,10 +54,15 @@ impl Drop for Progress {
     }
 }
 
-fn bar(what: &'static str, of: u64) -> ProgressBar {
+fn bar(what: &'static str, things: Option<&'static str>, of: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(of), ProgressDrawTarget::stderr());
     // The template is a constant; a bad one falls back to the default look.
-    let style = ProgressStyle::with_template("{prefix:>10} {bar:24} {bytes}/{total_bytes} {elapsed} (ends in {eta})");
+    let amount = things.map_or_else(
+        || "{bytes}/{total_bytes}".to_owned(),
+        |things| format!("{{pos}}/{{len}} {things}"),
+    );
+    let template = format!("{{prefix:>10}} {{bar:24}} {amount} {{elapsed}} (ends in {{eta}})");
+    let style = ProgressStyle::with_template(&template);
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.set_prefix(what);
     bar

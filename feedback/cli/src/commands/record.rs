@@ -3,10 +3,11 @@
 use super::output::print;
 use super::recorded::{NOTHING_SAMPLED, Target};
 use super::sampling::{self, EngineArg, Wants, duration, percentage};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use pleach_collector::detached::{self, Limits};
 use pleach_collector::engines::lbr::Refusal;
 use pleach_collector::record::{CoverageMode, Enough, RecordError, RecordOptions, Repeat, record};
+use pleach_collector::threads::{ThreadFilter, ThreadFilterError};
 use pleach_collector::vector::Engine;
 use pleach_decide::support::MIN_BURSTS_FOR_SPLITTING;
 use std::ffi::OsString;
@@ -19,8 +20,13 @@ use std::time::Duration;
 ///
 /// The command's output and exit status are passed through. `pleach flags use` takes the profile as it is. A binary
 /// that is not annotated can be recorded, too: its raw vectors are kept for `pleach export`, but the compiler cannot
-/// use them.
+/// use them. A profile that is there already is renamed to FILE.old.
+///
+///   pleach record -- ./app input.txt                            writes default.pleach
+///   pleach record --repeat 20 -o app.pleach -- ./app x.txt      runs a short command 20 times
+///   pleach record --overhead 5% -o app.pleach -- ./app x.txt    more samples in the same time
 #[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
 pub struct Args {
     /// Engine that samples branch vectors.
     #[arg(long, value_enum, default_value_t = EngineArg::Auto)]
@@ -71,6 +77,13 @@ pub struct Args {
     /// that is not observed for that reason is unknown (default: what six seconds earn, at most 60ms).
     #[arg(long, value_parser = duration, value_name = "TIME")]
     coverage_advance: Option<Duration>,
+    /// Sample only threads of this name (as in /proc/PID/task/TID/comm, 15 bytes) or kernel id; may be repeated. Not
+    /// with branch records (lbr). Breakpoints see all threads.
+    #[arg(long, value_name = "NAME|TID", conflicts_with_all = ["exclude_thread", "verify"])]
+    thread: Vec<String>,
+    /// Sample all threads but those, for instance one that spins; may be repeated.
+    #[arg(long, value_name = "NAME|TID", conflicts_with = "verify")]
+    exclude_thread: Vec<String>,
     /// Keep the raw vectors in the profile.
     #[arg(long)]
     keep_vectors: bool,
@@ -111,8 +124,32 @@ impl Args {
     fn wants(&self) -> Wants<'_> {
         Wants {
             event: self.event.as_deref(),
-            run_ahead: self.verify || self.burst.is_some() || self.coverage == CoverageArg::Only,
+            run_ahead: self.verify
+                || self.burst.is_some()
+                || self.coverage == CoverageArg::Only
+                || self.chooses_threads(),
         }
+    }
+
+    fn chooses_threads(&self) -> bool {
+        !(self.thread.is_empty() && self.exclude_thread.is_empty())
+    }
+
+    /// Which threads are sampled with an engine.
+    fn threads(&self, engine: Engine) -> Result<ThreadFilter> {
+        if engine == Engine::Lbr && self.chooses_threads() {
+            bail!("--thread and --exclude-thread are not for branch records: leave out `--engine lbr` and --event");
+        }
+        let is_exclusion = self.thread.is_empty();
+        let names = if is_exclusion {
+            &self.exclude_thread
+        } else {
+            &self.thread
+        };
+        ThreadFilter::new(is_exclusion, names.iter().map(String::as_str)).map_err(|error| match error {
+            ThreadFilterError::Name => anyhow!("a thread's name has a comma, a colon or an equals sign, or is empty"),
+            ThreadFilterError::TooLong => anyhow!("the names of threads are too long together: name fewer"),
+        })
     }
 
     /// Whether a recording without samples is a failure.
@@ -200,6 +237,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         clocks: args.correct_time_bias,
         coverage: args.coverage.mode(),
         coverage_advance: args.coverage_advance,
+        threads: args.threads(engine)?,
         ..RecordOptions::new(sampling::sampler(engine)?)
     };
     let recording = match record(&args.command, &options) {
@@ -214,6 +252,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         correct_time_bias: args.correct_time_bias,
         needs_samples: args.needs_samples(),
         quiet: args.quiet,
+        keeps_old: !args.part,
     };
     let written = target.write(&recording);
     if let Ok(false) = written
@@ -247,6 +286,7 @@ fn print_environment(args: &Args, folder: &Path) -> Result<ExitCode> {
         duration: args.duration,
         period: args.period,
         timer_only: args.timer_only,
+        threads: args.threads(engine)?,
         ..RecordOptions::new(sampling::sampler(engine)?)
     };
     let limits = Limits {
@@ -316,7 +356,8 @@ mod tests {
         assert_eq!(wants("--verify").unwrap(), (None, true));
         assert_eq!(wants("--burst 100").unwrap(), (None, true));
         assert_eq!(wants("--event cycles").unwrap(), (Some("cycles".to_owned()), false));
-        assert!(wants("--verify --event cycles").is_err());
+        assert_eq!(wants("--exclude-thread spin").unwrap(), (None, true));
+        assert!(wants("--verify --event cycles").is_err() && wants("--thread a --exclude-thread b").is_err());
     }
 
     #[test]

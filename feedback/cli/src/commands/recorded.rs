@@ -1,5 +1,6 @@
 //! Writes recordings as profiles, and says what is in them.
 
+use super::output::plural;
 use anyhow::{Context, Result};
 use pleach_analysis::analyse::{Analysis, AnalysisError, analyse, without_functions};
 use pleach_analysis::program::Program;
@@ -9,6 +10,7 @@ use pleach_collector::stats::Stats;
 use pleach_collector::vector::VectorSet;
 use pleach_collector::verify::Verified;
 use pleach_decide::support::Support;
+use pleach_profile::file::ProfileFile;
 use pleach_profile::{Covered, Profile};
 use std::path::Path;
 
@@ -31,6 +33,19 @@ pub struct Target<'a> {
     pub needs_samples: bool,
     /// Print only errors.
     pub quiet: bool,
+    /// Whether a profile that is there already gets another name.
+    pub keeps_old: bool,
+}
+
+/// Renames an existing profile to `FILE.old`, as perf does. Anything else is replaced, as every output is.
+fn keep_old(output: &Path) -> Result<()> {
+    if ProfileFile::open(output).is_err() {
+        return Ok(());
+    }
+    let mut old = output.as_os_str().to_owned();
+    old.push(".old");
+    std::fs::rename(output, &old)
+        .with_context(|| format!("cannot rename {} to {}", output.display(), Path::new(&old).display()))
 }
 
 impl Target<'_> {
@@ -54,6 +69,9 @@ impl Target<'_> {
         } else {
             without_functions(&recording.vectors)
         };
+        if self.keeps_old {
+            keep_old(self.output)?;
+        }
         pleach_store::write_profile(self.output, &profile)?;
         if !self.quiet && recording.unreclaimed {
             eprintln!(
@@ -112,9 +130,11 @@ fn covered(profile: &Profile, vectors: &VectorSet) -> String {
     let blocks: usize = profile.functions.iter().map(|function| function.blocks.len()).sum();
     let traps: u64 = vectors.coverage.iter().map(|coverage| coverage.traps).sum();
     format!(
-        "coverage: of {blocks} blocks, {} executed, {} proved not executed ({traps} breakpoints hit)",
+        "coverage: of {}, {} executed, {} proved not executed ({} hit)",
+        plural(blocks, "block"),
         count(|state| state >= Covered::ByDominance),
         count(|state| state == Covered::NotExecuted),
+        plural(traps, "breakpoint"),
     )
 }
 
@@ -122,9 +142,9 @@ fn covered(profile: &Profile, vectors: &VectorSet) -> String {
 fn summary(stats: &Stats) -> String {
     let at = stats.event.as_ref().map(|event| format!(" at {event}"));
     format!(
-        "{} taken branches in {} bursts{} ({}), {:.2} s of CPU time at {:.2} % overhead",
-        stats.taken_branches,
-        stats.bursts,
+        "{} in {}{} ({}), {:.2} s of CPU time at {:.2} % overhead",
+        plural(stats.taken_branches, "taken branch"),
+        plural(stats.bursts, "burst"),
         at.unwrap_or_default(),
         stats.engine,
         stats.program_cpu_seconds,
@@ -134,13 +154,13 @@ fn summary(stats: &Stats) -> String {
 
 /// One line: how the runs of `--repeat auto` compare.
 fn comparison(runs: u32, convergence: &Convergence) -> String {
-    let bursts = convergence.bursts();
+    let (runs, bursts) = (plural(runs, "run"), plural(convergence.bursts(), "burst"));
     match convergence.expected_change() {
         Some(change) => format!(
-            "{runs} runs, {bursts} bursts: another recording of the same length would differ in {:.0} % of the branches",
+            "{runs}, {bursts}: another recording of the same length would differ in {:.0} % of the branches",
             change * 100.0
         ),
-        None => format!("{runs} runs, {bursts} bursts: too few for a comparison"),
+        None => format!("{runs}, {bursts}: too few for a comparison"),
     }
 }
 
@@ -212,6 +232,19 @@ mod tests {
             ..Stats::default()
         };
         insta::assert_snapshot!(summary(&stats), @"320 taken branches in 10 bursts at near_taken:u (lbr), 2.00 s of CPU time at 0.98 % overhead");
+    }
+
+    #[test]
+    fn a_profile_that_is_there_gets_another_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [output, old] = ["a.pleach", "a.pleach.old"].map(|name| folder.path().join(name));
+        keep_old(&output).expect("nothing is there");
+        std::fs::write(&output, "notes").expect("written");
+        keep_old(&output).expect("no profile");
+        assert!(output.exists() && !old.exists());
+        pleach_store::write_profile(&output, &Profile::default()).expect("written");
+        keep_old(&output).expect("renamed");
+        assert!(!output.exists() && ProfileFile::open(&old).is_ok());
     }
 
     #[test]

@@ -10,7 +10,10 @@ use std::process::ExitCode;
 ///
 /// They are found in the folder of temporary files (TMPDIR, else /tmp). Each becomes `recovered-1.pleach` and so on in
 /// the present folder, the oldest first. What breakpoints showed is lost.
+///
+///   pleach recover
 #[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
 pub struct Args {
     /// The folder to write profiles to.
     #[arg(short, long, default_value = ".", value_name = "DIR")]
@@ -54,6 +57,7 @@ fn recover(args: &Args, folder: &Path) -> Result<()> {
                 correct_time_bias: false,
                 needs_samples: false,
                 quiet: false,
+                keeps_old: false,
             };
             target.write(&recording)?;
         } else {

@@ -1,7 +1,8 @@
 //! `pleach report`: the functions with the most executions.
 
-use super::inputs::sampled;
-use super::output::{NamesArgs, print};
+use super::binaries::{named_or_recorded_quietly, profile_names};
+use super::inputs::{ExcludeArgs, or_default, sampled};
+use super::output::{NamesArgs, print_json, print_report};
 use anyhow::Result;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
@@ -20,11 +21,12 @@ use std::process::ExitCode;
 ///   pleach report app.pleach                          the hottest functions
 ///   pleach report app.pleach --percent-limit 1        those with 1 % at least
 ///   pleach report app.pleach --binary ./app           by instructions
+///   pleach report --exclude-function spin             without the code of a thread that spins
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// Sampled profiles (.pleach); several are merged.
-    #[arg(required = true, value_name = "FILE")]
+    /// Sampled profiles (.pleach), or exact counts (.plcnt); several are merged (default: default.pleach).
+    #[arg(value_name = "FILE")]
     profiles: Vec<PathBuf>,
     /// Number of functions to list, hottest first; 0 lists all (default: 20; with --json: all).
     #[arg(long, value_name = "N")]
@@ -38,16 +40,23 @@ pub struct Args {
     /// The annotated program, or one of its libraries, for the instructions of blocks; may be repeated.
     #[arg(long, value_name = "FILE")]
     binary: Vec<PathBuf>,
+    /// Print numbers of blocks, not source lines.
+    #[arg(short = 'v', long)]
+    blocks: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    exclude: ExcludeArgs,
     #[command(flatten)]
     names: NamesArgs,
 }
 
 /// Prints.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let profile = sampled(&args.profiles)?;
+    let names = args.names.names();
+    let mut profile = sampled(&or_default(&args.profiles)?)?;
+    args.exclude.apply(&mut profile, &names)?;
     let mut graphs: HashMap<(FunctionId, CfgHash), Cfg> = HashMap::new();
     for binary in &args.binary {
         let functions = AddressMap::read(binary)?.functions.into_iter();
@@ -60,13 +69,17 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         function: args.function.clone(),
     };
     let report = Report::new(&profile, &options, &|id, hash| graphs.get(&(id, hash)))?;
-    print(&if args.json {
-        report.to_json()?
-    } else {
-        report.to_text(&args.names.names())
-    })?;
-    if !args.json {
-        eprintln!("pleach: {}", Support::from_provenance(&profile.provenance).verdict());
+    if args.json {
+        print_json("report", "functions", &report.to_json()?)?;
+        return Ok(ExitCode::SUCCESS);
     }
+    print_report(&match args.blocks {
+        true => report.to_text(&names),
+        false => {
+            let binaries = named_or_recorded_quietly(&args.binary, &profile);
+            report.to_source_text(&names, &profile_names(&binaries, &profile))
+        }
+    })?;
+    eprintln!("pleach: {}", Support::from_provenance(&profile.provenance).verdict());
     Ok(ExitCode::SUCCESS)
 }

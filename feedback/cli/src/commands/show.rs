@@ -1,22 +1,29 @@
 //! `pleach show`: print a profile.
 
-use super::output::{NamesArgs, print};
+use super::inputs::{ExcludeArgs, or_default, sampled};
+use super::output::{NamesArgs, print, print_json, print_report};
 use anyhow::Result;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_annotate::map::AddressMap;
 use pleach_decide::support::Support;
-use pleach_profile::file::ProfileFile;
+use pleach_report::profile_text;
 use pleach_report::show::{Show, ShowOptions};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Print a profile: its origin, its totals and its hottest functions.
+///
+///   pleach show app.pleach                        totals, and the 20 hottest functions
+///   pleach show app.pleach --function parse       blocks, edges, call targets and mispredictions of one function
+///   pleach show app.pleach --text > app.txt       all of it as text, which `pleach import` reads
 #[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The profile.
-    profile: PathBuf,
+    /// Sampled profiles (.pleach), or exact counts (.plcnt); several are merged (default: default.pleach).
+    #[arg(value_name = "FILE")]
+    profiles: Vec<PathBuf>,
     /// Number of functions to list, hottest first (default: 20; with --json: all).
     #[arg(short = 'n', long, value_name = "N")]
     topn: Option<usize>,
@@ -29,13 +36,24 @@ pub struct Args {
     /// Print JSON, every listed function in detail.
     #[arg(long)]
     json: bool,
+    /// Print the complete profile as text: a line of JSON for its head and for each function. `pleach import` reads it.
+    #[arg(long, conflicts_with_all = ["json", "function", "topn", "binary"])]
+    text: bool,
+    #[command(flatten)]
+    exclude: ExcludeArgs,
     #[command(flatten)]
     names: NamesArgs,
 }
 
 /// Prints.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let profile = ProfileFile::open(&args.profile)?.read_all()?;
+    let names = args.names.names();
+    let mut profile = sampled(&or_default(&args.profiles)?)?;
+    args.exclude.apply(&mut profile, &names)?;
+    if args.text {
+        print(&profile_text::to_text(&profile)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let graphs: HashMap<(FunctionId, CfgHash), Cfg> = match &args.binary {
         Some(binary) => AddressMap::read(binary)?
             .functions
@@ -51,9 +69,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     let show = Show::new(&profile, &options, &|id, hash| graphs.get(&(id, hash)))?;
     if args.json {
-        print(&format!("{}\n", serde_json::to_string_pretty(&show.to_json())?))?;
+        print_json("show", "profile", &serde_json::to_string_pretty(&show.to_json())?)?;
     } else {
-        print(&show.to_text(&args.names.names()))?;
+        print_report(&show.to_text(&names))?;
         eprintln!("pleach: {}", Support::from_provenance(&profile.provenance).verdict());
     }
     Ok(ExitCode::SUCCESS)

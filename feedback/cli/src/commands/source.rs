@@ -4,59 +4,78 @@ mod code;
 mod listing;
 mod places;
 
-use super::inputs::sampled;
-use super::output::print;
+use super::binaries;
+use super::inputs::{DEFAULT_PROFILE, ExcludeArgs, or_default, sampled};
+use super::output::print_report;
 use anyhow::{Result, bail};
 pub use listing::Listing;
 pub use places::Places;
 use pleach_report::estimated::NoSuchFunction;
 use pleach_report::listing::Style;
-use pleach_report::names::meant;
-use std::path::PathBuf;
+use pleach_report::names::{Names, meant};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Show source files with the estimated count and the coverage of each line.
+/// Show executed functions with their source: how often each line was executed, and what is known of its coverage.
 ///
-/// The program must have been built with -g. A block's count is shown at the line on which it begins.
+/// The program must have been built with -g. How often a block was executed is shown at the line on which it begins: of
+/// sampled code as a share of all block executions, of exact counts as a number. Executed functions are shown, without
+/// those of the system's and the compiler's headers.
 ///
-///   pleach source app.pleach --binary ./app                    all files of which something was executed
-///   pleach source app.pleach main --binary ./app               one function
+///   pleach source app.pleach                     the executed functions of all recorded files
+///   pleach source app.pleach main                one function
+///   pleach source main                           the same, of default.pleach
+///   pleach source app.pleach --all               whole files
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The profile.
+    /// The profile, or exact counts (.plcnt) (default: default.pleach).
     #[arg(value_name = "FILE")]
-    profile: PathBuf,
+    profile: Option<PathBuf>,
     /// Show this function only: its name, linkage name or identifier.
     function: Option<String>,
-    /// The annotated program, or one of its libraries (default: those that are in the profile's recorded commands).
+    /// The annotated program, or one of its libraries (default: those that were recorded).
     #[arg(long, value_name = "FILE")]
     binary: Vec<PathBuf>,
     /// Also look for sources in this directory, by file name; may be repeated.
     #[arg(long, value_name = "FOLDER")]
     source_dir: Vec<PathBuf>,
+    /// Show whole files, functions that were not executed included.
+    #[arg(long)]
+    all: bool,
+    /// Show headers of the system and the compiler, too.
+    #[arg(long)]
+    system: bool,
+    #[command(flatten)]
+    exclude: ExcludeArgs,
+}
+
+impl Args {
+    /// A single word that is no file is a function of the default profile.
+    fn profile_and_function(&self) -> (Option<PathBuf>, Option<String>) {
+        match (&self.profile, &self.function) {
+            (Some(word), None) if !word.exists() && Path::new(DEFAULT_PROFILE).exists() => {
+                (None, word.to_str().map(str::to_owned))
+            }
+            (profile, function) => (profile.clone(), function.clone()),
+        }
+    }
 }
 
 /// Prints.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let profile = sampled(std::slice::from_ref(&args.profile))?;
-    let mut binaries = args.binary.clone();
-    if binaries.is_empty() {
-        let programs = profile.provenance.commands.iter();
-        let programs = programs
-            .filter_map(|command| command.split(' ').next())
-            .map(PathBuf::from);
-        binaries.extend(programs.filter(|path| path.is_file()));
-        binaries.sort();
-        binaries.dedup();
-    }
+    let (path, function) = args.profile_and_function();
+    let files = or_default(path.as_slice())?;
+    let mut profile = sampled(&files)?;
+    args.exclude.apply(&mut profile, &Names::default())?;
+    let binaries = binaries::named_or_recorded(&args.binary, &profile);
     if binaries.is_empty() {
         bail!(
-            "{}: says not which file was recorded: name the annotated program with --binary",
-            args.profile.display()
+            "{}: no annotated file that was recorded is found: name the annotated program with --binary",
+            files[0].display()
         );
     }
-    let functions = match &args.function {
+    let functions = match &function {
         None => Vec::new(),
         Some(name) => {
             let found = meant(profile.functions.iter(), |f| (&f.name, f.id.to_string()), name);
@@ -71,7 +90,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         style: Style::Marks,
         functions: &functions,
         source_dirs: &args.source_dir,
+        all: args.all,
+        system: args.system,
     };
-    print(&listing.to_text(&profile, &Places::read(&binaries)?)?)?;
+    print_report(&listing.to_text(&profile, &Places::read(&binaries)?)?)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -9,7 +9,7 @@ use pleach_profile::{Covered, Executions, FunctionProfile, Profile};
 use pleach_report::coverage::CoverageReport;
 use pleach_report::lcov::LcovOptions;
 use pleach_report::lines::SourceFiles;
-use pleach_report::listing::Style;
+use pleach_report::listing::{Extent, Style};
 use pleach_report::names::Names;
 use std::path::PathBuf;
 
@@ -144,21 +144,21 @@ fn lcov() {
         counts.collect::<Vec<_>>().join(" ")
     };
     // Predicted lines are unknown, or executed.
-    insta::assert_snapshot!(counts(&lines, default), @"2,4 3,120000 5,0 6,121000 8,900 11,0 12,0 15,0 17,3 18,0 19,0");
+    insta::assert_snapshot!(counts(&lines, default), @"2,4 3,100 5,0 6,1 8,1 11,0 12,0 15,0 17,3 18,0 19,0");
     options.predicted = true;
-    insta::assert_snapshot!(counts(&lines, options), @"2,4 3,120000 5,0 6,121000 8,900 11,40 12,40 15,0 17,3 18,0 19,0");
+    insta::assert_snapshot!(counts(&lines, options), @"2,4 3,100 5,0 6,1 8,1 11,1 12,1 15,0 17,3 18,0 19,0");
     // Every 0 is proved: line 18 has a block that is unknown.
     options.known = true;
-    insta::assert_snapshot!(counts(&lines, options), @"2,4 3,120000 6,121000 8,900 11,40 12,40 15,0 17,3 19,0");
+    insta::assert_snapshot!(counts(&lines, options), @"2,4 3,100 6,1 8,1 11,1 12,1 15,0 17,3 19,0");
     options.predicted = false;
-    insta::assert_snapshot!(counts(&lines, options), @"2,4 3,120000 6,121000 8,900 15,0 17,3 19,0");
+    insta::assert_snapshot!(counts(&lines, options), @"2,4 3,100 6,1 8,1 15,0 17,3 19,0");
     assert_eq!(lines.to_lcov(options).matches("FN").count(), 3 * 2 + 2);
     // Lines with code of another block that may have run.
     let file = PathBuf::from("/src/parse.c");
     let not_executed: Vec<u32> = (0..20).filter(|line| lines.is_not_executed(&file, *line)).collect();
     assert_eq!(not_executed, [15, 19]);
     (0..=15).for_each(|line| lines.doubt(&file, line));
-    insta::assert_snapshot!(counts(&lines, options), @"2,4 3,120000 6,121000 8,900 17,3 19,0");
+    insta::assert_snapshot!(counts(&lines, options), @"2,4 3,100 6,1 8,1 17,3 19,0");
 }
 
 #[test]
@@ -198,8 +198,18 @@ fn listings() {
     let lines = lines(&graphs);
     let file = lines.files.values().next().unwrap();
     for (name, style) in [("source_view", Style::Marks), ("coverage_text", Style::Counts)] {
-        let text = format!("{}{}", style.legend(), file.listing(style, Some(SOURCE), None));
+        let text = format!("{}{}", style.legend(), file.listing(style, Some(SOURCE), Extent::All));
         insta::assert_snapshot!(name, text);
-        assert_eq!(file.listing(style, None, None).lines().count(), file.lines.len());
+        assert_eq!(file.listing(style, None, Extent::All).lines().count(), file.lines.len());
     }
+    // `never` in line 15 is left out; what lies between executed functions, too.
+    let text = file.listing(Style::Counts, Some(SOURCE), Extent::ExecutedFunctions(0));
+    let shown = text
+        .lines()
+        .map(|line| line.split('|').next().unwrap_or_default().trim());
+    assert_eq!(shown.collect::<Vec<_>>().join(" "), "2 3 4 5 6 7 8 … 11 12 … 17 18 19");
+    let text = file.listing(Style::Counts, Some(SOURCE), Extent::ExecutedFunctions(2));
+    assert_eq!((text.lines().count(), text.contains('…')), (20, false));
+    let text = file.listing(Style::Counts, Some(SOURCE), Extent::Blocks(0));
+    assert_eq!(text.lines().count(), 18);
 }

@@ -381,6 +381,7 @@ fn provenance_adds_up_and_vectors_are_handed_out() {
             bursts: 3,
             taken_branches: 30,
             hot_instance_count: 200,
+            ..Provenance::default()
         },
         vectors: vectors.map(<[u8]>::to_vec),
         ..Profile::default()

@@ -6,7 +6,9 @@ use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleH
 use pleach_ball_larus::{End, Start};
 use pleach_profile::error::ProfileError;
 use pleach_profile::file::{Lookup, ProfileFile, SourceHash};
-use pleach_profile::{Anchor, CallTargets, Covered, EstimatedPath, Executions, FunctionProfile, Profile, Provenance};
+use pleach_profile::{
+    Anchor, CallTargets, Covered, EstimatedPath, Executions, FunctionProfile, Profile, Provenance, RecordedModule,
+};
 use pleach_store::{probe_writable, write_profile};
 use proptest::prelude::*;
 use std::fs;
@@ -74,6 +76,10 @@ fn profile() -> Profile {
             bursts: 12,
             taken_branches: 3456,
             hot_instance_count: 7_654,
+            modules: vec![RecordedModule {
+                path: "/opt/app".into(),
+                build_id: "00ff".into(),
+            }],
         },
         scale: 1000.0,
         anchor: Anchor::Late,

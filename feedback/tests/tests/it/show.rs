@@ -67,6 +67,7 @@ fn profile() -> Profile {
             bursts: 4096,
             taken_branches: 1_234_567,
             hot_instance_count: 0,
+            ..Provenance::default()
         },
         scale: 1000.0,
         functions,

@@ -1,10 +1,11 @@
 //! `pleach coverage diff`: what one profile executes and another does not.
 
 use crate::commands::inputs::sampled;
-use crate::commands::output::{NamesArgs, write_or_print};
+use crate::commands::output::{NamesArgs, write_report};
 use crate::commands::source::Places;
 use anyhow::{Context, Result};
 use pleach_report::coverage_diff::{CoverageDiff, CoverageDiffOptions};
+use pleach_report::envelope::enveloped;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -67,9 +68,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let diff = CoverageDiff::new(&a, &b, options, &graphs, &|cfg| places.file_of(cfg));
     let diff = diff.with_context(|| format!("cannot compare {} with {}", names[0], names[1]))?;
     let text = match args.json {
-        true => diff.to_json()?,
+        true => enveloped("coverage diff", "diff", &diff.to_json()?),
         false => diff.to_text([&names[0], &names[1]], &args.names.names()),
     };
-    write_or_print(args.output.as_deref(), &text)?;
+    write_report(args.output.as_deref(), &text, args.json)?;
     Ok(ExitCode::SUCCESS)
 }

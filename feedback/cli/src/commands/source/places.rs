@@ -1,6 +1,7 @@
 //! Graphs of functions, from manifests, and their source files, from debug information.
 
 use super::code::doubt_lines;
+use crate::commands::output::plural;
 use anyhow::{Context, Result, bail};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
@@ -88,8 +89,8 @@ impl Places {
         }
         if lines.without_lines > 0 {
             eprintln!(
-                "pleach: note: {} functions have no source lines: they were built without -g, or are not in the named files",
-                lines.without_lines
+                "pleach: note: {} without source lines: built without -g, or not in the named files",
+                plural(lines.without_lines, "function")
             );
         }
         for binary in &self.binaries {

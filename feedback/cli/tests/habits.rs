@@ -1,0 +1,219 @@
+//! What all commands have in common: default files, the envelope of JSON, colours, what is left out.
+
+mod support;
+
+use pleach_profile::file::ProfileFile;
+use pleach_profile::{FunctionProfile, Profile, Provenance};
+use pleach_store::{write_counts, write_profile};
+use serde_json::Value;
+use std::fs;
+use support::{cfg, counts, error, folder, pleach, stderr, stdout};
+
+/// Functions of two blocks in a row.
+fn profile(of: &[(&str, u64)]) -> Profile {
+    let function = |&(name, count): &(&str, u64)| FunctionProfile {
+        id: cfg(name).id,
+        cfg_hash: cfg(name).hash(),
+        name: name.into(),
+        samples: count,
+        blocks: vec![count; 2],
+        edges: vec![count],
+        ..FunctionProfile::default()
+    };
+    Profile {
+        provenance: Provenance {
+            engines: vec!["run-ahead".into()],
+            bursts: 7,
+            ..Provenance::default()
+        },
+        scale: 1.0,
+        functions: of.iter().map(function).collect(),
+        ..Profile::default()
+    }
+}
+
+#[test]
+fn without_a_name_it_is_the_default_profile() {
+    let dir = folder("default");
+    for command in ["show", "report", "paths", "coverage", "source"] {
+        let missing = error(&[command], &dir);
+        assert!(
+            missing.contains("there is no default.pleach in this folder"),
+            "{missing}"
+        );
+    }
+    write_profile(&dir.join("default.pleach"), &profile(&[("f", 6), ("g", 2)])).unwrap();
+    for command in ["show", "report", "paths", "coverage"] {
+        let [default, named] = [&[command][..], &[command, "default.pleach"]].map(|args| stdout(&pleach(args, &dir)));
+        assert!(default == named && !default.is_empty(), "{command}: {default}");
+    }
+    // A word that is no file is a function of it.
+    let source = error(&["source", "nobody"], &dir);
+    assert!(
+        source.contains("nobody") || source.contains("no annotated file"),
+        "{source}"
+    );
+}
+
+#[test]
+fn exact_counts_need_no_import() {
+    let dir = folder("exact");
+    write_counts(&dir.join("a.plcnt"), &counts(&[("f", 5), ("g", 3)])).unwrap();
+    assert!(
+        pleach(&["import", "-q", "a.plcnt", "-o", "a.pleach"], &dir)
+            .status
+            .success()
+    );
+    for command in ["show", "report", "coverage"] {
+        let [counted, imported] = ["a.plcnt", "a.pleach"].map(|file| stdout(&pleach(&[command, file], &dir)));
+        assert!(counted == imported && !counted.is_empty(), "{command}: {counted}");
+    }
+}
+
+#[test]
+fn all_json_has_the_same_envelope() {
+    let dir = folder("envelope");
+    write_profile(&dir.join("a.pleach"), &profile(&[("f", 6), ("g", 2)])).unwrap();
+    write_counts(&dir.join("a.plcnt"), &counts(&[("f", 5), ("g", 3)])).unwrap();
+    for (args, command, key) in [
+        ("show a.pleach", "show", "functions"),
+        ("report a.pleach", "report", "functions"),
+        ("paths a.pleach", "paths", "paths"),
+        ("paths --windows a.pleach", "paths", "windows"),
+        ("paths a.pleach --windows=3", "paths", "windows"),
+        ("paths a.pleach --called", "paths", "called"),
+        ("paths a.plcnt --edges", "paths", "functions"),
+        ("overlap a.pleach a.plcnt", "overlap", "functions"),
+        ("coverage a.pleach", "coverage", "functions"),
+        ("coverage diff a.pleach a.pleach", "coverage diff", "blocks"),
+        ("doctor", "doctor", "checks"),
+    ] {
+        let words: Vec<&str> = args.split(' ').chain(["--json"]).collect();
+        let output = pleach(&words, &dir);
+        let printed: Value = serde_json::from_str(&stdout(&output)).unwrap_or_else(|e| panic!("{args}: {e}"));
+        let head = &printed["pleach"];
+        assert_eq!(
+            (&head["command"], &head["schema"]),
+            (&command.into(), &1.into()),
+            "{args}"
+        );
+        assert_eq!(head["version"], env!("CARGO_PKG_VERSION"));
+        assert!(!printed[key].is_null(), "{args}: {printed}");
+    }
+}
+
+#[test]
+fn functions_can_be_left_out() {
+    let dir = folder("left_out");
+    write_profile(
+        &dir.join("a.pleach"),
+        &profile(&[("spin", 60), ("work", 30), ("idle", 10)]),
+    )
+    .unwrap();
+    let args = [
+        "report",
+        "a.pleach",
+        "--exclude-function",
+        "spin",
+        "--exclude-function",
+        "idle",
+    ];
+    let output = pleach(&args, &dir);
+    let text = stdout(&output);
+    assert!(
+        text.contains("100.00 %") && text.contains("work") && !text.contains("spin"),
+        "{text}"
+    );
+    let expected = "pleach: left out: 70.00 % of all block executions, of spin (60.00 %), idle (10.00 %); shares refer to the rest\n";
+    assert!(stderr(&output).starts_with(expected), "{}", stderr(&output));
+    for command in ["show", "paths", "coverage"] {
+        let output = pleach(&[command, "a.pleach", "--exclude-function", "spin"], &dir);
+        assert!(
+            output.status.success() && stderr(&output).contains("of spin (60.00 %)"),
+            "{output:?}"
+        );
+    }
+    let unknown = error(&["report", "a.pleach", "--exclude-function", "spi"], &dir);
+    assert!(unknown.contains("did you mean spin?"), "{unknown}");
+}
+
+#[test]
+fn colours_and_bars_are_only_where_they_are_wanted() {
+    let dir = folder("colours");
+    write_profile(&dir.join("a.pleach"), &profile(&[("f", 60), ("g", 40)])).unwrap();
+    let plain = stdout(&pleach(&["report", "a.pleach"], &dir));
+    assert!(!plain.contains('\u{1b}') && !plain.contains('█'), "{plain}");
+    assert_eq!(
+        plain,
+        stdout(&pleach(&["report", "a.pleach", "--color", "never"], &dir))
+    );
+    let coloured = stdout(&pleach(&["report", "a.pleach", "--color", "always"], &dir));
+    assert!(
+        coloured.contains("\u{1b}[31m") && coloured.contains("██████"),
+        "{coloured}"
+    );
+    let json = stdout(&pleach(&["report", "a.pleach", "--json", "--color", "always"], &dir));
+    assert!(!json.contains('\u{1b}'), "{json}");
+}
+
+#[test]
+fn a_profile_is_printed_as_text_and_read_back() {
+    let dir = folder("text");
+    write_profile(&dir.join("a.pleach"), &profile(&[("f", 60), ("g", 40)])).unwrap();
+    let text = stdout(&pleach(&["show", "a.pleach", "--text"], &dir));
+    assert_eq!(text.lines().count(), 3);
+    fs::write(dir.join("a.txt"), &text).unwrap();
+    let output = pleach(&["import", "a.txt", "-o", "b.pleach"], &dir);
+    assert_eq!(stderr(&output), "pleach: 2 functions; wrote b.pleach\n");
+    let [a, b] = ["a.pleach", "b.pleach"].map(|name| fs::read(dir.join(name)).unwrap());
+    assert!(a == b);
+    // Edited by hand.
+    fs::write(dir.join("a.txt"), text.replace("[60,60]", "[61,61]")).unwrap();
+    assert!(
+        pleach(&["import", "-q", "a.txt", "-o", "b.pleach"], &dir)
+            .status
+            .success()
+    );
+    let edited = ProfileFile::open(dir.join("b.pleach").as_path())
+        .unwrap()
+        .read_all()
+        .unwrap();
+    assert!(edited.functions.iter().any(|f| f.blocks == [61, 61]));
+    // What is wrong with it is said, and nothing is written.
+    fs::remove_file(dir.join("b.pleach")).unwrap();
+    for (bad, expected) in [
+        (
+            text.replace("\"samples\"", "\"sample\""),
+            "a.txt: line 2: unknown field `sample`",
+        ),
+        (
+            text.replace("profile_text\":1", "profile_text\":2"),
+            "text form 2 of a profile",
+        ),
+        (text.replace("\"edges\":[", "\"edges\":[-"), "a.txt: line 2"),
+    ] {
+        fs::write(dir.join("a.txt"), bad).unwrap();
+        let error = error(&["import", "a.txt", "-o", "b.pleach"], &dir);
+        assert!(error.contains(expected), "{error}");
+    }
+    assert!(!dir.join("b.pleach").exists());
+}
+
+#[test]
+fn every_command_shows_an_example() {
+    let dir = folder("help");
+    let all = stdout(&pleach(&["--help"], &dir));
+    let commands = all.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let names: Vec<&str> = commands
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(names.len() > 15, "{names:?}");
+    for command in names.into_iter().filter(|name| *name != "help") {
+        let help = stdout(&pleach(&[command, "--help"], &dir));
+        let example = help
+            .lines()
+            .any(|line| line.trim_start().contains(&format!("pleach {command}")) && line.starts_with("  "));
+        assert!(example, "{command}: {help}");
+    }
+}

@@ -1,0 +1,183 @@
+//! The lines of a profile's text, and their conversion from and to the profile's data.
+
+use pleach_annotate::cfg::Cfg;
+use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId};
+use pleach_annotate::manifest::Anchor;
+use pleach_ball_larus::Path;
+use pleach_profile::{
+    BranchPrediction, CallTargets, CalledPath, Caller, Covered, EstimatedPath, Executions, FunctionProfile,
+    MemoryLengths, PathWindow, Provenance,
+};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HeadLine<'a> {
+    pub pleach_profile_text: u32,
+    pub anchor: Anchor,
+    pub scale: f64,
+    pub provenance: Cow<'a, Provenance>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FunctionLine {
+    function: String,
+    id: FunctionId,
+    cfg_hash: CfgHash,
+    samples: u64,
+    blocks: Vec<u64>,
+    edges: Vec<u64>,
+    /// Call, then targets and counts.
+    call_targets: Vec<(u32, Vec<(FunctionGuid, u64)>)>,
+    memory_lengths: Vec<MemoryLine>,
+    paths: Vec<PathLine>,
+    windows: Vec<(Vec<Path>, Number)>,
+    called: Vec<CalledLine>,
+    /// Block, watched, mispredicted, lower end of mispredicted.
+    predictions: Vec<(BlockIndex, Number, Number, Number)>,
+    coverage: Vec<Covered>,
+    counted: Vec<Executions>,
+    graph: Option<Box<Cfg>>,
+}
+
+/// Call, bursts, lengths and their counts, count of other lengths.
+type MemoryLine = (u32, u64, Vec<(u64, u64)>, u64);
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PathLine {
+    path: Path,
+    count: Number,
+    low: Number,
+    high: Number,
+    effective: Number,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CalledLine {
+    caller: FunctionId,
+    caller_cfg_hash: CfgHash,
+    before: Vec<BlockIndex>,
+    path: Path,
+    count: Number,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct VectorsLine<'a> {
+    pub vectors: Cow<'a, str>,
+}
+
+/// A number that may be infinite, which JSON has no form for: `null`.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(from = "Option<f64>", into = "Option<f64>")]
+struct Number(f64);
+
+impl From<Option<f64>> for Number {
+    fn from(value: Option<f64>) -> Self {
+        Self(value.unwrap_or(f64::INFINITY))
+    }
+}
+
+impl From<Number> for Option<f64> {
+    fn from(Number(value): Number) -> Self {
+        value.is_finite().then_some(value)
+    }
+}
+
+impl From<&FunctionProfile> for FunctionLine {
+    fn from(f: &FunctionProfile) -> Self {
+        let path = |p: &EstimatedPath| PathLine {
+            path: p.path.clone(),
+            count: Number(p.count),
+            low: Number(p.low),
+            high: Number(p.high),
+            effective: Number(p.effective),
+        };
+        let called = |c: &CalledPath| CalledLine {
+            caller: c.caller.id,
+            caller_cfg_hash: c.caller.cfg_hash,
+            before: c.caller.before.clone(),
+            path: c.path.clone(),
+            count: Number(c.count),
+        };
+        let prediction = |p: &BranchPrediction| (p.block, Number(p.watched), Number(p.mispredicted), Number(p.low));
+        let memory = |m: &MemoryLengths| (m.call, m.bursts, m.lengths.clone(), m.others);
+        Self {
+            function: f.name.clone(),
+            id: f.id,
+            cfg_hash: f.cfg_hash,
+            samples: f.samples,
+            blocks: f.blocks.clone(),
+            edges: f.edges.clone(),
+            call_targets: f
+                .call_targets
+                .iter()
+                .map(|site| (site.call, site.targets.clone()))
+                .collect(),
+            memory_lengths: f.memory_lengths.iter().map(memory).collect(),
+            paths: f.paths.iter().map(path).collect(),
+            windows: f.windows.iter().map(|w| (w.paths.clone(), Number(w.count))).collect(),
+            called: f.called.iter().map(called).collect(),
+            predictions: f.predictions.iter().map(prediction).collect(),
+            coverage: f.coverage.clone(),
+            counted: f.counted.clone(),
+            graph: f.graph.clone(),
+        }
+    }
+}
+
+impl From<FunctionLine> for FunctionProfile {
+    fn from(f: FunctionLine) -> Self {
+        let path = |p: PathLine| EstimatedPath {
+            path: p.path,
+            count: p.count.0,
+            low: p.low.0,
+            high: p.high.0,
+            effective: p.effective.0,
+        };
+        let called = |c: CalledLine| CalledPath {
+            caller: Caller {
+                id: c.caller,
+                cfg_hash: c.caller_cfg_hash,
+                before: c.before,
+            },
+            path: c.path,
+            count: c.count.0,
+        };
+        let prediction = |(block, watched, mispredicted, low): (BlockIndex, Number, Number, Number)| BranchPrediction {
+            block,
+            watched: watched.0,
+            mispredicted: mispredicted.0,
+            low: low.0,
+        };
+        let memory = |(call, bursts, lengths, others): MemoryLine| MemoryLengths {
+            call,
+            bursts,
+            lengths,
+            others,
+        };
+        let targets = |(call, targets): (u32, Vec<(FunctionGuid, u64)>)| CallTargets { call, targets };
+        let window = |(paths, count): (Vec<Path>, Number)| PathWindow { paths, count: count.0 };
+        Self {
+            id: f.id,
+            cfg_hash: f.cfg_hash,
+            name: f.function,
+            graph: f.graph,
+            samples: f.samples,
+            blocks: f.blocks,
+            edges: f.edges,
+            call_targets: f.call_targets.into_iter().map(targets).collect(),
+            memory_lengths: f.memory_lengths.into_iter().map(memory).collect(),
+            paths: f.paths.into_iter().map(path).collect(),
+            windows: f.windows.into_iter().map(window).collect(),
+            called: f.called.into_iter().map(called).collect(),
+            predictions: f.predictions.into_iter().map(prediction).collect(),
+            coverage: f.coverage,
+            counted: f.counted,
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The report of `pleach paths --windows`.
+
+use super::{NO_INTERVALS, PathView, flow};
+use crate::estimated::{NoSuchFunction, chosen};
+use crate::names::Names;
+use crate::paths::array;
+use crate::paths_text::with_unit;
+use crate::source_paths::{PathContext, SourceNames, distinct};
+use crate::tables::{percent, table, without_padding};
+use pleach_ball_larus::Path;
+use pleach_profile::{FunctionProfile, PathWindow, Profile};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::fmt::Write;
+
+/// Windows of a number of consecutive paths.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Windows<'p> {
+    /// Most executed first.
+    pub rows: Vec<WindowRow<'p>>,
+    /// Number of paths in a window.
+    pub length: usize,
+    /// Number of windows that are not listed, of all functions, and their executions.
+    pub others: (u64, f64),
+    /// Executions of paths that begin no window of the profile: the activation ends before, or the window is rare.
+    pub without_window: f64,
+    /// Executions of all paths.
+    pub flow: f64,
+}
+
+/// A window.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WindowRow<'p> {
+    /// Its function.
+    pub function: &'p FunctionProfile,
+    /// The window.
+    pub window: &'p PathWindow,
+    /// Executions of its first path.
+    pub first: f64,
+}
+
+#[derive(Serialize)]
+struct WindowView<'p> {
+    function: &'p str,
+    function_id: String,
+    cfg_hash: String,
+    paths: Vec<PathView<'p>>,
+    count: f32,
+    first_count: f32,
+}
+
+impl<'p> Windows<'p> {
+    /// Windows of `length` paths. `top`: number of rows.
+    ///
+    /// # Errors
+    /// Fails if the profile does not have the function.
+    pub fn new(
+        profile: &'p Profile,
+        length: usize,
+        function: Option<&str>,
+        top: Option<usize>,
+    ) -> Result<Self, NoSuchFunction> {
+        let windows = |f: &'p FunctionProfile| f.windows.iter().filter(move |w| w.paths.len() == length);
+        let mut rows = Vec::new();
+        for function in chosen(profile, function)? {
+            let firsts: FxHashMap<&Path, f64> = function.paths.iter().map(|p| (&p.path, p.count)).collect();
+            rows.extend(windows(function).map(|window| WindowRow {
+                function,
+                window,
+                first: firsts.get(&window.paths[0]).copied().unwrap_or(0.0),
+            }));
+        }
+        rows.sort_by(|a, b| {
+            let by_name = || (&a.function.name, &a.window.paths).cmp(&(&b.function.name, &b.window.paths));
+            b.window.count.total_cmp(&a.window.count).then_with(by_name)
+        });
+        rows.truncate(top.unwrap_or(usize::MAX));
+        let all = profile.functions.iter().flat_map(windows);
+        let (number, count) = all.fold((0, 0.0), |(number, sum), window| (number + 1, sum + window.count));
+        let listed: f64 = rows.iter().map(|row| row.window.count).sum();
+        let flow = flow(profile, |_| true);
+        Ok(Self {
+            length,
+            others: (number - rows.len() as u64, (count - listed).max(0.0)),
+            without_window: (flow - count).max(0.0),
+            flow,
+            rows,
+        })
+    }
+
+    /// For scripts: an array.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        array(self.rows.iter().map(|row| WindowView {
+            function: &row.function.name,
+            function_id: row.function.id.to_string(),
+            cfg_hash: row.function.cfg_hash.to_string(),
+            paths: row.window.paths.iter().map(PathView::from).collect(),
+            count: row.window.count as f32,
+            first_count: row.first as f32,
+        }))
+    }
+
+    /// For people; with source lines if `sources` are given.
+    pub fn to_text(&self, names: &Names, sources: Option<&SourceNames>) -> String {
+        let share = |count: f64| percent(if self.flow > 0.0 { count / self.flow } else { 0.0 });
+        let mut rows = table(&["share", "after its first", "function", "paths"], ..2);
+        let paths = self.rows.iter().map(|row| {
+            let paths = row.window.paths.iter().collect();
+            (PathContext::from_profile(row.function), paths)
+        });
+        let (paths, legend) = distinct(paths, sources, names);
+        for (row, paths) in self.rows.iter().zip(paths) {
+            let after = match row.first > 0.0 {
+                true => percent((row.window.count / row.first).min(1.0)),
+                false => String::new(),
+            };
+            let count = row.window.count;
+            rows.add_row([share(count), after, names.shown(&row.function.name), paths]);
+        }
+        let (number, count) = self.others;
+        let rest = [
+            (number > 0, count, with_unit(number, "other window")),
+            (
+                self.without_window > 0.0,
+                self.without_window,
+                "paths with which an activation ends, or that rare windows begin with".to_owned(),
+            ),
+        ];
+        for (_, count, what) in rest.into_iter().filter(|(is_shown, _, _)| *is_shown) {
+            rows.add_row([share(count), String::new(), String::new(), what]);
+        }
+        let mut out = format!("{rows}\n\n{legend}\n");
+        let _ = writeln!(
+            out,
+            "{} consecutive paths of an activation; “after its first”: how often the first of them is followed by the \
+             others\n{NO_INTERVALS}",
+            self.length
+        );
+        without_padding(&out)
+    }
+}

@@ -1,0 +1,174 @@
+//! Profiles in the words of the source: paths as lines and calls, and counts that mean something.
+
+use crate::support::*;
+use pleach_profile::file::ProfileFile;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A profile of a program that was built with debug information.
+fn record(dir: &Path, source: &str) -> (PathBuf, PathBuf) {
+    let (binary, profile) = (dir.join("annotated"), dir.join("app.pleach"));
+    let flags = [flags(&["annotate"]), vec!["-g".to_owned()]].concat();
+    compile(&binary, &flags, &[program(source)]);
+    let mut record = Command::new(pleach());
+    record
+        .args(["record", "--quiet", "--overhead", "100%", "-o"])
+        .arg(&profile);
+    stdout(record.arg("--").arg(&binary));
+    (binary, profile)
+}
+
+fn pleach_on(profile: &Path, args: &[&str]) -> String {
+    stdout(Command::new(pleach()).args(args).arg(profile))
+}
+
+#[test]
+fn paths_are_shown_as_lines_and_calls() {
+    let dir = scratch();
+    let (binary, profile) = record(dir.path(), "called.c");
+    // The recorded program is found by itself.
+    let paths = pleach_on(&profile, &["paths", "--function", "choose"]);
+    assert!(paths.contains("▸called.c:16 → 17 → 23 → work() ■"), "{paths}");
+    let report = pleach_on(&profile, &["report"]);
+    assert!(report.contains("called.c:"), "{report}");
+    let blocks = pleach_on(&profile, &["paths", "--blocks", "--function", "choose"]);
+    assert!(blocks.contains("▸0→") && !blocks.contains("called.c"), "{blocks}");
+    let called = pleach_on(&profile, &["paths", "--called", "--function", "work"]);
+    assert!(called.contains("called.c:16 → 17 → 23 → work()"), "{called}");
+    let windows = pleach_on(&profile, &["paths", "--windows=2", "--function", "main"]);
+    assert!(windows.contains("called.c:29"), "{windows}");
+    // The profile itself has the lines; only names of files and imported functions are the binary's.
+    std::fs::remove_file(&binary).expect("removed");
+    let paths = pleach_on(&profile, &["paths", "--function", "choose"]);
+    assert!(paths.contains("▸line 16 → 17 → 23 → work() ■"), "{paths}");
+}
+
+#[test]
+fn samples_are_shares_and_exact_counts_are_executions() {
+    let dir = scratch();
+    let (_, profile) = record(dir.path(), "called.c");
+    for command in ["paths", "report", "show"] {
+        let text = pleach_on(&profile, &[command]);
+        assert!(!text.contains("  count  ") && !text.contains("per sample"), "{text}");
+    }
+    let [exact, counts, imported] = ["exact", "app.plcnt", "exact.pleach"].map(|name| dir.path().join(name));
+    let flags = [flags(&["instrument"]), vec!["-g".to_owned()]].concat();
+    compile(&exact, &flags, &[program("called.c")]);
+    stdout(Command::new(&exact).arg("12345").env("PLEACH_COUNTS", &counts));
+    stdout(
+        Command::new(pleach())
+            .arg("import")
+            .arg(&counts)
+            .arg("-o")
+            .arg(&imported),
+    );
+    // `choose` is called once for each iteration. A file of exact counts needs no import.
+    for file in [&imported, &counts] {
+        for command in ["report", "show"] {
+            let text = pleach_on(file, &[command]);
+            assert!(text.contains(" 12 345 "), "{command}: {text}");
+        }
+    }
+}
+
+/// A shared library and a program that calls it, in files of their own.
+const LIBRARY: &str = "\
+__attribute__((noinline)) unsigned mix(unsigned x) {
+  return x & 64 ? x * 3 : x ^ 5;
+}
+
+unsigned never(unsigned x) {
+  return x + 1;
+}
+";
+const PROGRAM: &str = "\
+#include <stdlib.h>
+unsigned mix(unsigned);
+int main(int argc, char **argv) {
+  unsigned sum = argc > 9 ? atoi(argv[1]) : 0;
+  for (unsigned i = 0; i < 100000000; ++i)
+    sum += mix(sum + i);
+  return sum == 7;
+}
+";
+
+#[test]
+fn executed_functions_are_shown_with_their_source() {
+    let dir = scratch();
+    let [library, program, profile] = ["libmix.so", "app", "app.pleach"].map(|name| dir.path().join(name));
+    let [mix, main] = [("mix.c", LIBRARY), ("main.c", PROGRAM)].map(|(name, text)| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        path
+    });
+    let flags = [flags(&["annotate"]), vec!["-g".to_owned(), "-O1".to_owned()]].concat();
+    stdout(
+        clang()
+            .args(&flags)
+            .args(["-fPIC", "-shared"])
+            .arg(&mix)
+            .arg("-o")
+            .arg(&library),
+    );
+    stdout(clang().args(&flags).arg(&main).arg(&library).arg("-o").arg(&program));
+    let mut record = Command::new(pleach());
+    record
+        .args(["record", "--quiet", "--overhead", "50%", "-o"])
+        .arg(&profile);
+    record.arg("--").arg(&program).env("LD_LIBRARY_PATH", dir.path());
+    output(&mut record);
+    // The library is found, too; `never` and stdlib.h, which main.c inlines a function of, are left out.
+    let source = pleach_on(&profile, &["source"]);
+    assert!(
+        source.contains("/main.c:\n") && source.contains("/mix.c:\n"),
+        "{source}"
+    );
+    assert!(source.contains("x * 3") && !source.contains("x + 1"), "{source}");
+    assert!(!source.contains("stdlib.h:") && source.lines().count() < 25, "{source}");
+    assert!(pleach_on(&profile, &["source", "--all"]).contains("x + 1"));
+    let one = stdout(Command::new(pleach()).arg("source").arg(&profile).arg("mix"));
+    assert!(one.contains("x * 3") && !one.contains("main.c"), "{one}");
+    // A library that was built again is told.
+    std::fs::write(&mix, LIBRARY.replace("x * 3", "x * 7")).expect("written");
+    stdout(
+        clang()
+            .args(&flags)
+            .args(["-fPIC", "-shared", "-Wl,--build-id"])
+            .arg(&mix)
+            .arg("-o")
+            .arg(&library),
+    );
+    let out = output(Command::new(pleach()).arg("source").arg(&profile));
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    assert!(
+        stderr.contains("left out:") && stderr.contains("libmix.so: changed since it was recorded"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn threads_that_spin_can_be_left_out() {
+    let dir = scratch();
+    let binary = dir.path().join("annotated");
+    let flags = [flags(&["annotate"]), vec!["-pthread".to_owned()]].concat();
+    compile(&binary, &flags, &[program("spinning.c")]);
+    let sampled = |options: &[&str]| -> Vec<String> {
+        let profile = dir.path().join("app.pleach");
+        let mut record = Command::new(pleach());
+        record
+            .args(["record", "--quiet", "--overhead", "20%"])
+            .args(options)
+            .arg("-o")
+            .arg(&profile);
+        stdout(record.arg("--").arg(&binary));
+        let file = ProfileFile::open(&profile).expect("a profile");
+        let functions = file.functions().map(|function| function.expect("undamaged"));
+        let mut names: Vec<String> = functions.filter(|f| f.samples > 0).map(|f| f.name).collect();
+        names.retain(|name| name == "spin" || name == "work");
+        names.sort();
+        names
+    };
+    assert_eq!(sampled(&[]), ["spin", "work"], "both run");
+    assert_eq!(sampled(&["--exclude-thread", "spinner"]), ["work"]);
+    assert_eq!(sampled(&["--thread", "spinner"]), ["spin"]);
+}
