@@ -19,7 +19,8 @@ type Dwarf<'d> = gimli::Dwarf<Slice<'d>>;
 pub struct Sources {
     /// Local functions may share a name, so a name has a list of definitions.
     functions: HashMap<String, Vec<Definition>>,
-    /// Files of functions that are only declared: of inlined ones, nothing else may be left.
+    /// Files of the declarations of constructors and destructors, which all of their variants share. Of inlined ones,
+    /// nothing else may be left. Declarations of other functions may be in any file that calls them.
     declared: HashMap<String, PathBuf>,
 }
 
@@ -52,9 +53,7 @@ impl Sources {
     /// among local functions of the same name.
     pub fn file_of(&self, function: &str, compiled: &str) -> Option<&Path> {
         let Some(candidates) = self.functions.get(function) else {
-            let unified = || self.declared.get(&unified_name(function)?);
-            let declared = self.declared.get(function).or_else(unified);
-            return declared.map(PathBuf::as_path);
+            return self.declared.get(&unified_name(function)?).map(PathBuf::as_path);
         };
         let matches = |d: &&Definition| d.unit.file_name().is_some_and(|name| name == compiled);
         let found = candidates.iter().find(matches).or(candidates.first());
@@ -103,7 +102,7 @@ impl Sources {
             };
             known.insert(entry.offset(), (name.clone(), file.clone()));
             if entry.attr_value(constants::DW_AT_declaration).is_some() {
-                if let Some(file) = file {
+                if let Some(file) = file.filter(|_| is_unified(&name)) {
                     self.declared.entry(name).or_insert(file);
                 }
                 continue;
@@ -114,6 +113,11 @@ impl Sources {
         }
         Ok(())
     }
+}
+
+/// Whether a name is of all variants of a constructor or destructor.
+fn is_unified(linkage: &str) -> bool {
+    linkage.starts_with("_Z") && (linkage.contains("C4E") || linkage.contains("D4E"))
 }
 
 /// The name that a constructor or destructor is declared by, for all of its variants: `_ZN1aC4Ev` for `_ZN1aC2Ev`.
@@ -166,7 +170,7 @@ fn path_of(dwarf: &Dwarf<'_>, unit: &Unit<'_>, index: u64, folder: &str) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use super::unified_name;
+    use super::{is_unified, unified_name};
 
     #[test]
     fn variants_of_constructors_are_declared_once() {
@@ -176,6 +180,7 @@ mod tests {
             Some("_ZNSt15__new_allocatorIiED4Ev")
         );
         assert_eq!(unified("_ZN1AC1Ei").as_deref(), Some("_ZN1AC4Ei"));
+        assert!(is_unified("_ZN1AC4Ei") && !is_unified("_ZN1AC1Ei") && !is_unified("mix"));
         assert_eq!(unified("C1E"), None);
         assert_eq!(unified("main"), None);
     }
