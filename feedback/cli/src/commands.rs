@@ -24,3 +24,4 @@ mod sampling;
 pub mod shell;
 pub mod show;
 pub mod source;
+pub mod summary;

@@ -4,7 +4,7 @@ mod code;
 mod listing;
 mod places;
 
-use super::inputs::sampled;
+use super::inputs::{recorded_programs, sampled};
 use super::output::print;
 use anyhow::{Result, bail};
 pub use listing::Listing;
@@ -42,13 +42,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let profile = sampled(std::slice::from_ref(&args.profile))?;
     let mut binaries = args.binary.clone();
     if binaries.is_empty() {
-        let programs = profile.provenance.commands.iter();
-        let programs = programs
-            .filter_map(|command| command.split(' ').next())
-            .map(PathBuf::from);
-        binaries.extend(programs.filter(|path| path.is_file()));
-        binaries.sort();
-        binaries.dedup();
+        binaries = recorded_programs(&profile);
     }
     if binaries.is_empty() {
         bail!(
