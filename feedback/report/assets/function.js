@@ -64,6 +64,8 @@ class FunctionView {
   begin() {
     this.graph.place();
     this.drawWays();
+    const [hottest] = [...this.chosen].sort((a, b) => a - b);
+    if (hottest !== undefined) this.source.show(this.detail.paths[hottest].blocks);
   }
 
   toggleSource() {

@@ -1,9 +1,11 @@
 // A function's control-flow graph: laid out by dagre, drawn as SVG, with paths over it.
 "use strict";
 
-const NODE = { width: 118, height: 44 };
-/// Larger graphs are cut down to their most executed blocks: the layout takes seconds beyond this.
-const MAX_NODES = 220;
+const NODE = { width: 134, height: 44 };
+/// Larger graphs are cut down to their most executed blocks, which can be followed by eye.
+const FIRST_NODES = 70;
+/// The layout takes seconds beyond this.
+const MAX_NODES = 280;
 const MAX_LABELS = 140;
 
 /// Colours of paths; letters tell them apart, too.
@@ -19,6 +21,22 @@ class Graph {
     this.heaviest = Math.max(1, ...detail.blocks.map((block) => block.count * block.instructions));
     this.scale = 1;
     this.selected = null;
+    this.limit = FIRST_NODES;
+    this.scroll = h("div.graph-scroll", { tabindex: "0", "aria-label": "Graph, scrolls" });
+    this.count = h("span.count", {});
+    this.more = h("button", { type: "button", onclick: () => this.drawMore() }, "more blocks");
+    const button = (text, label, act) => h("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
+    this.element = h("div.graph", {},
+      h("div.bar-row", {},
+        button("+", "Larger", () => this.zoom(this.scale * 1.25)),
+        button("−", "Smaller", () => this.zoom(this.scale / 1.25)),
+        button("fit", "Fit the width", () => this.fit()),
+        this.more, this.count),
+      this.scroll);
+    this.draw();
+  }
+
+  draw() {
     this.drawn = this.drawnBlocks();
     this.layout();
     this.overlay = svg("g", { class: "ways" });
@@ -29,29 +47,30 @@ class Graph {
       class: "cfg", role: "group", "aria-label": `Control-flow graph, ${this.drawn.size} blocks`,
       viewBox: `${this.left} 0 ${this.width} ${this.height}`,
     }, this.markers(), edges, this.overlay, nodes);
-    this.scroll = h("div.graph-scroll", { tabindex: "0", "aria-label": "Graph, scrolls" }, this.picture);
-    const button = (text, label, act) => h("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
-    const hidden = detail.blocks.length - this.drawn.size;
-    this.element = h("div.graph", {},
-      h("div.bar-row", {},
-        button("+", "Larger", () => this.zoom(this.scale * 1.25)),
-        button("−", "Smaller", () => this.zoom(this.scale / 1.25)),
-        button("fit", "Fit the width", () => this.fit()),
-        h("span.count", {}, hidden > 0 ? `the ${this.drawn.size} most executed of ${detail.blocks.length} blocks` : `${detail.blocks.length} blocks`)),
-      this.scroll);
+    this.scroll.replaceChildren(this.picture);
+    const all = this.detail.blocks.length;
+    this.more.hidden = this.drawn.size === all || this.limit >= MAX_NODES;
+    this.count.textContent = this.drawn.size < all ? `the ${this.drawn.size} most executed of ${grouped(all)} blocks` : `${all} blocks`;
+  }
+
+  drawMore() {
+    this.limit = Math.min(MAX_NODES, 2 * this.limit);
+    this.draw();
+    this.place();
+    this.ways(this.shownWays ?? []);
   }
 
   drawnBlocks() {
     const all = this.detail.blocks.map((block, at) => [at, block.count * block.instructions]);
-    if (all.length <= MAX_NODES) return new Set(all.map(([at]) => at));
+    if (all.length <= this.limit * 1.3) return new Set(all.map(([at]) => at));
     // Blocks of the hottest paths first, so that these are drawn whole.
     const chosen = new Set([0]);
     for (const path of this.detail.paths) {
-      if (chosen.size + path.blocks.length > MAX_NODES) break;
+      if (chosen.size + path.blocks.length > this.limit) break;
       path.blocks.forEach((b) => chosen.add(b));
     }
     all.sort((a, b) => b[1] - a[1]);
-    for (const [at, work] of all) if (chosen.size < MAX_NODES && work > 0) chosen.add(at);
+    for (const [at, work] of all) if (chosen.size < this.limit && work > 0) chosen.add(at);
     return chosen;
   }
 
@@ -162,6 +181,7 @@ class Graph {
 
   /// Draws ways over the graph: [{ path, at }], where `at` is the path's position, and thus its colour and letter.
   ways(ways) {
+    this.shownWays = ways;
     const parts = [];
     const lanes = new Map();
     const lane = (place) => { const used = lanes.get(place) ?? 0; lanes.set(place, used + 1); return used; };

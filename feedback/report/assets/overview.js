@@ -59,7 +59,7 @@ function hottest(o) {
   const own = detail?.paths[path.path];
   return h("div.hottest", {},
     h("p", {}, h("a", { href: `#${link({ f: key(path.function), p: String(path.path) })}` }, h("strong", {}, shortName(row.name)), ` ${pathText(path)}`),
-      ` has ${percent(path.share)} of all executed IR instructions and ${percent(path.path_share[0])} (${range(path.path_share[1], path.path_share[2])}) of all path executions. `,
+      ` (${[place(row), own && pathLines(detail, own)].filter(Boolean).join(", ")}) has ${percent(path.share)} of all executed IR instructions and ${percent(path.path_share[0])} (${range(path.path_share[1], path.path_share[2])}) of all path executions. `,
       own && why(detail, own)),
     h("p.count", {}, PATH_LEGEND));
 }

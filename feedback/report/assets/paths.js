@@ -36,7 +36,9 @@ function why(detail, path) {
   const row = DATA.functions[detail.function];
   const calls = detail.blocks[0].count;
   const parts = [];
-  if (path.end === "back" || path.end === "cut") {
+  if (path.end === "cut") {
+    parts.push(`It is a part of longer paths: too many begin before block ${path.to}, so that what follows is counted as paths from there on.`);
+  } else if (path.end === "back") {
     const { back, outside } = loopEntries(detail, path.to);
     const line = detail.blocks[path.to].line;
     const where = line > 0 ? `block ${path.to}, line ${line}` : `block ${path.to}`;
@@ -53,7 +55,7 @@ function why(detail, path) {
   } else if (path.start === "entry") {
     parts.push("It is the beginning of a call.");
   } else {
-    parts.push("It leads from a loop to the function's end.");
+    parts.push("It leads from a loop, or from where paths were cut, to the function's end.");
   }
   if (calls > 0) {
     const from = detail.callers.length > 0 && detail.callers[0][1] > 0

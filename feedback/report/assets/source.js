@@ -70,6 +70,13 @@ class Source {
     return this.lines.get(this.start(number))?.blocks ?? [];
   }
 
+  /// Scrolls to the hottest line of blocks.
+  show(blocks) {
+    const lines = this.starts.filter((start) => this.lines.get(start).blocks.some((b) => blocks.includes(b)));
+    const hottest = lines.sort((a, b) => this.lines.get(b).count - this.lines.get(a).count)[0];
+    if (hottest !== undefined) keepInView(this.rows.get(hottest));
+  }
+
   /// Marks the lines of blocks: from where they begin to before the next line on which a block begins.
   select(blocks, scroll) {
     const chosen = new Set(this.starts.filter((start) => this.lines.get(start).blocks.some((b) => blocks.includes(b))));

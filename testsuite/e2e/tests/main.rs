@@ -5,6 +5,7 @@ mod support;
 
 mod annotate;
 mod breakpoints;
+mod build_summary;
 mod build_systems;
 mod called;
 mod cargo;
@@ -15,6 +16,7 @@ mod documents;
 mod evaluate;
 mod exact_profile;
 mod few_bursts;
+mod html;
 mod install;
 mod instrument;
 mod instrument_builds;

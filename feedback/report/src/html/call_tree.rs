@@ -5,6 +5,7 @@
 
 use super::Functions;
 use super::calls::{CallEdge, by_functions};
+use super::stacks::{Key, Stacks};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -67,6 +68,37 @@ impl CallTree {
             roots,
         }
     }
+}
+
+impl CallTree {
+    /// The tree of call stacks. Functions that are not in the profile are left out.
+    pub(super) fn from_stacks(functions: &Functions<'_>, stacks: &Stacks) -> Self {
+        let whole = work(stacks);
+        Self {
+            source: TreeSource::Stacks,
+            cut: 0,
+            roots: children(functions, stacks, whole),
+        }
+    }
+}
+
+fn work(stacks: &Stacks) -> f64 {
+    stacks.own + stacks.called.values().map(work).sum::<f64>()
+}
+
+fn children(functions: &Functions<'_>, stacks: &Stacks, whole: f64) -> Vec<CallNode> {
+    let node = |(&(id, hash), inside): (&Key, &Stacks)| {
+        let value = super::share(work(inside), whole);
+        let function = functions.position(id, hash).filter(|_| value >= MIN_SHARE)?;
+        Some(CallNode {
+            function,
+            value,
+            children: children(functions, inside, whole),
+        })
+    };
+    let mut nodes: Vec<CallNode> = stacks.called.iter().filter_map(node).collect();
+    nodes.sort_by(|a, b| b.value.total_cmp(&a.value));
+    nodes
 }
 
 /// The call graph without the calls that close cycles.

@@ -50,7 +50,7 @@ pub(super) fn loops(function: &FunctionProfile) -> Vec<Loop> {
     for window in &function.windows {
         let positions: Option<Vec<usize>> = window.paths.iter().map(position).collect();
         let head = window.paths.first().map(|path| path.end);
-        let (Some(positions), Some(End::Back(head) | End::Cut(head))) = (positions, head) else {
+        let (Some(positions), Some(End::Back(head))) = (positions, head) else {
             continue;
         };
         let root = roots.entry(head).or_default();
@@ -64,7 +64,7 @@ pub(super) fn loops(function: &FunctionProfile) -> Vec<Loop> {
 }
 
 fn of_head(function: &FunctionProfile, head: BlockIndex, mut root: Node) -> Loop {
-    let ends_here = |end| matches!(end, End::Back(to) | End::Cut(to) if to == head);
+    let ends_here = |end| end == End::Back(head);
     let iterations = function.paths.iter().filter(|p| ends_here(p.path.end)).map(|p| p.count).sum();
     // A window of one path is the path itself.
     for (&path, node) in &mut root.next {

@@ -4,7 +4,8 @@
 //! 1. [`overview`]: the recording, the decisions that it supports, totals, the hottest paths of the program.
 //! 2. [`rows`]: all functions by share.
 //! 3. [`detail`]: a function's graph, paths and callers; [`loops`]: its k-iteration paths; [`assembly`]: its machine code.
-//! 4. [`calls`]: who calls whom; [`call_tree`]: the flame graph.
+//! 4. [`calls`]: who calls whom; [`stacks`]: call stacks of raw vectors; [`call_tree`]: the flame
+//!    graph.
 //! 5. [`files`]: coverage by source file, and the text of sources.
 //! 6. [`mod@page`]: data and assets (`feedback/report/assets`) become a page.
 
@@ -17,6 +18,7 @@ pub mod loops;
 pub mod overview;
 mod page;
 pub mod rows;
+pub mod stacks;
 
 use super::diff::Diff;
 use super::lines::SourceFiles;
@@ -32,6 +34,7 @@ use pleach_profile::{FunctionProfile, Profile};
 use rows::FunctionRow;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
+use stacks::Stacks;
 use std::path::{Path, PathBuf};
 
 /// Version of the page's data. It changes when a key is removed or changes its meaning.
@@ -54,7 +57,7 @@ pub struct PageInputs<'a> {
     /// The machine code of a function.
     pub assembly_of: &'a dyn Fn(FunctionId, CfgHash) -> Option<Assembly>,
     /// Call stacks from raw vectors.
-    pub stacks: Option<CallTree>,
+    pub stacks: Option<&'a Stacks>,
     /// What stage 2 did in a build.
     pub summary: Option<&'a BuildSummary>,
     /// The comparison with another profile.
@@ -99,8 +102,8 @@ impl HtmlReport {
             .filter(|&at| rows[at].detail.is_some())
             .map(|at| FunctionDetail::new(&functions, &call_edges, at, inputs))
             .collect();
-        let calls = match &inputs.stacks {
-            Some(stacks) => stacks.clone(),
+        let calls = match inputs.stacks {
+            Some(stacks) => CallTree::from_stacks(&functions, stacks),
             None => CallTree::from_counts(&functions, &call_edges),
         };
         Self {

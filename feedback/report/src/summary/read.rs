@@ -165,3 +165,54 @@ impl Remark {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECORD: &str = "--- !Missed\nPass:            licm\nName:            LoadWithLoopInvariantAddressConditionallyExecuted\nFunction:        f\n...\n\
+        --- !Passed\nPass:            pleach\nName:            Superblocks\nDebugLoc:        { File: 'a b.c', Line: 5, Column: 1 }\nFunction:        _Z1fv\n\
+        Args:\n  - Function:        _Z1fv\n  - String:          ': '\n  - Superblocks:     '2'\n  - String:          ' superblocks formed: '\n  - Copied:          '17'\n\
+        \x20 - String:          |\n      instructions copied\n  - Trace:           3 4\n...\n\
+        --- !Passed\nPass:            inline\nName:            Inlined\nFunction:        g\nArgs:\n  - String:          ''''\n  - Callee:          h\n    DebugLoc:        { File: a.c, Line: 1, Column: 0 }\n...\n";
+
+    fn read(text: &str) -> Result<Vec<Remark>, RecordError> {
+        read_record(text.as_bytes(), &mut |_| ())
+    }
+
+    #[test]
+    fn remarks_of_other_passes_are_left_out() {
+        let remarks = read(RECORD).unwrap();
+        let [superblocks, inlined] = &remarks[..] else {
+            panic!("{remarks:?}")
+        };
+        assert_eq!((superblocks.function.as_str(), superblocks.file.as_deref(), superblocks.line), ("_Z1fv", Some("a b.c"), Some(5)));
+        assert_eq!((superblocks.number("Superblocks"), superblocks.number("Copied")), (2, 17));
+        assert_eq!(superblocks.argument("Trace"), Some("3 4"));
+        assert!(superblocks.passed && superblocks.text.contains("2 superblocks formed: 17instructions copied"));
+        assert_eq!((inlined.pass.as_str(), inlined.argument("Callee"), inlined.line), ("inline", Some("h"), None));
+    }
+
+    #[test]
+    fn every_prefix_is_read_or_refused() {
+        for end in 0..RECORD.len() {
+            // What is cut off may be an error; it must not be a panic.
+            let _ = read(&RECORD[..end]);
+        }
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        let bad = RECORD.replace("Function:        g", "Function:        [");
+        assert!(read(&bad).unwrap_err().to_string().starts_with("line 20: "), "{}", read(&bad).unwrap_err());
+        assert!(read("hello\n").unwrap_err().to_string().contains("not an optimisation record"));
+        assert!(read(&"x".repeat(3 << 20)).is_err(), "a file without line ends");
+    }
+
+    #[test]
+    fn all_bytes_are_consumed() {
+        let mut sum = 0;
+        read_record(RECORD.as_bytes(), &mut |bytes| sum += bytes).unwrap();
+        assert_eq!(sum, RECORD.len());
+    }
+}

@@ -12,6 +12,7 @@ mod coverage_measure;
 mod coverage_report;
 mod credit;
 mod estimated;
+mod html;
 mod inference;
 mod iterations;
 mod merge;

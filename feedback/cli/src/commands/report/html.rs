@@ -6,12 +6,15 @@ use super::super::source::Places;
 use super::super::summary::read_records;
 use super::Args;
 use anyhow::{Context, Result, bail};
+use pleach_analysis::program::Program;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
+use pleach_collector::vector::VectorSet;
 use pleach_profile::Profile;
 use pleach_report::diff::Diff;
 use pleach_report::flows::Flows;
 use pleach_report::html::assembly::Disassembler;
+use pleach_report::html::stacks::Stacks;
 use pleach_report::html::{HtmlReport, PageInputs};
 use pleach_report::summary::BuildSummary;
 use pleach_store::write_bytes;
@@ -43,6 +46,8 @@ pub fn run(args: &Args, page: &Path) -> Result<ExitCode> {
     let disassemblers: Vec<Disassembler<'_>> = places.iter().flat_map(Places::maps).map(Disassembler::new).collect();
     let graph = |id: FunctionId, hash: CfgHash| places.as_ref().and_then(|places| places.graph(id, hash));
     let title = args.profiles.iter().map(|path| name(path)).collect::<Vec<_>>().join(", ");
+    steps.begin("replaying raw vectors");
+    let stacks = stacks(args, &profile)?;
     steps.begin("computing");
     let report = HtmlReport::new(
         &profile,
@@ -54,7 +59,7 @@ pub fn run(args: &Args, page: &Path) -> Result<ExitCode> {
             lines: lines.as_ref(),
             text_of: &|path: &Path| text_of(path, &args.source_dir),
             assembly_of: &|id, hash| disassemblers.iter().find_map(|d| d.function(id, hash)),
-            stacks: None,
+            stacks: stacks.as_ref(),
             summary: summary.as_ref(),
             against: against.as_ref(),
             detailed: args.top.unwrap_or(DETAILED),
@@ -72,6 +77,17 @@ pub fn run(args: &Args, page: &Path) -> Result<ExitCode> {
         report.details.len()
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// Call stacks, where the profile has raw vectors and the binaries are those that were recorded.
+fn stacks(args: &Args, profile: &Profile) -> Result<Option<Stacks>> {
+    let Some(bytes) = &profile.vectors else { return Ok(None) };
+    let vectors = VectorSet::from_bytes(bytes).with_context(|| format!("{}: raw vectors", args.profiles[0].display()))?;
+    let program = Program::read(&vectors.modules, args.binary.first().map(PathBuf::as_path));
+    if program.annotated().next().is_none() {
+        return Ok(None);
+    }
+    Ok(Some(Stacks::from_vectors(&program, &vectors)))
 }
 
 /// The changes from another profile to this one.
