@@ -61,7 +61,8 @@ function showBuild(main) {
     rows: summary.functions, label: "functions", sort: 0,
     columns: [
       { name: "share", title: "Share of all executed IR instructions", key: share, cell: (each) => (share(each) === undefined ? "" : percent(share(each))) },
-      { name: "profile", title: "What became of the profile", left: true, key: (each) => each.treatment ?? "", cell: (each) => TREATMENTS[each.treatment] ?? "" },
+      { name: "function", title: "Name", left: true, key: (each) => each.function, cell: (each) => (byName.has(each.function) ? functionLink(byName.get(each.function)) : each.function) },
+      { name: "profile", title: "What became of the profile", left: true, narrow: true, key: (each) => each.treatment ?? "", cell: (each) => TREATMENTS[each.treatment] ?? "" },
       number("superblocks", "Superblocks formed", (each) => each.done.superblocks),
       number("copied", "IR instructions copied for superblocks", (each) => each.done.copied),
       number("declined", "Joins that were not copied", (each) => each.done.not_profitable + each.done.too_large),
@@ -69,10 +70,9 @@ function showBuild(main) {
       number("to branches", "Selects that became branches", (each) => each.done.selects_to_branches),
       number("split off", "Blocks moved to a cold section", (each) => each.done.split),
       number("inlined", "Calls inlined into it", (each) => each.done.inlined),
-      { name: "function", title: "Name", left: true, key: (each) => each.function, cell: (each) => (byName.has(each.function) ? functionLink(byName.get(each.function)) : each.function) },
     ],
   });
-  main.replaceChildren(h("h2", {}, "What the build did"),
+  show(main, h("h2", {}, "What the build did"),
     h("dl.facts", {}, Object.entries(totals.treatments).map(([name, value]) => fact(TREATMENTS[name], value)),
       fact("superblocks", totals.done.superblocks), fact("IR instructions copied", totals.done.copied),
       fact("joins not copied: gain too small", totals.done.not_profitable), fact("joins not copied: code too large", totals.done.too_large),

@@ -13,7 +13,7 @@ function showCalls(main) {
   const details = h("p.count", { role: "status" }, "Choose a function to zoom into it; hover for numbers.");
   const box = h("div.flame", { role: "img", "aria-label": "Flame graph: the width of a function is its share of work with all that it calls" });
   const open = h("a.function", { hidden: true }, "");
-  main.replaceChildren(h("h2", {}, "Flame graph of calls"), h("p", {}, `${how}${cut}`),
+  show(main, h("h2", {}, "Flame graph of calls"), h("p", {}, `${how}${cut}`),
     h("div.bar-row", {}, search, h("button", { type: "button", onclick: () => chart.resetZoom() }, "Reset"), open), details, box);
   const node = (each) => ({ name: shortName(functionName(each.function)), at: each.function, value: each.value, children: (each.children ?? []).map(node) });
   const all = sum(calls.roots.map((root) => root.value));

@@ -51,7 +51,7 @@ function showFolders(main, at) {
     }));
   }
   draw();
-  main.replaceChildren(h("h2", {}, "Coverage by file"), h("div.bar-row", {}, search), stateLegend(),
+  show(main, h("h2", {}, "Coverage by file"), h("div.bar-row", {}, search), stateLegend(),
     h("div.scroll", {}, h("table", { "aria-label": "Coverage by file" }, h("thead", {}, h("tr", {}, h("th.left", { scope: "col" }, "file"), heads.map((name) => h("th", { scope: "col" }, name)))), body)),
     DATA.files.unknown > 0 && note(`${grouped(DATA.files.unknown)} functions have no known source file: they were never sampled, and no binary with debug information was given.`));
 }
@@ -68,7 +68,7 @@ function showFile(main, file, line) {
   const position = DATA.files.files.indexOf(file);
   const inside = DATA.functions.map((each, at) => [each, at]).filter(([each]) => each.file === position).sort((a, b) => (a[0].line ?? 0) - (b[0].line ?? 0));
   const body = h("tbody", {});
-  main.replaceChildren(
+  show(main,
     h("p.crumbs", {}, h("a", { href: `#${link({ v: "coverage" })}` }, "Coverage"), ` › ${file.path}`),
     h("h2", {}, file.path.split("/").pop()),
     h("p", {}, stateBar(file.blocks), ` ${file.blocks[0]} of ${sum(file.blocks)} blocks proved executed`, file.lines && `, ${file.lines[0]} of ${sum(file.lines)} lines`),

@@ -14,6 +14,12 @@ function svg(tag, attributes, ...children) {
   return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
+/// Replaces what is in an element.
+function show(element, ...children) {
+  element.replaceChildren();
+  fill(element, {}, children);
+}
+
 function fill(element, attributes, children) {
   for (const [key, value] of Object.entries(attributes ?? {})) {
     if (value === undefined || value === null || value === false) continue;

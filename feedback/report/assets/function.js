@@ -11,13 +11,13 @@ function showFunction(main, at, state) {
     row.linkage && h("p.linkage", {}, row.linkage),
   ];
   if (row.detail === undefined) {
-    main.replaceChildren(...head.filter(Boolean), facts(row, null), buildOf(row),
+    show(main, head, facts(row, null), buildOf(row),
       note(row.share > 0 ? "Not shown in detail: --top shows more functions." : "No executions are known: there are no counts to draw."));
     return;
   }
   const detail = DATA.details[row.detail];
   const view = new FunctionView(detail, row, state);
-  main.replaceChildren(...head.filter(Boolean), ...view.elements);
+  show(main, head, view.elements);
   view.begin();
 }
 

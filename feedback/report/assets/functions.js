@@ -19,19 +19,18 @@ const covered = (row) => (sum(row.states) > 0 ? row.states[0] / sum(row.states) 
 
 function functionColumns() {
   const most = DATA.functions[0]?.share ?? 0;
-  
   const columns = [
     { name: "share", title: "Share of all executed IR instructions", key: (row) => row.share, cell: (row) => [shareBar(row.share, most), percent(row.share)] },
+    { name: "function", title: "Name", left: true, key: (row) => row.name, cell: (row) => functionLink(positionOf(row)) },
+    { name: "place", title: "Source file and line", left: true, narrow: true, key: place, cell: (row) => place(row) },
     { name: "path share", title: "Share of the executions of all paths", key: (row) => row.path_share?.[0], cell: (row) => (row.path_share ? percent(row.path_share[0]) : "") },
     { name: "90 % interval", title: "90 % interval of the path share; sorted by its width", key: (row) => row.path_share && row.path_share[2] - row.path_share[1], cell: (row) => (row.path_share ? range(row.path_share[1], row.path_share[2]) : "") },
     { name: "calls", title: "Executions of the entry", key: (row) => row.calls, cell: (row) => short(row.calls) },
     { name: "paths", title: "Paths with samples", key: (row) => row.paths, cell: (row) => grouped(row.paths) },
     { name: "mispredicted", title: "Mispredicted share of its branches", key: (row) => row.mispredicted, cell: (row) => (row.mispredicted === undefined ? "" : percent(row.mispredicted)) },
     { name: "coverage", title: "Share of blocks that are proved to have been executed", key: covered, cell: (row) => [stateBar(row.states), h("span.of", {}, ` ${row.states[0]}/${sum(row.states)}`)] },
-    { name: "function", title: "Name", left: true, key: (row) => row.name, cell: (row) => functionLink(positionOf(row)) },
-    { name: "place", title: "Source file and line", left: true, narrow: true, key: place, cell: (row) => place(row) },
   ];
-  if (!DATA.functions.some((row) => row.mispredicted !== undefined)) columns.splice(5, 1);
+  if (!DATA.functions.some((row) => row.mispredicted !== undefined)) columns.splice(columns.findIndex((column) => column.name === "mispredicted"), 1);
   return columns;
 }
 
@@ -55,7 +54,7 @@ function showFunctions(main, at) {
     table.where((row) => (!only.checked || row.share > 0) && matches(row));
   }
   apply();
-  main.replaceChildren(
+  show(main,
     h("h2", {}, "Functions by share"),
     h("div.bar-row", {}, search, h("label", { for: "executed-only" }, only, " only with executions")),
     stateLegend(),

@@ -173,10 +173,10 @@ class Graph {
   }
 
   /// Scrolls to a block.
-  show(b) {
+  show(b, behavior) {
     const at = this.at.get(b);
     if (!at) return;
-    this.scroll.scrollTo({ left: (at.x - this.left) * this.scale - this.scroll.clientWidth / 2, top: at.y * this.scale - this.scroll.clientHeight / 3 });
+    this.scroll.scrollTo({ behavior, left: (at.x - this.left) * this.scale - this.scroll.clientWidth / 2, top: at.y * this.scale - this.scroll.clientHeight / 3 });
   }
 
   /// Draws ways over the graph: [{ path, at }], where `at` is the path's position, and thus its colour and letter.
@@ -224,6 +224,6 @@ class Graph {
   place() {
     this.zoom(Math.max(0.55, Math.min(1, (this.scroll.clientWidth - 8) / this.width)));
     const hottest = this.detail.paths[0]?.blocks[0] ?? 0;
-    this.show(hottest);
+    this.show(hottest, "instant");
   }
 }

@@ -22,7 +22,7 @@ function render() {
   redrawFlame = null;
   const found = at.f === undefined ? undefined : byKey.get(at.f);
   const view = at.f === undefined ? VIEWS.find((each) => each.key === at.v) ?? VIEWS[0] : VIEWS[1];
-  if (at.f !== undefined && found === undefined) main.replaceChildren(h("h2", {}, "Not in the profile"), note(`No function ${at.f}.`));
+  if (at.f !== undefined && found === undefined) show(main, h("h2", {}, "Not in the profile"), note(`No function ${at.f}.`));
   else if (found !== undefined) showFunction(main, found, at);
   else if (view.has && !view.has()) showOverview(main);
   else view.show(main, at);

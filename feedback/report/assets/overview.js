@@ -14,7 +14,7 @@ function showOverview(main) {
   const fact = (name, ...value) => h("div", {}, h("dt", {}, name), h("dd", {}, value));
   const commands = o.commands.slice(0, 6).map(([command, runs]) => h("li", {}, h("code", {}, command), runs > 1 && ` × ${runs}`));
   const hidden = o.commands.length - 6;
-  main.replaceChildren(
+  show(main,
     h("h2", {}, "Recording"),
     h("ul.commands", {}, commands, hidden > 0 && h("li", {}, `and ${hidden} more commands`)),
     h("dl.facts", {},

@@ -31,6 +31,8 @@ function loopEntries(detail, head) {
   return { back, outside: head === 0 ? Math.max(outside, detail.blocks[0].count - back) : outside };
 }
 
+const times = (n) => (n === 1 ? "once" : `${short(n)} times`);
+
 /// Why a path is executed as often as it is: sentences.
 function why(detail, path) {
   const row = DATA.functions[detail.function];
@@ -43,10 +45,10 @@ function why(detail, path) {
     const line = detail.blocks[path.to].line;
     const where = line > 0 ? `block ${path.to}, line ${line}` : `block ${path.to}`;
     if (outside > 0 && back > 0) {
-      parts.push(`It is one iteration of the loop at ${where}, which is entered ${short(outside)} times and runs `
-        + `${short(1 + back / outside)} iterations each time.`);
+      parts.push(`It is one iteration of the loop at ${where}, which is entered ${times(outside)} and goes back `
+        + `${times(back / outside)} each time.`);
     } else {
-      parts.push(`It is one iteration of the loop at ${where}, which runs ${short(back)} iterations.`);
+      parts.push(`It is one iteration of the loop at ${where}, which goes back ${times(back)}.`);
     }
     const iterations = sum(detail.paths.filter((p) => p.to === path.to && p.end === path.end).map((p) => p.count));
     if (iterations > 0) parts.push(`${percent(path.count / iterations)} of those iterations that were sampled take this path.`);
@@ -60,7 +62,7 @@ function why(detail, path) {
   if (calls > 0) {
     const from = detail.callers.length > 0 && detail.callers[0][1] > 0
       ? `, mostly by ${shortName(functionName(detail.callers[0][0]))} (${percent(detail.callers[0][1] / sum(detail.callers.map((c) => c[1])))} of known calls)` : "";
-    parts.push(`The function is called ${short(calls)} times${from}: ${short(path.count / calls)} executions of the path for each call.`);
+    parts.push(`The function is called ${times(calls)}${from}: ${short(path.count / calls)} executions of the path for each call.`);
   }
   const missed = [...new Set(path.blocks)].map((b) => [b, detail.blocks[b]])
     .filter(([, block]) => block.mispredicted && block.mispredicted[1] / block.mispredicted[2] >= 0.02)

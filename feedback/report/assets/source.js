@@ -37,7 +37,7 @@ class Source {
       this.element = h("div.source", {}, note("No source lines: build with -g, and name the program with --binary."));
       return;
     }
-    const doubtful = new Map(file.counts.map((line) => [line[0], line[2]]));
+    const doubtful = new Map((file.counts ?? []).map((line) => [line[0], line[2]]));
     const text = file.text?.split("\n");
     const first = Math.max(1, this.starts[0] - AROUND);
     const last = this.starts[this.starts.length - 1] + AROUND;

@@ -1,11 +1,11 @@
 //! If-converts unpredictable branches around code that accesses memory; LLVM itself only forms selects of values.
 //! `pleach_decide::selects` chooses the branches.
 
+use crate::ffi;
 use crate::ir::ModuleFacts;
+use crate::remarks::{self, Text};
 use crate::settings::Settings;
 use crate::transform::RAW_LATENCIES;
-use crate::remarks::{self, Text};
-use crate::ffi;
 use inkwell::module::Module;
 use inkwell::values::{AsValueRef, FunctionValue};
 use pleach_decide::selects::{Arms, if_conversion_is_profitable};
@@ -29,7 +29,12 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> bool {
         let here: usize = rounds.take_while(|&converted| converted > 0).sum();
         if here > 0 && remarks {
             let text = Text::default().value("IfConverted", here);
-            remarks::emit(value, true, "IfConversion", text.text(" unpredictable branches if-converted"));
+            remarks::emit(
+                value,
+                true,
+                "IfConversion",
+                text.text(" unpredictable branches if-converted"),
+            );
         }
         converted += here;
         changed += usize::from(here > 0);

@@ -2,12 +2,12 @@
 
 use crate::decisions::Decisions;
 use crate::error::PassError;
+use crate::ffi;
 use crate::ir::{self, ModuleFacts};
 use crate::optimisation::Optimisation;
+use crate::remarks::{self, Text};
 use crate::settings::Settings;
 use crate::transform::RAW_LATENCIES;
-use crate::remarks::{self, Text};
-use crate::ffi;
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
 use pleach_decide::selects::branch_is_profitable;

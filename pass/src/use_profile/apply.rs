@@ -294,7 +294,11 @@ impl Applier<'_, '_> {
             }
             (found, None) => {
                 let is_known = matches!(found, Lookup::Stale { .. });
-                *(if is_known { &mut outcome.stale } else { &mut outcome.absent }) += 1;
+                *(if is_known {
+                    &mut outcome.stale
+                } else {
+                    &mut outcome.absent
+                }) += 1;
                 let has_namesake = self.source.has_only_namesakes(&function.cfg, may_be_elsewhere(value));
                 let (name, text) = match (is_known, has_namesake) {
                     (_, true) => ("OtherFunction", OTHER_FUNCTION),

@@ -74,9 +74,8 @@ fn of_name(file: &ProfileFile, cfg: &Cfg) -> Result<Option<Salvaged>, PassError>
         };
         return Ok(salvage(record, cfg, kinship, file.scale()));
     }
-    let is_own = |key: &RecordKey| {
-        key.id == cfg.id || (cfg.id.module == ModuleHash(0) && key.id.module == ModuleHash(0))
-    };
+    let is_own =
+        |key: &RecordKey| key.id == cfg.id || (cfg.id.module == ModuleHash(0) && key.id.module == ModuleHash(0));
     let unsampled = records.into_iter().filter(|(.., record)| record.samples == 0);
     let (own, records): (Vec<bool>, Vec<FunctionProfile>) =
         unsampled.map(|(key, _, record)| (is_own(&key), record)).unzip();

@@ -11,7 +11,9 @@ fn build(dir: &Path, profile: &Path, sources: &[&str]) {
         let mut clang = clang();
         clang.args(["-O2", "-g", "-c", "-fsave-optimization-record"]);
         clang.args(flags(&["use", profile.to_str().expect("UTF-8")]));
-        let object = dir.join(Path::new(source).file_name().expect("a name")).with_extension("o");
+        let object = dir
+            .join(Path::new(source).file_name().expect("a name"))
+            .with_extension("o");
         stdout(clang.arg(program(source)).arg("-o").arg(object));
     }
 }
@@ -22,7 +24,13 @@ fn exact(dir: &Path, sources: &[&str], arguments: &[&str]) -> std::path::PathBuf
     let sources: Vec<_> = sources.iter().map(|source| program(source)).collect();
     compile(&binary, &flags(&["instrument"]), &sources);
     stdout(Command::new(&binary).args(arguments).env("PLEACH_COUNTS", &counts));
-    stdout(Command::new(pleach()).arg("import").arg(&counts).arg("-o").arg(&profile));
+    stdout(
+        Command::new(pleach())
+            .arg("import")
+            .arg(&counts)
+            .arg("-o")
+            .arg(&profile),
+    );
     profile
 }
 
@@ -37,18 +45,41 @@ fn a_build_is_summed_up_by_optimisation_and_function() {
     let folder = dir.path().join("build");
     build(&folder, &profile, &["superblocks.c"]);
     let text = summary(&folder, &[]);
-    assert!(text.contains("profile used, of the same control flow") && text.contains("superblocks formed"), "{text}");
+    assert!(
+        text.contains("profile used, of the same control flow") && text.contains("superblocks formed"),
+        "{text}"
+    );
     let json: serde_json::Value = serde_json::from_str(&summary(&folder, &["--json"])).expect("JSON");
     let functions = json["functions"].as_array().expect("functions");
-    let with = |of: &str| functions.iter().map(|f| f["done"][of].as_u64().unwrap_or(0)).sum::<u64>();
-    assert_eq!(json["totals"]["done"]["superblocks"].as_u64(), Some(with("superblocks")));
-    assert!(with("superblocks") > 0 && with("copied") >= with("superblocks"), "{json}");
+    let with = |of: &str| {
+        functions
+            .iter()
+            .map(|f| f["done"][of].as_u64().unwrap_or(0))
+            .sum::<u64>()
+    };
+    assert_eq!(
+        json["totals"]["done"]["superblocks"].as_u64(),
+        Some(with("superblocks"))
+    );
+    assert!(
+        with("superblocks") > 0 && with("copied") >= with("superblocks"),
+        "{json}"
+    );
     // The blocks of superblocks are those of the recorded graph.
-    let formed = functions.iter().find(|f| f["done"]["superblocks"].as_u64() > Some(0)).expect("one has superblocks");
-    assert!(formed["superblocks"].as_array().is_some_and(|all| !all.is_empty()), "{formed}");
+    let formed = functions
+        .iter()
+        .find(|f| f["done"]["superblocks"].as_u64() > Some(0))
+        .expect("one has superblocks");
+    assert!(
+        formed["superblocks"].as_array().is_some_and(|all| !all.is_empty()),
+        "{formed}"
+    );
     let name = formed["function"].as_str().expect("a name");
     let detail = summary(&folder, &["-f", name]);
-    assert!(detail.contains("superblocks formed") && detail.contains("profile used"), "{detail}");
+    assert!(
+        detail.contains("superblocks formed") && detail.contains("profile used"),
+        "{detail}"
+    );
 }
 
 #[test]
@@ -56,7 +87,11 @@ fn a_function_of_the_same_name_is_not_called_changed() {
     let dir = scratch();
     // Both files have a local function `step`; the profile has only one of them.
     let source = dir.path().join("other.c");
-    std::fs::write(&source, "int step(int x) { for (int i = 0; i < x; i++) x ^= i * x; return x; }").expect("written");
+    std::fs::write(
+        &source,
+        "int step(int x) { for (int i = 0; i < x; i++) x ^= i * x; return x; }",
+    )
+    .expect("written");
     let profile = exact(dir.path(), &["twins_a.c", "twins_b.c"], &[]);
     let folder = dir.path().join("build");
     build(&folder, &profile, &["twins_a.c", source.to_str().expect("UTF-8")]);
@@ -73,10 +108,18 @@ fn what_is_no_record_is_named() {
     let (_, text) = failure(Command::new(pleach()).arg("summary").arg(dir.path()));
     assert!(text.contains("no *.opt.yaml"), "{text}");
     let file = dir.path().join("a.opt.yaml");
-    for content in ["{]", "--- !Passed\nPass: pleach\nName: [\n", "--- !Passed\nPass: pleach\nName: X\n...\n", "\0\0"] {
+    for content in [
+        "{]",
+        "--- !Passed\nPass: pleach\nName: [\n",
+        "--- !Passed\nPass: pleach\nName: X\n...\n",
+        "\0\0",
+    ] {
         std::fs::write(&file, content).expect("written");
         let (code, text) = failure(Command::new(pleach()).arg("summary").arg(dir.path()));
-        assert!(code == 1 && text.contains("a.opt.yaml") && text.contains("-fsave-optimization-record"), "{content}: {text}");
+        assert!(
+            code == 1 && text.contains("a.opt.yaml") && text.contains("-fsave-optimization-record"),
+            "{content}: {text}"
+        );
     }
     std::fs::write(&file, "--- !Passed\nPass: licm\nName: Hoisted\nFunction: f\n...\n").expect("written");
     let (_, text) = failure(Command::new(pleach()).arg("summary").arg(&file));

@@ -24,21 +24,43 @@ fn made() -> Made {
     let [exact, annotated, counts, profile, page, build] =
         ["exact", "annotated", "app.plcnt", "app.pleach", "app.html", "build"].map(|name| dir.path().join(name));
     let source = [program("windows.c")];
-    compile(&exact, &[flags(&["instrument"]), vec!["-g".into()]].concat(), &source);
-    compile(&annotated, &[flags(&["annotate"]), vec!["-g".into(), "-O2".into()]].concat(), &source);
+    compile(
+        &exact,
+        &[flags(&["instrument"]), vec!["-g".into(), "-O2".into()]].concat(),
+        &source,
+    );
+    compile(
+        &annotated,
+        &[flags(&["annotate"]), vec!["-g".into(), "-O2".into()]].concat(),
+        &source,
+    );
     stdout(Command::new(&exact).arg("1000").env("PLEACH_COUNTS", &counts));
-    stdout(Command::new(pleach()).arg("import").arg(&counts).arg("-o").arg(&profile));
+    stdout(
+        Command::new(pleach())
+            .arg("import")
+            .arg(&counts)
+            .arg("-o")
+            .arg(&profile),
+    );
     std::fs::create_dir(&build).expect("a folder");
     let words = flags(&["use", profile.to_str().expect("UTF-8")]);
     let object = build.join("windows.o");
     let mut clang = clang();
-    clang.args(["-O2", "-g", "-c", "-fsave-optimization-record"]).args(words);
+    clang
+        .args(["-O2", "-g", "-c", "-fsave-optimization-record"])
+        .args(words);
     stdout(clang.arg(&source[0]).arg("-o").arg(&object));
     // A page that is there is replaced.
     std::fs::write(&page, "old").expect("written");
     let mut report = Command::new(pleach());
     report.arg("report").arg(&profile).arg("--html").arg(&page);
-    report.arg("--binary").arg(&annotated).arg("--summary").arg(&build).arg("--against").arg(&profile);
+    report
+        .arg("--binary")
+        .arg(&annotated)
+        .arg("--summary")
+        .arg(&build)
+        .arg("--against")
+        .arg(&profile);
     stdout(&mut report);
     Made { _dir: dir, page }
 }
@@ -66,26 +88,45 @@ impl Chromium {
         let browser = Browser::new(options).expect("chromium starts: testsuite/setup installs it");
         let tab = browser.new_tab().expect("a tab");
         tab.set_default_timeout(PATIENCE);
-        let chromium = Self { _browser: browser, _data: data, tab };
-        chromium.tab.navigate_to(&format!("file://{}", page.display())).expect("the page opens");
+        let chromium = Self {
+            _browser: browser,
+            _data: data,
+            tab,
+        };
+        chromium
+            .tab
+            .navigate_to(&format!("file://{}", page.display()))
+            .expect("the page opens");
         chromium.waits_for("document.documentElement.dataset.ready === ''");
         chromium
     }
 
     /// What an expression gives, as text.
     fn text(&self, expression: &str) -> String {
-        let found = self.tab.evaluate(&format!("String({expression})"), false).expect(expression);
-        found.value.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_else(|| panic!("{expression}: no text"))
+        let found = self
+            .tab
+            .evaluate(&format!("String({expression})"), false)
+            .expect(expression);
+        found
+            .value
+            .and_then(|value| value.as_str().map(str::to_owned))
+            .unwrap_or_else(|| panic!("{expression}: no text"))
     }
 
     fn number(&self, expression: &str) -> f64 {
-        self.text(expression).parse().unwrap_or_else(|_| panic!("{expression}: {}", self.text(expression)))
+        self.text(expression)
+            .parse()
+            .unwrap_or_else(|_| panic!("{expression}: {}", self.text(expression)))
     }
 
     fn waits_for(&self, condition: &str) {
         let begin = Instant::now();
         while self.text(condition) != "true" {
-            assert!(begin.elapsed() < PATIENCE, "{condition}: {}", self.text("document.body.innerText"));
+            assert!(
+                begin.elapsed() < PATIENCE,
+                "{condition}: {}",
+                self.text("document.body.innerText")
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -113,8 +154,14 @@ fn a_page_is_searched_sorted_and_walked_through() {
     let page = Chromium::open(&made.page);
     // A stranger finds the hottest path and why it is hot.
     let hottest = page.text("document.querySelector('.hottest').textContent");
-    assert!(hottest.contains("run") && hottest.contains("one iteration of the loop at block"), "{hottest}");
-    assert!(page.text("document.querySelector('.verdict').textContent").contains("exact counts"));
+    assert!(
+        hottest.contains("run") && hottest.contains("one iteration of the loop at block"),
+        "{hottest}"
+    );
+    assert!(
+        page.text("document.querySelector('.verdict').textContent")
+            .contains("exact counts")
+    );
 
     functions(&page);
     function(&page);
@@ -132,21 +179,29 @@ fn functions(page: &Chromium) {
     page.waits_for("location.hash === '#v=functions'");
     let names = || page.all("td a.function");
     assert_eq!(names().first().map(String::as_str), Some("run"), "the hottest is first");
-    assert_eq!(names().len(), 5);
+    assert_eq!(names().len(), 6, "atoi is an inline function");
     page.press("/");
     page.waits_for("document.activeElement.id === 'search'");
     page.tab.type_str("RIGHT").expect("typed");
     page.waits_for("document.querySelectorAll('td a.function').length === 1");
     assert_eq!(names(), ["right"]);
-    assert!(page.text("location.hash").contains("q=RIGHT"), "a search is in the link");
-    page.text("(() => { const s = document.getElementById('search'); s.value = ''; s.dispatchEvent(new Event('input')); })()");
+    assert!(
+        page.text("location.hash").contains("q=RIGHT"),
+        "a search is in the link"
+    );
+    page.text(
+        "(() => { const s = document.getElementById('search'); s.value = ''; s.dispatchEvent(new Event('input')); })()",
+    );
     // By name, and the other way round.
     let by_name = "[...document.querySelectorAll('th button')].find((b) => b.textContent.startsWith('function'))";
     page.text(&format!("{by_name}.click()"));
-    assert_eq!(names(), ["both", "left", "main", "right", "run"]);
-    assert_eq!(page.text(&format!("{by_name}.parentElement.getAttribute('aria-sort')")), "ascending");
+    assert_eq!(names(), ["atoi", "both", "left", "main", "right", "run"]);
+    assert_eq!(
+        page.text(&format!("{by_name}.parentElement.getAttribute('aria-sort')")),
+        "ascending"
+    );
     page.text(&format!("{by_name}.click()"));
-    assert_eq!(names(), ["run", "right", "main", "left", "both"]);
+    assert_eq!(names(), ["run", "right", "main", "left", "both", "atoi"]);
 }
 
 /// One function: its paths over its graph, its source, its code.
@@ -156,35 +211,63 @@ fn function(page: &Chromium) {
     page.waits_for("document.querySelectorAll('svg.cfg .node').length > 5");
     let ways = "new Set([...document.querySelectorAll('svg.cfg .ways .letter')].map((e) => e.textContent)).size";
     assert_eq!(page.number(ways), 1.0, "the hottest path is drawn");
-    // 'l' is three of ten steps, and so are the others.
+    // Of eleven paths a round, four are of 'l' and four of 'r'; one leaves the inner loop.
     let paths = page.all("button.path[data-path] .value");
-    assert!(paths[0].starts_with("39.9") || paths[0].starts_with("40"), "{paths:?}");
+    assert_eq!(paths[..2], ["36.36 %", "36.36 %"]);
     page.click("button.path[data-path='1']");
     assert_eq!(page.number(ways), 2.0, "several paths, each with its letter");
     assert!(page.text("location.hash").contains("p=0%2C1"));
     // The same blocks and edges as in the path.
     let drawn = page.number("document.querySelectorAll('path.way.way-1').length");
-    let blocks = page.number("DATA.details[DATA.functions.find((f) => f.name === 'run').detail].paths[1].blocks.length");
+    let blocks =
+        page.number("DATA.details[DATA.functions.find((f) => f.name === 'run').detail].paths[1].blocks.length");
     assert_eq!(drawn, blocks, "one edge from each block: the last goes back");
     page.click("button.path[data-path='0']");
     assert_eq!(page.number(ways), 1.0);
     // A block marks its lines, a line its blocks.
-    page.text("document.querySelector('svg.cfg .node[data-block=\"2\"]').dispatchEvent(new MouseEvent('click', { bubbles: true }))");
+    let calls_left = "DATA.details[DATA.functions.find((f) => f.name === 'run').detail].blocks.findIndex((b) => b.calls?.some((c) => DATA.functions[c.to].name === 'left'))";
+    page.text(&format!(
+        "document.querySelector(`svg.cfg .node[data-block='${{{calls_left}}}']`).dispatchEvent(new MouseEvent('click', {{ bubbles: true }}))"
+    ));
     let marked = page.all(".source tr.selected td.text");
-    assert!(marked.iter().any(|line| line.contains("*step ==") || line.contains("for (")), "{marked:?}");
-    page.text("[...document.querySelectorAll('.source tr.begins')].find((r) => r.textContent.includes('left(i)')).click()");
+    assert!(marked.iter().any(|line| line.contains("left(i)")), "{marked:?}");
+    assert!(!marked.iter().any(|line| line.contains("right(i)")), "{marked:?}");
+    page.text(
+        "[...document.querySelectorAll('.source tr.begins')].find((r) => r.textContent.includes('left(i)')).click()",
+    );
     assert!(page.number("document.querySelectorAll('svg.cfg .node.selected').length") >= 1.0);
-    assert!(page.text("document.querySelector('.info').textContent").contains("left"), "the block calls it");
+    assert!(
+        page.text("document.querySelector('.info').textContent")
+            .contains("left"),
+        "the block calls it"
+    );
     // Source and code are shown on demand.
     page.click("#toggle-source");
-    assert_eq!(page.text("getComputedStyle(document.querySelector('.source')).display"), "none");
+    assert_eq!(
+        page.text("getComputedStyle(document.querySelector('.source')).display"),
+        "none"
+    );
     page.click("#toggle-source");
-    assert_ne!(page.text("getComputedStyle(document.querySelector('.source')).display"), "none");
-    assert_eq!(page.number("document.querySelectorAll('.assembly pre').length"), 0.0, "code is not made before it is asked for");
+    assert_ne!(
+        page.text("getComputedStyle(document.querySelector('.source')).display"),
+        "none"
+    );
+    assert_eq!(
+        page.number("document.querySelectorAll('.assembly pre').length"),
+        0.0,
+        "code is not made before it is asked for"
+    );
     page.click(".assembly summary");
     page.waits_for("document.querySelectorAll('.assembly pre').length > 2");
-    assert!(page.text("document.querySelector('.assembly').textContent").contains("call"));
-    assert!(page.text("document.querySelector('main').textContent").contains("profile used"), "what the build did");
+    assert!(
+        page.text("document.querySelector('.assembly').textContent")
+            .contains("call")
+    );
+    assert!(
+        page.text("document.querySelector('main').textContent")
+            .contains("profile used"),
+        "what the build did"
+    );
     // Back leads to the list as it was.
     page.text("history.back()");
     page.waits_for("location.hash.startsWith('#v=functions')");
@@ -223,10 +306,13 @@ fn dark(page: &Chromium) {
 fn other_views(page: &Chromium) {
     page.click("#views a[data-view=calls]");
     page.waits_for("document.querySelectorAll('.flame rect').length > 3");
-    assert!(page.text("document.querySelector('main').textContent").contains("as gprof does"));
+    assert!(
+        page.text("document.querySelector('main').textContent")
+            .contains("as gprof does")
+    );
     page.click("#views a[data-view=coverage]");
-    page.waits_for("document.querySelectorAll('td.file a').length === 1");
-    page.click("td.file a");
+    page.waits_for("document.querySelectorAll('td.file a').length === 2");
+    page.text("[...document.querySelectorAll('td.file a')].find((a) => a.textContent === 'windows.c').click()");
     page.waits_for("document.querySelectorAll('.source.whole tr').length > 30");
     let main = page.text("[...document.querySelectorAll('.source.whole tr')].find((r) => r.textContent.includes('++done')).querySelector('.count').textContent");
     assert_eq!(main, "10.0k", "ten steps of a thousand rounds");
@@ -235,14 +321,25 @@ fn other_views(page: &Chromium) {
     assert!(page.all("td").iter().any(|cell| cell == "profile used"));
     page.click("#views a[data-view=against]");
     page.waits_for("document.querySelector('h2')?.textContent === 'Changes'");
-    assert!(page.text("document.querySelector('main').textContent").contains("0 of 5 functions"));
+    assert!(
+        page.text("document.querySelector('main').textContent")
+            .contains("0 of 6 functions")
+    );
 }
 
 #[test]
 fn a_page_fits_a_narrow_window_and_paper() {
     let made = made();
     let page = Chromium::open(&made.page);
-    for hash in ["", "#v=functions", "#f=run", "#v=calls", "#v=coverage", "#v=build", "#v=against"] {
+    for hash in [
+        "",
+        "#v=functions",
+        "#f=run",
+        "#v=calls",
+        "#v=coverage",
+        "#v=build",
+        "#v=against",
+    ] {
         page.text(&format!("(() => {{ location.hash = {hash:?}; }})()"));
         page.waits_for(&format!("current === {hash:?}"));
         for width in [800, 1280] {
@@ -254,12 +351,17 @@ fn a_page_fits_a_narrow_window_and_paper() {
                 ..metrics()
             };
             page.tab.call_method(narrow).expect("another width");
-            let [inner, content] = ["document.documentElement.clientWidth", "document.documentElement.scrollWidth"]
-                .map(|expression| page.number(expression));
+            let [inner, content] = [
+                "document.documentElement.clientWidth",
+                "document.documentElement.scrollWidth",
+            ]
+            .map(|expression| page.number(expression));
             assert!(content <= inner, "{hash} at {width}: {content} of {inner}");
         }
     }
-    let png = page.tab.capture_screenshot(Page::CaptureScreenshotFormatOption::Png, None, None, true);
+    let png = page
+        .tab
+        .capture_screenshot(Page::CaptureScreenshotFormatOption::Png, None, None, true);
     assert!(png.expect("a picture").len() > 1000);
 }
 

@@ -62,7 +62,9 @@ pub fn sampled(files: &[PathBuf]) -> Result<Profile> {
 /// The programs of a profile's recorded commands that are there.
 pub fn recorded_programs(profile: &Profile) -> Vec<PathBuf> {
     let programs = profile.provenance.commands.iter();
-    let programs = programs.filter_map(|command| command.split(' ').next()).map(PathBuf::from);
+    let programs = programs
+        .filter_map(|command| command.split(' ').next())
+        .map(PathBuf::from);
     let mut programs: Vec<PathBuf> = programs.filter(|path| path.is_file()).collect();
     programs.sort();
     programs.dedup();

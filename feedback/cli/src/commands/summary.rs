@@ -71,7 +71,11 @@ pub fn read_records(paths: &[PathBuf]) -> Result<Vec<Vec<Remark>>> {
     if records.iter().flatten().all(|remark| remark.pass != "pleach") {
         bail!(
             "{}: no remarks of pleach: build with -fsave-optimization-record $(pleach flags use PROFILE)",
-            paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+            paths
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect::<Vec<_>>()
+                .join(", ")
         );
     }
     Ok(records)
@@ -88,7 +92,10 @@ fn record_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
             files.push(path.clone());
         }
         if files.len() == before {
-            bail!("{}: no *.opt.yaml in it: build with -fsave-optimization-record", path.display());
+            bail!(
+                "{}: no *.opt.yaml in it: build with -fsave-optimization-record",
+                path.display()
+            );
         }
     }
     files.sort();

@@ -46,7 +46,11 @@ impl<'a> Disassembler<'a> {
 
     /// The code of a function that was emitted by itself; `None` if it was only inlined.
     pub fn function(&self, id: FunctionId, hash: CfgHash) -> Option<Assembly> {
-        let bodies = self.map.inline_instances.iter().filter_map(|instance| self.map.body(instance));
+        let bodies = self
+            .map
+            .inline_instances
+            .iter()
+            .filter_map(|instance| self.map.body(instance));
         let (symbol, _) = bodies
             .filter(|(_, function)| (function.cfg.id, function.hash) == (id, hash))
             .max_by_key(|(symbol, _)| symbol.size)?;
@@ -54,6 +58,7 @@ impl<'a> Disassembler<'a> {
         let code = &code[..code.len().min(usize::try_from(symbol.size).ok()?)];
         let mut decoder = Decoder::with_ip(64, code, symbol.address.0, DecoderOptions::NONE);
         let mut formatter = GasFormatter::new();
+        formatter.options_mut().set_branch_leading_zeros(false);
         let (mut parts, mut number): (Vec<Part>, usize) = (Vec::new(), 0);
         let end = Address(symbol.address.0 + symbol.size.saturating_sub(1));
         let mut probes = self.map.probes_in(symbol.address, end).iter().peekable();
@@ -68,7 +73,10 @@ impl<'a> Disassembler<'a> {
             if number > MAX_INSTRUCTIONS {
                 continue;
             }
-            if parts.last().is_none_or(|part| (part.block, &part.inlined) != (place.0, &place.1)) {
+            if parts
+                .last()
+                .is_none_or(|part| (part.block, &part.inlined) != (place.0, &place.1))
+            {
                 parts.push(Part {
                     block: place.0,
                     inlined: place.1.clone(),
@@ -92,7 +100,11 @@ impl<'a> Disassembler<'a> {
     fn target(&self, instruction: &Instruction) -> String {
         let target = instruction.near_branch_target();
         let symbols = &self.map.binary.symbols;
-        let symbol = self.map.binary.symbol_at(Address(target)).and_then(|at| symbols.get(at));
+        let symbol = self
+            .map
+            .binary
+            .symbol_at(Address(target))
+            .and_then(|at| symbols.get(at));
         match symbol.filter(|_| target != 0) {
             None => String::new(),
             Some(symbol) => match target - symbol.address.0 {

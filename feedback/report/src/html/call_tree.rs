@@ -124,7 +124,8 @@ impl Acyclic {
             out[caller].push((callee, count as f64));
             called[callee] += count as f64;
         }
-        out.iter_mut().for_each(|all| all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0))));
+        out.iter_mut()
+            .for_each(|all| all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0))));
         let entries = |at: usize| functions.all[at].profile.blocks.first().copied().unwrap_or(0) as f64;
         // Callers come first: those that nobody is known to call, then what is left, hottest first.
         let mut roots: Vec<usize> = (0..number).collect();
@@ -137,7 +138,9 @@ impl Acyclic {
             cut += before - all.len();
         }
         let mut incoming = vec![0.0; number];
-        out.iter().flatten().for_each(|&(callee, count)| incoming[callee] += count);
+        out.iter()
+            .flatten()
+            .for_each(|&(callee, count)| incoming[callee] += count);
         let mut entered = vec![0.0; number];
         let mut uncalled = vec![0.0; number];
         for at in 0..number {
@@ -148,10 +151,18 @@ impl Acyclic {
         let own = functions.all.iter().map(|f| super::share(f.work, functions.work));
         let mut inclusive: Vec<f64> = own.collect();
         for &at in &postorder {
-            let parts = out[at].iter().map(|&(callee, count)| inclusive[callee] * count / entered[callee]);
+            let parts = out[at]
+                .iter()
+                .map(|&(callee, count)| inclusive[callee] * count / entered[callee]);
             inclusive[at] += parts.sum::<f64>();
         }
-        Self { out, entered, uncalled, inclusive, cut }
+        Self {
+            out,
+            entered,
+            uncalled,
+            inclusive,
+            cut,
+        }
     }
 
     /// The node of this part of a function's executions.
@@ -163,7 +174,11 @@ impl Acyclic {
         let child = |&(callee, count): &Called| self.node(callee, part * count / self.entered[callee], depth + 1);
         let mut children: Vec<CallNode> = self.out[function].iter().filter_map(child).collect();
         children.sort_by(|a, b| b.value.total_cmp(&a.value));
-        Some(CallNode { function, value, children })
+        Some(CallNode {
+            function,
+            value,
+            children,
+        })
     }
 }
 

@@ -28,13 +28,23 @@ pub(super) fn calls(functions: &Functions<'_>) -> Vec<CallEdge> {
         for (at, call) in graph.calls.iter().enumerate() {
             let mut add = |guid, count: u64, indirect| {
                 if let Some(callee) = functions.called(guid, function).filter(|_| count > 0) {
-                    found.push(CallEdge { caller, block: call.block.0, callee, count, indirect });
+                    found.push(CallEdge {
+                        caller,
+                        block: call.block.0,
+                        callee,
+                        count,
+                        indirect,
+                    });
                 }
             };
             match call.callee {
                 Callee::Direct(guid) => add(guid, function.profile.blocks[call.block.index()], false),
                 Callee::Indirect => {
-                    let sites = function.profile.call_targets.iter().filter(|site| site.call as usize == at);
+                    let sites = function
+                        .profile
+                        .call_targets
+                        .iter()
+                        .filter(|site| site.call as usize == at);
                     for &(guid, count) in sites.flat_map(|site| &site.targets) {
                         add(guid, count, true);
                     }

@@ -129,7 +129,9 @@ impl FunctionDetail {
         let paths = paths(function);
         Self {
             function: at,
-            blocks: function.graph.map_or_else(Vec::new, |graph| blocks(functions, function, graph)),
+            blocks: function
+                .graph
+                .map_or_else(Vec::new, |graph| blocks(functions, function, graph)),
             edges: function.graph.map_or_else(Vec::new, |graph| edges(profile, graph)),
             loops: loops(profile),
             callers: callers(calls, at),
@@ -172,7 +174,11 @@ fn blocks(functions: &Functions<'_>, function: &Function<'_>, graph: &Cfg) -> Ve
                 let targets = profile.call_targets.iter().filter(|site| site.call as usize == at);
                 let targets: Vec<_> = targets.flat_map(|site| &site.targets).collect();
                 if targets.is_empty() {
-                    block.calls.push(CallDetail { to: None, indirect: true, count: block.count });
+                    block.calls.push(CallDetail {
+                        to: None,
+                        indirect: true,
+                        count: block.count,
+                    });
                 }
                 block.calls.extend(targets.into_iter().map(|&(guid, count)| CallDetail {
                     to: functions.called(guid, function),
@@ -184,7 +190,11 @@ fn blocks(functions: &Functions<'_>, function: &Function<'_>, graph: &Cfg) -> Ve
         }
         if let Some(known) = profile.memory_lengths.iter().find(|m| m.call as usize == at) {
             let total = known.total() as f64;
-            block.lengths = known.lengths.iter().map(|&(length, count)| (length, share(count as f64, total))).collect();
+            block.lengths = known
+                .lengths
+                .iter()
+                .map(|&(length, count)| (length, share(count as f64, total)))
+                .collect();
         }
     }
     blocks
@@ -217,7 +227,9 @@ fn edges(profile: &FunctionProfile, graph: &Cfg) -> Vec<(u32, u32, u64, bool)> {
         let (from, to) = (BlockIndex(from), BlockIndex(to));
         from == to || path_graph.find(EdgeKind::End(from, End::Back(to))).is_some()
     };
-    sums.into_iter().map(|((from, to), count)| (from, to, count, is_back(from, to))).collect()
+    sums.into_iter()
+        .map(|((from, to), count)| (from, to, count, is_back(from, to)))
+        .collect()
 }
 
 fn paths(function: &Function<'_>) -> Vec<PathDetail> {

@@ -59,12 +59,17 @@ impl Files {
             detailed += usize::from(is_detailed);
             let Some(path) = path else { continue };
             let (blocks, wanted) = by_path.entry(path).or_default();
-            blocks.iter_mut().zip(states(function)).for_each(|(sum, part)| *sum += part);
+            blocks
+                .iter_mut()
+                .zip(states(function))
+                .for_each(|(sum, part)| *sum += part);
             *wanted |= is_detailed;
         }
         let positions: BTreeMap<&Path, usize> = by_path.keys().enumerate().map(|(at, &path)| (path, at)).collect();
-        let of_function: Vec<Option<usize>> =
-            paths.iter().map(|path| positions.get(path.as_deref()?).copied()).collect();
+        let of_function: Vec<Option<usize>> = paths
+            .iter()
+            .map(|path| positions.get(path.as_deref()?).copied())
+            .collect();
         let mut room = MAX_TEXT;
         let files = by_path.iter().map(|(&path, &(blocks, wanted))| {
             let mut file = File {
@@ -79,7 +84,8 @@ impl Files {
                 file.add_lines(lines);
                 file.add_text(path, wanted, inputs, &mut room);
             } else {
-                file.missing = Some("no debug information for it was given: build with -g and name the program with --binary");
+                file.missing =
+                    Some("no debug information for it was given: build with -g and name the program with --binary");
             }
             file
         });

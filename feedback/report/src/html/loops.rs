@@ -54,10 +54,15 @@ pub(super) fn loops(function: &FunctionProfile) -> Vec<Loop> {
             continue;
         };
         let root = roots.entry(head).or_default();
-        let node = positions.into_iter().fold(root, |node, path| node.next.entry(path).or_default());
+        let node = positions
+            .into_iter()
+            .fold(root, |node, path| node.next.entry(path).or_default());
         node.count += window.count;
     }
-    let mut loops: Vec<Loop> = roots.into_iter().map(|(head, root)| of_head(function, head, root)).collect();
+    let mut loops: Vec<Loop> = roots
+        .into_iter()
+        .map(|(head, root)| of_head(function, head, root))
+        .collect();
     loops.sort_by(|a, b| b.iterations.total_cmp(&a.iterations));
     loops.truncate(MAX_LOOPS);
     loops
@@ -65,12 +70,21 @@ pub(super) fn loops(function: &FunctionProfile) -> Vec<Loop> {
 
 fn of_head(function: &FunctionProfile, head: BlockIndex, mut root: Node) -> Loop {
     let ends_here = |end| end == End::Back(head);
-    let iterations = function.paths.iter().filter(|p| ends_here(p.path.end)).map(|p| p.count).sum();
+    let iterations = function
+        .paths
+        .iter()
+        .filter(|p| ends_here(p.path.end))
+        .map(|p| p.count)
+        .sum();
     // A window of one path is the path itself.
     for (&path, node) in &mut root.next {
         node.count = function.paths[path].count;
     }
-    Loop { head, iterations, windows: windows(root, iterations) }
+    Loop {
+        head,
+        iterations,
+        windows: windows(root, iterations),
+    }
 }
 
 fn windows(node: Node, whole: f64) -> Vec<Window> {
@@ -83,7 +97,12 @@ fn windows(node: Node, whole: f64) -> Vec<Window> {
             windows(node, count)
         },
     };
-    let mut all: Vec<Window> = node.next.into_iter().map(window).filter(|w| w.share >= MIN_SHARE).collect();
+    let mut all: Vec<Window> = node
+        .next
+        .into_iter()
+        .map(window)
+        .filter(|w| w.share >= MIN_SHARE)
+        .collect();
     all.sort_by(|a, b| b.count.total_cmp(&a.count));
     all
 }

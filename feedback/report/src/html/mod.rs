@@ -159,11 +159,21 @@ impl<'p> Functions<'p> {
                 count as f64 * f64::from(instructions)
             });
             let work = work.sum();
-            Function { profile: f, graph, work }
+            Function {
+                profile: f,
+                graph,
+                work,
+            }
         };
         let mut all: Vec<Function<'p>> = profile.functions.iter().map(function).collect();
         all.sort_by(|a, b| {
-            let by_key = || (&a.profile.name, a.profile.id, a.profile.cfg_hash).cmp(&(&b.profile.name, b.profile.id, b.profile.cfg_hash));
+            let by_key = || {
+                (&a.profile.name, a.profile.id, a.profile.cfg_hash).cmp(&(
+                    &b.profile.name,
+                    b.profile.id,
+                    b.profile.cfg_hash,
+                ))
+            };
             b.work.total_cmp(&a.work).then_with(by_key)
         });
         let mut positions: FxHashMap<FunctionGuid, Vec<usize>> = FxHashMap::default();
@@ -190,7 +200,10 @@ impl<'p> Functions<'p> {
     /// The position of a function.
     pub fn position(&self, id: FunctionId, hash: CfgHash) -> Option<usize> {
         let named = self.positions.get(&id.guid)?;
-        named.iter().copied().find(|&at| (self.all[at].profile.id, self.all[at].profile.cfg_hash) == (id, hash))
+        named
+            .iter()
+            .copied()
+            .find(|&at| (self.all[at].profile.id, self.all[at].profile.cfg_hash) == (id, hash))
     }
 }
 

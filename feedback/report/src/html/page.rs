@@ -87,13 +87,18 @@ impl HtmlReport {
             let text = text.split("//# sourceMappingURL").next().unwrap_or_default();
             let _ = writeln!(scripts, "<script data-file=\"{name}\">\n{text}\n</script>");
         }
-        let page = TEMPLATE.replace("{{title}}", &escaped(&self.title)).replace("{{style}}", STYLE);
+        let page = TEMPLATE
+            .replace("{{title}}", &escaped(&self.title))
+            .replace("{{style}}", STYLE);
         Ok(page.replace("{{data}}", &data).replace("{{scripts}}", &scripts))
     }
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }
 
 #[cfg(test)]

@@ -83,7 +83,9 @@ pub(super) fn rows(functions: &Functions<'_>, inputs: &PageInputs<'_>, files: &F
             id: profile.id.to_string(),
             hash: profile.cfg_hash.to_string(),
             file: files.of_function[at],
-            line: function.graph.and_then(|g| g.blocks.iter().map(|b| b.line).find(|&line| line > 0)),
+            line: function
+                .graph
+                .and_then(|g| g.blocks.iter().map(|b| b.line).find(|&line| line > 0)),
             share: share(function.work, functions.work),
             path_share: path_share(function, functions.path_flow),
             calls: profile.blocks.first().copied().unwrap_or(0),

@@ -43,7 +43,9 @@ impl Stacks {
 
     fn add(&mut self, chain: &[Key], work: f64) {
         let chain = &chain[chain.len().saturating_sub(MAX_DEPTH)..];
-        let node = chain.iter().fold(self, |node, key| node.called.entry(*key).or_default());
+        let node = chain
+            .iter()
+            .fold(self, |node, key| node.called.entry(*key).or_default());
         node.own += work;
     }
 }
@@ -120,9 +122,18 @@ impl Observer for Collector<'_> {
                 (self.current, self.returned) = (Some(new), false);
             }
             Event::Left { .. } => self.returned = true,
-            Event::Block { module, frame, instance, block, .. } => {
+            Event::Block {
+                module,
+                frame,
+                instance,
+                block,
+                ..
+            } => {
                 let Some(map) = self.program.map(module) else { return };
-                let chain = self.chains.entry((module.0, instance.0)).or_insert_with(|| chain_of(map, instance));
+                let chain = self
+                    .chains
+                    .entry((module.0, instance.0))
+                    .or_insert_with(|| chain_of(map, instance));
                 let chain = chain.clone();
                 let at = self.switch_to(frame, &chain);
                 let weight = match (run.source, position) {

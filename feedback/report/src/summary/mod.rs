@@ -210,7 +210,7 @@ impl BuildSummary {
         let mut functions: Vec<FunctionSummary> = functions.into_values().filter(|f| !f.remarks.is_empty()).collect();
         functions.sort_by(|a, b| {
             let name = |f: &FunctionSummary| (f.function.clone(), f.file.clone());
-            let order = |f: &FunctionSummary| (Reverse(f.done.number()), f.treatment.map(Reverse).map(|t| t.0));
+            let order = |f: &FunctionSummary| (Reverse(f.done.number()), f.treatment);
             order(a).cmp(&order(b)).then_with(|| name(a).cmp(&name(b)))
         });
         let mut totals = Totals::default();
@@ -256,7 +256,8 @@ impl FunctionSummary {
         };
         self.treatment = treatment.or(self.treatment);
         let blocks = remark.arguments.iter().filter(|(key, _)| key == "Trace");
-        self.superblocks.extend(blocks.map(|(_, text)| text.split(' ').filter_map(|b| b.parse().ok()).collect()));
+        self.superblocks
+            .extend(blocks.map(|(_, text)| text.split(' ').filter_map(|b| b.parse().ok()).collect()));
         self.remarks.push(Said {
             name: remark.name.clone(),
             done: remark.passed,

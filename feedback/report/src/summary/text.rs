@@ -63,11 +63,25 @@ impl BuildSummary {
         }
         self.totals.to_text(self.records, &mut out);
         if !self.functions.is_empty() {
-            let header = ["superblocks", "copied", "if-converted", "to branches", "split off", "inlined"];
+            let header = [
+                "superblocks",
+                "copied",
+                "if-converted",
+                "to branches",
+                "split off",
+                "inlined",
+            ];
             let mut rows = table(&[&header[..], &["profile", "function"]].concat(), ..header.len());
             for function in &self.functions {
                 let d = &function.done;
-                let numbers = [d.superblocks, d.copied, d.if_converted, d.selects_to_branches, d.split, d.inlined];
+                let numbers = [
+                    d.superblocks,
+                    d.copied,
+                    d.if_converted,
+                    d.selects_to_branches,
+                    d.split,
+                    d.inlined,
+                ];
                 let mut row: Vec<String> = numbers.map(number).to_vec();
                 row.push(function.treatment.map_or("", super::Treatment::short).into());
                 row.push(function.shown(names));

@@ -15,10 +15,22 @@ use pleach_report::lines::SourceFiles;
 use std::path::PathBuf;
 
 fn estimated(path: Path, count: f64) -> EstimatedPath {
-    EstimatedPath { path, count, low: count * 0.9, high: count * 1.2, effective: 100.0 }
+    EstimatedPath {
+        path,
+        count,
+        low: count * 0.9,
+        high: count * 1.2,
+        effective: 100.0,
+    }
 }
 
-fn function(graph: Cfg, blocks: &[u64], edges: &[u64], coverage: &[Covered], paths: Vec<EstimatedPath>) -> FunctionProfile {
+fn function(
+    graph: Cfg,
+    blocks: &[u64],
+    edges: &[u64],
+    coverage: &[Covered],
+    paths: Vec<EstimatedPath>,
+) -> FunctionProfile {
     FunctionProfile {
         id: graph.id,
         cfg_hash: graph.hash(),
@@ -34,7 +46,11 @@ fn function(graph: Cfg, blocks: &[u64], edges: &[u64], coverage: &[Covered], pat
 }
 
 fn with_lines(mut graph: Cfg, lines: &[u32]) -> Cfg {
-    graph.blocks.iter_mut().zip(lines).for_each(|(block, &line)| block.line = line);
+    graph
+        .blocks
+        .iter_mut()
+        .zip(lines)
+        .for_each(|(block, &line)| block.line = line);
     graph
 }
 
@@ -57,7 +73,10 @@ fn profile() -> Profile {
     let main = calls(with_lines(cfg("main", &[&[1], &[]]), &[30, 32]), &[(0, "_Z4workv")]);
     let main_hash = main.hash();
     let main_id = main.id;
-    let work = with_lines(cfg("_Z4workv", &[&[1], &[2, 3], &[4], &[4], &[1, 5], &[]]), &[10, 11, 12, 14, 16, 18]);
+    let work = with_lines(
+        cfg("_Z4workv", &[&[1], &[2, 3], &[4], &[4], &[1, 5], &[]]),
+        &[10, 11, 12, 14, 16, 18],
+    );
     let work = calls(work, &[(3, "leaf")]);
     let [left, right] = [[1, 2, 4], [1, 3, 4]].map(|blocks| path(Start::Inside, &blocks, End::Back(BlockIndex(1))));
     let first = path(Start::Entry, &[0, 1, 2, 4], End::Back(BlockIndex(1)));
@@ -75,20 +94,56 @@ fn profile() -> Profile {
         ],
     );
     work.windows = vec![
-        PathWindow { paths: vec![left.clone(), right.clone()], count: 30_000.0 },
-        PathWindow { paths: vec![left.clone(), left.clone()], count: 28_000.0 },
-        PathWindow { paths: vec![left.clone(), right.clone(), left], count: 29_000.0 },
+        PathWindow {
+            paths: vec![left.clone(), right.clone()],
+            count: 30_000.0,
+        },
+        PathWindow {
+            paths: vec![left.clone(), left.clone()],
+            count: 28_000.0,
+        },
+        PathWindow {
+            paths: vec![left.clone(), right.clone(), left],
+            count: 29_000.0,
+        },
     ];
     work.called = vec![CalledPath {
-        caller: Caller { id: main_id, cfg_hash: main_hash, before: vec![BlockIndex(0)] },
+        caller: Caller {
+            id: main_id,
+            cfg_hash: main_hash,
+            before: vec![BlockIndex(0)],
+        },
         path: first,
         count: 1000.0,
     }];
-    work.predictions = vec![BranchPrediction { block: BlockIndex(1), watched: 100_000.0, mispredicted: 25_000.0, low: 20_000.0 }];
+    work.predictions = vec![BranchPrediction {
+        block: BlockIndex(1),
+        watched: 100_000.0,
+        mispredicted: 25_000.0,
+        low: 20_000.0,
+    }];
     let leaf = calls(with_lines(cfg("leaf", &[&[]]), &[40]), &[(0, "main")]);
-    let leaf = function(leaf, &[40_000], &[], &[Proved], vec![estimated(path(Start::Entry, &[0], End::Exit), 40_000.0)]);
-    let main = function(main, &[1, 1], &[1], &[Proved, Proved], vec![estimated(path(Start::Entry, &[0, 1], End::Exit), 1.0)]);
-    let mut never = function(cfg("never", &[&[1], &[]]), &[0, 0], &[0], &[NotExecuted, NotExecuted], vec![]);
+    let leaf = function(
+        leaf,
+        &[40_000],
+        &[],
+        &[Proved],
+        vec![estimated(path(Start::Entry, &[0], End::Exit), 40_000.0)],
+    );
+    let main = function(
+        main,
+        &[1, 1],
+        &[1],
+        &[Proved, Proved],
+        vec![estimated(path(Start::Entry, &[0, 1], End::Exit), 1.0)],
+    );
+    let mut never = function(
+        cfg("never", &[&[1], &[]]),
+        &[0, 0],
+        &[0],
+        &[NotExecuted, NotExecuted],
+        vec![],
+    );
     never.graph = None;
     let mut functions = vec![work, leaf, main, never];
     functions.sort_by_key(|f| f.id);
@@ -136,11 +191,21 @@ fn report_of(profile: &Profile, against: Option<&Diff>, detailed: usize) -> Html
 #[test]
 fn the_data_of_a_page() {
     let profile = profile();
-    let other = Profile { provenance: Provenance { bursts: 500, ..profile.provenance.clone() }, ..profile.clone() };
+    let other = Profile {
+        provenance: Provenance {
+            bursts: 500,
+            ..profile.provenance.clone()
+        },
+        ..profile.clone()
+    };
     let diff = Diff::new(&Flows::of_profile(&other), &Flows::of_profile(&profile), None).unwrap();
     let mut report = report_of(&profile, Some(&diff), 2);
     // The text is in the page; here it is only long.
-    report.files.files.iter_mut().for_each(|file| file.text = file.text.take().map(|text| format!("{} bytes", text.len())));
+    report
+        .files
+        .files
+        .iter_mut()
+        .for_each(|file| file.text = file.text.take().map(|text| format!("{} bytes", text.len())));
     insta::assert_snapshot!(report.to_json().unwrap());
 }
 
@@ -182,7 +247,10 @@ fn unknown_files_and_graphs_are_left_out() {
     let report = report_of(&profile, None, 10);
     assert!(report.details.is_empty() && report.files.files.is_empty());
     assert_eq!(report.files.unknown, 4);
-    assert!(report.functions[0].share > 0.5, "blocks are counted instead of instructions");
+    assert!(
+        report.functions[0].share > 0.5,
+        "blocks are counted instead of instructions"
+    );
     let empty = report_of(&Profile::default(), None, 10);
     assert!(empty.functions.is_empty() && empty.overview.hottest.is_empty() && empty.calls.roots.is_empty());
 }

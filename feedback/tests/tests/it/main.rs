@@ -3,6 +3,7 @@
 mod accuracy;
 mod ball_larus;
 mod ball_larus_random;
+mod build_summary;
 mod counts;
 mod counts_damage;
 mod counts_exact;

@@ -4,7 +4,7 @@ use crate::ir::FunctionIr;
 use crate::remarks::{self, Text};
 use crate::transform::markers::Found;
 use inkwell::values::AsValueRef;
-use pleach_decide::superblock::{Formation, Superblock};
+use pleach_decide::superblock::Formation;
 
 /// Number of superblocks whose blocks are listed.
 const MAX_TRACES: usize = 16;
@@ -22,7 +22,7 @@ pub(super) fn explain(function: &FunctionIr<'_>, found: &Found, formation: &Form
             .text(" instructions copied, saving at least ")
             .value("Gain", format!("{:.3}", gain / total * 100.0))
             .text(" % of all block executions");
-        remarks::emit(value, true, "Superblocks", traces(text, found, &formation.superblocks));
+        remarks::emit(value, true, "Superblocks", traces(text, found, formation));
     }
     if formation.not_profitable + formation.too_large > 0 {
         let text = Text::from("superblocks declined: ")
@@ -35,9 +35,9 @@ pub(super) fn explain(function: &FunctionIr<'_>, found: &Found, formation: &Form
 }
 
 /// Appends the blocks of superblocks: recorded ones of the function itself, not of what was inlined into it.
-fn traces(mut text: Text, found: &Found, superblocks: &[Superblock]) -> Text {
+fn traces(mut text: Text, found: &Found, formation: &Formation) -> Text {
     let mut separator = "; blocks copied: ";
-    for superblock in superblocks.iter().take(MAX_TRACES) {
+    for superblock in formation.superblocks.iter().take(MAX_TRACES) {
         let markers = superblock.trace.iter().flat_map(|block| &found.blocks[block.index()]);
         let own = markers.filter(|marker| Some(marker.instance) == found.own);
         let mut blocks: Vec<String> = own.map(|marker| marker.block.0.to_string()).collect();

@@ -33,7 +33,11 @@ pub fn run(args: &Args, page: &Path) -> Result<ExitCode> {
     let mut steps = Steps::new();
     steps.begin("reading profiles");
     let profile = sampled(&args.profiles)?;
-    let against = args.against.as_ref().map(|other| compare(other, &profile)).transpose()?;
+    let against = args
+        .against
+        .as_ref()
+        .map(|other| compare(other, &profile))
+        .transpose()?;
     steps.begin("reading binaries");
     let places = places(args, &profile)?;
     steps.begin("reading sources");
@@ -45,7 +49,12 @@ pub fn run(args: &Args, page: &Path) -> Result<ExitCode> {
     };
     let disassemblers: Vec<Disassembler<'_>> = places.iter().flat_map(Places::maps).map(Disassembler::new).collect();
     let graph = |id: FunctionId, hash: CfgHash| places.as_ref().and_then(|places| places.graph(id, hash));
-    let title = args.profiles.iter().map(|path| name(path)).collect::<Vec<_>>().join(", ");
+    let title = args
+        .profiles
+        .iter()
+        .map(|path| name(path))
+        .collect::<Vec<_>>()
+        .join(", ");
     steps.begin("replaying raw vectors");
     let stacks = stacks(args, &profile)?;
     steps.begin("computing");
@@ -53,7 +62,11 @@ pub fn run(args: &Args, page: &Path) -> Result<ExitCode> {
         &profile,
         &PageInputs {
             title: &title,
-            profiles: args.profiles.iter().map(|path| (path.display().to_string(), written(path))).collect(),
+            profiles: args
+                .profiles
+                .iter()
+                .map(|path| (path.display().to_string(), written(path)))
+                .collect(),
             graph: &graph,
             file_of: &|cfg: &Cfg| places.as_ref().and_then(|places| places.file_of(cfg)),
             lines: lines.as_ref(),
@@ -82,7 +95,8 @@ pub fn run(args: &Args, page: &Path) -> Result<ExitCode> {
 /// Call stacks, where the profile has raw vectors and the binaries are those that were recorded.
 fn stacks(args: &Args, profile: &Profile) -> Result<Option<Stacks>> {
     let Some(bytes) = &profile.vectors else { return Ok(None) };
-    let vectors = VectorSet::from_bytes(bytes).with_context(|| format!("{}: raw vectors", args.profiles[0].display()))?;
+    let vectors =
+        VectorSet::from_bytes(bytes).with_context(|| format!("{}: raw vectors", args.profiles[0].display()))?;
     let program = Program::read(&vectors.modules, args.binary.first().map(PathBuf::as_path));
     if program.annotated().next().is_none() {
         return Ok(None);
@@ -101,7 +115,10 @@ fn places(args: &Args, profile: &Profile) -> Result<Option<Places>> {
         return Places::read(&args.binary).map(Some);
     }
     let recorded = recorded_programs(profile);
-    let found: Vec<PathBuf> = recorded.into_iter().filter(|path| Places::read(std::slice::from_ref(path)).is_ok()).collect();
+    let found: Vec<PathBuf> = recorded
+        .into_iter()
+        .filter(|path| Places::read(std::slice::from_ref(path)).is_ok())
+        .collect();
     if found.is_empty() {
         eprintln!("pleach: note: no recorded program is there: --binary names one, for sources and assembly");
         return Ok(None);
@@ -110,7 +127,10 @@ fn places(args: &Args, profile: &Profile) -> Result<Option<Places>> {
 }
 
 fn name(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+    path.file_name()
+        .unwrap_or(path.as_os_str())
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// When a file was written, in seconds since 1970.
