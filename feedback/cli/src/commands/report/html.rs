@@ -75,7 +75,7 @@ pub fn run(args: &Args, page: &Path) -> Result<ExitCode> {
             stacks: stacks.as_ref(),
             summary: summary.as_ref(),
             against: against.as_ref(),
-            detailed: args.top.unwrap_or(DETAILED),
+            detailed: args.top.map_or(DETAILED, |top| if top == 0 { usize::MAX } else { top }),
         },
     );
     steps.begin("writing");
