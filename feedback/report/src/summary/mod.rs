@@ -153,11 +153,11 @@ impl Done {
 }
 
 /// A function of a build.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct FunctionSummary {
     /// Linkage name.
     pub function: String,
-    /// The source file that remarks name; with functions of the same name, it tells them apart.
+    /// Its source file, where the build has debug information; it tells functions of the same name apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The function's line.
@@ -189,21 +189,12 @@ pub struct Said {
 impl BuildSummary {
     /// Sums up the remarks of several records, each of one compilation.
     pub fn new(records: &[Vec<Remark>]) -> Self {
-        let mut functions: BTreeMap<(String, Option<String>, usize), FunctionSummary> = BTreeMap::new();
+        let mut functions: BTreeMap<(&str, usize), FunctionSummary> = BTreeMap::new();
         for (record, remarks) in records.iter().enumerate() {
             for remark in remarks {
-                // Without debug information, functions of one name are told apart by their records.
-                let key = (remark.function.clone(), remark.file.clone(), record);
-                let function = functions.entry(key).or_insert_with(|| FunctionSummary {
-                    function: remark.function.clone(),
-                    file: remark.file.clone(),
-                    line: remark.line,
-                    treatment: None,
-                    done: Done::default(),
-                    superblocks: Vec::new(),
-                    remarks: Vec::new(),
-                });
-                function.note(remark);
+                // A name is unique in a compilation, and local functions of several may share it.
+                let function = functions.entry((&remark.function, record));
+                function.or_default().note(remark);
             }
         }
         // Inlining alone says nothing about a profile.
@@ -240,8 +231,13 @@ impl BuildSummary {
 impl FunctionSummary {
     fn note(&mut self, remark: &Remark) {
         self.done.note(remark);
+        self.function.clone_from(&remark.function);
+        // The inliner's remarks are at the call, which may be in another file.
         if remark.pass != "pleach" {
             return;
+        }
+        if self.file.is_none() {
+            (self.file, self.line) = (remark.file.clone(), remark.line);
         }
         let treatment = match remark.name.as_str() {
             "ProfileUsed" if remark.argument("Origin").is_some() => Some(Treatment::Salvaged),

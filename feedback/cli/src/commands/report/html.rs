@@ -7,6 +7,7 @@ use super::super::summary::read_records;
 use super::Args;
 use anyhow::{Context, Result, bail};
 use pleach_analysis::program::Program;
+use pleach_annotate::binary::Binary;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_collector::vector::VectorSet;
@@ -117,7 +118,7 @@ fn places(args: &Args, profile: &Profile) -> Result<Option<Places>> {
     let recorded = recorded_programs(profile);
     let found: Vec<PathBuf> = recorded
         .into_iter()
-        .filter(|path| Places::read(std::slice::from_ref(path)).is_ok())
+        .filter(|path| Binary::open(path).is_ok_and(|binary| binary.is_annotated()))
         .collect();
     if found.is_empty() {
         eprintln!("pleach: note: no recorded program is there: --binary names one, for sources and assembly");
