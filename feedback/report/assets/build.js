@@ -57,6 +57,7 @@ function showBuild(main) {
   const share = (each) => DATA.functions[byName.get(each.function)]?.share;
   const number = (name, title, of) => ({ name, title, key: of, cell: (each) => (of(each) > 0 ? grouped(of(each)) : "") });
   const search = h("input", { type: "search", id: "search", placeholder: "Search functions  (/)", "aria-label": "Search functions", autocomplete: "off", oninput: () => table.where((each) => each.function.toLowerCase().includes(search.value.toLowerCase())) });
+  const isUsed = (column) => column.left || column.name === "share" || summary.functions.some((each) => column.key(each) > 0);
   const table = new Table({
     rows: summary.functions, label: "functions", sort: 0,
     columns: [
@@ -70,7 +71,7 @@ function showBuild(main) {
       number("to branches", "Selects that became branches", (each) => each.done.selects_to_branches),
       number("split off", "Blocks moved to a cold section", (each) => each.done.split),
       number("inlined", "Calls inlined into it", (each) => each.done.inlined),
-    ],
+    ].filter(isUsed),
   });
   show(main, h("h2", {}, "What the build did"),
     h("dl.facts", {}, Object.entries(totals.treatments).map(([name, value]) => fact(TREATMENTS[name], value)),

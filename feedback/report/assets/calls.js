@@ -8,7 +8,7 @@ function showCalls(main) {
   const how = calls.source === "stacks"
     ? "Made of call stacks that were rebuilt from the calls and returns of raw vectors. A burst begins in the middle of a run: callers from before it are unknown."
     : "Made of counts of calls: a function's work is divided among its callers in proportion to their calls, as gprof does. That assumes that a call costs the same wherever it is made.";
-  const cut = calls.cut > 0 ? ` ${grouped(calls.cut)} recursive calls are cut.` : "";
+  const cut = calls.cut > 0 ? ` Recursion is cut: ${grouped(calls.cut)} ${calls.cut === 1 ? "call" : "calls"} between functions.` : "";
   const search = h("input", { type: "search", id: "search", placeholder: "Highlight  (/)", "aria-label": "Highlight functions", autocomplete: "off" });
   const details = h("p.count", { role: "status" }, "Choose a function to zoom into it; hover for numbers.");
   const box = h("div.flame", { role: "img", "aria-label": "Flame graph: the width of a function is its share of work with all that it calls" });

@@ -71,10 +71,10 @@ function hotPaths(o) {
     href: (path) => `#${link({ f: key(path.function), p: String(path.path) })}`,
     columns: [
       { name: "share", title: "Share of all executed IR instructions", key: (p) => p.share, cell: (p) => [shareBar(p.share, most), percent(p.share)] },
-      { name: "path share", title: "Share of the executions of all paths", key: (p) => p.path_share[0], cell: (p) => percent(p.path_share[0]) },
-      { name: "90 % interval", title: "Of the path share; sorted by its width", key: (p) => p.path_share[2] - p.path_share[1], cell: (p) => range(p.path_share[1], p.path_share[2]) },
       { name: "function", title: "Name", left: true, key: (p) => functionName(p.function), cell: (p) => functionLink(p.function, shortName(functionName(p.function))) },
       { name: "path", title: PATH_LEGEND, left: true, key: pathText, cell: (p) => h("a", { href: `#${link({ f: key(p.function), p: String(p.path) })}` }, pathText(p)) },
+      { name: "path share", title: "Share of the executions of all paths", key: (p) => p.path_share[0], cell: (p) => percent(p.path_share[0]) },
+      { name: "90 % interval", title: "Of the path share; sorted by its width", key: (p) => p.path_share[2] - p.path_share[1], cell: (p) => range(p.path_share[1], p.path_share[2]) },
     ],
   }).element;
 }

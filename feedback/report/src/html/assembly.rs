@@ -33,6 +33,9 @@ pub struct Part {
     pub instructions: Vec<(u64, String)>,
 }
 
+/// The block of the emitted function, and of the function that was inlined there.
+type Place = (Option<u32>, Option<(String, u32)>);
+
 /// Disassembles functions of a binary, in AT&T syntax.
 pub struct Disassembler<'a> {
     map: &'a AddressMap,
@@ -62,7 +65,7 @@ impl<'a> Disassembler<'a> {
         let (mut parts, mut number): (Vec<Part>, usize) = (Vec::new(), 0);
         let end = Address(symbol.address.0 + symbol.size.saturating_sub(1));
         let mut probes = self.map.probes_in(symbol.address, end).iter().peekable();
-        let mut place = (None, None);
+        let mut place: Place = (None, None);
         while decoder.can_decode() {
             let instruction = decoder.decode();
             let address = Address(instruction.ip());
@@ -116,7 +119,7 @@ impl<'a> Disassembler<'a> {
 
     /// The block of the emitted function that a probe is in, and the inlined function's block. `None` if the optimiser
     /// did not keep track of the call that was inlined.
-    fn place(&self, probe: &Probe) -> Option<(Option<u32>, Option<(String, u32)>)> {
+    fn place(&self, probe: &Probe) -> Option<Place> {
         let block_of = |at: pleach_annotate::map::InlineInstanceIndex, target| match target {
             ProbeTarget::Block(block) => Some(block.0),
             ProbeTarget::Call(call) => Some(self.map.function_of(at).cfg.calls.get(call.index())?.block.0),
