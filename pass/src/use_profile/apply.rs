@@ -294,18 +294,17 @@ impl Applier<'_, '_> {
             }
             (found, None) => {
                 let is_known = matches!(found, Lookup::Stale { .. });
-                *(if is_known {
-                    &mut outcome.stale
-                } else {
-                    &mut outcome.absent
-                }) += 1;
-                let has_namesake = self.source.has_only_namesakes(&function.cfg, may_be_elsewhere(value));
-                let (name, text) = match (is_known, has_namesake) {
-                    (_, true) => ("OtherFunction", OTHER_FUNCTION),
-                    (true, false) => ("StaleProfile", STALE_PROFILE),
-                    (false, false) => ("NoProfile", NO_PROFILE),
-                };
-                self.remark(value, false, name, || text.into());
+                outcome.stale += usize::from(is_known);
+                outcome.absent += usize::from(!is_known);
+                if self.remarks {
+                    let has_namesake = self.source.has_only_namesakes(&function.cfg, may_be_elsewhere(value));
+                    let (name, text) = match (is_known, has_namesake) {
+                        (_, true) => ("OtherFunction", OTHER_FUNCTION),
+                        (true, false) => ("StaleProfile", STALE_PROFILE),
+                        (false, false) => ("NoProfile", NO_PROFILE),
+                    };
+                    remarks::emit(value, false, name, text);
+                }
                 return Ok(());
             }
         };

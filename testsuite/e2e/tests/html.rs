@@ -1,17 +1,10 @@
 //! The page of `pleach report --html` in a browser: what a user does with it. Counts are exact, so that they do not
 //! depend on chance.
 
+use crate::support::chromium::Chromium;
 use crate::support::*;
-use headless_chrome::protocol::cdp::Page;
-use headless_chrome::{Browser, LaunchOptions, Tab};
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// A page does each step at once; a loaded machine starts a browser slowly.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A page on a program with a loop whose iterations take three paths, and what it was made of.
 struct Made {
@@ -63,89 +56,6 @@ fn made() -> Made {
         .arg(&profile);
     stdout(&mut report);
     Made { _dir: dir, page }
-}
-
-/// A browser with a profile of its own.
-struct Chromium {
-    _browser: Browser,
-    _data: tempfile::TempDir,
-    tab: Arc<Tab>,
-}
-
-impl Chromium {
-    fn open(page: &Path) -> Self {
-        let data = scratch();
-        let words = ["--disable-quic", "--disable-component-update", "--disable-gpu"];
-        let options = LaunchOptions {
-            path: Some("/usr/bin/chromium".into()),
-            user_data_dir: Some(data.path().to_owned()),
-            sandbox: false,
-            window_size: Some((1280, 900)),
-            idle_browser_timeout: PATIENCE,
-            args: words.map(OsStr::new).to_vec(),
-            ..LaunchOptions::default()
-        };
-        let browser = Browser::new(options).expect("chromium starts: testsuite/setup installs it");
-        let tab = browser.new_tab().expect("a tab");
-        tab.set_default_timeout(PATIENCE);
-        let chromium = Self {
-            _browser: browser,
-            _data: data,
-            tab,
-        };
-        chromium
-            .tab
-            .navigate_to(&format!("file://{}", page.display()))
-            .expect("the page opens");
-        chromium.waits_for("document.documentElement.dataset.ready === ''");
-        chromium
-    }
-
-    /// What an expression gives, as text.
-    fn text(&self, expression: &str) -> String {
-        let found = self
-            .tab
-            .evaluate(&format!("String({expression})"), false)
-            .expect(expression);
-        found
-            .value
-            .and_then(|value| value.as_str().map(str::to_owned))
-            .unwrap_or_else(|| panic!("{expression}: no text"))
-    }
-
-    fn number(&self, expression: &str) -> f64 {
-        self.text(expression)
-            .parse()
-            .unwrap_or_else(|_| panic!("{expression}: {}", self.text(expression)))
-    }
-
-    fn waits_for(&self, condition: &str) {
-        let begin = Instant::now();
-        while self.text(condition) != "true" {
-            assert!(
-                begin.elapsed() < PATIENCE,
-                "{condition}: {}",
-                self.text("document.body.innerText")
-            );
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    fn press(&self, key: &str) {
-        self.tab.press_key(key).expect(key);
-    }
-
-    fn click(&self, selector: &str) {
-        self.text(&format!("document.querySelector({selector:?}).click()"));
-    }
-
-    /// The texts of all elements, in their order.
-    fn all(&self, selector: &str) -> Vec<String> {
-        let joined = self.text(&format!(
-            "[...document.querySelectorAll({selector:?})].map((e) => e.textContent.trim()).join('\\n')"
-        ));
-        joined.lines().map(str::to_owned).collect()
-    }
 }
 
 #[test]
@@ -343,14 +253,7 @@ fn a_page_fits_a_narrow_window_and_paper() {
         page.text(&format!("(() => {{ location.hash = {hash:?}; }})()"));
         page.waits_for(&format!("current === {hash:?}"));
         for width in [800, 1280] {
-            let narrow = headless_chrome::protocol::cdp::Emulation::SetDeviceMetricsOverride {
-                width,
-                height: 900,
-                device_scale_factor: 1.0,
-                mobile: false,
-                ..metrics()
-            };
-            page.tab.call_method(narrow).expect("another width");
+            page.resize(width);
             let [inner, content] = [
                 "document.documentElement.clientWidth",
                 "document.documentElement.scrollWidth",
@@ -359,16 +262,7 @@ fn a_page_fits_a_narrow_window_and_paper() {
             assert!(content <= inner, "{hash} at {width}: {content} of {inner}");
         }
     }
-    let png = page
-        .tab
-        .capture_screenshot(Page::CaptureScreenshotFormatOption::Png, None, None, true);
-    assert!(png.expect("a picture").len() > 1000);
-}
-
-/// All of it unset.
-fn metrics() -> headless_chrome::protocol::cdp::Emulation::SetDeviceMetricsOverride {
-    serde_json::from_value(serde_json::json!({ "width": 0, "height": 0, "deviceScaleFactor": 1.0, "mobile": false }))
-        .expect("numbers")
+    assert!(page.picture().len() > 1000);
 }
 
 #[test]
