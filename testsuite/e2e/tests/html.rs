@@ -265,6 +265,39 @@ fn a_page_fits_a_narrow_window_and_paper() {
     assert!(page.picture().len() > 1000);
 }
 
+/// Which activations a burst shows depends on chance; that each was called by the one above it does not.
+#[test]
+fn call_stacks_of_raw_vectors_are_chains_of_calls() {
+    let dir = scratch();
+    let [binary, profile, page] = ["annotated", "app.pleach", "app.html"].map(|name| dir.path().join(name));
+    compile(&binary, &flags(&["annotate"]), &[program("called.c")]);
+    let mut record = Command::new(pleach());
+    record.args(["record", "--quiet", "--overhead", "100%", "--keep-vectors", "-o"]);
+    stdout(record.arg(&profile).arg("--").arg(&binary));
+    stdout(
+        Command::new(pleach())
+            .arg("report")
+            .arg(&profile)
+            .arg("--html")
+            .arg(&page),
+    );
+    let page = Chromium::open(&page);
+    assert_eq!(page.text("DATA.calls.source"), "stacks");
+    let calls = "(a, b) => DATA.details[DATA.functions[a].detail].blocks.some((block) => block.calls?.some((call) => call.to === b))";
+    let links = format!(
+        "(() => {{ const calls = {calls}; const links = []; \
+         const walk = (a) => (a.children ?? []).forEach((b) => {{ links.push(calls(a.function, b.function)); walk(b); }}); \
+         DATA.calls.roots.forEach(walk); return links; }})()"
+    );
+    assert!(
+        page.number(&format!("{links}.length")) >= 2.0,
+        "some function was called"
+    );
+    assert_eq!(page.text(&format!("{links}.every((link) => link)")), "true");
+    let whole = page.number("DATA.calls.roots.reduce((sum, root) => sum + root.value, 0)");
+    assert!((0.9..1.0 + 1e-9).contains(&whole), "{whole} of the work has a place");
+}
+
 #[test]
 fn what_a_page_cannot_be_made_of_is_named() {
     let dir = scratch();
