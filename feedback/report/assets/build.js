@@ -45,7 +45,7 @@ function buildOf(row) {
     built.map((each) => [each.file && h("p.count", {}, `${each.file}${each.line ? `:${each.line}` : ""}`),
       h("ul.remarks", {}, each.remarks.map((remark) => h("li", {}, h(remark.done ? "span.yes" : "span.no", {}, remark.done ? "✓ " : "✗ "), remark.text)),
         each.done.inlined > 0 && h("li", {}, h("span.yes", {}, "✓ "), `${each.done.inlined} calls inlined into it`))]),
-    built.some((each) => (each.superblocks ?? []).length > 0) && h("p.count", {}, "▣n above a block: it is in the n-th superblock."));
+    built.some((each) => (each.superblocks ?? []).length > 0) && h("p.count", {}, "▣n above a block: it was copied for the n-th superblock."));
 }
 
 function showBuild(main) {

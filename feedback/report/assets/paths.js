@@ -51,7 +51,7 @@ function why(detail, path) {
       parts.push(`It is one iteration of the loop at ${where}, which goes back ${times(back)}.`);
     }
     const iterations = sum(detail.paths.filter((p) => p.to === path.to && p.end === path.end).map((p) => p.count));
-    if (iterations > 0) parts.push(`${percent(path.count / iterations)} of those iterations that were sampled take this path.`);
+    if (iterations > 0) parts.push(`${percent(path.count / iterations)} of its iterations take this path.`);
   } else if (path.start === "entry" && path.end === "exit") {
     parts.push("It is a whole call, from the function's entry to its end.");
   } else if (path.start === "entry") {
