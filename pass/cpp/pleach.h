@@ -331,7 +331,16 @@ void pleach_set_host_option(const char *Name, size_t NameSize, const char *Value
 // host/diagnostics.cpp
 void pleach_diagnose(LLVMModuleRef M, const char *Text, size_t Size, bool IsFatal);
 bool pleach_remarks_enabled(LLVMModuleRef M);
-void pleach_remark(LLVMValueRef F, bool Passed, const char *Name, const char *Text, size_t Size);
+// A piece of a remark: a named value, or plain text, whose name is "String".
+typedef struct {
+  const char *Name;
+  const char *Text;
+  size_t Size;
+} PleachRemarkPiece;
+PLEACH_SIZE(PleachRemarkPiece, 24);
+PLEACH_OFFSET(PleachRemarkPiece, Text, 8);
+PLEACH_OFFSET(PleachRemarkPiece, Size, 16);
+void pleach_remark(LLVMValueRef F, bool Passed, const char *Name, const PleachRemarkPiece *Pieces, size_t Count);
 
 // host/code_generation.cpp
 void pleach_set_target_options(void *TargetMachine, bool Split);

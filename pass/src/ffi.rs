@@ -67,6 +67,19 @@ pub struct RawOptions {
 }
 layout!(RawOptions: 152, random_profile: 96, superblock_min_gain: 112, iterations: 128, annotate: 136, join_conditions: 148);
 
+/// A piece of a remark: `PleachRemarkPiece` in `cpp/pleach.h`.
+#[repr(C)]
+pub struct RemarkPiece {
+    /// Its name; `String` for plain text.
+    pub name: *const c_char,
+    /// The text, which is not terminated.
+    pub text: *const c_char,
+    /// Bytes of the text.
+    pub size: usize,
+}
+
+layout!(RemarkPiece: 24, text: 8, size: 16);
+
 /// Mirror of `PleachLimits`.
 #[repr(C)]
 pub struct Limits {
@@ -292,7 +305,13 @@ unsafe extern "C" {
 
     fn pleach_diagnose(module: LLVMModuleRef, text: *const c_char, size: usize, is_fatal: bool);
     pub fn pleach_remarks_enabled(module: LLVMModuleRef) -> bool;
-    pub fn pleach_remark(function: LLVMValueRef, passed: bool, name: *const c_char, text: *const c_char, size: usize);
+    pub fn pleach_remark(
+        function: LLVMValueRef,
+        passed: bool,
+        name: *const c_char,
+        pieces: *const RemarkPiece,
+        count: usize,
+    );
 
     pub fn pleach_set_target_options(target_machine: *mut c_void, split: bool);
     pub fn pleach_may_align(target_machine: *mut c_void) -> bool;

@@ -1,8 +1,9 @@
 //! Messages for the user: remarks about functions, and summary lines about modules.
 
-use crate::ffi;
+use crate::{ffi, ir};
 use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
 use std::ffi::CString;
+use std::fmt::Display;
 use std::io::{self, Write as _};
 
 /// Whether remarks are enabled. Otherwise they are not built, to save time.
@@ -11,11 +12,54 @@ pub fn are_enabled(module: LLVMModuleRef) -> bool {
     unsafe { ffi::pleach_remarks_enabled(module) }
 }
 
-/// Emits a remark about a function: for `-Rpass=pleach` if `passed`, else for `-Rpass-missed=pleach`.
-pub fn emit(function: LLVMValueRef, passed: bool, name: &str, text: &str) {
-    if let Ok(name) = CString::new(name) {
-        // SAFETY: the function belongs to the module being compiled; the texts are copied.
-        unsafe { ffi::pleach_remark(function, passed, name.as_ptr(), text.as_ptr().cast(), text.len()) };
+/// The text of a remark, in pieces. Optimisation records keep the names of values, so that `pleach summary` need not
+/// parse sentences (`feedback/report/src/summary`).
+#[derive(Default)]
+pub struct Text {
+    /// Each piece with its name; plain text has the name `String`, as in LLVM.
+    pieces: Vec<(&'static str, String)>,
+}
+
+impl Text {
+    /// Appends plain text.
+    #[must_use]
+    pub fn text(mut self, text: impl Into<String>) -> Self {
+        self.pieces.push(("String", text.into()));
+        self
+    }
+
+    /// Appends a named value.
+    #[must_use]
+    pub fn value(mut self, name: &'static str, value: impl Display) -> Self {
+        self.pieces.push((name, value.to_string()));
+        self
+    }
+}
+
+impl<T: Into<String>> From<T> for Text {
+    fn from(text: T) -> Self {
+        Self::default().text(text)
+    }
+}
+
+/// Emits a remark about a function, which the remark names first: for `-Rpass=pleach` if `passed`, else for
+/// `-Rpass-missed=pleach`.
+pub fn emit(function: LLVMValueRef, passed: bool, name: &str, text: impl Into<Text>) {
+    let mut pieces = vec![("Function", ir::name_of(function)), ("String", ": ".to_owned())];
+    pieces.extend(text.into().pieces.into_iter().filter(|(_, text)| !text.is_empty()));
+    let names: Result<Vec<CString>, _> = pieces.iter().map(|(name, _)| CString::new(*name)).collect();
+    if let (Ok(name), Ok(names)) = (CString::new(name), names) {
+        let pieces: Vec<ffi::RemarkPiece> = pieces
+            .iter()
+            .zip(&names)
+            .map(|((_, text), name)| ffi::RemarkPiece {
+                name: name.as_ptr(),
+                text: text.as_ptr().cast(),
+                size: text.len(),
+            })
+            .collect();
+        // SAFETY: the function belongs to the module being compiled; names and texts are copied.
+        unsafe { ffi::pleach_remark(function, passed, name.as_ptr(), pieces.as_ptr(), pieces.len()) };
     }
 }
 

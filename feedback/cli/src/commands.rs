@@ -26,6 +26,7 @@ mod sampling;
 pub mod shell;
 pub mod show;
 pub mod source;
+pub mod summary;
 mod terminal;
 
 pub use terminal::TerminalArgs;

@@ -83,6 +83,18 @@ impl Support {
         self.has(MIN_BURSTS_FOR_SIZE)
     }
 
+    /// Each decision: its name, the number of bursts that it needs, and whether it is supported.
+    pub fn decisions(&self) -> [(&'static str, u64, bool); 5] {
+        [
+            ("weights", 1),
+            ("if-conversion", MIN_BURSTS_FOR_SELECTS),
+            ("superblocks", MIN_BURSTS_FOR_SUPERBLOCKS),
+            ("cold splitting", MIN_BURSTS_FOR_SPLITTING),
+            ("size optimisation", MIN_BURSTS_FOR_SIZE),
+        ]
+        .map(|(name, bursts)| (name, bursts, self.has(bursts)))
+    }
+
     /// The verdict in one line: decisions that are supported, decisions that are not, and advice.
     pub fn verdict(&self) -> String {
         if self.exact {
@@ -91,18 +103,11 @@ impl Support {
         if !self.weights() {
             return format!("nothing was sampled: the profile has no effect; {ADVICE}");
         }
-        let decisions = [
-            ("weights", 1),
-            ("if-conversion", MIN_BURSTS_FOR_SELECTS),
-            ("superblocks", MIN_BURSTS_FOR_SUPERBLOCKS),
-            ("cold splitting", MIN_BURSTS_FOR_SPLITTING),
-            ("size optimisation", MIN_BURSTS_FOR_SIZE),
-        ];
-        let (supported, missing): (Vec<_>, Vec<_>) = decisions.into_iter().partition(|&(_, bursts)| self.has(bursts));
-        let supported: Vec<&str> = supported.into_iter().map(|(name, _)| name).collect();
+        let (supported, missing): (Vec<_>, Vec<_>) = self.decisions().into_iter().partition(|&(_, _, has)| has);
+        let supported: Vec<&str> = supported.into_iter().map(|(name, ..)| name).collect();
         let missing: Vec<String> = missing
             .into_iter()
-            .map(|(name, bursts)| format!("{name} (from {bursts} bursts)"))
+            .map(|(name, bursts, _)| format!("{name} (from {bursts} bursts)"))
             .collect();
         let bursts = match self.bursts {
             1 => "1 burst supports".to_owned(),

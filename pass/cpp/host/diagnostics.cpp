@@ -25,19 +25,23 @@ bool pleach_remarks_enabled(LLVMModuleRef M) {
 }
 
 // Emits a remark: for `-Rpass=pleach` if `Passed`, else for `-Rpass-missed=pleach`.
-void pleach_remark(LLVMValueRef F, bool Passed, const char *Name, const char *Text, size_t Size) {
+void pleach_remark(LLVMValueRef F, bool Passed, const char *Name, const PleachRemarkPiece *Pieces, size_t Count) {
   Function *Fn = unwrap<Function>(F);
   OptimizationRemarkEmitter ORE(Fn);
-  StringRef Message(Text, Size);
   DebugLoc Loc = Fn->getSubprogram() ? DebugLoc(DILocation::get(
                                            Fn->getContext(), Fn->getSubprogram()->getScopeLine(), 0,
                                            Fn->getSubprogram()))
                                      : DebugLoc();
   const BasicBlock *Entry = &Fn->getEntryBlock();
+  auto Emit = [&](auto Remark) {
+    for (const PleachRemarkPiece &Piece : ArrayRef(Pieces, Count))
+      Remark << DiagnosticInfoOptimizationBase::Argument(Piece.Name, StringRef(Piece.Text, Piece.Size));
+    ORE.emit(Remark);
+  };
   if (Passed)
-    ORE.emit(OptimizationRemark("pleach", Name, Loc, Entry) << Message);
+    Emit(OptimizationRemark("pleach", Name, Loc, Entry));
   else
-    ORE.emit(OptimizationRemarkMissed("pleach", Name, Loc, Entry) << Message);
+    Emit(OptimizationRemarkMissed("pleach", Name, Loc, Entry));
 }
 
 } // extern "C"

@@ -1,10 +1,11 @@
 //! If-converts unpredictable branches around code that accesses memory; LLVM itself only forms selects of values.
 //! `pleach_decide::selects` chooses the branches.
 
+use crate::ffi;
 use crate::ir::ModuleFacts;
+use crate::remarks::{self, Text};
 use crate::settings::Settings;
 use crate::transform::RAW_LATENCIES;
-use crate::{ffi, remarks};
 use inkwell::module::Module;
 use inkwell::values::{AsValueRef, FunctionValue};
 use pleach_decide::selects::{Arms, if_conversion_is_profitable};
@@ -27,8 +28,13 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> bool {
         let rounds = (0..MAX_ROUNDS).map(|_| convert_once(function, any));
         let here: usize = rounds.take_while(|&converted| converted > 0).sum();
         if here > 0 && remarks {
-            let text = format!("{here} unpredictable branches if-converted");
-            remarks::emit(value, true, "IfConversion", &text);
+            let text = Text::default().value("IfConverted", here);
+            remarks::emit(
+                value,
+                true,
+                "IfConversion",
+                text.text(" unpredictable branches if-converted"),
+            );
         }
         converted += here;
         changed += usize::from(here > 0);

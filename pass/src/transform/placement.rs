@@ -3,7 +3,8 @@
 //! `use` stores its request in a module flag, which link-time optimisation carries to the linker.
 
 use crate::ir::{self, attributes, metadata};
-use crate::{ffi, remarks, settings};
+use crate::remarks::{self, Text};
+use crate::{ffi, settings};
 use inkwell::llvm_sys::LLVMLinkage;
 use inkwell::llvm_sys::core::{
     LLVMGetAlignment, LLVMGetFirstFunction, LLVMGetLinkage, LLVMGetNextFunction, LLVMIsDeclaration, LLVMSetAlignment,
@@ -189,7 +190,7 @@ pub unsafe fn order_functions(module: LLVMModuleRef, split: bool, align: Align) 
                     function,
                     true,
                     "Placed",
-                    &graph.describe(&run, place, aligned, unsampled),
+                    graph.describe(&run, place, aligned, unsampled),
                 );
             }
             ffi::pleach_keep_host_block_order(function);
@@ -318,7 +319,7 @@ impl CallGraph {
     }
 
     /// The remark about the function at a place of the order.
-    fn describe(&self, run: &[usize], place: usize, aligned: Aligned, unsampled: u32) -> String {
+    fn describe(&self, run: &[usize], place: usize, aligned: Aligned, unsampled: u32) -> Text {
         let mut text = format!("placed {} of {}", place + 1, run.len());
         if let Some(&before) = place.checked_sub(1).and_then(|place| run.get(place)) {
             text += &format!(", after {}", ir::name_of(self.functions[before].function));
@@ -336,9 +337,9 @@ impl CallGraph {
             text += &format!("; loops aligned to 32 bytes: {}", aligned.loops);
         }
         if unsampled > 0 {
-            text += &format!("; unsampled blocks split off: {unsampled}");
+            return Text::from(text + "; unsampled blocks split off: ").value("SplitBlocks", unsampled);
         }
-        text
+        text.into()
     }
 
     /// The number of calls of one function by another.

@@ -2,11 +2,12 @@
 
 use crate::decisions::Decisions;
 use crate::error::PassError;
+use crate::ffi;
 use crate::ir::{self, ModuleFacts};
 use crate::optimisation::Optimisation;
+use crate::remarks::{self, Text};
 use crate::settings::Settings;
 use crate::transform::RAW_LATENCIES;
-use crate::{ffi, remarks};
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
 use pleach_decide::selects::branch_is_profitable;
@@ -39,8 +40,9 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> Result<bool, PassError> 
             }
         }
         if here > 0 && remarks {
-            let text = format!("{here} selects on loop-carried chains turned into branches");
-            remarks::emit(value, true, "SelectToBranch", &text);
+            let text = Text::default().value("SelectsToBranches", here);
+            let text = text.text(" selects on loop-carried chains turned into branches");
+            remarks::emit(value, true, "SelectToBranch", text);
         }
         branches += here;
         changed += usize::from(here > 0);

@@ -6,7 +6,7 @@ use crate::ir::frequencies::Frequencies;
 use crate::ir::{FunctionIr, ModuleFacts};
 use crate::ir::{attributes, metadata};
 use crate::optimisation::Optimisation;
-use crate::remarks;
+use crate::remarks::{self, Text};
 use crate::settings::Settings;
 use crate::transform::placement;
 use crate::use_profile::path_metadata;
@@ -14,6 +14,8 @@ use crate::use_profile::source::Source;
 use crate::use_profile::stale;
 use crate::use_profile::unsampled;
 use crate::{annotate, ffi};
+use inkwell::llvm_sys::LLVMLinkage;
+use inkwell::llvm_sys::core::LLVMGetLinkage;
 use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
@@ -38,6 +40,13 @@ use std::mem::MaybeUninit;
 
 /// Functions that compare memory, for which LLVM has no intrinsic.
 const COMPARISONS: [&str; 2] = ["memcmp", "bcmp"];
+
+/// Why a function has no profile.
+const STALE_PROFILE: &str =
+    "its control flow changed too much since the profile was recorded: compiled without a profile";
+const NO_PROFILE: &str = "not in the profile: the recorded program was built without it, or without annotations";
+const OTHER_FUNCTION: &str =
+    "the profile has only other functions of this name, of other source files: compiled without a profile";
 
 /// The cut-off, in parts per million, whose minimum count is LLVM's threshold of coldness.
 const COLD_CUTOFF: u32 = 999_999;
@@ -214,6 +223,7 @@ fn describe(salvaged: &Salvaged, blocks: usize) -> String {
         Kinship::Elsewhere => "; as recorded in another module".into(),
         Kinship::Renamed(name) => format!("; recorded as {name}: {fit}"),
         Kinship::Unsampled => "; of an older version".into(),
+        Kinship::Namesake => "; by the records of other functions of this name".into(),
     }
 }
 
@@ -224,6 +234,16 @@ struct UnpredictableBranch {
     rate: f64,
     /// Issue slots that converting it saves.
     slots: f64,
+}
+
+/// Whether several modules may have a copy of a function, as of inline functions.
+fn may_be_elsewhere(function: LLVMValueRef) -> bool {
+    // SAFETY: callers pass a function of the module being compiled.
+    let linkage = unsafe { LLVMGetLinkage(function) };
+    !matches!(
+        linkage,
+        LLVMLinkage::LLVMExternalLinkage | LLVMLinkage::LLVMInternalLinkage | LLVMLinkage::LLVMPrivateLinkage
+    )
 }
 
 struct Applier<'a, 'ctx> {
@@ -265,31 +285,31 @@ impl Applier<'_, '_> {
         ) {
             (Lookup::Found(profile), _) => profile,
             (_, Some(salvaged)) => {
-                outcome.salvaged += usize::from(salvaged.kinship != Kinship::Unsampled);
+                outcome.salvaged += usize::from(salvaged.kinship.has_samples());
                 if self.remarks {
                     how = describe(&salvaged, function.cfg.blocks.len());
                 }
                 evidence = stale_evidence(&evidence);
                 salvaged.profile
             }
-            (Lookup::Stale { .. }, None) => {
-                outcome.stale += 1;
-                self.remark(value, false, "StaleProfile", || {
-                    "its control flow changed too much since the profile was recorded: compiled without a profile"
-                        .into()
-                });
-                return Ok(());
-            }
-            (Lookup::Absent, None) => {
-                outcome.absent += 1;
-                self.remark(value, false, "NoProfile", || {
-                    "not in the profile: the recorded program was built without it, or without annotations".into()
-                });
+            (found, None) => {
+                let is_known = matches!(found, Lookup::Stale { .. });
+                outcome.stale += usize::from(is_known);
+                outcome.absent += usize::from(!is_known);
+                if self.remarks {
+                    let has_namesake = self.source.has_only_namesakes(&function.cfg, may_be_elsewhere(value));
+                    let (name, text) = match (is_known, has_namesake) {
+                        (_, true) => ("OtherFunction", OTHER_FUNCTION),
+                        (true, false) => ("StaleProfile", STALE_PROFILE),
+                        (false, false) => ("NoProfile", NO_PROFILE),
+                    };
+                    remarks::emit(value, false, name, text);
+                }
                 return Ok(());
             }
         };
         let known = if self.remarks {
-            known_blocks(&function.cfg, &profile).map_or(how.clone(), |blocks| format!("{how}; {blocks}"))
+            known_blocks(&function.cfg, &profile).map_or_else(String::new, |blocks| format!("; {blocks}"))
         } else {
             String::new()
         };
@@ -330,11 +350,12 @@ impl Applier<'_, '_> {
                 }
                 self.mark(function, entry_count, max_count)?;
                 self.remark(value, true, "ProfileUsed", || {
-                    format!(
-                        "profile used: {entry_count} calls, hottest block {max_count}, {} branches weighted, {unpredictable} unpredictable, {listed} paths listed, from {} samples{known}",
+                    let text = format!(
+                        "profile used: {entry_count} calls, hottest block {max_count}, {} branches weighted, {unpredictable} unpredictable, {listed} paths listed, from {} samples",
                         branch_weights.len(),
                         profile.samples
-                    )
+                    );
+                    Text::from(text).value("Origin", &how).text(known)
                 });
             }
             Verdict::Cold if self.decisions.take(Optimisation::Size, &function.cfg.name, None)? => {
@@ -345,7 +366,7 @@ impl Applier<'_, '_> {
                     mark_cold(value);
                 }
                 self.remark(value, true, "Cold", || {
-                    format!("never executed: optimised for size{known}")
+                    format!("never executed: optimised for size{how}{known}").into()
                 });
             }
             Verdict::Rare { branch_weights }
@@ -358,7 +379,7 @@ impl Applier<'_, '_> {
                     set_weights(function, &branch_weights);
                 }
                 self.remark(value, true, "Rare", || {
-                    format!("executed rarely: optimised for size{known}")
+                    format!("executed rarely: optimised for size{how}{known}").into()
                 });
             }
             Verdict::Unlikely if self.decisions.take(Optimisation::Unlikely, &function.cfg.name, None)? => {
@@ -366,13 +387,13 @@ impl Applier<'_, '_> {
                 // SAFETY: the function belongs to the module.
                 unsafe { metadata::set_section_prefix(value, "unlikely") };
                 self.remark(value, true, "Unlikely", || {
-                    format!("no samples: placed in .text.unlikely{known}")
+                    format!("no samples: placed in .text.unlikely{how}{known}").into()
                 });
             }
             Verdict::Cold | Verdict::Rare { .. } | Verdict::Unlikely | Verdict::Unknown => {
                 outcome.unsampled += 1;
                 self.remark(value, false, "NotSampled", || {
-                    format!("no samples, and not known to be cold: compiled without a profile{known}")
+                    format!("no samples, and not known to be cold: compiled without a profile{how}{known}").into()
                 });
             }
         }
@@ -518,9 +539,9 @@ impl Applier<'_, '_> {
         Ok(set)
     }
 
-    fn remark(&self, function: LLVMValueRef, passed: bool, name: &str, text: impl FnOnce() -> String) {
+    fn remark(&self, function: LLVMValueRef, passed: bool, name: &str, text: impl FnOnce() -> Text) {
         if self.remarks {
-            remarks::emit(function, passed, name, &text());
+            remarks::emit(function, passed, name, text());
         }
     }
 }

@@ -9,7 +9,7 @@ use pleach_annotate::manifest::Anchor;
 use pleach_decide::support::{MIN_BURSTS_FOR_SUPERBLOCKS, Support};
 use pleach_decide::weights::RecordingEvidence;
 use pleach_profile::FunctionProfile;
-use pleach_profile::file::{Lookup, ProfileFile};
+use pleach_profile::file::{Lookup, ProfileFile, SourceHash};
 use pleach_profile::random_profile::{SCALE, random_profile, shuffled_paths};
 use pleach_profile::summary::ProfileSummary;
 use std::num::NonZeroU64;
@@ -103,6 +103,17 @@ impl Source {
             (Lookup::Found(profile), Some(seed)) => Lookup::Found(shuffled_paths(profile, seed.get())),
             (found, _) => found,
         })
+    }
+
+    /// Whether the profile has functions of this one's name, but only of other source files. Of an inline function,
+    /// which `anywhere` says, the source file is that of any module that has a copy.
+    pub fn has_only_namesakes(&self, cfg: &Cfg, anywhere: bool) -> bool {
+        let Some(file) = self.file().filter(|_| !anywhere) else {
+            return false;
+        };
+        let source = SourceHash::of_name(&cfg.source_file);
+        let mut keys = file.keys_of(cfg.id.guid).peekable();
+        keys.peek().is_some() && keys.all(|key| key.source.is_some_and(|of| of != source))
     }
 
     /// The file, if the profile is a recorded one.

@@ -74,11 +74,19 @@ fn of_name(file: &ProfileFile, cfg: &Cfg) -> Result<Option<Salvaged>, PassError>
         };
         return Ok(salvage(record, cfg, kinship, file.scale()));
     }
-    let unsampled = records.into_iter().map(|(.., record)| record);
-    let records: Vec<FunctionProfile> = unsampled.filter(|record| record.samples == 0).collect();
+    let is_own =
+        |key: &RecordKey| key.id == cfg.id || (cfg.id.module == ModuleHash(0) && key.id.module == ModuleHash(0));
+    let unsampled = records.into_iter().filter(|(.., record)| record.samples == 0);
+    let (own, records): (Vec<bool>, Vec<FunctionProfile>) =
+        unsampled.map(|(key, _, record)| (is_own(&key), record)).unzip();
+    let kinship = if own.contains(&true) {
+        Kinship::Unsampled
+    } else {
+        Kinship::Namesake
+    };
     Ok((!records.is_empty()).then(|| Salvaged {
         profile: without_samples(&records, cfg),
-        kinship: Kinship::Unsampled,
+        kinship,
         matched_blocks: 0,
         matched_flow: 0.0,
     }))

@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 /// Shorter operations show no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// How often the sign of life of a step changes.
+const TICK: Duration = Duration::from_millis(120);
+
 /// A progress bar that appears once an operation takes long, and disappears when this is dropped.
 pub struct Progress {
     what: &'static str,
@@ -43,6 +46,38 @@ impl Progress {
             let bar = self.bar.get_or_init(|| bar(self.what, self.things, of));
             bar.set_position(done);
         }
+    }
+}
+
+/// The steps of an operation whose length is unknown: the present one is shown once the operation takes long, and
+/// disappears when this is dropped.
+pub struct Steps {
+    begin: Instant,
+    bar: ProgressBar,
+}
+
+impl Steps {
+    /// Starts an operation.
+    pub fn new() -> Self {
+        Self {
+            begin: Instant::now(),
+            bar: ProgressBar::hidden(),
+        }
+    }
+
+    /// Reports that a step begins.
+    pub fn begin(&mut self, step: &'static str) {
+        if stderr().is_terminal() && self.begin.elapsed() > PATIENCE && self.bar.is_hidden() {
+            self.bar = ProgressBar::new_spinner();
+            self.bar.enable_steady_tick(TICK);
+        }
+        self.bar.set_message(step);
+    }
+}
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
     }
 }
 

@@ -1,4 +1,6 @@
-//! `pleach report`: the functions with the most executions.
+//! `pleach report`: the functions with the most executions, and the page.
+
+mod html;
 
 use super::binaries::{named_or_recorded_quietly, profile_names};
 use super::inputs::{ExcludeArgs, or_default, sampled};
@@ -22,13 +24,15 @@ use std::process::ExitCode;
 ///   pleach report app.pleach --percent-limit 1        those with 1 % at least
 ///   pleach report app.pleach --binary ./app           by instructions
 ///   pleach report --exclude-function spin             without the code of a thread that spins
+///   pleach report app.pleach --html app.html          a page: functions, graphs with paths, sources, coverage
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// Sampled profiles (.pleach), or exact counts (.plcnt); several are merged (default: default.pleach).
     #[arg(value_name = "FILE")]
     profiles: Vec<PathBuf>,
-    /// Number of functions to list, hottest first; 0 lists all (default: 20; with --json: all).
+    /// Number of functions to list, hottest first; 0 lists all (default: 20; with --json: all). With --html: number of
+    /// functions shown in detail (default: 200).
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// Leave out functions with a smaller share than this, in percent.
@@ -37,7 +41,8 @@ pub struct Args {
     /// Report only this function: its name, linkage name or identifier.
     #[arg(short, long, value_name = "NAME")]
     function: Option<String>,
-    /// The annotated program, or one of its libraries, for the instructions of blocks; may be repeated.
+    /// The annotated program, or one of its libraries, for the instructions of blocks; may be repeated. With --html also
+    /// for sources and assembly (default: the recorded programs).
     #[arg(long, value_name = "FILE")]
     binary: Vec<PathBuf>,
     /// Print numbers of blocks, not source lines.
@@ -46,6 +51,19 @@ pub struct Args {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    /// Write one self-contained page for a browser, with everything on each function.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "function", "percent_limit"])]
+    html: Option<PathBuf>,
+    /// With --html: also show what the second build did, from its optimisation records or folders of them; may be
+    /// repeated.
+    #[arg(long, value_name = "PATH", requires = "html")]
+    summary: Vec<PathBuf>,
+    /// With --html: also show the changes from this earlier profile, or file of exact counts.
+    #[arg(long, value_name = "FILE", requires = "html")]
+    against: Option<PathBuf>,
+    /// With --html: also look for sources in this directory, by file name; may be repeated.
+    #[arg(long, value_name = "FOLDER", requires = "html")]
+    source_dir: Vec<PathBuf>,
     #[command(flatten)]
     exclude: ExcludeArgs,
     #[command(flatten)]
@@ -54,6 +72,9 @@ pub struct Args {
 
 /// Prints.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    if let Some(page) = &args.html {
+        return html::run(args, page);
+    }
     let names = args.names.names();
     let mut profile = sampled(&or_default(&args.profiles)?)?;
     args.exclude.apply(&mut profile, &names)?;

@@ -39,6 +39,15 @@ pub enum Kinship {
     Renamed(String),
     /// It changed, and has no samples.
     Unsampled,
+    /// The profile has functions of its name in other files only, without samples.
+    Namesake,
+}
+
+impl Kinship {
+    /// Whether the older version has samples.
+    pub fn has_samples(&self) -> bool {
+        !matches!(self, Self::Unsampled | Self::Namesake)
+    }
 }
 
 /// The profile of an older version of a function, for its new graph.

@@ -3,6 +3,7 @@
 mod accuracy;
 mod ball_larus;
 mod ball_larus_random;
+mod build_summary;
 mod counts;
 mod counts_damage;
 mod counts_exact;
@@ -12,6 +13,7 @@ mod coverage_measure;
 mod coverage_report;
 mod credit;
 mod estimated;
+mod html;
 mod inference;
 mod iterations;
 mod merge;

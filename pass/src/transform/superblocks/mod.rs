@@ -161,7 +161,7 @@ impl Former {
             verify::well_formed(function)?;
         }
         if self.remarks {
-            explain::explain(function, &formation, self.total);
+            explain::explain(function, found, &formation, self.total);
         }
         Ok(Some(formation).filter(|_| formed))
     }

@@ -1,6 +1,7 @@
 //! Shared by the end-to-end tests: the built tools, scratch folders, and commands whose output is in the failure
 //! message.
 
+pub mod chromium;
 pub mod classes;
 pub mod counted;
 pub mod executed;

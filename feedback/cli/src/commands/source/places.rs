@@ -60,6 +60,11 @@ impl Places {
         Ok(places)
     }
 
+    /// The address maps of the binaries.
+    pub fn maps(&self) -> impl Iterator<Item = &AddressMap> {
+        self.binaries.iter().map(|binary| &binary.map)
+    }
+
     /// The graph of a function.
     pub fn graph(&self, id: FunctionId, hash: CfgHash) -> Option<&Cfg> {
         self.graphs.get(&(id, hash))
