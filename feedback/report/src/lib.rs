@@ -10,7 +10,9 @@
 //! 6. [`lines`]: source lines; [`lcov`] and [`listing`] print them.
 //! 7. [`foreign`]: removes counts that do not belong to a program.
 //! 8. [`evaluate`]: figures of accuracy.
-//! 9. [`names`]: how names of functions are shown and found;
+//! 9. [`summary`]: what stage 2 did in a build, from optimisation records.
+//! 10. [`html`]: all of it as a page.
+//! 11. [`names`]: how names of functions are shown and found;
 //!    `tables` and `ranges`: the layout of all tables, and numbers as ranges.
 
 pub mod block_state;
