@@ -13,7 +13,7 @@
 //! 9. [`summary`]: what stage 2 did in a build, from optimisation records.
 //! 10. [`html`]: all of it as a page.
 //! 11. [`names`]: how names of functions are shown and found;
-//!    `tables` and `ranges`: the layout of all tables, and numbers as ranges.
+//!     `tables` and `ranges`: the layout of all tables, and numbers as ranges.
 
 pub mod block_state;
 pub mod compare;
