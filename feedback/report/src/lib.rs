@@ -12,10 +12,12 @@
 //! 6. [`lines`]: source lines; [`lcov`] and [`listing`] print them.
 //! 7. [`foreign`] and [`exclude`]: remove counts that do not belong to a program, and functions.
 //! 8. [`evaluate`]: figures of accuracy.
-//! 9. [`names`]: how names of functions are shown and found;
-//!    `tables` and `ranges`: the layout of all tables, and numbers as ranges; [`decorate`]: colours and bars;
-//!    [`envelope`]: what all JSON begins with.
-//! 10. [`profile_text`]: a profile as text, and back.
+//! 9. [`summary`]: what stage 2 did in a build, from optimisation records.
+//! 10. [`html`]: all of it as a page.
+//! 11. [`profile_text`]: a profile as text, and back.
+//! 12. [`names`]: how names of functions are shown and found;
+//!     `tables` and `ranges`: the layout of all tables, and numbers as ranges; [`decorate`]: colours and bars;
+//!     [`envelope`]: what all JSON begins with.
 
 pub mod block_state;
 pub mod compare;

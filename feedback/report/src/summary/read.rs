@@ -235,7 +235,7 @@ mod tests {
     fn errors_name_the_line() {
         let bad = RECORD.replace("Function:        g", "Function:        [");
         assert!(
-            read(&bad).unwrap_err().to_string().starts_with("line 20: "),
+            read(&bad).unwrap_err().to_string().starts_with("line 21: "),
             "{}",
             read(&bad).unwrap_err()
         );
