@@ -14,6 +14,7 @@ use std::process::{Command, ExitCode, Output, Stdio};
 ///
 ///   pleach doctor                     what works here, and what to do about the rest
 #[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
 pub struct Args {
     /// Print JSON.
     #[arg(long)]
