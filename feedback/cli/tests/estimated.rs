@@ -52,7 +52,7 @@ fn estimated_paths_are_printed_and_added_up() {
     pleach_store::write_profile(&dir.join("a.pleach"), &sampled(&[("f", 50.0), ("g", 30.0)])).unwrap();
     pleach_store::write_profile(&dir.join("b.pleach"), &sampled(&[("f", 70.0)])).unwrap();
     let paths = json(&["paths", "a.pleach", "b.pleach", "--json"], &dir);
-    let of = |row: usize, key: &str| paths["paths"][row][key].clone();
+    let of = |row: usize, key: &str| paths[row][key].clone();
     assert_eq!((of(0, "function"), of(0, "count")), ("f".into(), 120.0.into()));
     let low = of(0, "low").as_f64().unwrap();
     assert!((low - (120.0 - 18f64.sqrt())).abs() < 1e-4, "{low}");
@@ -80,8 +80,7 @@ fn estimated_paths_are_printed_and_added_up() {
     // What has none says so.
     pleach_store::write_profile(&dir.join("none.pleach"), &Profile::default()).unwrap();
     let output = pleach(&["paths", "none.pleach", "--json"], &dir);
-    let printed: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
-    assert!(output.status.success() && printed["paths"] == serde_json::json!([]));
+    assert!(output.status.success() && stdout(&output) == "[\n]\n");
     assert!(stderr(&output).contains("has no paths"), "{output:?}");
 }
 

@@ -78,11 +78,6 @@ fn all_json_has_the_same_envelope() {
     for (args, command, key) in [
         ("show a.pleach", "show", "functions"),
         ("report a.pleach", "report", "functions"),
-        ("paths a.pleach", "paths", "paths"),
-        ("paths --windows a.pleach", "paths", "windows"),
-        ("paths a.pleach --windows=3", "paths", "windows"),
-        ("paths a.pleach --called", "paths", "called"),
-        ("paths a.plcnt --edges", "paths", "functions"),
         ("overlap a.pleach a.plcnt", "overlap", "functions"),
         ("coverage a.pleach", "coverage", "functions"),
         ("coverage diff a.pleach a.pleach", "coverage diff", "blocks"),

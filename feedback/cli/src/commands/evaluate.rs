@@ -1,6 +1,6 @@
 //! `pleach evaluate`: the accuracy of sampled paths against exact counts.
 
-use super::output::{print, print_json};
+use super::output::print;
 use super::progress::Progress;
 use super::sampling::{self, EngineArg, Wants, percentage};
 use anyhow::{Context, Result, bail};
@@ -111,7 +111,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             eprintln!("pleach: warning: {warning}");
         }
         match args.json {
-            true => print_json("evaluate", "figures", &evaluation_json(evaluation)?)?,
+            true => print(&evaluation_json(evaluation)?)?,
             false => print(&evaluation_text(evaluation))?,
         }
     }

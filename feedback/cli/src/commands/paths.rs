@@ -2,7 +2,7 @@
 
 use super::binaries::{named_or_recorded_quietly, profile_names, source_names};
 use super::inputs::{self, ExcludeArgs, Input};
-use super::output::{NamesArgs, print_json, print_report};
+use super::output::{NamesArgs, print, print_report};
 use anyhow::{Result, bail};
 use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_profile::Profile;
@@ -30,7 +30,7 @@ use std::process::ExitCode;
 ///   pleach paths app.pleach --windows=3              three consecutive iterations of loops
 ///   pleach paths app.pleach --called                 paths of functions after the paths of their callers
 ///   pleach paths app.pleach --function parse --top 0 all of one function
-///   pleach paths app.pleach --json | jq .paths       for scripts
+///   pleach paths app.pleach --json | jq length        for scripts
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -70,18 +70,6 @@ pub struct Args {
     names: NamesArgs,
 }
 
-impl Args {
-    /// The name of the list in JSON.
-    fn key(&self) -> &'static str {
-        match (self.edges, self.windows, self.called) {
-            (true, _, _) => "functions",
-            (_, Some(_), _) => "windows",
-            (_, _, true) => "called",
-            _ => "paths",
-        }
-    }
-}
-
 /// Prints.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let mut input = inputs::read(&inputs::or_default(&args.files)?)?;
@@ -108,7 +96,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Input::Sampled(profile) => estimated_text(profile, &options, args)?,
     };
     match args.json {
-        true => print_json("paths", args.key(), &text)?,
+        true => print(&text)?,
         false => print_report(&text)?,
     }
     Ok(if foreign.is_empty() {

@@ -201,7 +201,7 @@ impl BuildSummary {
         let mut functions: Vec<FunctionSummary> = functions.into_values().filter(|f| !f.remarks.is_empty()).collect();
         functions.sort_by(|a, b| {
             let name = |f: &FunctionSummary| (f.function.clone(), f.file.clone());
-            let order = |f: &FunctionSummary| (Reverse(f.done.number()), f.treatment);
+            let order = |f: &FunctionSummary| (Reverse(f.done.number()), Reverse(f.done.inlined), f.treatment);
             order(a).cmp(&order(b)).then_with(|| name(a).cmp(&name(b)))
         });
         let mut totals = Totals::default();

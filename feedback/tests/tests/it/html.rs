@@ -156,6 +156,7 @@ fn profile() -> Profile {
             bursts: 400,
             taken_branches: 100_000,
             hot_instance_count: 0,
+            modules: Vec::new(),
         },
         scale: 1000.0,
         functions,

@@ -223,25 +223,19 @@ pub type Key = (String, String);
 
 /// `pleach paths … --json`, which must print no messages.
 pub fn path_rows(files: &[PathBuf]) -> Vec<PathRow> {
-    rows(&stdout_without_messages(files, &[]), "paths")
+    serde_json::from_str(&stdout_without_messages(files, &[])).expect("JSON")
 }
 
 /// `pleach paths … --edges --json`.
 pub fn flows(files: &[PathBuf]) -> BTreeMap<Key, FunctionRow> {
-    let rows: Vec<FunctionRow> = rows(&stdout_without_messages(files, &["--edges"]), "functions");
+    let rows: Vec<FunctionRow> = serde_json::from_str(&stdout_without_messages(files, &["--edges"])).expect("JSON");
     let key = |row: FunctionRow| ((row.function_id.clone(), row.cfg_hash.clone()), row);
     rows.into_iter().map(key).collect()
 }
 
-/// The list of this name in the JSON that `pleach` prints.
-pub fn rows<R: serde::de::DeserializeOwned>(json: &str, name: &str) -> Vec<R> {
-    let mut printed: serde_json::Value = serde_json::from_str(json).expect("JSON");
-    serde_json::from_value(printed[name].take()).expect("rows")
-}
-
 fn stdout_without_messages(files: &[PathBuf], args: &[&str]) -> String {
     if files.is_empty() {
-        return r#"{"paths": [], "functions": []}"#.into();
+        return "[]".into();
     }
     let mut command = Command::new(pleach());
     command.arg("paths").args(files).args(args).arg("--json");
