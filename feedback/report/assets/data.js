@@ -51,11 +51,11 @@ function percent(share) {
   return `${value.toFixed(value >= 99.995 ? 0 : 2)} %`;
 }
 
-/// How often something was executed. Counts of a sampled profile have no unit: shares of all block executions. `atLeast`:
-/// executions that breakpoints counted.
-function often(count, atLeast = 0) {
+/// How often something was executed. Counts of a sampled profile have no unit: shares of all block executions, or of
+/// `whole`. `atLeast`: executions that breakpoints counted.
+function often(count, atLeast = 0, whole = DATA.overview.executions) {
   if (DATA.overview.exact) return short(Math.max(count, atLeast));
-  if (count > 0) return percent(count / DATA.overview.executions);
+  if (count > 0) return percent(count / whole);
   return atLeast > 0 ? `≥ ${short(atLeast)}` : "0";
 }
 

@@ -18,6 +18,7 @@ class Graph {
     this.detail = detail;
     this.onselect = onselect;
     this.marks = marks;
+    this.whole = sum(detail.blocks.map((block) => block.count));
     this.heaviest = Math.max(1, ...detail.blocks.map((block) => block.count * block.instructions));
     this.scale = 1;
     this.selected = null;
@@ -50,7 +51,8 @@ class Graph {
     this.scroll.replaceChildren(this.picture);
     const all = this.detail.blocks.length;
     this.more.hidden = this.drawn.size === all || this.limit >= MAX_NODES;
-    this.count.textContent = this.drawn.size < all ? `the ${this.drawn.size} most executed of ${grouped(all)} blocks` : `${all} blocks`;
+    const blocks = this.drawn.size < all ? `the ${this.drawn.size} most executed of ${grouped(all)} blocks` : `${all} blocks`;
+    this.count.textContent = DATA.overview.exact ? blocks : `${blocks}, with their shares of the function's block executions`;
   }
 
   drawMore() {
@@ -149,7 +151,7 @@ class Graph {
     svg("rect", { x: left, y: top, width: NODE.width, height: NODE.height, rx: 5, class: "heat", "fill-opacity": (0.85 * heat).toFixed(3) }),
     svg("rect", { x: left, y: top, width: NODE.width, height: NODE.height, rx: 5, class: "frame" }),
     svg("text", { x: left + 8, y: top + 18, class: "name" }, `${state.sign} ${b}`),
-    svg("text", { x: left + NODE.width - 8, y: top + 18, class: "number" }, often(block.count, block.at_least)),
+    svg("text", { x: left + NODE.width - 8, y: top + 18, class: "number" }, often(block.count, block.at_least, this.whole)),
     svg("text", { x: left + 8, y: top + 35, class: "what" }, what),
     missed >= 0.02 && svg("text", { x: left + NODE.width - 8, y: top + 35, class: "missed" }, `↯ ${(missed * 100).toFixed(0)} %`),
     mark && svg("text", { x: left + NODE.width - 8, y: top - 4, class: "mark" }, mark),

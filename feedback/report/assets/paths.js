@@ -60,9 +60,11 @@ function why(detail, path) {
     parts.push("It leads from a loop, or from where paths were cut, to the function's end.");
   }
   if (calls > 0) {
-    const from = detail.callers.length > 0 && detail.callers[0][1] > 0
-      ? `, mostly by ${shortName(functionName(detail.callers[0][0]))} (${percent(detail.callers[0][1] / sum(detail.callers.map((c) => c[1])))} of known calls)` : "";
-    parts.push(`The function is called${DATA.overview.exact ? ` ${times(calls)}` : ""}${from}: ${short(path.count / calls)} executions of the path for each call.`);
+    const by = detail.callers.length > 0 && detail.callers[0][1] > 0
+      ? `mostly by ${shortName(functionName(detail.callers[0][0]))} (${percent(detail.callers[0][1] / sum(detail.callers.map((c) => c[1])))} of known calls)` : "";
+    const how = [DATA.overview.exact ? times(calls) : "", by].filter(Boolean).join(", ");
+    if (how) parts.push(`The function is called ${how}.`);
+    parts.push(`For each call, the path is executed ${times(path.count / calls)}.`);
   }
   const missed = [...new Set(path.blocks)].map((b) => [b, detail.blocks[b]])
     .filter(([, block]) => block.mispredicted && block.mispredicted[1] / block.mispredicted[2] >= 0.02)

@@ -43,11 +43,12 @@ class Source {
     const last = this.starts[this.starts.length - 1] + AROUND;
     const numbers = text ? Array.from({ length: Math.min(last, text.length) - first + 1 }, (_, at) => first + at) : this.starts;
     const most = Math.max(1, ...[...this.lines.values()].map((line) => line.count));
+    const whole = sum(detail.blocks.map((block) => block.count));
     const body = numbers.map((number) => {
       const line = this.lines.get(number);
       // Of a line with code of other blocks, the whole file knows more.
       if (line?.state === 2 && doubtful.get(number) === 3) line.state = 3;
-      const element = sourceRow(number, text?.[number - 1] ?? "", line && [line.count, line.state], most, line);
+      const element = sourceRow(number, text?.[number - 1] ?? "", line && [line.count, line.state, whole], most, line);
       element.addEventListener("click", () => onselect(number));
       this.rows.set(number, element);
       return element;
@@ -100,15 +101,16 @@ function keepInView(element) {
   }
 }
 
+/// `known`: count, state, and the whole that the count is shown as a share of.
 function sourceRow(number, text, known, most, line) {
-  const [count, at] = known ?? [0, null];
+  const [count, at, whole] = known ?? [0, null];
   const state = at === null ? null : STATES[at];
   const heat = known && count > 0 ? Math.sqrt(count / most) : 0;
   const missed = line && line.watched > 0 && line.missed / line.watched >= 0.005
     ? h("span", { title: `mispredicted in ${percent(line.missed / line.watched)} of executions` }, `↯ ${((line.missed / line.watched) * 100).toFixed(1)} %`) : "";
   return h(`tr${state ? `.${state.key}` : ""}${line ? ".begins" : ""}`, { "data-line": number },
     h("td.number", {}, String(number)),
-    h("td.count", { style: `--share:${heat.toFixed(3)}`, title: known ? oftenInWords(count) : undefined }, known ? (count > 0 || at === 2 ? often(count) : "") : ""),
+    h("td.count", { style: `--share:${heat.toFixed(3)}`, title: known ? oftenInWords(count) : undefined }, known ? (count > 0 || at === 2 ? often(count, 0, whole) : "") : ""),
     h("td.sign", {}, state ? h(`span.sign.${state.key}`, { title: state.title, role: "img", "aria-label": state.name }, state.sign) : ""),
     h("td.missed", {}, missed),
     h("td.text", {}, h("code", {}, text)));

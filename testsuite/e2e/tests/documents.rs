@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 const MAX_README_LINES: usize = 150;
 const MAX_COLUMNS: usize = 120;
-const DOCUMENTS: [&str; 5] = [
+const DOCUMENTS: [&str; 6] = [
     "README.md",
     "testsuite/RESULTS.md",
     "feedback/cli/GUIDE.md",
+    "feedback/cli/TUTORIAL.md",
     "feedback/ALGORITHMS.md",
     "feedback/ARCHITECTURE.md",
 ];

@@ -37,4 +37,5 @@ mod suites;
 mod superblocks;
 mod taken;
 mod trace;
+mod tutorial;
 mod windows;

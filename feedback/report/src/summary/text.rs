@@ -124,15 +124,37 @@ impl Totals {
 
 impl Done {
     fn lines(&self) -> [(u64, &'static str); 8] {
+        let of =
+            |number: u64, one: &'static str, several: &'static str| (number, if number == 1 { one } else { several });
         [
-            (self.superblocks, "superblocks formed"),
-            (self.copied, "IR instructions copied for them"),
-            (self.not_profitable, "joins not copied: less gain than their code costs"),
-            (self.too_large, "joins not copied: beyond the limits on code size"),
-            (self.if_converted, "branches if-converted"),
-            (self.selects_to_branches, "selects turned into branches"),
-            (self.split, "blocks split off"),
-            (self.inlined, "calls inlined into functions with a remark of pleach"),
+            of(self.superblocks, "superblock formed", "superblocks formed"),
+            of(
+                self.copied,
+                "IR instruction copied for them",
+                "IR instructions copied for them",
+            ),
+            of(
+                self.not_profitable,
+                "join not copied: less gain than its code costs",
+                "joins not copied: less gain than their code costs",
+            ),
+            of(
+                self.too_large,
+                "join not copied: beyond the limits on code size",
+                "joins not copied: beyond the limits on code size",
+            ),
+            of(self.if_converted, "branch if-converted", "branches if-converted"),
+            of(
+                self.selects_to_branches,
+                "select turned into a branch",
+                "selects turned into branches",
+            ),
+            of(self.split, "block split off", "blocks split off"),
+            of(
+                self.inlined,
+                "call inlined into a function with a remark of pleach",
+                "calls inlined into functions with a remark of pleach",
+            ),
         ]
     }
 }

@@ -50,16 +50,17 @@ impl Chromium {
         chromium
     }
 
+    /// What an expression gives, as text; `None` if it throws.
+    fn evaluated(&self, expression: &str) -> Option<String> {
+        let found = self.tab.evaluate(&format!("String({expression})"), false);
+        let value = found.expect(expression).value?;
+        value.as_str().map(str::to_owned)
+    }
+
     /// What an expression gives, as text.
     pub fn text(&self, expression: &str) -> String {
-        let found = self
-            .tab
-            .evaluate(&format!("String({expression})"), false)
-            .expect(expression);
-        found
-            .value
-            .and_then(|value| value.as_str().map(str::to_owned))
-            .unwrap_or_else(|| panic!("{expression}: no text"))
+        let found = self.evaluated(expression);
+        found.unwrap_or_else(|| panic!("{expression}: no text"))
     }
 
     /// What an expression gives, as a number.
@@ -69,10 +70,10 @@ impl Chromium {
             .unwrap_or_else(|_| panic!("{expression}: {}", self.text(expression)))
     }
 
-    /// Waits until an expression is true.
+    /// Waits until an expression is true. It may throw before: a page that is being loaded has no elements.
     pub fn waits_for(&self, condition: &str) {
         let begin = Instant::now();
-        while self.text(condition) != "true" {
+        while self.evaluated(condition).as_deref() != Some("true") {
             assert!(
                 begin.elapsed() < PATIENCE,
                 "{condition}: {}",
