@@ -4,7 +4,7 @@ use crate::block_counts::{BlockCounts, InstanceCounts, Observations};
 use crate::coverage::breakpoints::Breakpoints;
 use crate::coverage::closure::Known;
 use crate::coverage::seeds::{Seeding, View};
-use crate::credit::{Crediting, credit};
+use crate::credit::{Crediting, EdgeProbabilities, Flows, credit};
 use crate::decode::DecodeReport;
 use crate::partial_paths;
 use crate::partial_paths::{FunctionEvidence, PartialPathCollector};
@@ -159,7 +159,8 @@ impl<'p> Analyser<'p> {
         add_memory_lengths(program, &observations, &mut functions);
         let mut evidence = partial_paths.finish(report);
         evidence.cap_clusters(provenance.bursts);
-        add_paths(&evidence, anchor, &mut functions);
+        let graphs = graphs(program);
+        add_paths(&evidence, anchor, &graphs, &mut functions);
         for (key, predictions) in predictor.finish() {
             if let Some(function) = functions.get_mut(&key) {
                 function.profile.predictions = predictions.into_iter().map(|p| p.scaled(SCALE)).collect();
@@ -177,7 +178,6 @@ impl<'p> Analyser<'p> {
                 function.profile.counted = covered.counted;
             }
         }
-        let graphs = graphs(program);
         let profile = Profile {
             provenance,
             scale: SCALE,
@@ -354,8 +354,13 @@ fn add_call_targets(program: &Program, observations: &Observations, functions: &
 }
 
 /// Adds estimated paths, in the unit of the profile's counts.
-fn add_paths(evidence: &partial_paths::Evidence, anchor: Anchor, functions: &mut Functions) {
-    for function in credit(evidence, anchor, Crediting::Em).functions {
+fn add_paths(evidence: &partial_paths::Evidence, anchor: Anchor, graphs: &Graphs<'_>, functions: &mut Functions) {
+    let flow = |key: &(FunctionId, CfgHash)| {
+        let (graph, known) = (graphs.get(key)?, functions.get(key)?);
+        Some((*key, EdgeProbabilities::from_counts(graph, &known.profile.edges)))
+    };
+    let flows: Flows = evidence.functions.keys().filter_map(flow).collect();
+    for function in credit(evidence, anchor, Crediting::Em, &flows).functions {
         if let Some(accumulator) = functions.get_mut(&(function.id, function.cfg_hash)) {
             let scaled = function.paths.into_iter().map(|path| EstimatedPath {
                 count: path.count * SCALE,

@@ -174,7 +174,7 @@ fn a_profile_is_printed_as_text_and_read_back() {
         .read_all()
         .unwrap();
     assert!(edited.functions.iter().any(|f| f.blocks == [61, 61]));
-    // What is wrong with it is said, and nothing is written.
+    // The error says what is wrong with it; nothing is written.
     fs::remove_file(dir.join("b.pleach")).unwrap();
     for (bad, expected) in [
         (

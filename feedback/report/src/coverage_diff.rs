@@ -148,7 +148,7 @@ impl CoverageDiff {
             let cfg = graphs(id, hash)?;
             Some((cfg, file_of(cfg)?))
         };
-        let units = [a, b].map(Unit::of);
+        let units = [a, b].map(Unit::from_profile);
         let mut not_comparable = BTreeSet::new();
         for pair in pairs(a, b) {
             match pair {

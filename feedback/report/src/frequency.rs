@@ -68,8 +68,8 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// That of a profile.
-    pub fn of(profile: &Profile) -> Self {
+    /// The unit of a profile.
+    pub fn from_profile(profile: &Profile) -> Self {
         let blocks = profile.functions.iter().flat_map(|f| &f.blocks);
         Self {
             is_exact: profile.provenance.is_exact(),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     fn texts(profile: &Profile, text: fn(Frequency) -> String) -> String {
-        let unit = Unit::of(profile);
+        let unit = Unit::from_profile(profile);
         let all = (0..4).map(|block| text(unit.frequency(&profile.functions[0], block)));
         all.collect::<Vec<_>>().join(" | ")
     }
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn the_most_frequent_of_several() {
         let sampled = profile("step");
-        let unit = Unit::of(&sampled);
+        let unit = Unit::from_profile(&sampled);
         let of = |block| unit.frequency(&sampled.functions[0], block);
         let line = of(1).max(of(2));
         assert_eq!((line.at_least, line.is_exact), (20, false));

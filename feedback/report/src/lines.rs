@@ -92,7 +92,7 @@ impl SourceFiles {
         wanted: impl Fn(&str) -> bool,
         file_of: impl Fn(&Cfg) -> Option<PathBuf>,
     ) -> Self {
-        let (mut found, unit) = (Self::default(), Unit::of(profile));
+        let (mut found, unit) = (Self::default(), Unit::from_profile(profile));
         let mut functions: BTreeMap<(PathBuf, &str), Function> = BTreeMap::new();
         for function in profile.functions.iter().filter(|function| wanted(&function.name)) {
             let cfg = graphs(function.id, function.cfg_hash);

@@ -1,7 +1,7 @@
 //! Expectation maximisation over a function's paths (feedback/ALGORITHMS.md, Path crediting).
 
 use super::markov::Markov;
-use super::{Candidates, Credited};
+use super::{Candidates, Credited, EdgeProbabilities};
 use crate::partial_path::PartialPath;
 use crate::partial_paths::FunctionEvidence;
 use crate::replicates::{REPLICATES, Times};
@@ -30,15 +30,16 @@ struct Evidence<'a> {
     alternatives: Vec<Vec<u32>>,
 }
 
-/// Estimates a function's path counts.
-pub(super) fn credit(function: &FunctionEvidence) -> Credited {
-    let markov = Markov::new(function);
+/// Estimates a function's path counts. `flow`: the inferred counts of its edges.
+pub(super) fn credit(function: &FunctionEvidence, flow: Option<&EdgeProbabilities>) -> Credited {
+    let markov = Markov::new(function, flow);
     let candidates = candidates(function, &markov);
     let (matchings, observations, unlisted) = evidence(function, &candidates);
     let prior = prior(&markov, candidates.paths());
     let mut counts = vec![ZERO; candidates.paths().len()];
-    // The first round distributes equally: every path has the same weight.
-    let mut weights: Vec<Times> = vec![[1.0; REPLICATES + 1]; counts.len()];
+    // Where no observation tells paths apart, their ratio remains that of the first round.
+    let first = |path: &Path| [flow.map_or(1.0, |flow| flow.of_path(path)); REPLICATES + 1];
+    let mut weights: Vec<Times> = candidates.paths().iter().map(first).collect();
     for _ in 0..MAX_ROUNDS {
         let next = round(&matchings, &observations, &weights);
         let (mut change, mut all) = (0.0_f32, 0.0_f32);

@@ -1,7 +1,7 @@
 //! A function's paths as a Markov chain over its blocks: the information of an edge profile. It completes partial paths
 //! that no whole path explains, and is the baseline of edge profiles.
 
-use super::{Candidates, Credited};
+use super::{Candidates, Credited, EdgeProbabilities};
 use crate::partial_path::PartialPath;
 use crate::partial_paths::FunctionEvidence;
 use crate::partial_paths::inline_instance::Graph;
@@ -35,14 +35,19 @@ pub(super) struct Markov<'a> {
 }
 
 impl<'a> Markov<'a> {
-    /// Counts the edges of all partial paths.
-    pub fn new(function: &'a FunctionEvidence) -> Self {
+    /// Counts the edges of all partial paths. `flow`: how probable alternatives are; they count alike without.
+    pub fn new(function: &'a FunctionEvidence, flow: Option<&EdgeProbabilities>) -> Self {
         let graph = &function.graph;
         let mut times = vec![0.0; graph.paths.edges().len()];
         for observation in &function.observations {
-            let share = f64::from(observation.times[0]) / observation.alternatives.len() as f64;
-            for partial_path in observation.alternatives.iter().flatten() {
-                for_edges(graph, partial_path, |edge| times[edge] += share);
+            let probability =
+                |partial_paths: &Vec<_>| flow.map_or(1.0, |flow| f64::from(flow.of_partial_paths(partial_paths)));
+            let all: f64 = observation.alternatives.iter().map(probability).sum();
+            for alternative in &observation.alternatives {
+                let share = f64::from(observation.times[0]) * probability(alternative) / all;
+                for partial_path in alternative {
+                    for_edges(graph, partial_path, |edge| times[edge] += share);
+                }
             }
         }
         let blocks = graph.paths.blocks();
@@ -281,7 +286,7 @@ fn for_edges(graph: &Graph, partial_path: &PartialPath, mut with: impl FnMut(usi
 
 /// Counts of the likeliest paths, as if every edge was taken independently of what came before.
 pub(super) fn credit(function: &FunctionEvidence) -> Credited {
-    let markov = Markov::new(function);
+    let markov = Markov::new(function, None);
     let paths = &function.graph.paths;
     // Paths begin as often as they end; either may have been out of sight.
     let (mut starts, mut ends) = (0.0, 0.0);

@@ -6,7 +6,7 @@
 //! - [`Crediting::Em`]: over the matching set in proportion to the executions of each path, estimated from all evidence
 //!   by expectation maximisation. A partial path counts as the fraction of its path's blocks that it holds. All blocks
 //!   of an execution are equally likely to be inside a burst, so this fraction corrects length bias: more bursts meet a
-//!   long path.
+//!   long path. Paths that no evidence tells apart are in the ratio of the inferred counts of their edges ([`Flows`]).
 //! - [`Crediting::Equal`]: equally over the matching set, with a whole count for each partial path (Shye et al.,
 //!   INTERACT 2005, §3.3).
 //! - [`Crediting::Independent`]: partial paths are split into edges, and a path's count is the product of its edges'
@@ -19,12 +19,14 @@
 mod candidates;
 mod em;
 mod equal;
+mod flow;
 pub mod interval;
 mod markov;
 
 use crate::partial_paths::{Evidence, FunctionEvidence};
 use crate::replicates::{REPLICATES, Times};
 use candidates::Candidates;
+pub use flow::{EdgeProbabilities, Flows};
 use interval::Interval;
 use pleach_profile::path_profile::{FunctionPaths, PathProfile};
 use pleach_profile::{Anchor, EstimatedPath};
@@ -41,12 +43,13 @@ pub enum Crediting {
     Independent,
 }
 
-/// Estimates the executions of each path, in sampled executions.
-pub fn credit(evidence: &Evidence, anchor: Anchor, crediting: Crediting) -> PathProfile {
+/// Estimates the executions of each path, in sampled executions. `flows`: for [`Crediting::Em`], the inferred counts of
+/// edges.
+pub fn credit(evidence: &Evidence, anchor: Anchor, crediting: Crediting, flows: &Flows) -> PathProfile {
     let functions: Vec<_> = evidence
         .functions
         .iter()
-        .map(|(&key, function)| (key, function, credited(function, crediting)))
+        .map(|(key, function)| (*key, function, credited(function, crediting, flows.of_function(key))))
         .collect();
     let mut total = [0.0_f64; REPLICATES + 1];
     for (_, _, credited) in &functions {
@@ -92,9 +95,9 @@ struct Credited {
     unlisted: Times,
 }
 
-fn credited(function: &FunctionEvidence, crediting: Crediting) -> Credited {
+fn credited(function: &FunctionEvidence, crediting: Crediting, flow: Option<&EdgeProbabilities>) -> Credited {
     match crediting {
-        Crediting::Em => em::credit(function),
+        Crediting::Em => em::credit(function, flow),
         Crediting::Equal => equal::credit(function),
         Crediting::Independent => markov::credit(function),
     }

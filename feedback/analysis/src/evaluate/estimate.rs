@@ -1,7 +1,7 @@
 //! From vectors to an estimated path profile.
 
-use crate::analyse::AnalysisError;
-use crate::credit::{Crediting, credit};
+use crate::analyse::{AnalysisError, analyse};
+use crate::credit::{Crediting, Flows, credit};
 use crate::partial_paths::{PartialPathOptions, collect_partial_paths};
 use crate::program::Program;
 use crate::time_bias::{Model, Weights};
@@ -40,6 +40,11 @@ impl Estimator {
                 ..PartialPathOptions::default()
             },
         );
-        Ok(credit(&evidence, anchor, self.crediting))
+        // Vectors that are cut are to be judged without what whole bursts say.
+        let flows = match self.vector_length {
+            None => Flows::from_profile(&analyse(program, vectors, &weights)?.profile),
+            Some(_) => Flows::default(),
+        };
+        Ok(credit(&evidence, anchor, self.crediting, &flows))
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Shorter operations show no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How often the sign of life of a step changes.
+/// Interval at which the spinner of a step turns.
 const TICK: Duration = Duration::from_millis(120);
 
 /// A progress bar that appears once an operation takes long, and disappears when this is dropped.

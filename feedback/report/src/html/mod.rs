@@ -186,7 +186,7 @@ impl<'p> Functions<'p> {
         Self {
             work: all.iter().map(|f| f.work).sum(),
             path_flow: profile.path_flow(),
-            executions: Unit::of(profile).all,
+            executions: Unit::from_profile(profile).all,
             all,
             positions,
         }

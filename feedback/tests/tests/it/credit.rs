@@ -2,7 +2,7 @@
 
 use pleach_feedback_tests::support;
 
-use pleach_analysis::credit::{Crediting, credit};
+use pleach_analysis::credit::{Crediting, EdgeProbabilities, Flows, credit};
 use pleach_analysis::iterations::Forest;
 use pleach_analysis::partial_path::PartialPath;
 use pleach_analysis::partial_paths::callers::Called;
@@ -11,6 +11,7 @@ use pleach_analysis::partial_paths::{Evidence, FunctionEvidence, Observation};
 use pleach_analysis::replicates::{REPLICATES, Times, multipliers};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
+use pleach_annotate::testing::cfg;
 use pleach_ball_larus::{End, NumberingOptions, Path, Start};
 use pleach_profile::path_profile::PathProfile;
 use pleach_profile::{Anchor, EstimatedPath};
@@ -210,7 +211,7 @@ proptest! {
         prop_assume!(entries >= 2000);
         let (evidence, exact) = simulated.evidence(&[0], entries);
         for crediting in [Crediting::Em, Crediting::Equal] {
-            let profile = credit(&evidence, Anchor::Early, crediting);
+            let profile = credit(&evidence, Anchor::Early, crediting, &Flows::default());
             let listed: BTreeMap<_, _> = estimates(&profile).iter().map(|e| (e.path.clone(), e.count.round() as u64)).collect();
             prop_assert_eq!(&listed, &exact);
         }
@@ -223,7 +224,7 @@ proptest! {
         prop_assume!(simulated.blocks.len() >= 4000);
         let begins = begins(&mut random, simulated.blocks.len(), length, 40);
         let (evidence, _) = simulated.evidence(&begins, length);
-        let profile = credit(&evidence, Anchor::Early, Crediting::Em);
+        let profile = credit(&evidence, Anchor::Early, Crediting::Em, &Flows::default());
         let blocks: f64 = estimates(&profile).iter().map(|e| e.count * e.path.blocks.len() as f64).sum();
         let seen = (40 * length) as f64;
         prop_assert!(profile.functions.iter().all(|f| f.unlisted == 0.0));
@@ -250,6 +251,59 @@ proptest! {
     }
 }
 
+/// A diamond whose sides left no probes: what was observed does not tell them apart, the inferred counts of edges do.
+#[test]
+fn edges_decide_between_paths_that_look_the_same() {
+    let cfg = cfg(&[&[1, 2], &[3], &[3], &[]]);
+    let side = |block| PartialPath {
+        start: Some(Start::Entry),
+        blocks: [0, block, 3].map(BlockIndex).to_vec(),
+        end: Some(End::Exit),
+    };
+    let function = FunctionEvidence {
+        name: cfg.name.clone(),
+        shown: vec![true, false, false, true],
+        observations: vec![Observation {
+            alternatives: vec![vec![side(1)], vec![side(2)]],
+            times: [100.0; REPLICATES + 1],
+        }],
+        graph: Graph::new(&cfg, &NumberingOptions::default()),
+        windows: Forest::default(),
+        called: Called::default(),
+    };
+    let key = (cfg.id, cfg.hash());
+    let evidence = Evidence {
+        functions: BTreeMap::from([(key, function)]),
+        ..Evidence::default()
+    };
+    let counts = |flows: &Flows| -> Vec<f64> {
+        let profile = credit(&evidence, Anchor::Early, Crediting::Em, flows);
+        let of = |block| {
+            estimates(&profile)
+                .iter()
+                .find(|e| e.path.blocks[1] == BlockIndex(block))
+                .map_or(0.0, |e| e.count)
+        };
+        vec![of(1), of(2)]
+    };
+    let near = |found: Vec<f64>, expected: [f64; 2]| {
+        assert!(
+            found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1.0),
+            "{found:?}"
+        );
+    };
+    near(counts(&Flows::default()), [50.0, 50.0]);
+    let flows = |edges: &[u64]| Flows::from_iter([(key, EdgeProbabilities::from_counts(&cfg, edges))]);
+    near(counts(&flows(&[9000, 1000, 9000, 1000])), [90.0, 10.0]);
+    // Nothing is excluded by inference alone.
+    let [rare, often] = counts(&flows(&[0, 10_000, 0, 10_000]))[..] else {
+        panic!()
+    };
+    assert!(rare > 0.0 && rare < 1.0 && often > 99.0, "{rare} {often}");
+    // Nothing is inferred.
+    near(counts(&flows(&[0, 0, 0, 0])), [50.0, 50.0]);
+}
+
 /// Expectation maximisation recovers path weights from short vectors, where equal crediting does not and edges cannot.
 #[test]
 fn maximum_likelihood_recovers_correlated_paths() {
@@ -263,7 +317,7 @@ fn maximum_likelihood_recovers_correlated_paths() {
             .iter_mut()
             .zip([Crediting::Em, Crediting::Equal, Crediting::Independent])
         {
-            *sum += overlap(&credit(&evidence, Anchor::Early, crediting), &exact) / count as f64;
+            *sum += overlap(&credit(&evidence, Anchor::Early, crediting, &Flows::default()), &exact) / count as f64;
         }
     }
     let [em, equal, independent] = sums;
@@ -279,7 +333,7 @@ fn intervals_hold_what_they_promise() {
         let (simulated, mut random) = simulated(seed, 20, 60_000);
         let begins = begins(&mut random, simulated.blocks.len(), 100, 300);
         let (evidence, exact) = simulated.evidence(&begins, 100);
-        let profile = credit(&evidence, Anchor::Early, Crediting::Em);
+        let profile = credit(&evidence, Anchor::Early, Crediting::Em, &Flows::default());
         let total = profile.total();
         let found: BTreeMap<_, _> = estimates(&profile).iter().map(|e| (&e.path, e)).collect();
         for (path, share) in shares(&exact).into_iter().filter(|&(_, share)| share >= 0.00125) {
