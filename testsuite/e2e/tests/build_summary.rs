@@ -45,8 +45,10 @@ fn a_build_is_summed_up_by_optimisation_and_function() {
     let folder = dir.path().join("build");
     build(&folder, &profile, &["superblocks.c"]);
     let text = summary(&folder, &[]);
+    let is_formed = |line: &str| line.contains("superblock") && line.ends_with(" formed");
+    let forms_superblocks = text.lines().any(is_formed);
     assert!(
-        text.contains("profile used, of the same control flow") && text.contains("superblocks formed"),
+        text.contains("profile used, of the same control flow") && forms_superblocks,
         "{text}"
     );
     let json: serde_json::Value = serde_json::from_str(&summary(&folder, &["--json"])).expect("JSON");
