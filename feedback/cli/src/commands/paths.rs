@@ -46,7 +46,7 @@ pub struct Args {
     /// Print exact counts of edges instead of paths. With --json: all edges, by function.
     #[arg(long)]
     edges: bool,
-    /// Print windows of K consecutive paths of an activation (k-iteration paths), K = 2 [default], 3 or 4. Of exact
+    /// Print windows of K consecutive paths of an activation (k-iteration paths), K = 2 (default), 3 or 4. Of exact
     /// counts, plain `pleach paths` prints those that $(pleach flags instrument --iterations K) counted.
     #[arg(long, value_name = "K", num_args = 0..=1, require_equals = true, default_missing_value = "2", conflicts_with_all = ["edges", "called"],
           value_parser = clap::value_parser!(u8).range(2..=4))]
