@@ -2,8 +2,8 @@
 //! caller's path, then the callee's). [`Windows`] and [`CalledPaths`] are the reports of `pleach paths --windows` and
 //! `--called`.
 //!
-//! A profile has no intervals of their counts: they are estimated from those of single paths and from the probability
-//! of the next path where a burst shows it.
+//! Their counts are estimated from those of single paths and from the probability of the next path where a burst shows
+//! it. Their intervals are those of parts of a single path's count ([`Interval::of_part`]).
 
 mod called;
 mod windows;
@@ -12,12 +12,12 @@ pub use called::{CalledPaths, CalledRow};
 pub use windows::{WindowRow, Windows};
 
 use super::paths::ending;
+use pleach_analysis::credit::interval::Interval;
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::{Path, Start};
-use pleach_profile::Profile;
+use pleach_profile::{EstimatedPath, FunctionProfile, Profile};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
-
-const NO_INTERVALS: &str = "a profile has no intervals of these shares; `pleach paths` shows those of single paths";
 
 /// A path in a row for scripts.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -39,6 +39,18 @@ impl<'p> From<&'p Path> for PathView<'p> {
             to,
         }
     }
+}
+
+/// The interval of `part` of the executions of `path`; that of an exact count if the profile does not have the path.
+fn interval_of_part(paths: &FxHashMap<&Path, &EstimatedPath>, path: &Path, part: f64) -> Interval {
+    let whole = paths.get(path);
+    let (count, effective) = whole.map_or((part, f64::INFINITY), |p| (p.count, p.effective));
+    Interval::of_part(part, count, effective)
+}
+
+/// The paths of a function by themselves.
+fn by_path(function: &FunctionProfile) -> FxHashMap<&Path, &EstimatedPath> {
+    function.paths.iter().map(|p| (&p.path, p)).collect()
 }
 
 /// Executions of the paths of a profile.

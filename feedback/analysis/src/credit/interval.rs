@@ -17,6 +17,23 @@ pub struct Interval {
 const Z: f64 = 1.644_853_626_951_472_7;
 
 impl Interval {
+    /// The interval of a part of a count that has `effective` independent observations. They are divided as the count
+    /// is: as if each burst showed only executions in the part, or only others. Where bursts show both, the interval is
+    /// wider than it had to be.
+    pub fn of_part(part: f64, count: f64, effective: f64) -> Self {
+        let effective = effective * (part / count.max(f64::MIN_POSITIVE)).min(1.0);
+        let (low, high) = if effective.is_finite() {
+            poisson_ends(part, effective)
+        } else {
+            (part, part)
+        };
+        Self {
+            low: low.clamp(0.0, part),
+            high: high.max(part),
+            effective,
+        }
+    }
+
     /// The interval of a count.
     ///
     /// - `times`: the count in each replicate; `total`: the sum of all counts in each replicate.

@@ -1,12 +1,13 @@
 //! The report of `pleach paths --called`.
 
-use super::{NO_INTERVALS, PathView, flow};
+use super::{PathView, by_path, flow, interval_of_part};
 use crate::estimated::{NoSuchFunction, chosen};
 use crate::names::Names;
 use crate::paths::array;
 use crate::paths_text::with_unit;
 use crate::source_paths::{PathContext, SourceNames, distinct};
-use crate::tables::{percent, table, without_padding};
+use crate::tables::{percent, percent_range, table, without_padding};
+use pleach_analysis::credit::interval::Interval;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_ball_larus::Start;
 use pleach_profile::{CalledPath, Caller, FunctionProfile, Profile};
@@ -34,6 +35,8 @@ pub struct CalledRow<'p> {
     pub function: &'p FunctionProfile,
     /// The path and its caller's.
     pub called: &'p CalledPath,
+    /// The interval of its executions.
+    pub interval: Interval,
     /// The calling function, if the profile has it.
     pub caller: Option<&'p FunctionProfile>,
     /// Executions of all paths of the function after that path of the caller.
@@ -51,6 +54,8 @@ struct CalledView<'p> {
     caller_blocks: &'p [BlockIndex],
     path: PathView<'p>,
     count: f32,
+    low: f32,
+    high: f32,
     after_caller_count: f32,
 }
 
@@ -68,9 +73,11 @@ impl<'p> CalledPaths<'p> {
             for called in &function.called {
                 *after.entry(&called.caller).or_default() += called.count;
             }
+            let paths = by_path(function);
             rows.extend(function.called.iter().map(|called| CalledRow {
                 function,
                 called,
+                interval: interval_of_part(&paths, &called.path, called.count),
                 caller: functions.get(&(called.caller.id, called.caller.cfg_hash)).copied(),
                 after_caller: after[&called.caller],
             }));
@@ -106,15 +113,25 @@ impl<'p> CalledPaths<'p> {
             caller_blocks: &row.called.caller.before,
             path: PathView::from(&row.called.path),
             count: row.called.count as f32,
+            low: row.interval.low as f32,
+            high: row.interval.high as f32,
             after_caller_count: row.after_caller as f32,
         }))
     }
 
     /// For people; with source lines if `sources` are given.
     pub fn to_text(&self, names: &Names, sources: Option<&SourceNames>) -> String {
-        let share = |count: f64| percent(if self.flow > 0.0 { count / self.flow } else { 0.0 });
-        let header = ["share", "after caller", "caller", "its last blocks", "function", "path"];
-        let mut rows = table(&header, ..2);
+        let share = |count: f64| if self.flow > 0.0 { count / self.flow } else { 0.0 };
+        let header = [
+            "share",
+            "90 % interval",
+            "after caller",
+            "caller",
+            "its last blocks",
+            "function",
+            "path",
+        ];
+        let mut rows = table(&header, ..3);
         let paths = self.rows.iter().map(|row| {
             let context = PathContext::from_profile(row.function);
             (context, vec![&row.called.path])
@@ -122,7 +139,8 @@ impl<'p> CalledPaths<'p> {
         let (paths, legend) = distinct(paths, sources, names);
         for (row, path) in self.rows.iter().zip(paths) {
             rows.add_row([
-                share(row.called.count),
+                percent(share(row.called.count)),
+                percent_range(share(row.interval.low), share(row.interval.high).min(1.0)),
                 percent(row.called.count / row.after_caller.max(f64::MIN_POSITIVE)),
                 caller_name(row, names),
                 caller_blocks(row, names, sources),
@@ -140,14 +158,14 @@ impl<'p> CalledPaths<'p> {
             ),
         ];
         for (_, count, what) in rest.into_iter().filter(|(is_shown, _, _)| *is_shown) {
-            let blank = || String::new();
-            rows.add_row([share(count), blank(), blank(), blank(), blank(), what]);
+            let blank = String::new;
+            rows.add_row([percent(share(count)), blank(), blank(), blank(), blank(), blank(), what]);
         }
         let mut out = format!("{rows}\n\n{legend}\n");
         let _ = writeln!(
             out,
             "shares are of the paths that begin at functions' entries; “after caller”: how often this path follows \
-             those blocks of the caller\n{NO_INTERVALS}"
+             those blocks of the caller"
         );
         without_padding(&out)
     }

@@ -1,15 +1,14 @@
 //! The report of `pleach paths --windows`.
 
-use super::{NO_INTERVALS, PathView, flow};
+use super::{PathView, by_path, flow, interval_of_part};
 use crate::estimated::{NoSuchFunction, chosen};
 use crate::names::Names;
 use crate::paths::array;
 use crate::paths_text::with_unit;
 use crate::source_paths::{PathContext, SourceNames, distinct};
-use crate::tables::{percent, table, without_padding};
-use pleach_ball_larus::Path;
+use crate::tables::{percent, percent_range, table, without_padding};
+use pleach_analysis::credit::interval::Interval;
 use pleach_profile::{FunctionProfile, PathWindow, Profile};
-use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -35,6 +34,8 @@ pub struct WindowRow<'p> {
     pub function: &'p FunctionProfile,
     /// The window.
     pub window: &'p PathWindow,
+    /// The interval of its executions.
+    pub interval: Interval,
     /// Executions of its first path.
     pub first: f64,
 }
@@ -46,6 +47,8 @@ struct WindowView<'p> {
     cfg_hash: String,
     paths: Vec<PathView<'p>>,
     count: f32,
+    low: f32,
+    high: f32,
     first_count: f32,
 }
 
@@ -63,11 +66,12 @@ impl<'p> Windows<'p> {
         let windows = |f: &'p FunctionProfile| f.windows.iter().filter(move |w| w.paths.len() == length);
         let mut rows = Vec::new();
         for function in chosen(profile, function)? {
-            let firsts: FxHashMap<&Path, f64> = function.paths.iter().map(|p| (&p.path, p.count)).collect();
+            let paths = by_path(function);
             rows.extend(windows(function).map(|window| WindowRow {
                 function,
                 window,
-                first: firsts.get(&window.paths[0]).copied().unwrap_or(0.0),
+                interval: interval_of_part(&paths, &window.paths[0], window.count),
+                first: paths.get(&window.paths[0]).map_or(0.0, |p| p.count),
             }));
         }
         rows.sort_by(|a, b| {
@@ -96,14 +100,16 @@ impl<'p> Windows<'p> {
             cfg_hash: row.function.cfg_hash.to_string(),
             paths: row.window.paths.iter().map(PathView::from).collect(),
             count: row.window.count as f32,
+            low: row.interval.low as f32,
+            high: row.interval.high as f32,
             first_count: row.first as f32,
         }))
     }
 
     /// For people; with source lines if `sources` are given.
     pub fn to_text(&self, names: &Names, sources: Option<&SourceNames>) -> String {
-        let share = |count: f64| percent(if self.flow > 0.0 { count / self.flow } else { 0.0 });
-        let mut rows = table(&["share", "after its first", "function", "paths"], ..2);
+        let share = |count: f64| if self.flow > 0.0 { count / self.flow } else { 0.0 };
+        let mut rows = table(&["share", "90 % interval", "after its first", "function", "paths"], ..3);
         let paths = self.rows.iter().map(|row| {
             let paths = row.window.paths.iter().collect();
             (PathContext::from_profile(row.function), paths)
@@ -114,8 +120,14 @@ impl<'p> Windows<'p> {
                 true => percent((row.window.count / row.first).min(1.0)),
                 false => String::new(),
             };
-            let count = row.window.count;
-            rows.add_row([share(count), after, names.shown(&row.function.name), paths]);
+            let Interval { low, high, .. } = row.interval;
+            rows.add_row([
+                percent(share(row.window.count)),
+                percent_range(share(low), share(high).min(1.0)),
+                after,
+                names.shown(&row.function.name),
+                paths,
+            ]);
         }
         let (number, count) = self.others;
         let rest = [
@@ -127,13 +139,14 @@ impl<'p> Windows<'p> {
             ),
         ];
         for (_, count, what) in rest.into_iter().filter(|(is_shown, _, _)| *is_shown) {
-            rows.add_row([share(count), String::new(), String::new(), what]);
+            let blank = String::new;
+            rows.add_row([percent(share(count)), blank(), blank(), blank(), what]);
         }
         let mut out = format!("{rows}\n\n{legend}\n");
         let _ = writeln!(
             out,
             "{} consecutive paths of an activation; “after its first”: how often the first of them is followed by the \
-             others\n{NO_INTERVALS}",
+             others",
             self.length
         );
         without_padding(&out)

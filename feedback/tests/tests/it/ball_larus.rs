@@ -7,7 +7,6 @@ use pleach_ball_larus::edges::{Inconsistent, OutOfRange};
 use pleach_ball_larus::graph::{EdgeIndex, EdgeKind, PathGraph};
 use pleach_ball_larus::*;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
 fn cfg_of(successors: &[&[u32]]) -> Cfg {
     let block = |targets: &&[u32]| Block {
@@ -348,7 +347,6 @@ fn static_weights_know_loops_and_cold_code() {
 
 /// Everything that is done with a function, by an instrumented compilation and by a reader.
 fn round_trip(cfg: &Cfg, options: &NumberingOptions) -> PathGraph {
-    let start = Instant::now();
     let graph = PathGraph::new(cfg, options);
     let weights = weights::static_weights(cfg, &graph);
     let plan = plan(cfg, options, |_| weights);
@@ -363,9 +361,6 @@ fn round_trip(cfg: &Cfg, options: &NumberingOptions) -> PathGraph {
         let counts = vec![0; plan.chords.len()];
         let solved = edges::solve(&graph, &plan.chords, &counts).unwrap();
         assert_eq!(edges::flow(&graph, &solved).entries, 0);
-    }
-    if !cfg!(debug_assertions) {
-        assert!(start.elapsed() < Duration::from_millis(500), "{:?}", start.elapsed());
     }
     graph
 }
