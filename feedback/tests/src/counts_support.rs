@@ -1,9 +1,10 @@
 //! Hand-made counts.
 #![allow(dead_code, reason = "every test binary uses its own part")]
 
-use pleach_annotate::cfg::{Block, Call, Callee, Cfg, Terminator};
-use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId, ModuleHash};
+use pleach_annotate::cfg::{Call, Callee, Cfg};
+use pleach_annotate::id::{BlockIndex, FunctionGuid, ModuleHash};
 use pleach_annotate::manifest::Anchor;
+use pleach_annotate::testing;
 use pleach_ball_larus as ball_larus;
 use pleach_ball_larus::counts::error::CountError;
 use pleach_ball_larus::counts::file::CountFile;
@@ -18,30 +19,15 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 pub fn cfg(name: &str, successors: &[&[u32]]) -> Cfg {
-    Cfg {
-        id: FunctionId {
-            guid: FunctionGuid::of_name(name),
-            module: ModuleHash(0),
-        },
-        module: ModuleHash(1),
-        name: name.into(),
-        source_file: "parse.c".into(),
-        blocks: successors
-            .iter()
-            .map(|to| Block {
-                successors: to.iter().map(|&b| BlockIndex(b)).collect(),
-                terminator: if to.is_empty() {
-                    Terminator::Return
-                } else {
-                    Terminator::Branch
-                },
-                is_eh_pad: false,
-                instructions: 2,
-                line: 7,
-            })
-            .collect(),
-        calls: vec![],
+    let mut cfg = testing::cfg(successors);
+    cfg.id.guid = FunctionGuid::of_name(name);
+    cfg.module = ModuleHash(1);
+    cfg.name = name.into();
+    cfg.source_file = "parse.c".into();
+    for block in &mut cfg.blocks {
+        (block.instructions, block.line) = (2, 7);
     }
+    cfg
 }
 
 /// A loop around a diamond, one side of which calls something that may not return.

@@ -1,9 +1,11 @@
 """Compares the builds of the unseen programs.
 
 measure.py repeats RECIPES PROGRAM BINARY SECONDS   how often to run BINARY for so many CPU-seconds
-measure.py all RECIPES WORK PAIRS PROGRAM…          measures, and prints the tables
+measure.py all RECIPES WORK PAIRS PROGRAM…          measures, and prints the tables; with FOOTPRINT=1 in the environment
+                                                    also instruction caches and pages
 """
 
+import collections
 import hashlib
 import json
 import math
@@ -20,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 SAMPLE = 0.25
 ORDERS = ["", ".order2"]
 # Variants whose instructions are counted.
-COUNTED = ["use1", "exact", "no-superblocks", "ir-pgo", "csspgo"]
+COUNTED = ["use1", "exact", "no-superblocks", "ir-pgo", "bolt", "csspgo"]
 VARIANTS = [f"use{i}" for i in range(1, 10)] + [
     "exact",
     "tenth",
@@ -29,6 +31,7 @@ VARIANTS = [f"use{i}" for i in range(1, 10)] + [
     "no-selects",
     "no-recurrences",
     "ir-pgo",
+    "bolt",
     "csspgo",
     "autofdo",
 ]
@@ -105,6 +108,53 @@ def instructions(argv):
     return int(re.findall(r"I +refs: +([\d,]+)", run.stderr)[-1].replace(",", ""))
 
 
+def footprint(argv):
+    """Misses of the first and last level of instruction caches in callgrind's model, and the number of pages of 4 KiB
+    that 99 % of the program's own instructions are executed from."""
+    with tempfile.TemporaryDirectory() as out:
+        subprocess.run(
+            ["valgrind", "--trace-children=yes", "--tool=callgrind", "--cache-sim=yes", "--I1=32768,8,64"]
+            + ["--dump-instr=yes", "--compress-pos=no", "--compress-strings=no", f"--callgrind-out-file={out}/%p"]
+            + argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        runs = [misses_and_pages(os.path.join(out, name)) for name in os.listdir(out)]
+        return max(runs, key=lambda run: run["instructions"])
+
+
+def misses_and_pages(profile):
+    events, pages, is_own, is_call, total = [], collections.Counter(), False, False, []
+    with open(profile, errors="replace") as lines:
+        for line in lines:
+            if line.startswith("0x"):
+                if is_own and not is_call:
+                    address, _, count, *_ = line.split()
+                    pages[int(address, 16) >> 12] += int(count)
+                is_call = False
+            elif line.startswith("calls="):
+                is_call = True
+            elif line.startswith("ob="):
+                is_own = "/builds/" in line
+            elif line.startswith("events:"):
+                events = line.split()[1:]
+            elif line.startswith("totals:"):
+                total = list(map(int, line.split()[1:]))
+    total = dict(zip(events, total))
+    enough, hot = 0.99 * sum(pages.values()), 0
+    for count in sorted(pages.values(), reverse=True):
+        if enough <= 0:
+            break
+        enough, hot = enough - count, hot + 1
+    return {
+        "instructions": total.get("Ir", 0),
+        "I1": total.get("I1mr", 0),
+        "LL": total.get("ILmr", 0),
+        "pages": hot,
+    }
+
+
 def size_of_text(binary):
     sizes = subprocess.run(["llvm-size", "-A", binary], capture_output=True, text=True).stdout
     return sum(int(line.split()[1]) for line in sizes.splitlines() if line.startswith(".text"))
@@ -166,6 +216,13 @@ class Program:
         of = {"annotated": counts["annotated"]} | {v: counts[f] for v, f in self.same.items() if f in counts}
         return {v: n / counts["O2"] for v, n in of.items()}
 
+    def footprints(self):
+        """What the variants take of instruction caches and pages."""
+        counted = ["O2"] + sorted({self.same[v] for v in self.variants if v in COUNTED})
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            found = dict(zip(counted, pool.map(lambda v: footprint(self.argv(v, "")), counted)))
+        return {"O2": found["O2"]} | {v: found[f] for v, f in self.same.items() if f in found}
+
     def sizes(self):
         """Size of the code over `O2`'s."""
         base = size_of_text(self.path("O2", ""))
@@ -217,6 +274,19 @@ def tables(results):
             ratios = [a / b for a, b in zip(columns["use, all"], columns[v]) if not math.isnan(a / b)]
             if ratios and not v.startswith("use"):
                 print(f"{v:22}" + "{:.4f} [{:.4f}, {:.4f}]".format(*geometric(ratios)) + f" of {len(ratios)}")
+    with_footprints = {p: r["footprints"] for p, r in results.items() if "footprints" in r}
+    for title, key in [
+        ("I1 misses (32 KiB) a thousand instructions", "I1"),
+        ("last-level misses of instructions a million instructions", "LL"),
+        ("pages of 4 KiB with 99 % of the executed instructions", "pages"),
+    ]:
+        if with_footprints:
+            columns = ["O2"] + [v for v in variants if v in COUNTED]
+            print(f"\n{title}\n{'':22}" + "".join(f"{v[-14:]:>15}" for v in columns))
+        unit = {"I1": 1e3, "LL": 1e6}.get(key)
+        for program, found in with_footprints.items():
+            values = [found[v][key] * (unit / found[v]["instructions"] if unit else 1) for v in columns]
+            print(f"{program:22}" + "".join(f"{v:15.3f}" for v in values))
 
 
 def main():
@@ -233,7 +303,7 @@ def main():
         ("text", Program.sizes),
         ("times", lambda program: program.times(pairs)),
         ("instructions", Program.instructions),
-    ]:
+    ] + ([("footprints", Program.footprints)] if os.environ.get("FOOTPRINT") else []):
         for name in programs:
             stored = f"{work}/{name}.json"
             if name not in results:

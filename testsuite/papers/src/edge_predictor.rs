@@ -75,39 +75,17 @@ impl Predictor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_annotate::cfg::{Block, Cfg, Terminator};
-    use pleach_annotate::id::{FunctionGuid, FunctionId, ModuleHash};
     use pleach_annotate::manifest::Anchor;
+    use pleach_annotate::testing;
     use pleach_ball_larus::edges::ExactFlow;
     use pleach_ball_larus::{NumberingOptions, Start};
     use std::collections::BTreeMap;
 
     /// 0 → 1 or 2 → 3; 3 loops to itself, or returns.
     fn function() -> ExactFunction {
-        let block = |successors: &[u32]| Block {
-            successors: successors.iter().map(|&s| BlockIndex(s)).collect(),
-            terminator: if successors.is_empty() {
-                Terminator::Return
-            } else {
-                Terminator::Branch
-            },
-            is_eh_pad: false,
-            instructions: 1,
-            line: 0,
-        };
         let edge = |from, to, count| ((BlockIndex(from), BlockIndex(to)), count);
         ExactFunction {
-            cfg: Cfg {
-                id: FunctionId {
-                    guid: FunctionGuid(1),
-                    module: ModuleHash(0),
-                },
-                module: ModuleHash(1),
-                name: "f".to_owned(),
-                source_file: "f.c".to_owned(),
-                blocks: vec![block(&[1, 2]), block(&[3]), block(&[3]), block(&[3, 4]), block(&[])],
-                calls: Vec::new(),
-            },
+            cfg: testing::cfg(&[&[1, 2], &[3], &[3], &[3, 4], &[]]),
             anchor: Anchor::Early,
             options: NumberingOptions::default(),
             window: 1,

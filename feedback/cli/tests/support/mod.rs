@@ -1,9 +1,10 @@
 //! Running the command on small files.
 #![allow(dead_code, reason = "every test binary uses its own part")]
 
-use pleach_annotate::cfg::{Block, Cfg, Terminator};
-use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId, ModuleHash};
+use pleach_annotate::cfg::Cfg;
+use pleach_annotate::id::{FunctionGuid, ModuleHash};
 use pleach_annotate::manifest::Anchor;
+use pleach_annotate::testing;
 use pleach_ball_larus::counts::unit::{Unit, UnitFunction, encode};
 use pleach_ball_larus::counts::{Counts, UnitCounts};
 use pleach_ball_larus::{Mode, NumberingOptions, Storage};
@@ -42,28 +43,13 @@ pub fn error(args: &[&str], folder: &Path) -> String {
 
 /// Two blocks in a row.
 pub fn cfg(name: &str) -> Cfg {
-    let block = |to: &[u32]| Block {
-        successors: to.iter().map(|&b| BlockIndex(b)).collect(),
-        terminator: if to.is_empty() {
-            Terminator::Return
-        } else {
-            Terminator::Branch
-        },
-        is_eh_pad: false,
-        instructions: 1,
-        line: 1,
-    };
-    Cfg {
-        id: FunctionId {
-            guid: FunctionGuid::of_name(name),
-            module: ModuleHash(0),
-        },
-        module: ModuleHash(1),
-        name: name.into(),
-        source_file: "a.c".into(),
-        blocks: vec![block(&[1]), block(&[])],
-        calls: vec![],
-    }
+    let mut cfg = testing::cfg(&[&[1], &[]]);
+    cfg.id.guid = FunctionGuid::of_name(name);
+    cfg.module = ModuleHash(1);
+    cfg.name = name.into();
+    cfg.source_file = "a.c".into();
+    cfg.blocks.iter_mut().for_each(|block| block.line = 1);
+    cfg
 }
 
 pub fn counts(of: &[(&str, u64)]) -> Counts {

@@ -1,37 +1,13 @@
 //! Ball & Larus's worked examples, special cases, and functions of unusual size.
 
-use pleach_annotate::cfg::{Block, Call, Callee, Cfg, Terminator};
-use pleach_annotate::id::{BlockIndex, CallIndex, FunctionGuid, FunctionId, ModuleHash};
+use pleach_annotate::cfg::{Call, Callee, Cfg, Terminator};
+use pleach_annotate::id::{BlockIndex, CallIndex, FunctionGuid};
+use pleach_annotate::testing;
 use pleach_ball_larus::edges;
 use pleach_ball_larus::edges::{Inconsistent, OutOfRange};
 use pleach_ball_larus::graph::{EdgeIndex, EdgeKind, PathGraph};
 use pleach_ball_larus::*;
 use std::collections::BTreeMap;
-
-fn cfg_of(successors: &[&[u32]]) -> Cfg {
-    let block = |targets: &&[u32]| Block {
-        successors: targets.iter().map(|&t| BlockIndex(t)).collect(),
-        terminator: if targets.is_empty() {
-            Terminator::Return
-        } else {
-            Terminator::Switch
-        },
-        is_eh_pad: false,
-        instructions: 1,
-        line: 0,
-    };
-    Cfg {
-        id: FunctionId {
-            guid: FunctionGuid(1),
-            module: ModuleHash(0),
-        },
-        module: ModuleHash(0),
-        name: "f".into(),
-        source_file: "f.c".into(),
-        blocks: successors.iter().map(block).collect(),
-        calls: Vec::new(),
-    }
-}
 
 fn call(block: u32, callee: Callee) -> Call {
     Call {
@@ -68,7 +44,7 @@ fn value(graph: &PathGraph, kind: EdgeKind) -> u64 {
 #[test]
 fn example_is_numbered() {
     // Figure 5: the number of paths from each vertex.
-    let cfg = cfg_of(EXAMPLE);
+    let cfg = testing::cfg(EXAMPLE);
     let graph = graph(&cfg);
     let paths: Vec<_> = (0..6).map(|block| graph.paths_from(b(block))).collect();
     assert_eq!(paths, [6, 4, 2, 2, 1, 1]);
@@ -84,7 +60,7 @@ fn example_is_numbered() {
 
 #[test]
 fn example_is_instrumented_as_in_figure_10() {
-    let cfg = cfg_of(EXAMPLE);
+    let cfg = testing::cfg(EXAMPLE);
     let graph = graph(&cfg);
     // The paper's spanning tree: A→B, C→D, D→E, D→F.
     let tree = [(0, 1), (2, 3), (3, 4), (3, 5)].map(|(from, to)| (b(from), b(to)));
@@ -111,7 +87,7 @@ fn example_is_instrumented_as_in_figure_10() {
 #[test]
 fn loop_has_paths_of_four_kinds() {
     // §4: A→B, B→C, B→D, C→E, D→E, E→B, E→F.
-    let cfg = cfg_of(&[&[1], &[2, 3], &[4], &[4], &[1, 5], &[]]);
+    let cfg = testing::cfg(&[&[1], &[2, 3], &[4], &[4], &[1, 5], &[]]);
     let graph = graph(&cfg);
     assert_eq!(graph.paths(), 8);
     assert!(graph.find(EdgeKind::End(b(4), End::Back(b(1)))).is_some());
@@ -136,7 +112,7 @@ fn loop_has_paths_of_four_kinds() {
 
 #[test]
 fn self_loop_has_a_counter_of_its_own() {
-    let cfg = cfg_of(&[&[1], &[1, 2, 1], &[]]);
+    let cfg = testing::cfg(&[&[1], &[1, 2, 1], &[]]);
     let plan_for = |iterations| {
         let options = NumberingOptions {
             iterations,
@@ -158,13 +134,13 @@ fn self_loop_has_a_counter_of_its_own() {
     );
     assert_eq!(graph.number_of(&path), Some(1));
     // A block that only leads to itself has a path to EXIT.
-    let endless = PathGraph::new(&cfg_of(&[&[1], &[1]]), &NumberingOptions::default());
+    let endless = PathGraph::new(&testing::cfg(&[&[1], &[1]]), &NumberingOptions::default());
     assert_eq!(paths_of(&endless), ["AB", "B"]);
 }
 
 #[test]
 fn a_block_without_successors_needs_no_record() {
-    let mut cfg = cfg_of(&[&[1, 2], &[], &[]]);
+    let mut cfg = testing::cfg(&[&[1, 2], &[], &[]]);
     cfg.calls = vec![
         call(0, Callee::Indirect),
         call(1, Callee::Indirect),
@@ -182,7 +158,7 @@ fn a_block_without_successors_needs_no_record() {
 
 #[test]
 fn a_second_return_into_a_last_block_counts_at_once() {
-    let mut cfg = cfg_of(&[&[1], &[]]);
+    let mut cfg = testing::cfg(&[&[1], &[]]);
     cfg.calls = vec![call(1, Callee::Direct(FunctionGuid::of_name("setjmp")))];
     let graph = graph(&cfg);
     assert_eq!(graph.resumes(), [(CallIndex(0), b(1))]);
@@ -195,7 +171,7 @@ fn a_second_return_into_a_last_block_counts_at_once() {
 
 #[test]
 fn empty_and_smallest_functions() {
-    let empty = graph(&cfg_of(&[]));
+    let empty = graph(&testing::cfg(&[]));
     assert_eq!((empty.paths(), empty.numbers(), empty.edges().len()), (0, 0, 0));
     assert_eq!((empty.path(0), empty.window(1, 1)), (None, None));
     for mode in [Mode::Paths, Mode::Edges] {
@@ -204,20 +180,20 @@ fn empty_and_smallest_functions() {
             iterations: 4,
             ..NumberingOptions::default()
         };
-        let nothing = plan(&cfg_of(&[]), &options, |_| Vec::new());
+        let nothing = plan(&testing::cfg(&[]), &options, |_| Vec::new());
         assert_eq!((nothing.numbers, nothing.window, nothing.counters), (0, 1, 0));
-        let one = plan(&cfg_of(&[&[]]), &options, |_| Vec::new());
+        let one = plan(&testing::cfg(&[&[]]), &options, |_| Vec::new());
         assert_eq!((one.numbers, one.edges.len()), (1, 0));
         let counts = one.entry.iter().chain(one.exits.iter().flat_map(|e| &e.1));
         assert_eq!(counts.collect::<Vec<_>>(), [&Op::Count(Index::Const(0))]);
     }
     // Targets that do not exist are left out.
-    assert_eq!(graph(&cfg_of(&[&[7], &[0]])).paths(), 1);
+    assert_eq!(graph(&testing::cfg(&[&[7], &[0]])).paths(), 1);
 }
 
 #[test]
 fn windows_round_trip() {
-    let cfg = cfg_of(&[&[1], &[2, 3], &[4], &[4], &[1, 5], &[]]);
+    let cfg = testing::cfg(&[&[1], &[2, 3], &[4], &[4], &[1, 5], &[]]);
     let options = NumberingOptions {
         iterations: 3,
         ..NumberingOptions::default()
@@ -243,7 +219,7 @@ fn windows_round_trip() {
 
 #[test]
 fn errors_name_what_is_wrong() {
-    let cfg = cfg_of(EXAMPLE);
+    let cfg = testing::cfg(EXAMPLE);
     let paths = graph(&cfg);
     let error = OutOfRange { number: 6, numbers: 6 };
     assert_eq!(edges::counts_of_paths(&paths, [(3, 1), (6, 1)]), Err(error));
@@ -277,7 +253,7 @@ fn errors_name_what_is_wrong() {
 #[test]
 fn activations_that_never_end_leave_edge_counts_consistent() {
     // A→B, A→C, B→D, C→D, D→E, and E→D for ever; C→F returns.
-    let cfg = cfg_of(&[&[1, 2], &[3], &[3, 5], &[4], &[3], &[]]);
+    let cfg = testing::cfg(&[&[1, 2], &[3], &[3, 5], &[4], &[3], &[]]);
     let options = NumberingOptions {
         mode: Mode::Edges,
         ..NumberingOptions::default()
@@ -317,7 +293,7 @@ fn activations_that_never_end_leave_edge_counts_consistent() {
 #[test]
 fn static_weights_know_loops_and_cold_code() {
     // 0→1; 1 is a loop's header that leads to 2 or out to 5; 2 leads to an inner loop 3⇄3 or to the trap 4; 3 to 1.
-    let mut cfg = cfg_of(&[&[1], &[2, 5], &[3, 4], &[3, 1], &[], &[]]);
+    let mut cfg = testing::cfg(&[&[1], &[2, 5], &[3, 4], &[3, 1], &[], &[]]);
     cfg.blocks[4].terminator = Terminator::Unreachable;
     let graph = graph(&cfg);
     let weights = weights::static_weights(&cfg, &graph);
@@ -340,7 +316,7 @@ fn static_weights_know_loops_and_cold_code() {
             _ => vec![79 - i, i + 1],
         })
         .collect();
-    let deep = cfg_of(&deep.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let deep = testing::cfg(&deep.iter().map(Vec::as_slice).collect::<Vec<_>>());
     let graph = PathGraph::new(&deep, &NumberingOptions::default());
     assert!(weights::static_weights(&deep, &graph).iter().all(|&w| w <= 1 << 51));
 }
@@ -373,22 +349,22 @@ fn large_functions_are_no_problem() {
         chain.extend([vec![i + 1, i + 2], vec![i + 3], vec![i + 3]]);
     }
     chain.extend([vec![0, 60_001], vec![]]);
-    let mut chain = cfg_of(&chain.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let mut chain = testing::cfg(&chain.iter().map(Vec::as_slice).collect::<Vec<_>>());
     chain.calls = (0..60_000).step_by(3).map(|i| call(i, Callee::Indirect)).collect();
     // A switch with 20 000 cases, in a loop.
     let cases: Vec<u32> = (1..=20_000).collect();
     let mut switch: Vec<&[u32]> = vec![&cases];
     switch.extend([&[20_001][..]; 20_000]);
     switch.extend([&[0, 20_002][..], &[]]);
-    let switch = cfg_of(&switch);
+    let switch = testing::cfg(&switch);
     // 20 000 loops in each other, and 60 000 endless ones.
     let nested: Vec<Vec<u32>> = (0..20_000)
         .map(|i: u32| vec![i + 1, i.saturating_sub(1)])
         .chain([vec![]])
         .collect();
-    let nested = cfg_of(&nested.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let nested = testing::cfg(&nested.iter().map(Vec::as_slice).collect::<Vec<_>>());
     let endless: Vec<Vec<u32>> = (0..60_000).map(|i: u32| vec![i, (i + 1).min(59_999)]).collect();
-    let endless = cfg_of(&endless.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let endless = testing::cfg(&endless.iter().map(Vec::as_slice).collect::<Vec<_>>());
     let modes = [
         (Mode::Paths, 100_000_000, 1),
         (Mode::Paths, 1, 2),

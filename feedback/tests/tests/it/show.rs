@@ -1,7 +1,8 @@
 //! What `pleach show` prints.
 
-use pleach_annotate::cfg::{Block, Call, Callee, Cfg, Terminator};
+use pleach_annotate::cfg::{Call, Callee, Cfg};
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
+use pleach_annotate::testing;
 use pleach_profile::{BranchPrediction, CallTargets, FunctionProfile, Profile, Provenance};
 use pleach_report::names::Names;
 use pleach_report::show::{Show, ShowOptions};
@@ -76,29 +77,20 @@ fn profile() -> Profile {
 }
 
 fn graph() -> Cfg {
-    let block = |successors: &[u32], line| Block {
-        successors: successors.iter().map(|&s| BlockIndex(s)).collect(),
-        terminator: if successors.is_empty() {
-            Terminator::Return
-        } else {
-            Terminator::Branch
-        },
-        is_eh_pad: false,
-        instructions: 3,
-        line,
-    };
-    Cfg {
-        id: id("parse_line", 0),
-        module: ModuleHash(1),
-        name: "parse_line".into(),
-        source_file: "parse.c".into(),
-        blocks: vec![block(&[1], 10), block(&[1, 2, 3], 12), block(&[], 0), block(&[], 15)],
-        calls: vec![Call {
-            block: BlockIndex(1),
-            callee: Callee::Indirect,
-            may_not_return: true,
-        }],
+    let mut cfg = testing::cfg(&[&[1], &[1, 2, 3], &[], &[]]);
+    cfg.id = id("parse_line", 0);
+    cfg.module = ModuleHash(1);
+    cfg.name = "parse_line".into();
+    cfg.source_file = "parse.c".into();
+    for (block, line) in cfg.blocks.iter_mut().zip([10, 12, 0, 15]) {
+        (block.instructions, block.line) = (3, line);
     }
+    cfg.calls = vec![Call {
+        block: BlockIndex(1),
+        callee: Callee::Indirect,
+        may_not_return: true,
+    }];
+    cfg
 }
 
 fn show(options: &ShowOptions, graph: Option<&Cfg>) -> Show {
