@@ -488,3 +488,15 @@ fn call(site: &CallTargets, graph: Option<&Cfg>, names: &FxHashMap<FunctionGuid,
         targets: site.targets.iter().map(target).collect(),
     }
 }
+
+/// Commands in the order of their first run, with their numbers of runs.
+pub(super) fn commands(provenance: &Provenance) -> Vec<(String, u64)> {
+    let mut all: Vec<(String, u64)> = Vec::new();
+    for command in &provenance.commands {
+        match all.iter_mut().find(|(known, _)| known == command) {
+            Some((_, runs)) => *runs += 1,
+            None => all.push((command.clone(), 1)),
+        }
+    }
+    all
+}

@@ -2,7 +2,7 @@
 
 use super::names::Names;
 use super::paths_text::with_unit;
-use super::show::{FunctionDetail, FunctionLine, Show};
+use super::show::{FunctionDetail, FunctionLine, Show, commands};
 use super::tables::{grouped, percent, table, without_padding};
 use std::fmt::Write;
 
@@ -31,8 +31,13 @@ impl Show {
 
 fn overview(show: &Show, names: &Names, out: &mut String) {
     let (p, t) = (&show.provenance, &show.totals);
+    let runs = commands(p).into_iter().map(|(command, runs)| match runs {
+        1 => command,
+        _ => format!("{command} (× {runs})"),
+    });
+    let runs: Vec<String> = runs.collect();
     let rows = [
-        ("commands", p.commands.join("\n")),
+        ("commands", runs.join("\n")),
         ("engines", p.engines.join(", ")),
         ("anchor", show.anchor.to_owned()),
         ("program CPU time", format!("{:.2} s", p.program_cpu_seconds)),

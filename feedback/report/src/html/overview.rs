@@ -3,10 +3,11 @@
 use super::rows::{States, states};
 use super::{Function, Functions, PageInputs, share};
 use crate::paths::ending;
+use crate::show::commands;
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::Start;
 use pleach_decide::support::Support;
-use pleach_profile::{Profile, Provenance};
+use pleach_profile::Profile;
 use serde::Serialize;
 
 /// Number of paths that the overview lists.
@@ -118,18 +119,6 @@ impl Overview {
             paths: functions.all.iter().map(|f| f.profile.paths.len()).sum(),
         }
     }
-}
-
-/// Commands in the order of their first run.
-fn commands(provenance: &Provenance) -> Vec<(String, u64)> {
-    let mut all: Vec<(String, u64)> = Vec::new();
-    for command in &provenance.commands {
-        match all.iter_mut().find(|(known, _)| known == command) {
-            Some((_, runs)) => *runs += 1,
-            None => all.push((command.clone(), 1)),
-        }
-    }
-    all
 }
 
 fn hottest(functions: &Functions<'_>) -> Vec<HotPath> {
