@@ -19,6 +19,8 @@ pub struct Binary {
     pub build_id: Option<Vec<u8>>,
     /// Function symbols, sorted by address.
     pub symbols: Vec<Symbol>,
+    /// Base names of source files, one for each object file, in the order in which they were linked.
+    pub files: Vec<String>,
     /// Executable segments.
     pub code: Vec<CodeSegment>,
     /// Contents of `.pleach_cfg`.
@@ -75,9 +77,11 @@ impl Binary {
         let data = read(path)?;
         let file = parse(path, &data)?;
         let build_id = file.build_id().ok().flatten().map(<[u8]>::to_vec);
+        let (symbols, files) = symbols(&file);
         let mut binary = Self {
             path: path.to_owned(),
-            symbols: symbols(&file),
+            symbols,
+            files,
             code: code_segments(path, &data)?,
             manifest: section(&file, manifest::SECTION),
             probes: section(&file, probe::SECTION),
@@ -90,7 +94,7 @@ impl Binary {
         }
         if binary.symbols.is_empty() {
             // A stripped file still has dynamic symbols, which name its exported functions.
-            binary.symbols = collect_symbols(file.dynamic_symbols());
+            (binary.symbols, binary.files) = collect_symbols(file.dynamic_symbols());
         }
         Ok(binary)
     }
@@ -105,7 +109,7 @@ impl Binary {
                 continue;
             }
             if self.symbols.is_empty() {
-                self.symbols = symbols(&debug);
+                (self.symbols, self.files) = symbols(&debug);
             }
             if self.manifest.is_empty() {
                 self.manifest = section(&debug, manifest::SECTION);
@@ -205,30 +209,34 @@ fn section(file: &object::File<'_>, name: &str) -> Vec<u8> {
         .unwrap_or_default()
 }
 
-fn symbols(file: &object::File<'_>) -> Vec<Symbol> {
+fn symbols(file: &object::File<'_>) -> (Vec<Symbol>, Vec<String>) {
     collect_symbols(file.symbols())
 }
 
-fn collect_symbols<'d>(iter: impl Iterator<Item = impl ObjectSymbol<'d>>) -> Vec<Symbol> {
-    let mut out = Vec::new();
+/// The symbols of functions, sorted by address, and the names of all file symbols.
+fn collect_symbols<'d>(iter: impl Iterator<Item = impl ObjectSymbol<'d>>) -> (Vec<Symbol>, Vec<String>) {
+    let (mut out, mut files) = (Vec::new(), Vec::new());
     let mut current_file = None;
     for symbol in iter {
         let Ok(name) = symbol.name() else { continue };
         match symbol.kind() {
             // A file symbol names the source of the local symbols that follow it, up to an empty file symbol.
-            SymbolKind::File => current_file = (!name.is_empty()).then(|| name.to_owned()),
+            SymbolKind::File => {
+                current_file = (!name.is_empty()).then_some(files.len() as u32);
+                files.extend(current_file.map(|_| name.to_owned()));
+            }
             SymbolKind::Text if symbol.is_definition() => out.push(Symbol {
                 address: Address(symbol.address()),
                 size: symbol.size(),
                 name: name.to_owned(),
-                file: if symbol.is_local() { current_file.clone() } else { None },
+                file: current_file.filter(|_| symbol.is_local()),
                 local: symbol.is_local(),
             }),
             _ => {}
         }
     }
     out.sort_by(|a, b| (a.address, a.size, &a.name).cmp(&(b.address, b.size, &b.name)));
-    out
+    (out, files)
 }
 
 fn code_segments(path: &Path, data: &[u8]) -> Result<Vec<CodeSegment>, BinaryError> {

@@ -3,7 +3,7 @@
 //! Joins the probes of emitted code with the graphs of the manifest. A probe names its function by GUID. Several graphs
 //! may have the same GUID (local functions of the same name, or one function compiled in different ways). The resolver
 //! then chooses by three criteria: the probes must fit the graph, the symbol's source file should match, and so should
-//! the module of the instance that the code was inlined into.
+//! the module: that of the instance that the code was inlined into, or of the object file that the symbol is of.
 
 use crate::binary::{Binary, BinaryError};
 use crate::cfg::{Cfg, ProbeTarget};
@@ -154,6 +154,7 @@ impl AddressMap {
         if entries.iter().any(|e| e.anchor != anchor) {
             return Err(MapError::MixedAnchors { path });
         }
+        let modules = modules_by_file(&entries);
         let functions = distinct_functions(entries);
         let forest =
             probe::decode(&binary.probes, &binary.symbols).map_err(|source| MapError::Probes { path, source })?;
@@ -165,7 +166,8 @@ impl AddressMap {
         // Probes whose symbol is missing have no address.
         let missing = forest.instances.iter().filter(|instance| instance.symbol == u32::MAX);
         let mut unplaced: FxHashSet<FunctionGuid> = missing.map(|instance| instance.guid).collect();
-        let (inline_instances, probes) = Resolver::new(&binary, &functions, &forest).run(&mut losses, &mut unplaced);
+        let resolver = Resolver::new(&binary, &functions, &forest, &modules);
+        let (inline_instances, probes) = resolver.run(&mut losses, &mut unplaced);
         Ok(Self {
             binary,
             anchor,
@@ -213,6 +215,23 @@ fn distinct_functions(entries: Vec<Entry>) -> Vec<Function> {
         .collect()
 }
 
+fn base_name(path: &str) -> Option<&str> {
+    Path::new(path).file_name().and_then(|name| name.to_str())
+}
+
+/// The modules of each source file's base name, in the order in which they were linked.
+fn modules_by_file(entries: &[Entry]) -> FxHashMap<String, Vec<ModuleHash>> {
+    let mut modules: FxHashMap<String, Vec<ModuleHash>> = FxHashMap::default();
+    for cfg in entries.iter().map(|entry| &entry.cfg) {
+        let of_file = modules.entry(base_name(&cfg.source_file).unwrap_or_default().to_owned());
+        let of_file = of_file.or_default();
+        if !of_file.contains(&cfg.module) {
+            of_file.push(cfg.module);
+        }
+    }
+    modules
+}
+
 /// Finds the graph of each instance.
 struct Resolver<'a> {
     binary: &'a Binary,
@@ -221,10 +240,17 @@ struct Resolver<'a> {
     by_guid: FxHashMap<FunctionGuid, Vec<FunctionIndex>>,
     /// Positions of each raw instance's probes, which are contiguous.
     ranges: Vec<Range<usize>>,
+    /// By position in [`Binary::files`]: the module of the object file, if it is known.
+    modules: Vec<Option<ModuleHash>>,
 }
 
 impl<'a> Resolver<'a> {
-    fn new(binary: &'a Binary, functions: &'a [Function], forest: &'a ProbeForest) -> Self {
+    fn new(
+        binary: &'a Binary,
+        functions: &'a [Function],
+        forest: &'a ProbeForest,
+        modules: &FxHashMap<String, Vec<ModuleHash>>,
+    ) -> Self {
         let mut by_guid: FxHashMap<_, Vec<_>> = FxHashMap::default();
         for (index, function) in functions.iter().enumerate() {
             by_guid
@@ -240,20 +266,60 @@ impl<'a> Resolver<'a> {
             }
             range.end = position + 1;
         }
-        Self {
+        let mut resolver = Self {
             binary,
             functions,
             forest,
             by_guid,
             ranges,
+            modules: Vec::new(),
+        };
+        resolver.modules = resolver.modules_of_objects(modules);
+        resolver
+    }
+
+    /// The modules of object files. A source file that was compiled several times, such as one that serves as a
+    /// template, has several object files and modules of one name. Both are in the order in which they were linked. That
+    /// tells nothing if not all of the object files are annotated, so there must be as many modules as object files, and
+    /// no function that has one graph only may contradict.
+    fn modules_of_objects(&self, modules: &FxHashMap<String, Vec<ModuleHash>>) -> Vec<Option<ModuleHash>> {
+        let files = &self.binary.files;
+        let mut objects: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+        for (position, name) in files.iter().enumerate() {
+            objects.entry(name).or_default().push(position);
         }
+        let mut known = vec![None; files.len()];
+        for (name, objects) in &objects {
+            let modules = modules.get(*name).filter(|modules| modules.len() == objects.len());
+            for (&object, &module) in objects.iter().zip(modules.into_iter().flatten()) {
+                known[object] = Some(module);
+            }
+        }
+        let mut contradicted: FxHashSet<&str> = FxHashSet::default();
+        for (position, raw) in self.forest.instances.iter().enumerate() {
+            let Some(file) = self.file_of(raw.symbol).filter(|_| raw.parent.is_none()) else {
+                continue;
+            };
+            let name = files[file as usize].as_str();
+            if objects[name].len() > 1
+                && let [one] = self.candidates(RawInstanceIndex(position as u32))[..]
+                && base_name(&self.cfg(one).source_file) == Some(name)
+                && known[file as usize].is_some_and(|module| module != self.cfg(one).module)
+            {
+                contradicted.insert(name);
+            }
+        }
+        for object in contradicted.iter().flat_map(|name| &objects[name]) {
+            known[*object] = None;
+        }
+        known
     }
 
     fn run(&self, losses: &mut Losses, unplaced: &mut FxHashSet<FunctionGuid>) -> (Vec<InlineInstance>, Vec<Probe>) {
         let mut inline_instances: Vec<InlineInstance> = Vec::new();
         let mut probes = Vec::new();
         let mut mapped: Vec<Option<InlineInstanceIndex>> = vec![None; self.forest.instances.len()];
-        let mut bodies: FxHashMap<(FunctionIndex, &str, Option<&str>), InlineInstanceIndex> = FxHashMap::default();
+        let mut bodies: FxHashMap<(FunctionIndex, &str, Option<u32>), InlineInstanceIndex> = FxHashMap::default();
         let mut modules: Vec<Option<ModuleHash>> = vec![None; self.forest.instances.len()];
         for (position, raw) in self.forest.instances.iter().enumerate() {
             let raw_index = RawInstanceIndex(position as u32);
@@ -318,8 +384,12 @@ impl<'a> Resolver<'a> {
         self.binary.symbols.get(symbol as usize).map(|s| s.name.as_str())
     }
 
-    fn file_of(&self, symbol: u32) -> Option<&str> {
-        self.binary.symbols.get(symbol as usize)?.file.as_deref()
+    fn file_of(&self, symbol: u32) -> Option<u32> {
+        self.binary.symbols.get(symbol as usize)?.file
+    }
+
+    fn cfg(&self, function: FunctionIndex) -> &Cfg {
+        &self.functions[function.0 as usize].cfg
     }
 
     fn probes_of(&self, instance: RawInstanceIndex) -> &[RawProbe] {
@@ -328,7 +398,7 @@ impl<'a> Resolver<'a> {
 
     /// Whether a graph has the blocks and calls of all probes of an instance.
     fn fits(&self, instance: RawInstanceIndex, function: FunctionIndex) -> bool {
-        let cfg = &self.functions[function.0 as usize].cfg;
+        let cfg = self.cfg(function);
         self.probes_of(instance).iter().all(|p| {
             matches!(
                 (cfg.probe_target(p.index), p.kind),
@@ -341,27 +411,34 @@ impl<'a> Resolver<'a> {
         })
     }
 
+    /// The functions of an instance's GUID whose graphs have its probes.
+    fn candidates(&self, instance: RawInstanceIndex) -> Vec<FunctionIndex> {
+        let named = self.by_guid.get(&self.forest.instances[instance.0 as usize].guid);
+        let named = named.into_iter().flatten().copied();
+        named.filter(|&f| self.fits(instance, f)).collect()
+    }
+
     fn resolve(&self, instance: RawInstanceIndex, around: Option<ModuleHash>) -> Resolved {
         let raw = &self.forest.instances[instance.0 as usize];
-        let Some(named) = self.by_guid.get(&raw.guid) else {
-            return Resolved::None;
-        };
-        let mut candidates: Vec<_> = named.iter().copied().filter(|&f| self.fits(instance, f)).collect();
+        let mut candidates = self.candidates(instance);
         if candidates.is_empty() {
             return Resolved::None;
         }
-        let cfg = |f: FunctionIndex| &self.functions[f.0 as usize].cfg;
         let symbol = self.binary.symbols.get(raw.symbol as usize);
         if raw.parent.is_none() && symbol.is_some_and(|s| s.local) {
-            let file = symbol.and_then(|s| s.file.as_deref());
+            let file = self.file_of(raw.symbol);
+            let name = file.and_then(|file| self.binary.files.get(file as usize));
             narrow(&mut candidates, |f| {
-                Path::new(&cfg(f).source_file).file_name().and_then(|n| n.to_str()) == file
+                base_name(&self.cfg(f).source_file) == name.map(String::as_str)
             });
+            if let Some(module) = file.and_then(|file| *self.modules.get(file as usize)?) {
+                narrow(&mut candidates, |f| self.cfg(f).module == module);
+            }
         } else if raw.parent.is_none() {
-            narrow(&mut candidates, |f| cfg(f).id.module == ModuleHash(0));
+            narrow(&mut candidates, |f| self.cfg(f).id.module == ModuleHash(0));
         }
         if let Some(around) = around {
-            narrow(&mut candidates, |f| cfg(f).module == around);
+            narrow(&mut candidates, |f| self.cfg(f).module == around);
         }
         match candidates[..] {
             [one] => Resolved::Function(one),

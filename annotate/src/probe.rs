@@ -32,8 +32,8 @@ pub struct Symbol {
     pub size: u64,
     /// Linkage name.
     pub name: String,
-    /// The source file's base name, for a local symbol that has one.
-    pub file: Option<String>,
+    /// Position in [`Binary::files`](crate::binary::Binary::files) of the source file of a local symbol that has one.
+    pub file: Option<u32>,
     /// Not visible outside its object file.
     pub local: bool,
 }

@@ -9,6 +9,7 @@ pub use crate::engines::run_loop::Recording;
 use crate::engines::run_loop::run_all;
 use crate::engines::session::Session;
 use crate::launch::LaunchError;
+pub use crate::signals::Handlers;
 use crate::vector::Engine;
 use std::ffi::OsString;
 
@@ -32,6 +33,8 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
         Engine::Step | Engine::RunAhead => Box::new(PreloadSession::new(name, options)?),
         Engine::Perf => return Err(RecordError::Engine(options.engine)),
     };
+    // Between runs, too.
+    let _handlers = Handlers::begin();
     let (status, runs) = run_all(command, options, session.as_mut())?;
     let convergence = session.convergence().cloned();
     Ok(Recording::new(status, runs, convergence, session.finish()))

@@ -1,68 +1,90 @@
 //! Signals of the recorder while its command runs.
 //!
 //! The terminal sends SIGINT and SIGQUIT to the command as well. The recorder survives them and keeps the recording.
-//! SIGTERM and SIGHUP reach only the recorder, which forwards them.
+//! SIGTERM and SIGHUP reach only the recorder, which forwards them. While no command runs, a second signal ends the
+//! recorder.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
-const SURVIVED: [i32; 2] = [libc::SIGINT, libc::SIGQUIT];
-const FORWARDED: [i32; 2] = [libc::SIGTERM, libc::SIGHUP];
+/// Signals by which users end a command.
+pub(crate) const INTERRUPTS: [i32; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
+/// The first of them that the terminal does not send to the command.
+const FIRST_FORWARDED: usize = 2;
 const SLOTS: usize = 64;
 
 /// Processes to which signals are forwarded; 0 marks a free slot.
 static TARGETS: [AtomicI32; SLOTS] = [const { AtomicI32::new(0) }; SLOTS];
-/// Number of times that each of [`FORWARDED`] arrived.
-static CAME: [AtomicU32; FORWARDED.len()] = [const { AtomicU32::new(0) }; FORWARDED.len()];
+/// Number of times that each of [`INTERRUPTS`] arrived.
+static CAME: [AtomicU32; INTERRUPTS.len()] = [const { AtomicU32::new(0) }; INTERRUPTS.len()];
+/// Number of commands that run or are being started.
+static RUNNING: AtomicU32 = AtomicU32::new(0);
+/// Number of signals that arrived while no command ran.
+static IDLE: AtomicU32 = AtomicU32::new(0);
+/// The last signal that arrived; 0 for none.
+static LAST: AtomicI32 = AtomicI32::new(0);
 static USERS: Mutex<(u32, Vec<(i32, libc::sigaction)>)> = Mutex::new((0, Vec::new()));
 
-extern "C" fn survive(_signal: i32) {}
-
-extern "C" fn forward(signal: i32) {
+extern "C" fn arrive(signal: i32) {
     // SAFETY: the calling thread's own errno.
     let error = unsafe { *libc::__errno_location() };
-    if let Some(position) = FORWARDED.iter().position(|forwarded| *forwarded == signal) {
-        CAME[position].fetch_add(1, Ordering::SeqCst);
-    }
+    let position = INTERRUPTS.iter().position(|one| *one == signal).unwrap_or(0);
+    CAME[position].fetch_add(1, Ordering::SeqCst);
+    LAST.store(signal, Ordering::SeqCst);
     for target in &TARGETS {
         let pid = target.load(Ordering::SeqCst);
-        if pid > 0 {
+        if pid > 0 && position >= FIRST_FORWARDED {
             // SAFETY: plain integers.
             unsafe { libc::kill(pid, signal) };
+        }
+    }
+    if RUNNING.load(Ordering::SeqCst) == 0 && IDLE.fetch_add(1, Ordering::SeqCst) > 0 {
+        // SAFETY: plain integers; both may be called by handlers. The signal arrives when the handler returns.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+            libc::raise(signal);
         }
     }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = error };
 }
 
-/// The recorder's handlers are in place while one of these lives.
-pub(crate) struct Forwarding {
-    slot: Option<usize>,
-    /// Number of times that each of [`FORWARDED`] had arrived before.
-    came: [u32; FORWARDED.len()],
+/// The last signal that arrived since this was made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Watch([u32; INTERRUPTS.len()]);
+
+impl Watch {
+    /// Begins to watch.
+    pub(crate) fn begin() -> Self {
+        Self(came())
+    }
+
+    /// The last signal, if any arrived.
+    pub(crate) fn signal(&self) -> Option<i32> {
+        (came() != self.0).then(|| LAST.load(Ordering::SeqCst))
+    }
 }
 
-fn came() -> [u32; FORWARDED.len()] {
+fn came() -> [u32; INTERRUPTS.len()] {
     std::array::from_fn(|position| CAME[position].load(Ordering::SeqCst))
 }
 
-impl Forwarding {
+/// While one of these lives, signals do not end the recorder, so that what was recorded can be written.
+#[derive(Debug)]
+pub struct Handlers(());
+
+impl Handlers {
     /// Installs the handlers. Unlike ignored signals, the command does not inherit handlers.
-    pub(crate) fn begin() -> Self {
-        let came = came();
+    pub fn begin() -> Self {
         let mut users = USERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         users.0 += 1;
         if users.0 == 1 {
-            let pairs = SURVIVED.map(|s| (s, survive as *const () as usize));
-            for (signal, handler) in pairs
-                .into_iter()
-                .chain(FORWARDED.map(|s| (s, forward as *const () as usize)))
-            {
-                // SAFETY: plain structures, and handlers that do what handlers may do.
+            for signal in INTERRUPTS {
+                // SAFETY: plain structures, and a handler that does what handlers may do.
                 unsafe {
                     let mut new: libc::sigaction = std::mem::zeroed();
                     let mut old: libc::sigaction = std::mem::zeroed();
-                    new.sa_sigaction = handler;
+                    new.sa_sigaction = arrive as *const () as usize;
                     new.sa_flags = libc::SA_RESTART;
                     libc::sigaction(signal, std::ptr::null(), &mut old);
                     // Signals that were ignored remain ignored, as under nohup.
@@ -72,16 +94,51 @@ impl Forwarding {
                 }
             }
         }
-        Self { slot: None, came }
+        Self(())
+    }
+}
+
+impl Drop for Handlers {
+    fn drop(&mut self) {
+        let mut users = USERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        users.0 -= 1;
+        if users.0 == 0 {
+            for (signal, old) in users.1.drain(..) {
+                // SAFETY: restores the previous actions.
+                unsafe { libc::sigaction(signal, &old, std::ptr::null_mut()) };
+            }
+            IDLE.store(0, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Forwards signals to a command while this lives.
+pub(crate) struct Forwarding {
+    slot: Option<usize>,
+    /// Number of times that each of [`INTERRUPTS`] had arrived before.
+    came: [u32; INTERRUPTS.len()],
+    _handlers: Handlers,
+}
+
+impl Forwarding {
+    /// Begins before the command is started.
+    pub(crate) fn begin() -> Self {
+        RUNNING.fetch_add(1, Ordering::SeqCst);
+        Self {
+            slot: None,
+            came: came(),
+            _handlers: Handlers::begin(),
+        }
     }
 
-    /// Forwards signals to a process from now on, and those that arrived while it was started.
+    /// Forwards signals to a process from now on, and all those that arrived while it was started: until then, it had
+    /// the recorder's handlers.
     pub(crate) fn to(&mut self, pid: u32) {
         self.slot = TARGETS.iter().position(|slot| {
             slot.compare_exchange(0, pid as i32, Ordering::SeqCst, Ordering::Relaxed)
                 .is_ok()
         });
-        for ((signal, now), before) in FORWARDED.iter().zip(came()).zip(self.came) {
+        for ((signal, now), before) in INTERRUPTS.iter().zip(came()).zip(self.came) {
             if now != before {
                 // SAFETY: plain integers.
                 unsafe { libc::kill(pid as i32, *signal) };
@@ -95,13 +152,6 @@ impl Drop for Forwarding {
         if let Some(slot) = self.slot {
             TARGETS[slot].store(0, Ordering::Relaxed);
         }
-        let mut users = USERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        users.0 -= 1;
-        if users.0 == 0 {
-            for (signal, old) in users.1.drain(..) {
-                // SAFETY: restores the previous actions.
-                unsafe { libc::sigaction(signal, &old, std::ptr::null_mut()) };
-            }
-        }
+        RUNNING.fetch_sub(1, Ordering::SeqCst);
     }
 }

@@ -5,6 +5,7 @@ use super::options::RecordOptions;
 use super::session::{Collected, Session};
 use crate::convergence::{Convergence, Repeat};
 use crate::launch::LaunchError;
+use crate::signals::{INTERRUPTS, Watch};
 use crate::stats::Stats;
 use crate::vector::VectorSet;
 use std::ffi::OsString;
@@ -51,11 +52,9 @@ impl Recording {
     }
 }
 
-/// Signals by which users end a command.
-const INTERRUPTS: [i32; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
-
 /// Runs the command as [`RecordOptions::repeat`] says. Returns the exit status of the first run that failed, else of
-/// the last run, and the number of runs. A run that the user interrupts is the last.
+/// the last run, and the number of runs. A run that the user interrupts is the last. Where it ends as if it were not
+/// interrupted, and more were to follow, the status is that of a command that the signal ended.
 ///
 /// # Errors
 /// The command cannot be run or sampled.
@@ -67,13 +66,18 @@ pub(crate) fn run_all(
     let Some((name, arguments)) = command.split_first() else {
         return Err(LaunchError::NotFound("(nothing)".to_owned()).into());
     };
+    let watch = Watch::begin();
     let (mut status, mut runs) = (None, 0);
     loop {
         let mut child = Command::new(session.program());
         child.args(arguments).arg0(name);
         let redirected = options.redirect.apply(&mut child);
         redirected.map_err(io("cannot redirect the command"))?;
-        let ended = session.run(child, runs)?;
+        let ended = match session.run(child, runs) {
+            // Interrupted before the sampler began: the runs before are kept.
+            Err(RecordError::NotSampled { status, .. }) if runs > 0 && watch.signal().is_some() => status,
+            ended => ended?,
+        };
         runs += 1;
         if status.is_none_or(|before: ExitStatus| before.success()) {
             status = Some(ended);
@@ -83,6 +87,11 @@ pub(crate) fn run_all(
             Repeat::Until(enough) => session.convergence().is_none_or(|c| c.is_enough(runs, enough)),
         };
         if is_last || ended.signal().is_some_and(|signal| INTERRUPTS.contains(&signal)) {
+            break;
+        }
+        if let Some(signal) = watch.signal() {
+            status = status.filter(|status| !status.success());
+            status.get_or_insert(ExitStatus::from_raw(signal));
             break;
         }
     }

@@ -216,6 +216,7 @@ mod tests {
                 path: PathBuf::new(),
                 build_id: None,
                 symbols: Vec::new(),
+                files: Vec::new(),
                 code: Vec::new(),
                 manifest: Vec::new(),
                 probes: Vec::new(),

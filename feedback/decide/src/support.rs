@@ -118,14 +118,28 @@ impl Support {
             line += &format!(", not {}", missing.join(", "));
         }
         if !self.splitting() {
-            line += &format!("; {ADVICE}");
+            let times = MIN_BURSTS_FOR_SPLITTING.div_ceil(self.bursts);
+            line += &format!("; record {times} times as long, or at a higher `--overhead`, above all short processes");
         }
         line
     }
 }
 
-/// Advice for small recordings.
+/// Advice where nothing was sampled.
 const ADVICE: &str = "record longer, with `--repeat 20` or `--overhead 5%`";
+
+/// The verdict on a profile with so many functions, in one line.
+pub fn verdict(provenance: &Provenance, functions: usize) -> String {
+    let support = Support::from_provenance(provenance);
+    if functions == 0 && support.weights() {
+        return NOT_ANNOTATED.to_owned();
+    }
+    support.verdict()
+}
+
+/// The verdict on a recording of programs without annotations.
+pub const NOT_ANNOTATED: &str = "nothing that ran is annotated: the profile has no effect; compile the program with $(pleach flags annotate), \
+                                 and record again";
 
 /// The lower end of the 90 % interval of a share of `observations` independent observations (Wilson 1927).
 pub(crate) fn wilson_low(share: f64, observations: f64) -> f64 {

@@ -125,6 +125,10 @@ fn a_package_is_annotated_recorded_and_optimised() {
     assert!(used.contains("words") && used.contains("profile used for"), "{used}");
     let expected = package.output("annotated", "1000000");
     assert_eq!(package.output("optimised", "1000000"), expected);
+    // With the digest of another profile; cargo only prints its help.
+    package.succeeds(&["record", "-o", "other.pleach", "run", "--quiet", "--", "10000000"]);
+    package.succeeds(&["use", "other.pleach", "build", "--help"]);
+    assert_eq!(package.output("optimised", "1000000"), expected);
     // The build script has asked rustc for an ability of nightly compilers.
     let rustc = stdout(Command::new("rustc").arg("-V"));
     assert_eq!(
@@ -145,6 +149,7 @@ fn every_way_of_linking_and_unwinding_works() {
         "profile.release.lto=\"fat\"",
         "profile.release.panic=\"abort\"",
         "profile.release.codegen-units=1",
+        "profile.release.strip=\"symbols\"",
     ] {
         package.succeeds(&[
             "record",

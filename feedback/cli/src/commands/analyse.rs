@@ -5,7 +5,7 @@ use super::recorded::analysed;
 use anyhow::{Context, Result, bail};
 use pleach_analysis::time_bias::{Model, Weights};
 use pleach_collector::vector::join;
-use pleach_decide::support::Support;
+use pleach_decide::support::verdict;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     pleach_store::write_profile(&args.output, &profile)?;
     if !args.quiet {
         eprintln!("pleach: wrote {}", args.output.display());
-        eprintln!("pleach: {}", Support::from_provenance(&profile.provenance).verdict());
+        eprintln!("pleach: {}", verdict(&profile.provenance, profile.functions.len()));
     }
     Ok(ExitCode::SUCCESS)
 }

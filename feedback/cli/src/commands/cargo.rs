@@ -3,7 +3,7 @@
 mod command_line;
 mod wrapper;
 
-use super::flags::{digest_of_plugin, shell_safe};
+use super::flags::{digest_of_plugin, say_support, shell_safe};
 use super::output::plural;
 use super::record::repeat;
 use super::recorded::NOTHING_SAMPLED;
@@ -12,7 +12,7 @@ use crate::install;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Subcommand;
 use command_line::CommandLine;
-use pleach_decide::support::Support;
+use pleach_decide::support::{Support, verdict};
 use pleach_profile::file::ProfileFile;
 use std::ffi::OsString;
 use std::fs;
@@ -120,10 +120,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         } => {
             let line = CommandLine::parse(&cargo.words)?;
             let file = ProfileFile::open(profile)?;
-            let support = Support::from_provenance(&file.provenance()?);
-            if *summary || !support.weights() {
-                eprintln!("pleach: {}: {}", profile.display(), support.verdict());
-            }
+            say_support(profile, &file, *summary)?;
             let annotated = annotated()?;
             let path = profile
                 .canonicalize()
@@ -135,6 +132,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                     ("PLEACH_USE", shell_safe(&path)?),
                     ("PLEACH_SUMMARY", u8::from(*summary).to_string()),
                 ],
+                keeps_symbols: false,
                 ..annotated
             };
             run_cargo(&line, &stage, None)
@@ -150,6 +148,7 @@ fn annotated() -> Result<Stage> {
         digest: digest_of_plugin(&plugin)?,
         plugin: shell_safe(&plugin)?,
         environment: vec![("PLEACH_ANNOTATE", "1".into())],
+        keeps_symbols: true,
     })
 }
 
@@ -185,9 +184,11 @@ fn record(line: &CommandLine, options: &str, output: &Path) -> Result<ExitCode> 
     if !merged.success() {
         return Ok(ExitCode::FAILURE);
     }
-    let support = Support::from_provenance(&ProfileFile::open(output)?.provenance()?);
+    let file = ProfileFile::open(output)?;
+    let provenance = file.provenance()?;
+    let support = Support::from_provenance(&provenance);
     let programs = plural(profiles.len(), "program");
-    eprintln!("pleach: recorded {programs}; {}", support.verdict());
+    eprintln!("pleach: recorded {programs}; {}", verdict(&provenance, file.len()));
     Ok(if code == ExitCode::SUCCESS && !support.weights() {
         ExitCode::from(NOTHING_SAMPLED)
     } else {
@@ -197,6 +198,11 @@ fn record(line: &CommandLine, options: &str, output: &Path) -> Result<ExitCode> 
 
 /// Runs cargo with rustc wrapped, in a folder of its own.
 fn run_cargo(line: &CommandLine, stage: &Stage, runner: Option<&Path>) -> Result<ExitCode> {
+    if line.asks_for_help {
+        let status = Command::new(cargo_program()).arg(line.command).arg("--help").status();
+        status.context("cannot run cargo")?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let rustc = Rustc::ask(line)?;
     let configured = std::env::var("CARGO_BUILD_TARGET").ok();
     let target = line.target.clone().or(configured).unwrap_or(rustc.host);

@@ -4,7 +4,7 @@ use super::output::print;
 use crate::install;
 use anyhow::{Context, Result, bail};
 use clap::{Subcommand, ValueEnum};
-use pleach_decide::support::Support;
+use pleach_decide::support::{NOT_ANNOTATED, Support};
 use pleach_profile::file::ProfileFile;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -131,10 +131,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             id.update(&file.digest().0.to_le_bytes());
             let mut options = vec![format!("-pleach-use={path}")];
             inputs.push(path);
-            let support = Support::from_provenance(&file.provenance()?);
-            if *summary || !support.weights() {
-                eprintln!("pleach: {}: {}", profile.display(), support.verdict());
-            }
+            say_support(profile, &file, *summary)?;
             if *summary {
                 options.push("-pleach-summary".into());
             }
@@ -184,4 +181,19 @@ pub fn shell_safe(path: &Path) -> Result<String> {
         );
     }
     Ok(text.to_owned())
+}
+
+/// Says what a profile supports, if that is asked for or nothing.
+///
+/// # Errors
+/// The profile is of programs that are not annotated.
+pub fn say_support(path: &Path, file: &ProfileFile, is_asked: bool) -> Result<()> {
+    let support = Support::from_provenance(&file.provenance()?);
+    if file.is_empty() && support.weights() {
+        bail!("{}: {NOT_ANNOTATED}", path.display());
+    }
+    if is_asked || !support.weights() {
+        eprintln!("pleach: {}: {}", path.display(), support.verdict());
+    }
+    Ok(())
 }

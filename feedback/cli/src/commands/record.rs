@@ -6,7 +6,7 @@ use super::sampling::{self, EngineArg, Wants, duration, percentage};
 use anyhow::{Context, Result, anyhow, bail};
 use pleach_collector::detached::{self, Limits};
 use pleach_collector::engines::lbr::Refusal;
-use pleach_collector::record::{CoverageMode, Enough, RecordError, RecordOptions, Repeat, record};
+use pleach_collector::record::{CoverageMode, Enough, Handlers, RecordError, RecordOptions, Repeat, record};
 use pleach_collector::threads::{ThreadFilter, ThreadFilterError};
 use pleach_collector::vector::Engine;
 use pleach_decide::support::MIN_BURSTS_FOR_SPLITTING;
@@ -240,6 +240,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         threads: args.threads(engine)?,
         ..RecordOptions::new(sampling::sampler(engine)?)
     };
+    // What was recorded is written even if the user interrupts.
+    let _handlers = Handlers::begin();
     let recording = match record(&args.command, &options) {
         Ok(recording) => recording,
         Err(error) => return Ok(refused(&error)),

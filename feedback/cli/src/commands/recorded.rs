@@ -9,7 +9,7 @@ use pleach_collector::record::{Convergence, Recording};
 use pleach_collector::stats::Stats;
 use pleach_collector::vector::VectorSet;
 use pleach_collector::verify::Verified;
-use pleach_decide::support::Support;
+use pleach_decide::support::verdict;
 use pleach_profile::file::ProfileFile;
 use pleach_profile::{Covered, Profile};
 use std::path::Path;
@@ -105,8 +105,8 @@ impl Target<'_> {
             if !recording.vectors.coverage.is_empty() {
                 eprintln!("pleach: {}", covered(&profile, &recording.vectors));
             }
-            if sampled {
-                eprintln!("pleach: {}", Support::from_provenance(&profile.provenance).verdict());
+            if sampled && !profile.functions.is_empty() {
+                eprintln!("pleach: {}", verdict(&profile.provenance, profile.functions.len()));
             }
         }
         if !sampled && self.needs_samples {
@@ -195,6 +195,13 @@ pub fn analysed(
     match analyse(&program, vectors, weights) {
         Ok(Analysis { mut profile, report }) => {
             profile.vectors = keep_vectors.then(|| vectors.to_bytes());
+            for (_, map) in program.annotated().filter(|(_, map)| !quiet && map.losses.ambiguous > 0) {
+                eprintln!(
+                    "pleach: note: {}: {} cannot be told apart from others of the same name and shape: no samples of them",
+                    map.binary.path.display(),
+                    plural(map.losses.ambiguous, "function"),
+                );
+            }
             if !quiet && report.inconsistent * 100 > report.stretches {
                 eprintln!(
                     "pleach: warning: {} of {} sampled stretches do not match the binary: was it changed while it ran?",

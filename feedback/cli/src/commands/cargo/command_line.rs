@@ -15,6 +15,8 @@ pub struct CommandLine {
     pub target: Option<String>,
     /// The value of `--manifest-path`, or of `install`'s `--path`.
     pub manifest: Option<PathBuf>,
+    /// Whether it prints cargo's help only.
+    pub asks_for_help: bool,
     /// Whether a profile of cargo's is named, or the command has an optimised one by itself.
     has_profile: bool,
     /// What follows the command.
@@ -57,6 +59,7 @@ impl CommandLine {
             has_profile: has(&["--release", "-r", "--debug"])
                 || value(&own, "--profile").is_some()
                 || matches!(command, "bench" | "install"),
+            asks_for_help: has(&["--help", "-h"]),
             toolchain,
             command,
             rest,

@@ -16,6 +16,8 @@ pub struct Stage {
     pub plugin: String,
     /// Variables for the plugin. rustc loads it after it has read the options for LLVM.
     pub environment: Vec<(&'static str, String)>,
+    /// Whether programs keep their symbols, whatever cargo's profile says. Recordings need them.
+    pub keeps_symbols: bool,
 }
 
 /// The file that says what a folder was built with.
@@ -24,7 +26,8 @@ const DIGEST: &str = "pleach-id";
 impl Stage {
     /// Prepares the folder of builds; returns the wrapper of rustc in it.
     ///
-    /// Cargo knows nothing of profile and plugin. What was built with others is deleted.
+    /// Cargo knows nothing of profile and plugin. What was built with others gets another name, in place of what had it
+    /// before.
     pub fn prepare(&self, folder: &Path) -> Result<PathBuf> {
         let (digest, written) = (folder.join(DIGEST), format!("{:016x}\n", self.digest));
         let is_same = fs::read_to_string(&digest).is_ok_and(|text| text == written);
@@ -35,7 +38,12 @@ impl Stage {
                     folder.display()
                 );
             }
-            fs::remove_dir_all(folder).with_context(|| format!("cannot delete {}", folder.display()))?;
+            let old = folder.with_extension("old");
+            if old.exists() {
+                fs::remove_dir_all(&old).with_context(|| format!("cannot delete {}", old.display()))?;
+            }
+            fs::rename(folder, &old).with_context(|| format!("cannot rename {}", folder.display()))?;
+            eprintln!("pleach: builds before this profile or plugin are in {}", old.display());
         }
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let write =
@@ -51,6 +59,7 @@ impl Stage {
     /// cargo's. A second wrapper, such as a compiler cache, sees the digest among the arguments.
     fn script(&self) -> String {
         let Self { digest, plugin, .. } = self;
+        let symbols = if self.keeps_symbols { " -Cstrip=none" } else { "" };
         let variables: Vec<String> = self
             .environment
             .iter()
@@ -66,7 +75,7 @@ impl Stage {
              case \" $* \" in *' --target '*) is_target=1 ;; *) is_target= ;; esac\n\
              if [ -n \"$is_target\" ] && [ -n \"$CARGO_CRATE_NAME\" ]; then\n\
              \x20   export RUSTC_BOOTSTRAP=1 {}\n\
-             \x20   set -- \"$@\" '-Zllvm-plugins={plugin}' '--cfg=pleach_id=\"{digest:016x}\"'\n\
+             \x20   set -- \"$@\" '-Zllvm-plugins={plugin}' '--cfg=pleach_id=\"{digest:016x}\"'{symbols}\n\
              fi\n\
              exec {second}\"$@\"\n",
             variables.join(" "),
