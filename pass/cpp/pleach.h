@@ -87,8 +87,9 @@ struct PleachLimits {
   uint32_t MaxLoopExits;
   uint32_t MaxIndexValues;
   uint32_t MinVectorIterations;
+  uint32_t MinIterations;
 };
-PLEACH_SIZE(PleachLimits, 24);
+PLEACH_SIZE(PleachLimits, 28);
 PLEACH_OFFSET(PleachLimits, MaxPromotedCounters, 8);
 
 // The context of a run on one module, which the Rust half passes to the functions below.

@@ -89,8 +89,9 @@ pub struct Limits {
     pub max_loop_exits: u32,
     pub max_index_values: u32,
     pub min_vector_iterations: u32,
+    pub min_iterations: u32,
 }
-layout!(Limits: 24, max_promoted_counters: 8);
+layout!(Limits: 28, max_promoted_counters: 8);
 
 /// Mirror of `PleachTarget`.
 #[repr(C)]

@@ -74,6 +74,7 @@ const LIMITS: ffi::Limits = ffi::Limits {
     max_loop_exits: counter_promotion::MAX_EXITS,
     max_index_values: counter_promotion::MAX_INDEX_VALUES,
     min_vector_iterations: short_loops::MIN_VECTOR_ITERATIONS,
+    min_iterations: short_loops::MIN_ITERATIONS,
 };
 
 unsafe extern "C" fn register(pass_builder: *mut c_void) {

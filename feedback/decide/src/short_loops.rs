@@ -1,5 +1,11 @@
 //! Which loops run too few times to be vectorised.
 
 /// Iterations from which on LLVM vectorises a loop like one without a profile (`-vectorizer-min-trip-count`). Below, it
-/// predicates every access instead of finishing with a scalar loop, even where the target has no masked accesses.
+/// predicates every access instead of finishing with a scalar loop, even where the target has no masked accesses, or it
+/// leaves the loop scalar.
 pub const MIN_VECTOR_ITERATIONS: u32 = 16;
+
+/// Iterations below which a loop stays scalar. It would never enter a vector body, as a vector has four elements or more,
+/// unless they have 64 bits. Loops from here to [`MIN_VECTOR_ITERATIONS`] are vectorised as without a profile: where
+/// another input has longer ones, a scalar loop loses several times what is gained here.
+pub const MIN_ITERATIONS: u32 = 4;

@@ -1,5 +1,6 @@
 ; A loop that runs twice by the profile stays scalar where stores cannot be masked: LLVM would predicate every store. One
-; that runs a hundred times is left to LLVM, and so is the same short loop where the target has masked stores, and one
+; that runs twelve times counts as one of sixteen, which LLVM vectorises as without a profile. One that runs a hundred
+; times is left to LLVM, and so is the same short loop where the target has masked stores, and one
 ; that the user wants vectorised.
 ; opt: -passes=function(pleach-short-loops)
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
@@ -16,6 +17,22 @@ loop:
   %next = add i32 %i, 1
   %more = icmp ult i32 %next, %n
   br i1 %more, label %loop, label %exit, !prof !1
+
+exit:
+  ret void
+}
+
+define void @medium(ptr %p, i32 %n) !prof !0 {
+entry:
+  br label %loop
+
+loop:
+  %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %a = getelementptr i32, ptr %p, i32 %i
+  store i32 0, ptr %a
+  %next = add i32 %i, 1
+  %more = icmp ult i32 %next, %n
+  br i1 %more, label %loop, label %exit, !prof !9
 
 exit:
   ret void
