@@ -6,9 +6,9 @@
 //! 0 [unknown] 0 1 main 0 0 1                             from another module
 //! ```
 //!
-//! BOLT rejects a function's profile if one of its branches does not begin or end where its own blocks do. So a
-//! transition without a taken branch is written only at the ends of blocks that both must have: at conditional branches,
-//! and before targets of jumps. Returns are no edges of a function.
+//! BOLT rejects a function's profile if one of its branches does not begin or end where BOLT's own blocks do. So a
+//! transition without a taken branch is written only where BOLT must end a block: at conditional branches, and before
+//! targets of jumps. Returns are no edges of a function.
 
 use pleach_annotate::binary::Binary;
 use pleach_annotate::code::{Transfer, instruction_at};

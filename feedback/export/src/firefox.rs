@@ -63,7 +63,7 @@ pub fn processed_profile(
 
 /// The recorded command.
 fn product(vectors: &VectorSet) -> String {
-    let command = vectors.processes.first().map(|process| program_of(process));
+    let command = vectors.processes.first().map(program_of);
     command.unwrap_or("pleach").to_owned()
 }
 

@@ -1,8 +1,8 @@
 //! LLVM's sample profile as text, for clang's `-fprofile-sample-use` (AutoFDO).
 //!
-//! clang looks counts up by place: a function, a line offset in it and a discriminator. [`mod@collect`] finds the places of
-//! each block, through its probes and the debug information of the annotated binary, and gives them the block's count.
-//! The counts are inferred ones, at the place in LLVM's pipeline at which clang's own sample loader runs.
+//! clang looks counts up by place: a function, a line offset in it and a discriminator. [`mod@collect`] finds the places
+//! of each block, through its probes and the debug information of the annotated binary, and gives them the block's
+//! count. The counts are inferred ones, at the place in LLVM's pipeline at which clang's own sample loader runs.
 //!
 //! ```text
 //! function:total:head                   head: calls of the function

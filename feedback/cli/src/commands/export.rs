@@ -34,8 +34,8 @@ pub struct Args {
     /// Format of the output.
     #[arg(long, value_enum, default_value_t = FormatArg::PerfData)]
     format: FormatArg,
-    /// Maximum number of branches in a branch stack, for perf.data and perfscript. A burst that is longer becomes several
-    /// branch stacks. Each branch is in exactly one stack; the code between two stacks is lost.
+    /// Maximum number of branches in a branch stack, for perf.data and perfscript. A burst that is longer becomes
+    /// several branch stacks. Each branch is in exactly one stack; the code between two stacks is lost.
     #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2700))]
     depth: u32,
     /// Read this file instead of the recorded binary of the same build-id or name.

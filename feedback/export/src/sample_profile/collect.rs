@@ -1,8 +1,9 @@
 //! Counts of blocks → counts of places.
 //!
-//! The code of a function is walked in address order. A block's probe says that the block begins; the instructions after
-//! it, up to the end of the machine code's own basic block, run as often as the block does. So does, around inlined
-//! code, the block with the call. The instructions that debug information places in the same function are the block's.
+//! The code of a function is walked in address order. A block's probe says that the block begins; the instructions
+//! after it, up to the end of the machine code's own basic block, run as often as the block does. So does, around
+//! inlined code, the block with the call. The instructions that debug information places in the same function are the
+//! block's.
 //!
 //! Discriminators make a place belong to one block, but the compiler moves single instructions into others, and has one
 //! location for several blocks where it merged them. A place has the count of the block with most of its instructions;

@@ -26,8 +26,8 @@ pub fn export(args: &Args) -> Result<Export> {
     let profile = sampled(std::slice::from_ref(&args.profile))?;
     if profile.anchor != Anchor::Early {
         bail!(
-            "{}: clang looks counts up before it inlines functions, and these are later ones: annotate without --anchor \
-             late, and record again",
+            "{}: clang looks counts up before it inlines functions, and these are later ones: annotate without \
+             --anchor late, and record again",
             args.profile.display()
         );
     }
