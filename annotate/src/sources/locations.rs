@@ -1,7 +1,7 @@
 //! Where instructions are in their functions, as sample profiles name places: by line offset and discriminator.
 //!
-//! A *line offset* is the distance from the line on which the function is declared, so that edits above a function do not
-//! matter. *Discriminators* tell blocks on one line apart. Both come from LLVM's `-fdebug-info-for-profiling`.
+//! A *line offset* is the distance from the line on which the function is declared, so that edits above a function do
+//! not matter. *Discriminators* tell blocks on one line apart. Both come from LLVM's `-fdebug-info-for-profiling`.
 
 use super::{Dwarf, Slice, Unit, with_dwarf};
 use crate::probe::Address;
@@ -245,8 +245,8 @@ impl Position {
     }
 }
 
-/// The base discriminator of an encoded one. Calls have a probe's identifier there, and the base discriminator beside it
-/// if both are small; `None` if it is lost.
+/// The base discriminator of an encoded one. Calls have a probe's identifier there, and the base discriminator beside
+/// it if both are small; `None` if it is lost.
 ///
 /// LLVM's `DILocation::getBaseDiscriminatorFromDiscriminator` and `PseudoProbeDwarfDiscriminator`.
 fn base_discriminator(encoded: u32) -> Option<u32> {
