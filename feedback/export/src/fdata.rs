@@ -369,7 +369,6 @@ mod tests {
         1 f 6 1 g/a\ b.c/1 0 0 3
         1 f d 1 f 4 0 3
         1 f d 1 f f 0 3
-        1 f f 0 [unknown] 0 0 3
         ");
     }
 
