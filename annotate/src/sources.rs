@@ -1,8 +1,11 @@
-//! Which source file defines a function, and the code of source lines, from DWARF.
+//! Which source file defines a function, the code of source lines, and the places of instructions in functions, from
+//! DWARF.
 
 mod lines;
+mod locations;
 
 pub use lines::visit_lines;
+pub use locations::{Locations, SourceFrame, SourcePlace};
 
 use gimli::{AttributeValue, DwAt, EndianSlice, LittleEndian, UnitOffset, constants};
 use object::{Object, ObjectSection};

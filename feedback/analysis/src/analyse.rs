@@ -6,6 +6,7 @@ use crate::coverage::closure::Known;
 use crate::coverage::seeds::{Seeding, View};
 use crate::credit::{Crediting, EdgeProbabilities, Flows, credit};
 use crate::decode::DecodeReport;
+use crate::instances::infer_instance;
 use crate::partial_paths;
 use crate::partial_paths::{FunctionEvidence, PartialPathCollector};
 use crate::prediction::Predictor;
@@ -17,7 +18,6 @@ use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 use pleach_annotate::map::AddressMap;
 use pleach_ball_larus::Path;
 use pleach_collector::vector::{Burst, Compressed, Engine, Process, VectorSet};
-use pleach_inference::{Evidence, infer};
 use pleach_profile::summary::{HOT_CUTOFF, ProfileSummary};
 use pleach_profile::{
     Anchor, CallTargets, CalledPath, EstimatedPath, FunctionProfile, MemoryLengths, PathWindow, Profile, Provenance,
@@ -239,12 +239,7 @@ fn empty(cfg: &Cfg) -> Accumulator {
 
 /// The inferred counts of one inline instance.
 fn inferred(cfg: &Cfg, observed: &InstanceCounts) -> Accumulator {
-    let evidence = Evidence {
-        blocks: observed.blocks.clone(),
-        edges: observed.edges.clone(),
-        ..Evidence::default()
-    };
-    let counts = infer(cfg, &evidence, SCALE);
+    let counts = infer_instance(cfg, observed);
     let mut inferred_instance = empty(cfg);
     (inferred_instance.profile.blocks, inferred_instance.profile.edges) = (counts.blocks, counts.edges);
     inferred_instance.samples = observed.blocks.iter().flatten().sum();

@@ -10,7 +10,8 @@
 //! 6. [`credit`]: partial paths → path profile with intervals;
 //! 7. [`prediction`], [`coverage`]: how well branches are predicted, which blocks certainly ran;
 //! 8. [`analyse`]: all phases, into one profile; [`exact_profile`]: the same from exact counts;
-//! 9. [`evaluate`], [`accuracy`], [`regions`]: estimates against exact counts.
+//! 9. [`stacks`]: call stacks; [`instances`]: counts of each inline instance;
+//! 10. [`evaluate`], [`accuracy`], [`regions`]: estimates against exact counts.
 
 pub mod accuracy;
 pub mod analyse;
@@ -20,6 +21,7 @@ pub mod credit;
 pub mod decode;
 pub mod evaluate;
 pub mod exact_profile;
+pub mod instances;
 pub mod iterations;
 pub mod partial_path;
 pub mod partial_paths;
@@ -29,4 +31,5 @@ pub mod program;
 pub mod regions;
 pub mod replay;
 pub mod replicates;
+pub mod stacks;
 pub mod time_bias;

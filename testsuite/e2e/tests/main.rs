@@ -16,6 +16,7 @@ mod dispatch;
 mod documents;
 mod evaluate;
 mod exact_profile;
+mod export;
 mod few_bursts;
 mod html;
 mod install;

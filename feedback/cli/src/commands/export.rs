@@ -1,23 +1,31 @@
-//! `pleach export`: branch vectors for other tools.
+//! `pleach export`: profiles for other tools.
+
+mod branch_stacks;
+mod call_stacks;
+mod fdata;
+mod sample_profile;
 
 use super::import::ensure_writable;
-use super::inputs::kept_vectors;
-use super::output::plural;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use pleach_collector::perf::export::{ExportOptions, perf_data, perf_script, stacks};
 use pleach_store::write_bytes;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Write a profile's raw branch vectors for other tools: perf script, llvm-profgen, perf2bolt.
+/// Write a profile for other tools: clang without the plugin, BOLT, perf, llvm-profgen, and viewers of call stacks.
 ///
-/// The profile must contain raw vectors: use `pleach record --keep-vectors` or `pleach import --keep-vectors`. A burst
-/// that is longer than --depth becomes several branch stacks. Each branch is in exactly one stack; the code between two
-/// stacks is lost.
+/// All formats but llvm-sample need the raw vectors: use `pleach record --keep-vectors`, or `pleach import
+/// --keep-vectors`.
 ///
-///   pleach export app.pleach -o perf.data           then: perf script -i perf.data -F ip,brstack
+///   clang -O2 -g1 -fdebug-info-for-profiling $(pleach flags annotate) ...     then: pleach record --keep-vectors
+///   pleach export app.pleach --format llvm-sample -o app.afdo
+///   clang -O2 -g1 -fdebug-info-for-profiling -fprofile-sample-use=app.afdo ...
+///
+///   pleach export app.pleach --format bolt-fdata -o app.fdata   then: llvm-bolt app -data app.fdata -o app.bolt ...
+///   pleach export app.pleach --format pprof -o app.pb.gz        then: go tool pprof -top app.pb.gz
+///   pleach export app.pleach --format firefox -o app.json       then: open it in profiler.firefox.com
+///   pleach export app.pleach -o perf.data                       then: perf script -i perf.data -F ip,brstack
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -26,9 +34,16 @@ pub struct Args {
     /// Format of the output.
     #[arg(long, value_enum, default_value_t = FormatArg::PerfData)]
     format: FormatArg,
-    /// Maximum number of branches in a branch stack.
+    /// Maximum number of branches in a branch stack, for perf.data and perfscript. A burst that is longer becomes
+    /// several branch stacks. Each branch is in exactly one stack; the code between two stacks is lost.
     #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2700))]
     depth: u32,
+    /// Read this file instead of the recorded binary of the same build-id or name.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+    /// Leave inline stacks out, for llvm-sample: each function has its counts over all places that it was inlined at.
+    #[arg(long)]
+    flat: bool,
     /// Print only errors.
     #[arg(short, long)]
     quiet: bool,
@@ -44,59 +59,46 @@ enum FormatArg {
     PerfData,
     /// Text, like that of `perf script -F ip,brstack --show-mmap-events`.
     Perfscript,
+    /// Text for clang's -fprofile-sample-use: inferred counts by function, line and discriminator.
+    LlvmSample,
+    /// Text for `llvm-bolt -data`: branches with their counts.
+    BoltFdata,
+    /// Call stacks for `go tool pprof` (profile.proto, compressed).
+    Pprof,
+    /// Call stacks over time for the Firefox Profiler (JSON).
+    Firefox,
 }
 
-/// A burst may represent many equal ones; with more stacks than this, files have hundreds of gigabytes.
-const MAX_STACKS: u64 = 1 << 28;
+/// What an export wrote.
+struct Export {
+    bytes: Vec<u8>,
+    /// What people want to know of it, without an end.
+    summary: String,
+}
 
 /// Exports.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    if args.flat && args.format != FormatArg::LlvmSample {
+        bail!("--flat is for --format llvm-sample: other formats have no counts of functions");
+    }
     let to_file = args.output != Path::new("-");
     if to_file {
         ensure_writable(&args.output)?;
     }
-    let name = args.profile.display();
-    let vectors = kept_vectors(&args.profile)?;
-    let options = ExportOptions {
-        depth: args.depth as usize,
+    let export = match args.format {
+        FormatArg::PerfData | FormatArg::Perfscript => branch_stacks::export(args)?,
+        FormatArg::LlvmSample => sample_profile::export(args)?,
+        FormatArg::BoltFdata => fdata::export(args)?,
+        FormatArg::Pprof | FormatArg::Firefox => call_stacks::export(args)?,
     };
-    let stacks = stacks(&vectors, options);
-    if stacks > MAX_STACKS {
-        bail!("{name} would become {stacks} branch stacks, more than any tool reads: export with a larger --depth")
-    }
-    let (out, exported) = match args.format {
-        FormatArg::PerfData => perf_data(&vectors, options),
-        FormatArg::Perfscript => perf_script(&vectors, options),
-    };
-    if exported.stacks == 0 {
-        // Tools treat a perf.data file without samples as an unfinished one.
-        bail!("{name} holds no taken branches of a mapped file: there is nothing to export")
-    }
     let written = if to_file {
-        write_bytes(&args.output, &out)
+        write_bytes(&args.output, &export.bytes)
     } else {
-        std::io::stdout().write_all(&out)
+        std::io::stdout().write_all(&export.bytes)
     };
     written.with_context(|| format!("cannot write {}", args.output.display()))?;
     if !args.quiet {
-        if exported.unmapped > 0 {
-            eprintln!(
-                "pleach: warning: left out: {} to or from unmapped addresses",
-                plural(exported.unmapped, "branch")
-            );
-        }
-        if exported.period > 1 {
-            eprintln!(
-                "pleach: the recording was sampled to fit: each branch stack stands for {}",
-                exported.period
-            );
-        }
-        eprintln!(
-            "pleach: {} in {}; wrote {}",
-            plural(exported.branches, "taken branch"),
-            plural(exported.stacks, "branch stack"),
-            args.output.display()
-        );
+        eprintln!("pleach: {}; wrote {}", export.summary, args.output.display());
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -5,7 +5,7 @@
 
 use super::Functions;
 use super::calls::{CallEdge, by_functions};
-use super::stacks::{Key, Stacks};
+use pleach_analysis::stacks::{Key, Stacks};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

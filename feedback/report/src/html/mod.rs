@@ -4,7 +4,7 @@
 //! 1. [`overview`]: the recording, the decisions that it supports, totals, the hottest paths of the program.
 //! 2. [`rows`]: all functions by share.
 //! 3. [`detail`]: a function's graph, paths and callers; [`loops`]: its k-iteration paths; [`assembly`]: its machine code.
-//! 4. [`calls`]: who calls whom; [`stacks`]: call stacks of raw vectors; [`call_tree`]: the flame
+//! 4. [`calls`]: who calls whom; [`pleach_analysis::stacks`]: call stacks of raw vectors; [`call_tree`]: the flame
 //!    graph.
 //! 5. [`files`]: coverage by source file, and the text of sources.
 //! 6. [`mod@page`]: data and assets (`feedback/report/assets`) become a page.
@@ -18,7 +18,6 @@ pub mod loops;
 pub mod overview;
 mod page;
 pub mod rows;
-pub mod stacks;
 
 use super::diff::Diff;
 use super::frequency::Unit;
@@ -29,13 +28,13 @@ use call_tree::CallTree;
 use detail::FunctionDetail;
 use files::Files;
 use overview::Overview;
+use pleach_analysis::stacks::Stacks;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 use pleach_profile::{FunctionProfile, Profile};
 use rows::FunctionRow;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use stacks::Stacks;
 use std::path::{Path, PathBuf};
 
 /// Version of the page's data. It changes when a key is removed or changes its meaning.

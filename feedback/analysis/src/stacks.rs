@@ -1,12 +1,12 @@
 //! Call stacks of raw vectors: the calls and returns of a burst rebuild a shadow stack. A burst begins in the middle of
 //! a run; a return beyond its first function shows that function's caller.
 
-use pleach_analysis::decode::{Event, FrameId, Position};
-use pleach_analysis::program::Program;
-use pleach_analysis::replay::{Observer, Replay, Run, Source};
+use crate::decode::{Event, FrameId, Position};
+use crate::program::Program;
+use crate::replay::{Observer, Replay, Run, Source};
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
-use pleach_collector::vector::VectorSet;
+use pleach_collector::vector::{ModuleId, VectorSet};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -28,21 +28,12 @@ pub struct Stacks {
 impl Stacks {
     /// The stacks of a recording.
     pub fn from_vectors(program: &Program, vectors: &VectorSet) -> Self {
-        let mut collector = Collector {
-            program,
-            chains: FxHashMap::default(),
-            frames: Vec::new(),
-            by_id: FxHashMap::default(),
-            current: None,
-            returned: false,
-            found: Self::default(),
-        };
-        Replay::new(program).recording(vectors, &mut collector);
-        collector.found
+        let mut found = Self::default();
+        visit_stacks(program, vectors, &mut |_, stack| found.add(stack.functions, stack.work));
+        found
     }
 
     fn add(&mut self, chain: &[Key], work: f64) {
-        let chain = &chain[chain.len().saturating_sub(MAX_DEPTH)..];
         let node = chain
             .iter()
             .fold(self, |node, key| node.called.entry(*key).or_default());
@@ -50,45 +41,73 @@ impl Stacks {
     }
 }
 
+/// A call stack of a burst or window.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Stack<'s> {
+    /// The functions, the outermost known caller first. Inlined functions are among them.
+    pub functions: &'s [Key],
+    /// The source line on which the executed block of the last function begins; 0 if unknown.
+    pub line: u32,
+    /// Executed IR instructions.
+    pub work: f64,
+}
+
+/// Calls `visit` with the call stacks of each burst and window. A stack comes once for each activation and line.
+pub fn visit_stacks(program: &Program, vectors: &VectorSet, visit: &mut dyn FnMut(Run<'_>, Stack<'_>)) {
+    let mut collector = Collector {
+        program,
+        chains: FxHashMap::default(),
+        frames: Vec::new(),
+        by_id: FxHashMap::default(),
+        current: None,
+        returned: false,
+        visit,
+    };
+    Replay::new(program).recording(vectors, &mut collector);
+}
+
+/// An inline instance of a module. It determines a chain of functions.
+type Place = (ModuleId, InlineInstanceIndex);
+
 /// An activation in the present burst.
 struct Frame {
     /// The activation that called it.
     caller: Option<usize>,
-    /// Functions of the code that runs, the emitted function first, then those inlined into it.
-    chain: Vec<Key>,
-    /// The chain of the caller at the call.
-    called_from: Vec<Key>,
-    /// Work by chain.
-    work: Vec<(Vec<Key>, f64)>,
+    /// The code that runs; `None` before the first block.
+    at: Option<Place>,
+    /// The code of the caller at the call.
+    called_from: Option<Place>,
+    /// Work by place and line.
+    work: BTreeMap<(Place, u32), f64>,
 }
 
 struct Collector<'p> {
     program: &'p Program,
-    /// The chain of each inline instance, by module and instance.
-    chains: FxHashMap<(u32, u32), Vec<Key>>,
+    /// The functions of each inline instance: the emitted function first, then those inlined into it.
+    chains: FxHashMap<Place, Vec<Key>>,
     frames: Vec<Frame>,
     by_id: FxHashMap<FrameId, usize>,
     current: Option<usize>,
     /// The last event was a return.
     returned: bool,
-    found: Stacks,
+    visit: &'p mut dyn FnMut(Run<'_>, Stack<'_>),
 }
 
 impl Collector<'_> {
     fn frame(&mut self, id: FrameId, caller: Option<usize>) -> usize {
-        let called_from = caller.map_or_else(Vec::new, |caller| self.frames[caller].chain.clone());
+        let called_from = caller.and_then(|caller| self.frames[caller].at);
         self.frames.push(Frame {
             caller,
-            chain: Vec::new(),
+            at: None,
             called_from,
-            work: Vec::new(),
+            work: BTreeMap::new(),
         });
         self.by_id.insert(id, self.frames.len() - 1);
         self.frames.len() - 1
     }
 
     /// The present activation, which a block belongs to.
-    fn switch_to(&mut self, id: FrameId, chain: &[Key]) -> usize {
+    fn switch_to(&mut self, id: FrameId, place: Place) -> usize {
         let (before, returned) = (self.current, std::mem::take(&mut self.returned));
         let at = match self.by_id.get(&id) {
             Some(&known) => known,
@@ -97,13 +116,13 @@ impl Collector<'_> {
                 // A return to where the burst has not been: to the caller of the outermost activation.
                 if let Some(left) = before.filter(|&left| returned && self.frames[left].caller.is_none()) {
                     self.frames[left].caller = Some(new);
-                    self.frames[left].called_from = chain.to_vec();
+                    self.frames[left].called_from = Some(place);
                 }
                 new
             }
         };
         self.current = Some(at);
-        self.frames[at].chain = chain.to_vec();
+        self.frames[at].at = Some(place);
         at
     }
 }
@@ -130,42 +149,44 @@ impl Observer for Collector<'_> {
                 ..
             } => {
                 let Some(map) = self.program.map(module) else { return };
-                let chain = self
-                    .chains
-                    .entry((module.0, instance.0))
-                    .or_insert_with(|| chain_of(map, instance));
-                let chain = chain.clone();
-                let at = self.switch_to(frame, &chain);
+                let place = (module, instance);
+                self.chains.entry(place).or_insert_with(|| chain_of(map, instance));
+                let at = self.switch_to(frame, place);
                 let weight = match (run.source, position) {
                     // The stretch that the timer interrupted has no weight, a window's lead was counted before.
                     (_, Position::Interrupted | Position::Lead) => 0.0,
                     (Source::Burst(burst), Position::Branch(_)) => burst.count as f64,
                     (Source::Window(window), Position::Branch(_)) => window.weight as f64,
                 };
-                let blocks = &map.function_of(instance).cfg.blocks;
-                let instructions = blocks.get(block.index()).map_or(0, |block| block.instructions);
-                let work = weight * f64::from(instructions);
-                let frame = &mut self.frames[at];
-                match frame.work.last_mut() {
-                    Some((last, sum)) if *last == chain => *sum += work,
-                    _ => frame.work.push((chain, work)),
+                if let Some(block) = map.function_of(instance).cfg.blocks.get(block.index()) {
+                    let work = self.frames[at].work.entry((place, block.line)).or_default();
+                    *work += weight * f64::from(block.instructions);
                 }
             }
             Event::IndirectCall { .. } | Event::MemoryLength { .. } => {}
         }
     }
 
-    fn end(&mut self, _run: Run<'_>) {
+    fn end(&mut self, run: Run<'_>) {
+        let chain = |place: &Place| self.chains.get(place).map_or(&[][..], Vec::as_slice);
+        let mut functions = Vec::new();
         for frame in &self.frames {
             let mut callers = Vec::new();
             let mut at = frame;
             while let Some(caller) = at.caller.filter(|_| callers.len() < MAX_DEPTH) {
-                callers.push(&at.called_from);
+                callers.extend(&at.called_from);
                 at = &self.frames[caller];
             }
-            let callers: Vec<Key> = callers.into_iter().rev().flatten().copied().collect();
-            for (chain, work) in frame.work.iter().filter(|(_, work)| *work > 0.0) {
-                self.found.add(&[&callers[..], chain].concat(), *work);
+            for (&(place, line), &work) in frame.work.iter().filter(|(_, work)| **work > 0.0) {
+                functions.clear();
+                functions.extend(callers.iter().rev().flat_map(chain));
+                functions.extend(chain(&place));
+                let stack = Stack {
+                    functions: &functions[functions.len().saturating_sub(MAX_DEPTH)..],
+                    line,
+                    work,
+                };
+                (self.visit)(run, stack);
             }
         }
     }
