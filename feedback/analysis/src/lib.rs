@@ -10,7 +10,8 @@
 //! 6. [`credit`]: partial paths → path profile with intervals;
 //! 7. [`prediction`], [`coverage`]: how well branches are predicted, which blocks certainly ran;
 //! 8. [`analyse`]: all phases, into one profile; [`exact_profile`]: the same from exact counts;
-//! 9. [`evaluate`], [`accuracy`], [`regions`]: estimates against exact counts.
+//! 9. [`phases`]: the profile of each phase of a recording;
+//! 10. [`evaluate`], [`accuracy`], [`regions`]: estimates against exact counts.
 
 pub mod accuracy;
 pub mod analyse;
@@ -23,6 +24,7 @@ pub mod exact_profile;
 pub mod iterations;
 pub mod partial_path;
 pub mod partial_paths;
+pub mod phases;
 pub mod prediction;
 mod probe_walker;
 pub mod program;

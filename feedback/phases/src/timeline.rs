@@ -188,8 +188,8 @@ impl Timeline {
         self.spans.first().map_or(0, |span| span.start_ns)
     }
 
-    /// Factors of bursts by which every phase has the weight that `weight` gives it, whatever its number of bursts; 1 on
-    /// average.
+    /// Factors of bursts by which every phase has the weight that `weight` gives it, whatever its number of bursts. They
+    /// are 1 on average, and all 1 if no phase has a weight.
     pub fn burst_factors(&self, weight: impl Fn(&PhaseTime) -> f64) -> Vec<f64> {
         let weights = self.phases.iter().map(|phase| (phase.phase, weight(phase)));
         let weights: BTreeMap<PhaseId, f64> = weights.collect();
@@ -198,6 +198,9 @@ impl Timeline {
             self.phases.iter().map(|phase| phase.bursts),
         );
         let bursts = bursts.sum::<u64>() as f64;
+        if all <= 0.0 {
+            return vec![1.0; self.phase_of.len()];
+        }
         let factors = self.phases.iter().map(|phase| {
             let share = weights[&phase.phase] / all;
             (phase.phase, share * bursts / phase.bursts as f64)
