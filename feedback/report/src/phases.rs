@@ -417,3 +417,138 @@ fn paths_table(
     }
     (rows, legend)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pleach_annotate::id::FunctionGuid;
+    use pleach_ball_larus::End;
+    use pleach_phases::Change;
+    use pleach_phases::compare::Cause;
+    use pleach_phases::timeline::{PhaseTime, Span};
+
+    /// A profile with paths of these functions and counts, all of one block.
+    fn profile(paths: &[(&str, f64)]) -> Profile {
+        let functions = paths.iter().map(|&(name, count)| FunctionProfile {
+            id: FunctionId {
+                guid: FunctionGuid(name.len() as u64),
+                ..FunctionId::default()
+            },
+            name: name.to_owned(),
+            paths: vec![EstimatedPath {
+                path: Path {
+                    start: Start::Entry,
+                    blocks: vec![BlockIndex(0)],
+                    end: End::Exit,
+                },
+                count,
+                low: count * 0.9,
+                high: count * 1.1,
+                effective: count,
+            }],
+            ..FunctionProfile::default()
+        });
+        Profile {
+            functions: functions.collect(),
+            ..Profile::default()
+        }
+    }
+
+    fn span(phase: u32, start: u64, change: Option<Change>, is_known: bool) -> Span {
+        Span {
+            phase: PhaseId(phase),
+            start_ns: 5_000_000_000 + start * 1_000_000_000,
+            end_ns: 5_000_000_000 + (start + 1) * 1_000_000_000,
+            cpu_seconds: 0.5,
+            bursts: 500,
+            is_known,
+            is_stable: start != 1,
+            change,
+        }
+    }
+
+    fn timeline() -> Timeline {
+        let change = |cause, before, after| Some(Change { cause, before, after });
+        let phase = |phase, spans, is_stable| PhaseTime {
+            phase: PhaseId(phase),
+            cpu_seconds: 0.5 * spans as f64,
+            spans,
+            bursts: 500 * spans,
+            is_stable,
+        };
+        Timeline {
+            spans: vec![
+                span(1, 0, None, false),
+                span(2, 1, change(Cause::NewCode, 0.001, 0.982), false),
+                span(1, 2, change(Cause::Behaviour, 0.4, 0.5), true),
+            ],
+            phases: vec![phase(1, 2, true), phase(2, 1, false)],
+            phase_of: Vec::new(),
+            interval: 100,
+        }
+    }
+
+    #[test]
+    fn people_read_a_timeline_and_paths() {
+        let profiles = [
+            (PhaseId(1), profile(&[("a", 60.0), ("bb", 40.0)])),
+            (PhaseId(2), profile(&[("bb", 50.0), ("ccc", 40.0), ("dddd", 10.0)])),
+        ];
+        let text = Phases::new(&timeline(), &profiles, 1).to_text(&Names::default(), None);
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn shares_refer_to_the_phase_and_to_the_others() {
+        let profiles = [
+            (PhaseId(1), profile(&[("a", 60.0), ("bb", 40.0)])),
+            (PhaseId(2), profile(&[("bb", 50.0), ("ccc", 150.0)])),
+        ];
+        let timeline = timeline();
+        let report = Phases::new(&timeline, &profiles, 9);
+        let of = |phase: usize, path: usize| {
+            let path = &report.phases[phase].paths[path];
+            (path.function, path.share, path.elsewhere, path.is_distinctive)
+        };
+        assert_eq!(of(0, 0), ("a", 0.6, Some(0.0), true));
+        // 0.36 at least, and in the other phase at most 0.275.
+        assert_eq!(of(0, 1), ("bb", 0.4, Some(0.25), true));
+        assert_eq!(of(1, 1), ("bb", 0.25, Some(0.4), false));
+        let json: serde_json::Value = serde_json::from_str(&report.to_json().expect("JSON")).expect("JSON");
+        assert_eq!(json["spans"][1]["cause"], "new code");
+        assert_eq!(json["spans"][0].get("cause"), None);
+        assert_eq!(json["phases"][0]["paths"][0]["end"], "exit");
+    }
+
+    #[test]
+    fn lines_of_a_recording_in_progress() {
+        let mut lines = PhaseLines::default();
+        let began = |phase, seconds: u64, is_known, change| Event::Began {
+            phase: PhaseId(phase),
+            burst: seconds,
+            time_ns: seconds * 1_000_000_000,
+            is_known,
+            change,
+        };
+        let change = Change {
+            cause: Cause::Direction,
+            before: 0.1,
+            after: 0.9,
+        };
+        let events = [
+            began(1, 7, false, None),
+            Event::Stable { phase: PhaseId(1) },
+            began(2, 9, false, Some(change)),
+            began(1, 12, true, Some(change)),
+        ];
+        let mut told: Vec<String> = events.iter().filter_map(|event| lines.line(event)).collect();
+        told.push(lines.summary());
+        insta::assert_snapshot!(told.join("\n"), @r"
+        0.00 s: phase 1
+        phase 1 is stable
+        2.00 s: phase 2: direction: 90.00 % of the time, before 10.00 %
+        5.00 s: phase 1 again: direction: 90.00 % of the time, before 10.00 %
+        2 phases in 3 spans
+        ");
+    }
+}
