@@ -10,6 +10,7 @@
 //! The same is done with each behaviour: whether a burst is slower, or mispredicts more, than most bursts of the
 //! suggesting half.
 
+use crate::batch::Batch;
 use crate::bound::log_probability;
 use crate::signature::Signature;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -52,44 +53,51 @@ impl Cause {
     }
 }
 
-/// A sample of bursts in two halves that share no burst.
+/// A sample of bursts: some batches.
 #[derive(Clone, Debug, Default)]
-pub struct Sample<'a>([Vec<&'a Signature>; 2]);
+pub struct Sample<'a>(Vec<&'a Batch>);
 
 impl<'a> Sample<'a> {
-    /// A sample of some bursts: every other one goes to each half.
-    pub fn new(bursts: impl IntoIterator<Item = &'a Signature>) -> Self {
-        let mut sample = Self::default();
-        sample.add(bursts);
-        sample
-    }
-
-    /// Adds bursts.
-    pub fn add(&mut self, bursts: impl IntoIterator<Item = &'a Signature>) {
-        for burst in bursts {
-            let half = usize::from(self.0[0].len() > self.0[1].len());
-            self.0[half].push(burst);
-        }
-    }
-
-    /// Adds bursts to one half, 0 or 1.
-    pub fn add_half(&mut self, half: usize, bursts: &'a [Signature]) {
-        self.0[half].extend(bursts);
+    /// All bursts of these batches.
+    pub fn new(batches: impl IntoIterator<Item = &'a Batch>) -> Self {
+        let batches = batches.into_iter().filter(|batch| !batch.is_empty());
+        Self(batches.collect())
     }
 
     /// Its bursts.
     pub fn bursts(&self) -> impl Iterator<Item = &'a Signature> {
-        self.0.iter().flatten().copied()
+        self.0.iter().flat_map(|batch| batch.bursts())
     }
 
     /// Number of bursts.
     pub fn len(&self) -> usize {
-        self.0[0].len() + self.0[1].len()
+        self.0.iter().map(|batch| batch.len()).sum()
     }
 
     /// Whether there is no burst.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.0.is_empty()
+    }
+
+    /// Number of bursts of a half, 0 or 1.
+    fn half_len(&self, half: usize) -> usize {
+        self.0.iter().map(|batch| batch.half(half).bursts.len()).sum()
+    }
+
+    /// The bursts of a half.
+    fn half(&self, half: usize) -> impl Iterator<Item = &'a Signature> {
+        self.0.iter().flat_map(move |batch| &batch.half(half).bursts)
+    }
+
+    /// The share of time in a trace, in a half.
+    fn share(&self, half: usize, trace: u32) -> f64 {
+        let sums = self.0.iter().map(|batch| batch.half(half).sum(trace));
+        sums.sum::<f64>() / self.half_len(half).max(1) as f64
+    }
+
+    /// Number of bursts of a half whose behaviour was measured.
+    fn measured(&self, half: usize) -> usize {
+        self.0.iter().map(|batch| batch.half(half).measured).sum()
     }
 }
 
@@ -122,19 +130,23 @@ impl Comparison {
         if earlier.is_empty() || later.is_empty() {
             return found;
         }
-        let folds = [0, 1].map(|learn| {
-            let risen = Risen::new(&earlier.0[learn], &later.0[learn]);
-            let scores = |sample: &Sample<'_>| -> Vec<f64> {
-                let tested = sample.0[1 - learn].iter();
-                tested.map(|burst| risen.share_of(burst)).collect()
-            };
-            (scores(earlier), scores(later))
-        });
-        for (before, after) in &folds {
-            found.before += mean(before) / 2.0;
-            found.after += mean(after) / 2.0;
+        let risen = [0, 1].map(|learn| Risen::new(earlier, later, &[learn]));
+        for (learn, risen) in risen.iter().enumerate() {
+            let share =
+                |sample: &Sample<'_>| -> f64 { risen.0.iter().map(|trace| sample.share(1 - learn, *trace)).sum() };
+            found.before += share(earlier) / 2.0;
+            found.after += share(later) / 2.0;
         }
         if found.difference() >= MIN_DIFFERENCE {
+            let folds = [0, 1].map(|learn| {
+                let scores = |sample: &Sample<'_>| -> Vec<f64> {
+                    sample
+                        .half(1 - learn)
+                        .map(|burst| risen[learn].share_of(burst))
+                        .collect()
+                };
+                (scores(earlier), scores(later))
+            });
             found.log_probability = best(&folds);
         }
         let measures: [fn(&Signature) -> Option<f32>; 2] = [|burst| burst.time_per_branch, |burst| burst.mispredicted];
@@ -179,31 +191,35 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// The traces that are more frequent in a later sample, with their shares in the two.
-pub struct Risen(FxHashMap<u32, [f32; 2]>);
+/// The traces that are more frequent in a later sample.
+pub struct Risen(FxHashSet<u32>);
 
 impl Risen {
-    /// Finds them.
-    pub fn new(earlier: &[&Signature], later: &[&Signature]) -> Self {
-        let mut shares = FxHashMap::<u32, [f32; 2]>::default();
-        for (side, bursts) in [earlier, later].into_iter().enumerate() {
-            let weight = 1.0 / bursts.len().max(1) as f32;
-            for trace in bursts.iter().flat_map(|burst| &burst.traces) {
-                shares.entry(trace.trace).or_default()[side] += trace.share * weight;
-            }
+    /// Finds them in some halves of both samples.
+    fn new(earlier: &Sample<'_>, later: &Sample<'_>, halves: &[usize]) -> Self {
+        let known = halves
+            .iter()
+            .flat_map(|&half| later.0.iter().flat_map(move |batch| batch.half(half).sums()));
+        let mut sums = FxHashMap::<u32, f64>::default();
+        for (trace, sum) in known {
+            *sums.entry(trace).or_default() += sum;
         }
-        shares.retain(|_, [before, after]| after > before);
-        Self(shares)
+        let number: usize = halves.iter().map(|&half| later.half_len(half)).sum();
+        let before = |trace| halves.iter().map(|&half| earlier.share(half, trace)).sum::<f64>() / halves.len() as f64;
+        let risen = sums
+            .into_iter()
+            .filter(|&(trace, sum)| sum / number as f64 > before(trace));
+        Self(risen.map(|(trace, _)| trace).collect())
     }
 
     /// Those of two whole samples, for what is no test: where a change was, and why.
     pub fn of_samples(earlier: &Sample<'_>, later: &Sample<'_>) -> Self {
-        Self::new(&earlier.0.concat(), &later.0.concat())
+        Self::new(earlier, later, &[0, 1])
     }
 
     /// The share of a burst's time in them.
     pub fn share_of(&self, burst: &Signature) -> f64 {
-        let risen = burst.traces.iter().filter(|trace| self.0.contains_key(&trace.trace));
+        let risen = burst.traces.iter().filter(|trace| self.0.contains(&trace.trace));
         risen.map(|trace| f64::from(trace.share)).sum()
     }
 }
@@ -213,26 +229,26 @@ pub fn cause(earlier: &Sample<'_>, later: &Sample<'_>, comparison: &Comparison) 
     if comparison.is_behaviour {
         return Cause::Behaviour;
     }
-    let known = || earlier.0.iter().flatten().flat_map(|burst| &burst.traces);
-    let traces: FxHashSet<u32> = known().map(|trace| trace.trace).collect();
-    let starts: FxHashSet<u32> = known().map(|trace| trace.start).collect();
-    let Risen(risen) = Risen::of_samples(earlier, later);
+    let traces: FxHashMap<u32, u32> = later
+        .bursts()
+        .flat_map(|burst| &burst.traces)
+        .map(|t| (t.trace, t.start))
+        .collect();
+    let starts: FxHashSet<u32> = earlier
+        .bursts()
+        .flat_map(|burst| &burst.traces)
+        .map(|t| t.start)
+        .collect();
+    let share = |sample: &Sample<'_>, trace: u32| (sample.share(0, trace) + sample.share(1, trace)) / 2.0;
     let mut excess = [0.0_f64; 3];
-    let weight = 1.0 / later.len() as f64;
-    let mut before = FxHashSet::default();
-    for trace in later.0.iter().flatten().flat_map(|burst| &burst.traces) {
-        let Some([earlier, _]) = risen.get(&trace.trace) else {
-            continue;
-        };
-        let kind = match (starts.contains(&trace.start), traces.contains(&trace.trace)) {
+    for trace in Risen::of_samples(earlier, later).0 {
+        let before = share(earlier, trace);
+        let kind = match (starts.contains(&traces[&trace]), before > 0.0) {
             (false, _) => 0,
             (true, false) => 1,
             (true, true) => 2,
         };
-        excess[kind] += f64::from(trace.share) * weight;
-        if before.insert(trace.trace) {
-            excess[kind] -= f64::from(*earlier);
-        }
+        excess[kind] += share(later, trace) - before;
     }
     let [new_code, direction, dominance] = excess;
     if new_code >= direction && new_code >= dominance {
@@ -251,8 +267,12 @@ fn behaviour(
     later: &Sample<'_>,
     measure: fn(&Signature) -> Option<f32>,
 ) -> Option<[(Vec<f64>, Vec<f64>); 2]> {
+    let possible = [0, 1].map(|half| earlier.measured(half).min(later.measured(half)));
+    if possible.iter().any(|number| *number < MIN_MEASURED) {
+        return None;
+    }
     let measured = |sample: &Sample<'_>, half: usize| -> Vec<f32> {
-        let bursts = sample.0[half].iter();
+        let bursts = sample.half(half);
         bursts
             .filter_map(|burst| measure(burst))
             .filter(|x| x.is_finite())

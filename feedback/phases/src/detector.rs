@@ -16,8 +16,10 @@
 //! A known phase is recognised only if its share of time is close, not merely if a difference is unproved.
 //!
 //! Memory: [`MAX_PHASES`] samples of at most 512 bursts, eight intervals, and a burst has at most 256 traces of 12
-//! bytes. A recording of any length is bounded by some 100 MB; typical programs take a hundredth.
+//! bytes, which are summed by trace once more. That is some 200 MB at most, for a recording of any length; programs with
+//! loops take a hundredth.
 
+use crate::batch::Batch;
 use crate::compare::{Cause, Comparison, Risen, Sample, cause};
 use crate::reference::Reference;
 use crate::signature::Signature;
@@ -109,7 +111,7 @@ struct Current {
     /// Position in the known phases.
     known: usize,
     /// Its last intervals, not yet in its sample.
-    recent: VecDeque<Vec<Signature>>,
+    recent: VecDeque<Batch>,
     /// Intervals of this visit.
     intervals: u64,
     /// Whether it has predicted enough intervals.
@@ -194,7 +196,7 @@ impl Detector {
             return self.identify(events);
         };
         let number = self.pending.len() as u64;
-        current.recent.push_back(std::mem::take(&mut self.pending));
+        current.recent.push_back(Batch::new(std::mem::take(&mut self.pending)));
         current.intervals += 1;
         let sample = &self.known[current.known].bursts;
         let Some(changed) = change_in(sample, current) else {
@@ -202,7 +204,7 @@ impl Detector {
             if current.recent.len() > MAX_WINDOW {
                 let oldest = current.recent.pop_front().unwrap_or_default();
                 let known = &mut self.known[current.known].bursts;
-                oldest.into_iter().for_each(|burst| known.add(burst));
+                oldest.into_bursts().for_each(|burst| known.add(burst));
             }
             // The first interval is the one that predicts.
             if !current.is_stable && current.intervals > STABLE_AFTER {
@@ -220,7 +222,7 @@ impl Detector {
     fn leave(&mut self, apart: usize, number: u64, events: &mut Vec<Event>) {
         let Some(current) = self.current.take() else { return };
         let end = self.first + number;
-        let mut bursts: Vec<Signature> = current.recent.into_iter().flatten().collect();
+        let mut bursts: Vec<Signature> = current.recent.into_iter().flat_map(Batch::into_bursts).collect();
         self.pending = bursts.split_off(bursts.len() - apart);
         self.first = end - apart as u64;
         let known = &mut self.known[current.known];
@@ -243,10 +245,12 @@ impl Detector {
 
     /// Takes the pending bursts for a phase: one that was met before, or a new one.
     fn identify(&mut self, events: &mut Vec<Event>) {
-        let later = Sample::new(&self.pending);
+        let (number, batch) = (self.pending.len() as u64, Batch::new(std::mem::take(&mut self.pending)));
+        let time_ns = batch.bursts().next().map_or(0, |burst| burst.time_ns);
+        let later = Sample::new([&batch]);
         let mut closest: Option<(f64, usize)> = None;
         for (position, known) in self.known.iter().enumerate() {
-            let comparison = Comparison::new(&whole(&known.bursts), &later);
+            let comparison = Comparison::new(&Sample::new([known.bursts.kept()]), &later);
             let difference = comparison.difference();
             let is_close = difference <= MAX_RETURN_DIFFERENCE && !comparison.is_significant();
             if is_close && closest.is_none_or(|(least, _)| difference < least) {
@@ -254,7 +258,7 @@ impl Detector {
             }
         }
         let change = self.before.take().map(|before| {
-            let before = whole(&before);
+            let before = Sample::new([before.kept()]);
             let comparison = Comparison::new(&before, &later);
             Change {
                 cause: cause(&before, &later, &comparison),
@@ -262,16 +266,15 @@ impl Detector {
                 after: comparison.after,
             }
         });
-        let (burst, time_ns) = (self.first, self.pending.first().map_or(0, |burst| burst.time_ns));
-        let (number, bursts) = (self.pending.len() as u64, std::mem::take(&mut self.pending));
+        let burst = self.first;
         self.first += number;
         let (known, recent) = match closest {
-            Some((_, position)) => (position, VecDeque::from([bursts])),
+            Some((_, position)) => (position, VecDeque::from([batch])),
             None => {
                 self.forget_one();
                 self.phases += 1;
                 let mut sample = Reference::default();
-                bursts.into_iter().for_each(|burst| sample.add(burst));
+                batch.into_bursts().for_each(|burst| sample.add(burst));
                 self.known.push(Known {
                     id: PhaseId(self.phases),
                     bursts: sample,
@@ -310,15 +313,6 @@ impl Detector {
     }
 }
 
-/// A phase's sample, as one to compare with.
-fn whole(reference: &Reference) -> Sample<'_> {
-    let mut sample = Sample::default();
-    for half in [0, 1] {
-        sample.add_half(half, reference.half(half));
-    }
-    sample
-}
-
 /// Whether the last interval, or the last 2, 4 or 8 together, differ from the phase before them: then the number of
 /// bursts at the end that are not of the phase, at least 1.
 fn change_in(sample: &Reference, current: &Current) -> Option<usize> {
@@ -328,19 +322,17 @@ fn change_in(sample: &Reference, current: &Current) -> Option<usize> {
         // Every interval would be compared with `window` others; each once is enough, and keeps the cost within twice
         // that of one window.
         if current.intervals.is_multiple_of(window as u64) {
-            let (older, newer) = (recent.len() - window, recent.range(recent.len() - window..).flatten());
-            let newer: Vec<&Signature> = newer.collect();
-            let mut earlier = whole(sample);
-            earlier.add(recent.range(..older).flatten());
-            let later = Sample::new(newer.iter().copied());
+            let older = recent.len() - window;
+            let earlier = Sample::new([sample.kept()].into_iter().chain(recent.range(..older)));
+            let later = Sample::new(recent.range(older..));
             let comparison = Comparison::new(&earlier, &later);
             if comparison.is_significant() {
                 if comparison.is_behaviour {
-                    return Some(newer.len());
+                    return Some(later.len());
                 }
                 // The interval before may have been too little apart to be noticed.
                 let from = older.saturating_sub(window);
-                let last: Vec<&Signature> = recent.range(from..).flatten().collect();
+                let last: Vec<&Signature> = recent.range(from..).flat_map(Batch::bursts).collect();
                 return Some(last.len() - first_apart(&earlier, &later, &last));
             }
         }

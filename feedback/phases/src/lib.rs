@@ -6,12 +6,13 @@
 //! 1. [`signature`]: a burst → the shares of its branch traces, and its behaviour;
 //! 2. [`bound`]: how likely chance is to explain a difference of two samples of bursts;
 //! 3. [`compare`]: two samples of bursts → the share of time that differs, and that likelihood;
-//! 4. [`reference`]: a bounded sample of a phase's bursts;
+//! 4. [`batch`]: bursts with the sums of their traces; [`reference`]: a bounded sample of a phase's bursts;
 //! 5. [`detector`]: a stream of bursts → begins and ends of phases, in bounded memory;
 //! 6. [`timeline`]: the same of a whole recording: spans of time, and the phase of each burst.
 //!
 //! Nothing here reads a clock, a file or a random number: equal bursts give equal phases.
 
+pub mod batch;
 pub mod bound;
 pub mod compare;
 pub mod detector;

@@ -1,18 +1,18 @@
 //! A bounded sample of a phase's bursts.
 
+use crate::batch::Batch;
 use crate::signature::Signature;
 use pleach_collector::stream::mix;
 
 /// Bursts of each half of a sample.
 pub const HALF_CAPACITY: usize = 256;
 
-/// A uniform sample of a phase's bursts (reservoir sampling, Vitter's algorithm R), in two halves that share no burst:
-/// what one half suggests, the other one tests.
+/// A uniform sample of a phase's bursts (reservoir sampling, Vitter's algorithm R, in each half).
 ///
 /// Which bursts are kept follows from their number alone, so that equal streams have equal samples.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Reference {
-    halves: [Vec<Signature>; 2],
+    kept: Batch,
     seen: u64,
 }
 
@@ -21,14 +21,14 @@ impl Reference {
     pub fn add(&mut self, signature: Signature) {
         let (half, before) = ((self.seen % 2) as usize, self.seen / 2);
         self.seen += 1;
-        let kept = &mut self.halves[half];
-        if kept.len() < HALF_CAPACITY {
+        let kept = self.kept.half_mut(half);
+        if kept.bursts.len() < HALF_CAPACITY {
             kept.push(signature);
             return;
         }
         let place = mix(self.seen.wrapping_mul(0x9e37_79b9_7f4a_7c15)) % (before + 1);
-        if let Some(replaced) = usize::try_from(place).ok().and_then(|place| kept.get_mut(place)) {
-            *replaced = signature;
+        if let Ok(place @ 0..HALF_CAPACITY) = usize::try_from(place) {
+            kept.replace(place, signature);
         }
     }
 
@@ -37,8 +37,8 @@ impl Reference {
         self.seen
     }
 
-    /// The bursts of one half, 0 or 1.
-    pub fn half(&self, half: usize) -> &[Signature] {
-        &self.halves[half]
+    /// The sample.
+    pub fn kept(&self) -> &Batch {
+        &self.kept
     }
 }
