@@ -203,7 +203,7 @@ impl Timeline {
         }
         let factors = self.phases.iter().map(|phase| {
             let share = weights[&phase.phase] / all;
-            (phase.phase, share * bursts / phase.bursts as f64)
+            (phase.phase, share * bursts / phase.bursts.max(1) as f64)
         });
         let factors: BTreeMap<PhaseId, f64> = factors.collect();
         self.phase_of.iter().map(|phase| factors[phase]).collect()
@@ -229,7 +229,7 @@ fn seconds_of_bursts(vectors: &VectorSet) -> Vec<f64> {
     seconds
         .map(|(process, &bursts)| match sampled > 0.0 {
             true => process.program_cpu_seconds / bursts.max(1) as f64 * (all / sampled),
-            false => all / total,
+            false => all / total.max(1.0),
         })
         .collect()
 }

@@ -50,7 +50,7 @@ pub fn run(recording: &Recording, length: usize, model: &mut dyn Model) -> Outco
     for (number, samples) in recording.samples.chunks(length).enumerate() {
         for sample in samples {
             covered += u64::from(model.selected().get(&sample.start) == Some(&sample.trace));
-            stitched += u64::from(joined.contains(recording, sample.trace));
+            stitched += u64::from(joined.contains(sample.trace));
         }
         let end = number * length + samples.len();
         let phase = phases.get(end - 1).copied().flatten();

@@ -6,6 +6,7 @@
 
 use super::models::Selected;
 use super::sample::{Recording, StartId, TraceId};
+use pleach_collector::vector::Branch;
 use pleach_phases::signature::TRACE_LENGTH;
 use rustc_hash::FxHashSet;
 
@@ -31,17 +32,12 @@ impl Stitched {
     }
 
     /// Whether a sample's trace lies in a joined one.
-    pub fn contains(&self, _: &Recording, trace: TraceId) -> bool {
+    pub fn contains(&self, trace: TraceId) -> bool {
         self.0.contains(&trace)
     }
 }
 
-fn join(
-    recording: &Recording,
-    selected: &Selected,
-    start: StartId,
-    trace: TraceId,
-) -> Vec<pleach_collector::vector::Branch> {
+fn join(recording: &Recording, selected: &Selected, start: StartId, trace: TraceId) -> Vec<Branch> {
     let mut joined = recording.traces[trace.0 as usize].to_vec();
     let mut met = FxHashSet::from_iter([start]);
     while joined.len() < MAX_BRANCHES {
