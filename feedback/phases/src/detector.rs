@@ -20,7 +20,7 @@
 //! loops take a hundredth.
 
 use crate::batch::Batch;
-use crate::compare::{Cause, Comparison, Risen, Sample, cause};
+use crate::compare::{Cause, Comparison, MIN_DIFFERENCE, Risen, Sample, cause};
 use crate::reference::Reference;
 use crate::signature::Signature;
 use std::collections::VecDeque;
@@ -132,7 +132,7 @@ pub struct Detector {
     phases: u32,
     current: Option<Current>,
     /// The phase that ended, until the next one begins.
-    before: Option<Reference>,
+    before: Option<Known>,
     /// Phases in a row that ended before they were stable.
     unstable: u32,
 }
@@ -227,7 +227,7 @@ impl Detector {
         self.first = end - apart as u64;
         let known = &mut self.known[current.known];
         bursts.into_iter().for_each(|burst| known.bursts.add(burst));
-        self.before = Some(known.bursts.clone());
+        self.before = Some(known.clone());
         events.push(Event::Ended {
             phase: known.id,
             burst: self.first,
@@ -252,13 +252,20 @@ impl Detector {
         for (position, known) in self.known.iter().enumerate() {
             let comparison = Comparison::new(&Sample::new([known.bursts.kept()]), &later);
             let difference = comparison.difference();
-            let is_close = difference <= MAX_RETURN_DIFFERENCE && !comparison.is_significant();
+            // The phase that has just ended differs, proved by more bursts than are compared here.
+            let has_ended = self.before.as_ref().is_some_and(|before| before.id == known.id);
+            let limit = if has_ended {
+                MIN_DIFFERENCE
+            } else {
+                MAX_RETURN_DIFFERENCE
+            };
+            let is_close = difference < limit && !comparison.is_significant();
             if is_close && closest.is_none_or(|(least, _)| difference < least) {
                 closest = Some((difference, position));
             }
         }
         let change = self.before.take().map(|before| {
-            let before = Sample::new([before.kept()]);
+            let before = Sample::new([before.bursts.kept()]);
             let comparison = Comparison::new(&before, &later);
             Change {
                 cause: cause(&before, &later, &comparison),

@@ -167,6 +167,8 @@ fn small_changes_need_more_intervals() {
     let events = detect(&[(kind(0, 0.3), 4000), (kind(0, 0.65), 4000)], Interval::Fixed(100), 7);
     let ended = ended(&events);
     assert_eq!(ended.len(), 1, "{events:#?}");
+    let found: Vec<u32> = begun(&events).iter().map(|(phase, _)| *phase).collect();
+    assert_eq!(found, [1, 2]);
     assert!(ended[0].0.abs_diff(4000) < 150 && ended[0].1 <= 4800, "{ended:?}");
 }
 

@@ -175,15 +175,19 @@ fn code(folder: &Path, found: &mut String) {
 #[test]
 fn commands_of_the_papers_page_exist() {
     let root = root();
+    // With the file of the subcommands, and the folders of the options.
+    let harness = "testsuite/bench/harness/src";
     let programs = [
-        ("pleach", vec!["feedback/cli/src"]),
+        ("pleach", "feedback/cli/src/main.rs", ["feedback/cli/src", ""]),
         (
             "pleach-papers",
-            vec!["testsuite/papers/src", "testsuite/bench/harness/src"],
+            "testsuite/papers/src/main.rs",
+            ["testsuite/papers/src", harness],
         ),
         (
             "pleach-bench",
-            vec!["testsuite/bench/pleach-bench/src", "testsuite/bench/harness/src"],
+            "testsuite/bench/pleach-bench/src/args.rs",
+            ["testsuite/bench/pleach-bench/src", harness],
         ),
     ];
     let text = read(&root.join("testsuite/papers/COVERAGE.md"));
@@ -191,15 +195,16 @@ fn commands_of_the_papers_page_exist() {
     for command in prose(&text).flat_map(|line| line.split('`').skip(1).step_by(2)) {
         let mut words = command.split_whitespace();
         let name = words.next().unwrap_or_default();
-        let Some((_, folders)) = programs.iter().find(|(program, _)| *program == name) else {
+        let Some((_, main, folders)) = programs.iter().find(|(program, ..)| *program == name) else {
             assert!(command.contains('/'), "`{command}` is no command");
             continue;
         };
         let verb = words.next().expect("a subcommand");
-        let known = subcommands(&read(&root.join(folders[0]).join("main.rs")));
+        let known = subcommands(&read(&root.join(main)));
         assert!(known.iter().any(|known| known == verb), "`{command}`: {known:?}");
         let mut source = String::new();
-        folders.iter().for_each(|folder| code(&root.join(folder), &mut source));
+        let folders = folders.iter().filter(|folder| !folder.is_empty());
+        folders.for_each(|folder| code(&root.join(folder), &mut source));
         for option in words.filter_map(|word| word.strip_prefix("--")) {
             let field = format!("{}:", option.replace('-', "_"));
             let is_known = source.contains(&field) || source.contains(&format!("long = \"{option}\""));
