@@ -1,10 +1,17 @@
 //! Bursts with the sums of their traces' shares.
 
 use crate::signature::{Signature, TraceShare};
+use pleach_collector::stream::mix;
 use rustc_hash::FxHashMap;
 
 /// Unit of the sums: they are integers, so that what is taken out leaves no error.
 const UNIT: f64 = (1_u64 << 32) as f64;
+
+/// The half that a burst goes to, 0 or 1, by its number: of two bursts in a row, one goes to each. Which one is as good
+/// as random, so that a program that alternates does not show each half another part of itself.
+pub(crate) fn half_of(number: u64) -> usize {
+    (number % 2 ^ mix(number / 2) & 1) as usize
+}
 
 /// Bursts in two halves that share no burst: what one half suggests, the other one tests.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -23,12 +30,11 @@ pub(crate) struct Half {
 }
 
 impl Batch {
-    /// These bursts: every other one goes to each half.
+    /// These bursts, in two halves ([`half_of`]).
     pub fn new(bursts: impl IntoIterator<Item = Signature>) -> Self {
         let mut batch = Self::default();
-        for burst in bursts {
-            let half = usize::from(batch.halves[0].bursts.len() > batch.halves[1].bursts.len());
-            batch.halves[half].push(burst);
+        for (number, burst) in bursts.into_iter().enumerate() {
+            batch.halves[half_of(number as u64)].push(burst);
         }
         batch
     }
@@ -55,14 +61,14 @@ impl Batch {
 
     /// Its bursts in the order in which [`Batch::new`] got them.
     pub fn bursts(&self) -> impl DoubleEndedIterator<Item = &Signature> {
-        (0..self.len()).map(|at| &self.halves[at % 2].bursts[at / 2])
+        (0..self.len()).map(|at| &self.halves[half_of(at as u64)].bursts[at / 2])
     }
 
     /// The bursts themselves, in that order.
     pub fn into_bursts(self) -> impl Iterator<Item = Signature> {
-        let [mut first, mut second] = self.halves.map(|half| half.bursts.into_iter());
-        let all = first.len() + second.len();
-        (0..all).filter_map(move |at| if at % 2 == 0 { first.next() } else { second.next() })
+        let all = self.len();
+        let mut halves = self.halves.map(|half| half.bursts.into_iter());
+        (0..all).filter_map(move |at| halves[half_of(at as u64)].next())
     }
 }
 

@@ -273,10 +273,7 @@ fn behaviour(
     }
     let measured = |sample: &Sample<'_>, half: usize| -> Vec<f32> {
         let bursts = sample.half(half);
-        bursts
-            .filter_map(|burst| measure(burst))
-            .filter(|x| x.is_finite())
-            .collect()
+        bursts.filter_map(measure).filter(|x| x.is_finite()).collect()
     };
     let all = [0, 1].map(|half| (measured(earlier, half), measured(later, half)));
     if all.iter().any(|(a, b)| a.len().min(b.len()) < MIN_MEASURED) {

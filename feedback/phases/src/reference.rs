@@ -1,6 +1,6 @@
 //! A bounded sample of a phase's bursts.
 
-use crate::batch::Batch;
+use crate::batch::{Batch, half_of};
 use crate::signature::Signature;
 use pleach_collector::stream::mix;
 
@@ -19,7 +19,7 @@ pub struct Reference {
 impl Reference {
     /// Adds a burst.
     pub fn add(&mut self, signature: Signature) {
-        let (half, before) = ((self.seen % 2) as usize, self.seen / 2);
+        let (half, before) = (half_of(self.seen), self.seen / 2);
         self.seen += 1;
         let kept = self.kept.half_mut(half);
         if kept.bursts.len() < HALF_CAPACITY {

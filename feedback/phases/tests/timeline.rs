@@ -150,6 +150,8 @@ fn signatures_show_what_the_hardware_says() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn every_phase_has_the_weight_that_is_asked_for(lengths in prop::collection::vec(300..900_u64, 2..5)) {
         let phases: Vec<_> = lengths.iter().enumerate().map(|(at, bursts)| (at as u64 * 1000, *bursts)).collect();

@@ -1,6 +1,6 @@
 //! The models of trace selection on streams that are made by hand.
 
-use pleach_collector::vector::{Branch, Burst, CodeAddress, EndReason, Engine, ModuleId, VectorSet};
+use pleach_collector::vector::{Branch, Burst, CodeAddress, EndReason, Engine, ModuleId, Process, VectorSet};
 use pleach_papers::phase_checks::{CheckOptions, check};
 use pleach_papers::traces::confident::Confident;
 use pleach_papers::traces::models::{Model, Paper};
@@ -38,7 +38,18 @@ fn burst(number: usize, blocks: &[u64]) -> Burst {
 
 fn vectors(bursts: &[&[u64]]) -> VectorSet {
     let bursts = bursts.iter().enumerate();
+    let process = Process {
+        pid: 1,
+        parent: None,
+        command: "made".to_owned(),
+        program_cpu_seconds: 1.0,
+        own_cpu_seconds: 0.0,
+        lost: 0,
+        declined: 0,
+        undisturbed: true,
+    };
     VectorSet {
+        processes: vec![process],
         bursts: bursts.map(|(number, blocks)| burst(number, blocks)).collect(),
         ..VectorSet::default()
     }
