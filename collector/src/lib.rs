@@ -7,7 +7,7 @@
 //!    [`detached`]: recordings of programs that something else starts;
 //! 3. [`convert`]: the shards that sampled processes write (`pleach-wire`) → a [`vector::VectorSet`];
 //!    `coverage`: the plans of breakpoints, and what they showed;
-//! 4. [`stream`]: compression of long recordings;
+//! 4. [`stream`]: compression of long recordings; [`watch`]: bursts as they arrive;
 //! 5. [`mod@file`]: the vector file; [`stats`], [`verify`]: figures and checks of a recording;
 //! 6. [`perf`]: import and export of perf.data and of `perf script`'s text.
 
@@ -28,5 +28,6 @@ pub mod stream;
 mod sys;
 pub mod vector;
 pub mod verify;
+pub mod watch;
 
 pub use pleach_wire::threads;

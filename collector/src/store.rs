@@ -3,6 +3,7 @@
 use crate::convergence::Convergence;
 use crate::stream::{Compressor, Generator, size_of_burst};
 use crate::vector::{Burst, Clock, VectorSet};
+use crate::watch::Watcher;
 
 /// Maximum size of unpacked bursts, as a multiple of the file's limit. Packing reduces the 5 bytes of an unpacked
 /// branch to at most a fourth, and to a hundredth in long bursts of loops.
@@ -29,6 +30,8 @@ pub(crate) struct Store {
     seed: u64,
     /// Convergence of the runs, if it is measured.
     pub(crate) convergence: Option<Convergence>,
+    /// What sees each burst that is added.
+    pub(crate) watcher: Option<Watcher>,
 }
 
 impl Store {
@@ -42,6 +45,7 @@ impl Store {
             compressor: None,
             seed,
             convergence: None,
+            watcher: None,
         }
     }
 
@@ -49,6 +53,9 @@ impl Store {
     pub(crate) fn push(&mut self, burst: Burst) {
         if let Some(convergence) = &mut self.convergence {
             convergence.add(&burst);
+        }
+        if let Some(watcher) = &self.watcher {
+            watcher.burst(&burst);
         }
         match &mut self.compressor {
             Some(compressor) => {

@@ -3,6 +3,7 @@
 use crate::convergence::Repeat;
 use crate::redirect::Redirect;
 use crate::vector::Engine;
+use crate::watch::Watcher;
 use pleach_wire::threads::ThreadFilter;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -65,6 +66,8 @@ pub struct RecordOptions {
     pub threads: ThreadFilter,
     /// The command's standard streams.
     pub redirect: Redirect,
+    /// What sees the bursts while the command runs.
+    pub watcher: Option<Watcher>,
 }
 
 impl RecordOptions {
@@ -88,6 +91,7 @@ impl RecordOptions {
             coverage_advance: None,
             threads: ThreadFilter::ALL,
             redirect: Redirect::default(),
+            watcher: None,
         }
     }
 

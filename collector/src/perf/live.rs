@@ -6,7 +6,7 @@ use super::reader::Reader;
 use super::records::{self, Record};
 use super::report::{Format, Report};
 use super::session::Session;
-use crate::vector::{Engine, VectorSet};
+use crate::vector::{Burst, Engine, VectorSet};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -60,6 +60,11 @@ impl<'a> Live<'a> {
         let body = Cow::Owned(body);
         let record = Record { kind, misc, body, at };
         self.reader.record(record, &mut self.session);
+    }
+
+    /// The bursts so far.
+    pub fn bursts(&self) -> &[Burst] {
+        self.session.bursts()
     }
 
     /// Number of events that a sample represents, if the sample says so.

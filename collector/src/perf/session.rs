@@ -200,6 +200,11 @@ impl<'a> Session<'a> {
         self.modules.set.bursts.push(burst);
     }
 
+    /// The bursts of the set so far.
+    pub(super) fn bursts(&self) -> &[Burst] {
+        &self.modules.set.bursts
+    }
+
     /// Adds the CPU seconds of all processes to one process, which is added to the set if needed.
     pub(super) fn account(&mut self, pid: u32, program_cpu_seconds: f64, own_cpu_seconds: f64) {
         let process = self.process(pid);

@@ -11,7 +11,8 @@
 //! 7. [`prediction`], [`coverage`]: how well branches are predicted, which blocks certainly ran;
 //! 8. [`analyse`]: all phases, into one profile; [`exact_profile`]: the same from exact counts;
 //! 9. [`stacks`]: call stacks; [`instances`]: counts of each inline instance;
-//! 10. [`evaluate`], [`accuracy`], [`regions`]: estimates against exact counts.
+//! 10. [`phases`]: the profile of each phase of a recording;
+//! 11. [`evaluate`], [`accuracy`], [`regions`]: estimates against exact counts.
 
 pub mod accuracy;
 pub mod analyse;
@@ -25,6 +26,7 @@ pub mod instances;
 pub mod iterations;
 pub mod partial_path;
 pub mod partial_paths;
+pub mod phases;
 pub mod prediction;
 mod probe_walker;
 pub mod program;

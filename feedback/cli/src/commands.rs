@@ -17,6 +17,8 @@ pub mod order;
 mod output;
 pub mod overlap;
 pub mod paths;
+mod phase_watch;
+pub mod phases;
 mod progress;
 pub mod record;
 mod recorded;

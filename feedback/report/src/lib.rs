@@ -13,7 +13,7 @@
 //! 7. [`foreign`] and [`exclude`]: remove counts that do not belong to a program, and functions.
 //! 8. [`evaluate`]: figures of accuracy.
 //! 9. [`summary`]: what stage 2 did in a build, from optimisation records.
-//! 10. [`html`]: all of it as a page.
+//! 10. [`html`]: all of it as a page; [`phases`]: a recording over time.
 //! 11. [`profile_text`]: a profile as text, and back.
 //! 12. [`names`]: how names of functions are shown and found;
 //!     `tables` and `ranges`: the layout of all tables, and numbers as ranges; [`decorate`]: colours and bars;
@@ -42,6 +42,7 @@ pub mod listing;
 pub mod names;
 pub mod paths;
 mod paths_text;
+pub mod phases;
 pub mod profile_text;
 mod ranges;
 pub mod sequences;

@@ -27,6 +27,7 @@ mod instrument_tasks;
 mod opt_cases;
 mod path_metadata;
 mod peers;
+mod phases;
 mod placement;
 mod predictions;
 mod profile;

@@ -4,7 +4,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use pleach_harness::cli::{Common, Exact, Which, plain_pleach};
 use pleach_harness::{InputKind, parallel};
-use pleach_papers::{path_tables, regions, streams, time_bias};
+use pleach_papers::recordings::{Recorded, RecordedArgs};
+use pleach_papers::{path_tables, phase_checks, regions, streams, time_bias, traces};
 
 #[derive(Parser)]
 #[command(version, about = "Tables of the papers that pleach builds on, for the workloads")]
@@ -61,6 +62,28 @@ enum Command {
         /// Budget of the recording
         #[arg(long, default_value = "30%")]
         overhead: String,
+    },
+    /// Chen et al. (2003): four models of trace selection and ours, on recorded samples
+    Traces {
+        #[command(flatten)]
+        recorded: RecordedArgs,
+        /// Samples of an interval; may be repeated
+        #[arg(long = "interval", default_values_t = [100, 1000])]
+        intervals: Vec<usize>,
+    },
+    /// The same paper: the detector of phases, on resampled bursts whose phases are known
+    Phases {
+        #[command(flatten)]
+        recorded: RecordedArgs,
+        /// Intervals of programs that do not change
+        #[arg(long, default_value_t = 1_000_000)]
+        intervals: u64,
+        /// Changes of programs that change
+        #[arg(long, default_value_t = 1000)]
+        changes: u64,
+        /// Bursts of an interval
+        #[arg(long, default_value_t = pleach_phases::detector::DEFAULT_INTERVAL)]
+        length: usize,
     },
     /// Ball and Larus (MICRO-29): executed paths, how often they are counted, and what training shows of them
     Paths {
@@ -126,6 +149,29 @@ fn main() -> Result<()> {
                 &exact.anchor.pleach()?,
                 &options,
             )?)
+        }
+        Command::Traces { recorded, intervals } => {
+            let figures = recorded.read(open)?;
+            let figures = figures
+                .iter()
+                .map(|Recorded { name, vectors }| traces::figures(name, vectors, intervals));
+            traces::report::sections(&figures.collect::<Vec<_>>())
+        }
+        Command::Phases {
+            recorded,
+            intervals,
+            changes,
+            length,
+        } => {
+            let options = phase_checks::CheckOptions {
+                intervals: *intervals,
+                length: *length,
+                changes: *changes,
+                seed: 1,
+            };
+            let recordings = recorded.read(open)?.into_iter();
+            let recordings: Vec<_> = recordings.map(|recorded| (recorded.name, recorded.vectors)).collect();
+            phase_checks::sections(&phase_checks::check(&recordings, &options)?)
         }
         Command::Paths { exact, no_counts } => {
             let bench = open()?;

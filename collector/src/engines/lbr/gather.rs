@@ -3,7 +3,7 @@
 use super::ring::Ring;
 use crate::perf::Report;
 use crate::perf::live::{Live, LiveEvent};
-use crate::vector::{Engine, VectorSet};
+use crate::vector::{Burst, Engine, VectorSet};
 
 /// `PERF_RECORD_LOST`, `PERF_RECORD_SAMPLE`.
 const LOST: u32 = 2;
@@ -63,6 +63,11 @@ impl<'a> Gather<'a> {
             }
         }
         live.round();
+    }
+
+    /// The bursts of this run and of earlier ones so far.
+    pub fn bursts(&self) -> &[Burst] {
+        self.live.bursts()
     }
 
     /// Totals of the records read so far.

@@ -19,7 +19,8 @@ use crate::signals::Forwarding;
 use crate::stats::Stats;
 use crate::store::Store;
 use crate::sys::monotonic_ns;
-use crate::vector::{Engine, VectorSet};
+use crate::vector::{Burst, Engine, VectorSet};
+use crate::watch::Watcher;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -95,6 +96,7 @@ impl Session for LbrSession<'_> {
             sample_ns: self.sample_ns,
             seed: self.seed.wrapping_add(u64::from(number) << 32),
             duration: self.options.duration,
+            watcher: self.options.watcher.as_ref(),
         };
         let before = self.vectors.bursts.len();
         let (status, report) = run.once(command, &mut self.vectors)?;
@@ -205,6 +207,7 @@ struct Run<'a> {
     sample_ns: f64,
     seed: u64,
     duration: Option<Duration>,
+    watcher: Option<&'a Watcher>,
 }
 
 impl Run<'_> {
@@ -221,11 +224,12 @@ impl Run<'_> {
         let period = event.first_period(Controller::samples_per_second(self.goal, self.sample_ns));
         let opened = Opened::new(self.plan, pid, period, Scope::FromExec).map_err(self.explain)?;
         let mut controller = Controller::new(self.goal, self.sample_ns, period, event.least_period(), self.seed);
+        let mut shown = vectors.bursts.len();
         let mut gather = Gather::new(vectors, Engine::Lbr, opened.events());
         let mut child = stopped.release().map_err(cannot_run)?;
         forwarding.to(pid);
 
-        let reading = self.follow(&mut child, &opened, &mut gather, &mut controller, began);
+        let reading = self.follow(&mut child, &opened, &mut gather, &mut controller, began, &mut shown);
         // Descendants that are still running continue without sampling.
         opened.sample(false);
         opened.track(false);
@@ -238,8 +242,17 @@ impl Run<'_> {
             seconds(controller.spent_ns(&seen)),
         );
         drop(opened);
+        self.show(&vectors.bursts, &mut shown);
         let status = child.wait().map_err(cannot_run)?;
         Ok((status, report))
+    }
+
+    /// Shows the bursts after the first `shown`.
+    fn show(&self, bursts: &[Burst], shown: &mut usize) {
+        let Some(watcher) = self.watcher else { return };
+        bursts[*shown..].iter().for_each(|burst| watcher.burst(burst));
+        *shown = bursts.len();
+        watcher.round();
     }
 
     /// Reads and controls until the command ends, or its time is over; returns the CPU time that reading took, in
@@ -251,6 +264,7 @@ impl Run<'_> {
         gather: &mut Gather,
         controller: &mut Controller,
         began: u64,
+        shown: &mut usize,
     ) -> u64 {
         let start = Instant::now();
         let deadline = self.duration.map(|duration| start + duration);
@@ -263,6 +277,7 @@ impl Run<'_> {
             let before = sys::thread_cpu_ns();
             gather.round(opened.rings());
             reading += sys::thread_cpu_ns().saturating_sub(before);
+            self.show(gather.bursts(), shown);
             let now = Instant::now();
             if ended || deadline.is_some_and(|deadline| now >= deadline) {
                 return reading;

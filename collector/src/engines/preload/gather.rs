@@ -19,6 +19,7 @@ use crate::convergence::Convergence;
 use crate::convert::{Conversion, Found};
 use crate::store::Store;
 use crate::vector::VectorSet;
+use crate::watch::Watcher;
 use pleach_wire::shard::EXTENSION;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
@@ -66,6 +67,11 @@ impl Gathering {
         self.store.convergence = Some(Convergence::default());
     }
 
+    /// Shows bursts as they arrive, from now on.
+    pub(crate) fn watch(&mut self, watcher: Watcher) {
+        self.store.watcher = Some(watcher);
+    }
+
     /// Convergence of the runs so far, if it is measured.
     pub(crate) fn convergence(&self) -> Option<&Convergence> {
         self.store.convergence.as_ref()
@@ -82,14 +88,19 @@ impl Gathering {
     pub(crate) fn run<T>(&mut self, directory: &Path, run: impl FnOnce() -> T) -> Result<(T, u64)> {
         let mut conversion = Conversion::default();
         let ended = AtomicBool::new(false);
-        let result = match self.limit {
+        // A watcher waits for every burst; a limit, for as many as are worth a read.
+        let threshold = match (&self.store.watcher, self.limit) {
+            (Some(_), _) => Some(1),
+            (None, limit) => limit.map(|limit| limit.min(UNREAD_THRESHOLD)),
+        };
+        let result = match threshold {
             None => run(),
-            Some(limit) => std::thread::scope(|scope| {
+            Some(threshold) => std::thread::scope(|scope| {
                 let reader = scope.spawn(|| {
                     while !ended.load(Ordering::Acquire) {
                         std::thread::park_timeout(POLL_INTERVAL);
                         // Errors are reported by the last read, if they persist.
-                        let _ = self.read_some(directory, limit.min(UNREAD_THRESHOLD), &mut conversion);
+                        let _ = self.read_some(directory, threshold, &mut conversion);
                     }
                 });
                 let result = run();
@@ -142,6 +153,9 @@ impl Gathering {
         for (name, from) in conversion.met() {
             self.read_shard(directory, &name, from, all, conversion)?;
         }
+        if let Some(watcher) = &self.store.watcher {
+            watcher.round();
+        }
         Ok(())
     }
 
@@ -167,7 +181,7 @@ impl Gathering {
                 break;
             }
         }
-        if !all && from > begin && !give_back(&file, from) {
+        if self.limit.is_some() && !all && from > begin && !give_back(&file, from) {
             self.unreclaimed = true;
         }
         Ok(())

@@ -60,6 +60,9 @@ impl<'a> PreloadSession<'a> {
         if matches!(options.repeat, Repeat::Until(_)) {
             gathering.compare_runs();
         }
+        if let Some(watcher) = &options.watcher {
+            gathering.watch(watcher.clone());
+        }
         let coverage = match options.coverage {
             CoverageMode::Off => None,
             CoverageMode::On | CoverageMode::Only => {

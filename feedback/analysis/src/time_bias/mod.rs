@@ -106,6 +106,15 @@ impl Weights {
         }
     }
 
+    /// The same weights, with each burst multiplied by its factor: 1 on average, by the position in `bursts`.
+    pub fn with_factors(mut self, bursts: &[Burst], factors: &[f64]) -> Self {
+        let weighted = bursts.iter().zip(factors).enumerate();
+        self.bursts = weighted
+            .map(|(number, (burst, factor))| self.of_burst(number, burst).map(|weight| weight * *factor as f32))
+            .collect();
+        self
+    }
+
     /// The weight of a burst's branch, and of the stretch that follows it; 1 on average over all branches.
     pub fn get(&self, burst: usize, branch: usize) -> f64 {
         self.bursts.get(burst).map_or(1.0, |times| f64::from(times[0])) * self.within(burst, branch)

@@ -1,11 +1,13 @@
 //! `pleach analyse`: a profile of raw vectors that were kept.
 
 use super::inputs::kept_vectors;
+use super::phases::interval;
 use super::recorded::analysed;
 use anyhow::{Context, Result, bail};
 use pleach_analysis::time_bias::{Model, Weights};
-use pleach_collector::vector::join;
+use pleach_collector::vector::{VectorSet, join};
 use pleach_decide::support::verdict;
+use pleach_phases::{Interval, Timeline};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -16,6 +18,7 @@ use std::process::ExitCode;
 ///
 ///   pleach record --keep-vectors -o kept.pleach -- ./app
 ///   pleach analyse kept.pleach -o again.pleach --correct-time-bias
+///   pleach analyse kept.pleach -o even.pleach --phases equal      short phases count as much as long ones
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -31,6 +34,13 @@ pub struct Args {
     /// Weight branches by their time, where the recording measured it (`pleach record --correct-time-bias`).
     #[arg(long)]
     correct_time_bias: bool,
+    /// Weight the phases of the program (`pleach phases`): each alike, or by its CPU time. The second differs from a
+    /// plain analysis where recordings with different budgets are analysed together.
+    #[arg(long, value_enum, value_name = "WEIGHT")]
+    phases: Option<PhaseWeight>,
+    /// Bursts of an interval of the phases, or auto (as for `pleach phases`).
+    #[arg(long, default_value = "auto", value_parser = interval, value_name = "N|auto", requires = "phases")]
+    interval: Interval,
     /// Do not keep the raw vectors.
     #[arg(long)]
     without_vectors: bool,
@@ -39,16 +49,49 @@ pub struct Args {
     quiet: bool,
 }
 
+/// What the weight of a phase is.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum PhaseWeight {
+    /// All phases have the same.
+    Equal,
+    /// Its CPU time; where that is unknown, its number of bursts.
+    Time,
+}
+
+impl PhaseWeight {
+    /// The factor of each burst.
+    fn factors(self, vectors: &VectorSet, interval: Interval) -> Result<Vec<f64>> {
+        let timeline = Timeline::new(vectors, interval).context("cannot weight phases")?;
+        Ok(timeline.burst_factors(|phase| match self {
+            Self::Equal => 1.0,
+            Self::Time => phase.cpu_seconds,
+        }))
+    }
+}
+
+/// The number of equally weighted bursts that are as much evidence as bursts with these factors (Kish).
+fn effective(factors: &[f64]) -> u64 {
+    let squares: f64 = factors.iter().map(|factor| factor * factor).sum();
+    (factors.iter().sum::<f64>().powi(2) / squares) as u64
+}
+
 /// Analyses.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let sets = args.profiles.iter().map(|path| kept_vectors(path));
     let vectors = join(sets.collect::<Result<Vec<_>>>()?).context("cannot analyse the recordings together")?;
-    let weights = if args.correct_time_bias {
+    let mut weights = if args.correct_time_bias {
         Weights::from_vectors(&vectors, &Model::default())
     } else {
         Weights::equal()
     };
-    let profile = analysed(
+    let factors = args
+        .phases
+        .map(|weight| weight.factors(&vectors, args.interval))
+        .transpose()?;
+    if let Some(factors) = &factors {
+        weights = weights.with_factors(&vectors.bursts, factors);
+    }
+    let mut profile = analysed(
         &vectors,
         &weights,
         args.binary.as_deref(),
@@ -58,10 +101,24 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if profile.functions.is_empty() {
         bail!("none of the recorded files is annotated, or they are gone: name the program with --binary");
     }
+    if let Some(factors) = &factors {
+        profile.provenance.bursts = profile.provenance.bursts.min(effective(factors));
+    }
     pleach_store::write_profile(&args.output, &profile)?;
     if !args.quiet {
         eprintln!("pleach: wrote {}", args.output.display());
         eprintln!("pleach: {}", verdict(&profile.provenance, profile.functions.len()));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::effective;
+
+    #[test]
+    fn unequal_weights_are_less_evidence() {
+        assert_eq!(effective(&[1.0; 100]), 100);
+        assert_eq!(effective(&[1.9, 1.9, 0.1, 0.1]), 2);
+    }
 }

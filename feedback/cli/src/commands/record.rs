@@ -1,6 +1,8 @@
 //! `pleach record`: run a command, sample it, write a profile.
 
 use super::output::print;
+use super::phase_watch::PhaseWatch;
+use super::phases::interval;
 use super::recorded::{NOTHING_SAMPLED, Target};
 use super::sampling::{self, EngineArg, Wants, duration, percentage};
 use anyhow::{Context, Result, anyhow, bail};
@@ -10,6 +12,7 @@ use pleach_collector::record::{CoverageMode, Enough, Handlers, RecordError, Reco
 use pleach_collector::threads::{ThreadFilter, ThreadFilterError};
 use pleach_collector::vector::Engine;
 use pleach_decide::support::MIN_BURSTS_FOR_SPLITTING;
+use pleach_phases::Interval;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -25,6 +28,7 @@ use std::time::Duration;
 ///   pleach record -- ./app input.txt                            writes default.pleach
 ///   pleach record --repeat 20 -o app.pleach -- ./app x.txt      runs a short command 20 times
 ///   pleach record --overhead 5% -o app.pleach -- ./app x.txt    more samples in the same time
+///   pleach record --phases -- ./app input.txt                   reports phases while the command runs
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -91,6 +95,12 @@ pub struct Args {
     /// sample while the command runs, which also bounds memory and temporary files; for runs of hours.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_size: Option<u64>,
+    /// Report the phases of the program on standard error as they are found, in bounded memory (`pleach phases`).
+    #[arg(long, conflicts_with_all = ["verify", "env"])]
+    phases: bool,
+    /// Bursts of an interval of the phases, or auto (as for `pleach phases`).
+    #[arg(long, default_value = "auto", value_parser = interval, value_name = "N|auto", requires = "phases")]
+    interval: Interval,
     /// Read this file instead of the recorded binary of the same build-id or name.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
@@ -222,6 +232,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     ensure_writable(args)?;
     let engine = args.engine.engine(args.wants())?;
+    let phases = args.phases.then(|| PhaseWatch::new(args.interval));
     let options = RecordOptions {
         engine,
         event: args.event.clone(),
@@ -238,6 +249,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         coverage: args.coverage.mode(),
         coverage_advance: args.coverage_advance,
         threads: args.threads(engine)?,
+        watcher: phases.as_ref().map(PhaseWatch::watcher),
         ..RecordOptions::new(sampling::sampler(engine)?)
     };
     // What was recorded is written even if the user interrupts.
@@ -246,6 +258,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Ok(recording) => recording,
         Err(error) => return Ok(refused(&error)),
     };
+    if let Some(phases) = &phases {
+        phases.finish();
+    }
     let target = Target {
         output: &args.output,
         stats: args.stats.as_deref(),

@@ -1,0 +1,98 @@
+//! `pleach phases`: the phases of a recording.
+
+use super::binaries::{named_or_recorded_quietly, profile_names};
+use super::inputs::{DEFAULT_PROFILE, kept_vectors, sampled};
+use super::output::{NamesArgs, print_json, print_report};
+use anyhow::{Context, Result};
+use pleach_analysis::analyse::AnalysisError;
+use pleach_analysis::phases::profiles_of_phases;
+use pleach_analysis::program::Program;
+use pleach_phases::detector::MIN_INTERVAL;
+use pleach_phases::{Interval, Timeline};
+use pleach_report::phases::Phases;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Show the phases of a program's execution, as its bursts tell them apart.
+///
+/// A phase is a stretch of time in which the program executes the same code in the same shares. Bursts are compared in
+/// intervals of a constant number; a phase ends where an interval differs from it by more than chance explains (at most
+/// one false change in 10⁹ intervals), and by at least a tenth of the time. A phase that comes back is recognised.
+///
+/// Printed are a timeline, each phase's share of the CPU time, its hottest paths as `pleach paths` shows them, and the
+/// paths that set it apart from the others. CPU times are estimated from numbers of bursts. The recording must have its
+/// raw vectors; a program that is not annotated has phases without paths.
+///
+///   pleach record --keep-vectors -o app.pleach -- ./app
+///   pleach phases app.pleach
+///   pleach phases app.pleach --interval 1000       smaller differences, fewer phases
+///   pleach analyse app.pleach -o even.pleach --phases equal     a profile in which each phase counts alike
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// A profile that was recorded or imported with --keep-vectors.
+    #[arg(default_value = DEFAULT_PROFILE, value_name = "FILE")]
+    profile: PathBuf,
+    /// Bursts of an interval, at least 50. `auto`: 100, and twice as many, up to 1600, while phases end before they
+    /// have lasted four intervals.
+    #[arg(long, default_value = "auto", value_parser = interval, value_name = "N|auto")]
+    interval: Interval,
+    /// Number of hottest paths to list for each phase, and of further ones that set it apart.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    top: usize,
+    /// Print numbers of blocks, not source lines.
+    #[arg(short = 'v', long)]
+    blocks: bool,
+    /// Read this file instead of the recorded binary of the same build-id or name.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    names: NamesArgs,
+}
+
+/// Parses the value of `--interval`.
+pub fn interval(text: &str) -> Result<Interval, String> {
+    if text == "auto" {
+        return Ok(Interval::Adaptive);
+    }
+    let bursts = text.parse().ok().filter(|&bursts| bursts >= MIN_INTERVAL);
+    bursts.map(Interval::Fixed).ok_or_else(|| {
+        format!("expected a number of bursts from {MIN_INTERVAL} on, or auto: fewer cannot prove a change")
+    })
+}
+
+/// Prints.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let vectors = kept_vectors(&args.profile)?;
+    let timeline = Timeline::new(&vectors, args.interval).with_context(|| args.profile.display().to_string())?;
+    let program = Program::read(&vectors.modules, args.binary.as_deref());
+    for problem in &program.problems {
+        eprintln!("pleach: warning: {problem}");
+    }
+    let profiles = match profiles_of_phases(&program, vectors, &timeline) {
+        Ok(profiles) => profiles,
+        Err(error @ AnalysisError::NotAnnotated) => {
+            eprintln!("pleach: note: phases are shown without paths: {error}");
+            Vec::new()
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let report = Phases::new(&timeline, &profiles, args.top);
+    if args.json {
+        print_json("phases", "phases", &report.to_json()?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let sources = match args.blocks {
+        true => None,
+        false => {
+            let profile = sampled(std::slice::from_ref(&args.profile))?;
+            let named: Vec<PathBuf> = args.binary.iter().cloned().collect();
+            Some(profile_names(&named_or_recorded_quietly(&named, &profile), &profile))
+        }
+    };
+    print_report(&report.to_text(&args.names.names(), sources.as_ref()))?;
+    Ok(ExitCode::SUCCESS)
+}
