@@ -72,7 +72,7 @@ impl Branches {
 
     /// The text that `llvm-bolt -data` reads.
     pub fn to_text(&self, binary: &Binary) -> String {
-        let names = names(&binary.symbols);
+        let names = names(binary);
         let mut lines: BTreeMap<(String, String), Executed> = BTreeMap::new();
         for (&(from, to), executed) in &self.executed {
             let (from, to) = (written(from, binary, &names), written(to, binary, &names));
@@ -264,13 +264,14 @@ fn is_padding(binary: &Binary, at: Address, length: u8) -> bool {
 }
 
 /// The names by which BOLT knows functions: local ones have their source file and a number.
-fn names(symbols: &[Symbol]) -> Vec<String> {
+fn names(binary: &Binary) -> Vec<String> {
     let mut numbers: FxHashMap<String, u32> = FxHashMap::default();
     let mut name = |symbol: &Symbol| {
         if !symbol.local {
             return symbol.name.clone();
         }
-        let name = match &symbol.file {
+        let file = symbol.file.and_then(|file| binary.files.get(file as usize));
+        let name = match file {
             Some(file) => format!("{}/{file}", symbol.name),
             None => symbol.name.clone(),
         };
@@ -278,7 +279,7 @@ fn names(symbols: &[Symbol]) -> Vec<String> {
         *number += 1;
         format!("{name}/{number}")
     };
-    symbols.iter().map(&mut name).collect()
+    binary.symbols.iter().map(&mut name).collect()
 }
 
 /// An end as BOLT writes it.
@@ -306,11 +307,11 @@ mod tests {
 
     /// `f`: a loop with a branch around a call, behind padding. `g` returns.
     fn binary() -> Binary {
-        let symbol = |name: &str, address, size, file: Option<&str>| Symbol {
+        let symbol = |name: &str, address, size, file: Option<u32>| Symbol {
             address: Address(address),
             size,
             name: name.to_owned(),
-            file: file.map(str::to_owned),
+            file,
             local: file.is_some(),
         };
         let mut bytes = vec![
@@ -327,7 +328,8 @@ mod tests {
         Binary {
             path: "none".into(),
             build_id: None,
-            symbols: vec![symbol("f", 0, 16, None), symbol("g", 27, 1, Some("a b.c"))],
+            symbols: vec![symbol("f", 0, 16, None), symbol("g", 27, 1, Some(0))],
+            files: vec!["a b.c".to_owned()],
             code: vec![CodeSegment {
                 address: Address(0),
                 file_offset: 0,

@@ -10,7 +10,7 @@ const UNIT: f64 = (1_u64 << 32) as f64;
 /// The half that a burst goes to, 0 or 1, by its number: of two bursts in a row, one goes to each. Which one is as good
 /// as random, so that a program that alternates does not show each half another part of itself.
 pub(crate) fn half_of(number: u64) -> usize {
-    (number % 2 ^ mix(number / 2) & 1) as usize
+    ((number % 2) ^ (mix(number / 2) & 1)) as usize
 }
 
 /// Bursts in two halves that share no burst: what one half suggests, the other one tests.

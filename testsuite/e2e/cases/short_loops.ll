@@ -91,6 +91,7 @@ exit:
 !2 = !{!"branch_weights", i32 99000, i32 1000}
 !3 = distinct !{!3, !4}
 !4 = !{!"llvm.loop.vectorize.width", i32 4}
+!9 = !{!"branch_weights", i32 11000, i32 1000}
 
 ; expected:
 ; define void @short(ptr %p, i32 %n) !prof !0 {
@@ -109,6 +110,22 @@ exit:
 ;   ret void
 ; }
 ;
+; define void @medium(ptr %p, i32 %n) !prof !0 {
+; entry:
+;   br label %loop
+;
+; loop:                                             ; preds = %loop, %entry
+;   %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+;   %a = getelementptr i32, ptr %p, i32 %i
+;   store i32 0, ptr %a, align 4
+;   %next = add i32 %i, 1
+;   %more = icmp ult i32 %next, %n
+;   br i1 %more, label %loop, label %exit, !prof !4, !llvm.loop !5
+;
+; exit:                                             ; preds = %loop
+;   ret void
+; }
+;
 ; define void @long(ptr %p, i32 %n) !prof !0 {
 ; entry:
 ;   br label %loop
@@ -119,7 +136,7 @@ exit:
 ;   store i32 0, ptr %a, align 4
 ;   %next = add i32 %i, 1
 ;   %more = icmp ult i32 %next, %n
-;   br i1 %more, label %loop, label %exit, !prof !4
+;   br i1 %more, label %loop, label %exit, !prof !7
 ;
 ; exit:                                             ; preds = %loop
 ;   ret void
@@ -151,7 +168,7 @@ exit:
 ;   store i32 0, ptr %a, align 4
 ;   %next = add i32 %i, 1
 ;   %more = icmp ult i32 %next, %n
-;   br i1 %more, label %loop, label %exit, !prof !1, !llvm.loop !5
+;   br i1 %more, label %loop, label %exit, !prof !1, !llvm.loop !8
 ;
 ; exit:                                             ; preds = %loop
 ;   ret void
@@ -163,6 +180,9 @@ exit:
 ; !1 = !{!"branch_weights", i32 1000, i32 1000}
 ; !2 = distinct !{!2, !3}
 ; !3 = !{!"llvm.loop.vectorize.enable", i32 0}
-; !4 = !{!"branch_weights", i32 99000, i32 1000}
+; !4 = !{!"branch_weights", i32 11000, i32 1000}
 ; !5 = distinct !{!5, !6}
-; !6 = !{!"llvm.loop.vectorize.width", i32 4}
+; !6 = !{!"llvm.loop.estimated_trip_count", i32 16}
+; !7 = !{!"branch_weights", i32 99000, i32 1000}
+; !8 = distinct !{!8, !9}
+; !9 = !{!"llvm.loop.vectorize.width", i32 4}

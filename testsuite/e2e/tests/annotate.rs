@@ -340,10 +340,8 @@ fn statics_of_one_name_stay_two_and_inlined_functions_keep_their_graph() {
             .iter()
             .find(|n| map.functions[n.function.0 as usize].cfg.id == twin.cfg.id);
         let symbol = &map.binary.symbols[instance.expect("emitted").symbol as usize];
-        assert_eq!(
-            symbol.file.as_deref(),
-            Some(twin.cfg.source_file.rsplit('/').next().expect("a name"))
-        );
+        let file = &map.binary.files[symbol.file.expect("a local symbol has a file") as usize];
+        assert_eq!(Some(file.as_str()), twin.cfg.source_file.rsplit('/').next());
     }
     let inlined = dir.path().join("loops");
     compile(&inlined, &flags(&["annotate"]), &[program("loops.c")]);
@@ -353,4 +351,61 @@ fn statics_of_one_name_stay_two_and_inlined_functions_keep_their_graph() {
         map.binary.symbols.iter().all(|s| s.name != "square"),
         "the test needs square to be inlined away"
     );
+}
+
+/// A source file that is compiled twice has two local functions of one name, file and shape.
+#[test]
+fn statics_of_a_template_are_told_apart() {
+    let dir = scratch();
+    let template = dir.path().join("template.c");
+    let text = "__attribute__((noinline)) static unsigned sum(const ELEMENT *from, unsigned n) {\n\
+                    unsigned all = 0;\n\
+                    for (unsigned i = 0; i < n; i++)\n\
+                        if (from[i] & 1) all += from[i];\n\
+                    return all;\n\
+                }\n\
+                unsigned RUN(const void *from, unsigned n) { return sum(from, n) + 1; }\n";
+    std::fs::write(&template, text).expect("written");
+    let main = dir.path().join("main.c");
+    let text = "unsigned bytes(const void *, unsigned), words(const void *, unsigned);\n\
+                int main(int n, char **text) { return bytes(text[0], n) + words(text[0], n) == 1; }\n";
+    std::fs::write(&main, text).expect("written");
+    let object = |name: &str, source: &Path, defines: &[&str]| {
+        let out = dir.path().join(name);
+        let mut command = clang();
+        command
+            .arg("-O2")
+            .args(flags(&["annotate"]))
+            .args(defines)
+            .arg("-c")
+            .arg(source);
+        stdout(command.arg("-o").arg(&out));
+        out
+    };
+    let bytes = object("bytes.o", &template, &["-DELEMENT=unsigned char", "-DRUN=bytes"]);
+    let words = object("words.o", &template, &["-DELEMENT=unsigned short", "-DRUN=words"]);
+    let main = object("main.o", &main, &[]);
+    for linker in ["bfd", "lld"].into_iter().filter(|linker| has_linker(linker)) {
+        for objects in [[&bytes, &words, &main], [&main, &words, &bytes]] {
+            let out = dir.path().join("linked");
+            stdout(
+                clang()
+                    .arg(format!("-fuse-ld={linker}"))
+                    .args(objects)
+                    .arg("-o")
+                    .arg(&out),
+            );
+            let map = AddressMap::read(&out).expect("mapped");
+            assert_eq!(map.losses, Losses::default(), "{linker}");
+            let bodies = map.inline_instances.iter().filter_map(|instance| map.body(instance));
+            let mut bodies: Vec<_> = bodies.map(|(symbol, function)| (symbol.address, function)).collect();
+            bodies.sort_by_key(|&(address, _)| address);
+            // Each file's two functions lie next to each other.
+            let modules: Vec<_> = bodies.iter().filter(|(_, f)| f.cfg.name != "main").collect();
+            assert_eq!(modules.len(), 4);
+            for pair in modules.chunks(2) {
+                assert_eq!(pair[0].1.cfg.module, pair[1].1.cfg.module, "{linker}");
+            }
+        }
+    }
 }

@@ -24,6 +24,7 @@ mod instrument;
 mod instrument_builds;
 mod instrument_ends;
 mod instrument_tasks;
+mod interrupted;
 mod opt_cases;
 mod path_metadata;
 mod peers;

@@ -4,7 +4,7 @@ use super::output::print;
 use super::phase_watch::PhaseWatch;
 use super::phases::interval;
 use super::recorded::{NOTHING_SAMPLED, Target};
-use super::sampling::{self, EngineArg, Wants, duration, percentage};
+use super::sampling::{self, EngineArg, Wants, duration, duration_or_zero, percentage};
 use anyhow::{Context, Result, anyhow, bail};
 use pleach_collector::detached::{self, Limits};
 use pleach_collector::engines::lbr::Refusal;
@@ -79,7 +79,7 @@ pub struct Args {
     coverage: CoverageArg,
     /// CPU time that breakpoints may take before the program's budget has earned it: each costs some 4 µs, once. Code
     /// that is not observed for that reason is unknown (default: what six seconds earn, at most 60ms).
-    #[arg(long, value_parser = duration, value_name = "TIME")]
+    #[arg(long, value_parser = duration_or_zero, value_name = "TIME")]
     coverage_advance: Option<Duration>,
     /// Sample only threads of this name (as in /proc/PID/task/TID/comm, 15 bytes) or kernel id; may be repeated. Not
     /// with branch records (lbr). Breakpoints see all threads.
@@ -337,10 +337,17 @@ fn ensure_writable(args: &Args) -> Result<()> {
         Some(dir) if !dir.as_os_str().is_empty() => dir,
         _ => Path::new("."),
     };
+    let output = args.output.display();
     if args.output.is_dir() {
-        bail!("cannot write {}: it is a folder", args.output.display());
+        bail!("cannot write {output}: it is a folder");
     }
-    pleach_store::probe_writable(dir).with_context(|| format!("cannot write {}", args.output.display()))
+    if args.output.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        bail!("cannot write {output}: it is a device or pipe; name a file");
+    }
+    if !dir.is_dir() {
+        bail!("cannot write {output}: there is no folder {}", dir.display());
+    }
+    pleach_store::probe_writable(dir).with_context(|| format!("cannot write {output}"))
 }
 
 /// The command's exit status, as a shell would report it.

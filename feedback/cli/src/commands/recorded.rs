@@ -195,7 +195,10 @@ pub fn analysed(
     match analyse(&program, vectors, weights) {
         Ok(Analysis { mut profile, report }) => {
             profile.vectors = keep_vectors.then(|| vectors.to_bytes());
-            for (_, map) in program.annotated().filter(|(_, map)| !quiet && map.losses.ambiguous > 0) {
+            for (_, map) in program
+                .annotated()
+                .filter(|(_, map)| !quiet && map.losses.ambiguous > 0)
+            {
                 eprintln!(
                     "pleach: note: {}: {} cannot be told apart from others of the same name and shape: no samples of them",
                     map.binary.path.display(),

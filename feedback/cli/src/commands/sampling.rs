@@ -70,12 +70,22 @@ pub fn percentage(text: &str) -> Result<f64, String> {
 
 /// A time with its unit.
 pub fn duration(text: &str) -> Result<Duration, String> {
+    let time = time(text).filter(|time| !time.is_zero());
+    time.ok_or_else(|| "expected a time with its unit, like 500us, 4ms or 1s".into())
+}
+
+/// A time with its unit, or 0.
+pub fn duration_or_zero(text: &str) -> Result<Duration, String> {
+    let time = time(text).or((text == "0").then_some(Duration::ZERO));
+    time.ok_or_else(|| "expected a time with its unit, like 500us, 4ms or 1s, or 0".into())
+}
+
+fn time(text: &str) -> Option<Duration> {
     let units = [("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)];
-    let parsed = units.iter().find_map(|(unit, factor)| {
+    units.iter().find_map(|(unit, factor)| {
         let value: f64 = text.strip_suffix(unit)?.parse().ok()?;
-        (value > 0.0 && value.is_finite()).then(|| Duration::from_secs_f64(value * factor))
-    });
-    parsed.ok_or_else(|| "expected a time like 500us, 4ms or 1s".into())
+        Duration::try_from_secs_f64(value * factor).ok()
+    })
 }
 
 #[cfg(test)]

@@ -61,7 +61,9 @@ fn profile() -> Profile {
     functions.sort_by_key(|f| f.id);
     Profile {
         provenance: Provenance {
-            commands: ["input", "other", "input"].map(|name| format!("./app {name}.txt")).into(),
+            commands: ["input", "other", "input"]
+                .map(|name| format!("./app {name}.txt"))
+                .into(),
             engines: vec!["step".into()],
             program_cpu_seconds: 12.25,
             own_cpu_seconds: 0.1225,

@@ -1,0 +1,56 @@
+//! The user interrupts a recording of many short runs: what was recorded is kept.
+
+use crate::support::*;
+use pleach_facilities::DEADLINE;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+#[test]
+fn an_interrupt_ends_repeated_runs_and_keeps_what_was_recorded() {
+    let dir = scratch();
+    let (source, binary) = (dir.path().join("short.c"), dir.path().join("short"));
+    let text = "#include <stdio.h>\nint main(int n, char **v) {\n\
+                  for (unsigned i = 0; i < 1000000; i++) n = n & 1 ? n * 3 + 1 : n / 2 + i;\n\
+                  puts(\"ran\"); return n == 12345; }\n";
+    std::fs::write(&source, text).expect("written");
+    let flags = stdout(Command::new(pleach()).args(["flags", "annotate"]));
+    let mut compile = Command::new("clang-22");
+    compile.arg("-O2").args(flags.split_whitespace()).arg(&source).arg("-o");
+    stdout(compile.arg(&binary));
+    // At different moments of a run, and between runs.
+    for moment in 0..8 {
+        let profile = dir.path().join(format!("{moment}.pleach"));
+        let mut record = Command::new(pleach())
+            .args(["record", "--overhead", "20%", "--repeat", "1000000", "-o"])
+            .arg(&profile)
+            .arg("--")
+            .arg(&binary)
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .expect("it starts");
+        let mut lines = BufReader::new(record.stdout.take().expect("a pipe")).lines();
+        assert!(lines.next().is_some(), "no run");
+        std::thread::sleep(Duration::from_micros(700 * moment));
+        // SAFETY: plain integers, and a process group of our own.
+        unsafe { libc::kill(-(record.id() as i32), libc::SIGINT) };
+        let begin = Instant::now();
+        let reader = std::thread::spawn(move || lines.count());
+        let status = loop {
+            if let Some(status) = record.try_wait().expect("it ends") {
+                break status;
+            }
+            if begin.elapsed() > DEADLINE {
+                // SAFETY: as above.
+                unsafe { libc::kill(-(record.id() as i32), libc::SIGKILL) };
+                panic!("the interrupt did not end it");
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        assert_eq!(status.code(), Some(128 + libc::SIGINT), "moment {moment}: {status:?}");
+        reader.join().expect("read");
+        stdout(Command::new(pleach()).arg("show").arg(&profile));
+    }
+}
