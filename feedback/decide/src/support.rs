@@ -163,7 +163,8 @@ mod tests {
         assert_eq!(
             Support::sampled(1).verdict(),
             "1 burst supports weights, not if-conversion (from 10 bursts), superblocks (from 300 bursts), \
-             cold splitting (from 300 bursts), size optimisation (from 3000 bursts); record longer, with `--repeat 20` or `--overhead 5%`"
+             cold splitting (from 300 bursts), size optimisation (from 3000 bursts); record 300 times as long, or at a \
+             higher `--overhead`, above all short processes"
         );
         assert_eq!(
             Support::sampled(400).verdict(),
@@ -174,6 +175,17 @@ mod tests {
             !Support::sampled(9).selects() && Support::sampled(10).selects() && !Support::sampled(10).superblocks()
         );
         assert!(!Support::sampled(299).splitting() && Support::sampled(3000).size());
+    }
+
+    #[test]
+    fn a_recording_of_programs_without_annotations_supports_nothing() {
+        let sampled = Provenance {
+            bursts: 400,
+            ..Provenance::default()
+        };
+        assert_eq!(verdict(&sampled, 0), NOT_ANNOTATED);
+        assert_eq!(verdict(&sampled, 1), Support::sampled(400).verdict());
+        assert_eq!(verdict(&Provenance::default(), 0), Support::sampled(0).verdict());
     }
 
     #[test]

@@ -74,3 +74,20 @@ fn a_command_is_repeated_until_there_is_enough() {
     let file = ProfileFile::open(dir.path().join("short.pleach")).expect("a profile");
     assert!(file.read_all().expect("a profile").provenance.bursts >= 300);
 }
+
+#[test]
+fn a_profile_of_a_program_without_annotations_is_refused() {
+    let dir = scratch();
+    let (binary, profile) = (dir.path().join("plain"), dir.path().join("plain.pleach"));
+    compile(&binary, &[], &[program("selects.c")]);
+    let mut record = Command::new(pleach());
+    record.args(["record", "--overhead", "20%", "-o"]).arg(&profile);
+    let output = record.arg("--").arg(&binary).output().expect("it runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("is annotated") && !text.contains("support"), "{text}");
+    let (code, text) = failure(Command::new(pleach()).args(["flags", "use"]).arg(&profile));
+    assert!(
+        code == 1 && text.contains("compile the program with $(pleach flags annotate)"),
+        "{text}"
+    );
+}
