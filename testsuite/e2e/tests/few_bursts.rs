@@ -79,7 +79,7 @@ fn a_command_is_repeated_until_there_is_enough() {
 fn a_profile_of_a_program_without_annotations_is_refused() {
     let dir = scratch();
     let (binary, profile) = (dir.path().join("plain"), dir.path().join("plain.pleach"));
-    compile(&binary, &[], &[program("selects.c")]);
+    compile(&binary, &Vec::<String>::new(), &[program("selects.c")]);
     let mut record = Command::new(pleach());
     record.args(["record", "--overhead", "20%", "-o"]).arg(&profile);
     let output = record.arg("--").arg(&binary).output().expect("it runs");
