@@ -3,8 +3,9 @@
 // LLVM vectorises a loop that is expected to run fewer than 16 times only without a scalar remainder: every access is
 // predicated. Where the target has no masked accesses, a predicated one is a branch for each element. LLVM's cost model
 // assumes that half of these branches are not taken and so prefers them to the scalar loop; or it leaves the loop scalar.
-// Loops with hardly any iterations stay scalar here. Others are vectorised as without a profile: other input may have
-// many iterations, and what a vector body that is rarely entered costs is little beside what a scalar loop then loses.
+// Loops with few iterations stay scalar here, so that they can be peeled. Others are vectorised as without a profile:
+// other input may have many iterations, and what a vector body that is rarely entered costs is little beside what a
+// scalar loop then loses.
 #include "pleach.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/LoopInfo.h"
