@@ -2,9 +2,9 @@
 //! amount.
 //!
 //! Shares refer to the flow of all paths of the program, so recordings of different lengths are comparable. A change
-//! counts if the two 90 % intervals are disjoint, and tables do not print it as 0.00 %. Two estimates of the same share
-//! are disjoint in about 2 % of cases. If only one side lists a path, its interval on the other side goes from 0 to the
-//! share that the recording may have missed.
+//! counts if the two 90 % intervals are disjoint. Two estimates of the same share are disjoint in about 2 % of cases.
+//! If only one side lists a path, its interval on the other side goes from 0 to the share that the recording may have
+//! missed.
 
 use super::compare::{DifferentAnchors, JSON_VERSION, one_anchor};
 use super::flows::{Flows, FunctionFlow, FunctionKey, Interval, changed_functions};
@@ -263,12 +263,7 @@ impl Side {
     }
 }
 
-/// The smallest change that is one: tables print a smaller one as 0.00 %.
-const MIN_CHANGE: f64 = 0.000_05;
-
-/// Both shares, if their intervals are disjoint and they differ visibly.
+/// Both shares, if their intervals are disjoint.
 fn changed(before: Share, after: Share) -> Option<(Share, Share)> {
-    let is_disjoint = before.high < after.low || after.high < before.low;
-    let is_visible = (after.share - before.share).abs() >= MIN_CHANGE;
-    (is_disjoint && is_visible).then_some((before, after))
+    (before.high < after.low || after.high < before.low).then_some((before, after))
 }
