@@ -16,7 +16,8 @@ use std::ffi::OsString;
 /// Runs a command, and returns the vectors of it and its descendants. Standard streams are inherited unless
 /// [`RecordOptions::redirect`] replaces them.
 ///
-/// While the command runs, the recorder survives SIGINT and SIGQUIT, and forwards SIGTERM and SIGHUP to the command. Of
+/// While the command runs, the recorder survives SIGINT and SIGQUIT, and forwards SIGTERM and SIGHUP to the command. A
+/// signal ends repeated runs, and what was recorded is kept; a second one while no command runs ends the recorder. Of
 /// descendants that are still running at its end, the vectors stored so far are included.
 ///
 /// # Errors

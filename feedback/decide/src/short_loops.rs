@@ -5,7 +5,7 @@
 /// leaves the loop scalar.
 pub const MIN_VECTOR_ITERATIONS: u32 = 16;
 
-/// Iterations below which a loop stays scalar: LLVM peels that many at most (`-unroll-peel-max-count`), by the number that
-/// the profile gives. Loops from here to [`MIN_VECTOR_ITERATIONS`] are vectorised as without a profile: where another
+/// Iterations below which a loop stays scalar. LLVM peels up to seven (`-unroll-peel-max-count`), by the number that the
+/// profile gives. Loops from here to [`MIN_VECTOR_ITERATIONS`] are vectorised as without a profile: where another
 /// input has longer ones, a scalar loop loses several times what is gained here.
 pub const MIN_ITERATIONS: u32 = 8;

@@ -119,7 +119,8 @@ impl Support {
         }
         if !self.splitting() {
             let times = MIN_BURSTS_FOR_SPLITTING.div_ceil(self.bursts);
-            line += &format!("; record {times} times as long, or at a higher `--overhead`, above all short processes");
+            line +=
+                &format!("; record {times} times as long, or with a higher `--overhead`, which short processes need");
         }
         line
     }
@@ -163,8 +164,8 @@ mod tests {
         assert_eq!(
             Support::sampled(1).verdict(),
             "1 burst supports weights, not if-conversion (from 10 bursts), superblocks (from 300 bursts), \
-             cold splitting (from 300 bursts), size optimisation (from 3000 bursts); record 300 times as long, or at a \
-             higher `--overhead`, above all short processes"
+             cold splitting (from 300 bursts), size optimisation (from 3000 bursts); record 300 times as long, or with a \
+             higher `--overhead`, which short processes need"
         );
         assert_eq!(
             Support::sampled(400).verdict(),
