@@ -363,7 +363,7 @@ bool pleach_only_call(PleachRun *Run, LLVMValueRef Call, PleachOnlyCall *Out);
 bool pleach_frequencies(LLVMValueRef F, double *Counts, double *Probabilities);
 double pleach_execution_share(LLVMValueRef F);
 void pleach_set_irreducible_headers(LLVMModuleRef M, LLVMValueRef F, const uint64_t *Counts, size_t Count);
-uint32_t pleach_unsampled_blocks(LLVMValueRef F, uint32_t Cutoff);
+size_t pleach_unsampled_blocks(LLVMValueRef F, uint32_t Cutoff, LLVMBasicBlockRef *Found);
 
 // analysis/profile_summary.cpp
 void pleach_set_profile_summary(LLVMModuleRef M, PleachRun *Run, const PleachSummary *S, bool AtOnce);

@@ -336,7 +336,7 @@ unsafe extern "C" {
         counts: *const u64,
         count: usize,
     );
-    pub fn pleach_unsampled_blocks(function: LLVMValueRef, cutoff: u32) -> u32;
+    pub fn pleach_unsampled_blocks(function: LLVMValueRef, cutoff: u32, found: *mut LLVMBasicBlockRef) -> usize;
 
     pub fn pleach_set_profile_summary(
         module: LLVMModuleRef,

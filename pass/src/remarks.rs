@@ -2,6 +2,7 @@
 
 use crate::{ffi, ir};
 use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
+use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::fmt::Display;
 use std::io::{self, Write as _};
@@ -11,6 +12,9 @@ pub fn are_enabled(module: LLVMModuleRef) -> bool {
     // SAFETY: callers pass the module being compiled.
     unsafe { ffi::pleach_remarks_enabled(module) }
 }
+
+/// Number of source lines that a remark names.
+const MAX_LINES: usize = 32;
 
 /// The text of a remark, in pieces. Optimisation records keep the names of values, so that `pleach summary` need not
 /// parse sentences (`feedback/report/src/summary`).
@@ -32,6 +36,21 @@ impl Text {
     #[must_use]
     pub fn value(mut self, name: &'static str, value: impl Display) -> Self {
         self.pieces.push((name, value.to_string()));
+        self
+    }
+
+    /// Appends source lines of the function, in order and without repetitions, if there are any.
+    #[must_use]
+    pub fn lines(mut self, lines: impl IntoIterator<Item = u32>) -> Self {
+        let lines: BTreeSet<u32> = lines.into_iter().collect();
+        let mut separator = if lines.len() > 1 { ": lines " } else { ": line " };
+        for line in lines.iter().take(MAX_LINES) {
+            self = self.text(separator).value("Line", line);
+            separator = ", ";
+        }
+        if lines.len() > MAX_LINES {
+            self = self.text(format!(" and {} more", lines.len() - MAX_LINES));
+        }
         self
     }
 }

@@ -7,13 +7,13 @@ class AssemblyView {
     const assembly = detail.assembly;
     if (!assembly) {
       this.element = h("details.assembly", {}, h("summary", {}, "Assembly"),
-        note("No code of its own in the given binaries: it was only inlined, or the annotated program was not named with --binary."));
+        note("No code in the given binaries: the annotated program was not named with --binary."));
       return;
     }
     const number = sum(assembly.parts.map((part) => part.instructions.length));
     const box = h("div.assembly-scroll", { tabindex: "0", "aria-label": "Assembly, scrolls" });
     this.element = h("details.assembly", { ontoggle: () => { if (this.element.open && this.parts.length === 0) this.draw(detail, box, onselect); } },
-      h("summary", {}, `Assembly of ${assembly.symbol}, ${grouped(number)} instructions`), box,
+      h("summary", {}, `Assembly ${assembly.copy ? "of its largest inlined copy, in" : "of"} ${assembly.symbol}, ${grouped(number)} instructions`), box,
       assembly.hidden > 0 && note(`${grouped(assembly.hidden)} more instructions are not listed.`));
   }
 

@@ -28,13 +28,41 @@ function builtOf(row) {
   return own.length > 0 ? own : all;
 }
 
-/// Marks of blocks in the graph.
-function marksOf(row) {
+/// Signs of what was done to blocks, and what they mean.
+const MARKS = {
+  superblock: ["▣", "▣n: copied for the n-th superblock"],
+  if_converted: ["⇉", "⇉: its branch was if-converted"],
+  selects_to_branches: ["⑂", "⑂: a select in it became a branch"],
+  split: ["✂", "✂: split off, away from code that runs"],
+};
+
+/// Marks of blocks in the graph. Superblocks are known by block; the rest by source line, of code that was not inlined.
+function marksOf(row, detail) {
   const marks = new Map();
-  for (const built of builtOf(row)) {
-    (built.superblocks ?? []).forEach((blocks, at) => blocks.forEach((b) => marks.set(b, `▣${at + 1}`)));
+  const mark = (b, text) => marks.set(b, marks.has(b) ? `${marks.get(b)} ${text}` : text);
+  const lines = linesOf(detail);
+  const starts = [...lines.keys()].sort((a, b) => a - b);
+  const beginning = (line) => lines.get(line)?.blocks ?? [];
+  const containing = (line) => beginning(starts.filter((start) => start <= line).pop());
+  const branches = (b) => detail.edges.filter(([from]) => from === b).length > 1;
+  for (const { superblocks, lines: done } of builtOf(row)) {
+    (superblocks ?? []).forEach((blocks, at) => blocks.forEach((b) => mark(b, `${MARKS.superblock[0]}${at + 1}`)));
+    const each = (kind, blocksOf, applies) => {
+      const blocks = (done?.[kind] ?? []).flatMap(blocksOf).filter(applies);
+      new Set(blocks).forEach((b) => mark(b, MARKS[kind][0]));
+    };
+    each("if_converted", containing, branches);
+    each("selects_to_branches", containing, () => true);
+    each("split", beginning, (b) => detail.blocks[b].count === 0);
   }
   return marks;
+}
+
+/// What the marks of a function's graph mean.
+function marksLegend(marks) {
+  const used = [...marks.values()].join("");
+  const meanings = Object.values(MARKS).filter(([sign]) => used.includes(sign)).map(([, meaning]) => meaning);
+  return meanings.length > 0 && h("p.count", {}, `Above blocks: ${meanings.join("; ")}.`);
 }
 
 function buildOf(row) {
@@ -44,8 +72,7 @@ function buildOf(row) {
     built.length === 0 && note("The build has no remarks on it: it was not compiled, or under another name."),
     built.map((each) => [each.file && h("p.count", {}, `${each.file}${each.line ? `:${each.line}` : ""}`),
       h("ul.remarks", {}, each.remarks.map((remark) => h("li", {}, h(remark.done ? "span.yes" : "span.no", {}, remark.done ? "✓ " : "✗ "), remark.text)),
-        each.done.inlined > 0 && h("li", {}, h("span.yes", {}, "✓ "), `${each.done.inlined} calls inlined into it`))]),
-    built.some((each) => (each.superblocks ?? []).length > 0) && h("p.count", {}, "▣n above a block: it was copied for the n-th superblock."));
+        each.done.inlined > 0 && h("li", {}, h("span.yes", {}, "✓ "), `${each.done.inlined} calls inlined into it`))]));
 }
 
 function showBuild(main) {

@@ -38,7 +38,8 @@ class FunctionView {
     this.row = row;
     this.chosen = new Set((state.p ?? (detail.paths.length > 0 ? "0" : "")).split(",").filter(Boolean).map(Number).filter((p) => detail.paths[p]));
     this.hovered = null;
-    this.graph = new Graph(detail, (b) => this.select(b === null ? [] : [b], "graph"), marksOf(row));
+    const marks = marksOf(row, detail);
+    this.graph = new Graph(detail, (b) => this.select(b === null ? [] : [b], "graph"), marks);
     this.source = new Source(detail, (line) => this.select(this.source.blocks(line), "source"));
     this.assembly = new AssemblyView(detail, (b) => this.select([b], "assembly"));
     this.info = h("div.info", { "aria-live": "polite" }, h("p.count", {}, "Choose a block or a line: it is marked in graph, source and assembly."));
@@ -54,6 +55,7 @@ class FunctionView {
       h("div.bar-row", {}, h("h3", {}, "Control flow"), sourceButton, sourceButton.hidden && h("span.count", {}, "No source lines: build with -g, and name the program with --binary.")),
       this.sides,
       stateLegend(),
+      marksLegend(marks),
       this.assembly.element,
       this.loops(),
       h("div.columns", {}, this.callers(), this.called()),

@@ -82,19 +82,22 @@ void pleach_set_irreducible_headers(LLVMModuleRef Ref, LLVMValueRef V, const uin
   }
 }
 
-// The number of a function's blocks that code generation regards as cold, and splits off if splitting is enabled.
-// `Cutoff`: parts per million of all executions, as for -mfs-psi-cutoff.
-uint32_t pleach_unsampled_blocks(LLVMValueRef V, uint32_t Cutoff) {
+// The blocks of a function that code generation regards as cold, and splits off if splitting is enabled; returns their
+// number. `Cutoff`: parts per million of all executions, as for -mfs-psi-cutoff. `Found` has room for all blocks.
+size_t pleach_unsampled_blocks(LLVMValueRef V, uint32_t Cutoff, LLVMBasicBlockRef *Found) {
   Function &F = *unwrap<Function>(V);
   ProfileSummaryInfo PSI(*F.getParent());
   DominatorTree DT(F);
   LoopInfo LI(DT);
   BranchProbabilityInfo BPI(F, LI);
   BlockFrequencyInfo BFI(F, BPI, LI);
-  return llvm::count_if(F, [&](const BasicBlock &BB) {
+  size_t Number = 0;
+  for (BasicBlock &BB : F) {
     auto Count = BFI.getBlockProfileCount(&BB);
-    return Count && PSI.isColdCountNthPercentile(static_cast<int>(Cutoff), *Count);
-  });
+    if (Count && PSI.isColdCountNthPercentile(static_cast<int>(Cutoff), *Count))
+      Found[Number++] = wrap(&BB);
+  }
+  return Number;
 }
 
 } // extern "C"

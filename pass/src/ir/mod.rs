@@ -2,6 +2,7 @@
 
 pub mod attributes;
 pub mod frequencies;
+pub mod lines;
 pub mod metadata;
 
 use crate::ffi;

@@ -3,6 +3,7 @@
 
 use crate::ffi;
 use crate::ir::ModuleFacts;
+use crate::ir::lines::own_line;
 use crate::remarks::{self, Text};
 use crate::settings::Settings;
 use crate::transform::RAW_LATENCIES;
@@ -25,16 +26,13 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> bool {
         if unsafe { !ffi::pleach_may_if_convert(value) } {
             continue;
         }
-        let rounds = (0..MAX_ROUNDS).map(|_| convert_once(function, any));
+        let mut lines = Vec::new();
+        let rounds = (0..MAX_ROUNDS).map(|_| convert_once(function, any, &mut lines));
         let here: usize = rounds.take_while(|&converted| converted > 0).sum();
         if here > 0 && remarks {
             let text = Text::default().value("IfConverted", here);
-            remarks::emit(
-                value,
-                true,
-                "IfConversion",
-                text.text(" unpredictable branches if-converted"),
-            );
+            let text = text.text(" unpredictable branches if-converted").lines(lines);
+            remarks::emit(value, true, "IfConversion", text);
         }
         converted += here;
         changed += usize::from(here > 0);
@@ -48,8 +46,8 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> bool {
     converted > 0
 }
 
-/// Converts branches of a function once, blocks in order; returns how many.
-fn convert_once(function: FunctionValue<'_>, any: bool) -> usize {
+/// Converts branches of a function once, blocks in order; returns how many, and adds their source lines.
+fn convert_once(function: FunctionValue<'_>, any: bool, lines: &mut Vec<u32>) -> usize {
     let mut converted = 0;
     let mut next = function.get_first_basic_block();
     while let Some(block) = next {
@@ -60,6 +58,7 @@ fn convert_once(function: FunctionValue<'_>, any: bool) -> usize {
             unsafe {
                 let found = ffi::pleach_arms(terminator.as_value_ref(), any, &RAW_LATENCIES, arms.as_mut_ptr());
                 if found && (any || is_worthwhile(&arms.assume_init())) {
+                    lines.extend(own_line(terminator.as_value_ref()));
                     ffi::pleach_if_convert(terminator.as_value_ref());
                     converted += 1;
                 }

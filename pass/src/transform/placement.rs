@@ -2,14 +2,16 @@
 //!
 //! `use` stores its request in a module flag, which link-time optimisation carries to the linker.
 
+use crate::ir::lines::first_own_line;
 use crate::ir::{self, attributes, metadata};
 use crate::remarks::{self, Text};
 use crate::{ffi, settings};
 use inkwell::llvm_sys::LLVMLinkage;
 use inkwell::llvm_sys::core::{
-    LLVMGetAlignment, LLVMGetFirstFunction, LLVMGetLinkage, LLVMGetNextFunction, LLVMIsDeclaration, LLVMSetAlignment,
+    LLVMCountBasicBlocks, LLVMGetAlignment, LLVMGetFirstFunction, LLVMGetLinkage, LLVMGetNextFunction,
+    LLVMIsDeclaration, LLVMSetAlignment,
 };
-use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
+use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMModuleRef, LLVMValueRef};
 use inkwell::module::Module;
 use inkwell::values::BasicMetadataValueEnum;
 use pleach_decide::placement::{
@@ -181,17 +183,9 @@ pub unsafe fn order_functions(module: LLVMModuleRef, split: bool, align: Align) 
                 entry: if align.entries { align_entry(function) } else { 0 },
             };
             if remarks {
-                let unsampled = if split {
-                    ffi::pleach_unsampled_blocks(function, SPLIT_CUTOFF)
-                } else {
-                    0
-                };
-                remarks::emit(
-                    function,
-                    true,
-                    "Placed",
-                    graph.describe(&run, place, aligned, unsampled),
-                );
+                let unsampled = if split { unsampled_blocks(function) } else { Vec::new() };
+                let text = graph.describe(&run, place, aligned, &unsampled);
+                remarks::emit(function, true, "Placed", text);
             }
             ffi::pleach_keep_host_block_order(function);
             ffi::pleach_move_to_end(function);
@@ -229,6 +223,20 @@ unsafe fn align_entry(function: LLVMValueRef) -> u32 {
             LLVMSetAlignment(function, alignment);
         }
         alignment
+    }
+}
+
+/// The blocks of a function that code generation splits off.
+///
+/// # Safety
+/// The function must be alive.
+unsafe fn unsampled_blocks(function: LLVMValueRef) -> Vec<LLVMBasicBlockRef> {
+    // SAFETY: as the caller promises; there is room for all blocks, and so many were written.
+    unsafe {
+        let mut found = Vec::with_capacity(LLVMCountBasicBlocks(function) as usize);
+        let number = ffi::pleach_unsampled_blocks(function, SPLIT_CUTOFF, found.as_mut_ptr());
+        found.set_len(number);
+        found
     }
 }
 
@@ -318,8 +326,8 @@ impl CallGraph {
         order(&nodes, &arcs)
     }
 
-    /// The remark about the function at a place of the order.
-    fn describe(&self, run: &[usize], place: usize, aligned: Aligned, unsampled: u32) -> Text {
+    /// The remark about the function at a place of the order. `unsampled`: blocks that are split off.
+    fn describe(&self, run: &[usize], place: usize, aligned: Aligned, unsampled: &[LLVMBasicBlockRef]) -> Text {
         let mut text = format!("placed {} of {}", place + 1, run.len());
         if let Some(&before) = place.checked_sub(1).and_then(|place| run.get(place)) {
             text += &format!(", after {}", ir::name_of(self.functions[before].function));
@@ -336,8 +344,11 @@ impl CallGraph {
         if aligned.loops > 0 {
             text += &format!("; loops aligned to 32 bytes: {}", aligned.loops);
         }
-        if unsampled > 0 {
-            return Text::from(text + "; unsampled blocks split off: ").value("SplitBlocks", unsampled);
+        if !unsampled.is_empty() {
+            // SAFETY: the blocks belong to the module.
+            let lines = unsampled.iter().filter_map(|&block| unsafe { first_own_line(block) });
+            let text = Text::from(text + "; unsampled blocks split off: ");
+            return text.value("SplitBlocks", unsampled.len()).lines(lines);
         }
         text.into()
     }

@@ -3,6 +3,7 @@
 use crate::decisions::Decisions;
 use crate::error::PassError;
 use crate::ffi;
+use crate::ir::lines::own_line;
 use crate::ir::{self, ModuleFacts};
 use crate::optimisation::Optimisation;
 use crate::remarks::{self, Text};
@@ -30,18 +31,23 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> Result<bool, PassError> 
             let count = ffi::pleach_recurrences(value, &RAW_LATENCIES, found.as_mut_ptr(), MAX_GROUPS);
             found.set_len(count);
         }
-        let mut here = 0;
+        let (mut here, mut lines) = (0, Vec::new());
         for recurrence in &found {
             let pays = any || branch_is_profitable(recurrence.condition, recurrence.values);
             if pays && decisions.take(Optimisation::SelectToBranch, &ir::name_of(value), None)? {
                 // SAFETY: as above.
-                unsafe { ffi::pleach_select_to_branch(recurrence.select) };
+                unsafe {
+                    lines.extend(own_line(recurrence.select));
+                    ffi::pleach_select_to_branch(recurrence.select);
+                }
                 here += 1;
             }
         }
         if here > 0 && remarks {
             let text = Text::default().value("SelectsToBranches", here);
-            let text = text.text(" selects on loop-carried chains turned into branches");
+            let text = text
+                .text(" selects on loop-carried chains turned into branches")
+                .lines(lines);
             remarks::emit(value, true, "SelectToBranch", text);
         }
         branches += here;

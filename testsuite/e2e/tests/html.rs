@@ -75,6 +75,7 @@ fn a_page_is_searched_sorted_and_walked_through() {
 
     functions(&page);
     function(&page);
+    copies_and_marks(&page);
     keyboard(&page);
     dark(&page);
     other_views(&page);
@@ -181,6 +182,24 @@ fn function(page: &Chromium) {
     // Back leads to the list as it was.
     page.text("history.back()");
     page.waits_for("location.hash.startsWith('#v=functions')");
+    page.waits_for("document.querySelector('td a.function')?.textContent === 'run'");
+}
+
+/// The code of a function that was only inlined, and what was done to blocks.
+fn copies_and_marks(page: &Chromium) {
+    let list = page.text("location.hash");
+    page.text("location.hash = 'f=atoi'");
+    page.waits_for("document.querySelector('.assembly summary')?.textContent.includes('inlined copy, in main')");
+    page.click(".assembly summary");
+    page.waits_for("document.querySelector('.assembly pre')?.textContent.includes('call')");
+    page.text("location.hash = 'f=main'");
+    // The program was always called with an argument.
+    page.waits_for("document.querySelector('svg.cfg .node .mark')?.textContent === '✂'");
+    assert!(
+        page.text("document.querySelector('main').textContent")
+            .contains("✂: split off")
+    );
+    page.text(&format!("location.hash = '{list}'"));
     page.waits_for("document.querySelector('td a.function')?.textContent === 'run'");
 }
 

@@ -13,7 +13,7 @@ pub use text::{NotInBuild, SummaryOptions};
 
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Version of the JSON form. It changes when a key is removed or changes its meaning.
 pub const JSON_VERSION: u32 = 1;
@@ -171,8 +171,43 @@ pub struct FunctionSummary {
     /// Blocks at the anchor that are in superblocks: each superblock with its blocks in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub superblocks: Vec<Vec<u32>>,
+    /// Source lines of what was done, where the compiler knows them and the code was not inlined from elsewhere.
+    #[serde(skip_serializing_if = "Lines::is_empty")]
+    pub lines: Lines,
     /// What the compiler said, in its order.
     pub remarks: Vec<Said>,
+}
+
+/// Source lines of transformations.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Lines {
+    /// Of branches that were if-converted.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub if_converted: BTreeSet<u32>,
+    /// Of selects that became branches.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub selects_to_branches: BTreeSet<u32>,
+    /// Of blocks that were split off: where each begins.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub split: BTreeSet<u32>,
+}
+
+impl Lines {
+    fn is_empty(&self) -> bool {
+        self.if_converted.is_empty() && self.selects_to_branches.is_empty() && self.split.is_empty()
+    }
+
+    /// Takes a remark's lines.
+    fn note(&mut self, remark: &Remark) {
+        let lines = match remark.name.as_str() {
+            "IfConversion" => &mut self.if_converted,
+            "SelectToBranch" => &mut self.selects_to_branches,
+            "Placed" => &mut self.split,
+            _ => return,
+        };
+        let named = remark.arguments.iter().filter(|(key, _)| key == "Line");
+        lines.extend(named.filter_map(|(_, line)| line.parse::<u32>().ok()));
+    }
 }
 
 /// A remark's text.
@@ -251,6 +286,7 @@ impl FunctionSummary {
             _ => None,
         };
         self.treatment = treatment.or(self.treatment);
+        self.lines.note(remark);
         let blocks = remark.arguments.iter().filter(|(key, _)| key == "Trace");
         self.superblocks
             .extend(blocks.map(|(_, text)| text.split(' ').filter_map(|b| b.parse().ok()).collect()));
