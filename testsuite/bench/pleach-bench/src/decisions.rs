@@ -20,6 +20,7 @@ use pleach_harness::workload::Workload;
 use pleach_harness::{parallel, progress};
 use std::collections::BTreeMap;
 use std::fs;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Options of measuring decisions.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct DecisionOptions {
     pub max: usize,
     /// Random orders of functions.
     pub orders: u32,
+    /// Decisions are timed that change instructions or taken branches by at least this share.
+    pub time_above: f64,
     /// Inputs, pairs and counts.
     pub measure: compare::ComparisonOptions,
 }
@@ -95,6 +98,11 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// The larger of the changes of instructions and taken branches, as a share.
+    fn change(&self) -> f64 {
+        (self.instructions - 1.0).abs().max((self.taken_branches - 1.0).abs())
+    }
+
     /// Whether the time's interval excludes that nothing changed, and if so, whether the program became faster.
     pub fn verdict(&self) -> Option<bool> {
         let cpu = self.cpu?;
@@ -137,7 +145,8 @@ fn list(bench: &Bench, workload: &Workload, config: &BuildConfig) -> Result<Vec<
     text.lines().map(Decision::parse).collect()
 }
 
-/// The decisions of each optimisation with the largest predicted gains.
+/// The decisions of each optimisation with the largest predicted gains; of those without a prediction, some that do
+/// not depend on where they are in the program.
 fn choose(found: &[Decision], options: &DecisionOptions) -> Vec<Decision> {
     let mut by_optimisation: BTreeMap<&str, Vec<&Decision>> = BTreeMap::new();
     for decision in found {
@@ -151,7 +160,9 @@ fn choose(found: &[Decision], options: &DecisionOptions) -> Vec<Decision> {
     }
     let mut chosen = Vec::new();
     for (_, mut decisions) in by_optimisation {
-        decisions.sort_by(|a, b| b.predicted.unwrap_or(0.0).total_cmp(&a.predicted.unwrap_or(0.0)));
+        let gain = |decision: &Decision| decision.predicted.unwrap_or(0.0);
+        let chance = |decision: &Decision| xxh3_64(decision.option().as_bytes());
+        decisions.sort_by(|a, b| gain(b).total_cmp(&gain(a)).then_with(|| chance(a).cmp(&chance(b))));
         chosen.extend(decisions.into_iter().take(options.max).cloned());
     }
     chosen
@@ -176,7 +187,10 @@ fn measure(
     let mut measured = measured?;
     if options.measure.pairs > 0 {
         let bar = progress::bar(measured.len(), "timing");
-        for one in measured.iter_mut().filter(|one| one.changes_code) {
+        for one in measured
+            .iter_mut()
+            .filter(|one| one.changes_code && one.change() >= options.time_above)
+        {
             bar.set_message(format!("{} {}", workload.name, one.decision.option()));
             one.cpu = Some(time(bench, workload, base, &one.decision, options)?);
             bar.inc(1);
@@ -384,6 +398,7 @@ mod tests {
             optimisations: Vec::new(),
             max: 2,
             orders: 1,
+            time_above: 0.0,
             measure: compare::ComparisonOptions::default(),
         };
         let chosen = choose(&found, &options);

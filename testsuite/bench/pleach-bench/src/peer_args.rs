@@ -79,6 +79,9 @@ pub struct Decisions {
     /// Random orders of functions that are timed; the pairs are divided among them
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     orders: u32,
+    /// Time only decisions that change instructions or taken branches by this many per cent
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
+    time_above: f64,
 }
 
 impl Measurement {
@@ -159,6 +162,7 @@ pub fn decisions(bench: &Bench, pleach: &Pleach, chosen: &Decisions) -> Result<V
         optimisations: chosen.optimisations.clone(),
         max: chosen.max,
         orders: chosen.orders,
+        time_above: chosen.time_above / 100.0,
         measure: measurement.options(),
     };
     let all = PleachUse::new(pleach.clone(), measurement.recording());
