@@ -16,6 +16,7 @@
 pub mod binary;
 pub mod cfg;
 pub mod code;
+pub mod find;
 pub mod id;
 pub mod machine;
 pub mod manifest;

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use pleach_analysis::analyse::analyse;
 use pleach_analysis::program::Program;
 use pleach_analysis::time_bias::Weights;
+use pleach_annotate::find::Finder;
 use pleach_collector::vector::VectorSet;
 use pleach_profile::file::ProfileFile;
 use std::path::{Path, PathBuf};
@@ -40,7 +41,7 @@ fn analyse_again(path: &Path, write: Option<&Path>, branches: u64) -> Result<()>
         .with_context(|| format!("{} holds no raw vectors", path.display()))?;
     let mut vectors = VectorSet::from_bytes(bytes)?;
     repeat_bursts(&mut vectors, branches);
-    let program = Program::read(&vectors.modules, None);
+    let program = Program::read(&vectors.modules, &Finder::default());
     for problem in &program.problems {
         eprintln!("{}: {problem}", path.display());
     }

@@ -44,6 +44,11 @@ function marksOf(row, detail) {
   const starts = [...lines.keys()].sort((a, b) => a - b);
   const beginning = (line) => lines.get(line)?.blocks ?? [];
   const containing = (line) => beginning(starts.filter((start) => start <= line).pop());
+  // Of several blocks on a line, code generation splits off the least executed.
+  const coldest = (line) => {
+    const least = Math.min(...beginning(line).map((b) => detail.blocks[b].count));
+    return beginning(line).filter((b) => detail.blocks[b].count === least);
+  };
   const branches = (b) => detail.edges.filter(([from]) => from === b).length > 1;
   for (const { superblocks, lines: done } of builtOf(row)) {
     (superblocks ?? []).forEach((blocks, at) => blocks.forEach((b) => mark(b, `${MARKS.superblock[0]}${at + 1}`)));
@@ -53,7 +58,7 @@ function marksOf(row, detail) {
     };
     each("if_converted", containing, branches);
     each("selects_to_branches", containing, () => true);
-    each("split", beginning, (b) => detail.blocks[b].count === 0);
+    each("split", coldest, () => true);
   }
   return marks;
 }

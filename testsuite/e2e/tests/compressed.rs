@@ -4,6 +4,7 @@ use crate::support::*;
 use pleach_analysis::block_counts::{Observations, observe};
 use pleach_analysis::program::Program;
 use pleach_analysis::time_bias::Weights;
+use pleach_annotate::find::Finder;
 use pleach_collector::stream::{Compressor, Generator};
 use pleach_collector::vector::VectorSet;
 use pleach_profile::file::ProfileFile;
@@ -45,7 +46,7 @@ fn sums(observations: &Observations) -> [f64; 3] {
 fn windows_of_all_bursts_are_the_bursts() {
     let dir = scratch();
     let mut set = recorded(dir.path());
-    let program = Program::read(&set.modules, None);
+    let program = Program::read(&set.modules, &Finder::default());
     let whole = observe(&program, &set, &Weights::equal());
     let mut compressor = Compressor::new(Generator::new(1));
     set.bursts.drain(..).for_each(|burst| compressor.push(&burst));

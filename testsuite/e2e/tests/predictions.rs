@@ -4,6 +4,7 @@ use crate::support::*;
 use pleach_analysis::prediction::predict;
 use pleach_analysis::program::Program;
 use pleach_analysis::time_bias::Weights;
+use pleach_annotate::find::Finder;
 use pleach_collector::vector::{BranchFacts, EventId, HardwareSample, Prediction, VectorSet};
 use pleach_profile::file::ProfileFile;
 use pleach_profile::{BranchPrediction, Profile};
@@ -62,7 +63,7 @@ fn processors_know_better() {
     let file = ProfileFile::open(&profile).expect("a profile");
     let bytes = file.vectors().expect("readable").expect("kept");
     let mut vectors = VectorSet::from_bytes(bytes).expect("vectors");
-    let program = Program::read(&vectors.modules, None);
+    let program = Program::read(&vectors.modules, &Finder::default());
     let id = |name| {
         let profile = read(&profile);
         let function = profile.functions.into_iter().find(|f| f.name == name);

@@ -18,6 +18,7 @@ use crate::support::*;
 use pleach_analysis::decode::{Decoder, Event, FrameId};
 use pleach_analysis::program::Program;
 use pleach_annotate::code::{Transfer, instruction_at};
+use pleach_annotate::find::Finder;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_ball_larus::counts::exact::{ExactFunction, ExactProfile};
@@ -306,7 +307,7 @@ impl Traced {
             build_id: map.binary.build_id.map(BuildId),
             mappings: Vec::new(),
         };
-        let program = Program::read(&[module], None);
+        let program = Program::read(&[module], &Finder::default());
         assert!(program.problems.is_empty(), "{:?}", program.problems);
         Self { program }
     }

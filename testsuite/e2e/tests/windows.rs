@@ -5,6 +5,7 @@ use pleach_analysis::iterations::{Forest, overlap};
 use pleach_analysis::partial_paths::{PartialPathOptions, collect_partial_paths};
 use pleach_analysis::program::Program;
 use pleach_analysis::time_bias::Weights;
+use pleach_annotate::find::Finder;
 use pleach_ball_larus::NumberingOptions as Numbering;
 use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_ball_larus::counts::file::CountFile;
@@ -50,7 +51,7 @@ fn windows_of_bursts_are_those_that_are_counted() {
     let file = ProfileFile::open(&profile).expect("a profile");
     let bytes = file.vectors().expect("readable").expect("kept");
     let vectors = VectorSet::from_bytes(bytes).expect("vectors");
-    let program = Program::read(&vectors.modules, None);
+    let program = Program::read(&vectors.modules, &Finder::default());
     let options = PartialPathOptions {
         iterations: LONGEST,
         ..PartialPathOptions::default()

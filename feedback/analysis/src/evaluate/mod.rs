@@ -18,6 +18,7 @@ use crate::program::Program;
 use estimate::Estimator;
 use figures::{Comparison, Figures};
 use pleach_annotate::binary::BinaryError;
+use pleach_annotate::find::Finder;
 use pleach_annotate::map::MapError;
 use pleach_ball_larus::counts::error::CountError;
 use pleach_collector::record::{RecordError, RecordOptions};
@@ -230,7 +231,7 @@ pub fn evaluate(
             });
         }
         progress(Stage::Analysis);
-        let program = Program::read(&recording.vectors.modules, None);
+        let program = Program::read(&recording.vectors.modules, &Finder::default());
         warnings.extend(program.problems.iter().map(ToString::to_string));
         let comparison = comparison.get_or_insert_with(|| Comparison::new(counted.truth.clone(), &program));
         let mut common = figures::recording(&program, &recording);

@@ -1,5 +1,6 @@
 //! `pleach analyse`: a profile of raw vectors that were kept.
 
+use super::binaries::RecordedFiles;
 use super::inputs::kept_vectors;
 use super::phases::interval;
 use super::recorded::analysed;
@@ -28,9 +29,8 @@ pub struct Args {
     /// The profile to write.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Read this file instead of the recorded binary of the same build-id or name.
-    #[arg(long, value_name = "FILE")]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    files: RecordedFiles,
     /// Weight branches by their time, where the recording measured it (`pleach record --correct-time-bias`).
     #[arg(long)]
     correct_time_bias: bool,
@@ -94,7 +94,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut profile = analysed(
         &vectors,
         &weights,
-        args.binary.as_deref(),
+        &args.files.finder()?,
         !args.without_vectors,
         args.quiet,
     )?;

@@ -1,7 +1,8 @@
 //! The annotated binaries that a profile is of, and what they tell about the source.
 
-use pleach_annotate::binary::Binary;
+use pleach_annotate::binary::{Binary, BinaryError};
 use pleach_annotate::cfg::Cfg;
+use pleach_annotate::find::Finder;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_annotate::sources::Sources;
 use pleach_annotate::symbol_names::read_symbol_names;
@@ -9,14 +10,45 @@ use pleach_profile::Profile;
 use pleach_report::source_paths::SourceNames;
 use std::path::{Path, PathBuf};
 
-/// The annotated files that were recorded, as far as they are still there and the same build; of a profile that does
-/// not name them, the programs of the recorded commands. Also why others are left out.
-fn recorded(profile: &Profile) -> (Vec<PathBuf>, Vec<String>) {
+/// Where recorded paths are.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct Root {
+    /// Look for recorded files below this folder first, such as a container's root. They are also found by build-id in
+    /// the caches of debuginfod and perf.
+    #[arg(long, value_name = "DIR")]
+    pub symfs: Option<PathBuf>,
+}
+
+/// Where the files of recorded modules are.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct RecordedFiles {
+    /// Read this file instead of the recorded one of the same build-id or name; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub binary: Vec<PathBuf>,
+    #[command(flatten)]
+    pub root: Root,
+}
+
+impl RecordedFiles {
+    /// Finds recorded modules.
+    ///
+    /// # Errors
+    /// A named file cannot be read.
+    pub fn finder(&self) -> Result<Finder, BinaryError> {
+        Finder::new(&self.binary, self.root.symfs.as_deref())
+    }
+}
+
+/// The annotated files that were recorded, as far as they are found and the same build; of a profile that does not name
+/// them, the programs of the recorded commands. Also why others are left out.
+fn recorded(root: &Root, profile: &Profile) -> (Vec<PathBuf>, Vec<String>) {
     let (mut found, mut left_out) = (Vec::new(), Vec::new());
+    // Without named files, none can fail to be read.
+    let finder = Finder::new(&[], root.symfs.as_deref()).unwrap_or_default();
     for module in &profile.provenance.modules {
-        match same_build(Path::new(&module.path), &module.build_id) {
-            Ok(()) => found.push(PathBuf::from(&module.path)),
-            Err(reason) => left_out.push(reason),
+        match finder.open(Path::new(&module.path), bytes(&module.build_id).as_deref()) {
+            Ok(binary) => found.push(binary.path),
+            Err(reason) => left_out.push(reason.to_string()),
         }
     }
     if profile.provenance.modules.is_empty() {
@@ -36,11 +68,11 @@ fn recorded(profile: &Profile) -> (Vec<PathBuf>, Vec<String>) {
 }
 
 /// The files that a user names, else those that were recorded. Prints a note on each that is left out.
-pub fn named_or_recorded(named: &[PathBuf], profile: &Profile) -> Vec<PathBuf> {
+pub fn named_or_recorded(named: &[PathBuf], root: &Root, profile: &Profile) -> Vec<PathBuf> {
     if !named.is_empty() {
         return named.to_vec();
     }
-    let (found, left_out) = recorded(profile);
+    let (found, left_out) = recorded(root, profile);
     for reason in left_out {
         eprintln!("pleach: note: left out: {reason}");
     }
@@ -48,20 +80,19 @@ pub fn named_or_recorded(named: &[PathBuf], profile: &Profile) -> Vec<PathBuf> {
 }
 
 /// The same without notes, for commands that can do without these files.
-pub fn named_or_recorded_quietly(named: &[PathBuf], profile: &Profile) -> Vec<PathBuf> {
+pub fn named_or_recorded_quietly(named: &[PathBuf], root: &Root, profile: &Profile) -> Vec<PathBuf> {
     match named.is_empty() {
-        true => recorded(profile).0,
+        true => recorded(root, profile).0,
         false => named.to_vec(),
     }
 }
 
-fn same_build(path: &Path, build_id: &str) -> Result<(), String> {
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let binary = Binary::open(path).map_err(|error| error.to_string())?;
-    match binary.build_id.as_deref().map(hex).unwrap_or_default() == build_id {
-        true => Ok(()),
-        false => Err(format!("{}: changed since it was recorded", path.display())),
-    }
+/// The bytes of a build-id in hexadecimal; `None` for a file without one.
+fn bytes(build_id: &str) -> Option<Vec<u8>> {
+    let digits = build_id.as_bytes();
+    let pairs = digits.chunks(2).map(|pair| std::str::from_utf8(pair).ok());
+    let bytes: Option<Vec<u8>> = pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect();
+    bytes.filter(|bytes| !bytes.is_empty())
 }
 
 /// The program of a command line, whose path may have spaces: the shortest beginning that is a file.
@@ -116,5 +147,12 @@ mod tests {
         let command = format!("{} --fast x", program.display());
         assert_eq!(program_of(&command), Some(program));
         assert_eq!(program_of("/none --fast"), None);
+    }
+
+    #[test]
+    fn build_ids_of_profiles() {
+        assert_eq!(bytes("0aff"), Some(vec![0x0a, 0xff]));
+        assert_eq!(bytes(""), None, "a file without a build-id");
+        assert_eq!(bytes("zz"), None);
     }
 }

@@ -1,5 +1,6 @@
 //! `pleach collect`: a profile of what programs have written that were started without a recorder.
 
+use super::binaries::RecordedFiles;
 use super::recorded::{NOTHING_SAMPLED, Target};
 use anyhow::Result;
 use pleach_collector::detached;
@@ -23,9 +24,8 @@ pub struct Args {
     /// The profile to write.
     #[arg(short, long, default_value = "default.pleach", value_name = "FILE")]
     output: PathBuf,
-    /// Read this file instead of the recorded binary of the same build-id or name, such as one in a container.
-    #[arg(long, value_name = "FILE")]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    files: RecordedFiles,
     /// Write measurements of the recording to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
@@ -43,7 +43,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let target = Target {
         output: &args.output,
         stats: args.stats.as_deref(),
-        binary: args.binary.as_deref(),
+        finder: args.files.finder()?,
         keep_vectors: args.keep_vectors,
         correct_time_bias: false,
         needs_samples: true,

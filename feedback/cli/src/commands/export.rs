@@ -5,6 +5,7 @@ mod call_stacks;
 mod fdata;
 mod sample_profile;
 
+use super::binaries::RecordedFiles;
 use super::import::ensure_writable;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
@@ -38,9 +39,8 @@ pub struct Args {
     /// several branch stacks. Each branch is in exactly one stack; the code between two stacks is lost.
     #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2700))]
     depth: u32,
-    /// Read this file instead of the recorded binary of the same build-id or name.
-    #[arg(long, value_name = "FILE")]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    files: RecordedFiles,
     /// Leave inline stacks out, for llvm-sample: each function has its counts over all places that it was inlined at.
     #[arg(long)]
     flat: bool,

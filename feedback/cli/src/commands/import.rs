@@ -1,5 +1,6 @@
 //! `pleach import`: converts a recording of perf, or exact counts, to a profile.
 
+use super::binaries::RecordedFiles;
 use super::output::plural;
 use super::progress::Progress;
 use super::recorded::analysed;
@@ -41,9 +42,8 @@ use tempfile::NamedTempFile;
 pub struct Args {
     /// The perf.data file or text, the file of exact counts, or the text of a profile.
     file: PathBuf,
-    /// Read this file instead of the recorded binary of the same build-id or name.
-    #[arg(long, value_name = "FILE")]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    files: RecordedFiles,
     /// Keep the raw vectors in the profile.
     #[arg(long)]
     keep_vectors: bool,
@@ -69,7 +69,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let progress = Progress::new("reading", args.quiet);
     let watch = |done, of| progress.at(done, of);
-    let Imported { vectors, report } = import_watched(&args.file, args.binary.as_deref(), &watch)?;
+    let Imported { vectors, report } =
+        import_watched(&args.file, args.files.binary.first().map(PathBuf::as_path), &watch)?;
     drop(progress);
     if vectors.bursts.is_empty()
         && let Some(damage) = report.damage
@@ -98,7 +99,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let profile = analysed(
         &vectors,
         &Weights::equal(),
-        args.binary.as_deref(),
+        &args.files.finder()?,
         args.keep_vectors,
         args.quiet,
     )?;

@@ -1,6 +1,6 @@
 //! `pleach paths`: print exactly counted or estimated paths.
 
-use super::binaries::{named_or_recorded_quietly, profile_names, source_names};
+use super::binaries::{Root, named_or_recorded_quietly, profile_names, source_names};
 use super::inputs::{self, ExcludeArgs, Input};
 use super::output::{NamesArgs, print, print_report};
 use anyhow::{Result, bail};
@@ -61,6 +61,8 @@ pub struct Args {
     /// other control flow, are left out, and the exit status is 1.
     #[arg(long, value_name = "FILE")]
     binary: Vec<PathBuf>,
+    #[command(flatten)]
+    root: Root,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -178,6 +180,6 @@ fn sources(profile: &Profile, args: &Args) -> Option<SourceNames> {
     if args.blocks || args.json {
         return None;
     }
-    let binaries = named_or_recorded_quietly(&args.binary, profile);
+    let binaries = named_or_recorded_quietly(&args.binary, &args.root, profile);
     Some(profile_names(&binaries, profile))
 }

@@ -1,6 +1,6 @@
 //! `pleach phases`: the phases of a recording.
 
-use super::binaries::{named_or_recorded_quietly, profile_names};
+use super::binaries::{RecordedFiles, named_or_recorded_quietly, profile_names};
 use super::inputs::{DEFAULT_PROFILE, kept_vectors, sampled};
 use super::output::{NamesArgs, print_json, print_report};
 use anyhow::{Context, Result};
@@ -43,9 +43,8 @@ pub struct Args {
     /// Print numbers of blocks, not source lines.
     #[arg(short = 'v', long)]
     blocks: bool,
-    /// Read this file instead of the recorded binary of the same build-id or name.
-    #[arg(long, value_name = "FILE")]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    files: RecordedFiles,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -68,7 +67,7 @@ pub fn interval(text: &str) -> Result<Interval, String> {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let vectors = kept_vectors(&args.profile)?;
     let timeline = Timeline::new(&vectors, args.interval).with_context(|| args.profile.display().to_string())?;
-    let program = Program::read(&vectors.modules, args.binary.as_deref());
+    let program = Program::read(&vectors.modules, &args.files.finder()?);
     for problem in &program.problems {
         eprintln!("pleach: warning: {problem}");
     }
@@ -89,8 +88,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         true => None,
         false => {
             let profile = sampled(std::slice::from_ref(&args.profile))?;
-            let named: Vec<PathBuf> = args.binary.iter().cloned().collect();
-            Some(profile_names(&named_or_recorded_quietly(&named, &profile), &profile))
+            let binaries = named_or_recorded_quietly(&args.files.binary, &args.files.root, &profile);
+            Some(profile_names(&binaries, &profile))
         }
     };
     print_report(&report.to_text(&args.names.names(), sources.as_ref()))?;

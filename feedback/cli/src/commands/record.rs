@@ -1,5 +1,6 @@
 //! `pleach record`: run a command, sample it, write a profile.
 
+use super::binaries::RecordedFiles;
 use super::output::print;
 use super::phase_watch::PhaseWatch;
 use super::phases::interval;
@@ -101,9 +102,8 @@ pub struct Args {
     /// Bursts of an interval of the phases, or auto (as for `pleach phases`).
     #[arg(long, default_value = "auto", value_parser = interval, value_name = "N|auto", requires = "phases")]
     interval: Interval,
-    /// Read this file instead of the recorded binary of the same build-id or name.
-    #[arg(long, value_name = "FILE")]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    files: RecordedFiles,
     /// Print only errors.
     #[arg(short, long)]
     quiet: bool,
@@ -231,6 +231,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         return print_environment(args, folder);
     }
     ensure_writable(args)?;
+    let finder = args.files.finder()?;
     let engine = args.engine.engine(args.wants())?;
     let phases = args.phases.then(|| PhaseWatch::new(args.interval));
     let options = RecordOptions {
@@ -264,7 +265,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let target = Target {
         output: &args.output,
         stats: args.stats.as_deref(),
-        binary: args.binary.as_deref(),
+        finder,
         keep_vectors: args.keep_vectors,
         correct_time_bias: args.correct_time_bias,
         needs_samples: args.needs_samples(),

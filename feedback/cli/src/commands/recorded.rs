@@ -5,6 +5,7 @@ use anyhow::{Context, Result};
 use pleach_analysis::analyse::{Analysis, AnalysisError, analyse, without_functions};
 use pleach_analysis::program::Program;
 use pleach_analysis::time_bias::{Model, Weights};
+use pleach_annotate::find::Finder;
 use pleach_collector::record::{Convergence, Recording};
 use pleach_collector::stats::Stats;
 use pleach_collector::vector::VectorSet;
@@ -23,8 +24,8 @@ pub struct Target<'a> {
     pub output: &'a Path,
     /// Measurements of the recording, as JSON.
     pub stats: Option<&'a Path>,
-    /// Read in place of the recorded binary.
-    pub binary: Option<&'a Path>,
+    /// Where the recorded binaries are.
+    pub finder: Finder,
     /// Keep the raw vectors.
     pub keep_vectors: bool,
     /// Correct the time bias.
@@ -65,7 +66,13 @@ impl Target<'_> {
         };
         let sampled = recording.stats.bursts > 0;
         let profile = if sampled || !recording.vectors.coverage.is_empty() {
-            analysed(&recording.vectors, &weights, self.binary, self.keep_vectors, self.quiet)?
+            analysed(
+                &recording.vectors,
+                &weights,
+                &self.finder,
+                self.keep_vectors,
+                self.quiet,
+            )?
         } else {
             without_functions(&recording.vectors)
         };
@@ -182,11 +189,11 @@ fn report(verified: &Verified) {
 pub fn analysed(
     vectors: &VectorSet,
     weights: &Weights,
-    binary: Option<&Path>,
+    finder: &Finder,
     keep_vectors: bool,
     quiet: bool,
 ) -> Result<Profile> {
-    let program = Program::read(&vectors.modules, binary);
+    let program = Program::read(&vectors.modules, finder);
     if !quiet {
         for problem in &program.problems {
             eprintln!("pleach: warning: {problem}");

@@ -2,6 +2,7 @@
 
 use super::recorded::Target;
 use anyhow::{Context, Result, bail};
+use pleach_annotate::find::Finder;
 use pleach_collector::detached;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -52,7 +53,7 @@ fn recover(args: &Args, folder: &Path) -> Result<()> {
             let target = Target {
                 output: &unused(&args.output)?,
                 stats: None,
-                binary: None,
+                finder: Finder::default(),
                 keep_vectors: false,
                 correct_time_bias: false,
                 needs_samples: false,

@@ -2,7 +2,7 @@
 
 mod html;
 
-use super::binaries::{named_or_recorded_quietly, profile_names};
+use super::binaries::{Root, named_or_recorded_quietly, profile_names};
 use super::inputs::{ExcludeArgs, or_default, sampled};
 use super::output::{NamesArgs, print_json, print_report};
 use anyhow::Result;
@@ -45,6 +45,8 @@ pub struct Args {
     /// for sources and assembly (default: the recorded programs).
     #[arg(long, value_name = "FILE")]
     binary: Vec<PathBuf>,
+    #[command(flatten)]
+    root: Root,
     /// Print numbers of blocks, not source lines.
     #[arg(short = 'v', long)]
     blocks: bool,
@@ -97,7 +99,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     print_report(&match args.blocks {
         true => report.to_text(&names),
         false => {
-            let binaries = named_or_recorded_quietly(&args.binary, &profile);
+            let binaries = named_or_recorded_quietly(&args.binary, &args.root, &profile);
             report.to_source_text(&names, &profile_names(&binaries, &profile))
         }
     })?;

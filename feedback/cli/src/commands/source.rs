@@ -4,7 +4,7 @@ mod code;
 mod listing;
 mod places;
 
-use super::binaries;
+use super::binaries::{Root, named_or_recorded};
 use super::inputs::{DEFAULT_PROFILE, ExcludeArgs, or_default, sampled};
 use super::output::print_report;
 use anyhow::{Result, bail};
@@ -37,6 +37,8 @@ pub struct Args {
     /// The annotated program, or one of its libraries (default: those that were recorded).
     #[arg(long, value_name = "FILE")]
     binary: Vec<PathBuf>,
+    #[command(flatten)]
+    root: Root,
     /// Also look for sources in this directory, by file name; may be repeated.
     #[arg(long, value_name = "FOLDER")]
     source_dir: Vec<PathBuf>,
@@ -68,7 +70,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let files = or_default(path.as_slice())?;
     let mut profile = sampled(&files)?;
     args.exclude.apply(&mut profile, &Names::default())?;
-    let binaries = binaries::named_or_recorded(&args.binary, &profile);
+    let binaries = named_or_recorded(&args.binary, &args.root, &profile);
     if binaries.is_empty() {
         bail!(
             "{}: no annotated file that was recorded is found: name the annotated program with --binary",

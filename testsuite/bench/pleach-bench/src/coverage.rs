@@ -7,6 +7,7 @@ use pleach_analysis::coverage::Coverage;
 use pleach_analysis::coverage::measure::{Executed, FalsePositive, Recall, Totals};
 use pleach_analysis::coverage::seeds::View;
 use pleach_analysis::program::Program;
+use pleach_annotate::find::Finder;
 use pleach_ball_larus::Mode;
 use pleach_harness::bench::Bench;
 use pleach_harness::exact_counts::count;
@@ -146,7 +147,7 @@ fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &Co
     let mut union = Coverage::default();
     for run in 0..options.runs {
         let vectors = record_vectors(&annotated, &invocation, pleach, &options.budget, 1)?;
-        let program = Program::read(&vectors.modules, None);
+        let program = Program::read(&vectors.modules, &Finder::default());
         figures.seconds += vectors.processes.iter().map(|p| p.program_cpu_seconds).sum::<f64>();
         figures.bursts += vectors.bursts.len() as u64;
         figures.proved_bursts += vectors.bursts.iter().filter(|burst| burst.proved).count() as u64;

@@ -13,6 +13,7 @@ use pleach_analysis::program::Program;
 use pleach_analysis::regions::profile::RegionProfile;
 use pleach_analysis::regions::{DEFAULT_THRESHOLD, Regions};
 use pleach_analysis::time_bias::Weights;
+use pleach_annotate::find::Finder;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_ball_larus::Mode;
 use pleach_collector::vector::{Burst, VectorSet};
@@ -100,7 +101,7 @@ fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &Re
     let invocation = bench.invocation(workload, options.on)?;
     let vectors = record_vectors(&annotated, &invocation, pleach, &options.overhead, 1)?;
     let exact = RegionProfile::exact(&counted.exact.functions, DEFAULT_THRESHOLD);
-    let program = Program::read(&vectors.modules, None);
+    let program = Program::read(&vectors.modules, &Finder::default());
     let mut credited = Vec::new();
     for window in [Some(4), Some(16), None] {
         for extend in [false, true] {

@@ -11,6 +11,7 @@ use distribution::{Distribution, Estimate, difference};
 use exact::{Exact, exact};
 use pleach_analysis::program::Program;
 use pleach_analysis::time_bias::{Model, Weights};
+use pleach_annotate::find::Finder;
 use pleach_collector::vector::VectorSet;
 use pleach_harness::bench::Bench;
 use pleach_harness::pleach_command::Pleach;
@@ -122,7 +123,7 @@ pub fn time_bias(
 }
 
 fn compare(workload: &Workload, budget: &str, vectors: &VectorSet, counted: &Exact) -> Result<Vec<TimeBias>> {
-    let program = Program::read(&vectors.modules, None);
+    let program = Program::read(&vectors.modules, &Finder::default());
     Estimator::ALL
         .into_iter()
         .map(|estimator| {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Call stacks, rebuilt from the calls and returns of raw vectors.
 pub fn export(args: &Args) -> Result<Export> {
     let vectors = kept_vectors(&args.profile)?;
-    let program = Program::read(&vectors.modules, args.binary.as_deref());
+    let program = Program::read(&vectors.modules, &args.files.finder()?);
     for problem in &program.problems {
         eprintln!("pleach: warning: {problem}");
     }

@@ -12,9 +12,10 @@ use std::path::Path;
 /// Branches of one binary.
 pub fn export(args: &Args) -> Result<Export> {
     let vectors = kept_vectors(&args.profile)?;
-    let (module, binary) = match &args.binary {
-        Some(path) => named(&vectors, path)?,
-        None => recorded(&vectors, &args.profile)?,
+    let (module, binary) = match args.files.binary.as_slice() {
+        [] => recorded(&vectors, args)?,
+        [path] => named(&vectors, path)?,
+        _ => bail!("BOLT rewrites one file: name one with --binary"),
     };
     if binary.symbols.is_empty() {
         bail!(
@@ -59,7 +60,8 @@ fn named(vectors: &VectorSet, path: &Path) -> Result<(ModuleId, Binary)> {
 }
 
 /// The program with the most branches.
-fn recorded(vectors: &VectorSet, profile: &Path) -> Result<(ModuleId, Binary)> {
+fn recorded(vectors: &VectorSet, args: &Args) -> Result<(ModuleId, Binary)> {
+    let finder = args.files.finder()?;
     let mut branches = vec![0; vectors.modules.len()];
     for burst in &vectors.bursts {
         for branch in &burst.branches {
@@ -80,14 +82,18 @@ fn recorded(vectors: &VectorSet, profile: &Path) -> Result<(ModuleId, Binary)> {
     let mut problem = None;
     for module in candidates {
         let recorded = &vectors.modules[module];
-        match named(vectors, &recorded.path) {
-            Ok((found, binary)) if binary.is_program && found.0 as usize == module => return Ok((found, binary)),
+        let build_id = recorded.build_id.as_ref().map(|id| id.0.as_slice());
+        match finder.open(&recorded.path, build_id) {
+            Ok(binary) if binary.is_program => return Ok((ModuleId(module as u32), binary)),
             Ok(_) => {}
             Err(error) => problem = problem.or(Some(error)),
         }
     }
     match problem {
-        Some(problem) => Err(problem),
-        None => bail!("{}: no recorded program: name a file with --binary", profile.display()),
+        Some(problem) => Err(problem.into()),
+        None => bail!(
+            "{}: no recorded program: name a file with --binary",
+            args.profile.display()
+        ),
     }
 }

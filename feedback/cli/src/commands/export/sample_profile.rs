@@ -63,7 +63,7 @@ pub fn export(args: &Args) -> Result<Export> {
 
 /// From raw vectors.
 fn add_instances(args: &Args, vectors: &VectorSet, samples: &mut SampleProfile) -> Result<()> {
-    let program = Program::read(&vectors.modules, args.binary.as_deref());
+    let program = Program::read(&vectors.modules, &args.files.finder()?);
     for problem in &program.problems {
         eprintln!("pleach: warning: {problem}");
     }
@@ -83,8 +83,7 @@ fn add_instances(args: &Args, vectors: &VectorSet, samples: &mut SampleProfile) 
 
 /// From a profile's counts of functions.
 fn add_functions(args: &Args, profile: &Profile, samples: &mut SampleProfile) -> Result<()> {
-    let named: Vec<_> = args.binary.iter().cloned().collect();
-    let binaries = named_or_recorded(&named, profile);
+    let binaries = named_or_recorded(&args.files.binary, &args.files.root, profile);
     for path in &binaries {
         let map = AddressMap::read(path)?;
         let counts = FlatCounts::new(profile, &map);

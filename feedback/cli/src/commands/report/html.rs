@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use pleach_analysis::program::Program;
 use pleach_analysis::stacks::Stacks;
 use pleach_annotate::cfg::Cfg;
+use pleach_annotate::find::Finder;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_collector::vector::VectorSet;
 use pleach_profile::Profile;
@@ -54,7 +55,7 @@ pub fn run(args: &Args, page: &Path) -> Result<ExitCode> {
     let graph = |id: FunctionId, hash: CfgHash| places.as_ref().and_then(|places| places.graph(id, hash));
     let title = files.iter().map(|path| name(path)).collect::<Vec<_>>().join(", ");
     steps.begin("replaying raw vectors");
-    let stacks = stacks(&files[0], args.binary.first(), &profile)?;
+    let stacks = stacks(&files[0], args, &profile)?;
     steps.begin("computing");
     let report = HtmlReport::new(
         &profile,
@@ -90,10 +91,13 @@ pub fn run(args: &Args, page: &Path) -> Result<ExitCode> {
 }
 
 /// Call stacks, where the profile has raw vectors and the binaries are those that were recorded.
-fn stacks(file: &Path, binary: Option<&PathBuf>, profile: &Profile) -> Result<Option<Stacks>> {
+fn stacks(file: &Path, args: &Args, profile: &Profile) -> Result<Option<Stacks>> {
     let Some(bytes) = &profile.vectors else { return Ok(None) };
     let vectors = VectorSet::from_bytes(bytes).with_context(|| format!("{}: raw vectors", file.display()))?;
-    let program = Program::read(&vectors.modules, binary.map(PathBuf::as_path));
+    let program = Program::read(
+        &vectors.modules,
+        &Finder::new(&args.binary, args.root.symfs.as_deref())?,
+    );
     if program.annotated().next().is_none() {
         return Ok(None);
     }
@@ -107,7 +111,7 @@ fn compare(other: &PathBuf, profile: &Profile) -> Result<Diff> {
 
 /// The named binaries; without any, the recorded ones that are there.
 fn places(args: &Args, profile: &Profile) -> Result<Option<Places>> {
-    let found = named_or_recorded(&args.binary, profile);
+    let found = named_or_recorded(&args.binary, &args.root, profile);
     if found.is_empty() {
         eprintln!("pleach: note: no recorded program is there: --binary names one, for sources and assembly");
         return Ok(None);
