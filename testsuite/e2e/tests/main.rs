@@ -18,6 +18,7 @@ mod evaluate;
 mod exact_profile;
 mod export;
 mod few_bursts;
+mod found;
 mod html;
 mod install;
 mod instrument;
