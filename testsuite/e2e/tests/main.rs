@@ -11,6 +11,7 @@ mod build_systems;
 mod called;
 mod cargo;
 mod compressed;
+mod continuous_integration;
 mod detached;
 mod dispatch;
 mod documents;
