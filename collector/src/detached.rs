@@ -9,7 +9,7 @@ use crate::engines::options::RecordOptions;
 use crate::engines::preload::account::RunAccount;
 use crate::engines::preload::gather::Gathering;
 use crate::engines::preload::{calibrate, settings};
-use crate::engines::run_loop::Recording;
+use crate::engines::run_loop::{Recording, Runs};
 use crate::engines::session::Collected;
 use crate::stats::Stats;
 use crate::vector::Engine;
@@ -21,9 +21,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
 
 /// The file that tells a recording's folder: the engine's name, and the recorder's process, 0 if it has none.
 const SIGNATURE: &str = "recording";
@@ -118,7 +116,7 @@ pub fn collect(folder: &Path) -> Result<Recording, RecordError> {
         remarks: Vec::new(),
         unreclaimed,
     };
-    Ok(Recording::new(ExitStatus::from_raw(0), 1, None, collected))
+    Ok(Recording::new(Runs::one(), None, collected))
 }
 
 /// Deletes a recording that is left over, and its breakpoints' plans.

@@ -36,7 +36,7 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
     };
     // Between runs, too.
     let _handlers = Handlers::begin();
-    let (status, runs) = run_all(command, options, session.as_mut())?;
+    let runs = run_all(command, options, session.as_mut())?;
     let convergence = session.convergence().cloned();
-    Ok(Recording::new(status, runs, convergence, session.finish()))
+    Ok(Recording::new(runs, convergence, session.finish()))
 }

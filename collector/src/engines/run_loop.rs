@@ -33,18 +33,19 @@ pub struct Recording {
 
 impl Recording {
     /// The recording of a session that has ended.
-    pub(crate) fn new(status: ExitStatus, runs: u32, convergence: Option<Convergence>, collected: Collected) -> Self {
+    pub(crate) fn new(runs: Runs, convergence: Option<Convergence>, collected: Collected) -> Self {
         let Collected {
             vectors,
             stats,
-            remarks,
+            mut remarks,
             unreclaimed,
         } = collected;
+        remarks.extend(runs.remark());
         Self {
-            status,
+            status: runs.status,
             vectors,
             stats,
-            runs,
+            runs: runs.number,
             convergence,
             remarks,
             unreclaimed,
@@ -52,9 +53,59 @@ impl Recording {
     }
 }
 
-/// Runs the command as [`RecordOptions::repeat`] says. Returns the exit status of the first run that failed, else of
-/// the last run, and the number of runs. A run that the user interrupts is the last. Where it ends as if it were not
-/// interrupted, and more were to follow, the status is that of a command that the signal ended.
+/// What became of the runs of a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Runs {
+    /// Exit status of the first run that failed, else of the last run.
+    pub status: ExitStatus,
+    /// Number of runs.
+    pub number: u32,
+    /// Number of runs that failed.
+    pub failed: u32,
+    /// Exit status of the last run, if it crashed and more were to follow.
+    pub crash: Option<ExitStatus>,
+}
+
+impl Runs {
+    /// One run that did not fail.
+    pub(crate) fn one() -> Self {
+        Self {
+            status: ExitStatus::default(),
+            number: 1,
+            failed: 0,
+            crash: None,
+        }
+    }
+
+    /// A note for the user on runs that failed, where there were several, or were to be several.
+    fn remark(&self) -> Option<String> {
+        let Self { number, failed, .. } = self;
+        let in_words = |status: ExitStatus| match status.signal() {
+            Some(signal) => format!("signal {signal}"),
+            None => format!("exit status {}", status.code().unwrap_or(0)),
+        };
+        if let Some(crash) = self.crash {
+            let what = in_words(crash);
+            return Some(format!(
+                "run {number} of the command crashed ({what}): it is not repeated"
+            ));
+        }
+        let what = in_words(self.status);
+        (*failed > 0 && *number > 1)
+            .then(|| format!("{failed} of {number} runs of the command failed, the first with {what}"))
+    }
+}
+
+/// Whether a run crashed: a signal ended it, or a shell or a wrapper says so of the command that it ran.
+fn has_crashed(status: ExitStatus) -> bool {
+    /// From this exit status on: shells cannot find the command, or a signal ended it.
+    const CRASHED: i32 = 126;
+    status.signal().is_some() || status.code().is_some_and(|code| code >= CRASHED)
+}
+
+/// Runs the command as [`RecordOptions::repeat`] says. A run that crashes or that the user interrupts is the last. Where
+/// an interrupted run ends as if it were not, and more were to follow, the status is that of a command that the signal
+/// ended.
 ///
 /// # Errors
 /// The command cannot be run or sampled.
@@ -62,12 +113,13 @@ pub(crate) fn run_all(
     command: &[OsString],
     options: &RecordOptions,
     session: &mut dyn Session,
-) -> Result<(ExitStatus, u32), RecordError> {
+) -> Result<Runs, RecordError> {
     let Some((name, arguments)) = command.split_first() else {
         return Err(LaunchError::NotFound("(nothing)".to_owned()).into());
     };
     let watch = Watch::begin();
-    let (mut status, mut runs) = (None, 0);
+    let (mut status, mut runs, mut failed) = (None, 0, 0);
+    let mut crash = None;
     loop {
         let mut child = Command::new(session.program());
         child.args(arguments).arg0(name);
@@ -79,6 +131,7 @@ pub(crate) fn run_all(
             ended => ended?,
         };
         runs += 1;
+        failed += u32::from(!ended.success());
         if status.is_none_or(|before: ExitStatus| before.success()) {
             status = Some(ended);
         }
@@ -94,6 +147,43 @@ pub(crate) fn run_all(
             status.get_or_insert(ExitStatus::from_raw(signal));
             break;
         }
+        if has_crashed(ended) {
+            crash = Some(ended);
+            break;
+        }
     }
-    Ok((status.unwrap_or_default(), runs))
+    Ok(Runs {
+        status: status.unwrap_or_default(),
+        number: runs,
+        failed,
+        crash,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_told_where_they_would_go_unnoticed() {
+        let exited = |code: i32| ExitStatus::from_raw(code << 8);
+        let runs = |status, number, failed, crash| Runs {
+            status,
+            number,
+            failed,
+            crash,
+        };
+        let fault = ExitStatus::from_raw(11);
+        assert_eq!(runs(exited(0), 20, 0, None).remark(), None);
+        assert_eq!(runs(exited(1), 1, 1, None).remark(), None, "its exit status says so");
+        assert_eq!(
+            runs(exited(1), 20, 12, None).remark().as_deref(),
+            Some("12 of 20 runs of the command failed, the first with exit status 1")
+        );
+        assert_eq!(
+            runs(exited(1), 3, 2, Some(fault)).remark().as_deref(),
+            Some("run 3 of the command crashed (signal 11): it is not repeated")
+        );
+        assert!(has_crashed(exited(139)) && has_crashed(ExitStatus::from_raw(6)) && !has_crashed(exited(1)));
+    }
 }

@@ -157,10 +157,10 @@ pub fn record_planned(
 ) -> Result<(Recording, Vec<Report>), RecordError> {
     let name = command.first().map_or(OsStr::new(""), OsString::as_os_str);
     let mut session = LbrSession::planned(name, options, facts, plan)?;
-    let (status, runs) = run_all(command, options, &mut session)?;
+    let runs = run_all(command, options, &mut session)?;
     let convergence = session.convergence().cloned();
     let reports = session.reports.clone();
-    let recording = Recording::new(status, runs, convergence, Box::new(session).finish());
+    let recording = Recording::new(runs, convergence, Box::new(session).finish());
     Ok((recording, reports))
 }
 

@@ -1,7 +1,7 @@
 //! The recorder's side of the account that the processes of a run share ([`pleach_wire::account`]).
 
 use crate::stats::Unsampled;
-use pleach_wire::account::{Account, FILE, SIZE, time};
+use pleach_wire::account::{Account, FILE, SIZE, Totals, time};
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Result, Write};
@@ -82,9 +82,9 @@ impl RunAccount {
         self.account().unnoted.load(Relaxed) > 0
     }
 
-    /// CPU time of the program in all runs so far, in nanoseconds.
-    pub(crate) fn program_ns(&self) -> u64 {
-        self.account().totals().program_ns
+    /// CPU time that all runs have used so far.
+    pub(crate) fn totals(&self) -> Totals {
+        self.account().totals()
     }
 
     /// Figures that the unsampled processes of this run have reported so far.

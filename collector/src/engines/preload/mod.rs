@@ -23,6 +23,7 @@ use crate::vector::Engine;
 use account::RunAccount;
 use calibrate::Costs;
 use gather::Gathering;
+use pleach_wire::account::Totals;
 use pleach_wire::settings::Settings;
 use pleach_wire::shard;
 use std::ffi::{OsStr, OsString};
@@ -189,15 +190,36 @@ impl Session for PreloadSession<'_> {
         stats.add_unsampled(&self.unsampled);
         vectors.processes.extend(self.unsampled.as_process());
         let unseen = self.unseen;
-        let end = self.account.as_ref().map_or(0, RunAccount::program_ns);
-        let remarks = self.coverage.map(|coverage| coverage.finish(&mut vectors, unseen, end));
+        let totals = self.account.as_ref().map(RunAccount::totals).unwrap_or_default();
+        let mut remarks = Vec::new();
+        if let Some(coverage) = self.coverage {
+            remarks = coverage.finish(&mut vectors, unseen, totals.program_ns);
+            if self.options.coverage == CoverageMode::On {
+                remarks.extend(left_to_bursts(&totals, stats.bursts));
+            }
+        }
         Collected {
             stats,
             vectors,
-            remarks: remarks.unwrap_or_default(),
+            remarks,
             unreclaimed,
         }
     }
+}
+
+/// Bursts beyond which a recording supports all but size optimisation: nobody misses more.
+const ENOUGH_BURSTS: u64 = 300;
+
+/// A note for the user where breakpoints took most of the time that the budget allows.
+fn left_to_bursts(totals: &Totals, bursts: u64) -> Option<String> {
+    let share = totals.coverage_ns as f64 / totals.own_ns.max(1) as f64;
+    (bursts < ENOUGH_BURSTS && share > 0.5).then(|| {
+        format!(
+            "breakpoints took {:.0} % of the sampler's time: `--coverage off`, a longer recording or a higher `--overhead` \
+             gives more bursts",
+            share * 100.0
+        )
+    })
 }
 
 fn run_forwarding(command: &mut Command) -> std::io::Result<ExitStatus> {
@@ -228,4 +250,25 @@ fn seccomp_filters() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let count = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"));
     count.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn breakpoints_that_leave_no_time_are_told() {
+        let totals = |coverage_ns| Totals {
+            own_ns: 100_000_000,
+            coverage_ns,
+            ..Totals::default()
+        };
+        assert_eq!(left_to_bursts(&totals(40_000_000), 10), None, "bursts had the rest");
+        assert_eq!(left_to_bursts(&totals(70_000_000), 400), None, "there are enough");
+        let note = left_to_bursts(&totals(70_000_000), 60).expect("a note");
+        assert!(
+            note.starts_with("breakpoints took 70 % of the sampler's time"),
+            "{note}"
+        );
+    }
 }
