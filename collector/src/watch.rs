@@ -1,4 +1,4 @@
-//! Sees the bursts of a recording while the command runs.
+//! Sees the bursts and the runs of a recording while it goes on.
 
 use crate::vector::Burst;
 use std::fmt;
@@ -30,6 +30,27 @@ impl Watcher {
 
     pub(crate) fn round(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).round();
+    }
+}
+
+/// Is told after each run but the last how many there were.
+#[derive(Clone)]
+pub struct AfterRun(Arc<dyn Fn(u32) + Send + Sync>);
+
+impl AfterRun {
+    /// Calls a function.
+    pub fn new(call: impl Fn(u32) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(call))
+    }
+
+    pub(crate) fn tell(&self, runs: u32) {
+        (self.0)(runs);
+    }
+}
+
+impl fmt::Debug for AfterRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AfterRun")
     }
 }
 

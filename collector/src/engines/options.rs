@@ -3,7 +3,7 @@
 use crate::convergence::Repeat;
 use crate::redirect::Redirect;
 use crate::vector::Engine;
-use crate::watch::Watcher;
+use crate::watch::{AfterRun, Watcher};
 use pleach_wire::threads::ThreadFilter;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -68,6 +68,8 @@ pub struct RecordOptions {
     pub redirect: Redirect,
     /// What sees the bursts while the command runs.
     pub watcher: Option<Watcher>,
+    /// What is told that the command is run again.
+    pub after_run: Option<AfterRun>,
 }
 
 impl RecordOptions {
@@ -92,6 +94,7 @@ impl RecordOptions {
             threads: ThreadFilter::ALL,
             redirect: Redirect::default(),
             watcher: None,
+            after_run: None,
         }
     }
 

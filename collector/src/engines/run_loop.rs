@@ -151,6 +151,9 @@ pub(crate) fn run_all(
             crash = Some(ended);
             break;
         }
+        if let Some(after_run) = &options.after_run {
+            after_run.tell(runs);
+        }
     }
     Ok(Runs {
         status: status.unwrap_or_default(),

@@ -1,8 +1,11 @@
 //! Progress of long operations: on a terminal only, and only after a second.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use pleach_collector::record::Repeat;
+use pleach_collector::watch::AfterRun;
 use std::cell::OnceCell;
 use std::io::{IsTerminal, stderr};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Shorter operations show no progress.
@@ -45,6 +48,43 @@ impl Progress {
         if self.shown && self.begin.elapsed() > PATIENCE {
             let bar = self.bar.get_or_init(|| bar(self.what, self.things, of));
             bar.set_position(done);
+        }
+    }
+}
+
+/// Time between two lines on the runs of a command.
+const BETWEEN_LINES: Duration = Duration::from_secs(5);
+
+/// Says on a terminal, now and then, how many times a command was run. Lines and not a bar: the command may write to the
+/// same terminal.
+pub fn runs(repeat: &Repeat, quiet: bool) -> Option<AfterRun> {
+    let of = match repeat {
+        Repeat::Times(1) => return None,
+        Repeat::Times(times) => Some(*times),
+        Repeat::Until(_) => None,
+    };
+    let begin = Instant::now();
+    let last = Mutex::new(begin);
+    (!quiet && stderr().is_terminal()).then(|| {
+        AfterRun::new(move |done| {
+            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+            if last.elapsed() > BETWEEN_LINES {
+                *last = Instant::now();
+                eprintln!("pleach: {}", runs_in_words(done, of, begin.elapsed()));
+            }
+        })
+    })
+}
+
+fn runs_in_words(done: u32, of: Option<u32>, elapsed: Duration) -> String {
+    match of {
+        None => format!("{done} runs so far"),
+        Some(of) => {
+            let rest = elapsed.as_secs_f64() / f64::from(done.max(1)) * f64::from(of.saturating_sub(done));
+            format!(
+                "{done} of {of} runs, the rest takes {}",
+                HumanDuration(Duration::from_secs_f64(rest))
+            )
         }
     }
 }
@@ -101,4 +141,17 @@ fn bar(what: &'static str, things: Option<&'static str>, of: u64) -> ProgressBar
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.set_prefix(what);
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_say_when_they_end() {
+        let at = |done, of, seconds| runs_in_words(done, of, Duration::from_secs(seconds));
+        assert_eq!(at(5, Some(20), 10), "5 of 20 runs, the rest takes 30 seconds");
+        assert_eq!(at(1, Some(1000), 6), "1 of 1000 runs, the rest takes 2 hours");
+        assert_eq!(at(7, None, 10), "7 runs so far");
+    }
 }

@@ -4,6 +4,7 @@ use super::binaries::RecordedFiles;
 use super::output::print;
 use super::phase_watch::PhaseWatch;
 use super::phases::interval;
+use super::progress;
 use super::recorded::{NOTHING_SAMPLED, Target};
 use super::sampling::{self, EngineArg, Wants, duration, duration_or_zero, percentage};
 use anyhow::{Context, Result, anyhow, bail};
@@ -251,6 +252,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         coverage_advance: args.coverage_advance,
         threads: args.threads(engine)?,
         watcher: phases.as_ref().map(PhaseWatch::watcher),
+        after_run: progress::runs(&args.repeat, args.quiet),
         ..RecordOptions::new(sampling::sampler(engine)?)
     };
     // What was recorded is written even if the user interrupts.
