@@ -438,6 +438,7 @@ fn provenance(vectors: &VectorSet) -> Provenance {
             .sum::<u64>()
             + epochs().map(|e| e.branches).sum::<u64>(),
         hot_instance_count: 0,
+        sums: None,
         modules: Vec::new(),
     }
 }

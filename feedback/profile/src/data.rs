@@ -1,6 +1,7 @@
 //! Profiles in memory.
 
 use crate::bytes::stored;
+use crate::sums::{FunctionSums, RunSums};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId};
 use pleach_annotate::manifest::Anchor;
@@ -45,6 +46,8 @@ pub struct FunctionProfile {
     pub coverage: Vec<Covered>,
     /// What breakpoints counted of each block, in block order; empty if nothing.
     pub counted: Vec<Executions>,
+    /// The exact sums that estimates of a merged profile follow from; `None` if each is of one recording.
+    pub sums: Option<Box<FunctionSums>>,
 }
 
 impl FunctionProfile {
@@ -309,6 +312,9 @@ pub struct Provenance {
     /// The annotated files that were recorded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub modules: Vec<RecordedModule>,
+    /// Exact sums of a merged profile; `None` of a recording.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sums: Option<RunSums>,
 }
 
 /// An annotated file that was recorded.
@@ -349,8 +355,15 @@ pub struct Profile {
 impl Profile {
     /// Estimated executions of all paths of all functions, with each count rounded as in a file.
     pub fn path_flow(&self) -> f64 {
-        let paths = self.functions.iter().flat_map(|f| &f.paths);
-        // Not `sum`, which returns −0 for an empty iterator.
-        paths.fold(0.0, |sum, p| sum + f64::from(stored(p.count)))
+        // In the order that a reader of the file finds, so that writing it again gives the same.
+        let mut order: Vec<(f32, &Path)> = Vec::new();
+        let mut flow = 0.0;
+        for function in &self.functions {
+            order.clear();
+            order.extend(function.paths.iter().map(|p| (stored(p.count), &p.path)));
+            order.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+            flow = order.iter().fold(flow, |sum, (count, _)| sum + f64::from(*count));
+        }
+        flow
     }
 }

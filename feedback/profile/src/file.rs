@@ -233,6 +233,11 @@ impl ProfileFile {
         serde_json::from_slice(bytes).map_err(|e| ProfileError::damaged(&self.path, format!("provenance: {e}")))
     }
 
+    /// Whether the raw vectors were kept.
+    pub fn has_vectors(&self) -> bool {
+        self.header.has_vectors
+    }
+
     /// The raw vectors, as a vector file of the collector, if they were kept.
     pub fn vectors(&self) -> Result<Option<&[u8]>, ProfileError> {
         let bytes = self.checked(self.header.vectors, "vectors")?;
@@ -293,12 +298,13 @@ impl ProfileFile {
         self.section(self.header.index)
     }
 
-    fn entry(&self, at: usize) -> IndexEntry {
+    /// The entry at a position of the index.
+    pub(super) fn entry(&self, at: usize) -> IndexEntry {
         IndexEntry::decode(&self.index()[at * ENTRY..(at + 1) * ENTRY])
     }
 
     /// Position of a function's first record, or of the record after it if there is none.
-    fn first_of(&self, id: FunctionId) -> usize {
+    pub(super) fn first_of(&self, id: FunctionId) -> usize {
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low + (high - low) / 2;
@@ -311,9 +317,26 @@ impl ProfileFile {
         low
     }
 
+    /// Reads a record, with its graph as it is stored: empty if it is not kept.
+    pub(super) fn record_but_graph(&self, at: usize) -> Result<(FunctionProfile, &[u8]), ProfileError> {
+        let entry = self.entry(at);
+        let content = self.content(&entry)?;
+        record::decode_but_graph(entry.id, entry.cfg_hash, content).map_err(|what| self.damaged(&entry, what))
+    }
+
+    /// An entry's error.
+    pub(super) fn damaged(&self, entry: &IndexEntry, what: &str) -> ProfileError {
+        ProfileError::damaged(&self.path, format!("record of function {}: {what}", entry.id))
+    }
+
     fn read(&self, entry: &IndexEntry) -> Result<FunctionProfile, ProfileError> {
-        let damaged =
-            |what: &str| ProfileError::damaged(&self.path, format!("record of function {}: {what}", entry.id));
+        let content = self.content(entry)?;
+        record::decode(entry.id, entry.cfg_hash, content).map_err(|what| self.damaged(entry, what))
+    }
+
+    /// The bytes of a record.
+    fn content(&self, entry: &IndexEntry) -> Result<&[u8], ProfileError> {
+        let damaged = |what: &str| self.damaged(entry, what);
         let records = self.section(self.header.records);
         let range = usize::try_from(entry.offset)
             .ok()
@@ -324,7 +347,7 @@ impl ProfileFile {
         if record_checksum(entry.id, entry.cfg_hash, record) != entry.checksum {
             return Err(damaged("wrong checksum"));
         }
-        record::decode(entry.id, entry.cfg_hash, record).map_err(damaged)
+        Ok(record)
     }
 }
 

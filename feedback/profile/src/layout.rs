@@ -13,7 +13,7 @@
 //!
 //! ```text
 //!   0   8 bytes    magic, "\x89PLEACH\n"
-//!   8   u32        version
+//!   8   u32        version: 10 with exact sums of a merged profile, 9 without
 //!  12   u32        0x01020304: the byte order
 //!  16   u8         anchor: 0 early, 1 late
 //!  17   u8         1 if the file has vectors
@@ -39,8 +39,10 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 pub(super) const MAGIC: [u8; 8] = *b"\x89PLEACH\n";
 /// Version of the format. Version 2 added paths, coverage and the flow of all paths; 3 windows of paths; 4 called
 /// paths; 5 predictions of branches; 6 blocks that are proved not to have been executed, and counted executions; 7 their
-/// upper ends; 8 lengths of memory operations; 9 graphs.
-pub(super) const VERSION: u32 = 9;
+/// upper ends; 8 lengths of memory operations; 9 graphs; 10 exact sums of merged profiles.
+pub(super) const VERSION: u32 = 10;
+/// Version of profiles of single recordings, which have no sums and nothing else that is new.
+const VERSION_WITHOUT_SUMS: u32 = 9;
 const BYTE_ORDER: u32 = 0x0102_0304;
 
 /// A section of the file.
@@ -62,6 +64,8 @@ pub(super) struct Header {
     /// Estimated executions of all paths of all functions.
     pub path_flow: f64,
     pub has_vectors: bool,
+    /// Whether records or provenance have exact sums.
+    pub has_sums: bool,
     pub index: Section,
     pub records: Section,
     pub provenance: Section,
@@ -95,7 +99,8 @@ impl Header {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEADER);
         out.extend(MAGIC);
-        out.extend(VERSION.to_le_bytes());
+        let version = if self.has_sums { VERSION } else { VERSION_WITHOUT_SUMS };
+        out.extend(version.to_le_bytes());
         out.extend(BYTE_ORDER.to_le_bytes());
         out.extend([self.anchor as u8, u8::from(self.has_vectors), 0, 0, 0, 0, 0, 0]);
         out.extend(self.scale.to_bits().to_le_bytes());
@@ -137,12 +142,14 @@ impl Header {
             bytes: &prefix[MAGIC.len()..],
         };
         let (version, order) = (reader.u32(), reader.u32());
-        if order == BYTE_ORDER.swap_bytes() && version == VERSION.swap_bytes() {
+        let known = [VERSION, VERSION_WITHOUT_SUMS];
+        if order == BYTE_ORDER.swap_bytes() && known.contains(&version.swap_bytes()) {
             return Err(HeaderError::ByteOrder);
         }
-        if version != VERSION {
-            // If the header would be intact with this build's version, only the version field is damaged.
-            let is_other_version = order == BYTE_ORDER && !is_intact_with_version(file, VERSION);
+        if !known.contains(&version) {
+            // If the header would be intact with a version of this build, only the version field is damaged.
+            let is_intact = known.iter().any(|&version| is_intact_with_version(file, version));
+            let is_other_version = order == BYTE_ORDER && !is_intact;
             return Err(if is_other_version {
                 HeaderError::Version(version)
             } else {
@@ -154,7 +161,8 @@ impl Header {
         if xxh3_64(body).to_le_bytes() != checksum {
             return Err(HeaderError::Damaged("header"));
         }
-        let header = Self::decode_body(FieldReader { bytes: &body[PREFIX..] })?;
+        let mut header = Self::decode_body(FieldReader { bytes: &body[PREFIX..] })?;
+        header.has_sums = version == VERSION;
         header.check()?;
         Ok(header)
     }

@@ -1,21 +1,27 @@
 //! Merges several profiles into one.
 //!
+//! Merging is commutative and associative to the last bit of the resulting file, without raw vectors: evidence is added,
+//! not estimates. Counts are integers. Estimates have exact sums ([`sums`](crate::sums)), which a merged profile keeps,
+//! so that merging it again continues where it ended. Lists without an order of their own are sorted.
+//!
 //! Counts are summed by function and graph, in executions: a profile's counts already contain its scale. The result's
 //! scale relates its counts to its samples. Weights become integers, because a sum of rounded counts would not conserve
-//! flow; fractional weights become integers in a finer unit, down to 1/1024. Estimated paths are summed with their
-//! intervals (see [`paths`]). A block was executed if it was in any profile, and not executed if it was not in all.
+//! flow; fractional weights become integers in a finer unit, down to 1/1024. A block was executed if it was in any
+//! profile, and not executed if it was not in all. A function that changed between recordings keeps the counts of each
+//! of its graphs: the compiler takes those of the graph that it has, or salvages the best known ones.
+//!
+//! [`merge`] merges profiles in memory, [`files::merge_files`] any number of files in memory for one.
 
-mod paths;
+pub mod files;
+mod function;
+mod provenance;
 
-use crate::data::{
-    BranchPrediction, CallTargets, CalledPath, Caller, Covered, Executions, FunctionProfile, MemoryLengths, PathWindow,
-    Profile, Provenance,
-};
-use paths::PathSums;
-use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId};
-use pleach_ball_larus::Path;
+use crate::data::{FunctionProfile, Profile};
+use function::FunctionSum;
+use pleach_annotate::id::{CfgHash, FunctionId};
+use pleach_annotate::manifest::{Anchor, encode_graph};
+use provenance::ProvenanceSum;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
 
 /// Weights are integers in a unit of 1 ÷ this or coarser.
 const FINEST_UNIT: u64 = 1024;
@@ -61,28 +67,17 @@ pub enum MergeError {
     },
 }
 
-/// A graph of a function that was left out because the function changed between recordings.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DroppedGraph {
-    /// The function.
-    pub id: FunctionId,
-    /// Its name.
-    pub name: String,
-    /// The graph that was left out.
-    pub cfg_hash: CfgHash,
-    /// Number of samples that were left out with it.
-    pub samples: u64,
-}
-
 /// Summary of a merge.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct MergeReport {
     /// Number of merged profiles.
     pub profiles: usize,
-    /// Number of functions in the result.
+    /// Number of functions in the result, each with one graph.
     pub functions: usize,
-    /// Graphs that were left out, by identifier.
-    pub dropped: Vec<DroppedGraph>,
+    /// Number of functions with different graphs in different profiles.
+    pub changed: usize,
+    /// Number of profiles that have raw vectors.
+    pub with_vectors: usize,
 }
 
 /// A merged profile.
@@ -90,47 +85,56 @@ pub struct MergeReport {
 pub struct Merged {
     /// The profile, without vectors.
     pub profile: Profile,
-    /// What was left out.
+    /// What became of the functions.
     pub report: MergeReport,
-    /// The vector files of the profiles that have one, in the profiles' order. The collector can join them.
+    /// The vector files of the profiles that have one, sorted. The collector can join them.
     pub vectors: Vec<Vec<u8>>,
 }
 
 /// Merges profiles, each with a weight.
 ///
-/// A function that has different graphs in different profiles keeps the graphs of the profile that sampled it most; the
-/// others are left out and reported.
+/// # Errors
+/// Says which profile does not fit the others, and why.
 pub fn merge(profiles: Vec<(Profile, f64)>) -> Result<Merged, MergeError> {
-    check_anchors(&profiles)?;
-    let weights = whole_weights(&profiles)?;
-    let scale = merged_scale(&profiles, &weights);
-    let anchor = profiles.first().map(|(p, _)| p.anchor).unwrap_or_default();
-    let provenance = merged_provenance(&profiles, &weights);
-    let (mut vectors, mut report) = (
-        Vec::new(),
-        MergeReport {
-            profiles: profiles.len(),
-            ..MergeReport::default()
-        },
-    );
-    let (kept, dropped) = choose_graphs(&profiles);
-    report.dropped = dropped;
-    let mut sums: BTreeMap<(FunctionId, CfgHash), FunctionSum> = BTreeMap::new();
+    let weights: Vec<f64> = profiles.iter().map(|&(_, weight)| weight).collect();
+    let weights = whole_weights(&weights)?;
+    let mut whole = ProvenanceSum::default();
+    let mut functions = FunctionSums::default();
+    let mut vectors = Vec::new();
     for ((profile, _), weight) in profiles.into_iter().zip(weights) {
-        vectors.extend(profile.vectors);
-        for function in profile
+        let samples = profile
             .functions
-            .into_iter()
-            .filter(|f| kept.contains_key(&(f.id, f.cfg_hash)))
-        {
-            sums.entry((function.id, function.cfg_hash))
-                .or_insert_with(|| FunctionSum::new(&function))
-                .add(function, weight)?;
+            .iter()
+            .fold(0u64, |sum, f| sum.saturating_add(f.samples));
+        whole.add(profile.anchor, profile.scale, samples, profile.provenance, weight)?;
+        vectors.extend(profile.vectors);
+        functions.begin_profile();
+        for mut function in profile.functions {
+            let graph = function
+                .graph
+                .take()
+                .map(|graph| encode_graph(&graph))
+                .unwrap_or_default();
+            functions.add(function, &graph, weight)?;
         }
     }
-    let functions: Vec<FunctionProfile> = sums.into_values().map(FunctionSum::finish).collect();
-    report.functions = functions.len();
-    Ok(Merged {
+    let with_vectors = vectors.len();
+    Ok(finish(whole, functions, vectors, with_vectors))
+}
+
+/// The result, of functions in any order.
+fn finish(whole: ProvenanceSum, functions: FunctionSums, mut vectors: Vec<Vec<u8>>, with_vectors: usize) -> Merged {
+    vectors.sort_unstable();
+    let (profiles, changed) = (whole.profiles(), functions.changed());
+    let functions = functions.finish();
+    let report = MergeReport {
+        profiles,
+        functions: functions.len(),
+        changed,
+        with_vectors,
+    };
+    let (anchor, scale, provenance) = whole.finish();
+    Merged {
         profile: Profile {
             provenance,
             scale,
@@ -140,24 +144,14 @@ pub fn merge(profiles: Vec<(Profile, f64)>) -> Result<Merged, MergeError> {
         },
         report,
         vectors,
-    })
-}
-
-fn check_anchors(profiles: &[(Profile, f64)]) -> Result<(), MergeError> {
-    let expected = profiles.first().ok_or(MergeError::Nothing)?.0.anchor;
-    match profiles.iter().position(|(p, _)| p.anchor != expected) {
-        Some(at) => Err(MergeError::Anchors {
-            position: at + 1,
-            found: profiles[at].0.anchor.name(),
-            expected: expected.name(),
-        }),
-        None => Ok(()),
     }
 }
 
 /// Weights in the coarsest unit in which all of them are nearly whole.
-fn whole_weights(profiles: &[(Profile, f64)]) -> Result<Vec<u64>, MergeError> {
-    let weights: Vec<f64> = profiles.iter().map(|&(_, w)| w).collect();
+fn whole_weights(weights: &[f64]) -> Result<Vec<u64>, MergeError> {
+    if weights.is_empty() {
+        return Err(MergeError::Nothing);
+    }
     let bad = |at: usize| MergeError::Weight {
         position: at + 1,
         weight: weights[at],
@@ -181,256 +175,85 @@ fn whole_weights(profiles: &[(Profile, f64)]) -> Result<Vec<u64>, MergeError> {
     }
 }
 
-/// Executions per sample, so that counts ≈ samples × scale holds for the sums as for the parts.
-fn merged_scale(profiles: &[(Profile, f64)], weights: &[u64]) -> f64 {
-    let samples = |p: &Profile| p.functions.iter().map(|f| f.samples as f64).sum::<f64>();
-    let (mut executions, mut all) = (0.0, 0.0);
-    for ((profile, _), &weight) in profiles.iter().zip(weights) {
-        executions += samples(profile) * profile.scale * weight as f64;
-        all += samples(profile);
-    }
-    if all > 0.0 {
-        executions / all
-    } else {
-        profiles.iter().map(|(p, _)| p.scale).fold(0.0, f64::max)
-    }
-}
+type Key = (FunctionId, CfgHash);
 
-fn merged_provenance(profiles: &[(Profile, f64)], weights: &[u64]) -> Provenance {
-    let mut merged = Provenance::default();
-    for p in profiles.iter().map(|(p, _)| &p.provenance) {
-        merged.commands.extend_from_slice(&p.commands);
-        merged.engines.extend_from_slice(&p.engines);
-        merged.program_cpu_seconds += p.program_cpu_seconds;
-        merged.own_cpu_seconds += p.own_cpu_seconds;
-        merged.bursts = merged.bursts.saturating_add(p.bursts);
-        merged.taken_branches = merged.taken_branches.saturating_add(p.taken_branches);
-    }
-    // If the same inline instances are hot in all profiles, their counts add up. Otherwise the sum is too high, and
-    // fewer blocks count as hot.
-    let hot = profiles
-        .iter()
-        .map(|(p, _)| p.provenance.hot_instance_count)
-        .zip(weights);
-    let hot: Vec<u64> = hot.map(|(count, weight)| count.saturating_mul(*weight)).collect();
-    if !hot.contains(&0) {
-        merged.hot_instance_count = hot.into_iter().fold(0, u64::saturating_add);
-    }
-    merged.engines.sort_unstable();
-    merged.engines.dedup();
-    let modules = profiles.iter().flat_map(|(p, _)| &p.provenance.modules);
-    merged.modules = modules.cloned().collect();
-    merged.modules.sort_unstable();
-    merged.modules.dedup();
-    merged
-}
-
-type Graphs = FxHashMap<(FunctionId, CfgHash), ()>;
-
-/// The graphs to keep: for each function, those in the profile with the most samples of it (the first of equals).
-fn choose_graphs(profiles: &[(Profile, f64)]) -> (Graphs, Vec<DroppedGraph>) {
-    let mut best: FxHashMap<FunctionId, (u64, usize)> = FxHashMap::default();
-    for (at, (profile, _)) in profiles.iter().enumerate() {
-        let mut samples: FxHashMap<FunctionId, u64> = FxHashMap::default();
-        for function in &profile.functions {
-            *samples.entry(function.id).or_default() += function.samples;
-        }
-        for (id, samples) in samples {
-            let known = best.entry(id).or_insert((samples, at));
-            if samples > known.0 {
-                *known = (samples, at);
-            }
-        }
-    }
-    let all = || {
-        profiles
-            .iter()
-            .enumerate()
-            .flat_map(|(at, (p, _))| p.functions.iter().map(move |f| (at, f)))
-    };
-    let kept: Graphs = all()
-        .filter(|(at, f)| best.get(&f.id).is_some_and(|b| b.1 == *at))
-        .map(|(_, f)| ((f.id, f.cfg_hash), ()))
-        .collect();
-    let mut dropped: BTreeMap<(FunctionId, CfgHash), DroppedGraph> = BTreeMap::new();
-    for (_, function) in all().filter(|(_, f)| !kept.contains_key(&(f.id, f.cfg_hash))) {
-        let entry = dropped
-            .entry((function.id, function.cfg_hash))
-            .or_insert_with(|| DroppedGraph {
-                id: function.id,
-                name: function.name.clone(),
-                cfg_hash: function.cfg_hash,
-                samples: 0,
-            });
-        entry.samples += function.samples;
-    }
-    (kept, dropped.into_values().collect())
-}
-
-/// Sums of a function's counts.
-struct FunctionSum {
-    function: FunctionProfile,
-    /// Nothing was added yet.
-    is_first: bool,
-    targets: BTreeMap<u32, FxHashMap<FunctionGuid, u64>>,
-    lengths: BTreeMap<u32, LengthSums>,
-    paths: PathSums,
-    windows: BTreeMap<Vec<Path>, f64>,
-    called: BTreeMap<(Caller, Path), f64>,
-    predictions: BTreeMap<BlockIndex, BranchPrediction>,
-}
-
-/// Sums of the lengths of one call.
+/// Sums of functions, by identifier and graph.
 #[derive(Default)]
-struct LengthSums {
-    bursts: u64,
-    lengths: FxHashMap<u64, u64>,
-    others: u64,
+struct FunctionSums {
+    sums: FxHashMap<Key, FunctionSum>,
+    /// The most graphs that one profile has of a function, if more than one.
+    most_graphs: FxHashMap<FunctionId, usize>,
+    /// The function that was added last, and how many graphs of it.
+    latest: Option<(FunctionId, usize)>,
 }
 
-impl LengthSums {
-    fn add(&mut self, other: &MemoryLengths, weight: u64) {
-        self.bursts = self.bursts.saturating_add(other.bursts);
-        self.others = self.others.saturating_add(other.others.saturating_mul(weight));
-        for &(length, count) in &other.lengths {
-            let sum = self.lengths.entry(length).or_default();
-            *sum = sum.saturating_add(count.saturating_mul(weight));
+impl FunctionSums {
+    /// The functions that follow are of another profile than those before.
+    fn begin_profile(&mut self) {
+        self.latest = None;
+    }
+
+    /// The next function of a profile is this one.
+    fn note(&mut self, id: FunctionId) {
+        let graphs = self
+            .latest
+            .filter(|latest| latest.0 == id)
+            .map_or(1, |latest| latest.1 + 1);
+        self.latest = Some((id, graphs));
+        if graphs > 1 {
+            let most = self.most_graphs.entry(id).or_default();
+            *most = graphs.max(*most);
         }
     }
 
-    fn finish(self, call: u32) -> MemoryLengths {
-        let mut sum = MemoryLengths {
-            call,
-            bursts: self.bursts,
-            lengths: self.lengths.into_iter().collect(),
-            others: self.others,
-        };
-        sum.keep_most_frequent();
-        sum
+    /// Whether adding a function with this checksum changes nothing.
+    fn knows(&self, key: Key, checksum: u64) -> bool {
+        self.sums.get(&key).is_some_and(|sum| sum.knows(checksum))
+    }
+
+    /// Whether this encoded graph is the one that is kept of a function.
+    fn has_graph(&self, key: Key, graph: &[u8]) -> bool {
+        self.sums.get(&key).is_some_and(|sum| sum.has_graph(graph))
+    }
+
+    /// Adds a function, with its encoded graph.
+    fn add(&mut self, function: FunctionProfile, graph: &[u8], weight: u64) -> Result<&mut FunctionSum, MergeError> {
+        self.note(function.id);
+        let sum = (self.sums.entry((function.id, function.cfg_hash))).or_insert_with(|| FunctionSum::new(&function));
+        sum.add(function, graph, weight)?;
+        Ok(sum)
+    }
+
+    /// Adds sums of other functions.
+    fn extend(&mut self, other: Self) {
+        self.sums.extend(other.sums);
+        self.most_graphs.extend(other.most_graphs);
+    }
+
+    fn changed(&self) -> usize {
+        let mut graphs: FxHashMap<FunctionId, usize> = FxHashMap::default();
+        for (id, _) in self.sums.keys() {
+            *graphs.entry(*id).or_default() += 1;
+        }
+        let most = |id| self.most_graphs.get(id).copied().unwrap_or(1);
+        graphs.iter().filter(|(id, graphs)| **graphs > most(id)).count()
+    }
+
+    fn finish(self) -> Vec<FunctionProfile> {
+        let mut functions: Vec<FunctionProfile> = self.sums.into_values().map(FunctionSum::finish).collect();
+        functions.sort_unstable_by_key(|f| (f.id, f.cfg_hash));
+        functions
     }
 }
 
-impl FunctionSum {
-    fn new(like: &FunctionProfile) -> Self {
-        Self {
-            function: FunctionProfile {
-                name: like.name.clone(),
-                graph: None,
-                samples: 0,
-                blocks: vec![0; like.blocks.len()],
-                edges: vec![0; like.edges.len()],
-                memory_lengths: Vec::new(),
-                call_targets: Vec::new(),
-                paths: Vec::new(),
-                windows: Vec::new(),
-                called: Vec::new(),
-                predictions: Vec::new(),
-                coverage: Vec::new(),
-                counted: Vec::new(),
-                ..*like
-            },
-            is_first: true,
-            targets: BTreeMap::new(),
-            lengths: BTreeMap::new(),
-            paths: PathSums::default(),
-            windows: BTreeMap::new(),
-            called: BTreeMap::new(),
-            predictions: BTreeMap::new(),
-        }
+/// The error of a profile whose anchor is not that of the first.
+fn check_anchor(expected: Anchor, found: Anchor, position: usize) -> Result<(), MergeError> {
+    if found == expected {
+        return Ok(());
     }
-
-    fn add(&mut self, other: FunctionProfile, weight: u64) -> Result<(), MergeError> {
-        let sum = &mut self.function;
-        if (sum.blocks.len(), sum.edges.len()) != (other.blocks.len(), other.edges.len()) {
-            return Err(MergeError::Shape {
-                id: other.id,
-                name: other.name,
-            });
-        }
-        let blocks = sum.blocks.len();
-        let executions: Vec<Executions> = (0..blocks).map(|block| other.executions(block)).collect();
-        sum.samples = sum.samples.saturating_add(other.samples);
-        sum.graph = sum.graph.take().or(other.graph);
-        for (sum, count) in sum
-            .blocks
-            .iter_mut()
-            .zip(other.blocks)
-            .chain(sum.edges.iter_mut().zip(other.edges))
-        {
-            *sum = sum.saturating_add(count.saturating_mul(weight));
-        }
-        for site in other.call_targets {
-            let targets = self.targets.entry(site.call).or_default();
-            for (target, count) in site.targets {
-                let sum = targets.entry(target).or_default();
-                *sum = sum.saturating_add(count.saturating_mul(weight));
-            }
-        }
-        for of_call in &other.memory_lengths {
-            self.lengths.entry(of_call.call).or_default().add(of_call, weight);
-        }
-        self.paths.add(other.paths, weight);
-        for window in other.windows {
-            *self.windows.entry(window.paths).or_default() += window.count * weight as f64;
-        }
-        for called in other.called {
-            *self.called.entry((called.caller, called.path)).or_default() += called.count * weight as f64;
-        }
-        for prediction in other.predictions {
-            let sum = self.predictions.entry(prediction.block);
-            sum.or_insert(BranchPrediction::none(prediction.block))
-                .add(&prediction.scaled(weight as f64));
-        }
-        // A profile without coverage knows nothing.
-        let states = other.coverage.into_iter().chain(std::iter::repeat(Covered::Unknown));
-        let covered = &mut self.function.coverage;
-        match self.is_first {
-            true => *covered = states.take(blocks).collect(),
-            false => covered
-                .iter_mut()
-                .zip(states)
-                .for_each(|(state, other)| *state = (*state).max(other)),
-        }
-        let counted = &mut self.function.counted;
-        match self.is_first {
-            true => *counted = executions,
-            false => counted
-                .iter_mut()
-                .zip(executions)
-                .for_each(|(sum, other)| *sum = sum.plus(other)),
-        }
-        self.is_first = false;
-        Ok(())
-    }
-
-    fn finish(mut self) -> FunctionProfile {
-        let by_count = |targets: FxHashMap<FunctionGuid, u64>| {
-            let mut targets: Vec<_> = targets.into_iter().collect();
-            targets.sort_by_key(|&(guid, count)| (std::cmp::Reverse(count), guid));
-            targets
-        };
-        let sites = self.targets.into_iter();
-        self.function.call_targets = sites
-            .map(|(call, targets)| CallTargets {
-                call,
-                targets: by_count(targets),
-            })
-            .collect();
-        let lengths = self.lengths.into_iter();
-        self.function.memory_lengths = lengths.map(|(call, sums)| sums.finish(call)).collect();
-        self.function.paths = self.paths.finish();
-        let windows = self.windows.into_iter();
-        self.function.windows = windows.map(|(paths, count)| PathWindow { paths, count }).collect();
-        let called = self.called.into_iter();
-        let called = called.map(|((caller, path), count)| CalledPath { caller, path, count });
-        self.function.called = called.collect();
-        self.function.predictions = self.predictions.into_values().collect();
-        if self.function.coverage.iter().all(|&state| state == Covered::Unknown) {
-            self.function.coverage.clear();
-        }
-        if self.function.counted.iter().all(|counted| counted.at_least == 0) {
-            self.function.counted.clear();
-        }
-        self.function
-    }
+    Err(MergeError::Anchors {
+        position,
+        found: found.name(),
+        expected: expected.name(),
+    })
 }

@@ -3,7 +3,8 @@
 //! ```text
 //! record       length and bytes of the name, samples, blocks, edges, counts,
 //!              n, n × call site, n, n × memory call, estimates (see `estimates`), predictions (see `predictions`),
-//!              length and bytes of the graph (see `pleach_annotate::manifest`, payload); length 0 if it is not kept
+//!              length and bytes of the graph (see `pleach_annotate::manifest`, payload); length 0 if it is not kept,
+//!              sums (see `sum_records`), only of merged estimates
 //! counts       tokens for the counts of all blocks and then of all edges
 //! token        0, n: n + 1 zeros
 //!              1, v: the new count v
@@ -17,7 +18,7 @@
 
 use super::bytes::{RecordReader, push_number};
 use super::data::{CallTargets, FunctionProfile, MemoryLengths};
-use super::{estimates, predictions};
+use super::{estimates, predictions, sum_records};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 use pleach_annotate::manifest::{decode_graph, encode_graph};
@@ -63,6 +64,7 @@ pub(super) fn encode(function: &FunctionProfile, out: &mut Vec<u8>) {
     let graph = function.graph.as_deref().map(encode_graph).unwrap_or_default();
     push_number(out, graph.len() as u64);
     out.extend(graph);
+    sum_records::encode(function, out);
 }
 
 /// Why a function cannot be stored. The limits are those of the decoder.
@@ -70,7 +72,9 @@ pub(super) fn unstorable(function: &FunctionProfile) -> Option<&'static str> {
     if (function.blocks.len() + function.edges.len()) as u64 > MAX_COUNTS {
         return Some("it is too large");
     }
-    estimates::unstorable(function).or_else(|| predictions::unstorable(function))
+    estimates::unstorable(function)
+        .or_else(|| predictions::unstorable(function))
+        .or_else(|| sum_records::unstorable(function))
 }
 
 fn counts(out: &mut Vec<u8>, counts: impl Iterator<Item = u64>) {
@@ -123,6 +127,29 @@ impl NewCounts {
 
 /// Decodes a whole record. An error says what is malformed.
 pub(super) fn decode(id: FunctionId, cfg_hash: CfgHash, record: &[u8]) -> Result<FunctionProfile, &'static str> {
+    let (mut function, graph) = decode_but_graph(id, cfg_hash, record)?;
+    if !graph.is_empty() {
+        function.graph = Some(Box::new(decode_graph_of(&function, graph)?));
+    }
+    Ok(function)
+}
+
+/// Decodes the graph of a record.
+pub(super) fn decode_graph_of(function: &FunctionProfile, graph: &[u8]) -> Result<Cfg, &'static str> {
+    let graph = decode_graph(graph).ok_or("its graph is malformed")?;
+    let shape = (graph.blocks.len(), graph.edge_count());
+    if graph.hash() != function.cfg_hash || shape != (function.blocks.len(), function.edges.len()) {
+        return Err("its graph is another");
+    }
+    Ok(graph)
+}
+
+/// Decodes a record with its graph left as it is stored: empty if it is not kept.
+pub(super) fn decode_but_graph(
+    id: FunctionId,
+    cfg_hash: CfgHash,
+    record: &[u8],
+) -> Result<(FunctionProfile, &[u8]), &'static str> {
     let mut reader = RecordReader { bytes: record };
     let length = reader.number()?;
     let name = reader.take(length)?;
@@ -141,22 +168,13 @@ pub(super) fn decode(id: FunctionId, cfg_hash: CfgHash, record: &[u8]) -> Result
     let memory_lengths = reader.memory_lengths()?;
     let estimates = estimates::decode(&mut reader, blocks_then_edges.len())?;
     let predictions = predictions::decode(&mut reader, blocks_then_edges.len())?;
-    let graph = reader.graph()?;
-    let fits = |graph: &Cfg| {
-        let shape = (graph.blocks.len() as u64, graph.edge_count() as u64);
-        graph.hash() == cfg_hash && shape == (blocks, total - blocks)
-    };
-    if graph.as_deref().is_some_and(|graph| !fits(graph)) {
-        return Err("its graph is another");
-    }
-    if !reader.bytes.is_empty() {
-        return Err("bytes left over");
-    }
-    Ok(FunctionProfile {
+    let length = reader.number()?;
+    let graph = reader.take(length)?;
+    let mut function = FunctionProfile {
         id,
         cfg_hash,
         name,
-        graph,
+        graph: None,
         samples,
         blocks: blocks_then_edges,
         edges,
@@ -168,7 +186,15 @@ pub(super) fn decode(id: FunctionId, cfg_hash: CfgHash, record: &[u8]) -> Result
         predictions,
         coverage: estimates.coverage,
         counted: estimates.counted,
-    })
+        sums: None,
+    };
+    if !reader.bytes.is_empty() {
+        function.sums = Some(Box::new(sum_records::decode(&mut reader, &function)?));
+    }
+    if !reader.bytes.is_empty() {
+        return Err("bytes left over");
+    }
+    Ok((function, graph))
 }
 
 impl RecordReader<'_> {
@@ -194,15 +220,6 @@ impl RecordReader<'_> {
             }
         }
         Ok(counts)
-    }
-
-    fn graph(&mut self) -> Result<Option<Box<Cfg>>, &'static str> {
-        let length = self.number()?;
-        if length == 0 {
-            return Ok(None);
-        }
-        let graph = decode_graph(self.take(length)?).ok_or("its graph is malformed")?;
-        Ok(Some(Box::new(graph)))
     }
 
     fn call_targets(&mut self) -> Result<Vec<CallTargets>, &'static str> {

@@ -103,6 +103,7 @@ fn header(profile: &Profile, index: &[u8], records: &[u8], provenance: &[u8]) ->
         samples: profile.functions.iter().fold(0, |sum, f| sum.saturating_add(f.samples)),
         path_flow: profile.path_flow(),
         has_vectors: profile.vectors.is_some(),
+        has_sums: profile.provenance.sums.is_some() || profile.functions.iter().any(|f| f.sums.is_some()),
         index: section(index, true),
         records: section(records, false),
         provenance: section(provenance, true),

@@ -251,6 +251,7 @@ pub fn made_of(input: &mut Input) -> Profile {
                 .filter_map(|block| predicted(input, block))
                 .collect(),
             blocks,
+            sums: None,
         }
     });
     let mut functions: Vec<_> = functions.collect();

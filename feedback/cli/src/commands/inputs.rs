@@ -100,7 +100,7 @@ pub fn sampled(files: &[PathBuf]) -> Result<Profile> {
         return Ok(profiles.swap_remove(0).0);
     }
     let merged = merge(profiles)?;
-    warn_of_dropped(&merged.report);
+    note_changed(&merged.report);
     Ok(merged.profile)
 }
 
@@ -126,12 +126,15 @@ fn read_profile(path: &PathBuf) -> Result<Profile> {
     exact_profile::profile_of(&exact).with_context(|| path.display().to_string())
 }
 
-/// Prints warnings on graphs that merging left out.
-pub fn warn_of_dropped(report: &MergeReport) {
-    for dropped in &report.dropped {
+/// Says what became of functions that changed between the recordings.
+pub fn note_changed(report: &MergeReport) {
+    if report.changed > 0 {
         eprintln!(
-            "pleach: warning: {} has different control flow in these profiles: the {} samples of graph {} are left out",
-            dropped.name, dropped.samples, dropped.cfg_hash
+            "pleach: note: {} different control flow in some of these profiles: they have counts for each version",
+            match report.changed {
+                1 => "1 function has".to_owned(),
+                changed => format!("{changed} functions have"),
+            }
         );
     }
 }

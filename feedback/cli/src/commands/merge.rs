@@ -1,20 +1,22 @@
 //! `pleach merge`: merges profiles, or files of exact counts.
 
-use super::inputs::warn_of_dropped;
+use super::inputs::note_changed;
 use super::progress::Progress;
 use anyhow::{Result, bail};
 use pleach_ball_larus::counts;
 use pleach_ball_larus::counts::file::CountFile;
 use pleach_collector::vector::{VectorSet, join};
 use pleach_profile::file::ProfileFile;
-use pleach_profile::merge::merge;
+use pleach_profile::merge::Merged;
+use pleach_profile::merge::files::merge_files;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Merge profiles of several runs, or of several programs that share code, into one.
 ///
-/// Raw vectors are kept if all profiles have them and none has a weight. Also merges files of exact counts (.plcnt),
-/// which instrumented programs write.
+/// Any order and any grouping of merges gives the same bytes; raw vectors alone stay in a sorted order of whole files.
+/// Raw vectors are kept if all profiles have them and none has a weight. A function that changed between the recordings
+/// keeps counts for each version. Also merges files of exact counts (.plcnt), which instrumented programs write.
 ///
 ///   pleach merge monday.pleach tuesday.pleach -o week.pleach
 ///   pleach merge -w 3,prod.pleach tests.pleach -o both.pleach      counts of prod.pleach three times
@@ -46,43 +48,38 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if let Some(counts) = exact_counts(args)? {
         return merge_counts(counts, &args.output);
     }
-    let inputs = args
-        .profiles
-        .iter()
-        .map(|p| (1.0, p))
-        .chain(args.weighted_input.iter().map(|(w, p)| (*w, p)));
-    let inputs: Vec<_> = inputs.collect();
-    let progress = Progress::counted("merging", "profiles", false);
-    let mut profiles = Vec::new();
-    for (done, (weight, path)) in inputs.iter().enumerate() {
-        progress.at(done as u64, inputs.len() as u64);
-        profiles.push((ProfileFile::open(path)?.read_all()?, *weight));
-    }
-    progress.at(inputs.len() as u64, inputs.len() as u64);
-    if profiles.is_empty() {
+    let unweighted = args.profiles.iter().map(|path| (path.clone(), 1.0));
+    let weighted = args.weighted_input.iter().map(|(weight, path)| (path.clone(), *weight));
+    let inputs: Vec<(PathBuf, f64)> = unweighted.chain(weighted).collect();
+    if inputs.is_empty() {
         bail!("nothing to merge: name at least one profile");
     }
-    let is_complete = args.weighted_input.is_empty() && profiles.iter().all(|(profile, _)| profile.vectors.is_some());
-    let mut merged = merge(profiles)?;
+    let progress = Progress::counted("merging", "profiles", false);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut merged = merge_files(&inputs, threads, &|done| progress.at(done, inputs.len() as u64))?;
     drop(progress);
-    match joined(&merged.vectors, is_complete) {
+    match joined(&merged) {
         Ok(vectors) => merged.profile.vectors = vectors,
         Err(reason) => eprintln!("pleach: note: raw vectors stay in the profiles they came in: {reason:#}"),
     }
     pleach_store::write_profile(&args.output, &merged.profile)?;
-    warn_of_dropped(&merged.report);
+    note_changed(&merged.report);
     Ok(ExitCode::SUCCESS)
 }
 
-/// The raw vectors of all profiles. `is_complete`: all of them have vectors, and none has a weight.
-fn joined(files: &[Vec<u8>], is_complete: bool) -> Result<Option<Vec<u8>>> {
-    if files.is_empty() {
+/// The raw vectors of all profiles.
+fn joined(merged: &Merged) -> Result<Option<Vec<u8>>> {
+    if merged.report.with_vectors == 0 {
         return Ok(None);
     }
-    if !is_complete {
+    if merged.vectors.is_empty() {
         bail!("not all profiles have them, or they have weights");
     }
-    let sets: Result<Vec<_>, _> = files.iter().map(|bytes| VectorSet::from_bytes(bytes)).collect();
+    let sets: Result<Vec<_>, _> = merged
+        .vectors
+        .iter()
+        .map(|bytes| VectorSet::from_bytes(bytes))
+        .collect();
     Ok(Some(join(sets?)?.to_bytes()))
 }
 

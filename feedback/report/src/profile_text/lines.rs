@@ -4,6 +4,7 @@ use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId};
 use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::Path;
+use pleach_profile::sums::{FunctionSums, PathSum, PredictionSum};
 use pleach_profile::{
     BranchPrediction, CallTargets, CalledPath, Caller, Covered, EstimatedPath, Executions, FunctionProfile,
     MemoryLengths, PathWindow, Provenance,
@@ -40,6 +41,74 @@ pub(super) struct FunctionLine {
     coverage: Vec<Covered>,
     counted: Vec<Executions>,
     graph: Option<Box<Cfg>>,
+    /// Of merged profiles only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sums: Option<SumsLine>,
+}
+
+/// Exact sums, in the units of `pleach_profile::sums`.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SumsLine {
+    /// Path; count, low, high, effective, Kish's; certain.
+    paths: Vec<(Path, [u128; 5], u64)>,
+    windows: Vec<(Vec<Path>, u128)>,
+    /// Caller, its graph, its blocks, path, count.
+    called: Vec<(FunctionId, CfgHash, Vec<BlockIndex>, Path, u128)>,
+    /// Block; watched, mispredicted, low.
+    predictions: Vec<(BlockIndex, [u128; 3])>,
+}
+
+impl From<&FunctionSums> for SumsLine {
+    fn from(sums: &FunctionSums) -> Self {
+        let path =
+            |(path, s): (&Path, &PathSum)| (path.clone(), [s.count, s.low, s.high, s.effective, s.kish], s.certain);
+        let called = |((caller, path), count): (&(Caller, Path), &u128)| {
+            (caller.id, caller.cfg_hash, caller.before.clone(), path.clone(), *count)
+        };
+        let prediction = |(block, s): (&BlockIndex, &PredictionSum)| (*block, [s.watched, s.mispredicted, s.low]);
+        Self {
+            paths: sums.paths.iter().map(path).collect(),
+            windows: sums
+                .windows
+                .iter()
+                .map(|(paths, count)| (paths.clone(), *count))
+                .collect(),
+            called: sums.called.iter().map(called).collect(),
+            predictions: sums.predictions.iter().map(prediction).collect(),
+        }
+    }
+}
+
+impl From<SumsLine> for FunctionSums {
+    fn from(sums: SumsLine) -> Self {
+        let path = |(path, [count, low, high, effective, kish], certain): (Path, [u128; 5], u64)| {
+            let sum = PathSum {
+                count,
+                low,
+                high,
+                effective,
+                certain,
+                kish,
+            };
+            (path, sum)
+        };
+        let called = |(id, cfg_hash, before, path, count)| ((Caller { id, cfg_hash, before }, path), count);
+        let prediction = |(block, [watched, mispredicted, low]): (BlockIndex, [u128; 3])| {
+            let sum = PredictionSum {
+                watched,
+                mispredicted,
+                low,
+            };
+            (block, sum)
+        };
+        Self {
+            paths: sums.paths.into_iter().map(path).collect(),
+            windows: sums.windows.into_iter().collect(),
+            called: sums.called.into_iter().map(called).collect(),
+            predictions: sums.predictions.into_iter().map(prediction).collect(),
+        }
+    }
 }
 
 /// Call, bursts, lengths and their counts, count of other lengths.
@@ -126,6 +195,7 @@ impl From<&FunctionProfile> for FunctionLine {
             coverage: f.coverage.clone(),
             counted: f.counted.clone(),
             graph: f.graph.clone(),
+            sums: f.sums.as_deref().map(SumsLine::from),
         }
     }
 }
@@ -178,6 +248,7 @@ impl From<FunctionLine> for FunctionProfile {
             predictions: f.predictions.into_iter().map(prediction).collect(),
             coverage: f.coverage,
             counted: f.counted,
+            sums: f.sums.map(|sums| Box::new(sums.into())),
         }
     }
 }

@@ -149,6 +149,7 @@ fn profile() -> Profile {
     functions.sort_by_key(|f| f.id);
     Profile {
         provenance: Provenance {
+            sums: None,
             commands: vec!["./app a".into(), "./app b".into(), "./app a".into()],
             engines: vec!["run-ahead".into()],
             program_cpu_seconds: 10.0,

@@ -17,6 +17,7 @@ mod html;
 mod inference;
 mod iterations;
 mod merge;
+mod merge_order;
 mod paths;
 mod profile_file;
 mod profile_text;

@@ -50,8 +50,8 @@ fn counts_add_up_by_function_and_graph() {
     assert_eq!(functions[1].blocks, [7, 7]);
     // 2 + 1 samples of 10 executions, 6 of 2 × 30.
     assert!((merged.profile.scale - (3.0 * 10.0 + 6.0 * 60.0) / 9.0).abs() < 1e-12);
-    assert!(merged.report.dropped.is_empty());
-    assert_eq!((merged.report.profiles, merged.report.functions), (2, 2));
+    let report = merged.report;
+    assert_eq!((report.profiles, report.functions, report.changed), (2, 2, 0));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn fractional_weights_keep_flow_conserved() {
 }
 
 #[test]
-fn of_different_graphs_the_most_sampled_profiles_win() {
+fn a_function_keeps_the_counts_of_all_its_graphs() {
     let merged = merge(vec![
         (
             profile(1.0, vec![function(1, 5, 2, &[2, 2]), function(2, 8, 1, &[1])]),
@@ -106,14 +106,22 @@ fn of_different_graphs_the_most_sampled_profiles_win() {
         .iter()
         .map(|f| (f.id.guid.0, f.cfg_hash.0, f.samples))
         .collect();
-    assert_eq!(kept, [(1, 6, 12), (1, 7, 1), (2, 8, 1)]);
-    let dropped: Vec<_> = merged
-        .report
-        .dropped
-        .iter()
-        .map(|d| (d.id.guid.0, d.cfg_hash.0, d.samples))
-        .collect();
-    assert_eq!(dropped, [(1, 5, 6)]);
+    assert_eq!(kept, [(1, 5, 6), (1, 6, 12), (1, 7, 1), (2, 8, 1)]);
+    // One profile has two graphs of function 1, and all profiles together three.
+    assert_eq!(merged.report.changed, 1);
+}
+
+/// As in a file.
+fn stored(path: EstimatedPath) -> EstimatedPath {
+    let [count, low, high, effective] =
+        [path.count, path.low, path.high, path.effective].map(|value| f64::from(value as f32));
+    EstimatedPath {
+        count,
+        low,
+        high,
+        effective,
+        ..path
+    }
 }
 
 fn estimated(block: u32, [count, low, high, effective]: [f64; 4]) -> EstimatedPath {
@@ -159,7 +167,7 @@ fn paths_add_up_and_their_intervals_as_independent_estimates() {
     assert_eq!(
         merged,
         [
-            estimated(1, [250.0, low, high, 25.0]),
+            stored(estimated(1, [250.0, low, high, 25.0])),
             estimated(2, [100.0, 97.0, 104.0, 10.0]),
         ]
     );
@@ -201,13 +209,14 @@ fn weights_multiply_paths_and_make_some_observations_count_for_less() {
     let both = merged_paths(vec![(one.clone(), 2.0), (one.clone(), 2.0)]);
     assert_eq!(
         both,
-        [estimated(
+        [stored(estimated(
             1,
             [400.0, 400.0 - 800f64.sqrt(), 400.0 + 800f64.sqrt(), 20.0]
-        )]
+        ))]
     );
     let merged = merged_paths(vec![(one.clone(), 3.0), (one.clone(), 1.0)]);
-    assert_eq!((merged[0].count, merged[0].high), (400.0, 400.0 + 1000f64.sqrt()));
+    let high = f64::from((400.0 + 1000f64.sqrt()) as f32);
+    assert_eq!((merged[0].count, merged[0].high), (400.0, high));
     // (3·100 + 100)² / (300²/10 + 100²/10).
     assert!((merged[0].effective - 16.0).abs() < 1e-9, "{merged:?}");
     // A fraction has everything counted in a finer unit, paths as blocks.
@@ -222,7 +231,8 @@ fn weights_multiply_paths_and_make_some_observations_count_for_less() {
 fn an_interval_ends_at_zero() {
     let rare = with_paths(&[estimated(1, [1.0, 0.0, 900.0, 0.0])]);
     let merged = merged_paths(vec![(rare.clone(), 1.0), (rare, 1.0)]);
-    assert_eq!((merged[0].low, merged[0].effective), (2.0 - 2f64.sqrt(), 0.0));
+    let low = f64::from((2.0 - 2f64.sqrt()) as f32);
+    assert_eq!((merged[0].low, merged[0].effective), (low, 0.0));
     let wide = |count| with_paths(&[estimated(1, [count, count - 9.0, 99.0, 1.0])]);
     assert_eq!(merged_paths(vec![(wide(9.0), 1.0), (wide(0.0), 1.0)])[0].low, 0.0);
 }
@@ -238,22 +248,6 @@ fn what_varies_in_nothing_adds_nothing_to_the_interval() {
         merged_paths(vec![(sure, 1.0), (unsure, 1.0)]),
         [estimated(1, [20.0, 16.0, 25.0, 16.0])]
     );
-}
-
-#[test]
-fn merging_in_parts_gives_the_same() {
-    let part = |count: f64| with_paths(&[estimated(1, [count, count * 0.8, count * 1.5, count / 7.0])]);
-    let [a, b, c] = [part(30.0), part(700.0), part(11.0)];
-    let all = merged_paths(vec![(a.clone(), 1.0), (b.clone(), 1.0), (c.clone(), 1.0)]);
-    let first = merge(vec![(a, 1.0), (b, 1.0)]).unwrap().profile;
-    let parts = merged_paths(vec![(first, 1.0), (c, 1.0)]);
-    for (a, b) in [
-        (all[0].low, parts[0].low),
-        (all[0].high, parts[0].high),
-        (all[0].effective, parts[0].effective),
-    ] {
-        assert!((a - b).abs() < 1e-9 * a, "{all:?} {parts:?}");
-    }
 }
 
 #[test]
@@ -366,8 +360,8 @@ fn lengths_of_memory_operations_add_up() {
     };
     assert_eq!((sum.call, sum.bursts, sum.total()), (3, 5, 52));
     assert_eq!(sum.lengths[..3], [(8, 5), (16, 4), (100, 2)]);
-    // Two of the rarest lengths joined the others.
-    assert_eq!((sum.lengths.len(), sum.others), (MemoryLengths::MAX_LENGTHS, 15));
+    // Leaving out the rarest would make a merge of merges another.
+    assert_eq!((sum.lengths.len(), sum.others), (18, 11));
 }
 
 #[test]
@@ -393,7 +387,7 @@ fn provenance_adds_up_and_vectors_are_handed_out() {
     ];
     let merged = merge(parts.into_iter().map(|p| (p, 1.0)).collect()).unwrap();
     let p = &merged.profile.provenance;
-    assert_eq!(p.commands, ["a", "b", "a"]);
+    assert_eq!(p.commands, ["a", "a", "b"]);
     assert_eq!(p.engines, ["lbr", "step"]);
     assert_eq!(
         (p.program_cpu_seconds, p.own_cpu_seconds, p.bursts, p.taken_branches),

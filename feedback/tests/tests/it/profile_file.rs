@@ -69,6 +69,7 @@ fn estimated(start: Start, blocks: &[u32], end: End, count: f64) -> EstimatedPat
 fn profile() -> Profile {
     Profile {
         provenance: Provenance {
+            sums: None,
             commands: vec!["./app --fast".into(), "./app \"ü\"".into()],
             engines: vec!["step".into()],
             program_cpu_seconds: 1.1,

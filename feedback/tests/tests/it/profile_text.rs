@@ -4,6 +4,7 @@ use pleach_feedback_tests::support;
 
 use pleach_annotate::id::{BlockIndex, FunctionGuid};
 use pleach_ball_larus::{End, Path, Start};
+use pleach_profile::merge::merge;
 use pleach_profile::write::encode;
 use pleach_profile::{
     BranchPrediction, CallTargets, CalledPath, Caller, Covered, EstimatedPath, Executions, MemoryLengths, PathWindow,
@@ -92,6 +93,9 @@ proptest! {
         let again = from_text(&text).unwrap();
         prop_assert_eq!(&again, &profile);
         prop_assert_eq!(bytes(&again), bytes(&profile));
+        let merged = merge(vec![(full(seed, odd), 1.0), (full(seed, odd * 3.0), 1.0)]).unwrap().profile;
+        prop_assert!(merged.functions.iter().any(|f| f.sums.is_some()));
+        prop_assert_eq!(from_text(&to_text(&merged).unwrap()).unwrap(), merged);
     }
 
     #[test]
