@@ -98,28 +98,75 @@ pub struct Merged {
 pub fn merge(profiles: Vec<(Profile, f64)>) -> Result<Merged, MergeError> {
     let weights: Vec<f64> = profiles.iter().map(|&(_, weight)| weight).collect();
     let weights = whole_weights(&weights)?;
-    let mut whole = ProvenanceSum::default();
-    let mut functions = FunctionSums::default();
-    let mut vectors = Vec::new();
+    let mut merger = Merger::default();
     for ((profile, _), weight) in profiles.into_iter().zip(weights) {
+        merger.add(profile, weight)?;
+    }
+    merger.finish()
+}
+
+/// Merges profiles one at a time, in memory for the result alone.
+#[derive(Default)]
+pub struct Merger {
+    whole: ProvenanceSum,
+    functions: FunctionSums,
+    vectors: Vec<Vec<u8>>,
+}
+
+impl Merger {
+    /// Adds a profile with all counts multiplied by `weight`.
+    ///
+    /// # Errors
+    /// It does not fit those before.
+    pub fn add(&mut self, profile: Profile, weight: u64) -> Result<(), MergeError> {
         let samples = profile
             .functions
             .iter()
             .fold(0u64, |sum, f| sum.saturating_add(f.samples));
-        whole.add(profile.anchor, profile.scale, samples, profile.provenance, weight)?;
-        vectors.extend(profile.vectors);
-        functions.begin_profile();
+        self.whole
+            .add(profile.anchor, profile.scale, samples, profile.provenance, weight)?;
+        self.vectors.extend(profile.vectors);
+        self.functions.begin_profile();
         for mut function in profile.functions {
             let graph = function
                 .graph
                 .take()
                 .map(|graph| encode_graph(&graph))
                 .unwrap_or_default();
-            functions.add(function, &graph, weight)?;
+            self.functions.add(function, &graph, weight)?;
+        }
+        Ok(())
+    }
+
+    /// The sum.
+    ///
+    /// # Errors
+    /// Nothing was added.
+    pub fn finish(self) -> Result<Merged, MergeError> {
+        if self.whole.profiles() == 0 {
+            return Err(MergeError::Nothing);
+        }
+        let with_vectors = self.vectors.len();
+        Ok(finish(self.whole, self.functions, self.vectors, with_vectors))
+    }
+}
+
+impl Merged {
+    /// One profile as it is.
+    pub fn of_one(mut profile: Profile) -> Self {
+        let vectors: Vec<Vec<u8>> = profile.vectors.take().into_iter().collect();
+        let report = MergeReport {
+            profiles: 1,
+            functions: profile.functions.len(),
+            changed: 0,
+            with_vectors: vectors.len(),
+        };
+        Self {
+            profile,
+            report,
+            vectors,
         }
     }
-    let with_vectors = vectors.len();
-    Ok(finish(whole, functions, vectors, with_vectors))
 }
 
 /// The result, of functions in any order.

@@ -4,19 +4,22 @@ mod branch_stacks;
 mod call_stacks;
 mod fdata;
 mod sample_profile;
+mod tables;
 
 use super::binaries::RecordedFiles;
 use super::import::ensure_writable;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use pleach_fleet::folder::is_day;
 use pleach_store::write_bytes;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Write a profile for other tools: clang without the plugin, BOLT, perf, llvm-profgen, and viewers of call stacks.
+/// Write a profile for other tools: clang without the plugin, BOLT, perf, llvm-profgen, viewers of call stacks, and
+/// engines for tables.
 ///
-/// All formats but llvm-sample need the raw vectors: use `pleach record --keep-vectors`, or `pleach import
+/// All formats but llvm-sample and parquet need the raw vectors: use `pleach record --keep-vectors`, or `pleach import
 /// --keep-vectors`.
 ///
 ///   clang -O2 -g1 -fdebug-info-for-profiling $(pleach flags annotate) ...     then: pleach record --keep-vectors
@@ -26,12 +29,16 @@ use std::process::ExitCode;
 ///   pleach export app.pleach --format bolt-fdata -o app.fdata   then: llvm-bolt app -data app.fdata -o app.bolt ...
 ///   pleach export app.pleach --format pprof -o app.pb.gz        then: go tool pprof -top app.pb.gz
 ///   pleach export app.pleach --format firefox -o app.json       then: open it in profiler.firefox.com
+///   pleach export *.pleach --format parquet -o tables           then: pleach import tables -o all.pleach
 ///   pleach export app.pleach -o perf.data                       then: perf script -i perf.data -F ip,brstack
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The profile.
     profile: PathBuf,
+    /// Further profiles, for parquet.
+    #[arg(value_name = "PROFILE")]
+    more: Vec<PathBuf>,
     /// Format of the output.
     #[arg(long, value_enum, default_value_t = FormatArg::PerfData)]
     format: FormatArg,
@@ -44,10 +51,13 @@ pub struct Args {
     /// Leave inline stacks out, for llvm-sample: each function has its counts over all places that it was inlined at.
     #[arg(long)]
     flat: bool,
+    /// Partition of the tables, for parquet: a day like 2026-11-26 (default: when the profile was written, UTC).
+    #[arg(long, value_name = "DAY", value_parser = day)]
+    day: Option<String>,
     /// Print only errors.
     #[arg(short, long)]
     quiet: bool,
-    /// The file to write; `-` for standard output.
+    /// The file to write; `-` for standard output. For parquet: the folder, which may have other runs.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }
@@ -67,6 +77,15 @@ enum FormatArg {
     Pprof,
     /// Call stacks over time for the Firefox Profiler (JSON).
     Firefox,
+    /// A folder of Parquet tables, by build-id and day, for DuckDB, Spark and the like; nothing is lost.
+    Parquet,
+}
+
+fn day(text: &str) -> Result<String, String> {
+    match is_day(text) {
+        true => Ok(text.to_owned()),
+        false => Err("expected a day like 2026-11-26".into()),
+    }
 }
 
 /// What an export wrote.
@@ -81,6 +100,18 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if args.flat && args.format != FormatArg::LlvmSample {
         bail!("--flat is for --format llvm-sample: other formats have no counts of functions");
     }
+    if args.format == FormatArg::Parquet {
+        return tables::export(args);
+    }
+    if let Some(second) = args.more.first() {
+        bail!(
+            "{}: only --format parquet takes several profiles: merge them first, with `pleach merge`",
+            second.display()
+        );
+    }
+    if args.day.is_some() {
+        bail!("--day is for --format parquet: other formats have no partitions");
+    }
     let to_file = args.output != Path::new("-");
     if to_file {
         ensure_writable(&args.output)?;
@@ -90,6 +121,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         FormatArg::LlvmSample => sample_profile::export(args)?,
         FormatArg::BoltFdata => fdata::export(args)?,
         FormatArg::Pprof | FormatArg::Firefox => call_stacks::export(args)?,
+        FormatArg::Parquet => bail!("tables are no single file"),
     };
     let written = if to_file {
         write_bytes(&args.output, &export.bytes)

@@ -1,6 +1,8 @@
 //! `pleach import`: converts a recording of perf, or exact counts, to a profile.
 
 use super::binaries::RecordedFiles;
+use super::inputs::note_changed;
+use super::merge::add_vectors;
 use super::output::plural;
 use super::progress::Progress;
 use super::recorded::analysed;
@@ -10,6 +12,9 @@ use pleach_analysis::time_bias::Weights;
 use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_ball_larus::counts::file::CountFile;
 use pleach_collector::perf::{Imported, PerfError, Report, import_watched};
+use pleach_fleet::folder::Folder;
+use pleach_fleet::import as tables;
+use pleach_profile::Profile;
 use pleach_profile::file::ProfileFile;
 use pleach_report::profile_text;
 use std::fs::File;
@@ -28,19 +33,21 @@ use tempfile::NamedTempFile;
 /// Also reads a file of exact counts (.plcnt) from a program that was compiled with $(pleach flags instrument --anchor
 /// early). This gives a profile without sampling error. It has no targets of indirect calls.
 ///
-/// Also reads the text of a profile, as `pleach show --text` prints it.
+/// Also reads the text of a profile, as `pleach show --text` prints it, and folders of tables from `pleach export --format
+/// parquet`: several runs in one folder become one profile, as `pleach merge` makes it.
 ///
 ///   pleach import perf.data -o app.pleach                        a recording of perf record -b
 ///   pleach import script.txt --binary ./app -o app.pleach        the output of perf script
 ///   pleach import default-123.plcnt -o app.pleach                exact counts
 ///   pleach import app.txt -o app.pleach                          the text of a profile
+///   pleach import tables -o app.pleach                           a folder of Parquet tables
 ///
 /// Exit status: 0 if the whole file was read; 1 if no profile was written; 3 if the recording is damaged, for instance
 /// cut off, and the profile contains only the readable part.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The perf.data file or text, the file of exact counts, or the text of a profile.
+    /// The perf.data file or text, the file of exact counts, the text of a profile, or the folder of tables.
     file: PathBuf,
     #[command(flatten)]
     files: RecordedFiles,
@@ -61,6 +68,9 @@ const DAMAGED: u8 = 3;
 /// Imports.
 pub fn run(args: &Args) -> Result<ExitCode> {
     ensure_writable(&args.output)?;
+    if args.file.is_dir() {
+        return import_tables(args);
+    }
     if CountFile::is_count_file(&args.file).unwrap_or(false) {
         return import_counts(args);
     }
@@ -136,17 +146,42 @@ fn profile_text_of(path: &Path) -> Result<Option<String>> {
 /// Reads the text of a profile back.
 fn import_text(args: &Args, text: &str) -> Result<ExitCode> {
     let profile = profile_text::from_text(text).with_context(|| args.file.display().to_string())?;
-    // Parts that do not agree are found by reading: a file that cannot be read is not left.
-    let trial = NamedTempFile::new().context("cannot make a temporary file")?;
-    let read =
-        pleach_store::write_profile(trial.path(), &profile).and_then(|()| ProfileFile::open(trial.path())?.read_all());
-    read.with_context(|| format!("{}: its parts do not agree", args.file.display()))?;
-    pleach_store::write_profile(&args.output, &profile)?;
+    write_checked(args, &profile)?;
     if !args.quiet {
         let functions = plural(profile.functions.len(), "function");
         eprintln!("pleach: {functions}; wrote {}", args.output.display());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Reads tables, and merges their runs.
+fn import_tables(args: &Args) -> Result<ExitCode> {
+    let progress = Progress::counted("reading", "runs", args.quiet);
+    let mut merged = tables::import(&Folder::new(&args.file), &|done, of| progress.at(done, of))?;
+    drop(progress);
+    match merged.report.profiles {
+        1 => merged.profile.vectors = merged.vectors.pop(),
+        _ => add_vectors(&mut merged),
+    }
+    write_checked(args, &merged.profile)?;
+    note_changed(&merged.report);
+    if !args.quiet {
+        let runs = plural(merged.report.profiles, "run");
+        let functions = plural(merged.report.functions, "function");
+        eprintln!("pleach: {functions} in {runs}; wrote {}", args.output.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a profile that was put together elsewhere. Parts that do not agree are found by reading: a file that cannot be
+/// read is not left.
+fn write_checked(args: &Args, profile: &Profile) -> Result<()> {
+    let trial = NamedTempFile::new().context("cannot make a temporary file")?;
+    let read =
+        pleach_store::write_profile(trial.path(), profile).and_then(|()| ProfileFile::open(trial.path())?.read_all());
+    read.with_context(|| format!("{}: its parts do not agree", args.file.display()))?;
+    pleach_store::write_profile(&args.output, profile)?;
+    Ok(())
 }
 
 /// Converts exact counts.

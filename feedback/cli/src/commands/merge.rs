@@ -58,13 +58,18 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut merged = merge_files(&inputs, threads, &|done| progress.at(done, inputs.len() as u64))?;
     drop(progress);
-    match joined(&merged) {
-        Ok(vectors) => merged.profile.vectors = vectors,
-        Err(reason) => eprintln!("pleach: note: raw vectors stay in the profiles they came in: {reason:#}"),
-    }
+    add_vectors(&mut merged);
     pleach_store::write_profile(&args.output, &merged.profile)?;
     note_changed(&merged.report);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Adds the raw vectors of all profiles, or says why they are left out.
+pub(super) fn add_vectors(merged: &mut Merged) {
+    match joined(merged) {
+        Ok(vectors) => merged.profile.vectors = vectors,
+        Err(reason) => eprintln!("pleach: note: raw vectors stay in the profiles they came in: {reason:#}"),
+    }
 }
 
 /// The raw vectors of all profiles.
@@ -72,7 +77,7 @@ fn joined(merged: &Merged) -> Result<Option<Vec<u8>>> {
     if merged.report.with_vectors == 0 {
         return Ok(None);
     }
-    if merged.vectors.is_empty() {
+    if merged.vectors.len() != merged.report.profiles {
         bail!("not all profiles have them, or they have weights");
     }
     let sets: Result<Vec<_>, _> = merged

@@ -295,16 +295,16 @@ fn other_versions_and_byte_orders_are_named() {
     // A later version may have another header: only magic, version and byte order stay where they are.
     fs::write(
         &bad,
-        [b"\x89PLEACH\n".as_slice(), &[10, 0, 0, 0], &good[12..16], &[7; 100]].concat(),
+        [b"\x89PLEACH\n".as_slice(), &[11, 0, 0, 0], &good[12..16], &[7; 100]].concat(),
     )
     .unwrap();
-    assert!(error_of(&bad).contains("profile format 10, but this pleach reads format 9"));
+    assert!(error_of(&bad).contains("profile format 11, but this pleach reads format 10"));
     // Format 1 had a header of 512 bytes, and neither paths nor coverage.
     let old = [b"\x89PLEACH\n\x01\0\0\0".as_slice(), &good[12..16], &[0; 496]].concat();
     fs::write(&bad, old).unwrap();
     let message = error_of(&bad);
     assert!(
-        message.contains("profile format 1, but this pleach reads format 9: record again"),
+        message.contains("profile format 1, but this pleach reads format 10: record again"),
         "{message}"
     );
     let mut swapped = good;
