@@ -7,6 +7,7 @@ pub mod collect;
 pub mod coverage;
 pub mod diff;
 pub mod doctor;
+pub mod drift;
 pub mod evaluate;
 pub mod export;
 pub mod flags;

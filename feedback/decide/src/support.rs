@@ -142,12 +142,21 @@ pub fn verdict(provenance: &Provenance, functions: usize) -> String {
 pub const NOT_ANNOTATED: &str = "nothing that ran is annotated: the profile has no effect; compile the program with $(pleach flags annotate), \
                                  and record again";
 
-/// The lower end of the 90 % interval of a share of `observations` independent observations (Wilson 1927).
-pub(crate) fn wilson_low(share: f64, observations: f64) -> f64 {
+/// The 90 % interval of a share of `observations` independent observations (Wilson 1927).
+pub fn wilson_interval(share: f64, observations: f64) -> (f64, f64) {
     const Z: f64 = 1.645;
     let (n, z2) = (observations, Z * Z);
     let spread = Z * (share * (1.0 - share) / n + z2 / (4.0 * n * n)).sqrt();
-    ((share + z2 / (2.0 * n) - spread) / (1.0 + z2 / n)).max(0.0)
+    let (middle, width) = (share + z2 / (2.0 * n), 1.0 + z2 / n);
+    (
+        ((middle - spread) / width).max(0.0),
+        ((middle + spread) / width).min(1.0),
+    )
+}
+
+/// The lower end of [`wilson_interval`].
+pub(crate) fn wilson_low(share: f64, observations: f64) -> f64 {
+    wilson_interval(share, observations).0
 }
 
 #[cfg(test)]

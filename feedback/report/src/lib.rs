@@ -5,7 +5,7 @@
 //! 2. [`paths`], [`estimated`] and `paths_text`: exact and estimated paths; [`source_paths`]: their lines and calls;
 //!    [`sequences`]: k-iteration paths and paths across calls.
 //! 3. [`functions`]: the functions with the most executions.
-//! 4. [`flows`], [`compare`] and [`diff`]: comparisons of two profiles.
+//! 4. [`flows`], [`compare`] and [`diff`]: comparisons of two profiles; [`drift`]: whether an old one still fits.
 //! 5. [`coverage`] and `coverage_text`: executed and not executed blocks; [`coverage_diff`] and `coverage_diff_text`:
 //!    what one profile executes and another does not; [`block_state`] and [`frequency`]: what a profile says about one
 //!    block.
@@ -27,6 +27,7 @@ mod coverage_diff_text;
 mod coverage_text;
 pub mod decorate;
 pub mod diff;
+pub mod drift;
 pub mod envelope;
 pub mod estimated;
 pub mod evaluate;

@@ -13,6 +13,7 @@ mod coverage_measure;
 mod coverage_report;
 mod credit;
 mod estimated;
+mod fleet;
 mod html;
 mod inference;
 mod iterations;

@@ -195,7 +195,7 @@ fn provenance() -> impl Strategy<Value = Provenance> {
         )
 }
 
-fn profile() -> impl Strategy<Value = Profile> {
+pub fn profile() -> impl Strategy<Value = Profile> {
     let functions = (
         prop::option::of(function(0, 1)),
         prop::option::of(function(0, 2)),
@@ -211,17 +211,17 @@ fn profile() -> impl Strategy<Value = Profile> {
     })
 }
 
-fn bytes(profile: &Profile) -> Vec<u8> {
+pub fn bytes(profile: &Profile) -> Vec<u8> {
     encode(profile).expect("storable").parts().concat()
 }
 
 /// Profiles as files, in a folder.
-struct Files {
+pub struct Files {
     dir: tempfile::TempDir,
 }
 
 impl Files {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             dir: tempfile::tempdir().expect("a folder"),
         }
@@ -233,7 +233,7 @@ impl Files {
         path
     }
 
-    fn read(&self, bytes: &[u8]) -> Profile {
+    pub fn read(&self, bytes: &[u8]) -> Profile {
         let path = self.write("read", bytes);
         ProfileFile::open(path)
             .and_then(|file| file.read_all())
