@@ -79,6 +79,7 @@ fn all_json_has_the_same_envelope() {
         ("show a.pleach", "show", "functions"),
         ("report a.pleach", "report", "functions"),
         ("overlap a.pleach a.plcnt", "overlap", "functions"),
+        ("drift a.pleach a.pleach", "drift", "functions"),
         ("coverage a.pleach", "coverage", "functions"),
         ("coverage diff a.pleach a.pleach", "coverage diff", "blocks"),
         ("doctor", "doctor", "checks"),

@@ -6,7 +6,8 @@ use crate::error::FleetError;
 use crate::schema::{Column, Kind, Table};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
-use parquet::errors::Result;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use std::fs::File;
 use std::path::Path;
@@ -16,12 +17,47 @@ use std::path::Path;
 /// # Errors
 /// It cannot be read, is damaged, or lacks columns of the table.
 pub(crate) fn read(path: &Path, table: Table) -> std::result::Result<Rows, FleetError> {
+    // Parquet has no checksum of its metadata, and the reader panics on some that are damaged.
+    let read = std::panic::catch_unwind(|| read_file(path, table));
+    read.unwrap_or_else(|_| Err(damaged(path, "its metadata are impossible")))
+}
+
+fn damaged(path: &Path, what: &str) -> FleetError {
+    FleetError::parquet(path)(ParquetError::General(what.into()))
+}
+
+/// Whether the parts of a row group are in the file.
+fn is_inside(group: &RowGroupMetaData, length: u64) -> bool {
+    let is_inside = |start: Option<i64>, bytes: i64| {
+        let end = start
+            .unwrap_or(0)
+            .checked_add(bytes)
+            .and_then(|end| u64::try_from(end).ok());
+        start.unwrap_or(0) >= 0 && bytes >= 0 && end.is_some_and(|end| end <= length)
+    };
+    group.num_rows() >= 0
+        && group.columns().iter().all(|column| {
+            let bytes = column.compressed_size();
+            column.num_values() == group.num_rows()
+                && is_inside(Some(column.data_page_offset()), 0)
+                && is_inside(
+                    column.dictionary_page_offset().or(Some(column.data_page_offset())),
+                    bytes,
+                )
+        })
+}
+
+fn read_file(path: &Path, table: Table) -> std::result::Result<Rows, FleetError> {
     let file = File::open(path).map_err(FleetError::io(path, "open"))?;
+    let bytes = file.metadata().map_err(FleetError::io(path, "read"))?.len();
     let reader = SerializedFileReader::new(file).map_err(FleetError::parquet(path))?;
     let mut rows = Rows::new(table);
     let groups = reader.num_row_groups();
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     for group in 0..groups {
+        if !is_inside(reader.metadata().row_group(group), bytes) {
+            return Err(damaged(path, "a row group is outside the file"));
+        }
         let group = reader.get_row_group(group).map_err(FleetError::parquet(path))?;
         let length = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
         for (column, values) in table.columns.iter().zip(&mut rows.columns) {

@@ -179,7 +179,8 @@ impl Drift {
         }
         functions.sort_by(|a, b| b.misled.total_cmp(&a.misled).then_with(|| a.function.cmp(&b.function)));
         let hidden = cut(&mut functions, top);
-        let misled = estimate(reasons.values().sum::<f64>().min(1.0), new);
+        // Not `sum`, which returns −0 for an empty iterator.
+        let misled = estimate(reasons.values().fold(0.0, |sum, share| sum + share).min(1.0), new);
         let fits = misled.low <= TOLERANCE;
         let flows = [old, new].map(Flows::of_profile);
         let overlap = Overlap::new(&flows[0], &flows[1], None)?;
@@ -421,5 +422,115 @@ impl<'p> Known<'p> {
             sum = sum.saturating_add(most.unwrap_or(0) - expected.unwrap_or(0));
         }
         sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pleach_annotate::cfg::{Block, Terminator};
+    use pleach_annotate::id::{BlockIndex, ModuleHash};
+    use pleach_profile::Provenance;
+
+    /// A function of a branch, its two sides, and a return.
+    fn function(name: &str, [left, right]: [u64; 2]) -> FunctionProfile {
+        let id = FunctionId {
+            guid: FunctionGuid::of_name(name),
+            module: ModuleHash(0),
+        };
+        let block = |successors: &[u32]| Block {
+            successors: successors.iter().copied().map(BlockIndex).collect(),
+            terminator: Terminator::Branch,
+            is_eh_pad: false,
+            instructions: 1,
+            line: 0,
+        };
+        let graph = Cfg {
+            id,
+            module: ModuleHash(0),
+            name: name.into(),
+            source_file: "a.c".into(),
+            blocks: vec![block(&[1, 2]), block(&[3]), block(&[3]), block(&[])],
+            calls: Vec::new(),
+        };
+        FunctionProfile {
+            id,
+            cfg_hash: graph.hash(),
+            name: name.into(),
+            samples: left + right,
+            blocks: vec![left + right, left, right, left + right],
+            edges: vec![left, right, left, right],
+            graph: Some(Box::new(graph)),
+            ..FunctionProfile::default()
+        }
+    }
+
+    fn profile(bursts: u64, functions: Vec<FunctionProfile>) -> Profile {
+        Profile {
+            provenance: Provenance {
+                bursts,
+                ..Provenance::default()
+            },
+            scale: 1.0,
+            functions,
+            ..Profile::default()
+        }
+    }
+
+    fn drift(old: &Profile, new: &Profile) -> Drift {
+        Drift::new(old, new, None).expect("one anchor")
+    }
+
+    #[test]
+    fn the_same_load_fits() {
+        let one = profile(1000, vec![function("f", [900, 100])]);
+        let drift = drift(&one, &one);
+        assert!(drift.fits && drift.reasons.is_empty());
+        assert_eq!(
+            drift.verdict,
+            "still fits: the old profile misleads the compiler about 0.00 % (0.00–0.27 %) of the executions"
+        );
+    }
+
+    #[test]
+    fn what_misleads_is_told_by_its_reason() {
+        let mut unsampled = function("g", [0, 50]);
+        unsampled.coverage = vec![Covered::Proved, Covered::NotExecuted, Covered::Proved, Covered::Proved];
+        let old = profile(1000, vec![function("f", [900, 100]), unsampled, function("h", [0, 50])]);
+        let functions = [("f", [100, 200]), ("g", [30, 70]), ("h", [10, 90]), ("new", [1, 1])];
+        let new = profile(1000, functions.map(|(name, counts)| function(name, counts)).to_vec());
+        let drift = drift(&old, &new);
+        let total = 900.0 + 300.0 + 300.0 + 6.0;
+        let expected = [
+            (Reason::NewFunction, 6.0 / total),
+            (Reason::NotExecuted, 30.0 / total),
+            (Reason::Unknown, 10.0 / total),
+            // 200 − 100: as many as were not expected.
+            (Reason::OtherDirection, 100.0 / total),
+        ];
+        assert_eq!(
+            drift.reasons.keys().copied().collect::<Vec<_>>(),
+            expected.map(|(reason, _)| reason)
+        );
+        for (reason, share) in expected {
+            assert!((drift.reasons[&reason] - share).abs() < 1e-12, "{reason:?}");
+        }
+        assert!(!drift.fits);
+        assert!(drift.verdict.starts_with("record again: "), "{}", drift.verdict);
+        assert_eq!(drift.functions[0].function, "f");
+        // One burst may show anything.
+        let short = Profile {
+            provenance: Provenance {
+                bursts: 1,
+                ..Provenance::default()
+            },
+            ..new
+        };
+        assert!(drift_of_short(&old, &short));
+    }
+
+    fn drift_of_short(old: &Profile, new: &Profile) -> bool {
+        let drift = drift(old, new);
+        drift.fits && drift.verdict.contains("as far as 1 new burst tell")
     }
 }

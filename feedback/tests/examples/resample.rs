@@ -1,9 +1,9 @@
 //! Makes many profiles of few recordings, for tests of merging: each function of each profile is that of a recording
-//! drawn at random, with a fixed seed. Profiles that exist are left.
+//! drawn at random, with a fixed seed.
 //!
 //!     cargo run --release -p pleach-feedback-tests --example resample -- 10000 OUTPUT_FOLDER *.pleach
 
-use pleach_feedback_tests::Random;
+use pleach_feedback_tests::support::Random;
 use pleach_profile::Profile;
 use pleach_profile::file::ProfileFile;
 use std::path::Path;
@@ -35,6 +35,7 @@ fn main() {
             }
         }
         let path = Path::new(&folder).join(format!("{at:06}.pleach"));
-        pleach_store::write_profile(&path, &profile).expect("written");
+        let encoded = pleach_profile::write::encode(&profile).expect("storable");
+        std::fs::write(&path, encoded.parts().concat()).expect("written");
     }
 }

@@ -19,6 +19,7 @@ mod evaluate;
 mod exact_profile;
 mod export;
 mod few_bursts;
+mod fleet;
 mod found;
 mod html;
 mod install;
