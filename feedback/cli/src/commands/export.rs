@@ -16,8 +16,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Write a profile for other tools: clang without the plugin, BOLT, perf, llvm-profgen, viewers of call stacks, and
-/// engines for tables.
+/// Write a profile for other tools: stock clang, BOLT, perf, viewers of call stacks, SQL engines.
 ///
 /// All formats but llvm-sample and parquet need the raw vectors: use `pleach record --keep-vectors`, or `pleach import
 /// --keep-vectors`.
