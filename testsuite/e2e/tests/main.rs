@@ -28,6 +28,7 @@ mod instrument_builds;
 mod instrument_ends;
 mod instrument_tasks;
 mod interrupted;
+mod killed;
 mod opt_cases;
 mod path_metadata;
 mod peers;

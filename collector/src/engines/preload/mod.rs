@@ -195,7 +195,7 @@ impl Session for PreloadSession<'_> {
         if let Some(coverage) = self.coverage {
             remarks = coverage.finish(&mut vectors, unseen, totals.program_ns);
             if self.options.coverage == CoverageMode::On {
-                remarks.extend(left_to_bursts(&totals, stats.bursts));
+                remarks.extend(note_on_breakpoints(&totals, stats.bursts));
             }
         }
         Collected {
@@ -211,7 +211,7 @@ impl Session for PreloadSession<'_> {
 const ENOUGH_BURSTS: u64 = 300;
 
 /// A note for the user where breakpoints took most of the time that the budget allows.
-fn left_to_bursts(totals: &Totals, bursts: u64) -> Option<String> {
+fn note_on_breakpoints(totals: &Totals, bursts: u64) -> Option<String> {
     let share = totals.coverage_ns as f64 / totals.own_ns.max(1) as f64;
     (bursts < ENOUGH_BURSTS && share > 0.5).then(|| {
         format!(
@@ -263,9 +263,13 @@ mod tests {
             coverage_ns,
             ..Totals::default()
         };
-        assert_eq!(left_to_bursts(&totals(40_000_000), 10), None, "bursts had the rest");
-        assert_eq!(left_to_bursts(&totals(70_000_000), 400), None, "there are enough");
-        let note = left_to_bursts(&totals(70_000_000), 60).expect("a note");
+        assert_eq!(
+            note_on_breakpoints(&totals(40_000_000), 10),
+            None,
+            "bursts had the rest"
+        );
+        assert_eq!(note_on_breakpoints(&totals(70_000_000), 400), None, "there are enough");
+        let note = note_on_breakpoints(&totals(70_000_000), 60).expect("a note");
         assert!(
             note.starts_with("breakpoints took 70 % of the sampler's time"),
             "{note}"
