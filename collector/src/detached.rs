@@ -22,6 +22,8 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use tempfile::TempDir;
 
 /// The file that tells a recording's folder: the engine's name, and the recorder's process, 0 if it has none.
 const SIGNATURE: &str = "recording";
@@ -69,6 +71,18 @@ pub fn begin(
         (shard::DIRECTORY_VARIABLE, folder.into_os_string()),
         (shard::SETTINGS_VARIABLE, settings.to_text().into()),
     ])
+}
+
+/// A new folder among temporary files for a recording of this process. Its name tells the process, so that what a
+/// killed recorder leaves is found.
+pub(crate) fn temporary_folder() -> std::io::Result<TempDir> {
+    let prefix = format!("{PREFIX}{}-", std::process::id());
+    tempfile::Builder::new().prefix(&prefix).tempdir()
+}
+
+/// The recorder that the name of a temporary folder tells.
+fn recorder_of(name: &OsStr) -> Option<u32> {
+    name.to_str()?.strip_prefix(PREFIX)?.split('-').next()?.parse().ok()
 }
 
 /// Marks a folder as this process's recording.
@@ -141,22 +155,42 @@ pub fn delete(folder: &Path) -> std::io::Result<()> {
 
 /// This user's recordings among temporary files whose recorders were killed, oldest first.
 pub fn left_over(temporary: &Path) -> Vec<PathBuf> {
+    let is_left = |folder: &Path| signature(folder).is_ok_and(|(_, recorder)| is_dead(recorder));
+    let mut found: Vec<_> = own_folders(temporary).filter(|(_, folder)| is_left(folder)).collect();
+    found.sort();
+    found.into_iter().map(|(_, folder)| folder).collect()
+}
+
+/// Deletes what killed recorders of this user have left that holds no samples: plans of breakpoints, and folders of runs
+/// that had not begun.
+///
+/// # Errors
+/// A folder cannot be deleted.
+pub fn delete_remains(temporary: &Path) -> std::io::Result<()> {
+    for (_, folder) in own_folders(temporary) {
+        let recorder = folder.file_name().and_then(recorder_of);
+        if recorder.is_some_and(is_dead) && !folder.join(SIGNATURE).exists() {
+            fs::remove_dir_all(folder)?;
+        }
+    }
+    Ok(())
+}
+
+/// Folders that recorders of this user made, and when they were changed.
+fn own_folders(temporary: &Path) -> impl Iterator<Item = (SystemTime, PathBuf)> {
     // SAFETY: no arguments.
     let user = unsafe { libc::geteuid() };
     let entries = fs::read_dir(temporary).into_iter().flatten().flatten();
-    let is_left = |folder: &Path| {
-        let recorder = signature(folder).map_or(0, |(_, recorder)| recorder);
-        recorder != 0 && !Path::new("/proc").join(recorder.to_string()).exists()
-    };
-    let mut found: Vec<_> = entries
+    entries
         .filter(|entry| entry.file_name().as_bytes().starts_with(PREFIX.as_bytes()))
         .filter_map(|entry| Some((entry.metadata().ok()?, entry.path())))
-        .filter(|(metadata, _)| metadata.uid() == user)
+        .filter(move |(metadata, _)| metadata.uid() == user && metadata.is_dir())
         .filter_map(|(metadata, folder)| Some((metadata.modified().ok()?, folder)))
-        .filter(|(_, folder)| is_left(folder))
-        .collect();
-    found.sort();
-    found.into_iter().map(|(_, folder)| folder).collect()
+}
+
+/// Whether a recorder was there and is no more.
+fn is_dead(recorder: u32) -> bool {
+    recorder != 0 && !Path::new("/proc").join(recorder.to_string()).exists()
 }
 
 #[cfg(test)]
@@ -178,6 +212,30 @@ mod tests {
         }
         fs::create_dir(temporary.path().join("pleach-d")).unwrap();
         assert_eq!(left_over(temporary.path()), [temporary.path().join("pleach-a")]);
+    }
+
+    #[test]
+    fn remains_without_samples_are_deleted() {
+        let temporary = tempfile::tempdir().unwrap();
+        let dead = i32::MAX as u32;
+        let own = std::process::id();
+        let names = [
+            format!("pleach-{dead}-plans"),
+            format!("pleach-{own}-plans"),
+            format!("pleach-{dead}-run"),
+            "pleach-other".to_owned(),
+        ];
+        let folders = names.map(|name| temporary.path().join(name));
+        for folder in &folders {
+            fs::create_dir(folder).unwrap();
+        }
+        sign_for(&folders[2], Engine::RunAhead, dead).unwrap();
+        delete_remains(temporary.path()).unwrap();
+        assert_eq!(
+            folders.map(|folder| folder.exists()),
+            [false, true, true, true],
+            "a living recorder, samples, and what is not a recorder's stay"
+        );
     }
 
     #[test]

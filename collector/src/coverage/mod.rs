@@ -8,6 +8,7 @@ mod plan;
 mod requests;
 mod states;
 
+use crate::detached;
 use crate::vector::coverage::ModuleCoverage;
 use crate::vector::{BuildId, Module, ModuleId, VectorSet};
 use plan::{ModulePlan, Outcome};
@@ -40,7 +41,7 @@ impl Coverage {
     /// # Errors
     /// A temporary file cannot be made.
     pub(crate) fn begin(program: &Path) -> Result<Self> {
-        let folder = Arc::new(tempfile::Builder::new().prefix("pleach-coverage-").tempdir()?);
+        let folder = Arc::new(detached::temporary_folder()?);
         let requests = Requests::begin(Arc::clone(&folder))?;
         if let Ok(path) = program.canonicalize()
             && let Ok(metadata) = path.metadata()

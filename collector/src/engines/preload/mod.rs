@@ -142,10 +142,7 @@ impl Session for PreloadSession<'_> {
     }
 
     fn run(&mut self, mut command: Command, run: u32) -> Result<ExitStatus, RecordError> {
-        let directory = tempfile::Builder::new()
-            .prefix("pleach-")
-            .tempdir()
-            .map_err(io("cannot make a temporary directory"))?;
+        let directory = detached::temporary_folder().map_err(io("cannot make a temporary directory"))?;
         command.env("LD_PRELOAD", preload_list(&self.preload, directory.path())?);
         command.env(shard::DIRECTORY_VARIABLE, directory.path());
         command.env(shard::SETTINGS_VARIABLE, self.settings(run).to_text());

@@ -43,6 +43,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             code = ExitCode::FAILURE;
         }
     }
+    if !args.list {
+        let temporary = std::env::temp_dir();
+        detached::delete_remains(&temporary)
+            .with_context(|| format!("cannot delete what killed recorders left in {}", temporary.display()))?;
+    }
     Ok(code)
 }
 
