@@ -40,6 +40,8 @@ fn kept_vectors_give_the_same_profile_again() {
     let of_merged = made("analyse", &["--quiet"], &[&merged], &file("of-merged.pleach"));
     let of_both = made("analyse", &["--quiet"], &[&first, &second], &file("of-both.pleach"));
     assert!(of_merged == of_both, "two recordings");
+    let reversed = made("analyse", &["--quiet"], &[&second, &first], &file("reversed.pleach"));
+    assert!(reversed == of_both, "in another order");
     let bursts = |profile: &Path| {
         let shown = stdout(Command::new(pleach()).args(["show", "--json"]).arg(profile));
         let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");

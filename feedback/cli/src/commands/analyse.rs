@@ -78,7 +78,10 @@ fn effective(factors: &[f64]) -> u64 {
 /// Analyses.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let sets = args.profiles.iter().map(|path| kept_vectors(path));
-    let vectors = join(sets.collect::<Result<Vec<_>>>()?).context("cannot analyse the recordings together")?;
+    let mut sets = sets.collect::<Result<Vec<_>>>()?;
+    // As `merge` does, so that the order of profiles does not matter.
+    sets.sort_by_cached_key(VectorSet::to_bytes);
+    let vectors = join(sets).context("cannot analyse the recordings together")?;
     let mut weights = if args.correct_time_bias {
         Weights::from_vectors(&vectors, &Model::default())
     } else {
