@@ -96,11 +96,10 @@ impl Runs {
     }
 }
 
-/// Whether a run crashed: a signal ended it, or a shell or a wrapper says so of the command that it ran.
+/// Whether a run crashed: a signal ended it, or a shell says of the command that it ran that it could not be run (126,
+/// 127) or that one of the 64 signals ended it (128 + signal). Higher statuses are failures: many programs return −1.
 fn has_crashed(status: ExitStatus) -> bool {
-    /// From this exit status on: shells cannot find the command, or a signal ended it.
-    const CRASHED: i32 = 126;
-    status.signal().is_some() || status.code().is_some_and(|code| code >= CRASHED)
+    status.signal().is_some() || matches!(status.code(), Some(126 | 127 | 129..=192))
 }
 
 /// Runs the command as [`RecordOptions::repeat`] says. A run that crashes or that the user interrupts is the last. Where
@@ -187,6 +186,7 @@ mod tests {
             runs(exited(1), 3, 2, Some(fault)).remark().as_deref(),
             Some("run 3 of the command crashed (signal 11): it is not repeated")
         );
-        assert!(has_crashed(exited(139)) && has_crashed(ExitStatus::from_raw(6)) && !has_crashed(exited(1)));
+        assert!(has_crashed(exited(139)) && has_crashed(exited(127)) && has_crashed(ExitStatus::from_raw(6)));
+        assert!(!has_crashed(exited(1)) && !has_crashed(exited(255)));
     }
 }

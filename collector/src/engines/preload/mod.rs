@@ -204,7 +204,8 @@ impl Session for PreloadSession<'_> {
     }
 }
 
-/// Bursts beyond which a recording supports all but size optimisation: nobody misses more.
+/// From so many bursts on, a recording supports all optimisations but that for size (`pleach_decide::support`, on which
+/// this package does not depend).
 const ENOUGH_BURSTS: u64 = 300;
 
 /// A note for the user where breakpoints took most of the time that the budget allows.
