@@ -5,7 +5,7 @@ mod lines;
 mod locations;
 
 pub use lines::visit_lines;
-pub use locations::{Locations, SourceFrame, SourcePlace};
+pub use locations::{Locations, SourceFrame, SourcePlace, TextPosition};
 
 use gimli::{AttributeValue, DwAt, EndianSlice, LittleEndian, UnitOffset, constants};
 use object::{Object, ObjectSection};
@@ -168,7 +168,8 @@ fn path_of(dwarf: &Dwarf<'_>, unit: &Unit<'_>, index: u64, folder: &str) -> Opti
         path.push(text(directory)?);
     }
     path.push(text(file.path_name())?);
-    Some(path)
+    // Without `.` between folders.
+    Some(path.components().collect())
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 //! A *line offset* is the distance from the line on which the function is declared, so that edits above a function do
 //! not matter. *Discriminators* tell blocks on one line apart. Both come from LLVM's `-fdebug-info-for-profiling`.
 
-use super::{Dwarf, Slice, Unit, with_dwarf};
+use super::{Dwarf, Slice, Unit, folder_of, path_of, with_dwarf};
 use crate::probe::Address;
-use gimli::{AttributeValue, DebuggingInformationEntry, constants};
+use gimli::{AttributeValue, ColumnType, DebuggingInformationEntry, constants};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// A place in a function.
@@ -30,9 +30,23 @@ pub struct SourceFrame {
     pub place: Option<SourcePlace>,
 }
 
+/// A position in source text that an instruction is of, and the function there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TextPosition {
+    /// Linkage name.
+    pub function: Rc<str>,
+    /// The source file.
+    pub file: Rc<Path>,
+    /// From 1.
+    pub line: u32,
+    /// In bytes, from 1; 0 if unknown.
+    pub column: u32,
+}
+
 /// The places of a file's instructions.
 #[derive(Clone, Debug, Default)]
 pub struct Locations {
+    files: Files,
     /// Rows of line tables, sorted by address.
     rows: Vec<Row>,
     /// Emitted functions' code, sorted by address, with positions in `scopes`.
@@ -46,10 +60,13 @@ struct Row {
     position: Position,
 }
 
-/// A line and a discriminator as DWARF has them.
+/// A position as DWARF has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Position {
+    /// Position in [`Files::all`].
+    file: Option<u32>,
     line: u32,
+    column: u32,
     discriminator: u32,
 }
 
@@ -100,24 +117,44 @@ impl Locations {
 
     /// The inline stack of an instruction, the emitted function first. `None` if its function is unknown.
     pub fn stack_at(&self, address: Address) -> Option<Vec<SourceFrame>> {
-        let at = address.0;
+        let scopes = self.scopes_at(address.0)?;
+        Some(scopes.map(|(scope, position)| scope.frame(position)).collect())
+    }
+
+    /// The positions of an instruction and of the calls that it was inlined by, that in the emitted function first. Empty
+    /// if its function is unknown; without those whose file or line is unknown.
+    pub fn text_at(&self, address: Address) -> Vec<TextPosition> {
+        let scopes = self.scopes_at(address.0).into_iter().flatten();
+        let known = scopes.filter_map(|(scope, position)| {
+            let position = position.filter(|position| position.line > 0)?;
+            Some(TextPosition {
+                function: scope.function.clone(),
+                file: self.files.all.get(position.file? as usize)?.clone(),
+                line: position.line,
+                column: position.column,
+            })
+        });
+        known.collect()
+    }
+
+    /// The inline stack of an instruction, each function with the position in it.
+    fn scopes_at(&self, at: u64) -> Option<impl Iterator<Item = (&Scope, Option<Position>)>> {
         let after = self.functions.partition_point(|(addresses, _)| addresses.start <= at);
         let (_, root) = self.functions[..after]
             .last()
             .filter(|(addresses, _)| addresses.contains(&at))?;
-        let (mut stack, mut scope) = (Vec::new(), &self.scopes[*root]);
-        let covers = |scope: &Scope| scope.code.iter().any(|code| code.contains(&at));
-        while let Some(inner) = scope
-            .inlined
-            .iter()
-            .map(|&inner| &self.scopes[inner])
-            .find(|s| covers(s))
-        {
-            stack.push(scope.frame(Some(inner.call)));
-            scope = inner;
-        }
-        stack.push(scope.frame(self.position_at(at)));
-        Some(stack)
+        let scopes = std::iter::successors(Some(&self.scopes[*root]), move |scope| self.inlined_at(scope, at));
+        let position = move |scope| match self.inlined_at(scope, at) {
+            Some(inner) => Some(inner.call),
+            None => self.position_at(at),
+        };
+        Some(scopes.map(move |scope| (scope, position(scope))))
+    }
+
+    /// The function that is inlined into another one here.
+    fn inlined_at(&self, scope: &Scope, at: u64) -> Option<&Scope> {
+        let mut inlined = scope.inlined.iter().map(|&inner| &self.scopes[inner]);
+        inlined.find(|inner| inner.code.iter().any(|code| code.contains(&at)))
     }
 
     fn position_at(&self, address: u64) -> Option<Position> {
@@ -138,14 +175,15 @@ impl Locations {
             units.push(unit);
         }
         for unit in &units {
-            self.add_rows(unit)?;
-            self.add_functions(dwarf, unit, &declared)?;
+            let mut unit = UnitFiles::new(dwarf, unit);
+            self.add_rows(&mut unit)?;
+            self.add_functions(&mut unit, &declared)?;
         }
         Ok(())
     }
 
-    fn add_rows(&mut self, unit: &Unit<'_>) -> gimli::Result<()> {
-        let Some(program) = unit.line_program.clone() else {
+    fn add_rows(&mut self, files: &mut UnitFiles<'_>) -> gimli::Result<()> {
+        let Some(program) = files.unit.line_program.clone() else {
             return Ok(());
         };
         let mut rows = program.rows();
@@ -157,19 +195,23 @@ impl Locations {
             }
             let line = row.line().and_then(|line| u32::try_from(line.get()).ok());
             last = line.filter(|_| !row.end_sequence()).map(|line| {
-                let discriminator = row.discriminator() as u32;
-                (row.address(), Position { line, discriminator })
+                let position = Position {
+                    file: files.number(row.file_index(), &mut self.files),
+                    line,
+                    column: match row.column() {
+                        ColumnType::LeftEdge => 0,
+                        ColumnType::Column(column) => u32::try_from(column.get()).unwrap_or(0),
+                    },
+                    discriminator: row.discriminator() as u32,
+                };
+                (row.address(), position)
             });
         }
         Ok(())
     }
 
-    fn add_functions(
-        &mut self,
-        dwarf: &Dwarf<'_>,
-        unit: &Unit<'_>,
-        declared: &FxHashMap<usize, Declared>,
-    ) -> gimli::Result<()> {
+    fn add_functions(&mut self, files: &mut UnitFiles<'_>, declared: &FxHashMap<usize, Declared>) -> gimli::Result<()> {
+        let (dwarf, unit) = (files.dwarf, files.unit);
         // The scopes around the present entry, with their depths.
         let mut around: Vec<(isize, usize)> = Vec::new();
         let mut entries = unit.entries();
@@ -203,6 +245,10 @@ impl Locations {
                 continue;
             }
             let number = |name| entry.attr_value(name).and_then(|value| value.udata_value());
+            let file = match entry.attr_value(constants::DW_AT_call_file) {
+                Some(AttributeValue::FileIndex(index)) => files.number(index, &mut self.files),
+                _ => None,
+            };
             let scope = self.scopes.len();
             match around.last().filter(|_| is_inlined) {
                 Some(&(_, outer)) => self.scopes[outer].inlined.push(scope),
@@ -213,6 +259,8 @@ impl Locations {
                 function,
                 line,
                 call: Position {
+                    file,
+                    column: number(constants::DW_AT_call_column).unwrap_or(0) as u32,
                     line: number(constants::DW_AT_call_line).unwrap_or(0) as u32,
                     discriminator: number(constants::DW_AT_GNU_discriminator).unwrap_or(0) as u32,
                 },
@@ -222,6 +270,50 @@ impl Locations {
             around.push((depth, scope));
         }
         Ok(())
+    }
+}
+
+/// Source files, each once.
+#[derive(Clone, Debug, Default)]
+struct Files {
+    all: Vec<Rc<Path>>,
+    numbers: FxHashMap<Rc<Path>, u32>,
+}
+
+impl Files {
+    fn number(&mut self, path: PathBuf) -> u32 {
+        let path: Rc<Path> = path.into();
+        *self.numbers.entry(path.clone()).or_insert_with(|| {
+            self.all.push(path);
+            self.all.len() as u32 - 1
+        })
+    }
+}
+
+/// The files of a unit.
+struct UnitFiles<'d> {
+    dwarf: &'d Dwarf<'d>,
+    unit: &'d Unit<'d>,
+    folder: String,
+    numbers: FxHashMap<u64, Option<u32>>,
+}
+
+impl<'d> UnitFiles<'d> {
+    fn new(dwarf: &'d Dwarf<'d>, unit: &'d Unit<'d>) -> Self {
+        Self {
+            dwarf,
+            unit,
+            folder: folder_of(unit),
+            numbers: FxHashMap::default(),
+        }
+    }
+
+    /// Position in [`Files::all`] of the file with this index in the unit.
+    fn number(&mut self, index: u64, files: &mut Files) -> Option<u32> {
+        *self.numbers.entry(index).or_insert_with(|| {
+            let path = path_of(self.dwarf, self.unit, index, &self.folder)?;
+            Some(files.number(path))
+        })
     }
 }
 
@@ -333,7 +425,11 @@ mod tests {
 
     #[test]
     fn lines_count_from_the_declaration() {
-        let position = |line| Position { line, discriminator: 4 };
+        let position = |line| Position {
+            line,
+            discriminator: 4,
+            ..Position::default()
+        };
         let place = |line_offset| SourcePlace {
             line_offset,
             discriminator: 2,

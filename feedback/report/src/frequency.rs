@@ -58,6 +58,19 @@ impl Frequency {
     }
 }
 
+impl std::ops::Add for Frequency {
+    type Output = Self;
+
+    /// The frequency of either of two.
+    fn add(self, other: Self) -> Self {
+        Self {
+            share: self.share + other.share,
+            at_least: self.at_least.saturating_add(other.at_least),
+            is_exact: self.is_exact && other.is_exact,
+        }
+    }
+}
+
 /// The unit of a profile's counts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Unit {

@@ -1,18 +1,31 @@
 //! Executions and coverage by source line. [`super::lcov`] and [`super::listing`] print them.
 //!
-//! A line has the executions and the coverage of the blocks that begin on it. Of several blocks, which may belong to one
-//! statement, it has the largest frequency and the most certain coverage: a line was executed if any of its blocks was, and
-//! was not if none was. Of blocks that begin on earlier lines and go on to this one, the graph says nothing: in
-//! `if (x) return;`, only the return may be a block that begins here. [`SourceFiles::doubt`] takes back proofs of lines
-//! with code of such blocks.
+//! A line has the executions and the coverage of the blocks that begin on it. Of several blocks of a function, which may
+//! belong to one statement, it has the largest frequency and the most certain coverage: a line was executed if any of its
+//! blocks was, and was not if none was. Frequencies of several functions are added up: a line of a template or of an
+//! inlined function is in all of them. Of blocks that begin on earlier lines and go on to this one, the graph says
+//! nothing: in `if (x) return;`, only the return may be a block that begins here. [`SourceFiles::doubt`] takes back proofs
+//! of lines with code of such blocks.
 
 use super::block_state::covered;
 use super::frequency::{Frequency, Unit};
 use super::show::Graphs;
 use pleach_annotate::cfg::Cfg;
-use pleach_profile::{Covered, Profile};
+use pleach_annotate::sources::TextPosition;
+use pleach_profile::{Covered, FunctionProfile, Profile};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// Where a block begins, as far as debug information tells more than the graph.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct BlockPlace {
+    /// In bytes, from 1, on the block's line; 0 if unknown.
+    pub column: u32,
+    /// If the block begins with code that was inlined before the anchor: its positions in the inlined functions, the
+    /// innermost last.
+    pub inlined: Vec<TextPosition>,
+}
 
 /// The coverage of a line.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -36,6 +49,16 @@ impl Line {
         self.blocks += 1;
         self.uncovered += u32::from(!covered.is_executed());
     }
+
+    /// Adds the same line of another function.
+    fn join(&mut self, other: &Self) {
+        (self.frequency, self.covered) = match self.blocks {
+            0 => (other.frequency, other.covered),
+            _ => (self.frequency + other.frequency, self.covered.max(other.covered)),
+        };
+        self.blocks += other.blocks;
+        self.uncovered += other.uncovered;
+    }
 }
 
 /// A function's beginning.
@@ -56,12 +79,32 @@ pub struct Function {
 }
 
 impl Function {
+    /// What one position in it tells of a function that was inlined.
+    fn of_inlined(at: &TextPosition, frequency: Frequency, covered: Covered) -> Self {
+        Self {
+            name: at.function.to_string(),
+            line: at.line,
+            extent: (at.line, at.line),
+            frequency,
+            covered,
+            is_executed: covered.is_executed(),
+        }
+    }
+
+    /// Adds what another block of the same copy tells.
+    fn widen(&mut self, other: &Self) {
+        let frequency = self.frequency.max(other.frequency);
+        self.add(other);
+        self.frequency = frequency;
+    }
+
+    /// Adds another copy.
     fn add(&mut self, other: &Self) {
         self.line = self.line.min(other.line);
         self.extent.0 = self.extent.0.min(other.extent.0);
         self.extent.1 = self.extent.1.max(other.extent.1);
         self.is_executed |= other.is_executed;
-        self.frequency = self.frequency.max(other.frequency);
+        self.frequency = self.frequency + other.frequency;
         self.covered = self.covered.max(other.covered);
     }
 }
@@ -71,7 +114,10 @@ impl Function {
 pub struct SourceFile {
     /// By number.
     pub lines: BTreeMap<u32, Line>,
-    /// By line and name. Several graphs or local functions of the same name are one function.
+    /// Parts of lines by line and column, where blocks' columns are known.
+    pub columns: BTreeMap<(u32, u32), Line>,
+    /// By line and name. Several graphs or local functions of the same name, and all copies of an inlined function, are
+    /// one function.
     pub functions: Vec<Function>,
 }
 
@@ -85,15 +131,17 @@ pub struct SourceFiles {
 }
 
 impl SourceFiles {
-    /// Lines of a profile's functions. `wanted` selects functions by name; `file_of` finds their source files.
-    pub fn from_profile(
+    /// Lines of a profile's functions. `wanted` selects functions by name; `file_of` finds their source files, `places`
+    /// what else is known of their blocks.
+    pub fn from_profile<'p>(
         profile: &Profile,
         graphs: &Graphs<'_>,
         wanted: impl Fn(&str) -> bool,
         file_of: impl Fn(&Cfg) -> Option<PathBuf>,
+        places: impl Fn(&FunctionProfile) -> &'p [BlockPlace],
     ) -> Self {
         let (mut found, unit) = (Self::default(), Unit::from_profile(profile));
-        let mut functions: BTreeMap<(PathBuf, &str), Function> = BTreeMap::new();
+        let mut functions: BTreeMap<(Rc<Path>, Rc<str>), Function> = BTreeMap::new();
         for function in profile.functions.iter().filter(|function| wanted(&function.name)) {
             let cfg = graphs(function.id, function.cfg_hash);
             let place = cfg.and_then(|cfg| Some((cfg, first_line(cfg)?, file_of(cfg)?)));
@@ -101,10 +149,11 @@ impl SourceFiles {
                 found.without_lines += 1;
                 continue;
             };
-            let file = found.files.entry(path.clone()).or_default();
+            let mut of_function = FunctionLines::new(path.into());
+            let places = places(function);
             for (block, of_graph) in cfg.blocks.iter().enumerate().filter(|(_, block)| block.line > 0) {
-                let line = file.lines.entry(of_graph.line).or_default();
-                line.add(unit.frequency(function, block), covered(function, block));
+                let state = (unit.frequency(function, block), covered(function, block));
+                of_function.add(of_graph.line, places.get(block), state);
             }
             let entry = Function {
                 name: function.name.clone(),
@@ -114,16 +163,78 @@ impl SourceFiles {
                 covered: covered(function, 0),
                 is_executed: (0..cfg.blocks.len()).any(|block| covered(function, block).is_executed()),
             };
-            let known = functions.entry((path, &function.name));
-            known.and_modify(|known| known.add(&entry)).or_insert(entry);
+            let name = (of_function.path.clone(), function.name.as_str().into());
+            for (name, function) in of_function.inlined.iter().chain([(&name, &entry)]) {
+                let known = functions.entry(name.clone());
+                known
+                    .and_modify(|known| known.add(function))
+                    .or_insert_with(|| function.clone());
+            }
+            found.join(&of_function.parts);
         }
         for ((path, _), function) in functions {
-            found.files.entry(path).or_default().functions.push(function);
+            found.file(&path).functions.push(function);
         }
         for file in found.files.values_mut() {
             file.functions.sort_by(|a, b| (a.line, &a.name).cmp(&(b.line, &b.name)));
         }
         found
+    }
+
+    fn file(&mut self, path: &Path) -> &mut SourceFile {
+        if !self.files.contains_key(path) {
+            self.files.insert(path.to_owned(), SourceFile::default());
+        }
+        self.files.get_mut(path).expect("present")
+    }
+
+    fn join(&mut self, parts: &BTreeMap<Part, Line>) {
+        for ((path, line, column), part) in parts {
+            let file = self.file(path);
+            match column {
+                0 => file.lines.entry(*line).or_default().join(part),
+                _ => file.columns.entry((*line, *column)).or_default().join(part),
+            }
+        }
+    }
+}
+
+/// A file, a line, and a column, 0 for the whole line.
+type Part = (Rc<Path>, u32, u32);
+
+/// The lines of one function, of the functions that were inlined into it, too.
+struct FunctionLines {
+    path: Rc<Path>,
+    parts: BTreeMap<Part, Line>,
+    inlined: BTreeMap<(Rc<Path>, Rc<str>), Function>,
+}
+
+impl FunctionLines {
+    fn new(path: Rc<Path>) -> Self {
+        Self {
+            path,
+            parts: BTreeMap::new(),
+            inlined: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a block that begins on a line of the function.
+    fn add(&mut self, line: u32, place: Option<&BlockPlace>, (frequency, covered): (Frequency, Covered)) {
+        let own = (self.path.clone(), line, place.map_or(0, |place| place.column));
+        let inlined = place.map_or(&[][..], |place| &place.inlined);
+        let positions = inlined.iter().map(|at| (at.file.clone(), at.line, at.column));
+        for (path, line, column) in std::iter::once(own).chain(positions) {
+            if column > 0 {
+                let part = self.parts.entry((path.clone(), line, column));
+                part.or_default().add(frequency, covered);
+            }
+            self.parts.entry((path, line, 0)).or_default().add(frequency, covered);
+        }
+        for at in inlined {
+            let function = Function::of_inlined(at, frequency, covered);
+            let known = self.inlined.entry((at.file.clone(), at.function.clone()));
+            known.and_modify(|known| known.widen(&function)).or_insert(function);
+        }
     }
 }
 

@@ -19,11 +19,11 @@ impl Style {
             Self::Marks => {
                 "+ executed (seen), = executed (implied), ? predicted, ~ predicted (implied), - not executed (proved), ! unknown; \
                  * not all of its blocks; counts are executions, or of samples: shares of all block executions; ≥n: \
-                 proved executions\n"
+                 proved executions; ^: the count of what begins at this column\n"
             }
             Self::Counts => {
                 "line|count|source; 0: not executed (proved), ?: unknown, 9?: predicted only, blank: no block begins here; \
-                 of samples, counts are shares of all block executions, ≥n proved executions\n"
+                 of samples, counts are shares of all block executions, ≥n proved executions; ^: what begins at this column\n"
             }
         }
     }
@@ -42,6 +42,38 @@ impl Style {
             }
         }
     }
+
+    /// What stands before the text of a row without number and count.
+    fn blank(self) -> &'static str {
+        match self {
+            Self::Marks => "                          │ ",
+            Self::Counts => "     |       |",
+        }
+    }
+}
+
+/// Rows under a line of text, with the counts of its parts below where they begin, as `llvm-cov show` has them. Parts are
+/// by column, in bytes from 1. Each row has what there is room for.
+fn column_rows(text: &str, parts: &[(u32, String)]) -> Vec<String> {
+    // Each with the number of characters that it covers.
+    let mut rows: Vec<(String, usize)> = Vec::new();
+    for (column, count) in parts {
+        let before = text.char_indices().take_while(|(at, _)| at + 1 < *column as usize);
+        // Tabs are kept, so that a row is as wide as the text above it.
+        let indent = before.map(|(_, c)| if c == '\t' { c } else { ' ' });
+        let indent: Vec<char> = indent.collect();
+        let mark = format!("^{count}");
+        let end = indent.len() + mark.chars().count();
+        match rows.iter_mut().find(|(_, covered)| *covered < indent.len()) {
+            Some((row, covered)) => {
+                row.extend(&indent[*covered..]);
+                *row += &mark;
+                *covered = end;
+            }
+            None => rows.push((indent.into_iter().collect::<String>() + &mark, end)),
+        }
+    }
+    rows.into_iter().map(|(row, _)| row).collect()
 }
 
 fn marks(line: &Line) -> [char; 2] {
@@ -93,6 +125,11 @@ impl SourceFile {
             last = Some(number);
             out += style.row(number, self.lines.get(&number), text).trim_end();
             out.push('\n');
+            for row in self.column_rows(number, text) {
+                out += style.blank();
+                out += &row;
+                out.push('\n');
+            }
         };
         match text {
             None => self
@@ -106,6 +143,17 @@ impl SourceFile {
                 .for_each(|(number, text)| print(number, text)),
         }
         out
+    }
+
+    /// Rows with the counts of a line's parts, if there are several.
+    fn column_rows(&self, number: u32, text: &str) -> Vec<String> {
+        let parts = self.columns.range((number, 1)..=(number, u32::MAX));
+        let parts = parts.filter(|((_, column), _)| *column as usize <= text.len());
+        let parts: Vec<_> = parts.map(|((_, column), part)| (*column, count(part))).collect();
+        match parts.len() {
+            0 | 1 => Vec::new(),
+            _ => column_rows(text, &parts),
+        }
     }
 
     /// Listed lines, as ranges with both ends included, in order and apart from each other.
@@ -138,4 +186,32 @@ impl SourceFile {
 fn text_gap(before: Option<u32>, number: u32, ranges: &[(u32, u32)]) -> bool {
     let range = |line: u32| ranges.iter().position(|(first, last)| (*first..=*last).contains(&line));
     before.is_some_and(|before| range(before) != range(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::column_rows;
+
+    #[test]
+    fn counts_stand_below_the_columns() {
+        let rows = |text: &str, parts: &[(u32, &str)]| {
+            let parts: Vec<_> = parts
+                .iter()
+                .map(|(column, count)| (*column, (*count).to_owned()))
+                .collect();
+            column_rows(text, &parts)
+        };
+        let text = "\tfor (i = 0; i < n; ++i) // n";
+        assert_eq!(
+            rows(text, &[(7, "1"), (14, "11"), (21, "10")]),
+            ["\t     ^1     ^11    ^10"]
+        );
+        // Without room for a space between them, a second row begins; the next count goes to the first row again.
+        assert_eq!(
+            rows("a?b:c?d:e;", &[(1, "5"), (3, "4"), (5, "1"), (7, "0")]),
+            ["^5  ^1", "  ^4  ^0"]
+        );
+        // Columns count bytes.
+        assert_eq!(rows("ä = b", &[(1, "2"), (6, "1")]), ["^2  ^1"]);
+    }
 }

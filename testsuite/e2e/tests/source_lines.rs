@@ -146,6 +146,75 @@ fn executed_functions_are_shown_with_their_source() {
     );
 }
 
+/// A header with a function that is inlined before any graph is taken.
+const HEADER: &str = "\
+static inline __attribute__((always_inline)) unsigned mix(unsigned x) {
+  return x & 64 ? x * 3
+                : x ^ 5;
+}
+";
+const INLINER: &str = "\
+#include \"inlined.h\"
+static unsigned step(unsigned s) {
+  for (unsigned i = 0; i < 10; ++i) { if (s & 1) s = mix(s); else s += 3; }
+  return s;
+}
+int main(void) {
+  unsigned sum = 0;
+  for (unsigned i = 0; i < 5000000; ++i)
+    sum += step(sum + i) ^ mix(i);
+  return sum == 7;
+}
+";
+
+#[test]
+fn parts_of_lines_and_inlined_lines_are_shown() {
+    let dir = scratch();
+    std::fs::write(dir.path().join("inlined.h"), HEADER).expect("written");
+    let main = dir.path().join("inlined.c");
+    std::fs::write(&main, INLINER).expect("written");
+    for anchor in ["early", "late"] {
+        let [program, profile] = [anchor.to_owned(), format!("{anchor}.pleach")].map(|name| dir.path().join(name));
+        let flags = flags(&["annotate", "--anchor", anchor]);
+        stdout(
+            clang()
+                .args(&flags)
+                .args(["-g", "-O2"])
+                .arg(&main)
+                .arg("-o")
+                .arg(&program),
+        );
+        let mut record = Command::new(pleach());
+        record
+            .args(["record", "--quiet", "--overhead", "50%", "-o"])
+            .arg(&profile);
+        output(record.arg("--").arg(&program));
+        let source = pleach_on(&profile, &["source"]);
+        // The two ways of `if` have counts of their own, below the columns at which they begin.
+        let lines: Vec<&str> = source.lines().collect();
+        let inner = lines.iter().position(|line| line.contains("s = mix(s);"));
+        let inner = inner.unwrap_or_else(|| panic!("{anchor}: {source}"));
+        let [way, other] = ["mix(s)", "s += 3"].map(|text| lines[inner].find(text).expect("text"));
+        let marks = lines[inner + 1].match_indices('^').map(|(at, _)| at);
+        let marks: Vec<usize> = marks.collect();
+        assert!(
+            marks.iter().any(|at| at.abs_diff(way) <= 4) && marks.iter().any(|at| at.abs_diff(other) <= 4),
+            "{anchor}: {source}"
+        );
+        // Code of the header is only in inlined copies, at the late anchor without graphs of its own.
+        assert!(source.contains("/inlined.h:\n"), "{anchor}: {source}");
+        let of_header = lines.iter().find(|line| line.contains("x & 64 ?")).expect("header");
+        assert!(of_header.contains("% +"), "{anchor}: {source}");
+        let mut coverage = Command::new(pleach());
+        coverage.arg("coverage").arg(&profile).arg("--binary").arg(&program);
+        let lcov = stdout(coverage.arg("--lcov"));
+        assert!(
+            lcov.contains("inlined.h\nFN:") && lcov.contains("FNDA:"),
+            "{anchor}: {lcov}"
+        );
+    }
+}
+
 #[test]
 fn threads_that_spin_can_be_left_out() {
     let dir = scratch();

@@ -1,5 +1,6 @@
 //! `pleach source`: counts and coverage beside the source.
 
+mod block_places;
 mod code;
 mod listing;
 mod places;

@@ -86,7 +86,7 @@ fn find<'g>(graphs: &'g [Cfg]) -> impl Fn(FunctionId, CfgHash) -> Option<&'g Cfg
 
 fn lines(graphs: &[Cfg]) -> SourceFiles {
     let path = |cfg: &Cfg| Some(PathBuf::from("/src").join(&cfg.source_file));
-    SourceFiles::from_profile(&profile(graphs), &find(graphs), |_| true, path)
+    SourceFiles::from_profile(&profile(graphs), &find(graphs), |_| true, path, |_| &[])
 }
 
 const SOURCE: &str = "\
@@ -169,7 +169,7 @@ fn a_function_with_several_graphs_is_one_function() {
     profile.functions[0].coverage = vec![NotExecuted];
     profile.functions[1].coverage = vec![Unknown, NotExecuted];
     profile.functions[1].blocks = vec![0; 2];
-    let lines = SourceFiles::from_profile(&profile, &find(&graphs), |_| true, |_| Some("a.c".into()));
+    let lines = SourceFiles::from_profile(&profile, &find(&graphs), |_| true, |_| Some("a.c".into()), |_| &[]);
     let known = LcovOptions {
         known: true,
         ..LcovOptions::default()
@@ -188,7 +188,7 @@ fn a_function_with_several_graphs_is_one_function() {
     insta::assert_snapshot!(lines.to_lcov(LcovOptions::default()).lines().nth(2).unwrap(), @"FN:7,scan");
     // Nothing is known of a file.
     profile.functions.iter_mut().for_each(|f| f.coverage.clear());
-    let lines = SourceFiles::from_profile(&profile, &find(&graphs), |_| true, |_| Some("a.c".into()));
+    let lines = SourceFiles::from_profile(&profile, &find(&graphs), |_| true, |_| Some("a.c".into()), |_| &[]);
     assert_eq!(lines.to_lcov(known), "");
 }
 

@@ -171,7 +171,7 @@ fn report_of(profile: &Profile, against: Option<&Diff>, detailed: usize) -> Html
         let found = profile.functions.iter().find(|f| (f.id, f.cfg_hash) == (id, hash));
         found.and_then(|f| f.graph.as_deref())
     };
-    let lines = SourceFiles::from_profile(profile, &graph, |_| true, file_of);
+    let lines = SourceFiles::from_profile(profile, &graph, |_| true, file_of, |_| &[]);
     HtmlReport::new(
         profile,
         &PageInputs {

@@ -1,14 +1,16 @@
 //! Graphs of functions, from manifests, and their source files, from debug information.
 
+use super::block_places::{BlockPlaces, add_block_places};
 use super::code::doubt_lines;
 use crate::commands::output::plural;
 use anyhow::{Context, Result, bail};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_annotate::map::AddressMap;
-use pleach_annotate::sources::Sources;
-use pleach_profile::Profile;
+use pleach_annotate::sources::{Locations, Sources};
+use pleach_profile::{FunctionProfile, Profile};
 use pleach_report::lines::SourceFiles;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -32,6 +34,8 @@ pub struct Places {
     binaries: Vec<ReadBinary>,
     graphs: HashMap<(FunctionId, CfgHash), Cfg>,
     sources: Vec<Sources>,
+    /// Read when lines are wanted.
+    blocks: OnceCell<BlockPlaces>,
 }
 
 impl Places {
@@ -41,6 +45,7 @@ impl Places {
             binaries: Vec::new(),
             graphs: HashMap::new(),
             sources: Vec::new(),
+            blocks: OnceCell::new(),
         };
         for path in binaries {
             let map = AddressMap::read(path)?;
@@ -76,11 +81,33 @@ impl Places {
         files.find_map(|sources| sources.file_of(&cfg.name, &cfg.source_file).map(Path::to_owned))
     }
 
+    fn block_places(&self) -> Result<BlockPlaces> {
+        let mut places = BlockPlaces::new();
+        for binary in &self.binaries {
+            for file in binary.files() {
+                let locations = Locations::read(file).with_context(|| cannot_read(file))?;
+                add_block_places(&mut places, &binary.map, &locations);
+            }
+        }
+        Ok(places)
+    }
+
     /// A profile's counts by source line. `wanted` selects functions; the profile has to have all of the binaries'
     /// functions. Prints a note on functions without lines.
     pub fn lines(&self, profile: &Profile, wanted: impl Fn(&str) -> bool) -> Result<SourceFiles> {
         let graph = |id, hash| self.graph(id, hash);
-        let mut lines = SourceFiles::from_profile(profile, &graph, wanted, |cfg| self.file_of(cfg));
+        let blocks = match self.blocks.get() {
+            Some(blocks) => blocks,
+            None => {
+                let read = self.block_places()?;
+                self.blocks.get_or_init(|| read)
+            }
+        };
+        let places = |function: &FunctionProfile| {
+            let places = blocks.get(&(function.id, function.cfg_hash));
+            places.map_or(&[][..], Vec::as_slice)
+        };
+        let mut lines = SourceFiles::from_profile(profile, &graph, wanted, |cfg| self.file_of(cfg), places);
         if lines.files.is_empty() {
             let names: Vec<_> = self
                 .binaries
