@@ -18,6 +18,7 @@ pub mod cfg;
 pub mod code;
 pub mod find;
 pub mod id;
+mod link_order;
 pub mod machine;
 pub mod manifest;
 pub mod map;

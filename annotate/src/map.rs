@@ -3,13 +3,15 @@
 //! Joins the probes of emitted code with the graphs of the manifest. A probe names its function by GUID. Several graphs
 //! may have the same GUID (local functions of the same name, or one function compiled in different ways). The resolver
 //! then chooses by three criteria: the probes must fit the graph, the symbol's source file should match, and so should
-//! the module: that of the instance that the code was inlined into, or of the object file that the symbol is of.
+//! the module: that of the instance that the code was inlined into, or of the object file that the symbol is of. Where
+//! `strip -g` took the names of source files away, the order of the emitted functions tells the module.
 
 use crate::binary::{Binary, BinaryError};
 use crate::cfg::{Cfg, ProbeTarget};
 use crate::id::{CallIndex, CfgHash, FunctionGuid, ModuleHash};
+use crate::link_order::{Emitted, modules_by_order};
 use crate::manifest::{self, Anchor, Entry};
-use crate::probe::{self, Address, ProbeForest, ProbeKind, RawInstanceIndex, RawProbe, Symbol};
+use crate::probe::{self, Address, ProbeForest, ProbeKind, RawInstance, RawInstanceIndex, RawProbe, Symbol};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::path::Path;
@@ -242,6 +244,8 @@ struct Resolver<'a> {
     ranges: Vec<Range<usize>>,
     /// By position in [`Binary::files`]: the module of the object file, if it is known.
     modules: Vec<Option<ModuleHash>>,
+    /// The modules of emitted functions that only their order tells.
+    by_order: FxHashMap<RawInstanceIndex, ModuleHash>,
 }
 
 impl<'a> Resolver<'a> {
@@ -273,8 +277,10 @@ impl<'a> Resolver<'a> {
             by_guid,
             ranges,
             modules: Vec::new(),
+            by_order: FxHashMap::default(),
         };
         resolver.modules = resolver.modules_of_objects(modules);
+        resolver.by_order = resolver.modules_by_order();
         resolver
     }
 
@@ -419,11 +425,17 @@ impl<'a> Resolver<'a> {
     }
 
     fn resolve(&self, instance: RawInstanceIndex, around: Option<ModuleHash>) -> Resolved {
+        match self.preferred(instance, around)[..] {
+            [] => Resolved::None,
+            [one] => Resolved::Function(one),
+            _ => Resolved::Ambiguous,
+        }
+    }
+
+    /// The functions that an instance may be of, after all criteria.
+    fn preferred(&self, instance: RawInstanceIndex, around: Option<ModuleHash>) -> Vec<FunctionIndex> {
         let raw = &self.forest.instances[instance.0 as usize];
         let mut candidates = self.candidates(instance);
-        if candidates.is_empty() {
-            return Resolved::None;
-        }
         let symbol = self.binary.symbols.get(raw.symbol as usize);
         if raw.parent.is_none() && symbol.is_some_and(|s| s.local) {
             let file = self.file_of(raw.symbol);
@@ -437,13 +449,45 @@ impl<'a> Resolver<'a> {
         } else if raw.parent.is_none() {
             narrow(&mut candidates, |f| self.cfg(f).id.module == ModuleHash(0));
         }
-        if let Some(around) = around {
-            narrow(&mut candidates, |f| self.cfg(f).module == around);
+        if let Some(&module) = around.as_ref().or(self.by_order.get(&instance)) {
+            narrow(&mut candidates, |f| self.cfg(f).module == module);
         }
-        match candidates[..] {
-            [one] => Resolved::Function(one),
-            _ => Resolved::Ambiguous,
+        candidates
+    }
+
+    /// The modules of emitted functions that fit several graphs, if their order tells.
+    fn modules_by_order(&self) -> FxHashMap<RawInstanceIndex, ModuleHash> {
+        let mut ranks: FxHashMap<ModuleHash, u32> = FxHashMap::default();
+        let mut modules = Vec::new();
+        for function in self.functions {
+            ranks.entry(function.cfg.module).or_insert_with(|| {
+                modules.push(function.cfg.module);
+                modules.len() as u32 - 1
+            });
         }
+        let instances = self.forest.instances.iter().zip((0..).map(RawInstanceIndex));
+        let bodies = instances.filter(|(raw, _)| raw.parent.is_none() && self.is_body(raw));
+        let (bodies, emitted): (Vec<_>, Vec<_>) = bodies
+            .filter_map(|(raw, instance)| {
+                let functions = self.preferred(instance, None);
+                let mut modules: Vec<u32> = functions.iter().map(|&f| ranks[&self.cfg(f).module]).collect();
+                modules.sort_unstable();
+                modules.dedup();
+                let name = raw.guid;
+                (!modules.is_empty()).then_some((instance, Emitted { name, modules }))
+            })
+            .unzip();
+        let found = modules_by_order(&emitted).into_iter();
+        let found = bodies.into_iter().zip(found);
+        found
+            .filter_map(|(body, rank)| Some((body, modules[rank? as usize])))
+            .collect()
+    }
+
+    /// Whether a tree of probes is of the code that a function's own symbol names.
+    fn is_body(&self, raw: &RawInstance) -> bool {
+        self.symbol_name(raw.symbol)
+            .is_some_and(|name| FunctionGuid::of_name(name) == raw.guid)
     }
 }
 

@@ -307,7 +307,8 @@ pub struct Provenance {
     /// Number of recorded taken branches.
     pub taken_branches: u64,
     /// The smallest count among the hottest blocks that together have 99 % of all executions, with the blocks of each
-    /// inline instance counted separately; 0 if unknown. (The counts of functions are sums over inline instances.)
+    /// inline instance counted separately; 0 if unknown. (The counts of functions are sums over inline instances.) Of
+    /// exact counts: as if small functions had been inlined.
     pub hot_instance_count: u64,
     /// The annotated files that were recorded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
