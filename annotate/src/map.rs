@@ -158,8 +158,11 @@ impl AddressMap {
         }
         let modules = modules_by_file(&entries);
         let functions = distinct_functions(entries);
-        let forest =
+        let mut forest =
             probe::decode(&binary.probes, &binary.symbols).map_err(|source| MapError::Probes { path, source })?;
+        if anchor == Anchor::Late {
+            forest.flatten();
+        }
         let mut losses = Losses {
             manifest_entries: errors.len(),
             without_symbol: forest.without_symbol,

@@ -89,6 +89,27 @@ pub struct ProbeForest {
     pub without_symbol: usize,
 }
 
+impl ProbeForest {
+    /// Makes each tree one instance, of the emitted function. At the late anchor, blocks and calls are numbered in the
+    /// emitted function; the trees are the inline stacks of debug information.
+    pub fn flatten(&mut self) {
+        let (mut roots, mut root_of) = (Vec::new(), Vec::with_capacity(self.instances.len()));
+        for instance in &self.instances {
+            root_of.push(match instance.parent {
+                Some((parent, _)) => root_of[parent.0 as usize],
+                None => {
+                    roots.push(*instance);
+                    RawInstanceIndex(roots.len() as u32 - 1)
+                }
+            });
+        }
+        for probe in &mut self.probes {
+            probe.instance = root_of[probe.instance.0 as usize];
+        }
+        self.instances = roots;
+    }
+}
+
 /// The defect for which the section could not be decoded.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("section {SECTION}, offset {offset:#x}: {what}")]
@@ -305,6 +326,10 @@ mod tests {
             .collect();
         assert_eq!(at, [(0x1000, 0, 1), (0x100c, 0, 4), (0x1008, 1, 1)]);
         assert_eq!(forest.instances[1].parent, Some((RawInstanceIndex(0), 4)));
+        let mut flat = forest.clone();
+        flat.flatten();
+        assert_eq!((flat.instances.len(), flat.instances[0].guid), (1, outer));
+        assert!(flat.probes.iter().all(|probe| probe.instance.0 == 0) && flat.probes.len() == 3);
         assert_eq!(forest.instances[1].symbol, 0);
     }
 

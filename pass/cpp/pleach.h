@@ -32,6 +32,7 @@ PLEACH_OFFSET(PleachText, Size, 8);
 // The command line, read once a run.
 struct PleachOptions {
   PleachText Profile;    // -pleach-use
+  PleachText SecondProfile; // -pleach-use-second
   PleachText Anchor;     // -pleach-anchor
   PleachText Instrument; // -pleach-instrument
   PleachText Weights;    // -pleach-weights
@@ -56,13 +57,14 @@ struct PleachOptions {
   bool SelectToBranch;
   bool Salvage;
   bool JoinConditions;
+  bool AnnotateLate;
 };
-PLEACH_SIZE(PleachOptions, 152);
-PLEACH_OFFSET(PleachOptions, RandomProfile, 96);
-PLEACH_OFFSET(PleachOptions, SuperblockMinGain, 112);
-PLEACH_OFFSET(PleachOptions, Iterations, 128);
-PLEACH_OFFSET(PleachOptions, Annotate, 136);
-PLEACH_OFFSET(PleachOptions, JoinConditions, 148);
+PLEACH_SIZE(PleachOptions, 168);
+PLEACH_OFFSET(PleachOptions, RandomProfile, 112);
+PLEACH_OFFSET(PleachOptions, SuperblockMinGain, 128);
+PLEACH_OFFSET(PleachOptions, Iterations, 144);
+PLEACH_OFFSET(PleachOptions, Annotate, 152);
+PLEACH_OFFSET(PleachOptions, AnnotateLate, 165);
 
 // The stage of a run: three places in the pipeline, and the passes that `opt -passes=` runs alone.
 enum PleachStage : uint32_t {
@@ -381,7 +383,7 @@ void pleach_simulate_duplication(const LLVMBasicBlockRef *Trace, size_t Count, u
 // transform/probes.cpp
 void pleach_ensure_subprogram(LLVMValueRef F, LLVMMetadataRef *Unit);
 void pleach_set_call_probe(LLVMValueRef Call, uint32_t Index, bool IsDirect, bool IsEarly);
-void pleach_set_probe_location(LLVMValueRef Probe, LLVMValueRef Position, bool IsEarly);
+void pleach_set_probe_location(LLVMValueRef Probe, LLVMValueRef Position);
 void pleach_erase_named_metadata(LLVMModuleRef M, const char *Name, size_t Size);
 
 // transform/markers.cpp

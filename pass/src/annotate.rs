@@ -47,7 +47,7 @@ pub fn run<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], anchor: 
         // SAFETY: the function belongs to the module; `unit` is null or what an earlier call made.
         unsafe { ffi::pleach_ensure_subprogram(function.value.as_value_ref(), &mut unit) };
         let is_early = anchor == Anchor::Early;
-        insert_block_probes(module, function, probe, is_early);
+        insert_block_probes(module, function, probe);
         mark_calls(function, is_early);
         describe(module, &function.cfg);
         write_entry(&mut assembly, &cfg, anchor);
@@ -74,12 +74,7 @@ fn probe<'ctx>(module: &Module<'ctx>) -> FunctionValue<'ctx> {
 }
 
 /// A probe in each block.
-fn insert_block_probes<'ctx>(
-    module: &Module<'ctx>,
-    function: &FunctionIr<'ctx>,
-    probe: FunctionValue<'ctx>,
-    is_early: bool,
-) {
+fn insert_block_probes<'ctx>(module: &Module<'ctx>, function: &FunctionIr<'ctx>, probe: FunctionValue<'ctx>) {
     let context = module.get_context();
     let (i32t, i64t) = (context.i32_type(), context.i64_type());
     let builder = context.create_builder();
@@ -101,7 +96,7 @@ fn insert_block_probes<'ctx>(
             .build_call(probe, &args, "")
             .expect("the builder has a position");
         // SAFETY: both are instructions of this block, and the function has a subprogram.
-        unsafe { ffi::pleach_set_probe_location(call.as_value_ref(), position, is_early) };
+        unsafe { ffi::pleach_set_probe_location(call.as_value_ref(), position) };
     }
 }
 

@@ -49,6 +49,14 @@ pub enum PassError {
         /// The anchor of this build.
         used: Anchor,
     },
+    /// A second profile, or annotation for one, without a first profile at the early anchor.
+    #[error(
+        "pleach: -pleach-use-second and -pleach-annotate-late belong to -pleach-use with a profile of the early anchor"
+    )]
+    SecondAlone,
+    /// Blocks cannot have two identifiers.
+    #[error("pleach: -pleach-annotate and -pleach-annotate-late exclude each other")]
+    AnnotatedTwice,
     /// A record has the graph's hash but not its shape.
     #[error("pleach: the profile of '{function}' is damaged: {what}")]
     Shape {

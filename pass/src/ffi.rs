@@ -40,6 +40,7 @@ layout!(Text: 16, size: 8);
 #[repr(C)]
 pub struct RawOptions {
     pub profile: Text,
+    pub second_profile: Text,
     pub anchor: Text,
     pub instrument: Text,
     pub weights: Text,
@@ -64,8 +65,9 @@ pub struct RawOptions {
     pub select_to_branch: bool,
     pub salvage: bool,
     pub join_conditions: bool,
+    pub annotate_late: bool,
 }
-layout!(RawOptions: 152, random_profile: 96, superblock_min_gain: 112, iterations: 128, annotate: 136, join_conditions: 148);
+layout!(RawOptions: 168, random_profile: 112, superblock_min_gain: 128, iterations: 144, annotate: 152, annotate_late: 165);
 
 /// A piece of a remark: `PleachRemarkPiece` in `cpp/pleach.h`.
 #[repr(C)]
@@ -355,7 +357,7 @@ unsafe extern "C" {
 
     pub fn pleach_ensure_subprogram(function: LLVMValueRef, unit: *mut LLVMMetadataRef);
     pub fn pleach_set_call_probe(call: LLVMValueRef, index: u32, is_direct: bool, is_early: bool);
-    pub fn pleach_set_probe_location(probe: LLVMValueRef, position: LLVMValueRef, is_early: bool);
+    pub fn pleach_set_probe_location(probe: LLVMValueRef, position: LLVMValueRef);
     pub fn pleach_erase_named_metadata(module: LLVMModuleRef, name: *const c_char, size: usize);
 
     pub fn pleach_insert_marker(block: LLVMBasicBlockRef, key: u64, index: u32);

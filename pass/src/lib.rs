@@ -29,7 +29,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use transform::{if_conversion, markers, placement, select_to_branch, superblocks};
-use use_profile::{apply, source::Source, unsampled};
+use use_profile::{apply, second, source::Source, unsampled};
 
 /// Mirror of `llvm::PassPluginLibraryInfo` for plugin API version 2.
 #[repr(C)]
@@ -167,6 +167,9 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
         // SAFETY: the module is alive.
         changed |= unsafe { ffi::pleach_join_conditions(module.as_mut_ptr()) };
     }
+    if last && settings.anchor == Anchor::Early && settings.profile.is_some() {
+        changed |= run_second_round(module, context, &settings)?;
+    }
     if stage == Stage::OptimizerLast
         && (phase.is_post_link() || settings.profile.is_some() && placement::is_compiled_by_rustc(module))
     {
@@ -199,6 +202,30 @@ fn run_at_anchor(module: &Module<'_>, context: *mut ffi::RunContext, settings: &
         )?;
     }
     Ok(())
+}
+
+/// What follows the decisions of a first profile: weights of a second one, and identifiers for its recording.
+fn run_second_round(
+    module: &Module<'_>,
+    context: *mut ffi::RunContext,
+    settings: &Settings,
+) -> Result<bool, PassError> {
+    let annotate = settings.annotate_late && !annotate::is_annotated(module);
+    let (Some(first), true) = (&settings.profile, annotate || settings.second_profile.is_some()) else {
+        return Ok(false);
+    };
+    let (facts, functions) = read_functions(module, Anchor::Late)?;
+    if let Some(second) = &settings.second_profile {
+        let splits = settings.placement && !settings.annotate_late;
+        let outcome = second::run(module, &functions, context, first, second, splits)?;
+        if settings.summary {
+            remarks::print(&outcome.line(&facts.source_file));
+        }
+    }
+    if annotate {
+        annotate::run(module, &functions, Anchor::Late);
+    }
+    Ok(true)
 }
 
 /// Runs one pass by name, regardless of the options that enable it.

@@ -25,6 +25,10 @@ pub struct Settings {
     pub salvage: bool,
     /// Optimise with this profile.
     pub profile: Option<ProfileSource>,
+    /// Place code by this profile, which was recorded at the late anchor of a build with `profile`.
+    pub second_profile: Option<ProfileSource>,
+    /// Give the blocks of optimised code identifiers: the recording becomes a second profile.
+    pub annotate_late: bool,
     /// Count exactly.
     pub instrument: Option<NumberingOptions>,
     /// Place counters by this profile.
@@ -98,6 +102,12 @@ fn profile(options: &RawOptions) -> Option<ProfileSource> {
     })
 }
 
+/// The second profile.
+fn second_profile(options: &RawOptions) -> Option<ProfileSource> {
+    let path = PathBuf::from(options.second_profile.to_owned());
+    (!path.as_os_str().is_empty()).then_some(ProfileSource::File { path, shuffle: None })
+}
+
 /// What to count, by option or environment.
 fn instrument(options: &RawOptions) -> Result<Option<NumberingOptions>, PassError> {
     let mode = match text(options.instrument.to_owned(), INSTRUMENT_VARIABLE).as_str() {
@@ -133,7 +143,8 @@ pub extern "C" fn uses_profile() -> bool {
 
 /// Whether blocks get identifiers.
 pub fn annotates() -> bool {
-    ffi::options().annotate || flag(ANNOTATE_VARIABLE)
+    let options = ffi::options();
+    options.annotate || options.annotate_late || flag(ANNOTATE_VARIABLE)
 }
 
 impl Settings {
@@ -162,10 +173,19 @@ impl Settings {
             "late" => Anchor::Late,
             other => return Err(PassError::UnknownAnchor(other.into())),
         };
+        let (second_profile, annotate_late) = (second_profile(&options), options.annotate_late);
+        if (second_profile.is_some() || annotate_late) && (profile(&options).is_none() || anchor == Anchor::Late) {
+            return Err(PassError::SecondAlone);
+        }
+        if annotate_late && (options.annotate || flag(ANNOTATE_VARIABLE)) {
+            return Err(PassError::AnnotatedTwice);
+        }
         Ok(Self {
-            annotate: annotates(),
+            annotate: options.annotate || flag(ANNOTATE_VARIABLE),
             salvage: options.salvage,
             profile: profile(&options),
+            second_profile,
+            annotate_late,
             instrument: instrument(&options)?,
             weights: Some(options.weights.to_owned())
                 .filter(|path| !path.is_empty())

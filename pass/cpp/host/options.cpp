@@ -11,6 +11,10 @@ cl::opt<bool> Annotate("pleach-annotate",
                        cl::desc("Give IR blocks identifiers that emitted code carries"));
 cl::opt<std::string> UseProfile("pleach-use", cl::value_desc("profile"),
                          cl::desc("Optimise with this pleach profile"));
+cl::opt<std::string> UseSecondProfile("pleach-use-second", cl::value_desc("profile"),
+                                      cl::desc("Place code by this profile of a build with -pleach-use"));
+cl::opt<bool> AnnotateLate("pleach-annotate-late",
+                           cl::desc("Give the blocks of code that -pleach-use optimised identifiers"));
 cl::opt<std::string> AnchorName("pleach-anchor", cl::init(""), cl::value_desc("early|late"),
                                 cl::desc("Where in the pipeline IR is identified (default: early)"));
 cl::opt<std::string> Instrument("pleach-instrument", cl::value_desc("paths|edges"),
@@ -89,6 +93,7 @@ extern "C" {
 
 void pleach_read_options(PleachOptions *Out) {
   Out->Profile = text(UseProfile);
+  Out->SecondProfile = text(UseSecondProfile);
   Out->Anchor = text(AnchorName);
   Out->Instrument = text(Instrument);
   Out->Weights = text(Weights);
@@ -113,6 +118,7 @@ void pleach_read_options(PleachOptions *Out) {
   Out->SelectToBranch = SelectToBranch;
   Out->Salvage = Salvage;
   Out->JoinConditions = JoinConditions;
+  Out->AnnotateLate = AnnotateLate;
 }
 
 // Sets an option of the host, unless the user has set it or the host has none of that name.

@@ -41,15 +41,22 @@ static const DILocation *outermost(const DILocation *Loc) {
   return Loc;
 }
 
+// Whether a location is in a function, or of code that was inlined into it. Code that was inlined before the function
+// had a subprogram is not.
+static bool isIn(const DILocation *Loc, const DISubprogram *SP) {
+  return Loc && outermost(Loc)->getScope()->getSubprogram() == SP;
+}
+
 // Gives a call the identifier that inline stacks refer to, in its location's discriminator. `Early`: it may be inlined
-// later, and code that was inlined before belongs to the function around it.
+// later, and code that was inlined before belongs to the function around it. Otherwise the location stays what it is for
+// debuggers, and readers know that all calls are of the emitted function.
 void pleach_set_call_probe(LLVMValueRef V, uint32_t Index, bool Direct, bool Early) {
   auto *Call = unwrap<CallBase>(V);
   DISubprogram *SP = Call->getFunction()->getSubprogram();
   const DILocation *Loc = Call->getDebugLoc().get();
   if (Early)
     Loc = outermost(Loc);
-  if (!Loc)
+  if (!isIn(Loc, SP))
     Loc = DILocation::get(SP->getContext(), 0, 0, SP);
   uint32_t Packed = PseudoProbeDwarfDiscriminator::packProbeData(
       Index,
@@ -59,19 +66,19 @@ void pleach_set_call_probe(LLVMValueRef V, uint32_t Index, bool Direct, bool Ear
 }
 
 // Gives a probe the first location in its block from `Position` on, so that instructions that the optimiser inserts
-// there get the location that they would have without the probe.
-void pleach_set_probe_location(LLVMValueRef Probe, LLVMValueRef Position, bool Early) {
+// there get the location that they would have without the probe. The place is that in the function itself: LLVM takes
+// the inline stack of a probe from its location.
+void pleach_set_probe_location(LLVMValueRef Probe, LLVMValueRef Position) {
   auto *P = unwrap<Instruction>(Probe);
   DISubprogram *SP = P->getFunction()->getSubprogram();
   const DILocation *Loc = nullptr;
   for (Instruction *I = unwrap<Instruction>(Position); I && !Loc; I = I->getNextNode())
     Loc = I->getDebugLoc().get();
-  if (Early)
-    Loc = outermost(Loc);
+  Loc = outermost(Loc);
   // Without the probe data of a call.
   if (Loc && DILocation::isPseudoProbeDiscriminator(Loc->getDiscriminator()))
     Loc = Loc->cloneWithDiscriminator(0);
-  P->setDebugLoc(Loc ? Loc : DILocation::get(SP->getContext(), 0, 0, SP));
+  P->setDebugLoc(isIn(Loc, SP) ? Loc : DILocation::get(SP->getContext(), 0, 0, SP));
 }
 
 void pleach_erase_named_metadata(LLVMModuleRef M, const char *Name, size_t Size) {

@@ -42,6 +42,12 @@ pub fn request(module: &Module<'_>, split: bool) {
     }
 }
 
+/// Whether placement by the profile is requested.
+pub fn is_requested(module: &Module<'_>) -> bool {
+    // SAFETY: the module is alive.
+    unsafe { requested(module.as_mut_ptr()) > 0 }
+}
+
 /// The request in a module; 0 if there is none.
 ///
 /// # Safety

@@ -126,7 +126,7 @@ pub fn run(
     };
     if settings.placement {
         // Addresses of probes are encoded as differences, which assemblers cannot compute across sections.
-        let splits = !probed && split_cold_blocks(&support, source.samples());
+        let splits = !probed && !settings.annotate_late && split_cold_blocks(&support, source.samples());
         placement::request(module, splits && decisions.take(Optimisation::Splitting, "", None)?);
     }
     path_metadata::describe_profile(module, settings.anchor, source.path_flow());
@@ -169,14 +169,15 @@ unsafe fn mark_cold(function: LLVMValueRef) {
 ///
 /// # Safety
 /// The function must be alive.
-unsafe fn set_weights(function: &FunctionIr<'_>, branch_weights: &[(BlockIndex, Vec<u64>)]) {
+pub unsafe fn set_weights(function: &FunctionIr<'_>, branch_weights: &[(BlockIndex, Vec<u64>)]) {
     for (block, weights) in branch_weights {
         // SAFETY: as the caller promises.
         unsafe { unsampled::set_weights(function.terminators[block.index()], weights) };
     }
 }
 
-fn set_summary(
+/// Tells the host which counts are hot and which are cold.
+pub fn set_summary(
     module: &Module<'_>,
     context: *mut ffi::RunContext,
     summary: &ProfileSummary,

@@ -5,6 +5,7 @@ use crate::install;
 use anyhow::{Context, Result, bail};
 use clap::{Subcommand, ValueEnum};
 use pleach_decide::support::{NOT_ANNOTATED, Support};
+use pleach_profile::Anchor;
 use pleach_profile::file::ProfileFile;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,8 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 ///
 ///   clang -O2 $(pleach flags annotate) app.c -o app          1. build for recording
 ///   clang -O2 $(pleach flags use app.pleach) app.c -o app    2. build with the profile
+///   clang -O2 $(pleach flags annotate --after app.pleach) …  3. the same, to be recorded again
+///   clang -O2 $(pleach flags use app.pleach second.pleach) … 4. place code by what the optimised code does
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -29,6 +32,9 @@ pub struct Args {
 enum What {
     /// Attach identifiers of IR blocks to the emitted code. The program runs at normal speed.
     Annotate {
+        /// Optimise with this profile, and annotate the optimised code: its recording is a second profile for `use`.
+        #[arg(long, value_name = "PROFILE", conflicts_with = "anchor")]
+        after: Option<PathBuf>,
         #[command(flatten)]
         common: Common,
     },
@@ -37,6 +43,9 @@ enum What {
     Use {
         /// A profile from `pleach record` or `pleach merge`.
         profile: PathBuf,
+        /// A second profile: of a program that was built with `annotate --after` the first. Code is placed by it.
+        #[arg(conflicts_with = "anchor")]
+        second: Option<PathBuf>,
         /// Print a summary line for each compiled file.
         #[arg(long)]
         summary: bool,
@@ -114,7 +123,19 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut id = Xxh3::new();
     id.update(&digest_of_plugin(&plugin)?.to_le_bytes());
     let (mut options, common) = match &args.what {
-        What::Annotate { common } => (vec!["-pleach-annotate".to_owned()], common),
+        What::Annotate { after: None, common } => (vec!["-pleach-annotate".to_owned()], common),
+        What::Annotate {
+            after: Some(profile),
+            common,
+        } => {
+            let file = profile_at(profile, Anchor::Early)?;
+            say_support(profile, &file, false)?;
+            let options = [
+                use_option("use", profile, &file, &mut id, &mut inputs)?,
+                "-pleach-annotate-late".into(),
+            ];
+            (options.to_vec(), common)
+        }
         What::Instrument(instrument) => {
             if let Some(profile) = &instrument.weights {
                 id.update(&ProfileFile::open(profile)?.digest().0.to_le_bytes());
@@ -124,14 +145,21 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
         What::Use {
             profile,
+            second,
             summary,
             common,
         } => {
-            let (file, path) = (ProfileFile::open(profile)?, absolute(profile)?);
-            id.update(&file.digest().0.to_le_bytes());
-            let mut options = vec![format!("-pleach-use={path}")];
-            inputs.push(path);
+            let file = match second {
+                Some(_) => profile_at(profile, Anchor::Early)?,
+                None => ProfileFile::open(profile)?,
+            };
+            let mut options = vec![use_option("use", profile, &file, &mut id, &mut inputs)?];
             say_support(profile, &file, *summary)?;
+            if let Some(second) = second {
+                let file = profile_at(second, Anchor::Late)?;
+                options.push(use_option("use-second", second, &file, &mut id, &mut inputs)?);
+                say_support(second, &file, *summary)?;
+            }
             if *summary {
                 options.push("-pleach-summary".into());
             }
@@ -154,6 +182,28 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     words.push("--end-no-unused-arguments".into());
     print(&format!("{}\n", words.join(if common.config { "\n" } else { " " })))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A profile of one anchor.
+fn profile_at(path: &Path, anchor: Anchor) -> Result<ProfileFile> {
+    let file = ProfileFile::open(path)?;
+    if file.anchor() != anchor {
+        bail!(
+            "{}: recorded at the {} anchor: the first profile is of a build with `pleach flags annotate`, the second of \
+             one with `pleach flags annotate --after FIRST`",
+            path.display(),
+            file.anchor().name()
+        );
+    }
+    Ok(file)
+}
+
+/// The plugin's option that names a profile, which becomes an input of the build.
+fn use_option(name: &str, path: &Path, file: &ProfileFile, id: &mut Xxh3, inputs: &mut Vec<String>) -> Result<String> {
+    id.update(&file.digest().0.to_le_bytes());
+    let path = absolute(path)?;
+    inputs.push(path.clone());
+    Ok(format!("-pleach-{name}={path}"))
 }
 
 /// The profile's absolute path.
