@@ -5,7 +5,8 @@
 //! learned, and the budget is kept by all processes together. Any process may write anything there: readers limit all
 //! values, and a process without the page decides by what it knows itself.
 //!
-//! Nothing here allocates or panics: it runs in signal handlers.
+//! Nothing here allocates or panics: it runs in signal handlers. What is `#[inline]` is for the stub: calls of functions that
+//! are compiled elsewhere would make it expect panics, and link the code for them.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -141,10 +142,12 @@ impl Default for Account {
 }
 
 /// A time from the page in nanoseconds, limited to a plausible value.
+#[inline]
 pub fn time(word: &AtomicU64) -> u64 {
     word.load(Relaxed).min(MAX_NS)
 }
 
+#[inline]
 fn cost(word: &AtomicU64) -> Option<f64> {
     let ns = word.load(Relaxed);
     COST_NS.contains(&ns).then_some(ns as f64)
@@ -164,15 +167,19 @@ impl Account {
     }
 
     /// Whether the page has this layout.
+    #[inline]
     pub fn is_valid(&self) -> bool {
         self.layout.load(Relaxed) == LAYOUT
     }
 
     /// The kind of a process, by the name of its executable.
+    #[inline]
     pub fn kind(&self, name: &[u8]) -> &Kind {
-        let hash = xxhash_rust::xxh3::xxh3_64(name) as usize;
-        // In range: the remainder is.
-        &self.kinds[hash % KINDS]
+        // FNV-1a: short, as the stub is.
+        let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        let hash = name.iter().fold(0xcbf2_9ce4_8422_2325, mix);
+        // In range: the remainder is. The upper half depends on all bytes.
+        &self.kinds[(hash >> 32) as usize % KINDS]
     }
 
     /// Learns the cost of sampling a process beside its bursts.
@@ -191,6 +198,7 @@ impl Account {
     }
 
     /// CPU time that the recording has used so far.
+    #[inline]
     pub fn totals(&self) -> Totals {
         let own_ns = time(&self.own_ns);
         Totals {
@@ -202,6 +210,7 @@ impl Account {
     }
 
     /// Whether breakpoints may take more time: they have used less than `advance_ns` and their share of the budget.
+    #[inline]
     pub fn affords_coverage(&self, overhead: f64, advance_ns: u64) -> bool {
         (time(&self.coverage_ns) as f64) < self.coverage_budget(overhead, advance_ns)
     }
@@ -218,17 +227,20 @@ impl Account {
 
     /// Whether a process of a kind may have breakpoints though their time is spent: processes of the kind are so long
     /// that its start costs little beside them. What it then executes first is left unknown.
+    #[inline]
     pub fn affords_observed_start(&self, overhead: f64, kind: &Kind) -> bool {
         let ended = kind.ended.load(Relaxed);
         let mean_ns = time(&kind.cpu_ns) as f64 / ended.max(1) as f64;
         ended > 0 && cost(&self.observed_start_ns).is_none_or(|ns| ns < OBSERVED_START_SHARE * overhead * mean_ns)
     }
 
+    #[inline]
     fn coverage_budget(&self, overhead: f64, advance_ns: u64) -> f64 {
         advance_ns as f64 + COVERAGE_SHARE * overhead * self.totals().program_ns as f64
     }
 
     /// The probability with which the next process of a kind is sampled; `begun` processes of the kind began before it.
+    #[inline]
     pub fn probability(&self, overhead: f64, kind: &Kind, begun: u64) -> f64 {
         let (ended, mut cpu_ns) = (kind.ended.load(Relaxed), time(&kind.cpu_ns) as f64);
         let Some(start_ns) = cost(&self.start_cost_ns) else {
@@ -255,6 +267,7 @@ impl Account {
     }
 
     /// Passes on to the next image of a process how much of its CPU time is accounted for.
+    #[inline]
     pub fn hand_over(&self, pid: u32, cpu_ns: u64) {
         let slot = &self.handovers[pid as usize % HANDOVERS];
         slot.cpu_ns.store(cpu_ns, Relaxed);
@@ -262,12 +275,28 @@ impl Account {
     }
 
     /// CPU time that the previous image of a process passed on, 0 if there was none. `now`: the process's CPU time.
-    pub fn take_over(&self, pid: u32, now: u64) -> u64 {
+    #[inline]
+    pub fn take_over(&self, pid: u32, now: impl FnOnce() -> u64) -> u64 {
         let slot = &self.handovers[pid as usize % HANDOVERS];
+        if slot.pid.load(Relaxed) != u64::from(pid) {
+            return 0;
+        }
         let cpu_ns = slot.cpu_ns.load(Relaxed);
         let is_mine = slot.pid.compare_exchange(pid.into(), 0, Relaxed, Relaxed).is_ok();
         // A value above the present CPU time comes from an earlier process with this id.
-        if is_mine && cpu_ns <= now { cpu_ns } else { 0 }
+        if is_mine && cpu_ns <= now() { cpu_ns } else { 0 }
+    }
+
+    /// Adds what a process reports: its CPU time, and the sampler's in it. `start_ns`: the part of that which does not
+    /// depend on the number of bursts.
+    #[inline]
+    pub fn report(&self, kind: Option<&Kind>, cpu_ns: u64, own_ns: u64, start_ns: u64) {
+        self.cpu_ns.fetch_add(cpu_ns, Relaxed);
+        self.own_ns.fetch_add(own_ns, Relaxed);
+        self.start_ns.fetch_add(start_ns, Relaxed);
+        if let Some(kind) = kind {
+            kind.cpu_ns.fetch_add(cpu_ns.saturating_sub(own_ns), Relaxed);
+        }
     }
 }
 
@@ -286,6 +315,7 @@ pub struct Totals {
 
 /// The probability with which a process is sampled that is expected to use `cpu_ns`, if the sampler's start takes
 /// `start_ns`. Starts take a small share of the budget; processes above a certain length are always sampled.
+#[inline]
 pub fn probability(overhead: f64, cpu_ns: f64, start_ns: f64) -> f64 {
     let affordable = START_SHARE * overhead * cpu_ns / start_ns.max(1.0);
     if affordable.is_nan() {
@@ -473,12 +503,12 @@ mod tests {
     fn images_take_over_from_their_process_only() {
         let account = Account::default();
         account.hand_over(100, 5_000);
-        assert_eq!(account.take_over(101, 9_000), 0);
-        assert_eq!(account.take_over(164, 9_000), 0);
-        assert_eq!(account.take_over(100, 9_000), 5_000);
-        assert_eq!(account.take_over(100, 9_000), 0);
+        assert_eq!(account.take_over(101, || 9_000), 0);
+        assert_eq!(account.take_over(164, || 9_000), 0);
+        assert_eq!(account.take_over(100, || 9_000), 5_000);
+        assert_eq!(account.take_over(100, || 9_000), 0);
         account.hand_over(100, 5_000);
-        assert_eq!(account.take_over(100, 4_000), 0);
+        assert_eq!(account.take_over(100, || 4_000), 0);
     }
 
     #[test]

@@ -52,11 +52,6 @@ fn is_affordable() -> bool {
         .is_some_and(account::affords_coverage)
 }
 
-/// Whether this process should have breakpoints.
-pub fn is_wanted() -> bool {
-    is_affordable() || settings::get().coverage_advance_ns.is_some() && account::affords_observed_start()
-}
-
 /// Whether this process prepared what later ones find: plans, and the comparison of code.
 static HAS_PREPARED: AtomicBool = AtomicBool::new(false);
 
