@@ -175,6 +175,13 @@ pub fn note_nothing_to_observe(key: u64) {
     }
 }
 
+/// Says that it is known from now on which modules there are of a signature.
+pub fn remember_modules(signature: u64) {
+    if let Some(page) = page() {
+        page.remember_modules(signature);
+    }
+}
+
 /// Whether a module is known to have nothing to observe.
 pub fn has_nothing_to_observe(key: u64) -> bool {
     page().is_some_and(|page| page.has_nothing_to_observe(key))

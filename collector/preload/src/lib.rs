@@ -133,17 +133,17 @@ pub unsafe extern "C" fn pleach_begin(start: *const Start) -> *const Sampler {
     settings::read(core::str::from_utf8(settings).unwrap_or_default());
     account::begin(start);
     if !start.decision.needs_sampler() {
-        coverage::begin_unobserved(directory);
+        coverage::begin_unobserved(directory, start.signature);
         return null();
     }
     signal_entry::THREAD_OFFSET.store(start.thread_offset, Relaxed);
     next_symbol::begin(start.next);
-    begin(directory, start.before_ns, start.decision.is_covered);
+    begin(directory, start);
     &SAMPLER
 }
 
-/// `before`: the thread's CPU time when the stub's constructor began.
-fn begin(directory: &[u8], before: u64, is_covered: bool) {
+fn begin(directory: &[u8], start: &Start) {
+    let before = start.before_ns;
     interpose::resolve();
     burst::memory_operations::resolve();
     let blocked = sys::SignalsBlocked::new();
@@ -154,7 +154,7 @@ fn begin(directory: &[u8], before: u64, is_covered: bool) {
     }
     drop(blocked);
     if !is_ready || !threads::begin_main() {
-        coverage::begin_unobserved(directory);
+        coverage::begin_unobserved(directory, start.signature);
         process::stop();
         return;
     }
@@ -162,11 +162,11 @@ fn begin(directory: &[u8], before: u64, is_covered: bool) {
     counters::OWN_NS.store(0, Relaxed);
     account::restart();
     spend_on_start(before);
-    if is_covered {
+    if start.decision.is_covered {
         coverage::begin(directory);
         coverage::learn_start(sys::thread_cpu_ns().saturating_sub(before) + settings::get().load_ns);
     } else {
-        coverage::begin_unobserved(directory);
+        coverage::begin_unobserved(directory, start.signature);
     }
     threads::set_base(before.saturating_sub(settings::get().load_ns));
 }

@@ -69,7 +69,7 @@ fn map(directory: &[u8]) -> Option<&'static Account> {
 }
 
 /// Name of the executable, as `execve` got it.
-fn executable() -> &'static [u8] {
+pub fn executable() -> &'static [u8] {
     // SAFETY: no preconditions; the kernel's string, on the initial stack.
     unsafe {
         let name = libc::getauxval(libc::AT_EXECFN) as *const libc::c_char;
@@ -110,6 +110,12 @@ pub fn begin(directory: &[u8], settings: &StartSettings, pid: i32) -> Decision {
 /// Adds to the CPU time of the stub.
 pub fn spend(ns: u64) {
     OWN_NS.fetch_add(ns, Relaxed);
+}
+
+/// Counts a process without breakpoints. False if it is not known which modules there are of this signature.
+pub fn count_unobserved(signature: u64) -> bool {
+    // SAFETY: null, or mapped for good; all of it is atomic.
+    unsafe { page().as_ref() }.is_some_and(|page| page.count_unobserved(signature))
 }
 
 /// Notes that it is not known which modules this process has.

@@ -6,6 +6,7 @@
 //!
 //! - [`variables`]: the variables of the recording, from the recorder.
 //! - [`account`]: the page that all processes share; the report.
+//! - [`modules`]: which modules the process has, where others have breakpoints.
 //! - [`load`]: the sampler.
 //! - [`process`]: the state of the process, and whether the caller runs in it.
 //! - [`functions`]: functions of libc, which lead to their next definitions, or to the sampler's versions of them.
@@ -36,6 +37,7 @@ mod allocator;
 mod exec;
 mod functions;
 mod load;
+mod modules;
 mod process;
 mod sys;
 mod variables;
@@ -97,10 +99,13 @@ unsafe extern "C" fn start(_: c_int, _: *const *const c_char, environment: *cons
     let pid = sys::process_id();
     let decision = account::begin(directory, &start_settings, pid);
     let has_breakpoints = start_settings.coverage_advance_ns.is_some();
-    if decision.needs_sampler() || has_breakpoints {
+    let is_unobserved = has_breakpoints && !decision.is_covered;
+    let signature = if is_unobserved { modules::signature() } else { 0 };
+    let is_noted = !is_unobserved || !decision.needs_sampler() && account::count_unobserved(signature);
+    if decision.needs_sampler() || !is_noted {
         // SAFETY: the calling thread's own errno.
         let errno = unsafe { *libc::__errno_location() };
-        let loaded = load::load(decision, before);
+        let loaded = load::load(decision, before, signature);
         // SAFETY: as above.
         unsafe { *libc::__errno_location() = errno };
         match loaded {
@@ -109,7 +114,7 @@ unsafe extern "C" fn start(_: c_int, _: *const *const c_char, environment: *cons
                 exec::resolve();
                 return;
             }
-            // The process has no sampler, and its modules are noted.
+            // Its modules are noted.
             Ok(None) => {}
             Err(()) if has_breakpoints => account::be_unnoted(),
             Err(()) => {}

@@ -33,7 +33,7 @@ fn thread_offset() -> usize {
 }
 
 /// A function of the loader's, if there is one. Looked up only where it is needed: each import costs every process.
-fn loader_function(name: &CStr) -> Option<*mut c_void> {
+pub fn loader_function(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: the name is terminated.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     (!address.is_null()).then_some(address)
@@ -92,8 +92,12 @@ fn open() -> Option<Begin> {
     None
 }
 
-/// Loads the sampler and begins sampling. False: the sampler cannot be loaded. Call once, in the constructor.
-pub fn load(decision: Decision, before_ns: u64) -> Result<Option<&'static Sampler>, ()> {
+/// Loads the sampler and begins sampling. `None`: the process is not observed, and its modules were noted. Call once, in
+/// the constructor.
+///
+/// # Errors
+/// The sampler cannot be loaded.
+pub fn load(decision: Decision, before_ns: u64, signature: u64) -> Result<Option<&'static Sampler>, ()> {
     let begin = open().ok_or(())?;
     let text = |variable| variables::value(variable).map(|value| value.as_ptr().cast());
     let (Some(directory), Some(settings)) = (text(Variable::Directory), text(Variable::Settings)) else {
@@ -110,6 +114,7 @@ pub fn load(decision: Decision, before_ns: u64) -> Result<Option<&'static Sample
         thread_offset: thread_offset(),
         next,
         decision,
+        signature,
     };
     // SAFETY: all of it stays, or is copied.
     let sampler = unsafe { begin(&start).as_ref() };

@@ -103,6 +103,17 @@ pub fn file_size(fd: isize) -> Option<usize> {
     }
 }
 
+/// Device and inode of a file.
+pub fn identity(path: &CStr) -> Option<(u64, u64)> {
+    let mut stat = core::mem::MaybeUninit::<libc::stat>::uninit();
+    let (path, target) = (path.as_ptr() as usize, stat.as_mut_ptr() as usize);
+    // SAFETY: Kernel: the path is terminated; `stat` lives here, and is written where the call succeeds.
+    unsafe {
+        let result = call(libc::SYS_newfstatat, [libc::AT_FDCWD as usize, path, target, 0, 0, 0]);
+        (result == 0).then(|| (stat.assume_init_ref().st_dev, stat.assume_init_ref().st_ino))
+    }
+}
+
 /// Number of seccomp filters in force; the maximum if the kernel does not report it.
 pub fn seccomp_filters() -> u64 {
     // SAFETY: Kernel: numbers only.

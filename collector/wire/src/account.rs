@@ -16,12 +16,15 @@ pub const FILE: &core::ffi::CStr = c"account";
 /// Size of the file.
 pub const SIZE: usize = 4096;
 /// First word of the page: its layout. A process ignores a page of another layout.
-pub const LAYOUT: u64 = 0x3350_4343_4148_4c50;
+pub const LAYOUT: u64 = 0x3450_4343_4148_4c50;
 
 /// Number of kinds of processes; a hash of the executable's name selects one.
 const KINDS: usize = 64;
 /// Processes that can be in `execve` at the same time.
 const HANDOVERS: usize = 64;
+/// Sets of modules that are remembered, at most, and slots in which one may be.
+const MODULE_SETS: usize = 20;
+const PROBES: usize = 4;
 /// Modules without anything to observe that are remembered, at most.
 const REMEMBERED_MODULES: usize = 128;
 /// Processes of a kind that are sampled before the first of them has ended.
@@ -67,6 +70,15 @@ struct Handover {
     cpu_ns: AtomicU64,
 }
 
+/// Processes with the same modules, which have neither the sampler nor breakpoints.
+#[derive(Debug, Default)]
+#[repr(C)]
+struct ModuleSet {
+    /// A hash of the modules; 0: none.
+    signature: AtomicU64,
+    processes: AtomicU64,
+}
+
 /// The page.
 #[derive(Debug)]
 #[repr(C)]
@@ -110,6 +122,7 @@ pub struct Account {
     handovers: [Handover; HANDOVERS],
     /// Keys of modules that have nothing to observe ([`crate::coverage::key`]); 0: none.
     nothing_to_observe: [AtomicU64; REMEMBERED_MODULES],
+    module_sets: [ModuleSet; MODULE_SETS],
 }
 
 const _: () = assert!(size_of::<Account>() <= SIZE);
@@ -137,6 +150,7 @@ impl Default for Account {
             kinds: core::array::from_fn(|_| Kind::default()),
             handovers: core::array::from_fn(|_| Handover::default()),
             nothing_to_observe: core::array::from_fn(|_| AtomicU64::default()),
+            module_sets: core::array::from_fn(|_| ModuleSet::default()),
         }
     }
 }
@@ -264,6 +278,40 @@ impl Account {
     /// Whether a module is known to have nothing to observe.
     pub fn has_nothing_to_observe(&self, key: u64) -> bool {
         key != 0 && self.nothing_to_observe[key as usize % REMEMBERED_MODULES].load(Relaxed) == key
+    }
+
+    fn slots(&self, signature: u64) -> impl Iterator<Item = &ModuleSet> {
+        // In range: the remainder is.
+        (0..PROBES).map(move |probe| &self.module_sets[((signature >> 32) as usize + probe) % MODULE_SETS])
+    }
+
+    /// Counts a process without breakpoints, which may load libraries later. False if it is not known which modules there
+    /// are of this signature.
+    #[inline]
+    pub fn count_unobserved(&self, signature: u64) -> bool {
+        let known = self
+            .slots(signature)
+            .find(|slot| slot.signature.load(Relaxed) == signature);
+        let Some(slot) = known.filter(|_| signature != 0) else {
+            return false;
+        };
+        slot.processes.fetch_add(1, Relaxed);
+        self.blind.fetch_add(1, Relaxed);
+        true
+    }
+
+    /// Says that it is known from now on which modules there are of a signature. One that finds no slot is not remembered.
+    pub fn remember_modules(&self, signature: u64) {
+        let _ = self
+            .slots(signature)
+            .any(|slot| slot.signature.compare_exchange(0, signature, Relaxed, Relaxed).is_ok());
+    }
+
+    /// The signatures that were counted, with the number of processes.
+    pub fn unobserved(&self) -> impl Iterator<Item = (u64, u64)> {
+        let sets = self.module_sets.iter();
+        sets.map(|set| (set.signature.load(Relaxed), set.processes.load(Relaxed)))
+            .filter(|(signature, processes)| *signature != 0 && *processes > 0)
     }
 
     /// Passes on to the next image of a process how much of its CPU time is accounted for.
@@ -519,6 +567,23 @@ mod tests {
         assert!(account.has_nothing_to_observe(7));
         // Another one in the same slot.
         assert!(!account.has_nothing_to_observe(7 + REMEMBERED_MODULES as u64));
+    }
+
+    #[test]
+    fn processes_with_known_modules_are_counted() {
+        let account = Account::default();
+        assert!(!account.count_unobserved(0) && !account.count_unobserved(7 << 32));
+        account.remember_modules(7 << 32);
+        assert!(account.count_unobserved(7 << 32) && account.count_unobserved(7 << 32));
+        assert!(!account.count_unobserved(8 << 32));
+        assert_eq!(account.unobserved().collect::<Vec<_>>(), [(7 << 32, 2)]);
+        assert_eq!(account.blind.load(Relaxed), 2);
+        // More than there is room for.
+        for signature in 0..100 {
+            account.remember_modules(signature << 32 | 1);
+        }
+        let known = (0..100).filter(|signature| account.count_unobserved(signature << 32 | 1));
+        assert_eq!(known.count(), MODULE_SETS - 1);
     }
 
     #[test]

@@ -209,6 +209,8 @@ pub struct Start {
     pub next: extern "C" fn(*const c_char) -> *mut c_void,
     /// What was decided.
     pub decision: Decision,
+    /// A hash of the modules that the process has at its start; 0: unknown, or there are no breakpoints.
+    pub signature: u64,
 }
 
 /// What the sampler tells the stub.

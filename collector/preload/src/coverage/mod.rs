@@ -102,13 +102,16 @@ pub fn begin(directory: &[u8]) {
     }
 }
 
-/// Notes, in a process without breakpoints, that it has the modules.
-pub fn begin_unobserved(directory: &[u8]) {
+/// Notes, in a process without breakpoints, that it has the modules. `signature`: a hash of them; 0: unknown.
+pub fn begin_unobserved(directory: &[u8], signature: u64) {
     if settings::get().coverage_advance_ns.is_none() {
         return;
     }
     if plans::open(directory) {
-        discovery::discover(Err(Failure::Budget), false);
+        let is_complete = discovery::discover(Err(Failure::Budget), false);
+        if is_complete && signature != 0 && plans::store_modules(signature, &modules::keys()) {
+            account::remember_modules(signature);
+        }
         plans::close();
         account::be_blind();
     } else {

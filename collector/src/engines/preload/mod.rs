@@ -188,7 +188,8 @@ impl Session for PreloadSession<'_> {
         let totals = self.account.as_ref().map(RunAccount::totals).unwrap_or_default();
         let mut remarks = Vec::new();
         if let Some(coverage) = self.coverage {
-            remarks = coverage.finish(&mut vectors, unseen, totals.program_ns);
+            let unobserved = self.account.as_ref().map(RunAccount::unobserved).unwrap_or_default();
+            remarks = coverage.finish(&mut vectors, unseen, &unobserved, totals.program_ns);
             if self.options.coverage == CoverageMode::On {
                 remarks.extend(note_on_breakpoints(&totals, stats.bursts));
             }
