@@ -1,17 +1,19 @@
-//! The sampler, preloaded into every process of a recording.
+//! The sampler, in the processes of a recording that need it: the stub (`pleach-stub`), which is preloaded into all,
+//! decides that, and loads it.
 //!
 //! It interrupts each thread after random amounts of CPU time, records the next taken branches, and appends them to the
 //! shard of the process. The package owns, in the order of a process's life:
 //!
 //! Start of the process
+//! - [`pleach_begin`]: what the stub calls.
 //! - [`settings`]: what the recorder passes in the environment.
-//! - [`account`]: CPU time of the whole recording so far; the decision whether this process is sampled.
+//! - [`account`]: CPU time of the whole recording so far.
 //! - [`process`]: the state of the process, and whether the caller runs in it.
 //! - [`descriptors`]: descriptors out of the program's way.
 //! - [`owned_signals`], [`dispositions`]: the signals that the sampler owns; the program's own actions for them.
 //! - [`signal_entry`]: assembly of the handlers, the kernel's signal frame, the thread pointer.
 //! - [`interpose`]: functions of libc in front of the [next definition](next_symbol), which keep the program from
-//!   noticing.
+//!   noticing. The stub's functions of these names lead to them.
 //!
 //! Registration of a thread
 //! - [`threads`]: the list of threads; their start, end, and what `fork` does to them.

@@ -69,15 +69,11 @@ fn map(directory: &[u8]) -> Option<&'static Account> {
 }
 
 /// Name of the executable, as `execve` got it.
-pub fn executable() -> &'static [u8] {
+pub fn executable() -> &'static CStr {
     // SAFETY: no preconditions; the kernel's string, on the initial stack.
     unsafe {
         let name = libc::getauxval(libc::AT_EXECFN) as *const libc::c_char;
-        if name.is_null() {
-            &[]
-        } else {
-            CStr::from_ptr(name).to_bytes()
-        }
+        if name.is_null() { c"" } else { CStr::from_ptr(name) }
     }
 }
 
@@ -100,7 +96,7 @@ pub fn begin(directory: &[u8], settings: &StartSettings, pid: i32) -> Decision {
     let Some(page) = map(directory) else {
         return Decision::without_page(settings, sys::now_ns);
     };
-    let kind = page.kind(executable());
+    let kind = page.kind(executable().to_bytes());
     PAGE.store(from_ref(page).cast_mut(), Relaxed);
     KIND.store(from_ref(kind).cast_mut(), Relaxed);
     REPORTED_CPU_NS.store(page.take_over(pid as u32, sys::process_cpu_ns), Relaxed);

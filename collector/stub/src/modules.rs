@@ -2,8 +2,8 @@
 //!
 //! Where some processes have breakpoints, the others note that they have the same modules without. The sampler does that
 //! for the first process with a set of modules; later ones are only counted, under a hash of the set. The program is told
-//! by its inode, libraries by their paths: whatever was loaded from them, libraries that were not hit are unknown once any
-//! process had no breakpoints.
+//! by its inode and libraries by their paths. Should a library be another one later, it makes no difference: where any
+//! process had no breakpoints, what was not hit in libraries is unknown.
 
 use crate::load::loader_function;
 use crate::sys;
@@ -33,14 +33,17 @@ fn mix(hash: u64, bytes: &[u8]) -> u64 {
 
 /// A hash of the modules; 0: they are unknown.
 pub fn signature() -> u64 {
-    let Some((device, inode)) = sys::identity(c"/proc/self/exe") else {
+    // Of a script, this is the script, which has one interpreter. `/proc/self/exe` would take ten times as long: a new
+    // process is not in `/proc` yet.
+    let executable = crate::account::executable();
+    let Some((device, inode)) = sys::identity(executable) else {
         return 0;
     };
     let mut hash = 0xcbf2_9ce4_8422_2325;
     for number in [device, inode] {
         hash = mix(hash, &number.to_le_bytes());
     }
-    hash = mix(hash, crate::account::executable());
+    hash = mix(hash, executable.to_bytes());
     let Some(debug) = loader_function(c"_r_debug") else {
         return 0;
     };
