@@ -69,24 +69,24 @@ fn number(text: &[u8]) -> u64 {
     text.iter().try_fold(0, digit).unwrap_or(0)
 }
 
-/// A number such as `0.01`; `None` where the text is none. Exact to some 18 digits: the standard library's function
+/// A number such as `0.01`; `None` where the text is none. Exact to some 15 digits: the standard library's function
 /// would be most of the stub.
 #[inline]
 fn fraction(text: &[u8]) -> Option<f64> {
-    let (mut value, mut scale, mut is_fraction, mut is_number) = (0u64, 1u64, false, false);
+    let (mut value, mut scale, mut is_fraction, mut is_number) = (0u64, 1.0, false, false);
     for byte in text {
         match byte {
             b'.' if !is_fraction => is_fraction = true,
-            b'0'..=b'9' if value < u64::MAX / 100 && scale < u64::MAX / 100 => {
+            b'0'..=b'9' if value < u64::MAX / 100 => {
                 value = value * 10 + u64::from(byte - b'0');
-                scale *= if is_fraction { 10 } else { 1 };
+                scale *= if is_fraction { 10.0 } else { 1.0 };
                 is_number = true;
             }
             b'0'..=b'9' if is_fraction => {}
             _ => return None,
         }
     }
-    is_number.then(|| value as f64 / scale as f64)
+    is_number.then(|| value as f64 / scale)
 }
 
 impl StartSettings {
