@@ -8,7 +8,7 @@ use crate::engines::error::{RecordError, io};
 use crate::engines::options::RecordOptions;
 use crate::engines::preload::account::RunAccount;
 use crate::engines::preload::gather::Gathering;
-use crate::engines::preload::{calibrate, settings};
+use crate::engines::preload::{calibrate, find_libraries, settings};
 use crate::engines::run_loop::{Recording, Runs};
 use crate::engines::session::Collected;
 use crate::stats::Stats;
@@ -49,10 +49,7 @@ pub fn begin(
     options: &RecordOptions,
     limits: Limits,
 ) -> Result<Vec<(&'static str, OsString)>, RecordError> {
-    let preload = options
-        .preload
-        .canonicalize()
-        .map_err(|_| RecordError::NoSampler(options.preload.clone()))?;
+    let preload = find_libraries(&options.preload)?;
     let what = || format!("cannot begin a recording in {}", folder.display());
     fs::create_dir_all(folder).map_err(io(what()))?;
     let folder = folder.canonicalize().map_err(io(what()))?;

@@ -2,8 +2,8 @@
 //!
 //! In the order of a recording:
 //! 1. [`mod@record`] chooses the engine; [`launch`] examines the command, [`redirect`] redirects its streams;
-//! 2. [`engines`]: one run loop, and two engines: the preloaded sampler (`pleach-preload`, which uses `pleach-shadow`),
-//!    and the processor's branch records;
+//! 2. [`engines`]: one run loop, and two engines: the sampler in the program (`pleach-preload`, which the preloaded
+//!    `pleach-stub` loads, and which uses `pleach-shadow`), and the processor's branch records;
 //!    [`detached`]: recordings of programs that something else starts;
 //! 3. [`convert`]: the shards that sampled processes write (`pleach-wire`) → a [`vector::VectorSet`];
 //!    `coverage`: the plans of breakpoints, and what they showed;

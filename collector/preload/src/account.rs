@@ -1,18 +1,17 @@
 //! The account of the recording ([`pleach_wire::account`]), as this process uses it.
 //!
-//! A process reports its CPU time at its start, at its ticks, and at its end. A process that is not sampled reports at
-//! its end, and before the next image. Each report contains only the time since the previous report.
+//! A process reports its CPU time at its start, at its ticks, and at its end; each report contains only the time since the
+//! previous report. The stub reports for a process without the sampler.
 
 use crate::counters::{self, OWN_NS};
 use crate::process;
-use crate::random::Random;
 use crate::settings;
-use crate::sys::{self, syscall};
-use core::ffi::CStr;
+use crate::sys;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
-use pleach_wire::account::{self, Account, Kind, Totals};
+use pleach_wire::account::{Account, Kind, Totals};
+use pleach_wire::start::Start;
 
 /// The page; null: there is none.
 static PAGE: AtomicPtr<Account> = AtomicPtr::new(null_mut());
@@ -58,98 +57,15 @@ pub fn address() -> u64 {
     PAGE.load(Relaxed) as u64
 }
 
-/// Maps the page in the directory of the shards.
-fn map(directory: &[u8]) -> Option<&'static Account> {
-    let mut path = [0u8; 1024];
-    let mut at = 0;
-    for part in [directory, b"/", account::FILE.to_bytes_with_nul()] {
-        path.get_mut(at..at + part.len())?.copy_from_slice(part);
-        at += part.len();
-    }
-    let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-    // SAFETY: Kernel: the path is terminated.
-    let fd = unsafe { syscall!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0) };
-    if fd < 0 {
-        return None;
-    }
-    // SAFETY: all zeroes is valid for this plain structure.
-    let mut stat: libc::stat = unsafe { core::mem::zeroed() };
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: Kernel: `stat` lives here, the mapping is new.
-    let address = unsafe {
-        // A page beyond the end of the file would be no memory.
-        if syscall!(libc::SYS_fstat, fd, &raw mut stat) == 0 && stat.st_size >= account::SIZE as i64 {
-            syscall!(
-                libc::SYS_mmap,
-                0,
-                account::SIZE,
-                protection,
-                libc::MAP_SHARED | libc::MAP_POPULATE,
-                fd,
-                0
-            )
-        } else {
-            -1
-        }
-    };
-    sys::close(fd as i32);
-    if address < 0 {
-        return None;
-    }
-    // SAFETY: mapped for good, large enough, and aligned to pages; all of it is atomic, and any value is valid.
-    let page = unsafe { &*(address as *const Account) };
-    if page.is_valid() {
-        return Some(page);
-    }
-    // SAFETY: Kernel: our mapping, which nobody knows.
-    unsafe { syscall!(libc::SYS_munmap, address, account::SIZE) };
-    None
-}
-
-/// Name of the executable, as `execve` got it.
-fn executable() -> &'static [u8] {
-    // SAFETY: no preconditions; the kernel's string, on the initial stack.
-    unsafe {
-        let name = libc::getauxval(libc::AT_EXECFN) as *const libc::c_char;
-        if name.is_null() {
-            &[]
-        } else {
-            CStr::from_ptr(name).to_bytes()
-        }
-    }
-}
-
-/// A random number of this process, without a system call.
-fn seed() -> Option<u64> {
-    // SAFETY: no preconditions; 16 random bytes of the kernel. The stack protector uses the other eight.
-    unsafe {
-        let random = libc::getauxval(libc::AT_RANDOM) as *const u64;
-        (!random.is_null()).then(|| random.add(1).read_unaligned() ^ sys::now_ns())
-    }
-}
-
-/// Maps the page, and decides whether this process is sampled. Call once, in the constructor.
-pub fn begin(directory: &[u8]) -> bool {
-    let Some(page) = map(directory) else { return true };
-    let kind = page.kind(executable());
-    PAGE.store(core::ptr::from_ref(page).cast_mut(), Relaxed);
-    KIND.store(core::ptr::from_ref(kind).cast_mut(), Relaxed);
-    let base = page.take_over(sys::process_id() as u32, sys::process_cpu_ns());
-    BASE_CPU_NS.store(base, Relaxed);
-    TOLD_CPU_NS.store(base, Relaxed);
-    let ordinal = page.started.fetch_add(1, Relaxed);
-    IS_FIRST.store(ordinal == 0, Relaxed);
-    let begun = kind.started.fetch_add(1, Relaxed);
-    let settings = settings::get();
-    if settings.period_ns.is_some() || ordinal == 0 {
-        return true;
-    }
-    let probability = page.probability(settings.overhead, kind, begun);
-    PROBABILITY.store(probability.to_bits(), Relaxed);
-    if probability >= 1.0 {
-        return true;
-    }
-    Random::from_seed(settings.seed.or_else(seed), ordinal as u32).fraction() < probability
+/// Takes over what the stub found and decided. Call once, at the start.
+pub fn begin(start: &Start) {
+    PAGE.store(start.page.cast_mut(), Relaxed);
+    KIND.store(start.kind.cast_mut(), Relaxed);
+    BASE_CPU_NS.store(start.base_cpu_ns, Relaxed);
+    TOLD_CPU_NS.store(start.base_cpu_ns, Relaxed);
+    IS_FIRST.store(start.decision.is_first, Relaxed);
+    IS_SAMPLED.store(start.decision.is_chosen, Relaxed);
+    PROBABILITY.store(start.decision.probability.to_bits(), Relaxed);
 }
 
 /// Whether the process has a shard even if it has no burst. Making one costs as much as all else at the start.
@@ -179,12 +95,7 @@ pub fn tell() {
     let cpu = new(&TOLD_CPU_NS, sys::process_cpu_ns());
     let own = new(&TOLD_OWN_NS, OWN_NS.load(Relaxed));
     let start = new(&TOLD_START_NS, START_NS.load(Relaxed) + ARMING_NS.load(Relaxed));
-    page.cpu_ns.fetch_add(cpu, Relaxed);
-    page.own_ns.fetch_add(own, Relaxed);
-    page.start_ns.fetch_add(start, Relaxed);
-    if let Some(kind) = kind() {
-        kind.cpu_ns.fetch_add(cpu.saturating_sub(own), Relaxed);
-    }
+    page.report(kind(), cpu, own, start);
 }
 
 /// Reports the cost of a burst, in nanoseconds.
@@ -244,14 +155,6 @@ pub fn affords_counting(advance_ns: u64) -> bool {
     page().is_some_and(|page| page.affords_counting(settings::get().overhead, advance_ns))
 }
 
-/// Whether this process may have breakpoints though their time is spent.
-pub fn affords_observed_start() -> bool {
-    let overhead = settings::get().overhead;
-    page()
-        .zip(kind())
-        .is_some_and(|(page, kind)| page.affords_observed_start(overhead, kind))
-}
-
 /// Reports what starting a process with breakpoints cost.
 pub fn learn_observed_start(ns: u64) {
     if let Some(page) = page() {
@@ -269,6 +172,13 @@ pub fn spend_on_arming(ns: u64) {
 pub fn note_nothing_to_observe(key: u64) {
     if let Some(page) = page() {
         page.note_nothing_to_observe(key);
+    }
+}
+
+/// Says that it is known from now on which modules there are of a signature.
+pub fn remember_modules(signature: u64) {
+    if let Some(page) = page() {
+        page.remember_modules(signature);
     }
 }
 
@@ -305,11 +215,6 @@ pub fn is_sampled() -> bool {
     IS_SAMPLED.load(Relaxed)
 }
 
-/// Says that this process takes no ticks.
-pub fn take_no_ticks() {
-    IS_SAMPLED.store(false, Relaxed);
-}
-
 /// Makes the last report, at the end of a sampled process (`ends`) or before its next image.
 pub fn conclude(ends: bool) {
     tell();
@@ -338,14 +243,7 @@ fn end(page: &Account) -> bool {
     is_first
 }
 
-/// Makes the last report of a process that is not sampled, at its end (`ends`) or before its next image.
-pub fn conclude_unsampled(ends: bool) {
-    if process::is_counted_here() {
-        conclude_without_burst(ends);
-    }
-}
-
-/// The same for a sampled process without a burst, which has no shard.
+/// The same for a process without a burst, which has no shard.
 pub fn conclude_without_burst(ends: bool) {
     let Some(page) = page() else { return };
     if !ends {

@@ -1,17 +1,19 @@
-//! The sampler, preloaded into every process of a recording.
+//! The sampler, in the processes of a recording that need it: the stub (`pleach-stub`), which is preloaded into all,
+//! decides that, and loads it.
 //!
 //! It interrupts each thread after random amounts of CPU time, records the next taken branches, and appends them to the
 //! shard of the process. The package owns, in the order of a process's life:
 //!
 //! Start of the process
+//! - [`pleach_begin`]: what the stub calls.
 //! - [`settings`]: what the recorder passes in the environment.
-//! - [`account`]: CPU time of the whole recording so far; the decision whether this process is sampled.
+//! - [`account`]: CPU time of the whole recording so far.
 //! - [`process`]: the state of the process, and whether the caller runs in it.
 //! - [`descriptors`]: descriptors out of the program's way.
 //! - [`owned_signals`], [`dispositions`]: the signals that the sampler owns; the program's own actions for them.
 //! - [`signal_entry`]: assembly of the handlers, the kernel's signal frame, the thread pointer.
 //! - [`interpose`]: functions of libc in front of the [next definition](next_symbol), which keep the program from
-//!   noticing.
+//!   noticing. The stub's functions of these names lead to them.
 //!
 //! Registration of a thread
 //! - [`threads`]: the list of threads; their start, end, and what `fork` does to them.
@@ -101,79 +103,49 @@ mod threads;
 mod tick;
 
 use core::ffi::CStr;
+use core::ptr::null;
 use core::sync::atomic::Ordering::Relaxed;
 use pleach_wire::kinds::Engine;
-use pleach_wire::shard;
+use pleach_wire::start::{LAYOUT, Sampler, Start};
 
-#[used]
-#[unsafe(link_section = ".init_array")]
-static START: extern "C" fn() = start_sampling;
+/// What the stub gets.
+static SAMPLER: Sampler = Sampler {
+    functions: interpose::FUNCTIONS,
+    is_recorded: process::is_recorded,
+    before_exec: interpose::exec::suspend,
+    after_exec: interpose::exec::resume,
+    at_exit: interpose::exit::at_exit,
+};
 
-#[used]
-#[unsafe(link_section = ".fini_array")]
-static END: extern "C" fn() = interpose::exit::at_exit;
-
-/// The value of an environment variable.
-fn variable(name: &str) -> Option<&'static [u8]> {
-    let mut buffer = [0u8; 64];
-    buffer.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
-    // SAFETY: the name is terminated, so is the value; the environment of the constructor outlives it.
-    unsafe {
-        let value = libc::getenv(buffer.as_ptr().cast());
-        if value.is_null() {
-            None
-        } else {
-            Some(CStr::from_ptr(value).to_bytes())
+/// Begins sampling in this process, from the stub's constructor. If the process is not to be observed, notes only which
+/// modules it has.
+///
+/// # Safety
+/// `start` is valid for the call; what it points to is valid for the process.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pleach_begin(start: *const Start) -> *const Sampler {
+    // SAFETY: by the caller.
+    let (start, directory, settings) = unsafe {
+        if (*start).layout != LAYOUT {
+            return null();
         }
-    }
-}
-
-/// Number of seccomp filters in force; the maximum if the kernel does not report it.
-fn seccomp_filters() -> u64 {
-    // SAFETY: Kernel: numbers only.
-    if unsafe { sys::syscall!(libc::SYS_prctl, libc::PR_GET_SECCOMP, 0, 0, 0, 0) } <= 0 {
-        return 0;
-    }
-    let mut buffer = [0u8; 4096];
-    let status = sys::read_file(c"/proc/self/status", &mut buffer);
-    let lines = status.split(|b| *b == b'\n');
-    let count = lines.filter_map(|line| line.strip_prefix(b"Seccomp_filters:\t")).next();
-    count
-        .and_then(|text| core::str::from_utf8(text).ok()?.trim().parse().ok())
-        .unwrap_or(u64::MAX)
-}
-
-/// The library's constructor.
-extern "C" fn start_sampling() {
-    let before = sys::thread_cpu_ns();
-    let (Some(directory), settings) = (variable(shard::DIRECTORY_VARIABLE), variable(shard::SETTINGS_VARIABLE)) else {
-        return;
+        let text = |text| CStr::from_ptr(text).to_bytes();
+        (&*start, text((*start).directory), text((*start).settings))
     };
-    settings::read(settings.and_then(|s| core::str::from_utf8(s).ok()).unwrap_or_default());
-    // A filter of the program may not allow our system calls.
-    if seccomp_filters() > settings::get().seccomp_filters {
-        return;
+    settings::read(core::str::from_utf8(settings).unwrap_or_default());
+    account::begin(start);
+    if !start.decision.needs_sampler() {
+        coverage::begin_unobserved(directory, start.signature);
+        return null();
     }
-    // SAFETY: all zeroes is valid for this plain structure; the address is in this library.
-    unsafe {
-        let mut info: libc::Dl_info = core::mem::zeroed();
-        if libc::dladdr(start_sampling as *const () as *const _, &mut info) != 0 && !info.dli_fname.is_null() {
-            interpose::exec::remember(CStr::from_ptr(info.dli_fname));
-        }
-    }
-    let is_chosen = account::begin(directory) && settings::get().samples;
-    let is_covered = coverage::is_wanted();
-    if tick::is_over() || !(is_chosen || is_covered) {
-        coverage::begin_unobserved(directory);
-        process::count();
-        // SAFETY: the function lives as long as the process.
-        unsafe { libc::pthread_atfork(None, None, Some(begin_counted_child)) };
-        spend_on_start(before);
-        return;
-    }
-    if !is_chosen {
-        account::take_no_ticks();
-    }
+    signal_entry::THREAD_OFFSET.store(start.thread_offset, Relaxed);
+    next_symbol::begin(start.next);
+    begin(directory, start);
+    &SAMPLER
+}
+
+fn begin(directory: &[u8], start: &Start) {
+    let before = start.before_ns;
     interpose::resolve();
     burst::memory_operations::resolve();
     let blocked = sys::SignalsBlocked::new();
@@ -184,7 +156,7 @@ extern "C" fn start_sampling() {
     }
     drop(blocked);
     if !is_ready || !threads::begin_main() {
-        coverage::begin_unobserved(directory);
+        coverage::begin_unobserved(directory, start.signature);
         process::stop();
         return;
     }
@@ -192,11 +164,11 @@ extern "C" fn start_sampling() {
     counters::OWN_NS.store(0, Relaxed);
     account::restart();
     spend_on_start(before);
-    if is_covered {
+    if start.decision.is_covered {
         coverage::begin(directory);
         coverage::learn_start(sys::thread_cpu_ns().saturating_sub(before) + settings::get().load_ns);
     } else {
-        coverage::begin_unobserved(directory);
+        coverage::begin_unobserved(directory, start.signature);
     }
     threads::set_base(before.saturating_sub(settings::get().load_ns));
 }
@@ -207,13 +179,4 @@ fn spend_on_start(before: u64) {
     let cost = sys::thread_cpu_ns().saturating_sub(before) + settings::get().load_ns;
     counters::OWN_NS.fetch_add(cost, Relaxed);
     account::spend_on_start(cost);
-}
-
-/// A child made by `fork` of a process that is not sampled.
-extern "C" fn begin_counted_child() {
-    if process::is_recorded() {
-        process::set_pid();
-        counters::reset();
-        account::begin_child();
-    }
 }

@@ -1,8 +1,26 @@
-//! The next definitions of the functions that the sampler interposes.
+//! The next definitions of the functions that the sampler interposes. The stub looks them up: it is early in the order of
+//! libraries, and this library is loaded later.
 
-use core::ffi::CStr;
+use core::ffi::{CStr, c_char, c_void};
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+type Next = extern "C" fn(*const c_char) -> *mut c_void;
+/// The stub's function; 0: not known yet.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+/// Sets the function that looks names up. Call first of all.
+pub fn begin(next: Next) {
+    NEXT.store(next as usize, Relaxed);
+}
+
+fn look_up(name: &CStr) -> *mut c_void {
+    match NEXT.load(Relaxed) {
+        0 => core::ptr::null_mut(),
+        // SAFETY: the function that `begin` stored.
+        next => (unsafe { core::mem::transmute::<usize, Next>(next) })(name.as_ptr()),
+    }
+}
 
 /// The next definition of a symbol, as a function pointer of type `F`.
 #[derive(Debug)]
@@ -29,8 +47,7 @@ impl<F: Copy> NextSymbol<F> {
     pub fn get(&self) -> Option<F> {
         let mut address = self.address.load(Relaxed);
         if address == 0 {
-            // SAFETY: the name is terminated.
-            address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) } as usize;
+            address = look_up(self.name) as usize;
             self.address.store(address, Relaxed);
         }
         Self::function(address)

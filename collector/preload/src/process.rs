@@ -9,8 +9,6 @@ const OFF: u8 = 0;
 const ACTIVE: u8 = 1;
 /// The program confined itself by seccomp, which may forbid our system calls.
 const STOPPED: u8 = 2;
-/// The process was not chosen for sampling: it only reports its CPU time.
-const COUNTED: u8 = 3;
 
 static PID: AtomicI32 = AtomicI32::new(0);
 
@@ -18,12 +16,6 @@ static PID: AtomicI32 = AtomicI32::new(0);
 pub fn activate() {
     set_pid();
     STATE.store(ACTIVE, Release);
-}
-
-/// Only counts the CPU time of the calling process.
-pub fn count() {
-    set_pid();
-    STATE.store(COUNTED, Release);
 }
 
 /// Records the process id, at the start and in a child made by `fork`.
@@ -37,13 +29,8 @@ pub fn is_active() -> bool {
 }
 
 /// Whether children that the process starts belong to the recording.
-pub fn is_recorded() -> bool {
-    matches!(STATE.load(Relaxed), ACTIVE | COUNTED)
-}
-
-/// Whether the caller runs in a process that was not chosen for sampling, and not in a child made by `vfork`.
-pub fn is_counted_here() -> bool {
-    STATE.load(Relaxed) == COUNTED && is_own_memory()
+pub extern "C" fn is_recorded() -> bool {
+    is_active()
 }
 
 /// Whether sampling ended because the program confined itself.
@@ -54,7 +41,6 @@ pub fn is_stopped() -> bool {
 /// Ends sampling for good, without a system call.
 pub fn stop() {
     let _ = STATE.compare_exchange(ACTIVE, STOPPED, AcqRel, Relaxed);
-    let _ = STATE.compare_exchange(COUNTED, OFF, AcqRel, Relaxed);
 }
 
 /// Whether the caller runs in the process that owns this memory: false in a child made by `vfork` or a raw `clone`.

@@ -1,33 +1,15 @@
-//! Random numbers: xorshift64*, a generator without allocation, locks or thread-local storage.
+//! Random numbers, with a seed from the kernel where the settings give none.
 
 use crate::sys::{self, syscall};
+pub use pleach_wire::random::Random;
 
-/// A sequence of random numbers.
-#[derive(Debug)]
-pub struct Random(u64);
-
-impl Random {
-    /// The sequence of a thread; `ordinal` is the thread's number in the process. Without a seed, the kernel provides
-    /// one.
-    pub fn from_seed(seed: Option<u64>, ordinal: u32) -> Self {
-        let mut seed = seed.unwrap_or_else(|| {
-            let mut random = sys::now_ns() ^ (sys::thread_id() as u64) << 32;
-            // SAFETY: Kernel: `random` lives here.
-            unsafe { syscall!(libc::SYS_getrandom, &raw mut random, 8, libc::GRND_NONBLOCK) };
-            random
-        });
-        // Mixes the seed, so that similar seeds give unrelated sequences.
-        seed = seed.wrapping_add(u64::from(ordinal).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        seed = (seed ^ seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        seed = (seed ^ seed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        Self((seed ^ seed >> 31) | 1)
-    }
-
-    /// Uniform in 0..1.
-    pub fn fraction(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
-    }
+/// The sequence of a thread; `ordinal` is the thread's number in the process.
+pub fn of_thread(seed: Option<u64>, ordinal: u32) -> Random {
+    let seed = seed.unwrap_or_else(|| {
+        let mut random = sys::now_ns() ^ (sys::thread_id() as u64) << 32;
+        // SAFETY: Kernel: `random` lives here.
+        unsafe { syscall!(libc::SYS_getrandom, &raw mut random, 8, libc::GRND_NONBLOCK) };
+        random
+    });
+    Random::from_seed(seed, ordinal)
 }

@@ -1,28 +1,27 @@
 //! The parts that need assembly: the thread pointer, and the entry to our handlers and the return from them.
 //!
 //! The pointer is in the initial-exec part of thread-local storage, so that a handler never calls `__tls_get_addr`,
-//! which may allocate. The handlers work on a stack of their own: of the stack that the kernel put the signal frame on,
+//! which may allocate. The stub reserves it, because this library is loaded later. The handlers work on a stack of their own: of the stack that the kernel put the signal frame on,
 //! they use some dozen bytes.
 
 use core::arch::{asm, global_asm};
 use core::ffi::c_void;
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::Ordering::Relaxed;
 
 global_asm!(
-    ".pushsection .tbss.pleach_thread,\"awT\",@nobits",
-    ".balign 8",
-    ".hidden pleach_thread",
-    ".globl pleach_thread",
-    ".type pleach_thread,@object",
-    ".size pleach_thread, 8",
-    "pleach_thread: .zero 8",
-    ".popsection",
+    ".pushsection .text.pleach_restorer,\"ax\",@progbits",
     ".hidden pleach_restorer",
     ".globl pleach_restorer",
     ".type pleach_restorer,@function",
     "pleach_restorer:",
     "mov eax, 15",
     "syscall",
+    ".popsection",
 );
+
+/// Offset of the word with the thread's pointer from the processor's thread pointer. The word is in the stub.
+pub static THREAD_OFFSET: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" {
     /// Returns from a signal frame.
@@ -41,7 +40,7 @@ macro_rules! handler_on_own_stack {
             core::arch::naked_asm!(
                 "push rbp",
                 "mov rbp, rsp",
-                "mov rax, qword ptr [rip + pleach_thread@GOTTPOFF]",
+                "mov rax, qword ptr [rip + {offset}]",
                 "mov rax, qword ptr fs:[rax]",
                 "test rax, rax",
                 "jz 2f",
@@ -52,6 +51,7 @@ macro_rules! handler_on_own_stack {
                 "mov rsp, rbp",
                 "pop rbp",
                 "ret",
+                offset = sym $crate::signal_entry::THREAD_OFFSET,
                 body = sym $body,
             )
         }
@@ -90,20 +90,20 @@ pub(crate) use handler_that_forwards;
 #[inline(always)]
 pub fn thread_pointer() -> *mut c_void {
     let pointer: *mut c_void;
-    // SAFETY: reads the slot declared above.
+    // SAFETY: reads the word that the stub reserved.
     unsafe {
-        asm!("mov {0}, qword ptr [rip + pleach_thread@GOTTPOFF]", "mov {0}, qword ptr fs:[{0}]",
-             out(reg) pointer, options(nostack, readonly, preserves_flags));
+        asm!("mov {0}, qword ptr fs:[{0}]", inout(reg) THREAD_OFFSET.load(Relaxed) => pointer,
+             options(nostack, readonly, preserves_flags));
     }
     pointer
 }
 
 /// Sets the calling thread's pointer. It points to a structure whose first field is the top of the handlers' stack.
 pub fn set_thread_pointer(pointer: *mut c_void) {
-    // SAFETY: writes the slot declared above.
+    // SAFETY: writes the word that the stub reserved.
     unsafe {
-        asm!("mov {0}, qword ptr [rip + pleach_thread@GOTTPOFF]", "mov qword ptr fs:[{0}], {1}",
-             out(reg) _, in(reg) pointer, options(nostack, preserves_flags));
+        asm!("mov qword ptr fs:[{0}], {1}", in(reg) THREAD_OFFSET.load(Relaxed), in(reg) pointer,
+             options(nostack, preserves_flags));
     }
 }
 

@@ -11,7 +11,7 @@ use crate::account;
 use crate::counters;
 use crate::owned_signals::tick_signal;
 use crate::perf_event::{self, Attributes, Event};
-use crate::random::Random;
+use crate::random::{self, Random};
 use crate::sys::{self, syscall};
 use crate::{descriptors, settings};
 use core::ffi::c_void;
@@ -137,7 +137,7 @@ impl Ticker {
         self.base_cpu_ns = sys::thread_cpu_ns();
         self.cost_ns = expected_cost();
         self.burst = settings::burst();
-        self.random = Random::from_seed(settings::get().seed, ordinal);
+        self.random = random::of_thread(settings::get().seed, ordinal);
     }
 
     /// Where ticks come from.

@@ -12,11 +12,13 @@ use crate::detached;
 use crate::vector::coverage::ModuleCoverage;
 use crate::vector::{BuildId, Module, ModuleId, VectorSet};
 use plan::{ModulePlan, Outcome};
+use pleach_wire::coverage::{Failure, MODULES_EXTENSION};
 use requests::Requests;
 use std::io::Result;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use tempfile::TempDir;
 
 /// Which modules of some process were not observed, without the plans' telling so.
@@ -60,10 +62,22 @@ impl Coverage {
         std::os::unix::fs::symlink(self.folder.path(), directory.join(&*name))
     }
 
-    /// Adds what was found to the vectors, and returns notes for the user. `end`: CPU time of the program in all
-    /// processes, in nanoseconds.
-    pub(crate) fn finish(self, set: &mut VectorSet, unseen: Unseen, end: u64) -> Vec<String> {
+    /// Adds what was found to the vectors, and returns notes for the user. `unobserved`: signatures of modules, with the
+    /// number of processes that had them without breakpoints and did not note it themselves; `end`: CPU time of the
+    /// program in all processes, in nanoseconds.
+    pub(crate) fn finish(
+        self,
+        set: &mut VectorSet,
+        mut unseen: Unseen,
+        unobserved: &[(u64, u64)],
+        end: u64,
+    ) -> Vec<String> {
         let mut remarks = Vec::new();
+        let folder = Arc::clone(&self.folder);
+        let plans = self.requests.finish();
+        for &(signature, processes) in unobserved {
+            unseen.modules |= !note_unobserved(folder.path(), signature, processes, &plans);
+        }
         if unseen.modules {
             remarks.push(
                 "a process could not tell which modules it has, or read the breakpoints' plans: what was not hit is \
@@ -71,7 +85,7 @@ impl Coverage {
                     .to_owned(),
             );
         }
-        for plan in self.requests.finish() {
+        for (_, plan) in plans {
             match &plan.outcome {
                 Outcome::Nothing => {}
                 Outcome::Refused(reason) => {
@@ -88,6 +102,25 @@ impl Coverage {
         }
         remarks
     }
+}
+
+/// Notes for the modules of a signature that processes had them without breakpoints. False: it is not known which they are.
+fn note_unobserved(folder: &Path, signature: u64, processes: u64, plans: &[(u64, ModulePlan)]) -> bool {
+    let extension = MODULES_EXTENSION.to_string_lossy();
+    let Ok(bytes) = std::fs::read(folder.join(format!("{signature:016x}{extension}"))) else {
+        return false;
+    };
+    let (keys, []) = bytes.as_chunks() else { return false };
+    keys.iter().all(|key| {
+        let key = u64::from_le_bytes(*key);
+        let plan = plans.iter().find(|(other, _)| *other == key);
+        let Some(plan) = plan.and_then(|(_, plan)| plan.plan()) else {
+            return false;
+        };
+        plan.head().begun.fetch_add(processes, Relaxed);
+        plan.head().failures[Failure::Budget as usize].fetch_add(processes, Relaxed);
+        true
+    })
 }
 
 /// The module of a plan in a set, added if it is not there.

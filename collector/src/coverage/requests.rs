@@ -79,15 +79,15 @@ impl Requests {
         self.plans.make(path, inode);
     }
 
-    /// Ends the thread, and returns all plans, by path.
-    pub fn finish(mut self) -> Vec<ModulePlan> {
+    /// Ends the thread, and returns all plans with their keys, by path.
+    pub fn finish(mut self) -> Vec<(u64, ModulePlan)> {
         let is_told = self.pipe.write_all(&END).is_ok();
         if let Some(thread) = self.thread.take().filter(|_| is_told) {
             let _ = thread.join();
         }
         let mut made = self.plans.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut plans: Vec<ModulePlan> = made.drain().map(|(_, plan)| plan).collect();
-        plans.sort_by(|a, b| a.path.cmp(&b.path));
+        let mut plans: Vec<(u64, ModulePlan)> = made.drain().collect();
+        plans.sort_by(|(_, a), (_, b)| a.path.cmp(&b.path));
         plans
     }
 }

@@ -43,7 +43,7 @@ pub struct RecordOptions {
     pub period: Option<Duration>,
     /// Taken branches of a burst, unless the budget allows more; the sampler's default if `None`.
     pub burst: Option<u32>,
-    /// The sampler's library.
+    /// The library to preload, `libpleach_stub.so`. The sampler is beside it.
     pub preload: PathBuf,
     /// Makes the sequence of periods repeatable.
     pub seed: Option<u64>,
@@ -73,7 +73,7 @@ pub struct RecordOptions {
 }
 
 impl RecordOptions {
-    /// Options for one run with an overhead of 1 %; `preload` is the path of the sampler's library.
+    /// Options for one run with an overhead of 1 %; `preload` is the path of the library to preload.
     pub fn new(preload: impl Into<PathBuf>) -> Self {
         Self {
             engine: Engine::RunAhead,

@@ -30,7 +30,7 @@ pub fn built() -> &'static Path {
     BUILT.get_or_init(|| {
         let target = target();
         let both = [
-            &["-p", "pleach-preload"][..],
+            &["-p", "pleach-preload", "-p", "pleach-stub"][..],
             &["-p", "pleach-collector", "--example", "record"],
         ];
         for package in both {
@@ -67,9 +67,9 @@ pub fn options() -> RecordOptions {
     }
 }
 
-/// The sampler.
+/// The library to preload, which loads the sampler.
 pub fn sampler() -> PathBuf {
-    built().join("libpleach_preload.so")
+    built().join(pleach_wire::start::STUB)
 }
 
 /// Compiles `tests/fixtures/<name>.c` into a directory.

@@ -18,5 +18,6 @@ mod max_size;
 mod perf;
 mod proof;
 mod stream_windows;
+mod stub;
 mod ticks;
 mod verify;

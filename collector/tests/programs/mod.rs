@@ -263,6 +263,12 @@ fn a_path_with_spaces() {
     let directory = tempfile::Builder::new().prefix("a b:c").tempdir().unwrap();
     let copy = directory.path().join("sampler library.so");
     std::fs::copy(common::sampler(), &copy).unwrap();
+    let sampler = "libpleach_preload.so";
+    std::fs::copy(
+        common::sampler().with_file_name(sampler),
+        directory.path().join(sampler),
+    )
+    .unwrap();
     let options = RecordOptions {
         preload: copy,
         ..options()

@@ -5,7 +5,8 @@
 //! learned, and the budget is kept by all processes together. Any process may write anything there: readers limit all
 //! values, and a process without the page decides by what it knows itself.
 //!
-//! Nothing here allocates or panics: it runs in signal handlers.
+//! Nothing here allocates or panics: it runs in signal handlers. What is `#[inline]` is for the stub: calls of functions that
+//! are compiled elsewhere would make it expect panics, and link the code for them.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -15,12 +16,15 @@ pub const FILE: &core::ffi::CStr = c"account";
 /// Size of the file.
 pub const SIZE: usize = 4096;
 /// First word of the page: its layout. A process ignores a page of another layout.
-pub const LAYOUT: u64 = 0x3350_4343_4148_4c50;
+pub const LAYOUT: u64 = 0x3450_4343_4148_4c50;
 
 /// Number of kinds of processes; a hash of the executable's name selects one.
 const KINDS: usize = 64;
 /// Processes that can be in `execve` at the same time.
 const HANDOVERS: usize = 64;
+/// Sets of modules that are remembered, at most, and slots in which one may be.
+const MODULE_SETS: usize = 20;
+const PROBES: usize = 4;
 /// Modules without anything to observe that are remembered, at most.
 const REMEMBERED_MODULES: usize = 128;
 /// Processes of a kind that are sampled before the first of them has ended.
@@ -66,6 +70,15 @@ struct Handover {
     cpu_ns: AtomicU64,
 }
 
+/// Processes with the same modules, which have neither the sampler nor breakpoints.
+#[derive(Debug, Default)]
+#[repr(C)]
+struct ModuleSet {
+    /// A hash of the modules; 0: none.
+    signature: AtomicU64,
+    processes: AtomicU64,
+}
+
 /// The page.
 #[derive(Debug)]
 #[repr(C)]
@@ -109,6 +122,7 @@ pub struct Account {
     handovers: [Handover; HANDOVERS],
     /// Keys of modules that have nothing to observe ([`crate::coverage::key`]); 0: none.
     nothing_to_observe: [AtomicU64; REMEMBERED_MODULES],
+    module_sets: [ModuleSet; MODULE_SETS],
 }
 
 const _: () = assert!(size_of::<Account>() <= SIZE);
@@ -136,15 +150,18 @@ impl Default for Account {
             kinds: core::array::from_fn(|_| Kind::default()),
             handovers: core::array::from_fn(|_| Handover::default()),
             nothing_to_observe: core::array::from_fn(|_| AtomicU64::default()),
+            module_sets: core::array::from_fn(|_| ModuleSet::default()),
         }
     }
 }
 
 /// A time from the page in nanoseconds, limited to a plausible value.
+#[inline]
 pub fn time(word: &AtomicU64) -> u64 {
     word.load(Relaxed).min(MAX_NS)
 }
 
+#[inline]
 fn cost(word: &AtomicU64) -> Option<f64> {
     let ns = word.load(Relaxed);
     COST_NS.contains(&ns).then_some(ns as f64)
@@ -164,15 +181,19 @@ impl Account {
     }
 
     /// Whether the page has this layout.
+    #[inline]
     pub fn is_valid(&self) -> bool {
         self.layout.load(Relaxed) == LAYOUT
     }
 
     /// The kind of a process, by the name of its executable.
+    #[inline]
     pub fn kind(&self, name: &[u8]) -> &Kind {
-        let hash = xxhash_rust::xxh3::xxh3_64(name) as usize;
-        // In range: the remainder is.
-        &self.kinds[hash % KINDS]
+        // FNV-1a: short, as the stub is.
+        let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        let hash = name.iter().fold(0xcbf2_9ce4_8422_2325, mix);
+        // In range: the remainder is. The upper half depends on all bytes.
+        &self.kinds[(hash >> 32) as usize % KINDS]
     }
 
     /// Learns the cost of sampling a process beside its bursts.
@@ -191,6 +212,7 @@ impl Account {
     }
 
     /// CPU time that the recording has used so far.
+    #[inline]
     pub fn totals(&self) -> Totals {
         let own_ns = time(&self.own_ns);
         Totals {
@@ -202,6 +224,7 @@ impl Account {
     }
 
     /// Whether breakpoints may take more time: they have used less than `advance_ns` and their share of the budget.
+    #[inline]
     pub fn affords_coverage(&self, overhead: f64, advance_ns: u64) -> bool {
         (time(&self.coverage_ns) as f64) < self.coverage_budget(overhead, advance_ns)
     }
@@ -218,17 +241,20 @@ impl Account {
 
     /// Whether a process of a kind may have breakpoints though their time is spent: processes of the kind are so long
     /// that its start costs little beside them. What it then executes first is left unknown.
+    #[inline]
     pub fn affords_observed_start(&self, overhead: f64, kind: &Kind) -> bool {
         let ended = kind.ended.load(Relaxed);
         let mean_ns = time(&kind.cpu_ns) as f64 / ended.max(1) as f64;
         ended > 0 && cost(&self.observed_start_ns).is_none_or(|ns| ns < OBSERVED_START_SHARE * overhead * mean_ns)
     }
 
+    #[inline]
     fn coverage_budget(&self, overhead: f64, advance_ns: u64) -> f64 {
         advance_ns as f64 + COVERAGE_SHARE * overhead * self.totals().program_ns as f64
     }
 
     /// The probability with which the next process of a kind is sampled; `begun` processes of the kind began before it.
+    #[inline]
     pub fn probability(&self, overhead: f64, kind: &Kind, begun: u64) -> f64 {
         let (ended, mut cpu_ns) = (kind.ended.load(Relaxed), time(&kind.cpu_ns) as f64);
         let Some(start_ns) = cost(&self.start_cost_ns) else {
@@ -254,7 +280,42 @@ impl Account {
         key != 0 && self.nothing_to_observe[key as usize % REMEMBERED_MODULES].load(Relaxed) == key
     }
 
+    fn slots(&self, signature: u64) -> impl Iterator<Item = &ModuleSet> {
+        // In range: the remainder is.
+        (0..PROBES).map(move |probe| &self.module_sets[((signature >> 32) as usize + probe) % MODULE_SETS])
+    }
+
+    /// Counts a process without breakpoints, which may load libraries later. False if it is not known which modules there
+    /// are of this signature.
+    #[inline]
+    pub fn count_unobserved(&self, signature: u64) -> bool {
+        let known = self
+            .slots(signature)
+            .find(|slot| slot.signature.load(Relaxed) == signature);
+        let Some(slot) = known.filter(|_| signature != 0) else {
+            return false;
+        };
+        slot.processes.fetch_add(1, Relaxed);
+        self.blind.fetch_add(1, Relaxed);
+        true
+    }
+
+    /// Says that it is known from now on which modules there are of a signature. One that finds no slot is not remembered.
+    pub fn remember_modules(&self, signature: u64) {
+        let _ = self
+            .slots(signature)
+            .any(|slot| slot.signature.compare_exchange(0, signature, Relaxed, Relaxed).is_ok());
+    }
+
+    /// The signatures that were counted, with the number of processes.
+    pub fn unobserved(&self) -> impl Iterator<Item = (u64, u64)> {
+        let sets = self.module_sets.iter();
+        sets.map(|set| (set.signature.load(Relaxed), set.processes.load(Relaxed)))
+            .filter(|(signature, processes)| *signature != 0 && *processes > 0)
+    }
+
     /// Passes on to the next image of a process how much of its CPU time is accounted for.
+    #[inline]
     pub fn hand_over(&self, pid: u32, cpu_ns: u64) {
         let slot = &self.handovers[pid as usize % HANDOVERS];
         slot.cpu_ns.store(cpu_ns, Relaxed);
@@ -262,12 +323,28 @@ impl Account {
     }
 
     /// CPU time that the previous image of a process passed on, 0 if there was none. `now`: the process's CPU time.
-    pub fn take_over(&self, pid: u32, now: u64) -> u64 {
+    #[inline]
+    pub fn take_over(&self, pid: u32, now: impl FnOnce() -> u64) -> u64 {
         let slot = &self.handovers[pid as usize % HANDOVERS];
+        if slot.pid.load(Relaxed) != u64::from(pid) {
+            return 0;
+        }
         let cpu_ns = slot.cpu_ns.load(Relaxed);
         let is_mine = slot.pid.compare_exchange(pid.into(), 0, Relaxed, Relaxed).is_ok();
         // A value above the present CPU time comes from an earlier process with this id.
-        if is_mine && cpu_ns <= now { cpu_ns } else { 0 }
+        if is_mine && cpu_ns <= now() { cpu_ns } else { 0 }
+    }
+
+    /// Adds what a process reports: its CPU time, and the sampler's in it. `start_ns`: the part of that which does not
+    /// depend on the number of bursts.
+    #[inline]
+    pub fn report(&self, kind: Option<&Kind>, cpu_ns: u64, own_ns: u64, start_ns: u64) {
+        self.cpu_ns.fetch_add(cpu_ns, Relaxed);
+        self.own_ns.fetch_add(own_ns, Relaxed);
+        self.start_ns.fetch_add(start_ns, Relaxed);
+        if let Some(kind) = kind {
+            kind.cpu_ns.fetch_add(cpu_ns.saturating_sub(own_ns), Relaxed);
+        }
     }
 }
 
@@ -286,6 +363,7 @@ pub struct Totals {
 
 /// The probability with which a process is sampled that is expected to use `cpu_ns`, if the sampler's start takes
 /// `start_ns`. Starts take a small share of the budget; processes above a certain length are always sampled.
+#[inline]
 pub fn probability(overhead: f64, cpu_ns: f64, start_ns: f64) -> f64 {
     let affordable = START_SHARE * overhead * cpu_ns / start_ns.max(1.0);
     if affordable.is_nan() {
@@ -473,12 +551,12 @@ mod tests {
     fn images_take_over_from_their_process_only() {
         let account = Account::default();
         account.hand_over(100, 5_000);
-        assert_eq!(account.take_over(101, 9_000), 0);
-        assert_eq!(account.take_over(164, 9_000), 0);
-        assert_eq!(account.take_over(100, 9_000), 5_000);
-        assert_eq!(account.take_over(100, 9_000), 0);
+        assert_eq!(account.take_over(101, || 9_000), 0);
+        assert_eq!(account.take_over(164, || 9_000), 0);
+        assert_eq!(account.take_over(100, || 9_000), 5_000);
+        assert_eq!(account.take_over(100, || 9_000), 0);
         account.hand_over(100, 5_000);
-        assert_eq!(account.take_over(100, 4_000), 0);
+        assert_eq!(account.take_over(100, || 4_000), 0);
     }
 
     #[test]
@@ -489,6 +567,23 @@ mod tests {
         assert!(account.has_nothing_to_observe(7));
         // Another one in the same slot.
         assert!(!account.has_nothing_to_observe(7 + REMEMBERED_MODULES as u64));
+    }
+
+    #[test]
+    fn processes_with_known_modules_are_counted() {
+        let account = Account::default();
+        assert!(!account.count_unobserved(0) && !account.count_unobserved(7 << 32));
+        account.remember_modules(7 << 32);
+        assert!(account.count_unobserved(7 << 32) && account.count_unobserved(7 << 32));
+        assert!(!account.count_unobserved(8 << 32));
+        assert_eq!(account.unobserved().collect::<Vec<_>>(), [(7 << 32, 2)]);
+        assert_eq!(account.blind.load(Relaxed), 2);
+        // More than there is room for.
+        for signature in 0..100 {
+            account.remember_modules(signature << 32 | 1);
+        }
+        let known = (0..100).filter(|signature| account.count_unobserved(signature << 32 | 1));
+        assert_eq!(known.count(), MODULE_SETS - 1);
     }
 
     #[test]

@@ -23,6 +23,11 @@ pub const FOLDER: &core::ffi::CStr = c"coverage";
 pub const REQUESTS: &core::ffi::CStr = c"requests";
 /// Extension of a module's image.
 pub const IMAGE_EXTENSION: &core::ffi::CStr = c".code";
+/// Extension of the file, in that folder, with the modules of a signature ([`Account::count_unobserved`]): the keys of
+/// those that have a plan, 8 bytes each, little-endian. Its name is the signature, in 16 hexadecimal digits.
+///
+/// [`Account::count_unobserved`]: crate::account::Account::count_unobserved
+pub const MODULES_EXTENSION: &core::ffi::CStr = c".modules";
 /// Size of the pages that a plan describes.
 pub const PAGE: usize = 4096;
 /// First word of a plan: its layout.

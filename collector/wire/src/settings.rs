@@ -32,7 +32,7 @@ pub struct Settings {
     pub trap_ns: u64,
     /// Cost of its signal beyond `trap_ns`, its handler included, in nanoseconds.
     pub trap_signal_ns: u64,
-    /// CPU time that the dynamic loader takes for the sampler, in nanoseconds.
+    /// CPU time that the dynamic loader takes for the stub, in nanoseconds.
     pub load_ns: u64,
     /// Seccomp filters in force in the recorder.
     pub seccomp_filters: u64,

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 /// File name of the LLVM plugin.
 pub const PLUGIN: &str = "libpleach_pass.so";
-/// File name of the preloaded sampler.
+/// File name of the sampler.
 pub const SAMPLER: &str = "libpleach_preload.so";
+/// File name of the library that is preloaded, beside the sampler, which it loads.
+pub const STUB: &str = "libpleach_stub.so";
 
 /// A library of pleach's: beside the executable (also in a build's output folder), or in a library folder of the same
 /// prefix.

@@ -42,6 +42,7 @@ fn depends(folder: &Path) -> Result<String> {
         "-O",
         "pleach/usr/bin/pleach",
         "pleach/usr/lib/pleach/libpleach_preload.so",
+        "pleach/usr/lib/pleach/libpleach_stub.so",
     ]))
     .context("dpkg-shlibdeps finds packages of libraries; it is in dpkg-dev")?;
     let text = String::from_utf8(text)?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Libraries that the command loads, or that compilers and programs load.
-const LIBRARIES: [&str; 2] = ["libpleach_pass.so", "libpleach_preload.so"];
+const LIBRARIES: [&str; 3] = ["libpleach_pass.so", "libpleach_preload.so", "libpleach_stub.so"];
 /// Documents, from the root of the sources.
 const DOCUMENTS: [&str; 6] = [
     "README.md",

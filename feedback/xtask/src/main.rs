@@ -46,7 +46,7 @@ fn main() -> Result<()> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
         build.current_dir(&root).args(["build", "--release"]);
-        for package in ["pleach", "pleach-pass", "pleach-preload"] {
+        for package in ["pleach", "pleach-pass", "pleach-preload", "pleach-stub"] {
             build.args(["--package", package]);
         }
         ensure!(build.status()?.success(), "pleach cannot be built");

@@ -76,6 +76,7 @@ fn a_debian_package_has_the_same_files() {
         "usr/bin/pleach",
         "usr/lib/pleach/libpleach_pass.so",
         "usr/lib/pleach/libpleach_preload.so",
+        "usr/lib/pleach/libpleach_stub.so",
         "usr/share/man/man1/pleach.1",
     ] {
         assert!(list.contains(file), "{file} in {list}");

@@ -7,17 +7,17 @@ use crate::account;
 use crate::mappings;
 use crate::sys::SpinLock;
 use core::sync::atomic::Ordering::Relaxed;
-use pleach_wire::coverage::Failure;
+use pleach_wire::coverage::{Failure, key};
 
 /// Modules are registered and forgotten under it, with signals blocked.
 static LOCK: SpinLock = SpinLock::new();
 
 /// Looks for modules that are new, or gone. `can`: whether breakpoints can be armed; `is_later`: no code of new modules
-/// has run. Call with signals blocked.
-pub fn discover(can: Result<(), Failure>, is_later: bool) {
+/// has run. Returns whether all were found, and registered where they have plans. Call with signals blocked.
+pub fn discover(can: Result<(), Failure>, is_later: bool) -> bool {
     LOCK.acquire(true);
     let mut seen = 0u64;
-    let mut any = false;
+    let (mut any, mut all) = (false, true);
     let mut buffer = [0u8; 8192];
     let is_complete = mappings::read(&mut buffer, &mut |line| {
         any |= line.is_executable();
@@ -39,10 +39,13 @@ pub fn discover(can: Result<(), Failure>, is_later: bool) {
             Answer::Nothing => return,
             Answer::Late => {
                 account::be_unnoted();
+                all = false;
                 return;
             }
         };
-        let Some((position, module)) = modules::register(&mapped, plan) else {
+        let key = key(line.path, line.inode);
+        let Some((position, module)) = modules::register(&mapped, plan, key) else {
+            all = false;
             return;
         };
         seen |= 1 << position;
@@ -61,8 +64,10 @@ pub fn discover(can: Result<(), Failure>, is_later: bool) {
     } else {
         // The kernel does not say which modules there are.
         account::be_unnoted();
+        all = false;
     }
     LOCK.release();
+    all
 }
 
 /// Releases the lock in a child made by `fork`; another thread of the parent may have held it.

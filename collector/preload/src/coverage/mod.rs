@@ -52,11 +52,6 @@ fn is_affordable() -> bool {
         .is_some_and(account::affords_coverage)
 }
 
-/// Whether this process should have breakpoints.
-pub fn is_wanted() -> bool {
-    is_affordable() || settings::get().coverage_advance_ns.is_some() && account::affords_observed_start()
-}
-
 /// Whether this process prepared what later ones find: plans, and the comparison of code.
 static HAS_PREPARED: AtomicBool = AtomicBool::new(false);
 
@@ -107,13 +102,16 @@ pub fn begin(directory: &[u8]) {
     }
 }
 
-/// Notes, in a process without breakpoints, that it has the modules.
-pub fn begin_unobserved(directory: &[u8]) {
+/// Notes, in a process without breakpoints, that it has the modules. `signature`: a hash of them; 0: unknown.
+pub fn begin_unobserved(directory: &[u8], signature: u64) {
     if settings::get().coverage_advance_ns.is_none() {
         return;
     }
     if plans::open(directory) {
-        discovery::discover(Err(Failure::Budget), false);
+        let is_complete = discovery::discover(Err(Failure::Budget), false);
+        if is_complete && signature != 0 && plans::store_modules(signature, &modules::keys()) {
+            account::remember_modules(signature);
+        }
         plans::close();
         account::be_blind();
     } else {

@@ -20,6 +20,8 @@ pub struct Module {
     /// Address of the file's first byte, if all of it were mapped there.
     base: AtomicU64,
     inode: AtomicU64,
+    /// The name of its plan.
+    key: AtomicU64,
     /// One bit for each place with an armed breakpoint.
     armed: AtomicPtr<AtomicU64>,
     failure: AtomicU8,
@@ -38,6 +40,7 @@ static MODULES: [Module; MAX_MODULES] = [const {
         end: AtomicU64::new(0),
         base: AtomicU64::new(0),
         inode: AtomicU64::new(0),
+        key: AtomicU64::new(0),
         armed: AtomicPtr::new(null_mut()),
         failure: AtomicU8::new(NONE),
         image: AtomicPtr::new(null_mut()),
@@ -155,6 +158,15 @@ pub fn all() -> &'static [Module] {
         .unwrap_or_default()
 }
 
+/// The names of all plans so far; 0 where there are fewer.
+pub fn keys() -> [u64; MAX_MODULES] {
+    let mut keys = [0; MAX_MODULES];
+    for (key, module) in keys.iter_mut().zip(all()) {
+        *key = module.key.load(Relaxed);
+    }
+    keys
+}
+
 /// The loaded module that an address is in, and its position.
 pub fn find(address: u64) -> Option<(usize, &'static Module)> {
     all().iter().enumerate().find(|(_, module)| module.contains(address))
@@ -184,7 +196,7 @@ pub fn position(mapped: &Mapped) -> Option<usize> {
 
 /// Registers a module, and counts this process for its plan. `None`: there are too many. The caller is the only one that
 /// registers modules at the time.
-pub fn register(mapped: &Mapped, plan: Plan) -> Option<(usize, &'static Module)> {
+pub fn register(mapped: &Mapped, plan: Plan, key: u64) -> Option<(usize, &'static Module)> {
     plan.head().begun.fetch_add(1, Relaxed);
     let count = COUNT.load(Relaxed) as usize;
     let Some(module) = MODULES.get(count) else {
@@ -194,6 +206,7 @@ pub fn register(mapped: &Mapped, plan: Plan) -> Option<(usize, &'static Module)>
     module.start.store(mapped.start, Relaxed);
     module.base.store(mapped.start.wrapping_sub(mapped.offset), Relaxed);
     module.inode.store(mapped.inode, Relaxed);
+    module.key.store(key, Relaxed);
     module.armed.store(map_bits(plan.places().len()), Relaxed);
     // SAFETY: nobody reads it before the module is counted.
     unsafe { *module.plan.get() = Some(plan) };

@@ -4,9 +4,10 @@ use crate::account;
 use crate::descriptors;
 use crate::mappings;
 use crate::sys::{self, syscall};
+use core::ffi::CStr;
 use core::sync::atomic::AtomicI32;
 use core::sync::atomic::Ordering::Relaxed;
-use pleach_wire::coverage::{FOLDER, IMAGE_EXTENSION, MAX_PATH, Plan, REQUESTS, key};
+use pleach_wire::coverage::{FOLDER, IMAGE_EXTENSION, MAX_PATH, MODULES_EXTENSION, Plan, REQUESTS, key};
 
 /// Longest wait for a plan: the recorder reads and decodes the module meanwhile.
 const MAX_WAIT_NS: u64 = 10_000_000_000;
@@ -111,13 +112,36 @@ pub fn find(path: &[u8], inode: u64) -> Answer {
     answer
 }
 
+/// A file's name: 16 hexadecimal digits and an extension, terminated.
+fn name_with(number: u64, extension: &CStr) -> Option<[u8; 32]> {
+    let (digits, extension) = (name_of(number), extension.to_bytes_with_nul());
+    let mut name = [0u8; 32];
+    name.get_mut(..16)?.copy_from_slice(digits.get(..16)?);
+    name.get_mut(16..16 + extension.len())?.copy_from_slice(extension);
+    Some(name)
+}
+
+/// Stores the keys of the modules of a signature, up to the first 0. False if they are stored already, or cannot be.
+pub fn store_modules(signature: u64, keys: &[u64]) -> bool {
+    let Some(name) = name_with(signature, MODULES_EXTENSION) else {
+        return false;
+    };
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    // SAFETY: Kernel: the name is terminated.
+    let fd = unsafe { syscall!(libc::SYS_openat, FOLDER_FD.load(Relaxed), name.as_ptr(), flags, 0o600) };
+    if fd < 0 {
+        return false;
+    }
+    let bytes = keys.iter().take_while(|key| **key != 0).count() * size_of::<u64>();
+    // SAFETY: Kernel: the keys are readable.
+    let written = unsafe { syscall!(libc::SYS_write, fd, keys.as_ptr(), bytes) };
+    sys::close(fd as i32);
+    written == bytes as isize
+}
+
 /// Opens a module's image for reading and writing. Returns the descriptor, and the image's inode.
 pub fn open_image(path: &[u8], inode: u64) -> Option<(i32, u64)> {
-    let name = name_of(key(path, inode));
-    let extension = IMAGE_EXTENSION.to_bytes_with_nul();
-    let mut image = [0u8; 32];
-    image.get_mut(..16)?.copy_from_slice(name.get(..16)?);
-    image.get_mut(16..16 + extension.len())?.copy_from_slice(extension);
+    let image = name_with(key(path, inode), IMAGE_EXTENSION)?;
     let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     // SAFETY: Kernel: the name is terminated.
     let fd = unsafe { syscall!(libc::SYS_openat, FOLDER_FD.load(Relaxed), image.as_ptr(), flags, 0) };

@@ -20,7 +20,6 @@ pub fn resolve() {
 ///
 /// # Safety
 /// As `close(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
     if is_ours(fd) {
         return 0;
@@ -36,7 +35,6 @@ pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
 ///
 /// # Safety
 /// As `dup2(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dup2(old: c_int, new: c_int) -> c_int {
     let Some(next) = DUP2.get() else { return -1 };
     // SAFETY: Forward.
@@ -51,7 +49,6 @@ pub unsafe extern "C-unwind" fn dup2(old: c_int, new: c_int) -> c_int {
 ///
 /// # Safety
 /// As `dup3(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
     let Some(next) = DUP3.get() else { return -1 };
     // SAFETY: Forward.
@@ -96,7 +93,6 @@ fn to_errno(result: isize) -> c_int {
 ///
 /// # Safety
 /// As `close_range(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     if first > last {
         return to_errno(-(libc::EINVAL as isize));
@@ -108,7 +104,6 @@ pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: 
 ///
 /// # Safety
 /// As `closefrom(3)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn closefrom(first: c_int) {
     let first = first.max(0) as u32;
     if close_range_around(first, u32::MAX, 0) < 0 {

@@ -1,7 +1,6 @@
 //! The ends of sampling: exit, unloaded libraries, and confinement by seccomp.
 
 use super::faults;
-use crate::account;
 use crate::coverage::{self, Failure};
 use crate::mappings;
 use crate::next_symbol::NextSymbol;
@@ -34,7 +33,6 @@ extern "C" fn resolve_syscall() {
 
 /// # Safety
 /// As `_exit(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn _exit(status: c_int) -> ! {
     at_exit();
     if let Some(next) = EXIT.get() {
@@ -49,7 +47,7 @@ pub unsafe extern "C" fn _exit(status: c_int) -> ! {
 
 /// # Safety
 /// As `_Exit(3)`.
-#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
 pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
     // SAFETY: Forward.
     unsafe { _exit(status) }
@@ -59,7 +57,6 @@ pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
 ///
 /// # Safety
 /// As `dlclose(3)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
     let Some(next) = DLCLOSE.get() else { return -1 };
     // SAFETY: Forward.
@@ -72,7 +69,6 @@ pub unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
 ///
 /// # Safety
 /// As `prctl(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int {
     if option == libc::PR_SET_SECCOMP {
         confine();
@@ -85,10 +81,6 @@ pub unsafe extern "C" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong
 }
 
 extern "C" fn confine() {
-    if process::is_counted_here() {
-        account::conclude_unsampled(true);
-        process::stop();
-    }
     if process::is_sampled_here() {
         coverage::abandon_here(Failure::Confined);
         shard_writer::conclude_confined();
@@ -109,7 +101,6 @@ extern "C" fn change_signals() {
 /// # Safety
 /// As `syscall(2)`.
 #[unsafe(naked)]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn syscall(number: core::ffi::c_long) -> core::ffi::c_long {
     naked_asm!(
         "cmp rdi, {seccomp}",
@@ -160,8 +151,7 @@ pub unsafe extern "C" fn syscall(number: core::ffi::c_long) -> core::ffi::c_long
     )
 }
 
-/// The library's destructor, at a normal exit: stores the final frame, or counts a process that is not sampled.
+/// At the end of the process: stores the final frame.
 pub extern "C" fn at_exit() {
     shard_writer::conclude(true);
-    account::conclude_unsampled(true);
 }

@@ -30,7 +30,6 @@ unsafe fn notice_limit(resource: c_int, new: *const libc::rlimit) {
 
 /// # Safety
 /// As `setrlimit(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn setrlimit(resource: c_int, new: *const libc::rlimit) -> c_int {
     let Some(next) = SETRLIMIT.get() else { return -1 };
     // SAFETY: Forward.
@@ -42,7 +41,6 @@ pub unsafe extern "C" fn setrlimit(resource: c_int, new: *const libc::rlimit) ->
 
 /// # Safety
 /// As `setrlimit(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn setrlimit64(resource: c_int, new: *const libc::rlimit) -> c_int {
     // SAFETY: the structures are the same here.
     unsafe { setrlimit(resource, new) }
@@ -50,7 +48,6 @@ pub unsafe extern "C" fn setrlimit64(resource: c_int, new: *const libc::rlimit) 
 
 /// # Safety
 /// As `prlimit(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn prlimit(
     pid: libc::pid_t,
     resource: c_int,
@@ -69,7 +66,6 @@ pub unsafe extern "C" fn prlimit(
 
 /// # Safety
 /// As `prlimit(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn prlimit64(
     pid: libc::pid_t,
     resource: c_int,

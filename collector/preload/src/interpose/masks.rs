@@ -77,7 +77,6 @@ unsafe fn masked(next: &NextSymbol<Mask>, how: c_int, new: *const libc::sigset_t
 
 /// # Safety
 /// As `sigprocmask(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigprocmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
     // SAFETY: Forward.
     unsafe { masked(&SIGPROCMASK, how, new, old) }
@@ -85,7 +84,6 @@ pub unsafe extern "C" fn sigprocmask(how: c_int, new: *const libc::sigset_t, old
 
 /// # Safety
 /// As `pthread_sigmask(3)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_sigmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
     // SAFETY: Forward.
     unsafe { masked(&PTHREAD_SIGMASK, how, new, old) }
@@ -93,7 +91,6 @@ pub unsafe extern "C" fn pthread_sigmask(how: c_int, new: *const libc::sigset_t,
 
 /// # Safety
 /// As `sigpending(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigpending(set: *mut libc::sigset_t) -> c_int {
     let Some(next) = SIGPENDING.get() else { return -1 };
     // SAFETY: the caller's set is valid where the real function succeeds.
@@ -143,7 +140,6 @@ unsafe fn wait(set: *const libc::sigset_t, info: *mut libc::siginfo_t, timeout: 
 
 /// # Safety
 /// As `sigtimedwait(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn sigtimedwait(
     set: *const libc::sigset_t,
     info: *mut libc::siginfo_t,
@@ -155,7 +151,6 @@ pub unsafe extern "C-unwind" fn sigtimedwait(
 
 /// # Safety
 /// As `sigwaitinfo(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn sigwaitinfo(set: *const libc::sigset_t, info: *mut libc::siginfo_t) -> c_int {
     // SAFETY: Forward.
     unsafe { wait(set, info, core::ptr::null()) }
@@ -163,7 +158,6 @@ pub unsafe extern "C-unwind" fn sigwaitinfo(set: *const libc::sigset_t, info: *m
 
 /// # Safety
 /// As `sigwait(3)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn sigwait(set: *const libc::sigset_t, signal: *mut c_int) -> c_int {
     loop {
         // SAFETY: Forward; `signal` is the caller's.
@@ -185,7 +179,6 @@ pub unsafe extern "C-unwind" fn sigwait(set: *const libc::sigset_t, signal: *mut
 ///
 /// # Safety
 /// As `signalfd(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn signalfd(fd: c_int, set: *const libc::sigset_t, flags: c_int) -> c_int {
     let Some(next) = SIGNALFD.get() else { return -1 };
     // SAFETY: the caller's set is null or valid.

@@ -67,7 +67,6 @@ unsafe fn map(
 
 /// # Safety
 /// As `mmap(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn mmap(
     address: *mut c_void,
     length: usize,
@@ -82,7 +81,6 @@ pub unsafe extern "C" fn mmap(
 
 /// # Safety
 /// As `mmap(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn mmap64(
     address: *mut c_void,
     length: usize,
@@ -97,7 +95,6 @@ pub unsafe extern "C" fn mmap64(
 
 /// # Safety
 /// As `shmat(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn shmat(id: c_int, address: *const c_void, flags: c_int) -> *mut c_void {
     note_sharing(libc::MAP_SHARED);
     match SHMAT.get() {

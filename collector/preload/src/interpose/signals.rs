@@ -30,7 +30,6 @@ pub fn resolve() {
 
 /// # Safety
 /// As `sigaction(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
     let Some(next) = SIGACTION.get() else { return -1 };
     if !process::is_sampled_here() || !(1..65).contains(&signal) {
@@ -100,7 +99,6 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, o
 
 /// # Safety
 /// As `sigaction(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn __sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
     // SAFETY: Forward.
     unsafe { sigaction(signal, new, old) }
@@ -162,42 +160,36 @@ fn old_style_fault(signal: c_int, handler: usize, flags: c_int) -> usize {
 
 /// # Safety
 /// As `signal(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn signal(signal: c_int, handler: usize) -> usize {
     old_style(signal, handler, libc::SA_RESTART, &SIGNAL)
 }
 
 /// # Safety
 /// As `signal(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn bsd_signal(signal: c_int, handler: usize) -> usize {
     old_style(signal, handler, libc::SA_RESTART, &SIGNAL)
 }
 
 /// # Safety
 /// As `signal(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn ssignal(signal: c_int, handler: usize) -> usize {
     old_style(signal, handler, libc::SA_RESTART, &SIGNAL)
 }
 
 /// # Safety
 /// As `sysv_signal(3)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn __sysv_signal(signal: c_int, handler: usize) -> usize {
     old_style(signal, handler, libc::SA_RESETHAND | libc::SA_NODEFER, &SYSV_SIGNAL)
 }
 
 /// # Safety
 /// As `sysv_signal(3)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn sysv_signal(signal: c_int, handler: usize) -> usize {
     old_style(signal, handler, libc::SA_RESETHAND | libc::SA_NODEFER, &SYSV_SIGNAL)
 }
 
 /// # Safety
 /// As `sigset(3)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigset(signal: c_int, handler: usize) -> usize {
     const SIG_HOLD: usize = 2;
     if handler == SIG_HOLD && OwnedSignal::from_number(signal).is_some() && process::is_sampled_here() {
@@ -210,7 +202,6 @@ pub unsafe extern "C" fn sigset(signal: c_int, handler: usize) -> usize {
 
 /// # Safety
 /// As `sigignore(3)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigignore(signal: c_int) -> c_int {
     if let Some(which) = OwnedSignal::from_number(signal).filter(|_| process::is_sampled_here()) {
         set_virtual_action(

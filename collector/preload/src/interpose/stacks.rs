@@ -47,7 +47,6 @@ pub fn is_on_program_stack(thread: &Thread) -> bool {
 ///
 /// # Safety
 /// As `sigaltstack(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
     let Some(next) = SIGALTSTACK.get() else { return -1 };
     let Some(thread) = Thread::current().filter(|_| process::is_sampled_here()) else {

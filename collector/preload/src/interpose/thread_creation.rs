@@ -36,7 +36,6 @@ fn prepare(routine: Routine, argument: *mut c_void) -> Option<*mut Thread> {
 
 /// # Safety
 /// As `pthread_create(3)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_create(
     id: *mut libc::pthread_t,
     attributes: *const libc::pthread_attr_t,
@@ -62,7 +61,6 @@ pub unsafe extern "C" fn pthread_create(
 
 /// # Safety
 /// As `thrd_create(3)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn thrd_create(id: *mut libc::pthread_t, routine: C11, argument: *mut c_void) -> c_int {
     const THRD_ERROR: c_int = 2;
     let Some(next) = THRD_CREATE.get() else {

@@ -89,7 +89,6 @@ extern "C" fn missing() -> c_int {
 
 /// # Safety
 /// As `sigsuspend(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn sigsuspend(mask: *const libc::sigset_t) -> c_int {
     let Some(next) = SIGSUSPEND.get() else { return missing() };
     // SAFETY: Forward.
@@ -98,7 +97,6 @@ pub unsafe extern "C-unwind" fn sigsuspend(mask: *const libc::sigset_t) -> c_int
 
 /// # Safety
 /// As `ppoll(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn ppoll(
     files: *mut libc::pollfd,
     count: libc::nfds_t,
@@ -112,7 +110,6 @@ pub unsafe extern "C-unwind" fn ppoll(
 
 /// # Safety
 /// As `pselect(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pselect(
     count: c_int,
     read: *mut libc::fd_set,
@@ -128,7 +125,6 @@ pub unsafe extern "C-unwind" fn pselect(
 
 /// # Safety
 /// As `epoll_pwait(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn epoll_pwait(
     fd: c_int,
     events: *mut libc::epoll_event,
@@ -145,7 +141,6 @@ pub unsafe extern "C-unwind" fn epoll_pwait(
 
 /// # Safety
 /// As `epoll_pwait2(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn epoll_pwait2(
     fd: c_int,
     events: *mut libc::epoll_event,
@@ -186,7 +181,6 @@ unsafe extern "C" fn adapt_new(_old: *mut libc::ucontext_t, new: *const libc::uc
 
 /// # Safety
 /// As `setcontext(3)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn setcontext(context: *const libc::ucontext_t) -> c_int {
     let Some(next) = SETCONTEXT.get() else { return missing() };
     // SAFETY: Forward.
@@ -202,7 +196,6 @@ pub unsafe extern "C-unwind" fn setcontext(context: *const libc::ucontext_t) -> 
 /// # Safety
 /// As `swapcontext(3)`.
 #[unsafe(naked)]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn swapcontext(old: *mut libc::ucontext_t, new: *const libc::ucontext_t) -> c_int {
     naked_asm!(
         "push rdi",
@@ -224,7 +217,6 @@ pub unsafe extern "C" fn swapcontext(old: *mut libc::ucontext_t, new: *const lib
 
 /// # Safety
 /// As `pthread_attr_setsigmask_np(3)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_attr_setsigmask_np(
     attributes: *mut libc::pthread_attr_t,
     mask: *const libc::sigset_t,
@@ -238,7 +230,6 @@ pub unsafe extern "C" fn pthread_attr_setsigmask_np(
 
 /// # Safety
 /// As `ptrace(2)`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn ptrace(request: c_int, pid: libc::pid_t, address: *mut c_void, data: *mut c_void) -> c_long {
     const TRACE_ME: c_int = 0;
     if request == TRACE_ME {

@@ -82,6 +82,12 @@ impl RunAccount {
         self.account().unnoted.load(Relaxed) > 0
     }
 
+    /// Signatures of modules, with the number of processes of all runs that had them without breakpoints and without the
+    /// sampler.
+    pub(crate) fn unobserved(&self) -> Vec<(u64, u64)> {
+        self.account().unobserved().collect()
+    }
+
     /// CPU time that all runs have used so far.
     pub(crate) fn totals(&self) -> Totals {
         self.account().totals()

@@ -32,7 +32,7 @@ pub struct Costs {
     pub tick_ns: Option<u64>,
     /// A hardware breakpoint; `None` without one.
     pub trap: Option<TrapCosts>,
-    /// Loading the sampler into a process.
+    /// Loading the stub into a process.
     pub load_ns: u64,
 }
 
@@ -52,7 +52,7 @@ extern "C" fn on_signal(_signal: i32, _info: *mut libc::siginfo_t, context: *mut
     }
 }
 
-/// The cost of loading the sampler. It stays inactive here, because its environment variables are not set.
+/// The cost of loading the stub. It stays inactive here, because its environment variables are not set.
 fn load_cost(preload: &Path) -> u64 {
     let Ok(name) = CString::new(preload.as_os_str().as_bytes()) else {
         return 0;

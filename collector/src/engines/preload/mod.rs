@@ -1,6 +1,7 @@
 //! The engine of the preloaded sampler: shadow execution, and single-stepping.
 //!
-//! [`calibrate`] measures the costs of signals and traps on this machine. Each run has a directory, where every process
+//! The stub ([`pleach_wire::start`]) is preloaded, and loads the sampler into the processes that need it. [`calibrate`]
+//! measures the costs of signals and traps on this machine. Each run has a directory, where every process
 //! of the command writes a shard; [`gather`] reads the shards, also while the command runs. Through the page of
 //! [`account`], all processes share the budget.
 
@@ -25,7 +26,7 @@ use calibrate::Costs;
 use gather::Gathering;
 use pleach_wire::account::Totals;
 use pleach_wire::settings::Settings;
-use pleach_wire::shard;
+use pleach_wire::{shard, start};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -53,10 +54,7 @@ impl<'a> PreloadSession<'a> {
     /// The command cannot be sampled, or the sampler's library does not exist.
     pub(crate) fn new(command: &OsStr, options: &'a RecordOptions) -> Result<Self, RecordError> {
         let program = launch::examine(command)?;
-        let preload = options
-            .preload
-            .canonicalize()
-            .map_err(|_| RecordError::NoSampler(options.preload.clone()))?;
+        let preload = find_libraries(&options.preload)?;
         let mut gathering = Gathering::new(options.max_size, options.seed.unwrap_or_else(monotonic_ns));
         if matches!(options.repeat, Repeat::Until(_)) {
             gathering.compare_runs();
@@ -190,7 +188,8 @@ impl Session for PreloadSession<'_> {
         let totals = self.account.as_ref().map(RunAccount::totals).unwrap_or_default();
         let mut remarks = Vec::new();
         if let Some(coverage) = self.coverage {
-            remarks = coverage.finish(&mut vectors, unseen, totals.program_ns);
+            let unobserved = self.account.as_ref().map(RunAccount::unobserved).unwrap_or_default();
+            remarks = coverage.finish(&mut vectors, unseen, &unobserved, totals.program_ns);
             if self.options.coverage == CoverageMode::On {
                 remarks.extend(note_on_breakpoints(&totals, stats.bursts));
             }
@@ -227,13 +226,35 @@ fn run_forwarding(command: &mut Command) -> std::io::Result<ExitStatus> {
     child.wait()
 }
 
+/// The path of the sampler, beside the library to preload.
+fn beside(preload: &Path) -> PathBuf {
+    preload.with_file_name(OsStr::from_bytes(start::SAMPLER.to_bytes()))
+}
+
+/// The real path of the library to preload.
+///
+/// # Errors
+/// It, or the sampler beside it, does not exist.
+pub(crate) fn find_libraries(preload: &Path) -> Result<PathBuf, RecordError> {
+    let missing = |path: &Path| RecordError::NoSampler(path.to_owned());
+    let preload = preload.canonicalize().map_err(|_| missing(preload))?;
+    let sampler = beside(&preload);
+    if sampler.is_file() {
+        Ok(preload)
+    } else {
+        Err(missing(&sampler))
+    }
+}
+
 /// The value of `LD_PRELOAD`. The loader splits it at spaces and colons, so a path that contains them is replaced by a
-/// symbolic link in `directory`.
+/// symbolic link in `directory`, where another one leads to the sampler.
 fn preload_list(preload: &Path, directory: &Path) -> Result<OsString, RecordError> {
     let mut list = preload.as_os_str().to_owned();
     if list.as_bytes().iter().any(|b| b" :".contains(b)) {
-        let link = directory.join("sampler.so");
-        std::os::unix::fs::symlink(preload, &link).map_err(io("cannot link to the sampler"))?;
+        let link = directory.join(start::STUB);
+        for (library, link) in [(preload, &link), (&beside(preload), &beside(&link))] {
+            std::os::unix::fs::symlink(library, link).map_err(io("cannot link to the sampler"))?;
+        }
         list = link.into_os_string();
     }
     if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {

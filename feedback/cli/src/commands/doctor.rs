@@ -112,17 +112,20 @@ fn loads_into(clang: &str, plugin: &Path) -> Result<(), String> {
     }
 }
 
-/// Starts a program with the sampler. Loaders go on without a library that they cannot load, with a message.
+/// Starts a program with the sampler, and with the stub that loads it. Loaders go on without a library that they cannot
+/// load, with a message.
 fn loads_into_programs(sampler: &Path) -> Result<(), String> {
-    let tried = tried(Command::new("/bin/true").env("LD_PRELOAD", sampler))?;
-    match tried.status.success() && tried.stderr.is_empty() {
-        true => Ok(()),
-        false => Err(format!(
-            "programs do not load {}: {}",
-            sampler.display(),
-            first_line(&tried.stderr)
-        )),
+    for library in [sampler, &sampler.with_file_name(install::STUB)] {
+        let tried = tried(Command::new("/bin/true").env("LD_PRELOAD", library))?;
+        if !tried.status.success() || !tried.stderr.is_empty() {
+            return Err(format!(
+                "programs do not load {}: {}",
+                library.display(),
+                first_line(&tried.stderr)
+            ));
+        }
     }
+    Ok(())
 }
 
 fn tried(command: &mut Command) -> Result<Output, String> {

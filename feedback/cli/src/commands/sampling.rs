@@ -55,7 +55,7 @@ impl EngineArg {
 pub fn sampler(engine: Engine) -> Result<PathBuf> {
     match engine {
         Engine::Lbr => Ok(PathBuf::new()),
-        _ => install::library(install::SAMPLER),
+        _ => install::library(install::SAMPLER).and_then(|_| install::library(install::STUB)),
     }
 }
 

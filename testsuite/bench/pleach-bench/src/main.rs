@@ -293,7 +293,7 @@ fn accuracy_of(bench: &Bench, chosen: &Accuracy) -> Result<Vec<Section>> {
         engine: if chosen.step { Engine::Step } else { Engine::RunAhead },
     };
     let pleach = chosen.anchor.pleach()?;
-    let sampler = pleach.command.with_file_name("libpleach_preload.so");
+    let sampler = pleach.command.with_file_name("libpleach_stub.so");
     let workloads = bench.select(&chosen.which.workloads)?;
     let found = accuracy::accuracy(bench, &workloads, &pleach, sampler, &options)?;
     Ok(accuracy::sections(&found))

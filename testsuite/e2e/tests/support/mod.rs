@@ -31,6 +31,8 @@ pub fn built() -> &'static Path {
                 "pleach-pass",
                 "-p",
                 "pleach-preload",
+                "-p",
+                "pleach-stub",
             ])
             .arg("--target-dir")
             .arg(&target)

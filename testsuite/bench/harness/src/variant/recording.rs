@@ -101,7 +101,11 @@ fn train_seconds(bench: &Bench, workload: &Workload, invocation: &Invocation) ->
 
 /// The part of a recording's key beside binary and input: options, the sampler and, for annotated programs, `pleach`.
 fn key(options: &[String], pleach: &Pleach, binary: &Binary) -> Result<u64> {
-    let mut files = vec![pleach.command.with_file_name("libpleach_preload.so")];
+    let libraries = ["libpleach_preload.so", "libpleach_stub.so"];
+    let mut files: Vec<_> = libraries
+        .iter()
+        .map(|name| pleach.command.with_file_name(name))
+        .collect();
     let is_annotated = pleach_annotate::binary::Binary::open(&binary.path)?.is_annotated();
     files.extend(is_annotated.then(|| pleach.command.clone()));
     let mut hasher = Xxh3::new();
