@@ -38,6 +38,7 @@ mod predictions;
 mod profile;
 mod random;
 mod recurrences;
+mod second_profile;
 mod selects;
 mod source_lines;
 mod suites;
