@@ -54,6 +54,9 @@ pub enum PassError {
         "pleach: -pleach-use-second and -pleach-annotate-late belong to -pleach-use with a profile of the early anchor"
     )]
     SecondAlone,
+    /// With link-time optimisation, the code is not final before the link, which does not know the options.
+    #[error("pleach: a second profile is of the code of single files: compile without -flto")]
+    SecondWithLto,
     /// Blocks cannot have two identifiers.
     #[error("pleach: -pleach-annotate and -pleach-annotate-late exclude each other")]
     AnnotatedTwice,

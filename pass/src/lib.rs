@@ -139,6 +139,9 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
     if let Stage::Only(pass) = stage {
         return run_alone(module, context, &settings, pass);
     }
+    if phase.is_pre_link() && (settings.second_profile.is_some() || settings.annotate_late) {
+        return Err(PassError::SecondWithLto);
+    }
     let mut changed = false;
     if is_at_anchor(settings.anchor, stage, phase) && settings.has_work_at_anchor() {
         run_at_anchor(module, context, &settings)?;

@@ -102,4 +102,13 @@ fn profiles_have_their_places() {
     let out = dir.path().join("other");
     let summary = build(&out, &flags(&["use", "--summary", text(&early), text(&late)]), false);
     assert!(summary.contains("of other code than was recorded"), "{summary}");
+    let lto = [flags(&["use", text(&early), text(&late)]), vec!["-flto=thin".into()]].concat();
+    let mut command = clang();
+    command.args(["-O2", "-c"]).args(&lto).arg(program(SOURCE));
+    let refused = command.arg("-o").arg(&out).output().expect("run");
+    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        !refused.status.success() && stderr.contains("compile without -flto"),
+        "{stderr}"
+    );
 }
