@@ -66,7 +66,7 @@ PLEACH_OFFSET(PleachOptions, Iterations, 144);
 PLEACH_OFFSET(PleachOptions, Annotate, 152);
 PLEACH_OFFSET(PleachOptions, AnnotateLate, 165);
 
-// The stage of a run: three places in the pipeline, and the passes that `opt -passes=` runs alone.
+// The stage of a run: four places in the pipeline, and the passes that `opt -passes=` runs alone.
 enum PleachStage : uint32_t {
   EarlySimplification = 0,
   OptimizerLast = 1,
@@ -79,6 +79,7 @@ enum PleachStage : uint32_t {
   OnlySuperblocks = 8,
   OnlyFunctionOrder = 9,
   OnlyInheritedWeights = 10,
+  OptimizerEnd = 11,
 };
 
 // Limits that the Rust half decides and that passes of the C++ half observe.
@@ -473,6 +474,8 @@ struct PleachHostPasses {
   bool IdentifyBlocks;
   // They are, or a profile is used, before inlining.
   bool WorkEarly;
+  // Optimised code is identified, or placed by a second profile.
+  bool SecondRound;
 };
 PleachHostPasses pleachHostPasses();
 

@@ -170,7 +170,7 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
         // SAFETY: the module is alive.
         changed |= unsafe { ffi::pleach_join_conditions(module.as_mut_ptr()) };
     }
-    if last && settings.anchor == Anchor::Early && settings.profile.is_some() {
+    if stage == Stage::OptimizerEnd {
         changed |= run_second_round(module, context, &settings)?;
     }
     if stage == Stage::OptimizerLast

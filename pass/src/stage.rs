@@ -11,6 +11,8 @@ pub enum Stage {
     OptimizerLast,
     /// After inlining, before vectorisation.
     OptimizerEarly,
+    /// After everything else, with a second profile or for one.
+    OptimizerEnd,
     /// One of the passes that `opt -passes=` runs alone.
     Only(NamedPass),
 }
@@ -51,6 +53,7 @@ impl Stage {
             8 => Self::Only(NamedPass::Superblocks),
             9 => Self::Only(NamedPass::FunctionOrder),
             10 => Self::Only(NamedPass::InheritedWeights),
+            11 => Self::OptimizerEnd,
             other => unreachable!("the C++ half has no stage {other}"),
         }
     }

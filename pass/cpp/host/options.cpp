@@ -86,7 +86,9 @@ PleachText text(const std::string &Option) { return {Option.data(), Option.size(
 PleachHostPasses pleachHostPasses() {
   const bool IdentifyBlocks = Annotate || !Instrument.empty();
   const bool WorkEarly = AnchorName != "late";
-  return {Promote, SpecialiseLengths, SmallFirst, ReduceHeight, LeaveShortLoops, IdentifyBlocks, WorkEarly};
+  const bool SecondRound = AnnotateLate || !UseSecondProfile.empty();
+  return {Promote,         SpecialiseLengths, SmallFirst, ReduceHeight,
+          LeaveShortLoops, IdentifyBlocks,    WorkEarly,  SecondRound};
 }
 
 extern "C" {

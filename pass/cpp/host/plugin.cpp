@@ -142,6 +142,8 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
       FPM.addPass(PGOMemOPSizeOpt());
     }
     MPM.addPass(createModuleToFunctionPassAdaptor(std::move(FPM)));
+    if (pleachHostPasses().SecondRound)
+      MPM.addPass(PleachPass(Run, OptimizerEnd, P));
   });
   PB->registerOptimizerEarlyEPCallback([Run](ModulePassManager &MPM, OptimizationLevel Level, ThinOrFullLTOPhase P) {
     if (Level != OptimizationLevel::O0)
