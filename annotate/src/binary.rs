@@ -92,8 +92,9 @@ impl Binary {
         if binary.symbols.is_empty() || binary.manifest.is_empty() {
             binary.complete_from_debug_file(&file);
         }
-        if binary.symbols.is_empty() {
-            // A stripped file still has dynamic symbols, which name its exported functions.
+        if binary.symbols.is_empty() && !binary.is_annotated() {
+            // A stripped file still has dynamic symbols, which name its exported functions. They do not suffice for
+            // probes: those of other functions would be lost, or taken for code of exported ones.
             (binary.symbols, binary.files) = collect_symbols(file.dynamic_symbols());
         }
         Ok(binary)

@@ -137,6 +137,13 @@ impl Locations {
         known.collect()
     }
 
+    /// The source file of an instruction, also where debug information has lines only (`-g1`). Of inlined code it is that
+    /// of the inlined function.
+    pub fn file_at(&self, address: Address) -> Option<&Path> {
+        let position = self.position_at(address.0)?;
+        Some(self.files.all.get(position.file? as usize)?)
+    }
+
     /// The inline stack of an instruction, each function with the position in it.
     fn scopes_at(&self, at: u64) -> Option<impl Iterator<Item = (&Scope, Option<Position>)>> {
         let after = self.functions.partition_point(|(addresses, _)| addresses.start <= at);

@@ -247,9 +247,15 @@ impl SourceFiles {
 
     /// Makes a line that was not executed unknown: it has code of a block that may have been.
     pub fn doubt(&mut self, file: &Path, line: u32) {
-        let line = self.files.get_mut(file).and_then(|file| file.lines.get_mut(&line));
-        if let Some(line) = line.filter(|line| line.covered == Covered::NotExecuted) {
-            line.covered = Covered::Unknown;
+        let Some(file) = self.files.get_mut(file) else { return };
+        let parts = file
+            .columns
+            .range_mut((line, 0)..=(line, u32::MAX))
+            .map(|(_, part)| part);
+        for part in file.lines.get_mut(&line).into_iter().chain(parts) {
+            if part.covered == Covered::NotExecuted {
+                part.covered = Covered::Unknown;
+            }
         }
     }
 }

@@ -146,6 +146,36 @@ fn executed_functions_are_shown_with_their_source() {
     );
 }
 
+#[test]
+fn line_tables_alone_suffice() {
+    let dir = scratch();
+    let main = dir.path().join("lines.c");
+    std::fs::write(&main, LIBRARY.replace("unsigned never", PROGRAM_OF_LIBRARY)).expect("written");
+    let [program, profile] = ["app", "app.pleach"].map(|name| dir.path().join(name));
+    let flags = [
+        flags(&["annotate"]),
+        vec!["-gline-tables-only".to_owned(), "-O1".to_owned()],
+    ]
+    .concat();
+    stdout(clang().args(&flags).arg(&main).arg("-o").arg(&program));
+    let mut record = Command::new(pleach());
+    record
+        .args(["record", "--quiet", "--overhead", "50%", "-o"])
+        .arg(&profile);
+    output(record.arg("--").arg(&program));
+    let source = pleach_on(&profile, &["source"]);
+    assert!(source.contains("/lines.c:\n") && source.contains("% +"), "{source}");
+}
+
+/// What calls [`LIBRARY`]'s function, in the same file.
+const PROGRAM_OF_LIBRARY: &str = "\
+int main(void) {
+  unsigned sum = 0;
+  for (unsigned i = 0; i < 20000000; ++i) sum += mix(sum + i);
+  return sum == 7;
+}
+unsigned never";
+
 /// A header with a function that is inlined before any graph is taken.
 const HEADER: &str = "\
 static inline __attribute__((always_inline)) unsigned mix(unsigned x) {

@@ -41,6 +41,16 @@ pub enum Evidence {
     Completed,
 }
 
+impl Evidence {
+    /// Two pieces of evidence together. A breakpoint proves that a block was executed, which shadow execution passed.
+    fn and(self, other: Self) -> Self {
+        match (self.min(other), self.max(other)) {
+            (Self::Predicted, Self::Hit) => Self::Proved,
+            (_, stronger) => stronger,
+        }
+    }
+}
+
 /// The seed of one block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Seed {
@@ -116,7 +126,7 @@ impl Seeds {
         let blocks = self.functions.entry((function.cfg.id, function.hash));
         let blocks = blocks.or_insert_with(|| vec![Seed::default(); function.cfg.blocks.len()]);
         let seed = &mut blocks[block.index()];
-        seed.evidence = seed.evidence.max(evidence);
+        seed.evidence = seed.evidence.and(evidence);
         seed
     }
 }
@@ -221,5 +231,20 @@ impl Observer for Seeding<'_> {
         seed.evidence = seed.evidence.max(self.evidence);
         seed.passed += times;
         self.is_over = matches!(run.source, Source::Burst(_)) && self.view == View::SingleBlock;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Evidence::{Completed, Hit, None, Predicted, Proved};
+
+    #[test]
+    fn a_breakpoint_proves_what_shadow_execution_passed() {
+        assert_eq!((Predicted.and(Hit), Hit.and(Predicted)), (Proved, Proved));
+        assert_eq!(
+            (Hit.and(None), Hit.and(Hit), None.and(Predicted)),
+            (Hit, Hit, Predicted)
+        );
+        assert_eq!((Hit.and(Completed), Predicted.and(Proved)), (Completed, Proved));
     }
 }

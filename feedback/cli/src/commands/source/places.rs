@@ -34,6 +34,8 @@ pub struct Places {
     binaries: Vec<ReadBinary>,
     graphs: HashMap<(FunctionId, CfgHash), Cfg>,
     sources: Vec<Sources>,
+    /// Source files of emitted functions of which `sources` knows nothing, since there are lines only (`-g1`).
+    files: HashMap<(FunctionId, CfgHash), PathBuf>,
     /// Read when lines are wanted.
     blocks: OnceCell<BlockPlaces>,
 }
@@ -45,6 +47,7 @@ impl Places {
             binaries: Vec::new(),
             graphs: HashMap::new(),
             sources: Vec::new(),
+            files: HashMap::new(),
             blocks: OnceCell::new(),
         };
         for path in binaries {
@@ -62,7 +65,35 @@ impl Places {
             }
             places.binaries.push(binary);
         }
+        places.find_files_by_lines()?;
         Ok(places)
+    }
+
+    fn find_files_by_lines(&mut self) -> Result<()> {
+        for binary in &self.binaries {
+            let is_unknown = |cfg: &Cfg| {
+                !self
+                    .sources
+                    .iter()
+                    .any(|s| s.file_of(&cfg.name, &cfg.source_file).is_some())
+            };
+            let map = &binary.map;
+            let bodies = map.inline_instances.iter().filter_map(|instance| map.body(instance));
+            let bodies: Vec<_> = bodies.filter(|(_, function)| is_unknown(&function.cfg)).collect();
+            if bodies.is_empty() {
+                continue;
+            }
+            for file in binary.files() {
+                let locations = Locations::read(file).with_context(|| cannot_read(file))?;
+                for (symbol, function) in &bodies {
+                    if let Some(path) = locations.file_at(symbol.address) {
+                        let key = (function.cfg.id, function.hash);
+                        self.files.entry(key).or_insert_with(|| path.to_owned());
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The address maps of the binaries.
@@ -78,7 +109,9 @@ impl Places {
     /// The source file of a function.
     pub fn file_of(&self, cfg: &Cfg) -> Option<PathBuf> {
         let mut files = self.sources.iter();
-        files.find_map(|sources| sources.file_of(&cfg.name, &cfg.source_file).map(Path::to_owned))
+        let known = files.find_map(|sources| sources.file_of(&cfg.name, &cfg.source_file));
+        let by_lines = || self.files.get(&(cfg.id, cfg.hash())).map(PathBuf::as_path);
+        known.or_else(by_lines).map(Path::to_owned)
     }
 
     fn block_places(&self) -> Result<BlockPlaces> {
