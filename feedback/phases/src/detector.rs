@@ -108,6 +108,8 @@ struct Known {
 /// The phase that lasts.
 #[derive(Clone, PartialEq, Debug)]
 struct Current {
+    /// Number of its first burst in this visit.
+    first: u64,
     /// Position in the known phases.
     known: usize,
     /// Its last intervals, not yet in its sample.
@@ -222,6 +224,8 @@ impl Detector {
     fn leave(&mut self, apart: usize, number: u64, events: &mut Vec<Event>) {
         let Some(current) = self.current.take() else { return };
         let end = self.first + number;
+        // A phase that was recognised by mistake may differ in all of its bursts.
+        let apart = apart.min((end - current.first) as usize - 1);
         let mut bursts: Vec<Signature> = current.recent.into_iter().flat_map(Batch::into_bursts).collect();
         self.pending = bursts.split_off(bursts.len() - apart);
         self.first = end - apart as u64;
@@ -297,6 +301,7 @@ impl Detector {
             change,
         });
         self.current = Some(Current {
+            first: burst,
             known,
             recent,
             intervals: 1,

@@ -199,6 +199,26 @@ fn memory_is_bounded() {
     assert!(phases > MAX_PHASES);
 }
 
+/// A phase that was recognised by mistake, and differed in all of its bursts, had none.
+#[test]
+fn a_phase_has_a_burst_at_least() {
+    let codes = [
+        (0, 134, 0.858_925_095_187_596),
+        (4, 212, 0.565_405_820_559_065_4),
+        (0, 135, 0.341_774_931_786_024_2),
+        (3, 233, 0.871_390_861_078_613_5),
+    ];
+    let made = codes.map(|(code, bursts, shared)| (kind(code * 20, shared), bursts));
+    let mut begins = None;
+    for (_, event) in detect(&made, Interval::Fixed(60), 2_910_269_892_858_053_805) {
+        match event {
+            Event::Began { burst, .. } => begins = Some(burst),
+            Event::Ended { burst, .. } => assert!(Some(burst) > begins, "{burst}"),
+            Event::Stable { .. } => {}
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -65,6 +65,11 @@ pub fn run(
     );
     let scale = scale(&source, &Source::open(first, Anchor::Early, &[])?);
     set_summary(module, context, source.summary(), &evidence, Anchor::Late);
+    let remark = |value, passed, name: &str, text: &dyn Fn() -> String| {
+        if remarks::are_enabled(module.as_mut_ptr()) {
+            remarks::emit(value, passed, name, text());
+        }
+    };
     for function in functions {
         let value = function.value.as_value_ref();
         let Lookup::Found(profile) = source.lookup(&function.cfg)? else {
@@ -75,12 +80,9 @@ pub fn run(
                     metadata::set_entry_count(value, ((count as f64 * scale) as u64).max(1));
                 }
             }
-            remarks::emit(
-                value,
-                false,
-                "OtherCode",
-                "its code is not the recorded one: placed by the first profile",
-            );
+            remark(value, false, "OtherCode", &|| {
+                "its code is not the recorded one: placed by the first profile".into()
+            });
             continue;
         };
         // SAFETY: the function and its terminators belong to the module.
@@ -100,12 +102,13 @@ pub fn run(
                         profile.blocks.as_ptr(),
                         profile.blocks.len(),
                     );
-                    let text = format!(
-                        "second profile used: {entry_count} calls, {} branches weighted, from {} samples",
-                        branch_weights.len(),
-                        profile.samples
-                    );
-                    remarks::emit(value, true, "SecondProfileUsed", text);
+                    remark(value, true, "SecondProfileUsed", &|| {
+                        format!(
+                            "second profile used: {entry_count} calls, {} branches weighted, from {} samples",
+                            branch_weights.len(),
+                            profile.samples
+                        )
+                    });
                 }
                 Verdict::Rare { branch_weights } => {
                     outcome.used += 1;
