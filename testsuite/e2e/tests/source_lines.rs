@@ -18,6 +18,15 @@ fn record(dir: &Path, source: &str) -> (PathBuf, PathBuf) {
     (binary, profile)
 }
 
+/// Records a program that a test has built, whatever its exit status.
+fn record_built(program: &Path, profile: &Path) {
+    let mut record = Command::new(pleach());
+    record
+        .args(["record", "--quiet", "--overhead", "50%", "-o"])
+        .arg(profile);
+    output(record.arg("--").arg(program));
+}
+
 fn pleach_on(profile: &Path, args: &[&str]) -> String {
     stdout(Command::new(pleach()).args(args).arg(profile))
 }
@@ -158,11 +167,7 @@ fn line_tables_alone_suffice() {
     ]
     .concat();
     stdout(clang().args(&flags).arg(&main).arg("-o").arg(&program));
-    let mut record = Command::new(pleach());
-    record
-        .args(["record", "--quiet", "--overhead", "50%", "-o"])
-        .arg(&profile);
-    output(record.arg("--").arg(&program));
+    record_built(&program, &profile);
     let source = pleach_on(&profile, &["source"]);
     assert!(source.contains("/lines.c:\n") && source.contains("% +"), "{source}");
 }
@@ -214,11 +219,7 @@ fn parts_of_lines_and_inlined_lines_are_shown() {
                 .arg("-o")
                 .arg(&program),
         );
-        let mut record = Command::new(pleach());
-        record
-            .args(["record", "--quiet", "--overhead", "50%", "-o"])
-            .arg(&profile);
-        output(record.arg("--").arg(&program));
+        record_built(&program, &profile);
         let source = pleach_on(&profile, &["source"]);
         // The two ways of `if` have counts of their own, below the columns at which they begin.
         let lines: Vec<&str> = source.lines().collect();
