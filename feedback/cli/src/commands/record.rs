@@ -25,7 +25,7 @@ use std::time::Duration;
 ///
 /// The command's output and exit status are passed through. `pleach flags use` takes the profile as it is. A binary
 /// that is not annotated can be recorded, too: its raw vectors are kept for `pleach export`, but the compiler cannot
-/// use them. A profile that is there already is renamed to FILE.old.
+/// use them. A profile that is there already is kept as FILE.old.
 ///
 ///   pleach record -- ./app input.txt                            writes default.pleach
 ///   pleach record --repeat 20 -o app.pleach -- ./app x.txt      runs a short command 20 times

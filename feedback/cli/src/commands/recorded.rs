@@ -38,15 +38,24 @@ pub struct Target<'a> {
     pub keeps_old: bool,
 }
 
-/// Renames an existing profile to `FILE.old`, as perf does. Anything else is replaced, as every output is.
+/// Gives an existing profile a second name, `FILE.old`, under which it stays when `FILE` is replaced. `FILE` is there at
+/// every moment. Anything else than a profile is replaced without, as every output is.
 fn keep_old(output: &Path) -> Result<()> {
     if ProfileFile::open(output).is_err() {
         return Ok(());
     }
     let mut old = output.as_os_str().to_owned();
     old.push(".old");
-    std::fs::rename(output, &old)
-        .with_context(|| format!("cannot rename {} to {}", output.display(), Path::new(&old).display()))
+    let old = Path::new(&old);
+    let kept = match old.symlink_metadata() {
+        Ok(_) => std::fs::remove_file(old),
+        Err(_) => Ok(()),
+    };
+    kept.and_then(|()| {
+        // Some file systems have no second names.
+        std::fs::hard_link(output.canonicalize()?, old).or_else(|_| std::fs::copy(output, old).map(drop))
+    })
+    .with_context(|| format!("cannot keep {} as {}", output.display(), old.display()))
 }
 
 impl Target<'_> {
@@ -252,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_that_is_there_gets_another_name() {
+    fn a_profile_that_is_there_gets_a_second_name() {
         let folder = tempfile::tempdir().expect("a folder");
         let [output, old] = ["a.pleach", "a.pleach.old"].map(|name| folder.path().join(name));
         keep_old(&output).expect("nothing is there");
@@ -260,8 +269,10 @@ mod tests {
         keep_old(&output).expect("no profile");
         assert!(output.exists() && !old.exists());
         pleach_store::write_profile(&output, &Profile::default()).expect("written");
-        keep_old(&output).expect("renamed");
-        assert!(!output.exists() && ProfileFile::open(&old).is_ok());
+        for _ in 0..2 {
+            keep_old(&output).expect("kept");
+            assert!(ProfileFile::open(&output).is_ok() && ProfileFile::open(&old).is_ok());
+        }
     }
 
     #[test]
