@@ -203,6 +203,14 @@ pub fn be_blind() {
     }
 }
 
+/// Notes that libraries that this process loads are not observed, because the dynamic loader cannot be watched.
+pub fn be_unwatched() {
+    be_blind();
+    if let Some(page) = page() {
+        page.unwatched.fetch_add(1, Relaxed);
+    }
+}
+
 /// Notes that it is not known which modules this process has.
 pub fn be_unnoted() {
     if let Some(page) = page() {

@@ -26,6 +26,8 @@ use tempfile::TempDir;
 pub(crate) struct Unseen {
     /// Libraries that it may have loaded later.
     pub libraries: bool,
+    /// Libraries that it loaded later, for certain: the dynamic loader could not be watched.
+    pub unwatched: bool,
     /// Any of its modules.
     pub modules: bool,
 }
@@ -82,6 +84,13 @@ impl Coverage {
             remarks.push(
                 "a process could not tell which modules it has, or read the breakpoints' plans: what was not hit is \
                  unknown; raise its limit on open files, or let it reach /proc and the folder of temporary files"
+                    .to_owned(),
+            );
+        }
+        if unseen.unwatched {
+            remarks.push(
+                "libraries that a process loaded later have no breakpoints: the kernel refuses to write one into the \
+                 dynamic loader, or the loader is of an unknown kind"
                     .to_owned(),
             );
         }

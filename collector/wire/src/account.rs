@@ -103,6 +103,8 @@ pub struct Account {
     pub coverage_ns: AtomicU64,
     /// Processes that may have loaded libraries without their being observed.
     pub blind: AtomicU64,
+    /// Those of them with breakpoints in which the dynamic loader could not be watched.
+    pub unwatched: AtomicU64,
     /// Processes with breakpoints or without that could not note which modules they have: none of what they executed is
     /// known.
     pub unnoted: AtomicU64,
@@ -140,6 +142,7 @@ impl Default for Account {
             unsampled_own_ns: AtomicU64::default(),
             coverage_ns: AtomicU64::default(),
             blind: AtomicU64::default(),
+            unwatched: AtomicU64::default(),
             unnoted: AtomicU64::default(),
             threads: AtomicU64::default(),
             threads_without_tick: AtomicU64::default(),

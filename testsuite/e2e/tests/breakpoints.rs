@@ -285,15 +285,16 @@ fn what_is_in_doubt_is_unknown() {
     }
 }
 
-/// Records in a mount namespace that `prepare` changed; its `$0` is an empty folder for temporary files. `None`: such
-/// namespaces are not allowed here.
-fn record_in(prepare: &str, out: &Path, command: &[&Path]) -> Option<(String, String)> {
+/// Records in a mount namespace that `prepare` changed; its `$0` is an empty folder for temporary files. `within`: words
+/// before the recorder's. `None`: such namespaces are not allowed here.
+fn record_in(prepare: &str, within: &[&Path], out: &Path, command: &[&Path]) -> Option<(String, String)> {
     let temporary = scratch();
     let script = format!("{{ {prepare}; }} || exit 99; TMPDIR=$0 exec \"$@\"");
     let done = output(
         Command::new("unshare")
             .args(["--user", "--map-root-user", "--mount", "sh", "-c", &script])
             .arg(temporary.path())
+            .args(within)
             .arg(pleach())
             .args(["record", "--coverage", "only", "-o"])
             .arg(out)
@@ -311,6 +312,9 @@ fn record_in(prepare: &str, out: &Path, command: &[&Path]) -> Option<(String, St
     }
 }
 
+/// Files of the recording cannot be executed.
+const NOT_EXECUTABLE: &str = "mount -t tmpfs -o noexec none \"$0\"";
+
 /// Where files of the recording may not be executed, breakpoints are written into each process, and show the same.
 #[test]
 fn code_that_cannot_be_mapped_is_written() {
@@ -319,7 +323,7 @@ fn code_that_cannot_be_mapped_is_written() {
     let command = [&*built.program, &*built.library];
     let (plain, _) = record(&["--coverage", "only"], &out, &command);
     let mapped = read(&out);
-    let Some((printed, text)) = record_in("mount -t tmpfs -o noexec none \"$0\"", &out, &command) else {
+    let Some((printed, text)) = record_in(NOT_EXECUTABLE, &[], &out, &command) else {
         return;
     };
     assert_eq!(printed, plain);
@@ -335,6 +339,37 @@ fn code_that_cannot_be_mapped_is_written() {
     ] {
         assert_eq!(states(&written, function), states(&mapped, function), "{function}");
     }
+}
+
+/// Where the kernel refuses writes to code through `/proc/self/mem`, only libraries that are loaded later have no
+/// breakpoints. Where files of the recording may not be executed either, nothing has, and nothing is proved of what was
+/// not hit. The recording says both.
+#[test]
+fn a_hardened_kernel_is_done_without_or_named() {
+    let built = build();
+    let (out, hardened) = (
+        built.program.with_extension("pleach"),
+        built.program.with_extension("hardened"),
+    );
+    compile(&hardened, &["-Wall"], &[program("hardened.c")]);
+    let command = [&*built.program, &*built.library];
+    let (plain, _) = record(&["--coverage", "only"], &out, &command);
+    let expected = read(&out);
+    let Some((printed, text)) = record_in("true", &[&hardened], &out, &command) else {
+        return;
+    };
+    assert_eq!(printed, plain, "{text}");
+    let mapped = read(&out);
+    for function in ["fresh", "in_thread", "in_child", "absent"] {
+        assert_eq!(states(&mapped, function), states(&expected, function), "{function}: {text}");
+    }
+    assert!(text.contains("libraries that a process loaded later have no breakpoints"), "{text}");
+    let Some((printed, text)) = record_in(NOT_EXECUTABLE, &[&hardened], &out, &command) else {
+        return;
+    };
+    assert_eq!(printed, plain, "{text}");
+    assert!(text.contains("the kernel refuses to write breakpoints into code"), "{text}");
+    assert_eq!(states(&read(&out), "absent")[0], Covered::Unknown, "{text}");
 }
 
 /// A process that cannot tell which modules it has is not observed: nothing is proved, and the program runs as ever.
@@ -353,7 +388,7 @@ fn a_process_that_cannot_see_its_modules_proves_nothing() {
         &built.program,
         &built.library,
     ];
-    let Some((printed, text)) = record_in("true", &out, &command) else {
+    let Some((printed, text)) = record_in("true", &[], &out, &command) else {
         return;
     };
     assert_eq!(printed, plain.repeat(2), "{text}");

@@ -91,8 +91,10 @@ pub fn begin(directory: &[u8]) {
     IS_ON.store(can.is_ok(), Relaxed);
     discovery::discover(can, false);
     // A process that may load libraries unseen.
-    if !(can.is_ok() && loader::watch()) {
+    if can.is_err() {
         account::be_blind();
+    } else if !loader::watch() {
+        account::be_unwatched();
     }
     let cost = sys::thread_cpu_ns().saturating_sub(before);
     if is_affordable() {

@@ -77,6 +77,11 @@ impl RunAccount {
         self.account().blind.load(Relaxed) > 0
     }
 
+    /// Whether the dynamic loader could not be watched in some process.
+    pub(crate) fn is_unwatched(&self) -> bool {
+        self.account().unwatched.load(Relaxed) > 0
+    }
+
     /// Whether it is unknown which modules some process had.
     pub(crate) fn has_unnoted(&self) -> bool {
         self.account().unnoted.load(Relaxed) > 0

@@ -161,6 +161,7 @@ impl Session for PreloadSession<'_> {
         let status = ended.map_err(io(format!("cannot run {}", self.program.display())))?;
         self.unsampled.join(account.unsampled());
         self.unseen.libraries |= account.is_blind();
+        self.unseen.unwatched |= account.is_unwatched();
         self.unseen.modules |= account.has_unnoted();
         // The first process of the first run has a shard; others may have been left out.
         let is_sampled = shards > 0 || (before.is_some() && account.has_begun());

@@ -3,7 +3,7 @@
 use super::{Coverage, Key};
 use pleach_ball_larus::counts::exact::{ExactFunction, ExactProfile};
 use pleach_profile::Covered;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The executed blocks: exact counts of one or several runs.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -37,6 +37,11 @@ pub struct Recall {
 }
 
 impl Recall {
+    fn add(&mut self, executed: &Block, is_covered: bool) {
+        self.executed += executed.instructions;
+        self.covered += if is_covered { executed.instructions } else { 0 };
+    }
+
     /// The covered share; 1 if nothing was executed.
     pub fn share(&self) -> f64 {
         if self.executed == 0 {
@@ -63,6 +68,19 @@ impl FalsePositive {
     pub fn is_proved(&self) -> bool {
         self.covered >= Covered::ByDominance
     }
+}
+
+/// What a recording proves of the blocks of counted functions, beside the truth.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Proofs {
+    /// Of all executed instructions, those in blocks that are proved executed.
+    pub executed: Recall,
+    /// The same for blocks with code of their own.
+    pub with_code: Recall,
+    /// Blocks that are said to be proved not executed.
+    pub not_executed: u64,
+    /// Those of them that were executed.
+    pub refuted: Vec<(Key, usize)>,
 }
 
 impl Executed {
@@ -102,13 +120,36 @@ impl Executed {
     pub fn recall(&self, coverage: &Coverage, least: Covered) -> Recall {
         let mut recall = Recall::default();
         for (_, _, block, covered) in self.executed_blocks(coverage) {
-            recall.executed += block.instructions;
-            recall.covered += if covered >= least { block.instructions } else { 0 };
+            recall.add(&block, covered >= least);
         }
         recall
     }
 
-    /// The same, with each instruction weighted by its executions.
+    /// What is proved, executed or not. `with_code`: the blocks that have code of their own in the recorded program.
+    pub fn proofs(&self, coverage: &Coverage, with_code: &BTreeSet<(Key, usize)>) -> Proofs {
+        let mut proofs = Proofs::default();
+        for (&key, blocks) in &self.blocks {
+            let states = coverage.blocks(&key);
+            for (position, block) in blocks.iter().enumerate() {
+                let state = states.get(position).copied().unwrap_or_default();
+                proofs.not_executed += u64::from(state == Covered::NotExecuted);
+                if block.count == 0 {
+                    continue;
+                }
+                if state == Covered::NotExecuted {
+                    proofs.refuted.push((key, position));
+                }
+                let is_proved = state >= Covered::ByDominance;
+                proofs.executed.add(block, is_proved);
+                if with_code.contains(&(key, position)) {
+                    proofs.with_code.add(block, is_proved);
+                }
+            }
+        }
+        proofs
+    }
+
+    /// [`Self::recall`] with each instruction weighted by its executions.
     pub fn recall_of_executions(&self, coverage: &Coverage, least: Covered) -> f64 {
         let (mut executed, mut covered) = (0.0, 0.0);
         for (_, _, block, known) in self.executed_blocks(coverage) {

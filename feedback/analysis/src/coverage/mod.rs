@@ -49,12 +49,14 @@ pub mod measure;
 pub mod seeds;
 
 use crate::program::Program;
+use breakpoints::Breakpoints;
 use closure::Known;
+use pleach_annotate::cfg::ProbeTarget;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_collector::vector::VectorSet;
 use pleach_profile::{Covered, Executions};
 use seeds::{Seeds, View};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A function: its identifier, and the graph that it has.
 pub type Key = (FunctionId, CfgHash);
@@ -85,6 +87,29 @@ pub fn from_vectors(program: &Program, vectors: &VectorSet, view: View, implied:
     } else {
         Coverage::seen(&seeds)
     }
+}
+
+/// The coverage of a recording, with everything that its bursts and breakpoints showed.
+pub fn with_breakpoints(program: &Program, vectors: &VectorSet) -> Coverage {
+    let mut seeds = Seeds::from_vectors(program, vectors, View::ALL);
+    let breakpoints = Breakpoints::read(program, vectors, &mut seeds);
+    let mut coverage = Known::from_program(program).close(&seeds);
+    breakpoints.complete(&mut coverage);
+    coverage
+}
+
+/// The blocks that have code of their own in the program: at least one probe was emitted.
+pub fn blocks_with_code(program: &Program) -> BTreeSet<(Key, usize)> {
+    let mut blocks = BTreeSet::new();
+    for (_, map) in program.annotated() {
+        for probe in &map.probes {
+            if let ProbeTarget::Block(block) = probe.target {
+                let function = map.function_of(probe.instance);
+                blocks.insert(((function.cfg.id, function.hash), block.index()));
+            }
+        }
+    }
+    blocks
 }
 
 impl Coverage {

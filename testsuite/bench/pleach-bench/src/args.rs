@@ -92,6 +92,9 @@ pub enum Command {
         /// Recordings, evaluated one by one and all together
         #[arg(long, default_value_t = 1)]
         runs: usize,
+        /// Runs of a recording
+        #[arg(long, default_value_t = 1)]
+        repeat: u32,
         /// Exact counts: programs that hash addresses do not always take the same paths
         #[arg(long, default_value_t = 3)]
         exact_runs: usize,

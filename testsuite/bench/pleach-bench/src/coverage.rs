@@ -1,10 +1,10 @@
 //! Coverage by sampling against exact coverage (Shye 2005, thesis §5): recall in the thesis's four modes and by
-//! execution threshold, false positives, and the gain of several runs together.
+//! execution threshold, false positives, the gain of several runs together, and what breakpoints prove beside.
 
 use anyhow::Result;
 use pleach_analysis::coverage;
 use pleach_analysis::coverage::Coverage;
-use pleach_analysis::coverage::measure::{Executed, FalsePositive, Recall, Totals};
+use pleach_analysis::coverage::measure::{Executed, FalsePositive, Proofs, Recall, Totals};
 use pleach_analysis::coverage::seeds::View;
 use pleach_analysis::program::Program;
 use pleach_annotate::find::Finder;
@@ -18,15 +18,17 @@ use pleach_harness::table::{Cell, Section, Table};
 use pleach_harness::variant::Variant;
 use pleach_harness::workload::{InputKind, Workload};
 use pleach_profile::Covered;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Options of measuring coverage.
 #[derive(Clone, Debug)]
 pub struct CoverageOptions {
     /// Budget, as `pleach record` takes it.
     pub budget: String,
-    /// Runs that are recorded.
+    /// Recordings.
     pub runs: usize,
+    /// Runs of a recording.
+    pub repeat: u32,
     /// Runs that are counted: a block is executed if it is in any of them.
     pub exact_runs: usize,
     /// The input.
@@ -95,6 +97,10 @@ pub struct Figures {
     /// By share of the hottest instructions, in the first run.
     hottest: Vec<Recall>,
     divergence: Vec<f64>,
+    /// What bursts and breakpoints prove together, by run.
+    proofs: Vec<Proofs>,
+    /// Blocks that a recording says were not executed, but were: functions and positions.
+    refuted: BTreeSet<(String, usize)>,
     covered_blocks: u64,
     false_positives: Vec<(FalsePositive, String)>,
 }
@@ -141,12 +147,14 @@ fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &Co
         proved_union: Recall::default(),
         hottest: Vec::new(),
         divergence: Vec::new(),
+        proofs: Vec::new(),
+        refuted: BTreeSet::new(),
         covered_blocks: 0,
         false_positives: Vec::new(),
     };
     let mut union = Coverage::default();
     for run in 0..options.runs {
-        let vectors = record_vectors(&annotated, &invocation, pleach, &options.budget, 1)?;
+        let vectors = record_vectors(&annotated, &invocation, pleach, &options.budget, options.repeat)?;
         let program = Program::read(&vectors.modules, &Finder::default());
         figures.seconds += vectors.processes.iter().map(|p| p.program_cpu_seconds).sum::<f64>();
         figures.bursts += vectors.bursts.len() as u64;
@@ -162,6 +170,13 @@ fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &Co
             figures.hottest = executed.recall_of_hottest(&coverage, &SHARES);
         }
         union.add(&coverage);
+        let complete = coverage::with_breakpoints(&program, &vectors);
+        let with_code = coverage::blocks_with_code(&program);
+        let proofs = executed.proofs(&complete, &with_code);
+        let refuted = proofs.refuted.iter();
+        let named = refuted.map(|(key, block)| (names.get(key).cloned().unwrap_or_default(), *block));
+        figures.refuted.extend(named);
+        figures.proofs.push(proofs);
     }
     figures.union = executed.recall(&union, Covered::PredictedByDominance);
     figures.proved_union = executed.recall(&union, Covered::ByDominance);
@@ -230,6 +245,23 @@ pub fn sections(found: &[Figures], options: &CoverageOptions) -> Vec<Section> {
             wrong(figures, true).into(),
         ]);
     }
+    let mut breakpoints = Table::new([
+        ("workload", "workload"),
+        ("recall", "recall"),
+        ("recall_with_code", "recall of code"),
+        ("not_executed", "called not executed"),
+        ("refuted", "of them executed"),
+    ]);
+    for figures in found {
+        let recalls = |of: fn(&Proofs) -> Recall| percents(&figures.proofs.iter().map(of).collect::<Vec<_>>());
+        breakpoints.push([
+            figures.workload.as_str().into(),
+            recalls(|proofs| proofs.executed),
+            recalls(|proofs| proofs.with_code),
+            spread(figures.proofs.iter().map(|proofs| proofs.not_executed as f64), 0),
+            spread(figures.proofs.iter().map(|proofs| proofs.refuted.len() as f64), 0),
+        ]);
+    }
     let workload = ("workload", "workload".to_owned());
     let mut by_mode = Table::new(std::iter::once(workload).chain(mode_columns(options.branches)));
     let mut hottest = Table::new(std::iter::once(("workload", "workload")).chain(SHARE_COLUMNS));
@@ -251,11 +283,20 @@ pub fn sections(found: &[Figures], options: &CoverageOptions) -> Vec<Section> {
                 Cell::Text(format!("{:?}", found.covered)),
             ]);
         }
+        for (name, block) in &figures.refuted {
+            wrong.push([
+                figures.workload.as_str().into(),
+                name.as_str().into(),
+                (*block as u64).into(),
+                Cell::Text(format!("{:?}", Covered::NotExecuted)),
+            ]);
+        }
     }
     vec![
         Section::new("programs", "Coverage of executed instructions, %", programs),
+        Section::new("breakpoints", "Proved by bursts and breakpoints, %, and blocks called not executed", breakpoints),
         Section::new("modes", "By mode, %", by_mode),
         Section::new("hottest", "Of the most executed instructions, first run, %", hottest),
-        Section::new("wrong", "Covered but not executed", wrong),
+        Section::new("wrong", "Contradicted by exact counts", wrong),
     ]
 }

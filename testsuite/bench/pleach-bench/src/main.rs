@@ -65,6 +65,7 @@ fn main() -> Result<()> {
             exact,
             budget,
             runs,
+            repeat,
             exact_runs,
             branches,
         } => {
@@ -72,6 +73,7 @@ fn main() -> Result<()> {
             let options = coverage::CoverageOptions {
                 budget: budget.clone(),
                 runs: (*runs).max(1),
+                repeat: (*repeat).max(1),
                 exact_runs: (*exact_runs).max(1),
                 on: exact.on,
                 branches: *branches,
