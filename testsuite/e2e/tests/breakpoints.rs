@@ -127,6 +127,7 @@ fn proofs_agree_with_exact_counts() {
         "predictions.c",
         "shapes.c",
         "taken.c",
+        "vanishing.c",
         "windows.c",
     ] {
         let folder = scratch();
@@ -361,14 +362,24 @@ fn a_hardened_kernel_is_done_without_or_named() {
     assert_eq!(printed, plain, "{text}");
     let mapped = read(&out);
     for function in ["fresh", "in_thread", "in_child", "absent"] {
-        assert_eq!(states(&mapped, function), states(&expected, function), "{function}: {text}");
+        assert_eq!(
+            states(&mapped, function),
+            states(&expected, function),
+            "{function}: {text}"
+        );
     }
-    assert!(text.contains("libraries that a process loaded later have no breakpoints"), "{text}");
+    assert!(
+        text.contains("libraries that a process loaded later have no breakpoints"),
+        "{text}"
+    );
     let Some((printed, text)) = record_in(NOT_EXECUTABLE, &[&hardened], &out, &command) else {
         return;
     };
     assert_eq!(printed, plain, "{text}");
-    assert!(text.contains("the kernel refuses to write breakpoints into code"), "{text}");
+    assert!(
+        text.contains("the kernel refuses to write breakpoints into code"),
+        "{text}"
+    );
     assert_eq!(states(&read(&out), "absent")[0], Covered::Unknown, "{text}");
 }
 

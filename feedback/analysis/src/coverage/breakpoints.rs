@@ -2,11 +2,12 @@
 //!
 //! A block was executed if a region with one of its probes was. It was not executed only if that is proved in each
 //! inline instance of its function, in all modules: its probes lie in regions that were not executed, or, where it has
-//! none there, so do those of all blocks before it, or of all blocks after it. And its code was not bypassed: see
-//! [`bypass`](super::bypass).
+//! none there, so do those of all blocks before it, or of all blocks after it. And its code was not bypassed
+//! ([`bypass`](super::bypass)), and has not vanished ([`vanished`](super::vanished)).
 
 use super::bypass::{self, Code, Known};
 use super::seeds::{Evidence, Seeds};
+use super::vanished;
 use super::{Coverage, FunctionCoverage, Key};
 use crate::program::Program;
 use pleach_annotate::cfg::{Cfg, ProbeTarget, Terminator};
@@ -15,7 +16,7 @@ use pleach_annotate::map::{AddressMap, InlineInstanceIndex, Probe};
 use pleach_collector::vector::VectorSet;
 use pleach_collector::vector::coverage::{ModuleCoverage, Region, RegionState};
 use pleach_profile::{Covered, Executions};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 /// What breakpoints showed about the functions of a program.
@@ -40,9 +41,20 @@ impl Breakpoints {
         if vectors.coverage.is_empty() {
             return breakpoints;
         }
+        let mut called = FxHashSet::default();
         for (module, map) in program.annotated() {
             let coverage = vectors.coverage.iter().find(|coverage| coverage.module == module);
-            breakpoints.add(map, coverage, seeds);
+            let absent = breakpoints.add(map, coverage, seeds);
+            called.extend(vanished::called(map, |instance, block| {
+                absent.get(&instance).is_some_and(|absent| absent[block.index()])
+            }));
+        }
+        let vanishing = vanished::vanishing(program, called);
+        for ((id, _), blocks) in &mut breakpoints.functions {
+            let proved = blocks.absent.iter_mut().filter(|state| **state == Covered::NotExecuted);
+            if vanishing.contains(&id.guid) {
+                proved.for_each(|state| *state = Covered::CodeNotExecuted);
+            }
         }
         breakpoints
     }
@@ -66,7 +78,14 @@ impl Breakpoints {
         }
     }
 
-    fn add(&mut self, map: &AddressMap, coverage: Option<&ModuleCoverage>, seeds: &mut Seeds) {
+    /// Adds a module. Returns which of its blocks were not executed, by inline instance.
+    fn add(
+        &mut self,
+        map: &AddressMap,
+        coverage: Option<&ModuleCoverage>,
+        seeds: &mut Seeds,
+    ) -> FxHashMap<InlineInstanceIndex, Vec<bool>> {
+        let mut by_instance = FxHashMap::default();
         let completed = coverage.is_some_and(|coverage| coverage.completed);
         let code = coverage.map(|coverage| Code::new(map, coverage));
         for (instance, probes) in blocks_by_instance(map) {
@@ -83,10 +102,12 @@ impl Breakpoints {
             }
             let counted = bounded(&function.cfg, &found, completed);
             let unexecuted = absent(&function.cfg, found.known.clone(), completed);
+            doubt_ends(&function.cfg, &mut found.known, completed);
             if let Some(code) = &code {
                 bypass::doubt(&function.cfg, instance, &mut found.known, &found.regions, code);
             }
             let proved = absent(&function.cfg, found.known, completed);
+            by_instance.insert(instance, proved.clone());
             let state = |(code, block): (bool, bool)| match (code, block) {
                 (_, true) => Covered::NotExecuted,
                 (true, false) => Covered::CodeNotExecuted,
@@ -108,6 +129,7 @@ impl Breakpoints {
         }
         // Code whose function could not be told from others of its name.
         self.functions.retain(|(id, _), _| !map.unplaced.contains(&id.guid));
+        by_instance
     }
 }
 
@@ -223,6 +245,29 @@ fn ends(cfg: &Cfg) -> Vec<bool> {
     may_end
 }
 
+/// Doubts the blocks that follow an executed block where none of them seems executed: a call in it may not have returned,
+/// but a copy of what follows may as well have lost its probe.
+fn doubt_ends(cfg: &Cfg, known: &mut [Known], completed: bool) {
+    loop {
+        let absent = absent(cfg, known.to_vec(), completed);
+        let executed = (0..known.len()).filter(|&block| known[block] == Known::Executed);
+        let follow: Vec<usize> = executed
+            .map(|block| {
+                let after = cfg.blocks[block].successors.iter().map(|to| to.index());
+                after.filter(|&to| !cfg.blocks[to].is_eh_pad).collect::<Vec<_>>()
+            })
+            .filter(|after| after.iter().all(|&to| absent[to]))
+            .flatten()
+            .collect();
+        if follow.is_empty() {
+            return;
+        }
+        for block in follow {
+            known[block] = Known::Unknown;
+        }
+    }
+}
+
 /// The executions of an instance's blocks: a block without code is executed as often as the blocks before it, or as
 /// those after it, at most.
 fn bounded(cfg: &Cfg, found: &Found, completed: bool) -> Vec<Executions> {
@@ -303,6 +348,32 @@ mod tests {
         assert_eq!(of([NoProbe, Absent, Absent, NoProbe], true), [true; 4]);
         assert_eq!(of([NoProbe, Absent, Absent, NoProbe], false), [false, true, true, true]);
         assert_eq!(of([NoProbe, Absent, Unknown, Absent], true), [false, true, false, true]);
+    }
+
+    #[test]
+    fn an_executed_block_has_gone_on() {
+        // 0 branches to 1 and 2, which join in 3.
+        let cfg = cfg(&[&[1, 2], &[3], &[3], &[]]);
+        let doubted = |mut known: [Known; 4]| {
+            doubt_ends(&cfg, &mut known, true);
+            known
+        };
+        // Of 3 there is another copy after 2, or 2 called exit.
+        assert_eq!(
+            doubted([Executed, Absent, Executed, Absent]),
+            [Executed, Absent, Executed, Unknown]
+        );
+        assert_eq!(
+            doubted([Executed, Absent, Absent, Absent]),
+            [Executed, Unknown, Unknown, Absent]
+        );
+        // 1 and 2 have no probes: they were not executed, because 3 was not.
+        assert_eq!(
+            doubted([Executed, NoProbe, NoProbe, Absent]),
+            [Executed, Unknown, Unknown, Absent]
+        );
+        let consistent = [Executed, Absent, Unknown, Absent];
+        assert_eq!(doubted(consistent), consistent);
     }
 
     #[test]

@@ -47,6 +47,7 @@ mod bypass;
 pub mod closure;
 pub mod measure;
 pub mod seeds;
+mod vanished;
 
 use crate::program::Program;
 use breakpoints::Breakpoints;

@@ -2,7 +2,9 @@
 
 use crate::bench::Bench;
 use crate::build::Binary;
+use crate::pleach_command::Pleach;
 use crate::process::run_measured;
+use crate::recorder::recorder;
 use crate::run::run_with;
 use crate::tools::Tool;
 use crate::workload::InputKind;
@@ -35,8 +37,21 @@ impl Counted {
 
 /// Runs a build that counts paths or edges, and reads what it counted.
 pub fn count(bench: &Bench, binary: &Binary, kind: InputKind) -> Result<Counted> {
+    count_under(bench, binary, kind, &[])
+}
+
+/// [`count`] under `pleach record`: where blocks depend on addresses, as those that compare pointers do, the same ones are
+/// executed as in a recording.
+pub fn count_recorded(bench: &Bench, binary: &Binary, kind: InputKind, pleach: &Pleach) -> Result<Counted> {
     let folder = tempfile::tempdir()?;
-    run_into(bench, binary, kind, "PLEACH_COUNTS", &folder.path().join("%p.plcnt"))?;
+    let wrapper = recorder(pleach, &["--quiet".into()], &folder.path().join("recorded.pleach"));
+    count_under(bench, binary, kind, &wrapper)
+}
+
+fn count_under(bench: &Bench, binary: &Binary, kind: InputKind, wrapper: &[String]) -> Result<Counted> {
+    let folder = tempfile::tempdir()?;
+    let pattern = folder.path().join("%p.plcnt");
+    run_into(bench, binary, kind, wrapper, ("PLEACH_COUNTS", &pattern))?;
     let counts = files_in(folder.path())?
         .iter()
         .map(CountFile::open)
@@ -62,8 +77,8 @@ pub fn count_calls(bench: &Bench, binary: &Binary, kind: InputKind) -> Result<BT
         bench,
         binary,
         kind,
-        "LLVM_PROFILE_FILE",
-        &folder.path().join("%p.profraw"),
+        &[],
+        ("LLVM_PROFILE_FILE", &folder.path().join("%p.profraw")),
     )?;
     let raw = files_in(folder.path())?;
     let merged = folder.path().join("merged.profdata");
@@ -76,9 +91,9 @@ pub fn count_calls(bench: &Bench, binary: &Binary, kind: InputKind) -> Result<BT
     parse_calls(&shown.stdout)
 }
 
-fn run_into(bench: &Bench, binary: &Binary, kind: InputKind, variable: &str, pattern: &Path) -> Result<()> {
+fn run_into(bench: &Bench, binary: &Binary, kind: InputKind, wrapper: &[String], counts: (&str, &Path)) -> Result<()> {
     let invocation = bench.invocation(bench.workload(&binary.workload)?, kind)?;
-    run_with(binary, &invocation, &[], &[(variable, pattern)])?.expect_checksum(binary, &invocation)?;
+    run_with(binary, &invocation, wrapper, &[counts])?.expect_checksum(binary, &invocation)?;
     Ok(())
 }
 

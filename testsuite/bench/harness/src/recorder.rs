@@ -8,6 +8,14 @@ use pleach_collector::vector::VectorSet;
 use pleach_profile::file::ProfileFile;
 use std::path::Path;
 
+/// The words before a recorded command.
+pub(crate) fn recorder(pleach: &Pleach, options: &[String], profile: &Path) -> Vec<String> {
+    let mut words = vec![pleach.command.display().to_string(), "record".to_owned()];
+    words.extend_from_slice(options);
+    words.extend(["-o".to_owned(), profile.display().to_string(), "--".to_owned()]);
+    words
+}
+
 /// Records a binary on an input into `profile`, with more options of `pleach record`.
 ///
 /// # Errors
@@ -19,10 +27,7 @@ pub fn record_profile(
     options: &[String],
     profile: &Path,
 ) -> Result<()> {
-    let mut wrapper = vec![pleach.command.display().to_string(), "record".to_owned()];
-    wrapper.extend_from_slice(options);
-    wrapper.extend(["-o".to_owned(), profile.display().to_string(), "--".to_owned()]);
-    run_with(binary, invocation, &wrapper, &[])?.expect_checksum(binary, invocation)?;
+    run_with(binary, invocation, &recorder(pleach, options, profile), &[])?.expect_checksum(binary, invocation)?;
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use pleach_analysis::program::Program;
 use pleach_annotate::find::Finder;
 use pleach_ball_larus::Mode;
 use pleach_harness::bench::Bench;
-use pleach_harness::exact_counts::count;
+use pleach_harness::exact_counts::count_recorded;
 use pleach_harness::pleach_command::Pleach;
 use pleach_harness::progress;
 use pleach_harness::recorder::record_vectors;
@@ -129,7 +129,7 @@ fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &Co
     let mut executed = Executed::default();
     let mut names = BTreeMap::new();
     for _ in 0..options.exact_runs {
-        let counted = count(bench, &counting, options.on)?;
+        let counted = count_recorded(bench, &counting, options.on, pleach)?;
         executed.add(&counted.exact);
         let functions = counted.exact.functions.into_iter();
         names.extend(functions.map(|f| ((f.cfg.id, f.cfg.hash()), f.cfg.name)));
@@ -294,7 +294,11 @@ pub fn sections(found: &[Figures], options: &CoverageOptions) -> Vec<Section> {
     }
     vec![
         Section::new("programs", "Coverage of executed instructions, %", programs),
-        Section::new("breakpoints", "Proved by bursts and breakpoints, %, and blocks called not executed", breakpoints),
+        Section::new(
+            "breakpoints",
+            "Proved by bursts and breakpoints, %, and blocks called not executed",
+            breakpoints,
+        ),
         Section::new("modes", "By mode, %", by_mode),
         Section::new("hottest", "Of the most executed instructions, first run, %", hottest),
         Section::new("wrong", "Contradicted by exact counts", wrong),
