@@ -51,9 +51,8 @@ impl Breakpoints {
         }
         let vanishing = vanished::vanishing(program, called);
         for ((id, _), blocks) in &mut breakpoints.functions {
-            let proved = blocks.absent.iter_mut().filter(|state| **state == Covered::NotExecuted);
             if vanishing.contains(&id.guid) {
-                proved.for_each(|state| *state = Covered::CodeNotExecuted);
+                blocks.absent.fill(Covered::Unknown);
             }
         }
         breakpoints
