@@ -11,6 +11,7 @@ use crate::engines::session::Session;
 use crate::launch::LaunchError;
 pub use crate::signals::Handlers;
 use crate::vector::Engine;
+pub use pleach_wire::settings::MAX_BURST;
 use std::ffi::OsString;
 
 /// Runs a command, and returns the vectors of it and its descendants. Standard streams are inherited unless

@@ -238,7 +238,10 @@ impl Ticker {
                 self.mean_ns().max(self.floor_ns())
             }
         };
-        let ns = interval(mean, self.random.fraction());
+        let ns = match settings::get().has_equal_periods {
+            true => mean,
+            false => interval(mean, self.random.fraction()),
+        };
         self.arm((ns as u64).max(1000));
     }
 

@@ -41,6 +41,8 @@ pub struct RecordOptions {
     pub duration: Option<Duration>,
     /// A fixed mean CPU time between bursts, instead of the budget.
     pub period: Option<Duration>,
+    /// All periods are equal, as the papers' are by default. [`Engine::Lbr`] draws them nevertheless.
+    pub has_equal_periods: bool,
     /// Taken branches of a burst, unless the budget allows more; the sampler's default if `None`.
     pub burst: Option<u32>,
     /// The library to preload, `libpleach_stub.so`. The sampler is beside it.
@@ -82,6 +84,7 @@ impl RecordOptions {
             verify: false,
             duration: None,
             period: None,
+            has_equal_periods: false,
             burst: None,
             preload: preload.into(),
             seed: None,

@@ -18,6 +18,8 @@ pub struct Settings {
     pub overhead: f64,
     /// A fixed mean CPU time between bursts in nanoseconds, in place of the budget.
     pub period_ns: Option<u64>,
+    /// Whether all periods are equal, in place of random ones. Bursts then fall into step with loops of that period.
+    pub has_equal_periods: bool,
     /// Taken branches of a burst, in place of the engine's own length.
     pub burst: Option<u64>,
     /// Makes the sequence of periods repeatable.
@@ -59,6 +61,7 @@ impl Default for Settings {
             engine: Engine::Step,
             overhead: 0.01,
             period_ns: None,
+            has_equal_periods: false,
             burst: None,
             seed: None,
             step_ns: 5_000,
@@ -92,7 +95,7 @@ fn number(text: &str) -> u64 {
 }
 
 /// Every key. Values are limited where the sampler could not work with others.
-static KEYS: [Key; 19] = [
+static KEYS: [Key; 20] = [
     Key {
         name: "threads",
         get: |s| s.threads.to_text(),
@@ -165,6 +168,11 @@ static KEYS: [Key; 19] = [
         set: |s, text| s.period_ns = Some(number(text)).filter(|ns| *ns > 0),
     },
     Key {
+        name: "equal_periods",
+        get: |s| s.has_equal_periods.then(|| "1".to_owned()),
+        set: |s, text| s.has_equal_periods = number(text) != 0,
+    },
+    Key {
         name: "burst",
         get: |s| s.burst.map(|branches| branches.to_string()),
         set: |s, text| s.burst = Some(number(text).clamp(1, MAX_BURST)),
@@ -227,6 +235,7 @@ mod tests {
             engine: Engine::RunAhead,
             overhead: 30.5,
             period_ns: Some(7),
+            has_equal_periods: true,
             burst: Some(9),
             seed: Some(3),
             step_ns: 101,

@@ -112,6 +112,7 @@ pub(crate) fn settings(options: &RecordOptions, costs: Costs) -> Settings {
         engine: options.engine,
         overhead: options.overhead,
         period_ns: options.period.map(|period| period.as_nanos() as u64),
+        has_equal_periods: options.has_equal_periods,
         burst: options.burst.map(u64::from),
         seed: options.seed,
         step_ns: costs.step_ns,

@@ -6,11 +6,11 @@ use super::phase_watch::PhaseWatch;
 use super::phases::interval;
 use super::progress;
 use super::recorded::{NOTHING_SAMPLED, Target};
-use super::sampling::{self, EngineArg, Wants, duration, duration_or_zero, percentage};
+use super::sampling::{self, EngineArg, Period, Wants, duration, duration_or_zero, percentage, period};
 use anyhow::{Context, Result, anyhow, bail};
 use pleach_collector::detached::{self, Limits};
 use pleach_collector::engines::lbr::Refusal;
-use pleach_collector::record::{CoverageMode, Enough, Handlers, RecordError, RecordOptions, Repeat, record};
+use pleach_collector::record::{CoverageMode, Enough, Handlers, MAX_BURST, RecordError, RecordOptions, Repeat, record};
 use pleach_collector::threads::{ThreadFilter, ThreadFilterError};
 use pleach_collector::vector::Engine;
 use pleach_decide::support::MIN_BURSTS_FOR_SPLITTING;
@@ -51,11 +51,12 @@ pub struct Args {
     /// Time to sample, from the command's start: 30s, 500ms (default: until its end). The command runs to its end.
     #[arg(long, value_parser = duration)]
     duration: Option<Duration>,
-    /// Mean CPU time between bursts, in place of a budget (--overhead): 500us, 4ms.
-    #[arg(long, value_parser = duration)]
-    period: Option<Duration>,
-    /// Number of taken branches in a burst if the budget allows no more.
-    #[arg(long, hide = true)]
+    /// Mean CPU time between bursts, in place of a budget (--overhead): 500us, 4ms. Periods are random, unless `fixed`
+    /// follows: 4ms,fixed. Fixed ones fall into step with loops of the same period.
+    #[arg(long, value_parser = period, value_name = "TIME[,fixed]")]
+    period: Option<Period>,
+    /// Number of taken branches in a burst (default: 1000, or what the budget allows). Hardware has its own (lbr).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_BURST as i64))]
     burst: Option<u32>,
     /// Use a CPU timer with the kernel's tick rate, as if perf_event_open were refused.
     #[arg(long, hide = true)]
@@ -241,7 +242,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         overhead: args.overhead,
         verify: args.verify,
         duration: args.duration,
-        period: args.period,
+        period: args.period.map(|period| period.mean),
+        has_equal_periods: args.period.is_some_and(|period| period.is_fixed),
         burst: args.burst,
         repeat: args.repeat,
         seed: args.seed,
@@ -304,7 +306,8 @@ fn print_environment(args: &Args, folder: &Path) -> Result<ExitCode> {
         engine,
         overhead: args.overhead,
         duration: args.duration,
-        period: args.period,
+        period: args.period.map(|period| period.mean),
+        has_equal_periods: args.period.is_some_and(|period| period.is_fixed),
         timer_only: args.timer_only,
         threads: args.threads(engine)?,
         ..RecordOptions::new(sampling::sampler(engine)?)

@@ -74,6 +74,24 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     time.ok_or_else(|| "expected a time with its unit, like 500us, 4ms or 1s".into())
 }
 
+/// Times between bursts.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Period {
+    /// Their mean.
+    pub mean: Duration,
+    /// Whether they are all equal.
+    pub is_fixed: bool,
+}
+
+/// A time with its unit, and whether it is fixed.
+pub fn period(text: &str) -> Result<Period, String> {
+    let (time, is_fixed) = text.strip_suffix(",fixed").map_or((text, false), |time| (time, true));
+    Ok(Period {
+        mean: duration(time)?,
+        is_fixed,
+    })
+}
+
 /// A time with its unit, or 0.
 pub fn duration_or_zero(text: &str) -> Result<Duration, String> {
     let time = time(text).or((text == "0").then_some(Duration::ZERO));
@@ -122,5 +140,9 @@ mod tests {
         assert_eq!(duration("500us"), Ok(Duration::from_micros(500)));
         assert_eq!(duration("4ms"), Ok(Duration::from_millis(4)));
         assert!(duration("4").is_err());
+        let periods = ["4ms", "4ms,fixed"].map(|text| period(text).expect("a period"));
+        assert_eq!(periods.map(|period| period.is_fixed), [false, true]);
+        assert!(periods.iter().all(|period| period.mean == Duration::from_millis(4)));
+        assert!(period("fixed").is_err() && period("4ms,random").is_err());
     }
 }

@@ -31,7 +31,8 @@ pub fn record_profile(
     Ok(())
 }
 
-/// Records `repeat` runs of a binary at a budget, as `1%`, and returns the raw vectors.
+/// Records `repeat` runs of a binary, and returns the raw vectors. `rate`: a budget, as `1%`, or a period, as `4ms` or
+/// `4ms,fixed`.
 ///
 /// # Errors
 /// As [`record_profile`], and where the recorder kept no vectors.
@@ -39,7 +40,7 @@ pub fn record_vectors(
     binary: &Binary,
     invocation: &Invocation,
     pleach: &Pleach,
-    budget: &str,
+    rate: &str,
     repeat: u32,
 ) -> Result<VectorSet> {
     let folder = tempfile::tempdir()?;
@@ -47,7 +48,11 @@ pub fn record_vectors(
     let options = [
         "--quiet".to_owned(),
         "--keep-vectors".to_owned(),
-        format!("--overhead={budget}"),
+        if rate.contains('s') {
+            format!("--period={rate}")
+        } else {
+            format!("--overhead={rate}")
+        },
         format!("--repeat={repeat}"),
     ];
     record_profile(binary, invocation, pleach, &options, &profile)?;

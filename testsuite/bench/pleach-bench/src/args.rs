@@ -89,6 +89,9 @@ pub enum Command {
         /// Budget of the recording
         #[arg(long = "overhead", default_value = "1%")]
         budget: String,
+        /// Mean CPU time between bursts, in place of a budget: 4ms, or 4ms,fixed for equal periods
+        #[arg(long, conflicts_with = "budget")]
+        period: Option<String>,
         /// Recordings, evaluated one by one and all together
         #[arg(long, default_value_t = 1)]
         runs: usize,

@@ -23,8 +23,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Options of measuring coverage.
 #[derive(Clone, Debug)]
 pub struct CoverageOptions {
-    /// Budget, as `pleach record` takes it.
-    pub budget: String,
+    /// Budget or period, as `pleach record` takes it.
+    pub rate: String,
     /// Recordings.
     pub runs: usize,
     /// Runs of a recording.
@@ -154,7 +154,7 @@ fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &Co
     };
     let mut union = Coverage::default();
     for run in 0..options.runs {
-        let vectors = record_vectors(&annotated, &invocation, pleach, &options.budget, options.repeat)?;
+        let vectors = record_vectors(&annotated, &invocation, pleach, &options.rate, options.repeat)?;
         let program = Program::read(&vectors.modules, &Finder::default());
         figures.seconds += vectors.processes.iter().map(|p| p.program_cpu_seconds).sum::<f64>();
         figures.bursts += vectors.bursts.len() as u64;

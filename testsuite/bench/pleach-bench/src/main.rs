@@ -64,6 +64,7 @@ fn main() -> Result<()> {
         Command::Coverage {
             exact,
             budget,
+            period,
             runs,
             repeat,
             exact_runs,
@@ -71,7 +72,7 @@ fn main() -> Result<()> {
         } => {
             let bench = open()?;
             let options = coverage::CoverageOptions {
-                budget: budget.clone(),
+                rate: period.as_ref().unwrap_or(budget).clone(),
                 runs: (*runs).max(1),
                 repeat: (*repeat).max(1),
                 exact_runs: (*exact_runs).max(1),
