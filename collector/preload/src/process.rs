@@ -1,16 +1,18 @@
 //! Whether this process is sampled, and whether the caller runs in it.
 
+use crate::state_section::state_section;
 use crate::sys;
 use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 use core::sync::atomic::{AtomicI32, AtomicU8};
 
-static STATE: AtomicU8 = AtomicU8::new(OFF);
+state_section! {
+    static STATE: AtomicU8 = AtomicU8::new(OFF);
+    static PID: AtomicI32 = AtomicI32::new(0);
+}
 const OFF: u8 = 0;
 const ACTIVE: u8 = 1;
 /// The program confined itself by seccomp, which may forbid our system calls.
 const STOPPED: u8 = 2;
-
-static PID: AtomicI32 = AtomicI32::new(0);
 
 /// Starts sampling in the calling process.
 pub fn activate() {

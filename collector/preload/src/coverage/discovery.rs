@@ -72,5 +72,5 @@ pub fn discover(can: Result<(), Failure>, is_later: bool) -> bool {
 
 /// Releases the lock in a child made by `fork`; another thread of the parent may have held it.
 pub fn begin_child() {
-    LOCK.release();
+    LOCK.release_in_child();
 }
