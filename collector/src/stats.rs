@@ -130,11 +130,11 @@ impl Stats {
         self.set_overhead();
     }
 
-    /// Notes which processes confined themselves. They report no CPU time from there on, but the kernel knows what the
-    /// command took, with what it waited for: `command_cpu_seconds`.
-    pub(crate) fn add_confined(&mut self, confined: Confined, command_cpu_seconds: f64) {
-        self.confined = Some(confined);
-        self.program_cpu_seconds = self.program_cpu_seconds.max(command_cpu_seconds - self.own_cpu_seconds);
+    /// Takes the kernel's account of the command and all that it waited for, if that is more than what processes told: it
+    /// includes how the kernel makes and ends processes, and processes that were killed, are linked statically or confined
+    /// themselves.
+    pub(crate) fn add_command(&mut self, cpu_seconds: f64) {
+        self.program_cpu_seconds = self.program_cpu_seconds.max(cpu_seconds - self.own_cpu_seconds);
         self.set_overhead();
     }
 

@@ -10,6 +10,7 @@ use crate::mappings;
 use crate::process::{self, pid};
 use crate::state_section::state_section;
 use crate::sys::{self, SpinLock, syscall};
+use crate::waiting;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64};
 use pleach_wire::shard::{Encoder, FrameKind};
@@ -259,9 +260,12 @@ pub fn conclude(ends: bool) {
     let before = sys::thread_cpu_ns();
     coverage::conclude();
     if has_none() {
-        let cost = sys::thread_cpu_ns().saturating_sub(before);
-        OWN_NS.fetch_add(cost, Relaxed);
-        account::spend_on_start(cost);
+        // That of a child that waits is accounted for.
+        if !waiting::is_waiting() {
+            let cost = sys::thread_cpu_ns().saturating_sub(before);
+            OWN_NS.fetch_add(cost, Relaxed);
+            account::spend_on_start(cost);
+        }
         account::conclude_without_burst(ends);
         return;
     }

@@ -349,7 +349,13 @@ extern "C" fn after_fork_in_child() {
             begin_child(state, before, has_timer);
         }
     }
-    let cost = sys::thread_cpu_ns().saturating_sub(before) + settings::get().fork_ns;
+    // What a child that waits does is a part of what the recorder measured.
+    let fork_ns = settings::get().fork_ns;
+    let cost = if waiting::is_waiting() && fork_ns > 0 {
+        fork_ns
+    } else {
+        sys::thread_cpu_ns().saturating_sub(before) + fork_ns
+    };
     counters::OWN_NS.fetch_add(cost, Relaxed);
     account::spend_on_start(cost);
 }

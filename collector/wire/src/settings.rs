@@ -34,7 +34,7 @@ pub struct Settings {
     pub trap_signal_ns: u64,
     /// CPU time that the dynamic loader takes for the stub, in nanoseconds.
     pub load_ns: u64,
-    /// CPU time that the kernel takes for what the sampler adds to a process when the process forks, in nanoseconds.
+    /// CPU time that the sampler adds to a `fork`, in the process and in a child without ticks, in nanoseconds.
     pub fork_ns: u64,
     /// Seccomp filters in force in the recorder.
     pub seccomp_filters: u64,

@@ -35,7 +35,7 @@ pub struct Costs {
     pub trap: Option<TrapCosts>,
     /// Loading the stub into a process.
     pub load_ns: u64,
-    /// What the sampler's libraries add to the cost of `fork`.
+    /// What the sampler adds to the cost of `fork`.
     pub fork_ns: u64,
 }
 

@@ -184,15 +184,17 @@ impl Session for PreloadSession<'_> {
         self.gathering.convergence()
     }
 
-    fn finish(self: Box<Self>) -> Collected {
+    fn finish(mut self: Box<Self>) -> Collected {
         let (mut vectors, found, unreclaimed) = self.gathering.finish();
         let mut stats = Stats::from_vectors(&vectors, self.options.engine, found);
         stats.add_unsampled(&self.unsampled);
-        let confined = self.account.as_ref().and_then(RunAccount::confined);
-        let note = confined.as_ref().map(note_on_confinement);
-        if let Some(confined) = confined {
-            stats.add_confined(confined, self.command_cpu_seconds);
+        let told = stats.program_cpu_seconds;
+        stats.add_command(self.command_cpu_seconds);
+        if self.unsampled.processes > 0 {
+            self.unsampled.program_cpu_seconds += stats.program_cpu_seconds - told;
         }
+        stats.confined = self.account.as_ref().and_then(RunAccount::confined);
+        let note = stats.confined.as_ref().map(note_on_confinement);
         vectors.processes.extend(self.unsampled.as_process());
         let unseen = self.unseen;
         let totals = self.account.as_ref().map(RunAccount::totals).unwrap_or_default();
