@@ -1,7 +1,8 @@
-//! Links the sampler into few segments, because the kernel copies each with each `fork`, and the unwinder of the compiler's runtime library into the sampler.
+//! Links the sampler into few segments, because the kernel copies each with each `fork`; and links the unwinder of the
+//! compiler's runtime library into it.
 //!
-//! The standard library refers to it, and nothing in the sampler unwinds. As a shared library, it would cost every
-//! process of a recording more to load than the sampler itself. Where there is no archive of it, it stays shared.
+//! The standard library refers to the unwinder, and nothing in the sampler unwinds. As a shared library, it would cost
+//! every process of a recording more to load than the sampler itself. Where there is no archive of it, it stays shared.
 
 #[path = "../stub/link_options.rs"]
 mod link_options;

@@ -130,9 +130,9 @@ impl Stats {
         self.set_overhead();
     }
 
-    /// Takes the kernel's account of the command and all that it waited for, if that is more than what processes told: it
-    /// includes how the kernel makes and ends processes, and processes that were killed, are linked statically or confined
-    /// themselves.
+    /// Takes the kernel's account of the command and all that it waited for, if that is more than what processes told:
+    /// it includes how the kernel makes and ends processes, and processes that were killed, are linked statically or
+    /// confined themselves.
     pub(crate) fn add_command(&mut self, cpu_seconds: f64) {
         self.program_cpu_seconds = self.program_cpu_seconds.max(cpu_seconds - self.own_cpu_seconds);
         self.set_overhead();

@@ -23,15 +23,16 @@ state_section! {
     static TOLD_CPU_NS: AtomicU64 = AtomicU64::new(0);
     static TOLD_OWN_NS: AtomicU64 = AtomicU64::new(0);
     static TOLD_START_NS: AtomicU64 = AtomicU64::new(0);
-    /// The part of the reported CPU time, of the process and of the sampler in it, that belongs to an earlier image or to
-    /// processes without a shard.
+    /// The part of the reported CPU time, of the process and of the sampler in it, that belongs to an earlier image or
+    /// to processes without a shard.
     static BASE_CPU_NS: AtomicU64 = AtomicU64::new(0);
     static BASE_OWN_NS: AtomicU64 = AtomicU64::new(0);
     /// The part of the sampler's CPU time that does not depend on the number of bursts.
     static START_NS: AtomicU64 = AtomicU64::new(0);
     /// The part of it that arming breakpoints took.
     static ARMING_NS: AtomicU64 = AtomicU64::new(0);
-    /// Whether this is a child made by `fork`. Its start and end are not counted for its kind, because its parent's are.
+    /// Whether this is a child made by `fork`. Its start and end are not counted for its kind, because its parent's
+    /// are.
     static IS_FORKED: AtomicBool = AtomicBool::new(false);
     /// Whether this is the recording's first process, or cannot know.
     static IS_FIRST: AtomicBool = AtomicBool::new(true);
@@ -84,6 +85,7 @@ pub fn probability() -> f64 {
 }
 
 /// Adds to the part of the sampler's CPU time that does not depend on the number of bursts.
+#[inline(always)]
 pub fn spend_on_start(ns: u64) {
     START_NS.fetch_add(ns, Relaxed);
 }
@@ -94,6 +96,7 @@ pub fn restart() {
 }
 
 /// Reports the CPU time since the last report.
+#[inline(always)]
 pub fn tell() {
     let Some(page) = page() else { return };
     let new = |told: &AtomicU64, now: u64| now.saturating_sub(told.fetch_max(now, Relaxed));
@@ -216,12 +219,13 @@ pub fn be_unnoted() {
 }
 
 /// Whether this process takes ticks.
+#[inline(always)]
 pub fn is_sampled() -> bool {
     IS_SAMPLED.load(Relaxed)
 }
 
-/// The probability with which a child made by `fork` has exact ticks from its start on; `least`: the lowest that the time
-/// between ticks allows. Without the page, nothing is known of other children.
+/// The probability with which a child made by `fork` has exact ticks from its start on; `least`: the lowest that the
+/// time between ticks allows. Without the page, nothing is known of other children.
 pub fn forked_probability(least: f64) -> f64 {
     match (page(), kind()) {
         (Some(page), Some(kind)) => page.forked_probability(settings::get().overhead, kind, least),
@@ -237,6 +241,7 @@ pub fn learn_forked_start(ns: u64) {
 }
 
 /// Reports how long a child made by `fork` was, at its end or before its next image.
+#[inline(always)]
 fn tell_length(cpu_ns: u64) {
     if let Some(kind) = kind().filter(|_| IS_FORKED.load(Relaxed) && !HAS_TOLD_LENGTH.swap(true, Relaxed)) {
         let program_ns = cpu_ns.saturating_sub(OWN_NS.load(Relaxed));
@@ -268,6 +273,7 @@ fn learn_start(page: &Account) {
 }
 
 /// Counts the end of this process, once. False if it was counted before.
+#[inline(always)]
 fn end(page: &Account) -> bool {
     let is_first = !HAS_ENDED.swap(true, Relaxed);
     if is_first && !IS_FORKED.load(Relaxed) {
@@ -282,6 +288,7 @@ fn end(page: &Account) -> bool {
 }
 
 /// The same for a process without a burst, which has no shard.
+#[inline(always)]
 pub fn conclude_without_burst(ends: bool) {
     let Some(page) = page() else { return };
     if !ends {
@@ -319,6 +326,7 @@ pub fn conclude_without_burst(ends: bool) {
 }
 
 /// Counts from zero in a child made by `fork`.
+#[inline(always)]
 pub fn begin_child() {
     IS_FORKED.store(true, Relaxed);
     HAS_TOLD_LENGTH.store(false, Relaxed);

@@ -30,11 +30,13 @@ pub fn snapshot() -> Counters {
 }
 
 /// Numbers of sampled and unsampled threads. Resets both counters.
+#[inline(always)]
 pub fn take_threads() -> (u64, u64) {
     (THREADS.swap(0, Relaxed).into(), UNSAMPLED.swap(0, Relaxed).into())
 }
 
 /// Starts at zero in a child made by `fork`.
+#[inline(always)]
 pub fn reset() {
     for counter in [&OWN_NS, &LOST, &DECLINED] {
         counter.store(0, Relaxed);

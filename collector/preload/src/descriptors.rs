@@ -1,5 +1,5 @@
-//! The sampler's descriptors have high numbers, which programs seldom use. They are no higher than that needs: the kernel
-//! copies the whole table with each `fork`, which takes 7 µs if it has 3000 entries.
+//! The sampler's descriptors have high numbers, which programs seldom use. They are no higher than that needs: the
+//! kernel copies the whole table with each `fork`, which takes 7 µs if it has 3000 entries.
 
 use crate::process;
 use crate::sys::{self, SpinLock, syscall};
@@ -114,6 +114,7 @@ pub fn drop_ours(fd: i32) {
 }
 
 /// Releases the lock in a child made by `fork`; another thread of the parent may have held it.
+#[inline(always)]
 pub fn begin_child() {
     LIMIT_LOCK.release_in_child();
 }

@@ -102,6 +102,7 @@ pub fn is_due() -> bool {
 }
 
 /// Makes the next reading write a snapshot, for the new shard of a child made by `fork`.
+#[inline(always)]
 pub fn forget() {
     HASH.store(0, Relaxed);
     LAST_NS.store(0, Relaxed);

@@ -21,11 +21,13 @@ pub fn activate() {
 }
 
 /// Records the process id, at the start and in a child made by `fork`.
+#[inline(always)]
 pub fn set_pid() {
     PID.store(sys::process_id(), Relaxed);
 }
 
 /// Whether the process is sampled.
+#[inline(always)]
 pub fn is_active() -> bool {
     STATE.load(Relaxed) == ACTIVE
 }
@@ -36,6 +38,7 @@ pub extern "C" fn is_recorded() -> bool {
 }
 
 /// Whether sampling ended because the program confined itself.
+#[inline(always)]
 pub fn is_stopped() -> bool {
     STATE.load(Relaxed) == STOPPED
 }
@@ -46,17 +49,20 @@ pub fn stop() {
 }
 
 /// Whether the caller runs in the process that owns this memory: false in a child made by `vfork` or a raw `clone`.
+#[inline(always)]
 pub fn is_own_memory() -> bool {
     pid() == sys::process_id()
 }
 
 /// Whether the caller's signals, limits and descriptors are those of a sampled process. A child made by `vfork` has its
 /// own signals, limits and descriptors, but shares the parent's memory.
+#[inline(always)]
 pub fn is_sampled_here() -> bool {
     is_active() && is_own_memory()
 }
 
 /// Process id, as recorded when sampling began.
+#[inline(always)]
 pub fn pid() -> i32 {
     PID.load(Relaxed)
 }

@@ -108,6 +108,7 @@ pub fn begin(directory: &[u8]) -> bool {
 }
 
 /// Starts over in a child made by `fork`; its shard is opened with its first frame.
+#[inline(always)]
 pub fn begin_child() {
     LOCK.release();
     if OPENED.load(Relaxed) {
@@ -123,8 +124,8 @@ pub fn begin_child() {
     mappings::forget();
 }
 
-/// Makes the state that a child made by `fork` inherited its own. Nothing needs that before: the child has not opened its
-/// shard.
+/// Makes the state that a child made by `fork` inherited its own. Nothing needs that before: the child has not opened
+/// its shard.
 pub fn take_over() {
     if !OPENED.load(Relaxed) {
         descriptors::drop_ours(SHARD_FD.swap(-1, Relaxed));
@@ -247,6 +248,7 @@ pub fn append(frame: Option<&[u8]>) {
 }
 
 /// Whether the process has no shard and needs none.
+#[inline(always)]
 fn has_none() -> bool {
     !OPENED.load(Relaxed) && !account::needs_shard()
 }

@@ -287,8 +287,8 @@ pub fn resume_current() {
     }
 }
 
-/// Decides how the child is sampled, and takes the list's lock, unless the process never had a second thread: the page of the lock would be copied with each
-/// child.
+/// Decides how the child is sampled, and takes the list's lock, unless the process never had a second thread: the page
+/// of the lock would be copied with each child.
 extern "C" fn before_fork() {
     if HAS_HAD_THREADS.load(Relaxed) {
         LIST_LOCK.acquire(true);
@@ -360,8 +360,8 @@ extern "C" fn after_fork_in_child() {
     account::spend_on_start(cost);
 }
 
-/// Starts the ticks of this child made by `fork`, or its wait for them. CPU time since `before` is the sampler's cost so
-/// far.
+/// Starts the ticks of this child made by `fork`, or its wait for them. CPU time since `before` is the sampler's cost
+/// so far.
 fn begin_child(state: &Thread, before: u64, waits: bool) {
     counters::THREADS.fetch_add(1, Relaxed);
     if waits && waiting::set_timer() {
@@ -412,8 +412,8 @@ fn abandon(sampler: &mut Sampler) {
     sampler.timing.abandon();
 }
 
-/// Ends the wait of a child made by `fork`: drops what it inherited and does not need. Returns the CPU time at which its
-/// first tick is due, if there is to be one; nothing is armed for it any more.
+/// Ends the wait of a child made by `fork`: drops what it inherited and does not need. Returns the CPU time at which
+/// its first tick is due, if there is to be one; nothing is armed for it any more.
 ///
 /// Call before anything but the wait's timer may be used for ticks: before a thread starts, ticks are paused, or the
 /// program confines itself.

@@ -5,8 +5,8 @@
 //! kernel's timer rate.
 //!
 //! The intervals are exponential, from a thread's start on, with a mean that follows the account of the whole recording
-//! ([`account`]). So neither the age of a thread or process nor the cost of its own start affects the rate. Children made
-//! by `fork` have the same rate in another way ([`pleach_wire::forked`]).
+//! ([`account`]). So neither the age of a thread or process nor the cost of its own start affects the rate. Children
+//! made by `fork` have the same rate in another way ([`pleach_wire::forked`]).
 
 use crate::account;
 use crate::counters;

@@ -1,8 +1,8 @@
 //! The state of a child made by `fork` that has no exact ticks yet ([`pleach_wire::forked`]).
 //!
 //! Such a child *waits*. It does as little as possible, because it may live for microseconds only: each page that it
-//! writes to is copied, and each system call counts. What it inherited and does not need (events, files, shadow engines)
-//! stays as it is until the wait ends, and nothing of it may be used meanwhile.
+//! writes to is copied, and each system call counts. What it inherited and does not need (events, files, shadow
+//! engines) stays as it is until the wait ends, and nothing of it may be used meanwhile.
 
 use crate::process;
 use crate::state_section::state_section;
@@ -47,7 +47,8 @@ state_section! {
     static TIMER: AtomicI32 = AtomicI32::new(0);
     /// The first tick of this process, while it waits.
     static FIRST: First = First::none();
-    /// That of its next child. The parent decides it, because its pages are in memory, and those of a child are not yet.
+    /// That of its next child. The parent decides it, because its pages are in memory, and those of a child are not
+    /// yet.
     static FIRST_OF_CHILD: First = First::none();
 }
 
@@ -57,6 +58,7 @@ pub fn prepare(late: Option<Late>) {
 }
 
 /// Begins to wait, in a child, which has no timer of its parent's. True: its first tick needs a timer.
+#[inline(always)]
 pub fn begin() -> bool {
     TIMER.store(0, Relaxed);
     IS_WAITING.store(true, Relaxed);
@@ -65,6 +67,7 @@ pub fn begin() -> bool {
 }
 
 /// Whether this process waits.
+#[inline(always)]
 pub fn is_waiting() -> bool {
     IS_WAITING.load(Relaxed)
 }
@@ -81,6 +84,7 @@ fn identity() -> *const c_void {
 }
 
 /// Sets the timer of the calling thread, which is its process's first. False: there is none.
+#[inline(always)]
 pub fn set_timer() -> bool {
     let Some(Source::Timer(timer)) = tick::open_timer(identity(), process::pid()) else {
         return false;

@@ -5,24 +5,26 @@
 //! short child, but it tells in time when a child turns out to be long.
 //!
 //! # The estimator
-//! Let `mean` be the mean CPU time between two ticks that the budget allows. A child is *chosen* with a probability `p`,
-//! whatever it will do. While it is *young*, which means that its CPU time is below [`Youth::end_ns`],
+//! Let `mean` be the mean CPU time between two ticks that the budget allows. A child is *chosen* with a probability
+//! `p`, whatever it will do. While it is *young*, which means that its CPU time is below [`Youth::end_ns`],
 //! - a chosen child has exact ticks, `p · mean` apart in the mean;
 //! - any other child has none.
 //!
-//! After that, every child has exact ticks, `mean` apart in the mean. So the expected rate of ticks is `1 / mean` at each
-//! age of each child: `p · 1 / (p · mean)` in its youth, and `1 / mean` later. Bursts need no weights, prefork servers and
-//! shells can be in one recording, and neither the length of a child nor what it does at which age affects the rate.
+//! After that, every child has exact ticks, `mean` apart in the mean. So the expected rate of ticks is `1 / mean` at
+//! each age of each child: `p · 1 / (p · mean)` in its youth, and `1 / mean` later. Bursts need no weights, prefork
+//! servers and shells can be in one recording, and neither the length of a child nor what it does at which age affects
+//! the rate.
 //!
 //! All intervals are exponential, so a child that was not chosen knows from the start when its first tick is due: an
-//! interval after its youth. Its timer fires that interval after its *start*, and the length of youth is the time that a
-//! timer may be late.
+//! interval after its youth. Its timer fires that interval after its *start*, and the length of youth is the time that
+//! a timer may be late.
 
 use crate::account::interval;
 
 /// Minimum probability of being chosen.
 pub const MIN_PROBABILITY: f64 = 1.0 / 64.0;
-/// Kernel ticks by which a CPU timer may be late: it is checked at kernel ticks that find the thread running.
+/// Kernel ticks by which a CPU timer may be late: it is checked at kernel ticks that find the thread running. A thread
+/// that runs in short slices may escape a few of them.
 const LATE_TICKS: u64 = 4;
 
 /// How a child, or one of its threads, is sampled in its youth.

@@ -121,6 +121,7 @@ pub fn begin_unobserved(directory: &[u8], signature: u64) {
 }
 
 /// Goes on in a child made by `fork`, which inherits the breakpoints, whether it has ticks or not.
+#[inline(always)]
 pub fn begin_child() {
     HAS_ENDED.store(false, Relaxed);
     if !is_on() {
@@ -201,6 +202,7 @@ state_section! {
 }
 
 /// At the end of the process, or of its image: notes how it ended. Call with signals blocked.
+#[inline(always)]
 pub fn conclude() {
     // A thread that still runs, or a handler that jumps out of an instruction's fault, may have left code midway.
     let any = !modules::all().is_empty();

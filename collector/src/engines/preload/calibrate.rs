@@ -79,7 +79,8 @@ fn load_cost(preload: &Path) -> u64 {
     costs.min().unwrap_or(0)
 }
 
-/// The cost of forking with the sampler's libraries. They would be loaded already in a recorder that is recorded itself.
+/// The cost of forking with the sampler's libraries. They would be loaded already in a recorder that is recorded
+/// itself.
 fn fork_cost(preload: &Path) -> u64 {
     if std::env::var_os(shard::DIRECTORY_VARIABLE).is_some() {
         return 0;

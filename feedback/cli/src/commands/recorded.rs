@@ -177,15 +177,16 @@ fn why_nothing(stats: &Stats) -> String {
     let took = format!("the command took {:.3} s of CPU time", stats.program_cpu_seconds);
     if let Some(confined) = &stats.confined {
         return format!(
-            "{took}, but {} (process {}) confined itself by a seccomp filter, and sampling ended there; record it without \
-             its sandbox",
+            "{took}, but {} (process {}) confined itself by a seccomp filter, and sampling ended there; record it \
+             without its sandbox",
             confined.name, confined.process
         );
     }
     let processes = stats.processes + stats.unsampled_processes;
     if processes > 1 {
         return format!(
-            "{took} in {}, too little for a burst at this overhead; starting and counting them took {:.3} s more; {ADVICE}",
+            "{took} in {}, too little for a burst at this overhead; starting and counting them took {:.3} s more; \
+             {ADVICE}",
             plural(processes, "process"),
             stats.own_cpu_seconds
         );

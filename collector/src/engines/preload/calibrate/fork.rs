@@ -1,5 +1,5 @@
-//! What the sampler adds to the cost of `fork`: the kernel copies its mappings and written pages, and releases them at the
-//! child's end, and the child does a little. None of that can be measured where it happens.
+//! What the sampler adds to the cost of `fork`: the kernel copies its mappings and written pages, and releases them at
+//! the child's end, and the child does a little. None of that can be measured where it happens.
 
 use crate::engines::lbr::sys::thread_cpu_ns;
 use pleach_wire::start;
@@ -90,8 +90,8 @@ impl Mapped {
         unsafe { self.memory[memory].cast::<u8>().add(page * PAGE).write_volatile(1) };
     }
 
-    /// What a child does that waits for its first tick: it reads code of the sampler, writes to a page of its own and to
-    /// the account, sets a timer, and asks for the time.
+    /// What a child does that waits for its first tick: it reads code of the sampler, writes to a page of its own and
+    /// to the account, sets a timer, and asks for the time.
     fn act_as_child(&self) {
         // SAFETY: code of the sampler.
         std::hint::black_box(unsafe { self.code.read_volatile() });
