@@ -51,9 +51,23 @@ pub struct Stats {
     pub unsampled_threads: u64,
     /// Bytes of incomplete frames at the ends of shards.
     pub damaged_bytes: u64,
+    /// The processes that confined themselves by a seccomp filter, if any: sampling ended in them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confined: Option<Confined>,
     /// The result of comparing shadow execution with real execution, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
+}
+
+/// Processes that confined themselves by a seccomp filter.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Confined {
+    /// Id of the first one.
+    pub process: u32,
+    /// Name of the thread in it that did so.
+    pub name: String,
+    /// How many there are.
+    pub processes: u64,
 }
 
 impl Stats {
@@ -113,6 +127,14 @@ impl Stats {
         self.unsampled_threads += unsampled.unsampled_threads;
         self.program_cpu_seconds += unsampled.program_cpu_seconds;
         self.own_cpu_seconds += unsampled.own_cpu_seconds;
+        self.set_overhead();
+    }
+
+    /// Takes the kernel's account of the command and all that it waited for, if that is more than what processes told:
+    /// it includes how the kernel makes and ends processes, and processes that were killed, are linked statically or
+    /// confined themselves.
+    pub(crate) fn add_command(&mut self, cpu_seconds: f64) {
+        self.program_cpu_seconds = self.program_cpu_seconds.max(cpu_seconds - self.own_cpu_seconds);
         self.set_overhead();
     }
 

@@ -6,6 +6,7 @@
 use crate::counters::{self, OWN_NS};
 use crate::process;
 use crate::settings;
+use crate::state_section::state_section;
 use crate::sys;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
@@ -17,30 +18,35 @@ use pleach_wire::start::Start;
 static PAGE: AtomicPtr<Account> = AtomicPtr::new(null_mut());
 /// The kind of this process; null: there is no page.
 static KIND: AtomicPtr<Kind> = AtomicPtr::new(null_mut());
-/// Reported CPU time: of the process, of the sampler in it, and of the sampler's fixed part.
-static TOLD_CPU_NS: AtomicU64 = AtomicU64::new(0);
-static TOLD_OWN_NS: AtomicU64 = AtomicU64::new(0);
-static TOLD_START_NS: AtomicU64 = AtomicU64::new(0);
-/// The part of the reported CPU time, of the process and of the sampler in it, that belongs to an earlier image or to
-/// processes without a shard.
-static BASE_CPU_NS: AtomicU64 = AtomicU64::new(0);
-static BASE_OWN_NS: AtomicU64 = AtomicU64::new(0);
-/// The part of the sampler's CPU time that does not depend on the number of bursts.
-static START_NS: AtomicU64 = AtomicU64::new(0);
-/// The part of it that arming breakpoints took.
-static ARMING_NS: AtomicU64 = AtomicU64::new(0);
+state_section! {
+    /// Reported CPU time: of the process, of the sampler in it, and of the sampler's fixed part.
+    static TOLD_CPU_NS: AtomicU64 = AtomicU64::new(0);
+    static TOLD_OWN_NS: AtomicU64 = AtomicU64::new(0);
+    static TOLD_START_NS: AtomicU64 = AtomicU64::new(0);
+    /// The part of the reported CPU time, of the process and of the sampler in it, that belongs to an earlier image or
+    /// to processes without a shard.
+    static BASE_CPU_NS: AtomicU64 = AtomicU64::new(0);
+    static BASE_OWN_NS: AtomicU64 = AtomicU64::new(0);
+    /// The part of the sampler's CPU time that does not depend on the number of bursts.
+    static START_NS: AtomicU64 = AtomicU64::new(0);
+    /// The part of it that arming breakpoints took.
+    static ARMING_NS: AtomicU64 = AtomicU64::new(0);
+    /// Whether this is a child made by `fork`. Its start and end are not counted for its kind, because its parent's
+    /// are.
+    static IS_FORKED: AtomicBool = AtomicBool::new(false);
+    /// Whether this is the recording's first process, or cannot know.
+    static IS_FIRST: AtomicBool = AtomicBool::new(true);
+    /// The part of the sampler's CPU time that breakpoints took.
+    static COVERAGE_NS: AtomicU64 = AtomicU64::new(0);
+    /// Whether the length of this child made by `fork` was reported.
+    static HAS_TOLD_LENGTH: AtomicBool = AtomicBool::new(false);
+    /// Whether the end of this process was reported.
+    static HAS_ENDED: AtomicBool = AtomicBool::new(false);
+}
 /// The probability with which this process was chosen, as bits.
 static PROBABILITY: AtomicU64 = AtomicU64::new(1.0f64.to_bits());
-/// Whether this is a child made by `fork`. Its start and end are not counted for its kind, because its parent's are.
-static IS_FORKED: AtomicBool = AtomicBool::new(false);
-/// Whether this is the recording's first process, or cannot know.
-static IS_FIRST: AtomicBool = AtomicBool::new(true);
-/// The part of the sampler's CPU time that breakpoints took.
-static COVERAGE_NS: AtomicU64 = AtomicU64::new(0);
 /// Whether this process was chosen for sampling. A process with breakpoints need not be.
 static IS_SAMPLED: AtomicBool = AtomicBool::new(true);
-/// Whether the end of this process was reported.
-static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
 fn page() -> Option<&'static Account> {
     // SAFETY: null, or mapped for good; all of it is atomic.
@@ -79,6 +85,7 @@ pub fn probability() -> f64 {
 }
 
 /// Adds to the part of the sampler's CPU time that does not depend on the number of bursts.
+#[inline(always)]
 pub fn spend_on_start(ns: u64) {
     START_NS.fetch_add(ns, Relaxed);
 }
@@ -89,6 +96,7 @@ pub fn restart() {
 }
 
 /// Reports the CPU time since the last report.
+#[inline(always)]
 pub fn tell() {
     let Some(page) = page() else { return };
     let new = |told: &AtomicU64, now: u64| now.saturating_sub(told.fetch_max(now, Relaxed));
@@ -219,13 +227,48 @@ pub fn be_unnoted() {
 }
 
 /// Whether this process takes ticks.
+#[inline(always)]
 pub fn is_sampled() -> bool {
     IS_SAMPLED.load(Relaxed)
+}
+
+/// The probability with which a child made by `fork` has exact ticks from its start on; `least`: the lowest that the
+/// time between ticks allows. Without the page, nothing is known of other children.
+pub fn forked_probability(least: f64) -> f64 {
+    match (page(), kind()) {
+        (Some(page), Some(kind)) => page.forked_probability(settings::get().overhead, kind, least),
+        _ => 1.0,
+    }
+}
+
+/// Reports what sampling a child made by `fork` from its start on costs.
+pub fn learn_forked_start(ns: u64) {
+    if let Some(page) = page() {
+        page.learn_forked_start(ns);
+    }
+}
+
+/// Reports how long a child made by `fork` was, at its end or before its next image.
+#[inline(always)]
+fn tell_length(cpu_ns: u64) {
+    if let Some(kind) = kind().filter(|_| IS_FORKED.load(Relaxed) && !HAS_TOLD_LENGTH.swap(true, Relaxed)) {
+        let program_ns = cpu_ns.saturating_sub(OWN_NS.load(Relaxed));
+        kind.forked.fetch_add(1, Relaxed);
+        kind.forked_cpu_ns.fetch_add(program_ns, Relaxed);
+    }
+}
+
+/// Notes that this process confines itself.
+pub fn note_confined() {
+    if let Some(page) = page() {
+        page.note_confined(process::pid() as u32, sys::thread_name());
+    }
 }
 
 /// Makes the last report, at the end of a sampled process (`ends`) or before its next image.
 pub fn conclude(ends: bool) {
     tell();
+    tell_length(TOLD_CPU_NS.load(Relaxed));
     let Some(page) = page() else { return };
     if !ends {
         page.hand_over(process::pid() as u32, TOLD_CPU_NS.load(Relaxed));
@@ -238,6 +281,7 @@ fn learn_start(page: &Account) {
 }
 
 /// Counts the end of this process, once. False if it was counted before.
+#[inline(always)]
 fn end(page: &Account) -> bool {
     let is_first = !HAS_ENDED.swap(true, Relaxed);
     if is_first && !IS_FORKED.load(Relaxed) {
@@ -252,6 +296,7 @@ fn end(page: &Account) -> bool {
 }
 
 /// The same for a process without a burst, which has no shard.
+#[inline(always)]
 pub fn conclude_without_burst(ends: bool) {
     let Some(page) = page() else { return };
     if !ends {
@@ -260,9 +305,19 @@ pub fn conclude_without_burst(ends: bool) {
         if base > 0 {
             page.hand_over(process::pid() as u32, base);
         }
+        if IS_FORKED.load(Relaxed) {
+            tell_length(sys::process_cpu_ns());
+            // It does not know of this one's cost, either.
+            let new = |told: &AtomicU64, now: u64| now.saturating_sub(told.fetch_max(now, Relaxed));
+            let own = new(&TOLD_OWN_NS, OWN_NS.load(Relaxed));
+            page.report(None, 0, own, own);
+            page.unsampled_own_ns
+                .fetch_add(new(&BASE_OWN_NS, TOLD_OWN_NS.load(Relaxed)), Relaxed);
+        }
         return;
     }
     tell();
+    tell_length(TOLD_CPU_NS.load(Relaxed));
     let new = |told: &AtomicU64, now: u64| now.saturating_sub(told.fetch_max(now, Relaxed));
     let cpu = new(&BASE_CPU_NS, TOLD_CPU_NS.load(Relaxed));
     let own = new(&BASE_OWN_NS, TOLD_OWN_NS.load(Relaxed));
@@ -279,8 +334,10 @@ pub fn conclude_without_burst(ends: bool) {
 }
 
 /// Counts from zero in a child made by `fork`.
+#[inline(always)]
 pub fn begin_child() {
     IS_FORKED.store(true, Relaxed);
+    HAS_TOLD_LENGTH.store(false, Relaxed);
     HAS_ENDED.store(false, Relaxed);
     IS_FIRST.store(page().is_none(), Relaxed);
     for told in [

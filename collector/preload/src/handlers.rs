@@ -8,7 +8,7 @@ use crate::interpose::{delivery, faults};
 use crate::owned_signals::{self, OwnedSignal};
 use crate::signal_entry::{self, Context, SA_RESTORER, handler_on_own_stack};
 use crate::sys::{self, KernelAction};
-use crate::{process, settings, thread};
+use crate::{process, settings, thread, threads, waiting};
 use core::ffi::c_void;
 use pleach_wire::kinds::Engine;
 
@@ -70,6 +70,13 @@ extern "C" fn on_tick(signal: i32, info: *mut libc::siginfo_t, context: *mut c_v
     let pointer = thread::current_pointer();
     // SAFETY: Frame.
     let (info, context) = unsafe { (&mut *info, &mut *context.cast::<Context>()) };
+    if waiting::sent(info) {
+        // Otherwise a late one.
+        if waiting::is_waiting() && !process::is_stopped() {
+            threads::end_wait();
+        }
+        return;
+    }
     // SAFETY: Current.
     if let Some(thread) = unsafe { pointer.as_ref() } {
         let act = |sampler: &mut Sampler| {

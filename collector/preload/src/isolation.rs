@@ -9,7 +9,8 @@
 use crate::counters;
 use crate::dispositions;
 use crate::owned_signals::FAULTS;
-use crate::sys::syscall;
+use crate::settings;
+use crate::sys::{self, syscall};
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicU64};
 
@@ -54,8 +55,14 @@ pub fn was_always_isolated() -> bool {
         && !dispositions::has_handlers()
 }
 
-/// Whether the process has one thread: the folder of its threads has two links, and one more for each thread.
+/// Whether the process has one thread: the kernel says so, or the folder of its threads has two links, and one more for
+/// each thread.
 pub fn is_single() -> bool {
+    // A filter that this process inherited may forbid the call that asks the kernel.
+    let is_free = settings::get().seccomp_filters == 0;
+    if let Some(is_single) = is_free.then(sys::has_one_thread).flatten() {
+        return is_single;
+    }
     const OF_FOLDER: u64 = 2;
     let path = c"/proc/self/task";
     // SAFETY: all zeroes is valid for this plain structure.

@@ -18,6 +18,7 @@
 //! Registration of a thread
 //! - [`threads`]: the list of threads; their start, end, and what `fork` does to them.
 //! - [`thread`]: a thread's stacks and state.
+//! - [`waiting`]: a forked child that has no exact ticks yet; [`state_section`]: what `fork` changes in a child.
 //!
 //! Tick
 //! - [`tick`]: the source of ticks and the budget; [`perf_event`], [`random`].
@@ -97,10 +98,12 @@ mod random;
 mod settings;
 mod shard_writer;
 mod signal_entry;
+mod state_section;
 mod sys;
 mod thread;
 mod threads;
 mod tick;
+mod waiting;
 
 use core::ffi::CStr;
 use core::ptr::null;

@@ -5,6 +5,7 @@
 
 use crate::account;
 use crate::isolation;
+use crate::state_section::state_section;
 use crate::sys::{self, syscall};
 use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -21,11 +22,13 @@ static STARTS: [AtomicU64; MAX_RANGES] = [const { AtomicU64::new(0) }; MAX_RANGE
 static ENDS: [AtomicU64; MAX_RANGES] = [const { AtomicU64::new(0) }; MAX_RANGES];
 /// One bit for each range of a file, whose bytes do not change.
 static FILES: [AtomicU64; MAX_RANGES / 64] = [const { AtomicU64::new(0) }; MAX_RANGES / 64];
-static COUNT: AtomicU32 = AtomicU32::new(0);
-/// Odd while the table is being written.
-static VERSION: AtomicU32 = AtomicU32::new(0);
-static HASH: AtomicU64 = AtomicU64::new(0);
-static LAST_NS: AtomicU64 = AtomicU64::new(0);
+state_section! {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    /// Odd while the table is being written.
+    static VERSION: AtomicU32 = AtomicU32::new(0);
+    static HASH: AtomicU64 = AtomicU64::new(0);
+    static LAST_NS: AtomicU64 = AtomicU64::new(0);
+}
 static REQUESTED: AtomicU32 = AtomicU32::new(0);
 static SEEN: AtomicU32 = AtomicU32::new(0);
 
@@ -99,6 +102,7 @@ pub fn is_due() -> bool {
 }
 
 /// Makes the next reading write a snapshot, for the new shard of a child made by `fork`.
+#[inline(always)]
 pub fn forget() {
     HASH.store(0, Relaxed);
     LAST_NS.store(0, Relaxed);

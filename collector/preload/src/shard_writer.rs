@@ -8,16 +8,26 @@ use crate::descriptors;
 use crate::isolation;
 use crate::mappings;
 use crate::process::{self, pid};
+use crate::state_section::state_section;
 use crate::sys::{self, SpinLock, syscall};
+use crate::waiting;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64};
 use pleach_wire::shard::{Encoder, FrameKind};
 
-static BASE_CPU_NS: AtomicU64 = AtomicU64::new(0);
-static START_NS: AtomicU64 = AtomicU64::new(0);
-
-/// Guards the shard's opening, the map table and the static buffers. Take it with signals blocked.
-pub static LOCK: SpinLock = SpinLock::new();
+state_section! {
+    static BASE_CPU_NS: AtomicU64 = AtomicU64::new(0);
+    static START_NS: AtomicU64 = AtomicU64::new(0);
+    /// Guards the shard's opening, the map table and the static buffers. Take it with signals blocked.
+    pub static LOCK: SpinLock = SpinLock::new();
+    static NAME: Text<NAME_CAPACITY> = Text::new();
+    static PARENT: Text<NAME_CAPACITY> = Text::new();
+    static SHARD_FD: AtomicI32 = AtomicI32::new(-1);
+    static OPENED: AtomicBool = AtomicBool::new(false);
+    static MAPPED: AtomicBool = AtomicBool::new(false);
+    /// Whether the name is that of the parent's shard.
+    static HAS_NAME_OF_PARENT: AtomicBool = AtomicBool::new(false);
+}
 
 const DIRECTORY_CAPACITY: usize = 512;
 const NAME_CAPACITY: usize = 64;
@@ -66,14 +76,9 @@ impl<const N: usize> Text<N> {
 }
 
 static DIRECTORY: Text<DIRECTORY_CAPACITY> = Text::new();
-static NAME: Text<NAME_CAPACITY> = Text::new();
-static PARENT: Text<NAME_CAPACITY> = Text::new();
-static SHARD_FD: AtomicI32 = AtomicI32::new(-1);
 static DIRECTORY_FD: AtomicI32 = AtomicI32::new(-1);
 static SHARD_DEVICE: AtomicU64 = AtomicU64::new(0);
 static SHARD_INODE: AtomicU64 = AtomicU64::new(0);
-static OPENED: AtomicBool = AtomicBool::new(false);
-static MAPPED: AtomicBool = AtomicBool::new(false);
 
 /// Starts sampling in the process, whose shard will be in `directory`.
 pub fn begin(directory: &[u8]) -> bool {
@@ -103,24 +108,39 @@ pub fn begin(directory: &[u8]) -> bool {
 }
 
 /// Starts over in a child made by `fork`; its shard is opened with its first frame.
+#[inline(always)]
 pub fn begin_child() {
     LOCK.release();
-    descriptors::drop_ours(SHARD_FD.swap(-1, Relaxed));
     if OPENED.load(Relaxed) {
-        PARENT.set(&[NAME.get()]);
+        HAS_NAME_OF_PARENT.store(true, Relaxed);
     }
     OPENED.store(false, Relaxed);
     MAPPED.store(false, Relaxed);
     process::set_pid();
     BASE_CPU_NS.store(0, Relaxed);
-    START_NS.store(sys::now_ns(), Relaxed);
+    START_NS.store(0, Relaxed);
     counters::reset();
     account::begin_child();
     mappings::forget();
 }
 
+/// Makes the state that a child made by `fork` inherited its own. Nothing needs that before: the child has not opened
+/// its shard.
+pub fn take_over() {
+    if !OPENED.load(Relaxed) {
+        descriptors::drop_ours(SHARD_FD.swap(-1, Relaxed));
+    }
+    if HAS_NAME_OF_PARENT.swap(false, Relaxed) {
+        PARENT.set(&[NAME.get()]);
+    }
+    if START_NS.load(Relaxed) == 0 {
+        START_NS.store(sys::now_ns(), Relaxed);
+    }
+}
+
 /// Opens the shard and writes what identifies the process. The caller has the lock or is alone, with signals blocked.
 fn open_shard() {
+    take_over();
     if OPENED.swap(true, Relaxed) {
         return;
     }
@@ -228,6 +248,7 @@ pub fn append(frame: Option<&[u8]>) {
 }
 
 /// Whether the process has no shard and needs none.
+#[inline(always)]
 fn has_none() -> bool {
     !OPENED.load(Relaxed) && !account::needs_shard()
 }
@@ -241,6 +262,12 @@ pub fn conclude(ends: bool) {
     let before = sys::thread_cpu_ns();
     coverage::conclude();
     if has_none() {
+        // That of a child that waits is accounted for.
+        if !waiting::is_waiting() {
+            let cost = sys::thread_cpu_ns().saturating_sub(before);
+            OWN_NS.fetch_add(cost, Relaxed);
+            account::spend_on_start(cost);
+        }
         account::conclude_without_burst(ends);
         return;
     }

@@ -117,6 +117,14 @@ pub fn process_cpu_ns() -> u64 {
     clock(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
+/// Time between two ticks of the kernel in nanoseconds.
+pub fn kernel_tick_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: Kernel: `time` lives here.
+    unsafe { syscall!(libc::SYS_clock_getres, libc::CLOCK_MONOTONIC_COARSE, &raw mut time) };
+    time.tv_nsec as u64
+}
+
 /// `CLOCK_MONOTONIC` in nanoseconds.
 pub fn now_ns() -> u64 {
     clock(libc::CLOCK_MONOTONIC)
@@ -140,6 +148,17 @@ pub fn thread_name() -> [u8; 16] {
 pub fn process_id() -> i32 {
     // SAFETY: Kernel: the call has no arguments.
     unsafe { syscall!(libc::SYS_getpid) as i32 }
+}
+
+/// Whether the process has one thread; `None`: the kernel does not say. Far cheaper than a look at `/proc`.
+pub fn has_one_thread() -> Option<bool> {
+    // Without other flags, the kernel only checks that, and changes nothing.
+    // SAFETY: Kernel: numbers only.
+    match unsafe { syscall!(libc::SYS_unshare, libc::CLONE_THREAD) } as i32 {
+        0 => Some(true),
+        error if error == -libc::EINVAL => Some(false),
+        _ => None,
+    }
 }
 
 /// Closes a descriptor.
@@ -211,6 +230,14 @@ impl SpinLock {
             }
         }
         true
+    }
+
+    /// Opens it in a child made by `fork`, where nobody holds it. Writes only where that is needed, since it would copy
+    /// a page.
+    pub fn release_in_child(&self) {
+        if self.0.load(core::sync::atomic::Ordering::Relaxed) {
+            self.release();
+        }
     }
 
     /// Opens it.

@@ -10,6 +10,7 @@ use crate::process;
 use crate::signal_entry;
 use crate::sys::{self, syscall};
 use crate::tick::Source;
+use crate::waiting;
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -134,7 +135,11 @@ impl Thread {
         let base = base as usize;
         for guard in [base, base + GUARD_SIZE + ALTERNATE_STACK_SIZE] {
             // SAFETY: Kernel: our own pages.
-            unsafe { syscall!(libc::SYS_mprotect, guard, GUARD_SIZE, libc::PROT_NONE) };
+            unsafe {
+                if syscall!(libc::SYS_madvise, guard, GUARD_SIZE, 102) != 0 {
+                    syscall!(libc::SYS_mprotect, guard, GUARD_SIZE, libc::PROT_NONE);
+                }
+            }
         }
         let stack_top = base + TOTAL_SIZE - STATE_SIZE;
         let thread = stack_top as *mut Self;
@@ -194,6 +199,9 @@ impl Thread {
         }
         // SAFETY: Current.
         let thread = unsafe { current_pointer().as_ref() }?;
-        (thread.id.load(Relaxed) == sys::thread_id()).then_some(thread)
+        let id = sys::thread_id();
+        // A child that waits has one sampled thread, its first, whose id is the process's.
+        let is_it = thread.id.load(Relaxed) == id || waiting::is_waiting() && process::pid() == id;
+        is_it.then_some(thread)
     }
 }

@@ -8,18 +8,34 @@ use crate::coverage;
 use crate::descriptors;
 use crate::owned_signals;
 use crate::process;
+use crate::random::{self, Random};
+use crate::settings;
 use crate::shard_writer;
+use crate::state_section::state_section;
 use crate::sys::{self, SignalsBlocked, SpinLock, syscall};
 use crate::thread::{Routine, Thread, current_pointer, set_current_pointer};
+use crate::{tick, waiting};
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicPtr, AtomicU32};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
+use pleach_wire::forked::{Late, Youth};
 
-/// All sampled threads. They and the links between them change under the lock only.
-static LIST: AtomicPtr<Thread> = AtomicPtr::new(null_mut());
-static LIST_LOCK: SpinLock = SpinLock::new();
-static ORDINAL: AtomicU32 = AtomicU32::new(0);
+state_section! {
+    /// All sampled threads. They and the links between them change under the lock only.
+    static LIST: AtomicPtr<Thread> = AtomicPtr::new(null_mut());
+    static LIST_LOCK: SpinLock = SpinLock::new();
+    static ORDINAL: AtomicU32 = AtomicU32::new(0);
+    /// Seed of the decisions about children, and their number; 0: there is none yet.
+    static FORK_SEED: AtomicU64 = AtomicU64::new(0);
+    static FORKS: AtomicU32 = AtomicU32::new(0);
+    /// The probability with which the next child is chosen, as bits.
+    static CHILD_PROBABILITY: AtomicU64 = AtomicU64::new(0);
+}
+/// Whether the process ever had, or is about to have, a second sampled thread.
+static HAS_HAD_THREADS: AtomicBool = AtomicBool::new(false);
+/// Whether the thread that forks holds the lock; changes under the lock only.
+static IS_LOCKED_TO_FORK: AtomicBool = AtomicBool::new(false);
 /// The key whose destructor runs at a thread's end.
 static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
 
@@ -82,6 +98,27 @@ fn start_ticks(state: &Thread, thread: *mut Thread, before: u64) {
         sampler
             .ticker
             .spend_on_start(sys::thread_cpu_ns().saturating_sub(before));
+    };
+    // SAFETY: Owner: signals are blocked.
+    unsafe { state.with_sampler(start) };
+}
+
+/// Opens the source of the exact ticks of a child made by `fork`, which has ended its wait.
+fn start_ticks_of_child(state: &Thread, youth: Youth, due_ns: Option<u64>) {
+    let pointer = core::ptr::from_ref(state).cast();
+    let start = |sampler: &mut Sampler| {
+        // Its ticks began with the process.
+        sampler.ticker.set_base(0);
+        if !sampler.ticker.open(pointer) {
+            counters::THREADS.fetch_sub(1, Relaxed);
+            counters::UNSAMPLED.fetch_add(1, Relaxed);
+            return;
+        }
+        sampler.ticker.set_youth(youth);
+        match due_ns {
+            Some(due_ns) => sampler.ticker.arm_at(due_ns),
+            None => sampler.ticker.arm_next(),
+        }
     };
     // SAFETY: Owner: signals are blocked.
     unsafe { state.with_sampler(start) };
@@ -155,6 +192,8 @@ fn enter(thread: *mut Thread) -> Option<(Routine, *mut c_void)> {
 
 /// Makes the state of a new thread, with the function that it will run; null if there is no memory.
 pub fn prepare(routine: Routine, argument: *mut c_void) -> *mut Thread {
+    HAS_HAD_THREADS.store(true, Relaxed);
+    end_wait();
     let thread = Thread::map();
     if !thread.is_null() {
         let inherited = Thread::current().map_or(0, |t| t.blocked.load(Relaxed));
@@ -172,6 +211,7 @@ extern "C" fn at_thread_exit(value: *mut c_void) {
     if thread.is_null() || thread != current_pointer() {
         return;
     }
+    settle();
     // The program confined itself: the memory is leaked, since a system call may be fatal.
     if process::is_stopped() {
         set_current_pointer(null_mut());
@@ -220,7 +260,9 @@ extern "C" fn at_thread_exit(value: *mut c_void) {
 
 /// Stops the ticks of the calling thread before `exec`.
 pub fn pause_current() {
-    if let Some(thread) = Thread::current() {
+    if waiting::is_waiting() {
+        waiting::pause();
+    } else if let Some(thread) = Thread::current() {
         let _blocked = SignalsBlocked::new();
         let pause = |sampler: &mut Sampler| {
             sampler.ticker.disable();
@@ -236,65 +278,179 @@ pub fn resume_current() {
     if let Some(thread) = Thread::current() {
         let _blocked = SignalsBlocked::new();
         coverage::go_on();
+        if waiting::is_waiting() {
+            waiting::resume();
+            return;
+        }
         // SAFETY: Owner: signals are blocked.
         unsafe { thread.with_sampler(|sampler| sampler.ticker.arm_next()) };
     }
 }
 
+/// Decides how the child is sampled, and takes the list's lock, unless the process never had a second thread: the page
+/// of the lock would be copied with each child.
 extern "C" fn before_fork() {
-    LIST_LOCK.acquire(true);
+    if HAS_HAD_THREADS.load(Relaxed) {
+        LIST_LOCK.acquire(true);
+        IS_LOCKED_TO_FORK.store(true, Relaxed);
+    }
+    if process::is_active() && account::is_sampled() {
+        waiting::prepare(first_tick_of_child());
+    }
+}
+
+/// When the next child has its first tick, if it waits for it.
+fn first_tick_of_child() -> Option<Late> {
+    // SAFETY: Current.
+    let state = unsafe { current_pointer().as_ref() }?;
+    let (youth, mean_ns) = tick::of_child(state.published.tick_source());
+    let seed = match FORK_SEED.load(Relaxed) {
+        0 => {
+            let seed = random::seed(settings::get().seed);
+            FORK_SEED.store(seed, Relaxed);
+            seed
+        }
+        seed => seed,
+    };
+    // No two processes have the same id and the same number of forks.
+    let forks = FORKS.fetch_add(1, Relaxed);
+    let mut random = Random::from_seed(seed ^ (process::pid() as u64) << 32, forks);
+    // A child must not go on with its parent's stepped burst.
+    let waits = random.fraction() >= youth.probability && !state.published.is_stepping();
+    CHILD_PROBABILITY.store(youth.probability.to_bits(), Relaxed);
+    waits.then(|| youth.late(mean_ns, random.fraction()))
 }
 
 extern "C" fn after_fork_in_parent() {
-    LIST_LOCK.release();
+    if IS_LOCKED_TO_FORK.load(Relaxed) {
+        IS_LOCKED_TO_FORK.store(false, Relaxed);
+        LIST_LOCK.release();
+    }
 }
 
 extern "C" fn after_fork_in_child() {
+    after_fork_in_parent();
     if process::is_stopped() {
-        LIST_LOCK.release();
         return;
     }
     let _blocked = SignalsBlocked::new();
     let before = sys::thread_cpu_ns();
-    LIST_LOCK.release();
     descriptors::begin_child();
-    engines::begin_child();
-    timing::begin_child();
+    forget_other_threads();
+    let has_timer = waiting::begin();
+    shard_writer::begin_child();
+    coverage::begin_child();
+    // SAFETY: Current.
+    if let Some(state) = unsafe { current_pointer().as_ref() } {
+        if state.pending.load(Relaxed) != 0 {
+            state.pending.store(0, Relaxed);
+        }
+        if account::is_sampled() {
+            begin_child(state, before, has_timer);
+        }
+    }
+    // What a child that waits does is a part of what the recorder measured.
+    let fork_ns = settings::get().fork_ns;
+    let cost = if waiting::is_waiting() && fork_ns > 0 {
+        fork_ns
+    } else {
+        sys::thread_cpu_ns().saturating_sub(before) + fork_ns
+    };
+    counters::OWN_NS.fetch_add(cost, Relaxed);
+    account::spend_on_start(cost);
+}
+
+/// Starts the ticks of this child made by `fork`, or its wait for them. CPU time since `before` is the sampler's cost
+/// so far.
+fn begin_child(state: &Thread, before: u64, waits: bool) {
+    counters::THREADS.fetch_add(1, Relaxed);
+    if waits && waiting::set_timer() {
+        return;
+    }
+    settle();
+    let youth = if waits {
+        // Without a timer, nothing tells when it is no longer young: it has the usual rate from its start on.
+        Youth::NONE
+    } else {
+        Youth::new(sys::kernel_tick_ns(), f64::from_bits(CHILD_PROBABILITY.load(Relaxed)))
+    };
+    start_ticks_of_child(state, youth, None);
+    account::learn_forked_start(sys::thread_cpu_ns().saturating_sub(before));
+}
+
+/// Removes the threads from the list that a child made by `fork` does not have.
+fn forget_other_threads() {
     let mine = current_pointer();
     let mut link = LIST.load(Relaxed);
-    let mut kept = null_mut();
     // SAFETY: List: a copy of the parent's, in our memory, and no other thread exists.
+    let is_alone = |thread: &Thread| thread.next.load(Relaxed).is_null();
+    // SAFETY: as above.
+    if link == mine && unsafe { mine.as_ref() }.is_none_or(is_alone) {
+        return;
+    }
+    let mut kept = null_mut();
+    // SAFETY: as above.
     while let Some(other) = unsafe { link.as_ref() } {
         let next = other.next.load(Relaxed);
-        let abandon = |sampler: &mut Sampler| {
-            sampler.ticker.abandon();
-            sampler.timing.abandon();
-        };
-        // SAFETY: Owner: this thread with signals blocked, or one that does not exist here.
-        unsafe { other.with_sampler(abandon) };
         if link == mine {
             other.next.store(null_mut(), Relaxed);
             kept = link;
         } else {
+            // SAFETY: Owner: the thread does not exist here.
+            unsafe { other.with_sampler(abandon) };
             // SAFETY: its thread does not exist here, and it is out of the list.
             unsafe { Thread::unmap(link) };
         }
         link = next;
     }
     LIST.store(kept, Relaxed);
-    if !process::is_active() {
-        return;
+}
+
+/// Drops the parent's events in a child made by `fork`.
+fn abandon(sampler: &mut Sampler) {
+    sampler.ticker.abandon();
+    sampler.timing.abandon();
+}
+
+/// Ends the wait of a child made by `fork`: drops what it inherited and does not need. Returns the CPU time at which
+/// its first tick is due, if there is to be one; nothing is armed for it any more.
+///
+/// Call before anything but the wait's timer may be used for ticks: before a thread starts, ticks are paused, or the
+/// program confines itself.
+pub fn settle() -> Option<u64> {
+    if !waiting::is_waiting() || !process::is_own_memory() {
+        return None;
     }
-    shard_writer::begin_child();
-    coverage::begin_child();
+    let _blocked = SignalsBlocked::new();
+    let due_ns = waiting::end();
+    engines::begin_child();
+    timing::begin_child();
+    shard_writer::take_over();
+    coverage::settle();
     // SAFETY: Current.
-    let Some(state) = (unsafe { kept.as_ref() }) else {
-        return;
-    };
-    state.id.store(sys::thread_id(), Relaxed);
-    state.pending.store(0, Relaxed);
-    let ordinal = ORDINAL.fetch_add(1, Relaxed) ^ (process::pid() as u32) << 8;
-    // SAFETY: Owner: signals are blocked.
-    unsafe { state.with_sampler(|sampler| sampler.begin(ordinal)) };
-    start_ticks(state, kept, before);
+    if let Some(state) = unsafe { current_pointer().as_ref() } {
+        state.id.store(sys::thread_id(), Relaxed);
+        let ordinal = ORDINAL.fetch_add(1, Relaxed) ^ (process::pid() as u32) << 8;
+        let begin = |sampler: &mut Sampler| {
+            abandon(sampler);
+            sampler.begin(ordinal);
+        };
+        // SAFETY: Owner: signals are blocked.
+        unsafe { state.with_sampler(begin) };
+    }
+    due_ns
+}
+
+/// The same, after which ticks go on as they would have.
+pub fn end_wait() {
+    let before = sys::thread_cpu_ns();
+    let _blocked = SignalsBlocked::new();
+    let Some(due_ns) = settle() else { return };
+    // SAFETY: Current.
+    if let Some(state) = unsafe { current_pointer().as_ref() } {
+        start_ticks_of_child(state, Youth::NONE, Some(due_ns));
+    }
+    let cost = sys::thread_cpu_ns().saturating_sub(before);
+    counters::OWN_NS.fetch_add(cost, Relaxed);
+    account::spend_on_start(cost);
 }

@@ -5,7 +5,8 @@
 //! kernel's timer rate.
 //!
 //! The intervals are exponential, from a thread's start on, with a mean that follows the account of the whole recording
-//! ([`account`]). So neither the age of a thread or process nor the cost of its own start affects the rate.
+//! ([`account`]). So neither the age of a thread or process nor the cost of its own start affects the rate. Children
+//! made by `fork` have the same rate in another way ([`pleach_wire::forked`]).
 
 use crate::account;
 use crate::counters;
@@ -17,6 +18,7 @@ use crate::{descriptors, settings};
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::Relaxed;
 use pleach_wire::account::{interval, mean_interval};
+use pleach_wire::forked::Youth;
 use pleach_wire::kinds::{EndReason, Engine};
 
 /// Minimum time between ticks. If the budget allows more ticks, bursts become longer instead.
@@ -49,21 +51,23 @@ fn open_event() -> Option<Source> {
     Event::open(&Attributes::task_clock()).map(Source::Event)
 }
 
-fn open_timer(thread: *const c_void) -> Option<Source> {
+/// Opens a CPU timer of the calling thread, not yet armed. `thread` identifies its signals; `id`: the thread's.
+pub fn open_timer(thread: *const c_void, id: i32) -> Option<Source> {
     // SAFETY: all zeroes is valid for this plain structure.
     let mut event: libc::sigevent = unsafe { core::mem::zeroed() };
     event.sigev_notify = libc::SIGEV_THREAD_ID;
     event.sigev_signo = tick_signal();
-    event.sigev_notify_thread_id = sys::thread_id();
+    event.sigev_notify_thread_id = id;
     event.sigev_value.sival_ptr = thread.cast_mut();
-    let mut id = 0i32;
+    let mut timer = 0i32;
     let clock = libc::CLOCK_THREAD_CPUTIME_ID;
     // SAFETY: Kernel: both live here.
-    let result = unsafe { syscall!(libc::SYS_timer_create, clock, &raw mut event, &raw mut id) };
-    (result == 0).then_some(Source::Timer(id))
+    let result = unsafe { syscall!(libc::SYS_timer_create, clock, &raw mut event, &raw mut timer) };
+    (result == 0).then_some(Source::Timer(timer))
 }
 
-fn set_timer(source: Source, ns: u64) {
+/// Arms a timer after `ns` of its thread's CPU time; 0: disarms it.
+pub fn set_timer(source: Source, ns: u64) {
     if let Source::Timer(id) = source {
         let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let value = libc::timespec {
@@ -96,7 +100,8 @@ fn expected_cost() -> f64 {
 /// Whether the signal is a late tick of a thread that is no longer sampled.
 pub fn is_stray(info: &libc::siginfo_t) -> bool {
     // While the signal is ours, only we have timers with it.
-    info.si_code == libc::SI_TIMER || perf_event::sender(info).is_some_and(descriptors::is_in_range)
+    info.si_code == libc::SI_TIMER
+        || perf_event::sender(info).is_some_and(|fd| descriptors::was_ours(fd, tick_signal()))
 }
 
 /// Disarms the source of any thread.
@@ -106,6 +111,36 @@ pub fn disable(source: Source) {
         Source::Timer(_) => set_timer(source, 0),
         Source::None => {}
     }
+}
+
+/// Deletes a timer.
+pub fn delete(source: Source) {
+    if let Source::Timer(id) = source {
+        // SAFETY: Kernel: our timer.
+        unsafe { syscall!(libc::SYS_timer_delete, id) };
+    }
+}
+
+/// Mean CPU time from one tick to the next that the budget allows, in nanoseconds; `cost_ns`: expected cost of a burst,
+/// where none was learned.
+fn affordable_mean(cost_ns: f64) -> f64 {
+    let cost_ns = account::burst_cost().unwrap_or(cost_ns);
+    mean_interval(settings::get().overhead, cost_ns, account::totals()) * account::probability()
+}
+
+/// How a child made by `fork` is sampled at first, and the mean CPU time between its ticks.
+pub fn of_child(source: Source) -> (Youth, f64) {
+    if let Some(period_ns) = settings::get().period_ns {
+        return (Youth::NONE, period_ns as f64);
+    }
+    let mean_ns = affordable_mean(expected_cost());
+    // Timers are never exact. What they cost does not depend on when they fire.
+    if let Source::Timer(_) = source {
+        return (Youth::NONE, mean_ns.max(TIMER_PERIOD_NS));
+    }
+    let mean_ns = mean_ns.max(MIN_PERIOD_NS);
+    let probability = account::forked_probability(MIN_PERIOD_NS / mean_ns);
+    (Youth::new(sys::kernel_tick_ns(), probability), mean_ns)
 }
 
 /// The ticks of a thread: their source, and when the next one comes.
@@ -118,6 +153,8 @@ pub struct Ticker {
     cost_ns: f64,
     /// Taken branches of the next burst.
     burst: u64,
+    /// How the thread is sampled at first, if it is that of a child made by `fork`.
+    youth: Youth,
     /// The thread's random numbers.
     pub random: Random,
 }
@@ -137,7 +174,13 @@ impl Ticker {
         self.base_cpu_ns = sys::thread_cpu_ns();
         self.cost_ns = expected_cost();
         self.burst = settings::burst();
+        self.youth = Youth::NONE;
         self.random = random::of_thread(settings::get().seed, ordinal);
+    }
+
+    /// Says how the thread of a child made by `fork` is sampled at first.
+    pub fn set_youth(&mut self, youth: Youth) {
+        self.youth = youth;
     }
 
     /// Where ticks come from.
@@ -184,7 +227,9 @@ impl Ticker {
     /// Opens a source of ticks for the calling thread, not yet armed. `thread` identifies the thread's signals.
     /// False: there is none.
     pub fn open(&mut self, thread: *const c_void) -> bool {
-        self.source = open_event().or_else(|| open_timer(thread)).unwrap_or(Source::None);
+        self.source = open_event()
+            .or_else(|| open_timer(thread, sys::thread_id()))
+            .unwrap_or(Source::None);
         self.source != Source::None
     }
 
@@ -193,10 +238,7 @@ impl Ticker {
         self.disable();
         match self.source {
             Source::Event(event) => event.close(),
-            Source::Timer(id) => {
-                // SAFETY: Kernel: our timer.
-                unsafe { syscall!(libc::SYS_timer_delete, id) };
-            }
+            Source::Timer(_) => delete(self.source),
             Source::None => {}
         }
         self.source = Source::None;
@@ -238,17 +280,34 @@ impl Ticker {
                 self.mean_ns().max(self.floor_ns())
             }
         };
-        let ns = match settings::get().has_equal_periods {
-            true => mean,
-            false => interval(mean, self.random.fraction()),
+        let uniform = self.random.fraction();
+        let ns = if settings::get().has_equal_periods {
+            mean
+        } else if self.youth == Youth::NONE {
+            interval(mean, uniform)
+        } else {
+            self.interval_in_youth(mean, uniform)
         };
         self.arm((ns as u64).max(1000));
     }
 
+    fn interval_in_youth(&mut self, mean: f64, uniform: f64) -> f64 {
+        let age = sys::thread_cpu_ns();
+        let ns = self.youth.interval(age, mean, uniform);
+        if age >= self.youth.end_ns {
+            self.youth = Youth::NONE;
+        }
+        ns
+    }
+
+    /// Arms the tick that is due when the thread's CPU time is `due_ns`.
+    pub fn arm_at(&self, due_ns: u64) {
+        self.arm(due_ns.saturating_sub(sys::thread_cpu_ns()).max(1000));
+    }
+
     /// Mean CPU time from one tick to the next that the budget allows, in nanoseconds.
     fn mean_ns(&self) -> f64 {
-        let cost_ns = account::burst_cost().unwrap_or(self.cost_ns);
-        mean_interval(settings::get().overhead, cost_ns, account::totals()) * account::probability()
+        affordable_mean(self.cost_ns)
     }
 
     fn floor_ns(&self) -> f64 {

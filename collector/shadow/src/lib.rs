@@ -315,6 +315,24 @@ impl Engine {
         }
     }
 
+    /// Keeps an engine out of children made by `fork`, which cost less without its memory. False if the kernel refuses:
+    /// children then have it, and [`Engine::forked`] is for them.
+    ///
+    /// # Safety
+    /// It comes from [`Engine::reserve`], and was not released.
+    pub unsafe fn keep_from_children(engine: *mut Self) -> bool {
+        // SAFETY: by the caller.
+        let thunks = unsafe { &(*engine).thunks };
+        let set = |is_inherited| {
+            sys::set_inherited(engine.cast(), ENGINE_SIZE, is_inherited) && thunks.set_inherited(is_inherited)
+        };
+        let is_kept = set(false);
+        if !is_kept {
+            set(true);
+        }
+        is_kept
+    }
+
     /// Makes the decoder allocate all memory that it will need.
     fn warm_up(&mut self) {
         // vzeroall, fxrstor, cmpxchg16b and rep movs use more registers and memory operands than any supported

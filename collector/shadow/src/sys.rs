@@ -46,6 +46,16 @@ pub(super) unsafe fn unmap(address: *mut u8, length: usize) {
     unsafe { call(MUNMAP, [address as usize, length, 0, 0, 0, 0]) };
 }
 
+/// Whether children made by `fork` get a mapping. False if the kernel refuses to change that.
+pub(super) fn set_inherited(address: *const u8, length: usize, is_inherited: bool) -> bool {
+    const MADVISE: usize = 28;
+    const DONT_FORK: usize = 10;
+    const DO_FORK: usize = 11;
+    let advice = if is_inherited { DO_FORK } else { DONT_FORK };
+    // SAFETY: nothing changes in this process.
+    unsafe { call(MADVISE, [address as usize, length, advice, 0, 0, 0]) == 0 }
+}
+
 /// Maps the same shared memory a second time. Returns the kernel's error number if that fails.
 pub(super) fn map_again(address: *mut u8, length: usize) -> Result<*mut u8, i32> {
     const MAY_MOVE: usize = 1;

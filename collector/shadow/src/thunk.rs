@@ -93,6 +93,12 @@ impl Thunks {
         *self = Self::none();
     }
 
+    /// See [`sys::set_inherited`].
+    pub(super) fn set_inherited(&self, is_inherited: bool) -> bool {
+        let set = |memory| sys::set_inherited(memory, CODE_CAPACITY, is_inherited);
+        !self.exist() || set(self.write.cast_const()) && set(self.run)
+    }
+
     pub(super) fn exist(&self) -> bool {
         !self.write.is_null()
     }

@@ -26,7 +26,7 @@ pub enum RecordError {
     #[error("the sampler {0} does not exist")]
     NoSampler(PathBuf),
     /// Directories, files or processes failed.
-    #[error("{what}: {error}")]
+    #[error("{what}: {error}{}", remedy(error))]
     Io {
         /// The operation that failed.
         what: String,
@@ -62,7 +62,37 @@ impl RecordError {
     }
 }
 
+/// What to do about a full file system: what is recorded is first in temporary files.
+fn remedy(error: &std::io::Error) -> String {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    if matches!(error.kind(), StorageFull | QuotaExceeded) {
+        let folder = std::env::temp_dir();
+        format!(
+            " (temporary files are in {}: set TMPDIR to a folder with more space)",
+            folder.display()
+        )
+    } else {
+        String::new()
+    }
+}
+
 pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> RecordError {
     let what = what.into();
     move |error| RecordError::Io { what, error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_file_system_has_a_remedy() {
+        let text = |code| io("cannot make a temporary file")(std::io::Error::from_raw_os_error(code)).to_string();
+        assert!(
+            text(libc::ENOSPC).contains("set TMPDIR to a folder with more space"),
+            "{}",
+            text(libc::ENOSPC)
+        );
+        assert!(!text(libc::EACCES).contains("TMPDIR"), "{}", text(libc::EACCES));
+    }
 }

@@ -9,8 +9,8 @@ use crate::process;
 use crate::sys;
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, AtomicUsize};
 use pleach_wire::interposed::{COUNT, Function, NAMES};
 use pleach_wire::start::Sampler;
 
@@ -108,6 +108,28 @@ extern "C" fn target(function: usize) -> usize {
     }
 }
 
+/// Whether the process has forked before, and the next definition of `_exit`; 0: not looked up yet.
+static HAS_FORKED: AtomicBool = AtomicBool::new(false);
+static NEXT_EXIT: AtomicUsize = AtomicUsize::new(0);
+
+/// Looks up, before the process forks, what its children need: each of them would look it up again. At its first fork,
+/// which often is the only one, this is how they end; then all functions.
+pub extern "C" fn before_fork() {
+    if !process::is_counted() {
+        return;
+    }
+    if NEXT_EXIT.load(Relaxed) == 0 {
+        NEXT_EXIT.store(next(c"_exit".as_ptr()) as usize, Relaxed);
+        target(Function::_exit as usize);
+    } else if !HAS_FORKED.swap(true, Relaxed) {
+        for (function, slot) in TARGETS.iter().enumerate() {
+            if slot.load(Relaxed) == 0 {
+                target(function);
+            }
+        }
+    }
+}
+
 /// Makes all functions lead to the sampler's.
 pub fn lead_to(sampler: &Sampler) {
     for (target, function) in TARGETS.iter().zip(&sampler.functions) {
@@ -157,10 +179,13 @@ fn set_errno(error: c_int) {
 /// `_exit`, after the process's last report.
 extern "C" fn report_and_exit(status: c_int) -> ! {
     account::conclude(true);
-    let next = next(c"_exit".as_ptr());
-    if !next.is_null() {
+    let next = match NEXT_EXIT.load(Relaxed) {
+        0 => next(c"_exit".as_ptr()) as usize,
+        next => next,
+    };
+    if next != 0 {
         // SAFETY: the function of this name has this type.
-        unsafe { core::mem::transmute::<*mut c_void, extern "C" fn(c_int)>(next)(status) };
+        unsafe { core::mem::transmute::<usize, extern "C" fn(c_int)>(next)(status) };
     }
     loop {
         // SAFETY: Kernel: ends the process.

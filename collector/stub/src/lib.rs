@@ -121,8 +121,9 @@ unsafe extern "C" fn start(_: c_int, _: *const *const c_char, environment: *cons
         }
     }
     process::count(pid);
-    // SAFETY: the function lives as long as the process.
-    unsafe { __register_atfork(None, None, Some(account::begin_child), &raw const __dso_handle) };
+    let (prepare, child) = (functions::before_fork, account::begin_child);
+    // SAFETY: the functions live as long as the process.
+    unsafe { __register_atfork(Some(prepare), None, Some(child), &raw const __dso_handle) };
     account::spend(sys::thread_cpu_ns().saturating_sub(before) + start_settings.load_ns);
 }
 

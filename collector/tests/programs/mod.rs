@@ -100,6 +100,46 @@ fn children_are_followed() {
 }
 
 #[test]
+fn forked_children_that_live_long_are_all_sampled() {
+    // A hundred ticks or so are expected of each: whether it was chosen at its start or had to wait.
+    for (how, least) in [("servers", 4), ("daemon", 1), ("threads", 1)] {
+        let run = compare_fixture(0.3, "forks", &[how]);
+        let forked: HashSet<u32> = run
+            .vectors
+            .bursts
+            .iter()
+            .map(|burst| burst.process)
+            .filter(|process| run.vectors.processes[*process as usize].parent.is_some())
+            .collect();
+        assert_eq!(forked.len(), least, "{how}: {:?}", run.stats);
+        assert_eq!(run.stats.unsampled_threads, 0, "{how}: {:?}", run.stats);
+    }
+}
+
+#[test]
+fn forked_children_do_all_that_they_do_otherwise() {
+    for overhead in [0.01, 0.3, 20.0] {
+        compare_fixture(overhead, "forks", &[]);
+    }
+}
+
+#[test]
+fn the_time_of_short_forked_children_is_known() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = fixture(directory.path(), "forks", &[]);
+    let arguments = ["short", "400", "tell"].map(OsStr::new);
+    let command: Vec<&OsStr> = [program.as_os_str()].into_iter().chain(arguments).collect();
+    let run = record(0.01, &command, &[]);
+    let told: f64 = String::from_utf8_lossy(&run.output.stdout).trim().parse().unwrap();
+    let stats = &run.stats;
+    let known = stats.program_cpu_seconds + stats.own_cpu_seconds;
+    // The program's own end comes after it told.
+    assert!((0.95..1.1).contains(&(known / told)), "{known} of {told} s: {stats:?}");
+    assert_eq!(stats.processes + stats.unsampled_processes, 401, "{stats:?}");
+    assert_eq!(stats.threads, 401, "{stats:?}");
+}
+
+#[test]
 fn sigtrap_remains_the_programs() {
     for overhead in [0.1, 5.0] {
         let run = compare_fixture(overhead, "traps", &[]);

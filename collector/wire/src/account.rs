@@ -8,15 +8,16 @@
 //! Nothing here allocates or panics: it runs in signal handlers. What is `#[inline]` is for the stub: calls of functions that
 //! are compiled elsewhere would make it expect panics, and link the code for them.
 
+use crate::forked;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Name of the file, beside the shards.
 pub const FILE: &core::ffi::CStr = c"account";
 /// Size of the file.
-pub const SIZE: usize = 4096;
+pub const SIZE: usize = 8192;
 /// First word of the page: its layout. A process ignores a page of another layout.
-pub const LAYOUT: u64 = 0x3450_4343_4148_4c50;
+pub const LAYOUT: u64 = 0x3550_4343_4148_4c50;
 
 /// Number of kinds of processes; a hash of the executable's name selects one.
 const KINDS: usize = 64;
@@ -31,6 +32,8 @@ const REMEMBERED_MODULES: usize = 128;
 const UNKNOWN_STARTS: u64 = 8;
 /// Share of the budget that starts of sampled processes may take.
 const START_SHARE: f64 = 0.1;
+/// Cost of sampling a forked child from its start on, until one was measured.
+const FORKED_START_NS: f64 = 100_000.0;
 /// Share of the budget that breakpoints may take beyond their advance.
 const COVERAGE_SHARE: f64 = 0.1;
 /// Share of the breakpoints' advance that counting of hits may take.
@@ -60,6 +63,10 @@ pub struct Kind {
     pub ended: AtomicU64,
     /// CPU time of the program in them and the children that they forked.
     pub cpu_ns: AtomicU64,
+    /// Children made by `fork` that ended, or began another image.
+    pub forked: AtomicU64,
+    /// CPU time of the program in them until then.
+    pub forked_cpu_ns: AtomicU64,
 }
 
 /// CPU time that a process passes on to its next image.
@@ -120,6 +127,13 @@ pub struct Account {
     burst_cost_ns: AtomicU64,
     /// Learned cost of starting a process with breakpoints; 0: unknown.
     observed_start_ns: AtomicU64,
+    /// Learned cost of sampling a forked child from its start on; 0: unknown.
+    forked_start_ns: AtomicU64,
+    /// Sampled processes that confined themselves by a seccomp filter, which ends sampling in them.
+    pub confined: AtomicU64,
+    /// The first of them: its id, and the name of its thread, with zeros after it.
+    confined_id: AtomicU64,
+    confined_name: [AtomicU64; 2],
     kinds: [Kind; KINDS],
     handovers: [Handover; HANDOVERS],
     /// Keys of modules that have nothing to observe ([`crate::coverage::key`]); 0: none.
@@ -128,6 +142,8 @@ pub struct Account {
 }
 
 const _: () = assert!(size_of::<Account>() <= SIZE);
+/// What every process writes is in the first page: each page that a process touches costs it a microsecond.
+const _: () = assert!(core::mem::offset_of!(Account, handovers) <= 4096);
 
 impl Default for Account {
     fn default() -> Self {
@@ -150,6 +166,10 @@ impl Default for Account {
             start_cost_ns: AtomicU64::default(),
             burst_cost_ns: AtomicU64::default(),
             observed_start_ns: AtomicU64::default(),
+            forked_start_ns: AtomicU64::default(),
+            confined: AtomicU64::default(),
+            confined_id: AtomicU64::default(),
+            confined_name: core::array::from_fn(|_| AtomicU64::default()),
             kinds: core::array::from_fn(|_| Kind::default()),
             handovers: core::array::from_fn(|_| Handover::default()),
             nothing_to_observe: core::array::from_fn(|_| AtomicU64::default()),
@@ -273,6 +293,39 @@ impl Account {
         probability(overhead, cpu_ns, start_ns)
     }
 
+    /// The probability with which a forked child of a kind has exact ticks from its start on. `least`: the lowest that
+    /// the time between ticks allows.
+    pub fn forked_probability(&self, overhead: f64, kind: &Kind, least: f64) -> f64 {
+        let forked = kind.forked.load(Relaxed);
+        let cpu_ns = time(&kind.forked_cpu_ns) as f64 / forked.max(1) as f64;
+        let start_ns = cost(&self.forked_start_ns).unwrap_or(FORKED_START_NS);
+        probability_from(overhead, cpu_ns, start_ns, least.clamp(forked::MIN_PROBABILITY, 1.0))
+    }
+
+    /// Learns the cost of sampling a forked child from its start on.
+    pub fn learn_forked_start(&self, ns: u64) {
+        learn(&self.forked_start_ns, ns, 1.0 / 8.0);
+    }
+
+    /// Notes that a process confines itself; `name`: that of its thread, with zeros after it.
+    pub fn note_confined(&self, id: u32, name: [u8; 16]) {
+        if self.confined.fetch_add(1, Relaxed) == 0 {
+            self.confined_id.store(id.into(), Relaxed);
+            for (word, half) in self.confined_name.iter().zip(name.chunks_exact(8)) {
+                word.store(half.try_into().map_or(0, u64::from_ne_bytes), Relaxed);
+            }
+        }
+    }
+
+    /// The first process that confined itself: its id, and a name with zeros after it.
+    pub fn first_confined(&self) -> Option<(u32, [u8; 16])> {
+        let mut name = [0; 16];
+        for (word, half) in self.confined_name.iter().zip(name.chunks_exact_mut(8)) {
+            half.copy_from_slice(&word.load(Relaxed).to_ne_bytes());
+        }
+        (self.confined.load(Relaxed) > 0).then(|| (self.confined_id.load(Relaxed) as u32, name))
+    }
+
     /// Remembers that a module has nothing to observe.
     pub fn note_nothing_to_observe(&self, key: u64) {
         self.nothing_to_observe[key as usize % REMEMBERED_MODULES].store(key, Relaxed);
@@ -368,11 +421,17 @@ pub struct Totals {
 /// `start_ns`. Starts take a small share of the budget; processes above a certain length are always sampled.
 #[inline]
 pub fn probability(overhead: f64, cpu_ns: f64, start_ns: f64) -> f64 {
+    probability_from(overhead, cpu_ns, start_ns, MIN_PROBABILITY)
+}
+
+/// The same, with another minimum, which is in 0..=1.
+#[inline]
+fn probability_from(overhead: f64, cpu_ns: f64, start_ns: f64, least: f64) -> f64 {
     let affordable = START_SHARE * overhead * cpu_ns / start_ns.max(1.0);
     if affordable.is_nan() {
         1.0
     } else {
-        affordable.clamp(MIN_PROBABILITY, 1.0)
+        affordable.max(least).min(1.0)
     }
 }
 
@@ -453,6 +512,31 @@ mod tests {
         assert_eq!(account.probability(0.01, kind, 10), MIN_PROBABILITY);
         kind.cpu_ns.store(10_000_000_000, Relaxed);
         assert_eq!(account.probability(0.01, kind, 10), 1.0);
+    }
+
+    #[test]
+    fn forked_children_are_chosen_by_the_length_of_those_before() {
+        let account = Account::default();
+        let kind = account.kind(b"/bin/sh");
+        assert_eq!(account.forked_probability(0.01, kind, 0.0), forked::MIN_PROBABILITY);
+        assert_eq!(account.forked_probability(0.01, kind, 0.5), 0.5);
+        assert_eq!(account.forked_probability(0.01, kind, f64::INFINITY), 1.0);
+        account.learn_forked_start(100_000);
+        kind.forked.store(10, Relaxed);
+        kind.forked_cpu_ns.store(10 * 30_000_000, Relaxed);
+        assert!((account.forked_probability(0.01, kind, 0.0) - 0.3).abs() < 1e-9);
+        kind.forked_cpu_ns.store(u64::MAX, Relaxed);
+        assert_eq!(account.forked_probability(0.01, kind, 0.0), 1.0);
+    }
+
+    #[test]
+    fn the_first_process_that_confines_itself_is_known() {
+        let account = Account::default();
+        assert_eq!(account.first_confined(), None);
+        account.note_confined(7, *b"a name of 16 let");
+        account.note_confined(8, [0; 16]);
+        assert_eq!(account.first_confined(), Some((7, *b"a name of 16 let")));
+        assert_eq!(account.confined.load(Relaxed), 2);
     }
 
     #[test]

@@ -10,12 +10,13 @@
 //! 5. [`shard`]: the stream of frames that each process writes;
 //! 6. [`account`]: costs and CPU time of the whole recording, in a page that its processes share;
 //! 7. [`start`]: whether a process loads the sampler; [`interposed`]: the functions of libc that it interposes;
-//!    [`random`];
+//!    [`forked`]: when a child made by `fork` is sampled; [`random`];
 //! 8. [`coverage`]: where breakpoints go in a module, and which were hit, in a file that its processes share.
 
 pub mod account;
 pub mod anchor;
 pub mod coverage;
+pub mod forked;
 pub mod interposed;
 pub mod kinds;
 pub mod random;

@@ -36,6 +36,8 @@ pub struct Settings {
     pub trap_signal_ns: u64,
     /// CPU time that the dynamic loader takes for the stub, in nanoseconds.
     pub load_ns: u64,
+    /// CPU time that the sampler adds to a `fork`, in the process and in a child without ticks, in nanoseconds.
+    pub fork_ns: u64,
     /// Seccomp filters in force in the recorder.
     pub seccomp_filters: u64,
     /// Tick by CPU timers even where perf events work.
@@ -70,6 +72,7 @@ impl Default for Settings {
             trap_ns: 0,
             trap_signal_ns: 0,
             load_ns: 0,
+            fork_ns: 0,
             seccomp_filters: 0,
             timer_only: false,
             verify: false,
@@ -95,7 +98,7 @@ fn number(text: &str) -> u64 {
 }
 
 /// Every key. Values are limited where the sampler could not work with others.
-static KEYS: [Key; 20] = [
+static KEYS: [Key; 21] = [
     Key {
         name: "threads",
         get: |s| s.threads.to_text(),
@@ -141,6 +144,11 @@ static KEYS: [Key; 20] = [
         name: "load_ns",
         get: |s| Some(s.load_ns.to_string()),
         set: |s, text| s.load_ns = number(text).min(10_000_000),
+    },
+    Key {
+        name: "fork_ns",
+        get: |s| (s.fork_ns > 0).then(|| s.fork_ns.to_string()),
+        set: |s, text| s.fork_ns = number(text).min(1_000_000),
     },
     Key {
         name: "trap_ns",
@@ -244,6 +252,7 @@ mod tests {
             trap_ns: 103,
             trap_signal_ns: 104,
             load_ns: 105,
+            fork_ns: 107,
             seccomp_filters: 2,
             timer_only: true,
             verify: true,

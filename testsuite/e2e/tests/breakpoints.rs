@@ -115,6 +115,59 @@ fn programs_behave_as_without_breakpoints_and_everything_executed_is_found() {
     }
 }
 
+/// A shell in small: what it does, it does in children that live for microseconds, and in the images that they start.
+const SHELL: &str = r#"
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define HERE __attribute__((noinline))
+static volatile unsigned sum;
+HERE static void in_first(void) { sum += 1; }
+HERE static void in_many(void) { for (int i = 0; i < 1000; i++) sum += i; }
+HERE static void in_last(void) { sum += 2; }
+HERE static void in_grandchild(void) { sum += 3; }
+HERE static void in_image(void) { sum += 4; }
+HERE static void absent(void) { sum += 5; }
+int main(int count, char **arguments) {
+  if (count > 1 && !strcmp(arguments[1], "image")) { in_image(); return 0; }
+  for (int i = 0; i < 300; i++) {
+    if (!fork()) {
+      if (i == 0) in_first();
+      in_many();
+      if (i == 100) execl("/proc/self/exe", "shell", "image", (char *)0);
+      if (i == 200 && !fork()) { in_grandchild(); _exit(0); }
+      if (i == 299) in_last();
+      while (wait(0) > 0) ;
+      if (count > 1 && !strcmp(arguments[1], "absent")) absent();
+      _exit(0);
+    }
+    while (wait(0) > 0) ;
+  }
+  return 0;
+}
+"#;
+
+#[test]
+fn children_without_ticks_are_observed() {
+    let folder = scratch();
+    let [source, shell, out] = ["shell.c", "shell", "shell.pleach"].map(|name| folder.path().join(name));
+    std::fs::write(&source, SHELL).expect("written");
+    compile(&shell, &flags(&["annotate"]), &[source]);
+    for options in [&[][..], &["--coverage", "only"], &["--overhead", "100%"]] {
+        let (_, text) = record(options, &out, &[&shell]);
+        assert!(!text.contains("unknown, not unexecuted"), "{options:?}: {text}");
+        let profile = read(&out);
+        for function in ["in_first", "in_many", "in_last", "in_grandchild", "in_image"] {
+            assert!(is_executed(states(&profile, function)[0]), "{options:?}: {function}");
+        }
+        let absent = states(&profile, "absent");
+        assert!(
+            absent.iter().all(|&state| state == Covered::NotExecuted),
+            "{options:?}: {absent:?}"
+        );
+    }
+}
+
 /// Two states are proofs: neither may contradict exact counts.
 #[test]
 fn proofs_agree_with_exact_counts() {

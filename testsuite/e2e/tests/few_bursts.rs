@@ -34,6 +34,74 @@ fn a_recording_without_a_burst_fails_and_says_why() {
     assert!(text.contains("nothing was sampled"), "{text}");
 }
 
+/// Confines itself at once, by a filter that allows everything, and runs for three tenths of a second.
+const CONFINED: &str = "
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <time.h>
+int main(void) {
+  struct sock_filter allow[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  struct sock_fprog filter = {1, allow};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+    return 9;
+  volatile unsigned sum = 0;
+  while (clock() < CLOCKS_PER_SEC * 3 / 10)
+    for (int i = 0; i < 100000; i++)
+      sum += i;
+  return 0;
+}
+";
+
+#[test]
+fn a_program_that_confines_itself_is_named() {
+    let dir = scratch();
+    let mut record = record(dir.path(), CONFINED);
+    let (code, text) = failure(record.env("TMPDIR", dir.path()));
+    assert_eq!(code, 4, "{text}");
+    let (_, after) = text.split_once("nothing was sampled: the command took ").expect("why");
+    let (seconds, why) = after
+        .split_once(" s of CPU time, but short (process ")
+        .expect("CPU time");
+    assert!(seconds.parse::<f64>().expect("a number") > 0.2, "{text}");
+    assert!(why.contains("confined itself by a seccomp filter"), "{text}");
+}
+
+#[test]
+fn a_recording_without_a_burst_replaces_no_profile() {
+    let dir = scratch();
+    let fails = |output: Option<&Path>| {
+        let mut record = Command::new(pleach());
+        record.current_dir(dir.path()).args(["record", "--coverage", "off"]);
+        if let Some(output) = output {
+            record.arg("-o").arg(output);
+        }
+        let (code, text) = failure(record.args(["--", "true"]));
+        assert_eq!(code, 4, "{text}");
+        text
+    };
+    let [default, named] = ["default.pleach", "named.pleach"].map(|name| dir.path().join(name));
+    assert!(fails(None).contains("wrote nothing"));
+    assert!(!default.exists());
+    assert!(fails(Some(&named)).contains("wrote"));
+    assert!(named.exists(), "it was asked for");
+    for output in [None, Some(named.as_path())] {
+        let path = output.unwrap_or(&default);
+        let good = pleach_profile::Profile {
+            provenance: pleach_profile::Provenance {
+                bursts: 7,
+                ..Default::default()
+            },
+            ..Default::default()
+        };
+        write_profile(path, &good).expect("written");
+        let before = std::fs::read(path).expect("there");
+        assert!(fails(output).contains("stays as it was"));
+        assert_eq!(std::fs::read(path).expect("there"), before);
+        assert!(!path.with_extension("pleach.old").exists());
+    }
+}
+
 #[test]
 fn few_bursts_set_weights_only() {
     let dir = scratch();

@@ -14,12 +14,15 @@ const MAX_ENGINES: usize = 6;
 struct Slot {
     busy: AtomicBool,
     engine: AtomicPtr<pleach_shadow::Engine>,
+    /// Whether children made by `fork` have the engine's memory.
+    is_inherited: AtomicBool,
 }
 
 static SLOTS: [Slot; MAX_ENGINES] = [const {
     Slot {
         busy: AtomicBool::new(false),
         engine: AtomicPtr::new(null_mut()),
+        is_inherited: AtomicBool::new(false),
     }
 }; MAX_ENGINES];
 
@@ -56,6 +59,9 @@ pub fn reserve(preferred: u32) -> bool {
     let is_first = TABLES.compare_exchange(MISSING, GROWING, Acquire, Relaxed).is_ok();
     if is_first || TABLES.load(Acquire) == COMPLETE {
         let engine = pleach_shadow::Engine::reserve().unwrap_or(null_mut());
+        // SAFETY: it was just made.
+        let is_kept = !engine.is_null() && unsafe { pleach_shadow::Engine::keep_from_children(engine) };
+        slot.is_inherited.store(!is_kept, Relaxed);
         slot.engine.store(engine, Release);
         if engine.is_null() {
             settings::use_step();
@@ -76,6 +82,9 @@ pub fn begin_child() {
     }
     for slot in &SLOTS {
         slot.busy.store(false, Relaxed);
+        if !slot.is_inherited.load(Relaxed) {
+            slot.engine.store(null_mut(), Relaxed);
+        }
         // SAFETY: null or an engine of ours, which the one thread of this process does not use.
         if let Some(engine) = unsafe { slot.engine.load(Relaxed).as_mut() } {
             engine.forked();

@@ -4,6 +4,7 @@
 use crate::descriptors;
 use crate::process;
 use crate::sys::{self, syscall};
+use crate::waiting;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicI32, AtomicU64};
 use pleach_wire::coverage::PAGE;
@@ -43,8 +44,11 @@ fn with_memory<R>(act: impl FnOnce(i32) -> R) -> Option<R> {
     let fd = FD.load(Relaxed);
     // The program may have closed it and used its number for another file. A child made by a raw `clone` has its
     // parent's.
-    let is_ours =
-        fd >= 0 && process::is_own_memory() && sys::identity(fd) == Some((DEVICE.load(Relaxed), INODE.load(Relaxed)));
+    // One that waits has not opened its own yet.
+    let is_ours = fd >= 0
+        && process::is_own_memory()
+        && !waiting::is_waiting()
+        && sys::identity(fd) == Some((DEVICE.load(Relaxed), INODE.load(Relaxed)));
     if is_ours {
         return Some(act(fd));
     }

@@ -71,6 +71,7 @@ pub fn discover(can: Result<(), Failure>, is_later: bool) -> bool {
 }
 
 /// Releases the lock in a child made by `fork`; another thread of the parent may have held it.
+#[inline(always)]
 pub fn begin_child() {
-    LOCK.release();
+    LOCK.release_in_child();
 }

@@ -36,6 +36,7 @@ use crate::isolation;
 use crate::process;
 use crate::settings;
 use crate::signal_entry::Context;
+use crate::state_section::state_section;
 use crate::sys::{self, SignalsBlocked};
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicU64};
@@ -121,19 +122,24 @@ pub fn begin_unobserved(directory: &[u8], signature: u64) {
     }
 }
 
-/// Goes on in a child made by `fork`, which inherits the breakpoints.
+/// Goes on in a child made by `fork`, which inherits the breakpoints, whether it has ticks or not.
+#[inline(always)]
 pub fn begin_child() {
     HAS_ENDED.store(false, Relaxed);
     if !is_on() {
         modules::begin_child();
         return;
     }
-    let before = sys::thread_cpu_ns();
-    // Without it, breakpoints are removed in another way.
-    code::reopen();
     discovery::begin_child();
     modules::begin_child();
-    account::spend_on_coverage(sys::thread_cpu_ns().saturating_sub(before));
+}
+
+/// Ends the wait of a child made by `fork`, which does not use its parent's descriptor of memory meanwhile.
+pub fn settle() {
+    if is_on() {
+        // Without it, breakpoints are removed in another way.
+        code::reopen();
+    }
 }
 
 /// Removes all breakpoints for good. Call with signals blocked.
@@ -192,13 +198,17 @@ pub fn tick() {
 /// Time between two checks whether a debugger was attached.
 const CHECK_INTERVAL_NS: u64 = 1_000_000_000;
 static LAST_CHECK_NS: AtomicU64 = AtomicU64::new(0);
-/// Whether the end of this process was noted.
-static HAS_ENDED: AtomicBool = AtomicBool::new(false);
+state_section! {
+    /// Whether the end of this process was noted.
+    static HAS_ENDED: AtomicBool = AtomicBool::new(false);
+}
 
 /// At the end of the process, or of its image: notes how it ended. Call with signals blocked.
+#[inline(always)]
 pub fn conclude() {
     // A thread that still runs, or a handler that jumps out of an instruction's fault, may have left code midway.
-    if isolation::is_single() && !faults::are_handled() && !HAS_ENDED.swap(true, Relaxed) {
+    let any = !modules::all().is_empty();
+    if any && isolation::is_single() && !faults::are_handled() && !HAS_ENDED.swap(true, Relaxed) {
         modules::note_completed(1);
     }
 }

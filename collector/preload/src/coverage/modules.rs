@@ -242,6 +242,7 @@ fn map_bits(bits: usize) -> *mut AtomicU64 {
 }
 
 /// Counts the modules of a child made by `fork`.
+#[inline(always)]
 pub fn begin_child() {
     for module in all().iter().filter(|module| module.is_loaded()) {
         let Some(plan) = module.plan() else { continue };

@@ -1,12 +1,14 @@
 //! The ends of sampling: exit, unloaded libraries, and confinement by seccomp.
 
 use super::faults;
+use crate::account;
 use crate::coverage::{self, Failure};
 use crate::mappings;
 use crate::next_symbol::NextSymbol;
 use crate::process;
 use crate::quiesce;
 use crate::shard_writer;
+use crate::threads;
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_ulong, c_void};
 use core::sync::atomic::AtomicUsize;
@@ -82,6 +84,8 @@ pub unsafe extern "C" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong
 
 extern "C" fn confine() {
     if process::is_sampled_here() {
+        threads::settle();
+        account::note_confined();
         coverage::abandon_here(Failure::Confined);
         shard_writer::conclude_confined();
         process::stop();

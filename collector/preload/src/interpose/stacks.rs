@@ -8,6 +8,7 @@ use crate::owned_signals::tick_signal;
 use crate::process;
 use crate::sys::{self, KernelAction};
 use crate::thread::Thread;
+use crate::threads;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
@@ -106,6 +107,7 @@ fn pause(thread: &Thread, paused: bool) {
     if thread.paused.swap(paused.into(), Relaxed) == u8::from(paused) {
         return;
     }
+    threads::end_wait();
     let _blocked = sys::SignalsBlocked::new();
     let change = |sampler: &mut Sampler| {
         if paused {

@@ -1,6 +1,6 @@
 //! The recorder's side of the account that the processes of a run share ([`pleach_wire::account`]).
 
-use crate::stats::Unsampled;
+use crate::stats::{Confined, Unsampled};
 use pleach_wire::account::{Account, FILE, SIZE, Totals, time};
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -91,6 +91,17 @@ impl RunAccount {
     /// sampler.
     pub(crate) fn unobserved(&self) -> Vec<(u64, u64)> {
         self.account().unobserved().collect()
+    }
+
+    /// The processes that confined themselves.
+    pub(crate) fn confined(&self) -> Option<Confined> {
+        let (process, name) = self.account().first_confined()?;
+        let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+        Some(Confined {
+            process,
+            name: String::from_utf8_lossy(name).into_owned(),
+            processes: self.account().confined.load(Relaxed),
+        })
     }
 
     /// CPU time that all runs have used so far.

@@ -3,6 +3,7 @@
 //! A sampled process needs these figures before its first burst. Measuring them in each process would cost a
 //! millisecond per process.
 
+mod fork;
 mod handled;
 mod tick;
 mod trap;
@@ -34,6 +35,8 @@ pub struct Costs {
     pub trap: Option<TrapCosts>,
     /// Loading the stub into a process.
     pub load_ns: u64,
+    /// What the sampler adds to the cost of `fork`.
+    pub fork_ns: u64,
 }
 
 static MEASURING: Mutex<()> = Mutex::new(());
@@ -74,6 +77,15 @@ fn load_cost(preload: &Path) -> u64 {
         }
     });
     costs.min().unwrap_or(0)
+}
+
+/// The cost of forking with the sampler's libraries. They would be loaded already in a recorder that is recorded
+/// itself.
+fn fork_cost(preload: &Path) -> u64 {
+    if std::env::var_os(shard::DIRECTORY_VARIABLE).is_some() {
+        return 0;
+    }
+    fork::cost(preload)
 }
 
 /// Costs of one batch, see [`Costs`].
@@ -127,6 +139,7 @@ unsafe fn measure() -> Batch {
 /// Measures the costs, those of hardware breakpoints only on request. Replaces the process's handler of SIGTRAP meanwhile.
 pub fn costs(preload: &Path, breakpoints: bool) -> Costs {
     let load_ns = load_cost(preload);
+    let fork_ns = fork_cost(preload);
     let _guard = MEASURING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let tick_ns = tick::cost();
     let breakpoint = if breakpoints { trap::costs() } else { None };
@@ -148,6 +161,7 @@ pub fn costs(preload: &Path, breakpoints: bool) -> Costs {
                 tick_ns,
                 trap: breakpoint,
                 load_ns,
+                fork_ns,
             };
         }
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &trap, &mut before);
@@ -165,6 +179,7 @@ pub fn costs(preload: &Path, breakpoints: bool) -> Costs {
             tick_ns,
             trap: breakpoint,
             load_ns,
+            fork_ns,
         }
     }
 }

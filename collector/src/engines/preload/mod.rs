@@ -18,7 +18,7 @@ use crate::coverage::{Coverage, Unseen};
 use crate::detached;
 use crate::launch;
 use crate::signals::Forwarding;
-use crate::stats::{Stats, Unsampled};
+use crate::stats::{Confined, Stats, Unsampled};
 use crate::sys::monotonic_ns;
 use crate::vector::Engine;
 use account::RunAccount;
@@ -41,6 +41,8 @@ pub(crate) struct PreloadSession<'a> {
     costs: Costs,
     gathering: Gathering,
     unsampled: Unsampled,
+    /// CPU seconds of the command, and of all that it waited for.
+    command_cpu_seconds: f64,
     /// The account of the last run.
     account: Option<RunAccount>,
     coverage: Option<Coverage>,
@@ -76,6 +78,7 @@ impl<'a> PreloadSession<'a> {
             preload,
             gathering,
             unsampled: Unsampled::default(),
+            command_cpu_seconds: 0.0,
             account: None,
             coverage,
             unseen: Unseen::default(),
@@ -122,6 +125,7 @@ pub(crate) fn settings(options: &RecordOptions, costs: Costs) -> Settings {
         trap_ns: trap.map_or(0, |trap| trap.trap_ns),
         trap_signal_ns: trap.map_or(0, |trap| trap.signal_ns),
         load_ns: costs.load_ns,
+        fork_ns: costs.fork_ns,
         seccomp_filters: seccomp_filters(),
         timer_only: options.timer_only,
         verify: options.verify,
@@ -159,7 +163,8 @@ impl Session for PreloadSession<'_> {
             .gathering
             .run(directory.path(), || run_forwarding(&mut command))
             .map_err(io("cannot read what was sampled"))?;
-        let status = ended.map_err(io(format!("cannot run {}", self.program.display())))?;
+        let (status, cpu_seconds) = ended.map_err(io(format!("cannot run {}", self.program.display())))?;
+        self.command_cpu_seconds += cpu_seconds;
         self.unsampled.join(account.unsampled());
         self.unseen.libraries |= account.is_blind();
         self.unseen.unwatched |= account.is_unwatched();
@@ -181,17 +186,24 @@ impl Session for PreloadSession<'_> {
         self.gathering.convergence()
     }
 
-    fn finish(self: Box<Self>) -> Collected {
+    fn finish(mut self: Box<Self>) -> Collected {
         let (mut vectors, found, unreclaimed) = self.gathering.finish();
         let mut stats = Stats::from_vectors(&vectors, self.options.engine, found);
         stats.add_unsampled(&self.unsampled);
+        let told = stats.program_cpu_seconds;
+        stats.add_command(self.command_cpu_seconds);
+        if self.unsampled.processes > 0 {
+            self.unsampled.program_cpu_seconds += stats.program_cpu_seconds - told;
+        }
+        stats.confined = self.account.as_ref().and_then(RunAccount::confined);
+        let note = stats.confined.as_ref().map(note_on_confinement);
         vectors.processes.extend(self.unsampled.as_process());
         let unseen = self.unseen;
         let totals = self.account.as_ref().map(RunAccount::totals).unwrap_or_default();
-        let mut remarks = Vec::new();
+        let mut remarks = Vec::from_iter(note);
         if let Some(coverage) = self.coverage {
             let unobserved = self.account.as_ref().map(RunAccount::unobserved).unwrap_or_default();
-            remarks = coverage.finish(&mut vectors, unseen, &unobserved, totals.program_ns);
+            remarks.extend(coverage.finish(&mut vectors, unseen, &unobserved, totals.program_ns));
             if self.options.coverage == CoverageMode::On {
                 remarks.extend(note_on_breakpoints(&totals, stats.bursts));
             }
@@ -203,6 +215,19 @@ impl Session for PreloadSession<'_> {
             unreclaimed,
         }
     }
+}
+
+/// A note for the user on processes that confined themselves.
+fn note_on_confinement(confined: &Confined) -> String {
+    let others = match confined.processes {
+        0 | 1 => String::new(),
+        more => format!(" (and {} more)", more - 1),
+    };
+    format!(
+        "{} (process {}){others} confined itself by a seccomp filter, which may forbid what the sampler does: sampling \
+         ended there. Record it without its sandbox",
+        confined.name, confined.process,
+    )
 }
 
 /// From so many bursts on, a recording supports all optimisations but that for size (`pleach_decide::support`, on which
@@ -221,11 +246,26 @@ fn note_on_breakpoints(totals: &Totals, bursts: u64) -> Option<String> {
     })
 }
 
-fn run_forwarding(command: &mut Command) -> std::io::Result<ExitStatus> {
+/// Runs a command. Returns how it ended, and the CPU seconds of it and of all that it waited for.
+fn run_forwarding(command: &mut Command) -> std::io::Result<(ExitStatus, f64)> {
     let mut forwarding = Forwarding::begin();
+    let before = seconds_of_children();
     let mut child = command.spawn()?;
     forwarding.to(child.id());
-    child.wait()
+    let status = child.wait()?;
+    Ok((status, seconds_of_children() - before))
+}
+
+/// CPU seconds of all children that have ended.
+fn seconds_of_children() -> f64 {
+    // SAFETY: all zeroes is valid for this plain structure, which the kernel fills.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
 /// The path of the sampler, beside the library to preload.
@@ -276,6 +316,23 @@ fn seccomp_filters() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processes_that_confine_themselves_are_named() {
+        let note = |processes| {
+            note_on_confinement(&Confined {
+                process: 7,
+                name: "box".to_owned(),
+                processes,
+            })
+        };
+        assert!(note(1).starts_with("box (process 7) confined itself"), "{}", note(1));
+        assert!(
+            note(3).starts_with("box (process 7) (and 2 more) confined"),
+            "{}",
+            note(3)
+        );
+    }
 
     #[test]
     fn breakpoints_that_leave_no_time_are_told() {

@@ -37,7 +37,7 @@ impl NamesArgs {
 /// `1 burst`, `2 bursts`, `2 branches`.
 pub fn plural(number: impl std::fmt::Display, what: &str) -> String {
     let number = number.to_string();
-    let ending = match (number.as_str(), what.ends_with("ch")) {
+    let ending = match (number.as_str(), what.ends_with("ch") || what.ends_with("ss")) {
         ("1", _) => "",
         (_, true) => "es",
         (_, false) => "s",

@@ -1,5 +1,6 @@
 //! Writes recordings as profiles, and says what is in them.
 
+use super::inputs::DEFAULT_PROFILE;
 use super::output::plural;
 use anyhow::{Context, Result};
 use pleach_analysis::analyse::{Analysis, AnalysisError, analyse, without_functions};
@@ -85,10 +86,14 @@ impl Target<'_> {
         } else {
             without_functions(&recording.vectors)
         };
-        if self.keeps_old {
-            keep_old(self.output)?;
+        let is_empty = !sampled && recording.vectors.coverage.is_empty() && self.needs_samples;
+        let fate = Fate::of(self.output, is_empty);
+        if fate == Fate::Written {
+            if self.keeps_old {
+                keep_old(self.output)?;
+            }
+            pleach_store::write_profile(self.output, &profile)?;
         }
-        pleach_store::write_profile(self.output, &profile)?;
         if !self.quiet && recording.unreclaimed {
             eprintln!(
                 "pleach: warning: the file system of {} cannot free parts of a file: temporary files grew with the run. Set TMPDIR to \
@@ -117,7 +122,7 @@ impl Target<'_> {
             if let Some(convergence) = &recording.convergence {
                 eprintln!("pleach: {}", comparison(recording.runs, convergence));
             }
-            eprintln!("pleach: {}; wrote {}", summary(&recording.stats), self.output.display());
+            eprintln!("pleach: {}; {}", summary(&recording.stats), fate.told(self.output));
             if !recording.vectors.coverage.is_empty() {
                 eprintln!("pleach: {}", covered(&profile, &recording.vectors));
             }
@@ -127,14 +132,66 @@ impl Target<'_> {
         }
         if !sampled && self.needs_samples {
             // The exit status needs an explanation, however quiet.
-            eprintln!(
-                "pleach: error: nothing was sampled: the command took {:.3} s of CPU time, too little for a burst at this overhead; record longer, \
-             with `--repeat 20` or `--overhead 5%`",
-                recording.stats.program_cpu_seconds
-            );
+            eprintln!("pleach: error: nothing was sampled: {}", why_nothing(&recording.stats));
         }
         Ok(sampled)
     }
+}
+
+/// What becomes of the output.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fate {
+    /// It is written.
+    Written,
+    /// The profile that is there stays: an empty one would only destroy it.
+    Kept,
+    /// Nothing is written: nobody asked for an empty profile by name.
+    Omitted,
+}
+
+impl Fate {
+    fn of(output: &Path, is_empty: bool) -> Self {
+        if !is_empty {
+            Self::Written
+        } else if ProfileFile::open(output).is_ok() {
+            Self::Kept
+        } else if output == Path::new(DEFAULT_PROFILE) {
+            Self::Omitted
+        } else {
+            Self::Written
+        }
+    }
+
+    fn told(self, output: &Path) -> String {
+        match self {
+            Self::Written => format!("wrote {}", output.display()),
+            Self::Kept => format!("{} stays as it was", output.display()),
+            Self::Omitted => "wrote nothing".to_owned(),
+        }
+    }
+}
+
+/// Why nothing was sampled, and what to do.
+fn why_nothing(stats: &Stats) -> String {
+    const ADVICE: &str = "record longer, with `--repeat 20` or `--overhead 5%`";
+    let took = format!("the command took {:.3} s of CPU time", stats.program_cpu_seconds);
+    if let Some(confined) = &stats.confined {
+        return format!(
+            "{took}, but {} (process {}) confined itself by a seccomp filter, and sampling ended there; record it \
+             without its sandbox",
+            confined.name, confined.process
+        );
+    }
+    let processes = stats.processes + stats.unsampled_processes;
+    if processes > 1 {
+        return format!(
+            "{took} in {}, too little for a burst at this overhead; starting and counting them took {:.3} s more; \
+             {ADVICE}",
+            plural(processes, "process"),
+            stats.own_cpu_seconds
+        );
+    }
+    format!("{took}, too little for a burst at this overhead; {ADVICE}")
 }
 
 /// One line: what breakpoints showed.
@@ -245,6 +302,7 @@ pub fn analysed(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pleach_collector::stats::Confined;
 
     #[test]
     fn the_summary_names_the_event() {
@@ -258,6 +316,45 @@ mod tests {
             ..Stats::default()
         };
         insta::assert_snapshot!(summary(&stats), @"320 taken branches in 10 bursts at near_taken:u (lbr), 2.00 s of CPU time at 0.98 % overhead");
+    }
+
+    #[test]
+    fn an_empty_profile_replaces_none() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let output = folder.path().join("a.pleach");
+        assert_eq!(Fate::of(&output, true), Fate::Written, "it was asked for");
+        assert_eq!(Fate::of(Path::new(DEFAULT_PROFILE), true), Fate::Omitted);
+        assert_eq!(Fate::of(Path::new(DEFAULT_PROFILE), false), Fate::Written);
+        std::fs::write(&output, "notes").expect("written");
+        assert_eq!(Fate::of(&output, true), Fate::Written, "no profile");
+        pleach_store::write_profile(&output, &Profile::default()).expect("written");
+        assert_eq!(Fate::of(&output, true), Fate::Kept);
+        assert_eq!(Fate::of(&output, false), Fate::Written);
+    }
+
+    #[test]
+    fn why_nothing_was_sampled() {
+        let stats = Stats {
+            program_cpu_seconds: 0.4,
+            own_cpu_seconds: 0.02,
+            processes: 1,
+            ..Stats::default()
+        };
+        insta::assert_snapshot!(why_nothing(&stats), @"the command took 0.400 s of CPU time, too little for a burst at this overhead; record longer, with `--repeat 20` or `--overhead 5%`");
+        let many = Stats {
+            unsampled_processes: 1600,
+            ..stats.clone()
+        };
+        insta::assert_snapshot!(why_nothing(&many), @"the command took 0.400 s of CPU time in 1601 processes, too little for a burst at this overhead; starting and counting them took 0.020 s more; record longer, with `--repeat 20` or `--overhead 5%`");
+        let confined = Stats {
+            confined: Some(Confined {
+                process: 7,
+                name: "box".to_owned(),
+                processes: 1,
+            }),
+            ..stats
+        };
+        insta::assert_snapshot!(why_nothing(&confined), @"the command took 0.400 s of CPU time, but box (process 7) confined itself by a seccomp filter, and sampling ended there; record it without its sandbox");
     }
 
     #[test]
