@@ -10,6 +10,7 @@ pub mod calibrate;
 pub(crate) mod gather;
 
 use super::error::{RecordError, io};
+use super::kernel_events::{BUDGET_SHARE, KernelEvents};
 use super::lbr::{attr, sys::Event};
 use super::options::{CoverageMode, RecordOptions};
 use super::session::{Collected, Session};
@@ -45,6 +46,7 @@ pub(crate) struct PreloadSession<'a> {
     account: Option<RunAccount>,
     coverage: Option<Coverage>,
     unseen: Unseen,
+    kernel_events: Option<KernelEvents>,
 }
 
 impl<'a> PreloadSession<'a> {
@@ -79,6 +81,8 @@ impl<'a> PreloadSession<'a> {
             account: None,
             coverage,
             unseen: Unseen::default(),
+            kernel_events: (!options.kernel_events.is_empty())
+                .then(|| KernelEvents::new(&options.kernel_events, options.overhead)),
         })
     }
 
@@ -91,6 +95,10 @@ impl<'a> PreloadSession<'a> {
                 _ => options.coverage_advance().as_nanos() as u64,
             }),
             seed: options.seed.map(|seed| seed.wrapping_add(u64::from(run) << 32).max(1)),
+            overhead: match self.kernel_events {
+                Some(_) => options.overhead * (1.0 - BUDGET_SHARE),
+                None => options.overhead,
+            },
             ..settings(options, self.costs)
         }
     }
@@ -154,11 +162,15 @@ impl Session for PreloadSession<'_> {
         }
         detached::sign(directory.path(), self.options.engine).map_err(io("cannot make a temporary file"))?;
         self.gathering.begin_run(run);
+        let (program, kernel_events) = (&self.program, &mut self.kernel_events);
         let (ended, shards) = self
             .gathering
-            .run(directory.path(), || run_forwarding(&mut command))
+            .run(directory.path(), || match kernel_events {
+                Some(events) => events.run(command, program),
+                None => run_forwarding(&mut command).map_err(io(format!("cannot run {}", program.display()))),
+            })
             .map_err(io("cannot read what was sampled"))?;
-        let status = ended.map_err(io(format!("cannot run {}", self.program.display())))?;
+        let status = ended?;
         self.unsampled.join(account.unsampled());
         self.unseen.libraries |= account.is_blind();
         self.unseen.modules |= account.has_unnoted();
@@ -193,6 +205,9 @@ impl Session for PreloadSession<'_> {
             if self.options.coverage == CoverageMode::On {
                 remarks.extend(note_on_breakpoints(&totals, stats.bursts));
             }
+        }
+        if let Some(events) = self.kernel_events {
+            remarks.extend(events.finish(&mut vectors, &mut stats));
         }
         Collected {
             stats,

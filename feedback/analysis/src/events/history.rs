@@ -1,0 +1,139 @@
+//! The blocks of a burst that led to the present one.
+//!
+//! The history is a path without loops and without what returned: the blocks of each activation from its entry on, as
+//! far as the burst shows it, with those of its callers before them. Where a block is executed again, its last
+//! iteration takes the place of the earlier ones.
+
+use crate::decode::FrameId;
+use pleach_annotate::id::BlockIndex;
+use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
+use pleach_collector::vector::ModuleId;
+
+/// Blocks that are remembered; deeper recursion loses its outermost callers.
+const MAX_BLOCKS: usize = 512;
+
+/// A block of the history.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct Passed {
+    pub module: ModuleId,
+    pub instance: InlineInstanceIndex,
+    pub block: BlockIndex,
+}
+
+/// The history of a burst.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    blocks: Vec<(FrameId, Passed)>,
+    /// The activation that was entered last, without a block so far.
+    entered: Option<FrameId>,
+    /// The last event was a return.
+    returned: bool,
+}
+
+impl History {
+    pub fn clear(&mut self) {
+        self.blocks.clear();
+        (self.entered, self.returned) = (None, false);
+    }
+
+    /// The last blocks, oldest first.
+    pub fn last(&self, count: usize) -> impl Iterator<Item = Passed> {
+        let from = self.blocks.len().saturating_sub(count);
+        self.blocks[from..].iter().map(|(_, passed)| *passed)
+    }
+
+    pub fn enter(&mut self, frame: FrameId) {
+        (self.entered, self.returned) = (Some(frame), false);
+    }
+
+    pub fn leave(&mut self, frame: FrameId) {
+        if let Some(first) = self.blocks.iter().position(|(of, _)| *of == frame) {
+            self.blocks.truncate(first);
+        }
+        (self.entered, self.returned) = (None, true);
+    }
+
+    /// A block was entered.
+    pub fn block(
+        &mut self,
+        map: &AddressMap,
+        frame: FrameId,
+        (module, instance, block): (ModuleId, InlineInstanceIndex, BlockIndex),
+    ) {
+        let (entered, returned) = (self.entered.take(), std::mem::take(&mut self.returned));
+        if let Some(last) = self.blocks.iter().rposition(|(of, _)| *of == frame) {
+            // Activations that it called have ended.
+            self.blocks.truncate(last + 1);
+            self.end_inlined(map, frame, instance);
+            let same =
+                |(of, passed): &(FrameId, Passed)| (*of, passed.instance, passed.block) == (frame, instance, block);
+            if let Some(again) = self.blocks.iter().rposition(same) {
+                self.blocks.truncate(again + 1);
+                return;
+            }
+        } else if entered != Some(frame) && returned {
+            // The caller of the burst's first function: its history is unknown.
+            self.blocks.clear();
+        }
+        // Else it was called, or code that is not annotated has called it back.
+        if self.blocks.len() == MAX_BLOCKS {
+            self.blocks.remove(0);
+        }
+        let passed = Passed {
+            module,
+            instance,
+            block,
+        };
+        self.blocks.push((frame, passed));
+    }
+
+    /// Code of this block calls: what was inlined before the call has ended.
+    pub fn call_from(
+        &mut self,
+        map: &AddressMap,
+        (module, instance, block): (ModuleId, InlineInstanceIndex, BlockIndex),
+    ) {
+        let Some((frame, _)) = self
+            .blocks
+            .iter()
+            .rev()
+            .find(|(_, passed)| passed.module == module)
+            .copied()
+        else {
+            return;
+        };
+        let is_known = self
+            .blocks
+            .iter()
+            .any(|(of, passed)| (*of, passed.instance, passed.block) == (frame, instance, block));
+        if is_known {
+            self.block(map, frame, (module, instance, block));
+        }
+    }
+
+    /// Drops blocks of functions that were inlined into an instance, which goes on.
+    fn end_inlined(&mut self, map: &AddressMap, frame: FrameId, instance: InlineInstanceIndex) {
+        while let Some((of, last)) = self.blocks.last()
+            && *of == frame
+            && is_within(map, last.instance, instance)
+        {
+            self.blocks.pop();
+        }
+    }
+}
+
+/// Whether an instance was inlined into another one, directly or not.
+fn is_within(map: &AddressMap, inner: InlineInstanceIndex, outer: InlineInstanceIndex) -> bool {
+    let parent = |instance: InlineInstanceIndex| {
+        let instance = map.inline_instances.get(instance.index())?;
+        instance.parent.map(|(parent, _)| parent)
+    };
+    let mut at = parent(inner);
+    while let Some(instance) = at {
+        if instance == outer {
+            return true;
+        }
+        at = parent(instance);
+    }
+    false
+}
