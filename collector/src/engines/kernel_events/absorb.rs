@@ -1,7 +1,10 @@
 //! Adds samples, whose modules and events are numbered on their own, to the vectors of a recording.
 
 use crate::vector::{CodeAddress, EventId, EventSample, Module, ModuleId, VectorSet};
+use pleach_wire::coverage::{IMAGE_EXTENSION, key};
 use pleach_wire::start::{SAMPLER, STUB};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 
 /// Adds the samples of a set, apart from those in the sampler's own code; returns how many events these were.
 pub(super) fn absorb(into: &mut VectorSet, from: VectorSet) -> u64 {
@@ -40,6 +43,11 @@ fn module(set: &mut VectorSet, found: Module) -> Option<ModuleId> {
     if name == Some(SAMPLER.to_bytes()) || name == Some(STUB.as_bytes()) {
         return None;
     }
+    if let Some(key) = image_key(&found) {
+        // The sampler replaced the file by an image with the same code at the same offsets.
+        let original = set.modules.iter().position(|known| key_of(known) == Some(key));
+        return Some(original.map_or(ModuleId::EXTERNAL, |at| ModuleId(at as u32)));
+    }
     // The kernel may know a build-id that the file does not have any more, or the other way round.
     let same = |known: &Module| {
         known.path == found.path
@@ -54,6 +62,18 @@ fn module(set: &mut VectorSet, found: Module) -> Option<ModuleId> {
         set.modules.len() - 1
     });
     Some(ModuleId(at as u32))
+}
+
+/// The key of the file that a module is an image of, if it is one.
+fn image_key(module: &Module) -> Option<u64> {
+    let name = module.path.file_name()?.to_str()?;
+    let stem = name.strip_suffix(IMAGE_EXTENSION.to_str().ok()?)?;
+    u64::from_str_radix(stem, 16).ok()
+}
+
+fn key_of(module: &Module) -> Option<u64> {
+    let inode = module.path.metadata().ok()?.ino();
+    Some(key(module.path.as_os_str().as_bytes(), inode))
 }
 
 #[cfg(test)]
@@ -105,5 +125,23 @@ mod tests {
         let seen: Vec<_> = set.samples.iter().map(|s| (s.event.0, s.at.module.0)).collect();
         assert_eq!(seen, [(1, 1), (1, 2), (1, 0), (1, u32::MAX)]);
         assert_eq!(set.modules.len(), 3);
+    }
+
+    #[test]
+    fn images_are_the_files_that_they_replace() {
+        let own = std::env::current_exe().unwrap();
+        let module = |path: std::path::PathBuf| Module {
+            path,
+            build_id: None,
+            mappings: Vec::new(),
+        };
+        let mut set = VectorSet {
+            modules: vec![module("/none".into()), module(own.clone())],
+            ..VectorSet::default()
+        };
+        let key = key_of(&module(own)).unwrap();
+        let image = |key: u64| module(format!("/tmp/x/{key:016x}.code").into());
+        assert_eq!(super::module(&mut set, image(key)), Some(ModuleId(1)));
+        assert_eq!(super::module(&mut set, image(key ^ 1)), Some(ModuleId::EXTERNAL));
     }
 }

@@ -12,6 +12,12 @@ use pleach_collector::vector::ModuleId;
 /// Blocks that are remembered; deeper recursion loses its outermost callers.
 const MAX_BLOCKS: usize = 512;
 
+/// The activation of blocks that are known by a call only.
+const UNKNOWN: FrameId = FrameId(u64::MAX);
+
+/// A block of an inline instance.
+pub(super) type Site = (ModuleId, InlineInstanceIndex, BlockIndex);
+
 /// A block of the history.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Passed {
@@ -28,12 +34,15 @@ pub(super) struct History {
     entered: Option<FrameId>,
     /// The last event was a return.
     returned: bool,
+    /// The block to whose call the outermost activation returned.
+    returned_to: Option<Site>,
 }
 
 impl History {
     pub fn clear(&mut self) {
         self.blocks.clear();
         (self.entered, self.returned) = (None, false);
+        self.returned_to = None;
     }
 
     /// The last blocks, oldest first.
@@ -46,20 +55,18 @@ impl History {
         (self.entered, self.returned) = (Some(frame), false);
     }
 
-    pub fn leave(&mut self, frame: FrameId) {
+    /// An activation returned, to a call of the block `to` if that is known.
+    pub fn leave(&mut self, frame: FrameId, to: Option<Site>) {
         if let Some(first) = self.blocks.iter().position(|(of, _)| *of == frame) {
             self.blocks.truncate(first);
         }
         (self.entered, self.returned) = (None, true);
+        self.returned_to = to.filter(|_| self.blocks.is_empty());
     }
 
     /// A block was entered.
-    pub fn block(
-        &mut self,
-        map: &AddressMap,
-        frame: FrameId,
-        (module, instance, block): (ModuleId, InlineInstanceIndex, BlockIndex),
-    ) {
+    pub fn block(&mut self, map: &AddressMap, frame: FrameId, (module, instance, block): Site) {
+        let caller = self.returned_to.take();
         let (entered, returned) = (self.entered.take(), std::mem::take(&mut self.returned));
         if let Some(last) = self.blocks.iter().rposition(|(of, _)| *of == frame) {
             // Activations that it called have ended.
@@ -74,8 +81,15 @@ impl History {
         } else if entered != Some(frame) && returned {
             // The caller of the burst's first function: its history is unknown.
             self.blocks.clear();
+            if let Some(caller) = caller.filter(|caller| *caller != (module, instance, block)) {
+                self.push(frame, caller);
+            }
         }
         // Else it was called, or code that is not annotated has called it back.
+        self.push(frame, (module, instance, block));
+    }
+
+    fn push(&mut self, frame: FrameId, (module, instance, block): Site) {
         if self.blocks.len() == MAX_BLOCKS {
             self.blocks.remove(0);
         }
@@ -88,11 +102,7 @@ impl History {
     }
 
     /// Code of this block calls: what was inlined before the call has ended.
-    pub fn call_from(
-        &mut self,
-        map: &AddressMap,
-        (module, instance, block): (ModuleId, InlineInstanceIndex, BlockIndex),
-    ) {
+    pub fn call_from(&mut self, map: &AddressMap, (module, instance, block): Site) {
         let Some((frame, _)) = self
             .blocks
             .iter()
@@ -100,6 +110,10 @@ impl History {
             .find(|(_, passed)| passed.module == module)
             .copied()
         else {
+            // An activation that began before the burst: its number is not known yet.
+            if self.blocks.is_empty() {
+                self.push(UNKNOWN, (module, instance, block));
+            }
             return;
         };
         let is_known = self

@@ -1,14 +1,16 @@
 //! Every occurrence of an event in the bursts, and the blocks that led there.
 
-use super::history::{History, Passed};
+use super::history::{History, Passed, Site};
 use super::targets::{Hit, Targets};
 use crate::decode::{Event, Position};
 use crate::program::Program;
 use crate::replay::{Observer, Run, Source};
 use crate::time_bias::Weights;
 use pleach_annotate::cfg::ProbeTarget;
+use pleach_annotate::code::instruction_at;
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
+use pleach_annotate::probe::Address;
 use pleach_collector::vector::{Branch, CodeAddress, EndReason, ModuleId};
 use pleach_profile::events::EventProfile;
 use rustc_hash::FxHashMap;
@@ -17,6 +19,9 @@ use rustc_hash::FxHashMap;
 const MAX_OCCURRENCES: usize = 4 << 20;
 /// Branches without annotated code between a call and what it leads to.
 const MAX_FOREIGN: usize = 256;
+
+/// Bytes of the longest instruction.
+const MAX_INSTRUCTION: u64 = 15;
 
 /// Position of a path in a [`PathTable`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -64,9 +69,6 @@ pub(super) struct Occurrence {
     pub weight: f64,
 }
 
-/// A block that calls.
-type Site = (ModuleId, InlineInstanceIndex, BlockIndex);
-
 /// An occurrence that the branches of a burst show before they are decoded.
 struct Mark {
     /// The branch before it; what is decoded after that branch is history, if `after`.
@@ -85,6 +87,8 @@ pub(super) struct Occurrences<'p> {
     history: History,
     marks: Vec<Mark>,
     next_mark: usize,
+    /// Whether the burst began at a fair moment.
+    is_counted: bool,
     /// Events by position.
     found: Vec<Vec<Occurrence>>,
     count: usize,
@@ -100,6 +104,7 @@ impl<'p> Occurrences<'p> {
             history: History::default(),
             marks: Vec::new(),
             next_mark: 0,
+            is_counted: true,
             found: targets.events.iter().map(|_| Vec::new()).collect(),
             count: 0,
             paths: PathTable::default(),
@@ -115,7 +120,7 @@ impl<'p> Occurrences<'p> {
         let Some(weight) = run.weight(Position::Branch(branch), self.weights) else {
             return;
         };
-        if self.count == MAX_OCCURRENCES {
+        if self.count == MAX_OCCURRENCES || !self.is_counted {
             return;
         }
         self.count += 1;
@@ -201,9 +206,33 @@ impl<'p> Occurrences<'p> {
         None
     }
 
+    /// The block whose call returns to an address.
+    fn call_before(&self, to: CodeAddress) -> Option<Site> {
+        let (map, address) = self.program.locate(to)?;
+        let first = Address(address.0.checked_sub(MAX_INSTRUCTION)?);
+        let mut probes = map.probes_in(first, Address(address.0 - 1)).iter().rev();
+        probes.find_map(|probe| {
+            let ProbeTarget::Call(call) = probe.target else {
+                return None;
+            };
+            let length = instruction_at(&map.binary, probe.address)?.len;
+            let call = map.function_of(probe.instance).cfg.calls.get(call.index())?;
+            (probe.address.0 + u64::from(length) == address.0).then_some((to.module, probe.instance, call.block))
+        })
+    }
+
     fn find_marks(&mut self, source: Source<'_>) {
         self.marks.clear();
         self.next_mark = 0;
+        self.is_counted = match source {
+            Source::Burst(burst) => !burst
+                .start
+                .is_some_and(|start| self.targets.is_after_system_call(start)),
+            Source::Window(_) => true,
+        };
+        if !self.is_counted {
+            return;
+        }
         let branches = source.branches();
         let (end, system_call, hardware) = match source {
             Source::Burst(burst) => (
@@ -300,7 +329,14 @@ impl Observer for Occurrences<'_> {
         }
         match event {
             Event::Entered { frame } => self.history.enter(frame),
-            Event::Left { frame } => self.history.leave(frame),
+            Event::Left { frame } => {
+                let to = match position {
+                    Position::Branch(branch) => run.source.branches().get(branch).map(|branch| branch.to),
+                    Position::Interrupted | Position::Lead => None,
+                };
+                let site = to.and_then(|to| self.call_before(to));
+                self.history.leave(frame, site);
+            }
             Event::Block {
                 module,
                 frame,

@@ -11,7 +11,7 @@ use pleach_annotate::map::{AddressMap, FunctionIndex, InlineInstanceIndex};
 use pleach_annotate::probe::Address;
 use pleach_collector::events::system_calls;
 use pleach_collector::events::{ALLOCATORS, BurstEvent};
-use pleach_collector::vector::{CodeAddress, EventSample, Module, ModuleId, VectorSet};
+use pleach_collector::vector::{CodeAddress, EndReason, EventSample, Module, ModuleId, VectorSet};
 use pleach_profile::events::{EventSource, Place, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -103,6 +103,8 @@ pub(super) struct Targets {
     system_calls: Vec<(usize, Option<u32>)>,
     /// Places of system calls by number.
     call_places: FxHashMap<(usize, u32), u32>,
+    /// Instructions behind those of system calls.
+    after_system_calls: FxHashSet<CodeAddress>,
     blocks: FxHashMap<(ModuleId, InlineInstanceIndex, BlockIndex), Vec<Hit>>,
     /// Instructions that are not annotated, by module, in order.
     addresses: FxHashMap<ModuleId, Vec<(u64, Hit)>>,
@@ -122,7 +124,10 @@ impl Targets {
         finder: &Finder,
         choose: ChooseFunctions<'_>,
     ) -> Self {
-        let mut targets = Self::default();
+        let mut targets = Self {
+            after_system_calls: after_system_calls(vectors),
+            ..Self::default()
+        };
         let mut files = Files::new(program, vectors, finder);
         targets.add_samples(vectors, &mut files);
         targets.add_hardware(vectors);
@@ -331,6 +336,12 @@ impl Targets {
             .map(|(_, hit)| *hit)
     }
 
+    /// Whether a burst began as a system call returned. Ticks that expire while the kernel lets none through are taken
+    /// there, so more bursts begin there than run time would have it.
+    pub fn is_after_system_call(&self, start: CodeAddress) -> bool {
+        self.after_system_calls.contains(&start)
+    }
+
     /// The events that are a system call.
     pub fn at_system_call(&self, number: u32) -> impl Iterator<Item = Hit> {
         let wanted = self.system_calls.iter();
@@ -347,6 +358,22 @@ impl Targets {
     pub fn nests(&self, event: usize) -> bool {
         self.events[event].name == BurstEvent::Allocations.to_string()
     }
+}
+
+fn after_system_calls(vectors: &VectorSet) -> FxHashSet<CodeAddress> {
+    let calls = vectors
+        .bursts
+        .iter()
+        .filter(|burst| burst.end_reason == EndReason::SystemCall);
+    calls
+        .filter_map(|burst| {
+            let end = burst.end?;
+            Some(CodeAddress {
+                offset: end.offset + SYSTEM_CALL.len() as u64,
+                ..end
+            })
+        })
+        .collect()
 }
 
 /// Whether a function's entry block has code that tells of it.

@@ -13,8 +13,6 @@ use rustc_hash::FxHashMap;
 
 /// Taken branches of history that each counted occurrence should have.
 const WANTED: u32 = 16;
-/// Shortest window.
-const MIN_LENGTH: u32 = 16;
 /// A shorter history is accepted if the longer one loses more than this part of the occurrences.
 const MAX_LOSS: f64 = 0.2;
 /// Bursts from which on distances of a path are compared.
@@ -45,17 +43,36 @@ pub(super) fn whole(_: &[Occurrence]) -> Window {
 /// Chooses the window of an event's occurrences, which are in the order of their bursts.
 pub(super) fn choose(occurrences: &[Occurrence], paths: &PathTable) -> Window {
     let end = occurrences.iter().map(|one| one.distance + 1).max().unwrap_or(1);
-    let from = first_distance(occurrences);
-    let class = |one: &Occurrence| (one.place, paths.end_of(one.path, STEPS));
-    let classes = classes(occurrences, class);
-    let mut window = Window {
-        from,
-        to: end.max(from + 1),
-    };
-    while window.to - from > MIN_LENGTH && classes.iter().any(|class| is_uneven(class, window)) {
-        window.to = from + ((window.to - from) / 2).max(MIN_LENGTH);
+    let classes = classes(occurrences, |one| (one.place, paths.end_of(one.path, STEPS)));
+    let is_even = |window| !classes.iter().any(|class| is_uneven(class, window));
+    let mut from = WANTED;
+    loop {
+        let mut window = Window {
+            from,
+            to: end.max(from + 1),
+        };
+        // A window that is as short as its history cannot be told to be even.
+        while window.to - from > from.max(2) && !is_even(window) {
+            window.to = from + ((window.to - from) / 2).max(from.max(2));
+        }
+        if from == 1 || is_even(window) && keeps_most(occurrences, from) {
+            return window;
+        }
+        from /= 2;
     }
-    window
+}
+
+/// Whether occurrences are as dense from a distance on as nearer to the bursts' beginnings.
+fn keeps_most(occurrences: &[Occurrence], from: u32) -> bool {
+    let weight = |from: u32, to: u32| -> f64 {
+        let within = occurrences.iter().filter(|one| (from..to).contains(&one.distance));
+        within.map(|one| one.weight).sum()
+    };
+    let (before, after) = (
+        weight(1, from) / f64::from(from - 1),
+        weight(from, 2 * from) / f64::from(from),
+    );
+    after >= before * (1.0 - MAX_LOSS) && after > 0.0
 }
 
 /// Occurrences by place and end of path.
@@ -68,26 +85,6 @@ fn classes<'o, K: Eq + std::hash::Hash>(
         classes.entry(class(one)).or_default().push(one);
     }
     classes.into_values().collect()
-}
-
-/// The longest history that loses few occurrences.
-fn first_distance(occurrences: &[Occurrence]) -> u32 {
-    let weight = |from: u32, to: u32| -> f64 {
-        let within = occurrences.iter().filter(|one| (from..to).contains(&one.distance));
-        within.map(|one| one.weight).sum()
-    };
-    let mut from = WANTED;
-    while from > 1 {
-        let (before, after) = (
-            weight(1, from) / f64::from(from - 1),
-            weight(from, 2 * from) / f64::from(from),
-        );
-        if after >= before * (1.0 - MAX_LOSS) && after > 0.0 {
-            return from;
-        }
-        from /= 2;
-    }
-    from
 }
 
 /// Whether the occurrences of a class lie rather in one half of a window. A burst is one observation.

@@ -6,6 +6,7 @@ use super::output::{NamesArgs, print, print_report};
 use anyhow::{Result, bail};
 use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_profile::Profile;
+use pleach_report::envelope::enveloped;
 use pleach_report::estimated::EstimatedPaths;
 use pleach_report::events::{EventOptions, Events};
 use pleach_report::foreign::{Foreign, take_foreign, take_foreign_estimates};
@@ -168,7 +169,7 @@ fn estimated_text(profile: &Profile, options: &PathsOptions, args: &Args) -> Res
         };
         let events = Events::new(profile, &options)?;
         return Ok(match args.json {
-            true => events.to_json()?,
+            true => enveloped("paths", "events", &events.to_json()?),
             false => events.to_text(&names, sources(profile, args).as_ref()),
         });
     }

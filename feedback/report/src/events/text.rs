@@ -12,12 +12,18 @@ use std::fmt::Write;
 
 /// Paths of each place that are listed.
 const MAX_PATHS: usize = 6;
+/// Paths with a smaller share of their place have no rows.
+const MIN_PATH_SHARE: f64 = 0.01;
 /// The middle of a longer path is left out.
 const SHOWN_STEPS: usize = 14;
 
-const LEGEND: &str = "└ a path to the place above, with its share of what led there; numbers are source lines (b: blocks), ▸ a call; … what was \
-                      before differs, or the burst began there. Blocks of functions that returned, and of earlier \
-                      iterations, are left out";
+/// Places with less have no rows.
+const MIN_SHARE: f64 = 0.001;
+
+const LEGEND: &str =
+    "└ a path to the place above, with its share of the paths there; numbers are source lines (b: blocks); ▸ a call;
+  … what was before differs, or the burst began there; blocks of functions that returned, and of earlier iterations,
+  are left out";
 
 impl Events<'_> {
     /// For people; with block numbers only if there are no `sources`.
@@ -99,15 +105,22 @@ impl Words<'_> {
             EventSource::Bursts => with_unit(number, "burst"),
             EventSource::Kernel | EventSource::BranchRecords => with_unit(number, "sample"),
         };
+        let (mut number, mut share) = report.others;
         for row in &report.places {
+            if row.share.share < MIN_SHARE {
+                number += 1;
+                share += row.share.share;
+                continue;
+            }
             rows.add_row([
                 percent(row.share.share),
                 percent_range(row.share.low, row.share.high),
                 seen(row.place.observations, report.event.source),
                 self.place(row),
             ]);
-            let shown = row.paths.iter().take(MAX_PATHS);
-            for (path, text) in shown.zip(self.paths(&row.paths)) {
+            let enough = row.paths.iter().take(MAX_PATHS);
+            let count = enough.take_while(|path| path.share.share >= MIN_PATH_SHARE).count();
+            for (path, text) in row.paths.iter().take(count).zip(self.paths(&row.paths)) {
                 rows.add_row([
                     percent(path.share.share),
                     percent_range(path.share.low, path.share.high),
@@ -115,13 +128,12 @@ impl Words<'_> {
                     format!("└ {text}"),
                 ]);
             }
-            if let Some(rest) = row.paths.get(MAX_PATHS..).filter(|rest| !rest.is_empty()) {
+            if let Some(rest) = row.paths.get(count..).filter(|rest| !rest.is_empty()) {
                 let share: f64 = rest.iter().map(|path| path.share.share).sum();
                 let what = format!("└ {}", with_unit(rest.len() as u64, "other path"));
                 rows.add_row([percent(share), String::new(), String::new(), what]);
             }
         }
-        let (number, share) = report.others;
         if number > 0 {
             let what = with_unit(number, "other place");
             rows.add_row([percent(share), String::new(), String::new(), what]);
@@ -209,7 +221,7 @@ impl Words<'_> {
         }
         match out.as_str() {
             "" => "nothing before: the burst began there".to_owned(),
-            "… " => "… other paths".to_owned(),
+            "… " => "… other paths, or the burst began there".to_owned(),
             _ => out,
         }
     }
