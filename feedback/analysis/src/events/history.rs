@@ -125,11 +125,12 @@ impl History {
         }
     }
 
-    /// Drops blocks of functions that were inlined into an instance, which goes on.
+    /// Drops blocks of inlined functions that have ended, since this instance goes on: it was not inlined into them.
     fn end_inlined(&mut self, map: &AddressMap, frame: FrameId, instance: InlineInstanceIndex) {
         while let Some((of, last)) = self.blocks.last()
             && *of == frame
-            && is_within(map, last.instance, instance)
+            && last.instance != instance
+            && !is_within(map, instance, last.instance)
         {
             self.blocks.pop();
         }

@@ -64,7 +64,11 @@ pub fn event_paths(
         if event.weight > 0 || event.left_out > 0 {
             found.events.push(event);
         } else {
-            found.notes.push(format!("{}: no such event was seen", event.name));
+            let bursts = vectors.burst_count();
+            found.notes.push(format!(
+                "{}: none was seen in {bursts} bursts: it is rare, or record longer",
+                event.name
+            ));
         }
     }
     found

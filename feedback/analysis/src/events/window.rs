@@ -76,10 +76,10 @@ fn keeps_most(occurrences: &[Occurrence], from: u32) -> bool {
 }
 
 /// Occurrences by place and end of path.
-fn classes<'o, K: Eq + std::hash::Hash>(
-    occurrences: &'o [Occurrence],
+fn classes<K: Eq + std::hash::Hash>(
+    occurrences: &[Occurrence],
     class: impl Fn(&Occurrence) -> K,
-) -> Vec<Vec<&'o Occurrence>> {
+) -> Vec<Vec<&Occurrence>> {
     let mut classes: FxHashMap<K, Vec<&Occurrence>> = FxHashMap::default();
     for one in occurrences {
         classes.entry(class(one)).or_default().push(one);

@@ -14,8 +14,8 @@ use std::fmt::Write;
 const MAX_PATHS: usize = 6;
 /// Paths with a smaller share of their place have no rows.
 const MIN_PATH_SHARE: f64 = 0.01;
-/// The middle of a longer path is left out.
-const SHOWN_STEPS: usize = 14;
+/// Steps of a path that are shown: the first ones, and the last ones before the event.
+const SHOWN_STEPS: (usize, usize) = (2, 7);
 
 /// Places with less have no rows.
 const MIN_SHARE: f64 = 0.001;
@@ -208,8 +208,9 @@ impl Words<'_> {
             }
             last = Some((step, line));
         }
-        if steps.len() > SHOWN_STEPS {
-            let (from, to) = (SHOWN_STEPS / 2, steps.len() - SHOWN_STEPS / 2);
+        let (first, last) = SHOWN_STEPS;
+        if steps.len() > first + last + 1 {
+            let (from, to) = (first, steps.len() - last);
             steps.splice(from..to, [format!("… {} more …", to - from)]);
         }
         let mut out = if row.cut { "… ".to_owned() } else { String::new() };
