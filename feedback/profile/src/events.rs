@@ -221,6 +221,9 @@ pub(crate) fn encode(events: &[EventProfile]) -> Result<Vec<u8>, String> {
     if events.is_empty() {
         return Ok(Vec::new());
     }
+    if events.iter().any(is_deep) {
+        return Err("a path to an event is too long".to_owned());
+    }
     serde_json::to_vec(events).map_err(|error| error.to_string())
 }
 
@@ -230,16 +233,15 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Vec<EventProfile>, String> {
         return Ok(Vec::new());
     }
     let events: Vec<EventProfile> = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-    let is_deep = |event: &EventProfile| {
-        event
-            .places
-            .iter()
-            .any(|place| depth(&place.before) > EventProfile::MAX_STEPS)
-    };
     match events.iter().any(is_deep) {
         true => Err("a path is too long".to_owned()),
         false => Ok(events),
     }
+}
+
+fn is_deep(event: &EventProfile) -> bool {
+    let mut places = event.places.iter();
+    places.any(|place| depth(&place.before) > EventProfile::MAX_STEPS)
 }
 
 fn depth(nodes: &[PathNode]) -> usize {
@@ -382,8 +384,9 @@ mod tests {
             }],
             ..EventProfile::default()
         };
-        let bytes = encode(&[event(before.clone())]).unwrap();
-        assert!(decode(&bytes).is_err());
+        let too_long = event(before.clone());
+        assert!(encode(std::slice::from_ref(&too_long)).is_err());
+        assert!(decode(&serde_json::to_vec(&[too_long]).unwrap()).is_err());
         let bytes = encode(&[event(before[0].before.clone())]).unwrap();
         assert!(decode(&bytes).is_ok());
         assert!(decode(b"[1]").is_err());

@@ -1,7 +1,8 @@
 //! A profile as text, complete: for diffs, for editing, and for programs that are not in Rust.
 //!
-//! Each line is a JSON object. The first one is the profile's head; each that follows is a function; paths to
-//! events and raw vectors, where there are any, are the last. [`from_text`] reads it back: written to a file, it has the same bytes as before.
+//! Each line is a JSON object. The first one is the profile's head; each that follows is a function; paths to events
+//! and raw vectors, where there are any, are the last. [`from_text`] reads it back: written to a file, it has the same
+//! bytes as before.
 
 mod lines;
 

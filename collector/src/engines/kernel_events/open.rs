@@ -1,5 +1,5 @@
-//! Opens kernel events on a process: on every processor a tracking event with a buffer, and beside it one event for each
-//! kind, which writes to the same buffer.
+//! Opens kernel events on a process: on every processor a tracking event with a buffer, and one event for each kind,
+//! which writes to the same buffer.
 
 use crate::engines::lbr::attr::{KernelSampling, Rate, Scope, Tracking};
 use crate::engines::lbr::facts::Facts;
