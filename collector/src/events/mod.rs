@@ -221,8 +221,8 @@ fn hint(similar: &[&str]) -> String {
 /// Names that a reader may take for each other.
 const MAX_DISTANCE: usize = 2;
 
-/// At most three names: those that contain the wanted one or are contained in it, and those that few changes of letters
-/// turn into it, the most similar first.
+/// At most three names: those that the fewest changes of letters turn into the wanted one, or else those that contain it
+/// or are contained in it.
 pub fn similar<'n>(wanted: &str, known: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
     let mut near: Vec<(usize, &str)> = known
         .filter_map(|name| {
@@ -233,6 +233,9 @@ pub fn similar<'n>(wanted: &str, known: impl Iterator<Item = &'n str>) -> Vec<&'
         .collect();
     near.sort_unstable();
     near.dedup();
+    if let Some(&(least, _)) = near.first().filter(|(least, _)| *least <= MAX_DISTANCE) {
+        near.retain(|(distance, _)| *distance == least);
+    }
     near.into_iter().take(3).map(|(_, name)| name).collect()
 }
 

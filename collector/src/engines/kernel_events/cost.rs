@@ -1,5 +1,7 @@
-//! Measures the cost of a sample: page faults of this thread with and without sampling.
+//! Measures the costs of an event and of a sample: page faults of this thread without the event, with it, and with
+//! sampling.
 
+use super::gate::Costs;
 use crate::engines::lbr::attr::{KernelSampling, Rate, Scope};
 use crate::engines::lbr::open::map;
 use crate::engines::lbr::sys::{Event, page_size};
@@ -7,41 +9,55 @@ use crate::events::KernelEventKind;
 use memmap2::MmapMut;
 use std::time::{Duration, Instant};
 
-/// The cost if it cannot be measured.
-const DEFAULT_NS: f64 = 2000.0;
-/// Lower bound of the measured cost.
-const MIN_NS: f64 = 100.0;
+/// The costs if they cannot be measured.
+const DEFAULT: Costs = Costs {
+    event_ns: 200.0,
+    sample_ns: 2000.0,
+};
+/// Lower bounds of the measured costs.
+const MIN: Costs = Costs {
+    event_ns: 20.0,
+    sample_ns: 100.0,
+};
+/// A period without samples.
+const NEVER: u64 = 1 << 40;
 /// Pages of each measurement: few enough that some are without interference by other programs.
 const PAGES: usize = 256;
 const TRIALS: usize = 9;
 /// Holds all samples of a measurement.
 const BUFFER: usize = 64 << 10;
 
-/// CPU time of the kernel for a sample, in nanoseconds.
-pub(super) fn of_sample() -> f64 {
-    measured().unwrap_or(DEFAULT_NS)
+/// CPU time of the kernel.
+pub(super) fn measure() -> Costs {
+    measured().unwrap_or(DEFAULT)
 }
 
-fn measured() -> Option<f64> {
-    let sampling = KernelSampling {
+fn measured() -> Option<Costs> {
+    let sampling = |period| KernelSampling {
         config: KernelEventKind::PageFaults.config(),
-        rate: Rate::Period(1),
+        rate: Rate::Period(period),
         scope: Scope::This,
         with_kernel: false,
     };
-    let event = Event::open(&sampling.to_bytes(), 0, -1).ok()?;
+    let open = |period| Event::open(&sampling(period).to_bytes(), 0, -1).ok();
+    let (event, quiet) = (open(1)?, open(NEVER)?);
     let ring = map(event.fd(), &mut BUFFER.clone()).ok()?;
-    let (mut without, mut with) = (Duration::MAX, Duration::MAX);
+    let (mut without, mut counted, mut with) = (Duration::MAX, Duration::MAX, Duration::MAX);
     for _ in 0..TRIALS {
         without = without.min(touch()?);
-        event.run(true).ok()?;
-        let time = touch();
-        event.run(false).ok()?;
-        with = with.min(time?);
+        for (event, least) in [(&quiet, &mut counted), (&event, &mut with)] {
+            event.run(true).ok()?;
+            let time = touch();
+            event.run(false).ok()?;
+            *least = time?.min(*least);
+        }
         ring.drain(drop).ok()?;
     }
-    let extra = with.checked_sub(without)?.as_nanos() as f64;
-    Some((extra / PAGES as f64).max(MIN_NS))
+    let each = |more: Duration, less: Duration| more.saturating_sub(less).as_nanos() as f64 / PAGES as f64;
+    Some(Costs {
+        event_ns: each(counted, without).max(MIN.event_ns),
+        sample_ns: each(with, counted).max(MIN.sample_ns),
+    })
 }
 
 /// Touches fresh pages.

@@ -4,12 +4,14 @@
 //! no signal, no descriptor, no memory. Threads and children inherit the events, and `execve` keeps them. A system call
 //! that waits is not interrupted, which a signal at a context switch would do.
 //!
-//! [`cost`] measures what a sample costs on this machine, [`open`] opens the events on the stopped command, [`follow`]
-//! reads the buffers while it runs, and [`absorb`] adds the samples to the vectors.
+//! [`cost`] measures what an event and a sample cost on this machine, [`open`] opens the events on the stopped command,
+//! [`follow`] reads the buffers while it runs, [`gate`] decides when events are on, and [`absorb`] adds the samples to
+//! the vectors.
 
 mod absorb;
 mod cost;
 mod follow;
+mod gate;
 mod open;
 
 use super::error::{RecordError, io};
@@ -19,9 +21,12 @@ use super::lbr::spawn_stopped::StoppedChild;
 use crate::events::KernelEvent;
 use crate::signals::Forwarding;
 use crate::stats::Stats;
+use crate::sys::monotonic_ns;
 use crate::vector::VectorSet;
 use follow::Follower;
+use gate::{Costs, Gate};
 use open::Opened;
+use pleach_wire::random::Random;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
@@ -34,12 +39,13 @@ pub(crate) const BUDGET_SHARE: f64 = 0.2;
 pub(crate) struct KernelEvents {
     events: Vec<KernelEvent>,
     facts: Facts,
-    /// Of a sample, in nanoseconds.
-    cost_ns: f64,
+    costs: Costs,
     overhead: f64,
     /// The samples of all runs, with modules and events of their own.
     samples: VectorSet,
     taken: u64,
+    /// CPU time of the kernel, in nanoseconds.
+    spent_ns: f64,
     lost: u64,
     throttled: u64,
     /// Notes for the user on events that the kernel refuses or grants in part, by name.
@@ -52,10 +58,11 @@ impl KernelEvents {
         Self {
             events: events.to_vec(),
             facts: Facts::read(),
-            cost_ns: cost::of_sample(),
+            costs: cost::measure(),
             overhead,
             samples: VectorSet::default(),
             taken: 0,
+            spent_ns: 0.0,
             lost: 0,
             throttled: 0,
             notes: BTreeMap::new(),
@@ -68,7 +75,7 @@ impl KernelEvents {
             Some(period) => Rate::Period(period),
             None => Rate::Frequency(frequency(
                 self.overhead * BUDGET_SHARE,
-                self.cost_ns,
+                self.costs.sample_ns,
                 self.events.len(),
                 max_frequency(),
             )),
@@ -85,14 +92,27 @@ impl KernelEvents {
         let stopped = StoppedChild::spawn(command).map_err(cannot_run())?;
         let pid = stopped.pid();
         let wanted: Vec<_> = self.events.iter().map(|event| (event.kind, self.rate(event))).collect();
+        // Who names a period pays for it.
+        let is_bounded = self.events.iter().any(|event| event.period.is_none());
+        let budget = if is_bounded {
+            self.overhead * BUDGET_SHARE
+        } else {
+            f64::INFINITY
+        };
         let opened = Opened::new(&wanted, &self.facts, pid, &mut self.notes);
         let mut child = stopped.release().map_err(cannot_run())?;
         forwarding.to(pid);
         let status = match &opened {
             None => child.wait(),
             Some(opened) => {
-                let follower = Follower::new(opened, &mut self.samples);
+                let now = monotonic_ns();
+                let follower = Follower {
+                    opened,
+                    samples: &mut self.samples,
+                    gate: Gate::new(budget, self.costs, Random::from_seed(now, 0), now),
+                };
                 let (status, seen) = follower.until(pid, || child.wait());
+                self.spent_ns += seen.cost_ns;
                 self.taken += seen.samples;
                 self.lost += seen.lost;
                 self.throttled += seen.throttled;
@@ -106,8 +126,7 @@ impl KernelEvents {
     /// each.
     pub(crate) fn finish(self, vectors: &mut VectorSet, stats: &mut Stats) -> Vec<String> {
         let own = absorb::absorb(vectors, self.samples);
-        let seconds = self.taken as f64 * self.cost_ns * 1e-9;
-        account(vectors, stats, seconds);
+        account(vectors, stats, self.spent_ns * 1e-9);
         stats.event_samples = self.taken;
         let mut notes: Vec<String> = self.notes.into_values().collect();
         if own > 0 {
@@ -133,8 +152,10 @@ impl KernelEvents {
 /// Samples a second that take at most `budget` of a thread's time, shared by `events` events.
 fn frequency(budget: f64, cost_ns: f64, events: usize, max: u64) -> u64 {
     const MIN: u64 = 10;
+    /// So that a buffer holds the samples of many threads, until it is read.
+    const MAX: u64 = 10_000;
     let most = budget * 1e9 / cost_ns / events.max(1) as f64;
-    (most as u64).clamp(MIN, max.max(MIN))
+    (most as u64).clamp(MIN, max.clamp(MIN, MAX))
 }
 
 /// The kernel's limit.
@@ -166,5 +187,6 @@ mod tests {
         assert_eq!(frequency(0.01 * BUDGET_SHARE, 1000.0, 4, 100_000), 500);
         assert_eq!(frequency(0.000_01, 5000.0, 1, 100_000), 10);
         assert_eq!(frequency(3.0, 1000.0, 1, 7000), 7000);
+        assert_eq!(frequency(3.0, 1000.0, 1, 100_000), 10_000);
     }
 }

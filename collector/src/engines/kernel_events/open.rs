@@ -17,7 +17,9 @@ const BUFFER_CAPACITY: usize = 256 << 10;
 #[derive(Debug)]
 pub(super) struct Opened {
     rings: Vec<Ring>,
-    events: Vec<Event>,
+    trackers: Vec<Event>,
+    /// With the names of their kinds.
+    samplers: Vec<(&'static str, Event)>,
     live: Vec<LiveEvent>,
 }
 
@@ -67,7 +69,7 @@ impl Opened {
             watermark: (BUFFER_CAPACITY / 2) as u32,
             build_ids: true,
         };
-        let (mut rings, mut events, mut trackers) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut rings, mut samplers, mut trackers, mut tracker_ids) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut size = BUFFER_CAPACITY;
         for &cpu in &facts.cpus {
             let tracker = match open_tracker(&mut tracking, pid, cpu) {
@@ -76,26 +78,31 @@ impl Opened {
                 other => other?,
             };
             rings.push(map(tracker.fd(), &mut size)?);
-            trackers.push(tracker.id()?);
-            for (_, sampling, ids) in &mut granted {
+            tracker_ids.push(tracker.id()?);
+            for (kind, sampling, ids) in &mut granted {
                 let event = Event::open(&sampling.to_bytes(), pid, cpu as i32)?;
                 event.set_output(&tracker)?;
                 ids.push(event.id()?);
-                events.push(event);
+                samplers.push((kind.name(), event));
             }
-            events.push(tracker);
+            trackers.push(tracker);
         }
         let mut live = vec![LiveEvent {
             attr: tracking.to_bytes(),
             name: "task-clock".to_owned(),
-            ids: trackers,
+            ids: tracker_ids,
         }];
         live.extend(granted.into_iter().map(|(kind, sampling, ids)| LiveEvent {
             attr: sampling.to_bytes(),
             name: kind.name().to_owned(),
             ids,
         }));
-        Ok(Self { rings, events, live })
+        Ok(Self {
+            rings,
+            trackers,
+            samplers,
+            live,
+        })
     }
 
     /// The buffers.
@@ -108,12 +115,33 @@ impl Opened {
         &self.live
     }
 
-    /// Stops all events: descendants that are still running continue without them.
+    /// Turns the events on or off.
+    pub(super) fn sample(&self, on: bool) {
+        run(self.samplers.iter().map(|(_, event)| event), on);
+    }
+
+    /// Stops everything.
     pub(super) fn stop(&self) {
-        for event in &self.events {
-            // It only fails for events that ended with their process.
-            let _ = event.run(false);
-        }
+        self.sample(false);
+        run(self.trackers.iter(), false);
+    }
+
+    /// Number of events of a kind while they were on, sampled or not.
+    pub(super) fn count(&self, name: &str) -> u64 {
+        let of_kind = self.samplers.iter().filter(|(kind, _)| *kind == name);
+        of_kind.filter_map(|(_, event)| event.count().ok()).sum()
+    }
+
+    /// CPU time of all threads and processes in nanoseconds.
+    pub(super) fn cpu_ns(&self) -> u64 {
+        self.trackers.iter().filter_map(|tracker| tracker.count().ok()).sum()
+    }
+}
+
+fn run<'e>(events: impl Iterator<Item = &'e Event>, on: bool) {
+    for event in events {
+        // It only fails for events that ended with their process.
+        let _ = event.run(on);
     }
 }
 

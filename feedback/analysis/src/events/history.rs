@@ -152,3 +152,103 @@ fn is_within(map: &AddressMap, inner: InlineInstanceIndex, outer: InlineInstance
     }
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pleach_annotate::binary::Binary;
+    use pleach_annotate::manifest::Anchor;
+    use pleach_annotate::map::{FunctionIndex, InlineInstance, Losses};
+
+    /// Instances 1 and 2 are inlined into 0, and 3 into 1; 4 is another function.
+    fn map() -> AddressMap {
+        let instance = |parent: Option<u32>| InlineInstance {
+            function: FunctionIndex(0),
+            parent: parent.map(|parent| (InlineInstanceIndex(parent), None)),
+            symbol: 0,
+        };
+        AddressMap {
+            binary: Binary {
+                path: "/a".into(),
+                build_id: None,
+                symbols: Vec::new(),
+                files: Vec::new(),
+                code: Vec::new(),
+                manifest: Vec::new(),
+                probes: Vec::new(),
+                is_program: true,
+                debug_file: None,
+            },
+            anchor: Anchor::Early,
+            functions: Vec::new(),
+            inline_instances: [None, Some(0), Some(0), Some(1), None].map(instance).into(),
+            probes: Vec::new(),
+            losses: Losses::default(),
+            unplaced: Default::default(),
+        }
+    }
+
+    fn site(instance: u32, block: u32) -> Site {
+        (ModuleId(0), InlineInstanceIndex(instance), BlockIndex(block))
+    }
+
+    fn shown(history: &History) -> String {
+        let blocks: Vec<_> = history
+            .last(99)
+            .map(|passed| format!("{}:{}", passed.instance.0, passed.block.0))
+            .collect();
+        blocks.join(" ")
+    }
+
+    #[test]
+    fn loops_and_what_returned_are_left_out() {
+        let (map, mut history) = (map(), History::default());
+        let (outer, inner) = (FrameId(1), FrameId(2));
+        let mut pass =
+            |history: &mut History, frame, instance, block| history.block(&map, frame, site(instance, block));
+        for block in [0, 1, 2, 1, 3] {
+            pass(&mut history, outer, 0, block);
+        }
+        assert_eq!(shown(&history), "0:0 0:1 0:3", "the last iteration took another path");
+        // Inlined functions: while they run, and after.
+        for (instance, block) in [(1, 0), (3, 0)] {
+            pass(&mut history, outer, instance, block);
+        }
+        assert_eq!(shown(&history), "0:0 0:1 0:3 1:0 3:0");
+        pass(&mut history, outer, 2, 0);
+        assert_eq!(
+            shown(&history),
+            "0:0 0:1 0:3 2:0",
+            "a second one, without a block between"
+        );
+        // A call and its return.
+        history.enter(inner);
+        pass(&mut history, inner, 4, 0);
+        assert_eq!(shown(&history), "0:0 0:1 0:3 2:0 4:0");
+        history.leave(inner, None);
+        pass(&mut history, outer, 0, 4);
+        assert_eq!(shown(&history), "0:0 0:1 0:3 0:4");
+        // Code that is not annotated calls back.
+        pass(&mut history, FrameId(3), 4, 0);
+        assert_eq!(shown(&history), "0:0 0:1 0:3 0:4 4:0");
+        history.leave(FrameId(3), None);
+        pass(&mut history, outer, 0, 5);
+        assert_eq!(shown(&history), "0:0 0:1 0:3 0:4 0:5");
+    }
+
+    #[test]
+    fn a_caller_from_before_the_burst_is_known_by_its_call() {
+        let (map, mut history) = (map(), History::default());
+        history.block(&map, FrameId(1), site(4, 2));
+        history.leave(FrameId(1), Some(site(0, 7)));
+        assert_eq!(shown(&history), "");
+        let mut called_again = History::default();
+        called_again.leave(FrameId(1), Some(site(0, 7)));
+        called_again.call_from(&map, site(0, 7));
+        assert_eq!(shown(&called_again), "0:7", "without a block between");
+        history.block(&map, FrameId(2), site(0, 8));
+        assert_eq!(shown(&history), "0:7 0:8");
+        history.clear();
+        assert_eq!(shown(&history), "");
+    }
+}

@@ -50,11 +50,16 @@ pub fn event_paths(
     let targets = Targets::new(program, vectors, wanted, finder, choose);
     let mut occurrences = Occurrences::new(program, weights, &targets);
     Replay::new(program).recording(vectors, &mut occurrences);
+    let is_full = occurrences.is_full();
     let (events, paths) = occurrences.finish();
     let mut found = EventPaths {
         events: Vec::new(),
         notes: targets.notes.clone(),
     };
+    if is_full {
+        let note = "bursts have millions of these events: those of the last bursts are left out";
+        found.notes.push(note.to_owned());
+    }
     for (target, seen) in targets.events.iter().zip(events) {
         let chosen = match target.source {
             pleach_profile::events::EventSource::BranchRecords => window::whole(&seen),

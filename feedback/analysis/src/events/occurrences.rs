@@ -111,6 +111,11 @@ impl<'p> Occurrences<'p> {
         }
     }
 
+    /// Whether later occurrences were left out.
+    pub fn is_full(&self) -> bool {
+        self.count == MAX_OCCURRENCES
+    }
+
     /// The occurrences of each event, and their paths.
     pub fn finish(self) -> (Vec<Vec<Occurrence>>, PathTable) {
         (self.found, self.paths)

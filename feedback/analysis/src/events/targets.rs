@@ -33,7 +33,6 @@ pub(super) enum PlaceKey {
 pub(super) struct Sampled {
     pub events: u64,
     pub samples: u64,
-    pub squares: u64,
 }
 
 /// An event.
@@ -46,6 +45,8 @@ pub(super) struct EventTarget {
     known: FxHashMap<(PlaceKey, String), u32>,
     /// By place.
     sampled: Vec<Sampled>,
+    /// Events by slice of time, the clusters of the kernel's samples.
+    slices: FxHashMap<u64, u64>,
 }
 
 impl EventTarget {
@@ -56,6 +57,7 @@ impl EventTarget {
             places: Vec::new(),
             known: FxHashMap::default(),
             sampled: Vec::new(),
+            slices: FxHashMap::default(),
         }
     }
 
@@ -75,6 +77,11 @@ impl EventTarget {
         (place, what)
     }
 
+    /// The sum of the squares of what the kernel sampled in each slice of time.
+    pub fn squares(&self) -> f64 {
+        self.slices.values().map(|events| (*events as f64).powi(2)).sum()
+    }
+
     /// The kernel's samples by place.
     pub fn sampled(&self) -> impl Iterator<Item = ((Place, String), Sampled)> {
         self.places.iter().zip(&self.sampled).map(|((place, what), sampled)| {
@@ -87,6 +94,9 @@ impl EventTarget {
         })
     }
 }
+
+/// Length of a slice: events are turned on and off by slices of this length.
+const SLICE_NS: u64 = 10_000_000;
 
 /// An event and one of its places, by position.
 pub(super) type Hit = (usize, u32);
@@ -267,7 +277,8 @@ impl Targets {
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         add(&mut sampled.events, sample.period);
         add(&mut sampled.samples, 1);
-        add(&mut sampled.squares, sample.period.saturating_mul(sample.period));
+        let slice = sample.time_ns / SLICE_NS;
+        add(self.events[at].slices.entry(slice).or_default(), sample.period);
         match found.passed {
             Some(Passing::Block(instance, block)) => {
                 let hits = self.blocks.entry((sample.at.module, instance, block)).or_default();

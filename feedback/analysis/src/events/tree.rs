@@ -152,23 +152,21 @@ pub(super) fn profile(
 
 /// The kernel's samples are the weight of their places; what bursts show are the paths there.
 fn add_samples(event: &mut EventProfile, target: &EventTarget, places: &mut FxHashMap<(Place, String), PlaceSum>) {
-    let mut weights: BTreeMap<(Place, String), (u64, u64, u64)> = BTreeMap::new();
-    let (mut events, mut samples, mut squares) = (0u64, 0u64, 0u64);
+    let mut weights: BTreeMap<(Place, String), (u64, u64)> = BTreeMap::new();
+    let (mut events, mut samples) = (0u64, 0u64);
     for (key, sampled) in target.sampled() {
-        let (weight, number, square) = weights.entry(key).or_default();
+        let (weight, number) = weights.entry(key).or_default();
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         add(weight, sampled.events);
         add(number, sampled.samples);
-        add(square, sampled.squares);
         add(&mut events, sampled.events);
         add(&mut samples, sampled.samples);
-        add(&mut squares, sampled.squares);
     }
     let scaled = |number: u64| number.saturating_mul(EventProfile::SCALE as u64);
     event.weight = scaled(events);
     event.observations = samples;
-    event.squares = scaled(squares);
-    for ((place, what), (weight, number, _)) in weights {
+    event.squares = stored(target.squares());
+    for ((place, what), (weight, number)) in weights {
         let found = places.remove(&(place.clone(), what.clone())).unwrap_or_default();
         event.places.push(EventPlace {
             place,

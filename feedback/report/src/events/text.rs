@@ -227,3 +227,137 @@ impl Words<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::EventOptions;
+    use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
+    use pleach_profile::events::{EventPlace, PathNode};
+    use pleach_profile::{FunctionProfile, Profile};
+
+    fn id(name: &str) -> FunctionId {
+        FunctionId {
+            guid: FunctionGuid::of_name(name),
+            module: ModuleHash(0),
+        }
+    }
+
+    fn step(name: &str, block: u32, line: u32) -> Step {
+        Step {
+            id: id(name),
+            cfg_hash: CfgHash(1),
+            block: BlockIndex(block),
+            line,
+        }
+    }
+
+    fn node(step: Step, weight: u64, before: Vec<PathNode>) -> PathNode {
+        PathNode {
+            step,
+            weight: weight * 1000,
+            bursts: weight / 2,
+            before,
+        }
+    }
+
+    fn place(place: Place, what: &str, weight: u64, passes: u64, before: Vec<PathNode>) -> EventPlace {
+        EventPlace {
+            place,
+            what: what.to_owned(),
+            weight: weight * 1000,
+            observations: weight / 2,
+            passes: passes * 1000,
+            bursts: passes / 2,
+            squares: passes * 4000,
+            before,
+        }
+    }
+
+    fn profile() -> Profile {
+        let functions = ["main", "parse", "_ZN3app4fillEPc"].map(|name| FunctionProfile {
+            id: id(name),
+            cfg_hash: CfgHash(1),
+            name: name.to_owned(),
+            ..FunctionProfile::default()
+        });
+        let main = || node(step("main", 3, 30), 60, vec![node(step("main", 0, 28), 60, Vec::new())]);
+        let parse = vec![
+            node(step("parse", 0, 10), 60, vec![main()]),
+            node(step("parse", 2, 12), 30, Vec::new()),
+        ];
+        let fill = "_ZN3app4fillEPc";
+        Profile {
+            functions: functions.into(),
+            events: vec![
+                pleach_profile::events::EventProfile {
+                    name: "allocations".to_owned(),
+                    source: EventSource::Bursts,
+                    weight: 100_000,
+                    observations: 50,
+                    squares: 400_000,
+                    left_out: 7_000,
+                    distances: (16, 499),
+                    places: vec![
+                        place(Place::Block(step("parse", 5, 14)), "malloc", 90, 90, parse.clone()),
+                        place(Place::Block(step(fill, 1, 44)), "_Znwm", 10, 10, Vec::new()),
+                    ],
+                },
+                pleach_profile::events::EventProfile {
+                    name: "page-faults".to_owned(),
+                    source: EventSource::Kernel,
+                    weight: 1_000_000,
+                    observations: 200,
+                    squares: 5_000_000,
+                    left_out: 0,
+                    distances: (16, 499),
+                    places: vec![
+                        place(Place::Block(step(fill, 1, 44)), "", 800, 90, parse),
+                        place(
+                            Place::Code("libc.so.6".to_owned(), "read".to_owned()),
+                            "system call",
+                            199,
+                            0,
+                            Vec::new(),
+                        ),
+                        place(Place::Elsewhere, "", 1, 0, Vec::new()),
+                    ],
+                },
+            ],
+            ..Profile::default()
+        }
+    }
+
+    #[test]
+    fn events_and_paths_are_readable() {
+        let profile = profile();
+        let mut sources = SourceNames::default();
+        sources.files.insert((id("main"), CfgHash(1)), "main.c".to_owned());
+        sources.files.insert((id("parse"), CfgHash(1)), "parse.c".to_owned());
+        let events = Events::new(&profile, &EventOptions::default()).expect("there are some");
+        insta::assert_snapshot!("events", events.to_text(&Names::default(), Some(&sources)));
+        insta::assert_snapshot!("events_json", events.to_json().expect("numbers"));
+        let of_parse = EventOptions {
+            event: Some("allocations".to_owned()),
+            function: Some("parse".to_owned()),
+            top: Some(1),
+        };
+        let events = Events::new(&profile, &of_parse).expect("there are some");
+        insta::assert_snapshot!("events_of_a_function", events.to_text(&Names::default(), None));
+    }
+
+    #[test]
+    fn events_that_are_not_there_are_told() {
+        let error = |profile: &Profile, event: &str, function: Option<&str>| {
+            let options = EventOptions {
+                event: Some(event.to_owned()),
+                function: function.map(str::to_owned),
+                top: None,
+            };
+            Events::new(profile, &options).expect_err("nothing").to_string()
+        };
+        insta::assert_snapshot!(error(&Profile::default(), "x", None), @"the profile has no events: record with --event, such as `pleach record --event page-faults`");
+        insta::assert_snapshot!(error(&profile(), "x", None), @"the profile has no event x, but allocations, page-faults");
+        assert!(error(&profile(), "allocations", Some("pars")).contains("did you mean parse?"));
+    }
+}
