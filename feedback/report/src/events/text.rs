@@ -59,11 +59,18 @@ fn head(report: &EventReport<'_>) -> String {
             event.name,
             with_unit(event.observations, "burst")
         ),
-        EventSource::Kernel => format!(
-            "{}: {events}, {} of them sampled by the kernel",
-            event.name,
-            grouped(event.observations)
-        ),
+        EventSource::Kernel => {
+            let about = if event.observations < count(event.weight) {
+                "about "
+            } else {
+                ""
+            };
+            format!(
+                "{}: {about}{events}, {} of them sampled by the kernel",
+                event.name,
+                grouped(event.observations)
+            )
+        }
         EventSource::BranchRecords => format!("{}: {events} sampled with branch records", event.name),
     }
 }
