@@ -385,7 +385,8 @@ mod tests {
         let wants = |options: &str| {
             let words = ["record"].into_iter().chain(options.split_whitespace()).chain(["true"]);
             Line::try_parse_from(words).map(|line| {
-                let wants = line.args.wants();
+                let events = WantedEvents::parse(&line.args.event).expect("known events");
+                let wants = line.args.wants(&events);
                 (wants.event.map(str::to_owned), wants.run_ahead)
             })
         };
@@ -393,6 +394,7 @@ mod tests {
         assert_eq!(wants("--verify").unwrap(), (None, true));
         assert_eq!(wants("--burst 100").unwrap(), (None, true));
         assert_eq!(wants("--event cycles").unwrap(), (Some("cycles".to_owned()), false));
+        assert_eq!(wants("--event page-faults --event call:f").unwrap(), (None, true));
         assert_eq!(wants("--exclude-thread spin").unwrap(), (None, true));
         assert!(wants("--verify --event cycles").is_err() && wants("--thread a --exclude-thread b").is_err());
     }
