@@ -204,8 +204,7 @@ mod tests {
     fn loops_and_what_returned_are_left_out() {
         let (map, mut history) = (map(), History::default());
         let (outer, inner) = (FrameId(1), FrameId(2));
-        let mut pass =
-            |history: &mut History, frame, instance, block| history.block(&map, frame, site(instance, block));
+        let pass = |history: &mut History, frame, instance, block| history.block(&map, frame, site(instance, block));
         for block in [0, 1, 2, 1, 3] {
             pass(&mut history, outer, 0, block);
         }
