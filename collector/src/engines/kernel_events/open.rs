@@ -207,8 +207,8 @@ mod tests {
             ..Facts::default()
         };
         let of = |kind, errno| refusal(kind, errno, &facts);
-        insta::assert_snapshot!(of(KernelEventKind::PageFaults, libc::EACCES), @"");
-        insta::assert_snapshot!(of(KernelEventKind::ContextSwitches, libc::EACCES), @"");
-        insta::assert_snapshot!(of(KernelEventKind::ContextSwitches, libc::ENOMEM), @"");
+        insta::assert_snapshot!(of(KernelEventKind::PageFaults, libc::EACCES), @"page-faults is not recorded, because the kernel refuses it: kernel.perf_event_paranoid is 3: set it to 2 with `sysctl`, or grant CAP_PERFMON");
+        insta::assert_snapshot!(of(KernelEventKind::ContextSwitches, libc::EACCES), @"context-switches is not recorded, because the kernel refuses it: kernel.perf_event_paranoid is 3: set it to 1 with `sysctl`, or grant CAP_PERFMON");
+        insta::assert_snapshot!(of(KernelEventKind::ContextSwitches, libc::ENOMEM), @"context-switches is not recorded, because the kernel refuses it: the limit on locked memory is reached: raise it with `ulimit -l`");
     }
 }

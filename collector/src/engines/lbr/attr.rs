@@ -277,7 +277,15 @@ mod tests {
             scope: Scope::FromExec,
             with_kernel: true,
         };
-        insta::assert_snapshot!(words(&faults.to_bytes()), @"");
+        insta::assert_snapshot!(words(&faults.to_bytes()), @r"
+          0 0x7000000001
+          8 0x2
+         16 0x3e8
+         24 0x101a7
+         40 0x2241443
+         88 0x100000000
+        104 0x100000000
+        ");
         insta::assert_snapshot!(words(&plain.to_bytes()), @r"
           0 0x7000000004
           8 0x20c4

@@ -157,6 +157,8 @@ impl Words<'_> {
         };
         match row.place.what.as_str() {
             "" => at,
+            // Words, or the name of a function.
+            what if what.contains(' ') => format!("{what}: {at}"),
             what => format!("{}: {at}", self.names.called(what)),
         }
     }
