@@ -75,8 +75,13 @@ impl History {
             let same =
                 |(of, passed): &(FrameId, Passed)| (*of, passed.instance, passed.block) == (frame, instance, block);
             if let Some(again) = self.blocks.iter().rposition(same) {
-                self.blocks.truncate(again + 1);
-                return;
+                let first = self.blocks.iter().position(|(of, _)| *of == frame).unwrap_or(again);
+                if self.blocks[first].1.block == BlockIndex::ENTRY {
+                    self.blocks.truncate(again + 1);
+                    return;
+                }
+                // The activation began before the burst: what was passed since then is the path here.
+                self.blocks.drain(first..=again);
             }
         } else if entered != Some(frame) && returned {
             // The caller of the burst's first function: its history is unknown.
@@ -233,6 +238,15 @@ mod tests {
         history.leave(FrameId(3), None);
         pass(&mut history, outer, 0, 5);
         assert_eq!(shown(&history), "0:0 0:1 0:3 0:4 0:5");
+    }
+
+    #[test]
+    fn without_an_entry_the_last_iteration_is_the_path() {
+        let (map, mut history) = (map(), History::default());
+        for block in [3, 1, 2, 3, 1, 4, 3] {
+            history.block(&map, FrameId(1), site(0, block));
+        }
+        assert_eq!(shown(&history), "0:1 0:4 0:3");
     }
 
     #[test]
