@@ -17,6 +17,7 @@ pub mod binary;
 pub mod cfg;
 pub mod code;
 pub mod find;
+pub mod function_symbols;
 pub mod id;
 mod link_order;
 pub mod machine;

@@ -98,6 +98,7 @@ fn made_up(stacks: u64) -> VectorSet {
         instructions: 0,
         count: 1,
         proved: true,
+        system_call: None,
         hardware: None,
         lengths: Vec::new(),
         clock: None,
@@ -126,6 +127,7 @@ fn made_up(stacks: u64) -> VectorSet {
         events: Vec::new(),
         bursts: (1..=stacks).map(burst).collect(),
         coverage: Vec::new(),
+        samples: Vec::new(),
         compressed: None,
     }
 }

@@ -5,16 +5,17 @@
 //! events, bursts and compressed bursts, in variable-length integers; code addresses are differences from the last one
 //! in the same module. Bits of the burst's engine say whether hardware facts and a time measurement follow, and whether
 //! the burst is proved. Older versions are still read: the first had neither events nor hardware facts, the first two
-//! had no compressed bursts, the first three had neither proofs, nor processes that ended undisturbed, nor times, and
-//! the first six had no lengths of memory operations.
+//! had no compressed bursts, the first three had neither proofs, nor processes that ended undisturbed, nor times, the
+//! first six had no lengths of memory operations, and the first seven had neither numbers of system calls nor samples
+//! of kernel events.
 
 mod compressed;
 mod coverage;
 mod write;
 
 use crate::vector::{
-    BranchFacts, BuildId, Burst, Clock, CodeAddress, EndReason, Engine, EventId, HardwareSample, MemoryLength, Module,
-    ModuleId, ModuleMapping, Prediction, Process, VectorSet,
+    BranchFacts, BuildId, Burst, Clock, CodeAddress, EndReason, Engine, EventId, EventSample, HardwareSample,
+    MemoryLength, Module, ModuleId, ModuleMapping, Prediction, Process, VectorSet,
 };
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStringExt;
@@ -22,7 +23,9 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 const MAGIC: &[u8; 7] = b"PLEACHV";
-const VERSION: u8 = b'7';
+const VERSION: u8 = b'8';
+/// The last version without numbers of system calls and samples of kernel events.
+const VERSION_WITHOUT_SAMPLES: u8 = b'7';
 /// The last version without lengths of memory operations.
 const VERSION_WITHOUT_LENGTHS: u8 = b'6';
 /// The last version without coverage by breakpoints.
@@ -39,6 +42,8 @@ const HAS_HARDWARE: u8 = 0x80;
 const PROVED: u8 = 0x40;
 /// In the same byte: a [`Clock`] follows the burst.
 const HAS_CLOCK: u8 = 0x20;
+/// In the same byte: the number of a system call follows the burst.
+const HAS_SYSTEM_CALL: u8 = 0x10;
 const HEADER: usize = 24;
 /// Level at which sets of a million branches still take less than a second.
 const LEVEL: i32 = 6;
@@ -397,12 +402,42 @@ impl Reader<'_> {
         if self.version > VERSION_WITHOUT_COVERAGE {
             set.coverage = self.coverage(modules)?;
         }
+        if self.tells_samples() {
+            set.samples = self.samples(events)?;
+        }
         Ok(set)
     }
 
     /// Whether the file says which bursts are proved. In older files, only bursts of real execution are.
     fn tells_proof(&self) -> bool {
         self.version > VERSION_WITHOUT_PROOF
+    }
+
+    /// Whether the file has numbers of system calls and samples of kernel events.
+    fn tells_samples(&self) -> bool {
+        self.version > VERSION_WITHOUT_SAMPLES
+    }
+
+    fn samples(&mut self, events: usize) -> Decoded<Vec<EventSample>> {
+        let count = self.count(6)?;
+        let mut samples: Vec<EventSample> = Vec::with_capacity(count);
+        let mut time = 0;
+        for _ in 0..count {
+            let event = EventId(self.number32()?);
+            if event.0 as usize >= events {
+                return Err(self.error("a sample is of no event"));
+            }
+            let (thread, time_ns) = (self.number32()?, self.difference(time)?);
+            time = time_ns;
+            samples.push(EventSample {
+                event,
+                thread,
+                time_ns,
+                at: self.address()?,
+                period: self.number()?,
+            });
+        }
+        Ok(samples)
     }
 
     fn burst(&mut self, time: u64) -> Decoded<Burst> {
@@ -419,6 +454,10 @@ impl Reader<'_> {
         let has_clock = self.tells_proof() && engine & HAS_CLOCK != 0;
         if has_clock {
             engine &= !HAS_CLOCK;
+        }
+        let has_system_call = self.tells_samples() && engine & HAS_SYSTEM_CALL != 0;
+        if has_system_call {
+            engine &= !HAS_SYSTEM_CALL;
         }
         let (instructions, count, start) = (self.number32()?, self.number()?, self.optional()?);
         let branches = self.count(4)?;
@@ -438,6 +477,7 @@ impl Reader<'_> {
         } else {
             Vec::new()
         };
+        let system_call = if has_system_call { Some(self.number32()?) } else { None };
         let engine = Engine::from_u8(engine).ok_or_else(|| self.error("an engine is unknown"))?;
         Ok(Burst {
             process,
@@ -449,6 +489,7 @@ impl Reader<'_> {
             lengths,
             end,
             end_reason: end_reason.ok_or_else(|| self.error("an end reason is unknown"))?,
+            system_call,
             instructions,
             count,
             proved: proved || !self.tells_proof() && engine != Engine::RunAhead,

@@ -1,7 +1,8 @@
 //! Engines that produce branch vectors, and the files that hold them. Knows nothing of IR and nothing of paths.
 //!
 //! In the order of a recording:
-//! 1. [`mod@record`] chooses the engine; [`launch`] examines the command, [`redirect`] redirects its streams;
+//! 1. [`events`]: the events that a user names; [`mod@record`] chooses the engine; [`launch`] examines the command,
+//!    [`redirect`] redirects its streams;
 //! 2. [`engines`]: one run loop, and two engines: the sampler in the program (`pleach-preload`, which the preloaded
 //!    `pleach-stub` loads, and which uses `pleach-shadow`), and the processor's branch records;
 //!    [`detached`]: recordings of programs that something else starts;
@@ -16,6 +17,7 @@ pub mod convert;
 mod coverage;
 pub mod detached;
 pub mod engines;
+pub mod events;
 pub mod file;
 pub mod launch;
 pub mod perf;

@@ -14,6 +14,9 @@ pub struct Stats {
     /// The event at which branch records were read, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
+    /// Samples of kernel events.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub event_samples: u64,
     /// CPU seconds of all processes, sampled or not, the sampler's own excluded.
     pub program_cpu_seconds: f64,
     /// CPU seconds of the sampler, including its start-up and the delivery of signals.
@@ -68,6 +71,11 @@ pub struct Confined {
     pub name: String,
     /// How many there are.
     pub processes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Stats {

@@ -109,6 +109,22 @@ pub struct MemoryLength {
     pub length: u64,
 }
 
+/// A sample of a kernel event: a page fault, a context switch. The kernel takes it, whatever the engine; it has no
+/// branches.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct EventSample {
+    /// The event.
+    pub event: EventId,
+    /// Kernel thread id.
+    pub thread: u32,
+    /// Nanoseconds of `CLOCK_MONOTONIC`.
+    pub time_ns: u64,
+    /// The instruction of the program at which the event occurred; after a system call, the instruction behind it.
+    pub at: CodeAddress,
+    /// Number of events that the sample represents.
+    pub period: u64,
+}
+
 /// Consecutive taken branches of one thread, oldest first.
 ///
 /// Between `branches[i].to` and `branches[i + 1].from` control fell through.
@@ -133,6 +149,8 @@ pub struct Burst {
     pub end: Option<CodeAddress>,
     /// Why it stopped.
     pub end_reason: EndReason,
+    /// The number of the system call before which it stopped, if it did and the engine knows it.
+    pub system_call: Option<u32>,
     /// Instructions from `start` to `end`, 0 where the engine cannot count them.
     pub instructions: u32,
     /// Number of equal bursts that this one represents.
@@ -216,10 +234,12 @@ pub struct VectorSet {
     pub modules: Vec<Module>,
     /// Sampled process images.
     pub processes: Vec<Process>,
-    /// Names of hardware events (`cycles:u`), referred to by [`EventId`].
+    /// Names of hardware events (`cycles:u`) and kernel events (`page-faults`), referred to by [`EventId`].
     pub events: Vec<String>,
     /// Bursts in the order they were stored.
     pub bursts: Vec<Burst>,
+    /// Samples of kernel events.
+    pub samples: Vec<EventSample>,
     /// A sample of the bursts that exceeded the size limit.
     pub compressed: Option<Compressed>,
     /// What breakpoints showed, by module; empty if there were none.

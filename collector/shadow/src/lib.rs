@@ -367,6 +367,13 @@ impl Engine {
         self.thunks.clear();
     }
 
+    /// The number of the system call before which the last burst ended. `None`: it cannot be predicted.
+    pub fn system_call(&self) -> Option<u32> {
+        const RAX: usize = 0;
+        let number = self.state.registers[RAX] as u32;
+        (self.taint.general & 1 << RAX == 0).then_some(number)
+    }
+
     /// Whether the processor can run instructions for the shadow.
     pub fn has_thunks(&self) -> bool {
         self.thunks.exist()

@@ -312,6 +312,7 @@ impl Reading {
             instructions: burst.head.instructions,
             count: 1,
             proved: proof.decided().unwrap_or(false),
+            system_call: burst.head.system_call.checked_sub(1),
             hardware: None,
             clock: *clock,
         }

@@ -1,9 +1,11 @@
 //! Engines: each runs a command and produces branch vectors of it.
 //!
 //! [`preload`] loads the sampler into the program, for shadow execution and for single-stepping. [`lbr`] reads the
-//! processor's branch records through the kernel. [`run_loop`] drives both through [`session`].
+//! processor's branch records through the kernel. `kernel_events` samples page faults and the like beside the sampler.
+//! [`run_loop`] drives both through [`session`].
 
 pub(crate) mod error;
+mod kernel_events;
 pub mod lbr;
 pub(crate) mod options;
 pub mod preload;

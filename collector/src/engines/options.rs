@@ -1,6 +1,7 @@
 //! Options of a recording.
 
 use crate::convergence::Repeat;
+use crate::events::KernelEvent;
 use crate::redirect::Redirect;
 use crate::vector::Engine;
 use crate::watch::{AfterRun, Watcher};
@@ -33,6 +34,8 @@ pub struct RecordOptions {
     pub engine: Engine,
     /// The event at which [`Engine::Lbr`] samples; the best one if `None`.
     pub event: Option<String>,
+    /// Kernel events to sample beside the bursts; not with [`Engine::Lbr`].
+    pub kernel_events: Vec<KernelEvent>,
     /// CPU time that the sampler may take, as a fraction of the program's: 0.01 is 1 %, 30 is 3000 %.
     pub overhead: f64,
     /// Compare shadow execution with real execution after each instruction, which is slow.
@@ -80,6 +83,7 @@ impl RecordOptions {
         Self {
             engine: Engine::RunAhead,
             event: None,
+            kernel_events: Vec::new(),
             overhead: 0.01,
             verify: false,
             duration: None,

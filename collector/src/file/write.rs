@@ -1,6 +1,6 @@
 //! Writes the payload.
 
-use super::{HAS_CLOCK, HAS_HARDWARE, PROVED};
+use super::{HAS_CLOCK, HAS_HARDWARE, HAS_SYSTEM_CALL, PROVED};
 use crate::vector::{CodeAddress, HardwareSample, VectorSet};
 use std::os::unix::ffi::OsStrExt;
 
@@ -98,7 +98,12 @@ impl Writer {
             let hardware = if burst.hardware.is_some() { HAS_HARDWARE } else { 0 };
             let clock = if burst.clock.is_some() { HAS_CLOCK } else { 0 };
             let proved = if burst.proved { PROVED } else { 0 };
-            let flags = hardware | clock | proved;
+            let system_call = if burst.system_call.is_some() {
+                HAS_SYSTEM_CALL
+            } else {
+                0
+            };
+            let flags = hardware | clock | proved | system_call;
             self.out.extend([burst.engine as u8 | flags, burst.end_reason as u8]);
             self.number(burst.instructions.into());
             self.number(burst.count);
@@ -121,12 +126,25 @@ impl Writer {
                 self.number(operation.branch.into());
                 self.number(operation.length);
             }
+            if let Some(number) = burst.system_call {
+                self.number(number.into());
+            }
         }
         self.number(set.compressed.is_some().into());
         if let Some(compressed) = &set.compressed {
             self.compressed(compressed);
         }
         self.coverage(&set.coverage);
+        self.number(set.samples.len() as u64);
+        let mut time = 0;
+        for sample in &set.samples {
+            self.number(sample.event.0.into());
+            self.number(sample.thread.into());
+            self.difference(time, sample.time_ns);
+            time = sample.time_ns;
+            self.address(sample.at);
+            self.number(sample.period);
+        }
     }
 
     fn hardware(&mut self, sample: &HardwareSample) {

@@ -28,6 +28,15 @@ pub struct Live<'a> {
 }
 
 impl<'a> Live<'a> {
+    /// Adds to a set, as samples of kernel events.
+    pub fn of_kernel_events(set: &'a mut VectorSet, events: &[LiveEvent]) -> Self {
+        let live = Self::new(set, Engine::Perf, events);
+        Self {
+            session: live.session.keeping_events(),
+            ..live
+        }
+    }
+
     /// Adds to a set, as vectors of an engine.
     pub fn new(set: &'a mut VectorSet, engine: Engine, events: &[LiveEvent]) -> Self {
         let events = events.iter().filter_map(|event| {

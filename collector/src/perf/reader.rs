@@ -209,6 +209,8 @@ fn read_sample(event: &Event, body: &[u8], session: &mut Session) -> Option<()> 
         thread: sample.tid,
         time_ns: sample.time.unwrap_or(0),
         ip: sample.ip,
+        user_ip: sample.user_ip,
+        period: sample.period.unwrap_or(1),
         event: session.event(&event.name),
     };
     let entries = sample.branches.unwrap_or_default().chunks_exact(ENTRY);

@@ -15,6 +15,10 @@ pub(super) struct Sample<'a> {
     pub(super) pid: u32,
     pub(super) tid: u32,
     pub(super) time: Option<u64>,
+    /// Number of events that the sample represents, if it says so.
+    pub(super) period: Option<u64>,
+    /// The program's instruction, if the sample has calls of the program.
+    pub(super) user_ip: Option<u64>,
     /// Entries of [`ENTRY`] bytes, newest first; `None` if the event has none.
     pub(super) branches: Option<&'a [u8]>,
 }
@@ -33,7 +37,10 @@ pub(super) fn read<'a>(event: &Event, body: &'a [u8]) -> Option<Sample<'a>> {
         sample_type::PERIOD,
     ] {
         if has(bit) {
-            cursor.u64()?;
+            let value = cursor.u64()?;
+            if bit == sample_type::PERIOD {
+                sample.period = Some(value);
+            }
         }
     }
     if has(sample_type::READ) {
@@ -41,7 +48,7 @@ pub(super) fn read<'a>(event: &Event, body: &'a [u8]) -> Option<Sample<'a>> {
     }
     if has(sample_type::CALLCHAIN) {
         let count = cursor.u64()?;
-        cursor.take_items(count, 8)?;
+        sample.user_ip = first_of_program(cursor.take_items(count, 8)?);
     }
     if has(sample_type::RAW) {
         let size = cursor.u32()?;
@@ -55,6 +62,17 @@ pub(super) fn read<'a>(event: &Event, body: &'a [u8]) -> Option<Sample<'a>> {
         sample.branches = Some(cursor.take_items(count, ENTRY)?);
     }
     Some(sample)
+}
+
+/// The first address of the program in a list of calls, in which marks precede those of the kernel and of the program.
+fn first_of_program(calls: &[u8]) -> Option<u64> {
+    /// `PERF_CONTEXT_USER`.
+    const PROGRAM: u64 = -512_i64 as u64;
+    let mut calls = calls
+        .chunks_exact(8)
+        .filter_map(|call| super::cursor::u64_at(call, 0))
+        .skip_while(|call| *call != PROGRAM);
+    calls.nth(1)
 }
 
 /// The time of a sample, read without the other fields.

@@ -204,6 +204,8 @@ impl Script<'_> {
             pid,
             thread: head.thread,
             time_ns: head.time_ns,
+            user_ip: None,
+            period: 1,
             ip: head.ip.unwrap_or(branches[0].to),
             event,
         };

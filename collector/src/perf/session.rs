@@ -7,7 +7,9 @@ use super::replacement::Replacement;
 use super::report::Report;
 use crate::convert::modules::Modules;
 use crate::convert::space::{Space, external};
-use crate::vector::{Branch, BranchFacts, Burst, EndReason, Engine, EventId, HardwareSample, Process, VectorSet};
+use crate::vector::{
+    Branch, BranchFacts, Burst, EndReason, Engine, EventId, EventSample, HardwareSample, Process, VectorSet,
+};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -19,6 +21,9 @@ pub(super) struct SampleHead {
     pub(super) thread: u32,
     pub(super) time_ns: u64,
     pub(super) ip: u64,
+    /// The program's instruction, where `ip` may be the kernel's.
+    pub(super) user_ip: Option<u64>,
+    pub(super) period: u64,
     pub(super) event: EventId,
 }
 
@@ -47,6 +52,8 @@ pub(super) struct Session<'a> {
     lost: HashMap<u32, u64>,
     cleaned: Vec<RawBranch>,
     watch: Option<Progress<'a>>,
+    /// Keep samples without branches as samples of kernel events.
+    keeps_events: bool,
     pub(super) report: Report,
 }
 
@@ -73,8 +80,15 @@ impl<'a> Session<'a> {
             lost: HashMap::new(),
             cleaned: Vec::new(),
             watch: None,
+            keeps_events: false,
             report: Report::default(),
         }
+    }
+
+    /// The same, for events of which samples have no branches.
+    pub(super) fn keeping_events(mut self) -> Self {
+        self.keeps_events = true;
+        self
     }
 
     /// The same, with a callback for progress; `bytes` is the total.
@@ -165,6 +179,9 @@ impl<'a> Session<'a> {
         clean(newest_first, &mut self.cleaned, &mut self.report);
         if self.cleaned.is_empty() {
             self.report.without_branches += 1;
+            if self.keeps_events {
+                self.keep_event(head);
+            }
             return;
         }
         let process = self.process(head.pid);
@@ -190,6 +207,7 @@ impl<'a> Session<'a> {
             count: 1,
             proved: true,
             lengths: Vec::new(),
+            system_call: None,
             hardware: Some(Box::new(HardwareSample {
                 event: head.event,
                 ip: at(head.ip),
@@ -198,6 +216,19 @@ impl<'a> Session<'a> {
             clock: None,
         };
         self.modules.set.bursts.push(burst);
+    }
+
+    fn keep_event(&mut self, head: SampleHead) {
+        self.process(head.pid);
+        let ip = head.user_ip.unwrap_or(head.ip);
+        let at = self.images[&head.pid].space.find(ip).unwrap_or(external(ip));
+        self.modules.set.samples.push(EventSample {
+            event: head.event,
+            thread: head.thread,
+            time_ns: head.time_ns,
+            at,
+            period: head.period,
+        });
     }
 
     /// The bursts of the set so far.

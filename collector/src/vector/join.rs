@@ -1,7 +1,7 @@
 //! Joins recordings: their vectors as if one recording had made them.
 
 use super::coverage::{ModuleCoverage, Region, RegionState};
-use super::{Branch, BuildId, Burst, CodeAddress, EventId, Module, ModuleId, ModuleMapping, VectorSet};
+use super::{Branch, BuildId, Burst, CodeAddress, EventId, EventSample, Module, ModuleId, ModuleMapping, VectorSet};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -113,6 +113,13 @@ impl Joined {
         self.set
             .bursts
             .extend(set.bursts.into_iter().map(|burst| positions.burst(burst)));
+        self.set
+            .samples
+            .extend(set.samples.into_iter().map(|sample| EventSample {
+                event: *positions.events.get(sample.event.0 as usize).unwrap_or(&sample.event),
+                at: positions.address(sample.at),
+                ..sample
+            }));
         let coverage = set.coverage.into_iter().map(|coverage| ModuleCoverage {
             module: positions.module(coverage.module),
             ..coverage
@@ -284,6 +291,7 @@ mod tests {
             instructions: 1,
             count: 1,
             proved: false,
+            system_call: None,
             hardware: None,
             clock: None,
         }

@@ -4,7 +4,7 @@ use pleach_collector::file::FileError;
 use pleach_collector::vector::coverage::{Failure, ModuleCoverage, Region, RegionState};
 use pleach_collector::vector::{
     Branch, BranchFacts, BuildId, Burst, Clock, CodeAddress, Compressed, EndReason, Engine, Epoch, EventId,
-    HardwareSample, MemoryLength, Module, ModuleId, ModuleMapping, Prediction, Process, VectorSet, Window,
+    EventSample, HardwareSample, MemoryLength, Module, ModuleId, ModuleMapping, Prediction, Process, VectorSet, Window,
 };
 use proptest::prelude::*;
 use std::path::PathBuf;
@@ -49,8 +49,9 @@ fn burst() -> impl Strategy<Value = Burst> {
     );
     let sample = prop::option::of((0..EVENTS, address(), prop::collection::vec(any::<u32>(), 0..5)));
     let lengths = prop::collection::vec(any::<(u32, u64)>(), 0..4);
-    (head, body, any::<u32>(), any::<(u64, bool)>(), (sample, clock, lengths)).prop_map(
-        |(head, (start, branches, end), instructions, (count, proved), (sample, clock, lengths))| Burst {
+    let facts = (sample, clock, lengths, any::<Option<u32>>());
+    (head, body, any::<u32>(), any::<(u64, bool)>(), facts).prop_map(
+        |(head, (start, branches, end), instructions, (count, proved), (sample, clock, lengths, system_call))| Burst {
             process: head.0,
             thread: head.1,
             time_ns: head.2,
@@ -65,6 +66,7 @@ fn burst() -> impl Strategy<Value = Burst> {
                     length,
                 })
                 .collect(),
+            system_call,
             hardware: sample.map(|(event, ip, numbers)| hardware(branches.len(), event, ip, &numbers)),
             branches,
             end,
@@ -170,15 +172,30 @@ fn set() -> impl Strategy<Value = VectorSet> {
         prop::collection::vec(burst(), 0..12),
         prop::option::of(compressed()),
         prop::collection::vec(coverage(), 0..3),
+        prop::collection::vec(sample(), 0..5),
     )
-        .prop_map(|(modules, processes, bursts, compressed, coverage)| VectorSet {
-            modules,
-            processes,
-            events: vec!["cycles:u".to_owned(); EVENTS as usize],
-            bursts,
-            compressed,
-            coverage,
-        })
+        .prop_map(
+            |(modules, processes, bursts, compressed, coverage, samples)| VectorSet {
+                modules,
+                processes,
+                events: vec!["cycles:u".to_owned(); EVENTS as usize],
+                bursts,
+                compressed,
+                coverage,
+                samples,
+            },
+        )
+}
+
+fn sample() -> impl Strategy<Value = EventSample> {
+    let numbers = (0..EVENTS, any::<u32>(), any::<u64>(), address(), any::<u64>());
+    numbers.prop_map(|(event, thread, time_ns, at, period)| EventSample {
+        event: EventId(event),
+        thread,
+        time_ns,
+        at,
+        period,
+    })
 }
 
 fn coverage() -> impl Strategy<Value = ModuleCoverage> {
@@ -323,14 +340,15 @@ fn files_from_before_compression_and_coverage_are_read() {
         ..VectorSet::default()
     };
     let payload = payload_of(&set.to_bytes());
-    let without_coverage = &payload[..payload.len() - 1];
+    // Neither coverage nor samples.
+    let without_coverage = &payload[..payload.len() - 2];
     assert_eq!(
         VectorSet::from_bytes(&sealed_as(b"PLEACHV4", without_coverage)).unwrap(),
         set
     );
     assert!(VectorSet::from_bytes(&sealed_as(b"PLEACHV4", &payload)).is_err());
     assert!(VectorSet::from_bytes(&sealed(without_coverage)).is_err());
-    let before = &payload[..payload.len() - 2];
+    let before = &payload[..payload.len() - 3];
     assert_eq!(VectorSet::from_bytes(&sealed_as(b"PLEACHV2", before)).unwrap(), set);
     assert!(VectorSet::from_bytes(&sealed_as(b"PLEACHV2", &payload)).is_err());
     assert!(VectorSet::from_bytes(&sealed(before)).is_err());

@@ -118,12 +118,14 @@ fn set(processes: u32, parent: impl Fn(u32) -> Option<u32>, count: u64) -> Vecto
             instructions: 0,
             count,
             proved: true,
+            system_call: None,
             hardware: None,
             lengths: Vec::new(),
             clock: None,
         }],
         compressed: None,
         coverage: Vec::new(),
+        samples: Vec::new(),
     }
 }
 

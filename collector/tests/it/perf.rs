@@ -201,6 +201,7 @@ fn example() -> VectorSet {
         instructions: 0,
         count: 1,
         proved: true,
+        system_call: None,
         hardware: None,
         lengths: Vec::new(),
         clock: None,
@@ -212,6 +213,7 @@ fn example() -> VectorSet {
         bursts: (1..=3).map(burst).collect(),
         compressed: None,
         coverage: Vec::new(),
+        samples: Vec::new(),
     }
 }
 

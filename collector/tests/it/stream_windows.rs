@@ -30,6 +30,7 @@ fn burst(length: usize, period: u64, start: u64, time_ns: u64) -> Burst {
         instructions: 5 * length as u32,
         count: 1,
         proved: true,
+        system_call: None,
         hardware: None,
         lengths: Vec::new(),
         clock: None,

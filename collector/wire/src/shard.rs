@@ -30,8 +30,6 @@ pub enum FrameKind {
     Process = 1,
     /// Executable mappings, in force from here on.
     Mappings = 2,
-    /// One burst.
-    Burst = 3,
     /// Counters of the process as it ends.
     Final = 4,
     /// Result of comparing a shadow burst with real execution.
@@ -40,6 +38,8 @@ pub enum FrameKind {
     Opcodes = 6,
     /// Time that the program took for the branches after a burst.
     Clock = 7,
+    /// One burst. (3 was one without a system call.)
+    Burst = 8,
 }
 
 /// Appends little-endian fields to a fixed buffer. A field that does not fit marks the encoder as overflowed.
@@ -223,11 +223,14 @@ pub struct BurstHead {
     pub thread_cpu_ns: u64,
     /// Counters of the process at that time.
     pub counters: Counters,
+    /// The number of the system call at which the burst ended, plus one; 0: it ended otherwise, or the number depends on
+    /// what cannot be predicted.
+    pub system_call: u32,
 }
 
 impl BurstHead {
     /// Encoded length.
-    pub const LENGTH: usize = 48 + Counters::LENGTH;
+    pub const LENGTH: usize = 48 + Counters::LENGTH + 4;
 
     /// Little-endian form.
     pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
@@ -242,7 +245,8 @@ impl BurstHead {
         bytes[32..36].copy_from_slice(&self.instructions.to_le_bytes());
         bytes[36..40].copy_from_slice(&self.branches.to_le_bytes());
         bytes[40..48].copy_from_slice(&self.thread_cpu_ns.to_le_bytes());
-        bytes[48..].copy_from_slice(&self.counters.to_bytes());
+        bytes[48..Self::LENGTH - 4].copy_from_slice(&self.counters.to_bytes());
+        bytes[Self::LENGTH - 4..].copy_from_slice(&self.system_call.to_le_bytes());
         bytes
     }
 }
@@ -547,7 +551,7 @@ fn decode_frame(kind: u8, payload: &[u8]) -> Option<Frame> {
             }
             Frame::Mappings(continued, mappings)
         }
-        3 => {
+        8 => {
             let (engine, end_reason, is_isolated) = (d.u8()?, d.u8()?, d.u8()? != 0);
             d.take(1)?;
             let head = BurstHead {
@@ -562,6 +566,7 @@ fn decode_frame(kind: u8, payload: &[u8]) -> Option<Frame> {
                 branches: d.u32()?,
                 thread_cpu_ns: d.u64()?,
                 counters: d.counters()?,
+                system_call: d.u32()?,
             };
             // Two bytes are the least that a branch takes.
             if head.branches as usize > d.0.len() / 2 {
@@ -630,6 +635,7 @@ mod tests {
             end: 7,
             is_isolated: true,
             branches: 3,
+            system_call: 2,
             thread: 9,
             ..BurstHead::default()
         };

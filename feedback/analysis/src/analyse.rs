@@ -186,6 +186,7 @@ impl<'p> Analyser<'p> {
                 .into_values()
                 .map(|function| function.finish(&graphs))
                 .collect(),
+            events: Vec::new(),
             vectors: None,
         };
         Analysis { profile, report }

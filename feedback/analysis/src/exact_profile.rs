@@ -55,6 +55,7 @@ pub fn profile_of(exact: &ExactProfile) -> Result<Profile, ProfileError> {
         scale: 1.0,
         anchor,
         functions,
+        events: Vec::new(),
         vectors: None,
     })
 }

@@ -10,7 +10,7 @@
 //! 6. [`credit`]: partial paths → path profile with intervals;
 //! 7. [`prediction`], [`coverage`]: how well branches are predicted, which blocks certainly ran;
 //! 8. [`analyse`]: all phases, into one profile; [`exact_profile`]: the same from exact counts;
-//! 9. [`stacks`]: call stacks; [`instances`]: counts of each inline instance;
+//! 9. [`events`]: paths that lead to events; [`stacks`]: call stacks; [`instances`]: counts of each inline instance;
 //! 10. [`phases`]: the profile of each phase of a recording;
 //! 11. [`evaluate`], [`accuracy`], [`regions`]: estimates against exact counts.
 
@@ -21,6 +21,7 @@ pub mod coverage;
 pub mod credit;
 pub mod decode;
 pub mod evaluate;
+pub mod events;
 pub mod exact_profile;
 pub mod instances;
 pub mod iterations;

@@ -9,6 +9,7 @@ pub mod diff;
 pub mod doctor;
 pub mod drift;
 pub mod evaluate;
+mod events;
 pub mod export;
 pub mod flags;
 pub mod import;

@@ -46,6 +46,7 @@ fn vectors(bursts: u64) -> VectorSet {
         instructions: 0,
         count: 1,
         proved: true,
+        system_call: None,
         hardware: None,
         lengths: Vec::new(),
         clock: None,
@@ -75,6 +76,7 @@ fn vectors(bursts: u64) -> VectorSet {
         bursts: (1..=bursts).map(burst).collect(),
         compressed: None,
         coverage: Vec::new(),
+        samples: Vec::new(),
     }
 }
 

@@ -396,6 +396,7 @@ mod tests {
             instructions: 0,
             count: 3,
             proved: false,
+            system_call: None,
             hardware: Some(Box::new(HardwareSample {
                 event: EventId(0),
                 ip: at(0),

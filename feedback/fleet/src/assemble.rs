@@ -288,6 +288,8 @@ impl Run {
             anchor: whole.anchor,
             provenance,
             functions,
+            // Tables have none.
+            events: Vec::new(),
             vectors: self.vectors,
         };
         Ok((profile, is_sum))

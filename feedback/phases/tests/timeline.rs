@@ -31,6 +31,7 @@ fn burst(base: u64, turn: u64, time_ns: u64) -> Burst {
         instructions: 0,
         count: 1,
         proved: true,
+        system_call: None,
         hardware: None,
         clock: None,
     }

@@ -1,6 +1,7 @@
 //! Profiles in memory.
 
 use crate::bytes::stored;
+use crate::events::EventProfile;
 use crate::sums::{FunctionSums, RunSums};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId};
@@ -349,6 +350,8 @@ pub struct Profile {
     /// Annotated functions, those never sampled included, sorted by identifier. An identifier may come with several
     /// graphs (an inline function that translation units compiled differently), but with each only once.
     pub functions: Vec<FunctionProfile>,
+    /// Paths that lead to events, by the event's name.
+    pub events: Vec<EventProfile>,
     /// The raw vectors, as a vector file of the collector, if they were kept.
     pub vectors: Option<Vec<u8>>,
 }

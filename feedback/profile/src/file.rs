@@ -7,6 +7,7 @@
 
 use super::data::{FunctionProfile, Profile, Provenance};
 use super::error::{ProfileError, foreign};
+use super::events::{self, EventProfile};
 use super::layout::{ENTRY, Header, HeaderError, IndexEntry, Section, VERSION, record_checksum, source_hash};
 use super::record;
 use super::summary::ProfileSummary;
@@ -90,7 +91,7 @@ impl ProfileFile {
         let map = map(path)?;
         let header = Header::decode(&map).map_err(|error| explain(path, &map, error))?;
         let file = Self {
-            digest: ProfileDigest(xxh3_64(&map[..super::layout::HEADER])),
+            digest: ProfileDigest(xxh3_64(&map[..header.index.offset as usize])),
             path: path.into(),
             map,
             header,
@@ -233,6 +234,18 @@ impl ProfileFile {
         serde_json::from_slice(bytes).map_err(|e| ProfileError::damaged(&self.path, format!("provenance: {e}")))
     }
 
+    /// Paths that lead to events.
+    ///
+    /// # Errors
+    /// The section is damaged.
+    pub fn events(&self) -> Result<Vec<EventProfile>, ProfileError> {
+        if self.header.events.length == 0 {
+            return Ok(Vec::new());
+        }
+        let bytes = self.checked(self.header.events, "events")?;
+        events::decode(bytes).map_err(|what| ProfileError::damaged(&self.path, format!("events: {what}")))
+    }
+
     /// Whether the raw vectors were kept.
     pub fn has_vectors(&self) -> bool {
         self.header.has_vectors
@@ -251,6 +264,7 @@ impl ProfileFile {
             scale: self.scale(),
             anchor: self.anchor(),
             functions: self.functions().collect::<Result<_, _>>()?,
+            events: self.events()?,
             vectors: self.vectors()?.map(<[u8]>::to_vec),
         })
     }

@@ -1,23 +1,25 @@
 //! Header and index of the profile file, byte by byte. Everything is little-endian and without padding. The file:
 //!
 //! ```text
-//! header      520 bytes   see below
+//! header      520 bytes   see below; 544 in version 11
 //! index       n × 44      sorted by (identifier, graph): GUID: 8 bytes, module: 4, graph hash: 8,
 //!                         offset of the record from the first one: 8, length: 4, checksum: 8,
 //!                         source file: 4 (low 32 bits of the XXH3 of its name; 0 without a graph)
 //! records                 one per function and graph, in the index's order (see `record`)
 //! provenance              JSON
+//! events                  JSON, in version 11
 //! vectors                 vector file of the collector, optional
 //! ```
 //! The header, with offsets in bytes:
 //!
 //! ```text
 //!   0   8 bytes    magic, "\x89PLEACH\n"
-//!   8   u32        version: 10 with exact sums of a merged profile, 9 without
+//!   8   u32        version: 11 with events, else 10 with exact sums of a merged profile, 9 without
 //!  12   u32        0x01020304: the byte order
 //!  16   u8         anchor: 0 early, 1 late
 //!  17   u8         1 if the file has vectors
-//!  18   6 bytes    zero
+//!  18   u8         in version 11: 1 if the file has exact sums of a merged profile
+//!  19   5 bytes    zero
 //!  24   f64        scale
 //!  32   u64        sampled block entries of all functions
 //!  40   f64        estimated executions of all paths of all functions
@@ -25,7 +27,8 @@
 //! 144   6 × u64    summary: total count, maximum count, maximum internal count, maximum function count,
 //!                  number of counts, number of functions
 //! 192   16 × 20    cutoffs: u32 share in parts per million, u64 minimum count, u64 number of counts
-//! 512   u64        checksum of all bytes before it
+//! 512   24         in version 11: events: u64 offset, u64 length, u64 checksum
+//! 512   u64        checksum of all bytes before it; in version 11, at 536
 //! ```
 //! Checksums are XXH3. The header has those of index, provenance and vectors, and the index those of the records, so the
 //! header's own checksum identifies the content of the whole file.
@@ -39,8 +42,10 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 pub(super) const MAGIC: [u8; 8] = *b"\x89PLEACH\n";
 /// Version of the format. Version 2 added paths, coverage and the flow of all paths; 3 windows of paths; 4 called
 /// paths; 5 predictions of branches; 6 blocks that are proved not to have been executed, and counted executions; 7 their
-/// upper ends; 8 lengths of memory operations; 9 graphs; 10 exact sums of merged profiles.
-pub(super) const VERSION: u32 = 10;
+/// upper ends; 8 lengths of memory operations; 9 graphs; 10 exact sums of merged profiles; 11 events.
+pub(super) const VERSION: u32 = 11;
+/// Version of merged profiles without events.
+const VERSION_WITHOUT_EVENTS: u32 = 10;
 /// Version of profiles of single recordings, which have no sums and nothing else that is new.
 const VERSION_WITHOUT_SUMS: u32 = 9;
 const BYTE_ORDER: u32 = 0x0102_0304;
@@ -69,6 +74,7 @@ pub(super) struct Header {
     pub index: Section,
     pub records: Section,
     pub provenance: Section,
+    pub events: Section,
     pub vectors: Section,
     pub summary: ProfileSummary,
 }
@@ -77,8 +83,10 @@ pub(super) struct Header {
 const PREFIX: usize = 16;
 const FIXED: usize = PREFIX + 8 + 8 + 8 + 8 + 4 * 24;
 const SUMMARY: usize = 6 * 8 + CUTOFFS.len() * 20;
-/// Length of the header with its checksum.
+/// Length of the shortest header with its checksum.
 pub(super) const HEADER: usize = FIXED + SUMMARY + 8;
+/// Length of a section's place in the header.
+const SECTION: usize = 24;
 
 /// Why a header was rejected.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -96,13 +104,30 @@ impl Header {
         self.vectors.offset.saturating_add(self.vectors.length)
     }
 
+    /// Length of the header of a file with or without events.
+    pub fn length(has_events: bool) -> usize {
+        if has_events { HEADER + SECTION } else { HEADER }
+    }
+
+    fn has_events(&self) -> bool {
+        self.events.length > 0
+    }
+
+    fn version(&self) -> u32 {
+        match (self.has_events(), self.has_sums) {
+            (true, _) => VERSION,
+            (false, true) => VERSION_WITHOUT_EVENTS,
+            (false, false) => VERSION_WITHOUT_SUMS,
+        }
+    }
+
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEADER);
         out.extend(MAGIC);
-        let version = if self.has_sums { VERSION } else { VERSION_WITHOUT_SUMS };
-        out.extend(version.to_le_bytes());
+        out.extend(self.version().to_le_bytes());
         out.extend(BYTE_ORDER.to_le_bytes());
-        out.extend([self.anchor as u8, u8::from(self.has_vectors), 0, 0, 0, 0, 0, 0]);
+        let has_sums = u8::from(self.has_events() && self.has_sums);
+        out.extend([self.anchor as u8, u8::from(self.has_vectors), has_sums, 0, 0, 0, 0, 0]);
         out.extend(self.scale.to_bits().to_le_bytes());
         out.extend(self.samples.to_le_bytes());
         out.extend(self.path_flow.to_bits().to_le_bytes());
@@ -126,8 +151,16 @@ impl Header {
             out.extend(cutoff.min_count.to_le_bytes());
             out.extend(cutoff.num_counts.to_le_bytes());
         }
+        if self.has_events() {
+            let events = self.events;
+            out.extend(
+                [events.offset, events.length, events.checksum]
+                    .map(u64::to_le_bytes)
+                    .as_flattened(),
+            );
+        }
         out.extend(xxh3_64(&out).to_le_bytes());
-        debug_assert_eq!(out.len(), HEADER);
+        debug_assert_eq!(out.len(), Self::length(self.has_events()));
         out
     }
 
@@ -142,7 +175,7 @@ impl Header {
             bytes: &prefix[MAGIC.len()..],
         };
         let (version, order) = (reader.u32(), reader.u32());
-        let known = [VERSION, VERSION_WITHOUT_SUMS];
+        let known = [VERSION, VERSION_WITHOUT_EVENTS, VERSION_WITHOUT_SUMS];
         if order == BYTE_ORDER.swap_bytes() && known.contains(&version.swap_bytes()) {
             return Err(HeaderError::ByteOrder);
         }
@@ -156,14 +189,31 @@ impl Header {
                 HeaderError::Damaged("header")
             });
         }
-        let header = file.get(..HEADER).ok_or(HeaderError::Truncated)?;
-        let (body, checksum) = header.split_at(HEADER - 8);
+        let length = Self::length(version == VERSION);
+        let header = file.get(..length).ok_or(HeaderError::Truncated)?;
+        let (body, checksum) = header.split_at(length - 8);
         if xxh3_64(body).to_le_bytes() != checksum {
             return Err(HeaderError::Damaged("header"));
         }
         let mut header = Self::decode_body(FieldReader { bytes: &body[PREFIX..] })?;
-        header.has_sums = version == VERSION;
-        header.check()?;
+        match version {
+            VERSION => {
+                let mut reader = FieldReader {
+                    bytes: &body[FIXED + SUMMARY..],
+                };
+                header.events = Section {
+                    offset: reader.u64(),
+                    length: reader.u64(),
+                    checksum: reader.u64(),
+                };
+                header.has_sums = body[PREFIX + 2] == 1;
+            }
+            _ => {
+                header.events.offset = header.vectors.offset;
+                header.has_sums = version == VERSION_WITHOUT_EVENTS;
+            }
+        }
+        header.check(length)?;
         Ok(header)
     }
 
@@ -203,9 +253,9 @@ impl Header {
     }
 
     /// Checks that the sections follow each other without gaps and that the numbers are finite.
-    fn check(&self) -> Result<(), HeaderError> {
-        let mut end = Some(HEADER as u64);
-        for section in [self.index, self.records, self.provenance, self.vectors] {
+    fn check(&self, length: usize) -> Result<(), HeaderError> {
+        let mut end = Some(length as u64);
+        for section in [self.index, self.records, self.provenance, self.events, self.vectors] {
             if end != Some(section.offset) {
                 return Err(HeaderError::Damaged("misplaced sections"));
             }
@@ -226,10 +276,11 @@ impl Header {
 
 /// Whether the header's checksum matches if the version field is replaced by `version`.
 fn is_intact_with_version(file: &[u8], version: u32) -> bool {
-    let Some(header) = file.get(..HEADER) else { return false };
+    let length = Header::length(version == VERSION);
+    let Some(header) = file.get(..length) else { return false };
     let mut header = header.to_vec();
     header[MAGIC.len()..MAGIC.len() + 4].copy_from_slice(&version.to_le_bytes());
-    xxh3_64(&header[..HEADER - 8]).to_le_bytes() == header[HEADER - 8..]
+    xxh3_64(&header[..length - 8]).to_le_bytes() == header[length - 8..]
 }
 
 /// Length of an index entry, in bytes.

@@ -4,6 +4,7 @@
 //! In phase order:
 //!
 //! 1. `data`: a program's estimated counts, paths, predictions and coverage. This file re-exports them.
+//!    [`events`]: paths that lead to events.
 //! 2. `layout`, `record`, `estimates`, `predictions`, `sum_records`, `bytes`: the file format, from the header down to
 //!    numbers. Each file begins with a description of its part, byte by byte.
 //! 3. [`file`](mod@file): opens a profile file and looks functions up in it. All checks of a file's content are here
@@ -20,6 +21,7 @@ mod bytes;
 mod data;
 pub mod error;
 mod estimates;
+pub mod events;
 pub mod file;
 mod layout;
 pub mod merge;

@@ -17,6 +17,7 @@ mod function;
 mod provenance;
 
 use crate::data::{FunctionProfile, Profile};
+use crate::events::{EventProfile, merge_events};
 use function::FunctionSum;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_annotate::manifest::{Anchor, encode_graph};
@@ -110,6 +111,7 @@ pub fn merge(profiles: Vec<(Profile, f64)>) -> Result<Merged, MergeError> {
 pub struct Merger {
     whole: ProvenanceSum,
     functions: FunctionSums,
+    events: Vec<EventProfile>,
     vectors: Vec<Vec<u8>>,
 }
 
@@ -125,6 +127,7 @@ impl Merger {
             .fold(0u64, |sum, f| sum.saturating_add(f.samples));
         self.whole
             .add(profile.anchor, profile.scale, samples, profile.provenance, weight)?;
+        merge_events(&mut self.events, profile.events, weight);
         self.vectors.extend(profile.vectors);
         self.functions.begin_profile();
         for mut function in profile.functions {
@@ -147,7 +150,9 @@ impl Merger {
             return Err(MergeError::Nothing);
         }
         let with_vectors = self.vectors.len();
-        Ok(finish(self.whole, self.functions, self.vectors, with_vectors))
+        let mut merged = finish(self.whole, self.functions, self.vectors, with_vectors);
+        merged.profile.events = self.events;
+        Ok(merged)
     }
 }
 
@@ -187,6 +192,7 @@ fn finish(whole: ProvenanceSum, functions: FunctionSums, mut vectors: Vec<Vec<u8
             scale,
             anchor,
             functions,
+            events: Vec::new(),
             vectors: None,
         },
         report,

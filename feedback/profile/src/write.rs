@@ -1,7 +1,8 @@
 //! Encodes a profile as a file's content. `pleach-store` writes it.
 
 use super::data::{FunctionProfile, Profile};
-use super::layout::{ENTRY, HEADER, Header, IndexEntry, Section, record_checksum, source_hash};
+use super::events;
+use super::layout::{ENTRY, Header, IndexEntry, Section, record_checksum, source_hash};
 use super::record;
 use super::summary::ProfileSummary;
 use xxhash_rust::xxh3::xxh3_64;
@@ -13,13 +14,21 @@ pub struct Encoded<'p> {
     index: Vec<u8>,
     records: Vec<u8>,
     provenance: Vec<u8>,
+    events: Vec<u8>,
     vectors: &'p [u8],
 }
 
 impl Encoded<'_> {
     /// The parts, in the order of the file.
-    pub fn parts(&self) -> [&[u8]; 5] {
-        [&self.header, &self.index, &self.records, &self.provenance, self.vectors]
+    pub fn parts(&self) -> [&[u8]; 6] {
+        [
+            &self.header,
+            &self.index,
+            &self.records,
+            &self.provenance,
+            &self.events,
+            self.vectors,
+        ]
     }
 }
 
@@ -56,12 +65,14 @@ pub fn encode(profile: &Profile) -> Result<Encoded<'_>, String> {
         entry.encode(&mut index);
     }
     let provenance = provenance(profile)?;
-    let header = header(profile, &index, &records, &provenance).encode();
+    let events = events::encode(&profile.events)?;
+    let header = header(profile, &index, &records, &provenance, &events).encode();
     Ok(Encoded {
         header,
         index,
         records,
         provenance,
+        events,
         vectors: profile.vectors.as_deref().unwrap_or_default(),
     })
 }
@@ -86,8 +97,8 @@ fn provenance(profile: &Profile) -> Result<Vec<u8>, String> {
     serde_json::to_vec(p).map_err(|e| e.to_string())
 }
 
-fn header(profile: &Profile, index: &[u8], records: &[u8], provenance: &[u8]) -> Header {
-    let mut offset = HEADER as u64;
+fn header(profile: &Profile, index: &[u8], records: &[u8], provenance: &[u8], events: &[u8]) -> Header {
+    let mut offset = Header::length(!events.is_empty()) as u64;
     let mut section = |bytes: &[u8], checked: bool| {
         let section = Section {
             offset,
@@ -107,6 +118,7 @@ fn header(profile: &Profile, index: &[u8], records: &[u8], provenance: &[u8]) ->
         index: section(index, true),
         records: section(records, false),
         provenance: section(provenance, true),
+        events: section(events, true),
         vectors: section(profile.vectors.as_deref().unwrap_or_default(), true),
         summary: ProfileSummary::from_functions(&profile.functions),
     }

@@ -3,7 +3,7 @@
 //!
 //! 1. [`show`] and `text`: one profile: totals, functions, and blocks, edges and calls in detail.
 //! 2. [`paths`], [`estimated`] and `paths_text`: exact and estimated paths; [`source_paths`]: their lines and calls;
-//!    [`sequences`]: k-iteration paths and paths across calls.
+//!    [`sequences`]: k-iteration paths and paths across calls; [`events`]: paths that lead to events.
 //! 3. [`functions`]: the functions with the most executions.
 //! 4. [`flows`], [`compare`] and [`diff`]: comparisons of two profiles; [`drift`]: whether an old one still fits.
 //! 5. [`coverage`] and `coverage_text`: executed and not executed blocks; [`coverage_diff`] and `coverage_diff_text`:
@@ -31,6 +31,7 @@ pub mod drift;
 pub mod envelope;
 pub mod estimated;
 pub mod evaluate;
+pub mod events;
 pub mod exclude;
 pub mod flows;
 pub mod foreign;

@@ -1,11 +1,12 @@
 //! A profile as text, complete: for diffs, for editing, and for programs that are not in Rust.
 //!
-//! Each line is a JSON object. The first one is the profile's head; each that follows is a function; raw vectors, if
-//! they are kept, are the last. [`from_text`] reads it back: written to a file, it has the same bytes as before.
+//! Each line is a JSON object. The first one is the profile's head; each that follows is a function; paths to events
+//! and raw vectors, where there are any, are the last. [`from_text`] reads it back: written to a file, it has the same
+//! bytes as before.
 
 mod lines;
 
-use lines::{FunctionLine, HeadLine, VectorsLine};
+use lines::{EventsLine, FunctionLine, HeadLine, VectorsLine};
 use pleach_profile::Profile;
 use std::borrow::Cow;
 
@@ -62,6 +63,11 @@ pub fn to_text(profile: &Profile) -> serde_json::Result<String> {
         out += &serde_json::to_string(&FunctionLine::from(function))?;
         out.push('\n');
     }
+    if !profile.events.is_empty() {
+        let events = Cow::Borrowed(&profile.events[..]);
+        out += &serde_json::to_string(&EventsLine { events })?;
+        out.push('\n');
+    }
     if let Some(vectors) = &profile.vectors {
         let digits: String = vectors.iter().map(|byte| format!("{byte:02x}")).collect();
         out += &serde_json::to_string(&VectorsLine { vectors: digits.into() })?;
@@ -95,11 +101,17 @@ pub fn from_text(text: &str) -> Result<Profile, ProfileTextError> {
         scale: head.scale,
         anchor: head.anchor,
         functions: Vec::new(),
+        events: Vec::new(),
         vectors: None,
     };
     for (number, line) in lines {
         if profile.vectors.is_some() {
             return Err(ProfileTextError::Vectors { line: number + 1 });
+        }
+        if line.starts_with("{\"events\":") {
+            let line: EventsLine<'_> = serde_json::from_str(line).map_err(at(number))?;
+            profile.events = line.events.into_owned();
+            continue;
         }
         if line.starts_with("{\"vectors\":") {
             let line: VectorsLine<'_> = serde_json::from_str(line).map_err(at(number))?;

@@ -16,6 +16,7 @@ mod detached;
 mod dispatch;
 mod documents;
 mod evaluate;
+mod events;
 mod exact_profile;
 mod export;
 mod few_bursts;

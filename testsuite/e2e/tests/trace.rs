@@ -288,6 +288,7 @@ fn burst(map: &AddressMap, main: u64, trace: &Trace) -> Burst {
         instructions: 0,
         count: 1,
         proved: true,
+        system_call: None,
         hardware: None,
         lengths: Vec::new(),
         clock: None,

@@ -4,11 +4,14 @@ use crate::input::{Input, with_file};
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
 use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::{End, Start};
+use pleach_profile::events::{EventPlace, EventProfile, EventSource, PathNode, Place, Step, merge_events};
 use pleach_profile::file::{Lookup, ProfileFile};
 use pleach_profile::{
     BranchPrediction, CallTargets, Covered, EstimatedPath, Executions, FunctionProfile, MemoryLengths, PathWindow,
     Profile, Provenance,
 };
+use pleach_report::events::{EventOptions, Events};
+use pleach_report::names::Names;
 use pleach_store::write_profile;
 use std::ops::Range;
 use std::path::Path;
@@ -62,6 +65,11 @@ fn check(path: &Path) {
         return;
     }
     let Ok(mut profile) = file.read_all() else { return };
+    if let Ok(events) = Events::new(&profile, &EventOptions::default()) {
+        events.to_json().expect("numbers are finite");
+        events.to_text(&Names::default(), None);
+    }
+    merge_events(&mut profile.events.clone(), profile.events.clone(), u64::MAX);
     // Not sampled ones can't be added up beyond the largest number; times that are no numbers are not written.
     with_file(&[], |path| {
         let times = (
@@ -84,7 +92,7 @@ fn repair(bytes: &mut [u8]) {
     }
     let length = bytes.len();
     bytes[..8].copy_from_slice(b"\x89PLEACH\n");
-    bytes[8..12].copy_from_slice(&4u32.to_le_bytes());
+    bytes[8..12].copy_from_slice(&9u32.to_le_bytes());
     bytes[12..16].copy_from_slice(&0x0102_0304u32.to_le_bytes());
     let mut end = HEADER;
     let mut sections: [Range<usize>; 4] = Default::default();
@@ -188,6 +196,54 @@ fn with_graph(input: &mut Input) -> FunctionProfile {
     }
 }
 
+/// The paths to an event.
+fn event(input: &mut Input) -> EventProfile {
+    let step = |input: &mut Input| Step {
+        id: FunctionId {
+            guid: FunctionGuid(input.number()),
+            module: ModuleHash(input.u8().into()),
+        },
+        cfg_hash: CfgHash(input.number()),
+        block: BlockIndex(input.u8().into()),
+        line: input.u8().into(),
+    };
+    let place = |input: &mut Input| {
+        let mut before = Vec::new();
+        for _ in 0..input.u8() % 30 {
+            before = vec![PathNode {
+                step: step(input),
+                weight: input.number(),
+                bursts: input.number(),
+                before,
+            }];
+        }
+        EventPlace {
+            place: match input.u8() % 3 {
+                0 => Place::Block(step(input)),
+                1 => Place::Code(input.text(), input.text()),
+                _ => Place::Elsewhere,
+            },
+            what: input.text(),
+            weight: input.number(),
+            observations: input.number(),
+            passes: input.number(),
+            bursts: input.number(),
+            squares: input.number(),
+            before,
+        }
+    };
+    EventProfile {
+        name: input.text(),
+        source: EventSource::Kernel,
+        weight: input.number(),
+        observations: input.number(),
+        squares: input.number(),
+        left_out: input.number(),
+        distances: (input.u32(), input.u32()),
+        places: (0..input.u8() % 3).map(|_| place(input)).collect(),
+    }
+}
+
 /// A profile of a few functions.
 pub fn made_of(input: &mut Input) -> Profile {
     let functions = (0..input.u8() % 6).map(|_| {
@@ -268,6 +324,7 @@ pub fn made_of(input: &mut Input) -> Profile {
             Anchor::Late
         },
         functions,
+        events: (0..input.u8() % 3).map(|_| event(input)).collect(),
         vectors: (input.u8() % 2 == 0).then(|| input.take(9).to_vec()),
     }
 }

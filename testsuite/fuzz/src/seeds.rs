@@ -130,6 +130,7 @@ fn vectors() -> VectorSet {
         lengths: vec![MemoryLength { branch: 1, length: 300 }],
         end: Some(at(u32::MAX, 0x7000)),
         end_reason: EndReason::SystemCall,
+        system_call: Some(1),
         instructions: 30,
         count: 1,
         proved: true,
@@ -172,6 +173,13 @@ fn vectors() -> VectorSet {
         }],
         processes: vec![process(None), process(Some(0))],
         events: vec!["cycles:u".into()],
+        samples: vec![EventSample {
+            event: EventId(0),
+            thread: 4,
+            time_ns: 8,
+            at: at(0, 0x18),
+            period: 3,
+        }],
         bursts: vec![burst(7, None), burst(9, Some(Box::new(hardware)))],
         compressed: None,
         coverage: vec![ModuleCoverage {

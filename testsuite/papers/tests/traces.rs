@@ -31,6 +31,7 @@ fn burst(number: usize, blocks: &[u64]) -> Burst {
         instructions: 0,
         count: 1,
         proved: true,
+        system_call: None,
         hardware: None,
         clock: None,
     }

@@ -48,6 +48,8 @@ pub struct Record {
     pub branches: u32,
     /// Whether a branch led to code in no known mapping.
     pub unknown: bool,
+    /// The number of the system call at which the burst ended, plus one; 0: none.
+    pub system_call: u32,
     /// Whether threads, signals or shared memory cannot change the program's control flow.
     pub is_isolated: bool,
     /// `CLOCK_MONOTONIC` at that moment.
@@ -71,6 +73,7 @@ impl Record {
         self.byte_count = FRAME_HEADER + BurstHead::LENGTH;
         (self.unknown, self.is_isolated) = (false, false);
         self.length_count = 0;
+        self.system_call = 0;
     }
 
     /// Records a taken branch.
@@ -169,6 +172,7 @@ impl Sampler {
             branches: record.branches,
             thread_cpu_ns: self.ticker.sampled_cpu_ns(cpu),
             counters,
+            system_call: record.system_call,
         };
         record.append_lengths();
         let mut e = Encoder::resume(&mut record.bytes, record.byte_count);

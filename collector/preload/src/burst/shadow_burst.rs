@@ -58,6 +58,12 @@ impl Sampler {
                 })
             })
         };
+        record.system_call = if outcome.end == End::SystemCall {
+            // SAFETY: Lease: the engine is this thread's until it is released.
+            unsafe { (*engine).system_call() }.map_or(0, |number| number.saturating_add(1))
+        } else {
+            0
+        };
         engines::release(engine);
         record.unknown = unknown;
         record.is_isolated = !reads_clocks

@@ -10,10 +10,12 @@ const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const MMAP: u64 = 1 << 8;
 const COMM: u64 = 1 << 9;
+const FREQUENCY: u64 = 1 << 10;
 const ENABLE_ON_EXEC: u64 = 1 << 12;
 /// FORK and EXIT.
 const TASK: u64 = 1 << 13;
 const WATERMARK: u64 = 1 << 14;
+const EXCLUDE_KERNEL_CALLS: u64 = 1 << 21;
 const MMAP2: u64 = 1 << 23;
 const COMM_EXEC: u64 = 1 << 24;
 const USE_CLOCKID: u64 = 1 << 25;
@@ -80,6 +82,50 @@ impl Sampling {
             }
         }
         fields.to_bytes()
+    }
+}
+
+/// How often a kernel event is sampled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rate {
+    /// One in so many.
+    Period(u64),
+    /// So many a second: the kernel adapts the period of each thread, and every sample has its own.
+    Frequency(u64),
+}
+
+/// A software event of the kernel, whose samples have the address of the program's instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KernelSampling {
+    /// `PERF_COUNT_SW_…`.
+    pub config: u64,
+    /// How often.
+    pub rate: Rate,
+    /// Its threads.
+    pub scope: Scope,
+    /// Also where the kernel runs for the program, which needs a privilege.
+    pub with_kernel: bool,
+}
+
+impl KernelSampling {
+    /// The attribute.
+    pub fn to_bytes(self) -> Vec<u8> {
+        let (period, frequency) = match self.rate {
+            Rate::Period(period) => (period, 0),
+            Rate::Frequency(rate) => (rate, FREQUENCY),
+        };
+        let kernel = if self.with_kernel { EXCLUDE_KERNEL } else { 0 };
+        Fields {
+            kind: SOFTWARE,
+            config: self.config,
+            period,
+            // Where the kernel runs, the calls tell the address of the program's instruction.
+            sample_type: COMMON | sample_type::IP | sample_type::CALLCHAIN,
+            flags: (self.scope.flags() | frequency | EXCLUDE_KERNEL_CALLS) & !kernel,
+            max_calls: 1,
+            ..Fields::default()
+        }
+        .to_bytes()
     }
 }
 
@@ -150,6 +196,7 @@ struct Fields {
     watermark: u32,
     branch_type: u64,
     breakpoint: Option<u64>,
+    max_calls: u16,
 }
 
 impl Fields {
@@ -171,6 +218,7 @@ impl Fields {
         }
         put(72, &self.branch_type.to_ne_bytes());
         put(92, &(libc::CLOCK_MONOTONIC).to_ne_bytes());
+        put(108, &self.max_calls.to_ne_bytes());
         bytes
     }
 }
@@ -223,6 +271,21 @@ mod tests {
             scope: Scope::This,
             ..sampling
         };
+        let faults = KernelSampling {
+            config: 2,
+            rate: Rate::Frequency(1000),
+            scope: Scope::FromExec,
+            with_kernel: true,
+        };
+        insta::assert_snapshot!(words(&faults.to_bytes()), @r"
+          0 0x7000000001
+          8 0x2
+         16 0x3e8
+         24 0x101a7
+         40 0x2241443
+         88 0x100000000
+        104 0x100000000
+        ");
         insta::assert_snapshot!(words(&plain.to_bytes()), @r"
           0 0x7000000004
           8 0x20c4

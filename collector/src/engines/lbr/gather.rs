@@ -37,6 +37,14 @@ impl<'a> Gather<'a> {
         }
     }
 
+    /// Adds samples of kernel events to a set.
+    pub fn of_kernel_events(set: &'a mut VectorSet, events: &[LiveEvent]) -> Self {
+        Self {
+            live: Live::of_kernel_events(set, events),
+            arrived: Arrived::default(),
+        }
+    }
+
     /// Reads every buffer once.
     ///
     /// A damaged buffer is reported; its later records are used again.

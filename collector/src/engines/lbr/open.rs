@@ -121,7 +121,7 @@ fn run(events: &[Event], on: bool) {
     }
 }
 
-fn open_tracker(tracking: &mut Tracking, pid: u32, cpu: u32) -> Result<Event, i32> {
+pub(in crate::engines) fn open_tracker(tracking: &mut Tracking, pid: u32, cpu: u32) -> Result<Event, i32> {
     let cpu = cpu as i32;
     match Event::open(&tracking.to_bytes(), pid, cpu) {
         Err(libc::EINVAL) if tracking.build_ids => {
@@ -133,7 +133,7 @@ fn open_tracker(tracking: &mut Tracking, pid: u32, cpu: u32) -> Result<Event, i3
 }
 
 /// Maps a buffer of `size` bytes, and halves `size` while the kernel refuses it.
-fn map(fd: i32, size: &mut usize) -> Result<Ring, i32> {
+pub(in crate::engines) fn map(fd: i32, size: &mut usize) -> Result<Ring, i32> {
     let page = page_size();
     *size = (*size).max(MIN_PAGES * page);
     loop {

@@ -10,6 +10,7 @@ pub mod calibrate;
 pub(crate) mod gather;
 
 use super::error::{RecordError, io};
+use super::kernel_events::{BUDGET_SHARE, KernelEvents};
 use super::lbr::{attr, sys::Event};
 use super::options::{CoverageMode, RecordOptions};
 use super::session::{Collected, Session};
@@ -47,6 +48,7 @@ pub(crate) struct PreloadSession<'a> {
     account: Option<RunAccount>,
     coverage: Option<Coverage>,
     unseen: Unseen,
+    kernel_events: Option<KernelEvents>,
 }
 
 impl<'a> PreloadSession<'a> {
@@ -82,6 +84,8 @@ impl<'a> PreloadSession<'a> {
             account: None,
             coverage,
             unseen: Unseen::default(),
+            kernel_events: (!options.kernel_events.is_empty())
+                .then(|| KernelEvents::new(&options.kernel_events, options.overhead)),
         })
     }
 
@@ -94,6 +98,10 @@ impl<'a> PreloadSession<'a> {
                 _ => options.coverage_advance().as_nanos() as u64,
             }),
             seed: options.seed.map(|seed| seed.wrapping_add(u64::from(run) << 32).max(1)),
+            overhead: match self.kernel_events {
+                Some(_) => options.overhead * (1.0 - BUDGET_SHARE),
+                None => options.overhead,
+            },
             ..settings(options, self.costs)
         }
     }
@@ -159,12 +167,17 @@ impl Session for PreloadSession<'_> {
         }
         detached::sign(directory.path(), self.options.engine).map_err(io("cannot make a temporary file"))?;
         self.gathering.begin_run(run);
+        let (program, kernel_events) = (&self.program, &mut self.kernel_events);
+        let seconds_before = seconds_of_children();
         let (ended, shards) = self
             .gathering
-            .run(directory.path(), || run_forwarding(&mut command))
+            .run(directory.path(), || match kernel_events {
+                Some(events) => events.run(command, program),
+                None => run_forwarding(&mut command).map_err(io(format!("cannot run {}", program.display()))),
+            })
             .map_err(io("cannot read what was sampled"))?;
-        let (status, cpu_seconds) = ended.map_err(io(format!("cannot run {}", self.program.display())))?;
-        self.command_cpu_seconds += cpu_seconds;
+        let status = ended?;
+        self.command_cpu_seconds += seconds_of_children() - seconds_before;
         self.unsampled.join(account.unsampled());
         self.unseen.libraries |= account.is_blind();
         self.unseen.unwatched |= account.is_unwatched();
@@ -208,6 +221,9 @@ impl Session for PreloadSession<'_> {
                 remarks.extend(note_on_breakpoints(&totals, stats.bursts));
             }
         }
+        if let Some(events) = self.kernel_events {
+            remarks.extend(events.finish(&mut vectors, &mut stats));
+        }
         Collected {
             stats,
             vectors,
@@ -246,14 +262,11 @@ fn note_on_breakpoints(totals: &Totals, bursts: u64) -> Option<String> {
     })
 }
 
-/// Runs a command. Returns how it ended, and the CPU seconds of it and of all that it waited for.
-fn run_forwarding(command: &mut Command) -> std::io::Result<(ExitStatus, f64)> {
+fn run_forwarding(command: &mut Command) -> std::io::Result<ExitStatus> {
     let mut forwarding = Forwarding::begin();
-    let before = seconds_of_children();
     let mut child = command.spawn()?;
     forwarding.to(child.id());
-    let status = child.wait()?;
-    Ok((status, seconds_of_children() - before))
+    child.wait()
 }
 
 /// CPU seconds of all children that have ended.

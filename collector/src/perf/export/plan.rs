@@ -72,6 +72,7 @@ fn windows(set: &VectorSet, compressed: &Compressed) -> Vec<Burst> {
         instructions: 0,
         count: window.weight / compressed.rate.max(1),
         proved: window.proved,
+        system_call: None,
         hardware: None,
         lengths: Vec::new(),
         clock: None,

@@ -81,6 +81,7 @@ pub fn set() -> impl Strategy<Value = VectorSet> {
             count: 1,
             proved: true,
             lengths: Vec::new(),
+            system_call: None,
             hardware: Some(Box::new(HardwareSample {
                 event: EventId(head.3),
                 ip: head.4,
@@ -96,6 +97,7 @@ pub fn set() -> impl Strategy<Value = VectorSet> {
         bursts,
         compressed: None,
         coverage: Vec::new(),
+        samples: Vec::new(),
     })
 }
 

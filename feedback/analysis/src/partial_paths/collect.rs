@@ -64,6 +64,7 @@ fn cut(burst: &Burst, length: usize, mut with: impl FnMut(usize, &Burst)) {
             branches: branches.to_vec(),
             end: burst.end.filter(|_| is_last),
             start: burst.start.filter(|_| first == 0),
+            system_call: None,
             hardware: None,
             lengths: Vec::new(),
             ..burst.clone()

@@ -159,6 +159,7 @@ mod tests {
             instructions: 0,
             count: 1,
             proved: true,
+            system_call: None,
             hardware: None,
             lengths: Vec::new(),
             clock: None,

@@ -1,6 +1,7 @@
 //! `pleach analyse`: a profile of raw vectors that were kept.
 
 use super::binaries::RecordedFiles;
+use super::events::WantedEvents;
 use super::inputs::kept_vectors;
 use super::phases::interval;
 use super::recorded::analysed;
@@ -19,6 +20,7 @@ use std::process::ExitCode;
 ///
 ///   pleach record --keep-vectors -o kept.pleach -- ./app
 ///   pleach analyse kept.pleach -o again.pleach --correct-time-bias
+///   pleach analyse kept.pleach -o paths.pleach --event call:malloc
 ///   pleach analyse kept.pleach -o even.pleach --phases equal      short phases count as much as long ones
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -41,6 +43,10 @@ pub struct Args {
     /// Bursts of an interval of the phases, or auto (as for `pleach phases`).
     #[arg(long, default_value = "auto", value_parser = interval, value_name = "N|auto", requires = "phases")]
     interval: Interval,
+    /// Also find the paths that lead to an event in the bursts: call:FUNCTION, allocations, syscalls, syscall:NAME; may be
+    /// repeated. Events that the kernel sampled are kept with the vectors.
+    #[arg(long, value_name = "EVENT")]
+    event: Vec<String>,
     /// Do not keep the raw vectors.
     #[arg(long)]
     without_vectors: bool,
@@ -77,6 +83,12 @@ fn effective(factors: &[f64]) -> u64 {
 
 /// Analyses.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    let events = WantedEvents::parse(&args.event)?;
+    if !events.kernel.is_empty() || events.processor.is_some() {
+        bail!(
+            "--event: only calls and system calls are found in kept vectors; record others with `pleach record --event`"
+        );
+    }
     let sets = args.profiles.iter().map(|path| kept_vectors(path));
     let mut sets = sets.collect::<Result<Vec<_>>>()?;
     // As `merge` does, so that the order of profiles does not matter.
@@ -98,6 +110,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         &vectors,
         &weights,
         &args.files.finder()?,
+        &events.in_bursts,
         !args.without_vectors,
         args.quiet,
     )?;

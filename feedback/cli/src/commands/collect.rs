@@ -46,6 +46,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         finder: args.files.finder()?,
         keep_vectors: args.keep_vectors,
         correct_time_bias: false,
+        events: &[],
         needs_samples: true,
         quiet: args.quiet,
         keeps_old: false,

@@ -110,6 +110,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         &vectors,
         &Weights::equal(),
         &args.files.finder()?,
+        &[],
         args.keep_vectors,
         args.quiet,
     )?;

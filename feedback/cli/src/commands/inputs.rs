@@ -58,6 +58,7 @@ impl ExcludeArgs {
 }
 
 /// The sum of several files of the same kind.
+#[expect(clippy::large_enum_variant, reason = "only one exists at a time")]
 pub enum Input {
     /// Sampled profiles (.pleach).
     Sampled(Profile),

@@ -6,7 +6,9 @@ use super::output::{NamesArgs, print, print_report};
 use anyhow::{Result, bail};
 use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_profile::Profile;
+use pleach_report::envelope::enveloped;
 use pleach_report::estimated::EstimatedPaths;
+use pleach_report::events::{EventOptions, Events};
 use pleach_report::foreign::{Foreign, take_foreign, take_foreign_estimates};
 use pleach_report::paths::{Edges, Paths, PathsOptions};
 use pleach_report::sequences::{CalledPaths, Windows};
@@ -30,6 +32,7 @@ use std::process::ExitCode;
 ///   pleach paths app.pleach --windows=3              three consecutive iterations of loops
 ///   pleach paths app.pleach --called                 paths of functions after the paths of their callers
 ///   pleach paths app.pleach --function parse --top 0 all of one function
+///   pleach paths --event app.pleach                  which paths lead to recorded events (record --event)
 ///   pleach paths app.pleach --json | jq length        for scripts
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -54,6 +57,11 @@ pub struct Args {
     /// Print paths across calls: a function's path with the blocks that its caller executed before.
     #[arg(long, conflicts_with = "edges")]
     called: bool,
+    /// Print where recorded events occurred, and the paths that led there: all events, or this one. Events are recorded
+    /// with `pleach record --event`. Lists 20 places; 0 with --top: all.
+    #[arg(long, value_name = "EVENT", num_args = 0..=1, require_equals = true,
+          conflicts_with_all = ["edges", "called", "windows", "exclude_function"])]
+    event: Option<Option<String>>,
     /// Print numbers of blocks, not source lines.
     #[arg(short = 'v', long)]
     blocks: bool,
@@ -117,6 +125,9 @@ fn leave_out_foreign(input: &mut Input, args: &Args) -> Result<Vec<Foreign>> {
 }
 
 fn exact_text(exact: &ExactProfile, options: &PathsOptions, args: &Args) -> Result<String> {
+    if args.event.is_some() {
+        bail!("these are exact counts: events are recorded with `pleach record --event`");
+    }
     if args.windows.is_some() || args.called {
         bail!(
             "these are exact counts: $(pleach flags instrument --iterations K) counts windows, which `pleach paths` \
@@ -150,6 +161,18 @@ fn estimated_text(profile: &Profile, options: &PathsOptions, args: &Args) -> Res
         bail!("--edges shows exact counts; `pleach show --function NAME --binary FILE` shows estimated edges");
     }
     let (function, names) = (options.function.as_deref(), args.names.names());
+    if let Some(event) = &args.event {
+        let options = EventOptions {
+            event: event.clone(),
+            function: options.function.clone(),
+            top: options.top,
+        };
+        let events = Events::new(profile, &options)?;
+        return Ok(match args.json {
+            true => enveloped("paths", "events", &events.to_json()?),
+            false => events.to_text(&names, sources(profile, args).as_ref()),
+        });
+    }
     if let Some(length) = args.windows {
         let windows = Windows::new(profile, length.into(), function, options.top)?;
         return Ok(match args.json {

@@ -1,6 +1,7 @@
 //! `pleach record`: run a command, sample it, write a profile.
 
 use super::binaries::RecordedFiles;
+use super::events::WantedEvents;
 use super::output::print;
 use super::phase_watch::PhaseWatch;
 use super::phases::interval;
@@ -31,16 +32,20 @@ use std::time::Duration;
 ///   pleach record --repeat 20 -o app.pleach -- ./app x.txt      runs a short command 20 times
 ///   pleach record --overhead 5% -o app.pleach -- ./app x.txt    more samples in the same time
 ///   pleach record --phases -- ./app input.txt                   reports phases while the command runs
+///   pleach record --event page-faults -- ./app input.txt        also shows what leads to page faults
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// Engine that samples branch vectors.
     #[arg(long, value_enum, default_value_t = EngineArg::Auto)]
     engine: EngineArg,
-    /// Event at which branch records are read: near_taken, cycles, cache-misses, branch-misses, … or rHEX (default:
-    /// near_taken, or cycles if the processor has no such event). Only with branch records (lbr).
-    #[arg(long, value_name = "EVENT", conflicts_with = "verify")]
-    event: Option<String>,
+    /// Also record which paths lead to an event (`pleach paths --event`); may be repeated. With shadow execution:
+    /// page-faults, minor-faults, major-faults, context-switches, cpu-migrations (one in N of them as page-faults:N;
+    /// default: as many as the budget allows), call:FUNCTION, allocations, syscalls, syscall:NAME. With branch records
+    /// (lbr), one event of the processor, at which they are read: near_taken, cycles, cache-misses, branch-misses, … or
+    /// rHEX (default: near_taken, or cycles if the processor has no such event).
+    #[arg(long, value_name = "EVENT", conflicts_with_all = ["verify", "env"])]
+    event: Vec<String>,
     /// CPU time to spend on sampling, as a percentage of the program's: 1%, 0.5%, 300%.
     #[arg(long, default_value = "1%", value_parser = percentage)]
     overhead: f64,
@@ -133,10 +138,11 @@ pub struct Args {
 
 impl Args {
     /// Only shadow execution can be checked, and has bursts of a length to choose.
-    fn wants(&self) -> Wants<'_> {
+    fn wants<'w>(&self, events: &'w WantedEvents) -> Wants<'w> {
         Wants {
-            event: self.event.as_deref(),
+            event: events.processor.as_deref(),
             run_ahead: self.verify
+                || events.needs_shadow()
                 || self.burst.is_some()
                 || self.coverage == CoverageArg::Only
                 || self.chooses_threads(),
@@ -234,11 +240,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     ensure_writable(args)?;
     let finder = args.files.finder()?;
-    let engine = args.engine.engine(args.wants())?;
+    let events = WantedEvents::parse(&args.event)?;
+    let engine = args.engine.engine(args.wants(&events))?;
+    events.check(engine, args.engine)?;
     let phases = args.phases.then(|| PhaseWatch::new(args.interval));
     let options = RecordOptions {
         engine,
-        event: args.event.clone(),
+        event: events.processor.clone(),
+        kernel_events: events.kernel.clone(),
         overhead: args.overhead,
         verify: args.verify,
         duration: args.duration,
@@ -272,6 +281,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         finder,
         keep_vectors: args.keep_vectors,
         correct_time_bias: args.correct_time_bias,
+        events: &events.in_bursts,
         needs_samples: args.needs_samples(),
         quiet: args.quiet,
         keeps_old: !args.part,
@@ -296,7 +306,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 /// Begins a recording without a recorder.
 fn print_environment(args: &Args, folder: &Path) -> Result<ExitCode> {
     let engine = args.engine.engine(Wants {
-        event: args.event.as_deref(),
+        event: None,
         run_ahead: true,
     })?;
     if engine == Engine::Lbr {
@@ -378,7 +388,8 @@ mod tests {
         let wants = |options: &str| {
             let words = ["record"].into_iter().chain(options.split_whitespace()).chain(["true"]);
             Line::try_parse_from(words).map(|line| {
-                let wants = line.args.wants();
+                let events = WantedEvents::parse(&line.args.event).expect("known events");
+                let wants = line.args.wants(&events);
                 (wants.event.map(str::to_owned), wants.run_ahead)
             })
         };
@@ -386,6 +397,7 @@ mod tests {
         assert_eq!(wants("--verify").unwrap(), (None, true));
         assert_eq!(wants("--burst 100").unwrap(), (None, true));
         assert_eq!(wants("--event cycles").unwrap(), (Some("cycles".to_owned()), false));
+        assert_eq!(wants("--event page-faults --event call:f").unwrap(), (None, true));
         assert_eq!(wants("--exclude-thread spin").unwrap(), (None, true));
         assert!(wants("--verify --event cycles").is_err() && wants("--thread a --exclude-thread b").is_err());
     }

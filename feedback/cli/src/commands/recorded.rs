@@ -1,5 +1,6 @@
 //! Writes recordings as profiles, and says what is in them.
 
+use super::events::add_event_paths;
 use super::inputs::DEFAULT_PROFILE;
 use super::output::plural;
 use anyhow::{Context, Result};
@@ -7,6 +8,7 @@ use pleach_analysis::analyse::{Analysis, AnalysisError, analyse, without_functio
 use pleach_analysis::program::Program;
 use pleach_analysis::time_bias::{Model, Weights};
 use pleach_annotate::find::Finder;
+use pleach_collector::events::BurstEvent;
 use pleach_collector::record::{Convergence, Recording};
 use pleach_collector::stats::Stats;
 use pleach_collector::vector::VectorSet;
@@ -31,6 +33,8 @@ pub struct Target<'a> {
     pub keep_vectors: bool,
     /// Correct the time bias.
     pub correct_time_bias: bool,
+    /// Events of which to find the paths in the bursts.
+    pub events: &'a [BurstEvent],
     /// Whether a recording without samples is a failure.
     pub needs_samples: bool,
     /// Print only errors.
@@ -80,6 +84,7 @@ impl Target<'_> {
                 &recording.vectors,
                 &weights,
                 &self.finder,
+                self.events,
                 self.keep_vectors,
                 self.quiet,
             )?
@@ -256,6 +261,7 @@ pub fn analysed(
     vectors: &VectorSet,
     weights: &Weights,
     finder: &Finder,
+    events: &[BurstEvent],
     keep_vectors: bool,
     quiet: bool,
 ) -> Result<Profile> {
@@ -265,6 +271,10 @@ pub fn analysed(
             eprintln!("pleach: warning: {problem}");
         }
     }
+    let add_events = |mut profile| {
+        add_event_paths(&mut profile, &program, vectors, weights, events, finder, quiet);
+        profile
+    };
     match analyse(&program, vectors, weights) {
         Ok(Analysis { mut profile, report }) => {
             profile.vectors = keep_vectors.then(|| vectors.to_bytes());
@@ -284,16 +294,16 @@ pub fn analysed(
                     report.inconsistent, report.stretches
                 );
             }
-            Ok(profile)
+            Ok(add_events(profile))
         }
         Err(error @ AnalysisError::NotAnnotated) => {
             eprintln!(
                 "pleach: warning: {error}. The raw vectors are kept, but `pleach flags use` cannot use the result"
             );
-            Ok(Profile {
+            Ok(add_events(Profile {
                 vectors: Some(vectors.to_bytes()),
                 ..without_functions(vectors)
-            })
+            }))
         }
         Err(error) => Err(error.into()),
     }

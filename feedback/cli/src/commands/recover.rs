@@ -61,6 +61,7 @@ fn recover(args: &Args, folder: &Path) -> Result<()> {
                 finder: Finder::default(),
                 keep_vectors: false,
                 correct_time_bias: false,
+                events: &[],
                 needs_samples: false,
                 quiet: false,
                 keeps_old: false,

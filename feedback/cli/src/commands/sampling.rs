@@ -43,7 +43,7 @@ impl EngineArg {
             Self::Auto if wants.event.is_some() => Ok(Engine::Lbr),
             Self::Auto if !wants.run_ahead && granted() => Ok(Engine::Lbr),
             Self::Step | Self::RunAhead if wants.event.is_some() => {
-                bail!("--event is for branch records: use it with --engine lbr")
+                bail!("this --event is for branch records: use it with --engine lbr")
             }
             Self::Auto | Self::RunAhead => Ok(Engine::RunAhead),
             Self::Step => Ok(Engine::Step),

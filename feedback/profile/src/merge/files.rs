@@ -7,6 +7,7 @@ use super::function::is_idempotent;
 use super::provenance::ProvenanceSum;
 use super::{FunctionSums, MergeError, Merged, finish, whole_weights};
 use crate::error::ProfileError;
+use crate::events::merge_events;
 use crate::file::ProfileFile;
 use crate::record::decode_graph_of;
 use pleach_annotate::id::{FunctionGuid, FunctionId, ModuleHash};
@@ -57,10 +58,11 @@ pub fn merge_files(files: &[(PathBuf, f64)], threads: usize, watch: &dyn Fn(u64)
         functions.extend(share?);
     }
     let mut whole = ProvenanceSum::default();
-    let mut with_vectors = 0;
+    let (mut with_vectors, mut events) = (0, Vec::new());
     for (path, weight) in files {
         let file = ProfileFile::open(path)?;
         whole.add(file.anchor(), file.scale(), file.samples(), file.provenance()?, *weight)?;
+        merge_events(&mut events, file.events()?, *weight);
         with_vectors += usize::from(file.has_vectors());
     }
     let mut vectors = Vec::new();
@@ -69,7 +71,9 @@ pub fn merge_files(files: &[(PathBuf, f64)], threads: usize, watch: &dyn Fn(u64)
             vectors.extend(ProfileFile::open(path)?.vectors()?.map(<[u8]>::to_vec));
         }
     }
-    Ok(finish(whole, functions, vectors, with_vectors))
+    let mut merged = finish(whole, functions, vectors, with_vectors);
+    merged.profile.events = events;
+    Ok(merged)
 }
 
 /// Merges the functions of one of `shares` equal ranges of identifiers.

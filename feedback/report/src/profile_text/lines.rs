@@ -4,6 +4,7 @@ use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId};
 use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::Path;
+use pleach_profile::events::EventProfile;
 use pleach_profile::sums::{FunctionSums, PathSum, PredictionSum};
 use pleach_profile::{
     BranchPrediction, CallTargets, CalledPath, Caller, Covered, EstimatedPath, Executions, FunctionProfile,
@@ -132,6 +133,12 @@ struct CalledLine {
     before: Vec<BlockIndex>,
     path: Path,
     count: Number,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EventsLine<'a> {
+    pub events: Cow<'a, [EventProfile]>,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -5,6 +5,7 @@ use pleach_feedback_tests::support;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
 use pleach_ball_larus::{End, Start};
 use pleach_profile::error::ProfileError;
+use pleach_profile::events::{EventPlace, EventProfile, EventSource, Place};
 use pleach_profile::file::{Lookup, ProfileFile, SourceHash};
 use pleach_profile::{
     Anchor, CallTargets, Covered, EstimatedPath, Executions, FunctionProfile, Profile, Provenance, RecordedModule,
@@ -95,6 +96,7 @@ fn profile() -> Profile {
             function(9, 0, 90, &[1, 2]),
             function(9, 0, 91, &[3, 3, 3]),
         ],
+        events: Vec::new(),
         vectors: Some(b"opaque vectors".to_vec()),
     }
 }
@@ -123,6 +125,64 @@ fn what_was_written_is_read() {
     assert_eq!(file.samples(), 15_012);
     let flow = 5000.0 + 1.0 + 3.0 + 3.0 * 0.25;
     assert_eq!((file.path_flow(), profile.path_flow()), (flow, flow));
+}
+
+/// Events are a section of their own, in a version of their own; a file without them has the version of before.
+#[test]
+fn events_are_written_and_read() {
+    let plain = profile();
+    let with_events = Profile {
+        events: vec![EventProfile {
+            name: "page-faults".to_owned(),
+            source: EventSource::Kernel,
+            weight: 7_000,
+            observations: 3,
+            squares: 9,
+            left_out: 1,
+            distances: (16, 99),
+            places: vec![EventPlace {
+                place: Place::Code("libc.so.6".to_owned(), "read".to_owned()),
+                what: String::new(),
+                weight: 7_000,
+                observations: 3,
+                passes: 0,
+                bursts: 0,
+                squares: 0,
+                before: Vec::new(),
+            }],
+        }],
+        ..plain.clone()
+    };
+    let (_dir, path) = written(&plain);
+    assert_eq!(fs::read(&path).unwrap()[8], 9);
+    let (_dir, path) = written(&with_events);
+    let mut bytes = fs::read(&path).unwrap();
+    assert_eq!(bytes[8], 11);
+    let file = ProfileFile::open(&path).unwrap();
+    assert_eq!(file.read_all().unwrap(), with_events);
+    assert_eq!(
+        file.lookup(plain.functions[0].id, plain.functions[0].cfg_hash).unwrap(),
+        Lookup::Found(plain.functions[0].clone())
+    );
+    // Damage is noticed where it is, and only there.
+    let at = bytes.windows(11).position(|part| part == b"page-faults").unwrap();
+    bytes[at] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let file = ProfileFile::open(&path).unwrap();
+    assert!(
+        file.events()
+            .unwrap_err()
+            .to_string()
+            .contains("events: wrong checksum")
+    );
+    assert_eq!(file.vectors().unwrap(), plain.vectors.as_deref());
+    // Every bit of the header is checked.
+    for bit in 0..544 * 8 {
+        let mut broken = bytes.clone();
+        broken[bit / 8] ^= 1 << (bit % 8);
+        fs::write(&path, &broken).unwrap();
+        assert!(ProfileFile::open(&path).is_err(), "bit {bit}");
+    }
 }
 
 #[test]
@@ -295,16 +355,16 @@ fn other_versions_and_byte_orders_are_named() {
     // A later version may have another header: only magic, version and byte order stay where they are.
     fs::write(
         &bad,
-        [b"\x89PLEACH\n".as_slice(), &[11, 0, 0, 0], &good[12..16], &[7; 100]].concat(),
+        [b"\x89PLEACH\n".as_slice(), &[12, 0, 0, 0], &good[12..16], &[7; 100]].concat(),
     )
     .unwrap();
-    assert!(error_of(&bad).contains("profile format 11, but this pleach reads format 10"));
+    assert!(error_of(&bad).contains("profile format 12, but this pleach reads format 11"));
     // Format 1 had a header of 512 bytes, and neither paths nor coverage.
     let old = [b"\x89PLEACH\n\x01\0\0\0".as_slice(), &good[12..16], &[0; 496]].concat();
     fs::write(&bad, old).unwrap();
     let message = error_of(&bad);
     assert!(
-        message.contains("profile format 1, but this pleach reads format 10: record again"),
+        message.contains("profile format 1, but this pleach reads format 11: record again"),
         "{message}"
     );
     let mut swapped = good;

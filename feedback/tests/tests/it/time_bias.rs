@@ -89,6 +89,7 @@ impl Simulated {
                 instructions: 0,
                 count: 1,
                 proved: true,
+                system_call: None,
                 hardware: None,
                 lengths: Vec::new(),
                 clock: None,
