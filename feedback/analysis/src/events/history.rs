@@ -107,26 +107,19 @@ impl History {
     }
 
     /// Code of this block calls: what was inlined before the call has ended.
-    pub fn call_from(&mut self, map: &AddressMap, (module, instance, block): Site) {
-        let Some((frame, _)) = self
-            .blocks
-            .iter()
-            .rev()
-            .find(|(_, passed)| passed.module == module)
-            .copied()
-        else {
+    pub fn call_from(&mut self, (module, instance, block): Site) {
+        let mut passed = self.blocks.iter().rev();
+        let Some((frame, _)) = passed.find(|(_, passed)| passed.module == module).copied() else {
             // An activation that began before the burst: its number is not known yet.
             if self.blocks.is_empty() {
                 self.push(UNKNOWN, (module, instance, block));
             }
             return;
         };
-        let is_known = self
-            .blocks
-            .iter()
-            .any(|(of, passed)| (*of, passed.instance, passed.block) == (frame, instance, block));
-        if is_known {
-            self.block(map, frame, (module, instance, block));
+        let same = |(of, passed): &(FrameId, Passed)| (*of, passed.instance, passed.block) == (frame, instance, block);
+        if let Some(calling) = self.blocks.iter().rposition(same) {
+            self.blocks.truncate(calling + 1);
+            (self.entered, self.returned, self.returned_to) = (None, false, None);
         }
     }
 
@@ -250,6 +243,18 @@ mod tests {
     }
 
     #[test]
+    fn a_block_that_calls_ends_no_path() {
+        let (map, mut history) = (map(), History::default());
+        for block in [1, 3] {
+            history.block(&map, FrameId(1), site(0, block));
+        }
+        history.call_from(site(0, 3));
+        assert_eq!(shown(&history), "0:1 0:3");
+        history.call_from(site(0, 1));
+        assert_eq!(shown(&history), "0:1");
+    }
+
+    #[test]
     fn a_caller_from_before_the_burst_is_known_by_its_call() {
         let (map, mut history) = (map(), History::default());
         history.block(&map, FrameId(1), site(4, 2));
@@ -257,7 +262,7 @@ mod tests {
         assert_eq!(shown(&history), "");
         let mut called_again = History::default();
         called_again.leave(FrameId(1), Some(site(0, 7)));
-        called_again.call_from(&map, site(0, 7));
+        called_again.call_from(site(0, 7));
         assert_eq!(shown(&called_again), "0:7", "without a block between");
         history.block(&map, FrameId(2), site(0, 8));
         assert_eq!(shown(&history), "0:7 0:8");

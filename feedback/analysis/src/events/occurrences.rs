@@ -168,10 +168,8 @@ impl<'p> Occurrences<'p> {
     }
 
     fn call_from(&mut self, site: Option<Site>) {
-        if let Some(site) = site
-            && let Some(map) = self.program.map(site.0)
-        {
-            self.history.call_from(map, site);
+        if let Some(site) = site {
+            self.history.call_from(site);
         }
     }
 
