@@ -63,6 +63,14 @@ impl Sources {
         found.map(|definition| definition.file.as_path())
     }
 
+    /// The file that defines the only function of a name.
+    pub fn only_file_of(&self, function: &str) -> Option<&Path> {
+        let [definition] = &self.functions.get(function)?[..] else {
+            return None;
+        };
+        Some(&definition.file)
+    }
+
     fn add(&mut self, dwarf: &Dwarf<'_>) -> gimli::Result<()> {
         let mut headers = dwarf.units();
         while let Some(header) = headers.next()? {

@@ -270,7 +270,7 @@ fn payload_of(file: &[u8]) -> Vec<u8> {
 }
 
 fn sealed(payload: &[u8]) -> Vec<u8> {
-    sealed_as(b"PLEACHV7", payload)
+    sealed_as(b"PLEACHV8", payload)
 }
 
 fn sealed_as(magic: &[u8; 8], payload: &[u8]) -> Vec<u8> {
@@ -314,9 +314,9 @@ fn files_from_before_clocks_are_read() {
         payload
     };
     assert!(VectorSet::from_bytes(&sealed_as(b"PLEACHV3", &with_sign(old, 1))).is_err());
-    // Numbers of lengths, of windows, and of modules with coverage.
-    let payload = with_sign(payload_of(&before.to_bytes()), 3);
-    let end = payload.len() - 3;
+    // Numbers of lengths, of windows, of modules with coverage, and of samples.
+    let payload = with_sign(payload_of(&before.to_bytes()), 4);
+    let end = payload.len() - 4;
     for (branches, nanoseconds, is_read) in [
         (100f32, 5f32, true),
         (0.0, 5.0, false),

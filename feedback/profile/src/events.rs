@@ -16,6 +16,8 @@ pub enum EventSource {
     Kernel,
     /// The processor's branch records end at them.
     BranchRecords,
+    /// Breakpoints counted the blocks that make these calls, which no burst passed.
+    Breakpoints,
 }
 
 /// The events of one kind.

@@ -82,10 +82,26 @@ __attribute__((noinline)) static void system_calls(unsigned random) {
   getppid();
 }
 
+__attribute__((noinline)) void seen_by_no_burst(unsigned x) {
+  sink += x;
+}
+
+/* Once, and never the other way. */
+__attribute__((noinline)) static void begin(unsigned rounds) {
+  if (rounds > 10) {
+    sink = 1;
+    seen_by_no_burst(rounds);
+  } else {
+    seen_by_no_burst(0);
+    sink = 2;
+  }
+}
+
 int main(int argc, char **argv) {
   char which = argc > 1 ? argv[1][0] : 'c';
   unsigned rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 100000;
   uint64_t random = 7;
+  begin(rounds);
   for (unsigned round = 0; round < rounds; ++round) {
     random = random * 6364136223846793005u + 1;
     unsigned number = (unsigned)(random >> 33);

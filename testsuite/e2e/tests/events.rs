@@ -156,6 +156,25 @@ fn branch_records(dir: &Path, profile: &Path) {
 }
 
 #[test]
+fn calls_that_no_burst_sees_are_counted_by_breakpoints() {
+    let dir = scratch();
+    let binary = build(dir.path());
+    let name = "call:seen_by_no_burst";
+    let profile = record(&binary, &["c", "3000000"], &[name], &[]);
+    let calls = event(&profile, name);
+    assert_eq!(calls["source"], "breakpoints");
+    // One of its two calls was made, once.
+    let [place] = list(&calls, "places") else {
+        panic!("{calls}")
+    };
+    assert_eq!(place["block"]["line"], line("sink = 1;"));
+    assert_eq!((number(&calls, "events"), number(place, "share")), (1.0, 1.0));
+    let text = stdout(Command::new(pleach()).args(["paths", "--event"]).arg(&profile));
+    let head = "at least 1 event in blocks that no burst passed, counted by breakpoints";
+    assert!(text.contains(head) && text.contains("begin() events.c:"), "{text}");
+}
+
+#[test]
 fn paths_have_their_shares_of_system_calls() {
     let dir = scratch();
     let binary = build(dir.path());

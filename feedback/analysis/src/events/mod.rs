@@ -8,10 +8,12 @@
 //! 2. [`history`]: the blocks that led to the present one;
 //! 3. [`occurrences`]: every occurrence in the bursts, with its history;
 //! 4. [`window`]: how far from a burst's beginning occurrences are seen equally well;
-//! 5. [`tree`]: occurrences → trees of paths.
+//! 5. [`tree`]: occurrences → trees of paths;
+//! 6. [`rare`]: calls that only breakpoints saw.
 
 mod history;
 mod occurrences;
+mod rare;
 mod targets;
 mod tree;
 mod window;
@@ -23,6 +25,7 @@ use occurrences::Occurrences;
 use pleach_annotate::find::Finder;
 use pleach_collector::events::BurstEvent;
 use pleach_collector::vector::VectorSet;
+use pleach_profile::FunctionProfile;
 use pleach_profile::events::EventProfile;
 use targets::Targets;
 
@@ -38,10 +41,12 @@ pub struct EventPaths {
     pub notes: Vec<String>,
 }
 
-/// Finds the paths to all events that were sampled, and to those of `wanted`.
+/// Finds the paths to all events that were sampled, and to those of `wanted`. `functions`: the analysed recording, with
+/// what breakpoints counted.
 pub fn event_paths(
     program: &Program,
     vectors: &VectorSet,
+    functions: &[FunctionProfile],
     weights: &Weights,
     wanted: &[BurstEvent],
     finder: &Finder,
@@ -66,15 +71,18 @@ pub fn event_paths(
             _ => window::choose(&seen, &paths),
         };
         let event = tree::profile(target, &seen, &chosen, &paths, program);
-        if event.weight > 0 || event.left_out > 0 {
+        let rare = rare::calls(target, program, functions);
+        let is_seen = event.weight > 0 || event.left_out > 0;
+        if is_seen {
             found.events.push(event);
-        } else {
+        } else if rare.is_none() {
             let bursts = vectors.burst_count();
             found.notes.push(format!(
                 "{}: none was seen in {bursts} bursts: it is rare, or record longer",
                 event.name
             ));
         }
+        found.events.extend(rare);
     }
     found
         .events

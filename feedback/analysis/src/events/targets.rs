@@ -40,6 +40,8 @@ pub(super) struct Sampled {
 pub(super) struct EventTarget {
     pub name: String,
     pub source: EventSource,
+    /// Linkage names of the functions whose calls are the event, and what is said of each.
+    pub callees: Vec<(String, String)>,
     /// Places, and what is called there.
     places: Vec<(PlaceKey, String)>,
     known: FxHashMap<(PlaceKey, String), u32>,
@@ -54,6 +56,7 @@ impl EventTarget {
         Self {
             name,
             source,
+            callees: Vec::new(),
             places: Vec::new(),
             known: FxHashMap::default(),
             sampled: Vec::new(),
@@ -214,6 +217,9 @@ impl Targets {
     ) {
         files.read_all();
         let place = target.add(PlaceKey::LastBlock, what);
+        target
+            .callees
+            .extend(names.iter().map(|name| (name.clone(), what.to_owned())));
         let is_wanted = |name: &str| names.iter().any(|wanted| wanted == name);
         let mut is_resolved = false;
         for (module, file) in &files.files {

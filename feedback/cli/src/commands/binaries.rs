@@ -118,7 +118,10 @@ pub fn source_names<'c>(
     }
     for (id, hash, name, graph) in functions {
         names.functions.insert(id.guid, name.to_owned());
-        let file = graph.and_then(|graph| sources.iter().find_map(|s| s.file_of(&graph.name, &graph.source_file)));
+        let file = sources.iter().find_map(|sources| match graph {
+            Some(graph) => sources.file_of(&graph.name, &graph.source_file),
+            None => sources.only_file_of(name),
+        });
         if let Some(name) = file.and_then(Path::file_name) {
             names.files.insert((id, hash), name.to_string_lossy().into_owned());
         }

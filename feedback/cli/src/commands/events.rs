@@ -88,7 +88,7 @@ pub fn add_event_paths(
         let found = meant(names.iter(), |name| (**name, String::new()), wanted);
         found.map(|names| names.into_iter().map(|name| (*name).to_owned()).collect())
     };
-    let found = event_paths(program, vectors, weights, wanted, finder, &choose);
+    let found = event_paths(program, vectors, &profile.functions, weights, wanted, finder, &choose);
     profile.events = found.events;
     for note in found.notes.iter().filter(|_| !quiet) {
         eprintln!("pleach: note: {note}");

@@ -71,6 +71,10 @@ fn head(report: &EventReport<'_>) -> String {
                 grouped(event.observations)
             )
         }
+        EventSource::Breakpoints => format!(
+            "{}: at least {events} in blocks that no burst passed, counted by breakpoints",
+            event.name
+        ),
         EventSource::BranchRecords => format!("{}: {events} sampled with branch records", event.name),
     }
 }
@@ -111,6 +115,7 @@ impl Words<'_> {
         let seen = |number: u64, source| match source {
             EventSource::Bursts => with_unit(number, "burst"),
             EventSource::Kernel | EventSource::BranchRecords => with_unit(number, "sample"),
+            EventSource::Breakpoints => with_unit(number, "hit"),
         };
         let (mut number, mut share) = report.others;
         for row in &report.places {
