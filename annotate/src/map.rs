@@ -63,7 +63,7 @@ pub struct Probe {
     pub target: ProbeTarget,
 }
 
-/// Number of items that the address map had to leave out, by reason.
+/// What the address map had to leave out, by reason.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Losses {
     /// Malformed manifest entries.
@@ -72,8 +72,8 @@ pub struct Losses {
     pub without_symbol: usize,
     /// Instances whose function is not in the manifest (not annotated by pleach).
     pub without_graph: usize,
-    /// Instances that fit several graphs.
-    pub ambiguous: usize,
+    /// Functions with instances that fit several graphs.
+    pub ambiguous: FxHashSet<FunctionGuid>,
 }
 
 /// A binary's code with the blocks and calls that its addresses belong to.
@@ -89,7 +89,7 @@ pub struct AddressMap {
     pub inline_instances: Vec<InlineInstance>,
     /// Sorted by address. Probes of the same instance and address are in order of execution.
     pub probes: Vec<Probe>,
-    /// Numbers of items that were left out.
+    /// What was left out.
     pub losses: Losses,
     /// Names of the functions of which code was left out.
     pub unplaced: FxHashSet<FunctionGuid>,
@@ -341,7 +341,7 @@ impl<'a> Resolver<'a> {
                     continue;
                 }
                 Resolved::Ambiguous => {
-                    losses.ambiguous += 1;
+                    losses.ambiguous.insert(raw.guid);
                     unplaced.insert(raw.guid);
                     continue;
                 }

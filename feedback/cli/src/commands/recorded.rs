@@ -8,6 +8,7 @@ use pleach_analysis::analyse::{Analysis, AnalysisError, analyse, without_functio
 use pleach_analysis::program::Program;
 use pleach_analysis::time_bias::{Model, Weights};
 use pleach_annotate::find::Finder;
+use pleach_annotate::map::AddressMap;
 use pleach_collector::events::BurstEvent;
 use pleach_collector::record::{Convergence, Recording};
 use pleach_collector::stats::Stats;
@@ -16,6 +17,8 @@ use pleach_collector::verify::Verified;
 use pleach_decide::support::verdict;
 use pleach_profile::file::ProfileFile;
 use pleach_profile::{Covered, Profile};
+use pleach_report::names::demangled;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The status of a recording without a burst, where the command itself succeeded.
@@ -199,6 +202,24 @@ fn why_nothing(stats: &Stats) -> String {
     format!("{took}, too little for a burst at this overhead; {ADVICE}")
 }
 
+/// The functions of a file that fit several graphs, a few of them by name; `None`: there are none.
+fn ambiguous(map: &AddressMap) -> Option<String> {
+    const NAMED: usize = 3;
+    let functions = map.functions.iter().map(|function| &function.cfg);
+    let functions = functions.filter(|cfg| map.losses.ambiguous.contains(&cfg.id.guid));
+    let names: BTreeSet<String> = functions.map(|cfg| demangled(&cfg.name).into_owned()).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let listed: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
+    let more = if names.len() > NAMED { ", …" } else { "" };
+    Some(format!(
+        "{} ({}{more})",
+        plural(names.len(), "function"),
+        listed.join(", ")
+    ))
+}
+
 /// One line: what breakpoints showed.
 fn covered(profile: &Profile, vectors: &VectorSet) -> String {
     let count = |is: fn(Covered) -> bool| {
@@ -278,15 +299,14 @@ pub fn analysed(
     match analyse(&program, vectors, weights) {
         Ok(Analysis { mut profile, report }) => {
             profile.vectors = keep_vectors.then(|| vectors.to_bytes());
-            for (_, map) in program
-                .annotated()
-                .filter(|(_, map)| !quiet && map.losses.ambiguous > 0)
-            {
-                eprintln!(
-                    "pleach: note: {}: {} cannot be told apart from others of the same name and shape: no samples of them",
-                    map.binary.path.display(),
-                    plural(map.losses.ambiguous, "function"),
-                );
+            for (_, map) in program.annotated().filter(|_| !quiet) {
+                if let Some(functions) = ambiguous(map) {
+                    eprintln!(
+                        "pleach: note: {}: {functions} cannot be told apart from others of the same name and shape: \
+                         some of that code has no samples",
+                        map.binary.path.display(),
+                    );
+                }
             }
             if !quiet && report.inconsistent * 100 > report.stretches {
                 eprintln!(
