@@ -1,7 +1,12 @@
-//! Small graphs for tests of this crate and of those that depend on it.
+//! Small graphs and maps for tests of this crate and of those that depend on it.
 
+use crate::binary::Binary;
 use crate::cfg::{Block, Cfg, Terminator};
 use crate::id::{BlockIndex, FunctionGuid, FunctionId, ModuleHash};
+use crate::manifest::Anchor;
+use crate::map::{AddressMap, Losses};
+use rustc_hash::FxHashSet;
+use std::path::PathBuf;
 
 /// A function `f` whose blocks have these successors. Terminators are returns, branches, or switches from three on.
 pub fn cfg(successors: &[&[u32]]) -> Cfg {
@@ -26,5 +31,28 @@ pub fn cfg(successors: &[&[u32]]) -> Cfg {
         source_file: "f.c".into(),
         blocks: successors.iter().map(block).collect(),
         calls: Vec::new(),
+    }
+}
+
+/// The map of a binary without code.
+pub fn map() -> AddressMap {
+    AddressMap {
+        binary: Binary {
+            path: PathBuf::new(),
+            build_id: None,
+            symbols: Vec::new(),
+            files: Vec::new(),
+            code: Vec::new(),
+            manifest: Vec::new(),
+            probes: Vec::new(),
+            is_program: true,
+            debug_file: None,
+        },
+        anchor: Anchor::Early,
+        functions: Vec::new(),
+        inline_instances: Vec::new(),
+        probes: Vec::new(),
+        losses: Losses::default(),
+        unplaced: FxHashSet::default(),
     }
 }

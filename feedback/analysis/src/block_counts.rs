@@ -195,14 +195,11 @@ fn unobserved(graph: Graph<'_>) -> InstanceCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_annotate::binary::Binary;
     use pleach_annotate::cfg::Cfg;
     use pleach_annotate::cfg::ProbeTarget;
-    use pleach_annotate::manifest::Anchor;
-    use pleach_annotate::map::{Function, InlineInstance, Losses, Probe};
+    use pleach_annotate::map::{Function, InlineInstance, Probe};
     use pleach_annotate::probe::Address;
     use pleach_annotate::testing::cfg;
-    use std::path::PathBuf;
 
     /// One inline instance of a function, whose blocks have a probe each.
     fn map(cfg: Cfg) -> AddressMap {
@@ -212,18 +209,6 @@ mod tests {
             target: ProbeTarget::Block(BlockIndex(block)),
         };
         AddressMap {
-            binary: Binary {
-                path: PathBuf::new(),
-                build_id: None,
-                symbols: Vec::new(),
-                files: Vec::new(),
-                code: Vec::new(),
-                manifest: Vec::new(),
-                probes: Vec::new(),
-                is_program: true,
-                debug_file: None,
-            },
-            anchor: Anchor::Early,
             probes: (0..cfg.blocks.len() as u32).map(probe).collect(),
             functions: vec![Function { hash: cfg.hash(), cfg }],
             inline_instances: vec![InlineInstance {
@@ -231,8 +216,7 @@ mod tests {
                 parent: None,
                 symbol: 0,
             }],
-            losses: Losses::default(),
-            unplaced: Default::default(),
+            ..pleach_annotate::testing::map()
         }
     }
 

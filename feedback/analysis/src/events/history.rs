@@ -154,9 +154,7 @@ fn is_within(map: &AddressMap, inner: InlineInstanceIndex, outer: InlineInstance
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_annotate::binary::Binary;
-    use pleach_annotate::manifest::Anchor;
-    use pleach_annotate::map::{FunctionIndex, InlineInstance, Losses};
+    use pleach_annotate::map::{FunctionIndex, InlineInstance};
 
     /// Instances 1 and 2 are inlined into 0, and 3 into 1; 4 is another function.
     fn map() -> AddressMap {
@@ -166,23 +164,8 @@ mod tests {
             symbol: 0,
         };
         AddressMap {
-            binary: Binary {
-                path: "/a".into(),
-                build_id: None,
-                symbols: Vec::new(),
-                files: Vec::new(),
-                code: Vec::new(),
-                manifest: Vec::new(),
-                probes: Vec::new(),
-                is_program: true,
-                debug_file: None,
-            },
-            anchor: Anchor::Early,
-            functions: Vec::new(),
             inline_instances: [None, Some(0), Some(0), Some(1), None].map(instance).into(),
-            probes: Vec::new(),
-            losses: Losses::default(),
-            unplaced: Default::default(),
+            ..pleach_annotate::testing::map()
         }
     }
 
