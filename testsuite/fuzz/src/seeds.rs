@@ -22,10 +22,10 @@ pub fn all() -> Vec<Seed> {
     let options = ExportOptions { depth: 2 };
     let with_mode = |mode: u8, bytes: &[u8]| [&[mode], bytes].concat();
     let entry = manifest::encode(&graph(), Anchor::Early);
-    let noise = noise(3000);
+    let noise = noise(30_000);
     let profile_file = with_file(&[], |path| {
         let of_several = (0..).map(|skip| profile::made_of(&mut Input(&noise[skip..])));
-        let written = of_several.take(2000).any(|profile| {
+        let written = of_several.take(20_000).any(|profile| {
             let paths: usize = profile.functions.iter().map(|f| f.paths.len()).sum();
             paths > 4 && pleach_store::write_profile(path, &profile).is_ok()
         });
