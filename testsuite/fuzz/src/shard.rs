@@ -89,6 +89,12 @@ fn encode(decoded: &Frame) -> Vec<u8> {
                 e.delta(*from, *to);
                 last = *to;
             }
+            let mut position = 0;
+            for (branch, length) in &burst.lengths {
+                e.delta(position, (*branch).into());
+                e.delta(0, *length);
+                position = (*branch).into();
+            }
         }),
         Frame::Final(cpu_ns, counters, undisturbed) => frame(FrameKind::Final, |e| {
             e.u64(*cpu_ns);
