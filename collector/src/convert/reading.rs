@@ -11,7 +11,7 @@ use pleach_wire::shard::{
 use std::collections::{HashMap, VecDeque};
 
 /// Maximum of waiting bursts. A burst waits for the next snapshot of mappings, if it contains unmapped addresses, and
-/// until its proof is decided.
+/// until its proof is decided; one that waits longer proves nothing.
 const MAX_WAITING: usize = 256;
 
 /// One process image.
