@@ -8,6 +8,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/ProfileSummaryInfo.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/PassManager.h"
 #include "llvm/Pass.h"
@@ -428,7 +429,8 @@ const char *pleach_lower_counters(LLVMModuleRef M, const char *Runtime, size_t S
 
 // Attribute of hot functions until the profile is revealed to the inliner.
 constexpr char PleachHotAttribute[] = "pleach-hot";
-// Metadata of comparisons of memory with their lengths, until LLVM may specialise them (src/ir/metadata.rs).
+// Metadata of calls that compare memory, or of mempcpy, with their lengths, until LLVM may specialise them
+// (src/ir/metadata.rs).
 constexpr char PleachLengthsMetadata[] = "pleach.lengths";
 // Attribute of functions without samples (src/use_profile/unsampled.rs).
 constexpr char PleachUnsampledAttribute[] = "pleach-unsampled";
@@ -447,6 +449,9 @@ bool pleachPromoteCounters(llvm::Function &F, const PleachLimits &Limits);
 // Keeps loops that run few times by the profile from being vectorised with predicated accesses; returns whether anything
 // changed.
 bool pleachLeaveShortLoops(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const PleachLimits &Limits);
+
+// Turns calls of mempcpy with known lengths into memcpy; returns whether anything changed.
+bool pleachExpandMempcpy(llvm::Function &F, const llvm::TargetLibraryInfo &TLI);
 
 // Simplifies a function after duplication; returns whether anything changed.
 bool pleachCleanUpDuplicates(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);

@@ -10,7 +10,12 @@ use pleach_profile::MemoryLengths;
 /// Minimum share of a length among the executions that reach its comparison, as in LLVM.
 const MIN_SHARE: f64 = 0.4;
 
-/// The lengths, with their counts, most frequent first, whose shares are large enough at the lower end of their
+/// Share at which a comparison surely pays. A call of the C library's routine for a few bytes takes some fifteen
+/// instructions, the code for one length three, and a comparison two, which the other lengths execute in vain: a sixth
+/// would do. The rest is for comparisons that are mispredicted.
+const MIN_SHARE_AT_LOWER_END: f64 = 0.3;
+
+/// The lengths, with their counts, most frequent first, whose shares are large enough, and pay at the lower end of their
 /// intervals. All executions of the operation in a burst may have the same cause, so that bursts are what is counted as
 /// evidence.
 pub fn certain_lengths(operation: &MemoryLengths) -> &[(u64, u64)] {
@@ -18,7 +23,8 @@ pub fn certain_lengths(operation: &MemoryLengths) -> &[(u64, u64)] {
     let mut certain = 0;
     for &(_, count) in &operation.lengths {
         let count = count as f64;
-        if rest <= 0.0 || wilson_low(count / rest, operation.bursts as f64) < MIN_SHARE {
+        let share = if rest > 0.0 { count / rest } else { 0.0 };
+        if share < MIN_SHARE || wilson_low(share, operation.bursts as f64) < MIN_SHARE_AT_LOWER_END {
             break;
         }
         rest -= count;
@@ -60,6 +66,10 @@ mod tests {
         let lengths = [(1, 700), (4, 200), (7, 30)];
         assert_eq!(certain_lengths(&operation(100, &lengths, 50)), &lengths[..2]);
         assert_eq!(certain_lengths(&operation(100, &lengths, 900)), []);
-        assert_eq!(certain_lengths(&operation(4, &lengths, 50)), []);
+        assert_eq!(certain_lengths(&operation(4, &lengths, 50)), &lengths[..2]);
+        assert_eq!(certain_lengths(&operation(3, &[(1, 400), (2, 300)], 250)), []);
+        assert_eq!(certain_lengths(&operation(233, &[(1, 415), (3, 287)], 298)), &[(1, 415), (3, 287)]);
+        // However often it was seen.
+        assert_eq!(certain_lengths(&operation(100_000, &[(1, 399)], 601)), []);
     }
 }

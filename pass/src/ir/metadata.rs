@@ -228,13 +228,13 @@ pub unsafe fn set_call_targets(call: LLVMValueRef, targets: &[(u64, u64)]) {
     unsafe { set_value_profile(call, "prof", INDIRECT_CALL_TARGET, targets, total) };
 }
 
-/// Gives a memory operation its most frequent lengths; `total` counts all lengths. Those of a comparison are hidden until
-/// LLVM may use them (`PleachRevealLengthsPass`).
+/// Gives a memory operation its most frequent lengths; `total` counts all lengths. Those of a routine, which is not an
+/// intrinsic, are hidden until LLVM may use them (`PleachExpandMempcpyPass`, `PleachRevealLengthsPass`).
 ///
 /// # Safety
 /// The call must be alive.
-pub unsafe fn set_memory_lengths(call: LLVMValueRef, is_comparison: bool, lengths: &[(u64, u64)], total: u64) {
-    let kind = if is_comparison { "pleach.lengths" } else { "prof" };
+pub unsafe fn set_memory_lengths(call: LLVMValueRef, is_routine: bool, lengths: &[(u64, u64)], total: u64) {
+    let kind = if is_routine { "pleach.lengths" } else { "prof" };
     // SAFETY: as the caller promises.
     unsafe { set_value_profile(call, kind, MEMORY_LENGTH, lengths, total) };
 }

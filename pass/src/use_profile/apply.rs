@@ -38,8 +38,8 @@ use pleach_profile::summary::{HOT_CUTOFF, ProfileSummary};
 use rustc_hash::FxHashMap;
 use std::mem::MaybeUninit;
 
-/// Functions that compare memory, for which LLVM has no intrinsic.
-const COMPARISONS: [&str; 2] = ["memcmp", "bcmp"];
+/// Memory operations for which LLVM has no intrinsic.
+const ROUTINES: [&str; 3] = ["memcmp", "bcmp", "mempcpy"];
 
 /// Why a function has no profile.
 const STALE_PROFILE: &str =
@@ -517,11 +517,9 @@ impl Applier<'_, '_> {
             let lengths = certain_lengths(operation);
             let index = operation.call as usize;
             let callee = function.cfg.calls.get(index).map(|call| call.callee);
-            let is_comparison = match callee {
+            let is_routine = match callee {
                 Some(Callee::Memory) => false,
-                Some(Callee::Direct(guid)) if COMPARISONS.iter().any(|name| FunctionGuid::of_name(name) == guid) => {
-                    true
-                }
+                Some(Callee::Direct(guid)) if ROUTINES.iter().any(|name| FunctionGuid::of_name(name) == guid) => true,
                 _ => continue,
             };
             let Some(&call) = function.calls.get(index).filter(|_| !lengths.is_empty()) else {
@@ -534,7 +532,7 @@ impl Applier<'_, '_> {
                 continue;
             }
             // SAFETY: the call belongs to the module.
-            unsafe { metadata::set_memory_lengths(call, is_comparison, lengths, total_with_doubt(operation)) };
+            unsafe { metadata::set_memory_lengths(call, is_routine, lengths, total_with_doubt(operation)) };
             set += 1;
         }
         Ok(set)

@@ -1,0 +1,71 @@
+; A call of mempcpy with known lengths becomes memcpy, which LLVM's pass specialises. One without, and one of a function
+; of that name that is not the C library's, are left alone.
+; opt: -passes=function(pleach-mempcpy),function(pgo-memop-opt)
+target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
+target triple = "x86_64-unknown-linux-gnu"
+
+declare ptr @mempcpy(ptr, ptr, i64)
+
+define ptr @known(ptr %to, ptr %from, i64 %n) !prof !0 {
+  %end = call ptr @mempcpy(ptr %to, ptr %from, i64 %n), !pleach.lengths !1
+  ret ptr %end
+}
+
+define ptr @unknown(ptr %to, ptr %from, i64 %n) !prof !0 {
+  %end = call ptr @mempcpy(ptr %to, ptr %from, i64 %n)
+  ret ptr %end
+}
+
+define ptr @another(ptr %to, ptr %from, i64 %n) !prof !0 {
+  %end = call ptr @mempcpy(ptr %to, ptr %from, i64 %n) nobuiltin, !pleach.lengths !1
+  ret ptr %end
+}
+
+!0 = !{!"function_entry_count", i64 10000}
+!1 = !{!"VP", i32 1, i64 10000, i64 1, i64 6000, i64 3, i64 3000}
+
+; expected:
+; declare ptr @mempcpy(ptr, ptr, i64)
+;
+; define ptr @known(ptr %to, ptr %from, i64 %n) !prof !0 {
+;   switch i64 %n, label %MemOP.Default [
+;     i64 1, label %MemOP.Case.1
+;     i64 3, label %MemOP.Case.3
+;   ], !prof !1
+;
+; MemOP.Case.1:                                     ; preds = %0
+;   call void @llvm.memcpy.p0.p0.i64(ptr align 1 %to, ptr align 1 %from, i64 1, i1 false)
+;   br label %MemOP.Merge
+;
+; MemOP.Case.3:                                     ; preds = %0
+;   call void @llvm.memcpy.p0.p0.i64(ptr align 1 %to, ptr align 1 %from, i64 3, i1 false)
+;   br label %MemOP.Merge
+;
+; MemOP.Default:                                    ; preds = %0
+;   call void @llvm.memcpy.p0.p0.i64(ptr align 1 %to, ptr align 1 %from, i64 %n, i1 false)
+;   br label %MemOP.Merge
+;
+; MemOP.Merge:                                      ; preds = %MemOP.Case.3, %MemOP.Case.1, %MemOP.Default
+;   %1 = getelementptr inbounds i8, ptr %to, i64 %n
+;   ret ptr %1
+; }
+;
+; define ptr @unknown(ptr %to, ptr %from, i64 %n) !prof !0 {
+;   %end = call ptr @mempcpy(ptr %to, ptr %from, i64 %n)
+;   ret ptr %end
+; }
+;
+; define ptr @another(ptr %to, ptr %from, i64 %n) !prof !0 {
+;   %end = call ptr @mempcpy(ptr %to, ptr %from, i64 %n) #1, !pleach.lengths !2
+;   ret ptr %end
+; }
+;
+; ; Function Attrs: nocallback nofree nounwind willreturn memory(argmem: readwrite)
+; declare void @llvm.memcpy.p0.p0.i64(ptr noalias writeonly captures(none), ptr noalias readonly captures(none), i64, i1 immarg) #0
+;
+; attributes #0 = { nocallback nofree nounwind willreturn memory(argmem: readwrite) }
+; attributes #1 = { nobuiltin }
+;
+; !0 = !{!"function_entry_count", i64 10000}
+; !1 = !{!"branch_weights", i32 1000, i32 6000, i32 3000}
+; !2 = !{!"VP", i32 1, i64 10000, i64 1, i64 6000, i64 3, i64 3000}
