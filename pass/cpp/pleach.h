@@ -432,6 +432,8 @@ constexpr char PleachHotAttribute[] = "pleach-hot";
 // Metadata of calls that compare memory, or of mempcpy, with their lengths, until LLVM may specialise them
 // (src/ir/metadata.rs).
 constexpr char PleachLengthsMetadata[] = "pleach.lengths";
+// Attribute of functions that were not executed, until the profile is revealed to the inliner.
+constexpr char PleachNotExecutedAttribute[] = "pleach-not-executed";
 // Attribute of functions without samples (src/use_profile/unsampled.rs).
 constexpr char PleachUnsampledAttribute[] = "pleach-unsampled";
 

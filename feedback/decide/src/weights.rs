@@ -98,7 +98,10 @@ pub enum Verdict {
     },
     /// Never executed, or without samples by a profile large enough to show that it rarely runs: placed in a cold
     /// section, but compiled as without a profile, because it may be hot with another input.
-    Unlikely,
+    Unlikely {
+        /// It is proved that it was not executed: only what hardly enlarges it is inlined.
+        is_proved: bool,
+    },
     /// No samples, by a profile too small for a decision.
     Unknown,
 }
@@ -146,7 +149,7 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, evidence: &RecordingEvidenc
         } else if evidence.exact || (is_proved || !is_observed) && evidence.bursts >= MIN_BURSTS_FOR_SIZE {
             Verdict::Cold
         } else if is_proved || can_split && evidence.samples >= MIN_SAMPLES_FOR_SPLITTING {
-            Verdict::Unlikely
+            Verdict::Unlikely { is_proved }
         } else {
             Verdict::Unknown
         };
@@ -457,7 +460,8 @@ mod tests {
         let mut never = profile(&diamond(), &[0; 4], &[0; 3]);
         let judge = |never: &FunctionProfile, samples, bursts| verdict(&diamond(), never, &evidence(samples, bursts));
         assert_eq!(judge(&never, SAMPLES, BURSTS), Verdict::Cold);
-        assert_eq!(judge(&never, SAMPLES, BURSTS - 1), Verdict::Unlikely);
+        let unlikely = |is_proved| Verdict::Unlikely { is_proved };
+        assert_eq!(judge(&never, SAMPLES, BURSTS - 1), unlikely(false));
         assert_eq!(judge(&never, SAMPLES / 2, BURSTS - 1), Verdict::Unknown);
         // Many branches do not make up for few bursts.
         assert_eq!(
@@ -587,9 +591,10 @@ mod tests {
             ..FunctionProfile::default()
         };
         use Covered::{Hit, NotExecuted, Proved, Unknown};
+        let unlikely = |is_proved| Verdict::Unlikely { is_proved };
         let never = states([NotExecuted; 4], [0; 4]);
         // Another input may execute it: only a large recording optimises it for size.
-        assert_eq!(verdict(&cfg, &never, &few), Verdict::Unlikely);
+        assert_eq!(verdict(&cfg, &never, &few), unlikely(true));
         // Executed, but never sampled: not cold, and one direction is known.
         let rare = states([Proved, Proved, NotExecuted, Proved], [0; 4]);
         let Verdict::Sampled { branch_weights, .. } = verdict(&cfg, &rare, &few) else {
@@ -605,11 +610,11 @@ mod tests {
         assert_eq!(verdict(&cfg, &never, &many), Verdict::Cold);
         let unknown = states([Unknown, NotExecuted, Unknown, Unknown], [0; 4]);
         assert_eq!(verdict(&cfg, &unknown, &few), Verdict::Unknown);
-        assert_eq!(verdict(&cfg, &unknown, &many), Verdict::Unlikely);
+        assert_eq!(verdict(&cfg, &unknown, &many), unlikely(false));
         assert_eq!(verdict(&cfg, &states([Unknown; 4], [0; 4]), &many), Verdict::Cold);
         // Breakpoints show that it ran, but no sample does: placed apart, never for size.
         let hit = states([Hit, Hit, NotExecuted, Hit], [0; 4]);
-        assert_eq!(verdict(&cfg, &hit, &many), Verdict::Unlikely);
+        assert_eq!(verdict(&cfg, &hit, &many), unlikely(false));
         assert_eq!(verdict(&cfg, &hit, &few), Verdict::Unknown);
         // They show that it ran rarely, too.
         let counted = |most: [Option<u64>; 4]| FunctionProfile {

@@ -78,6 +78,17 @@ struct PleachLeaveOnlyCallsPass : PassInfoMixin<PleachLeaveOnlyCallsPass> {
   }
 };
 
+static void setInlineThreshold(CallBase &Call, int Threshold) {
+  Call.addFnAttr(Attribute::get(Call.getContext(), "function-inline-threshold", std::to_string(Threshold)));
+}
+
+// The function of the module that an instruction calls.
+static Function *calledHere(Instruction &I) {
+  auto *Call = dyn_cast<CallBase>(&I);
+  Function *Callee = Call ? Call->getCalledFunction() : nullptr;
+  return Callee && !Callee->isDeclaration() ? Callee : nullptr;
+}
+
 // LLVM's threshold of calls that are neither hot nor cold, at -O2.
 static constexpr int InlineThreshold = 225;
 
@@ -90,15 +101,21 @@ static void capInlineThresholds(Function &F, BlockFrequencyInfo &Frequencies) {
     // Cold ones stay cold.
     if (double(Frequencies.getBlockFreq(&B).getFrequency()) < Entry / 2)
       continue;
-    for (Instruction &I : B) {
-      auto *Call = dyn_cast<CallBase>(&I);
-      Function *Callee = Call ? Call->getCalledFunction() : nullptr;
-      if (Callee && !Callee->isDeclaration() && !Callee->hasFnAttribute(Attribute::InlineHint) &&
-          !Callee->hasFnAttribute(Attribute::Cold))
-        Call->addFnAttr(Attribute::get(F.getContext(), "function-inline-threshold",
-                                       std::to_string(InlineThreshold)));
-    }
+    for (Instruction &I : B)
+      if (Function *Callee = calledHere(I); Callee && !Callee->hasFnAttribute(Attribute::InlineHint) &&
+                                            !Callee->hasFnAttribute(Attribute::Cold))
+        setInlineThreshold(cast<CallBase>(I), InlineThreshold);
   }
+}
+
+// A function that was not executed may be what the program does with another input, so that it is compiled for speed. But
+// all such functions together are most of a large program, and what is inlined into them makes them half as large
+// again: whichever of them runs after all then needs more of the instruction cache than the calls cost. Only what hardly
+// enlarges them is inlined, as LLVM does for size.
+static void inlineForSize(Function &F) {
+  for (Instruction &I : instructions(F))
+    if (Function *Callee = calledHere(I); Callee && !Callee->hasFnAttribute(Attribute::Cold))
+      setInlineThreshold(cast<CallBase>(I), InlineConstants::OptSizeThreshold);
 }
 
 // LLVM's threshold of cold calls, and the share of a function's executions below which it takes a call for cold, where
@@ -117,13 +134,9 @@ static void lowerInlineThresholds(Function &F, BlockFrequencyInfo &Frequencies, 
     auto Count = Frequencies.getBlockProfileCount(&B);
     if (!Count || Summary.isHotCount(*Count))
       continue;
-    for (Instruction &I : B) {
-      auto *Call = dyn_cast<CallBase>(&I);
-      Function *Callee = Call ? Call->getCalledFunction() : nullptr;
-      if (Callee && !Callee->isDeclaration())
-        Call->addFnAttr(Attribute::get(F.getContext(), "function-inline-threshold",
-                                       std::to_string(ColdInlineThreshold)));
-    }
+    for (Instruction &I : B)
+      if (calledHere(I))
+        setInlineThreshold(cast<CallBase>(I), ColdInlineThreshold);
   }
 }
 
@@ -136,7 +149,10 @@ struct PleachRevealProfilePass : PassInfoMixin<PleachRevealProfilePass> {
     Summary.refresh();
     auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
     for (Function &F : M) {
-      if (F.hasFnAttribute(PleachUnsampledAttribute) && !F.hasOptSize())
+      if (F.hasFnAttribute(PleachNotExecutedAttribute)) {
+        F.removeFnAttr(PleachNotExecutedAttribute);
+        inlineForSize(F);
+      } else if (F.hasFnAttribute(PleachUnsampledAttribute) && !F.hasOptSize())
         capInlineThresholds(F, FAM.getResult<BlockFrequencyAnalysis>(F));
       else if (!F.isDeclaration() && F.getEntryCount() && !F.hasOptSize())
         lowerInlineThresholds(F, FAM.getResult<BlockFrequencyAnalysis>(F), Summary);

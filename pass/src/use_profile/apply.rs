@@ -149,6 +149,10 @@ pub fn run(
     Ok(outcome)
 }
 
+/// Attribute of functions that were not executed, until the profile is revealed to the inliner
+/// (`PleachNotExecutedAttribute` in `cpp/pleach.h`).
+const NOT_EXECUTED: &str = "pleach-not-executed";
+
 /// Attribute of hot functions until the profile is revealed to the inliner (`PleachHotAttribute` in `cpp/pleach.h`).
 const HOT_ATTRIBUTE: &str = "pleach-hot";
 
@@ -383,15 +387,23 @@ impl Applier<'_, '_> {
                     format!("executed rarely: optimised for size{how}{known}").into()
                 });
             }
-            Verdict::Unlikely if self.decisions.take(Optimisation::Unlikely, &function.cfg.name, None)? => {
+            Verdict::Unlikely { is_proved }
+                if self.decisions.take(Optimisation::Unlikely, &function.cfg.name, None)? =>
+            {
                 outcome.unlikely += 1;
                 // SAFETY: the function belongs to the module.
-                unsafe { metadata::set_section_prefix(value, "unlikely") };
+                unsafe {
+                    metadata::set_section_prefix(value, "unlikely");
+                    if is_proved {
+                        attributes::add_own(value, NOT_EXECUTED);
+                    }
+                }
                 self.remark(value, true, "Unlikely", || {
-                    format!("no samples: placed in .text.unlikely{how}{known}").into()
+                    let what = if is_proved { "not executed" } else { "no samples" };
+                    format!("{what}: placed in .text.unlikely{how}{known}").into()
                 });
             }
-            Verdict::Cold | Verdict::Rare { .. } | Verdict::Unlikely | Verdict::Unknown => {
+            Verdict::Cold | Verdict::Rare { .. } | Verdict::Unlikely { .. } | Verdict::Unknown => {
                 outcome.unsampled += 1;
                 self.remark(value, false, "NotSampled", || {
                     format!("no samples, and not known to be cold: compiled without a profile{how}{known}").into()

@@ -115,7 +115,7 @@ pub fn run(
                     metadata::set_entry_count(value, 1);
                     set_weights(function, &branch_weights);
                 }
-                Verdict::Cold | Verdict::Unlikely => {
+                Verdict::Cold | Verdict::Unlikely { .. } => {
                     outcome.unsampled += 1;
                     metadata::set_section_prefix(value, "unlikely");
                 }

@@ -1,0 +1,72 @@
+; What a function calls that was not executed is inlined only if it hardly enlarges it, also where the source asks for
+; inlining. Calls of cold functions are left to LLVM.
+; opt: -passes=pleach-small-callees
+target triple = "x86_64-unknown-linux-gnu"
+
+define void @callee(i32 %n) noinline {
+entry:
+  call void @opaque(i32 %n)
+  ret void
+}
+
+define void @hinted(i32 %n) noinline inlinehint {
+entry:
+  call void @opaque(i32 %n)
+  ret void
+}
+
+define void @fails(i32 %n) noinline cold {
+entry:
+  call void @opaque(i32 %n)
+  ret void
+}
+
+declare void @opaque(i32)
+
+define void @not_executed(i32 %n) "pleach-not-executed" "pleach-unsampled" {
+entry:
+  call void @callee(i32 %n)
+  call void @hinted(i32 %n)
+  call void @fails(i32 %n)
+  call void @opaque(i32 %n)
+  ret void
+}
+
+; expected:
+; ; Function Attrs: noinline
+; define void @callee(i32 %n) #0 {
+; entry:
+;   call void @opaque(i32 %n)
+;   ret void
+; }
+;
+; ; Function Attrs: inlinehint noinline
+; define void @hinted(i32 %n) #1 {
+; entry:
+;   call void @opaque(i32 %n)
+;   ret void
+; }
+;
+; ; Function Attrs: cold noinline
+; define void @fails(i32 %n) #2 {
+; entry:
+;   call void @opaque(i32 %n)
+;   ret void
+; }
+;
+; declare void @opaque(i32)
+;
+; define void @not_executed(i32 %n) #3 {
+; entry:
+;   call void @callee(i32 %n) #4
+;   call void @hinted(i32 %n) #4
+;   call void @fails(i32 %n)
+;   call void @opaque(i32 %n)
+;   ret void
+; }
+;
+; attributes #0 = { noinline }
+; attributes #1 = { inlinehint noinline }
+; attributes #2 = { cold noinline }
+; attributes #3 = { "pleach-unsampled" }
+; attributes #4 = { "function-inline-threshold"="50" }
