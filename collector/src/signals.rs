@@ -23,6 +23,8 @@ static RUNNING: AtomicU32 = AtomicU32::new(0);
 static IDLE: AtomicU32 = AtomicU32::new(0);
 /// The last signal that arrived; 0 for none.
 static LAST: AtomicI32 = AtomicI32::new(0);
+/// [`CAME`] when the handlers were installed.
+static CAME_BEFORE: [AtomicU32; INTERRUPTS.len()] = [const { AtomicU32::new(0) }; INTERRUPTS.len()];
 static USERS: Mutex<(u32, Vec<(i32, libc::sigaction)>)> = Mutex::new((0, Vec::new()));
 
 extern "C" fn arrive(signal: i32) {
@@ -49,14 +51,16 @@ extern "C" fn arrive(signal: i32) {
     unsafe { *libc::__errno_location() = error };
 }
 
-/// The last signal that arrived since this was made.
+/// The last signal that arrived since the handlers were installed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watch([u32; INTERRUPTS.len()]);
 
 impl Watch {
-    /// Begins to watch.
-    pub(crate) fn begin() -> Self {
-        Self(came())
+    /// Watches since the first of the living [`Handlers`] began: what arrives while a recording is prepared counts.
+    pub(crate) fn since_handlers() -> Self {
+        Self(std::array::from_fn(|position| {
+            CAME_BEFORE[position].load(Ordering::SeqCst)
+        }))
     }
 
     /// The last signal, if any arrived.
@@ -79,6 +83,9 @@ impl Handlers {
         let mut users = USERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         users.0 += 1;
         if users.0 == 1 {
+            for (before, now) in CAME_BEFORE.iter().zip(came()) {
+                before.store(now, Ordering::SeqCst);
+            }
             for signal in INTERRUPTS {
                 // SAFETY: plain structures, and a handler that does what handlers may do.
                 unsafe {

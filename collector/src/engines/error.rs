@@ -25,6 +25,9 @@ pub enum RecordError {
     /// The sampler is missing.
     #[error("the sampler {0} does not exist")]
     NoSampler(PathBuf),
+    /// The user interrupted before the sampler in the command began.
+    #[error("interrupted before anything was recorded (signal {0})")]
+    Interrupted(i32),
     /// Directories, files or processes failed.
     #[error("{what}: {error}{}", remedy(error))]
     Io {
@@ -53,10 +56,12 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    /// The exit status of the recorder: as that of shells if the command cannot be run, otherwise 1.
+    /// The exit status of the recorder: as that of shells if the command cannot be run or a signal ended it, otherwise
+    /// 1.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Launch(error) => error.exit_code(),
+            Self::Interrupted(signal) => (128 + signal) as u8,
             _ => 1,
         }
     }

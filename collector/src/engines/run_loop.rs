@@ -107,7 +107,7 @@ fn has_crashed(status: ExitStatus) -> bool {
 /// ended.
 ///
 /// # Errors
-/// The command cannot be run or sampled.
+/// The command cannot be run or sampled, or the user interrupts before the first run.
 pub(crate) fn run_all(
     command: &[OsString],
     options: &RecordOptions,
@@ -116,7 +116,10 @@ pub(crate) fn run_all(
     let Some((name, arguments)) = command.split_first() else {
         return Err(LaunchError::NotFound("(nothing)".to_owned()).into());
     };
-    let watch = Watch::begin();
+    let watch = Watch::since_handlers();
+    if let Some(signal) = watch.signal() {
+        return Err(RecordError::Interrupted(signal));
+    }
     let (mut status, mut runs, mut failed) = (None, 0, 0);
     let mut crash = None;
     loop {
@@ -127,7 +130,13 @@ pub(crate) fn run_all(
         let ended = match session.run(child, runs) {
             // Interrupted before the sampler began: the runs before are kept.
             Err(RecordError::NotSampled { status, .. }) if runs > 0 && watch.signal().is_some() => status,
-            ended => ended?,
+            Err(error) => {
+                return Err(match watch.signal() {
+                    Some(signal) if matches!(error, RecordError::NotSampled { .. }) => RecordError::Interrupted(signal),
+                    _ => error,
+                });
+            }
+            Ok(ended) => ended,
         };
         runs += 1;
         failed += u32::from(!ended.success());

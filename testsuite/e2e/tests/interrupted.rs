@@ -1,9 +1,9 @@
-//! The user interrupts a recording of many short runs: what was recorded is kept.
+//! The user interrupts a recording of many short runs: what was recorded is kept. Or before the first run: it ends.
 
 use crate::support::*;
 use pleach_facilities::DEADLINE;
 use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -52,5 +52,41 @@ fn an_interrupt_ends_repeated_runs_and_keeps_what_was_recorded() {
         assert_eq!(status.code(), Some(128 + libc::SIGINT), "moment {moment}: {status:?}");
         reader.join().expect("read");
         stdout(Command::new(pleach()).arg("show").arg(&profile));
+    }
+}
+
+#[test]
+fn a_signal_while_the_recording_is_prepared_ends_it() {
+    let dir = scratch();
+    // From before the handlers are installed to after the command runs.
+    for moment in 0..14 {
+        let signal = [libc::SIGTERM, libc::SIGINT][moment % 2];
+        let mut record = Command::new(pleach())
+            .args(["record", "--quiet", "-o"])
+            .arg(dir.path().join("long.pleach"))
+            .args(["--", "sleep", "600"])
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .expect("it starts");
+        std::thread::sleep(Duration::from_millis(30 * moment as u64));
+        let group = -(record.id() as i32);
+        let whom = if signal == libc::SIGINT { group } else { -group };
+        // SAFETY: plain integers, and a process group of our own.
+        unsafe { libc::kill(whom, signal) };
+        let begin = Instant::now();
+        let status = loop {
+            if let Some(status) = record.try_wait().expect("it ends") {
+                break status;
+            }
+            if begin.elapsed() > DEADLINE {
+                // SAFETY: as above.
+                unsafe { libc::kill(group, libc::SIGKILL) };
+                panic!("moment {moment}: signal {signal} did not end it");
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        let told = status.code() == Some(128 + signal) || status.signal() == Some(signal);
+        assert!(told, "moment {moment}, signal {signal}: {status:?}");
     }
 }
