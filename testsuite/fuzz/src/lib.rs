@@ -2,8 +2,8 @@
 //!
 //! Most formats have checksums, which mutations break: besides raw bytes, each target reads its input with corrected
 //! checksums. Targets check more than the absence of panics: decoded data survives a round trip, references are within
-//! bounds, and memory stays below the limit that `run` sets. One target is no decoder: `decide` gives the compiler
-//! plugin's decisions any profile of any graph.
+//! bounds, and memory stays below the limit that `run` sets. Two targets are no decoders: `decide` gives the compiler
+//! plugin's decisions any profile of any graph, `phases` the detector of phases any bursts.
 
 mod annotated;
 mod counts;
@@ -11,6 +11,7 @@ mod decide;
 mod elf;
 mod input;
 mod perf;
+mod phases;
 mod profile;
 mod profile_text;
 pub mod seeds;
@@ -22,6 +23,7 @@ pub use counts::{count_file, exact_counts};
 pub use decide::decide;
 pub use elf::elf;
 pub use perf::{perf_data, perf_script};
+pub use phases::phases;
 pub use profile::profile;
 pub use profile_text::profile_text;
 pub use shard::shard;
@@ -31,7 +33,7 @@ pub use vectors::vector_file;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     ("vector_file", vector_file),
     ("shard", shard),
     ("perf_data", perf_data),
@@ -43,4 +45,5 @@ pub const TARGETS: [Target; 11] = [
     ("count_file", count_file),
     ("exact_counts", exact_counts),
     ("decide", decide),
+    ("phases", phases),
 ];

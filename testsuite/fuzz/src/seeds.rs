@@ -60,6 +60,8 @@ pub fn all() -> Vec<Seed> {
         ("profile_text", "made", with_mode(1, &noise[..700])),
         ("decide", "noise", noise[..2000].to_vec()),
         ("decide", "more noise", noise[1000..].to_vec()),
+        ("phases", "noise", noise[..1500].to_vec()),
+        ("phases", "fixed", with_mode(1, &noise[2000..3500])),
         (
             "count_file",
             "blocks",

@@ -7,8 +7,9 @@
 //! | path profiling with regions (Shye et al., INTERACT 2005) | `pleach-papers regions` | [`regions`] |
 //! | trace selection (Chen et al. 2003) | `pleach-papers traces` | [`traces`] |
 //! | the detector of phases on resampled bursts (the same paper, section 4.3) | `pleach-papers phases` | [`phase_checks`] |
-//! | *Efficient Path Profiling* (Ball and Larus, MICRO-29) | `pleach-papers paths` | [`path_tables`], [`edge_predictor`] |
+//! | *Efficient Path Profiling* (Ball and Larus, MICRO-29) | `pleach-papers paths` | [`path_tables`], [`edge_predictor`], [`bit_tracing`] |
 
+pub mod bit_tracing;
 pub mod edge_predictor;
 pub mod path_tables;
 pub mod phase_checks;

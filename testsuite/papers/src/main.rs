@@ -85,13 +85,17 @@ enum Command {
         #[arg(long, default_value_t = pleach_phases::detector::DEFAULT_INTERVAL)]
         length: usize,
     },
-    /// Ball and Larus (MICRO-29): executed paths, how often they are counted, and what training shows of them
+    /// Ball and Larus (MICRO-29): executed paths, how often they are counted, bit tracing beside, sizes of tables, misses
+    /// of caches, and what training shows of them
     Paths {
         #[command(flatten)]
         exact: Exact,
         /// Leave cachegrind out
-        #[arg(long)]
+        #[arg(long, conflicts_with = "caches")]
         no_counts: bool,
+        /// Simulate first-level caches too, of the plain program and with counted edges and paths
+        #[arg(long)]
+        caches: bool,
     },
 }
 
@@ -173,11 +177,16 @@ fn main() -> Result<()> {
             let recordings: Vec<_> = recordings.map(|recorded| (recorded.name, recorded.vectors)).collect();
             phase_checks::sections(&phase_checks::check(&recordings, &options)?)
         }
-        Command::Paths { exact, no_counts } => {
+        Command::Paths {
+            exact,
+            no_counts,
+            caches,
+        } => {
             let bench = open()?;
             let options = path_tables::PathTableOptions {
                 on: exact.on,
                 instructions: !no_counts,
+                caches: *caches,
                 jobs: parallel::default_jobs(),
             };
             let figures =

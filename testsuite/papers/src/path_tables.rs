@@ -3,8 +3,9 @@
 //!
 //! A loop of one block to itself that has a counter of its own counts as a path of one block.
 
+use crate::bit_tracing::BitTracing;
 use crate::edge_predictor::Predictor;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_ball_larus::counts::exact::ExactFunction;
 use pleach_ball_larus::{Mode, Path, Storage};
@@ -19,6 +20,9 @@ use pleach_harness::workload::{InputKind, Workload};
 use pleach_harness::{parallel, progress};
 use std::collections::BTreeMap;
 
+/// Counters of the largest array: pleach's, and the paper's: what an immediate operand of its machine holds (§5).
+const ARRAY_LIMITS: [u64; 2] = [1 << 16, 4096];
+
 /// Options of the tables.
 #[derive(Clone, Debug)]
 pub struct PathTableOptions {
@@ -26,6 +30,8 @@ pub struct PathTableOptions {
     pub on: InputKind,
     /// Whether cachegrind counts the instructions of that input.
     pub instructions: bool,
+    /// Whether cachegrind simulates the first-level caches.
+    pub caches: bool,
     /// Workloads at a time.
     pub jobs: usize,
 }
@@ -39,6 +45,10 @@ pub struct Figures {
     pub paths: PathFigures,
     /// What is counted.
     pub increments: Increments,
+    /// Bit tracing beside path numbering, with this project's limit of arrays and with that of the paper's hardware.
+    pub tracing: [(u64, BitTracing); 2],
+    /// Misses of the program as it is, with counted edges, and with counted paths.
+    pub misses: Option<[Misses; 3]>,
     /// What the training input shows of it.
     pub trained: Trained,
 }
@@ -75,6 +85,17 @@ pub struct Weighted {
     pub blocks: u64,
     /// Their IR instructions.
     pub instructions: u64,
+}
+
+/// First-level cache misses in cachegrind's model.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Misses {
+    /// Instructions.
+    pub instructions: u64,
+    /// Of the instruction cache.
+    pub i1: u64,
+    /// Of the data cache.
+    pub d1: u64,
 }
 
 /// How often something is counted.
@@ -156,8 +177,31 @@ fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &Pa
     } else {
         None
     };
+    let misses = |binary: &Binary| -> Result<Misses> {
+        let counts = bench.counts(binary, options.on, Simulation::CachesAndBranches)?;
+        Ok(Misses {
+            instructions: counts.instructions,
+            i1: counts.i1_misses.context("cachegrind counted no I1 misses")?,
+            d1: counts.d1_misses.context("cachegrind counted no D1 misses")?,
+        })
+    };
+    let misses = if options.caches {
+        let plain = Variant::O2.produce(bench, workload)?;
+        Some([misses(&plain)?, misses(&edges)?, misses(&paths)?])
+    } else {
+        None
+    };
+    let tracing = ARRAY_LIMITS.map(|limit| {
+        let mut tracing = BitTracing::default();
+        for function in counted.exact.functions.iter().filter(|f| f.is_executed()) {
+            tracing.add(function, limit);
+        }
+        (limit, tracing)
+    });
     Ok(Figures {
         workload: workload.name.clone(),
+        tracing,
+        misses,
         paths: PathFigures::from_counted(&counted),
         increments: Increments {
             instructions,
@@ -252,12 +296,27 @@ fn percent(of: u64, all: u64) -> Cell {
     Cell::Number(100.0 * ratio(of, all), 1)
 }
 
-/// The three tables.
+/// The tables.
 pub fn sections(figures: &[Figures], options: &PathTableOptions) -> Vec<Section> {
     let on = options.on;
     vec![
         Section::new("paths", format!("Paths executed on '{on}'"), paths_table(figures)),
         Section::new("increments", format!("Counted on '{on}'"), increments_table(figures)),
+        Section::new(
+            "tracing",
+            format!("Bit tracing beside path numbering, on '{on}': operations for each executed path"),
+            tracing_table(figures),
+        ),
+        Section::new(
+            "tables",
+            format!("Counter tables of the functions executed on '{on}'"),
+            tables_table(figures),
+        ),
+        Section::new(
+            "caches",
+            format!("Misses for 1000 instructions of the plain program on '{on}', in cachegrind's model"),
+            caches_table(figures),
+        ),
         Section::new(
             "trained",
             format!("Paths of '{on}' that 'train' executes too"),
@@ -325,6 +384,94 @@ fn increments_table(figures: &[Figures]) -> Table {
             Cell::Number(ratio(counted.edges, counted.paths), 2),
             percent(counted.hashed, counted.paths),
             each.map_or(Cell::Missing, |each| Cell::Number(each, 1)),
+        ]);
+    }
+    table
+}
+
+fn tracing_table(figures: &[Figures]) -> Table {
+    let mut table = Table::new([
+        ("workload", "workload"),
+        ("executions", "paths executed"),
+        ("bits", "bits"),
+        ("longest", "longest, bits"),
+        ("traced", "operations, bit tracing"),
+        ("numbered", "path numbering"),
+        ("ratio", "ratio"),
+    ]);
+    for Figures { workload, tracing, .. } in figures {
+        let of = &tracing[0].1;
+        let each = |sum: u64| Cell::Number(ratio(sum, of.executions), 2);
+        table.push([
+            workload.as_str().into(),
+            of.executions.into(),
+            each(of.bits),
+            u64::from(of.tables.longest).into(),
+            each(of.traced),
+            each(of.numbered),
+            Cell::Number(ratio(of.traced, of.numbered), 2),
+        ]);
+    }
+    table
+}
+
+fn tables_table(figures: &[Figures]) -> Table {
+    let mut table = Table::new([
+        ("workload", "workload"),
+        ("limit", "arrays up to"),
+        ("functions", "functions"),
+        ("numbered_array", "array counters, numbering"),
+        ("traced_array", "bit tracing"),
+        ("numbered_hashed", "hashed functions, numbering"),
+        ("traced_hashed", "bit tracing"),
+        ("numbered_entries", "hash entries, numbering"),
+        ("traced_entries", "bit tracing"),
+    ]);
+    for Figures { workload, tracing, .. } in figures {
+        for (limit, of) in tracing {
+            let of = &of.tables;
+            table.push([
+                workload.as_str().into(),
+                (*limit).into(),
+                of.functions.into(),
+                of.numbered_array.into(),
+                of.traced_array.into(),
+                of.numbered_hashed.into(),
+                of.traced_hashed.into(),
+                of.numbered_entries.into(),
+                of.traced_entries.into(),
+            ]);
+        }
+    }
+    table
+}
+
+fn caches_table(figures: &[Figures]) -> Table {
+    let mut table = Table::new([
+        ("workload", "workload"),
+        ("edges_instructions", "instr. ×, edges"),
+        ("paths_instructions", "paths"),
+        ("plain_i1", "I1 misses, plain"),
+        ("edges_i1", "edges"),
+        ("paths_i1", "paths"),
+        ("plain_d1", "D1 misses, plain"),
+        ("edges_d1", "edges"),
+        ("paths_d1", "paths"),
+    ]);
+    for Figures { workload, misses, .. } in figures {
+        let Some([plain, edges, paths]) = misses else { continue };
+        let each = |misses: u64| Cell::Number(1000.0 * ratio(misses, plain.instructions), 3);
+        let times = |of: &Misses| Cell::Number(ratio(of.instructions, plain.instructions), 2);
+        table.push([
+            workload.as_str().into(),
+            times(edges),
+            times(paths),
+            each(plain.i1),
+            each(edges.i1),
+            each(paths.i1),
+            each(plain.d1),
+            each(edges.d1),
+            each(paths.d1),
         ]);
     }
     table

@@ -15,6 +15,18 @@ pub struct Estimator {
     pub crediting: Crediting,
     /// Length in taken branches of the independent vectors that bursts are cut into; bursts are left whole if `None`.
     pub vector_length: Option<usize>,
+    /// Whether the time bias is corrected.
+    pub time_bias: TimeBias,
+}
+
+/// Whether the time bias is corrected.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum TimeBias {
+    /// It is not.
+    Uncorrected,
+    /// It is, where the recording measured the time of branches.
+    #[default]
+    Corrected,
 }
 
 impl Estimator {
@@ -26,10 +38,9 @@ impl Estimator {
         let anchor = program.annotated().map(|(_, map)| map.anchor).next();
         let anchor = anchor.ok_or(AnalysisError::NotAnnotated)?;
         let is_clocked = vectors.bursts.iter().any(|burst| burst.clock.is_some());
-        let weights = if is_clocked {
-            Weights::from_vectors(vectors, &Model::default())
-        } else {
-            Weights::equal()
+        let weights = match self.time_bias {
+            TimeBias::Corrected if is_clocked => Weights::from_vectors(vectors, &Model::default()),
+            _ => Weights::equal(),
         };
         let evidence = collect_partial_paths(
             program,

@@ -3,19 +3,23 @@
 //!
 //! Ticks are spread over CPU time, so a phase with twice the time for a branch is sampled twice as often as its
 //! branches warrant. A burst alone does not show this. For some bursts the sampler measured it: hardware breakpoints
-//! timed the program on the next branches. Bursts with similar branches are assumed to run at the same speed, so every
+//! timed the program on the next branches; of branch records, the processor says the cycles. Bursts with similar branches are assumed to run at the same speed, so every
 //! burst gets the mean time of the timed ones, weighted by similarity; a burst unlike all of them gets the mean of all.
 //! A burst's weight is the inverse of that time.
 
+use super::measured::Measurement;
 use crate::replicates::{REPLICATES, Times, multipliers};
 use pleach_collector::vector::Burst;
 use xxhash_rust::xxh3::Xxh3;
 
 /// Number of hash values that distinguish branches.
 const BUCKETS: usize = 256;
-/// Weight of the mean of all timed bursts, in timed bursts of the same content: a single time has a standard deviation
-/// of twice its mean; phases differ by a factor of about two.
-const PRIOR: f32 = 6.0;
+/// Weight of the mean of all timed bursts, in timed bursts of the same content, for times by hardware breakpoints: a
+/// single time has a standard deviation of twice its mean; phases differ by a factor of about two.
+const PRIOR_OF_CLOCKS: f32 = 6.0;
+/// The same for cycles, which the processor counts for each branch: of bursts with the same content, they vary by less
+/// than phases differ.
+const PRIOR_OF_CYCLES: f32 = 0.5;
 /// Maximum number of timed bursts that are used.
 const MAX_CLOCKS: usize = 512;
 
@@ -40,58 +44,91 @@ fn likeness(a: &Content, b: &Content) -> f32 {
     a.iter().zip(b.iter()).map(|(a, b)| a.min(*b)).sum()
 }
 
-/// A measurement: taken branches, nanoseconds.
-pub(super) type Clock = (f32, f32);
-
 /// Weights by burst, of the recording and in each replicate; empty if no burst was timed.
-pub(super) fn weights(bursts: &[Burst], clock_of: impl Fn(&Burst) -> Option<Clock>) -> Vec<Times> {
-    let clocked: Vec<(usize, Clock)> = bursts
+pub(super) fn weights(
+    bursts: &[Burst],
+    precision: Precision,
+    time_of: impl Fn(&Burst) -> Option<Measurement>,
+) -> Vec<Times> {
+    let clocked: Vec<(usize, Measurement)> = bursts
         .iter()
         .enumerate()
-        .filter_map(|(number, burst)| Some((number, clock_of(burst)?)))
+        .filter_map(|(number, burst)| Some((number, time_of(burst)?)))
         .filter(|(_, (branches, _))| *branches > 0.0)
         .collect();
     if clocked.is_empty() {
         return Vec::new();
     }
     let every = clocked.len().div_ceil(MAX_CLOCKS);
-    let mut known: Vec<Known> = clocked
+    let mut known: Vec<(Content, Known)> = clocked
         .iter()
         .step_by(every)
-        .map(|&(number, (branches, nanoseconds))| Known {
-            content: content(&bursts[number]),
-            time: nanoseconds / branches,
-            multipliers: multipliers(number as u64),
-        })
+        .map(|&(number, time)| (content(&bursts[number]), Known::new(number, time)))
         .collect();
-    limit(&mut known);
-    let mean = mean(known.iter().map(|known| (1.0, known)), None);
+    let most = limit(&known);
+    known
+        .iter_mut()
+        .for_each(|(_, known)| known.time = known.time.min(most));
+    let of_all = mean(known.iter().map(|(_, known)| (1.0, known)), None);
+    let prior = match precision {
+        Precision::Low => (PRIOR_OF_CLOCKS, &of_all),
+        Precision::High => (PRIOR_OF_CYCLES, &of_all),
+    };
+    let mut own = vec![None; bursts.len()];
+    if precision == Precision::High {
+        for &(number, measured) in &clocked {
+            let known = Known::new(number, measured);
+            own[number] = Some(Known {
+                time: known.time.min(most),
+                ..known
+            });
+        }
+    }
     let times: Vec<Times> = bursts
         .iter()
-        .map(|burst| expected(&content(burst), &known, &mean))
+        .zip(&own)
+        .map(|(burst, own)| expected(&content(burst), &known, own.as_ref(), prior))
         .collect();
     normalised(bursts, times)
 }
 
-/// Limits times to the 90th percentile: beyond it the program was interrupted, or executed other code meanwhile.
-fn limit(known: &mut [Known]) {
-    let mut times: Vec<f32> = known.iter().map(|known| known.time).collect();
+/// The 90th percentile of times: beyond it the program was interrupted, or executed other code meanwhile.
+fn limit(known: &[(Content, Known)]) -> f32 {
+    let mut times: Vec<f32> = known.iter().map(|(_, known)| known.time).collect();
     times.sort_unstable_by(f32::total_cmp);
-    let most = times[times.len() * 9 / 10];
-    known.iter_mut().for_each(|known| known.time = known.time.min(most));
+    times[times.len() * 9 / 10]
 }
 
+/// How precise a single measurement is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Precision {
+    /// Times by hardware breakpoints: only the mean of several says anything.
+    Low,
+    /// Cycles of the burst's own branches, which say something of that burst.
+    High,
+}
+
+impl Known {
+    fn new(number: usize, (branches, time): Measurement) -> Self {
+        Self {
+            time: time / branches,
+            multipliers: multipliers(number as u64),
+        }
+    }
+}
+
+/// A measured time.
+#[derive(Clone)]
 struct Known {
-    content: Content,
-    /// Nanoseconds for a taken branch.
+    /// For a taken branch.
     time: f32,
     multipliers: Times,
 }
 
-/// Mean time of a taken branch in nanoseconds, with a prior mean.
-fn mean<'k>(known: impl Iterator<Item = (f32, &'k Known)>, prior: Option<&Times>) -> Times {
-    let mut weights = [if prior.is_some() { PRIOR } else { 0.0 }; REPLICATES + 1];
-    let mut sums: Times = std::array::from_fn(|lane| prior.map_or(0.0, |prior| PRIOR * prior[lane]));
+/// Mean time of a taken branch, with a prior mean and its weight.
+fn mean<'k>(known: impl Iterator<Item = (f32, &'k Known)>, prior: Option<(f32, &Times)>) -> Times {
+    let mut weights = [prior.map_or(0.0, |(weight, _)| weight); REPLICATES + 1];
+    let mut sums: Times = std::array::from_fn(|lane| prior.map_or(0.0, |(weight, mean)| weight * mean[lane]));
     for (weight, known) in known {
         for lane in 0..=REPLICATES {
             let weight = weight * known.multipliers[lane];
@@ -108,12 +145,12 @@ fn mean<'k>(known: impl Iterator<Item = (f32, &'k Known)>, prior: Option<&Times>
     })
 }
 
-fn expected(content: &Content, known: &[Known], mean_of_all: &Times) -> Times {
+fn expected(content: &Content, known: &[(Content, Known)], own: Option<&Known>, prior: (f32, &Times)) -> Times {
     // Squared: half of the branches in common gives a weight of a quarter.
     let like = known
         .iter()
-        .map(|known| (likeness(content, &known.content).powi(2), known));
-    mean(like, Some(mean_of_all))
+        .map(|(other, known)| (likeness(content, other).powi(2), known));
+    mean(like.chain(own.map(|own| (1.0, own))), Some(prior))
 }
 
 /// Inverse times, 1 on average over all branches.
@@ -177,7 +214,7 @@ mod tests {
                 .is_multiple_of(2)
                 .then_some((1000.0, if slow { 20_000.0 } else { 2_000.0 }))
         };
-        let weights = weights(&bursts, timed);
+        let weights = weights(&bursts, Precision::Low, timed);
         assert!(weights[..40].iter().all(|w| (w[0] - weights[0][0]).abs() < 1e-4));
         let ratio = weights[0][0] / weights[79][0];
         // Less than ten: what all have in common counts as six measurements.
@@ -188,13 +225,13 @@ mod tests {
 
     #[test]
     fn without_clocks_there_are_no_weights() {
-        assert!(weights(&[burst(0)], |_| None).is_empty());
+        assert!(weights(&[burst(0)], Precision::Low, |_| None).is_empty());
     }
 
     #[test]
     fn a_clock_that_stood_still_does_not_count_for_everything() {
         let bursts: Vec<Burst> = (0..20).map(|i| burst(if i == 0 { 0x9000 } else { 0x1000 })).collect();
-        let weights = weights(&bursts, |burst| {
+        let weights = weights(&bursts, Precision::Low, |burst| {
             Some((
                 1000.0,
                 if burst.branches[0].from.offset == 0x9000 {

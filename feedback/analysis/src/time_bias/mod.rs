@@ -11,16 +11,18 @@
 //! observed that (phases that run one after the other), the result would be noise or would not exist. So the chain
 //! restarts with a small probability at the observed visits: `n = (1 − ε) n P + ε visits`. This is the distribution of
 //! bursts that each continue, by the kernel, for `1/ε` more branches on average. It is unique, and phases that no burst
-//! joins keep their shares: bursts do not show the speed of a phase as a whole. [`clock`] uses measured speeds, and
-//! [`phase`] widens intervals for unknown ones.
+//! joins keep their shares: bursts do not show the speed of a phase as a whole. [`clock`] uses measured speeds
+//! ([`measured`]), and [`phase`] widens intervals for unknown ones.
 
 mod chain;
 mod clock;
+mod measured;
 mod phase;
 mod stationary;
 
 use crate::replicates::Times;
 use chain::Chain;
+use measured::Measured;
 use pleach_collector::vector::{Burst, Engine, VectorSet};
 
 /// Parameters of the Markov chain.
@@ -72,23 +74,17 @@ impl Weights {
         }
     }
 
-    /// Weights by the time of a branch, where bursts were timed; all 1 if none was.
-    pub fn clocked(vectors: &VectorSet) -> Self {
-        Self {
-            bursts: clock::weights(&vectors.bursts, |burst| {
-                burst.clock.map(|clock| (clock.branches, clock.nanoseconds))
-            }),
-            ..Self::equal()
-        }
-    }
-
-    /// Weights for bursts that timer ticks began. Hardware records are triggered by events of all kinds and have
-    /// weights of 1.
+    /// Weights for bursts that ticks began. Branch records that were read at events of another kind than time have
+    /// weights of 1, and so have those without cycles.
     pub fn from_vectors(vectors: &VectorSet, model: &Model) -> Self {
+        let measured = Measured::new(vectors);
+        let by_speed = Self {
+            bursts: clock::weights(&vectors.bursts, measured.precision(), |burst| measured.time(burst)),
+            ..Self::equal()
+        };
         let by_time = |engine| matches!(engine, Engine::Step | Engine::RunAhead);
-        let clocked = Self::clocked(vectors);
         if !vectors.bursts.iter().all(|burst| by_time(burst.engine)) {
-            return clocked;
+            return by_speed;
         }
         let chain = Chain::observe(&vectors.bursts, model.order);
         let shares = stationary::solve(&chain, model.restart);
@@ -102,8 +98,13 @@ impl Weights {
         Self {
             states: chain.states,
             weights,
-            ..clocked
+            ..by_speed
         }
+    }
+
+    /// Whether the time of branches was measured, and weighs bursts.
+    pub fn has_speeds(&self) -> bool {
+        !self.bursts.is_empty()
     }
 
     /// The same weights, with each burst multiplied by its factor: 1 on average, by the position in `bursts`.

@@ -8,7 +8,7 @@ use super::progress::Progress;
 use super::recorded::analysed;
 use anyhow::{Context, Result, bail};
 use pleach_analysis::exact_profile;
-use pleach_analysis::time_bias::Weights;
+use pleach_analysis::time_bias::{Model, Weights};
 use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_ball_larus::counts::file::CountFile;
 use pleach_collector::perf::{Imported, PerfError, Report, import_watched};
@@ -54,6 +54,11 @@ pub struct Args {
     /// Keep the raw vectors in the profile.
     #[arg(long)]
     keep_vectors: bool,
+    /// Correct the time bias of samples that were taken at an event of time (cycles, cpu-clock, …): weight branches by the
+    /// cycles of the branch records. Samples taken at other events,
+    /// such as taken branches, and records without cycles are left as they are.
+    #[arg(long)]
+    correct_time_bias: bool,
     /// Print only errors.
     #[arg(short, long)]
     quiet: bool,
@@ -106,9 +111,18 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     for line in remarks(&args.file, &report).iter().take(told) {
         eprintln!("pleach: {line}");
     }
+    let weights = match args.correct_time_bias {
+        true => Weights::from_vectors(&vectors, &Model::default()),
+        false => Weights::equal(),
+    };
+    if args.correct_time_bias && !weights.has_speeds() && !args.quiet {
+        eprintln!(
+            "pleach: note: no time bias was corrected: no sample of an event of time has the cycles of its branches"
+        );
+    }
     let profile = analysed(
         &vectors,
-        &Weights::equal(),
+        &weights,
         &args.files.finder()?,
         &[],
         args.keep_vectors,

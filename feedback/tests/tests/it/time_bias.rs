@@ -3,8 +3,14 @@
 use pleach_feedback_tests::support;
 
 use pleach_analysis::time_bias::{Model, Weights};
-use pleach_collector::vector::{Branch, Burst, CodeAddress, EndReason, Engine, ModuleId, VectorSet};
+use pleach_collector::perf::export::{ExportOptions, perf_data};
+use pleach_collector::perf::import_bytes;
+use pleach_collector::vector::{
+    Branch, BranchFacts, Burst, Clock, CodeAddress, EndReason, Engine, EventId, HardwareSample, Module, ModuleId,
+    ModuleMapping, Prediction, Process, VectorSet,
+};
 use std::collections::BTreeMap;
+use std::path::Path;
 use support::Random;
 
 /// Bytes between the code of one state and the next.
@@ -270,4 +276,184 @@ fn corrected_shares_are_nearer_the_truth() {
             all / branches
         );
     }
+}
+
+/// A program whose parts run one after the other, each a ring of three states.
+struct Parts {
+    /// By part: the time of a state, and how many are executed.
+    parts: Vec<(f64, usize)>,
+}
+
+impl Parts {
+    fn trace(&self) -> Vec<usize> {
+        let parts = self.parts.iter().enumerate();
+        parts
+            .flat_map(|(part, &(_, steps))| (0..steps).map(move |step| 3 * part + step % 3))
+            .collect()
+    }
+
+    fn simulated(&self) -> Simulated {
+        Simulated {
+            next: Vec::new(),
+            dwell: self.parts.iter().flat_map(|&(time, _)| [time; 3]).collect(),
+            calls: Vec::new(),
+        }
+    }
+
+    fn states(&self) -> usize {
+        3 * self.parts.len()
+    }
+
+    /// What `perf record -b` writes: the branches before each sample, with cycles. Samples are spread over time, or, of an
+    /// event of another kind, over branches.
+    fn records(&self, random: &mut Random, samples: usize, event: &str) -> VectorSet {
+        let trace = self.trace();
+        let dwell = self.simulated().dwell;
+        let time = |state: usize| if event.starts_with("cycles") { dwell[state] } else { 1.0 };
+        let mut ends = Vec::with_capacity(trace.len());
+        let mut now = 0.0;
+        for &state in &trace {
+            now += time(state);
+            ends.push(now);
+        }
+        let mut ticks: Vec<f64> = (0..samples).map(|_| random.unit() * now).collect();
+        ticks.sort_by(f64::total_cmp);
+        let burst = |(number, tick): (usize, &f64)| {
+            let done = ends.partition_point(|end| end < tick).clamp(2, trace.len() - 1);
+            let pairs = &trace[done.saturating_sub(32)..=done];
+            Burst {
+                process: 0,
+                thread: 7,
+                time_ns: 1000 * (number as u64 + 1),
+                engine: Engine::Perf,
+                start: None,
+                branches: pairs.windows(2).map(|pair| branch(pair[0], pair[1])).collect(),
+                end: None,
+                end_reason: EndReason::Budget,
+                instructions: 0,
+                count: 1,
+                proved: true,
+                system_call: None,
+                hardware: Some(Box::new(HardwareSample {
+                    event: EventId(0),
+                    ip: at(pairs[pairs.len() - 1] as u64 * SPACING),
+                    facts: pairs[..pairs.len() - 1]
+                        .iter()
+                        .map(|&state| BranchFacts {
+                            prediction: Prediction::Predicted,
+                            cycles: dwell[state] as u16,
+                        })
+                        .collect(),
+                })),
+                lengths: Vec::new(),
+                clock: None,
+            }
+        };
+        VectorSet {
+            modules: vec![Module {
+                path: "/nowhere/program".into(),
+                build_id: None,
+                mappings: vec![ModuleMapping {
+                    process: 0,
+                    start: 0x40_0000,
+                    end: 0x50_0000,
+                    file_offset: 0,
+                }],
+            }],
+            processes: vec![Process {
+                pid: 7,
+                parent: None,
+                command: "program".into(),
+                program_cpu_seconds: 0.0,
+                own_cpu_seconds: 0.0,
+                lost: 0,
+                declined: 0,
+                undisturbed: false,
+            }],
+            events: vec![event.to_owned()],
+            bursts: ticks.iter().enumerate().map(burst).collect(),
+            ..VectorSet::default()
+        }
+    }
+}
+
+/// The set, written as perf.data and imported.
+fn imported(set: &VectorSet) -> VectorSet {
+    let file = perf_data(set, ExportOptions { depth: 32 }).0;
+    let imported = import_bytes(Path::new("perf.data"), &file, None).unwrap();
+    assert_eq!(imported.report.malformed, 0, "{:?}", imported.report.first_malformed);
+    assert_eq!(imported.vectors.bursts.len(), set.bursts.len());
+    imported.vectors
+}
+
+#[test]
+fn cycles_of_imported_records_show_the_speed_of_parts() {
+    let parts = Parts {
+        parts: vec![(8.0, 30_000), (80.0, 30_000)],
+    };
+    let vectors = imported(&parts.records(&mut Random(3), 2000, "cycles:u"));
+    let truth = true_shares(&parts.trace(), 6);
+    let raw = overlap(&shares(&vectors, &Weights::equal(), 6), &truth);
+    // 10 of 11 samples are in the half of the executions that takes ten times as long.
+    assert!((raw - (0.5 + 1.0 / 11.0)).abs() < 0.03, "{raw}");
+    let weights = Weights::from_vectors(&vectors, &Model::default());
+    assert!(weights.has_speeds());
+    let corrected = overlap(&shares(&vectors, &weights, 6), &truth);
+    assert!(corrected > 0.95, "{corrected}");
+}
+
+/// Their samples are spread over branches already: a correction would spoil them.
+#[test]
+fn cycles_of_records_at_other_events_are_not_used() {
+    let parts = Parts {
+        parts: vec![(8.0, 30_000), (80.0, 30_000)],
+    };
+    let vectors = imported(&parts.records(&mut Random(4), 2000, "near_taken:u"));
+    let weights = Weights::from_vectors(&vectors, &Model::default());
+    assert!(!weights.has_speeds());
+    let share = overlap(&shares(&vectors, &weights, 6), &true_shares(&parts.trace(), 6));
+    assert!(share > 0.96, "{share}");
+}
+
+#[test]
+fn records_of_any_parts_come_nearer_the_truth() {
+    for seed in 0..16 {
+        let mut random = Random(seed);
+        let part = |random: &mut Random| (4.0 + 200.0 * random.unit().powi(2), 5000 + random.below(40_000));
+        let parts = Parts {
+            parts: (0..2 + random.below(4)).map(|_| part(&mut random)).collect(),
+        };
+        let vectors = parts.records(&mut random, 3000, "cycles:u");
+        let truth = true_shares(&parts.trace(), parts.states());
+        let of = |weights: &Weights| overlap(&shares(&vectors, weights, parts.states()), &truth);
+        let raw = of(&Weights::equal());
+        let corrected = of(&Weights::from_vectors(&vectors, &Model::default()));
+        assert!(corrected > raw - 0.02 && corrected > 0.9, "{seed}: {corrected} {raw}");
+    }
+}
+
+/// Hardware breakpoints time the branches behind every third burst.
+#[test]
+fn timed_bursts_show_the_speed_of_parts() {
+    let mut random = Random(11);
+    let parts = Parts {
+        parts: vec![(2.0, 300_000), (24.0, 100_000), (5.0, 200_000)],
+    };
+    let (trace, program) = (parts.trace(), parts.simulated());
+    let mut vectors = program.sample(&trace, &mut random, 1500, 100);
+    vectors.processes = parts.records(&mut random, 1, "cycles").processes;
+    for burst in vectors.bursts.iter_mut().step_by(3) {
+        let state = (burst.branches[0].from.offset / SPACING) as usize;
+        burst.clock = Some(Clock {
+            branches: 1200.0,
+            // A single time is uncertain.
+            nanoseconds: (1200.0 * program.dwell[state] * (0.2 + 1.6 * random.unit())) as f32,
+        });
+    }
+    let truth = true_shares(&trace, 9);
+    let raw = overlap(&shares(&vectors, &Weights::equal(), 9), &truth);
+    assert!(raw < 0.75, "{raw}");
+    let weights = Weights::from_vectors(&vectors, &Model::default());
+    let corrected = overlap(&shares(&vectors, &weights, 9), &truth);
+    assert!(corrected > 0.93, "{corrected} {raw}");
 }

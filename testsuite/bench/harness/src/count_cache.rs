@@ -29,7 +29,7 @@ impl CountCache {
     pub fn counts(&self, binary: &Binary, invocation: &Invocation, simulation: Simulation) -> Result<Counts> {
         let what = match simulation {
             Simulation::InstructionsOnly => "instructions",
-            Simulation::CachesAndBranches => "model",
+            Simulation::CachesAndBranches => "caches",
         };
         self.kept(binary, invocation, what, |binary| {
             counts(binary, invocation, simulation)

@@ -27,6 +27,8 @@ pub struct Counts {
     pub instructions: u64,
     /// Instruction fetches that miss the model's first-level cache.
     pub i1_misses: Option<u64>,
+    /// Loads and stores that miss the model's first-level cache.
+    pub d1_misses: Option<u64>,
     /// Conditional branches executed.
     pub conditional_branches: Option<u64>,
     /// Conditional branches that the model mispredicts.
@@ -114,6 +116,7 @@ fn parse_summary(text: &str) -> Result<Counts> {
                 saw_instructions = true;
             }
             "I1mr" => counts.i1_misses = Some(total),
+            "D1mr" | "D1mw" => *counts.d1_misses.get_or_insert(0) += total,
             "Bc" => counts.conditional_branches = Some(total),
             "Bcm" => counts.conditional_mispredicts = Some(total),
             "Bim" => counts.indirect_mispredicts = Some(total),
@@ -143,7 +146,7 @@ mod tests {
 
         let events = "events: Ir I1mr ILmr Dr D1mr DLmr Dw D1mw DLmw Bc Bcm Bi Bim";
         let full = parse_summary(&format!("{events}\nsummary: 100 7 1 30 2 1 20 1 1 15 3 5 2\n")).unwrap();
-        assert_eq!(full.i1_misses, Some(7));
+        assert_eq!((full.i1_misses, full.d1_misses), (Some(7), Some(3)));
         assert_eq!(full.conditional_branches, Some(15));
         assert_eq!(full.mispredicts(), Some(5));
     }

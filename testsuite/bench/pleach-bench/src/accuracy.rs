@@ -6,7 +6,7 @@
 use anyhow::{Context, Result};
 use pleach_analysis::accuracy::Spread;
 use pleach_analysis::credit::Crediting;
-use pleach_analysis::evaluate::estimate::Estimator;
+use pleach_analysis::evaluate::estimate::{Estimator, TimeBias};
 use pleach_analysis::evaluate::{Evaluation, Job, evaluate};
 use pleach_collector::record::RecordOptions;
 use pleach_collector::vector::Engine;
@@ -32,6 +32,8 @@ pub struct AccuracyOptions {
     pub lengths: Vec<Option<usize>>,
     /// How partial paths are credited.
     pub creditings: Vec<Crediting>,
+    /// Whether the time bias is corrected. If it is in any, branches are timed, which takes bursts.
+    pub time_biases: Vec<TimeBias>,
     /// Recordings for each budget.
     pub runs: u32,
     /// CPU-seconds of the program in each recording.
@@ -113,12 +115,16 @@ pub fn accuracy(
         .creditings
         .iter()
         .flat_map(|&crediting| {
-            options.lengths.iter().map(move |&vector_length| Estimator {
-                crediting,
-                vector_length,
+            options.lengths.iter().flat_map(move |&vector_length| {
+                options.time_biases.iter().map(move |&time_bias| Estimator {
+                    crediting,
+                    vector_length,
+                    time_bias,
+                })
             })
         })
         .collect();
+    let clocks = options.time_biases.iter().any(|bias| *bias != TimeBias::Uncorrected);
     let mut found = Vec::new();
     for workload in workloads {
         let invocation = bench.invocation(workload, options.on)?;
@@ -134,6 +140,7 @@ pub fn accuracy(
                 let record = RecordOptions {
                     engine: options.engine,
                     overhead: budget,
+                    clocks,
                     ..RecordOptions::new(sampler.clone())
                 };
                 let how = pleach_analysis::evaluate::EvaluateOptions {
@@ -179,13 +186,14 @@ const COLUMNS: [(&str, &str, f64, usize); 14] = [
 ];
 
 /// The key of a row beside the program.
-type Setting = (Level, u64, &'static str, Option<usize>);
+type Setting = (Level, u64, &'static str, Option<usize>, TimeBias);
 
 impl Accuracy {
     fn setting(&self) -> Setting {
         let Estimator {
             crediting,
             vector_length,
+            time_bias,
         } = self.evaluation.estimator;
         // Budgets are positive: their order is that of their bits.
         (
@@ -193,6 +201,7 @@ impl Accuracy {
             self.budget.to_bits(),
             crediting_name(crediting),
             vector_length,
+            time_bias,
         )
     }
 
@@ -210,21 +219,31 @@ pub fn crediting_name(crediting: Crediting) -> &'static str {
     }
 }
 
-fn setting_cells(&(level, budget, crediting, length): &Setting) -> [Cell; 4] {
+/// The name in tables and on the command line.
+pub fn time_bias_name(bias: TimeBias) -> &'static str {
+    match bias {
+        TimeBias::Uncorrected => "uncorrected",
+        TimeBias::Corrected => "corrected",
+    }
+}
+
+fn setting_cells(&(level, budget, crediting, length, bias): &Setting) -> [Cell; 5] {
     let budget = f64::from_bits(budget) * 100.0;
     [
         level.name().into(),
         Cell::Number(budget, if budget < 1.0 { 2 } else { 0 }),
         crediting.into(),
         length.map_or_else(|| "whole".into(), |length| (length as u64).into()),
+        time_bias_name(bias).into(),
     ]
 }
 
-const SETTING: [(&str, &str); 4] = [
+const SETTING: [(&str, &str); 5] = [
     ("level", "build"),
     ("budget", "budget, %"),
     ("crediting", "crediting"),
     ("vector_length", "vectors"),
+    ("time_bias", "time bias"),
 ];
 
 /// Tables: each program's medians with least and largest values, and means over the programs of those medians.

@@ -130,6 +130,10 @@ pub struct Accuracy {
     /// How partial paths are credited; may be repeated
     #[arg(long = "crediting", value_enum, default_values_t = [CreditingName::Em])]
     pub creditings: Vec<CreditingName>,
+    /// Whether the time bias is corrected; may be repeated. `corrected` times branches behind a third of the bursts, for all
+    /// rows
+    #[arg(long = "time-bias", value_enum, default_values_t = [TimeBiasName::Uncorrected])]
+    pub time_biases: Vec<TimeBiasName>,
     /// Recordings of each program
     #[arg(long, default_value_t = 5)]
     pub runs: u32,
@@ -188,6 +192,14 @@ pub enum CreditingName {
     Equal,
     /// As products of edge probabilities
     EdgeIndependent,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TimeBiasName {
+    /// Not at all
+    Uncorrected,
+    /// By the speed of bursts with similar branches
+    Corrected,
 }
 
 #[derive(Args)]

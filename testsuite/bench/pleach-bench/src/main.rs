@@ -5,9 +5,10 @@ mod peer_args;
 mod suite_args;
 
 use anyhow::{Result, bail, ensure};
-use args::{Accuracy, Build, Cli, Command, CreditingName, LevelName, Measure, VariantName};
+use args::{Accuracy, Build, Cli, Command, CreditingName, LevelName, Measure, TimeBiasName, VariantName};
 use clap::Parser;
 use pleach_analysis::credit::Crediting;
+use pleach_analysis::evaluate::estimate::TimeBias;
 use pleach_ball_larus::Mode;
 use pleach_bench::compare::{self, ComparisonOptions};
 use pleach_bench::{accuracy, coverage, rates};
@@ -285,11 +286,16 @@ fn accuracy_of(bench: &Bench, chosen: &Accuracy) -> Result<Vec<Section>> {
         CreditingName::Equal => Crediting::Equal,
         CreditingName::EdgeIndependent => Crediting::Independent,
     };
+    let time_bias = |name: &TimeBiasName| match name {
+        TimeBiasName::Uncorrected => TimeBias::Uncorrected,
+        TimeBiasName::Corrected => TimeBias::Corrected,
+    };
     let options = accuracy::AccuracyOptions {
         levels: chosen.levels.iter().map(level).collect(),
         budgets: chosen.budgets.iter().map(|percent| percent / 100.0).collect(),
         lengths: chosen.lengths.iter().map(|length| length.0).collect(),
         creditings: chosen.creditings.iter().map(crediting).collect(),
+        time_biases: chosen.time_biases.iter().map(time_bias).collect(),
         runs: chosen.runs,
         cpu_seconds: chosen.cpu_seconds,
         on: chosen.on,

@@ -17,6 +17,11 @@ const ENTRIES: usize = 16;
 /// Bits of a tag (§5.4).
 const TAG_BITS: u32 = 2;
 
+/// Bits of the numbers of substreams in the study of table sizes: 512 to 4096 (§5.5).
+pub const TABLE_BITS: [u32; 4] = [9, 10, 11, 12];
+/// r in that study.
+const TABLE_RATE: u64 = 256;
+
 /// A first-level compressor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -131,6 +136,20 @@ impl Curve {
     }
 }
 
+/// H\[P_256\]_n for each size of the table, as the paper has it: its counters begin with zero.
+pub(super) fn table_sizes(events: &[Event], truth: &HashMap<Event, u64>, trials: u64) -> Vec<Point> {
+    let sizes = TABLE_BITS.iter().map(|bits| {
+        let runs = (0..trials).map(|seed| {
+            let mut generator = Generator::new(seed);
+            let rate = NonZeroU64::new(TABLE_RATE).unwrap_or(NonZeroU64::MIN);
+            let sampler = Split::new(*bits, &mut generator, |g| Periodic::new(rate, Start::Zero, g));
+            compress(Box::new(sampler), TABLE_RATE, events, truth)
+        });
+        mean(&runs.collect::<Vec<_>>())
+    });
+    sizes.collect()
+}
+
 pub(super) fn counts(events: impl Iterator<Item = (Event, u64)>) -> HashMap<Event, u64> {
     let mut counts = HashMap::new();
     for (event, weight) in events {
@@ -141,7 +160,11 @@ pub(super) fn counts(events: impl Iterator<Item = (Event, u64)>) -> HashMap<Even
 
 fn point(kind: Kind, rate: u64, events: &[Event], truth: &HashMap<Event, u64>, seed: u64) -> Point {
     let mut generator = Generator::new(seed);
-    let mut sampler = kind.sampler(NonZeroU64::new(rate).unwrap_or(NonZeroU64::MIN), &mut generator);
+    let sampler = kind.sampler(NonZeroU64::new(rate).unwrap_or(NonZeroU64::MIN), &mut generator);
+    compress(sampler, rate, events, truth)
+}
+
+fn compress(mut sampler: Box<dyn Sampler<Event>>, rate: u64, events: &[Event], truth: &HashMap<Event, u64>) -> Point {
     // A counter of eight bits for messages, as in the first level: with r in each, that is r × 256.
     let mut second = Accumulator::new(ENTRIES, rate * 256);
     let (mut messages, mut merged) = (0, 0);

@@ -6,6 +6,7 @@
 //! | tagged table (§4, figure 6) | [`tagged`] |
 //! | events (§2.1); loads | [`event`](mod@event), [`loads`] |
 //! | error (§5.3.1) | [`error`](mod@error) |
+//! | overhead in cycles (§5.3.2) | [`overhead`](mod@overhead) |
 //! | Monte-Carlo figure (§3.3, figure 4) | [`convergence`](mod@convergence) |
 
 mod compact;
@@ -14,13 +15,14 @@ mod curve;
 pub mod error;
 pub mod event;
 pub mod loads;
+pub mod overhead;
 mod report;
 pub mod samplers;
 mod stream;
 pub mod tagged;
 
 pub use compact::CompactRecording;
-pub use curve::{Curve, Kind, Point, RATES};
+pub use curve::{Curve, Kind, Point, RATES, TABLE_BITS};
 pub use report::{convergence, sections};
 pub use stream::Stream;
 
@@ -77,6 +79,8 @@ fn stream(workload: &str, vectors: &VectorSet, trials: u64) -> Stream {
         branches: vectors.bursts.iter().map(|burst| burst.branches.len() as u64).sum(),
         events: events.len() as u64,
         distinct: truth.len() as u64,
+        instructions: vectors.bursts.iter().map(|burst| u64::from(burst.instructions)).sum(),
+        table_sizes: curve::table_sizes(&events, &truth, trials),
         curves: Kind::ALL
             .map(|kind| Curve::measure(kind, &events, &truth, trials))
             .to_vec(),

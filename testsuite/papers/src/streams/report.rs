@@ -1,7 +1,8 @@
 //! Tables of what streams showed.
 
 use super::convergence::{self, mean_error};
-use super::curve::{Curve, Kind, Point, RATES};
+use super::curve::{Curve, Kind, Point, RATES, TABLE_BITS};
+use super::overhead::{overhead, overhead_of_small_interrupts};
 use super::stream::Stream;
 use pleach_collector::stream::Generator;
 use pleach_harness::table::{Cell, Section, Table};
@@ -23,6 +24,17 @@ pub fn sections(streams: &[Stream]) -> Vec<Section> {
             "equal_overhead",
             "Error in % where one message is sent for 256 events",
             equal_overhead(streams),
+        ),
+        Section::new(
+            "cycles",
+            "Overhead by the paper's model, 30 cycles for a message, in % of the program's cycles (one for an instruction): \
+             means over the programs at r = 256",
+            cycles(streams),
+        ),
+        Section::new(
+            "table_sizes",
+            "H[P256]_n, from 0: sizes n of the table",
+            table_sizes(streams),
         ),
         Section::new(
             "room",
@@ -104,6 +116,78 @@ fn equal_overhead(streams: &[Stream]) -> Table {
     table
 }
 
+/// Instructions for each event.
+fn instructions_per_event(stream: &Stream) -> f64 {
+    stream.instructions as f64 / stream.events as f64
+}
+
+/// The rate at which overheads are compared.
+const CYCLES_RATE: u64 = 256;
+
+fn cycles(streams: &[Stream]) -> Table {
+    let mut table = Table::new([
+        ("compressor", "compressor"),
+        ("overhead", "overhead"),
+        ("overhead_most", "most"),
+        ("overhead_second", "with A_16"),
+        ("overhead_single", "an interrupt for each message"),
+        ("error", "error"),
+    ]);
+    for kind in Kind::ALL {
+        let points: Vec<(Point, f64)> = streams
+            .iter()
+            .flat_map(|stream| stream.curves.iter().map(move |curve| (stream, curve)))
+            .filter(|(_, curve)| curve.kind == kind)
+            .filter_map(|(stream, curve)| {
+                let point = curve.points.iter().find(|point| point.rate == CYCLES_RATE)?;
+                Some((*point, instructions_per_event(stream)))
+            })
+            .collect();
+        let percent = |of: &dyn Fn(&Point, f64) -> f64| -> Vec<f64> {
+            points.iter().map(|(point, each)| of(point, *each) * 100.0).collect()
+        };
+        let plain = percent(&|p, each| overhead(p.messages, each));
+        let second = percent(&|p, each| overhead(p.second, each));
+        let single = percent(&|p, each| overhead_of_small_interrupts(p.messages, each, 1.0));
+        let error = percent(&|p, _| p.error);
+        table.push([
+            kind.name().into(),
+            Cell::Number(mean(plain.iter().copied()), 3),
+            Cell::Number(plain.iter().copied().fold(f64::NAN, f64::max), 3),
+            Cell::Number(mean(second.into_iter()), 3),
+            Cell::Number(mean(single.into_iter()), 3),
+            Cell::Number(mean(error.into_iter()), 3),
+        ]);
+    }
+    table
+}
+
+fn table_sizes(streams: &[Stream]) -> Table {
+    let mut table = Table::new([
+        ("workload", "workload"),
+        ("entries", "n"),
+        ("messages", "messages for 1000 events"),
+        ("messages_second", "with A_16"),
+        ("overhead", "overhead, %"),
+        ("error", "error, %"),
+        ("overlap", "overlap, %"),
+    ]);
+    for stream in streams {
+        for (bits, point) in TABLE_BITS.iter().zip(&stream.table_sizes) {
+            table.push([
+                stream.workload.as_str().into(),
+                (1_u64 << bits).into(),
+                Cell::Number(point.messages * 1e3, 2),
+                Cell::Number(point.second * 1e3, 2),
+                Cell::Number(overhead(point.messages, instructions_per_event(stream)) * 100.0, 3),
+                Cell::Number(point.error * 100.0, 3),
+                Cell::Number(point.overlap * 100.0, 2),
+            ]);
+        }
+    }
+    table
+}
+
 fn rooms(streams: &[Stream]) -> Table {
     let mut table = Table::new([
         ("workload", "workload"),
@@ -174,6 +258,16 @@ mod tests {
             branches: 1_234_567,
             events: 3_456_789,
             distinct: 987,
+            instructions: 14_000_000,
+            table_sizes: TABLE_BITS
+                .map(|bits| Point {
+                    rate: 256,
+                    messages: 1.0 / 256.0,
+                    second: 0.7 / 256.0,
+                    error: scale / f64::from(bits),
+                    overlap: 1.0 - scale / f64::from(bits * 10),
+                })
+                .to_vec(),
             curves: Kind::ALL
                 .iter()
                 .zip(1..)

@@ -1,7 +1,7 @@
 //! Results of one program's stream.
 
 use super::compact::CompactRecording;
-use super::curve::Curve;
+use super::curve::{Curve, Point};
 
 /// The measurements of one program's stream.
 #[derive(Clone, Debug)]
@@ -16,8 +16,12 @@ pub struct Stream {
     pub events: u64,
     /// Different ones.
     pub distinct: u64,
+    /// Instructions in which they occurred.
+    pub instructions: u64,
     /// By compressor.
     pub curves: Vec<Curve>,
+    /// By size of the table ([`TABLE_BITS`](super::TABLE_BITS)).
+    pub table_sizes: Vec<Point>,
     /// Recordings reduced to an eighth of the size.
     pub compact: CompactRecording,
 }
