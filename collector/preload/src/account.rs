@@ -139,6 +139,13 @@ pub fn note_written(bytes: usize) {
     }
 }
 
+/// Counts a frame that could not be written to the shard.
+pub fn note_unwritten() {
+    if let Some(page) = page() {
+        page.unwritten.fetch_add(1, Relaxed);
+    }
+}
+
 /// Whether the shards of all processes have the size that they may have.
 pub fn is_full() -> bool {
     let written = page().map_or(0, |page| page.written.load(Relaxed));

@@ -217,7 +217,11 @@ fn write_all(frame: &[u8]) -> bool {
     if written > 0 {
         account::note_written(written as usize);
     }
-    written == frame.len() as isize
+    let is_complete = written == frame.len() as isize;
+    if !is_complete {
+        account::note_unwritten();
+    }
+    is_complete
 }
 
 /// Whether the shard was opened and has mappings.

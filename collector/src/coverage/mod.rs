@@ -14,9 +14,10 @@ use crate::vector::{BuildId, Module, ModuleId, VectorSet};
 use plan::{ModulePlan, Outcome};
 use pleach_wire::coverage::{Failure, MODULES_EXTENSION};
 use requests::Requests;
+use std::collections::BTreeSet;
 use std::io::Result;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use tempfile::TempDir;
@@ -66,12 +67,13 @@ impl Coverage {
 
     /// Adds what was found to the vectors, and returns notes for the user. `unobserved`: signatures of modules, with the
     /// number of processes that had them without breakpoints and did not note it themselves; `end`: CPU time of the
-    /// program in all processes, in nanoseconds.
+    /// program in all processes, in nanoseconds. `in_use`: files whose code processes still execute.
     pub(crate) fn finish(
         self,
         set: &mut VectorSet,
         mut unseen: Unseen,
         unobserved: &[(u64, u64)],
+        in_use: &BTreeSet<PathBuf>,
         end: u64,
     ) -> Vec<String> {
         let mut remarks = Vec::new();
@@ -79,6 +81,11 @@ impl Coverage {
         let plans = self.requests.finish();
         for &(signature, processes) in unobserved {
             unseen.modules |= !note_unobserved(folder.path(), signature, processes, &plans);
+        }
+        for plan in plans.iter().filter(|(_, plan)| in_use.contains(&plan.path)) {
+            if let Some(plan) = plan.1.plan() {
+                plan.head().failures[Failure::Running as usize].fetch_add(1, Relaxed);
+            }
         }
         if unseen.modules {
             remarks.push(

@@ -17,7 +17,7 @@ pub const FILE: &core::ffi::CStr = c"account";
 /// Size of the file.
 pub const SIZE: usize = 8192;
 /// First word of the page: its layout. A process ignores a page of another layout.
-pub const LAYOUT: u64 = 0x3550_4343_4148_4c50;
+pub const LAYOUT: u64 = 0x3650_4343_4148_4c50;
 
 /// Number of kinds of processes; a hash of the executable's name selects one.
 const KINDS: usize = 64;
@@ -121,6 +121,8 @@ pub struct Account {
     pub threads_without_tick: AtomicU64,
     /// Bytes that all processes have written to their shards.
     pub written: AtomicU64,
+    /// Frames that could not be written: the disk is full, or the program may not write so much.
+    pub unwritten: AtomicU64,
     /// Learned cost of sampling a process beside its bursts; 0: unknown.
     start_cost_ns: AtomicU64,
     /// Learned cost of a burst; 0: unknown.
@@ -163,6 +165,7 @@ impl Default for Account {
             threads: AtomicU64::default(),
             threads_without_tick: AtomicU64::default(),
             written: AtomicU64::default(),
+            unwritten: AtomicU64::default(),
             start_cost_ns: AtomicU64::default(),
             burst_cost_ns: AtomicU64::default(),
             observed_start_ns: AtomicU64::default(),

@@ -76,11 +76,13 @@ pub enum Failure {
     Modules = 7,
     /// The process was not chosen, to keep the budget.
     Budget = 8,
+    /// The process still ran when the recording ended.
+    Running = 9,
 }
 
 impl Failure {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Late,
         Self::Traced,
         Self::Write,
@@ -90,6 +92,7 @@ impl Failure {
         Self::Waited,
         Self::Modules,
         Self::Budget,
+        Self::Running,
     ];
 
     /// The reason, for people.
@@ -104,6 +107,7 @@ impl Failure {
             Self::Waited => "the module's plan was not ready in time",
             Self::Modules => "too many modules were loaded",
             Self::Budget => "the budget did not suffice for each process",
+            Self::Running => "it still ran when the recording ended",
         }
     }
 }

@@ -68,7 +68,10 @@ mod tests {
         assert_eq!(certain_lengths(&operation(100, &lengths, 900)), []);
         assert_eq!(certain_lengths(&operation(4, &lengths, 50)), &lengths[..2]);
         assert_eq!(certain_lengths(&operation(3, &[(1, 400), (2, 300)], 250)), []);
-        assert_eq!(certain_lengths(&operation(233, &[(1, 415), (3, 287)], 298)), &[(1, 415), (3, 287)]);
+        assert_eq!(
+            certain_lengths(&operation(233, &[(1, 415), (3, 287)], 298)),
+            &[(1, 415), (3, 287)]
+        );
         // However often it was seen.
         assert_eq!(certain_lengths(&operation(100_000, &[(1, 399)], 601)), []);
     }

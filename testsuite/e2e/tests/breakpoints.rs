@@ -482,3 +482,27 @@ fn system_calls_without_the_library_are_refused() {
     let text = String::from_utf8_lossy(&done.stderr);
     assert!(text.contains("no breakpoints: main makes system calls"), "{text}");
 }
+
+/// What a process may yet execute is not proved not to be executed.
+#[test]
+fn code_of_a_daemon_that_still_runs_is_unknown() {
+    let folder = scratch();
+    let (daemon, out) = (folder.path().join("daemon"), folder.path().join("daemon.pleach"));
+    compile(&daemon, &flags(&["annotate"]), &[program("daemon.c")]);
+    let (told, text) = record(&["--overhead", "50%"], &out, &[&daemon]);
+    let process: i32 = told.trim().parse().expect("the process");
+    // SAFETY: plain integers; the process is the daemon, which waits.
+    unsafe { libc::kill(process, libc::SIGKILL) };
+    assert!(
+        text.contains(&format!("daemon (process {process}) still runs: ")),
+        "{text}"
+    );
+    assert!(
+        text.contains("what was not hit is unknown, not unexecuted: it still ran when the recording ended"),
+        "{text}"
+    );
+    let profile = read(&out);
+    assert!(states(&profile, "prepare").iter().all(|state| is_executed(*state)));
+    let serve = states(&profile, "serve");
+    assert!(serve.iter().all(|state| *state == Covered::Unknown), "{serve:?}");
+}

@@ -82,6 +82,11 @@ impl RunAccount {
         self.account().unwatched.load(Relaxed) > 0
     }
 
+    /// Bursts and other frames that could not be written.
+    pub(crate) fn unwritten(&self) -> u64 {
+        self.account().unwritten.load(Relaxed)
+    }
+
     /// Whether it is unknown which modules some process had.
     pub(crate) fn has_unnoted(&self) -> bool {
         self.account().unnoted.load(Relaxed) > 0

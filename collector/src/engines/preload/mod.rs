@@ -8,6 +8,7 @@
 pub(crate) mod account;
 pub mod calibrate;
 pub(crate) mod gather;
+mod running;
 
 use super::error::{RecordError, io};
 use super::kernel_events::{BUDGET_SHARE, KernelEvents};
@@ -28,6 +29,7 @@ use gather::Gathering;
 use pleach_wire::account::Totals;
 use pleach_wire::settings::Settings;
 use pleach_wire::{shard, start};
+use running::Running;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -48,6 +50,7 @@ pub(crate) struct PreloadSession<'a> {
     account: Option<RunAccount>,
     coverage: Option<Coverage>,
     unseen: Unseen,
+    running: Running,
     kernel_events: Option<KernelEvents>,
 }
 
@@ -84,6 +87,7 @@ impl<'a> PreloadSession<'a> {
             account: None,
             coverage,
             unseen: Unseen::default(),
+            running: Running::default(),
             kernel_events: (!options.kernel_events.is_empty())
                 .then(|| KernelEvents::new(&options.kernel_events, options.overhead)),
         })
@@ -179,6 +183,7 @@ impl Session for PreloadSession<'_> {
         let status = ended?;
         self.command_cpu_seconds += seconds_of_children() - seconds_before;
         self.unsampled.join(account.unsampled());
+        self.running.add(Running::find(directory.path()));
         self.unseen.libraries |= account.is_blind();
         self.unseen.unwatched |= account.is_unwatched();
         self.unseen.modules |= account.has_unnoted();
@@ -214,9 +219,11 @@ impl Session for PreloadSession<'_> {
         let unseen = self.unseen;
         let totals = self.account.as_ref().map(RunAccount::totals).unwrap_or_default();
         let mut remarks = Vec::from_iter(note);
+        remarks.extend(self.running.note());
+        remarks.extend(note_on_losses(self.account.as_ref().map_or(0, RunAccount::unwritten)));
         if let Some(coverage) = self.coverage {
             let unobserved = self.account.as_ref().map(RunAccount::unobserved).unwrap_or_default();
-            remarks.extend(coverage.finish(&mut vectors, unseen, &unobserved, totals.program_ns));
+            remarks.extend(coverage.finish(&mut vectors, unseen, &unobserved, &self.running.code, totals.program_ns));
             if self.options.coverage == CoverageMode::On {
                 remarks.extend(note_on_breakpoints(&totals, stats.bursts));
             }
@@ -244,6 +251,20 @@ fn note_on_confinement(confined: &Confined) -> String {
          ended there. Record it without its sandbox",
         confined.name, confined.process,
     )
+}
+
+/// A note for the user where the sampler could not store what it saw.
+fn note_on_losses(unwritten: u64) -> Option<String> {
+    let what = match unwritten {
+        0 => return None,
+        1 => "a burst is lost: it".to_owned(),
+        more => format!("{more} bursts are lost: they"),
+    };
+    Some(format!(
+        "{what} could not be written to {}: free space there, choose another folder by TMPDIR, or raise the program's \
+         limit on file sizes (`ulimit -f`)",
+        std::env::temp_dir().display()
+    ))
 }
 
 /// From so many bursts on, a recording supports all optimisations but that for size (`pleach_decide::support`, on which
