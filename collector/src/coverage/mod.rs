@@ -67,7 +67,7 @@ impl Coverage {
 
     /// Adds what was found to the vectors, and returns notes for the user. `unobserved`: signatures of modules, with the
     /// number of processes that had them without breakpoints and did not note it themselves; `end`: CPU time of the
-    /// program in all processes, in nanoseconds. `in_use`: files whose code processes still execute.
+    /// program in all processes, in nanoseconds. `in_use`: files that processes still have mapped.
     pub(crate) fn finish(
         self,
         set: &mut VectorSet,

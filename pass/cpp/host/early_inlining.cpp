@@ -98,8 +98,8 @@ static constexpr int InlineThreshold = 225;
 static void capInlineThresholds(Function &F, BlockFrequencyInfo &Frequencies) {
   const double Entry = double(Frequencies.getEntryFreq().getFrequency());
   for (BasicBlock &B : F) {
-    // Cold ones stay cold.
-    if (double(Frequencies.getBlockFreq(&B).getFrequency()) < Entry / 2)
+    // Cold ones stay cold: LLVM knows them by their counts.
+    if (F.getEntryCount() && double(Frequencies.getBlockFreq(&B).getFrequency()) < Entry / 2)
       continue;
     for (Instruction &I : B)
       if (Function *Callee = calledHere(I); Callee && !Callee->hasFnAttribute(Attribute::InlineHint) &&
@@ -125,14 +125,15 @@ static constexpr double ColdShare = 0.02;
 
 // Calls that few executions of their function reach are cold, unless they are hot in the whole program. With a profile
 // LLVM only compares them with the whole program: in a hot function, whatever is called once in a thousand times is
-// inlined, and its registers are saved each time.
+// inlined, and its registers are saved each time. It takes none for cold in a function that the profile says nothing of,
+// and inlines more there than without a profile.
 static void lowerInlineThresholds(Function &F, BlockFrequencyInfo &Frequencies, const ProfileSummaryInfo &Summary) {
   const double Entry = double(Frequencies.getEntryFreq().getFrequency());
   for (BasicBlock &B : F) {
     if (double(Frequencies.getBlockFreq(&B).getFrequency()) >= Entry * ColdShare)
       continue;
     auto Count = Frequencies.getBlockProfileCount(&B);
-    if (!Count || Summary.isHotCount(*Count))
+    if (F.getEntryCount() && (!Count || Summary.isHotCount(*Count)))
       continue;
     for (Instruction &I : B)
       if (calledHere(I))
@@ -152,10 +153,17 @@ struct PleachRevealProfilePass : PassInfoMixin<PleachRevealProfilePass> {
       if (F.hasFnAttribute(PleachNotExecutedAttribute)) {
         F.removeFnAttr(PleachNotExecutedAttribute);
         inlineForSize(F);
-      } else if (F.hasFnAttribute(PleachUnsampledAttribute) && !F.hasOptSize())
-        capInlineThresholds(F, FAM.getResult<BlockFrequencyAnalysis>(F));
-      else if (!F.isDeclaration() && F.getEntryCount() && !F.hasOptSize())
-        lowerInlineThresholds(F, FAM.getResult<BlockFrequencyAnalysis>(F), Summary);
+      } else if (!F.isDeclaration() && !F.hasOptSize()) {
+        BlockFrequencyInfo &Frequencies = FAM.getResult<BlockFrequencyAnalysis>(F);
+        const bool IsUnsampled = F.hasFnAttribute(PleachUnsampledAttribute);
+        if (IsUnsampled)
+          capInlineThresholds(F, Frequencies);
+        if (!IsUnsampled || !F.getEntryCount())
+          lowerInlineThresholds(F, Frequencies, Summary);
+      }
+    }
+    // After all thresholds: a callee that is hot elsewhere gets no hint where nothing is known.
+    for (Function &F : M) {
       if (F.hasFnAttribute(PleachHotAttribute)) {
         F.removeFnAttr(PleachHotAttribute);
         F.addFnAttr(Attribute::InlineHint);

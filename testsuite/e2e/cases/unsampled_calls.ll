@@ -70,7 +70,7 @@ entry:
 ;   br i1 %done, label %exit, label %loop
 ;
 ; fail:                                             ; preds = %loop
-;   call void @callee(i32 -1)
+;   call void @callee(i32 -1) #3
 ;   unreachable
 ;
 ; exit:                                             ; preds = %more
@@ -86,5 +86,6 @@ entry:
 ; attributes #0 = { noinline }
 ; attributes #1 = { "pleach-unsampled" }
 ; attributes #2 = { "function-inline-threshold"="225" }
+; attributes #3 = { "function-inline-threshold"="45" }
 ;
 ; !0 = !{!"branch_weights", !"expected", i32 1, i32 100000}

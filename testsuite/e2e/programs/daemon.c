@@ -27,12 +27,13 @@ int main(void) {
         return read(ready[0], &byte, 1) != 1;
     }
     setsid();
-    // Who reads the output of the parent is not to wait for the child.
+    // Who reads the parent's output is not to wait for the child.
     fclose(stdout);
+    fclose(stderr);
     if (write(ready[1], &byte, 1) != 1)
         return 1;
     // Until the test has read the profile.
-    alarm(600);
+    alarm(60);
     pause();
     serve(1000000);
     return 0;

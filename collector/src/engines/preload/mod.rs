@@ -223,7 +223,13 @@ impl Session for PreloadSession<'_> {
         remarks.extend(note_on_losses(self.account.as_ref().map_or(0, RunAccount::unwritten)));
         if let Some(coverage) = self.coverage {
             let unobserved = self.account.as_ref().map(RunAccount::unobserved).unwrap_or_default();
-            remarks.extend(coverage.finish(&mut vectors, unseen, &unobserved, &self.running.code, totals.program_ns));
+            remarks.extend(coverage.finish(
+                &mut vectors,
+                unseen,
+                &unobserved,
+                &self.running.files,
+                totals.program_ns,
+            ));
             if self.options.coverage == CoverageMode::On {
                 remarks.extend(note_on_breakpoints(&totals, stats.bursts));
             }

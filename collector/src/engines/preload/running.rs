@@ -1,8 +1,9 @@
 //! Processes that still run when the command has ended, as daemons do.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,8 +12,8 @@ use std::time::Duration;
 pub(super) struct Running {
     /// Their names.
     processes: BTreeMap<u32, String>,
-    /// Files whose code they have.
-    pub(super) code: BTreeSet<PathBuf>,
+    /// Files that they have mapped.
+    pub(super) files: BTreeSet<PathBuf>,
 }
 
 impl Running {
@@ -48,10 +49,10 @@ impl Running {
             let Ok(maps) = fs::read(entry.path().join("maps")) else {
                 continue;
             };
-            if let Some(code) = code_of(&maps, folder) {
+            if let Some(files) = files_of(&maps, folder) {
                 let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
                 found.processes.insert(process, name.trim_end().to_owned());
-                found.code.extend(code);
+                found.files.extend(files);
             }
         }
         found
@@ -60,7 +61,7 @@ impl Running {
     /// Adds those of another run.
     pub(super) fn add(&mut self, other: Self) {
         self.processes.extend(other.processes);
-        self.code.extend(other.code);
+        self.files.extend(other.files);
     }
 
     /// A note for the user.
@@ -86,24 +87,15 @@ fn start_time(stat: &[u8]) -> Option<u64> {
     std::str::from_utf8(field).ok()?.parse().ok()
 }
 
-/// The files whose code a process has, by its `/proc/PID/maps`; `None` if it has no file of the folder.
-fn code_of(maps: &[u8], folder: &Path) -> Option<Vec<PathBuf>> {
-    let mut is_ours = false;
-    let mut code = Vec::new();
-    for line in maps.split(|&byte| byte == b'\n') {
-        // Addresses, permissions, offset, device, inode, spaces, path.
-        let mut fields = line.splitn(6, |&byte| byte == b' ');
-        let permissions = fields.nth(1).unwrap_or_default();
-        let path = fields.nth(3).unwrap_or_default().trim_ascii_start();
-        if !path.starts_with(b"/") {
-            continue;
-        }
-        is_ours |= Path::new(std::ffi::OsStr::from_bytes(path)).starts_with(folder);
-        if permissions.get(2) == Some(&b'x') {
-            code.push(PathBuf::from(std::ffi::OsString::from_vec(path.to_vec())));
-        }
-    }
-    is_ours.then_some(code)
+/// The files that a process has mapped, by its `/proc/PID/maps`; `None` if there is none of the folder. Code with
+/// breakpoints is a copy in another file, but the rest of its module is not.
+fn files_of(maps: &[u8], folder: &Path) -> Option<BTreeSet<PathBuf>> {
+    // Addresses, permissions, offset, device, inode, spaces, path.
+    let path = |line: &[u8]| line.splitn(6, |&byte| byte == b' ').nth(5).map(<[u8]>::to_vec);
+    let paths = maps.split(|&byte| byte == b'\n').filter_map(path);
+    let paths = paths.map(|path| PathBuf::from(OsString::from_vec(path.trim_ascii_start().to_vec())));
+    let files: BTreeSet<PathBuf> = paths.filter(|path| path.is_absolute()).collect();
+    files.iter().any(|file| file.starts_with(folder)).then_some(files)
 }
 
 #[cfg(test)]
@@ -118,10 +110,11 @@ mod tests {
                      4000-5000 r-xp 00000000 08:01 8      /lib/libc.so\n\
                      5000-6000 rw-p 00000000 00:00 0\n\
                      6000-7000 r-xp 00000000 00:00 0      [vdso]\n";
-        let code = ["/usr/bin/a daemon", "/lib/libc.so"].map(PathBuf::from).to_vec();
-        assert_eq!(code_of(maps, Path::new("/tmp/pleach-1-x")), Some(code));
-        assert_eq!(code_of(maps, Path::new("/tmp/pleach-1")), None);
-        assert_eq!(code_of(b"", Path::new("/tmp")), None);
+        let files = ["/usr/bin/a daemon", "/tmp/pleach-1-x/account (deleted)", "/lib/libc.so"];
+        let files = files.map(PathBuf::from).into();
+        assert_eq!(files_of(maps, Path::new("/tmp/pleach-1-x")), Some(files));
+        assert_eq!(files_of(maps, Path::new("/tmp/pleach-1")), None);
+        assert_eq!(files_of(b"", Path::new("/tmp")), None);
     }
 
     #[test]
@@ -139,7 +132,7 @@ mod tests {
                 .iter()
                 .map(|&(number, name)| (number, name.to_owned()))
                 .collect(),
-            code: BTreeSet::new(),
+            files: BTreeSet::new(),
         };
         assert_eq!(running(&[]).note(), None);
         let note = |processes: &[(u32, &str)]| running(processes).note().unwrap_or_default();
