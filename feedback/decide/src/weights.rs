@@ -99,7 +99,7 @@ pub enum Verdict {
     /// Never executed, or without samples by a profile large enough to show that it rarely runs: placed in a cold
     /// section, but compiled as without a profile, because it may be hot with another input.
     Unlikely {
-        /// It is proved that it was not executed: only what hardly enlarges it is inlined.
+        /// It is proved that it was not executed: less is inlined into it.
         is_proved: bool,
     },
     /// No samples, by a profile too small for a decision.

@@ -1,5 +1,5 @@
-; What a function calls that was not executed is inlined only if it hardly enlarges it, also where the source asks for
-; inlining. Calls of cold functions are left to LLVM.
+; Less is inlined into a function that was not executed, also where the source asks for inlining, except in its loops.
+; Calls of cold functions are left to LLVM.
 ; opt: -passes=pleach-small-callees
 target triple = "x86_64-unknown-linux-gnu"
 
@@ -29,6 +29,17 @@ entry:
   call void @hinted(i32 %n)
   call void @fails(i32 %n)
   call void @opaque(i32 %n)
+  br label %loop
+
+loop:
+  %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+  call void @callee(i32 %i)
+  call void @hinted(i32 %i)
+  %next = add i32 %i, 1
+  %done = icmp eq i32 %next, %n
+  br i1 %done, label %exit, label %loop
+
+exit:
   ret void
 }
 
@@ -62,6 +73,17 @@ entry:
 ;   call void @hinted(i32 %n) #4
 ;   call void @fails(i32 %n)
 ;   call void @opaque(i32 %n)
+;   br label %loop
+;
+; loop:                                             ; preds = %loop, %entry
+;   %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+;   call void @callee(i32 %i) #5
+;   call void @hinted(i32 %i)
+;   %next = add i32 %i, 1
+;   %done = icmp eq i32 %next, %n
+;   br i1 %done, label %exit, label %loop
+;
+; exit:                                             ; preds = %loop
 ;   ret void
 ; }
 ;
@@ -69,4 +91,5 @@ entry:
 ; attributes #1 = { inlinehint noinline }
 ; attributes #2 = { cold noinline }
 ; attributes #3 = { "pleach-unsampled" }
-; attributes #4 = { "function-inline-threshold"="50" }
+; attributes #4 = { "function-inline-threshold"="150" }
+; attributes #5 = { "function-inline-threshold"="225" }
