@@ -135,6 +135,20 @@ fn what_can_be_read_of_a_damaged_recording_is_kept() {
 }
 
 #[test]
+fn records_without_cycles_have_no_time_bias_to_correct() {
+    let folder = folder("cycles", 3);
+    assert_eq!(
+        pleach(&["export", "-q", "a.pleach", "-o", "perf.data"], &folder).0,
+        Some(0)
+    );
+    let (status, messages) = pleach(&["import", "perf.data", "--correct-time-bias", "-o", "b.pleach"], &folder);
+    assert_eq!(status, Some(0), "{messages}");
+    assert!(messages.contains("note: no time bias was corrected: "), "{messages}");
+    let (_, messages) = pleach(&["import", "perf.data", "-o", "b.pleach"], &folder);
+    assert!(!messages.contains("time bias"), "{messages}");
+}
+
+#[test]
 fn exports_take_a_files_place_wholly() {
     let folder = folder("whole", 3);
     // The name may be a link, and the file in use.

@@ -3,9 +3,10 @@
 //!
 //! Ticks are spread over CPU time, so a phase with twice the time for a branch is sampled twice as often as its
 //! branches warrant. A burst alone does not show this. For some bursts the sampler measured it: hardware breakpoints
-//! timed the program on the next branches; of branch records, the processor says the cycles. Bursts with similar branches are assumed to run at the same speed, so every
-//! burst gets the mean time of the timed ones, weighted by similarity; a burst unlike all of them gets the mean of all.
-//! A burst's weight is the inverse of that time.
+//! timed the program on the next branches. Of branch records, the processor tells the cycles ([`super::measured`]).
+//! Bursts with similar branches are assumed to run at the same speed, so every burst gets the mean time of the timed
+//! ones, weighted by similarity; a burst unlike all of them gets the mean of all. A burst's weight is the inverse of
+//! that time.
 
 use super::measured::Measurement;
 use crate::replicates::{REPLICATES, Times, multipliers};

@@ -54,9 +54,9 @@ pub struct Args {
     /// Keep the raw vectors in the profile.
     #[arg(long)]
     keep_vectors: bool,
-    /// Correct the time bias of samples that were taken at an event of time (cycles, cpu-clock, …): weight branches by the
-    /// cycles of the branch records. Samples taken at other events,
-    /// such as taken branches, and records without cycles are left as they are.
+    /// Correct the time bias of samples that were taken at an event of time (cycles, cpu-clock, …): weight branches by
+    /// the cycles of the branch records. Samples taken at other events, such as taken branches, and records without
+    /// cycles are left as they are.
     #[arg(long)]
     correct_time_bias: bool,
     /// Print only errors.
