@@ -224,11 +224,11 @@ fn a_full_disk_costs_bursts_only() {
         run.stats
     );
     let options = RecordOptions {
-        overhead: 0.2,
+        overhead: 20.0,
         ..options()
     };
     let recording = pleach_collector::record::record(&command.map(OsString::from), &options).unwrap();
-    let lost = |remark: &String| remark.contains("lost: they could not be written to ");
+    let lost = |remark: &String| remark.contains(" lost: ") && remark.contains(" could not be written to ");
     assert!(recording.remarks.iter().any(lost), "{:?}", recording.remarks);
 }
 

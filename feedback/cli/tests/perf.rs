@@ -141,7 +141,10 @@ fn records_without_cycles_have_no_time_bias_to_correct() {
         pleach(&["export", "-q", "a.pleach", "-o", "perf.data"], &folder).0,
         Some(0)
     );
-    let (status, messages) = pleach(&["import", "perf.data", "--correct-time-bias", "-o", "b.pleach"], &folder);
+    let (status, messages) = pleach(
+        &["import", "perf.data", "--correct-time-bias", "-o", "b.pleach"],
+        &folder,
+    );
     assert_eq!(status, Some(0), "{messages}");
     assert!(messages.contains("note: no time bias was corrected: "), "{messages}");
     let (_, messages) = pleach(&["import", "perf.data", "-o", "b.pleach"], &folder);
