@@ -79,7 +79,7 @@ fn every_thread_is_sampled_by_its_own_time() {
 
 #[test]
 fn children_are_followed() {
-    // A leaf runs for 40 ms: so much overhead that each is sampled many times, on a slow machine too.
+    // Every child runs for 40 ms: so much overhead that each is sampled many times, on a slow machine too.
     let run = compare_fixture(20.0, "children", &[]);
     let sampled: HashSet<u32> = run.vectors.bursts.iter().map(|burst| burst.process).collect();
     let forked = run
