@@ -14,8 +14,10 @@ fn main() {
     let command: Vec<OsString> = arguments.collect();
     let mut options = RecordOptions::new(preload);
     options.overhead = overhead;
-    if std::env::var_os("ENGINE").is_some_and(|engine| engine == Engine::Step.name()) {
-        options.engine = Engine::Step;
+    match std::env::var_os("ENGINE") {
+        Some(engine) if engine == Engine::Step.name() => options.engine = Engine::Step,
+        Some(engine) if engine == "ptrace" => options.from_outside = true,
+        _ => {}
     }
     options.timer_only = std::env::var_os("TIMER").is_some();
     options.clocks = std::env::var_os("CLOCKS").is_none_or(|clocks| clocks != "off");

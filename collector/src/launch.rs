@@ -67,6 +67,14 @@ pub fn examine_outside(command: &OsStr) -> Result<PathBuf, LaunchError> {
     examine_with(command, |path| Ok(interpreter(path)?.0))
 }
 
+/// Whether a command is a program that is linked statically, so that nothing can be preloaded into it.
+pub fn is_static(command: &OsStr) -> bool {
+    matches!(examine(command), Err(LaunchError::Unsampled { reason, .. }) if reason == STATIC)
+}
+
+/// Why nothing can be preloaded into a program without a dynamic loader.
+const STATIC: &str = "it is statically linked, so that nothing can be preloaded into it";
+
 fn examine_with(
     command: &OsStr,
     check_format: impl Fn(&Path) -> Result<Option<PathBuf>, LaunchError>,
@@ -246,8 +254,8 @@ fn check_format(path: &Path) -> Result<Option<PathBuf>, LaunchError> {
         .map_err(|error| refuse(path, error.to_string()))?;
     if !segments.iter().any(|segment| segment.p_type(endian) == elf::PT_INTERP) {
         return unsampled(
-            "it is statically linked, so that nothing can be preloaded into it",
-            "Link it dynamically (without -static or -static-pie) for the recording.",
+            STATIC,
+            "Sample it from outside (`--engine ptrace`), or link it dynamically for the recording.",
         );
     }
     Ok(None)

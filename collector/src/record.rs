@@ -5,10 +5,12 @@ pub use crate::engines::error::RecordError;
 use crate::engines::lbr::LbrSession;
 pub use crate::engines::options::{CoverageMode, RecordOptions};
 use crate::engines::preload::PreloadSession;
+use crate::engines::ptrace::{self, PtraceSession};
 pub use crate::engines::run_loop::Recording;
 use crate::engines::run_loop::run_all;
 use crate::engines::session::Session;
 use crate::launch::LaunchError;
+pub use crate::launch::is_static;
 pub use crate::signals::Handlers;
 use crate::vector::Engine;
 pub use pleach_wire::settings::MAX_BURST;
@@ -32,6 +34,7 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
     }
     let mut session: Box<dyn Session> = match options.engine {
         Engine::Lbr => Box::new(LbrSession::new(name, options)?),
+        Engine::RunAhead if options.from_outside => Box::new(PtraceSession::new(name, options)?),
         Engine::Step | Engine::RunAhead => Box::new(PreloadSession::new(name, options)?),
         Engine::Perf => return Err(RecordError::Engine(options.engine)),
     };
@@ -40,4 +43,17 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
     let runs = run_all(command, options, session.as_mut())?;
     let convergence = session.convergence().cloned();
     Ok(Recording::new(runs, convergence, session.finish()))
+}
+
+/// Samples processes that run already, from outside, until they end, [`RecordOptions::duration`] is over, or a signal ends
+/// the recording. They go on undisturbed.
+///
+/// # Errors
+/// A process does not exist, or may not be traced.
+pub fn attach(processes: &[u32], options: &RecordOptions) -> Result<Recording, RecordError> {
+    if options.overhead.is_nan() || options.overhead <= 0.0 {
+        return Err(RecordError::Overhead(options.overhead));
+    }
+    let _handlers = Handlers::begin();
+    ptrace::attach(processes, options)
 }

@@ -146,6 +146,12 @@ impl Stats {
         self.set_overhead();
     }
 
+    /// Takes the CPU seconds of a sampler outside of the program.
+    pub(crate) fn set_own(&mut self, cpu_seconds: f64) {
+        self.own_cpu_seconds = cpu_seconds;
+        self.set_overhead();
+    }
+
     fn set_overhead(&mut self) {
         if self.program_cpu_seconds > 0.0 {
             self.overhead = self.own_cpu_seconds / self.program_cpu_seconds;

@@ -1,6 +1,5 @@
 //! How instructions access the shadow's registers and memory. Every other module that runs instructions uses this one.
 
-use super::memory;
 use super::op::{FS, GS, HIGH, Op, RIP, SEGMENT_FS, SEGMENT_GS, SHORT_ADDRESS};
 use super::{End, Engine};
 
@@ -81,7 +80,7 @@ impl Engine {
     pub(super) unsafe fn load(&self, address: u64, size: u8) -> u64 {
         // SAFETY: Loads may fault (burst invariant): the closure runs within the burst that the caller is in.
         self.overlay
-            .load(address, bytes(size), || unsafe { memory::load(address, size) })
+            .load(address, bytes(size), || unsafe { self.load_memory(address, size) })
     }
 
     /// Stores a value in the overlay; `size` is the logarithm of its bytes.
@@ -104,7 +103,7 @@ impl Engine {
     #[inline]
     pub(super) unsafe fn load_bytes(&self, address: u64, to: &mut [u8]) {
         // SAFETY: Loads may fault (burst invariant).
-        unsafe { memory::copy(address, to) };
+        unsafe { self.copy_memory(address, to) };
         if !self.overlay.is_empty() {
             self.overlay.patch(address, to);
         }

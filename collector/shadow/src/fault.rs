@@ -38,8 +38,11 @@ pub(super) unsafe extern "C" fn enter(engine: *mut Engine, body: unsafe extern "
 }
 
 /// Returns from [`enter`], with the engine in rdi.
+///
+/// # Safety
+/// Called within a burst of the engine.
 #[unsafe(naked)]
-unsafe extern "C" fn leave(engine: *mut Engine) {
+pub(super) unsafe extern "C" fn leave(engine: *mut Engine) -> ! {
     naked_asm!(
         "cld",
         "mov rsp, [rdi + {stack}]",

@@ -3,10 +3,11 @@
 use super::access::Step;
 use super::blocks::{Block, Header, Link, MAX_BLOCK_SLOTS};
 use super::op::Kind;
+use super::pages;
 use super::rewrite::MAX_LENGTH;
-use super::{End, Engine, decode, memory};
+use super::{End, Engine, decode};
 
-const PAGE: u64 = 4096;
+const PAGE: u64 = pages::PAGE as u64;
 /// The instruction `int3`.
 const BREAKPOINT: u8 = 0xcc;
 /// Maximum size of a block's code, in bytes.
@@ -71,7 +72,7 @@ impl Engine {
             Some(block) => {
                 let header = *self.blocks.header(block);
                 // SAFETY: Loads may fault (burst invariant).
-                if header.generation == self.generation || unsafe { check(pc, header.bytes) } == header.check {
+                if header.generation == self.generation || unsafe { self.check(pc, header.bytes) } == header.check {
                     block
                 } else {
                     self.blocks.remove(block);
@@ -131,7 +132,7 @@ impl Engine {
                 break;
             }
             // SAFETY: Loads may fault (burst invariant).
-            unsafe { memory::copy(pc, &mut code[..on_page]) };
+            unsafe { self.copy_memory(pc, &mut code[..on_page]) };
             if code[0] == BREAKPOINT
                 && let Some(byte) = super::original(pc)
             {
@@ -140,7 +141,7 @@ impl Engine {
             let mut found = decode::decode(&code[..on_page], pc, &machine, &mut self.thunks, &mut self.info);
             if found.is_none() && on_page < MAX_LENGTH && is_first {
                 // SAFETY: Loads may fault (burst invariant).
-                unsafe { memory::copy(pc.wrapping_add(on_page as u64), &mut code[on_page..]) };
+                unsafe { self.copy_memory(pc.wrapping_add(on_page as u64), &mut code[on_page..]) };
                 found = decode::decode(&code, pc, &machine, &mut self.thunks, &mut self.info);
             }
             let Some((op, instruction)) = found else { break };
@@ -160,7 +161,7 @@ impl Engine {
         }
         // SAFETY: Loads may fault (burst invariant), even here: another thread may have unmapped the bytes since they
         // were decoded.
-        let check = unsafe { check(start, bytes as u16) };
+        let check = unsafe { self.check(start, bytes as u16) };
         if !self.blocks.end(block, bytes as usize, check, self.generation) {
             // The hash table has no free place for this address.
             self.invalidate();
@@ -169,28 +170,28 @@ impl Engine {
         self.unmodified(start, bytes)?;
         Ok(block)
     }
-}
 
-/// A hash of a block's bytes, to detect modified code.
-///
-/// # Safety
-/// Called within a burst.
-unsafe fn check(start: u64, bytes: u16) -> u32 {
-    let mut hash = 0x9e37_79b9_7f4a_7c15u64 ^ u64::from(bytes);
-    let mut at = start;
-    let mut left = u64::from(bytes);
-    while left >= 8 {
-        // SAFETY: Loads may fault (burst invariant).
-        let word = unsafe { memory::load(at, 3) };
-        hash = (hash.rotate_left(23) ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        at = at.wrapping_add(8);
-        left -= 8;
+    /// A hash of a block's bytes, to detect modified code.
+    ///
+    /// # Safety
+    /// Called within a burst.
+    unsafe fn check(&self, start: u64, bytes: u16) -> u32 {
+        let mut hash = 0x9e37_79b9_7f4a_7c15u64 ^ u64::from(bytes);
+        let mut at = start;
+        let mut left = u64::from(bytes);
+        while left >= 8 {
+            // SAFETY: Loads may fault (burst invariant).
+            let word = unsafe { self.load_memory(at, 3) };
+            hash = (hash.rotate_left(23) ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
+            at = at.wrapping_add(8);
+            left -= 8;
+        }
+        if left > 0 {
+            let mut word = [0; 8];
+            // SAFETY: Loads may fault (burst invariant).
+            unsafe { self.copy_memory(at, &mut word[..left as usize]) };
+            hash = (hash.rotate_left(23) ^ u64::from_le_bytes(word)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        }
+        (hash >> 32) as u32
     }
-    if left > 0 {
-        let mut word = [0; 8];
-        // SAFETY: Loads may fault (burst invariant).
-        unsafe { memory::copy(at, &mut word[..left as usize]) };
-        hash = (hash.rotate_left(23) ^ u64::from_le_bytes(word)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    }
-    (hash >> 32) as u32
 }

@@ -5,7 +5,7 @@ use super::alu::{self, CMP, TEST};
 use super::blocks::Blocks;
 use super::op::{HIGH, Kind, NONE, Op, RIP, ThunkRef};
 use super::rewrite::MAX_LENGTH;
-use super::{End, Engine, Sink, Taken, gather, memory, save, strings};
+use super::{End, Engine, Sink, Taken, gather, save, strings};
 use iced_x86::{Decoder, DecoderOptions};
 
 const RCX: usize = 1;
@@ -167,7 +167,7 @@ impl Engine {
         let mut code = [0; MAX_LENGTH];
         let code = &mut code[..usize::from(op.length).min(MAX_LENGTH)];
         // SAFETY: Loads may fault (burst invariant).
-        unsafe { memory::copy(self.state.pc, code) };
+        unsafe { self.copy_memory(self.state.pc, code) };
         let instruction = Decoder::with_ip(64, code, self.state.pc, DecoderOptions::NONE).decode();
         // SAFETY: the caller is in a burst.
         let is_own = op.kind == Kind::Save && (op.extra() & 1 == 0 || unsafe { self.restores_what_was_saved(op) });

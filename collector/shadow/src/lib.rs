@@ -72,6 +72,7 @@ mod op;
 mod opcodes;
 mod operand;
 mod overlay;
+mod pages;
 mod rewrite;
 mod save;
 mod state;
@@ -82,7 +83,8 @@ mod thunk;
 
 pub use fault::recover;
 pub use opcodes::Handling;
-pub use state::State;
+pub use pages::{Page, ReadPage};
+pub use state::{FLOATING_IMAGE, Registers, State};
 pub use taint::Taint;
 
 use blocks::{Blocks, Shelf};
@@ -90,6 +92,8 @@ use core::ffi::c_void;
 use core::mem::size_of;
 use iced_x86::InstructionInfoFactory;
 use overlay::Overlay;
+use pages::Pages;
+use pleach_wire::kinds::EndReason;
 use state::Machine;
 use thunk::Thunks;
 
@@ -121,6 +125,21 @@ pub enum End {
     ModifiedCode = 10,
 }
 
+impl From<End> for EndReason {
+    fn from(end: End) -> Self {
+        match end {
+            End::Branches | End::Instructions => Self::Budget,
+            End::Decodes => Self::Decoding,
+            End::SystemCall => Self::SystemCall,
+            End::Taint => Self::Unknown,
+            End::Instruction | End::ModifiedCode => Self::Instruction,
+            End::Fault => Self::Fault,
+            End::OverlayFull | End::Repeat => Self::Memory,
+            End::Spin => Self::Spin,
+        }
+    }
+}
+
 /// The limits of a burst.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
@@ -130,6 +149,21 @@ pub struct Limits {
     pub max_instructions: u32,
     /// Instructions decoded for the first time; each costs about as much as twenty decoded ones.
     pub max_new_decodes: u32,
+}
+
+impl Limits {
+    /// The limits of a sampled burst of so many taken branches.
+    pub fn of_sample(max_branches: u32) -> Self {
+        /// Instructions for each taken branch.
+        const INSTRUCTIONS_PER_BRANCH: u32 = 64;
+        /// Decoding costs the most.
+        const MAX_NEW_DECODES: u32 = 2000;
+        Self {
+            max_branches,
+            max_instructions: max_branches.saturating_mul(INSTRUCTIONS_PER_BRANCH),
+            max_new_decodes: MAX_NEW_DECODES,
+        }
+    }
 }
 
 impl Default for Limits {
@@ -206,6 +240,8 @@ pub struct Engine {
     opcodes: opcodes::Opcodes,
     overlay: Overlay,
     cursor: Option<fetch::Cursor>,
+    /// The memory of the process whose threads run ahead; null: of this process. Owned.
+    pages: *mut Pages,
     /// In the same mapping, after the engine.
     blocks: Shelf,
 }
@@ -310,6 +346,7 @@ impl Engine {
         // SAFETY: the caller passes the owner of the mapping, and no burst runs.
         unsafe {
             (*engine).thunks.release();
+            (*engine).read_own_memory();
             core::ptr::drop_in_place(&raw mut (*engine).info);
             sys::unmap(engine.cast(), ENGINE_SIZE);
         }
@@ -399,6 +436,29 @@ impl Engine {
         unsafe { self.state.load_frame(context, &machine) };
     }
 
+    /// Copies the registers of a stopped thread, of this process or another, to the shadow registers.
+    pub fn load_registers(&mut self, registers: &Registers<'_>) {
+        let machine = self.machine;
+        self.state.load_registers(registers, &machine);
+    }
+
+    /// Bursts read the memory of another process from now on. They may then run outside of signal handlers; faults of
+    /// thunks still need [`recover`].
+    pub fn read_memory_of_other(&mut self, read: ReadPage) {
+        self.read_own_memory();
+        self.invalidate();
+        self.pages = Box::into_raw(Box::new(Pages::new(read)));
+    }
+
+    /// Bursts read the memory of this process, as at first.
+    fn read_own_memory(&mut self) {
+        let pages = core::mem::replace(&mut self.pages, core::ptr::null_mut());
+        if !pages.is_null() {
+            // SAFETY: it comes from `Box::into_raw`, and no burst runs.
+            drop(unsafe { Box::from_raw(pages) });
+        }
+    }
+
     /// The address of an instruction's memory operand, given the general registers.
     pub fn operand(&mut self, general: &[u64; 16], pc: u64, code: &[u8]) -> Option<u64> {
         let op = operand::read_memory_operand(code, pc)?;
@@ -441,6 +501,10 @@ impl Engine {
             self.generation = 1;
         }
         self.overlay.clear();
+        // SAFETY: null or the engine's own, and no burst runs.
+        if let Some(pages) = unsafe { self.pages.as_mut() } {
+            pages.forget();
+        }
         (self.taint, self.is_tainted) = (Taint::NONE, false);
         self.tainted_left = taint::MAX_TAINTED_INSTRUCTIONS;
         self.saved = (0, 0);

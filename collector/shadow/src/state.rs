@@ -127,6 +127,30 @@ pub(super) const FRAME_RIP: usize = 16;
 pub(super) const FRAME_FLAGS: usize = 17;
 const FRAME_FLOATING: usize = 23;
 
+/// Offset of the software bytes in a frame's FXSAVE area, and what they begin with where more follows the area.
+const SOFTWARE_BYTES: usize = 464;
+const EXTENDED_MAGIC: u32 = 0x4650_5853;
+
+/// Bytes for an XSAVE image.
+pub const FLOATING_IMAGE: usize = 16 << 10;
+
+/// Registers of a stopped thread, as the kernel shows them to a debugger.
+#[derive(Clone, Copy, Debug)]
+pub struct Registers<'i> {
+    /// In the order of the encoding: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8–r15.
+    pub general: [u64; 16],
+    /// Address of the next instruction.
+    pub pc: u64,
+    /// RFLAGS.
+    pub rflags: u64,
+    /// Base of `fs:`.
+    pub fs_base: u64,
+    /// Base of `gs:`.
+    pub gs_base: u64,
+    /// The image of `xsave`, in its standard format; `None`: the state of a new thread.
+    pub floating: Option<&'i [u8; FLOATING_IMAGE]>,
+}
+
 /// The general registers of a signal frame.
 ///
 /// # Safety
@@ -285,20 +309,34 @@ impl State {
             self.set_rflags(*frame.add(FRAME_FLAGS));
             let (fs, gs) = segment_bases(machine);
             self.set_bases(fs, gs);
-            self.load_floating(*frame.add(FRAME_FLOATING) as *const u8, machine);
+            let image = *frame.add(FRAME_FLOATING) as *const u8;
+            let is_extended =
+                !image.is_null() && image.add(SOFTWARE_BYTES).cast::<u32>().read_unaligned() == EXTENDED_MAGIC;
+            self.load_floating(image, is_extended, machine);
         }
     }
 
+    /// Takes the registers of a stopped thread.
+    pub(super) fn load_registers(&mut self, registers: &Registers<'_>, machine: &Machine) {
+        self.general_mut().copy_from_slice(&registers.general);
+        self.pc = registers.pc;
+        self.set_rflags(registers.rflags);
+        self.set_bases(registers.fs_base, registers.gs_base);
+        let image = registers.floating.map_or(core::ptr::null(), |image| image.as_ptr());
+        // SAFETY: the image is longer than what `cpuid` says of the parts that are read.
+        unsafe { self.load_floating(image, true, machine) };
+    }
+
     /// # Safety
-    /// `image` is null or a frame's floating-point state.
-    unsafe fn load_floating(&mut self, image: *const u8, machine: &Machine) {
+    /// `image` is null or the kernel's image of the floating-point state: an FXSAVE area, and behind it the rest of an
+    /// XSAVE image if `is_extended`.
+    unsafe fn load_floating(&mut self, image: *const u8, is_extended: bool, machine: &Machine) {
         const X87_PART: u64 = 1;
         const SSE: u64 = 2;
         const AVX: u64 = 4;
         const MASKS: u64 = 1 << 5;
         const ZMM_HIGH: u64 = 1 << 6;
         const ZMM_UPPER: u64 = 1 << 7;
-        const EXTENDED: u32 = 0x4650_5853;
         self.vectors = [[0; 8]; 32];
         self.masks = [0; 8];
         self.mxcsr = 0x1f80;
@@ -314,11 +352,9 @@ impl State {
             // where its header says so, at the offsets that `cpuid` reports.
             unsafe { core::ptr::copy_nonoverlapping(from, to, size) }
         };
-        // SAFETY: the FXSAVE area has 512 bytes; the XSAVE header at 512 is read only if the software bytes at 464 mark
-        // an extended image.
+        // SAFETY: the FXSAVE area has 512 bytes; the XSAVE header at 512 is read only of an extended image.
         unsafe {
-            let extended = image.add(464).cast::<u32>().read_unaligned() == EXTENDED;
-            let parts = if extended {
+            let parts = if is_extended {
                 image.add(512).cast::<u64>().read_unaligned()
             } else {
                 X87_PART | SSE

@@ -37,6 +37,29 @@ pub enum RecordError {
         #[source]
         error: std::io::Error,
     },
+    /// A process to be recorded does not exist.
+    #[error("there is no process {0}")]
+    NoProcess(u32),
+    /// The kernel does not let a process be traced.
+    #[error(
+        "process {process} cannot be traced: {error}. Root may trace it, or `sudo sysctl kernel.yama.ptrace_scope=0` allows \
+         it for processes of the same user"
+    )]
+    Untraceable {
+        /// The process.
+        process: u32,
+        /// The error of the operating system.
+        #[source]
+        error: std::io::Error,
+    },
+    /// Another process traces a process to be recorded.
+    #[error("process {process} is traced by process {tracer}, a debugger perhaps: end that one first")]
+    Traced {
+        /// The process.
+        process: u32,
+        /// Its tracer.
+        tracer: i32,
+    },
     /// A folder for a recording without a recorder has one.
     #[error("{} has a recording already: delete it, or choose another folder", .0.display())]
     Begun(PathBuf),

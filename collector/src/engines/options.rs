@@ -32,6 +32,9 @@ const MAX_DEFAULT_ADVANCE: Duration = Duration::from_millis(60);
 pub struct RecordOptions {
     /// The engine: [`Engine::RunAhead`], [`Engine::Step`] or [`Engine::Lbr`].
     pub engine: Engine,
+    /// Sample from outside, by `ptrace`, in place of a preloaded library. With [`Engine::RunAhead`] only, without
+    /// breakpoints, kernel events and measurements of time.
+    pub from_outside: bool,
     /// The event at which [`Engine::Lbr`] samples; the best one if `None`.
     pub event: Option<String>,
     /// Kernel events to sample beside the bursts; not with [`Engine::Lbr`].
@@ -82,6 +85,7 @@ impl RecordOptions {
     pub fn new(preload: impl Into<PathBuf>) -> Self {
         Self {
             engine: Engine::RunAhead,
+            from_outside: false,
             event: None,
             kernel_events: Vec::new(),
             overhead: 0.01,

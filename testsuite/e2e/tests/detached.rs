@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// An annotated program that runs for as many seconds as its argument says, roughly.
-fn program_of_seconds(dir: &Path) -> PathBuf {
+pub fn program_of_seconds(dir: &Path, options: &[&str]) -> PathBuf {
     let source = dir.join("spin.c");
     let text = "#include <stdio.h>\n#include <stdlib.h>\n#include <time.h>\n\
                 int main(int argc, char **argv) {\n\
@@ -17,7 +17,12 @@ fn program_of_seconds(dir: &Path) -> PathBuf {
     let binary = dir.join("spin");
     let flags = stdout(Command::new(pleach()).args(["flags", "annotate"]));
     let mut compile = Command::new("clang-22");
-    compile.arg("-O2").args(flags.split_whitespace()).arg(&source).arg("-o");
+    compile
+        .arg("-O2")
+        .args(options)
+        .args(flags.split_whitespace())
+        .arg(&source)
+        .arg("-o");
     stdout(compile.arg(&binary));
     binary
 }
@@ -60,7 +65,7 @@ fn collected(folder: &Path, dir: &Path) -> (u64, usize) {
 #[test]
 fn processes_are_collected_while_they_run_and_afterwards() {
     let dir = scratch();
-    let (program, folder) = (program_of_seconds(dir.path()), dir.path().join("folder"));
+    let (program, folder) = (program_of_seconds(dir.path(), &[]), dir.path().join("folder"));
     let environment = begin(&folder, &[]);
     assert!(start(&program, "0.5", &environment).wait().expect("ended").success());
     let first = collected(&folder, dir.path());
@@ -88,7 +93,7 @@ fn processes_are_collected_while_they_run_and_afterwards() {
 #[test]
 fn sampling_ends_when_the_folder_is_full() {
     let dir = scratch();
-    let (program, folder) = (program_of_seconds(dir.path()), dir.path().join("folder"));
+    let (program, folder) = (program_of_seconds(dir.path(), &[]), dir.path().join("folder"));
     let environment = begin(&folder, &["--max-folder", "16k"]);
     for _ in 0..2 {
         assert!(start(&program, "1", &environment).wait().expect("ended").success());
@@ -124,7 +129,7 @@ fn folders_that_do_not_fit_are_refused() {
 #[test]
 fn a_killed_recorder_loses_no_samples() {
     let dir = scratch();
-    let program = program_of_seconds(dir.path());
+    let program = program_of_seconds(dir.path(), &[]);
     let temporary = dir.path().join("tmp");
     std::fs::create_dir(&temporary).expect("made");
     let mut record = Command::new(pleach());

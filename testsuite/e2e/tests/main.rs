@@ -31,6 +31,7 @@ mod instrument_tasks;
 mod interrupted;
 mod killed;
 mod opt_cases;
+mod outside;
 mod path_metadata;
 mod peers;
 mod phases;

@@ -10,12 +10,6 @@ use crate::sys;
 use pleach_shadow::{End, Limits, Taken};
 use pleach_wire::kinds::{EndReason, Engine};
 
-/// Maximum of a burst's instructions for each taken branch that it may have.
-const INSTRUCTIONS_PER_BRANCH: u32 = 64;
-
-/// Maximum of instructions that a burst decodes for the first time, because decoding costs the most.
-const MAX_DECODES: u32 = 2000;
-
 impl Sampler {
     /// A burst of shadow execution from the program's state.
     pub fn run_ahead(&mut self, context: &mut Context, running: &RunningEngine) {
@@ -23,11 +17,7 @@ impl Sampler {
             self.decline(self.record.begin_cpu_ns);
             return;
         };
-        let limits = Limits {
-            max_branches: self.ticker.burst() as u32,
-            max_instructions: self.ticker.burst() as u32 * INSTRUCTIONS_PER_BRANCH,
-            max_new_decodes: MAX_DECODES,
-        };
+        let limits = Limits::of_sample(self.ticker.burst() as u32);
         self.timing.begin(&mut self.ticker);
         let (record, timing) = (&mut self.record, &mut self.timing);
         let mut range = Range::default();
@@ -72,21 +62,8 @@ impl Sampler {
         record.instructions = outcome.instructions;
         let cpu = sys::thread_cpu_ns();
         let ours = cpu.saturating_sub(record.begin_cpu_ns);
-        let (reason, time_ns) = (end_reason(outcome.end), record.begin_ns);
+        let (reason, time_ns) = (EndReason::from(outcome.end), record.begin_ns);
         self.finish(Engine::RunAhead, reason, outcome.end_pc, cpu, ours);
         self.timing.arm(&mut self.ticker, reason, time_ns);
-    }
-}
-
-fn end_reason(end: End) -> EndReason {
-    match end {
-        End::Branches | End::Instructions => EndReason::Budget,
-        End::Decodes => EndReason::Decoding,
-        End::SystemCall => EndReason::SystemCall,
-        End::Taint => EndReason::Unknown,
-        End::Instruction | End::ModifiedCode => EndReason::Instruction,
-        End::Fault => EndReason::Fault,
-        End::OverlayFull | End::Repeat => EndReason::Memory,
-        End::Spin => EndReason::Spin,
     }
 }

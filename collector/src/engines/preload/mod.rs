@@ -297,7 +297,7 @@ fn run_forwarding(command: &mut Command) -> std::io::Result<ExitStatus> {
 }
 
 /// CPU seconds of all children that have ended.
-fn seconds_of_children() -> f64 {
+pub(crate) fn seconds_of_children() -> f64 {
     // SAFETY: all zeroes is valid for this plain structure, which the kernel fills.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();

@@ -5,6 +5,7 @@ use crate::install;
 use anyhow::Result;
 use pleach_collector::engines::lbr::{self, Facts, Plan, Refusal};
 use pleach_collector::engines::preload::try_tick;
+use pleach_collector::engines::ptrace;
 use std::path::Path;
 use std::process::{Command, ExitCode, Output, Stdio};
 
@@ -53,6 +54,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         processor(),
         ticks(try_tick(), &facts),
         branch_records(lbr::probe(&facts, None)),
+        tracing(ptrace::try_child(), ptrace_scope().as_deref()),
     ];
     if args.json {
         let list: Vec<_> = checks
@@ -179,6 +181,34 @@ fn ticks(granted: Result<(), i32>, facts: &Facts) -> Check {
     };
     Check {
         name: "ticks",
+        ok: None,
+        found,
+    }
+}
+
+/// Which processes Yama lets be traced, where the kernel has it.
+fn ptrace_scope() -> Option<String> {
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok()?;
+    Some(scope.trim().to_owned())
+}
+
+/// Whether programs can be sampled from outside. `tried`: the outcome of stopping a child; `scope`: Yama's.
+fn tracing(tried: std::io::Result<()>, scope: Option<&str>) -> Check {
+    let found = match (tried, scope) {
+        (Err(error), _) => format!(
+            "ptrace is refused ({error}), as by a seccomp filter: no static programs, and no processes that run already"
+        ),
+        (Ok(()), None | Some("0")) => {
+            "allowed: the engine ptrace samples static programs, and `record --pid` processes that run already"
+                .to_owned()
+        }
+        (Ok(()), Some(scope)) => format!(
+            "allowed for static programs; for `record --pid`, kernel.yama.ptrace_scope is {scope}: root may, or `sudo \
+             sysctl kernel.yama.ptrace_scope=0` allows it"
+        ),
+    };
+    Check {
+        name: "sampling from outside",
         ok: None,
         found,
     }

@@ -11,7 +11,9 @@ use super::sampling::{self, EngineArg, Period, Wants, duration, duration_or_zero
 use anyhow::{Context, Result, anyhow, bail};
 use pleach_collector::detached::{self, Limits};
 use pleach_collector::engines::lbr::Refusal;
-use pleach_collector::record::{CoverageMode, Enough, Handlers, MAX_BURST, RecordError, RecordOptions, Repeat, record};
+use pleach_collector::record::{
+    CoverageMode, Enough, Handlers, MAX_BURST, RecordError, RecordOptions, Repeat, attach, is_static, record,
+};
 use pleach_collector::threads::{ThreadFilter, ThreadFilterError};
 use pleach_collector::vector::Engine;
 use pleach_decide::support::MIN_BURSTS_FOR_SPLITTING;
@@ -32,6 +34,7 @@ use std::time::Duration;
 ///   pleach record --repeat 20 -o app.pleach -- ./app x.txt      runs a short command 20 times
 ///   pleach record --overhead 5% -o app.pleach -- ./app x.txt    more samples in the same time
 ///   pleach record --phases -- ./app input.txt                   reports phases while the command runs
+///   pleach record --pid 1234 --duration 30s                     a process that runs already
 ///   pleach record --event page-faults -- ./app input.txt        also shows what leads to page faults
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -131,8 +134,12 @@ pub struct Args {
     /// They have to let pleach's calls pass. A process with more is not sampled.
     #[arg(long, value_name = "N", default_value = "0", requires = "env")]
     seccomp_filters: u64,
+    /// Record processes that run already, and what they start, until they end, --duration is over or ^C. They need not
+    /// be started anew, and go on. (--engine ptrace.)
+    #[arg(short, long, value_name = "PID", value_delimiter = ',', conflicts_with_all = ["command", "repeat", "env", "event"])]
+    pid: Vec<u32>,
     /// The command and its arguments.
-    #[arg(trailing_var_arg = true, required_unless_present = "env", value_name = "CMD")]
+    #[arg(trailing_var_arg = true, required_unless_present_any = ["env", "pid"], value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -145,7 +152,37 @@ impl Args {
                 || events.needs_shadow()
                 || self.burst.is_some()
                 || self.coverage == CoverageArg::Only
-                || self.chooses_threads(),
+                || self.chooses_threads()
+                || !self.pid.is_empty(),
+        }
+    }
+
+    /// Whether the program is sampled from outside.
+    ///
+    /// # Errors
+    /// What was asked for cannot be done from outside.
+    fn is_from_outside(&self, events: &WantedEvents) -> Result<bool> {
+        if !self.pid.is_empty() && !matches!(self.engine, EngineArg::Auto | EngineArg::Ptrace) {
+            bail!("--pid: processes that run already are recorded with `--engine ptrace`");
+        }
+        let is_asked_for = self.engine == EngineArg::Ptrace || !self.pid.is_empty();
+        let obstacle = [
+            (self.coverage == CoverageArg::Only, "--coverage only"),
+            (self.correct_time_bias, "--correct-time-bias"),
+            (!events.kernel.is_empty(), "--event of the kernel"),
+            (self.verify, "--verify"),
+            (self.timer_only, "--timer-only"),
+        ];
+        let obstacle = obstacle
+            .into_iter()
+            .find_map(|(is_there, option)| is_there.then_some(option));
+        match obstacle {
+            Some(option) if is_asked_for => {
+                bail!("{option} needs a sampler within the program: it is not for `--engine ptrace`")
+            }
+            Some(_) => Ok(false),
+            None if is_asked_for => Ok(true),
+            None => Ok(self.engine == EngineArg::Auto && self.command.first().is_some_and(|name| is_static(name))),
         }
     }
 
@@ -243,6 +280,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let events = WantedEvents::parse(&args.event)?;
     let engine = args.engine.engine(args.wants(&events))?;
     events.check(engine, args.engine)?;
+    let from_outside = engine == Engine::RunAhead && args.is_from_outside(&events)?;
     let phases = args.phases.then(|| PhaseWatch::new(args.interval));
     let options = RecordOptions {
         engine,
@@ -264,11 +302,20 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         threads: args.threads(engine)?,
         watcher: phases.as_ref().map(PhaseWatch::watcher),
         after_run: progress::runs(&args.repeat, args.quiet),
-        ..RecordOptions::new(sampling::sampler(engine)?)
+        from_outside,
+        ..RecordOptions::new(if from_outside {
+            PathBuf::new()
+        } else {
+            sampling::sampler(engine)?
+        })
     };
     // What was recorded is written even if the user interrupts.
     let _handlers = Handlers::begin();
-    let recording = match record(&args.command, &options) {
+    let recorded = match args.pid.as_slice() {
+        [] => record(&args.command, &options),
+        processes => attach(processes, &options),
+    };
+    let recording = match recorded {
         Ok(recording) => recording,
         Err(error) => return Ok(refused(&error)),
     };

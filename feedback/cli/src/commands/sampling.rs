@@ -16,6 +16,9 @@ pub enum EngineArg {
     Lbr,
     /// Shadow execution of the program's next instructions on a copy of its state. About 30 ns per instruction.
     RunAhead,
+    /// Shadow execution from outside, by ptrace: for programs that are linked statically or run already (--pid). Without
+    /// breakpoints; misses children that live for less than a tenth of a second.
+    Ptrace,
     /// Single-stepping of the program in bursts. Exact; costs microseconds per instruction.
     Step,
 }
@@ -42,10 +45,10 @@ impl EngineArg {
             // With an event, opening it reports why branch records are unavailable.
             Self::Auto if wants.event.is_some() => Ok(Engine::Lbr),
             Self::Auto if !wants.run_ahead && granted() => Ok(Engine::Lbr),
-            Self::Step | Self::RunAhead if wants.event.is_some() => {
+            Self::Step | Self::RunAhead | Self::Ptrace if wants.event.is_some() => {
                 bail!("this --event is for branch records: use it with --engine lbr")
             }
-            Self::Auto | Self::RunAhead => Ok(Engine::RunAhead),
+            Self::Auto | Self::RunAhead | Self::Ptrace => Ok(Engine::RunAhead),
             Self::Step => Ok(Engine::Step),
         }
     }
