@@ -426,10 +426,15 @@ impl<'p> Decoder<'p> {
     fn new_stretch(&mut self, map: &AddressMap, start: CodeAddress, end: CodeAddress, inclusive: bool) -> Stretch {
         let first = map.binary.address_of_offset(start.offset)?;
         let last = (end.module == start.module).then(|| map.binary.address_of_offset(end.offset))??;
-        if last < first || !same_function(map, first, last) {
+        if last < first {
             return None;
         }
         let begin = self.passed.len() as u32;
+        if !same_function(map, first, last) {
+            // Functions in assembly have symbols within, as musl's `memcpy` has.
+            let is_annotated = !map.probes_in(first, last).is_empty();
+            return (!is_annotated).then_some(begin..begin);
+        }
         // Exclusive of an end where nothing ran at all: there is no last instruction.
         if let Some(last) = if inclusive {
             Some(last.0)

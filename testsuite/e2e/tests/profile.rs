@@ -325,6 +325,19 @@ fn statics_of_one_name_get_their_own_counts() {
     }
 }
 
+#[test]
+fn symbols_within_a_function_in_assembly_are_no_change_of_the_binary() {
+    let dir = scratch();
+    let (binary, profile) = (dir.path().join("annotated"), dir.path().join("app.pleach"));
+    let sources = ["symbols_within.c", "symbols_within.S"].map(program);
+    compile(&binary, &flags(&["annotate"]), &sources);
+    let mut record = Command::new(pleach());
+    record.args(["record", "--overhead", "100%", "-o"]).arg(&profile);
+    let out = output(record.arg("--").arg(&binary));
+    let text = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success() && !text.contains("do not match"), "{text}");
+}
+
 /// The beginning of a function that is nothing like `mix`, and keeps its code from being executed.
 const MANY_TESTS: &str = "int mix(int n, int seed) {
     if (n & 1) return puts(\"a\") + printf(\"%d\", n);
