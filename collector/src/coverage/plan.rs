@@ -62,7 +62,7 @@ impl ModulePlan {
     pub fn plan(&self) -> Option<Plan> {
         match &self.outcome {
             // SAFETY: the mapping is aligned to pages and lives as long as `self`; only atomics change.
-            Outcome::Ready { file, .. } => unsafe { Plan::from_mapping(file.as_ptr(), file.len()) },
+            Outcome::Ready { file, .. } => unsafe { Plan::from_mapping(file.as_ptr().cast_mut(), file.len()) },
             _ => None,
         }
     }

@@ -294,7 +294,7 @@ pub fn new_plan(pages: &[NewPage], runs_early: bool, changed_ns: u64) -> Vec<u8>
 /// A mapped plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    base: *const u8,
+    base: *mut u8,
     pages: u32,
     places: u32,
     layout: Layout,
@@ -311,7 +311,7 @@ impl Plan {
     /// # Safety
     /// `base` is aligned to pages, and `size` bytes from there on stay readable and writable; nobody writes to them but
     /// through this type.
-    pub unsafe fn from_mapping(base: *const u8, size: usize) -> Option<Self> {
+    pub unsafe fn from_mapping(base: *mut u8, size: usize) -> Option<Self> {
         if size < HEAD {
             return None;
         }
@@ -509,7 +509,7 @@ mod tests {
         let mut memory = Box::new(Aligned([0; 8192]));
         memory.0[..bytes.len()].copy_from_slice(&bytes);
         // SAFETY: aligned and large enough; nobody else uses it.
-        let plan = unsafe { Plan::from_mapping(memory.0.as_ptr(), bytes.len()) }.unwrap();
+        let plan = unsafe { Plan::from_mapping(memory.0.as_mut_ptr(), bytes.len()) }.unwrap();
         assert_eq!(plan.size(), bytes.len());
         assert_eq!((plan.pages().len(), plan.places().len()), (2, 3));
         assert_eq!(plan.head().runs_early.load(Relaxed), 1);
@@ -531,10 +531,10 @@ mod tests {
         assert_eq!(plan.head().failures[Failure::Traced as usize].load(Relaxed), 1);
         // Too short, or something else.
         // SAFETY: as above.
-        assert!(unsafe { Plan::from_mapping(memory.0.as_ptr(), bytes.len() - 1) }.is_none());
-        let other = Box::new(Aligned([1; 8192]));
+        assert!(unsafe { Plan::from_mapping(memory.0.as_mut_ptr(), bytes.len() - 1) }.is_none());
+        let mut other = Box::new(Aligned([1; 8192]));
         // SAFETY: as above.
-        assert!(unsafe { Plan::from_mapping(other.0.as_ptr(), 8192) }.is_none());
+        assert!(unsafe { Plan::from_mapping(other.0.as_mut_ptr(), 8192) }.is_none());
     }
 
     #[test]
@@ -548,7 +548,7 @@ mod tests {
         let mut memory = Box::new(Aligned([0; 8192]));
         memory.0[..bytes.len()].copy_from_slice(&bytes);
         // SAFETY: aligned and large enough; nobody else uses it.
-        let plan = unsafe { Plan::from_mapping(memory.0.as_ptr(), bytes.len()) }.unwrap();
+        let plan = unsafe { Plan::from_mapping(memory.0.as_mut_ptr(), bytes.len()) }.unwrap();
         let second = 1_000_000_000;
         assert!(!plan.is_undecided(0), "it was not hit");
         plan.note_hit(0, second);

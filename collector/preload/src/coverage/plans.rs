@@ -187,7 +187,7 @@ fn map(fd: i32) -> Answer {
         return Answer::Late;
     }
     // SAFETY: the recorder does not shrink the file, and the mapping stays for good.
-    match unsafe { Plan::from_mapping(base as *const u8, size) } {
+    match unsafe { Plan::from_mapping(base as *mut u8, size) } {
         Some(plan) => {
             mappings::note_own(base as u64);
             Answer::Plan(plan)
