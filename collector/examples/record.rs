@@ -3,6 +3,7 @@
 use pleach_collector::record::{RecordOptions, record};
 use pleach_collector::vector::Engine;
 use std::ffi::OsString;
+use std::time::Duration;
 
 fn main() {
     let mut arguments = std::env::args_os().skip(1);
@@ -22,6 +23,10 @@ fn main() {
     options.timer_only = std::env::var_os("TIMER").is_some();
     options.clocks = std::env::var_os("CLOCKS").is_none_or(|clocks| clocks != "off");
     options.burst = std::env::var("BURST").ok().and_then(|burst| burst.parse().ok());
+    let period = std::env::var("PERIOD")
+        .ok()
+        .and_then(|period| period.strip_suffix("ms")?.parse().ok());
+    options.period = period.map(Duration::from_millis);
     options.max_size = std::env::var("MAX_SIZE").ok().and_then(|size| size.parse().ok());
     match record(&command, &options) {
         Ok(recording) => {

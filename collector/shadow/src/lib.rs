@@ -533,6 +533,10 @@ impl Engine {
             (&raw mut (*engine).running).write_volatile(true);
             fault::enter(engine, interpret::follow);
             (&raw mut (*engine).running).write_volatile(false);
+            if !(*engine).pages.is_null() {
+                // Outside of signal handlers nothing restores the x87 state.
+                core::arch::asm!("fninit", options(nomem, nostack, preserves_flags));
+            }
         }
         self.sink = None;
         Outcome {

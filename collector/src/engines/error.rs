@@ -52,13 +52,13 @@ pub enum RecordError {
         #[source]
         error: std::io::Error,
     },
-    /// Another process traces a process to be recorded.
-    #[error("process {process} is traced by process {tracer}, a debugger perhaps: end that one first")]
-    Traced {
+    /// A process cannot be sampled.
+    #[error("process {process} {reason}")]
+    UnfitProcess {
         /// The process.
         process: u32,
-        /// Its tracer.
-        tracer: i32,
+        /// Why.
+        reason: String,
     },
     /// A folder for a recording without a recorder has one.
     #[error("{} has a recording already: delete it, or choose another folder", .0.display())]

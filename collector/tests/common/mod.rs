@@ -90,6 +90,31 @@ pub fn fixture(directory: &Path, name: &str, flags: &[&str]) -> PathBuf {
     program
 }
 
+/// Fixtures that say what they notice of a sampler, with their arguments.
+pub const FIXTURES: [(&str, &[&str]); 21] = [
+    ("threads", &[]),
+    ("children", &[]),
+    ("masks", &[]),
+    ("handlers", &[]),
+    ("stacks", &[]),
+    ("strings", &[]),
+    ("traps", &[]),
+    ("traps", &["raise"]),
+    ("traps", &["int3"]),
+    ("traps", &["ignored"]),
+    ("endings", &["segv"]),
+    ("endings", &["kill"]),
+    ("endings", &["abort"]),
+    ("endings", &["_exit"]),
+    ("descriptors", &["none"]),
+    ("descriptors", &["loop"]),
+    ("descriptors", &["range"]),
+    ("descriptors", &["from"]),
+    ("confined", &["prctl"]),
+    ("confined", &["seccomp"]),
+    ("raw", &[]),
+];
+
 /// A recorded run beside one that was not.
 pub struct Run {
     /// Of the recorder, whose standard output is the program's.

@@ -1,6 +1,6 @@
 //! Processes that load no sampler: the stub is small, counts them, and leaves them as they are.
 
-use crate::common::{fixture, sampler};
+use crate::common::{FIXTURES, fixture, sampler};
 use object::read::elf::{Dyn, ElfFile64, FileHeader};
 use object::{Endianness, Object, ObjectSection, elf};
 use pleach_facilities::{DEADLINE, output_within};
@@ -117,31 +117,8 @@ fn a_process_without_the_sampler_tells_its_time() {
 
 #[test]
 fn programs_without_the_sampler_behave_as_ever() {
-    let fixtures: [(&str, &[&str]); 21] = [
-        ("threads", &[]),
-        ("children", &[]),
-        ("masks", &[]),
-        ("handlers", &[]),
-        ("stacks", &[]),
-        ("strings", &[]),
-        ("traps", &[]),
-        ("traps", &["raise"]),
-        ("traps", &["int3"]),
-        ("traps", &["ignored"]),
-        ("endings", &["segv"]),
-        ("endings", &["kill"]),
-        ("endings", &["abort"]),
-        ("endings", &["_exit"]),
-        ("descriptors", &["none"]),
-        ("descriptors", &["loop"]),
-        ("descriptors", &["range"]),
-        ("descriptors", &["from"]),
-        ("confined", &["prctl"]),
-        ("confined", &["seccomp"]),
-        ("raw", &[]),
-    ];
     let scratch = tempfile::tempdir().unwrap();
-    for (name, arguments) in fixtures {
+    for (name, arguments) in FIXTURES {
         let program = fixture(scratch.path(), name, &[]);
         let plain = output_within(Command::new(&program).args(arguments), Stdio::null(), DEADLINE).unwrap();
         let folder = Folder::new();

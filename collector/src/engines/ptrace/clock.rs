@@ -23,32 +23,30 @@ impl CpuClock {
     }
 }
 
-/// Receives the ticks of all timers. While it lives, the signal of the ticks is blocked in the thread that made it.
+/// Receives the ticks of all timers. The signal of the ticks stays blocked in the thread that made it: timers may outlive
+/// this.
 #[derive(Debug)]
 pub(super) struct Ticks {
     signal: i32,
     received: OwnedFd,
-    blocked_before: libc::sigset_t,
 }
 
 impl Ticks {
     pub(super) fn new() -> Result<Self, Error> {
         let signal = libc::SIGRTMIN() + 5;
-        // SAFETY: all zeroes is valid for these sets, which the calls fill.
+        // SAFETY: all zeroes is valid for the set, which the calls fill; the descriptor is a new one.
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
-            let mut blocked_before: libc::sigset_t = std::mem::zeroed();
             libc::sigemptyset(&mut set);
             libc::sigaddset(&mut set, signal);
             let fd = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
             if fd < 0 {
                 return Err(Error::last_os_error());
             }
-            libc::pthread_sigmask(libc::SIG_BLOCK, &set, &mut blocked_before);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
             Ok(Self {
                 signal,
                 received: OwnedFd::from_raw_fd(fd),
-                blocked_before,
             })
         }
     }
@@ -86,14 +84,6 @@ impl Ticks {
         } else {
             Err(Error::last_os_error())
         }
-    }
-}
-
-impl Drop for Ticks {
-    fn drop(&mut self) {
-        while self.next().is_some() {}
-        // SAFETY: the set was filled when the signal was blocked.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.blocked_before, std::ptr::null_mut()) };
     }
 }
 

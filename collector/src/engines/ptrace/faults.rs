@@ -2,17 +2,20 @@
 
 use pleach_shadow::{Engine, recover};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
 const SIGNALS: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 
 /// The engine whose bursts may fault; null: none.
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(std::ptr::null_mut());
+/// The thread that runs it.
+static THREAD: AtomicI32 = AtomicI32::new(0);
 
 extern "C" fn arrive(signal: i32, _: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the engine is null or that of the one thread that samples, in which alone it faults; the context is this
-    // handler's.
-    if unsafe { recover(ENGINE.load(Ordering::SeqCst), context) } {
+    // SAFETY: no arguments.
+    let is_sampler = unsafe { libc::gettid() } == THREAD.load(Ordering::SeqCst);
+    // SAFETY: the engine is null or that of this thread; the context is this handler's.
+    if is_sampler && unsafe { recover(ENGINE.load(Ordering::SeqCst), context) } {
         return;
     }
     // A fault of the recorder itself: the instruction is repeated, and ends the process.
@@ -28,9 +31,11 @@ pub(super) struct GuardedEngine {
 }
 
 impl GuardedEngine {
-    /// Installs the handlers. There is one at a time.
+    /// Installs the handlers. There is one at a time, and the calling thread runs it.
     pub(super) fn new() -> std::io::Result<Self> {
         let engine = Engine::reserve().map_err(|error| std::io::Error::from_raw_os_error(error.0))?;
+        // SAFETY: no arguments.
+        THREAD.store(unsafe { libc::gettid() }, Ordering::SeqCst);
         ENGINE.store(engine, Ordering::SeqCst);
         let before = SIGNALS.map(|signal| {
             // SAFETY: all zeroes is valid for these plain structures; the handler does what handlers may do.

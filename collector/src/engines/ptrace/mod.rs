@@ -1,18 +1,18 @@
 //! The engine for processes that run already, and for programs into which nothing can be preloaded: shadow execution in
 //! the recorder.
 //!
-//! At a tick of a process's CPU clock ([`clock`]), one of its threads is stopped ([`stopped`]), the shadow runs ahead from
+//! At a tick of a process's CPU clock ([`clock`]), one of its threads is stopped ([`tracer`]), the shadow runs ahead from
 //! its registers on copies of the pages that it reads, and the thread goes on. Nothing is written to the process, and it
-//! is traced for the time of a burst only. Bursts are stored in shards ([`target`]), as the preloaded sampler does.
+//! is traced for the time of a burst only. Bursts are stored in shards ([`image`]), as the preloaded sampler does.
 //!
 //! Limits: ticks come at the kernel's timer rate; there are no breakpoints, no lengths of memory operations and no proofs;
 //! children are found when they are a tenth of a second old.
 
 mod clock;
 mod faults;
+mod image;
 mod sampler;
-mod stopped;
-mod target;
+mod tracer;
 
 use super::error::{RecordError, io};
 use super::options::RecordOptions;
@@ -27,13 +27,13 @@ use crate::signals::{Forwarding, Watch};
 use crate::stats::Stats;
 use crate::sys::monotonic_ns;
 use crate::vector::Engine;
-use clock::CpuClock;
-use sampler::{Sampled, Sampler};
+use sampler::{Roots, Sampled, Sampler};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::io::Error;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use stopped::{NotStopped, StoppedThread};
+use tempfile::TempDir;
+use tracer::{NotStopped, Tracer};
 
 /// A command to be recorded from outside.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(crate) struct PtraceSession<'a> {
     /// CPU seconds of the command and all that it waited for, and of the sampler.
     command_cpu_seconds: f64,
     own_cpu_seconds: f64,
-    refusal: Option<Error>,
+    notes: BTreeSet<String>,
 }
 
 impl<'a> PtraceSession<'a> {
@@ -73,28 +73,76 @@ impl<'a> PtraceSession<'a> {
             seed,
             command_cpu_seconds: 0.0,
             own_cpu_seconds: 0.0,
-            refusal: None,
+            notes: BTreeSet::new(),
         }
     }
 
-    /// Samples while `begin` and `sample` say so, and reads the shards.
-    fn gather(
+    /// Samples processes, in a thread of its own: when it ends, the kernel releases whatever it traces. Reads their shards
+    /// from `folder`.
+    fn sample(
         &mut self,
         run: u32,
-        sample: impl FnOnce(Sampler<'_>) -> Result<Sampled, RecordError>,
+        folder: &TempDir,
+        processes: &[u32],
+        is_child: bool,
+        is_over: &(dyn Fn() -> bool + Sync),
     ) -> Result<Sampled, RecordError> {
-        let folder = detached::temporary_folder().map_err(io("cannot make a temporary directory"))?;
-        detached::sign(folder.path(), Engine::RunAhead).map_err(io("cannot make a temporary file"))?;
         self.gathering.begin_run(run);
         let (options, seed) = (self.options, self.seed.wrapping_add(u64::from(run) << 32));
-        let sampled = self.gathering.run(folder.path(), || {
-            sample(Sampler::new(options, folder.path(), seed).map_err(io("cannot sample"))?)
-        });
+        let suspension = SuspensionBlocked::begin();
+        let roots = Roots {
+            processes,
+            is_child,
+            is_over,
+            deferred: suspension.signals,
+        };
+        let sample = || Sampler::new(options, folder.path(), seed)?.run(&roots);
+        let sampled = self
+            .gathering
+            .run(folder.path(), || std::thread::scope(|scope| scope.spawn(sample).join()));
         let (sampled, _) = sampled.map_err(io("cannot read what was sampled"))?;
-        let mut sampled = sampled?;
+        let sampled = sampled.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let mut sampled = sampled.map_err(io("cannot sample"))?;
         self.own_cpu_seconds += sampled.own_ns as f64 * 1e-9;
-        self.refusal = sampled.refusal.take().or(self.refusal.take());
+        self.notes.append(&mut sampled.notes);
         Ok(sampled)
+    }
+}
+
+/// A new folder for the shards of a run.
+fn shard_folder() -> Result<TempDir, RecordError> {
+    let folder = detached::temporary_folder().map_err(io("cannot make a temporary directory"))?;
+    detached::sign(folder.path(), Engine::RunAhead).map_err(io("cannot make a temporary file"))?;
+    Ok(folder)
+}
+
+/// While this lives, signals by which users suspend the recorder are blocked in the thread that made it, and in the
+/// threads that this one starts. A recorder that was suspended during a burst would suspend the program as well.
+struct SuspensionBlocked {
+    signals: libc::sigset_t,
+    before: libc::sigset_t,
+}
+
+impl SuspensionBlocked {
+    fn begin() -> Self {
+        // SAFETY: all zeroes is valid for these sets, which the calls fill.
+        unsafe {
+            let mut signals: libc::sigset_t = std::mem::zeroed();
+            let mut before: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut signals);
+            for signal in [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU] {
+                libc::sigaddset(&mut signals, signal);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &signals, &mut before);
+            Self { signals, before }
+        }
+    }
+}
+
+impl Drop for SuspensionBlocked {
+    fn drop(&mut self) {
+        // SAFETY: the set was filled when the signals were blocked.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut()) };
     }
 }
 
@@ -105,29 +153,21 @@ impl Session for PtraceSession<'_> {
 
     fn run(&mut self, mut command: Command, run: u32) -> Result<ExitStatus, RecordError> {
         let cannot_run = format!("cannot run {}", self.program.display());
+        let folder = shard_folder()?;
         let seconds_before = seconds_of_children();
-        let mut status = None;
-        self.gather(run, |mut sampler| {
-            let mut forwarding = Forwarding::begin();
-            let mut child = command.spawn().map_err(io(cannot_run.clone()))?;
-            forwarding.to(child.id());
-            let sampled = match sampler.add(child.id(), 0, "") {
-                Ok(()) => sampler.run(&[child.id()], true, || false),
-                // It has ended already.
-                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(Sampled::default()),
-                Err(error) => Err(error),
-            };
-            // The command runs to its end, whatever becomes of its recording.
-            status = match &sampled {
-                Ok(Sampled {
-                    status: Some(status), ..
-                }) => Some(*status),
-                _ => child.wait().ok(),
-            };
-            sampled.map_err(io("cannot sample"))
-        })?;
+        let mut forwarding = Forwarding::begin();
+        let mut child = command.spawn().map_err(io(cannot_run.clone()))?;
+        forwarding.to(child.id());
+        let sampled = self.sample(run, &folder, &[child.id()], true, &|| false);
+        // The command runs to its end, whatever becomes of its recording.
+        let status = match &sampled {
+            Ok(Sampled {
+                status: Some(status), ..
+            }) => *status,
+            _ => child.wait().map_err(io(cannot_run))?,
+        };
         self.command_cpu_seconds += seconds_of_children() - seconds_before;
-        status.ok_or_else(|| io(cannot_run)(Error::from_raw_os_error(libc::ECHILD)))
+        sampled.map(|_| status)
     }
 
     fn convergence(&self) -> Option<&Convergence> {
@@ -140,9 +180,8 @@ impl Session for PtraceSession<'_> {
         stats.set_own(self.own_cpu_seconds);
         // The sampler's time is not in the command's.
         stats.add_command(self.command_cpu_seconds + self.own_cpu_seconds);
-        let refusal = self.refusal.as_ref().filter(|_| stats.bursts == 0);
         Collected {
-            remarks: refusal.map(note_on_refusal).into_iter().collect(),
+            remarks: self.notes.into_iter().collect(),
             vectors,
             stats,
             unreclaimed,
@@ -150,36 +189,18 @@ impl Session for PtraceSession<'_> {
     }
 }
 
-/// A note for the user on a kernel that does not let threads be stopped.
-fn note_on_refusal(error: &Error) -> String {
-    format!(
-        "the kernel does not let the process be traced ({error}): another tracer such as a debugger may have it, or a \
-         seccomp filter or kernel.yama.ptrace_scope forbids it; root may (CAP_SYS_PTRACE)"
-    )
-}
-
 /// Records processes that run already, until they end, the time is over or a signal ends the recording. The processes go
 /// on.
 ///
 /// # Errors
-/// A process does not exist, or may not be traced.
+/// A process does not exist, or cannot be sampled.
 pub(crate) fn attach(processes: &[u32], options: &RecordOptions) -> Result<Recording, RecordError> {
-    processes.iter().try_for_each(|&process| stopped::check(process))?;
+    let processes: BTreeSet<u32> = processes.iter().copied().collect();
+    processes.iter().try_for_each(|&process| tracer::check(process))?;
+    let processes: Vec<u32> = processes.into_iter().collect();
     let mut session = PtraceSession::of(PathBuf::new(), options);
-    let watch = Watch::since_handlers();
-    session.gather(0, |mut sampler| {
-        for &process in processes {
-            let clock = CpuClock::of(process);
-            let base = clock.now().ok_or(RecordError::NoProcess(process))?;
-            let added = sampler.add(process, base, "");
-            added.map_err(|error| match error.raw_os_error() {
-                Some(libc::ESRCH) => RecordError::NoProcess(process),
-                _ => io(format!("cannot sample process {process}"))(error),
-            })?;
-        }
-        let sampled = sampler.run(processes, false, || watch.signal().is_some());
-        sampled.map_err(io("cannot sample"))
-    })?;
+    let (folder, watch) = (shard_folder()?, Watch::since_handlers());
+    session.sample(0, &folder, &processes, false, &|| watch.signal().is_some())?;
     Ok(Recording::new(Runs::one(), None, Box::new(session).finish()))
 }
 
@@ -188,14 +209,29 @@ pub(crate) fn attach(processes: &[u32], options: &RecordOptions) -> Result<Recor
 /// # Errors
 /// The kernel does not let a child be traced. Other processes may be forbidden even so.
 pub fn try_child() -> std::io::Result<()> {
-    let mut child = Command::new("/bin/sleep").arg("10").spawn()?;
-    let stopped = StoppedThread::stop(child.id(), child.id());
-    let result = match stopped {
-        Err(NotStopped::Refused(error)) => Err(error),
-        _ => Ok(()),
+    // SAFETY: the child only waits, until it is killed.
+    let child = unsafe {
+        match libc::fork() {
+            -1 => return Err(std::io::Error::last_os_error()),
+            0 => loop {
+                libc::pause();
+            },
+            child => child as u32,
+        }
     };
-    // It may have ended.
-    let _ = child.kill();
-    let _ = child.wait();
+    let mut tracer = Tracer::default();
+    let result = match tracer.stop(child, child) {
+        Ok(stopped) => {
+            tracer.release(stopped);
+            Ok(())
+        }
+        Err(NotStopped::Refused(error)) => Err(error),
+        Err(NotStopped::NotNow) => Err(std::io::ErrorKind::TimedOut.into()),
+    };
+    // SAFETY: a child of this process, which is waited for by nobody else.
+    unsafe {
+        libc::kill(child as i32, libc::SIGKILL);
+        libc::waitpid(child as i32, std::ptr::null_mut(), 0);
+    }
     result
 }

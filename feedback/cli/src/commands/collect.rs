@@ -50,6 +50,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         needs_samples: true,
         quiet: args.quiet,
         keeps_old: false,
+        ran_already: false,
     };
     Ok(if target.write(&recording)? {
         ExitCode::SUCCESS

@@ -332,6 +332,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         needs_samples: args.needs_samples(),
         quiet: args.quiet,
         keeps_old: !args.part,
+        ran_already: !args.pid.is_empty(),
     };
     let written = target.write(&recording);
     if let Ok(false) = written

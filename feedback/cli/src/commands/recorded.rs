@@ -44,6 +44,8 @@ pub struct Target<'a> {
     pub quiet: bool,
     /// Whether a profile that is there already gets another name.
     pub keeps_old: bool,
+    /// Whether the processes ran already, rather than being started for the recording.
+    pub ran_already: bool,
 }
 
 /// Gives an existing profile a second name, `FILE.old`, under which it stays when `FILE` is replaced. `FILE` is there at
@@ -140,7 +142,10 @@ impl Target<'_> {
         }
         if !sampled && self.needs_samples {
             // The exit status needs an explanation, however quiet.
-            eprintln!("pleach: error: nothing was sampled: {}", why_nothing(&recording.stats));
+            eprintln!(
+                "pleach: error: nothing was sampled: {}",
+                why_nothing(&recording.stats, self.ran_already)
+            );
         }
         Ok(sampled)
     }
@@ -180,8 +185,15 @@ impl Fate {
 }
 
 /// Why nothing was sampled, and what to do.
-fn why_nothing(stats: &Stats) -> String {
+fn why_nothing(stats: &Stats, ran_already: bool) -> String {
     const ADVICE: &str = "record longer, with `--repeat 20` or `--overhead 5%`";
+    if ran_already {
+        return format!(
+            "the processes used {:.3} s of CPU time, too little for a burst at this overhead, or were in the kernel; record \
+             longer, or with `--overhead 5%`, while they have work to do",
+            stats.program_cpu_seconds
+        );
+    }
     let took = format!("the command took {:.3} s of CPU time", stats.program_cpu_seconds);
     if let Some(confined) = &stats.confined {
         return format!(
@@ -370,12 +382,12 @@ mod tests {
             processes: 1,
             ..Stats::default()
         };
-        insta::assert_snapshot!(why_nothing(&stats), @"the command took 0.400 s of CPU time, too little for a burst at this overhead; record longer, with `--repeat 20` or `--overhead 5%`");
+        insta::assert_snapshot!(why_nothing(&stats, false), @"the command took 0.400 s of CPU time, too little for a burst at this overhead; record longer, with `--repeat 20` or `--overhead 5%`");
         let many = Stats {
             unsampled_processes: 1600,
             ..stats.clone()
         };
-        insta::assert_snapshot!(why_nothing(&many), @"the command took 0.400 s of CPU time in 1601 processes, too little for a burst at this overhead; starting and counting them took 0.020 s more; record longer, with `--repeat 20` or `--overhead 5%`");
+        insta::assert_snapshot!(why_nothing(&many, false), @"the command took 0.400 s of CPU time in 1601 processes, too little for a burst at this overhead; starting and counting them took 0.020 s more; record longer, with `--repeat 20` or `--overhead 5%`");
         let confined = Stats {
             confined: Some(Confined {
                 process: 7,
@@ -384,7 +396,7 @@ mod tests {
             }),
             ..stats
         };
-        insta::assert_snapshot!(why_nothing(&confined), @"the command took 0.400 s of CPU time, but box (process 7) confined itself by a seccomp filter, and sampling ended there; record it without its sandbox");
+        insta::assert_snapshot!(why_nothing(&confined, false), @"the command took 0.400 s of CPU time, but box (process 7) confined itself by a seccomp filter, and sampling ended there; record it without its sandbox");
     }
 
     #[test]

@@ -65,6 +65,7 @@ fn recover(args: &Args, folder: &Path) -> Result<()> {
                 needs_samples: false,
                 quiet: false,
                 keeps_old: false,
+                ran_already: false,
             };
             target.write(&recording)?;
         } else {
