@@ -62,7 +62,7 @@ fn main() -> Result<()> {
         "transform/duplicate_blocks.cpp",
         "transform/if_conversion.cpp",
         "transform/markers.cpp",
-        "transform/mempcpy.cpp",
+        "transform/memory_lengths.cpp",
         "transform/probes.cpp",
         "transform/rematerialise_addresses.cpp",
         "transform/returns.cpp",

@@ -452,8 +452,10 @@ bool pleachPromoteCounters(llvm::Function &F, const PleachLimits &Limits);
 // changed.
 bool pleachLeaveShortLoops(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const PleachLimits &Limits);
 
-// Turns calls of mempcpy with known lengths into memcpy; returns whether anything changed.
-bool pleachExpandMempcpy(llvm::Function &F, const llvm::TargetLibraryInfo &TLI);
+// Replaces calls with known lengths as InstCombine does, which would lose the lengths; runs before it.
+struct PleachKeepLengthsPass : llvm::PassInfoMixin<PleachKeepLengthsPass> {
+  llvm::PreservedAnalyses run(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
+};
 
 // Simplifies a function after duplication; returns whether anything changed.
 bool pleachCleanUpDuplicates(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);

@@ -210,6 +210,8 @@ void pleachInlineSmallCallees(ModulePassManager &MPM, ThinOrFullLTOPhase Phase, 
   FPM.addPass(SROAPass(SROAOptions::ModifyCFG));
   FPM.addPass(EarlyCSEPass());
   FPM.addPass(SimplifyCFGPass(SimplifyCFGOptions().convertSwitchRangeToICmp(true)));
+  if (pleachHostPasses().SpecialiseLengths)
+    FPM.addPass(PleachKeepLengthsPass());
   FPM.addPass(InstCombinePass());
   Inliner.getPM().addPass(createCGSCCToFunctionPassAdaptor(std::move(FPM)));
   MPM.addPass(PleachLeaveOnlyCallsPass());

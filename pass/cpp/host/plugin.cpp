@@ -57,17 +57,6 @@ struct PleachLeaveShortLoopsPass : PassInfoMixin<PleachLeaveShortLoopsPass> {
   }
 };
 
-// Runs before InstCombine, which would lose the lengths of these calls.
-struct PleachExpandMempcpyPass : PassInfoMixin<PleachExpandMempcpyPass> {
-  PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
-    if (!pleachExpandMempcpy(F, FAM.getResult<TargetLibraryAnalysis>(F)))
-      return PreservedAnalyses::all();
-    PreservedAnalyses Kept;
-    Kept.preserveSet<CFGAnalyses>();
-    return Kept;
-  }
-};
-
 struct PleachCleanUpPass : PassInfoMixin<PleachCleanUpPass> {
   PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
     return pleachCleanUpDuplicates(F, FAM) ? PreservedAnalyses::none() : PreservedAnalyses::all();
@@ -123,7 +112,7 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
           pleachInlineMandatory(MPM);
         MPM.addPass(PleachPass(Run, EarlySimplification, P));
         if (UsesProfile() && Wanted.SpecialiseLengths && Level != OptimizationLevel::O0)
-          MPM.addPass(createModuleToFunctionPassAdaptor(PleachExpandMempcpyPass()));
+          MPM.addPass(createModuleToFunctionPassAdaptor(PleachKeepLengthsPass()));
         if (UsesProfile() && Wanted.InlineSmallCallees && Level != OptimizationLevel::O0 && !isPostLink(P))
           pleachInlineSmallCallees(MPM, P, Kept);
         if (UsesProfile())
@@ -187,8 +176,8 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
       [Kept](StringRef Name, FunctionPassManager &FPM, ArrayRef<PassBuilder::PipelineElement>) {
         if (Name == "pleach-promote-counters")
           FPM.addPass(PleachPromoteCountersPass(Kept));
-        else if (Name == "pleach-mempcpy")
-          FPM.addPass(PleachExpandMempcpyPass());
+        else if (Name == "pleach-keep-lengths")
+          FPM.addPass(PleachKeepLengthsPass());
         else if (Name == "pleach-short-loops")
           FPM.addPass(PleachLeaveShortLoopsPass(Kept));
         else if (Name == "pleach-clean-up")

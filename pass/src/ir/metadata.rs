@@ -229,7 +229,7 @@ pub unsafe fn set_call_targets(call: LLVMValueRef, targets: &[(u64, u64)]) {
 }
 
 /// Gives a memory operation its most frequent lengths; `total` counts all lengths. Those of a routine, which is not an
-/// intrinsic, are hidden until LLVM may use them (`PleachExpandMempcpyPass`, `PleachRevealLengthsPass`).
+/// intrinsic, are hidden until LLVM may use them (`PleachKeepLengthsPass`, `PleachRevealLengthsPass`).
 ///
 /// # Safety
 /// The call must be alive.

@@ -10,6 +10,13 @@ __attribute__((noinline)) void clear(unsigned i, size_t length) { memset(target 
 
 __attribute__((noinline)) int compare(unsigned i, size_t length) { return memcmp(target + i, source, length); }
 
+// As the comparison of strings in C++: the result is compared with zero only where this is inlined.
+static int difference(const char *a, const char *b, size_t length) { return memcmp(a, b, length); }
+
+__attribute__((noinline)) int equal(unsigned i, size_t length) { return difference(target + i, source, length) == 0; }
+
+__attribute__((noinline)) int less(unsigned i, size_t length) { return difference(target + i, source, length) < 0; }
+
 __attribute__((noinline)) void various(unsigned i, size_t length) { memcpy(target + i, source + i, length); }
 
 int main(void) {
@@ -23,6 +30,7 @@ int main(void) {
         copy(at, is_rare ? at : 8);
         clear(at, is_rare ? 100 : 16);
         sum += compare(at, is_rare ? 3 : 4) < 0;
+        sum += equal(at, is_rare ? 3 : 4) + less(at, is_rare ? 3 : 4);
         various(at, at & 127);
         sum += target[at];
     }

@@ -301,6 +301,7 @@ fn frequent_lengths_of_memory_operations_get_code_of_their_own() {
         of("compare").contains("i64 noundef 4)") && of("compare").contains("i64 noundef %"),
         "{ir}"
     );
+    assert!(of("equal").contains("i64 4)") && of("equal").contains("@bcmp("), "{ir}");
     assert!(!of("various").contains("switch"), "{ir}");
 
     let optimised = dir.path().join("optimised");

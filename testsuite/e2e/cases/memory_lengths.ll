@@ -1,10 +1,12 @@
 ; A call of mempcpy with known lengths becomes memcpy, which LLVM's pass specialises. One without, and one of a function
-; of that name that is not the C library's, are left alone.
-; opt: -passes=function(pleach-mempcpy),function(pgo-memop-opt)
+; of that name that is not the C library's, are left alone. memcmp becomes bcmp with its lengths, if only equality is asked
+; for.
+; opt: -passes=function(pleach-keep-lengths),function(pgo-memop-opt)
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-unknown-linux-gnu"
 
 declare ptr @mempcpy(ptr, ptr, i64)
+declare i32 @memcmp(ptr, ptr, i64)
 
 define ptr @known(ptr %to, ptr %from, i64 %n) !prof !0 {
   %end = call ptr @mempcpy(ptr %to, ptr %from, i64 %n), !pleach.lengths !1
@@ -21,11 +23,25 @@ define ptr @another(ptr %to, ptr %from, i64 %n) !prof !0 {
   ret ptr %end
 }
 
+define i1 @equal(ptr %a, ptr %b, i64 %n) !prof !0 {
+  %difference = call i32 @memcmp(ptr %a, ptr %b, i64 %n), !pleach.lengths !1
+  %is_equal = icmp eq i32 %difference, 0
+  ret i1 %is_equal
+}
+
+define i1 @less(ptr %a, ptr %b, i64 %n) !prof !0 {
+  %difference = call i32 @memcmp(ptr %a, ptr %b, i64 %n), !pleach.lengths !1
+  %is_less = icmp slt i32 %difference, 0
+  ret i1 %is_less
+}
+
 !0 = !{!"function_entry_count", i64 10000}
 !1 = !{!"VP", i32 1, i64 10000, i64 1, i64 6000, i64 3, i64 3000}
 
 ; expected:
 ; declare ptr @mempcpy(ptr, ptr, i64)
+;
+; declare i32 @memcmp(ptr, ptr, i64)
 ;
 ; define ptr @known(ptr %to, ptr %from, i64 %n) !prof !0 {
 ;   switch i64 %n, label %MemOP.Default [
@@ -56,15 +72,31 @@ define ptr @another(ptr %to, ptr %from, i64 %n) !prof !0 {
 ; }
 ;
 ; define ptr @another(ptr %to, ptr %from, i64 %n) !prof !0 {
-;   %end = call ptr @mempcpy(ptr %to, ptr %from, i64 %n) #1, !pleach.lengths !2
+;   %end = call ptr @mempcpy(ptr %to, ptr %from, i64 %n) #2, !pleach.lengths !2
 ;   ret ptr %end
+; }
+;
+; define i1 @equal(ptr %a, ptr %b, i64 %n) !prof !0 {
+;   %bcmp = call i32 @bcmp(ptr %a, ptr %b, i64 %n), !pleach.lengths !2
+;   %is_equal = icmp eq i32 %bcmp, 0
+;   ret i1 %is_equal
+; }
+;
+; define i1 @less(ptr %a, ptr %b, i64 %n) !prof !0 {
+;   %difference = call i32 @memcmp(ptr %a, ptr %b, i64 %n), !pleach.lengths !2
+;   %is_less = icmp slt i32 %difference, 0
+;   ret i1 %is_less
 ; }
 ;
 ; ; Function Attrs: nocallback nofree nounwind willreturn memory(argmem: readwrite)
 ; declare void @llvm.memcpy.p0.p0.i64(ptr noalias writeonly captures(none), ptr noalias readonly captures(none), i64, i1 immarg) #0
 ;
+; ; Function Attrs: nocallback nofree nounwind willreturn memory(argmem: read)
+; declare i32 @bcmp(ptr captures(none), ptr captures(none), i64) #1
+;
 ; attributes #0 = { nocallback nofree nounwind willreturn memory(argmem: readwrite) }
-; attributes #1 = { nobuiltin }
+; attributes #1 = { nocallback nofree nounwind willreturn memory(argmem: read) }
+; attributes #2 = { nobuiltin }
 ;
 ; !0 = !{!"function_entry_count", i64 10000}
 ; !1 = !{!"branch_weights", i32 1000, i32 6000, i32 3000}
