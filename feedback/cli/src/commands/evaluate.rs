@@ -74,8 +74,13 @@ fn seconds(text: &str) -> Result<f64, String> {
 /// Evaluates.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let engine = args.engine.engine(Wants::default())?;
+    let from_outside = args.engine == EngineArg::Ptrace;
+    if from_outside && args.correct_time_bias {
+        bail!("--correct-time-bias needs a sampler within the program: it is not for `--engine ptrace`");
+    }
     let record = RecordOptions {
         engine,
+        from_outside,
         overhead: args.overhead,
         clocks: args.correct_time_bias,
         ..RecordOptions::new(sampling::sampler(engine)?)

@@ -357,8 +357,10 @@ fn print_environment(args: &Args, folder: &Path) -> Result<ExitCode> {
         event: None,
         run_ahead: true,
     })?;
-    if engine == Engine::Lbr {
-        bail!("the processor's branch records need a recorder: with --env, leave out `--engine lbr`");
+    if engine == Engine::Lbr || args.engine == EngineArg::Ptrace {
+        bail!(
+            "branch records and sampling from outside need a recorder: with --env, leave out `--engine lbr` or `ptrace`"
+        );
     }
     let options = RecordOptions {
         engine,
