@@ -452,8 +452,15 @@ bool pleachPromoteCounters(llvm::Function &F, const PleachLimits &Limits);
 // changed.
 bool pleachLeaveShortLoops(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const PleachLimits &Limits);
 
-// Replaces calls with known lengths as InstCombine does, which would lose the lengths; runs before it.
+// Keeps InstCombine, before which it runs, from losing the lengths of library calls: replaces mempcpy by memcpy itself, and
+// makes memcmp no builtin.
 struct PleachKeepLengthsPass : llvm::PassInfoMixin<PleachKeepLengthsPass> {
+  llvm::PreservedAnalyses run(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
+};
+
+// Shows the lengths to LLVM's pass that gives frequent ones code of their own.
+struct PleachRevealLengthsPass : llvm::PassInfoMixin<PleachRevealLengthsPass> {
+  static bool isRequired() { return true; } // otherwise memcmp would remain no builtin
   llvm::PreservedAnalyses run(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
 };
 

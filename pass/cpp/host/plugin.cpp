@@ -63,19 +63,6 @@ struct PleachCleanUpPass : PassInfoMixin<PleachCleanUpPass> {
   }
 };
 
-// LLVM's pass gives comparisons code for each frequent length. SimplifyCFG would merge the calls again, so this comes after
-// it.
-struct PleachRevealLengthsPass : PassInfoMixin<PleachRevealLengthsPass> {
-  PreservedAnalyses run(Function &F, FunctionAnalysisManager &) {
-    for (Instruction &I : instructions(F))
-      if (MDNode *Lengths = I.getMetadata(PleachLengthsMetadata)) {
-        I.setMetadata(PleachLengthsMetadata, nullptr);
-        I.setMetadata(LLVMContext::MD_prof, Lengths);
-      }
-    return PreservedAnalyses::all();
-  }
-};
-
 // Passes that `opt -passes=` runs alone.
 struct NamedPass {
   StringLiteral Name;
@@ -125,8 +112,10 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
               /*InLTO=*/P == ThinOrFullLTOPhase::ThinLTOPostLink, /*SamplePGO=*/false));
       });
   PB->registerScalarOptimizerLateEPCallback([UsesProfile](FunctionPassManager &FPM, OptimizationLevel Level) {
-    if (UsesProfile() && pleachHostPasses().SpecialiseLengths)
+    if (UsesProfile() && pleachHostPasses().SpecialiseLengths) {
+      FPM.addPass(PleachKeepLengthsPass());
       FPM.addPass(PGOMemOPSizeOpt());
+    }
     if (UsesProfile() && pleachHostPasses().ReduceControlHeight && Level == OptimizationLevel::O3)
       FPM.addPass(ControlHeightReductionPass());
   });
@@ -178,6 +167,8 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
           FPM.addPass(PleachPromoteCountersPass(Kept));
         else if (Name == "pleach-keep-lengths")
           FPM.addPass(PleachKeepLengthsPass());
+        else if (Name == "pleach-reveal-lengths")
+          FPM.addPass(PleachRevealLengthsPass());
         else if (Name == "pleach-short-loops")
           FPM.addPass(PleachLeaveShortLoopsPass(Kept));
         else if (Name == "pleach-clean-up")

@@ -1,5 +1,7 @@
-// Replaces calls with known lengths as InstCombine does, which would lose the lengths: mempcpy by memcpy, and memcmp by
-// bcmp where the result is only compared with zero.
+// Keeps the lengths of library calls until LLVM gives each frequent length code of its own. InstCombine would lose them: it
+// replaces mempcpy by memcpy, and memcmp by bcmp where only equality is asked for, which may show after inlining only, as
+// in comparisons of strings in C++. And SimplifyCFG would merge the code for frequent lengths again, which is made at the end
+// therefore.
 #include "pleach.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/ValueTracking.h"
@@ -20,20 +22,28 @@ static void replaceByMemcpy(CallInst &Call, MDNode &Lengths) {
   Call.eraseFromParent();
 }
 
-static bool replaceByBcmp(CallInst &Call, MDNode &Lengths, const TargetLibraryInfo &TLI) {
-  if (!isOnlyUsedInZeroEqualityComparison(&Call))
-    return false;
+// The call of bcmp that replaces a call of memcmp, which is erased; null if more than equality is asked for.
+static CallInst *replaceByBcmp(CallInst &Call, const TargetLibraryInfo &TLI) {
+  if (Call.isMustTailCall() || !isOnlyUsedInZeroEqualityComparison(&Call))
+    return nullptr;
   IRBuilder<> Builder(&Call);
   Value *Compared = emitBCmp(Call.getArgOperand(0), Call.getArgOperand(1), Call.getArgOperand(2), Builder,
                              Call.getDataLayout(), &TLI);
   auto *Comparison = dyn_cast_or_null<CallInst>(Compared);
   if (!Comparison)
-    return false;
+    return nullptr;
   Comparison->setTailCallKind(Call.getTailCallKind());
-  Comparison->setMetadata(PleachLengthsMetadata, &Lengths);
   Call.replaceAllUsesWith(Comparison);
   Call.eraseFromParent();
-  return true;
+  return Comparison;
+}
+
+static PreservedAnalyses preserved(bool Changed) {
+  if (!Changed)
+    return PreservedAnalyses::all();
+  PreservedAnalyses Kept;
+  Kept.preserveSet<CFGAnalyses>();
+  return Kept;
 }
 
 PreservedAnalyses PleachKeepLengthsPass::run(Function &F, FunctionAnalysisManager &FAM) {
@@ -43,18 +53,44 @@ PreservedAnalyses PleachKeepLengthsPass::run(Function &F, FunctionAnalysisManage
     auto *Call = dyn_cast<CallInst>(&I);
     MDNode *Lengths = Call ? Call->getMetadata(PleachLengthsMetadata) : nullptr;
     LibFunc Known;
-    if (!Lengths || Call->isMustTailCall() || !TLI.getLibFunc(*Call, Known) || !TLI.has(Known))
+    if (!Lengths)
       continue;
-    if (Known == LibFunc_mempcpy) {
+    if (Call->isNoBuiltin()) {
+      // Kept so far. With a constant length the call is LLVM's again.
+      if (isa<Constant>(Call->getArgOperand(2))) {
+        Call->setMetadata(PleachLengthsMetadata, nullptr);
+        Call->removeFnAttr(Attribute::NoBuiltin);
+        Changed = true;
+      }
+    } else if (!TLI.getLibFunc(*Call, Known) || !TLI.has(Known) || Call->isMustTailCall()) {
+      continue;
+    } else if (Known == LibFunc_mempcpy) {
       replaceByMemcpy(*Call, *Lengths);
       Changed = true;
-    } else if (Known == LibFunc_memcmp) {
-      Changed |= replaceByBcmp(*Call, *Lengths, TLI);
+    } else if (Known == LibFunc_memcmp && !isa<Constant>(Call->getArgOperand(2))) {
+      Call->addFnAttr(Attribute::NoBuiltin);
+      Changed = true;
     }
   }
-  if (!Changed)
-    return PreservedAnalyses::all();
-  PreservedAnalyses Kept;
-  Kept.preserveSet<CFGAnalyses>();
-  return Kept;
+  return preserved(Changed);
+}
+
+PreservedAnalyses PleachRevealLengthsPass::run(Function &F, FunctionAnalysisManager &FAM) {
+  const TargetLibraryInfo &TLI = FAM.getResult<TargetLibraryAnalysis>(F);
+  bool Changed = false;
+  for (Instruction &I : make_early_inc_range(instructions(F))) {
+    auto *Call = dyn_cast<CallInst>(&I);
+    MDNode *Lengths = Call ? Call->getMetadata(PleachLengthsMetadata) : nullptr;
+    if (!Lengths)
+      continue;
+    Call->setMetadata(PleachLengthsMetadata, nullptr);
+    Call->removeFnAttr(Attribute::NoBuiltin);
+    LibFunc Known;
+    if (TLI.getLibFunc(*Call, Known) && Known == LibFunc_memcmp)
+      if (CallInst *Comparison = replaceByBcmp(*Call, TLI))
+        Call = Comparison;
+    Call->setMetadata(LLVMContext::MD_prof, Lengths);
+    Changed = true;
+  }
+  return preserved(Changed);
 }
