@@ -453,8 +453,14 @@ bool pleachPromoteCounters(llvm::Function &F, const PleachLimits &Limits);
 bool pleachLeaveShortLoops(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const PleachLimits &Limits);
 
 // Keeps InstCombine, before which it runs, from losing the lengths of library calls: replaces mempcpy by memcpy itself, and
-// makes memcmp no builtin.
+// makes memcmp no builtin, unless another pipeline follows where nothing would reveal its lengths, that of a linker.
 struct PleachKeepLengthsPass : llvm::PassInfoMixin<PleachKeepLengthsPass> {
+  bool IsBeforeLink;
+
+  explicit PleachKeepLengthsPass(llvm::ThinOrFullLTOPhase Phase = llvm::ThinOrFullLTOPhase::None)
+      : IsBeforeLink(Phase == llvm::ThinOrFullLTOPhase::ThinLTOPreLink ||
+                     Phase == llvm::ThinOrFullLTOPhase::FullLTOPreLink) {}
+
   llvm::PreservedAnalyses run(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
 };
 

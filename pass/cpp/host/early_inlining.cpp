@@ -211,7 +211,7 @@ void pleachInlineSmallCallees(ModulePassManager &MPM, ThinOrFullLTOPhase Phase, 
   FPM.addPass(EarlyCSEPass());
   FPM.addPass(SimplifyCFGPass(SimplifyCFGOptions().convertSwitchRangeToICmp(true)));
   if (pleachHostPasses().SpecialiseLengths)
-    FPM.addPass(PleachKeepLengthsPass());
+    FPM.addPass(PleachKeepLengthsPass(Phase));
   FPM.addPass(InstCombinePass());
   Inliner.getPM().addPass(createCGSCCToFunctionPassAdaptor(std::move(FPM)));
   MPM.addPass(PleachLeaveOnlyCallsPass());

@@ -99,7 +99,7 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
           pleachInlineMandatory(MPM);
         MPM.addPass(PleachPass(Run, EarlySimplification, P));
         if (UsesProfile() && Wanted.SpecialiseLengths && Level != OptimizationLevel::O0)
-          MPM.addPass(createModuleToFunctionPassAdaptor(PleachKeepLengthsPass()));
+          MPM.addPass(createModuleToFunctionPassAdaptor(PleachKeepLengthsPass(P)));
         if (UsesProfile() && Wanted.InlineSmallCallees && Level != OptimizationLevel::O0 && !isPostLink(P))
           pleachInlineSmallCallees(MPM, P, Kept);
         if (UsesProfile())

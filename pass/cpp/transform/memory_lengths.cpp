@@ -46,30 +46,45 @@ static PreservedAnalyses preserved(bool Changed) {
   return Kept;
 }
 
+// Metadata of calls of memcmp that are no builtins only until their lengths are revealed.
+static constexpr char KeptLengthsMetadata[] = "pleach.kept.lengths";
+
+static void makeBuiltin(CallInst &Call) {
+  Call.setMetadata(KeptLengthsMetadata, nullptr);
+  Call.removeFnAttr(Attribute::NoBuiltin);
+}
+
+// A call with lengths whose function is the C library's.
+static bool isKnown(CallInst &Call, const TargetLibraryInfo &TLI, LibFunc &Known) {
+  return Call.getMetadata(PleachLengthsMetadata) && TLI.getLibFunc(Call, Known) && TLI.has(Known) &&
+         !Call.isMustTailCall();
+}
+
 PreservedAnalyses PleachKeepLengthsPass::run(Function &F, FunctionAnalysisManager &FAM) {
   const TargetLibraryInfo &TLI = FAM.getResult<TargetLibraryAnalysis>(F);
   bool Changed = false;
   for (Instruction &I : make_early_inc_range(instructions(F))) {
     auto *Call = dyn_cast<CallInst>(&I);
-    MDNode *Lengths = Call ? Call->getMetadata(PleachLengthsMetadata) : nullptr;
     LibFunc Known;
-    if (!Lengths)
+    if (!Call || !Call->hasMetadata())
       continue;
-    if (Call->isNoBuiltin()) {
-      // Kept so far. With a constant length the call is LLVM's again.
+    if (Call->getMetadata(KeptLengthsMetadata)) {
+      // With a constant length the call is LLVM's again.
       if (isa<Constant>(Call->getArgOperand(2))) {
-        Call->setMetadata(PleachLengthsMetadata, nullptr);
-        Call->removeFnAttr(Attribute::NoBuiltin);
+        makeBuiltin(*Call);
         Changed = true;
       }
-    } else if (!TLI.getLibFunc(*Call, Known) || !TLI.has(Known) || Call->isMustTailCall()) {
-      continue;
-    } else if (Known == LibFunc_mempcpy) {
-      replaceByMemcpy(*Call, *Lengths);
-      Changed = true;
-    } else if (Known == LibFunc_memcmp && !isa<Constant>(Call->getArgOperand(2))) {
-      Call->addFnAttr(Attribute::NoBuiltin);
-      Changed = true;
+    } else if (isKnown(*Call, TLI, Known)) {
+      MDNode *Lengths = Call->getMetadata(PleachLengthsMetadata);
+      if (Known == LibFunc_mempcpy) {
+        replaceByMemcpy(*Call, *Lengths);
+        Changed = true;
+      } else if (Known == LibFunc_memcmp && !IsBeforeLink && !isa<Constant>(Call->getArgOperand(2))) {
+        Call->setMetadata(PleachLengthsMetadata, nullptr);
+        Call->setMetadata(KeptLengthsMetadata, Lengths);
+        Call->addFnAttr(Attribute::NoBuiltin);
+        Changed = true;
+      }
     }
   }
   return preserved(Changed);
@@ -80,17 +95,20 @@ PreservedAnalyses PleachRevealLengthsPass::run(Function &F, FunctionAnalysisMana
   bool Changed = false;
   for (Instruction &I : make_early_inc_range(instructions(F))) {
     auto *Call = dyn_cast<CallInst>(&I);
-    MDNode *Lengths = Call ? Call->getMetadata(PleachLengthsMetadata) : nullptr;
-    if (!Lengths)
+    if (!Call || !Call->hasMetadata())
       continue;
+    MDNode *Lengths = Call->getMetadata(PleachLengthsMetadata);
     Call->setMetadata(PleachLengthsMetadata, nullptr);
-    Call->removeFnAttr(Attribute::NoBuiltin);
-    LibFunc Known;
-    if (TLI.getLibFunc(*Call, Known) && Known == LibFunc_memcmp)
+    if (MDNode *Kept = Call->getMetadata(KeptLengthsMetadata)) {
+      Lengths = Kept;
+      makeBuiltin(*Call);
       if (CallInst *Comparison = replaceByBcmp(*Call, TLI))
         Call = Comparison;
-    Call->setMetadata(LLVMContext::MD_prof, Lengths);
-    Changed = true;
+    }
+    if (Lengths) {
+      Call->setMetadata(LLVMContext::MD_prof, Lengths);
+      Changed = true;
+    }
   }
   return preserved(Changed);
 }

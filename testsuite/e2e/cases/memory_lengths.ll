@@ -35,6 +35,12 @@ define i1 @less(ptr %a, ptr %b, i64 %n) !prof !0 {
   ret i1 %is_less
 }
 
+define i1 @another_equal(ptr %a, ptr %b, i64 %n) !prof !0 {
+  %difference = call i32 @memcmp(ptr %a, ptr %b, i64 %n) nobuiltin, !pleach.lengths !1
+  %is_equal = icmp eq i32 %difference, 0
+  ret i1 %is_equal
+}
+
 define i1 @equal_or_empty(ptr %a, ptr %b, i64 %n) !prof !0 {
 entry:
   %is_empty = icmp eq i64 %n, 0
@@ -94,7 +100,7 @@ define i1 @constant(ptr %a, ptr %b) !prof !0 {
 ; }
 ;
 ; define ptr @another(ptr %to, ptr %from, i64 %n) !prof !0 {
-;   %end = call ptr @mempcpy(ptr %to, ptr %from, i64 %n), !prof !2
+;   %end = call ptr @mempcpy(ptr %to, ptr %from, i64 %n) #2, !prof !2
 ;   ret ptr %end
 ; }
 ;
@@ -146,6 +152,12 @@ define i1 @constant(ptr %a, ptr %b) !prof !0 {
 ;   ret i1 %is_less
 ; }
 ;
+; define i1 @another_equal(ptr %a, ptr %b, i64 %n) !prof !0 {
+;   %difference = call i32 @memcmp(ptr %a, ptr %b, i64 %n) #2, !prof !2
+;   %is_equal = icmp eq i32 %difference, 0
+;   ret i1 %is_equal
+; }
+;
 ; define i1 @equal_or_empty(ptr %a, ptr %b, i64 %n) !prof !0 {
 ; entry:
 ;   %is_empty = icmp eq i64 %n, 0
@@ -193,6 +205,7 @@ define i1 @constant(ptr %a, ptr %b) !prof !0 {
 ;
 ; attributes #0 = { nocallback nofree nounwind willreturn memory(argmem: readwrite) }
 ; attributes #1 = { nocallback nofree nounwind willreturn memory(argmem: read) }
+; attributes #2 = { nobuiltin }
 ;
 ; !0 = !{!"function_entry_count", i64 10000}
 ; !1 = !{!"branch_weights", i32 1000, i32 6000, i32 3000}
