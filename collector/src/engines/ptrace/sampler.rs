@@ -149,13 +149,7 @@ impl<'a> Sampler<'a> {
             for number in ended {
                 self.end(number)?;
             }
-            if let Some(&child) = roots
-                .processes
-                .first()
-                .filter(|_| roots.is_child && sampled.status.is_none())
-            {
-                sampled.status = self.tracer.status_of(child);
-            }
+            sampled.status = sampled.status.or_else(|| self.status(roots));
             let now = Instant::now();
             let has_root = self
                 .images
@@ -173,6 +167,7 @@ impl<'a> Sampler<'a> {
             std::thread::sleep(SETTLE_INTERVAL);
             self.tracer.settle();
         }
+        sampled.status = sampled.status.or_else(|| self.status(roots));
         let numbers: Vec<u32> = self.images.keys().copied().collect();
         for number in numbers {
             self.end(number)?;
@@ -180,6 +175,12 @@ impl<'a> Sampler<'a> {
         sampled.own_ns = self.own_ns();
         sampled.notes = self.notes;
         Ok(sampled)
+    }
+
+    /// The status of the child, once it has ended.
+    fn status(&mut self, roots: &Roots<'_>) -> Option<ExitStatus> {
+        let child = roots.processes.first().filter(|_| roots.is_child)?;
+        self.tracer.status_of(*child)
     }
 
     /// Begins to sample a process, from now on. `base_cpu_ns`: CPU time that does not count; `None`: all up to now.
