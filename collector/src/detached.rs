@@ -113,11 +113,15 @@ pub fn collect(folder: &Path) -> Result<Recording, RecordError> {
         ErrorKind::NotFound => RecordError::NoRecording(folder.to_owned()),
         _ => io(what())(error),
     })?;
-    let account = RunAccount::open(folder).map_err(io(what()))?;
+    // Sampling from outside has none.
+    let account = match RunAccount::open(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        opened => Some(opened.map_err(io(what()))?),
+    };
     let mut gathering = Gathering::new(None, 0);
     gathering.run(folder, || ()).map_err(io(what()))?;
     let (mut vectors, found, unreclaimed) = gathering.finish();
-    let unsampled = account.unsampled();
+    let unsampled = account.map(|account| account.unsampled()).unwrap_or_default();
     let mut stats = Stats::from_vectors(&vectors, engine, found);
     stats.add_unsampled(&unsampled);
     vectors.processes.extend(unsampled.as_process());

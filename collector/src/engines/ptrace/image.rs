@@ -42,6 +42,8 @@ pub(super) struct ProcessImage {
     /// CPU time of the process when the clock was read last.
     process_cpu_ns: u64,
     threads: HashSet<u32>,
+    /// The first of them, as whose CPU time that of the image is told until its end.
+    first_thread: Option<u32>,
     /// Executable mappings in force.
     mappings: Vec<Range<u64>>,
     shard: File,
@@ -86,6 +88,7 @@ impl ProcessImage {
             base_cpu_ns: base_cpu_ns.unwrap_or(process_cpu_ns),
             process_cpu_ns,
             threads: HashSet::new(),
+            first_thread: None,
             mappings: Vec::new(),
             shard,
         };
@@ -177,6 +180,8 @@ impl ProcessImage {
         if self.threads.insert(thread) {
             self.counters.threads += 1;
         }
+        let is_first = *self.first_thread.get_or_insert(thread) == thread;
+        let image_cpu_ns = self.cpu_ns() + self.counters.own_ns;
         let head = BurstHead {
             engine: Engine::RunAhead as u8,
             end_reason: EndReason::from(outcome.end) as u8,
@@ -187,8 +192,7 @@ impl ProcessImage {
             end: outcome.end_pc,
             instructions: outcome.instructions,
             branches: record.branches,
-            // The end of the image tells it.
-            thread_cpu_ns: 0,
+            thread_cpu_ns: if is_first { image_cpu_ns } else { 0 },
             counters: self.counters,
             system_call: system_call.map_or(0, |number| number.saturating_add(1)),
         };
