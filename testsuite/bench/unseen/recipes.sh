@@ -3,23 +3,21 @@
 # build PROGRAM: in a copy of the sources, with $CC and $CXX; calls `keep` with the program that it built.
 # start PROGRAM BINARY INPUT: replaces the shell by the program; INPUT is t (training) or e (evaluation).
 
-# Programs whose figures are the verdict, and programs that were measured while the code of decisions changed.
-verdict="7zip astronomical-almanac clustalw cliquer dialign fastdnaml fasttree flac gaffitter gawk ghostscript glpk \
+# Lists of programs that are not used for tuning: nothing had been measured on the programs of a list before it was made.
+# README.md says how they were chosen, and which ones are tuning programs since.
+first="7zip astronomical-almanac clustalw cliquer dialign fastdnaml fasttree flac gaffitter gawk ghostscript glpk \
     grep halibut m4 mona mustang original-awk pari perl php8.2 ruby3.1 ssed tcl8.6 wordplay xdelta3"
-seen="bc cmark flex lame mawk minisat2 nasm potrace zopfli clzip dialign-t palp phalanx unzip lunzip"
-# Programs of the verdict after that.
 fresh="bash busybox cppcheck dash fairymax fastlink git gnuplot groff indent jq libxml2 muscle swi-prolog units vim"
-# Programs of the third verdict; berkeley-abc and ffmpeg were not measured yet.
+# berkeley-abc and ffmpeg were not measured yet.
 newest="berkeley-abc clasp djvulibre eprover exuberant-ctags ffmpeg gifsicle minimap2 mujs ngspice opus \
     postgresql-15 python3.11 qhull wavpack"
-# Programs of the last verdict: nothing had been measured on them before this list was made.
 last="discount gperf graphicsmagick gzip jimtcl libjpeg-turbo lz4 picosat prodigal x264"
-# Programs after that, most of them in C++: nothing had been measured on them before this list was made. flatbuffers and
-# qpdf were not measured yet.
+# Most of them are in C++. flatbuffers and qpdf were not measured yet.
 more="byacc flatbuffers jsonnet nauty ninja-build prank probcons qpdf swig wabt"
-# Programs after that: nothing had been measured on them before this list was made.
 latest="aragorn bedtools cflow coreutils cscope diffutils file jbigkit libxslt lp-solve mdocml mruby newlisp tiff \
     tinyscheme twolame"
+# Programs that were measured while the code of decisions changed.
+seen="bc cmark flex lame mawk minisat2 nasm potrace zopfli clzip dialign-t palp phalanx unzip lunzip"
 # Other versions of tuning programs.
 tuned="brotli cadical hunspell libwebp libzstd tcc tidy-html5"
 
