@@ -349,7 +349,7 @@ impl Reader<'_> {
             let parent = match self.number()? {
                 0 => None,
                 parent if parent <= processes as u64 => Some((parent - 1) as u32),
-                _ => return Err(self.error("a parent is no process")),
+                _ => return Err(self.error("a parent is not a process")),
             };
             let command = String::from_utf8(self.byte_string()?);
             set.processes.push(Process {

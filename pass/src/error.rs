@@ -8,17 +8,17 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum PassError {
     /// `-pleach-anchor` has an unknown value.
-    #[error("pleach: unknown anchor '{0}': it is 'early' or 'late'")]
+    #[error("pleach: unknown anchor '{0}': expected 'early' or 'late'")]
     UnknownAnchor(String),
     /// `-pleach-instrument` has an unknown value.
-    #[error("pleach: cannot count '{0}': it is 'paths' or 'edges'")]
+    #[error("pleach: cannot count '{0}': expected 'paths' or 'edges'")]
     UnknownCounting(String),
     /// `-pleach-iterations` is out of range.
-    #[error("pleach: {0} iterations: it is 1 to 4")]
+    #[error("pleach: -pleach-iterations={0}: expected 1 to 4")]
     Iterations(u32),
     /// `-pleach-only` has an unknown value.
     #[error(
-        "pleach: unknown decision '{0}': it is 'none' or OPTIMISATION[:FUNCTION[:NUMBER]], as -pleach-decisions=FILE lists them"
+        "pleach: unknown decision '{0}': expected 'none' or OPTIMISATION[:FUNCTION[:NUMBER]], as -pleach-decisions=FILE lists them"
     )]
     UnknownDecision(String),
     /// The list of decisions cannot be written.
@@ -51,11 +51,11 @@ pub enum PassError {
     },
     /// A second profile, or annotation for one, without a first profile at the early anchor.
     #[error(
-        "pleach: -pleach-use-second and -pleach-annotate-late belong to -pleach-use with a profile of the early anchor"
+        "pleach: -pleach-use-second and -pleach-annotate-late require -pleach-use with a profile of the early anchor"
     )]
     SecondAlone,
     /// With link-time optimisation, the code is not final before the link, which does not know the options.
-    #[error("pleach: a second profile is of the code of single files: compile without -flto")]
+    #[error("pleach: a second profile cannot be used with -flto")]
     SecondWithLto,
     /// Blocks cannot have two identifiers.
     #[error("pleach: -pleach-annotate and -pleach-annotate-late exclude each other")]

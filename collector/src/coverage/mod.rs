@@ -88,16 +88,16 @@ impl Coverage {
             }
         }
         if unseen.modules {
-            remarks.push(
-                "a process could not tell which modules it has, or read the breakpoints' plans: what was not hit is \
-                 unknown; raise its limit on open files, or let it reach /proc and the folder of temporary files"
-                    .to_owned(),
-            );
+            remarks.push(format!(
+                "a process could not read its module list or the breakpoint files: blocks without hits are unknown. \
+                     Raise its open-file limit, or give it access to /proc and {}",
+                std::env::temp_dir().display()
+            ));
         }
         if unseen.unwatched {
             remarks.push(
-                "libraries that a process loaded later have no breakpoints: the kernel refuses to write one into the \
-                 dynamic loader, or the loader is of an unknown kind"
+                "libraries loaded by dlopen have no breakpoints: the dynamic loader is unknown, or the kernel does not \
+                 allow a breakpoint in it"
                     .to_owned(),
             );
         }
@@ -120,7 +120,8 @@ impl Coverage {
     }
 }
 
-/// Notes for the modules of a signature that processes had them without breakpoints. False: it is not known which they are.
+/// Records in the plans of a module set that `processes` processes ran without breakpoints. False if the set is
+/// unknown.
 fn note_unobserved(folder: &Path, signature: u64, processes: u64, plans: &[(u64, ModulePlan)]) -> bool {
     let extension = MODULES_EXTENSION.to_string_lossy();
     let Ok(bytes) = std::fs::read(folder.join(format!("{signature:016x}{extension}"))) else {
@@ -162,7 +163,7 @@ fn remark(plan: &ModulePlan, coverage: &ModuleCoverage) -> Option<String> {
         .collect();
     (!reasons.is_empty()).then(|| {
         format!(
-            "{}: what was not hit is unknown, not unexecuted: {}",
+            "{}: blocks without hits are unknown: {}",
             plan.path.display(),
             reasons.join("; ")
         )

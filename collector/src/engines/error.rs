@@ -61,10 +61,10 @@ pub enum RecordError {
         reason: String,
     },
     /// A folder for a recording without a recorder has one.
-    #[error("{} has a recording already: delete it, or choose another folder", .0.display())]
+    #[error("{} has a recording already: delete it, or choose another directory", .0.display())]
     Begun(PathBuf),
     /// A folder has no recording.
-    #[error("{} is no folder of a recording: `pleach record --env` makes one", .0.display())]
+    #[error("{} is not the directory of a recording: `pleach record --env` makes one", .0.display())]
     NoRecording(PathBuf),
     /// The program ran, but the sampler in it did not.
     #[error("{command} ran ({status}) but was not sampled: the dynamic loader did not load {preload}")]
@@ -96,7 +96,7 @@ fn remedy(error: &std::io::Error) -> String {
     if matches!(error.kind(), StorageFull | QuotaExceeded) {
         let folder = std::env::temp_dir();
         format!(
-            " (temporary files are in {}: set TMPDIR to a folder with more space)",
+            " (temporary files are in {}: set TMPDIR to a directory with more space)",
             folder.display()
         )
     } else {
@@ -117,7 +117,7 @@ mod tests {
     fn a_full_file_system_has_a_remedy() {
         let text = |code| io("cannot make a temporary file")(std::io::Error::from_raw_os_error(code)).to_string();
         assert!(
-            text(libc::ENOSPC).contains("set TMPDIR to a folder with more space"),
+            text(libc::ENOSPC).contains("set TMPDIR to a directory with more space"),
             "{}",
             text(libc::ENOSPC)
         );

@@ -70,7 +70,7 @@ pub fn import_watched(path: &Path, binary: Option<&Path>, watch: Watch) -> Resul
         .map_err(io)?;
     match metadata {
         Some(metadata) if metadata.is_dir() => Err(io(std::io::Error::other(
-            "a folder; import the files `data*` in it one by one",
+            "a directory; import the files `data*` in it one by one",
         ))),
         Some(metadata) if metadata.is_file() && metadata.len() > 0 => {
             let file = File::open(path).map_err(io)?;

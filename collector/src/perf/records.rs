@@ -107,7 +107,7 @@ fn next<'a>(rest: &mut Cursor<'a>) -> Result<(u32, u16, &'a [u8]), &'static str>
         .checked_sub(HEAD)
         .ok_or("a record is shorter than its head")?;
     if kind >= kind::NONE || kind == 0 {
-        return Err("something is there that is no record");
+        return Err("bytes that are not a record");
     }
     Ok((kind, misc, rest.take(size).ok_or(ends)?))
 }

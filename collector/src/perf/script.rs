@@ -80,7 +80,7 @@ impl Script<'_> {
                 self.malformed("a PERF_RECORD_ line that makes no sense");
             }
         } else if self.sample(line).is_none() {
-            self.malformed("a line that is no sample");
+            self.malformed("a line that is not a sample");
         }
     }
 
@@ -182,7 +182,7 @@ impl Script<'_> {
             match branch(entry) {
                 Some(Some(branch)) => branches.push(branch),
                 Some(None) => {}
-                None => self.malformed("an entry that is no branch"),
+                None => self.malformed("an entry that is not a branch"),
             }
         }
         if branches.is_empty() {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum JoinError {
     /// A sample of windows cannot be added to another: their rates differ.
-    #[error("a recording was sampled to fit its size limit")]
+    #[error("a recording was compressed (--max-size) and cannot be joined with others: record without it")]
     Compressed,
     /// More than 2³² modules, processes or events.
     #[error("they have too many modules or processes")]

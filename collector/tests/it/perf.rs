@@ -311,7 +311,7 @@ what is this
     assert_eq!((report.samples, report.wrong_path, report.malformed), (3, 1, 2));
     assert_eq!(
         report.first_malformed.unwrap().to_string(),
-        "an entry that is no branch in line 12"
+        "an entry that is not a branch in line 12"
     );
 }
 

@@ -17,7 +17,7 @@ pub fn library(name: &str) -> Result<PathBuf> {
         .and_then(|path| path.canonicalize())
         .context("cannot tell where the pleach executable is")?;
     let Some(dir) = executable.parent() else {
-        bail!("{} has no parent folder", executable.display())
+        bail!("{} has no parent directory", executable.display())
     };
     let candidates = [
         dir.join(name),
@@ -34,7 +34,7 @@ pub fn library(name: &str) -> Result<PathBuf> {
         }
     }
     bail!(
-        "{name} not found beside {}, nor in a library folder of its prefix: `cargo install` does not install it; run `cargo \
+        "{name} not found beside {}, nor in a library directory of its prefix: `cargo install` does not install it; run `cargo \
          xtask install` in pleach's sources, or copy it there from `target/release`",
         executable.display()
     )

@@ -38,7 +38,7 @@ fn without_a_name_it_is_the_default_profile() {
     for command in ["show", "report", "paths", "coverage", "source"] {
         let missing = error(&[command], &dir);
         assert!(
-            missing.contains("there is no default.pleach in this folder"),
+            missing.contains("there is no default.pleach in this directory"),
             "{missing}"
         );
     }

@@ -117,7 +117,7 @@ impl<'r> Row<'r> {
 
     fn index(&mut self) -> Result<u32, String> {
         let value = self.integer();
-        u32::try_from(value).map_err(|_| format!("{value} is no position"))
+        u32::try_from(value).map_err(|_| format!("{value} is not a position"))
     }
 
     fn optional_decimal(&mut self) -> Option<u128> {
@@ -404,7 +404,7 @@ impl Function {
 
     fn add_estimate(&mut self, table: Table, mut row: Row<'_>) -> Result<(), String> {
         let (f, sums) = (&mut self.profile, &mut self.sums);
-        let no_path = |text: &str| format!("`{text}` is no path");
+        let no_path = |text: &str| format!("`{text}` is not a path");
         match table.name {
             "paths" => {
                 let text = row.text()?;

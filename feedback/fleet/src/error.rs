@@ -12,7 +12,7 @@ pub enum FleetError {
     /// The operating system refused.
     #[error("cannot {action} {path}: {source}")]
     Io {
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
         /// What was tried.
         action: &'static str,
@@ -20,23 +20,25 @@ pub enum FleetError {
         source: io::Error,
     },
     /// A file is not Parquet, or damaged.
-    #[error("{path}: damaged, or no Parquet file ({source}): export its profile again, or remove it")]
+    #[error("{path}: damaged, or not a Parquet file ({source}): export its profile again, or remove it")]
     Parquet {
         /// The file.
         path: PathBuf,
         /// What is wrong.
         source: ParquetError,
     },
-    /// The folder holds something else.
-    #[error("{path}: no tables of profiles: it has no folder {missing}, which `pleach export --format parquet` makes")]
+    /// The directory holds something else.
+    #[error(
+        "{path}: not a directory of pleach tables: it has no {missing}, which `pleach export --format parquet` makes"
+    )]
     Foreign {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
         /// The table that is missing.
         missing: &'static str,
     },
     /// A table has no such column, or one of another type.
-    #[error("{path}: column {column} is missing or has another type: this is no table `{table}` of pleach")]
+    #[error("{path}: column {column} is missing or has another type: not the table `{table}` of pleach")]
     Column {
         /// The file.
         path: PathBuf,

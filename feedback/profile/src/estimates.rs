@@ -61,7 +61,7 @@ pub(super) fn unstorable(function: &FunctionProfile) -> Option<&'static str> {
         return Some("a path has no blocks, too many blocks, or blocks that are not there");
     }
     if !paths.iter().all(is_sensible) {
-        return Some("a path's count or interval is no number ≥ 0");
+        return Some("a path's count or interval is negative or not finite");
     }
     let sorted = in_order(paths);
     let twice = sorted.windows(2).any(|pair| pair[0].path == pair[1].path);
@@ -75,7 +75,7 @@ pub(super) fn unstorable(function: &FunctionProfile) -> Option<&'static str> {
             || !(w.count.is_finite() && w.count >= 0.0)
     };
     if function.windows.iter().any(senseless) {
-        return Some("a window has too few, too many or unknown paths, or its count is no number ≥ 0");
+        return Some("a window has too few, too many or unknown paths, or its count is negative or not finite");
     }
     let windows = windows_in_order(&function.windows, &positions);
     if windows.windows(2).any(|pair| pair[0].0 == pair[1].0) {
@@ -87,7 +87,9 @@ pub(super) fn unstorable(function: &FunctionProfile) -> Option<&'static str> {
             || !(c.count.is_finite() && c.count >= 0.0)
     };
     if function.called.iter().any(senseless) {
-        return Some("a called path has too many blocks before it or is unknown, or its count is no number ≥ 0");
+        return Some(
+            "a called path has too many blocks before it or is unknown, or its count is negative or not finite",
+        );
     }
     let called = called_in_order(&function.called, &positions);
     let twice = called
@@ -196,7 +198,7 @@ pub(super) fn decode(reader: &mut RecordReader<'_>, blocks: usize) -> Result<Est
             effective: reader.value()?,
         };
         if !is_sensible(&estimated) {
-            return Err("a path's count is no number");
+            return Err("a path's count is not a number");
         }
         paths.push(estimated);
     }
@@ -248,7 +250,7 @@ fn decode_called(reader: &mut RecordReader<'_>, paths: &[EstimatedPath]) -> Resu
             return Err("its called paths are out of order");
         }
         if !(count.is_finite() && count >= 0.0) {
-            return Err("a called path's count is no number");
+            return Err("a called path's count is not a number");
         }
         before = key;
         called.push(CalledPath { caller, path, count });
@@ -276,7 +278,7 @@ fn decode_windows(reader: &mut RecordReader<'_>, paths: &[EstimatedPath]) -> Res
             return Err("its windows are out of order");
         }
         if !(window.count.is_finite() && window.count >= 0.0) {
-            return Err("a window's count is no number");
+            return Err("a window's count is not a number");
         }
         before = positions;
         windows.push(window);

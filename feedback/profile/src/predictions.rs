@@ -18,7 +18,7 @@ pub(super) fn unstorable(function: &FunctionProfile) -> Option<&'static str> {
     }
     let senseless = all.iter().any(|p| !is_sensible(p));
     senseless.then_some(
-        "a branch is mispredicted more often than it is executed, or its count of mispredictions is no number ≥ 0",
+        "a branch is mispredicted more often than it is executed, or its count of mispredictions is negative or not finite",
     )
 }
 

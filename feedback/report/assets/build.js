@@ -108,7 +108,7 @@ function showBuild(main) {
   show(main, h("h2", {}, "What the build did"),
     h("dl.facts", {}, Object.entries(totals.treatments).map(([name, value]) => fact(TREATMENTS[name], value)),
       fact("superblocks", totals.done.superblocks), fact("IR instructions copied", totals.done.copied),
-      fact("joins not copied: gain too small", totals.done.not_profitable), fact("joins not copied: code too large", totals.done.too_large),
+      fact("superblocks declined: gain too small", totals.done.not_profitable), fact("superblocks declined: code too large", totals.done.too_large),
       fact("branches if-converted", totals.done.if_converted), fact("selects to branches", totals.done.selects_to_branches),
       fact("blocks split off", totals.done.split), fact("calls inlined", totals.done.inlined)),
     h("div.bar-row", {}, search), table.element);

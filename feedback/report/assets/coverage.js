@@ -44,7 +44,7 @@ function showFolders(main, at) {
       const lines = found.filter((file) => file.lines).map((file) => file.lines);
       const whole = { blocks: addStates(found.map((file) => file.blocks)), lines: lines.length > 0 ? addStates(lines) : undefined };
       return [
-        h("tr.folder", {}, h("th.left", { scope: "rowgroup" }, folder || "(folder unknown)"), coverageCells(whole)),
+        h("tr.folder", {}, h("th.left", { scope: "rowgroup" }, folder || "(directory unknown)"), coverageCells(whole)),
         ...found.map((file) => h("tr", { "data-href": `#${link({ v: "coverage", file: file.path })}` },
           h("td.left.file", {}, h("a", { href: `#${link({ v: "coverage", file: file.path })}` }, file.path.split("/").pop())), coverageCells(file))),
       ];

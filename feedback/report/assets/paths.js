@@ -3,7 +3,7 @@
 
 const SHOWN_BLOCKS = 16;
 const PATH_LEGEND = "▸ from the function's entry, ■ to its end, ↺b by a back edge to block b, ✂b cut before block b, "
-  + "☎ into a call that did not come back";
+  + "☎ ends in a call that did not return";
 
 /// `▸ 0→1→5 ↺1`.
 function pathText(path) {

@@ -70,12 +70,12 @@ impl Reason {
 
     fn text(self) -> &'static str {
         match self {
-            Self::NewFunction => "of functions that the old profile does not have",
-            Self::ChangedFunction => "of functions that changed beyond recognition",
-            Self::NotExecuted => "of blocks that it proves not executed",
-            Self::Cold => "of blocks that it calls cold",
-            Self::Unknown => "of blocks that it has no samples of",
-            Self::OtherDirection => "by branches whose likelier direction is another",
+            Self::NewFunction => "functions missing from the old profile",
+            Self::ChangedFunction => "functions that changed beyond recognition",
+            Self::NotExecuted => "blocks proved not executed in the old profile",
+            Self::Cold => "blocks cold in the old profile",
+            Self::Unknown => "blocks without samples in the old profile",
+            Self::OtherDirection => "branches whose more frequent direction changed",
         }
     }
 }
@@ -213,11 +213,11 @@ impl Drift {
         let main = self.reasons.iter().max_by(|a, b| a.1.total_cmp(b.1));
         match (self.fits, main) {
             (false, Some((reason, _))) => format!(
-                "record again: the old profile misleads the compiler about {misled}, most of them {}",
+                "record again: the old profile misleads the compiler about {misled}; main reason: {}",
                 reason.text()
             ),
             _ if high > self.tolerance => format!(
-                "still fits, as far as {} tell: the old profile misleads the compiler about {misled}",
+                "still fits, given {}: the old profile misleads the compiler about {misled}",
                 with_unit(self.bursts[1], "new burst")
             ),
             _ => format!("still fits: the old profile misleads the compiler about {misled}"),
@@ -241,7 +241,7 @@ impl Drift {
         }
         rows.add_row([
             percent(self.misled.share),
-            "together; a profile that fits has 1 % at most".to_owned(),
+            "together; a profile fits if this is at most 1 %".to_owned(),
         ]);
         if self.salvaged > 0.0 {
             let text = "in functions that changed, with counts from their older versions".to_owned();
@@ -262,7 +262,7 @@ impl Drift {
         let [old, new] = self.bursts.map(grouped);
         let _ = writeln!(out, "bursts: {old} old, {new} new");
         if !self.functions.is_empty() {
-            let mut rows = table(&["misled", "of", "function", "most of it"], ..2);
+            let mut rows = table(&["misled", "executions", "function", "main reason"], ..2);
             for f in &self.functions {
                 let reason = f.reason.text().to_owned();
                 rows.add_row([percent(f.misled), percent(f.share), names.shown(&f.function), reason]);
@@ -531,6 +531,6 @@ mod tests {
 
     fn drift_of_short(old: &Profile, new: &Profile) -> bool {
         let drift = drift(old, new);
-        drift.fits && drift.verdict.contains("as far as 1 new burst tell")
+        drift.fits && drift.verdict.contains("still fits, given 1 new burst:")
     }
 }

@@ -118,7 +118,7 @@ impl<'p> EstimatedPaths<'p> {
         let totals = &self.totals;
         let mut out = String::new();
         if !self.rows.is_empty() {
-            let mut header = vec!["share", "90 % interval", "so far", "function", "path"];
+            let mut header = vec!["share", "90 % interval", "cumulative", "function", "path"];
             if self.is_exact {
                 header.insert(3, "count");
             }

@@ -170,7 +170,14 @@ impl<'p> Report<'p> {
     fn text(&self, names: &Names, sources: Option<&SourceNames>) -> String {
         let mut out = String::new();
         let has_instructions = self.functions.iter().any(|f| f.instruction_share.is_some());
-        let mut header = vec!["blocks", "calls", "function", "of it", "90 % interval", "hottest path"];
+        let mut header = vec![
+            "blocks",
+            "calls",
+            "function",
+            "path's share",
+            "90 % interval",
+            "hottest path",
+        ];
         if has_instructions {
             header.insert(0, "instructions");
         }
@@ -224,7 +231,7 @@ impl<'p> Report<'p> {
         };
         let _ = writeln!(
             out,
-            "{} executed{executions}; “calls”: of all functions; “of it”: the path's share of the function's paths",
+            "{} executed{executions}; “calls”: of all functions",
             with_unit(shown, "function"),
         );
         without_padding(&out)

@@ -12,7 +12,7 @@ use std::fmt::{Display, Write};
 const SHOWN_BLOCKS: usize = 24;
 
 pub(super) const LEGEND: &str = "▸ from the function's entry, ■ to its end, ↺b by a back edge to block b, ✂b cut before block b, \
-                      ☎ into a call that did not come back";
+                      ☎ ends in a call that did not return";
 
 impl Paths<'_> {
     /// For people, with block numbers.
@@ -28,7 +28,7 @@ impl Paths<'_> {
     fn text(&self, names: &Names, sources: Option<&SourceNames>) -> String {
         let mut out = String::new();
         if !self.rows.is_empty() {
-            let mut rows = table(&["share", "so far", "count", "function", "path"], ..3);
+            let mut rows = table(&["share", "cumulative", "count", "function", "path"], ..3);
             let share = |count: u128| format!("{:.2} %", count as f64 / self.totals.executions as f64 * 100.0);
             let mut so_far = 0;
             let paths = self.rows.iter().map(|(function, exact)| {

@@ -233,7 +233,7 @@ impl<'p> Phases<'p> {
     }
 
     fn timeline(&self) -> comfy_table::Table {
-        let mut rows = table(&["from", "to", "CPU time", "phase", "began by"], ..4);
+        let mut rows = table(&["from", "to", "CPU time", "phase", "cause of the change"], ..4);
         let left_out = SHOWN_SPANS..self.spans.len().saturating_sub(SHOWN_SPANS);
         for (at, span) in self.spans.iter().enumerate() {
             if left_out.contains(&at) {
@@ -315,11 +315,15 @@ impl PhaseLines {
     }
 }
 
-/// `new code: 98.20 % of the time, before 0.10 %`.
+/// `new code: 98.20 % of the time (0.10 % in the phase before)`.
 fn why(cause: &str, before: f64, after: f64) -> String {
     match cause {
         "behaviour" => "behaviour: the same code, at another speed".to_owned(),
-        _ => format!("{cause}: {} of the time, before {}", percent(after), percent(before)),
+        _ => format!(
+            "{cause}: {} of the time ({} in the phase before)",
+            percent(after),
+            percent(before)
+        ),
     }
 }
 
@@ -327,13 +331,16 @@ fn seconds(seconds: f64) -> String {
     format!("{seconds:.2} s")
 }
 
-/// `new code: 98.20 % of the time, before 0.10 %; again`.
+/// `new code: 98.20 % of the time (0.10 % in the phase before); seen before as phase 1`.
 fn began_by(span: &SpanRow) -> String {
     let mut text = match (span.cause, span.before, span.after) {
         (Some(cause), Some(before), Some(after)) => why(cause, before, after),
         _ => String::new(),
     };
-    let notes = [(span.is_known, "known"), (!span.is_stable, "not stable")];
+    let notes = [
+        (span.is_known, format!("seen before as phase {}", span.phase)),
+        (!span.is_stable, "not stable".to_owned()),
+    ];
     for note in notes.iter().filter_map(|(applies, note)| applies.then_some(note)) {
         text += if text.is_empty() { "" } else { "; " };
         text += note;
@@ -546,8 +553,8 @@ mod tests {
         insta::assert_snapshot!(told.join("\n"), @r"
         0.00 s: phase 1
         phase 1 is stable
-        2.00 s: phase 2: direction: 90.00 % of the time, before 10.00 %
-        5.00 s: phase 1 again: direction: 90.00 % of the time, before 10.00 %
+        2.00 s: phase 2: direction: 90.00 % of the time (10.00 % in the phase before)
+        5.00 s: phase 1 again: direction: 90.00 % of the time (10.00 % in the phase before)
         2 phases in 3 spans
         ");
     }

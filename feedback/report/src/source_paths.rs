@@ -16,7 +16,7 @@ use std::fmt::Write;
 const SHOWN_STEPS: usize = 24;
 
 const LEGEND: &str = "numbers are source lines; ▸ from the function's entry, ■ to its end, ↺n by a back edge to line n, \
-                      ✂n cut before line n, ☎ into a call that did not come back; *f(): the most frequent target of an \
+                      ✂n cut before line n, ☎ ends in a call that did not return; *f(): the most frequent target of an \
                       indirect call";
 
 /// What binaries tell about the functions of a profile: their source files, and the names of those they call.

@@ -12,7 +12,7 @@ const SHOWN_CUTOFFS: [u32; 4] = [500_000, 900_000, 990_000, 999_999];
 /// Fewer samples of a function's entry support no number of executions per call.
 const MIN_ENTRY_SAMPLES: f64 = 10.0;
 
-const NO_COUNTS: &str = "a sampled profile knows shares, not numbers of executions; “per call” is blank with few samples of \
+const NO_COUNTS: &str = "a sampled profile has shares, not execution counts; “per call” is blank with few samples of \
                          the function's entry";
 
 impl Show {
@@ -167,7 +167,8 @@ fn function(show: &Show, detail: &FunctionDetail, names: &Names, out: &mut Strin
 
 fn mispredictions(show: &Show, detail: &FunctionDetail, out: &mut String) {
     let all: f64 = detail.mispredictions.iter().map(|branch| branch.count).sum();
-    let mut rows = table(&["branch of block", "line", "mispredicted", "of it", "at least"], 0..);
+    let mispredicted = if show.is_exact { "mispredicted" } else { "share of all" };
+    let mut rows = table(&["branch of block", "line", mispredicted, "rate", "lower bound"], 0..);
     for branch in &detail.mispredictions {
         rows.add_row([
             branch.block.to_string(),

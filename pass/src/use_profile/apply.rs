@@ -46,7 +46,7 @@ const STALE_PROFILE: &str =
     "its control flow changed too much since the profile was recorded: compiled without a profile";
 const NO_PROFILE: &str = "not in the profile: the recorded program was built without it, or without annotations";
 const OTHER_FUNCTION: &str =
-    "the profile has only other functions of this name, of other source files: compiled without a profile";
+    "the profile has functions of this name from other source files only: compiled without a profile";
 
 /// The cut-off, in parts per million, whose minimum count is LLVM's threshold of coldness.
 const COLD_CUTOFF: u32 = 999_999;
@@ -219,16 +219,16 @@ pub fn set_summary(
     unsafe { ffi::pleach_set_profile_summary(module.as_mut_ptr(), context, &summary, anchor == Anchor::Late) };
 }
 
-/// What a remark says of a profile that was made to fit.
+/// The remark on a profile that was matched to another graph.
 fn describe(salvaged: &Salvaged, blocks: usize) -> String {
     let (matched, percent) = (salvaged.matched_blocks, 100.0 * salvaged.matched_flow);
     let fit = format!("{matched} of {blocks} blocks matched, with {percent:.0} % of the recorded executions");
     match &salvaged.kinship {
         Kinship::Changed => format!("; of an older version: {fit}"),
-        Kinship::Elsewhere => "; as recorded in another module".into(),
+        Kinship::Elsewhere => "; profile of the copy in another module".into(),
         Kinship::Renamed(name) => format!("; recorded as {name}: {fit}"),
         Kinship::Unsampled => "; of an older version".into(),
-        Kinship::Namesake => "; by the records of other functions of this name".into(),
+        Kinship::Namesake => "; functions of this name in other files have no samples".into(),
     }
 }
 

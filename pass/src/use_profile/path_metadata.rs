@@ -12,7 +12,7 @@
 //! A function's list has the hottest path first; [`paths_to_list`] says which paths are in it. A path is its estimated
 //! executions, the ends of their 90 % interval, how it begins (`entry`, or `inside` after a back edge or cut edge), how
 //! it ends (`exit`; `back N` by a back edge to block N; `cut N` by an edge to block N that ends paths because they
-//! would be too many; `call` in a call that did not come back) and its blocks. Blocks are numbered from 0 in the order
+//! would be too many; `call` in a call that did not return) and its blocks. Blocks are numbered from 0 in the order
 //! that the function has at the anchor: a pass that wants to find them runs there, after pleach (`opt
 //! -passes=pleach,…`).
 //!

@@ -34,7 +34,7 @@ impl Outcome {
     /// The line for `-pleach-summary`.
     pub fn line(&self, module: &str) -> String {
         format!(
-            "pleach: {module}: second profile used for {} functions, {} not sampled, {} of other code than was recorded",
+            "pleach: {module}: second profile used for {} functions; {} have no samples; {} differ from the recorded code",
             self.used, self.unsampled, self.differ
         )
     }

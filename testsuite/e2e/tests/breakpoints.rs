@@ -87,7 +87,7 @@ fn programs_behave_as_without_breakpoints_and_everything_executed_is_found() {
         }
     }
     let (_, text) = record(&["--coverage", "only"], &out, &[&built.program, &built.library]);
-    assert!(!text.contains("unknown, not unexecuted"), "{text}");
+    assert!(!text.contains("blocks without hits are unknown"), "{text}");
     let profile = read(&out);
     for function in [
         "fresh",
@@ -155,7 +155,7 @@ fn children_without_ticks_are_observed() {
     compile(&shell, &flags(&["annotate"]), &[source]);
     for options in [&[][..], &["--coverage", "only"], &["--overhead", "100%"]] {
         let (_, text) = record(options, &out, &[&shell]);
-        assert!(!text.contains("unknown, not unexecuted"), "{options:?}: {text}");
+        assert!(!text.contains("blocks without hits are unknown"), "{options:?}: {text}");
         let profile = read(&out);
         for function in ["in_first", "in_many", "in_last", "in_grandchild", "in_image"] {
             assert!(is_executed(states(&profile, function)[0]), "{options:?}: {function}");
@@ -381,7 +381,7 @@ fn code_that_cannot_be_mapped_is_written() {
         return;
     };
     assert_eq!(printed, plain);
-    assert!(!text.contains("unknown, not unexecuted"), "{text}");
+    assert!(!text.contains("blocks without hits are unknown"), "{text}");
     let written = read(&out);
     for function in [
         "fresh",
@@ -498,7 +498,7 @@ fn code_of_a_daemon_that_still_runs_is_unknown() {
         "{text}"
     );
     assert!(
-        text.contains("what was not hit is unknown, not unexecuted: it still ran when the recording ended"),
+        text.contains("blocks without hits are unknown: it still ran when the recording ended"),
         "{text}"
     );
     let profile = read(&out);

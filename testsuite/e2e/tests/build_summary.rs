@@ -98,7 +98,10 @@ fn a_function_of_the_same_name_is_not_called_changed() {
     let folder = dir.path().join("build");
     build(&folder, &profile, &["twins_a.c", source.to_str().expect("UTF-8")]);
     let text = summary(&folder, &["-f", "step"]);
-    assert!(text.contains("only other functions of this name"), "{text}");
+    assert!(
+        text.contains("functions of this name from other source files only"),
+        "{text}"
+    );
     assert!(!text.contains("changed too much"), "{text}");
     let all = summary(&folder, &[]);
     assert!(all.contains("another function of this name"), "{all}");

@@ -254,7 +254,7 @@ fn a_folder_that_is_not_of_pleach_is_kept() {
     assert!(
         package
             .fails(&["annotate", "build"])
-            .contains("not a folder of pleach's")
+            .contains("not a directory of pleach's")
     );
     assert_eq!(fs::read_to_string(own).expect("still there"), "mine");
 }

@@ -117,7 +117,7 @@ fn folders_that_do_not_fit_are_refused() {
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     let mut collect = Command::new(pleach());
-    assert!(fails(collect.arg("collect").arg(dir.path())).contains("no folder of a recording"));
+    assert!(fails(collect.arg("collect").arg(dir.path())).contains("not the directory of a recording"));
     begin(&folder, &[]);
     let mut again = Command::new(pleach());
     assert!(fails(again.args(["record", "--env"]).arg(&folder)).contains("has a recording already"));

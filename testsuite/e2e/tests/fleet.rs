@@ -115,7 +115,7 @@ fn tables_are_read_back_and_merged() {
     assert!(imported(&alone, &dir.path().join("alone.pleach")) == read(&one));
     let (status, message) = failure(Command::new(pleach()).arg("import").arg(dir.path()));
     assert_eq!(status, 1);
-    assert!(message.contains("no tables of profiles"), "{message}");
+    assert!(message.contains("not a directory of pleach tables"), "{message}");
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn static_programs_are_recorded_by_default() {
     let mut record = record(&["--"], &profile);
     stdout(record.arg(&program).arg("0.5"));
     assert!(bursts(&profile) > 10);
-    // What needs a sampler within the program is refused, not left out.
+    // Options that need the preloaded sampler are refused, not ignored.
     let mut record = self::record(&["--coverage", "only", "--"], &profile);
     let (status, message) = failure(record.arg(&program).arg("0.1"));
     assert!(

@@ -72,14 +72,14 @@ pub enum Refusal {
         event: String,
     },
     /// There is no such event.
-    #[error("{name} is no event; events are {}", super::event::Event::names())]
+    #[error("unknown event {name}: expected {}", super::event::Event::names())]
     UnknownEvent {
         /// The requested name.
         name: String,
     },
     /// Another program uses the counters.
     #[error(
-        "the processor's counters are in use by somebody else: stop other profilers, or `sysctl kernel.nmi_watchdog=0`"
+        "the processor's counters are in use by another program: stop other profilers, or `sysctl kernel.nmi_watchdog=0`"
     )]
     Busy,
     /// The limit on open files is too low: every processor needs two descriptors.
@@ -124,8 +124,8 @@ fn filtered(error: &str, seccomp: bool) -> String {
         "a container or a security module"
     };
     format!(
-        "{who} refuses perf_event_open ({error}), which this kernel's settings would allow: allow the system call (for \
-         instance `docker run --cap-add PERFMON --security-opt seccomp=unconfined`)"
+        "{who} refuses perf_event_open ({error}) although kernel settings allow it: permit the call, for instance with \
+         `docker run --cap-add PERFMON --security-opt seccomp=unconfined`"
     )
 }
 
@@ -350,7 +350,7 @@ mod tests {
         Alder Lake without: this hybrid processor has several kinds of cores (cpu_core, cpu_atom), and none of them offers branch records to this kernel
         event without records: this machine does not read branch records at the event r1c2:u: leave out --event, or try --event near_taken
         very old kernel: kernel 3.10 is too old: perf events with a clock of their own need Linux 4.1
-        in use: the processor's counters are in use by somebody else: stop other profilers, or `sysctl kernel.nmi_watchdog=0`
+        in use: the processor's counters are in use by another program: stop other profilers, or `sysctl kernel.nmi_watchdog=0`
         few descriptors: too many open files: two for each of 8 processors are needed; raise `ulimit -n`
         unforeseen: perf_event_open failed: Interrupted system call (os error 4)
         ");

@@ -251,7 +251,7 @@ mod tests {
         assert!(
             refusal
                 .to_string()
-                .starts_with("nearly is no event; events are near_taken, cycles")
+                .starts_with("unknown event nearly: expected near_taken, cycles")
         );
     }
 }

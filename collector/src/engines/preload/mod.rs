@@ -267,7 +267,7 @@ fn note_on_losses(unwritten: u64) -> Option<String> {
         more => format!("{more} bursts are lost: they"),
     };
     Some(format!(
-        "{what} could not be written to {}: free space there, choose another folder by TMPDIR, or raise the program's \
+        "{what} could not be written to {}: free space there, choose another directory by TMPDIR, or raise the program's \
          limit on file sizes (`ulimit -f`)",
         std::env::temp_dir().display()
     ))

@@ -52,7 +52,7 @@ pub struct Truth {
 #[non_exhaustive]
 pub enum TruthError {
     /// No function was counted.
-    #[error("the counts are of no function")]
+    #[error("the file contains no functions")]
     Empty,
     /// Modules were instrumented at different anchors.
     #[error("it was instrumented at different anchors: compile all of it with the same --anchor")]
@@ -62,7 +62,7 @@ pub enum TruthError {
     Edges(String),
     /// Paths are cut in other places than estimated ones.
     #[error(
-        "{0}: its paths are limited to {1} from a block, estimated ones to {limit}: instrument without such an option",
+        "{0}: instrumented with a path limit of {1} per block, but estimates use {limit}: instrument with the default",
         limit = NumberingOptions::default().max_paths
     )]
     Limit(String, u64),

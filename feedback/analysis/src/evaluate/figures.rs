@@ -43,7 +43,7 @@ pub const FIGURES: [(&str, &str, Kind); 25] = [
     ("overhead", "overhead", Kind::Percent),
     (
         "taken_branches_per_cpu_second",
-        "taken branches a CPU-second",
+        "taken branches per CPU-second",
         Kind::Number,
     ),
     ("coverage_recall", "coverage recall", Kind::Fraction),

@@ -9,7 +9,7 @@ use pleach_ball_larus::{End, Path};
 pub enum Leave {
     /// Along the edge to this block.
     To(BlockIndex),
-    /// Out of the function: from a block without successors, or in a call that did not come back.
+    /// Out of the function: from a block without successors, or in a call that did not return.
     Out,
 }
 

@@ -55,12 +55,12 @@ pub struct Args {
     quiet: bool,
 }
 
-/// What the weight of a phase is.
+/// How phases are weighted.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum PhaseWeight {
-    /// All phases have the same.
+    /// Every phase has the same weight.
     Equal,
-    /// Its CPU time; where that is unknown, its number of bursts.
+    /// A phase's weight is its CPU time, or its number of bursts if that is unknown.
     Time,
 }
 

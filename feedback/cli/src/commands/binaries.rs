@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 /// Where recorded paths are.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Root {
-    /// Look for recorded files below this folder first, such as a container's root. They are also found by build-id in
-    /// the caches of debuginfod and perf.
+    /// Look for recorded files below this directory first, such as a container's root. They are also found by build-id
+    /// in the caches of debuginfod and perf.
     #[arg(long, value_name = "DIR")]
     pub symfs: Option<PathBuf>,
 }

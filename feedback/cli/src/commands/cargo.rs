@@ -30,10 +30,10 @@ const LLVM: &str = "22";
 ///   pleach cargo use app.pleach build               build again, with the profile
 ///
 /// Each is followed by a command line of cargo: build, run, test, bench, rustc or install, with their options. Programs
-/// are built with --release, unless a profile of cargo's is named. Dependencies are annotated and optimised, too; build
-/// scripts, procedural macros and the standard library are as usual.
+/// are built with --release, unless --profile (a Cargo build profile) is given. Dependencies are annotated and
+/// optimised, too; build scripts, procedural macros and the standard library are as usual.
 ///
-/// Builds are kept in `pleach` in cargo's target folder: what is built without pleach stays as it is. rustc must have
+/// Builds are kept in `pleach` in cargo's target directory: builds without pleach stay as they are. rustc must have
 /// LLVM 22 (`rustc -vV`), such as Rust 1.95.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -157,7 +157,7 @@ fn record(line: &CommandLine, options: &str, output: &Path) -> Result<ExitCode> 
     // Not among temporary files, where programs may be forbidden.
     let folder = target_folder(line)?.join("pleach");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let scratch = tempfile::tempdir_in(folder).context("cannot make a temporary folder")?;
+    let scratch = tempfile::tempdir_in(folder).context("cannot make a temporary directory")?;
     let stage = annotated()?;
     if line.command == "run" {
         let profile = shell_safe(&std::path::absolute(output)?)?;
@@ -277,9 +277,9 @@ fn target_folder(line: &CommandLine) -> Result<PathBuf> {
     let output = cargo.stderr(Stdio::inherit()).output().context("cannot run cargo")?;
     ensure!(
         output.status.success(),
-        "cargo cannot tell its target folder: run pleach in the package's folder, or name it with --manifest-path"
+        "cargo cannot tell its target directory: run pleach in the package's directory, or name it with --manifest-path"
     );
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).context("cannot read cargo's metadata")?;
     let folder = metadata["target_directory"].as_str();
-    folder.map(PathBuf::from).context("cargo names no target folder")
+    folder.map(PathBuf::from).context("cargo names no target directory")
 }

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 /// Make a profile of a recording that `pleach record --env` began.
 ///
 /// It has what was sampled so far, in any number of processes and restarts of them. Programs that run are not disturbed
-/// and go on being sampled: collect again for more. To end the recording, start the programs without its environment and
-/// delete the folder.
+/// and go on being sampled: collect again for more. To end the recording, start the programs without its environment
+/// and delete the directory.
 ///
 ///   pleach record --env /var/tmp/web > web.env     for systemd: EnvironmentFile=/…/web.env
 ///   docker run --env-file web.env -v /var/tmp/web:/var/tmp/web -v /opt/pleach:/opt/pleach:ro …
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The folder of the recording.
+    /// The directory of the recording.
     folder: PathBuf,
     /// The profile to write.
     #[arg(short, long, default_value = "default.pleach", value_name = "FILE")]

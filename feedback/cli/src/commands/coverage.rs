@@ -76,7 +76,7 @@ pub struct Args {
     #[arg(long, requires = "lcov", conflicts_with_all = ["json", "text"])]
     predicted: bool,
     /// With --text: also look for sources in this directory, by file name; may be repeated.
-    #[arg(long, value_name = "FOLDER", requires = "text", conflicts_with_all = ["json", "lcov"])]
+    #[arg(long, value_name = "DIR", requires = "text", conflicts_with_all = ["json", "lcov"])]
     source_dir: Vec<PathBuf>,
     /// With --text: show headers of the system and the compiler, too.
     #[arg(long, requires = "text", conflicts_with_all = ["json", "lcov"])]
@@ -161,8 +161,7 @@ fn lcov(args: &Args, profile: &Profile, places: &Places, functions: &[String]) -
     let text = places.lines(profile, wanted)?.to_lcov(options);
     if !profile.provenance.is_exact() {
         eprintln!(
-            "pleach: note: a sampled profile knows no numbers of executions: counts in LCOV are those that breakpoints \
-             counted, and otherwise 1"
+            "pleach: note: a sampled profile has no execution counts: an executed line gets its breakpoint count, or 1"
         );
     }
     if text.is_empty() {

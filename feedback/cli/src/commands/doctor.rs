@@ -161,7 +161,7 @@ fn processor() -> Check {
 /// Where the sampler's ticks come from. `granted`: whether the kernel opened the event, or its error number.
 fn ticks(granted: Result<(), i32>, facts: &Facts) -> Check {
     let found = match granted {
-        Ok(()) => "a clock event was opened: ticks at any period".to_owned(),
+        Ok(()) => "perf clock events work, with any period".to_owned(),
         Err(errno) => {
             let error = std::io::Error::from_raw_os_error(errno);
             let remedy = match facts.paranoid {
@@ -176,7 +176,7 @@ fn ticks(granted: Result<(), i32>, facts: &Facts) -> Check {
                 Some(_) => "a security module or a container may refuse it".to_owned(),
                 None => "this kernel has no perf events".to_owned(),
             };
-            format!("a clock event was refused ({error}): ticks come at the kernel's HZ; {remedy}")
+            format!("perf clock events are refused ({error}): bursts can start only at kernel timer ticks; {remedy}")
         }
     };
     Check {
@@ -196,7 +196,7 @@ fn ptrace_scope() -> Option<String> {
 fn tracing(tried: std::io::Result<()>, scope: Option<&str>) -> Check {
     let found = match (tried, scope) {
         (Err(error), _) => format!(
-            "ptrace is refused ({error}), as by a seccomp filter: no static programs, and no processes that run already"
+            "ptrace is refused ({error}; a seccomp filter?): static programs and running processes cannot be recorded"
         ),
         (Ok(()), None | Some("0")) => {
             "allowed: the engine ptrace samples static programs, and `record --pid` processes that run already"
@@ -279,11 +279,11 @@ mod tests {
             told(None, false, Err(38)),
         ];
         insta::assert_snapshot!(all.join("\n"), @r"
-        a clock event was opened: ticks at any period
-        a clock event was refused (Permission denied (os error 13)): ticks come at the kernel's HZ; kernel.perf_event_paranoid is 3: `sudo sysctl kernel.perf_event_paranoid=2` allows it
-        a clock event was refused (Operation not permitted (os error 1)): ticks come at the kernel's HZ; a seccomp filter, as containers have it, may refuse the system call: `docker run --security-opt seccomp=unconfined` allows it
-        a clock event was refused (Operation not permitted (os error 1)): ticks come at the kernel's HZ; a security module or a container may refuse it
-        a clock event was refused (Function not implemented (os error 38)): ticks come at the kernel's HZ; this kernel has no perf events
+        perf clock events work, with any period
+        perf clock events are refused (Permission denied (os error 13)): bursts can start only at kernel timer ticks; kernel.perf_event_paranoid is 3: `sudo sysctl kernel.perf_event_paranoid=2` allows it
+        perf clock events are refused (Operation not permitted (os error 1)): bursts can start only at kernel timer ticks; a seccomp filter, as containers have it, may refuse the system call: `docker run --security-opt seccomp=unconfined` allows it
+        perf clock events are refused (Operation not permitted (os error 1)): bursts can start only at kernel timer ticks; a security module or a container may refuse it
+        perf clock events are refused (Function not implemented (os error 38)): bursts can start only at kernel timer ticks; this kernel has no perf events
         ");
     }
 

@@ -9,11 +9,11 @@ use std::process::ExitCode;
 
 /// Say whether an old profile still fits what the program does now.
 ///
-/// Prints how much of the new profile is in code that the old one calls cold or does not know, and by branches whose
-/// likelier direction was another: what `use` would be misled about. If the program changed since, the old counts are
-/// those that `use` would salvage. A profile fits if that is 1 % of the executions at most, which LLVM leaves to code
-/// that is not hot in any profile, or if the new recording is too short to tell that it is more. Each file is a sampled
-/// profile (.pleach) or exact counts (.plcnt).
+/// Prints the share of the new profile's executions about which the old profile misleads the compiler: code that it
+/// regards as cold or does not contain, and branches whose more frequent direction changed. If the program changed
+/// since, the old counts are those that `use` would salvage. A profile fits if this share is at most 1 %, the share that
+/// LLVM never regards as hot, or if the new recording is too short to exclude that. Each file is a sampled profile
+/// (.pleach) or exact counts (.plcnt).
 ///
 ///   pleach record --overhead 1% -o today.pleach -- ./app ...
 ///   pleach drift release.pleach today.pleach || echo "record again"

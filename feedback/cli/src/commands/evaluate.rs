@@ -76,7 +76,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let engine = args.engine.engine(Wants::default())?;
     let from_outside = args.engine == EngineArg::Ptrace;
     if from_outside && args.correct_time_bias {
-        bail!("--correct-time-bias needs a sampler within the program: it is not for `--engine ptrace`");
+        bail!("--correct-time-bias needs the preloaded sampler and cannot be used with `--engine ptrace`");
     }
     let record = RecordOptions {
         engine,

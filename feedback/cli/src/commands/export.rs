@@ -47,7 +47,7 @@ pub struct Args {
     depth: u32,
     #[command(flatten)]
     files: RecordedFiles,
-    /// Leave inline stacks out, for llvm-sample: each function has its counts over all places that it was inlined at.
+    /// Leave inline stacks out, for llvm-sample: a function's counts are summed over all of its inlined copies.
     #[arg(long)]
     flat: bool,
     /// Partition of the tables, for parquet: a day like 2026-11-26 (default: when the profile was written, UTC).
@@ -56,7 +56,7 @@ pub struct Args {
     /// Print only errors.
     #[arg(short, long)]
     quiet: bool,
-    /// The file to write; `-` for standard output. For parquet: the folder, which may have other runs.
+    /// The file to write; `-` for standard output. For parquet: the directory, which may already contain other runs.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }
@@ -76,7 +76,7 @@ enum FormatArg {
     Pprof,
     /// Call stacks over time for the Firefox Profiler (JSON).
     Firefox,
-    /// A folder of Parquet tables, by build-id and day, for DuckDB, Spark and the like; nothing is lost.
+    /// A directory of Parquet tables, by build-id and day, for DuckDB, Spark and the like; nothing is lost.
     Parquet,
 }
 
@@ -120,7 +120,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         FormatArg::LlvmSample => sample_profile::export(args)?,
         FormatArg::BoltFdata => fdata::export(args)?,
         FormatArg::Pprof | FormatArg::Firefox => call_stacks::export(args)?,
-        FormatArg::Parquet => bail!("tables are no single file"),
+        FormatArg::Parquet => bail!("parquet writes a directory: name one with --output"),
     };
     let written = if to_file {
         write_bytes(&args.output, &export.bytes)

@@ -19,8 +19,8 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 ///
 ///   clang -O2 $(pleach flags annotate) app.c -o app          1. build for recording
 ///   clang -O2 $(pleach flags use app.pleach) app.c -o app    2. build with the profile
-///   clang -O2 $(pleach flags annotate --after app.pleach) …  3. the same, to be recorded again
-///   clang -O2 $(pleach flags use app.pleach second.pleach) … 4. place code by what the optimised code does
+///   clang -O2 $(pleach flags annotate --after app.pleach) …  3. optional: build again to record the optimised program
+///   clang -O2 $(pleach flags use app.pleach second.pleach) … 4. optional: build with both profiles; the second places code
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -30,7 +30,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum What {
-    /// Attach identifiers of IR blocks to the emitted code. The program runs at normal speed.
+    /// Attach identifiers of IR blocks to the emitted code; the program runs at normal speed.
     Annotate {
         /// Optimise with this profile, and annotate the optimised code: its recording is a second profile for `use`.
         #[arg(long, value_name = "PROFILE", conflicts_with = "anchor")]
@@ -43,7 +43,7 @@ enum What {
     Use {
         /// A profile from `pleach record` or `pleach merge`.
         profile: PathBuf,
-        /// A second profile: of a program that was built with `annotate --after` the first. Code is placed by it.
+        /// A second profile, of a program that was built with `annotate --after` the first. It places code.
         #[arg(conflicts_with = "anchor")]
         second: Option<PathBuf>,
         /// Print a summary line for each compiled file.
@@ -54,10 +54,11 @@ enum What {
     },
 }
 
-/// Instrument the program: it counts every path that it executes, exactly, and runs slower.
+/// Instrument the program: it counts every path that it executes, exactly, and runs slower
 ///
-///   clang -O2 $(pleach flags instrument) …    build ./app …                                   run: writes
-///   default-PROCESS.plcnt pleach paths default-*.plcnt              print the paths
+///   clang -O2 $(pleach flags instrument) …    build
+///   ./app …                                   run: writes default-PROCESS.plcnt
+///   pleach paths default-*.plcnt              print the paths
 ///
 /// The environment variable PLEACH_COUNTS sets another file name. %p in it is replaced by the process identifier, so
 /// that child processes write files of their own. Counts survive if the program is killed. `pleach merge` merges files.

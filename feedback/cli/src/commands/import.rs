@@ -33,21 +33,21 @@ use tempfile::NamedTempFile;
 /// Also reads a file of exact counts (.plcnt) from a program that was compiled with $(pleach flags instrument --anchor
 /// early). This gives a profile without sampling error. It has no targets of indirect calls.
 ///
-/// Also reads the text of a profile, as `pleach show --text` prints it, and folders of tables from `pleach export --format
-/// parquet`: several runs in one folder become one profile, as `pleach merge` makes it.
+/// Also reads the text of a profile, as `pleach show --text` prints it, and directories of tables from `pleach export
+/// --format parquet`: several runs in one directory become one profile, as `pleach merge` makes it.
 ///
 ///   pleach import perf.data -o app.pleach                        a recording of perf record -b
 ///   pleach import script.txt --binary ./app -o app.pleach        the output of perf script
 ///   pleach import default-123.plcnt -o app.pleach                exact counts
 ///   pleach import app.txt -o app.pleach                          the text of a profile
-///   pleach import tables -o app.pleach                           a folder of Parquet tables
+///   pleach import tables -o app.pleach                           a directory of Parquet tables
 ///
 /// Exit status: 0 if the whole file was read; 1 if no profile was written; 3 if the recording is damaged, for instance
 /// cut off, and the profile contains only the readable part.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The perf.data file or text, the file of exact counts, the text of a profile, or the folder of tables.
+    /// The perf.data file or text, the file of exact counts, the text of a profile, or the directory of tables.
     file: PathBuf,
     #[command(flatten)]
     files: RecordedFiles,
@@ -223,7 +223,7 @@ fn import_counts(args: &Args) -> Result<ExitCode> {
 /// Checks before a long operation that its result can be written.
 pub(super) fn ensure_writable(output: &Path) -> Result<()> {
     if output.is_dir() {
-        bail!("cannot write {}: it is a folder", output.display());
+        bail!("cannot write {}: it is a directory", output.display());
     }
     if output.metadata().is_ok_and(|found| !found.is_file()) {
         // A device or pipe is written directly, without a temporary file.
@@ -295,7 +295,7 @@ mod tests {
             wrong_path: 2,
             lost: 1,
             malformed: 5,
-            first_malformed: damage(9, "a line that is no sample", Format::PerfScript),
+            first_malformed: damage(9, "a line that is not a sample", Format::PerfScript),
             damage: damage(77, "the file ends in a record", Format::PerfData),
             ..Report::default()
         };

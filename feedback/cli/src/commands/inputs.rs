@@ -26,7 +26,7 @@ pub fn or_default(files: &[PathBuf]) -> Result<Vec<PathBuf>> {
     }
     if !Path::new(DEFAULT_PROFILE).exists() {
         bail!(
-            "no profile is named, and there is no {DEFAULT_PROFILE} in this folder: name one, or record one with `pleach record`"
+            "no profile is named, and there is no {DEFAULT_PROFILE} in this directory: name one, or record one with `pleach record`"
         );
     }
     Ok(vec![DEFAULT_PROFILE.into()])

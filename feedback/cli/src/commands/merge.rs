@@ -14,9 +14,9 @@ use std::process::ExitCode;
 
 /// Merge profiles of several runs, or of several programs that share code, into one.
 ///
-/// Any order and any grouping of merges gives the same bytes; raw vectors alone stay in a sorted order of whole files.
-/// Raw vectors are kept if all profiles have them and none has a weight. A function that changed between the recordings
-/// keeps counts for each version. Also merges files of exact counts (.plcnt), which instrumented programs write.
+/// The result does not depend on the order or grouping of merges, except for the order of raw vectors. Raw vectors are
+/// kept if all profiles have them and no --weighted-input is given. A function that changed between the recordings keeps
+/// counts for each version. Also merges files of exact counts (.plcnt), which instrumented programs write.
 ///
 ///   pleach merge monday.pleach tuesday.pleach -o week.pleach
 ///   pleach merge -w 3,prod.pleach tests.pleach -o both.pleach      counts of prod.pleach three times
@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 pub(super) fn add_vectors(merged: &mut Merged) {
     match joined(merged) {
         Ok(vectors) => merged.profile.vectors = vectors,
-        Err(reason) => eprintln!("pleach: note: raw vectors stay in the profiles they came in: {reason:#}"),
+        Err(reason) => eprintln!("pleach: note: raw vectors are left out: {reason:#}"),
     }
 }
 
@@ -78,7 +78,7 @@ fn joined(merged: &Merged) -> Result<Option<Vec<u8>>> {
         return Ok(None);
     }
     if merged.vectors.len() != merged.report.profiles {
-        bail!("not all profiles have them, or they have weights");
+        bail!("some profiles have none, or --weighted-input was given");
     }
     let sets: Result<Vec<_>, _> = merged
         .vectors

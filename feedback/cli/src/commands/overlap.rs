@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             );
         } else if flows.only_edges > 0 {
             eprintln!(
-                "pleach: note: {}: of {} functions only edges were counted, so that none of their paths are compared",
+                "pleach: note: {}: {} functions have edge counts only: their paths are not compared",
                 path.display(),
                 flows.only_edges
             );

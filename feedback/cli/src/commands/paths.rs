@@ -145,7 +145,7 @@ fn exact_text(exact: &ExactProfile, options: &PathsOptions, args: &Args) -> Resu
     let paths = Paths::new(exact, options)?;
     if paths.totals.edge_functions > 0 {
         let edges = paths.totals.edge_functions;
-        eprintln!("pleach: note: of {edges} functions only edges were counted: --edges shows them");
+        eprintln!("pleach: note: {edges} functions have edge counts only: use --edges");
     }
     let functions = exact.functions.iter();
     let functions = functions.map(|f| (f.cfg.id, f.cfg.hash(), f.cfg.name.as_str(), Some(&f.cfg)));

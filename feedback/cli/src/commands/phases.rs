@@ -13,9 +13,9 @@ use pleach_report::phases::Phases;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Show the phases of a program's execution, as its bursts tell them apart.
+/// Show the phases of a program's execution, detected from its bursts.
 ///
-/// A phase is a stretch of time in which the program executes the same code in the same shares. Bursts are compared in
+/// A phase is a span of time in which the program executes the same code in the same shares. Bursts are compared in
 /// intervals of a constant number; a phase ends where an interval differs from it by more than chance explains (at most
 /// one false change in 10⁹ intervals), and by at least a tenth of the time. A phase that comes back is recognised.
 ///

@@ -28,7 +28,7 @@ use std::time::Duration;
 ///
 /// The command's output and exit status are passed through. `pleach flags use` takes the profile as it is. A binary
 /// that is not annotated can be recorded, too: its raw vectors are kept for `pleach export`, but the compiler cannot
-/// use them. A profile that is there already is kept as FILE.old.
+/// use them. An existing FILE is renamed FILE.old. If nothing was sampled, FILE is left unchanged.
 ///
 ///   pleach record -- ./app input.txt                            writes default.pleach
 ///   pleach record --repeat 20 -o app.pleach -- ./app x.txt      runs a short command 20 times
@@ -56,11 +56,12 @@ pub struct Args {
     /// in pleach.
     #[arg(long, conflicts_with = "engine")]
     verify: bool,
-    /// Time to sample, from the command's start: 30s, 500ms (default: until its end). The command runs to its end.
+    /// Wall time to sample, from the command's start: 30s, 500ms (default: the whole run). The command is not stopped
+    /// afterwards.
     #[arg(long, value_parser = duration)]
     duration: Option<Duration>,
     /// Mean CPU time between bursts, in place of a budget (--overhead): 500us, 4ms. Periods are random, unless `fixed`
-    /// follows: 4ms,fixed. Fixed ones fall into step with loops of the same period.
+    /// follows: 4ms,fixed. Fixed periods can alias with loops of the same period.
     #[arg(long, value_parser = period, value_name = "TIME[,fixed]")]
     period: Option<Period>,
     /// Number of taken branches in a burst (default: 1000, or what the budget allows). Hardware has its own (lbr).
@@ -88,8 +89,8 @@ pub struct Args {
     /// in the same budget (on), or in place of sampling (only). Branch records (lbr) have none.
     #[arg(long, value_enum, default_value_t = CoverageArg::On)]
     coverage: CoverageArg,
-    /// CPU time that breakpoints may take before the program's budget has earned it: each costs some 4 µs, once. Code
-    /// that is not observed for that reason is unknown (default: what six seconds earn, at most 60ms).
+    /// CPU time that breakpoints may use at the start of a recording, ahead of the budget. A hit costs some 4 µs. Code
+    /// whose breakpoints would exceed it is reported as unknown (default: the budget of six CPU-seconds, at most 60ms).
     #[arg(long, value_parser = duration_or_zero, value_name = "TIME")]
     coverage_advance: Option<Duration>,
     /// Sample only threads of this name (as in /proc/PID/task/TID/comm, 15 bytes) or kernel id; may be repeated. Not
@@ -123,19 +124,19 @@ pub struct Args {
     /// The profile to write.
     #[arg(short, long, default_value = "default.pleach", value_name = "FILE")]
     output: PathBuf,
-    /// Run nothing: begin a recording in this folder, and print the environment of programs that a service manager or a
-    /// container engine starts. `pleach collect` makes a profile of what they have written. Without breakpoints.
+    /// Run nothing: begin a recording in this directory, and print the environment of programs that a service manager
+    /// or a container engine starts. `pleach collect` makes a profile of what they have written. Without breakpoints.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["command", "repeat", "output", "stats", "keep_vectors", "verify", "binary"])]
     env: Option<PathBuf>,
-    /// With --env: maximum size of what all processes write together. Sampling ends with it.
+    /// With --env: maximum size of what all processes write together. Sampling ends when this size is reached.
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size, requires = "env")]
     max_folder: u64,
-    /// With --env: the number of seccomp filters that programs start with (Seccomp_filters in /proc/PID/status).
-    /// They have to let pleach's calls pass. A process with more is not sampled.
+    /// With --env: the number of seccomp filters that programs start with (Seccomp_filters in /proc/PID/status). These
+    /// filters must allow the sampler's system calls. A process with more filters is not sampled.
     #[arg(long, value_name = "N", default_value = "0", requires = "env")]
     seccomp_filters: u64,
-    /// Record processes that run already, and what they start, until they end, --duration is over or ^C. They need not
-    /// be started anew, and go on. (--engine ptrace.)
+    /// Record running processes and their children, until they end, --duration has passed, or ^C. The processes are not
+    /// restarted or stopped. Implies --engine ptrace.
     #[arg(short, long, value_name = "PID", value_delimiter = ',', conflicts_with_all = ["command", "repeat", "env", "event"])]
     pid: Vec<u32>,
     /// The command and its arguments.
@@ -178,7 +179,7 @@ impl Args {
             .find_map(|(is_there, option)| is_there.then_some(option));
         match obstacle {
             Some(option) if is_asked_for => {
-                bail!("{option} needs a sampler within the program: it is not for `--engine ptrace`")
+                bail!("{option} needs the preloaded sampler and cannot be used with `--engine ptrace`")
             }
             Some(_) => Ok(false),
             None if is_asked_for => Ok(true),
@@ -405,13 +406,13 @@ fn ensure_writable(args: &Args) -> Result<()> {
     };
     let output = args.output.display();
     if args.output.is_dir() {
-        bail!("cannot write {output}: it is a folder");
+        bail!("cannot write {output}: it is a directory");
     }
     if args.output.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         bail!("cannot write {output}: it is a device or pipe; name a file");
     }
     if !dir.is_dir() {
-        bail!("cannot write {output}: there is no folder {}", dir.display());
+        bail!("cannot write {output}: there is no directory {}", dir.display());
     }
     pleach_store::probe_writable(dir).with_context(|| format!("cannot write {output}"))
 }

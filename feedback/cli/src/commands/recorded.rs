@@ -106,8 +106,8 @@ impl Target<'_> {
         }
         if !self.quiet && recording.unreclaimed {
             eprintln!(
-                "pleach: warning: the file system of {} cannot free parts of a file: temporary files grew with the run. Set TMPDIR to \
-             a folder elsewhere",
+                "pleach: warning: the file system of {} cannot punch holes in files, so temporary files were not kept below \
+                 --max-size: set TMPDIR to a directory on another file system",
                 std::env::temp_dir().display()
             );
         }
@@ -119,9 +119,7 @@ impl Target<'_> {
                     )
                 }
                 (branches, rate) => {
-                    eprintln!(
-                        "pleach: the vectors were sampled to fit: of windows of {branches} branches, one in {rate} was kept"
-                    );
+                    eprintln!("pleach: --max-size was reached: one window of {branches} branches in {rate} was kept");
                 }
             }
         }
@@ -322,7 +320,8 @@ pub fn analysed(
             }
             if !quiet && report.inconsistent * 100 > report.stretches {
                 eprintln!(
-                    "pleach: warning: {} of {} sampled stretches do not match the binary: was it changed while it ran?",
+                    "pleach: warning: {} of {} sampled fall-through ranges do not match the binary: was it replaced \
+                     while it ran?",
                     report.inconsistent, report.stretches
                 );
             }

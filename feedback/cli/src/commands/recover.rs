@@ -9,14 +9,14 @@ use std::process::ExitCode;
 
 /// Make profiles of recordings whose `pleach record` was killed, and delete their temporary files.
 ///
-/// They are found in the folder of temporary files (TMPDIR, else /tmp). Each becomes `recovered-1.pleach` and so on in
-/// the present folder, the oldest first. What breakpoints showed is lost.
+/// They are found in the directory of temporary files (TMPDIR, else /tmp). Each becomes `recovered-1.pleach` and so on
+/// in the current directory, the oldest first. Results of breakpoints are lost.
 ///
 ///   pleach recover
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The folder to write profiles to.
+    /// The directory to write profiles to.
     #[arg(short, long, default_value = ".", value_name = "DIR")]
     output: PathBuf,
     /// Only list the recordings.

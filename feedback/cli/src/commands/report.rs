@@ -56,7 +56,7 @@ pub struct Args {
     /// Write one self-contained page for a browser, with everything on each function.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "function", "percent_limit"])]
     html: Option<PathBuf>,
-    /// With --html: also show what the second build did, from its optimisation records or folders of them; may be
+    /// With --html: also show what the second build did, from its optimisation records or directories of them; may be
     /// repeated.
     #[arg(long, value_name = "PATH", requires = "html")]
     summary: Vec<PathBuf>,
@@ -64,7 +64,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "html")]
     against: Option<PathBuf>,
     /// With --html: also look for sources in this directory, by file name; may be repeated.
-    #[arg(long, value_name = "FOLDER", requires = "html")]
+    #[arg(long, value_name = "DIR", requires = "html")]
     source_dir: Vec<PathBuf>,
     #[command(flatten)]
     exclude: ExcludeArgs,

@@ -17,10 +17,10 @@ pub struct Completions {
     shell: Shell,
 }
 
-/// Write manual pages, one for each command, into a folder.
+/// Write manual pages, one for each command, into a directory.
 #[derive(clap::Args)]
 pub struct Manual {
-    /// The folder, which exists.
+    /// The directory, which exists.
     folder: PathBuf,
 }
 

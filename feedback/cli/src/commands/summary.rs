@@ -19,7 +19,7 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// Optimisation records, and folders that are searched for *.opt.yaml.
+    /// Optimisation records, and directories that are searched for *.opt.yaml.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Show all remarks on this function: its name or linkage name.

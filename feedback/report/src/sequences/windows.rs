@@ -109,7 +109,7 @@ impl<'p> Windows<'p> {
     /// For people; with source lines if `sources` are given.
     pub fn to_text(&self, names: &Names, sources: Option<&SourceNames>) -> String {
         let share = |count: f64| if self.flow > 0.0 { count / self.flow } else { 0.0 };
-        let mut rows = table(&["share", "90 % interval", "after its first", "function", "paths"], ..3);
+        let mut rows = table(&["share", "90 % interval", "given the first", "function", "paths"], ..3);
         let paths = self.rows.iter().map(|row| {
             let paths = row.window.paths.iter().collect();
             (PathContext::from_profile(row.function), paths)
@@ -135,7 +135,7 @@ impl<'p> Windows<'p> {
             (
                 self.without_window > 0.0,
                 self.without_window,
-                "paths with which an activation ends, or that rare windows begin with".to_owned(),
+                "last paths of an activation, and first paths of rare windows".to_owned(),
             ),
         ];
         for (_, count, what) in rest.into_iter().filter(|(is_shown, _, _)| *is_shown) {
@@ -145,7 +145,7 @@ impl<'p> Windows<'p> {
         let mut out = format!("{rows}\n\n{legend}\n");
         let _ = writeln!(
             out,
-            "{} consecutive paths of an activation; “after its first”: how often the first of them is followed by the \
+            "{} consecutive paths of an activation; “given the first”: how often the first of them is followed by the \
              others",
             self.length
         );

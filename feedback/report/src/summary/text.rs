@@ -136,12 +136,12 @@ impl Done {
             of(
                 self.not_profitable,
                 "join not copied: less gain than its code costs",
-                "joins not copied: less gain than their code costs",
+                "superblocks declined: less gain than their code costs",
             ),
             of(
                 self.too_large,
                 "join not copied: beyond the limits on code size",
-                "joins not copied: beyond the limits on code size",
+                "superblocks declined: beyond the limits on code size",
             ),
             of(self.if_converted, "branch if-converted", "branches if-converted"),
             of(

@@ -70,7 +70,7 @@ fn records() -> Vec<Vec<Remark>> {
             "OtherFunction",
             "step",
             90,
-            &[("String", "only other functions of this name")],
+            &[("String", "functions of this name from other source files only")],
         ),
         inlined("scan"),
         inlined("scan"),

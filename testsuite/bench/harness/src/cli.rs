@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Where workloads and builds are, and how results are printed.
 #[derive(Args, Debug)]
 pub struct Common {
-    /// Where builds and inputs are kept [default: pleach-bench in cargo's target folder]
+    /// Where builds and inputs are kept [default: pleach-bench in cargo's target directory]
     #[arg(long, global = true, env = "PLEACH_BENCH_DIR")]
     pub work_dir: Option<PathBuf>,
     /// The folder with the workloads, such as programs of your own [default: those that come with pleach]

@@ -47,7 +47,7 @@ impl CommandLine {
             .collect();
         ensure!(
             value(&own, "--target-dir").is_none(),
-            "pleach keeps its builds in cargo's target folder: choose another by CARGO_TARGET_DIR, not by --target-dir"
+            "pleach keeps its builds in cargo's target directory: choose another by CARGO_TARGET_DIR, not by --target-dir"
         );
         let has = |options: &[&str]| own.iter().any(|word| options.contains(word));
         let package = value(&own, "--path").filter(|_| command == "install");

@@ -34,7 +34,7 @@ impl Stage {
         if !is_same && folder.exists() {
             if !digest.is_file() {
                 bail!(
-                    "{} is not a folder of pleach's: delete it, or choose another target folder by CARGO_TARGET_DIR",
+                    "{} is not a directory of pleach's: delete it, or choose another target directory by CARGO_TARGET_DIR",
                     folder.display()
                 );
             }

@@ -37,7 +37,7 @@ pub fn export(args: &Args) -> Result<Export> {
         }
         if exported.period > 1 {
             eprintln!(
-                "pleach: the recording was sampled to fit: each branch stack stands for {}",
+                "pleach: compressed recording: each branch stack represents {}",
                 exported.period
             );
         }

@@ -12,10 +12,10 @@ use std::process::ExitCode;
 /// Exports. A run is named after its profile's content, so that the same profile is there once.
 pub(super) fn export(args: &Args) -> Result<ExitCode> {
     if args.output == Path::new("-") {
-        bail!("tables are a folder of files: name the folder with --output");
+        bail!("tables are a directory of files: name the directory with --output");
     }
     if args.output.exists() && !args.output.is_dir() {
-        bail!("cannot write {}: it is no folder", args.output.display());
+        bail!("cannot write {}: not a directory", args.output.display());
     }
     let folder = Folder::new(&args.output);
     let profiles = || std::iter::once(&args.profile).chain(&args.more);

@@ -30,7 +30,7 @@ const DETAILED: usize = 200;
 /// Writes the page.
 pub fn run(args: &Args, page: &Path) -> Result<ExitCode> {
     if page.is_dir() {
-        bail!("{}: is a folder: name a file for the page", page.display());
+        bail!("{}: is a directory, not a file for the page", page.display());
     }
     let mut steps = Steps::new();
     steps.begin("reading profiles");
@@ -113,7 +113,9 @@ fn compare(other: &PathBuf, profile: &Profile) -> Result<Diff> {
 fn places(args: &Args, profile: &Profile) -> Result<Option<Places>> {
     let found = named_or_recorded(&args.binary, &args.root, profile);
     if found.is_empty() {
-        eprintln!("pleach: note: no recorded program is there: --binary names one, for sources and assembly");
+        eprintln!(
+            "pleach: note: none of the recorded programs was found: name one with --binary, for sources and assembly"
+        );
         return Ok(None);
     }
     Places::read(&found).map(Some)

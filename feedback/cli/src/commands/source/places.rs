@@ -148,7 +148,7 @@ impl Places {
                 .map(|binary| binary.path.display().to_string())
                 .collect();
             bail!(
-                "{}: no source lines of the profile's functions: build with -g, and name what was recorded",
+                "{}: no source lines of the profile's functions: build with -g, and name the recorded binary",
                 names.join(", ")
             );
         }
@@ -161,8 +161,8 @@ impl Places {
         for binary in &self.binaries {
             if binary.map.probes.is_empty() {
                 eprintln!(
-                    "pleach: note: {}: has no probes, so that a line may be given as not executed though its beginning was: \
-                     name what $(pleach flags annotate) built",
+                    "pleach: note: {}: has no probes, so a partly executed line may be shown as not executed: name the \
+                     binary built with $(pleach flags annotate)",
                     binary.path.display()
                 );
             }
