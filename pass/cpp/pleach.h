@@ -230,13 +230,13 @@ PLEACH_SIZE(PleachLatencies, 56);
 PLEACH_OFFSET(PleachLatencies, Other, 48);
 
 // Selects of one condition, in one block, on a loop-carried chain.
-struct PleachRecurrence {
+struct PleachLoopCarriedSelect {
   LLVMValueRef Select; // the first of them
   double Condition;    // cycles from the previous iteration's result to the condition
   double Values;       // cycles from the previous iteration's result to the operands
 };
-PLEACH_SIZE(PleachRecurrence, 24);
-PLEACH_OFFSET(PleachRecurrence, Condition, 8);
+PLEACH_SIZE(PleachLoopCarriedSelect, 24);
+PLEACH_OFFSET(PleachLoopCarriedSelect, Condition, 8);
 
 // ---- Exact counting ------------------------------------------------------------------------------------------------
 
@@ -403,7 +403,7 @@ bool pleach_arms(LLVMValueRef Terminator, bool Any, const PleachLatencies *Laten
 void pleach_if_convert(LLVMValueRef Terminator);
 
 // transform/select_to_branch.cpp
-size_t pleach_recurrences(LLVMValueRef F, const PleachLatencies *Latencies, PleachRecurrence *Found, size_t Capacity);
+size_t pleach_find_loop_carried_selects(LLVMValueRef F, const PleachLatencies *Latencies, PleachLoopCarriedSelect *Found, size_t Capacity);
 void pleach_select_to_branch(LLVMValueRef Select);
 
 // transform/conditions.cpp

@@ -10,7 +10,7 @@ use crate::ir::ModuleFacts;
 use crate::optimisation::{Only, Optimisation};
 use crate::settings::Settings;
 use inkwell::module::Module;
-use pleach_decide::selects::SLOTS_PER_BLOCK;
+use pleach_decide::if_conversion::SLOTS_PER_BLOCK;
 use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::io::Write as _;

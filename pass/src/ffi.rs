@@ -203,14 +203,14 @@ pub struct Latencies {
 }
 layout!(Latencies: 56, other: 48);
 
-/// Mirror of `PleachRecurrence`.
+/// Mirror of `PleachLoopCarriedSelect`.
 #[repr(C)]
-pub struct Recurrence {
+pub struct LoopCarriedSelect {
     pub select: LLVMValueRef,
     pub condition: f64,
     pub values: f64,
 }
-layout!(Recurrence: 24, condition: 8);
+layout!(LoopCarriedSelect: 24, condition: 8);
 
 /// Mirror of `PleachCallKindFn`: the kind of calls, by the callee's name.
 pub type CallKindFn = extern "C" fn(*const u8, usize) -> u32;
@@ -371,10 +371,10 @@ unsafe extern "C" {
     pub fn pleach_arms(terminator: LLVMValueRef, any: bool, latencies: *const Latencies, out: *mut Arms) -> bool;
     pub fn pleach_if_convert(terminator: LLVMValueRef);
 
-    pub fn pleach_recurrences(
+    pub fn pleach_find_loop_carried_selects(
         function: LLVMValueRef,
         latencies: *const Latencies,
-        found: *mut Recurrence,
+        found: *mut LoopCarriedSelect,
         capacity: usize,
     ) -> usize;
     pub fn pleach_select_to_branch(select: LLVMValueRef);

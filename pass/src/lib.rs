@@ -155,7 +155,7 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
     if last
         && settings.select_to_branch
         && let Some(profile) = &settings.profile
-        && (settings.if_conversion_aggressive || Source::support_of(profile)?.selects())
+        && (settings.if_conversion_aggressive || Source::support_of(profile)?.if_conversion())
     {
         changed |= select_to_branch::run(module, &settings)?;
     }

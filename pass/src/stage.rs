@@ -26,7 +26,7 @@ pub enum NamedPass {
     Use,
     /// `pleach-instrument`
     Instrument,
-    /// `pleach-selects`
+    /// `pleach-if-conversion`
     IfConversion,
     /// `pleach-select-to-branch`
     SelectToBranch,

@@ -6,7 +6,7 @@
 //! 2. [`coldness`]: which blocks and functions may be treated as never executed;
 //! 3. [`superblock`]: which traces are formed by tail duplication;
 //! 4. [`memory_lengths`]: which lengths of memory operations get code of their own;
-//! 5. [`selects`]: which unpredictable branches are if-converted, and which selects become branches;
+//! 5. [`if_conversion`]: which unpredictable branches are if-converted, and which selects become branches;
 //! 6. [`placement`]: order of functions and blocks, splitting, alignment.
 //!
 //! [`stale`] makes a profile of an older version of a function fit its new graph.
@@ -19,10 +19,10 @@ pub mod coldness;
 pub mod counter_promotion;
 pub mod early_inlining;
 pub mod growth;
+pub mod if_conversion;
 pub mod latencies;
 pub mod memory_lengths;
 pub mod placement;
-pub mod selects;
 pub mod short_loops;
 pub mod stale;
 pub mod superblock;

@@ -13,7 +13,7 @@ const NOT_HOT_PERCENT: u64 = 1;
 /// Minimum of bursts for if-conversion and select-to-branch. With fewer, a misprediction rate of one half has a Wilson
 /// lower bound below the rate at which if-conversion begins to pay
 /// ([`UNPREDICTABLE`](crate::weights::UNPREDICTABLE)).
-pub const MIN_BURSTS_FOR_SELECTS: u64 = 10;
+pub const MIN_BURSTS_FOR_IF_CONVERSION: u64 = 10;
 /// Minimum of bursts for superblocks. What leaves a superblock pays for it: registers are spilled there, and values that
 /// the copies no longer share are computed again. By the rule of three, a path that is absent from this many bursts is
 /// not hot, so a hot one does not pay.
@@ -64,8 +64,8 @@ impl Support {
     }
 
     /// Whether if-conversion and select-to-branch are supported.
-    pub fn selects(&self) -> bool {
-        self.has(MIN_BURSTS_FOR_SELECTS)
+    pub fn if_conversion(&self) -> bool {
+        self.has(MIN_BURSTS_FOR_IF_CONVERSION)
     }
 
     /// Whether superblocks may be formed.
@@ -87,7 +87,7 @@ impl Support {
     pub fn decisions(&self) -> [(&'static str, u64, bool); 5] {
         [
             ("weights", 1),
-            ("if-conversion", MIN_BURSTS_FOR_SELECTS),
+            ("if-conversion", MIN_BURSTS_FOR_IF_CONVERSION),
             ("superblocks", MIN_BURSTS_FOR_SUPERBLOCKS),
             ("cold splitting", MIN_BURSTS_FOR_SPLITTING),
             ("size optimisation", MIN_BURSTS_FOR_SIZE),
@@ -182,7 +182,9 @@ mod tests {
              (from 3000 bursts)"
         );
         assert!(
-            !Support::sampled(9).selects() && Support::sampled(10).selects() && !Support::sampled(10).superblocks()
+            !Support::sampled(9).if_conversion()
+                && Support::sampled(10).if_conversion()
+                && !Support::sampled(10).superblocks()
         );
         assert!(!Support::sampled(299).splitting() && Support::sampled(3000).size());
     }
@@ -204,7 +206,7 @@ mod tests {
             engines: vec![Provenance::EXACT_ENGINE.to_owned()],
             ..Provenance::default()
         });
-        assert!(exact.weights() && exact.selects() && exact.superblocks() && exact.splitting() && exact.size());
+        assert!(exact.weights() && exact.if_conversion() && exact.superblocks() && exact.splitting() && exact.size());
         // Exact counts merged with a recording are not exact.
         let both = Support::from_provenance(&Provenance {
             engines: vec![Provenance::EXACT_ENGINE.to_owned(), "run-ahead".to_owned()],
@@ -216,8 +218,8 @@ mod tests {
     #[test]
     fn thresholds_are_what_their_models_say() {
         let low = |bursts: u64| wilson_low(0.5, bursts as f64);
-        assert!(low(MIN_BURSTS_FOR_SELECTS) >= UNPREDICTABLE);
-        assert!(low(MIN_BURSTS_FOR_SELECTS - 2) < UNPREDICTABLE);
+        assert!(low(MIN_BURSTS_FOR_IF_CONVERSION) >= UNPREDICTABLE);
+        assert!(low(MIN_BURSTS_FOR_IF_CONVERSION - 2) < UNPREDICTABLE);
         assert!(300.0 / MIN_BURSTS_FOR_SUPERBLOCKS as f64 <= NOT_HOT_PERCENT as f64);
     }
 }

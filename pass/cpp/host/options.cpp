@@ -33,7 +33,7 @@ cl::opt<uint64_t> RandomProfile("pleach-random", cl::Hidden, cl::value_desc("see
                                 cl::desc("Optimise with random profiles instead of recorded ones"));
 cl::opt<uint64_t> RandomPaths("pleach-random-paths", cl::Hidden, cl::value_desc("seed"),
                               cl::desc("Shuffle the path counts of each function"));
-// Read by nothing: a command line differs where profile or plugin do, so that compiler caches see it.
+// Not read. Its value changes with the profile and the plugin, so that compiler caches miss.
 cl::opt<std::string> Id("pleach-id", cl::Hidden, cl::value_desc("digest"),
                         cl::desc("Identifies the contents of profile and plugin"));
 cl::opt<bool> Salvage("pleach-salvage", cl::init(true),
@@ -43,19 +43,19 @@ cl::opt<bool> JoinConditions("pleach-join-conditions", cl::init(true), cl::Hidde
 cl::opt<bool> Promote("pleach-icall-promotion", cl::init(true), cl::Hidden,
                       cl::desc("Promote indirect calls with profiled targets"));
 cl::opt<bool> SpecialiseLengths("pleach-memory-lengths", cl::init(true), cl::Hidden,
-                                cl::desc("Give memory operations code for their most frequent lengths"));
+                                cl::desc("Specialise memory operations for their most frequent lengths"));
 cl::opt<bool> SmallFirst("pleach-small-callees-first", cl::init(true), cl::Hidden,
                          cl::desc("Inline small callees before the inlining that uses the profile"));
 cl::opt<bool> ReduceHeight("pleach-control-height-reduction", cl::init(true), cl::Hidden,
                            cl::desc("Run control-height reduction at -O3, as -fprofile-use does"));
 cl::opt<bool> LeaveShortLoops("pleach-short-loops", cl::init(true), cl::Hidden,
                               cl::desc("Do not vectorise loops that run few times by the profile"));
-cl::opt<bool> SelectToBranch("pleach-recurrences", cl::init(true), cl::Hidden,
-                          cl::desc("Turn selects on loop-carried chains into branches"));
-cl::opt<bool> IfConversion("pleach-selects", cl::init(true), cl::Hidden,
-                      cl::desc("If-convert branches that are often mispredicted"));
-cl::opt<bool> IfConversionAggressive("pleach-selects-aggressive", cl::Hidden,
-                         cl::desc("If-convert every possible branch, for tests"));
+cl::opt<bool> SelectToBranch("pleach-select-to-branch", cl::init(true), cl::Hidden,
+                             cl::desc("Turn selects on loop-carried chains into branches"));
+cl::opt<bool> IfConversion("pleach-if-conversion", cl::init(true), cl::Hidden,
+                           cl::desc("If-convert branches that are often mispredicted"));
+cl::opt<bool> IfConversionAggressive("pleach-if-conversion-aggressive", cl::Hidden,
+                                     cl::desc("If-convert every possible branch, for tests"));
 cl::opt<bool> Placement("pleach-placement", cl::init(true), cl::Hidden,
                         cl::desc("Order blocks and functions, and split functions, by the profile"));
 cl::opt<bool> AlignLoops("pleach-align-loops", cl::init(true), cl::Hidden,

@@ -73,7 +73,7 @@ constexpr NamedPass NamedPasses[] = {
     {"pleach-annotate", OnlyAnnotate},
     {"pleach-use", OnlyUse},
     {"pleach-instrument", OnlyInstrument},
-    {"pleach-selects", OnlyIfConversion},
+    {"pleach-if-conversion", OnlyIfConversion},
     {"pleach-select-to-branch", OnlySelectToBranch},
     {"pleach-superblocks", OnlySuperblocks},
     {"pleach-function-order", OnlyFunctionOrder},

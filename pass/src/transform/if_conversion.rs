@@ -9,7 +9,7 @@ use crate::settings::Settings;
 use crate::transform::RAW_LATENCIES;
 use inkwell::module::Module;
 use inkwell::values::{AsValueRef, FunctionValue};
-use pleach_decide::selects::{Arms, if_conversion_is_profitable};
+use pleach_decide::if_conversion::{Arms, if_conversion_is_profitable};
 use std::mem::MaybeUninit;
 
 /// Maximum of rounds over a function: nested branches are converted inside out.

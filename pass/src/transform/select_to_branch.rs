@@ -11,7 +11,7 @@ use crate::settings::Settings;
 use crate::transform::RAW_LATENCIES;
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
-use pleach_decide::selects::branch_is_profitable;
+use pleach_decide::if_conversion::branch_is_profitable;
 
 /// Maximum of groups of selects that are considered in a function.
 const MAX_GROUPS: usize = 256;
@@ -24,21 +24,21 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> Result<bool, PassError> 
     let (mut branches, mut changed) = (0, 0);
     for function in module.get_functions().filter(|f| f.count_basic_blocks() > 0) {
         let value = function.as_value_ref();
-        let mut found: Vec<ffi::Recurrence> = Vec::with_capacity(MAX_GROUPS);
+        let mut found: Vec<ffi::LoopCarriedSelect> = Vec::with_capacity(MAX_GROUPS);
         // SAFETY: the function belongs to the module; the vector has the given capacity, and the call returns how many
         // it wrote. Each stands for selects of its own.
         unsafe {
-            let count = ffi::pleach_recurrences(value, &RAW_LATENCIES, found.as_mut_ptr(), MAX_GROUPS);
+            let count = ffi::pleach_find_loop_carried_selects(value, &RAW_LATENCIES, found.as_mut_ptr(), MAX_GROUPS);
             found.set_len(count);
         }
         let (mut here, mut lines) = (0, Vec::new());
-        for recurrence in &found {
-            let pays = any || branch_is_profitable(recurrence.condition, recurrence.values);
+        for selects in &found {
+            let pays = any || branch_is_profitable(selects.condition, selects.values);
             if pays && decisions.take(Optimisation::SelectToBranch, &ir::name_of(value), None)? {
                 // SAFETY: as above.
                 unsafe {
-                    lines.extend(own_line(recurrence.select));
-                    ffi::pleach_select_to_branch(recurrence.select);
+                    lines.extend(own_line(selects.select));
+                    ffi::pleach_select_to_branch(selects.select);
                 }
                 here += 1;
             }

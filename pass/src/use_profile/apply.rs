@@ -24,9 +24,9 @@ use pleach_annotate::id::{BlockIndex, FunctionGuid};
 use pleach_annotate::manifest::Anchor;
 use pleach_decide::coldness::known_blocks;
 use pleach_decide::early_inlining::inlines_only_call;
+use pleach_decide::if_conversion::{function_is_worth_converting, typical_if_conversion_gain};
 use pleach_decide::memory_lengths::{certain_lengths, total_with_doubt};
 use pleach_decide::placement::split_cold_blocks;
-use pleach_decide::selects::{function_is_worth_converting, typical_if_conversion_gain};
 use pleach_decide::stale::{Kinship, Salvaged, evidence as stale_evidence};
 use pleach_decide::weights::{
     RecordingEvidence, Verdict, cold_count, entry_count_from_frequency, hot_count, unpredictable_branches,
@@ -136,7 +136,7 @@ pub fn run(
         context,
         source,
         evidence,
-        if_conversion: settings.if_conversion && support.selects(),
+        if_conversion: settings.if_conversion && support.if_conversion(),
         remarks: remarks::are_enabled(module.as_mut_ptr()),
         value_profile_ids: FxHashMap::default(),
         decisions,

@@ -105,7 +105,7 @@ fn a_recording_without_a_burst_replaces_no_profile() {
 #[test]
 fn few_bursts_set_weights_only() {
     let dir = scratch();
-    let profile = recorded("selects.c", dir.path());
+    let profile = recorded("if_conversion.c", dir.path());
     let mut read = ProfileFile::open(&profile)
         .and_then(|file| file.read_all())
         .expect("a profile");
@@ -116,7 +116,7 @@ fn few_bursts_set_weights_only() {
         clang
             .args(["-O2", "-S", "-emit-llvm", "-o", "-"])
             .args(with(&profile, &[]));
-        stdout(clang.arg(program("selects.c")))
+        stdout(clang.arg(program("if_conversion.c")))
     };
     let branches = |ir: &str| text(ir, "adds").matches("br i1 ").count();
     let (few, many) = (with_bursts(9, &mut read), with_bursts(400, &mut read));
@@ -147,7 +147,7 @@ fn a_command_is_repeated_until_there_is_enough() {
 fn a_profile_of_a_program_without_annotations_is_refused() {
     let dir = scratch();
     let (binary, profile) = (dir.path().join("plain"), dir.path().join("plain.pleach"));
-    compile(&binary, &Vec::<String>::new(), &[program("selects.c")]);
+    compile(&binary, &Vec::<String>::new(), &[program("if_conversion.c")]);
     let mut record = Command::new(pleach());
     record.args(["record", "--overhead", "20%", "-o"]).arg(&profile);
     let output = record.arg("--").arg(&binary).output().expect("it runs");

@@ -118,7 +118,7 @@ fn selects_replace_what_is_mispredicted_and_nothing_else() {
         [0, 0],
         "{all}"
     );
-    let without = ir(&["-Xclang", "-mllvm", "-Xclang", "-pleach-selects=0"]);
+    let without = ir(&["-Xclang", "-mllvm", "-Xclang", "-pleach-if-conversion=0"]);
     assert_eq!(selects(&without, "by_chance"), 0, "{without}");
 
     let used = dir.path().join("used");

@@ -29,7 +29,7 @@ pub const OPTIONS: [&str; 4] = [
     "-pleach-verify",
 ];
 /// An option for every other seed: it leaves fewer branches for superblocks to copy.
-const ALTERNATE: &str = "-pleach-selects-aggressive";
+const ALTERNATE: &str = "-pleach-if-conversion-aggressive";
 /// Maximum number of replacements for a program that runs too long.
 const MAX_ATTEMPTS: u64 = 20;
 

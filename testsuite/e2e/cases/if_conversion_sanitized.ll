@@ -1,5 +1,5 @@
 ; Nothing is executed speculatively where a sanitizer would report it.
-; opt: -passes=pleach-selects
+; opt: -passes=pleach-if-conversion
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-unknown-linux-gnu"
 

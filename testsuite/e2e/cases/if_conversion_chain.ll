@@ -1,6 +1,6 @@
 ; The decoder of a range coder: which probability is next depends on the bits before. With selects each bit would wait
 ; for the one before, so the branch stays. The same arms behind a condition that depends on no bit are if-converted.
-; opt: -passes=pleach-selects
+; opt: -passes=pleach-if-conversion
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-unknown-linux-gnu"
 

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 
-const SOURCE: &str = "recurrences.c";
+const SOURCE: &str = "select_to_branch.c";
 
 /// Selects of a function, in LLVM IR.
 fn selects(ir: &str, function: &str) -> usize {
@@ -18,7 +18,10 @@ fn a_search_branches_where_a_comparison_has_a_long_latency() {
         clang.args(["-O2", "-S", "-emit-llvm", "-o", "-"]);
         stdout(clang.args(words).arg(program(SOURCE)))
     };
-    let (branches, without) = (ir(with(&profile, &[])), ir(with(&profile, &["-pleach-recurrences=0"])));
+    let (branches, without) = (
+        ir(with(&profile, &[])),
+        ir(with(&profile, &["-pleach-select-to-branch=0"])),
+    );
     assert!(selects(&without, "at_least") > 0, "{}", text(&without, "at_least"));
     assert_eq!(selects(&branches, "at_least"), 0, "{}", text(&branches, "at_least"));
     for kept in ["position", "longest"] {
@@ -36,7 +39,7 @@ fn the_program_computes_the_same() {
     let options = [
         &[][..],
         &["-pleach-superblocks-aggressive"],
-        &["-pleach-selects-aggressive"],
+        &["-pleach-if-conversion-aggressive"],
     ];
     computes_the_same(SOURCE, &options, &["0", "1", "1000", "100003"]);
 }

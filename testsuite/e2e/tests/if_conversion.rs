@@ -3,7 +3,7 @@
 use crate::support::*;
 use std::process::Command;
 
-const SOURCE: &str = "selects.c";
+const SOURCE: &str = "if_conversion.c";
 const DONE_WITHOUT: [&str; 11] = [
     "adds", "follows", "either", "differs", "flag", "wide", "real", "narrow", "within", "both", "deep",
 ];
@@ -28,7 +28,7 @@ fn both_arms_are_executed_where_that_is_legal() {
         clang.args(["-O2", "-S", "-emit-llvm", "-o", "-"]);
         stdout(clang.args(with(&profile, more)).arg(program(SOURCE)))
     };
-    let (all, without) = (ir(&[]), ir(&["-pleach-selects=0"]));
+    let (all, without) = (ir(&[]), ir(&["-pleach-if-conversion=0"]));
     for function in DONE_WITHOUT {
         assert_eq!(branches(&all, function), 0, "{function}: {}", text(&all, function));
         assert!(branches(&without, function) > 0, "{}", text(&without, function));
@@ -93,7 +93,7 @@ fn the_program_computes_the_same() {
         &[][..],
         &["-pleach-superblocks=0"],
         &["-pleach-superblocks-aggressive"],
-        &["-pleach-selects-aggressive"],
+        &["-pleach-if-conversion-aggressive"],
     ];
     computes_the_same(SOURCE, &options, &["0", "1", "2", "1000", "100003"]);
 }

@@ -1,5 +1,5 @@
 ; An unpredictable branch around a store is if-converted: the load reads zeros, and the store goes to a sink, where the branch skipped them.
-; opt: -passes=pleach-selects
+; opt: -passes=pleach-if-conversion
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-unknown-linux-gnu"
 
