@@ -14,6 +14,7 @@
 //! [`testing`] makes small graphs for the tests of other crates.
 
 pub mod binary;
+pub mod breakpoint_sites;
 pub mod cfg;
 pub mod code;
 pub mod find;
@@ -23,7 +24,6 @@ mod link_order;
 pub mod machine;
 pub mod manifest;
 pub mod map;
-pub mod places;
 pub mod probe;
 pub mod sources;
 pub mod symbol_names;

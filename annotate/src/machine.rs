@@ -1,6 +1,6 @@
 //! The control flow of a function's machine code, as far as it is certain.
 //!
-//! A *segment* is a sequence of instructions that run one after the other: it is entered at its first instruction only,
+//! A *code segment* is a sequence of instructions that run one after the other: it is entered at its first instruction only,
 //! and left after its last. Calls end segments, because they may not return. What runs before and after a call is
 //! therefore not related here, nor is anything in functions with indirect jumps, whose targets are unknown.
 
@@ -15,7 +15,7 @@ use std::ops::Range;
 
 /// Instructions that run one after the other.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Segment {
+pub struct CodeSegment {
     /// Addresses of its instructions, ascending; not empty.
     pub instructions: Vec<Address>,
     /// Address after the last one.
@@ -34,7 +34,7 @@ pub struct Segment {
     pub leaves: bool,
 }
 
-impl Segment {
+impl CodeSegment {
     /// Address of the first instruction.
     pub fn start(&self) -> Address {
         self.instructions.first().copied().unwrap_or(self.end)
@@ -45,7 +45,7 @@ impl Segment {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct MachineFunction {
     /// In address order.
-    pub segments: Vec<Segment>,
+    pub segments: Vec<CodeSegment>,
     /// A system call whose number is not known to leave signals alone.
     pub makes_system_calls: bool,
 }
@@ -158,11 +158,11 @@ impl MachineFunction {
             return None;
         }
         let any_indirect = decoded.iter().any(|one| one.transfer == Transfer::IndirectJump);
-        let mut segments: Vec<Segment> = Vec::new();
+        let mut segments: Vec<CodeSegment> = Vec::new();
         let mut ends: Vec<Transfer> = Vec::new();
         for one in &decoded {
             if leaders.contains(&one.address) {
-                segments.push(Segment {
+                segments.push(CodeSegment {
                     instructions: Vec::new(),
                     end: Address(one.next),
                     successors: None,
@@ -179,7 +179,7 @@ impl MachineFunction {
             segment.instructions.push(Address(one.address));
             (segment.end, *end) = (Address(one.next), one.transfer);
         }
-        let at = |target: u64| segments.binary_search_by_key(&Address(target), Segment::start).ok();
+        let at = |target: u64| segments.binary_search_by_key(&Address(target), CodeSegment::start).ok();
         let successors: Vec<Option<Vec<usize>>> = segments
             .iter()
             .zip(&ends)
@@ -229,7 +229,7 @@ impl MachineFunction {
         })
     }
 
-    /// The dominators of the segments; the root, node 0, stands for everything outside. Segment n is node n + 1.
+    /// The dominators of the segments; the root, node 0, stands for everything outside. CodeSegment n is node n + 1.
     fn dominators(&self) -> Dominators<NodeIndex> {
         let mut graph = DiGraph::<(), ()>::with_capacity(self.segments.len() + 1, 2 * self.segments.len());
         for _ in 0..=self.segments.len() {

@@ -101,7 +101,7 @@ fn made_up(stacks: u64) -> VectorSet {
         system_call: None,
         hardware: None,
         lengths: Vec::new(),
-        clock: None,
+        timing: None,
     };
     VectorSet {
         modules: vec![Module {

@@ -21,7 +21,7 @@ fn main() {
         _ => {}
     }
     options.timer_only = std::env::var_os("TIMER").is_some();
-    options.clocks = std::env::var_os("CLOCKS").is_none_or(|clocks| clocks != "off");
+    options.times_bursts = std::env::var_os("CLOCKS").is_none_or(|clocks| clocks != "off");
     options.burst = std::env::var("BURST").ok().and_then(|burst| burst.parse().ok());
     let period = std::env::var("PERIOD")
         .ok()

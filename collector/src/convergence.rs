@@ -112,7 +112,7 @@ mod tests {
             system_call: None,
             hardware: None,
             lengths: Vec::new(),
-            clock: None,
+            timing: None,
         }
     }
 

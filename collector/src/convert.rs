@@ -164,8 +164,8 @@ impl Conversion {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vector::{Branch, Clock, CodeAddress, ModuleId};
-    use pleach_wire::shard::{BurstHead, ClockFrame, Counters, Encoder, FrameKind};
+    use crate::vector::{Branch, BurstTiming, CodeAddress, ModuleId};
+    use pleach_wire::shard::{BurstHead, BurstTimingFrame, Counters, Encoder, FrameKind};
 
     /// Reads shards in steps of `step` bytes.
     fn convert_by(step: usize, shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) -> Found {
@@ -349,15 +349,15 @@ mod tests {
 
     #[test]
     fn clocks_join_the_bursts_that_they_name() {
-        let clock = |thread, time_ns, passes, elapsed_ns| {
-            let clock = ClockFrame {
+        let timing = |thread, time_ns, passes, elapsed_ns| {
+            let timing = BurstTimingFrame {
                 thread,
                 time_ns,
                 passes,
                 distance_16: 16 * 250 + 8,
                 elapsed_ns,
             };
-            frame(FrameKind::Clock, |e| clock.encode(e))
+            frame(FrameKind::BurstTiming, |e| timing.encode(e))
         };
         // All began at 0.
         let shard = [
@@ -365,21 +365,24 @@ mod tests {
             mappings(false, &[(0x1000, 0x2000, 0x400, 5, "/a")]),
             burst(7, 0x1010, &[], 100, 0),
             burst(8, 0x1010, &[], 100, 0),
-            clock(7, 0, 4, 3000),
+            timing(7, 0, 4, 3000),
             // Of no burst; of another time; not measured.
-            clock(9, 0, 4, 3000),
-            clock(8, 1, 4, 3000),
-            clock(8, 0, 0, 3000),
-            // Waits for the mapping of its address, with its clock.
+            timing(9, 0, 4, 3000),
+            timing(8, 1, 4, 3000),
+            timing(8, 0, 0, 3000),
+            // Waits for the mapping of its address, with its timing.
             burst(9, 0x9010, &[], 100, 0),
-            clock(9, 0, 2, -70),
+            timing(9, 0, 2, -70),
         ];
         let mut set = VectorSet::default();
         let found = convert(&[(b"x".to_vec(), shard.concat())], &mut set);
         assert_eq!((found.clocked, found.clock_dropped), (4, 1));
-        let clocks: Vec<_> = set.bursts.iter().map(|burst| (burst.thread, burst.clock)).collect();
-        let clock = |branches, nanoseconds| Some(Clock { branches, nanoseconds });
-        assert_eq!(clocks, [(7, clock(1002.0, 3000.0)), (8, None), (9, clock(501.0, 0.0))]);
+        let timings: Vec<_> = set.bursts.iter().map(|burst| (burst.thread, burst.timing)).collect();
+        let timing = |branches, nanoseconds| Some(BurstTiming { branches, nanoseconds });
+        assert_eq!(
+            timings,
+            [(7, timing(1002.0, 3000.0)), (8, None), (9, timing(501.0, 0.0))]
+        );
     }
 
     #[test]

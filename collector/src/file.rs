@@ -14,7 +14,7 @@ mod coverage;
 mod write;
 
 use crate::vector::{
-    BranchFacts, BuildId, Burst, Clock, CodeAddress, EndReason, Engine, EventId, EventSample, HardwareSample,
+    BranchFacts, BuildId, Burst, BurstTiming, CodeAddress, EndReason, Engine, EventId, EventSample, HardwareSample,
     MemoryLength, Module, ModuleId, ModuleMapping, Prediction, Process, VectorSet,
 };
 use std::io::{Read, Write};
@@ -40,8 +40,8 @@ const VERSION_WITHOUT_EVENTS: u8 = b'1';
 const HAS_HARDWARE: u8 = 0x80;
 /// In the same byte: the burst is proved ([`Burst::proved`]).
 const PROVED: u8 = 0x40;
-/// In the same byte: a [`Clock`] follows the burst.
-const HAS_CLOCK: u8 = 0x20;
+/// In the same byte: a [`BurstTiming`] follows the burst.
+const HAS_TIMING: u8 = 0x20;
 /// In the same byte: the number of a system call follows the burst.
 const HAS_SYSTEM_CALL: u8 = 0x10;
 const HEADER: usize = 24;
@@ -451,9 +451,9 @@ impl Reader<'_> {
         if proved {
             engine &= !PROVED;
         }
-        let has_clock = self.tells_proof() && engine & HAS_CLOCK != 0;
-        if has_clock {
-            engine &= !HAS_CLOCK;
+        let has_timing = self.tells_proof() && engine & HAS_TIMING != 0;
+        if has_timing {
+            engine &= !HAS_TIMING;
         }
         let has_system_call = self.tells_samples() && engine & HAS_SYSTEM_CALL != 0;
         if has_system_call {
@@ -471,7 +471,7 @@ impl Reader<'_> {
         } else {
             None
         };
-        let clock = if has_clock { Some(self.clock()?) } else { None };
+        let timing = if has_timing { Some(self.timing()?) } else { None };
         let lengths = if self.version > VERSION_WITHOUT_LENGTHS {
             self.lengths(branches)?
         } else {
@@ -494,7 +494,7 @@ impl Reader<'_> {
             count,
             proved: proved || !self.tells_proof() && engine != Engine::RunAhead,
             hardware,
-            clock,
+            timing,
         })
     }
 
@@ -510,16 +510,16 @@ impl Reader<'_> {
         Ok(lengths)
     }
 
-    fn clock(&mut self) -> Decoded<Clock> {
-        let clock = Clock {
+    fn timing(&mut self) -> Decoded<BurstTiming> {
+        let timing = BurstTiming {
             branches: self.float32()?,
             nanoseconds: self.float32()?,
         };
-        let is_possible = clock.branches > 0.0 && clock.nanoseconds >= 0.0;
-        if !(is_possible && (clock.branches + clock.nanoseconds).is_finite()) {
-            return Err(self.error("a burst has an impossible clock"));
+        let is_possible = timing.branches > 0.0 && timing.nanoseconds >= 0.0;
+        if !(is_possible && (timing.branches + timing.nanoseconds).is_finite()) {
+            return Err(self.error("a burst has an impossible timing"));
         }
-        Ok(clock)
+        Ok(timing)
     }
 
     fn hardware(&mut self, branches: usize) -> Decoded<HardwareSample> {

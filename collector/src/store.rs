@@ -2,7 +2,7 @@
 
 use crate::convergence::Convergence;
 use crate::stream::{Compressor, Generator, size_of_burst};
-use crate::vector::{Burst, Clock, VectorSet};
+use crate::vector::{Burst, BurstTiming, VectorSet};
 use crate::watch::Watcher;
 
 /// Maximum size of unpacked bursts, as a multiple of the file's limit. Packing reduces the 5 bytes of an unpacked
@@ -73,11 +73,11 @@ impl Store {
     }
 
     /// Adds the time measurement of a thread's last burst, if the burst is still stored.
-    pub(crate) fn clock(&mut self, process: u32, thread: u32, time_ns: u64, clock: Clock) {
+    pub(crate) fn timing(&mut self, process: u32, thread: u32, time_ns: u64, timing: BurstTiming) {
         let is_threads = |burst: &&mut Burst| (burst.process, burst.thread) == (process, thread);
         let last = self.bursts.iter_mut().rev().take(MAX_PENDING).find(is_threads);
         if let Some(burst) = last.filter(|burst| burst.time_ns == time_ns) {
-            burst.clock = Some(clock);
+            burst.timing = Some(timing);
         }
     }
 

@@ -87,11 +87,11 @@ pub struct HardwareSample {
 }
 
 /// The time of taken branches right after a burst, measured between two executions of an instruction that recurs there
-/// ([`pleach_wire::anchor`]).
+/// ([`pleach_wire::timing_target`]).
 ///
 /// Ticks sample CPU time: code that takes twice as long per branch is sampled twice as often per branch.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Clock {
+pub struct BurstTiming {
     /// Taken branches, estimated from their distances in the burst; above zero.
     pub branches: f32,
     /// CPU time of the program for these branches in nanoseconds, without the cost of the measurement; not below zero.
@@ -162,7 +162,7 @@ pub struct Burst {
     /// Facts from branch-record hardware. Boxed, because most bursts have none.
     pub hardware: Option<Box<HardwareSample>>,
     /// Time of the branches after the burst. It is measured for a share of the bursts of [`Engine::RunAhead`].
-    pub clock: Option<Clock>,
+    pub timing: Option<BurstTiming>,
 }
 
 /// A GNU build-id.

@@ -403,7 +403,8 @@ bool pleach_arms(LLVMValueRef Terminator, bool Any, const PleachLatencies *Laten
 void pleach_if_convert(LLVMValueRef Terminator);
 
 // transform/select_to_branch.cpp
-size_t pleach_find_loop_carried_selects(LLVMValueRef F, const PleachLatencies *Latencies, PleachLoopCarriedSelect *Found, size_t Capacity);
+size_t pleach_find_loop_carried_selects(LLVMValueRef F, const PleachLatencies *Latencies,
+                                        PleachLoopCarriedSelect *Found, size_t Capacity);
 void pleach_select_to_branch(LLVMValueRef Select);
 
 // transform/conditions.cpp

@@ -108,7 +108,7 @@ fn interpreted(op: &mut Op, instruction: &Instruction, machine: &Machine) -> Opt
         M::Sahf => op.kind = Kind::Sahf,
         M::Rdtsc | M::Rdtscp | M::Cpuid | M::Rdrand | M::Rdseed | M::Rdpid | M::Xgetbv => {
             op.kind = Kind::Unknown;
-            op.set_extra(taint::Source::from_mnemonic(mnemonic) as u8);
+            op.set_extra(taint::TaintSource::from_mnemonic(mnemonic) as u8);
             if instruction.op0_kind() == OpKind::Register && instruction.op_count() > 0 {
                 op.dst = general(instruction.op0_register())?;
                 op.set_size(instruction.op0_register().size());

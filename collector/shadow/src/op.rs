@@ -103,7 +103,7 @@ pub(super) enum Kind {
     Gather,
     /// Saves registers to memory or restores them; `imm` is a thunk's offset.
     Save,
-    /// Its result cannot be predicted; `extra` is a `taint::Source`.
+    /// Its result cannot be predicted; `extra` is a `taint::TaintSource`.
     Unknown,
     SystemCall,
     /// Not supported: ends the burst.

@@ -13,7 +13,7 @@ pub(super) const MAX_TAINTED_INSTRUCTIONS: u32 = 4096;
 /// The source of an unpredictable value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub(super) enum Source {
+pub(super) enum TaintSource {
     Time,
     TimeAndProcessor,
     Features,
@@ -22,7 +22,7 @@ pub(super) enum Source {
     Enabled,
 }
 
-impl Source {
+impl TaintSource {
     pub(super) fn from_mnemonic(mnemonic: M) -> Self {
         match mnemonic {
             M::Rdtsc => Self::Time,
@@ -36,10 +36,10 @@ impl Source {
 
     /// The registers that the source writes, one bit each, without an explicit operand. `extra` is the source's number.
     fn registers(extra: u8) -> u16 {
-        const TIME: u8 = Source::Time as u8;
-        const TIME_AND_PROCESSOR: u8 = Source::TimeAndProcessor as u8;
-        const FEATURES: u8 = Source::Features as u8;
-        const ENABLED: u8 = Source::Enabled as u8;
+        const TIME: u8 = TaintSource::Time as u8;
+        const TIME_AND_PROCESSOR: u8 = TaintSource::TimeAndProcessor as u8;
+        const FEATURES: u8 = TaintSource::Features as u8;
+        const ENABLED: u8 = TaintSource::Enabled as u8;
         match extra {
             TIME | ENABLED => 0b101,
             TIME_AND_PROCESSOR => 0b111,
@@ -212,7 +212,7 @@ impl Engine {
 
     /// Runs an instruction whose result cannot be predicted: its result registers become 0 and tainted.
     pub(super) fn taint_result(&mut self, op: &Op) {
-        let mut registers = Source::registers(op.extra());
+        let mut registers = TaintSource::registers(op.extra());
         if op.dst < NONE {
             registers |= 1 << op.dst;
         }
@@ -221,7 +221,7 @@ impl Engine {
             self.write(register, size, 0);
         }
         self.taint.general |= registers;
-        if op.extra() == Source::Random as u8 {
+        if op.extra() == TaintSource::Random as u8 {
             // The carry flag reports success; the other flags are 0.
             self.state.flags = 0;
             self.taint.flags = 1;

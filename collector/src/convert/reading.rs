@@ -4,9 +4,9 @@ use super::modules::{FileIdentity, Modules};
 use super::proof::Proof;
 use super::space::{Space, external};
 use crate::store::Store;
-use crate::vector::{Branch, Burst, Clock, CodeAddress, EndReason, Engine, MemoryLength, Process};
+use crate::vector::{Branch, Burst, BurstTiming, CodeAddress, EndReason, Engine, MemoryLength, Process};
 use pleach_wire::shard::{
-    ClockFrame, Counters, Disagreement, FRAME_HEADER, Frame, Frames, MAX_PAYLOAD, Mapping, ProcessHead, RawBurst,
+    BurstTimingFrame, Counters, Disagreement, FRAME_HEADER, Frame, Frames, MAX_PAYLOAD, Mapping, ProcessHead, RawBurst,
 };
 use std::collections::{HashMap, VecDeque};
 
@@ -53,7 +53,7 @@ struct Waiting {
     snapshots: usize,
     burst: RawBurst,
     proof: Proof,
-    clock: Option<Clock>,
+    timing: Option<BurstTiming>,
 }
 
 impl Reading {
@@ -156,7 +156,7 @@ impl Reading {
                     snapshots: self.snapshots,
                     proof: Proof::from_burst(&burst),
                     burst,
-                    clock: None,
+                    timing: None,
                 });
                 self.resolve_known(store);
             }
@@ -164,7 +164,7 @@ impl Reading {
                 self.compared += u64::from(compared);
                 self.disagreements.extend(disagreement.map(|found| *found));
             }
-            Frame::Clock(clock) => self.clock(clock, store),
+            Frame::BurstTiming(timing) => self.timing(timing, store),
             Frame::Opcodes(opcodes) => self.opcodes.extend(opcodes),
             Frame::Final(cpu_ns, counters, undisturbed) => {
                 self.count(counters);
@@ -176,21 +176,21 @@ impl Reading {
     }
 
     /// Adds a time measurement to its burst, which waits here or is in the store.
-    fn clock(&mut self, frame: ClockFrame, store: &mut Store) {
+    fn timing(&mut self, frame: BurstTimingFrame, store: &mut Store) {
         if frame.passes == 0 || frame.distance_16 == 0 {
             self.clock_dropped += 1;
             return;
         }
         self.clocked += 1;
-        let clock = Clock {
+        let timing = BurstTiming {
             branches: frame.passes as f32 * (frame.distance_16 as f32 / 16.0),
             nanoseconds: frame.elapsed_ns.max(0) as f32,
         };
         let of_thread = |waiting: &&mut Waiting| waiting.burst.head.thread == frame.thread;
         match self.waiting.iter_mut().rev().find(of_thread) {
-            Some(waiting) if waiting.burst.head.time_ns == frame.time_ns => waiting.clock = Some(clock),
+            Some(waiting) if waiting.burst.head.time_ns == frame.time_ns => waiting.timing = Some(timing),
             Some(_) => {}
-            None => store.clock(self.process, frame.thread, frame.time_ns, clock),
+            None => store.timing(self.process, frame.thread, frame.time_ns, timing),
         }
     }
 
@@ -280,7 +280,7 @@ impl Reading {
             snapshots,
             burst,
             proof,
-            clock,
+            timing,
         } = waiting;
         let spaces = [self.space(*snapshots), self.space(snapshots + 1)];
         let at = |address: u64| -> CodeAddress {
@@ -314,7 +314,7 @@ impl Reading {
             proved: proof.decided().unwrap_or(false),
             system_call: burst.head.system_call.checked_sub(1),
             hardware: None,
-            clock: *clock,
+            timing: *timing,
         }
     }
 }

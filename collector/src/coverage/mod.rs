@@ -1,8 +1,8 @@
 //! Coverage by one-shot breakpoints, on the recorder's side.
 //!
-//! 1. [`plan`]: a module's places become the file that its processes share.
+//! 1. [`plan`]: a module's sites become the file that its processes share.
 //! 2. [`requests`]: processes ask for plans; a thread makes them.
-//! 3. [`states`]: what the processes noted becomes the state of each region.
+//! 3. [`states`]: what the processes noted becomes the state of each segment.
 
 mod plan;
 mod requests;

@@ -1,11 +1,11 @@
-//! A module's plan: its places, and the hashes of the pages that they lie in.
+//! A module's plan: its sites, and the hashes of the pages that they lie in.
 
 use memmap2::MmapMut;
 use pleach_annotate::binary::Binary;
+use pleach_annotate::breakpoint_sites::{BreakpointSites, Refused};
 use pleach_annotate::map::{AddressMap, MapError};
-use pleach_annotate::places::{Places, Refused};
 use pleach_wire::coverage::{
-    BREAKPOINT, IMAGE_EXTENSION, NewPage, PAGE, Place, Plan, changed_ns, key, new_plan, page_hash,
+    BREAKPOINT, IMAGE_EXTENSION, NewPage, PAGE, Plan, Site, changed_ns, key, new_plan, page_hash,
 };
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -33,8 +33,8 @@ pub(super) enum Outcome {
     Refused(String),
     /// Its plan.
     Ready {
-        /// Its regions, with the position of each one's place in the plan.
-        regions: Vec<PlannedRegion>,
+        /// Its segments, with the position of each one's site in the plan.
+        segments: Vec<PlannedSegment>,
         /// Whether it is a program, not a library.
         is_program: bool,
         /// The file that processes share.
@@ -42,18 +42,18 @@ pub(super) enum Outcome {
     },
 }
 
-/// A region of code.
+/// A segment of code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct PlannedRegion {
+pub(super) struct PlannedSegment {
     /// Offset in the file of its first byte.
     pub start: u64,
     /// Offset one past its last byte.
     pub end: u64,
-    /// Position of its place in the plan.
-    pub place: Option<u32>,
-    /// Places of other regions show that it ran.
+    /// Position of its site in the plan.
+    pub site: Option<u32>,
+    /// Sites of other segments show that it ran.
     pub is_shown: bool,
-    /// Position of the region that ran if this one did.
+    /// Position of the segment that ran if this one did.
     pub dominator: Option<u32>,
 }
 
@@ -144,8 +144,8 @@ fn examine(path: &Path, inode: u64) -> (ModulePlan, Vec<u8>, Option<Image>) {
         Err(MapError::NotAnnotated { .. }) => return (plan, Vec::new(), None),
         Err(error) => return refused(plan, error.to_string()),
     };
-    let places = Places::of_map(&map);
-    let reason = places
+    let sites = BreakpointSites::of_map(&map);
+    let reason = sites
         .refused
         .iter()
         .find(|reason| matches!(reason, Refused::SystemCalls { .. }));
@@ -155,27 +155,27 @@ fn examine(path: &Path, inode: u64) -> (ModulePlan, Vec<u8>, Option<Image>) {
     let Ok(contents) = std::fs::read(path) else {
         return (plan, Vec::new(), None);
     };
-    let (regions, pages) = pages(&map, &places, &contents);
-    let bytes = new_plan(&pages, places.runs_early, changed_ns);
+    let (segments, pages) = pages(&map, &sites, &contents);
+    let bytes = new_plan(&pages, sites.runs_early, changed_ns);
     let image = image(&pages, &contents);
     let Ok(empty) = MmapMut::map_anon(1) else {
         return (plan, Vec::new(), None);
     };
     plan.outcome = Outcome::Ready {
-        regions,
+        segments,
         is_program: map.binary.is_program,
         file: empty,
     };
     (plan, bytes, Some(image))
 }
 
-/// The image: all pages, with breakpoints at all places.
+/// The image: all pages, with breakpoints at all sites.
 fn image(pages: &[NewPage], contents: &[u8]) -> Image {
     let mut parts: Vec<(u64, Vec<u8>)> = Vec::new();
     for page in pages {
         let mut bytes = page_at(contents, page.file_offset);
-        for (place, _) in &page.places {
-            bytes[usize::from(place.offset())] = BREAKPOINT;
+        for (site, _) in &page.sites {
+            bytes[usize::from(site.offset())] = BREAKPOINT;
         }
         match parts.last_mut() {
             Some((offset, part)) if *offset + part.len() as u64 == page.file_offset => part.extend(bytes),
@@ -197,12 +197,12 @@ fn page_at(contents: &[u8], offset: u64) -> [u8; PAGE] {
     bytes
 }
 
-/// The regions with places, and the pages of code with their places in the order of the file.
-fn pages(map: &AddressMap, places: &Places, contents: &[u8]) -> (Vec<PlannedRegion>, Vec<NewPage>) {
+/// The segments with sites, and the pages of code with their sites in the order of the file.
+fn pages(map: &AddressMap, sites: &BreakpointSites, contents: &[u8]) -> (Vec<PlannedSegment>, Vec<NewPage>) {
     let offset = |address| map.binary.offset_of_address(address);
     let mut by_offset: BTreeMap<u64, usize> = BTreeMap::new();
-    for (position, region) in places.regions.iter().enumerate() {
-        let Some(at) = region.place.and_then(offset) else {
+    for (position, segment) in sites.segments.iter().enumerate() {
+        let Some(at) = segment.site.and_then(offset) else {
             continue;
         };
         // A trap of the program itself.
@@ -211,7 +211,7 @@ fn pages(map: &AddressMap, places: &Places, contents: &[u8]) -> (Vec<PlannedRegi
             by_offset.insert(at, position);
         }
     }
-    let mut numbers = vec![None; places.regions.len()];
+    let mut numbers = vec![None; sites.segments.len()];
     let mut pages: BTreeMap<u64, NewPage> = BTreeMap::new();
     for segment in &map.binary.code {
         let first = segment.file_offset & !(PAGE as u64 - 1);
@@ -221,7 +221,7 @@ fn pages(map: &AddressMap, places: &Places, contents: &[u8]) -> (Vec<PlannedRegi
                 NewPage {
                     file_offset: start,
                     hash: page_hash(&page_at(contents, start)),
-                    places: Vec::new(),
+                    sites: Vec::new(),
                 },
             );
         }
@@ -230,24 +230,24 @@ fn pages(map: &AddressMap, places: &Places, contents: &[u8]) -> (Vec<PlannedRegi
         numbers[position] = Some(number as u32);
         let start = at & !(PAGE as u64 - 1);
         if let Some(page) = pages.get_mut(&start) {
-            let place = Place::new((at - start) as u16, contents[at as usize]);
-            page.places.push((place, places.regions[position].function));
+            let site = Site::new((at - start) as u16, contents[at as usize]);
+            page.sites.push((site, sites.segments[position].function));
         }
     }
-    let regions = places
-        .regions
+    let segments = sites
+        .segments
         .iter()
         .zip(numbers)
-        .map(|(region, place)| {
-            let start = offset(region.addresses.start).unwrap_or(0);
-            PlannedRegion {
+        .map(|(segment, site)| {
+            let start = offset(segment.addresses.start).unwrap_or(0);
+            PlannedSegment {
                 start,
-                end: start + (region.addresses.end.0 - region.addresses.start.0),
-                place,
-                is_shown: region.is_shown,
-                dominator: region.dominator,
+                end: start + (segment.addresses.end.0 - segment.addresses.start.0),
+                site,
+                is_shown: segment.is_shown,
+                dominator: segment.dominator,
             }
         })
         .collect();
-    (regions, pages.into_values().collect())
+    (segments, pages.into_values().collect())
 }

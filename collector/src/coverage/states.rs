@@ -1,18 +1,18 @@
-//! The state of each region of a module, from what processes noted in its plan.
+//! The state of each segment of a module, from what processes noted in its plan.
 
 use super::Unseen;
-use super::plan::{ModulePlan, Outcome, PlannedRegion};
+use super::plan::{ModulePlan, Outcome, PlannedSegment};
 use crate::vector::ModuleId;
-use crate::vector::coverage::{Failure, ModuleCoverage, Region, RegionState};
+use crate::vector::coverage::{Failure, ModuleCoverage, SegmentCoverage, SegmentState};
 use pleach_wire::coverage::poisson_upper;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// What processes noted about a module.
 #[derive(Clone, Debug, Default)]
 struct Noted {
-    /// By place: number of hits.
+    /// By site: number of hits.
     hits: Vec<u32>,
-    /// By place: whether its breakpoint was there all the time.
+    /// By site: whether its breakpoint was there all the time.
     whole: Vec<bool>,
     /// No code was left midway in any process.
     completed: bool,
@@ -23,7 +23,7 @@ struct Noted {
 /// [`Plan::watched`]: pleach_wire::coverage::Plan::watched
 pub(super) fn of_plan(plan: &ModulePlan, module: ModuleId, unseen: Unseen, end: u64) -> Option<ModuleCoverage> {
     let Outcome::Ready {
-        regions, is_program, ..
+        segments, is_program, ..
     } = &plan.outcome
     else {
         return None;
@@ -40,36 +40,34 @@ pub(super) fn of_plan(plan: &ModulePlan, module: ModuleId, unseen: Unseen, end: 
         .filter(|(_, count)| *count > 0)
         .collect();
     let is_observed = failures.is_empty() && !unseen.modules && (*is_program || !unseen.libraries);
-    let count = shared.places().len();
+    let count = shared.sites().len();
     let noted = Noted {
         hits: shared.hits().iter().map(|hits| hits.load(Relaxed)).collect(),
-        whole: (0..count)
-            .map(|place| is_observed && !shared.has_lapsed(place))
-            .collect(),
+        whole: (0..count).map(|site| is_observed && !shared.has_lapsed(site)).collect(),
         completed: head.completed.load(Relaxed) == processes,
     };
-    let states = states(regions, &noted);
+    let states = states(segments, &noted);
     let is_counted = is_observed && head.with_own_breakpoints.load(Relaxed) == 0;
-    let most = |place: usize| {
-        let hits = *noted.hits.get(place)?;
-        at_most(shared.hits_again(place)?, hits, shared.watched(place, end), end)
+    let most = |site: usize| {
+        let hits = *noted.hits.get(site)?;
+        at_most(shared.hits_again(site)?, hits, shared.watched(site, end), end)
     };
     let bounds = if is_counted {
-        upper_ends(regions, &states, noted.completed, most)
+        upper_ends(segments, &states, noted.completed, most)
     } else {
-        vec![None; regions.len()]
+        vec![None; segments.len()]
     };
-    let regions = regions
+    let segments = segments
         .iter()
         .zip(states)
         .zip(bounds)
-        .map(|((region, state), at_most)| Region {
-            start: region.start,
-            end: region.end,
+        .map(|((segment, state), at_most)| SegmentCoverage {
+            start: segment.start,
+            end: segment.end,
             state,
-            hits: region
-                .place
-                .and_then(|place| noted.hits.get(place as usize).copied())
+            hits: segment
+                .site
+                .and_then(|site| noted.hits.get(site as usize).copied())
                 .unwrap_or(0),
             at_most,
         });
@@ -79,14 +77,14 @@ pub(super) fn of_plan(plan: &ModulePlan, module: ModuleId, unseen: Unseen, end: 
         traps: head.traps.load(Relaxed),
         completed: noted.completed,
         failures,
-        regions: regions.collect(),
+        segments: segments.collect(),
     })
 }
 
-/// The regions that each one dominates immediately, and all regions, dominators first.
-fn dominated(regions: &[PlannedRegion]) -> (Vec<Vec<usize>>, Vec<usize>) {
-    let count = regions.len();
-    let dominator = |at: usize| regions[at].dominator.map(|d| d as usize).filter(|&d| d < count);
+/// The segments that each one dominates immediately, and all segments, dominators first.
+fn dominated(segments: &[PlannedSegment]) -> (Vec<Vec<usize>>, Vec<usize>) {
+    let count = segments.len();
+    let dominator = |at: usize| segments[at].dominator.map(|d| d as usize).filter(|&d| d < count);
     let mut children = vec![Vec::new(); count];
     let mut order: Vec<usize> = Vec::with_capacity(count);
     for at in 0..count {
@@ -103,39 +101,37 @@ fn dominated(regions: &[PlannedRegion]) -> (Vec<Vec<usize>>, Vec<usize>) {
     (children, order)
 }
 
-/// The state of each region.
-fn states(regions: &[PlannedRegion], noted: &Noted) -> Vec<RegionState> {
-    let (children, order) = dominated(regions);
-    let mut states = vec![RegionState::Unknown; regions.len()];
+/// The state of each segment.
+fn states(segments: &[PlannedSegment], noted: &Noted) -> Vec<SegmentState> {
+    let (children, order) = dominated(segments);
+    let mut states = vec![SegmentState::Unknown; segments.len()];
     for &at in order.iter().rev() {
-        let place = regions[at].place.map(|place| place as usize);
-        let hits = place
-            .and_then(|place| noted.hits.get(place))
-            .is_some_and(|&hits| hits > 0);
+        let site = segments[at].site.map(|site| site as usize);
+        let hits = site.and_then(|site| noted.hits.get(site)).is_some_and(|&hits| hits > 0);
         let below = || children[at].iter().map(|&child| states[child]);
         states[at] = if hits {
-            RegionState::Hit
-        } else if below().any(|state| state >= RegionState::Implied) {
-            RegionState::Implied
+            SegmentState::Hit
+        } else if below().any(|state| state >= SegmentState::Implied) {
+            SegmentState::Implied
         } else {
-            let is_absent = match place {
-                Some(place) => noted.whole.get(place).copied().unwrap_or(false),
+            let is_absent = match site {
+                Some(site) => noted.whole.get(site).copied().unwrap_or(false),
                 // Whatever follows it shows that it ran, unless it was left midway.
                 None => {
-                    noted.completed && regions[at].is_shown && below().all(|state| state == RegionState::NotExecuted)
+                    noted.completed && segments[at].is_shown && below().all(|state| state == SegmentState::NotExecuted)
                 }
             };
             if is_absent {
-                RegionState::NotExecuted
+                SegmentState::NotExecuted
             } else {
-                RegionState::Unknown
+                SegmentState::Unknown
             }
         };
     }
     states
 }
 
-/// Executions in a recording of `end` nanoseconds, at most, of a place that was armed again for `watched` of them and then
+/// Executions in a recording of `end` nanoseconds, at most, of a site that was armed again for `watched` of them and then
 /// hit `again` times, of `hits`: the upper end of a two-sided 90 % interval, if executions are spread over the recording.
 /// `None`: it was not armed again.
 fn at_most(again: u32, hits: u32, watched: u64, end: u64) -> Option<u64> {
@@ -143,21 +139,21 @@ fn at_most(again: u32, hits: u32, watched: u64, end: u64) -> Option<u64> {
     (watched > 0).then(|| first + (poisson_upper(again) * end as f64 / watched as f64).ceil() as u64)
 }
 
-/// How often each region was executed at most. `most`: the same of a place that was armed again.
+/// How often each segment was executed at most. `most`: the same of a site that was armed again.
 fn upper_ends(
-    regions: &[PlannedRegion],
-    states: &[RegionState],
+    segments: &[PlannedSegment],
+    states: &[SegmentState],
     completed: bool,
     most: impl Fn(usize) -> Option<u64>,
 ) -> Vec<Option<u64>> {
-    let (children, order) = dominated(regions);
-    let mut ends = vec![None; regions.len()];
+    let (children, order) = dominated(segments);
+    let mut ends = vec![None; segments.len()];
     for &at in order.iter().rev() {
-        ends[at] = match (states[at], regions[at].place) {
-            (RegionState::NotExecuted, _) => Some(0),
-            (RegionState::Hit | RegionState::Unknown, Some(place)) => most(place as usize),
+        ends[at] = match (states[at], segments[at].site) {
+            (SegmentState::NotExecuted, _) => Some(0),
+            (SegmentState::Hit | SegmentState::Unknown, Some(site)) => most(site as usize),
             // All that follows it is reached through it only.
-            (RegionState::Implied, None) if completed && regions[at].is_shown => {
+            (SegmentState::Implied, None) if completed && segments[at].is_shown => {
                 let below = children[at].iter().map(|&child| ends[child]);
                 below.sum::<Option<u64>>()
             }
@@ -170,21 +166,25 @@ fn upper_ends(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use RegionState::{Hit, Implied, NotExecuted, Unknown};
+    use SegmentState::{Hit, Implied, NotExecuted, Unknown};
 
-    fn region(place: Option<u32>, dominator: Option<u32>) -> PlannedRegion {
-        PlannedRegion {
+    fn segment(site: Option<u32>, dominator: Option<u32>) -> PlannedSegment {
+        PlannedSegment {
             start: 0,
             end: 1,
-            place,
-            is_shown: place.is_none(),
+            site,
+            is_shown: site.is_none(),
             dominator,
         }
     }
 
-    /// A branch to two regions.
-    fn branch() -> [PlannedRegion; 3] {
-        [region(None, None), region(Some(0), Some(0)), region(Some(1), Some(0))]
+    /// A branch to two segments.
+    fn branch() -> [PlannedSegment; 3] {
+        [
+            segment(None, None),
+            segment(Some(0), Some(0)),
+            segment(Some(1), Some(0)),
+        ]
     }
 
     fn noted(hits: [u32; 2], whole: [bool; 2], completed: bool) -> Noted {
@@ -211,10 +211,10 @@ mod tests {
     }
 
     #[test]
-    fn a_region_that_nothing_shows_is_unknown() {
-        let mut regions = branch();
-        regions[0].is_shown = false;
-        assert_eq!(states(&regions, &noted([0; 2], [true; 2], true))[0], Unknown);
+    fn a_segment_that_nothing_shows_is_unknown() {
+        let mut segments = branch();
+        segments[0].is_shown = false;
+        assert_eq!(states(&segments, &noted([0; 2], [true; 2], true))[0], Unknown);
     }
 
     #[test]
@@ -225,8 +225,8 @@ mod tests {
         assert_eq!(at_most(0, 1, 0, 100), None);
         // It had lapsed, and was not hit.
         assert_eq!(at_most(0, 0, 50, 100), Some(6));
-        let most = |place: usize| [Some(7), None][place];
-        let ends = |states: [RegionState; 3], completed| upper_ends(&branch(), &states, completed, most);
+        let most = |site: usize| [Some(7), None][site];
+        let ends = |states: [SegmentState; 3], completed| upper_ends(&branch(), &states, completed, most);
         assert_eq!(ends([Implied, Hit, NotExecuted], true), [Some(7), Some(7), Some(0)]);
         assert_eq!(ends([Implied, Hit, NotExecuted], false), [None, Some(7), Some(0)]);
         assert_eq!(ends([Implied, Hit, Hit], true), [None, Some(7), None]);

@@ -59,9 +59,9 @@ pub struct RecordOptions {
     pub repeat: Repeat,
     /// Tick by CPU timers even where perf events work.
     pub timer_only: bool,
-    /// Time a share of the bursts: measure how long the program takes per branch ([`pleach_wire::anchor`]). Requires
+    /// Time a share of the bursts: measure how long the program takes per branch ([`pleach_wire::timing_target`]). Requires
     /// breakpoints, and ticks from perf events.
-    pub clocks: bool,
+    pub times_bursts: bool,
     /// Maximum size of the vector file, in bytes. Vectors that would exceed it are compressed to a sample,
     /// `VectorSet::compressed`. Memory and temporary files are bounded, too.
     pub max_size: Option<u64>,
@@ -98,7 +98,7 @@ impl RecordOptions {
             seed: None,
             repeat: Repeat::Times(1),
             timer_only: false,
-            clocks: false,
+            times_bursts: false,
             max_size: None,
             coverage: CoverageMode::Off,
             coverage_advance: None,

@@ -4,15 +4,15 @@
 //! modules   n, n × module
 //! module    position, processes, traps, completed
 //!           failures, failures × (reason: 1 byte, processes)
-//!           regions, regions × region
-//! region    start relative to the end of the one before, length, state + 8 × (has counts), hits, upper end + 1 or 0
+//!           segments, segments × segment
+//! segment    start relative to the end of the one before, length, state + 8 × (has counts), hits, upper end + 1 or 0
 //! ```
-//! Hits and upper end are there only if the region has counts. Version 5 had 4 × (has hits), hits, exposure.
+//! Hits and upper end are there only if the segment has counts. Version 5 had 4 × (has hits), hits, exposure.
 
 use super::write::Writer;
 use super::{Decoded, Reader};
 use crate::vector::ModuleId;
-use crate::vector::coverage::{Failure, ModuleCoverage, Region, RegionState};
+use crate::vector::coverage::{Failure, ModuleCoverage, SegmentCoverage, SegmentState};
 
 const HAS_EXPOSURE: u64 = 4;
 const HAS_COUNTS: u64 = 8;
@@ -30,17 +30,17 @@ impl Writer {
                 self.number(*failure as u64);
                 self.number(*count);
             }
-            self.number(module.regions.len() as u64);
+            self.number(module.segments.len() as u64);
             let mut end = 0;
-            for region in &module.regions {
-                self.difference(end, region.start);
-                self.number(region.end.saturating_sub(region.start));
-                end = region.end;
-                let has_counts = region.hits > 0 || region.at_most.is_some();
-                self.number(region.state as u64 | if has_counts { HAS_COUNTS } else { 0 });
+            for segment in &module.segments {
+                self.difference(end, segment.start);
+                self.number(segment.end.saturating_sub(segment.start));
+                end = segment.end;
+                let has_counts = segment.hits > 0 || segment.at_most.is_some();
+                self.number(segment.state as u64 | if has_counts { HAS_COUNTS } else { 0 });
                 if has_counts {
-                    self.number(region.hits.into());
-                    self.number(region.at_most.map_or(0, |most| most.saturating_add(1)));
+                    self.number(segment.hits.into());
+                    self.number(segment.at_most.map_or(0, |most| most.saturating_add(1)));
                 }
             }
         }
@@ -65,11 +65,11 @@ impl Reader<'_> {
                 failures.push((failure, self.number()?));
             }
             let count = self.count(3)?;
-            let mut regions = Vec::with_capacity(count);
+            let mut segments = Vec::with_capacity(count);
             let mut end = 0;
             for _ in 0..count {
-                regions.push(self.region(end)?);
-                end = regions.last().map_or(0, |region: &Region| region.end);
+                segments.push(self.segment(end)?);
+                end = segments.last().map_or(0, |segment: &SegmentCoverage| segment.end);
             }
             coverage.push(ModuleCoverage {
                 module: ModuleId(module),
@@ -77,17 +77,17 @@ impl Reader<'_> {
                 traps,
                 completed,
                 failures,
-                regions,
+                segments,
             });
         }
         Ok(coverage)
     }
 
-    fn region(&mut self, before: u64) -> Decoded<Region> {
+    fn segment(&mut self, before: u64) -> Decoded<SegmentCoverage> {
         let (start, length, state) = (self.difference(before)?, self.number()?, self.number()?);
         let end = start.checked_add(length);
         let flags = state & (HAS_EXPOSURE | HAS_COUNTS);
-        let known = u8::try_from(state & !flags).ok().and_then(RegionState::from_u8);
+        let known = u8::try_from(state & !flags).ok().and_then(SegmentState::from_u8);
         let (hits, at_most) = match flags {
             0 => (0, None),
             HAS_COUNTS => (self.number32()?, self.number()?.checked_sub(1)),
@@ -96,12 +96,12 @@ impl Reader<'_> {
                 self.number()?;
                 (hits, None)
             }
-            _ => return Err(self.error("a region has counts of two kinds")),
+            _ => return Err(self.error("a segment has counts of two kinds")),
         };
-        Ok(Region {
+        Ok(SegmentCoverage {
             start,
-            end: end.ok_or_else(|| self.error("a region has no end"))?,
-            state: known.ok_or_else(|| self.error("a region has an unknown state"))?,
+            end: end.ok_or_else(|| self.error("a segment has no end"))?,
+            state: known.ok_or_else(|| self.error("a segment has an unknown state"))?,
             hits,
             at_most,
         })

@@ -1,6 +1,6 @@
 //! Writes the payload.
 
-use super::{HAS_CLOCK, HAS_HARDWARE, HAS_SYSTEM_CALL, PROVED};
+use super::{HAS_HARDWARE, HAS_SYSTEM_CALL, HAS_TIMING, PROVED};
 use crate::vector::{CodeAddress, HardwareSample, VectorSet};
 use std::os::unix::ffi::OsStrExt;
 
@@ -96,14 +96,14 @@ impl Writer {
             self.difference(time, burst.time_ns);
             time = burst.time_ns;
             let hardware = if burst.hardware.is_some() { HAS_HARDWARE } else { 0 };
-            let clock = if burst.clock.is_some() { HAS_CLOCK } else { 0 };
+            let timing = if burst.timing.is_some() { HAS_TIMING } else { 0 };
             let proved = if burst.proved { PROVED } else { 0 };
             let system_call = if burst.system_call.is_some() {
                 HAS_SYSTEM_CALL
             } else {
                 0
             };
-            let flags = hardware | clock | proved | system_call;
+            let flags = hardware | timing | proved | system_call;
             self.out.extend([burst.engine as u8 | flags, burst.end_reason as u8]);
             self.number(burst.instructions.into());
             self.number(burst.count);
@@ -117,9 +117,9 @@ impl Writer {
             if let Some(hardware) = &burst.hardware {
                 self.hardware(hardware);
             }
-            if let Some(clock) = burst.clock {
-                self.out.extend(clock.branches.to_le_bytes());
-                self.out.extend(clock.nanoseconds.to_le_bytes());
+            if let Some(timing) = burst.timing {
+                self.out.extend(timing.branches.to_le_bytes());
+                self.out.extend(timing.nanoseconds.to_le_bytes());
             }
             self.number(burst.lengths.len() as u64);
             for operation in &burst.lengths {

@@ -213,7 +213,7 @@ impl<'a> Session<'a> {
                 ip: at(head.ip),
                 facts: facts.iter().map(|raw| raw.facts).collect(),
             })),
-            clock: None,
+            timing: None,
         };
         self.modules.set.bursts.push(burst);
     }

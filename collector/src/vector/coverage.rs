@@ -6,7 +6,7 @@ pub use pleach_wire::coverage::Failure;
 /// What is known about code that runs from its first instruction to its last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[repr(u8)]
-pub enum RegionState {
+pub enum SegmentState {
     /// Nothing.
     #[default]
     Unknown = 0,
@@ -18,7 +18,7 @@ pub enum RegionState {
     Hit = 3,
 }
 
-impl RegionState {
+impl SegmentState {
     /// Decodes a stored discriminant.
     pub fn from_u8(value: u8) -> Option<Self> {
         [Self::Unknown, Self::NotExecuted, Self::Implied, Self::Hit]
@@ -29,14 +29,14 @@ impl RegionState {
 
 /// Code that runs from its first instruction to its last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Region {
+pub struct SegmentCoverage {
     /// Offset in the file of its first byte.
     pub start: u64,
     /// Offset one past its last byte.
     pub end: u64,
     /// What is known.
-    pub state: RegionState,
-    /// Executions that were counted: a lower bound. 0 where the region has no breakpoint of its own.
+    pub state: SegmentState,
+    /// Executions that were counted: a lower bound. 0 where the segment has no breakpoint of its own.
     pub hits: u32,
     /// The upper end of a two-sided 90 % interval of its executions, if it was armed again after its first hit.
     pub at_most: Option<u64>,
@@ -56,5 +56,5 @@ pub struct ModuleCoverage {
     /// Numbers of processes in which it was not observed all the time, by the reason.
     pub failures: Vec<(Failure, u64)>,
     /// Its code with probes, in the order of the file. Code outside was not observed.
-    pub regions: Vec<Region>,
+    pub segments: Vec<SegmentCoverage>,
 }

@@ -1,6 +1,6 @@
 //! Joins recordings: their vectors as if one recording had made them.
 
-use super::coverage::{ModuleCoverage, Region, RegionState};
+use super::coverage::{ModuleCoverage, SegmentCoverage, SegmentState};
 use super::{Branch, BuildId, Burst, CodeAddress, EventId, EventSample, Module, ModuleId, ModuleMapping, VectorSet};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -182,9 +182,9 @@ fn key(module: &Module) -> (PathBuf, Option<BuildId>) {
 }
 
 fn forget_not_executed(coverage: &mut ModuleCoverage) {
-    for region in &mut coverage.regions {
-        if region.state == RegionState::NotExecuted {
-            region.state = RegionState::Unknown;
+    for segment in &mut coverage.segments {
+        if segment.state == SegmentState::NotExecuted {
+            segment.state = SegmentState::Unknown;
         }
     }
 }
@@ -192,9 +192,9 @@ fn forget_not_executed(coverage: &mut ModuleCoverage) {
 fn add_module(ours: &mut ModuleCoverage, mut other: ModuleCoverage) {
     let places = |coverage: &ModuleCoverage| -> Vec<(u64, u64)> {
         coverage
-            .regions
+            .segments
             .iter()
-            .map(|region| (region.start, region.end))
+            .map(|segment| (segment.start, segment.end))
             .collect()
     };
     if places(ours) != places(&other) {
@@ -211,14 +211,14 @@ fn add_module(ours: &mut ModuleCoverage, mut other: ModuleCoverage) {
             None => ours.failures.push((failure, count)),
         }
     }
-    for (ours, other) in ours.regions.iter_mut().zip(other.regions) {
-        add_region(ours, other);
+    for (ours, other) in ours.segments.iter_mut().zip(other.segments) {
+        add_segment(ours, other);
     }
 }
 
-fn add_region(ours: &mut Region, other: Region) {
-    let never = |region: &Region| region.state == RegionState::NotExecuted;
-    let executed = |region: &Region| region.state >= RegionState::Implied;
+fn add_segment(ours: &mut SegmentCoverage, other: SegmentCoverage) {
+    let never = |segment: &SegmentCoverage| segment.state == SegmentState::NotExecuted;
+    let executed = |segment: &SegmentCoverage| segment.state >= SegmentState::Implied;
     let at_most = match (ours.at_most, other.at_most) {
         (Some(a), Some(b)) => Some(a.saturating_add(b)),
         (known, None) if never(&other) => known,
@@ -228,9 +228,9 @@ fn add_region(ours: &mut Region, other: Region) {
     ours.state = if executed(ours) || executed(&other) {
         ours.state.max(other.state)
     } else if never(ours) && never(&other) {
-        RegionState::NotExecuted
+        SegmentState::NotExecuted
     } else {
-        RegionState::Unknown
+        SegmentState::Unknown
     };
     ours.hits = ours.hits.saturating_add(other.hits);
     ours.at_most = at_most;
@@ -293,25 +293,25 @@ mod tests {
             proved: false,
             system_call: None,
             hardware: None,
-            clock: None,
+            timing: None,
         }
     }
 
-    fn coverage(states: &[RegionState]) -> ModuleCoverage {
+    fn coverage(states: &[SegmentState]) -> ModuleCoverage {
         ModuleCoverage {
             module: ModuleId(0),
             processes: 1,
             traps: 2,
             completed: true,
             failures: Vec::new(),
-            regions: (0u64..)
+            segments: (0u64..)
                 .zip(states)
-                .map(|(at, &state)| Region {
+                .map(|(at, &state)| SegmentCoverage {
                     start: at * 4,
                     end: at * 4 + 4,
                     state,
-                    hits: u32::from(state == RegionState::Hit),
-                    at_most: (state == RegionState::Hit).then_some(5),
+                    hits: u32::from(state == SegmentState::Hit),
+                    at_most: (state == SegmentState::Hit).then_some(5),
                 })
                 .collect(),
         }
@@ -351,8 +351,8 @@ mod tests {
 
     #[test]
     fn coverage_adds_up() {
-        use RegionState::{Hit, Implied, NotExecuted, Unknown};
-        let set = |states: &[RegionState]| VectorSet {
+        use SegmentState::{Hit, Implied, NotExecuted, Unknown};
+        let set = |states: &[SegmentState]| VectorSet {
             modules: vec![module("/a", 1, 1)],
             processes: vec![process(1, None)],
             coverage: vec![coverage(states)],
@@ -366,7 +366,7 @@ mod tests {
         let [coverage] = joined.coverage.as_slice() else {
             panic!("{joined:?}")
         };
-        let states: Vec<_> = coverage.regions.iter().map(|r| (r.state, r.hits, r.at_most)).collect();
+        let states: Vec<_> = coverage.segments.iter().map(|r| (r.state, r.hits, r.at_most)).collect();
         assert_eq!(
             states,
             [
@@ -382,7 +382,7 @@ mod tests {
 
     #[test]
     fn an_unobserved_recording_proves_nothing() {
-        use RegionState::{Hit, NotExecuted, Unknown};
+        use SegmentState::{Hit, NotExecuted, Unknown};
         let observed = VectorSet {
             modules: vec![module("/a", 1, 1)],
             coverage: vec![coverage(&[Hit, NotExecuted])],
@@ -398,8 +398,8 @@ mod tests {
         };
         let states = |sets: [&VectorSet; 2]| {
             let joined = join(sets.map(VectorSet::clone)).unwrap();
-            let regions = joined.coverage[0].regions.iter();
-            regions.map(|region| region.state).collect::<Vec<_>>()
+            let segments = joined.coverage[0].segments.iter();
+            segments.map(|segment| segment.state).collect::<Vec<_>>()
         };
         assert_eq!(states([&observed, &unobserved]), [Hit, Unknown]);
         assert_eq!(states([&unobserved, &observed]), [Hit, Unknown]);

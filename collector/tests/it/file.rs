@@ -1,9 +1,9 @@
 //! The vector file: written sets are read unchanged, and any other contents are refused without harm.
 
 use pleach_collector::file::FileError;
-use pleach_collector::vector::coverage::{Failure, ModuleCoverage, Region, RegionState};
+use pleach_collector::vector::coverage::{Failure, ModuleCoverage, SegmentCoverage, SegmentState};
 use pleach_collector::vector::{
-    Branch, BranchFacts, BuildId, Burst, Clock, CodeAddress, Compressed, EndReason, Engine, Epoch, EventId,
+    Branch, BranchFacts, BuildId, Burst, BurstTiming, CodeAddress, Compressed, EndReason, Engine, Epoch, EventId,
     EventSample, HardwareSample, MemoryLength, Module, ModuleId, ModuleMapping, Prediction, Process, VectorSet, Window,
 };
 use proptest::prelude::*;
@@ -44,14 +44,14 @@ fn burst() -> impl Strategy<Value = Burst> {
         prop::collection::vec(branch, 0..20),
         prop::option::of(address()),
     );
-    let clock = prop::option::of(
-        (1e-6f32..1e9, 0f32..1e15).prop_map(|(branches, nanoseconds)| Clock { branches, nanoseconds }),
+    let timing = prop::option::of(
+        (1e-6f32..1e9, 0f32..1e15).prop_map(|(branches, nanoseconds)| BurstTiming { branches, nanoseconds }),
     );
     let sample = prop::option::of((0..EVENTS, address(), prop::collection::vec(any::<u32>(), 0..5)));
     let lengths = prop::collection::vec(any::<(u32, u64)>(), 0..4);
-    let facts = (sample, clock, lengths, any::<Option<u32>>());
+    let facts = (sample, timing, lengths, any::<Option<u32>>());
     (head, body, any::<u32>(), any::<(u64, bool)>(), facts).prop_map(
-        |(head, (start, branches, end), instructions, (count, proved), (sample, clock, lengths, system_call))| Burst {
+        |(head, (start, branches, end), instructions, (count, proved), (sample, timing, lengths, system_call))| Burst {
             process: head.0,
             thread: head.1,
             time_ns: head.2,
@@ -73,7 +73,7 @@ fn burst() -> impl Strategy<Value = Burst> {
             instructions,
             count,
             proved,
-            clock,
+            timing,
         },
     )
 }
@@ -201,10 +201,10 @@ fn sample() -> impl Strategy<Value = EventSample> {
 fn coverage() -> impl Strategy<Value = ModuleCoverage> {
     let most = any::<Option<u32>>();
     let numbers = (any::<u32>(), 0u64..100, 0u8..4, any::<u32>(), most);
-    let region = numbers.prop_map(|(start, length, state, hits, most)| Region {
+    let segment = numbers.prop_map(|(start, length, state, hits, most)| SegmentCoverage {
         start: start.into(),
         end: u64::from(start) + length,
-        state: RegionState::from_u8(state).unwrap_or_default(),
+        state: SegmentState::from_u8(state).unwrap_or_default(),
         hits,
         at_most: most.map(u64::from),
     });
@@ -212,16 +212,16 @@ fn coverage() -> impl Strategy<Value = ModuleCoverage> {
     (
         (0..MODULES, any::<u64>(), any::<u64>(), any::<bool>()),
         prop::collection::vec(failure, 0..3),
-        prop::collection::vec(region, 0..9),
+        prop::collection::vec(segment, 0..9),
     )
         .prop_map(
-            |((module, processes, traps, completed), failures, regions)| ModuleCoverage {
+            |((module, processes, traps, completed), failures, segments)| ModuleCoverage {
                 module: ModuleId(module),
                 processes,
                 traps,
                 completed,
                 failures,
-                regions,
+                segments,
             },
         )
 }
@@ -306,7 +306,7 @@ fn files_from_before_clocks_are_read() {
     let burst = [0, 7, 0, Engine::RunAhead as u8, 0, 0, 1, 0, 0, 0];
     let old = [&[0, 1][..], &process, &[0, 1], &burst, &[0]].concat();
     let before = VectorSet::from_bytes(&sealed_as(b"PLEACHV3", &old)).unwrap();
-    assert_eq!((before.bursts.len(), before.bursts[0].clock), (1, None));
+    assert_eq!((before.bursts.len(), before.bursts[0].timing), (1, None));
     // The bit that now marks a time measurement made an invalid engine then.
     let with_sign = |mut payload: Vec<u8>, after: usize| {
         let at = payload.len() - after - burst.len() + 3;
@@ -324,11 +324,11 @@ fn files_from_before_clocks_are_read() {
         (f32::NAN, 1.0, false),
         (1.0, f32::INFINITY, false),
     ] {
-        let clock = [branches.to_le_bytes(), nanoseconds.to_le_bytes()].concat();
-        let clocked = [&payload[..end], &clock, &payload[end..]].concat();
+        let timing = [branches.to_le_bytes(), nanoseconds.to_le_bytes()].concat();
+        let clocked = [&payload[..end], &timing, &payload[end..]].concat();
         let read = VectorSet::from_bytes(&sealed(&clocked));
-        let expected = is_read.then_some(Some(Clock { branches, nanoseconds }));
-        assert_eq!(read.ok().map(|set| set.bursts[0].clock), expected);
+        let expected = is_read.then_some(Some(BurstTiming { branches, nanoseconds }));
+        assert_eq!(read.ok().map(|set| set.bursts[0].timing), expected);
     }
 }
 

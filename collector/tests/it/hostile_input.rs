@@ -121,7 +121,7 @@ fn set(processes: u32, parent: impl Fn(u32) -> Option<u32>, count: u64) -> Vecto
             system_call: None,
             hardware: None,
             lengths: Vec::new(),
-            clock: None,
+            timing: None,
         }],
         compressed: None,
         coverage: Vec::new(),

@@ -6,7 +6,7 @@ mod common;
 mod lbr_kernel;
 mod perf_sets;
 
-mod clock;
+mod burst_timing;
 mod file;
 mod hostile;
 mod hostile_input;

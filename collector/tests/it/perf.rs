@@ -204,7 +204,7 @@ fn example() -> VectorSet {
         system_call: None,
         hardware: None,
         lengths: Vec::new(),
-        clock: None,
+        timing: None,
     };
     VectorSet {
         modules: modules(),

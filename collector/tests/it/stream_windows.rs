@@ -33,7 +33,7 @@ fn burst(length: usize, period: u64, start: u64, time_ns: u64) -> Burst {
         system_call: None,
         hardware: None,
         lengths: Vec::new(),
-        clock: None,
+        timing: None,
     }
 }
 

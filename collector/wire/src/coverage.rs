@@ -118,7 +118,7 @@ impl Failure {
 pub struct Head {
     layout: AtomicU64,
     pages: AtomicU32,
-    places: AtomicU32,
+    sites: AtomicU32,
     /// Time of the file's last change (`st_ctime`), in nanoseconds, before its pages were read; 0: unknown.
     pub changed_ns: AtomicU64,
     /// Processes that compared their code with the pages, byte for byte, while the file was as it was then.
@@ -132,13 +132,13 @@ pub struct Head {
     pub completed: AtomicU64,
     /// Breakpoints that were hit, in all processes.
     pub traps: AtomicU64,
-    /// Processes that have breakpoints of their own: places that others arm again are not armed there.
+    /// Processes that have breakpoints of their own: sites that others arm again are not armed there.
     pub with_own_breakpoints: AtomicU64,
     /// Those of them in which breakpoints were not armed all the time, by [`Failure`].
     pub failures: [AtomicU64; Failure::ALL.len()],
 }
 
-/// A page of code, with its places.
+/// A page of code, with its sites.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Page {
@@ -146,19 +146,19 @@ pub struct Page {
     pub file_offset: u64,
     /// XXH3 of its bytes.
     pub hash: u64,
-    /// Position of its first place.
+    /// Position of its first site.
     pub first: u32,
-    /// Number of its places.
-    pub places: u32,
+    /// Number of its sites.
+    pub sites: u32,
 }
 
-/// A place of a breakpoint.
+/// A site of a breakpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
-pub struct Place(u32);
+pub struct Site(u32);
 
-impl Place {
-    /// The place at an offset of its page, with the byte that is there.
+impl Site {
+    /// The site at an offset of its page, with the byte that is there.
     pub fn new(offset: u16, byte: u8) -> Self {
         Self(u32::from(offset) & 0xfff | u32::from(byte) << 12)
     }
@@ -174,7 +174,7 @@ impl Place {
     }
 }
 
-/// Mean CPU time between two executions of a rare place, at least.
+/// Mean CPU time between two executions of a rare site, at least.
 const RARE_NS: u64 = 25_000_000;
 
 /// The upper end of the two-sided 90 % interval of the mean of a Poisson count.
@@ -210,7 +210,7 @@ const _: () = assert!(size_of::<Head>() <= HEAD);
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     table: usize,
-    places: usize,
+    sites: usize,
     functions: usize,
     hits: usize,
     lapsed: usize,
@@ -220,30 +220,30 @@ struct Layout {
 }
 
 impl Layout {
-    fn new(pages: u32, places: u32) -> Self {
-        let (pages, places) = (pages as usize, places as usize);
+    fn new(pages: u32, sites: u32) -> Self {
+        let (pages, sites) = (pages as usize, sites as usize);
         let aligned = |at: usize| at.next_multiple_of(8);
         let table = HEAD;
-        let at_places = aligned(table + pages * size_of::<Page>());
-        let functions = aligned(at_places + places * size_of::<Place>());
-        let hits = aligned(functions + places * size_of::<u32>());
-        let lapsed = aligned(hits + places * size_of::<AtomicU32>());
-        let exposures = lapsed + places.div_ceil(64) * size_of::<AtomicU64>();
-        let armed = exposures + places * size_of::<AtomicU64>();
+        let at_sites = aligned(table + pages * size_of::<Page>());
+        let functions = aligned(at_sites + sites * size_of::<Site>());
+        let hits = aligned(functions + sites * size_of::<u32>());
+        let lapsed = aligned(hits + sites * size_of::<AtomicU32>());
+        let exposures = lapsed + sites.div_ceil(64) * size_of::<AtomicU64>();
+        let armed = exposures + sites * size_of::<AtomicU64>();
         Self {
             table,
-            places: at_places,
+            sites: at_sites,
             functions,
             hits,
             lapsed,
             exposures,
             armed,
-            size: armed + places * size_of::<AtomicU64>(),
+            size: armed + sites * size_of::<AtomicU64>(),
         }
     }
 }
 
-/// Largest number of pages or places.
+/// Largest number of pages or sites.
 const MAX: u32 = 1 << 26;
 
 /// A page of a new plan.
@@ -253,23 +253,23 @@ pub struct NewPage {
     pub file_offset: u64,
     /// XXH3 of its bytes.
     pub hash: u64,
-    /// Its places in order, with their functions.
-    pub places: Vec<(Place, u32)>,
+    /// Its sites in order, with their functions.
+    pub sites: Vec<(Site, u32)>,
 }
 
 /// The bytes of a new plan. `pages`: in order. `runs_early`, `changed_ns`: see [`Head`].
 pub fn new_plan(pages: &[NewPage], runs_early: bool, changed_ns: u64) -> Vec<u8> {
-    let count = pages.iter().map(|page| page.places.len() as u32).sum();
+    let count = pages.iter().map(|page| page.sites.len() as u32).sum();
     let layout = Layout::new(pages.len() as u32, count);
     let mut bytes = vec![0; layout.size];
     let mut put = |at: usize, value: &[u8]| {
-        if let Some(place) = bytes.get_mut(at..at + value.len()) {
-            place.copy_from_slice(value);
+        if let Some(site) = bytes.get_mut(at..at + value.len()) {
+            site.copy_from_slice(value);
         }
     };
     put(core::mem::offset_of!(Head, layout), &LAYOUT.to_ne_bytes());
     put(core::mem::offset_of!(Head, pages), &(pages.len() as u32).to_ne_bytes());
-    put(core::mem::offset_of!(Head, places), &count.to_ne_bytes());
+    put(core::mem::offset_of!(Head, sites), &count.to_ne_bytes());
     put(
         core::mem::offset_of!(Head, runs_early),
         &u64::from(runs_early).to_ne_bytes(),
@@ -281,9 +281,9 @@ pub fn new_plan(pages: &[NewPage], runs_early: bool, changed_ns: u64) -> Vec<u8>
         put(at, &page.file_offset.to_ne_bytes());
         put(at + 8, &page.hash.to_ne_bytes());
         put(at + 16, &(first as u32).to_ne_bytes());
-        put(at + 20, &(page.places.len() as u32).to_ne_bytes());
-        for (place, function) in &page.places {
-            put(layout.places + first * 4, &place.0.to_ne_bytes());
+        put(at + 20, &(page.sites.len() as u32).to_ne_bytes());
+        for (site, function) in &page.sites {
+            put(layout.sites + first * 4, &site.0.to_ne_bytes());
             put(layout.functions + first * 4, &function.to_ne_bytes());
             first += 1;
         }
@@ -296,7 +296,7 @@ pub fn new_plan(pages: &[NewPage], runs_early: bool, changed_ns: u64) -> Vec<u8>
 pub struct Plan {
     base: *mut u8,
     pages: u32,
-    places: u32,
+    sites: u32,
     layout: Layout,
 }
 
@@ -317,15 +317,15 @@ impl Plan {
         }
         // SAFETY: large enough, aligned; any value is valid.
         let head = unsafe { &*base.cast::<Head>() };
-        let (pages, places) = (head.pages.load(Relaxed), head.places.load(Relaxed));
-        if head.layout.load(Relaxed) != LAYOUT || pages > MAX || places > MAX {
+        let (pages, sites) = (head.pages.load(Relaxed), head.sites.load(Relaxed));
+        if head.layout.load(Relaxed) != LAYOUT || pages > MAX || sites > MAX {
             return None;
         }
-        let layout = Layout::new(pages, places);
+        let layout = Layout::new(pages, sites);
         (layout.size <= size).then_some(Self {
             base,
             pages,
-            places,
+            sites,
             layout,
         })
     }
@@ -351,131 +351,131 @@ impl Plan {
         self.part(self.layout.table, self.pages as usize)
     }
 
-    /// All places, in order.
-    pub fn places(&self) -> &'static [Place] {
-        self.part(self.layout.places, self.places as usize)
+    /// All sites, in order.
+    pub fn sites(&self) -> &'static [Site] {
+        self.part(self.layout.sites, self.sites as usize)
     }
 
-    /// By place: its function.
+    /// By site: its function.
     pub fn functions(&self) -> &'static [u32] {
-        self.part(self.layout.functions, self.places as usize)
+        self.part(self.layout.functions, self.sites as usize)
     }
 
-    /// By place: number of hits.
+    /// By site: number of hits.
     pub fn hits(&self) -> &'static [AtomicU32] {
-        self.part(self.layout.hits, self.places as usize)
+        self.part(self.layout.hits, self.sites as usize)
     }
 
-    /// By place, one bit each: whether the breakpoint was removed in a process without having been hit there.
+    /// By site, one bit each: whether the breakpoint was removed in a process without having been hit there.
     pub fn lapsed(&self) -> &'static [AtomicU64] {
-        self.part(self.layout.lapsed, (self.places as usize).div_ceil(64))
+        self.part(self.layout.lapsed, (self.sites as usize).div_ceil(64))
     }
 
-    /// By place: for how long it was armed again, by the recording's clock, the program's CPU time in nanoseconds.
+    /// By site: for how long it was armed again, by the recording's clock, the program's CPU time in nanoseconds.
     fn exposures(&self) -> &'static [AtomicU64] {
-        self.part(self.layout.exposures, self.places as usize)
+        self.part(self.layout.exposures, self.sites as usize)
     }
 
-    /// By place: since when it is armed again, plus one; 0: it is not.
+    /// By site: since when it is armed again, plus one; 0: it is not.
     fn armed(&self) -> &'static [AtomicU64] {
-        self.part(self.layout.armed, self.places as usize)
+        self.part(self.layout.armed, self.sites as usize)
     }
 
-    /// The positions of a page's places.
-    pub fn places_of(&self, page: &Page) -> core::ops::Range<usize> {
-        let end = page.first.saturating_add(page.places).min(self.places);
+    /// The positions of a page's sites.
+    pub fn sites_of(&self, page: &Page) -> core::ops::Range<usize> {
+        let end = page.first.saturating_add(page.sites).min(self.sites);
         page.first.min(end) as usize..end as usize
     }
 
-    /// The position of the place at an offset of the file.
+    /// The position of the site at an offset of the file.
     pub fn find(&self, file_offset: u64) -> Option<usize> {
         let start = file_offset & !(PAGE as u64 - 1);
         let page = self
             .pages()
             .binary_search_by_key(&start, |page| page.file_offset)
             .ok()?;
-        let range = self.places_of(self.pages().get(page)?);
-        let places = self.places().get(range.clone())?;
+        let range = self.sites_of(self.pages().get(page)?);
+        let sites = self.sites().get(range.clone())?;
         let wanted = (file_offset - start) as u16;
-        Some(range.start + places.binary_search_by_key(&wanted, |place| place.offset()).ok()?)
+        Some(range.start + sites.binary_search_by_key(&wanted, |site| site.offset()).ok()?)
     }
 
     /// Notes a hit at a time `now` of the recording's clock.
-    pub fn note_hit(&self, place: usize, now: u64) {
-        let Some(hits) = self.hits().get(place) else { return };
+    pub fn note_hit(&self, site: usize, now: u64) {
+        let Some(hits) = self.hits().get(site) else { return };
         hits.fetch_add(1, Relaxed);
         self.head().traps.fetch_add(1, Relaxed);
-        self.end_exposure(place, now);
+        self.end_exposure(site, now);
     }
 
-    /// Says that a place is being armed again; false if it is already.
-    pub fn begin_exposure(&self, place: usize, now: u64) -> bool {
+    /// Says that a site is being armed again; false if it is already.
+    pub fn begin_exposure(&self, site: usize, now: u64) -> bool {
         self.armed()
-            .get(place)
+            .get(site)
             .is_some_and(|armed| armed.compare_exchange(0, now + 1, Relaxed, Relaxed).is_ok())
     }
 
-    /// Says that a place is no longer armed.
-    pub fn end_exposure(&self, place: usize, now: u64) {
-        if let (Some(armed), Some(exposure)) = (self.armed().get(place), self.exposures().get(place))
+    /// Says that a site is no longer armed.
+    pub fn end_exposure(&self, site: usize, now: u64) {
+        if let (Some(armed), Some(exposure)) = (self.armed().get(site), self.exposures().get(site))
             && let Some(since) = armed.swap(0, Relaxed).checked_sub(1)
         {
             exposure.fetch_add(now.saturating_sub(since), Relaxed);
         }
     }
 
-    /// For how long a place was armed again, until a time `end`.
-    pub fn watched(&self, place: usize, end: u64) -> u64 {
-        let of = |list: &'static [AtomicU64]| list.get(place).map_or(0, |word| word.load(Relaxed));
+    /// For how long a site was armed again, until a time `end`.
+    pub fn watched(&self, site: usize, end: u64) -> u64 {
+        let of = |list: &'static [AtomicU64]| list.get(site).map_or(0, |word| word.load(Relaxed));
         let since = of(self.armed()).checked_sub(1);
         of(self.exposures()).saturating_add(since.map_or(0, |since| end.saturating_sub(since)))
     }
 
-    /// Hits of a place while it was armed again. `None`: it is armed for the first time.
-    pub fn hits_again(&self, place: usize) -> Option<u32> {
-        let hits = self.hits().get(place)?.load(Relaxed);
+    /// Hits of a site while it was armed again. `None`: it is armed for the first time.
+    pub fn hits_again(&self, site: usize) -> Option<u32> {
+        let hits = self.hits().get(site)?.load(Relaxed);
         // The first hit removed it, if it had not lapsed before.
-        if self.has_lapsed(place) {
+        if self.has_lapsed(site) {
             Some(hits)
         } else {
             hits.checked_sub(1)
         }
     }
 
-    /// Whether a place should be armed again: it was hit or has lapsed, is not armed, and neither rare nor frequent for
+    /// Whether a site should be armed again: it was hit or has lapsed, is not armed, and neither rare nor frequent for
     /// certain.
-    pub fn is_undecided(&self, place: usize) -> bool {
-        let Some(again) = self.hits_again(place) else {
+    pub fn is_undecided(&self, site: usize) -> bool {
+        let Some(again) = self.hits_again(site) else {
             return false;
         };
-        if self.armed().get(place).is_none_or(|armed| armed.load(Relaxed) != 0) {
+        if self.armed().get(site).is_none_or(|armed| armed.load(Relaxed) != 0) {
             return false;
         }
-        // Executions of a place that is just rare.
-        let rare = self.watched(place, 0) as f64 / RARE_NS as f64;
+        // Executions of a site that is just rare.
+        let rare = self.watched(site, 0) as f64 / RARE_NS as f64;
         if rare == 0.0 {
             return again == 0;
         }
         poisson_lower(again) < rare && rare < poisson_upper(again)
     }
 
-    /// Whether a place was hit in any process.
-    pub fn was_hit(&self, place: usize) -> bool {
-        self.hits().get(place).is_some_and(|hits| hits.load(Relaxed) > 0)
+    /// Whether a site was hit in any process.
+    pub fn was_hit(&self, site: usize) -> bool {
+        self.hits().get(site).is_some_and(|hits| hits.load(Relaxed) > 0)
     }
 
     /// Notes that a breakpoint was removed without a hit.
-    pub fn note_lapse(&self, place: usize) {
-        if let Some(word) = self.lapsed().get(place / 64) {
-            word.fetch_or(1 << (place % 64), Relaxed);
+    pub fn note_lapse(&self, site: usize) {
+        if let Some(word) = self.lapsed().get(site / 64) {
+            word.fetch_or(1 << (site % 64), Relaxed);
         }
     }
 
     /// Whether a breakpoint was removed without a hit in any process.
-    pub fn has_lapsed(&self, place: usize) -> bool {
+    pub fn has_lapsed(&self, site: usize) -> bool {
         self.lapsed()
-            .get(place / 64)
-            .is_some_and(|word| word.load(Relaxed) >> (place % 64) & 1 != 0)
+            .get(site / 64)
+            .is_some_and(|word| word.load(Relaxed) >> (site % 64) & 1 != 0)
     }
 
     /// Notes why a process could not observe the module, or not all the time.
@@ -495,15 +495,15 @@ mod tests {
 
     #[test]
     fn a_plan_is_read_as_it_was_made() {
-        let place = |offset, byte| (Place::new(offset, byte), 7);
-        let page = |file_offset, hash, places| NewPage {
+        let site = |offset, byte| (Site::new(offset, byte), 7);
+        let page = |file_offset, hash, sites| NewPage {
             file_offset,
             hash,
-            places,
+            sites,
         };
         let pages = [
-            page(0x1000, 11, vec![place(0, 0x55), place(0xfff, 0xc3)]),
-            page(0x3000, 12, vec![place(0x123, 0x90)]),
+            page(0x1000, 11, vec![site(0, 0x55), site(0xfff, 0xc3)]),
+            page(0x3000, 12, vec![site(0x123, 0x90)]),
         ];
         let bytes = new_plan(&pages, true, 9);
         let mut memory = Box::new(Aligned([0; 8192]));
@@ -511,7 +511,7 @@ mod tests {
         // SAFETY: aligned and large enough; nobody else uses it.
         let plan = unsafe { Plan::from_mapping(memory.0.as_mut_ptr(), bytes.len()) }.unwrap();
         assert_eq!(plan.size(), bytes.len());
-        assert_eq!((plan.pages().len(), plan.places().len()), (2, 3));
+        assert_eq!((plan.pages().len(), plan.sites().len()), (2, 3));
         assert_eq!(plan.head().runs_early.load(Relaxed), 1);
         assert_eq!(plan.head().changed_ns.load(Relaxed), 9);
         assert_eq!(
@@ -519,7 +519,7 @@ mod tests {
             [Some(0), Some(1), Some(2)]
         );
         assert_eq!([0x1001, 0x2000, 0x3122, u64::MAX].map(|at| plan.find(at)), [None; 4]);
-        assert_eq!(plan.places()[2].byte(), 0x90);
+        assert_eq!(plan.sites()[2].byte(), 0x90);
         assert_eq!(plan.functions(), [7; 3]);
         plan.note_hit(1, 5);
         plan.note_hit(1, 5);
@@ -538,11 +538,11 @@ mod tests {
     }
 
     #[test]
-    fn places_are_armed_again_until_they_are_rare_or_frequent() {
+    fn sites_are_armed_again_until_they_are_rare_or_frequent() {
         let pages = [NewPage {
             file_offset: 0,
             hash: 0,
-            places: (0..3).map(|at| (Place::new(at, 0x90), 0)).collect(),
+            sites: (0..3).map(|at| (Site::new(at, 0x90), 0)).collect(),
         }];
         let bytes = new_plan(&pages, false, 0);
         let mut memory = Box::new(Aligned([0; 8192]));

@@ -6,7 +6,7 @@
 //!    [`threads`]: which threads are sampled;
 //! 2. [`kinds`]: the engines, and the reasons for which bursts end;
 //! 3. [`x86`]: lengths and kinds of branch instructions;
-//! 4. [`anchor`]: the branch target at which a burst is timed;
+//! 4. [`timing_target`]: the branch target at which a burst is timed;
 //! 5. [`shard`]: the stream of frames that each process writes;
 //! 6. [`account`]: costs and CPU time of the whole recording, in a page that its processes share;
 //! 7. [`start`]: whether a process loads the sampler; [`interposed`]: the functions of libc that it interposes;
@@ -14,7 +14,6 @@
 //! 8. [`coverage`]: where breakpoints go in a module, and which were hit, in a file that its processes share.
 
 pub mod account;
-pub mod anchor;
 pub mod coverage;
 pub mod forked;
 pub mod interposed;
@@ -24,4 +23,5 @@ pub mod settings;
 pub mod shard;
 pub mod start;
 pub mod threads;
+pub mod timing_target;
 pub mod x86;

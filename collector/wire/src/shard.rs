@@ -37,7 +37,7 @@ pub enum FrameKind {
     /// Opcodes that shadow execution met, and how each was handled.
     Opcodes = 6,
     /// Time that the program took for the branches after a burst.
-    Clock = 7,
+    BurstTiming = 7,
     /// One burst. (3 was one without a system call.)
     Burst = 8,
 }
@@ -294,14 +294,14 @@ impl Disagreement {
     }
 }
 
-/// Time that the program took for the branches after a burst ([`crate::anchor`]).
+/// Time that the program took for the branches after a burst ([`crate::timing_target`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct ClockFrame {
+pub struct BurstTimingFrame {
     /// Kernel thread id.
     pub thread: u32,
     /// `time_ns` of the burst, which it and the thread identify.
     pub time_ns: u64,
-    /// Passes of the anchor during the measurement; 0 if the measurement was cancelled.
+    /// Passes of the timing target during the measurement; 0 if the measurement was cancelled.
     pub passes: u32,
     /// Taken branches from one pass to the next, in sixteenths.
     pub distance_16: u32,
@@ -309,7 +309,7 @@ pub struct ClockFrame {
     pub elapsed_ns: i64,
 }
 
-impl ClockFrame {
+impl BurstTimingFrame {
     /// Appends it to a frame.
     pub fn encode(&self, e: &mut Encoder) {
         e.u32(self.thread);
@@ -382,7 +382,7 @@ pub enum Frame {
     /// Numbers of opcodes, with a bit for each `shadow::Handling`.
     Opcodes(Vec<(u16, u8)>),
     /// Time of the branches after a burst.
-    Clock(ClockFrame),
+    BurstTiming(BurstTimingFrame),
 }
 
 /// Reads the frames of a shard; damaged stretches are skipped and counted.
@@ -613,7 +613,7 @@ fn decode_frame(kind: u8, payload: &[u8]) -> Option<Frame> {
             }
             Frame::Opcodes(opcodes)
         }
-        7 => Frame::Clock(ClockFrame {
+        7 => Frame::BurstTiming(BurstTimingFrame {
             thread: d.u32()?,
             time_ns: d.u64()?,
             passes: d.u32()?,

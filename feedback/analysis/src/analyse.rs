@@ -1,6 +1,6 @@
 //! The whole analysis: vectors → observations → flow-consistent counts → profile.
 
-use crate::block_counts::{BlockCounts, InstanceCounts, Observations};
+use crate::block_counts::{BlockCounts, InstanceCounts, RecordingCounts};
 use crate::coverage::breakpoints::Breakpoints;
 use crate::coverage::closure::Known;
 use crate::coverage::seeds::{Seeding, View};
@@ -303,7 +303,7 @@ fn all_functions(program: &Program) -> Functions {
         .collect()
 }
 
-fn add_memory_lengths(program: &Program, observations: &Observations, functions: &mut Functions) {
+fn add_memory_lengths(program: &Program, observations: &RecordingCounts, functions: &mut Functions) {
     for (module, map) in program.annotated() {
         let Some(observed) = observations.modules.get(&module) else {
             continue;
@@ -330,7 +330,7 @@ fn add_memory_lengths(program: &Program, observations: &Observations, functions:
     }
 }
 
-fn add_call_targets(program: &Program, observations: &Observations, functions: &mut Functions) {
+fn add_call_targets(program: &Program, observations: &RecordingCounts, functions: &mut Functions) {
     for (module, map) in program.annotated() {
         let Some(observed) = observations.modules.get(&module) else {
             continue;

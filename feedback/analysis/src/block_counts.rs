@@ -27,7 +27,7 @@ pub struct InstanceCounts {
 
 /// The counts of one annotated module.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct ModuleObservations {
+pub struct ModuleCounts {
     /// Inline instances with at least one sampled block.
     pub instances: FxHashMap<InlineInstanceIndex, InstanceCounts>,
     /// Weighted targets of indirect calls, by the caller's inline instance, call and target.
@@ -56,15 +56,15 @@ impl LengthCounts {
 
 /// The counts of a recording.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Observations {
+pub struct RecordingCounts {
     /// By annotated module.
-    pub modules: FxHashMap<ModuleId, ModuleObservations>,
+    pub modules: FxHashMap<ModuleId, ModuleCounts>,
     /// How much of the vectors the address maps explained.
     pub report: DecodeReport,
 }
 
 /// Replays a recording, and counts blocks, edges and call targets with the weight of the branch before each.
-pub fn observe(program: &Program, vectors: &VectorSet, weights: &Weights) -> Observations {
+pub fn count_blocks(program: &Program, vectors: &VectorSet, weights: &Weights) -> RecordingCounts {
     let mut counts = BlockCounts::new(program, weights);
     let mut replay = Replay::new(program);
     replay.recording(vectors, &mut counts);
@@ -87,9 +87,9 @@ impl<'p> BlockCounts<'p> {
     }
 
     /// All counts; `report` is the replay's.
-    pub fn finish(self, report: DecodeReport) -> Observations {
+    pub fn finish(self, report: DecodeReport) -> RecordingCounts {
         let counters = self.counters.into_iter();
-        Observations {
+        RecordingCounts {
             modules: counters.map(|(module, counter)| (module, counter.out)).collect(),
             report,
         }
@@ -142,14 +142,14 @@ impl Observer for BlockCounts<'_> {
 
 struct Counter<'m> {
     walker: ProbeWalker<'m>,
-    out: ModuleObservations,
+    out: ModuleCounts,
 }
 
 impl<'m> Counter<'m> {
     fn new(map: &'m AddressMap) -> Self {
         Self {
             walker: ProbeWalker::new(map),
-            out: ModuleObservations::default(),
+            out: ModuleCounts::default(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Inferred counts of each inline instance. A profile has their sums: one function's counts over all of its instances.
 
 use crate::analyse::SCALE;
-use crate::block_counts::{InstanceCounts, observe};
+use crate::block_counts::{InstanceCounts, count_blocks};
 use crate::program::Program;
 use crate::time_bias::Weights;
 use pleach_annotate::cfg::Cfg;
@@ -26,7 +26,7 @@ pub fn instance_profiles(
     vectors: &VectorSet,
     weights: &Weights,
 ) -> BTreeMap<(ModuleId, InlineInstanceIndex), InstanceProfile> {
-    let observations = observe(program, vectors, weights);
+    let observations = count_blocks(program, vectors, weights);
     let mut profiles: BTreeMap<_, InstanceProfile> = BTreeMap::new();
     for (module, map) in program.annotated() {
         let Some(observed) = observations.modules.get(&module) else {

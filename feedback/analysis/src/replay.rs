@@ -11,14 +11,14 @@ use pleach_collector::vector::{Branch, Burst, Compressed, VectorSet, Window};
 
 /// Consecutive branches that are decoded together.
 #[derive(Clone, Copy, Debug)]
-pub enum Source<'r> {
+pub enum ReplayUnit<'r> {
     /// A burst.
     Burst(&'r Burst),
     /// A window of a compressed recording.
     Window(&'r Window),
 }
 
-impl<'r> Source<'r> {
+impl<'r> ReplayUnit<'r> {
     /// The branches, without a window's lead.
     pub fn branches(self) -> &'r [Branch] {
         match self {
@@ -34,7 +34,7 @@ pub struct Run<'r> {
     /// Bursts, then windows, are numbered from 0 on. Each is a cluster of its own.
     pub number: usize,
     /// The branches.
-    pub source: Source<'r>,
+    pub source: ReplayUnit<'r>,
 }
 
 impl Run<'_> {
@@ -43,10 +43,10 @@ impl Run<'_> {
         match (self.source, position) {
             (_, Position::Interrupted) => None,
             (_, Position::Lead) => Some(0.0),
-            (Source::Burst(burst), Position::Branch(branch)) => {
+            (ReplayUnit::Burst(burst), Position::Branch(branch)) => {
                 Some(burst.count as f64 * weights.get(self.number, branch))
             }
-            (Source::Window(window), Position::Branch(_)) => Some(window.weight as f64),
+            (ReplayUnit::Window(window), Position::Branch(_)) => Some(window.weight as f64),
         }
     }
 }
@@ -121,7 +121,7 @@ impl<'p> Replay<'p> {
     pub fn burst(&mut self, burst: &Burst, observer: &mut impl Observer) {
         let run = Run {
             number: self.number,
-            source: Source::Burst(burst),
+            source: ReplayUnit::Burst(burst),
         };
         observer.begin(run);
         self.decoder
@@ -143,7 +143,7 @@ impl<'p> Replay<'p> {
         for window in &compressed.windows {
             let run = Run {
                 number: self.number,
-                source: Source::Window(window),
+                source: ReplayUnit::Window(window),
             };
             observer.begin(run);
             self.decoder

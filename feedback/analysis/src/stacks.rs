@@ -3,7 +3,7 @@
 
 use crate::decode::{Event, FrameId, Position};
 use crate::program::Program;
-use crate::replay::{Observer, Replay, Run, Source};
+use crate::replay::{Observer, Replay, ReplayUnit, Run};
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_collector::vector::{ModuleId, VectorSet};
@@ -155,8 +155,8 @@ impl Observer for Collector<'_> {
                 let weight = match (run.source, position) {
                     // The stretch that the timer interrupted has no weight, a window's lead was counted before.
                     (_, Position::Interrupted | Position::Lead) => 0.0,
-                    (Source::Burst(burst), Position::Branch(_)) => burst.count as f64,
-                    (Source::Window(window), Position::Branch(_)) => window.weight as f64,
+                    (ReplayUnit::Burst(burst), Position::Branch(_)) => burst.count as f64,
+                    (ReplayUnit::Window(window), Position::Branch(_)) => window.weight as f64,
                 };
                 if let Some(block) = map.function_of(instance).cfg.blocks.get(block.index()) {
                     let work = self.frames[at].work.entry((place, block.line)).or_default();

@@ -49,7 +49,7 @@ fn vectors(bursts: u64) -> VectorSet {
         system_call: None,
         hardware: None,
         lengths: Vec::new(),
-        clock: None,
+        timing: None,
     };
     VectorSet {
         modules: vec![Module {

@@ -95,8 +95,8 @@ impl Support {
         .map(|(name, bursts)| (name, bursts, self.has(bursts)))
     }
 
-    /// The verdict in one line: decisions that are supported, decisions that are not, and advice.
-    pub fn verdict(&self) -> String {
+    /// One line: decisions that are supported, decisions that are not, and advice.
+    pub fn summary(&self) -> String {
         if self.exact {
             return "exact counts: they support every decision".to_owned();
         }
@@ -129,16 +129,16 @@ impl Support {
 /// Advice where nothing was sampled.
 const ADVICE: &str = "record longer, with `--repeat 20` or `--overhead 5%`";
 
-/// The verdict on a profile with so many functions, in one line.
-pub fn verdict(provenance: &Provenance, functions: usize) -> String {
+/// The summary of what a profile with `functions` functions supports, in one line.
+pub fn support_summary(provenance: &Provenance, functions: usize) -> String {
     let support = Support::from_provenance(provenance);
     if functions == 0 && support.weights() {
         return NOT_ANNOTATED.to_owned();
     }
-    support.verdict()
+    support.summary()
 }
 
-/// The verdict on a recording of programs without annotations.
+/// The summary for a recording of programs without annotations.
 pub const NOT_ANNOTATED: &str = "nothing that ran is annotated: the profile has no effect; compile the program with $(pleach flags annotate), \
                                  and record again";
 
@@ -167,17 +167,17 @@ mod tests {
     #[test]
     fn supported_decisions_by_number_of_bursts() {
         assert_eq!(
-            Support::sampled(0).verdict(),
+            Support::sampled(0).summary(),
             "nothing was sampled: the profile has no effect; record longer, with `--repeat 20` or `--overhead 5%`"
         );
         assert_eq!(
-            Support::sampled(1).verdict(),
+            Support::sampled(1).summary(),
             "1 burst supports weights, not if-conversion (from 10 bursts), superblocks (from 300 bursts), \
              cold splitting (from 300 bursts), size optimisation (from 3000 bursts); record 300 times as long, or with a \
              higher `--overhead`, which short processes need"
         );
         assert_eq!(
-            Support::sampled(400).verdict(),
+            Support::sampled(400).summary(),
             "400 bursts support weights, if-conversion, superblocks, cold splitting, not size optimisation \
              (from 3000 bursts)"
         );
@@ -195,9 +195,12 @@ mod tests {
             bursts: 400,
             ..Provenance::default()
         };
-        assert_eq!(verdict(&sampled, 0), NOT_ANNOTATED);
-        assert_eq!(verdict(&sampled, 1), Support::sampled(400).verdict());
-        assert_eq!(verdict(&Provenance::default(), 0), Support::sampled(0).verdict());
+        assert_eq!(support_summary(&sampled, 0), NOT_ANNOTATED);
+        assert_eq!(support_summary(&sampled, 1), Support::sampled(400).summary());
+        assert_eq!(
+            support_summary(&Provenance::default(), 0),
+            Support::sampled(0).summary()
+        );
     }
 
     #[test]

@@ -76,7 +76,7 @@ pub fn hot_count(summed: u64, by_instance: u64, scale: f64) -> u64 {
 
 /// How the optimiser treats a function.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Verdict {
+pub enum FunctionTreatment {
     /// Sampled, or executed without samples: it gets these counts.
     Sampled {
         /// Estimated calls, at least 1.
@@ -124,7 +124,7 @@ pub struct RecordingEvidence {
 }
 
 /// Decides how the optimiser treats a function.
-pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, evidence: &RecordingEvidence) -> Verdict {
+pub fn function_treatment(cfg: &Cfg, profile: &FunctionProfile, evidence: &RecordingEvidence) -> FunctionTreatment {
     let executed = coldness::executed(cfg, profile);
     let not_executed = coldness::not_executed(cfg, profile);
     let can_split = evidence.exact || evidence.bursts >= MIN_BURSTS_FOR_SPLITTING;
@@ -136,22 +136,22 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, evidence: &RecordingEvidenc
         let one = ((evidence.scale * 2.0 * PRIOR_SAMPLES) as u64).max(1);
         return if executed.contains(&true) {
             // Functions inlined into it may have samples: their counts are relative to this one.
-            Verdict::Sampled {
+            FunctionTreatment::Sampled {
                 entry_count: one,
                 entry_is_sampled: false,
                 max_count: one,
                 branch_weights: proved_branches(cfg, &not_executed).collect(),
             }
         } else if rare.contains(&true) && rare.iter().zip(&not_executed).all(|(&rare, &absent)| rare || absent) {
-            Verdict::Rare {
+            FunctionTreatment::Rare {
                 branch_weights: proved_branches(cfg, &not_executed).collect(),
             }
         } else if evidence.exact || (is_proved || !is_observed) && evidence.bursts >= MIN_BURSTS_FOR_SIZE {
-            Verdict::Cold
+            FunctionTreatment::Cold
         } else if is_proved || can_split && evidence.samples >= MIN_SAMPLES_FOR_SPLITTING {
-            Verdict::Unlikely { is_proved }
+            FunctionTreatment::Unlikely { is_proved }
         } else {
-            Verdict::Unknown
+            FunctionTreatment::Unknown
         };
     }
     let half = (evidence.scale * PRIOR_SAMPLES).max(1.0) as u64;
@@ -187,7 +187,7 @@ pub fn verdict(cfg: &Cfg, profile: &FunctionProfile, evidence: &RecordingEvidenc
     let mut branch_weights: Vec<(BlockIndex, Vec<u64>)> = sampled_weights.chain(proved).collect();
     branch_weights.sort_by_key(|(block, _)| *block);
     let sampled = profile.blocks.first().copied().unwrap_or(0);
-    Verdict::Sampled {
+    FunctionTreatment::Sampled {
         entry_count: sampled.max(half),
         entry_is_sampled: sampled as f64 >= evidence.scale,
         max_count,
@@ -356,8 +356,8 @@ mod tests {
     }
 
     fn weights(cfg: &Cfg, blocks: &[u64], edges: &[u64], bursts: u64) -> (u64, Vec<Vec<u64>>) {
-        match verdict(cfg, &profile(cfg, blocks, edges), &evidence(1_000_000, bursts)) {
-            Verdict::Sampled {
+        match function_treatment(cfg, &profile(cfg, blocks, edges), &evidence(1_000_000, bursts)) {
+            FunctionTreatment::Sampled {
                 entry_count,
                 branch_weights,
                 ..
@@ -411,8 +411,8 @@ mod tests {
         blocks[0] = &returns;
         let cfg = testing::cfg(&blocks);
         let counts: Vec<u64> = returns.iter().map(|&b| if b == 0 { 100_000 } else { 0 }).collect();
-        let Verdict::Sampled { branch_weights, .. } =
-            verdict(&cfg, &profile(&cfg, &counts, &counts), &evidence(1_000_000, 1))
+        let FunctionTreatment::Sampled { branch_weights, .. } =
+            function_treatment(&cfg, &profile(&cfg, &counts, &counts), &evidence(1_000_000, 1))
         else {
             panic!("it was sampled");
         };
@@ -443,7 +443,9 @@ mod tests {
         let mut profile = profile(&cfg, &[5000, 5000, 0, 5000], &[5000, 0, 5000]);
         profile.coverage = vec![Covered::Proved, Covered::Proved, Covered::ByDominance, Covered::Proved];
         for bursts in [1, MIN_BURSTS_FOR_SPLITTING, 1_000_000] {
-            let Verdict::Sampled { branch_weights, .. } = verdict(&cfg, &profile, &evidence(1_000_000, bursts)) else {
+            let FunctionTreatment::Sampled { branch_weights, .. } =
+                function_treatment(&cfg, &profile, &evidence(1_000_000, bursts))
+            else {
                 panic!("it was sampled");
             };
             assert_eq!(
@@ -458,15 +460,17 @@ mod tests {
         const SAMPLES: u64 = MIN_SAMPLES_FOR_SPLITTING;
         const BURSTS: u64 = MIN_BURSTS_FOR_SIZE;
         let mut never = profile(&diamond(), &[0; 4], &[0; 3]);
-        let judge = |never: &FunctionProfile, samples, bursts| verdict(&diamond(), never, &evidence(samples, bursts));
-        assert_eq!(judge(&never, SAMPLES, BURSTS), Verdict::Cold);
-        let unlikely = |is_proved| Verdict::Unlikely { is_proved };
+        let judge = |never: &FunctionProfile, samples, bursts| {
+            function_treatment(&diamond(), never, &evidence(samples, bursts))
+        };
+        assert_eq!(judge(&never, SAMPLES, BURSTS), FunctionTreatment::Cold);
+        let unlikely = |is_proved| FunctionTreatment::Unlikely { is_proved };
         assert_eq!(judge(&never, SAMPLES, BURSTS - 1), unlikely(false));
-        assert_eq!(judge(&never, SAMPLES / 2, BURSTS - 1), Verdict::Unknown);
+        assert_eq!(judge(&never, SAMPLES / 2, BURSTS - 1), FunctionTreatment::Unknown);
         // Many branches do not make up for few bursts.
         assert_eq!(
             judge(&never, 1000 * SAMPLES, MIN_BURSTS_FOR_SPLITTING - 1),
-            Verdict::Unknown
+            FunctionTreatment::Unknown
         );
         // Coverage implies that it was called.
         never.coverage = vec![
@@ -475,7 +479,7 @@ mod tests {
             Covered::Unknown,
             Covered::Unknown,
         ];
-        let once = Verdict::Sampled {
+        let once = FunctionTreatment::Sampled {
             entry_count: 1000,
             entry_is_sampled: false,
             max_count: 1000,
@@ -493,13 +497,16 @@ mod tests {
             exact: true,
             ..evidence(10, 1)
         };
-        let Verdict::Sampled { branch_weights, .. } =
-            verdict(&cfg, &profile(&cfg, &[5, 5, 0, 5], &[5, 0, 5, 0]), &exact)
+        let FunctionTreatment::Sampled { branch_weights, .. } =
+            function_treatment(&cfg, &profile(&cfg, &[5, 5, 0, 5], &[5, 0, 5, 0]), &exact)
         else {
             panic!("it was executed");
         };
         assert_eq!(branch_weights, [(BlockIndex(0), vec![5 * WEIGHT_SCALE, 0])]);
-        assert_eq!(verdict(&cfg, &profile(&cfg, &[0; 4], &[0; 4]), &exact), Verdict::Cold);
+        assert_eq!(
+            function_treatment(&cfg, &profile(&cfg, &[0; 4], &[0; 4]), &exact),
+            FunctionTreatment::Cold
+        );
         assert_eq!(cold_count(&exact), u64::MAX);
         assert_eq!(cold_count(&evidence(1_000_000, MIN_BURSTS_FOR_SPLITTING - 1)), 0);
         assert_eq!(cold_count(&evidence(1_000_000, MIN_BURSTS_FOR_SPLITTING)), 500);
@@ -591,13 +598,13 @@ mod tests {
             ..FunctionProfile::default()
         };
         use Covered::{Hit, NotExecuted, Proved, Unknown};
-        let unlikely = |is_proved| Verdict::Unlikely { is_proved };
+        let unlikely = |is_proved| FunctionTreatment::Unlikely { is_proved };
         let never = states([NotExecuted; 4], [0; 4]);
         // Another input may execute it: only a large recording optimises it for size.
-        assert_eq!(verdict(&cfg, &never, &few), unlikely(true));
+        assert_eq!(function_treatment(&cfg, &never, &few), unlikely(true));
         // Executed, but never sampled: not cold, and one direction is known.
         let rare = states([Proved, Proved, NotExecuted, Proved], [0; 4]);
-        let Verdict::Sampled { branch_weights, .. } = verdict(&cfg, &rare, &few) else {
+        let FunctionTreatment::Sampled { branch_weights, .. } = function_treatment(&cfg, &rare, &few) else {
             panic!("it was executed");
         };
         assert_eq!(branch_weights, [(BlockIndex(0), vec![WEIGHT_SCALE, 0])]);
@@ -607,15 +614,18 @@ mod tests {
             samples: MIN_SAMPLES_FOR_SPLITTING,
             ..few
         };
-        assert_eq!(verdict(&cfg, &never, &many), Verdict::Cold);
+        assert_eq!(function_treatment(&cfg, &never, &many), FunctionTreatment::Cold);
         let unknown = states([Unknown, NotExecuted, Unknown, Unknown], [0; 4]);
-        assert_eq!(verdict(&cfg, &unknown, &few), Verdict::Unknown);
-        assert_eq!(verdict(&cfg, &unknown, &many), unlikely(false));
-        assert_eq!(verdict(&cfg, &states([Unknown; 4], [0; 4]), &many), Verdict::Cold);
+        assert_eq!(function_treatment(&cfg, &unknown, &few), FunctionTreatment::Unknown);
+        assert_eq!(function_treatment(&cfg, &unknown, &many), unlikely(false));
+        assert_eq!(
+            function_treatment(&cfg, &states([Unknown; 4], [0; 4]), &many),
+            FunctionTreatment::Cold
+        );
         // Breakpoints show that it ran, but no sample does: placed apart, never for size.
         let hit = states([Hit, Hit, NotExecuted, Hit], [0; 4]);
-        assert_eq!(verdict(&cfg, &hit, &many), unlikely(false));
-        assert_eq!(verdict(&cfg, &hit, &few), Verdict::Unknown);
+        assert_eq!(function_treatment(&cfg, &hit, &many), unlikely(false));
+        assert_eq!(function_treatment(&cfg, &hit, &few), FunctionTreatment::Unknown);
         // They show that it ran rarely, too.
         let counted = |most: [Option<u64>; 4]| FunctionProfile {
             counted: most.map(|at_most| Executions { at_least: 1, at_most }).to_vec(),
@@ -623,10 +633,13 @@ mod tests {
         };
         let rarely = counted([Some(5), Some(5), Some(0), Some(400)]);
         let branch_weights = vec![(BlockIndex(0), vec![WEIGHT_SCALE, 0])];
-        assert_eq!(verdict(&cfg, &rarely, &few), Verdict::Rare { branch_weights });
+        assert_eq!(
+            function_treatment(&cfg, &rarely, &few),
+            FunctionTreatment::Rare { branch_weights }
+        );
         for other in [Some(401), None] {
             let not_rarely = counted([Some(5), other, Some(0), Some(5)]);
-            assert_eq!(verdict(&cfg, &not_rarely, &few), Verdict::Unknown);
+            assert_eq!(function_treatment(&cfg, &not_rarely, &few), FunctionTreatment::Unknown);
         }
     }
 }

@@ -402,7 +402,7 @@ mod tests {
                 ip: at(0),
                 facts: facts.collect(),
             })),
-            clock: None,
+            timing: None,
         }
     }
 }

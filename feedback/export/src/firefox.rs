@@ -9,7 +9,7 @@ use fxprof_processed_profile::{
     SamplingInterval, ThreadHandle, Timestamp, WeightType,
 };
 use pleach_analysis::program::Program;
-use pleach_analysis::replay::Source;
+use pleach_analysis::replay::ReplayUnit;
 use pleach_analysis::stacks::{Key, visit_stacks};
 use pleach_collector::vector::{Process, VectorSet};
 use rustc_hash::FxHashMap;
@@ -85,10 +85,10 @@ struct Moment {
 
 impl Moment {
     /// Windows of a compressed recording have neither time nor thread: they are shown at its beginning.
-    fn of_source(source: Source<'_>, first: u64) -> Self {
+    fn of_source(source: ReplayUnit<'_>, first: u64) -> Self {
         let (process, thread, time) = match source {
-            Source::Burst(burst) => (burst.process, burst.thread, burst.time_ns - first),
-            Source::Window(_) => (0, 0, 0),
+            ReplayUnit::Burst(burst) => (burst.process, burst.thread, burst.time_ns - first),
+            ReplayUnit::Window(_) => (0, 0, 0),
         };
         Self { process, thread, time }
     }

@@ -91,7 +91,7 @@ fn hash_trace(event: u64, branches: &[Branch]) -> u32 {
 }
 
 fn time_per_branch(burst: &Burst) -> Option<f32> {
-    if let Some(clock) = burst.clock {
+    if let Some(clock) = burst.timing {
         return Some(clock.nanoseconds / clock.branches);
     }
     let facts = burst.hardware.as_ref()?.facts.iter();

@@ -33,7 +33,7 @@ fn burst(base: u64, turn: u64, time_ns: u64) -> Burst {
         proved: true,
         system_call: None,
         hardware: None,
-        clock: None,
+        timing: None,
     }
 }
 

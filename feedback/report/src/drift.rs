@@ -25,7 +25,7 @@ use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::Path;
-use pleach_decide::stale::{Kinship, salvage};
+use pleach_decide::stale::{MatchKind, salvage};
 use pleach_decide::support::wilson_interval;
 use pleach_profile::summary::{HOT_CUTOFF, ProfileSummary};
 use pleach_profile::{Covered, FunctionProfile, Profile};
@@ -348,7 +348,7 @@ impl<'p> Known<'p> {
         let best = records.iter().max_by_key(|r| (r.id == id, r.samples));
         let salvaged = best
             .zip(graph)
-            .and_then(|(old, new)| salvage(old, new, Kinship::Changed, self.scale));
+            .and_then(|(old, new)| salvage(old, new, MatchKind::ChangedGraph, self.scale));
         match salvaged {
             Some(salvaged) => Record::Salvaged(Box::new(salvaged.profile)),
             None => Record::None(Reason::ChangedFunction),

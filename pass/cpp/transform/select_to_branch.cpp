@@ -49,7 +49,8 @@ SmallVector<SelectInst *, 4> group(SelectInst &First) {
 extern "C" {
 
 // Finds the groups of selects on loop-carried chains of a function; writes at most `Capacity`.
-size_t pleach_find_loop_carried_selects(LLVMValueRef V, const PleachLatencies *Latencies, PleachLoopCarriedSelect *Found, size_t Capacity) {
+size_t pleach_find_loop_carried_selects(LLVMValueRef V, const PleachLatencies *Latencies,
+                                        PleachLoopCarriedSelect *Found, size_t Capacity) {
   Function &F = *unwrap<Function>(V);
   if (!F.getEntryCount() || F.hasOptSize() || F.hasOptNone())
     return 0;

@@ -27,10 +27,10 @@ use pleach_decide::early_inlining::inlines_only_call;
 use pleach_decide::if_conversion::{function_is_worth_converting, typical_if_conversion_gain};
 use pleach_decide::memory_lengths::{certain_lengths, total_with_doubt};
 use pleach_decide::placement::split_cold_blocks;
-use pleach_decide::stale::{Kinship, Salvaged, evidence as stale_evidence};
+use pleach_decide::stale::{MatchKind, Salvaged, evidence as stale_evidence};
 use pleach_decide::weights::{
-    RecordingEvidence, Verdict, cold_count, entry_count_from_frequency, hot_count, unpredictable_branches,
-    unsampled_calls, verdict,
+    FunctionTreatment, RecordingEvidence, cold_count, entry_count_from_frequency, function_treatment, hot_count,
+    unpredictable_branches, unsampled_calls,
 };
 use pleach_profile::FunctionProfile;
 use pleach_profile::file::Lookup;
@@ -223,12 +223,12 @@ pub fn set_summary(
 fn describe(salvaged: &Salvaged, blocks: usize) -> String {
     let (matched, percent) = (salvaged.matched_blocks, 100.0 * salvaged.matched_flow);
     let fit = format!("{matched} of {blocks} blocks matched, with {percent:.0} % of the recorded executions");
-    match &salvaged.kinship {
-        Kinship::Changed => format!("; of an older version: {fit}"),
-        Kinship::Elsewhere => "; profile of the copy in another module".into(),
-        Kinship::Renamed(name) => format!("; recorded as {name}: {fit}"),
-        Kinship::Unsampled => "; of an older version".into(),
-        Kinship::Namesake => "; functions of this name in other files have no samples".into(),
+    match &salvaged.match_kind {
+        MatchKind::ChangedGraph => format!("; of an older version: {fit}"),
+        MatchKind::OtherModule => "; profile of the copy in another module".into(),
+        MatchKind::Renamed(name) => format!("; recorded as {name}: {fit}"),
+        MatchKind::Unsampled => "; of an older version".into(),
+        MatchKind::SameNameUnsampled => "; functions of this name in other files have no samples".into(),
     }
 }
 
@@ -290,7 +290,7 @@ impl Applier<'_, '_> {
         ) {
             (Lookup::Found(profile), _) => profile,
             (_, Some(salvaged)) => {
-                outcome.salvaged += usize::from(salvaged.kinship.has_samples());
+                outcome.salvaged += usize::from(salvaged.match_kind.has_samples());
                 if self.remarks {
                     how = describe(&salvaged, function.cfg.blocks.len());
                 }
@@ -323,8 +323,8 @@ impl Applier<'_, '_> {
             // SAFETY: the function belongs to the module.
             unsafe { unsampled::mark_function(value) };
         }
-        match verdict(&function.cfg, &profile, &evidence) {
-            Verdict::Sampled {
+        match function_treatment(&function.cfg, &profile, &evidence) {
+            FunctionTreatment::Sampled {
                 entry_count,
                 entry_is_sampled,
                 max_count,
@@ -363,7 +363,7 @@ impl Applier<'_, '_> {
                     Text::from(text).value("Origin", &how).text(known)
                 });
             }
-            Verdict::Cold if self.decisions.take(Optimisation::Size, &function.cfg.name, None)? => {
+            FunctionTreatment::Cold if self.decisions.take(Optimisation::Size, &function.cfg.name, None)? => {
                 outcome.cold += 1;
                 // SAFETY: the function belongs to the module.
                 unsafe {
@@ -374,7 +374,7 @@ impl Applier<'_, '_> {
                     format!("never executed: optimised for size{how}{known}").into()
                 });
             }
-            Verdict::Rare { branch_weights }
+            FunctionTreatment::Rare { branch_weights }
                 if self.decisions.take(Optimisation::Size, &function.cfg.name, None)? =>
             {
                 outcome.cold += 1;
@@ -387,7 +387,7 @@ impl Applier<'_, '_> {
                     format!("executed rarely: optimised for size{how}{known}").into()
                 });
             }
-            Verdict::Unlikely { is_proved }
+            FunctionTreatment::Unlikely { is_proved }
                 if self.decisions.take(Optimisation::Unlikely, &function.cfg.name, None)? =>
             {
                 outcome.unlikely += 1;
@@ -403,7 +403,10 @@ impl Applier<'_, '_> {
                     format!("{what}: placed in .text.unlikely{how}{known}").into()
                 });
             }
-            Verdict::Cold | Verdict::Rare { .. } | Verdict::Unlikely { .. } | Verdict::Unknown => {
+            FunctionTreatment::Cold
+            | FunctionTreatment::Rare { .. }
+            | FunctionTreatment::Unlikely { .. }
+            | FunctionTreatment::Unknown => {
                 outcome.unsampled += 1;
                 self.remark(value, false, "NotSampled", || {
                     format!("no samples, and not known to be cold: compiled without a profile{how}{known}").into()

@@ -16,7 +16,7 @@ use inkwell::module::Module;
 use inkwell::values::AsValueRef;
 use pleach_annotate::manifest::Anchor;
 use pleach_decide::placement::split_cold_blocks;
-use pleach_decide::weights::{Verdict, verdict};
+use pleach_decide::weights::{FunctionTreatment, function_treatment};
 use pleach_profile::file::Lookup;
 
 /// What was done with a module's functions.
@@ -87,8 +87,8 @@ pub fn run(
         };
         // SAFETY: the function and its terminators belong to the module.
         unsafe {
-            match verdict(&function.cfg, &profile, &evidence) {
-                Verdict::Sampled {
+            match function_treatment(&function.cfg, &profile, &evidence) {
+                FunctionTreatment::Sampled {
                     entry_count,
                     branch_weights,
                     ..
@@ -110,16 +110,16 @@ pub fn run(
                         )
                     });
                 }
-                Verdict::Rare { branch_weights } => {
+                FunctionTreatment::Rare { branch_weights } => {
                     outcome.used += 1;
                     metadata::set_entry_count(value, 1);
                     set_weights(function, &branch_weights);
                 }
-                Verdict::Cold | Verdict::Unlikely { .. } => {
+                FunctionTreatment::Cold | FunctionTreatment::Unlikely { .. } => {
                     outcome.unsampled += 1;
                     metadata::set_section_prefix(value, "unlikely");
                 }
-                Verdict::Unknown => outcome.unsampled += 1,
+                FunctionTreatment::Unknown => outcome.unsampled += 1,
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::error::PassError;
 use crate::ir::FunctionIr;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId, ModuleHash};
-use pleach_decide::stale::{Kinship, Salvaged, rename, salvage, without_samples};
+use pleach_decide::stale::{MatchKind, Salvaged, rename, salvage, without_samples};
 use pleach_profile::FunctionProfile;
 use pleach_profile::file::{ProfileFile, RecordKey, SourceHash};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -37,8 +37,8 @@ pub fn find(
         }
     }
     for (cfg, old) in renamed(file, &unnamed, names)? {
-        let kinship = Kinship::Renamed(old.name.clone());
-        if let Some(salvaged) = salvage(&old, cfg, kinship, file.scale()) {
+        let match_kind = MatchKind::Renamed(old.name.clone());
+        if let Some(salvaged) = salvage(&old, cfg, match_kind, file.scale()) {
             found.insert(cfg.id, salvaged);
         }
     }
@@ -67,26 +67,26 @@ fn of_name(file: &ProfileFile, cfg: &Cfg) -> Result<Option<Salvaged>, PassError>
     let sampled = records.iter().filter(|(.., record)| record.samples > 0).filter(is_one);
     let best = sampled.max_by_key(|(key, in_file, record)| (key.id == cfg.id, *in_file, record.samples));
     if let Some((key, _, record)) = best {
-        let kinship = if key.cfg_hash == cfg.hash() {
-            Kinship::Elsewhere
+        let match_kind = if key.cfg_hash == cfg.hash() {
+            MatchKind::OtherModule
         } else {
-            Kinship::Changed
+            MatchKind::ChangedGraph
         };
-        return Ok(salvage(record, cfg, kinship, file.scale()));
+        return Ok(salvage(record, cfg, match_kind, file.scale()));
     }
     let is_own =
         |key: &RecordKey| key.id == cfg.id || (cfg.id.module == ModuleHash(0) && key.id.module == ModuleHash(0));
     let unsampled = records.into_iter().filter(|(.., record)| record.samples == 0);
     let (own, records): (Vec<bool>, Vec<FunctionProfile>) =
         unsampled.map(|(key, _, record)| (is_own(&key), record)).unzip();
-    let kinship = if own.contains(&true) {
-        Kinship::Unsampled
+    let match_kind = if own.contains(&true) {
+        MatchKind::Unsampled
     } else {
-        Kinship::Namesake
+        MatchKind::SameNameUnsampled
     };
     Ok((!records.is_empty()).then(|| Salvaged {
         profile: without_samples(&records, cfg),
-        kinship,
+        match_kind,
         matched_blocks: 0,
         matched_flow: 0.0,
     }))
@@ -120,7 +120,11 @@ fn renamed<'c>(
             pairs.push((cfg, here[old].clone()));
         } else if let Some([key]) = by_hash.get(&cfg.hash()).map(Vec::as_slice) {
             let record = file.record(*key)?;
-            if record.graph.as_deref().is_some_and(|graph| rename::is_twin(graph, cfg)) {
+            if record
+                .graph
+                .as_deref()
+                .is_some_and(|graph| rename::is_renamed(graph, cfg))
+            {
                 pairs.push((cfg, record));
             }
         }

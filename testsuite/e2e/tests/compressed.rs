@@ -1,7 +1,7 @@
 //! The analysis gives the same result for compressed bursts as for the bursts themselves.
 
 use crate::support::*;
-use pleach_analysis::block_counts::{Observations, observe};
+use pleach_analysis::block_counts::{RecordingCounts, count_blocks};
 use pleach_analysis::program::Program;
 use pleach_analysis::time_bias::Weights;
 use pleach_annotate::find::Finder;
@@ -32,7 +32,7 @@ fn recorded(dir: &Path) -> VectorSet {
 }
 
 /// Sums over everything: entries of blocks, transitions, targets of indirect calls.
-fn sums(observations: &Observations) -> [f64; 3] {
+fn sums(observations: &RecordingCounts) -> [f64; 3] {
     let modules = || observations.modules.values();
     let instances = || modules().flat_map(|module| module.instances.values());
     [
@@ -47,11 +47,11 @@ fn windows_of_all_bursts_are_the_bursts() {
     let dir = scratch();
     let mut set = recorded(dir.path());
     let program = Program::read(&set.modules, &Finder::default());
-    let whole = observe(&program, &set, &Weights::equal());
+    let whole = count_blocks(&program, &set, &Weights::equal());
     let mut compressor = Compressor::new(Generator::new(1));
     set.bursts.drain(..).for_each(|burst| compressor.push(&burst));
     set.compressed = Some(compressor.finish());
-    let windows = observe(&program, &set, &Weights::equal());
+    let windows = count_blocks(&program, &set, &Weights::equal());
     assert_eq!(windows.report.bursts, whole.report.bursts);
     assert_eq!(windows.report.branches, whole.report.branches);
     for (module, observed) in &whole.modules {

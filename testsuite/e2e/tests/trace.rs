@@ -291,7 +291,7 @@ fn burst(map: &AddressMap, main: u64, trace: &Trace) -> Burst {
         system_call: None,
         hardware: None,
         lengths: Vec::new(),
-        clock: None,
+        timing: None,
     }
 }
 

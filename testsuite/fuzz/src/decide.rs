@@ -7,7 +7,7 @@ use pleach_annotate::id::BlockIndex;
 use pleach_decide::placement::{Arc, Loop, Node, alignment, function_order, order};
 use pleach_decide::superblock::branch_weights::{floor_edge_probability, restore_branch_weights, scale_loop_exits};
 use pleach_decide::superblock::check::check;
-use pleach_decide::superblock::history::{History, RecordedPaths, caller_block};
+use pleach_decide::superblock::history::{PathHistory, RecordedPaths, caller_block};
 use pleach_decide::superblock::{Candidates, Folding, Formation, Marker, Subject, SuperblockOptions, form};
 use pleach_decide::weights::{RecordingEvidence, Verdict, unpredictable_branches, unsampled_calls, verdict};
 use pleach_decide::{coldness, superblock::arms::arms};
@@ -114,7 +114,7 @@ fn decide_superblocks(cfg: &Cfg, profile: &Profile, input: &mut Input) {
         .collect();
     let counts: Vec<f64> = (0..blocks).map(|_| input.float().abs()).collect();
     let probabilities = probabilities(cfg, input);
-    let histories: Vec<History> = profile
+    let histories: Vec<PathHistory> = profile
         .functions
         .iter()
         .map(|function| {
@@ -123,7 +123,7 @@ fn decide_superblocks(cfg: &Cfg, profile: &Profile, input: &mut Input) {
                 windows: &function.windows,
                 called: &function.called,
             };
-            History::new(recorded, |block| block.0 % 5 != 4, |_, block| caller_block(0, block))
+            PathHistory::new(recorded, |block| block.0 % 5 != 4, |_, block| caller_block(0, block))
         })
         .collect();
     let subject = Subject {

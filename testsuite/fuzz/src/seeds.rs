@@ -6,10 +6,10 @@ use pleach_annotate::cfg::{Block, Call, Callee, Cfg, Terminator};
 use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId, ModuleHash};
 use pleach_annotate::manifest::{self, Anchor};
 use pleach_collector::perf::export::{ExportOptions, perf_data, perf_script};
-use pleach_collector::vector::coverage::{Failure, ModuleCoverage, Region, RegionState};
+use pleach_collector::vector::coverage::{Failure, ModuleCoverage, SegmentCoverage, SegmentState};
 use pleach_collector::vector::*;
 use pleach_report::profile_text::to_text;
-use pleach_wire::shard::{BurstHead, ClockFrame, Counters, Encoder, FrameKind};
+use pleach_wire::shard::{BurstHead, BurstTimingFrame, Counters, Encoder, FrameKind};
 
 /// A seed: its target, its name, its contents.
 pub type Seed = (&'static str, &'static str, Vec<u8>);
@@ -190,10 +190,10 @@ fn vectors() -> VectorSet {
             traps: 3,
             completed: true,
             failures: vec![(Failure::Traced, 1)],
-            regions: vec![Region {
+            segments: vec![SegmentCoverage {
                 start: 0x10,
                 end: 0x20,
-                state: RegionState::Hit,
+                state: SegmentState::Hit,
                 hits: 3,
                 at_most: Some(7),
             }],
@@ -237,13 +237,13 @@ fn shard() -> Vec<u8> {
             e.delta(0x1010, 0x1018);
             e.delta(0x1018, 0x1010);
         }),
-        frame(FrameKind::Clock, &|e| {
-            let clock = ClockFrame {
+        frame(FrameKind::BurstTiming, &|e| {
+            let clock = BurstTimingFrame {
                 thread: 4,
                 passes: 4,
                 distance_16: 5000,
                 elapsed_ns: 3000,
-                ..ClockFrame::default()
+                ..BurstTimingFrame::default()
             };
             clock.encode(e);
         }),

@@ -49,7 +49,7 @@ fn kind_of(byte: u8) -> Option<FrameKind> {
         4 => FrameKind::Final,
         5 => FrameKind::Verified,
         6 => FrameKind::Opcodes,
-        7 => FrameKind::Clock,
+        7 => FrameKind::BurstTiming,
         _ => return None,
     })
 }
@@ -107,7 +107,7 @@ fn encode(decoded: &Frame) -> Vec<u8> {
                 found.encode(e);
             }
         }),
-        Frame::Clock(clock) => frame(FrameKind::Clock, |e| clock.encode(e)),
+        Frame::BurstTiming(clock) => frame(FrameKind::BurstTiming, |e| clock.encode(e)),
         Frame::Opcodes(opcodes) => frame(FrameKind::Opcodes, |e| {
             for (code, ways) in opcodes {
                 e.bytes(&code.to_le_bytes());

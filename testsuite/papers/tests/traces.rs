@@ -33,7 +33,7 @@ fn burst(number: usize, blocks: &[u64]) -> Burst {
         proved: true,
         system_call: None,
         hardware: None,
-        clock: None,
+        timing: None,
     }
 }
 

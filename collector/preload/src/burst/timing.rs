@@ -1,8 +1,8 @@
-//! Timed bursts: measures how long the program takes per branch right after a burst, see [`pleach_wire::anchor`].
+//! Timed bursts: measures how long the program takes per branch right after a burst, see [`pleach_wire::timing_target`].
 //!
-//! A breakpoint of the thread sends a signal when the program has passed the anchor a number of times. By then the
+//! A breakpoint of the thread sends a signal when the program has passed the timing target a number of times. By then the
 //! program has left the code and data that shadow execution has just brought into the caches. The time is measured
-//! until the program has passed the anchor as often again. The measured costs of the traps and the signal are
+//! until the program has passed the timing target as often again. The measured costs of the traps and the signal are
 //! subtracted. A tick during the measurement cancels it.
 
 use crate::perf_event::{self, Attributes, Event};
@@ -11,11 +11,11 @@ use crate::{settings, shard_writer, sys};
 use core::hint::black_box;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
-use pleach_wire::anchor::{self, MIN_BRANCHES};
 use pleach_wire::kinds::EndReason;
-use pleach_wire::shard::{ClockFrame, Encoder, FrameKind};
+use pleach_wire::shard::{BurstTimingFrame, Encoder, FrameKind};
+use pleach_wire::timing_target::{self, MIN_BRANCHES};
 
-/// Share of bursts that are timed, if an anchor is found.
+/// Share of bursts that are timed, if a timing target is found.
 const TIMED_SHARE: f64 = 1.0 / 3.0;
 /// Maximum number of threads of a process with a breakpoint: ticks need descriptors, too.
 const MAX_OPEN: u32 = 64;
@@ -53,7 +53,7 @@ pub struct BurstTiming {
     trap_ns: u64,
     signal_ns: u64,
     /// The frame to store.
-    frame: ClockFrame,
+    frame: BurstTimingFrame,
     /// Whether this burst may be timed: its targets are kept.
     wanted: bool,
     length: usize,
@@ -187,22 +187,22 @@ impl BurstTiming {
     }
 
     fn find_and_arm(&mut self, ticker: &mut Ticker, time_ns: u64) -> Option<()> {
-        let anchor = anchor::choose(self.targets.get(..self.length)?, || ticker.random.fraction())?;
+        let target = timing_target::choose(self.targets.get(..self.length)?, || ticker.random.fraction())?;
         if tick::is_over() {
             return None;
         }
-        let event = self.open_event(anchor.address)?;
-        self.frame = ClockFrame {
+        let event = self.open_event(target.address)?;
+        self.frame = BurstTimingFrame {
             thread: sys::thread_id() as u32,
             time_ns,
-            passes: anchor.timed_passes(),
-            distance_16: (anchor.distance * 16.0) as u32,
+            passes: target.timed_passes(),
+            distance_16: (target.distance * 16.0) as u32,
             elapsed_ns: 0,
         };
         self.trap_ns = measure_trap(event, &mut self.base).unwrap_or(settings::get().trap_ns);
         self.signal_ns = settings::get().trap_signal_ns * self.trap_ns / settings::get().trap_ns;
         self.phase = Phase::Warming;
-        if !event.arm_at(anchor.address, u64::from(self.frame.passes)) {
+        if !event.arm_at(target.address, u64::from(self.frame.passes)) {
             // The program closed the descriptor, or the kernel cannot move the breakpoint.
             self.close();
             OPEN.store(REFUSED, Relaxed);
@@ -264,6 +264,6 @@ impl BurstTiming {
         let mut buffer = [0u8; 64];
         let mut e = Encoder::new(&mut buffer);
         frame.encode(&mut e);
-        shard_writer::append(e.finish(FrameKind::Clock));
+        shard_writer::append(e.finish(FrameKind::BurstTiming));
     }
 }

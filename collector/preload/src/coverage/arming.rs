@@ -16,7 +16,7 @@ use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;
 use pleach_wire::coverage::{BREAKPOINT, Failure, PAGE, Page, Plan};
 
-/// Arms all places of a module that were hit in no process so far: maps its image over its code, or writes breakpoints
+/// Arms all sites of a module that were hit in no process so far: maps its image over its code, or writes breakpoints
 /// into it where that is impossible. `path` and `inode`: its file.
 pub fn arm(module: &Module, path: &[u8], inode: u64) {
     let Some(plan) = module.plan() else { return };
@@ -115,7 +115,7 @@ fn unmap_image(module: &Module) -> bool {
 }
 
 fn arm_page(module: &Module, plan: &Plan, page: &Page, is_single: bool) -> Result<(), Failure> {
-    let wanted = || plan.places_of(page).filter(|&place| !plan.was_hit(place));
+    let wanted = || plan.sites_of(page).filter(|&site| !plan.was_hit(site));
     if wanted().next().is_none() {
         return Ok(());
     }
@@ -125,49 +125,49 @@ fn arm_page(module: &Module, plan: &Plan, page: &Page, is_single: bool) -> Resul
     }
     // SAFETY: a page of the module's code, which is readable.
     let mut bytes = unsafe { *(address as *const [u8; PAGE]) };
-    let places = plan.places();
-    for place in wanted() {
-        let Some(at) = places.get(place).map(|place| usize::from(place.offset())) else {
+    let sites = plan.sites();
+    for site in wanted() {
+        let Some(at) = sites.get(site).map(|site| usize::from(site.offset())) else {
             continue;
         };
-        if !module.set_armed(place) {
+        if !module.set_armed(site) {
             return Err(Failure::Write);
         }
         if let Some(byte) = bytes.get_mut(at) {
             *byte = BREAKPOINT;
         }
         if !is_single && !code::write(address + at as u64, &[BREAKPOINT]) {
-            module.clear_armed(place);
+            module.clear_armed(site);
             return Err(Failure::Write);
         }
     }
     if is_single && !code::write(address, &bytes) {
-        for place in wanted() {
-            module.clear_armed(place);
+        for site in wanted() {
+            module.clear_armed(site);
         }
         return Err(Failure::Write);
     }
     Ok(())
 }
 
-/// Address of a place in this process, and its original byte.
-pub fn locate(module: &Module, plan: &Plan, place: usize) -> Option<(u64, u8)> {
+/// Address of a site in this process, and its original byte.
+pub fn locate(module: &Module, plan: &Plan, site: usize) -> Option<(u64, u8)> {
     let page = plan
         .pages()
-        .partition_point(|page| page.first as usize <= place)
+        .partition_point(|page| page.first as usize <= site)
         .checked_sub(1)?;
-    let (page, place) = (plan.pages().get(page)?, plan.places().get(place)?);
-    let address = module.base().wrapping_add(page.file_offset + u64::from(place.offset()));
-    module.contains(address).then(|| (address, place.byte()))
+    let (page, site) = (plan.pages().get(page)?, plan.sites().get(site)?);
+    let address = module.base().wrapping_add(page.file_offset + u64::from(site.offset()));
+    module.contains(address).then(|| (address, site.byte()))
 }
 
 /// Whether a breakpoint is armed, in this process or in the image.
-pub fn is_armed(module: &Module, plan: &Plan, place: usize) -> bool {
+pub fn is_armed(module: &Module, plan: &Plan, site: usize) -> bool {
     if !module.has_image() {
-        return module.is_armed(place);
+        return module.is_armed(site);
     }
     // SAFETY: code of a loaded module, which was readable when it was registered.
-    locate(module, plan, place)
+    locate(module, plan, site)
         .is_some_and(|(address, _)| unsafe { (address as *const u8).read_volatile() } == BREAKPOINT)
 }
 
@@ -189,21 +189,21 @@ pub fn restore(module: &Module, address: u64, byte: u8) -> bool {
     write_image(module, address, byte) || code::restore(address, byte)
 }
 
-/// Arms one place. False if that failed.
-pub fn arm_one(module: &Module, place: usize) -> bool {
-    let Some((address, byte)) = module.plan().and_then(|plan| locate(module, &plan, place)) else {
+/// Arms one site. False if that failed.
+pub fn arm_one(module: &Module, site: usize) -> bool {
+    let Some((address, byte)) = module.plan().and_then(|plan| locate(module, &plan, site)) else {
         return false;
     };
     if module.has_image() {
         return write_image(module, address, BREAKPOINT);
     }
     // SAFETY: code of a loaded module, which was readable when it was registered.
-    if unsafe { (address as *const u8).read_volatile() } != byte || !module.set_armed(place) {
+    if unsafe { (address as *const u8).read_volatile() } != byte || !module.set_armed(site) {
         return false;
     }
     let is_written = code::write(address, &[BREAKPOINT]);
     if !is_written {
-        module.clear_armed(place);
+        module.clear_armed(site);
     }
     is_written
 }
@@ -216,9 +216,9 @@ pub fn disarm_all(failure: Failure) {
         if module.has_image() && unmap_image(module) {
             continue;
         }
-        for place in 0..plan.places().len() {
-            if (module.clear_armed(place) || is_armed(module, &plan, place))
-                && let Some((address, byte)) = locate(module, &plan, place)
+        for site in 0..plan.sites().len() {
+            if (module.clear_armed(site) || is_armed(module, &plan, site))
+                && let Some((address, byte)) = locate(module, &plan, site)
             {
                 code::restore(address, byte);
             }
@@ -226,32 +226,32 @@ pub fn disarm_all(failure: Failure) {
     }
 }
 
-/// Places of the function of a place.
-fn places_around(plan: &Plan, place: usize) -> Range<usize> {
+/// Sites of the function of a site.
+fn sites_around(plan: &Plan, site: usize) -> Range<usize> {
     let functions = plan.functions();
-    let Some(function) = functions.get(place) else {
+    let Some(function) = functions.get(site) else {
         return 0..0;
     };
-    let before = functions.get(..place).unwrap_or_default();
-    let after = functions.get(place..).unwrap_or_default();
-    let start = place - before.iter().rev().take_while(|other| *other == function).count();
-    start..place + after.iter().take_while(|other| *other == function).count()
+    let before = functions.get(..site).unwrap_or_default();
+    let after = functions.get(site..).unwrap_or_default();
+    let start = site - before.iter().rev().take_while(|other| *other == function).count();
+    start..site + after.iter().take_while(|other| *other == function).count()
 }
 
 /// Removes the breakpoints of a function, because the budget is spent and the function is being executed: its next hits
 /// would come soon. Those of functions that do not run stay.
 ///
-/// With an image, a place that another process arms at the same time may stay armed. Its hits count, the time does not.
-pub fn lapse_function(module: &Module, plan: &Plan, place: usize) {
-    let range = places_around(plan, place);
+/// With an image, a site that another process arms at the same time may stay armed. Its hits count, the time does not.
+pub fn lapse_function(module: &Module, plan: &Plan, site: usize) {
+    let range = sites_around(plan, site);
     let now = account::clock();
-    for place in range {
-        plan.end_exposure(place, now);
-        if (module.clear_armed(place) || is_armed(module, plan, place))
-            && let Some((address, byte)) = locate(module, plan, place)
+    for site in range {
+        plan.end_exposure(site, now);
+        if (module.clear_armed(site) || is_armed(module, plan, site))
+            && let Some((address, byte)) = locate(module, plan, site)
         {
-            if !plan.was_hit(place) {
-                plan.note_lapse(place);
+            if !plan.was_hit(site) {
+                plan.note_lapse(site);
             }
             restore(module, address, byte);
         }

@@ -1,4 +1,4 @@
-//! Coverage by one-shot breakpoints ([`pleach_wire::coverage`]): `int3` at each place that is not known to have run,
+//! Coverage by one-shot breakpoints ([`pleach_wire::coverage`]): `int3` at each site that is not known to have run,
 //! removed by the first thread that executes it.
 //!
 //! - [`plans`]: the plan of a module, from the recorder.
@@ -8,7 +8,7 @@
 //! - [`arming`]: arms and disarms breakpoints.
 //! - [`trap`]: a breakpoint is hit.
 //! - [`verification`]: whether the code in memory is that of the module's file.
-//! - [`again`]: places are armed again that were hit, or whose breakpoints were removed to keep the budget.
+//! - [`again`]: sites are armed again that were hit, or whose breakpoints were removed to keep the budget.
 //!
 //! # Why it is safe
 //! - Nothing is written where the bytes in memory are not those of the module's file ([`verification`]).
@@ -174,7 +174,7 @@ pub fn abandon_here(failure: Failure) {
     }
 }
 
-/// Work that is left for ticks: places that are armed again.
+/// Work that is left for ticks: sites that are armed again.
 pub fn tick() {
     if !is_on() {
         return;

@@ -22,7 +22,7 @@ pub struct Module {
     inode: AtomicU64,
     /// The name of its plan.
     key: AtomicU64,
-    /// One bit for each place with an armed breakpoint.
+    /// One bit for each site with an armed breakpoint.
     armed: AtomicPtr<AtomicU64>,
     failure: AtomicU8,
     /// Where the image that is mapped over the module's code can be written; null: there is none, breakpoints are this
@@ -108,24 +108,24 @@ impl Module {
         (!image.is_null() && self.contains(address)).then(|| unsafe { image.add(offset as usize) })
     }
 
-    fn word(&self, place: usize) -> Option<&AtomicU64> {
+    fn word(&self, site: usize) -> Option<&AtomicU64> {
         let armed = self.armed.load(Acquire);
-        let known = self.plan().is_some_and(|plan| place < plan.places().len());
-        // SAFETY: mapped for all places of the plan, for good.
-        (known && !armed.is_null()).then(|| unsafe { &*armed.add(place / 64) })
+        let known = self.plan().is_some_and(|plan| site < plan.sites().len());
+        // SAFETY: mapped for all sites of the plan, for good.
+        (known && !armed.is_null()).then(|| unsafe { &*armed.add(site / 64) })
     }
 
     /// Whether a breakpoint is armed.
-    pub fn is_armed(&self, place: usize) -> bool {
-        self.word(place)
-            .is_some_and(|word| word.load(Relaxed) >> (place % 64) & 1 != 0)
+    pub fn is_armed(&self, site: usize) -> bool {
+        self.word(site)
+            .is_some_and(|word| word.load(Relaxed) >> (site % 64) & 1 != 0)
     }
 
     /// Says that a breakpoint is armed. False if that is impossible.
-    pub fn set_armed(&self, place: usize) -> bool {
-        match self.word(place) {
+    pub fn set_armed(&self, site: usize) -> bool {
+        match self.word(site) {
             Some(word) => {
-                word.fetch_or(1 << (place % 64), Relaxed);
+                word.fetch_or(1 << (site % 64), Relaxed);
                 true
             }
             None => false,
@@ -133,9 +133,9 @@ impl Module {
     }
 
     /// Says that a breakpoint is not armed; returns whether it was.
-    pub fn clear_armed(&self, place: usize) -> bool {
-        self.word(place)
-            .is_some_and(|word| word.fetch_and(!(1 << (place % 64)), Relaxed) >> (place % 64) & 1 != 0)
+    pub fn clear_armed(&self, site: usize) -> bool {
+        self.word(site)
+            .is_some_and(|word| word.fetch_and(!(1 << (site % 64)), Relaxed) >> (site % 64) & 1 != 0)
     }
 
     /// Notes that the module is not observed all the time; the first reason counts.
@@ -207,7 +207,7 @@ pub fn register(mapped: &Mapped, plan: Plan, key: u64) -> Option<(usize, &'stati
     module.base.store(mapped.start.wrapping_sub(mapped.offset), Relaxed);
     module.inode.store(mapped.inode, Relaxed);
     module.key.store(key, Relaxed);
-    module.armed.store(map_bits(plan.places().len()), Relaxed);
+    module.armed.store(map_bits(plan.sites().len()), Relaxed);
     // SAFETY: nobody reads it before the module is counted.
     unsafe { *module.plan.get() = Some(plan) };
     module.end.store(mapped.end, Release);

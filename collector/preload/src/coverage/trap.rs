@@ -22,11 +22,11 @@ pub fn is_breakpoint(info: &libc::siginfo_t) -> bool {
     info.si_code == SI_KERNEL
 }
 
-fn place_at(address: u64) -> Option<(&'static Module, Plan, usize)> {
+fn site_at(address: u64) -> Option<(&'static Module, Plan, usize)> {
     let (_, module) = modules::find(address)?;
     let plan = module.plan()?;
-    let place = plan.find(address.wrapping_sub(module.base()))?;
-    Some((module, plan, place))
+    let site = plan.find(address.wrapping_sub(module.base()))?;
+    Some((module, plan, site))
 }
 
 /// Goes on after a breakpoint of a module. False: it is another.
@@ -46,16 +46,16 @@ pub fn step_on(address: u64) {
     }
 }
 
-/// Removes a breakpoint and notes the hit. False: there is no place.
+/// Removes a breakpoint and notes the hit. False: there is no site.
 fn remove(address: u64) -> bool {
-    let Some((module, plan, place)) = place_at(address) else {
+    let Some((module, plan, site)) = site_at(address) else {
         return false;
     };
     let lapses = !super::is_affordable();
     // Some functions have thousands of breakpoints: the time to remove them is always measured.
     let is_measured = lapses || HITS.fetch_add(1, Relaxed).is_multiple_of(MEASURED);
     let before = if is_measured { sys::thread_cpu_ns() } else { 0 };
-    let Some(byte) = plan.places().get(place).map(|place| place.byte()) else {
+    let Some(byte) = plan.sites().get(site).map(|site| site.byte()) else {
         return false;
     };
     // SAFETY: the instruction at this address was just fetched. Another thread may have removed the breakpoint
@@ -64,13 +64,13 @@ fn remove(address: u64) -> bool {
     if is_there && !arming::restore(module, address, byte) {
         return false;
     }
-    // With an image, each process and thread that got here executes the place.
-    if !module.clear_armed(place) && !module.has_image() {
+    // With an image, each process and thread that got here executes the site.
+    if !module.clear_armed(site) && !module.has_image() {
         return true;
     }
-    again::note_hit(place, &plan);
+    again::note_hit(site, &plan);
     if lapses {
-        arming::lapse_function(module, &plan, place);
+        arming::lapse_function(module, &plan, site);
     }
     let mut cost = HANDLER_NS.load(Relaxed);
     if is_measured {
@@ -87,6 +87,6 @@ fn remove(address: u64) -> bool {
 
 /// The byte that a breakpoint at an address replaced, if one is armed there.
 pub fn original(address: u64) -> Option<u8> {
-    let (module, plan, place) = place_at(address)?;
-    arming::is_armed(module, &plan, place).then(|| plan.places().get(place).map(|place| place.byte()))?
+    let (module, plan, site) = site_at(address)?;
+    arming::is_armed(module, &plan, site).then(|| plan.sites().get(site).map(|site| site.byte()))?
 }

@@ -75,7 +75,7 @@ impl<'a> PreloadSession<'a> {
                 Some(Coverage::begin(&program).map_err(io("cannot make a temporary file"))?)
             }
         };
-        let times_bursts = options.clocks && options.engine == Engine::RunAhead && !options.verify;
+        let times_bursts = options.times_bursts && options.engine == Engine::RunAhead && !options.verify;
         Ok(Self {
             options,
             program,
@@ -122,7 +122,7 @@ pub fn try_tick() -> Result<(), i32> {
 
 /// The settings of processes without breakpoints.
 pub(crate) fn settings(options: &RecordOptions, costs: Costs) -> Settings {
-    let trap = costs.trap.filter(|_| options.clocks);
+    let trap = costs.trap.filter(|_| options.times_bursts);
     Settings {
         engine: options.engine,
         overhead: options.overhead,

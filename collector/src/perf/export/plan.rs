@@ -75,7 +75,7 @@ fn windows(set: &VectorSet, compressed: &Compressed) -> Vec<Burst> {
         system_call: None,
         hardware: None,
         lengths: Vec::new(),
-        clock: None,
+        timing: None,
     };
     compressed.windows.iter().map(burst).collect()
 }

@@ -87,7 +87,7 @@ pub fn set() -> impl Strategy<Value = VectorSet> {
                 ip: head.4,
                 facts: branches.iter().map(|(_, fact)| *fact).collect(),
             })),
-            clock: None,
+            timing: None,
         }
     });
     prop::collection::vec(burst, 1..20).prop_map(|bursts| VectorSet {

@@ -1,7 +1,7 @@
 //! What breakpoints showed, by block ([`pleach_collector::vector::coverage`]).
 //!
-//! A block was executed if a region with one of its probes was. It was not executed only if that is proved in each
-//! inline instance of its function, in all modules: its probes lie in regions that were not executed, or, where it has
+//! A block was executed if a segment with one of its probes was. It was not executed only if that is proved in each
+//! inline instance of its function, in all modules: its probes lie in segments that were not executed, or, where it has
 //! none there, so do those of all blocks before it, or of all blocks after it. And its code was not bypassed
 //! ([`bypass`](super::bypass)), and has not vanished ([`vanished`](super::vanished)).
 
@@ -14,7 +14,7 @@ use pleach_annotate::cfg::{Cfg, ProbeTarget, Terminator};
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex, Probe};
 use pleach_collector::vector::VectorSet;
-use pleach_collector::vector::coverage::{ModuleCoverage, Region, RegionState};
+use pleach_collector::vector::coverage::{ModuleCoverage, SegmentCoverage, SegmentState};
 use pleach_profile::{Covered, Executions};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -91,7 +91,7 @@ impl Breakpoints {
             let function = map.function_of(instance);
             let mut found = Found::new(function.cfg.blocks.len());
             for (block, probe) in probes {
-                found.add(block, code.as_ref().and_then(|code| code.region_of(map, probe)));
+                found.add(block, code.as_ref().and_then(|code| code.segment_of(map, probe)));
             }
             found.forget_merged(&function.cfg);
             for (block, known) in (0..).map(BlockIndex).zip(&found.known) {
@@ -103,7 +103,7 @@ impl Breakpoints {
             let unexecuted = absent(&function.cfg, found.known.clone(), completed);
             doubt_ends(&function.cfg, &mut found.known, completed);
             if let Some(code) = &code {
-                bypass::doubt(&function.cfg, instance, &mut found.known, &found.regions, code);
+                bypass::doubt(&function.cfg, instance, &mut found.known, &found.segments, code);
             }
             let proved = absent(&function.cfg, found.known, completed);
             by_instance.insert(instance, proved.clone());
@@ -137,8 +137,8 @@ struct Found {
     known: Vec<Known>,
     /// By block: executions of all its code. Nothing was executed of a block without code.
     counted: Vec<Executions>,
-    /// By block: the regions with its probes.
-    regions: Vec<Vec<u32>>,
+    /// By block: the segments with its probes.
+    segments: Vec<Vec<u32>>,
 }
 
 impl Found {
@@ -146,7 +146,7 @@ impl Found {
         Self {
             known: vec![Known::NoProbe; blocks],
             counted: vec![Executions::NONE; blocks],
-            regions: vec![Vec::new(); blocks],
+            segments: vec![Vec::new(); blocks],
         }
     }
 
@@ -155,7 +155,7 @@ impl Found {
     fn forget_merged(&mut self, cfg: &Cfg) {
         let before = predecessors(cfg);
         let is_within = |inner: usize, outer: usize| {
-            !self.regions[inner].is_empty() && self.regions[inner].iter().all(|r| self.regions[outer].contains(r))
+            !self.segments[inner].is_empty() && self.segments[inner].iter().all(|r| self.segments[outer].contains(r))
         };
         let is_small = |block: usize| cfg.blocks[block].instructions <= MAX_SPECULATED;
         let is_switch = |block: usize| cfg.blocks[block].terminator == Terminator::Switch;
@@ -178,30 +178,30 @@ impl Found {
         }
     }
 
-    /// Adds a block's probe in a region; `None`: its code was not observed.
-    fn add(&mut self, block: BlockIndex, region: Option<(u32, &Region)>) {
+    /// Adds a block's probe in a segment; `None`: its code was not observed.
+    fn add(&mut self, block: BlockIndex, segment: Option<(u32, &SegmentCoverage)>) {
         let block = block.index();
-        let state = match region.map(|(_, region)| region.state) {
-            Some(RegionState::Hit | RegionState::Implied) => Known::Executed,
-            Some(RegionState::NotExecuted) => Known::Absent,
-            Some(RegionState::Unknown) | None => Known::Unknown,
+        let state = match segment.map(|(_, segment)| segment.state) {
+            Some(SegmentState::Hit | SegmentState::Implied) => Known::Executed,
+            Some(SegmentState::NotExecuted) => Known::Absent,
+            Some(SegmentState::Unknown) | None => Known::Unknown,
         };
         self.known[block] = match (self.known[block], state) {
             (Known::Executed, _) | (_, Known::Executed) => Known::Executed,
             (Known::NoProbe | Known::Absent, Known::Absent) => Known::Absent,
             _ => Known::Unknown,
         };
-        let Some((number, region)) = region else {
+        let Some((number, segment)) = segment else {
             self.counted[block].at_most = None;
             return;
         };
-        // Several probes of a block may lie in one region.
-        if !self.regions[block].contains(&number) {
+        // Several probes of a block may lie in one segment.
+        if !self.segments[block].contains(&number) {
             self.counted[block] = self.counted[block].plus(Executions {
-                at_least: region.hits.into(),
-                at_most: region.at_most,
+                at_least: segment.hits.into(),
+                at_most: segment.at_most,
             });
-            self.regions[block].push(number);
+            self.segments[block].push(number);
         }
     }
 }
@@ -379,10 +379,10 @@ mod tests {
     fn code_of_a_case_that_serves_other_cases_is_no_proof() {
         // 0 switches to 1, 2 and 3; 1 falls through to 2.
         let cfg = cfg(&[&[1, 2, 3], &[2], &[], &[]]);
-        let known = |regions: [&[u32]; 4]| {
+        let known = |segments: [&[u32]; 4]| {
             let mut found = Found::new(4);
             found.known = vec![Executed, Executed, Executed, Absent];
-            found.regions = regions.map(<[u32]>::to_vec).to_vec();
+            found.segments = segments.map(<[u32]>::to_vec).to_vec();
             found.forget_merged(&cfg);
             found.known[1]
         };

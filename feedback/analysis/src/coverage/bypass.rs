@@ -9,11 +9,11 @@
 //!   block, so that this edge exists there; and it goes on nowhere where the graph does not lead without passing
 //!   another probe. A return that was copied into the blocks before it leads out of the function, for instance.
 
+use pleach_annotate::breakpoint_sites::{BreakpointSites, belongs};
 use pleach_annotate::cfg::{Cfg, Terminator};
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex, Probe};
-use pleach_annotate::places::{Places, belongs};
 use pleach_annotate::probe::Address;
-use pleach_collector::vector::coverage::{ModuleCoverage, Region, RegionState};
+use pleach_collector::vector::coverage::{ModuleCoverage, SegmentCoverage, SegmentState};
 use rustc_hash::FxHashSet;
 
 /// What is known about a block in one inline instance.
@@ -29,13 +29,13 @@ pub(super) enum Known {
     Unknown,
 }
 
-/// The regions of a module with their states.
+/// The segments of a module with their states.
 pub(super) struct Code<'c> {
-    places: Places,
+    sites: BreakpointSites,
     coverage: &'c ModuleCoverage,
-    /// By region: the inline instances with block probes in it.
+    /// By segment: the inline instances with block probes in it.
     probes: Vec<Vec<InlineInstanceIndex>>,
-    /// By region: whether a direct jump or a fall-through leads there.
+    /// By segment: whether a direct jump or a fall-through leads there.
     has_known_predecessor: Vec<bool>,
     /// The emitted functions in whose graphs, or in those of what is inlined there, something branches to one of many
     /// targets. An indirect jump elsewhere calls another function, and does not come back.
@@ -45,26 +45,26 @@ pub(super) struct Code<'c> {
 impl<'c> Code<'c> {
     /// Relates the coverage of a module to its code.
     pub fn new(map: &AddressMap, coverage: &'c ModuleCoverage) -> Self {
-        let places = Places::of_map(map);
-        let mut has_known_predecessor = vec![false; places.regions.len()];
-        for next in places.regions.iter().flat_map(|region| &region.next) {
+        let sites = BreakpointSites::of_map(map);
+        let mut has_known_predecessor = vec![false; sites.segments.len()];
+        for next in sites.segments.iter().flat_map(|segment| &segment.next) {
             if let Some(has) = has_known_predecessor.get_mut(*next as usize) {
                 *has = true;
             }
         }
         let mut code = Self {
-            probes: vec![Vec::new(); places.regions.len()],
-            places,
+            probes: vec![Vec::new(); sites.segments.len()],
+            sites,
             coverage,
             has_known_predecessor,
             switching: FxHashSet::default(),
         };
         for probe in &map.probes {
-            if let Some(region) = code.position(probe.address) {
+            if let Some(segment) = code.position(probe.address) {
                 if switches(&map.function_of(probe.instance).cfg) {
-                    code.switching.insert(code.places.regions[region].function);
+                    code.switching.insert(code.sites.segments[segment].function);
                 }
-                let instances = &mut code.probes[region];
+                let instances = &mut code.probes[segment];
                 if matches!(probe.target, pleach_annotate::cfg::ProbeTarget::Block(_))
                     && !instances.contains(&probe.instance)
                 {
@@ -77,46 +77,46 @@ impl<'c> Code<'c> {
 
     fn position(&self, address: Address) -> Option<usize> {
         let after = self
-            .places
-            .regions
-            .partition_point(|region| region.addresses.start <= address);
+            .sites
+            .segments
+            .partition_point(|segment| segment.addresses.start <= address);
         let position = after.checked_sub(1)?;
-        self.places.regions[position]
+        self.sites.segments[position]
             .addresses
             .contains(&address)
             .then_some(position)
     }
 
-    /// The region that a probe's instruction is in, with its number. `None`: it was not observed, or the probe's code
+    /// The segment that a probe's instruction is in, with its number. `None`: it was not observed, or the probe's code
     /// may be elsewhere.
-    pub fn region_of(&self, map: &AddressMap, probe: &Probe) -> Option<(u32, &'c Region)> {
+    pub fn segment_of(&self, map: &AddressMap, probe: &Probe) -> Option<(u32, &'c SegmentCoverage)> {
         let position = self.position(probe.address)?;
         let symbol = map.binary.symbols.get(map.binary.symbol_at(probe.address)?)?;
-        let region = self.coverage.regions.get(position)?;
+        let segment = self.coverage.segments.get(position)?;
         let offset = map.binary.offset_of_address(probe.address)?;
-        let is_it = region.start <= offset && offset < region.end;
-        (is_it && belongs(map, probe.instance, symbol)).then_some((position as u32, region))
+        let is_it = segment.start <= offset && offset < segment.end;
+        (is_it && belongs(map, probe.instance, symbol)).then_some((position as u32, segment))
     }
 
-    fn is_absent(&self, region: u32) -> bool {
-        let region = self.coverage.regions.get(region as usize);
-        region.is_some_and(|region| region.state == RegionState::NotExecuted)
+    fn is_absent(&self, segment: u32) -> bool {
+        let segment = self.coverage.segments.get(segment as usize);
+        segment.is_some_and(|segment| segment.state == SegmentState::NotExecuted)
     }
 
-    /// Where code may go from a region without passing another probe of the instance: the regions with its probes, and
-    /// whether it may leave the function. `in_absent`: also through code that was not executed. `None`: too many regions.
+    /// Where code may go from a segment without passing another probe of the instance: the segments with its probes, and
+    /// whether it may leave the function. `in_absent`: also through code that was not executed. `None`: too many segments.
     fn stops(&self, from: u32, instance: InlineInstanceIndex, in_absent: bool) -> Option<Stops> {
         let mut stops = Stops::default();
         let mut seen = FxHashSet::default();
         let mut waiting = vec![from];
         while let Some(at) = waiting.pop() {
-            let region = self.places.regions.get(at as usize)?;
-            let switches = self.switching.contains(&region.function);
-            stops.jumps_indirectly |= region.jumps_indirectly && switches;
-            stops.leaves |= region.leaves || region.jumps_indirectly && !switches;
-            for &next in &region.next {
+            let segment = self.sites.segments.get(at as usize)?;
+            let switches = self.switching.contains(&segment.function);
+            stops.jumps_indirectly |= segment.jumps_indirectly && switches;
+            stops.leaves |= segment.leaves || segment.jumps_indirectly && !switches;
+            for &next in &segment.next {
                 if self.probes.get(next as usize)?.contains(&instance) {
-                    stops.regions.push(next);
+                    stops.segments.push(next);
                 } else if (in_absent || !self.is_absent(next)) && seen.insert(next) {
                     if seen.len() > MAX_REGIONS {
                         return None;
@@ -128,9 +128,13 @@ impl<'c> Code<'c> {
         Some(stops)
     }
 
-    /// Whether a region is entered from nowhere that is known: it may be the target of an indirect jump.
-    fn is_entered_from_unknown(&self, region: u32) -> bool {
-        !self.has_known_predecessor.get(region as usize).copied().unwrap_or(true)
+    /// Whether a segment is entered from nowhere that is known: it may be the target of an indirect jump.
+    fn is_entered_from_unknown(&self, segment: u32) -> bool {
+        !self
+            .has_known_predecessor
+            .get(segment as usize)
+            .copied()
+            .unwrap_or(true)
     }
 }
 
@@ -148,21 +152,21 @@ fn switches(cfg: &Cfg) -> bool {
 /// Where code may go.
 #[derive(Debug, Default)]
 struct Stops {
-    regions: Vec<u32>,
+    segments: Vec<u32>,
     /// A return, or a jump out of the function.
     leaves: bool,
     jumps_indirectly: bool,
 }
 
-/// Regions that are searched between two probes of an instance, at most.
+/// Segments that are searched between two probes of an instance, at most.
 const MAX_REGIONS: usize = 256;
 
-/// Turns blocks that may have been passed by into unknown ones. `regions`: by block, those with its probes.
+/// Turns blocks that may have been passed by into unknown ones. `segments`: by block, those with its probes.
 pub(super) fn doubt(
     cfg: &Cfg,
     instance: InlineInstanceIndex,
     known: &mut [Known],
-    regions: &[Vec<u32>],
+    segments: &[Vec<u32>],
     code: &Code<'_>,
 ) {
     let blocks = known.len();
@@ -190,9 +194,9 @@ pub(super) fn doubt(
             let is_certain = sources(block, &before, known).is_some_and(|sources| {
                 sources.iter().all(|&from| {
                     let mut leads = || {
-                        !has_short_cut(cfg, instance, block, &before, known, regions, code)
+                        !has_short_cut(cfg, instance, block, &before, known, segments, code)
                             && faithful[from]
-                                .get_or_insert_with(|| followed(cfg, instance, from, known, regions, code))
+                                .get_or_insert_with(|| followed(cfg, instance, from, known, segments, code))
                                 .contains(&block)
                     };
                     !in_doubt[from] && (known[from] == Known::Absent || leads())
@@ -218,7 +222,7 @@ fn has_short_cut(
     block: usize,
     before: &[Vec<usize>],
     known: &[Known],
-    regions: &[Vec<u32>],
+    segments: &[Vec<u32>],
     code: &Code<'_>,
 ) -> bool {
     let successors = |block: usize| cfg.blocks[block].successors.iter().map(|to| to.index());
@@ -232,12 +236,12 @@ fn has_short_cut(
             Known::NoProbe => next_probed(cfg, to, known),
             _ => (FxHashSet::from_iter([to]), false),
         };
-        let leads = regions[block].iter().all(|&region| {
+        let leads = segments[block].iter().all(|&segment| {
             // The block's own branch is not there: the code goes on to another successor.
-            let is_decided = successors(block).any(|other| other != to && regions[other].contains(&region));
-            let stops = code.stops(region, instance, true);
-            let reached = stops.iter().flat_map(|stops| &stops.regions).chain([&region]);
-            let is_expected = |region: &u32| expected.iter().any(|&block| regions[block].contains(region));
+            let is_decided = successors(block).any(|other| other != to && segments[other].contains(&segment));
+            let stops = code.stops(segment, instance, true);
+            let reached = stops.iter().flat_map(|stops| &stops.segments).chain([&segment]);
+            let is_expected = |segment: &u32| expected.iter().any(|&block| segments[block].contains(segment));
             !is_decided && reached.into_iter().any(is_expected)
         });
         !expected.is_empty() && !leads
@@ -250,19 +254,19 @@ fn followed(
     instance: InlineInstanceIndex,
     from: usize,
     known: &[Known],
-    regions: &[Vec<u32>],
+    segments: &[Vec<u32>],
     code: &Code<'_>,
 ) -> FxHashSet<usize> {
     let (expected, may_end) = next_probed(cfg, from, known);
     let mut all: Option<FxHashSet<usize>> = None;
-    for &region in regions[from].iter().filter(|&&region| !code.is_absent(region)) {
-        // Other probes of the same region follow one another without a branch.
-        let Some(stops) = code.stops(region, instance, false) else {
+    for &segment in segments[from].iter().filter(|&&segment| !code.is_absent(segment)) {
+        // Other probes of the same segment follow one another without a branch.
+        let Some(stops) = code.stops(segment, instance, false) else {
             return FxHashSet::default();
         };
         let mut reached: FxHashSet<usize> = FxHashSet::default();
-        for stop in &stops.regions {
-            let blocks = (0..regions.len()).filter(|&block| regions[block].contains(stop));
+        for stop in &stops.segments {
+            let blocks = (0..segments.len()).filter(|&block| segments[block].contains(stop));
             let blocks: Vec<usize> = blocks.collect();
             let is_expected = |block: &usize| expected.contains(block) || *block == 0;
             if !blocks.iter().any(is_expected) {
@@ -275,9 +279,9 @@ fn followed(
         }
         if stops.jumps_indirectly {
             let is_target = |block: &&usize| {
-                regions[**block]
+                segments[**block]
                     .iter()
-                    .any(|&region| code.is_entered_from_unknown(region))
+                    .any(|&segment| code.is_entered_from_unknown(segment))
             };
             reached.extend(expected.iter().filter(is_target));
         }
@@ -336,12 +340,12 @@ mod tests {
 
     const INSTANCE: InlineInstanceIndex = InlineInstanceIndex(0);
 
-    /// A region: the blocks with probes in it, the regions that may be next, and whether it was executed.
+    /// A segment: the blocks with probes in it, the segments that may be next, and whether it was executed.
     type Piece<'p> = (&'p [usize], &'p [u32], bool);
 
     /// Machine code of one function.
     struct Machine {
-        places: Places,
+        sites: BreakpointSites,
         coverage: ModuleCoverage,
         probes: Vec<Vec<InlineInstanceIndex>>,
         blocks: Vec<Vec<u32>>,
@@ -351,14 +355,14 @@ mod tests {
     impl Machine {
         fn new(pieces: &[Piece<'_>], blocks: usize) -> Self {
             let mut machine = Self {
-                places: Places::default(),
+                sites: BreakpointSites::default(),
                 coverage: ModuleCoverage {
                     module: ModuleId(0),
                     processes: 1,
                     traps: 0,
                     completed: true,
                     failures: Vec::new(),
-                    regions: Vec::new(),
+                    segments: Vec::new(),
                 },
                 probes: Vec::new(),
                 blocks: vec![Vec::new(); blocks],
@@ -366,22 +370,25 @@ mod tests {
             };
             for (number, (inside, next, is_executed)) in pieces.iter().enumerate() {
                 let start = number as u64 * 16;
-                machine.places.regions.push(pleach_annotate::places::Region {
-                    addresses: Address(start)..Address(start + 16),
-                    function: 0,
-                    place: Some(Address(start)),
-                    is_shown: false,
-                    dominator: None,
-                    next: next.to_vec(),
-                    jumps_indirectly: false,
-                    leaves: next.is_empty(),
-                });
+                machine
+                    .sites
+                    .segments
+                    .push(pleach_annotate::breakpoint_sites::ProbedSegment {
+                        addresses: Address(start)..Address(start + 16),
+                        function: 0,
+                        site: Some(Address(start)),
+                        is_shown: false,
+                        dominator: None,
+                        next: next.to_vec(),
+                        jumps_indirectly: false,
+                        leaves: next.is_empty(),
+                    });
                 let state = if *is_executed {
-                    RegionState::Hit
+                    SegmentState::Hit
                 } else {
-                    RegionState::NotExecuted
+                    SegmentState::NotExecuted
                 };
-                machine.coverage.regions.push(Region {
+                machine.coverage.segments.push(SegmentCoverage {
                     start,
                     end: start + 16,
                     state,
@@ -404,13 +411,13 @@ mod tests {
         }
 
         fn known(&self, cfg: &Cfg, switching: bool) -> Vec<Known> {
-            let regions = &self.places.regions;
-            let is_next = |region: usize| regions.iter().any(|from| from.next.contains(&(region as u32)));
+            let segments = &self.sites.segments;
+            let is_next = |segment: usize| segments.iter().any(|from| from.next.contains(&(segment as u32)));
             let code = Code {
-                places: self.places.clone(),
+                sites: self.sites.clone(),
                 coverage: &self.coverage,
                 probes: self.probes.clone(),
-                has_known_predecessor: (0..regions.len()).map(is_next).collect(),
+                has_known_predecessor: (0..segments.len()).map(is_next).collect(),
                 switching: switching.then_some(0).into_iter().collect(),
             };
             let mut known = self.known.clone();
@@ -444,7 +451,7 @@ mod tests {
         let cfg = cfg(&[&[1, 2], &[2], &[]]);
         let mut machine = Machine::new(&[(&[0], &[1, 2], true), (&[1], &[2], true), (&[2], &[], false)], 3);
         assert_eq!(machine.known(&cfg, false)[2], Known::Absent);
-        machine.places.regions[1].jumps_indirectly = true;
+        machine.sites.segments[1].jumps_indirectly = true;
         assert_eq!(machine.known(&cfg, false)[2], Known::Unknown);
         assert_eq!(machine.known(&cfg, true)[2], Known::Absent);
     }
@@ -463,7 +470,7 @@ mod tests {
             4,
         );
         machine.known[1] = Known::Unknown;
-        machine.coverage.regions[1].state = RegionState::Unknown;
+        machine.coverage.segments[1].state = SegmentState::Unknown;
         assert_eq!(machine.known(&cfg, false)[2], Known::Unknown);
     }
 }

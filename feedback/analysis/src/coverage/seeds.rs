@@ -3,7 +3,7 @@
 use super::Key;
 use crate::decode::{Event, Position};
 use crate::program::Program;
-use crate::replay::{Observer, Replay, Run, Source};
+use crate::replay::{Observer, Replay, ReplayUnit, Run};
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_collector::vector::{ModuleId, Process, VectorSet};
@@ -185,8 +185,8 @@ impl<'p> Seeding<'p> {
 impl Observer for Seeding<'_> {
     fn begin(&mut self, run: Run<'_>) {
         let (process, proved) = match run.source {
-            Source::Burst(burst) => (burst.process, burst.proved),
-            Source::Window(window) => (window.process, window.proved),
+            ReplayUnit::Burst(burst) => (burst.process, burst.proved),
+            ReplayUnit::Window(window) => (window.process, window.proved),
         };
         let process = self.processes.get(process as usize);
         self.evidence = match proved {
@@ -223,14 +223,14 @@ impl Observer for Seeding<'_> {
             blocks.resize(map.function_of(instance).cfg.blocks.len(), Seed::default());
         }
         let times = match (run.source, position) {
-            (Source::Burst(burst), _) => burst.count,
-            (Source::Window(_), Position::Lead) => 0,
-            (Source::Window(window), _) => window.weight,
+            (ReplayUnit::Burst(burst), _) => burst.count,
+            (ReplayUnit::Window(_), Position::Lead) => 0,
+            (ReplayUnit::Window(window), _) => window.weight,
         };
         let seed = &mut blocks[block.index()];
         seed.evidence = seed.evidence.max(self.evidence);
         seed.passed += times;
-        self.is_over = matches!(run.source, Source::Burst(_)) && self.view == View::SingleBlock;
+        self.is_over = matches!(run.source, ReplayUnit::Burst(_)) && self.view == View::SingleBlock;
     }
 }
 

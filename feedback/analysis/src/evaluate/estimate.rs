@@ -37,9 +37,9 @@ impl Estimator {
     pub fn estimate(self, program: &Program, vectors: &VectorSet) -> Result<PathProfile, AnalysisError> {
         let anchor = program.annotated().map(|(_, map)| map.anchor).next();
         let anchor = anchor.ok_or(AnalysisError::NotAnnotated)?;
-        let is_clocked = vectors.bursts.iter().any(|burst| burst.clock.is_some());
+        let is_timed = vectors.bursts.iter().any(|burst| burst.timing.is_some());
         let weights = match self.time_bias {
-            TimeBias::Corrected if is_clocked => Weights::from_vectors(vectors, &Model::default()),
+            TimeBias::Corrected if is_timed => Weights::from_vectors(vectors, &Model::default()),
             _ => Weights::equal(),
         };
         let evidence = collect_partial_paths(

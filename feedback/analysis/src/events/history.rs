@@ -28,7 +28,7 @@ pub(super) struct Passed {
 
 /// The history of a burst.
 #[derive(Debug, Default)]
-pub(super) struct History {
+pub(super) struct EventHistory {
     blocks: Vec<(FrameId, Passed)>,
     /// The activation that was entered last, without a block so far.
     entered: Option<FrameId>,
@@ -38,7 +38,7 @@ pub(super) struct History {
     returned_to: Option<Site>,
 }
 
-impl History {
+impl EventHistory {
     pub fn clear(&mut self) {
         self.blocks.clear();
         (self.entered, self.returned) = (None, false);
@@ -173,7 +173,7 @@ mod tests {
         (ModuleId(0), InlineInstanceIndex(instance), BlockIndex(block))
     }
 
-    fn shown(history: &History) -> String {
+    fn shown(history: &EventHistory) -> String {
         let blocks: Vec<_> = history
             .last(99)
             .map(|passed| format!("{}:{}", passed.instance.0, passed.block.0))
@@ -183,9 +183,10 @@ mod tests {
 
     #[test]
     fn loops_and_what_returned_are_left_out() {
-        let (map, mut history) = (map(), History::default());
+        let (map, mut history) = (map(), EventHistory::default());
         let (outer, inner) = (FrameId(1), FrameId(2));
-        let pass = |history: &mut History, frame, instance, block| history.block(&map, frame, site(instance, block));
+        let pass =
+            |history: &mut EventHistory, frame, instance, block| history.block(&map, frame, site(instance, block));
         for block in [0, 1, 2, 1, 3] {
             pass(&mut history, outer, 0, block);
         }
@@ -218,7 +219,7 @@ mod tests {
 
     #[test]
     fn without_an_entry_the_last_iteration_is_the_path() {
-        let (map, mut history) = (map(), History::default());
+        let (map, mut history) = (map(), EventHistory::default());
         for block in [3, 1, 2, 3, 1, 4, 3] {
             history.block(&map, FrameId(1), site(0, block));
         }
@@ -227,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_block_that_calls_ends_no_path() {
-        let (map, mut history) = (map(), History::default());
+        let (map, mut history) = (map(), EventHistory::default());
         for block in [1, 3] {
             history.block(&map, FrameId(1), site(0, block));
         }
@@ -239,11 +240,11 @@ mod tests {
 
     #[test]
     fn a_caller_from_before_the_burst_is_known_by_its_call() {
-        let (map, mut history) = (map(), History::default());
+        let (map, mut history) = (map(), EventHistory::default());
         history.block(&map, FrameId(1), site(4, 2));
         history.leave(FrameId(1), Some(site(0, 7)));
         assert_eq!(shown(&history), "");
-        let mut called_again = History::default();
+        let mut called_again = EventHistory::default();
         called_again.leave(FrameId(1), Some(site(0, 7)));
         called_again.call_from(site(0, 7));
         assert_eq!(shown(&called_again), "0:7", "without a block between");

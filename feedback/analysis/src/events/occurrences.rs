@@ -1,10 +1,10 @@
 //! Every occurrence of an event in the bursts, and the blocks that led there.
 
-use super::history::{History, Passed, Site};
+use super::history::{EventHistory, Passed, Site};
 use super::targets::{Hit, Targets};
 use crate::decode::{Event, Position};
 use crate::program::Program;
-use crate::replay::{Observer, Run, Source};
+use crate::replay::{Observer, ReplayUnit, Run};
 use crate::time_bias::Weights;
 use pleach_annotate::cfg::ProbeTarget;
 use pleach_annotate::code::instruction_at;
@@ -84,7 +84,7 @@ pub(super) struct Occurrences<'p> {
     program: &'p Program,
     weights: &'p Weights,
     targets: &'p Targets,
-    history: History,
+    history: EventHistory,
     marks: Vec<Mark>,
     next_mark: usize,
     /// Whether the burst began at a fair moment.
@@ -101,7 +101,7 @@ impl<'p> Occurrences<'p> {
             program,
             weights,
             targets,
-            history: History::default(),
+            history: EventHistory::default(),
             marks: Vec::new(),
             next_mark: 0,
             is_counted: true,
@@ -224,26 +224,26 @@ impl<'p> Occurrences<'p> {
         })
     }
 
-    fn find_marks(&mut self, source: Source<'_>) {
+    fn find_marks(&mut self, source: ReplayUnit<'_>) {
         self.marks.clear();
         self.next_mark = 0;
         self.is_counted = match source {
-            Source::Burst(burst) => !burst
+            ReplayUnit::Burst(burst) => !burst
                 .start
                 .is_some_and(|start| self.targets.is_after_system_call(start)),
-            Source::Window(_) => true,
+            ReplayUnit::Window(_) => true,
         };
         if !self.is_counted {
             return;
         }
         let branches = source.branches();
         let (end, system_call, hardware) = match source {
-            Source::Burst(burst) => (
+            ReplayUnit::Burst(burst) => (
                 burst.end.map(|end| (end, burst.end_reason == EndReason::SystemCall)),
                 burst.system_call,
                 burst.hardware.as_deref().map(|sample| sample.event.0),
             ),
-            Source::Window(window) => (window.end.map(|end| (end, false)), None, None),
+            ReplayUnit::Window(window) => (window.end.map(|end| (end, false)), None, None),
         };
         // The last allocation, until annotated code runs again.
         let mut nested: Option<usize> = None;

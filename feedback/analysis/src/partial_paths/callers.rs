@@ -16,9 +16,9 @@ const MAX_WAITING: usize = 4;
 /// Callers of the activations of one inline instance whose first path has not ended yet, oldest first; `None` for an
 /// unknown caller.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Waiting(VecDeque<Option<Caller>>);
+pub(super) struct PendingCallers(VecDeque<Option<Caller>>);
 
-impl Waiting {
+impl PendingCallers {
     /// An activation begins.
     pub fn enter(&mut self, caller: Option<Caller>) {
         if self.0.len() == MAX_WAITING {
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn first_paths_get_the_callers_of_their_activations() {
-        let mut waiting = Waiting::default();
+        let mut waiting = PendingCallers::default();
         waiting.enter(caller(1));
         waiting.enter(None);
         waiting.enter(caller(2));
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn no_path_gets_the_caller_of_a_lost_one() {
-        let mut waiting = Waiting::default();
+        let mut waiting = PendingCallers::default();
         waiting.enter(caller(1));
         waiting.lose();
         waiting.enter(caller(2));

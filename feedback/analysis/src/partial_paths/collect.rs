@@ -6,7 +6,7 @@ use super::module_instances::ModuleInstances;
 use super::store::Store;
 use crate::decode::{DecodeReport, Event, Position};
 use crate::program::Program;
-use crate::replay::{Observer, Replay, Run, Source};
+use crate::replay::{Observer, Replay, ReplayUnit, Run};
 use crate::replicates::multipliers;
 use crate::time_bias::Weights;
 use pleach_collector::vector::{Burst, ModuleId, VectorSet};
@@ -99,8 +99,8 @@ impl Observer for PartialPathCollector<'_> {
             (_, Position::Interrupted) => return,
             // The cluster has the window's weight. Its lead has weight 0.
             (_, Position::Lead) => 0.0,
-            (Source::Window(_), Position::Branch(_)) => 1.0,
-            (Source::Burst(_), Position::Branch(branch)) => {
+            (ReplayUnit::Window(_), Position::Branch(_)) => 1.0,
+            (ReplayUnit::Burst(_), Position::Branch(branch)) => {
                 let Part { number, first } = self.part.unwrap_or(Part {
                     number: run.number,
                     first: 0,
@@ -114,9 +114,9 @@ impl Observer for PartialPathCollector<'_> {
     fn end(&mut self, run: Run<'_>) {
         self.walks.end(&mut self.modules, &mut self.store);
         match run.source {
-            Source::Burst(burst) if self.part.is_none() => self.end_burst(run.number, burst),
-            Source::Burst(_) => {}
-            Source::Window(window) => {
+            ReplayUnit::Burst(burst) if self.part.is_none() => self.end_burst(run.number, burst),
+            ReplayUnit::Burst(_) => {}
+            ReplayUnit::Window(window) => {
                 let multipliers = multipliers(run.number as u64);
                 self.store.end_cluster(window.weight as f32, &multipliers);
                 self.clusters += 1;

@@ -1,6 +1,6 @@
 //! Separates the activations that a burst shows.
 
-use super::callers::{MAX_BEFORE, Waiting};
+use super::callers::{MAX_BEFORE, PendingCallers};
 use super::module_instances::ModuleInstances;
 use super::store::{ObservationSink, Store};
 use super::walk::Activation;
@@ -22,17 +22,17 @@ pub(super) struct Frame {
     /// Whether it was entered within the burst.
     pub is_fresh: bool,
     /// By inline instance, in the order of first observation.
-    pub activations: Vec<Watched>,
+    pub activations: Vec<ActivationWalk>,
 }
 
 /// Consecutive activations of one inline instance.
-pub(super) struct Watched {
+pub(super) struct ActivationWalk {
     module: ModuleId,
     instance: InlineInstanceIndex,
     activation: Activation,
     /// The paths that they passed, if windows of paths are counted.
     passed: Vec<PassedPath>,
-    callers: Waiting,
+    callers: PendingCallers,
 }
 
 impl Frame {
@@ -104,17 +104,17 @@ impl Walks {
                 .iter()
                 .position(|a| (a.module, a.instance) == (module, instance));
             let position = known.unwrap_or_else(|| {
-                frame.activations.push(Watched {
+                frame.activations.push(ActivationWalk {
                     module,
                     instance,
                     activation: Activation::new(frame.enters(instances.map, instance)),
                     passed: Vec::new(),
-                    callers: Waiting::default(),
+                    callers: PendingCallers::default(),
                 });
                 frame.activations.len() - 1
             });
-            let (place, graph, segments) = instances.prepare(instance, store);
-            let Watched {
+            let (place, graph, sequences) = instances.prepare(instance, store);
+            let ActivationWalk {
                 activation,
                 passed,
                 callers,
@@ -130,7 +130,7 @@ impl Walks {
                 passed,
                 callers,
             };
-            activation.pass(&self.group, graph, segments, &mut sink);
+            activation.pass(&self.group, graph, sequences, &mut sink);
         }
         self.group.clear();
     }
@@ -144,7 +144,7 @@ impl Walks {
     ) {
         let frame = self.frames.remove(&frame).unwrap_or_default();
         for watched in frame.activations {
-            let Watched {
+            let ActivationWalk {
                 module,
                 instance,
                 mut activation,
@@ -152,7 +152,7 @@ impl Walks {
                 mut callers,
             } = watched;
             if let Some(instances) = modules.get_mut(&module) {
-                let (place, graph, segments) = instances.prepare(instance, store);
+                let (place, graph, sequences) = instances.prepare(instance, store);
                 let mut sink = ObservationSink {
                     place,
                     store,
@@ -160,7 +160,7 @@ impl Walks {
                     passed: &mut passed,
                     callers: &mut callers,
                 };
-                activation.leave(has_left, graph, segments, &mut sink);
+                activation.leave(has_left, graph, sequences, &mut sink);
                 store.count_windows(place, &passed);
             }
         }

@@ -1,6 +1,6 @@
-//! The blocks that one inline instance of a function shows, and the segments between them.
+//! The blocks that one inline instance of a function shows, and the block sequences between them.
 //!
-//! A *segment* is a sequence of blocks from one observed block to the next, without the first.
+//! A *block sequence* leads from one observed block to the next; it lacks the first.
 
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
@@ -8,9 +8,9 @@ use pleach_ball_larus::graph::{EdgeKind, PathGraph};
 use pleach_ball_larus::{End, NumberingOptions};
 use rustc_hash::FxHashMap;
 
-/// Maximum number of hypotheses, and of segments between two observed blocks.
+/// Maximum number of hypotheses, and of sequences between two observed blocks.
 pub(super) const MAX_HYPOTHESES: usize = 16;
-/// Maximum number of steps of one search for segments.
+/// Maximum number of steps of one search for sequences.
 const MAX_SEARCH_STEPS: usize = 2048;
 
 /// A function's graph, prepared for walking.
@@ -108,24 +108,24 @@ impl InstanceBlocks {
         !std::mem::replace(&mut self.unprobed[block.index()], true)
     }
 
-    /// The segments from a block, or from the function's entry if `from` is `None`, to the last block of `group`:
+    /// The sequences from a block, or from the function's entry if `from` is `None`, to the last block of `group`:
     /// through unprobed blocks, then through some of the group.
     ///
     /// A group holds the blocks at one address. Control that reaches the address may have passed any of them, and has
     /// reached the last.
     ///
     /// `None` if there are more than 16.
-    pub fn segments_to(
+    pub fn sequences_to(
         &self,
         graph: &Graph,
         from: Option<BlockIndex>,
         group: &[BlockIndex],
     ) -> Option<Vec<Vec<BlockIndex>>> {
-        let mut search = SegmentSearch {
+        let mut search = SequenceSearch {
             instance: self,
             graph,
             group,
-            segment: Vec::new(),
+            sequence: Vec::new(),
             found: Vec::new(),
             budget: MAX_SEARCH_STEPS,
         };
@@ -136,9 +136,9 @@ impl InstanceBlocks {
         (search.found.len() <= MAX_HYPOTHESES && search.budget > 0).then_some(search.found)
     }
 
-    /// The segments of unprobed blocks from a block to the function's exits, and how each ends. `None` if there are
+    /// The sequences of unprobed blocks from a block to the function's exits, and how each ends. `None` if there are
     /// more than 16.
-    pub fn segments_out(&self, graph: &Graph, from: BlockIndex) -> Option<Vec<(Vec<BlockIndex>, End)>> {
+    pub fn sequences_out(&self, graph: &Graph, from: BlockIndex) -> Option<Vec<(Vec<BlockIndex>, End)>> {
         let mut out = Vec::new();
         let mut budget = MAX_SEARCH_STEPS;
         self.search_out(graph, from, &mut Vec::new(), &mut out, &mut budget);
@@ -149,12 +149,12 @@ impl InstanceBlocks {
         &self,
         graph: &Graph,
         from: BlockIndex,
-        segment: &mut Vec<BlockIndex>,
+        sequence: &mut Vec<BlockIndex>,
         out: &mut Vec<(Vec<BlockIndex>, End)>,
         budget: &mut usize,
     ) {
         if graph.successors(from).is_empty() {
-            out.push((segment.clone(), End::Exit));
+            out.push((sequence.clone(), End::Exit));
             return;
         }
         for &next in graph.successors(from) {
@@ -162,31 +162,31 @@ impl InstanceBlocks {
                 return;
             }
             *budget -= 1;
-            if self.is_unprobed(next) && !segment.contains(&next) && graph.end_at(from, next).is_none() {
-                segment.push(next);
-                self.search_out(graph, next, segment, out, budget);
-                segment.pop();
+            if self.is_unprobed(next) && !sequence.contains(&next) && graph.end_at(from, next).is_none() {
+                sequence.push(next);
+                self.search_out(graph, next, sequence, out, budget);
+                sequence.pop();
             }
         }
     }
 
-    /// The shortest segment from any block of `from` to another block through any blocks, without both ends.
-    pub fn shortest_segment(&self, graph: &Graph, from: &[BlockIndex], to: BlockIndex) -> Option<Vec<BlockIndex>> {
+    /// The shortest sequence from any block of `from` to another block through any blocks, without both ends.
+    pub fn shortest_sequence(&self, graph: &Graph, from: &[BlockIndex], to: BlockIndex) -> Option<Vec<BlockIndex>> {
         let mut before: FxHashMap<BlockIndex, Option<BlockIndex>> = from.iter().map(|&b| (b, None)).collect();
         let mut queue: std::collections::VecDeque<BlockIndex> = from.iter().copied().collect();
         while let Some(block) = queue.pop_front() {
             for &next in graph.successors(block) {
                 if next == to {
-                    let mut segment = Vec::new();
+                    let mut sequence = Vec::new();
                     let mut at = Some(block);
                     while let Some(block) = at {
                         at = before[&block];
                         if at.is_some() {
-                            segment.push(block);
+                            sequence.push(block);
                         }
                     }
-                    segment.reverse();
-                    return Some(segment);
+                    sequence.reverse();
+                    return Some(sequence);
                 }
                 before.entry(next).or_insert_with(|| {
                     queue.push_back(next);
@@ -198,16 +198,16 @@ impl InstanceBlocks {
     }
 }
 
-struct SegmentSearch<'a> {
+struct SequenceSearch<'a> {
     instance: &'a InstanceBlocks,
     graph: &'a Graph,
     group: &'a [BlockIndex],
-    segment: Vec<BlockIndex>,
+    sequence: Vec<BlockIndex>,
     found: Vec<Vec<BlockIndex>>,
     budget: usize,
 }
 
-impl SegmentSearch<'_> {
+impl SequenceSearch<'_> {
     /// Continues from a block; the first `passed` blocks of the group cannot follow.
     fn from(&mut self, block: BlockIndex, passed: usize) {
         let graph = self.graph;
@@ -217,7 +217,7 @@ impl SegmentSearch<'_> {
     }
 
     fn visit(&mut self, next: BlockIndex, passed: usize) {
-        if self.found.len() > MAX_HYPOTHESES || self.budget == 0 || self.segment.contains(&next) {
+        if self.found.len() > MAX_HYPOTHESES || self.budget == 0 || self.sequence.contains(&next) {
             return;
         }
         self.budget -= 1;
@@ -225,12 +225,12 @@ impl SegmentSearch<'_> {
         if position.is_none() && !self.instance.is_unprobed(next) {
             return;
         }
-        self.segment.push(next);
+        self.sequence.push(next);
         match position.map(|p| passed + p + 1) {
-            Some(passed) if passed == self.group.len() => self.found.push(self.segment.clone()),
+            Some(passed) if passed == self.group.len() => self.found.push(self.sequence.clone()),
             Some(passed) => self.from(next, passed),
             None => self.from(next, passed),
         }
-        self.segment.pop();
+        self.sequence.pop();
     }
 }

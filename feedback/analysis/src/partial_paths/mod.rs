@@ -5,7 +5,7 @@
 //! code, lack a beginning or an end. A shadow call stack separates activations, so that a partial path continues after
 //! a call.
 //!
-//! The phases, one a file: [`inline_instance`] finds the segments between observed blocks; [`walk`] splits the blocks
+//! The phases, one a file: [`inline_instance`] finds the sequences between observed blocks; [`walk`] splits the blocks
 //! of one activation; [`frames`] separates activations; [`store`] sums equal observations in all
 //! [`replicates`](crate::replicates); [`collect`] does this for all bursts of a recording. The result is the
 //! [`evidence`].

@@ -1,8 +1,8 @@
 //! The inline instances of a module, prepared for walking when they first occur.
 
 use super::inline_instance::{Graph, InstanceBlocks};
-use super::store::{Observations, Store};
-use super::walk::Segments;
+use super::store::{FunctionObservations, Store};
+use super::walk::BlockSequences;
 use pleach_annotate::cfg::ProbeTarget;
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
@@ -14,7 +14,7 @@ pub(super) struct ModuleInstances<'p> {
     /// By function of the map, once needed: the index of its observations in the store, and its graph.
     pub functions: Vec<Option<(u32, Graph)>>,
     /// By inline instance, once needed.
-    segments: Vec<Option<Box<Segments>>>,
+    sequences: Vec<Option<Box<BlockSequences>>>,
     /// By inline instance: the blocks that have code in it.
     shown: Vec<Vec<BlockIndex>>,
 }
@@ -30,7 +30,7 @@ impl<'p> ModuleInstances<'p> {
         Self {
             map,
             functions: map.functions.iter().map(|_| None).collect(),
-            segments: map.inline_instances.iter().map(|_| None).collect(),
+            sequences: map.inline_instances.iter().map(|_| None).collect(),
             shown,
         }
     }
@@ -38,39 +38,39 @@ impl<'p> ModuleInstances<'p> {
     /// By function of the map and block: whether some inline instance always shows it.
     pub fn shown_by_function(&self) -> Vec<Vec<bool>> {
         let mut shown: Vec<Vec<bool>> = vec![Vec::new(); self.map.functions.len()];
-        for (instance, segments) in self.map.inline_instances.iter().zip(&self.segments) {
-            let Some(segments) = segments else { continue };
+        for (instance, sequences) in self.map.inline_instances.iter().zip(&self.sequences) {
+            let Some(sequences) = sequences else { continue };
             let function = instance.function.0 as usize;
             let shown = &mut shown[function];
             shown.resize(self.map.functions[function].cfg.blocks.len(), false);
             for (index, shown) in shown.iter_mut().enumerate() {
-                *shown |= !segments.instance.is_unprobed(BlockIndex(index as u32));
+                *shown |= !sequences.instance.is_unprobed(BlockIndex(index as u32));
             }
         }
         shown
     }
 
-    /// The index of an inline instance's observations in the store, its function's graph, and its segments.
-    pub fn prepare(&mut self, instance: InlineInstanceIndex, store: &mut Store) -> (u32, &Graph, &mut Segments) {
+    /// The index of an inline instance's observations in the store, its function's graph, and its sequences.
+    pub fn prepare(&mut self, instance: InlineInstanceIndex, store: &mut Store) -> (u32, &Graph, &mut BlockSequences) {
         let Self {
             map,
             functions,
-            segments,
+            sequences,
             shown,
         } = self;
         let position = map.inline_instances[instance.index()].function.0 as usize;
         let cfg = &map.functions[position].cfg;
         let (place, graph) = functions[position].get_or_insert_with(|| {
-            store.functions.push(Observations::default());
+            store.functions.push(FunctionObservations::default());
             (
                 store.functions.len() as u32 - 1,
                 Graph::new(cfg, &ball_larus::NumberingOptions::default()),
             )
         });
-        let segments = segments[instance.index()].get_or_insert_with(|| {
+        let sequences = sequences[instance.index()].get_or_insert_with(|| {
             let shown = shown[instance.index()].iter().copied();
-            Box::new(Segments::new(InstanceBlocks::new(cfg.blocks.len(), shown)))
+            Box::new(BlockSequences::new(InstanceBlocks::new(cfg.blocks.len(), shown)))
         });
-        (*place, graph, segments)
+        (*place, graph, sequences)
     }
 }

@@ -1,6 +1,6 @@
 //! Sums equal observations.
 
-use super::callers::{Called, Waiting};
+use super::callers::{Called, PendingCallers};
 use super::evidence::Observation;
 use super::inline_instance::Graph;
 use super::walk::Sink;
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 /// The distinct observations of a function.
 #[derive(Default)]
-pub(super) struct Observations {
+pub(super) struct FunctionObservations {
     partial_paths: FxHashMap<PartialPath, u32>,
     others: FxHashMap<Alternatives, u32>,
     /// The number of each observation.
@@ -21,7 +21,7 @@ pub(super) struct Observations {
     passed: Vec<Option<PassedPath>>,
 }
 
-impl Observations {
+impl FunctionObservations {
     pub fn finish(self) -> Vec<Observation> {
         let single = self
             .partial_paths
@@ -45,7 +45,7 @@ impl Observations {
 /// All observations.
 #[derive(Default)]
 pub(super) struct Store {
-    pub functions: Vec<Observations>,
+    pub functions: Vec<FunctionObservations>,
     /// The observations of the current cluster: function, observation, weight.
     cluster: Vec<(u32, u32, f32)>,
     /// Weight of the next observations.
@@ -101,7 +101,7 @@ pub(super) struct ObservationSink<'a> {
     pub store: &'a mut Store,
     pub graph: &'a Graph,
     pub passed: &'a mut Vec<PassedPath>,
-    pub callers: &'a mut Waiting,
+    pub callers: &'a mut PendingCallers,
 }
 
 impl ObservationSink<'_> {

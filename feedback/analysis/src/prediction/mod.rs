@@ -15,7 +15,7 @@ mod tage;
 use crate::decode::{Event, Position};
 use crate::probe_walker::{ByModule, ProbeWalker};
 use crate::program::Program;
-use crate::replay::{Observer, Replay, Run, Source};
+use crate::replay::{Observer, Replay, ReplayUnit, Run};
 use crate::time_bias::Weights;
 use decision::{Decision, Decisions};
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
@@ -25,7 +25,7 @@ use pleach_profile::BranchPrediction;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
-use tage::{History, Tage};
+use tage::{BranchHistory, Tage};
 
 /// Predictions of each function's branches, in block order, in sampled executions.
 pub type Predictions = BTreeMap<(FunctionId, CfgHash), Vec<BranchPrediction>>;
@@ -41,14 +41,14 @@ pub fn predict(program: &Program, vectors: &VectorSet, weights: &Weights) -> Pre
 #[derive(Default)]
 struct Chain {
     branches: Vec<Branch>,
-    history: History,
+    history: BranchHistory,
 }
 
 impl Chain {
     /// Reads the branches of a burst, or of a window behind its lead. A window without a lead repeats its first branch.
-    fn read(&mut self, source: Source<'_>) {
+    fn read(&mut self, source: ReplayUnit<'_>) {
         self.branches.clear();
-        if let Source::Window(window) = source {
+        if let ReplayUnit::Window(window) = source {
             self.branches.extend(window.lead.or(window.branches.first().copied()));
         }
         self.branches.extend_from_slice(source.branches());
@@ -57,8 +57,8 @@ impl Chain {
 }
 
 /// The processor's own prediction of a branch, if it was recorded.
-fn hardware_prediction(source: Source<'_>, position: usize) -> Option<bool> {
-    let Source::Burst(burst) = source else { return None };
+fn hardware_prediction(source: ReplayUnit<'_>, position: usize) -> Option<bool> {
+    let ReplayUnit::Burst(burst) = source else { return None };
     let facts = &burst.hardware.as_ref()?.facts;
     match facts.get(position)?.prediction {
         Prediction::Unknown => None,
@@ -149,7 +149,7 @@ impl Observer for Predictor<'_> {
         };
         // A window's chain begins with its lead.
         let position = match (run.source, position) {
-            (Source::Window(_), Position::Branch(branch)) => branch + 1,
+            (ReplayUnit::Window(_), Position::Branch(branch)) => branch + 1,
             (_, Position::Branch(branch)) => branch,
             (_, Position::Lead | Position::Interrupted) => 0,
         };

@@ -2,7 +2,7 @@
 //! history length branch predictors”, 2006). A table of two-bit counters by branch, and seven tables of counters by
 //! branch and history, each of a longer history than the one before; the longest history that is known predicts.
 //!
-//! History is that of taken branches, as in current processors: which branch went where. That is what bursts consist
+//! BranchHistory is that of taken branches, as in current processors: which branch went where. That is what bursts consist
 //! of.
 
 use pleach_collector::stream::mix;
@@ -18,7 +18,7 @@ const AGING: u32 = 1 << 18;
 
 /// Prefix hashes of the taken branches, from which the hash of any interval follows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct History {
+pub(super) struct BranchHistory {
     /// By number of branches: the hash of that prefix.
     prefixes: Vec<u64>,
 }
@@ -37,7 +37,7 @@ const POWERS: [u64; LENGTHS.len()] = {
     powers
 };
 
-impl History {
+impl BranchHistory {
     /// Reads the history of consecutive branches, each given by a hash.
     pub fn read(&mut self, branches: impl Iterator<Item = u64>) {
         self.prefixes.clear();
@@ -105,7 +105,7 @@ impl Tage {
     }
 
     /// Predicts a branch from the history before it, returns whether the prediction was right, and updates the tables.
-    pub fn predicts(&mut self, branch: u64, history: &History, end: usize, taken: bool) -> bool {
+    pub fn predicts(&mut self, branch: u64, history: &BranchHistory, end: usize, taken: bool) -> bool {
         let places = places(branch, history, end);
         let mut hits = (0..places.known).rev().filter(|&table| {
             let (at, tag) = places.by_history[table];
@@ -184,7 +184,7 @@ fn step(counter: &mut i8, up: bool, bits: u32) {
     };
 }
 
-fn places(branch: u64, history: &History, end: usize) -> Places {
+fn places(branch: u64, history: &BranchHistory, end: usize) -> Places {
     let mut places = Places {
         base: (mix(branch) >> (64 - BASE_BITS)) as usize,
         by_history: [(0, 0); LENGTHS.len()],
@@ -212,7 +212,7 @@ mod tests {
         let outcomes: Vec<_> = outcomes.collect();
         let mut tage = Tage::new();
         // Outcomes show in history: taken branches lead somewhere else than those that are not, which a jump follows.
-        let mut history = History::default();
+        let mut history = BranchHistory::default();
         history.read(outcomes.iter().map(|&(branch, taken)| branch * 2 + u64::from(taken)));
         let wrong = |(at, &(branch, taken)): (usize, &(u64, bool))| !tage.predicts(branch, &history, at, taken);
         let wrong: Vec<bool> = outcomes.iter().enumerate().map(wrong).collect();
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn history_is_that_of_the_branches_before() {
-        let mut history = History::default();
+        let mut history = BranchHistory::default();
         history.read([1, 2, 3, 2, 3].into_iter());
         let last = |end, length| history.last(end, length, BASE.wrapping_pow(length as u32));
         assert_eq!(last(5, 2), last(3, 2));

@@ -28,7 +28,7 @@ fn intern<K: Hash + Eq>(numbers: &mut FxHashMap<K, u32>, key: K) -> u32 {
 
 impl Chain {
     /// Reads bursts, with the last `order` branches as state.
-    pub fn observe(bursts: &[Burst], order: usize) -> Self {
+    pub fn from_bursts(bursts: &[Burst], order: usize) -> Self {
         let (states, count) = states(bursts, order);
         let mut visits = vec![0.0; count];
         let mut times: FxHashMap<(u32, u32), f64> = FxHashMap::default();

@@ -1,7 +1,7 @@
 //! The time of taken branches that a recording measured: by hardware breakpoints behind some bursts, or by the cycles of
 //! branch records.
 
-use super::clock::Precision;
+use super::burst_timing::Precision;
 use pleach_collector::vector::{Burst, HardwareSample, VectorSet};
 
 /// Events that occur at a constant rate in time, whatever the program does: their samples are spread over time as timer
@@ -22,7 +22,7 @@ pub(super) type Measurement = (f32, f32);
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Measured<'v> {
     /// Nanoseconds, behind bursts.
-    Clocks,
+    Timings,
     /// Cycles of the bursts themselves, if their events are of time.
     Cycles(&'v VectorSet),
 }
@@ -30,8 +30,8 @@ pub(super) enum Measured<'v> {
 impl<'v> Measured<'v> {
     /// Nanoseconds and cycles have no common unit: where bursts were timed, cycles are not used.
     pub(super) fn new(vectors: &'v VectorSet) -> Self {
-        match vectors.bursts.iter().any(|burst| burst.clock.is_some()) {
-            true => Self::Clocks,
+        match vectors.bursts.iter().any(|burst| burst.timing.is_some()) {
+            true => Self::Timings,
             false => Self::Cycles(vectors),
         }
     }
@@ -39,7 +39,7 @@ impl<'v> Measured<'v> {
     /// How precise a single measurement is.
     pub(super) fn precision(&self) -> Precision {
         match self {
-            Self::Clocks => Precision::Low,
+            Self::Timings => Precision::Low,
             Self::Cycles(_) => Precision::High,
         }
     }
@@ -47,7 +47,7 @@ impl<'v> Measured<'v> {
     /// What was measured for a burst.
     pub(super) fn time(&self, burst: &Burst) -> Option<Measurement> {
         match self {
-            Self::Clocks => burst.clock.map(|clock| (clock.branches, clock.nanoseconds)),
+            Self::Timings => burst.timing.map(|timing| (timing.branches, timing.nanoseconds)),
             Self::Cycles(vectors) => {
                 let hardware = burst.hardware.as_deref()?;
                 let event = vectors.events.get(hardware.event.0 as usize)?;

@@ -11,11 +11,11 @@
 //! observed that (phases that run one after the other), the result would be noise or would not exist. So the chain
 //! restarts with a small probability at the observed visits: `n = (1 − ε) n P + ε visits`. This is the distribution of
 //! bursts that each continue, by the kernel, for `1/ε` more branches on average. It is unique, and phases that no burst
-//! joins keep their shares: bursts do not show the speed of a phase as a whole. [`clock`] uses measured speeds
+//! joins keep their shares: bursts do not show the speed of a phase as a whole. [`burst_timing`] uses measured speeds
 //! ([`measured`]), and [`phase`] widens intervals for unknown ones.
 
+mod burst_timing;
 mod chain;
-mod clock;
 mod measured;
 mod phase;
 mod stationary;
@@ -79,14 +79,14 @@ impl Weights {
     pub fn from_vectors(vectors: &VectorSet, model: &Model) -> Self {
         let measured = Measured::new(vectors);
         let by_speed = Self {
-            bursts: clock::weights(&vectors.bursts, measured.precision(), |burst| measured.time(burst)),
+            bursts: burst_timing::weights(&vectors.bursts, measured.precision(), |burst| measured.time(burst)),
             ..Self::equal()
         };
         let by_time = |engine| matches!(engine, Engine::Step | Engine::RunAhead);
         if !vectors.bursts.iter().all(|burst| by_time(burst.engine)) {
             return by_speed;
         }
-        let chain = Chain::observe(&vectors.bursts, model.order);
+        let chain = Chain::from_bursts(&vectors.bursts, model.order);
         let shares = stationary::solve(&chain, model.restart);
         let (all, seen): (f64, f64) = (shares.iter().sum(), chain.visits.iter().sum());
         // Expected visits of the state among the same number of branches.

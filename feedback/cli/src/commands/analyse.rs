@@ -8,7 +8,7 @@ use super::recorded::analysed;
 use anyhow::{Context, Result, bail};
 use pleach_analysis::time_bias::{Model, Weights};
 use pleach_collector::vector::{VectorSet, join};
-use pleach_decide::support::verdict;
+use pleach_decide::support::support_summary;
 use pleach_phases::{Interval, Timeline};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -123,7 +123,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     pleach_store::write_profile(&args.output, &profile)?;
     if !args.quiet {
         eprintln!("pleach: wrote {}", args.output.display());
-        eprintln!("pleach: {}", verdict(&profile.provenance, profile.functions.len()));
+        eprintln!(
+            "pleach: {}",
+            support_summary(&profile.provenance, profile.functions.len())
+        );
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -12,7 +12,7 @@ use crate::install;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Subcommand;
 use command_line::CommandLine;
-use pleach_decide::support::{Support, verdict};
+use pleach_decide::support::{Support, support_summary};
 use pleach_profile::file::ProfileFile;
 use std::ffi::OsString;
 use std::fs;
@@ -188,7 +188,10 @@ fn record(line: &CommandLine, options: &str, output: &Path) -> Result<ExitCode> 
     let provenance = file.provenance()?;
     let support = Support::from_provenance(&provenance);
     let programs = plural(profiles.len(), "program");
-    eprintln!("pleach: recorded {programs}; {}", verdict(&provenance, file.len()));
+    eprintln!(
+        "pleach: recorded {programs}; {}",
+        support_summary(&provenance, file.len())
+    );
     Ok(if code == ExitCode::SUCCESS && !support.weights() {
         ExitCode::from(NOTHING_SAMPLED)
     } else {

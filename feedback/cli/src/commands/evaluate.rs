@@ -82,7 +82,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         engine,
         from_outside,
         overhead: args.overhead,
-        clocks: args.correct_time_bias,
+        times_bursts: args.correct_time_bias,
         ..RecordOptions::new(sampling::sampler(engine)?)
     };
     let options = EvaluateOptions {

@@ -244,7 +244,7 @@ pub fn say_support(path: &Path, file: &ProfileFile, is_asked: bool) -> Result<()
         bail!("{}: {NOT_ANNOTATED}", path.display());
     }
     if is_asked || !support.weights() {
-        eprintln!("pleach: {}: {}", path.display(), support.verdict());
+        eprintln!("pleach: {}: {}", path.display(), support.summary());
     }
     Ok(())
 }

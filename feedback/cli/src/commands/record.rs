@@ -297,7 +297,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         seed: args.seed,
         max_size: args.max_size,
         timer_only: args.timer_only,
-        clocks: args.correct_time_bias,
+        times_bursts: args.correct_time_bias,
         coverage: args.coverage.mode(),
         coverage_advance: args.coverage_advance,
         threads: args.threads(engine)?,

@@ -14,7 +14,7 @@ use pleach_collector::record::{Convergence, Recording};
 use pleach_collector::stats::Stats;
 use pleach_collector::vector::VectorSet;
 use pleach_collector::verify::Verified;
-use pleach_decide::support::verdict;
+use pleach_decide::support::support_summary;
 use pleach_profile::file::ProfileFile;
 use pleach_profile::{Covered, Profile};
 use pleach_report::names::demangled;
@@ -135,7 +135,10 @@ impl Target<'_> {
                 eprintln!("pleach: {}", covered(&profile, &recording.vectors));
             }
             if sampled && !profile.functions.is_empty() {
-                eprintln!("pleach: {}", verdict(&profile.provenance, profile.functions.len()));
+                eprintln!(
+                    "pleach: {}",
+                    support_summary(&profile.provenance, profile.functions.len())
+                );
             }
         }
         if !sampled && self.needs_samples {

@@ -9,7 +9,7 @@ use anyhow::Result;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_annotate::map::AddressMap;
-use pleach_decide::support::verdict;
+use pleach_decide::support::support_summary;
 use pleach_report::functions::{Report, ReportOptions};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -103,6 +103,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             report.to_source_text(&names, &profile_names(&binaries, &profile))
         }
     })?;
-    eprintln!("pleach: {}", verdict(&profile.provenance, profile.functions.len()));
+    eprintln!(
+        "pleach: {}",
+        support_summary(&profile.provenance, profile.functions.len())
+    );
     Ok(ExitCode::SUCCESS)
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_annotate::map::AddressMap;
-use pleach_decide::support::verdict;
+use pleach_decide::support::support_summary;
 use pleach_report::profile_text;
 use pleach_report::show::{Show, ShowOptions};
 use std::collections::HashMap;
@@ -72,7 +72,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         print_json("show", "profile", &serde_json::to_string_pretty(&show.to_json())?)?;
     } else {
         print_report(&show.to_text(&names))?;
-        eprintln!("pleach: {}", verdict(&profile.provenance, profile.functions.len()));
+        eprintln!(
+            "pleach: {}",
+            support_summary(&profile.provenance, profile.functions.len())
+        );
     }
     Ok(ExitCode::SUCCESS)
 }

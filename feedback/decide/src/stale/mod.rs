@@ -23,30 +23,30 @@ use features::Features;
 use pleach_annotate::cfg::Cfg;
 use pleach_profile::{Covered, FunctionProfile};
 
-/// Minimum likeness of a function's versions: the similarity of matched blocks, weighted by their executions; blocks
+/// Minimum similarity of a function's versions: the similarity of matched blocks, weighted by their executions; blocks
 /// without a match count as 0. Blocks without calls that only end alike have a similarity of .4 at most, equal blocks
 /// one of .7.
-const MIN_EXECUTED_LIKENESS: f64 = 0.5;
+const MIN_EXECUTED_SIMILARITY: f64 = 0.5;
 
 /// How a function's profile was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Kinship {
+pub enum MatchKind {
     /// Its graph changed.
-    Changed,
+    ChangedGraph,
     /// It is the same, in another module. Of a local function, each module has a copy.
-    Elsewhere,
+    OtherModule,
     /// It has another name. The old one:
     Renamed(String),
     /// It changed, and has no samples.
     Unsampled,
     /// The profile has functions of its name in other files only, without samples.
-    Namesake,
+    SameNameUnsampled,
 }
 
-impl Kinship {
+impl MatchKind {
     /// Whether the older version has samples.
     pub fn has_samples(&self) -> bool {
-        !matches!(self, Self::Unsampled | Self::Namesake)
+        !matches!(self, Self::Unsampled | Self::SameNameUnsampled)
     }
 }
 
@@ -56,7 +56,7 @@ pub struct Salvaged {
     /// The profile.
     pub profile: FunctionProfile,
     /// How it was found.
-    pub kinship: Kinship,
+    pub match_kind: MatchKind,
     /// Blocks of the new graph that are blocks of the old one.
     pub matched_blocks: usize,
     /// Share of the old executions that are of matched blocks.
@@ -65,14 +65,14 @@ pub struct Salvaged {
 
 /// Salvages the profile of an older version of a function. `scale`: the profile's executions in a sample. `None` if the
 /// record has no graph, or if too little of what was executed is in the new graph.
-pub fn salvage(old: &FunctionProfile, new: &Cfg, kinship: Kinship, scale: f64) -> Option<Salvaged> {
+pub fn salvage(old: &FunctionProfile, new: &Cfg, match_kind: MatchKind, scale: f64) -> Option<Salvaged> {
     let graph = old.graph.as_deref()?;
     let (before, after) = (Graph::new(graph), Graph::new(new));
     let matched = BlockMatch::find(&before, &after)?;
-    let likeness = matched_share(old, &matched, |old, new| {
+    let similarity = matched_share(old, &matched, |old, new| {
         before.features[old].similarity(&after.features[new]) / Features::ALIKE
     });
-    if likeness < MIN_EXECUTED_LIKENESS {
+    if similarity < MIN_EXECUTED_SIMILARITY {
         return None;
     }
     let matched_flow = matched_share(old, &matched, |_, _| 1.0);
@@ -80,7 +80,7 @@ pub fn salvage(old: &FunctionProfile, new: &Cfg, kinship: Kinship, scale: f64) -
     profile.samples = (old.samples as f64 * matched_flow).round() as u64;
     Some(Salvaged {
         profile,
-        kinship,
+        match_kind,
         matched_blocks: matched.len(),
         matched_flow,
     })

@@ -6,16 +6,16 @@ use pleach_annotate::cfg::Cfg;
 
 /// Blocks and calls that a function must have, so that another one is not alike by chance.
 const MIN_PARTS: usize = 6;
-/// Minimum likeness of two functions that are one.
-const MIN_LIKENESS: f64 = 0.75;
-/// By how much the best likeness must exceed the second.
+/// Minimum similarity of two functions that are one.
+const MIN_FUNCTION_SIMILARITY: f64 = 0.75;
+/// By how much the best similarity must exceed the second.
 const MIN_LEAD: f64 = 0.05;
 
 /// Maximum number of pairs of functions that are compared, which bounds the time.
 const MAX_PAIRS: usize = 20_000;
 
 /// How alike two functions are: the similarity of their matched blocks, from 0 to 1 for equal graphs.
-pub fn likeness(old: &Cfg, new: &Cfg) -> f64 {
+pub fn function_similarity(old: &Cfg, new: &Cfg) -> f64 {
     let (before, after) = (Graph::new(old), Graph::new(new));
     let Some(matched) = BlockMatch::find(&before, &after) else {
         return 0.0;
@@ -37,7 +37,7 @@ pub fn renamed(old: &[&Cfg], new: &[&Cfg]) -> Vec<Option<usize>> {
         .iter()
         .map(|new| {
             let of = |old: &&Cfg| match has_parts(new) && has_parts(old) && is_near(old, new) {
-                true => likeness(old, new),
+                true => function_similarity(old, new),
                 false => 0.0,
             };
             old.iter().map(of).collect()
@@ -46,36 +46,36 @@ pub fn renamed(old: &[&Cfg], new: &[&Cfg]) -> Vec<Option<usize>> {
     (0..new.len())
         .map(|of| {
             let found = (0..old.len()).max_by(|&a, &b| table[of][a].total_cmp(&table[of][b]))?;
-            let likeness = table[of][found];
+            let similarity = table[of][found];
             let in_row = (0..old.len())
                 .filter(|&other| other != found)
                 .map(|other| table[of][other]);
             let in_column = (0..new.len())
                 .filter(|&other| other != of)
                 .map(|other| table[other][found]);
-            let leads = in_row.chain(in_column).all(|other| likeness >= other + MIN_LEAD);
-            (likeness >= MIN_LIKENESS && leads).then_some(found)
+            let leads = in_row.chain(in_column).all(|other| similarity >= other + MIN_LEAD);
+            (similarity >= MIN_FUNCTION_SIMILARITY && leads).then_some(found)
         })
         .collect()
 }
 
 /// Whether two functions with equal hashes are one with two names: they make the same calls, and are not tiny.
-pub fn is_twin(old: &Cfg, new: &Cfg) -> bool {
+pub fn is_renamed(old: &Cfg, new: &Cfg) -> bool {
     let own = |cfg: &Cfg| -> Vec<u64> { Features::of(cfg).iter().map(|block| block.own).collect() };
     has_parts(new) && own(old) == own(new)
 }
 
 /// Whether two functions of one name in different files are one that was moved: they are much alike, and not tiny.
 pub fn is_moved(old: &Cfg, new: &Cfg) -> bool {
-    has_parts(old) && has_parts(new) && likeness(old, new) >= MIN_LIKENESS
+    has_parts(old) && has_parts(new) && function_similarity(old, new) >= MIN_FUNCTION_SIMILARITY
 }
 
 fn has_parts(cfg: &Cfg) -> bool {
     cfg.blocks.len() + cfg.calls.len() >= MIN_PARTS
 }
 
-/// Whether sizes allow for enough likeness.
+/// Whether sizes allow for enough similarity.
 fn is_near(old: &Cfg, new: &Cfg) -> bool {
     let (a, b) = (old.blocks.len() as f64, new.blocks.len() as f64);
-    2.0 * a.min(b) / (a + b) >= MIN_LIKENESS
+    2.0 * a.min(b) / (a + b) >= MIN_FUNCTION_SIMILARITY
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::weights::{Verdict, verdict};
+use crate::weights::{FunctionTreatment, function_treatment};
 use pleach_annotate::cfg::{Call, Callee};
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid};
 use pleach_annotate::testing;
@@ -65,7 +65,7 @@ fn an_inserted_test_leaves_the_counts_around_it() {
         &[5, 9, 2, 4, 1, 3, 20, 4],
         &[(0, 11), (1, 12), (6, 13), (7, 14)],
     );
-    let found = salvage(&profile(), &new, Kinship::Changed, SCALE).expect("salvaged");
+    let found = salvage(&profile(), &new, MatchKind::ChangedGraph, SCALE).expect("salvaged");
     assert_eq!(found.matched_blocks, 6);
     assert_eq!(found.matched_flow, 1.0);
     let counts = &found.profile.blocks;
@@ -81,7 +81,7 @@ fn an_inserted_test_leaves_the_counts_around_it() {
 #[test]
 fn nothing_changes_where_nothing_changed() {
     let record = profile();
-    let found = salvage(&record, &old(), Kinship::Changed, SCALE)
+    let found = salvage(&record, &old(), MatchKind::ChangedGraph, SCALE)
         .expect("salvaged")
         .profile;
     assert_eq!((&found.blocks, &found.edges), (&record.blocks, &record.edges));
@@ -96,7 +96,7 @@ fn removed_blocks_take_their_share_with_them() {
         &[(0, 11), (3, 13), (4, 14)],
     );
     let old = profile();
-    let found = salvage(&old, &new, Kinship::Changed, SCALE).expect("salvaged");
+    let found = salvage(&old, &new, MatchKind::ChangedGraph, SCALE).expect("salvaged");
     assert_eq!(found.matched_blocks, 5);
     let share = 1.0 - 9.0 / 240.0;
     assert!((found.matched_flow - share).abs() < 1e-9);
@@ -111,12 +111,12 @@ fn another_function_is_not_taken_for_an_older_version() {
         &[50, 1, 1, 1, 1],
         &[(0, 77), (0, 78)],
     );
-    assert_eq!(salvage(&profile(), &new, Kinship::Changed, SCALE), None);
+    assert_eq!(salvage(&profile(), &new, MatchKind::ChangedGraph, SCALE), None);
     let without_graph = FunctionProfile {
         graph: None,
         ..profile()
     };
-    assert_eq!(salvage(&without_graph, &old(), Kinship::Changed, SCALE), None);
+    assert_eq!(salvage(&without_graph, &old(), MatchKind::ChangedGraph, SCALE), None);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn targets_and_predictions_move_with_their_blocks() {
         &[(0, 11), (1, 12), (3, 15), (5, 13), (6, 14)],
     );
     new.calls[3].callee = Callee::Indirect;
-    let found = salvage(&record, &new, Kinship::Changed, SCALE)
+    let found = salvage(&record, &new, MatchKind::ChangedGraph, SCALE)
         .expect("salvaged")
         .profile;
     assert_eq!(found.call_targets[0].call, 3);
@@ -157,7 +157,7 @@ fn what_did_not_run_is_unknown_where_it_changed() {
     record.coverage = vec![Proved, Proved, NotExecuted, Proved, Proved, NotExecuted];
     let mut new = old();
     new.blocks[5].instructions = 40;
-    let found = salvage(&record, &new, Kinship::Changed, SCALE).expect("salvaged");
+    let found = salvage(&record, &new, MatchKind::ChangedGraph, SCALE).expect("salvaged");
     assert_eq!(
         found.profile.coverage,
         [Proved, Proved, NotExecuted, Proved, Proved, Unknown]
@@ -195,10 +195,10 @@ fn an_older_version_proves_nothing() {
         hot_instance_count: 0,
     };
     let never = without_samples(&[], &old());
-    assert_eq!(verdict(&old(), &never, &exact), Verdict::Cold);
+    assert_eq!(function_treatment(&old(), &never, &exact), FunctionTreatment::Cold);
     // Placed apart, but not optimised for size.
-    let unlikely = Verdict::Unlikely { is_proved: false };
-    assert_eq!(verdict(&old(), &never, &evidence(&exact)), unlikely);
+    let unlikely = FunctionTreatment::Unlikely { is_proved: false };
+    assert_eq!(function_treatment(&old(), &never, &evidence(&exact)), unlikely);
 }
 
 #[test]
@@ -211,8 +211,11 @@ fn a_new_name_is_found_by_likeness_if_nothing_else_is_like_it() {
         &[7, 30, 1, 1, 1],
         &[(0, 40), (1, 41), (2, 42)],
     );
-    assert_eq!(rename::likeness(&old, &old), 1.0);
-    let (alike, unlike) = (rename::likeness(&old, &new), rename::likeness(&old, &other));
+    assert_eq!(rename::function_similarity(&old, &old), 1.0);
+    let (alike, unlike) = (
+        rename::function_similarity(&old, &new),
+        rename::function_similarity(&old, &other),
+    );
     assert!(alike > 0.75 && unlike < 0.5, "{alike} {unlike}");
     assert_eq!(rename::renamed(&[&other, &old], &[&new]), [Some(1)]);
     assert_eq!(rename::renamed(&[&other], &[&new]), [None]);
@@ -221,7 +224,7 @@ fn a_new_name_is_found_by_likeness_if_nothing_else_is_like_it() {
     assert!(rename::is_moved(&old, &new) && !rename::is_moved(&old, &other));
     let tiny = cfg(&[&[]], &[3], &[]);
     assert!(!rename::is_moved(&tiny, &tiny));
-    assert!(rename::is_twin(&old, &old) && !rename::is_twin(&old, &new));
+    assert!(rename::is_renamed(&old, &old) && !rename::is_renamed(&old, &new));
 }
 
 fn any_cfg() -> impl Strategy<Value = Cfg> {
@@ -253,13 +256,13 @@ proptest! {
         let mut record = recorded(&old, &samples[..old.blocks.len()]);
         record.coverage = old.blocks.iter().map(|_| Covered::Proved).collect();
         record.cfg_hash = CfgHash(7);
-        if let Some(found) = salvage(&record, &new, Kinship::Changed, SCALE) {
+        if let Some(found) = salvage(&record, &new, MatchKind::ChangedGraph, SCALE) {
             prop_assert_eq!(found.profile.check_shape(&new), Ok(()));
             prop_assert_eq!(found.profile.cfg_hash, new.hash());
             prop_assert!((0.5..=1.0 + 1e-9).contains(&found.matched_flow));
             prop_assert!(found.matched_blocks <= old.blocks.len().min(new.blocks.len()));
         }
-        let likeness = rename::likeness(&old, &new);
-        prop_assert!((0.0..=1.0).contains(&likeness));
+        let similarity = rename::function_similarity(&old, &new);
+        prop_assert!((0.0..=1.0).contains(&similarity));
     }
 }

@@ -15,7 +15,7 @@ const BACK_OFF: f64 = 1.0;
 
 /// A function's recorded paths, reduced to the blocks that have markers, with the paths that preceded them.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct History {
+pub struct PathHistory {
     /// Sequences by their number of preceding paths.
     by_depth: Vec<Sequences>,
 }
@@ -134,7 +134,7 @@ pub struct Next {
     pub effective: f64,
 }
 
-impl History {
+impl PathHistory {
     /// Builds the history. `visible`: whether a block has a marker. `caller`: a caller's block as in trails
     /// ([`caller_block`]), if it has a marker.
     pub fn new(
@@ -288,13 +288,13 @@ mod tests {
         }
     }
 
-    fn known(paths: &[EstimatedPath], windows: &[PathWindow], visible: impl Fn(BlockIndex) -> bool) -> History {
+    fn known(paths: &[EstimatedPath], windows: &[PathWindow], visible: impl Fn(BlockIndex) -> bool) -> PathHistory {
         let recorded = RecordedPaths {
             paths,
             windows,
             called: &[],
         };
-        History::new(recorded, visible, |_, _| None)
+        PathHistory::new(recorded, visible, |_, _| None)
     }
 
     fn blocks(numbers: &[u32]) -> Vec<BlockIndex> {
@@ -409,7 +409,7 @@ mod tests {
             windows: &[],
             called: &called,
         };
-        let history = History::new(recorded, |_| true, |_, block| caller_block(3, block));
+        let history = PathHistory::new(recorded, |_| true, |_, block| caller_block(3, block));
         let next = |caller: usize, block: u32| {
             let trail = [caller_block(caller, BlockIndex(block)).unwrap(), BlockIndex(0)];
             history

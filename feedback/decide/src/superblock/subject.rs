@@ -1,6 +1,6 @@
 //! The input of superblock formation: a function with its counts, markers and recorded paths.
 
-use super::history::History;
+use super::history::PathHistory;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 
@@ -32,7 +32,7 @@ pub struct Subject<'a> {
     /// Markers of each block, in execution order.
     pub markers: &'a [Vec<Marker>],
     /// The histories of the inline instances, in the order of [`Marker::instance`].
-    pub histories: &'a [History],
+    pub histories: &'a [PathHistory],
     /// The function of each inline instance, numbered as for [`caller_block`](super::history::caller_block).
     pub functions: &'a [usize],
     /// Executions of all blocks of the program, in the unit of `counts`.

@@ -6,7 +6,7 @@
 //! paths of the function from which the branch was inlined; these predict the next step. Without such markers, the
 //! branch's weights do.
 
-use super::history::{History, Next, caller_block, is_caller_block};
+use super::history::{Next, PathHistory, caller_block, is_caller_block};
 use super::subject::{Marker, Subject};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
@@ -196,7 +196,7 @@ impl Walker<'_> {
         if !unrollable(self.subject, self.back).contains(&true) {
             return 0;
         }
-        let known = self.subject.histories.iter().map(History::depth).max();
+        let known = self.subject.histories.iter().map(PathHistory::depth).max();
         known.unwrap_or(0).clamp(1, MAX_EARLIER_PATHS)
     }
 

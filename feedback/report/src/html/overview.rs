@@ -6,7 +6,7 @@ use crate::paths::ending;
 use crate::show::commands;
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::Start;
-use pleach_decide::support::{Support, verdict};
+use pleach_decide::support::{Support, support_summary};
 use pleach_profile::Profile;
 use serde::Serialize;
 
@@ -106,7 +106,7 @@ impl Overview {
             exact: support.exact,
             executions: functions.executions,
             has_vectors: profile.vectors.is_some(),
-            verdict: verdict(provenance, profile.functions.len()),
+            verdict: support_summary(provenance, profile.functions.len()),
             decisions: support.decisions().to_vec(),
             functions: [
                 all.len() as u64,

@@ -6,7 +6,7 @@ use pleach_analysis::time_bias::{Model, Weights};
 use pleach_collector::perf::export::{ExportOptions, perf_data};
 use pleach_collector::perf::import_bytes;
 use pleach_collector::vector::{
-    Branch, BranchFacts, Burst, Clock, CodeAddress, EndReason, Engine, EventId, HardwareSample, Module, ModuleId,
+    Branch, BranchFacts, Burst, BurstTiming, CodeAddress, EndReason, Engine, EventId, HardwareSample, Module, ModuleId,
     ModuleMapping, Prediction, Process, VectorSet,
 };
 use std::collections::BTreeMap;
@@ -98,7 +98,7 @@ impl Simulated {
                 system_call: None,
                 hardware: None,
                 lengths: Vec::new(),
-                clock: None,
+                timing: None,
             }
         };
         VectorSet {
@@ -346,7 +346,7 @@ impl Parts {
                         .collect(),
                 })),
                 lengths: Vec::new(),
-                clock: None,
+                timing: None,
             }
         };
         VectorSet {
@@ -444,7 +444,7 @@ fn timed_bursts_show_the_speed_of_parts() {
     vectors.processes = parts.records(&mut random, 1, "cycles").processes;
     for burst in vectors.bursts.iter_mut().step_by(3) {
         let state = (burst.branches[0].from.offset / SPACING) as usize;
-        burst.clock = Some(Clock {
+        burst.timing = Some(BurstTiming {
             branches: 1200.0,
             // A single time is uncertain.
             nanoseconds: (1200.0 * program.dwell[state] * (0.2 + 1.6 * random.unit())) as f32,

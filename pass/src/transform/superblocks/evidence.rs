@@ -9,7 +9,7 @@ use crate::transform::markers::Found;
 use inkwell::llvm_sys::prelude::LLVMBasicBlockRef;
 use inkwell::values::AsValueRef;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
-use pleach_decide::superblock::history::{History, RecordedPaths, caller_block};
+use pleach_decide::superblock::history::{PathHistory, RecordedPaths, caller_block};
 use pleach_decide::superblock::{Candidates, Folding, Formation, Subject, form};
 use pleach_profile::Caller;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -71,7 +71,7 @@ impl Former {
     }
 
     /// The recorded paths of each inline instance.
-    fn histories(&mut self, found: &Found, functions: &[usize]) -> Result<Vec<History>, PassError> {
+    fn histories(&mut self, found: &Found, functions: &[usize]) -> Result<Vec<PathHistory>, PassError> {
         let mut visible = vec![FxHashSet::default(); found.keys.len()];
         let mut callers: FxHashSet<(usize, BlockIndex)> = FxHashSet::default();
         for marker in found.blocks.iter().flatten() {
@@ -95,7 +95,7 @@ impl Former {
                     windows: &p.windows,
                     called: &p.called,
                 });
-            histories.push(History::new(known, |block| visible.contains(&block), caller_block));
+            histories.push(PathHistory::new(known, |block| visible.contains(&block), caller_block));
         }
         Ok(histories)
     }

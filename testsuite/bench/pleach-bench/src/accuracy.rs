@@ -124,7 +124,7 @@ pub fn accuracy(
             })
         })
         .collect();
-    let clocks = options.time_biases.iter().any(|bias| *bias != TimeBias::Uncorrected);
+    let times_bursts = options.time_biases.iter().any(|bias| *bias != TimeBias::Uncorrected);
     let mut found = Vec::new();
     for workload in workloads {
         let invocation = bench.invocation(workload, options.on)?;
@@ -140,7 +140,7 @@ pub fn accuracy(
                 let record = RecordOptions {
                     engine: options.engine,
                     overhead: budget,
-                    clocks,
+                    times_bursts,
                     ..RecordOptions::new(sampler.clone())
                 };
                 let how = pleach_analysis::evaluate::EvaluateOptions {

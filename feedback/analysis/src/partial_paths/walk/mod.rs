@@ -2,22 +2,22 @@
 //!
 //! An automaton whose state is a set of *hypotheses* about the blocks that control passed. Each holds the unfinished
 //! path (*open*) and the paths that ended since the hypotheses diverged. Only blocks with probes are observed. Where
-//! several segments lead from one such block to the next, each becomes a hypothesis.
+//! several sequences lead from one such block to the next, each becomes a hypothesis.
 //!
 //! | state | input | next state | emits |
 //! |---|---|---|---|
 //! | outside (no path is open) | blocks are reached | inside: from the entry, or from an unknown beginning | – |
-//! | inside | blocks are reached by one segment | inside, paths are cut at back edges | paths that ended |
-//! | inside | … by several segments | inside, a hypothesis for each | – |
-//! | inside | … by no segment | marks blocks between as unprobed, tries again; else left, then outside | – |
+//! | inside | blocks are reached by one sequence | inside, paths are cut at back edges | paths that ended |
+//! | inside | … by several sequences | inside, a hypothesis for each | – |
+//! | inside | … by no sequence | marks blocks between as unprobed, tries again; else left, then outside | – |
 //! | several hypotheses | open and ended paths are independent | the open paths | alternatives, or paths |
 //! | any | more than [`MAX_HYPOTHESES`] hypotheses | lost: the last block only | `lost` |
 //! | any | the activation ends | outside | paths, each with its end if that is known |
 //!
-//! [`hypothesis`] has the transitions of one hypothesis, [`segments`] the segments from one observed block to the next.
+//! [`hypothesis`] has the transitions of one hypothesis, [`sequences`] the sequences from one observed block to the next.
 
 mod hypothesis;
-mod segments;
+mod sequences;
 #[cfg(test)]
 mod tests;
 
@@ -25,7 +25,7 @@ use super::inline_instance::{Graph, MAX_HYPOTHESES};
 use crate::partial_path::{Alternatives, PartialPath};
 use hypothesis::Hypothesis;
 use pleach_annotate::id::BlockIndex;
-pub(super) use segments::Segments;
+pub(super) use sequences::BlockSequences;
 use std::collections::BTreeSet;
 
 /// The state of an activation. There is always at least one hypothesis.
@@ -73,9 +73,9 @@ impl Activation {
     }
 
     /// Control reached the code of these blocks.
-    pub fn pass(&mut self, group: &[BlockIndex], graph: &Graph, segments: &mut Segments, sink: &mut impl Sink) {
+    pub fn pass(&mut self, group: &[BlockIndex], graph: &Graph, sequences: &mut BlockSequences, sink: &mut impl Sink) {
         if self.is_open() {
-            if self.go_on(group, graph, segments, sink) {
+            if self.go_on(group, graph, sequences, sink) {
                 return;
             }
             let last = group[group.len() - 1];
@@ -85,25 +85,31 @@ impl Activation {
                     .iter()
                     .filter_map(|w| Some(w.open.as_ref()?.last()))
                     .collect();
-                if let Some(hypothesis) = segments.instance.shortest_segment(graph, &lasts, last) {
-                    segments.mark_unprobed(&hypothesis);
-                    if self.go_on(group, graph, segments, sink) {
+                if let Some(hypothesis) = sequences.instance.shortest_sequence(graph, &lasts, last) {
+                    sequences.mark_unprobed(&hypothesis);
+                    if self.go_on(group, graph, sequences, sink) {
                         return;
                     }
                 }
             }
-            self.leave(true, graph, segments, sink);
+            self.leave(true, graph, sequences, sink);
         }
-        self.begin(group, graph, segments, sink);
+        self.begin(group, graph, sequences, sink);
     }
 
-    fn go_on(&mut self, group: &[BlockIndex], graph: &Graph, segments: &mut Segments, sink: &mut impl Sink) -> bool {
+    fn go_on(
+        &mut self,
+        group: &[BlockIndex],
+        graph: &Graph,
+        sequences: &mut BlockSequences,
+        sink: &mut impl Sink,
+    ) -> bool {
         // The usual case, which needs no copy of the hypothesis.
         if let [hypothesis] = &mut self.hypotheses[..]
             && let Some(open) = &hypothesis.open
-            && let Some([segment]) = segments.find(graph, Some(open.last()), group)
+            && let Some([sequence]) = sequences.find(graph, Some(open.last()), group)
         {
-            for &block in segment {
+            for &block in sequence {
                 hypothesis.enter(block, graph);
             }
             if !hypothesis.ended.is_empty() {
@@ -117,13 +123,13 @@ impl Activation {
         let mut on = Vec::new();
         for hypothesis in &self.hypotheses {
             let Some(open) = &hypothesis.open else { continue };
-            let Some(onward) = segments.find(graph, Some(open.last()), group) else {
+            let Some(onward) = sequences.find(graph, Some(open.last()), group) else {
                 self.lose(Some(group[group.len() - 1]), sink);
                 return true;
             };
-            for segment in onward {
+            for sequence in onward {
                 let mut hypothesis = hypothesis.clone();
-                segment.iter().for_each(|&block| hypothesis.enter(block, graph));
+                sequence.iter().for_each(|&block| hypothesis.enter(block, graph));
                 on.push(hypothesis);
             }
         }
@@ -135,19 +141,19 @@ impl Activation {
     }
 
     /// Handles the first observed blocks of an activation.
-    fn begin(&mut self, group: &[BlockIndex], graph: &Graph, segments: &mut Segments, sink: &mut impl Sink) {
+    fn begin(&mut self, group: &[BlockIndex], graph: &Graph, sequences: &mut BlockSequences, sink: &mut impl Sink) {
         // The next activation is observed from its beginning.
         let is_fresh = std::mem::replace(&mut self.is_fresh, true);
         let from_entry =
-            group.contains(&BlockIndex::ENTRY) || (is_fresh && segments.instance.is_unprobed(BlockIndex::ENTRY));
+            group.contains(&BlockIndex::ENTRY) || (is_fresh && sequences.instance.is_unprobed(BlockIndex::ENTRY));
         if from_entry {
-            let Some(segments) = segments.find(graph, None, group) else {
+            let Some(sequences) = sequences.find(graph, None, group) else {
                 self.lose(Some(group[group.len() - 1]), sink);
                 return;
             };
-            let into = segments.iter().map(|segment| {
+            let into = sequences.iter().map(|sequence| {
                 let mut hypothesis = Hypothesis::default();
-                segment.iter().for_each(|&block| hypothesis.enter(block, graph));
+                sequence.iter().for_each(|&block| hypothesis.enter(block, graph));
                 hypothesis
             });
             let into: Vec<_> = into.collect();
@@ -163,7 +169,7 @@ impl Activation {
     }
 
     /// Ends the activation. `has_left`: control left the function; otherwise the burst ended.
-    pub fn leave(&mut self, has_left: bool, graph: &Graph, segments: &mut Segments, sink: &mut impl Sink) {
+    pub fn leave(&mut self, has_left: bool, graph: &Graph, sequences: &mut BlockSequences, sink: &mut impl Sink) {
         let mut left = Vec::new();
         for hypothesis in std::mem::replace(&mut self.hypotheses, vec![Hypothesis::default()]) {
             let Some(open) = &hypothesis.open else {
@@ -171,7 +177,7 @@ impl Activation {
                 continue;
             };
             let out = if has_left {
-                segments.instance.segments_out(graph, open.last()).unwrap_or_default()
+                sequences.instance.sequences_out(graph, open.last()).unwrap_or_default()
             } else {
                 Vec::new()
             };

@@ -36,13 +36,13 @@ fn walk(cfg: &Cfg, unprobed: &[u32], passed: &[u32], is_fresh: bool, has_left: b
     let graph = Graph::new(cfg, &NumberingOptions::default());
     let blocks = cfg.blocks.len() as u32;
     let shown = (0..blocks).filter(|b| !unprobed.contains(b)).map(BlockIndex);
-    let mut segments = Segments::new(InstanceBlocks::new(cfg.blocks.len(), shown));
+    let mut sequences = BlockSequences::new(InstanceBlocks::new(cfg.blocks.len(), shown));
     let mut activation = Activation::new(is_fresh);
     let mut told = Told::default();
     for &block in passed.iter().filter(|b| !unprobed.contains(b)) {
-        activation.pass(&[BlockIndex(block)], &graph, &mut segments, &mut told);
+        activation.pass(&[BlockIndex(block)], &graph, &mut sequences, &mut told);
     }
-    activation.leave(has_left, &graph, &mut segments, &mut told);
+    activation.leave(has_left, &graph, &mut sequences, &mut told);
     told
 }
 
@@ -93,7 +93,7 @@ fn blocks_without_code_leave_alternatives() {
 
 #[test]
 fn each_turn_of_a_loop_is_in_doubt_for_itself() {
-    // 1 is observed, 2 and 3 have no code: two segments for each iteration.
+    // 1 is observed, 2 and 3 have no code: two sequences for each iteration.
     let cfg = cfg(&[&[1], &[2, 3], &[4], &[4], &[1, 5], &[]]);
     let mut passed = vec![0];
     passed.extend([1, 2, 4].repeat(40));
@@ -108,7 +108,7 @@ fn each_turn_of_a_loop_is_in_doubt_for_itself() {
 
 #[test]
 fn too_many_ways_are_no_evidence() {
-    // Five diamonds without code in a row: 32 segments.
+    // Five diamonds without code in a row: 32 sequences.
     let successors: Vec<Vec<u32>> = (0..5)
         .flat_map(|d| [vec![3 * d + 1, 3 * d + 2], vec![3 * d + 3], vec![3 * d + 3]])
         .collect();
@@ -132,17 +132,17 @@ fn too_many_ways_are_no_evidence() {
 fn a_block_that_hides_only_sometimes_is_no_contradiction() {
     let cfg = cfg(&[&[1], &[2], &[]]);
     let graph = Graph::new(&cfg, &NumberingOptions::default());
-    let mut segments = Segments::new(InstanceBlocks::new(3, (0..3).map(BlockIndex)));
+    let mut sequences = BlockSequences::new(InstanceBlocks::new(3, (0..3).map(BlockIndex)));
     let (mut activation, mut told) = (Activation::new(true), Told::default());
     for block in [0, 2] {
-        activation.pass(&[BlockIndex(block)], &graph, &mut segments, &mut told);
+        activation.pass(&[BlockIndex(block)], &graph, &mut sequences, &mut told);
     }
     assert_eq!(
         told.observations,
         [vec![vec![partial_path(ENTRY, &[0, 1, 2], Some(End::Exit))]]]
     );
     assert_eq!(told.inconsistent, 0);
-    assert!(segments.instance.is_unprobed(BlockIndex(1)));
+    assert!(sequences.instance.is_unprobed(BlockIndex(1)));
 }
 
 fn any_cfg() -> impl Strategy<Value = Cfg> {

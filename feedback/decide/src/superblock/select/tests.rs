@@ -1,18 +1,18 @@
 use super::*;
 use crate::superblock::Marker;
-use crate::superblock::history::{History, RecordedPaths};
+use crate::superblock::history::{PathHistory, RecordedPaths};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::testing::cfg;
 use pleach_ball_larus::{End, Path, Start};
 use pleach_profile::{EstimatedPath, PathWindow};
 
-fn history(paths: &[EstimatedPath], windows: &[PathWindow]) -> History {
+fn history(paths: &[EstimatedPath], windows: &[PathWindow]) -> PathHistory {
     let recorded = RecordedPaths {
         paths,
         windows,
         called: &[],
     };
-    History::new(recorded, |_| true, |_, _| None)
+    PathHistory::new(recorded, |_| true, |_, _| None)
 }
 
 fn graph(successors: &[&[u32]]) -> Cfg {

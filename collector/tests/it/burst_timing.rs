@@ -2,7 +2,7 @@
 
 use crate::common::{compare_fixture, fixture, record};
 use object::{Object, ObjectSection, ObjectSymbol};
-use pleach_collector::vector::{Burst, Clock};
+use pleach_collector::vector::{Burst, BurstTiming};
 use pleach_facilities::skip;
 use std::ops::Range;
 use std::path::Path;
@@ -17,15 +17,15 @@ fn place(program: &Path, function: &str) -> Range<u64> {
     start..start + symbol.size()
 }
 
-fn clocks<'a>(bursts: impl Iterator<Item = &'a Burst>) -> Vec<Clock> {
-    bursts.filter_map(|burst| burst.clock).collect()
+fn timings<'a>(bursts: impl Iterator<Item = &'a Burst>) -> Vec<BurstTiming> {
+    bursts.filter_map(|burst| burst.timing).collect()
 }
 
 /// Nanoseconds per branch.
-fn median(clocks: &[Clock]) -> f64 {
-    let mut times: Vec<f64> = clocks
+fn median(timings: &[BurstTiming]) -> f64 {
+    let mut times: Vec<f64> = timings
         .iter()
-        .map(|clock| f64::from(clock.nanoseconds / clock.branches))
+        .map(|timing| f64::from(timing.nanoseconds / timing.branches))
         .collect();
     times.sort_unstable_by(f64::total_cmp);
     times[times.len() / 2]
@@ -53,11 +53,11 @@ fn phases_take_what_the_program_says() {
     let of = |function: &str| {
         let place = place(&program, function);
         let bursts = run.vectors.bursts.iter();
-        clocks(bursts.filter(|burst| burst.start.is_some_and(|start| place.contains(&start.offset))))
+        timings(bursts.filter(|burst| burst.start.is_some_and(|start| place.contains(&start.offset))))
     };
     let (slow_clocks, fast_clocks) = (of("chase"), of("compute"));
     let mut all = slow_clocks.iter().chain(&fast_clocks);
-    assert!(all.all(|clock| clock.branches > 200.0 && clock.branches < 1e4));
+    assert!(all.all(|timing| timing.branches > 200.0 && timing.branches < 1e4));
     println!(
         "slow: {slow:.1} ns, {:.1} at {} bursts; fast: {fast:.2} ns, {:.2} at {} bursts",
         median(&slow_clocks),
@@ -84,7 +84,7 @@ fn clocks_are_within_the_budget() {
     assert!(run.stats.overhead < 0.015, "{:?}", run.stats);
     let without = record(0.01, &command, &[("CLOCKS", "off")]);
     assert_eq!((without.stats.clocked, without.stats.clock_dropped), (0, 0));
-    assert!(clocks(without.vectors.bursts.iter()).is_empty());
+    assert!(timings(without.vectors.bursts.iter()).is_empty());
     assert!(without.stats.bursts > 20, "{:?}", without.stats);
 }
 

@@ -1,9 +1,9 @@
-//! The fewest places of a module's code at which breakpoints show which probes ran (Agrawal, *Dominators, super blocks,
+//! The fewest sites of a module's code at which breakpoints show which probes ran (Agrawal, *Dominators, super blocks,
 //! and program coverage*, POPL 1994, over machine code).
 //!
-//! A segment whose probes matter gets a place, unless whatever follows it shows that it ran: it has no call, and each of
+//! A segment whose probes matter gets a site, unless whatever follows it shows that it ran: it has no call, and each of
 //! its successors is reached through it only, and is itself shown to run. Calls, returns and jumps to unknown targets
-//! may leave a function, so that segments before them need places of their own. What a hit implies holds without any
+//! may leave a function, so that segments before them need sites of their own. What a hit implies holds without any
 //! assumption on how activations end: only dominators are used.
 
 use crate::binary::Binary;
@@ -18,10 +18,10 @@ use std::path::Path;
 
 /// What a module's breakpoints can show.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Places {
-    /// Regions of code with probes, in address order. They do not overlap.
-    pub regions: Vec<Region>,
-    /// Number of emitted functions with regions.
+pub struct BreakpointSites {
+    /// Segments of code with probes, in address order. They do not overlap.
+    pub segments: Vec<ProbedSegment>,
+    /// Number of emitted functions with segments.
     pub functions: u32,
     /// Why parts of the module, or all of it, cannot be observed.
     pub refused: Vec<Refused>,
@@ -31,18 +31,18 @@ pub struct Places {
 
 /// Instructions that run one after the other, with the probes among them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Region {
+pub struct ProbedSegment {
     /// Addresses.
     pub addresses: Range<Address>,
     /// Position of the emitted function.
     pub function: u32,
     /// Where its breakpoint is, if it has one.
-    pub place: Option<Address>,
-    /// Without a breakpoint of its own, those of other regions show that it ran, unless it was left midway.
+    pub site: Option<Address>,
+    /// Without a breakpoint of its own, those of other segments show that it ran, unless it was left midway.
     pub is_shown: bool,
-    /// The region that ran if this one did.
+    /// The segment that ran if this one did.
     pub dominator: Option<u32>,
-    /// The regions that may be next in the function, calls taken for instructions.
+    /// The segments that may be next in the function, calls taken for instructions.
     pub next: Vec<u32>,
     /// It ends in an indirect jump, whose targets are not among `next`.
     pub jumps_indirectly: bool,
@@ -68,10 +68,10 @@ pub enum Refused {
     },
 }
 
-impl Places {
-    /// Chooses the places of an annotated module.
+impl BreakpointSites {
+    /// Chooses the sites of an annotated module.
     pub fn of_map(map: &AddressMap) -> Self {
-        let mut places = Self {
+        let mut sites = Self {
             runs_early: runs_early(&map.binary),
             ..Self::default()
         };
@@ -83,16 +83,16 @@ impl Places {
         for (range, symbol) in functions {
             let name = || map.binary.symbols[symbol].name.clone();
             match MachineFunction::new(&map.binary, &range, &entries) {
-                None => places.refused.push(Refused::Undecodable { function: name() }),
+                None => sites.refused.push(Refused::Undecodable { function: name() }),
                 Some(function) => {
                     if function.makes_system_calls {
-                        places.refused.push(Refused::SystemCalls { function: name() });
+                        sites.refused.push(Refused::SystemCalls { function: name() });
                     }
-                    places.add(map, &function);
+                    sites.add(map, &function);
                 }
             }
         }
-        places
+        sites
     }
 
     fn add(&mut self, map: &AddressMap, function: &MachineFunction) {
@@ -112,19 +112,19 @@ impl Places {
         }
         let dominators = function.immediate_dominators();
         let (needs, shown) = choose(function, &dominators, &last_probes);
-        let first = self.regions.len() as u32;
+        let first = self.segments.len() as u32;
         let number = self.functions;
         self.functions += 1;
         for (position, segment) in function.segments.iter().enumerate() {
-            // The last probe's instruction: a hit proves that all of the region's probes were passed.
-            let place = needs[position].then(|| {
+            // The last probe's instruction: a hit proves that all of the segment's probes were passed.
+            let site = needs[position].then(|| {
                 let wanted = last_probes[position].filter(|address| segment.instructions.contains(address));
                 wanted.unwrap_or(segment.start())
             });
-            self.regions.push(Region {
+            self.segments.push(ProbedSegment {
                 addresses: segment.start()..segment.end,
                 function: number,
-                place,
+                site,
                 is_shown: shown[position] && !needs[position],
                 dominator: dominators[position].map(|dominator| first + dominator as u32),
                 next: segment.next.iter().map(|&next| first + next as u32).collect(),
@@ -135,7 +135,7 @@ impl Places {
     }
 }
 
-/// Which segments get a place, and which are shown to run, by their own place or those of others.
+/// Which segments get a site, and which are shown to run, by their own site or those of others.
 fn choose(
     function: &MachineFunction,
     dominators: &[Option<usize>],

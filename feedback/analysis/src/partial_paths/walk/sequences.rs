@@ -1,14 +1,14 @@
-//! The segments from one observed block of an inline instance to the next, each searched for once.
+//! The sequences from one observed block of an inline instance to the next, each searched for once.
 
 use super::super::inline_instance::{Graph, InstanceBlocks};
 use pleach_annotate::id::BlockIndex;
 use rustc_hash::FxHashMap;
 
-/// All segments between two places; `None` if there are too many.
+/// All sequences between two places; `None` if there are too many.
 type Found = Option<Box<[Vec<BlockIndex>]>>;
 
-/// The known segments of an inline instance.
-pub struct Segments {
+/// The known sequences of an inline instance.
+pub struct BlockSequences {
     /// The unprobed blocks.
     pub instance: InstanceBlocks,
     /// By the block that control comes from (`None`: the caller) and the number of the group that it reaches.
@@ -18,8 +18,8 @@ pub struct Segments {
     known_single: FxHashMap<(Option<BlockIndex>, BlockIndex), Found>,
 }
 
-impl Segments {
-    /// No segments are known yet.
+impl BlockSequences {
+    /// No sequences are known yet.
     pub fn new(instance: InstanceBlocks) -> Self {
         Self {
             instance,
@@ -29,7 +29,7 @@ impl Segments {
         }
     }
 
-    /// The segments from a block, or from the function's entry, to the last block of `group`; `None` if there are too
+    /// The sequences from a block, or from the function's entry, to the last block of `group`; `None` if there are too
     /// many.
     pub fn find(
         &mut self,
@@ -42,7 +42,7 @@ impl Segments {
             return self
                 .known_single
                 .entry((from, block))
-                .or_insert_with(|| instance.segments_to(graph, from, group).map(Vec::into))
+                .or_insert_with(|| instance.sequences_to(graph, from, group).map(Vec::into))
                 .as_deref();
         }
         let number = match self.groups.get(group) {
@@ -56,13 +56,13 @@ impl Segments {
         let instance = &self.instance;
         self.known
             .entry((from, number))
-            .or_insert_with(|| instance.segments_to(graph, from, group).map(Vec::into))
+            .or_insert_with(|| instance.sequences_to(graph, from, group).map(Vec::into))
             .as_deref()
     }
 
-    /// Marks the blocks of a segment as unprobed: some of them have code, but control passed them unobserved.
-    pub fn mark_unprobed(&mut self, segment: &[BlockIndex]) {
-        for &block in segment {
+    /// Marks the blocks of a sequence as unprobed: some of them have code, but control passed them unobserved.
+    pub fn mark_unprobed(&mut self, sequence: &[BlockIndex]) {
+        for &block in sequence {
             if self.instance.mark_unprobed(block) {
                 self.known.clear();
                 self.known_single.clear();

@@ -200,7 +200,7 @@ mod tests {
             system_call: None,
             hardware: None,
             lengths: Vec::new(),
-            clock: None,
+            timing: None,
         }
     }
 
