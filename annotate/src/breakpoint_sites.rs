@@ -1,5 +1,5 @@
-//! The fewest sites of a module's code at which breakpoints show which probes ran (Agrawal, *Dominators, super blocks,
-//! and program coverage*, POPL 1994, over machine code).
+//! Breakpoint sites: the fewest addresses of a module's code at which breakpoints show which probes ran (Agrawal,
+//! *Dominators, super blocks, and program coverage*, POPL 1994, over machine code).
 //!
 //! A segment whose probes matter gets a site, unless whatever follows it shows that it ran: it has no call, and each of
 //! its successors is reached through it only, and is itself shown to run. Calls, returns and jumps to unknown targets
@@ -42,7 +42,7 @@ pub struct ProbedSegment {
     pub is_shown: bool,
     /// The segment that ran if this one did.
     pub dominator: Option<u32>,
-    /// The segments that may be next in the function, calls taken for instructions.
+    /// The segments that may be next in the function, treating calls as ordinary instructions.
     pub next: Vec<u32>,
     /// It ends in an indirect jump, whose targets are not among `next`.
     pub jumps_indirectly: bool,

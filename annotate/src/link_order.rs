@@ -17,7 +17,7 @@ pub struct Emitted {
     pub modules: Vec<u32>,
 }
 
-/// One in so many pairs of neighbours may be in another order, such as those of sections that linkers put first.
+/// One pair of neighbours in this number may be in another order, such as those of sections that linkers put first.
 const MAX_DISORDER: usize = 20;
 
 /// The modules of emitted functions, where they are certain. None where the linker was given another order.

@@ -1,7 +1,7 @@
 //! The control flow of a function's machine code, as far as it is certain.
 //!
-//! A *code segment* is a sequence of instructions that run one after the other: it is entered at its first instruction only,
-//! and left after its last. Calls end segments, because they may not return. What runs before and after a call is
+//! A *code segment* is a sequence of instructions that run one after the other: it is entered at its first instruction
+//! only, and left after its last. Calls end segments, because they may not return. What runs before and after a call is
 //! therefore not related here, nor is anything in functions with indirect jumps, whose targets are unknown.
 
 use crate::binary::Binary;
@@ -25,8 +25,8 @@ pub struct CodeSegment {
     pub successors: Option<Vec<usize>>,
     /// Whether it may be entered from elsewhere than the segments that have it as a successor.
     pub is_entry: bool,
-    /// Positions of all segments that may be next in the function, calls taken for instructions; those of an indirect
-    /// jump are missing.
+    /// Positions of all segments that may be next in the function, treating calls as ordinary instructions; targets of
+    /// an indirect jump are missing.
     pub next: Vec<usize>,
     /// It ends in an indirect jump.
     pub jumps_indirectly: bool,

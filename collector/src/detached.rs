@@ -25,9 +25,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use tempfile::TempDir;
 
-/// The file that tells a recording's folder: the engine's name, and the recorder's process, 0 if it has none.
+/// Marker file of a recording directory: engine name and recorder's process id, 0 if none.
 const SIGNATURE: &str = "recording";
-/// The beginning of the names of recorders' folders.
+/// The beginning of the names of recorders' directories.
 const PREFIX: &str = "pleach-";
 
 /// Limits of a recording without a recorder.
@@ -70,14 +70,14 @@ pub fn begin(
     ])
 }
 
-/// A new folder among temporary files for a recording of this process. Its name tells the process, so that what a
-/// killed recorder leaves is found.
+/// A new directory among temporary files for a recording of this process. Its name contains the process id, so that the
+/// files of a killed recorder are found.
 pub(crate) fn temporary_folder() -> std::io::Result<TempDir> {
     let prefix = format!("{PREFIX}{}-", std::process::id());
     tempfile::Builder::new().prefix(&prefix).tempdir()
 }
 
-/// The recorder that the name of a temporary folder tells.
+/// The recorder's process id, by the name of its temporary directory.
 fn recorder_of(name: &OsStr) -> Option<u32> {
     name.to_str()?.strip_prefix(PREFIX)?.split('-').next()?.parse().ok()
 }

@@ -4,10 +4,17 @@
 //! after the header (8), all little-endian; then the payload, compressed by zstd. The payload is modules, processes,
 //! events, bursts and compressed bursts, in variable-length integers; code addresses are differences from the last one
 //! in the same module. Bits of the burst's engine say whether hardware facts and a time measurement follow, and whether
-//! the burst is proved. Older versions are still read: the first had neither events nor hardware facts, the first two
-//! had no compressed bursts, the first three had neither proofs, nor processes that ended undisturbed, nor times, the
-//! first six had no lengths of memory operations, and the first seven had neither numbers of system calls nor samples
-//! of kernel events.
+//! the burst is proved. Older versions are still read:
+//!
+//! | since version | field |
+//! |---|---|
+//! | 2 | events, hardware facts |
+//! | 3 | compressed bursts |
+//! | 4 | proofs, undisturbed processes, times |
+//! | 5 | coverage by breakpoints |
+//! | 6 | upper bounds of executions in place of exposure times |
+//! | 7 | lengths of memory operations |
+//! | 8 | system call numbers, samples of kernel events |
 
 mod compressed;
 mod coverage;

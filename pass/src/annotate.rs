@@ -41,7 +41,7 @@ pub fn run<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], anchor: 
     let mut assembly = String::new();
     for (function, cfg) in functions
         .iter()
-        .zip(settled(functions))
+        .zip(final_graphs(functions))
         .filter(|(_, cfg)| !is_too_large(cfg))
     {
         // SAFETY: the function belongs to the module; `unit` is null or what an earlier call made.
@@ -57,7 +57,7 @@ pub fn run<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], anchor: 
 
 /// The functions' graphs, with calls that always return marked by the definitions in the module. Exact counting uses
 /// the same graphs, so that paths have the same numbers.
-pub fn settled(functions: &[FunctionIr<'_>]) -> Vec<Cfg> {
+pub fn final_graphs(functions: &[FunctionIr<'_>]) -> Vec<Cfg> {
     // SAFETY: the functions belong to the module.
     let replaceable = |i: usize| unsafe { ffi::pleach_is_replaceable(functions[i].value.as_value_ref()) };
     let mut cfgs: Vec<Cfg> = functions.iter().map(|f| f.cfg.clone()).collect();

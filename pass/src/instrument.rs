@@ -1,6 +1,6 @@
 //! Instruments a program to count its paths exactly. `pleach_ball_larus` plans; this module applies the plan.
 
-use crate::annotate::{self, settled};
+use crate::annotate::{self, final_graphs};
 use crate::error::PassError;
 use crate::ffi;
 use crate::ir::{FunctionIr, attributes};
@@ -57,7 +57,7 @@ pub fn run(
     }
     let profile = weights.map(Source::open_for_weights).transpose()?;
     let mut planned = Vec::new();
-    for (function, cfg) in functions.iter().zip(settled(functions)) {
+    for (function, cfg) in functions.iter().zip(final_graphs(functions)) {
         // SAFETY: the function belongs to the module.
         if unsafe { must_not_be_counted(function.value.as_value_ref()) } {
             continue;

@@ -11,7 +11,7 @@ pub enum Stage {
     OptimizerLast,
     /// After inlining, before vectorisation.
     OptimizerEarly,
-    /// After everything else, with a second profile or for one.
+    /// Last: applies a second profile, or annotates code for one.
     OptimizerEnd,
     /// One of the passes that `opt -passes=` runs alone.
     Only(NamedPass),

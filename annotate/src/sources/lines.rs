@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Calls `visit` with each stretch of code in a file's line tables: its source file, its line and its addresses.
+/// Calls `visit` with each range of code in a file's line tables: its source file, its line and its addresses.
 /// Malformed parts are left out, because the result is only shown to people.
 ///
 /// # Errors

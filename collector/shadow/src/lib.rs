@@ -152,7 +152,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits of a sampled burst of so many taken branches.
+    /// Limits of a sampled burst of `max_branches` taken branches.
     pub fn of_sample(max_branches: u32) -> Self {
         /// Instructions for each taken branch.
         const INSTRUCTIONS_PER_BRANCH: u32 = 64;
@@ -195,8 +195,7 @@ pub struct Outcome {
 
 static ORIGINAL: std::sync::OnceLock<fn(u64) -> Option<u8>> = std::sync::OnceLock::new();
 
-/// Sets the function that tells the byte which a breakpoint at an address replaced, if there is one. Only the first call
-/// counts.
+/// Sets the function that returns the original byte under a breakpoint, if any. Only the first call has an effect.
 pub fn set_original(function: fn(u64) -> Option<u8>) {
     let _ = ORIGINAL.set(function);
 }

@@ -1,13 +1,13 @@
 //! The memory of another process, of which a burst reads copies of pages.
 //!
-//! A page is copied when a burst first reads it, and forgotten at the end of the burst. The cache is direct-mapped: of two
-//! pages with one place the later one stays.
+//! A page is copied when a burst first reads it, and forgotten at the end of the burst. The cache is direct-mapped: a
+//! page replaces an earlier one in the same slot.
 
 /// Bytes of a page.
 pub(super) const PAGE: usize = 4096;
-/// Places of the cache.
+/// Slots of the cache.
 const PLACES: usize = 1024;
-/// The number of no page.
+/// Marks an empty slot.
 const NONE: u64 = u64::MAX;
 
 /// A copy of a page.

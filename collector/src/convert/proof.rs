@@ -25,7 +25,7 @@ impl Proof {
     /// The initial state for a burst.
     pub(super) fn from_burst(burst: &RawBurst) -> Self {
         match Engine::from_u8(burst.head.engine) {
-            Some(Engine::RunAhead) if burst.head.is_isolated => Self::Beyond(stretches(burst)),
+            Some(Engine::RunAhead) if burst.head.is_isolated => Self::Beyond(fall_throughs(burst)),
             Some(Engine::RunAhead) | None => Self::Decided(false),
             Some(_) => Self::Decided(true),
         }
@@ -33,9 +33,9 @@ impl Proof {
 
     /// Updates the state: the thread was later interrupted at this address.
     pub(super) fn meet(&mut self, pc: u64) {
-        if let Self::Beyond(stretches) = self {
-            let next = stretches.partition_point(|(_, last)| *last < pc);
-            if stretches.get(next).is_none_or(|(first, _)| pc < *first) {
+        if let Self::Beyond(fall_throughs) = self {
+            let next = fall_throughs.partition_point(|(_, last)| *last < pc);
+            if fall_throughs.get(next).is_none_or(|(first, _)| pc < *first) {
                 *self = Self::Decided(true);
             }
         }
@@ -58,7 +58,7 @@ impl Proof {
 }
 
 /// The addresses of all instructions that a burst executes, in few ranges.
-fn stretches(burst: &RawBurst) -> Vec<(u64, u64)> {
+fn fall_throughs(burst: &RawBurst) -> Vec<(u64, u64)> {
     let starts = std::iter::once(burst.head.start).chain(burst.branches.iter().map(|(_, to)| *to));
     let ends = burst.branches.iter().map(|(from, _)| *from);
     // The instruction at the end is not executed.

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use tempfile::TempDir;
 
-/// Which modules of some process were not observed, without the plans' telling so.
+/// Modules that were not observed in some process although their plans do not record it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Unseen {
     /// Libraries that it may have loaded later.

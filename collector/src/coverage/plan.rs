@@ -20,11 +20,11 @@ pub(super) struct ModulePlan {
     pub path: PathBuf,
     /// Its build-id.
     pub build_id: Option<Vec<u8>>,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// The module is not annotated.

@@ -14,7 +14,7 @@ struct Noted {
     hits: Vec<u32>,
     /// By site: whether its breakpoint was there all the time.
     whole: Vec<bool>,
-    /// No code was left midway in any process.
+    /// Every process ran to its end, so that no activation was cut off.
     completed: bool,
 }
 
@@ -131,9 +131,9 @@ fn states(segments: &[PlannedSegment], noted: &Noted) -> Vec<SegmentState> {
     states
 }
 
-/// Executions in a recording of `end` nanoseconds, at most, of a site that was armed again for `watched` of them and then
-/// hit `again` times, of `hits`: the upper end of a two-sided 90 % interval, if executions are spread over the recording.
-/// `None`: it was not armed again.
+/// Executions in a recording of `end` nanoseconds, at most, of a site that was armed again for `watched` of them and
+/// then hit `again` times, of `hits`: the upper bound of a two-sided 90 % interval, if executions are spread over the
+/// recording. `None`: it was not armed again.
 fn at_most(again: u32, hits: u32, watched: u64, end: u64) -> Option<u64> {
     let first = u64::from(hits.saturating_sub(again));
     (watched > 0).then(|| first + (poisson_upper(again) * end as f64 / watched as f64).ceil() as u64)
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn what_is_seen_rarely_is_bounded() {
-        // 3.0 and 4.7 are the upper ends for no further hit, and for one.
+        // 3.0 and 4.7 are the upper bounds for no further hit, and for one.
         assert_eq!(at_most(0, 1, 100, 100), Some(4));
         assert_eq!(at_most(1, 2, 50, 100), Some(11));
         assert_eq!(at_most(0, 1, 0, 100), None);

@@ -21,8 +21,8 @@ pub enum CoverageMode {
     Only,
 }
 
-/// The default of [`RecordOptions::coverage_advance`] is what this CPU time earns: recordings with the smallest budgets
-/// shall have bursts, too.
+/// The default of [`RecordOptions::coverage_advance`] is the budget of this CPU time: recordings with the smallest
+/// budgets shall have bursts, too.
 const ADVANCE_OF: Duration = Duration::from_secs(6);
 /// Maximum of that default: some 15 000 hits.
 const MAX_DEFAULT_ADVANCE: Duration = Duration::from_millis(60);
@@ -59,16 +59,15 @@ pub struct RecordOptions {
     pub repeat: Repeat,
     /// Tick by CPU timers even where perf events work.
     pub timer_only: bool,
-    /// Time a share of the bursts: measure how long the program takes per branch ([`pleach_wire::timing_target`]). Requires
-    /// breakpoints, and ticks from perf events.
+    /// Time a share of the bursts: measure how long the program takes per branch ([`pleach_wire::timing_target`]).
+    /// Requires breakpoints, and ticks from perf events.
     pub times_bursts: bool,
     /// Maximum size of the vector file, in bytes. Vectors that would exceed it are compressed to a sample,
     /// `VectorSet::compressed`. Memory and temporary files are bounded, too.
     pub max_size: Option<u64>,
     /// Whether breakpoints show what is executed. [`Engine::Lbr`] has none.
     pub coverage: CoverageMode,
-    /// CPU time that breakpoints may take before the program has earned it by its budget; `None`: what six seconds earn,
-    /// at most 60 ms.
+    /// CPU time that breakpoints may use ahead of the budget; `None`: the budget of six seconds, at most 60 ms.
     pub coverage_advance: Option<Duration>,
     /// Which threads are sampled. [`Engine::Lbr`] samples all.
     pub threads: ThreadFilter,

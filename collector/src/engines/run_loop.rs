@@ -53,7 +53,7 @@ impl Recording {
     }
 }
 
-/// What became of the runs of a command.
+/// The outcome of all runs of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Runs {
     /// Exit status of the first run that failed, else of the last run.

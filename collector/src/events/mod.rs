@@ -64,7 +64,7 @@ impl KernelEventKind {
 pub struct KernelEvent {
     /// The event.
     pub kind: KernelEventKind,
-    /// Sample one in so many; `None`: as many as the budget allows.
+    /// Sample one event in `period`; `None`: as many as the budget allows.
     pub period: Option<u64>,
 }
 

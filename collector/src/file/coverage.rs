@@ -5,9 +5,9 @@
 //! module    position, processes, traps, completed
 //!           failures, failures × (reason: 1 byte, processes)
 //!           segments, segments × segment
-//! segment    start relative to the end of the one before, length, state + 8 × (has counts), hits, upper end + 1 or 0
+//! segment   start relative to the end of the one before, length, state + 8 × (has counts), hits, upper bound + 1 or 0
 //! ```
-//! Hits and upper end are there only if the segment has counts. Version 5 had 4 × (has hits), hits, exposure.
+//! Hits and upper bound are there only if the segment has counts. Version 5 had 4 × (has hits), hits, exposure.
 
 use super::write::Writer;
 use super::{Decoded, Reader};

@@ -38,7 +38,7 @@ pub struct SegmentCoverage {
     pub state: SegmentState,
     /// Executions that were counted: a lower bound. 0 where the segment has no breakpoint of its own.
     pub hits: u32,
-    /// The upper end of a two-sided 90 % interval of its executions, if it was armed again after its first hit.
+    /// The upper bound of a two-sided 90 % interval of its executions, if it was armed again after its first hit.
     pub at_most: Option<u64>,
 }
 

@@ -177,12 +177,12 @@ impl Site {
 /// Mean CPU time between two executions of a rare site, at least.
 const RARE_NS: u64 = 25_000_000;
 
-/// The upper end of the two-sided 90 % interval of the mean of a Poisson count.
+/// The upper bound of the two-sided 90 % interval of the mean of a Poisson count.
 pub fn poisson_upper(count: u32) -> f64 {
     wilson_hilferty(f64::from(count) + 1.0, 1.645)
 }
 
-/// The lower end.
+/// The lower bound.
 fn poisson_lower(count: u32) -> f64 {
     if count == 0 {
         0.0
@@ -579,7 +579,7 @@ mod tests {
 
     #[test]
     fn poisson_ends_are_chi_squared_quantiles() {
-        // The approximation is within a hundredth of the upper end.
+        // The approximation is within a hundredth of the upper bound.
         for (count, lower, upper) in [
             (0, 0.0, 2.996),
             (1, 0.0513, 4.744),

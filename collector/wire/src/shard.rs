@@ -385,7 +385,7 @@ pub enum Frame {
     BurstTiming(BurstTimingFrame),
 }
 
-/// Reads the frames of a shard; damaged stretches are skipped and counted.
+/// Reads the frames of a shard; damaged parts are skipped and counted.
 #[derive(Debug)]
 pub struct Frames<'a> {
     bytes: &'a [u8],

@@ -46,8 +46,8 @@ impl TimingTarget {
 
 /// Chooses a timing target among a burst's branch targets, oldest first; `random` is uniform in 0..1.
 ///
-/// The timing target is the rarest of a few targets that recur evenly from the start of the burst to its end: no gap is more
-/// than twice the average. If all targets recur too often, the second half of the burst is examined, then the last
+/// The timing target is the rarest of a few targets that recur evenly from the start of the burst to its end: no gap is
+/// more than twice the average. If all targets recur too often, the second half of the burst is examined, then the last
 /// quarter, and so on. `None` if no target qualifies.
 pub fn choose(targets: &[u64], mut random: impl FnMut() -> f64) -> Option<TimingTarget> {
     let mut part = targets;

@@ -70,8 +70,8 @@ pub enum Event {
 /// Which branch an event follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Position {
-    /// None: the event is in the stretch that the timer interrupted. The probability of interrupting a stretch grows
-    /// with its time, so such events prove execution but have no weight.
+    /// None: the event is in the fall-through range that the timer interrupted. The probability of interrupting a
+    /// fall-through range grows with its time, so such events prove execution but have no weight.
     Interrupted,
     /// A window's lead. Its events were counted in the window before.
     Lead,
@@ -86,9 +86,9 @@ pub struct DecodeReport {
     pub bursts: u64,
     /// Taken branches read, with multiplicity.
     pub branches: u64,
-    /// Stretches of straight-line execution inside annotated modules.
-    pub stretches: u64,
-    /// Stretches that are impossible: they end before they begin, or span two functions.
+    /// Fall-through ranges inside annotated modules.
+    pub fall_throughs: u64,
+    /// Fall-through ranges that are impossible: they end before they begin, or span two functions.
     pub inconsistent: u64,
 }
 
@@ -98,11 +98,11 @@ const MAX_STACK: usize = 1024;
 /// Size of an entry of the procedure linkage table, through which calls lead to other modules.
 const LINKAGE_ENTRY: u64 = 16;
 
-/// Maximum number of distinct stretches that are cached. A program's hot code has far fewer.
-const MAX_STRETCHES: usize = 1 << 20;
+/// Maximum number of distinct fall-through ranges that are cached. A program's hot code has far fewer.
+const MAX_FALL_THROUGHS: usize = 1 << 20;
 
-/// The blocks of a stretch, in [`Decoder::passed`]; `None` if the stretch is impossible.
-type Stretch = Option<Range<u32>>;
+/// The blocks of a fall-through range, in [`Decoder::passed`]; `None` if the fall-through range is impossible.
+type FallThrough = Option<Range<u32>>;
 
 struct Pending {
     /// Where the call returns to.
@@ -114,8 +114,8 @@ struct Pending {
 pub struct Decoder<'p> {
     program: &'p Program,
     instructions: FxHashMap<CodeAddress, Option<Instruction>>,
-    /// Stretches seen before, by first and last instruction.
-    stretches: FxHashMap<(CodeAddress, CodeAddress), Stretch>,
+    /// Fall-through ranges seen before, by first and last instruction.
+    fall_throughs: FxHashMap<(CodeAddress, CodeAddress), FallThrough>,
     passed: Vec<(Address, InlineInstanceIndex, BlockIndex)>,
     /// Functions by start address, per module.
     starts: FxHashMap<CodeAddress, FunctionId>,
@@ -134,7 +134,7 @@ impl<'p> Decoder<'p> {
         Self {
             program,
             instructions: FxHashMap::default(),
-            stretches: FxHashMap::default(),
+            fall_throughs: FxHashMap::default(),
             passed: Vec::new(),
             starts: function_starts(program),
             stack: Vec::new(),
@@ -145,8 +145,8 @@ impl<'p> Decoder<'p> {
         }
     }
 
-    /// Decodes one burst; `sink` gets each event with the position of the branch before it. The stretch that the timer
-    /// interrupted is omitted, because its events have no weight ([`Position::Interrupted`]).
+    /// Decodes one burst; `sink` gets each event with the position of the branch before it. The fall-through range that
+    /// the timer interrupted is omitted, because its events have no weight ([`Position::Interrupted`]).
     pub fn burst(&mut self, burst: &Burst, sink: &mut impl FnMut(usize, Event)) {
         self.whole_burst(burst, usize::MAX, &mut |position, event| {
             if let Position::Branch(branch) = position {
@@ -155,7 +155,8 @@ impl<'p> Decoder<'p> {
         });
     }
 
-    /// Decodes all stretches of a burst, up to a maximum number of taken branches and the target of the last one.
+    /// Decodes all fall-through ranges of a burst, up to a maximum number of taken branches and the target of the last
+    /// one.
     pub fn whole_burst(&mut self, burst: &Burst, max_branches: usize, sink: &mut impl FnMut(Position, Event)) {
         self.begin();
         self.report.bursts += burst.count;
@@ -163,7 +164,7 @@ impl<'p> Decoder<'p> {
         self.report.branches += taken.len() as u64 * burst.count;
         let first = burst.branches.first().map(|first| first.from);
         if let (Some(start), Some(end)) = (burst.start, first.or(burst.end)) {
-            self.stretch(start, end, first.is_some(), 0, &mut |event| {
+            self.fall_through(start, end, first.is_some(), 0, &mut |event| {
                 sink(Position::Interrupted, event);
             });
         }
@@ -218,8 +219,8 @@ impl<'p> Decoder<'p> {
         }
     }
 
-    /// Decodes consecutive branches, and the stretch from the last one's target to `end`; `end_ran`: that instruction,
-    /// too.
+    /// Decodes consecutive branches, and the fall-through range from the last one's target to `end`; `end_ran`: that
+    /// instruction, too.
     fn branches(
         &mut self,
         branches: &[Branch],
@@ -231,13 +232,13 @@ impl<'p> Decoder<'p> {
         for (position, branch) in branches.iter().enumerate() {
             let sink = &mut |event| sink(position, event);
             self.transfer(branch.from, branch.to, sink);
-            // A stretch ends with the next branch, the last one before the instruction that was not reached.
+            // A fall-through range ends with the next branch, the last one before the instruction that was not reached.
             let (end, inclusive) = match branches.get(position + 1) {
                 Some(next) => (Some(next.from), true),
                 None => (end, end_ran),
             };
             if let Some(end) = end {
-                self.stretch(branch.to, end, inclusive, count, sink);
+                self.fall_through(branch.to, end, inclusive, count, sink);
             }
         }
     }
@@ -371,7 +372,7 @@ impl<'p> Decoder<'p> {
     }
 
     /// Emits the blocks between two addresses.
-    fn stretch(
+    fn fall_through(
         &mut self,
         start: CodeAddress,
         end: CodeAddress,
@@ -383,8 +384,8 @@ impl<'p> Decoder<'p> {
         let Some((map, first)) = self.program.locate(start) else {
             return;
         };
-        self.report.stretches += count;
-        let Some(passed) = self.find_stretch(map, start, end, inclusive) else {
+        self.report.fall_throughs += count;
+        let Some(passed) = self.find_fall_through(map, start, end, inclusive) else {
             self.report.inconsistent += count;
             self.fresh_frame();
             return;
@@ -408,22 +409,34 @@ impl<'p> Decoder<'p> {
         }
     }
 
-    fn find_stretch(&mut self, map: &AddressMap, start: CodeAddress, end: CodeAddress, inclusive: bool) -> Stretch {
-        if inclusive && let Some(known) = self.stretches.get(&(start, end)) {
+    fn find_fall_through(
+        &mut self,
+        map: &AddressMap,
+        start: CodeAddress,
+        end: CodeAddress,
+        inclusive: bool,
+    ) -> FallThrough {
+        if inclusive && let Some(known) = self.fall_throughs.get(&(start, end)) {
             return known.clone();
         }
-        if self.stretches.len() == MAX_STRETCHES {
-            self.stretches.clear();
+        if self.fall_throughs.len() == MAX_FALL_THROUGHS {
+            self.fall_throughs.clear();
             self.passed.clear();
         }
-        let stretch = self.new_stretch(map, start, end, inclusive);
+        let fall_through = self.new_fall_through(map, start, end, inclusive);
         if inclusive {
-            self.stretches.insert((start, end), stretch.clone());
+            self.fall_throughs.insert((start, end), fall_through.clone());
         }
-        stretch
+        fall_through
     }
 
-    fn new_stretch(&mut self, map: &AddressMap, start: CodeAddress, end: CodeAddress, inclusive: bool) -> Stretch {
+    fn new_fall_through(
+        &mut self,
+        map: &AddressMap,
+        start: CodeAddress,
+        end: CodeAddress,
+        inclusive: bool,
+    ) -> FallThrough {
         let first = map.binary.address_of_offset(start.offset)?;
         let last = (end.module == start.module).then(|| map.binary.address_of_offset(end.offset))??;
         if last < first {

@@ -60,12 +60,12 @@ pub fn profile_of(exact: &ExactProfile) -> Result<Profile, ProfileError> {
     })
 }
 
-/// Instructions of a function that LLVM's inliner inlines before its own instrumentation counts: a cost of 75, at 5 an
-/// instruction, and what the call with two arguments costs.
+/// Instructions of a function that LLVM's inliner inlines before its own instrumentation counts: a cost of 75, at 5 per
+/// instruction, and the cost of the call with two arguments.
 const SMALL_FUNCTION: u32 = 22;
 
-/// What [`Provenance::hot_instance_count`] would be if small functions were counted where they are inlined: each call
-/// gets the share of their executions that it has of their direct calls.
+/// [`Provenance::hot_instance_count`] as if small functions had been counted per inlined copy: a copy's count is the
+/// function's count times the call's share of its direct calls.
 fn hot_instance_count(functions: &[ExactFunction]) -> u64 {
     let mut calls: FxHashMap<FunctionGuid, Vec<u64>> = FxHashMap::default();
     for function in functions {
@@ -162,7 +162,7 @@ fn paths(exact: &ExactFunction) -> Vec<EstimatedPath> {
     paths
 }
 
-/// Windows that end in each path, of all lengths that were counted. Counted is the longest one that the activation has.
+/// All windows that end in each counted path; the runtime counts only the longest window of an activation.
 fn windows(exact: &ExactFunction) -> Vec<PathWindow> {
     let mut counts: BTreeMap<&[Path], u64> = BTreeMap::new();
     for counted in &exact.paths {

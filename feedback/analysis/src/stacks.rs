@@ -153,7 +153,8 @@ impl Observer for Collector<'_> {
                 self.chains.entry(place).or_insert_with(|| chain_of(map, instance));
                 let at = self.switch_to(frame, place);
                 let weight = match (run.source, position) {
-                    // The stretch that the timer interrupted has no weight, a window's lead was counted before.
+                    // The fall-through range that the timer interrupted has no weight, a window's lead was counted
+                    // before.
                     (_, Position::Interrupted | Position::Lead) => 0.0,
                     (ReplayUnit::Burst(burst), Position::Branch(_)) => burst.count as f64,
                     (ReplayUnit::Window(window), Position::Branch(_)) => window.weight as f64,

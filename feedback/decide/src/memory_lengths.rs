@@ -15,9 +15,9 @@ const MIN_SHARE: f64 = 0.4;
 /// would do. The rest is for comparisons that are mispredicted.
 const MIN_SHARE_AT_LOWER_END: f64 = 0.3;
 
-/// The lengths, with their counts, most frequent first, whose shares are large enough, and pay at the lower end of their
-/// intervals. All executions of the operation in a burst may have the same cause, so that bursts are what is counted as
-/// evidence.
+/// The lengths, with their counts, most frequent first, whose shares are large enough, and pay at the lower bound of
+/// their intervals. All executions of the operation in a burst may have the same cause, so that bursts are what is
+/// counted as evidence.
 pub fn certain_lengths(operation: &MemoryLengths) -> &[(u64, u64)] {
     let mut rest = operation.total() as f64;
     let mut certain = 0;

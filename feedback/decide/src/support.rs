@@ -154,7 +154,7 @@ pub fn wilson_interval(share: f64, observations: f64) -> (f64, f64) {
     )
 }
 
-/// The lower end of [`wilson_interval`].
+/// The lower bound of [`wilson_interval`].
 pub(crate) fn wilson_low(share: f64, observations: f64) -> f64 {
     wilson_interval(share, observations).0
 }

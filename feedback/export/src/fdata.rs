@@ -64,8 +64,8 @@ impl Branches {
         for (branch, executed) in &taken.branches {
             converter.branch(*branch, *executed);
         }
-        for (&(start, end), &count) in &taken.stretches {
-            converter.stretch(start, end, count);
+        for (&(start, end), &count) in &taken.fall_throughs {
+            converter.fall_through(start, end, count);
         }
         converter.found
     }
@@ -93,7 +93,7 @@ impl Branches {
 #[derive(Default)]
 struct Taken {
     branches: FxHashMap<Branch, Executed>,
-    stretches: FxHashMap<(CodeAddress, CodeAddress), u64>,
+    fall_throughs: FxHashMap<(CodeAddress, CodeAddress), u64>,
 }
 
 impl Taken {
@@ -109,7 +109,7 @@ impl Taken {
             executed.count += count;
             executed.mispredicted += if is_mispredicted(at) { count } else { 0 };
             if let Some(end) = branches.get(at + 1).map(|next| next.from).or(end) {
-                *self.stretches.entry((branch.to, end)).or_default() += count;
+                *self.fall_throughs.entry((branch.to, end)).or_default() += count;
             }
         }
     }
@@ -174,7 +174,7 @@ impl Converter<'_> {
     }
 
     /// Code that ran from `start` to the branch at `end`.
-    fn stretch(&mut self, start: CodeAddress, end: CodeAddress, count: u64) {
+    fn fall_through(&mut self, start: CodeAddress, end: CodeAddress, count: u64) {
         let (Some(start), Some(end)) = (self.end(start), self.end(end)) else {
             return;
         };

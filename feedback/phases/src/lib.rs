@@ -1,6 +1,6 @@
 //! Phases of a program's execution, from its sampled bursts.
 //!
-//! A phase is a stretch of execution whose bursts have one distribution of branch traces and one behaviour (Chen et
+//! A phase is a span of execution whose bursts have one distribution of branch traces and one behaviour (Chen et
 //! al. 2003, section 4; sections named in this crate are of that paper). In the order of the data:
 //!
 //! 1. [`signature`]: a burst → the shares of its branch traces, and its behaviour;

@@ -35,7 +35,7 @@ impl std::fmt::Display for TimelineError {
     }
 }
 
-/// A stretch of time in one phase.
+/// A span of time in one phase.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Span {
     /// The phase.

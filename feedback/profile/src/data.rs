@@ -68,8 +68,8 @@ impl FunctionProfile {
 pub struct Executions {
     /// Executions that are proved.
     pub at_least: u64,
-    /// The upper end of a two-sided 90 % interval of the executions of its code, if breakpoints went on watching all of
-    /// it. It assumes that executions are spread over the recording.
+    /// The upper bound of a two-sided 90 % interval of the executions of its code, if breakpoints went on watching all
+    /// of it. It assumes that executions are spread over the recording.
     pub at_most: Option<u64>,
 }
 
@@ -103,9 +103,9 @@ pub struct EstimatedPath {
     pub path: Path,
     /// Estimated executions, in the profile's counts (sampled executions × [`Profile::scale`]).
     pub count: f64,
-    /// Lower end of the interval that contains the true count with 90 % probability, given the profile's total.
+    /// Lower bound of the interval that contains the true count with 90 % probability, given the profile's total.
     pub low: f64,
-    /// Upper end of that interval.
+    /// Upper bound of that interval.
     pub high: f64,
     /// Effective sample size: the number of independent observations with the same information. It is less than the
     /// number of samples, because the samples of a burst are correlated, and infinite if the estimate has no variance.
@@ -154,7 +154,7 @@ pub struct BranchPrediction {
     pub watched: f64,
     /// Mispredicted executions among them.
     pub mispredicted: f64,
-    /// Lower end of the interval that contains `mispredicted` with 90 % probability.
+    /// Lower bound of the interval that contains `mispredicted` with 90 % probability.
     pub low: f64,
 }
 

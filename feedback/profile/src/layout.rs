@@ -42,7 +42,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 pub(super) const MAGIC: [u8; 8] = *b"\x89PLEACH\n";
 /// Version of the format. Version 2 added paths, coverage and the flow of all paths; 3 windows of paths; 4 called
 /// paths; 5 predictions of branches; 6 blocks that are proved not to have been executed, and counted executions; 7 their
-/// upper ends; 8 lengths of memory operations; 9 graphs; 10 exact sums of merged profiles; 11 events.
+/// upper bounds; 8 lengths of memory operations; 9 graphs; 10 exact sums of merged profiles; 11 events.
 pub(super) const VERSION: u32 = 11;
 /// Version of merged profiles without events.
 const VERSION_WITHOUT_EVENTS: u32 = 10;

@@ -3,7 +3,7 @@
 //! ```text
 //! predictions  n, n × prediction     in block order
 //! prediction   difference            the block, relative to the one before (the first relative to 0), zigzag LEB128
-//!              3 × f32               executions with a known direction, mispredicted ones, lower end of the interval
+//!              3 × f32               executions with a known direction, mispredicted ones, lower bound of the interval
 //! ```
 
 use super::bytes::{RecordReader, push_difference, push_number, stored};

@@ -1,8 +1,8 @@
 //! The report of `pleach drift`: whether an old profile still fits what a program does now, by a new profile.
 //!
 //! The question is not whether the two differ, for with enough samples they always do, but how much of what the program
-//! does now the old profile would mislead the compiler about: executions of blocks that it calls cold or does not know,
-//! and executions by the less likely direction of branches whose likelier direction was another.
+//! does now the old profile would mislead the compiler about: executions of blocks that it regards as cold or does not
+//! contain, and executions of branches whose more frequent direction changed.
 //!
 //! *What the old profile knows* is what `use` would have: the record of the same graph, or what is salvaged of an older
 //! version of the function ([`pleach_decide::stale`]), without functions of new names. A block is cold from LLVM's
@@ -12,7 +12,7 @@
 //! observations: the share has Wilson's 90 % interval.
 //!
 //! *How much is too much.* LLVM calls the blocks with 99 % of the executions hot: any profile leaves 1 % to code that it
-//! gives no priority. An old profile still fits unless the share is surely more, that is, at the lower end of its
+//! gives no priority. An old profile still fits unless the share is surely more, that is, at the lower bound of its
 //! interval.
 
 use super::compare::{DifferentAnchors, JSON_VERSION, Overlap, one_anchor};
@@ -54,7 +54,7 @@ pub enum Reason {
     Cold,
     /// It has no samples of the block.
     Unknown,
-    /// It has another likelier direction of the branch.
+    /// The branch had another more frequent direction.
     OtherDirection,
 }
 
@@ -85,9 +85,9 @@ impl Reason {
 pub struct Estimate {
     /// The share.
     pub share: f64,
-    /// Lower end of its 90 % interval.
+    /// Lower bound of its 90 % interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper bound.
     pub high: f64,
 }
 
@@ -285,8 +285,8 @@ fn estimate(share: f64, new: &Profile) -> Estimate {
     Estimate { share, low, high }
 }
 
-/// Overlap at the lower and the upper ends of all paths' intervals: the same bursts saw all paths, so that their errors
-/// are not independent.
+/// Overlap at the lower and the upper bounds of all paths' intervals: the same bursts saw all paths, so that their
+/// errors are not independent.
 fn overlap_interval(old: &Flows, new: &Flows) -> (f64, f64) {
     let totals = [old, new].map(|flows| flows.path_flow().max(f64::MIN_POSITIVE));
     let unseen = [old, new].map(Flows::unseen_share);

@@ -1,6 +1,6 @@
-//! How often something was executed, as far as a profile tells. A sampled profile knows shares: the number of bursts
-//! depends on the budget of the recording, not on the speed of the program, so its counts are in no unit. It knows
-//! executions only where breakpoints counted them. Imported exact counts are executions.
+//! How often something was executed, according to a profile. A sampled profile has shares: the number of bursts depends
+//! on the budget of the recording, not on the speed of the program, so its counts are in no unit. It knows executions
+//! only where breakpoints counted them. Imported exact counts are executions.
 
 use super::block_state::covered;
 use super::tables::{abbreviated, grouped, percent};

@@ -85,7 +85,7 @@ pub struct HottestPath {
     pub share: f64,
     /// The 90 % interval of that.
     pub low: f64,
-    /// Its upper end.
+    /// Its upper bound.
     pub high: f64,
     /// Blocks in order.
     pub blocks: Vec<BlockIndex>,

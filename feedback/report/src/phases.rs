@@ -32,7 +32,7 @@ pub struct Phases<'p> {
     pub phases: Vec<PhaseRow<'p>>,
 }
 
-/// A stretch of time in one phase.
+/// A span of time in one phase.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SpanRow {
     /// The phase.

@@ -133,15 +133,15 @@ static void inlineLess(Function &F, BlockFrequencyInfo &Frequencies) {
   }
 }
 
-// LLVM's threshold of cold calls, and the share of a function's executions below which it takes a call for cold, where
-// no profile tells more.
+// LLVM's threshold for cold calls, and the share of a function's executions below which a call is cold without a
+// profile.
 static constexpr int ColdInlineThreshold = 45;
 static constexpr double ColdShare = 0.02;
 
 // Calls that few executions of their function reach are cold, unless they are hot in the whole program. With a profile
-// LLVM only compares them with the whole program: in a hot function, whatever is called once in a thousand times is
-// inlined, and its registers are saved each time. It takes none for cold in a function that the profile says nothing of,
-// and inlines more there than without a profile.
+// LLVM only compares them with the whole program: in a hot function, a callee that is called once in a thousand times
+// is inlined, and its registers are saved each time. In a function that is not in the profile, it regards no call as
+// cold, and inlines more than without a profile.
 static void lowerInlineThresholds(Function &F, BlockFrequencyInfo &Frequencies, const ProfileSummaryInfo &Summary) {
   const double Entry = double(Frequencies.getEntryFreq().getFrequency());
   for (BasicBlock &B : F) {

@@ -1,4 +1,4 @@
-// Conditions joined by `&&` or `||` that are to stay selects.
+// Keeps conditions joined by `&&` or `||` as selects.
 #include "pleach.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"

@@ -19,7 +19,7 @@ using namespace llvm;
 
 static constexpr char Vectorise[] = "llvm.loop.vectorize.enable";
 
-// Whether the user asked for something, or another pass did.
+// Whether loop metadata already has a vectorisation or interleaving hint.
 static bool hasHint(const Loop &L) {
   const MDNode *ID = L.getLoopID();
   return ID && any_of(drop_begin(ID->operands()), [](const MDOperand &Operand) {

@@ -1,10 +1,10 @@
 //! Functions without samples get no branch weights, not even with the code that is inlined into them.
 //!
-//! A function that is inlined in many places has one set of counts, from the places that were sampled. They say little
-//! of a place that never was: what an interpreter's instruction does is the reason why it runs rarely. Its code is to be
-//! as without a profile. The weights of the profile carry a mark, which inlining copies: the weights that the source gave
-//! (`__builtin_expect`), which come back. Limit: where an optimisation made a new branch or switch of marked ones,
-//! its weights stay.
+//! A function that is inlined in many places has one set of counts, from the places that were sampled. These counts say
+//! little about an unsampled call site: what a bytecode instruction does determines how often it runs. Its code is
+//! therefore compiled as without a profile. The weights of the profile carry a mark, which inlining copies: the weights
+//! that the source gave (`__builtin_expect`), which come back. Limit: where an optimisation made a new branch or switch
+//! of marked ones, its weights stay.
 
 use crate::ir::attributes;
 use crate::ir::metadata::{self, Metadata};

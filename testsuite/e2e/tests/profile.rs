@@ -574,7 +574,7 @@ fn vectors_agree_with_llvm_objdump() {
     let elf = Binary::open(&binary).expect("an ELF file");
     let listing = disassembly(&binary);
     let address = |place: CodeAddress| elf.address_of_offset(place.offset).map(|a| a.0);
-    let (mut branches, mut stretches) = (0, 0);
+    let (mut branches, mut fall_throughs) = (0, 0);
     for burst in &set.bursts {
         for pair in burst.branches.windows(2) {
             let (branch, next) = (pair[0], pair[1]);
@@ -601,13 +601,13 @@ fn vectors_agree_with_llvm_objdump() {
                     let leaves = ["jmp", "call", "ret"].iter().any(|m| printed.mnemonic.starts_with(m));
                     assert!(!leaves, "{at:#x} {} inside {to:#x}..{end:#x}", printed.mnemonic);
                 }
-                stretches += 1;
+                fall_throughs += 1;
             }
         }
     }
     assert!(
-        branches > 1000 && stretches > 1000,
-        "{branches} branches, {stretches} stretches"
+        branches > 1000 && fall_throughs > 1000,
+        "{branches} branches, {fall_throughs} fall-through ranges"
     );
 }
 

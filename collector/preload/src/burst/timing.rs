@@ -1,7 +1,8 @@
-//! Timed bursts: measures how long the program takes per branch right after a burst, see [`pleach_wire::timing_target`].
+//! Timed bursts: measures how long the program takes per branch right after a burst, see
+//! [`pleach_wire::timing_target`].
 //!
-//! A breakpoint of the thread sends a signal when the program has passed the timing target a number of times. By then the
-//! program has left the code and data that shadow execution has just brought into the caches. The time is measured
+//! A breakpoint of the thread sends a signal when the program has passed the timing target a number of times. By then
+//! the program has left the code and data that shadow execution has just brought into the caches. The time is measured
 //! until the program has passed the timing target as often again. The measured costs of the traps and the signal are
 //! subtracted. A tick during the measurement cancels it.
 

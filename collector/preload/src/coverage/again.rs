@@ -4,7 +4,7 @@
 //! - Those that were hit, until they are known to be rare or frequent, by an eighth of the breakpoints' advance and
 //!   their share of the budget. Only in images: breakpoints of one process alone would not see what others execute.
 //!
-//! Hits are exact lower ends of executions, and the times for which sites were armed again give upper ends
+//! Hits are exact lower bounds of executions, and the times for which sites were armed again give upper bounds
 //! ([`Plan::watched`]).
 
 use super::arming;

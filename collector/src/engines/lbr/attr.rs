@@ -88,9 +88,9 @@ impl Sampling {
 /// How often a kernel event is sampled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rate {
-    /// One in so many.
+    /// Sample one event in `n`.
     Period(u64),
-    /// So many a second: the kernel adapts the period of each thread, and every sample has its own.
+    /// Samples per second: the kernel adapts the period of each thread, and every sample has its own.
     Frequency(u64),
 }
 

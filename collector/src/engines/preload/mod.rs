@@ -273,8 +273,8 @@ fn note_on_losses(unwritten: u64) -> Option<String> {
     ))
 }
 
-/// From so many bursts on, a recording supports all optimisations but that for size (`pleach_decide::support`, on which
-/// this package does not depend).
+/// Bursts from which a recording supports all optimisations but that for size (`pleach_decide::support`, on which this
+/// package does not depend).
 const ENOUGH_BURSTS: u64 = 300;
 
 /// A note for the user where breakpoints took most of the time that the budget allows.

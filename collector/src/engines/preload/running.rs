@@ -17,8 +17,8 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Those that have files of this folder mapped, as all sampled processes have. Such as are about to end are given a
-    /// moment.
+    /// Processes that have files of this directory mapped, as all sampled processes have. Processes that are about to
+    /// end get a short grace period.
     pub(super) fn find(folder: &Path) -> Self {
         const MOMENT: Duration = Duration::from_millis(50);
         let found = Self::now(folder);

@@ -92,7 +92,7 @@ impl Ticks {
 pub(super) struct CpuTimer(i32);
 
 impl CpuTimer {
-    /// Lets it tick once, after so much CPU time.
+    /// Arms it to tick once, after `ns` of CPU time.
     pub(super) fn arm(&self, ns: u64) {
         let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let time = libc::itimerspec {

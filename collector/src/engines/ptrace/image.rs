@@ -42,7 +42,7 @@ pub(super) struct ProcessImage {
     /// CPU time of the process when the clock was read last.
     process_cpu_ns: u64,
     threads: HashSet<u32>,
-    /// The first of them, as whose CPU time that of the image is told until its end.
+    /// The first thread; until the image ends, all CPU time of the image is attributed to it.
     first_thread: Option<u32>,
     /// Executable mappings in force.
     mappings: Vec<Range<u64>>,
@@ -242,7 +242,7 @@ pub(super) struct BurstRecord {
 }
 
 impl BurstRecord {
-    /// For bursts of at most so many branches.
+    /// For bursts of at most `max_branches` branches.
     pub(super) fn new(max_branches: u32) -> Self {
         /// A branch takes at most 20 bytes.
         const BRANCH: usize = 20;

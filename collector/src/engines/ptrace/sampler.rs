@@ -63,7 +63,7 @@ pub(super) struct Sampler<'a> {
     notes: BTreeSet<String>,
 }
 
-/// What becomes of the processes that a recording begins with.
+/// The root processes of a recording.
 pub(super) struct Roots<'a> {
     pub(super) processes: &'a [u32],
     /// The one process is a child of this one, and is waited for.
@@ -401,7 +401,7 @@ impl<'a> Sampler<'a> {
     }
 }
 
-/// What became of a tick.
+/// The outcome of a tick.
 #[derive(Debug, Default)]
 struct Tick {
     is_burst: bool,

@@ -12,9 +12,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub struct Decoded {
     /// All of them, with multiplicity.
     pub branches: u64,
-    /// Those that lead into a function with probes and are followed there by a possible stretch: from the branch's
-    /// target, inside one function, to the next branch or the end of the burst. Also those that leave a function with
-    /// probes for code outside any function or annotated file.
+    /// Those that lead into a function with probes and are followed there by a possible fall-through range: from the
+    /// branch's target, inside one function, to the next branch or the end of the burst. Also those that leave a
+    /// function with probes for code outside any function or annotated file.
     pub explained: u64,
 }
 

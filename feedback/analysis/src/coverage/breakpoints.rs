@@ -150,8 +150,8 @@ impl Found {
         }
     }
 
-    /// Forgets that blocks were executed whose code serves another way into the block after them, too: a `case` that
-    /// falls through to the next one, and does nothing that matters on the other ways.
+    /// Clears the executed state of small `switch` cases whose code is shared with other predecessors of their
+    /// successor: LLVM may have merged or speculated it.
     fn forget_merged(&mut self, cfg: &Cfg) {
         let before = predecessors(cfg);
         let is_within = |inner: usize, outer: usize| {
@@ -206,7 +206,7 @@ impl Found {
     }
 }
 
-/// Instructions, its branch among them, of a block that LLVM executes on other ways, too, at most.
+/// Maximum number of instructions, including the branch, of a block that LLVM may speculate on other paths.
 const MAX_SPECULATED: u32 = 3;
 
 /// The block probes of each instance, in the order of instances.
@@ -244,8 +244,8 @@ fn ends(cfg: &Cfg) -> Vec<bool> {
     may_end
 }
 
-/// Doubts the blocks that follow an executed block where none of them seems executed: a call in it may not have returned,
-/// but a copy of what follows may as well have lost its probe.
+/// Marks as unknown the successors of an executed block if none of them seems executed: a call in the block may not
+/// have returned, but a copy of the successors may as well have lost its probe.
 fn doubt_ends(cfg: &Cfg, known: &mut [Known], completed: bool) {
     loop {
         let absent = absent(cfg, known.to_vec(), completed);

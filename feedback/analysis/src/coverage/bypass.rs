@@ -1,13 +1,14 @@
-//! Code in which a block was passed by without its probe.
+//! Code that bypasses a block without executing its probe.
 //!
-//! The optimiser leads an edge around a block that does nothing there: a condition is known on one path, or a block is
-//! empty in one of its copies. The block is then executed in the graph, but its probes, which lie in other copies, are
-//! not. So that a block has probes and none was executed is no proof. It is one if
+//! The optimiser may redirect an edge past a block that has no effect on that path: a condition is known there, or the
+//! block is empty in one of its copies. The block is then executed in the graph, but its probes, which lie in other
+//! copies, are not. Therefore, that none of a block's probes was executed proves that the block was not executed only
+//! if
 //!
-//! - none of the blocks before it was executed, nor is one of them in doubt; or
-//! - each executed copy of each block before it is as the graph says: its machine code may go on to a probe of the
-//!   block, so that this edge exists there; and it goes on nowhere where the graph does not lead without passing
-//!   another probe. A return that was copied into the blocks before it leads out of the function, for instance.
+//! - none of its predecessors was executed, and none of them is in doubt; or
+//! - every executed copy of each predecessor has the successors that the CFG says: its machine code may go on to a probe
+//!   of the block, so that this edge exists there; and without passing another probe it goes nowhere that the graph does
+//!   not lead to. A return that was copied into the predecessors leads out of the function, for instance.
 
 use pleach_annotate::breakpoint_sites::{BreakpointSites, belongs};
 use pleach_annotate::cfg::{Cfg, Terminator};
@@ -103,8 +104,9 @@ impl<'c> Code<'c> {
         segment.is_some_and(|segment| segment.state == SegmentState::NotExecuted)
     }
 
-    /// Where code may go from a segment without passing another probe of the instance: the segments with its probes, and
-    /// whether it may leave the function. `in_absent`: also through code that was not executed. `None`: too many segments.
+    /// Where code may go from a segment without passing another probe of the instance: the segments with its probes,
+    /// and whether it may leave the function. `in_absent`: also through code that was not executed. `None`: too many
+    /// segments.
     fn stops(&self, from: u32, instance: InlineInstanceIndex, in_absent: bool) -> Option<Stops> {
         let mut stops = Stops::default();
         let mut seen = FxHashSet::default();
@@ -118,7 +120,7 @@ impl<'c> Code<'c> {
                 if self.probes.get(next as usize)?.contains(&instance) {
                     stops.segments.push(next);
                 } else if (in_absent || !self.is_absent(next)) && seen.insert(next) {
-                    if seen.len() > MAX_REGIONS {
+                    if seen.len() > MAX_SEGMENTS {
                         return None;
                     }
                     waiting.push(next);
@@ -159,9 +161,9 @@ struct Stops {
 }
 
 /// Segments that are searched between two probes of an instance, at most.
-const MAX_REGIONS: usize = 256;
+const MAX_SEGMENTS: usize = 256;
 
-/// Turns blocks that may have been passed by into unknown ones. `segments`: by block, those with its probes.
+/// Marks as unknown the blocks that may have been bypassed. `segments`: by block, those with its probes.
 pub(super) fn doubt(
     cfg: &Cfg,
     instance: InlineInstanceIndex,
@@ -214,8 +216,8 @@ pub(super) fn doubt(
     }
 }
 
-/// Whether an edge around a block may stand for a way through it, too: for `b` in `a && b`, where both are tested at once,
-/// or where `b` is known. Then its own code, if there is any, does not lead to where that edge leads.
+/// Whether an edge past a block can replace an edge to it: for `b` in `a && b`, where both are tested at once, or where
+/// `b` is known. Then the block's own code, if there is any, does not lead to that edge's target.
 fn has_short_cut(
     cfg: &Cfg,
     instance: InlineInstanceIndex,

@@ -11,8 +11,8 @@
 //! from its entry block on. Optimisation keeps the sequence of probes, so a passed probe means that its block was
 //! executed.
 //!
-//! 1. **Seen.** A block whose probe lies in a stretch of a proved burst was executed ([`Burst::proved`] says when
-//!    shadow execution is a proof). So was the caller's block with the call through which it was inlined, which the
+//! 1. **Seen.** A block whose probe lies in a fall-through range of a proved burst was executed ([`Burst::proved`] says
+//!    when shadow execution is a proof). So was the caller's block with the call through which it was inlined, which the
 //!    inline stack names.
 //! 2. **Dominators.** Each activation begins with the entry block and moves along edges, so it has passed every
 //!    dominator of a block that it executes. `longjmp` is no exception: it continues after a call of `setjmp` that the

@@ -71,7 +71,7 @@ pub(super) struct Occurrence {
 
 /// An occurrence that the branches of a burst show before they are decoded.
 struct Mark {
-    /// The branch before it; what is decoded after that branch is history, if `after`.
+    /// Position of the branch before the mark. `after`: blocks decoded after that branch belong to the history, too.
     branch: usize,
     after: bool,
     hit: Hit,
@@ -87,7 +87,7 @@ pub(super) struct Occurrences<'p> {
     history: EventHistory,
     marks: Vec<Mark>,
     next_mark: usize,
-    /// Whether the burst began at a fair moment.
+    /// Whether occurrences in this burst count: it did not begin right after a system call.
     is_counted: bool,
     /// Events by position.
     found: Vec<Vec<Occurrence>>,

@@ -126,7 +126,7 @@ pub(super) struct Targets {
     pub notes: Vec<String>,
 }
 
-/// Events of the processor at which branch records are read if a user asks for none: their samples are the program.
+/// Default sampling events of the `lbr` engine. They are not reported as events, since they only sample execution.
 const NO_EVENTS: [&str; 4] = ["near_taken", "ex_ret_brn_tkn", "br_retired", "cycles"];
 
 impl Targets {
@@ -371,7 +371,7 @@ impl Targets {
         self.hardware.get(&event).copied()
     }
 
-    /// Whether there is an event that may come with another one of its own: a function that allocates may call another.
+    /// Whether occurrences of the event may nest: an allocator may call another allocator.
     pub fn nests(&self, event: usize) -> bool {
         self.events[event].name == BurstEvent::Allocations.to_string()
     }

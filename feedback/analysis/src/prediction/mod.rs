@@ -7,7 +7,7 @@
 //! processor hold its own predictions, those count instead.
 //!
 //! The model has a shorter history than a processor at the same branch, so it overestimates mispredictions. Bursts, not
-//! branches, are independent: [`BranchPrediction::low`] is the lower end of the interval over bursts.
+//! branches, are independent: [`BranchPrediction::low`] is the lower bound of the interval over bursts.
 
 mod decision;
 mod tage;
@@ -108,7 +108,7 @@ impl Tally {
         self.bursts += u32::from(watched > 0.0);
     }
 
-    /// The lower end of the 90 % interval of mispredictions: a ratio estimate over bursts (Cochran, *Sampling
+    /// The lower bound of the 90 % interval of mispredictions: a ratio estimate over bursts (Cochran, *Sampling
     /// Techniques*, 6.4).
     fn low(&self) -> f64 {
         if self.bursts < 2 {

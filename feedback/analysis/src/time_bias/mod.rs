@@ -116,7 +116,7 @@ impl Weights {
         self
     }
 
-    /// The weight of a burst's branch, and of the stretch that follows it; 1 on average over all branches.
+    /// The weight of a burst's branch, and of the fall-through range that follows it; 1 on average over all branches.
     pub fn get(&self, burst: usize, branch: usize) -> f64 {
         self.bursts.get(burst).map_or(1.0, |times| f64::from(times[0])) * self.within(burst, branch)
     }

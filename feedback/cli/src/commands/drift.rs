@@ -11,8 +11,8 @@ use std::process::ExitCode;
 ///
 /// Prints the share of the new profile's executions about which the old profile misleads the compiler: code that it
 /// regards as cold or does not contain, and branches whose more frequent direction changed. If the program changed
-/// since, the old counts are those that `use` would salvage. A profile fits if this share is at most 1 %, the share that
-/// LLVM never regards as hot, or if the new recording is too short to exclude that. Each file is a sampled profile
+/// since, the old counts are those that `use` would salvage. A profile fits if this share is at most 1 %, the share
+/// that LLVM never regards as hot, or if the new recording is too short to exclude that. Each file is a sampled profile
 /// (.pleach) or exact counts (.plcnt).
 ///
 ///   pleach record --overhead 1% -o today.pleach -- ./app ...

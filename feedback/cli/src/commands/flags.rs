@@ -20,7 +20,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 ///   clang -O2 $(pleach flags annotate) app.c -o app          1. build for recording
 ///   clang -O2 $(pleach flags use app.pleach) app.c -o app    2. build with the profile
 ///   clang -O2 $(pleach flags annotate --after app.pleach) …  3. optional: build again to record the optimised program
-///   clang -O2 $(pleach flags use app.pleach second.pleach) … 4. optional: build with both profiles; the second places code
+///   clang -O2 $(pleach flags use app.pleach second.pleach) … 4. optional: build with both profiles
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {

@@ -127,7 +127,7 @@ fn read_profile(path: &PathBuf) -> Result<Profile> {
     exact_profile::profile_of(&exact).with_context(|| path.display().to_string())
 }
 
-/// Says what became of functions that changed between the recordings.
+/// Prints how functions that changed between the recordings were treated.
 pub fn note_changed(report: &MergeReport) {
     if report.changed > 0 {
         eprintln!(

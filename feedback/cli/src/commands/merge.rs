@@ -15,8 +15,8 @@ use std::process::ExitCode;
 /// Merge profiles of several runs, or of several programs that share code, into one.
 ///
 /// The result does not depend on the order or grouping of merges, except for the order of raw vectors. Raw vectors are
-/// kept if all profiles have them and no --weighted-input is given. A function that changed between the recordings keeps
-/// counts for each version. Also merges files of exact counts (.plcnt), which instrumented programs write.
+/// kept if all profiles have them and no --weighted-input is given. A function that changed between the recordings
+/// keeps counts for each version. Also merges files of exact counts (.plcnt), which instrumented programs write.
 ///
 ///   pleach merge monday.pleach tuesday.pleach -o week.pleach
 ///   pleach merge -w 3,prod.pleach tests.pleach -o both.pleach      counts of prod.pleach three times

@@ -11,8 +11,8 @@ use std::process::ExitCode;
 /// Print a placement order of functions for the linker, one linkage name per line.
 ///
 /// Callers are placed next to their callees, and functions with the highest execution density come first. Functions
-/// without executions are left out. Builds with $(pleach flags use …) and lld need no list. Use a list for other builds,
-/// and for -flto:
+/// without executions are left out. Builds with $(pleach flags use …) and lld need no list. Use a list for other
+/// builds, and for -flto:
 ///
 ///   pleach order app.pleach --binary ./app-annotated -o order.txt
 ///   clang -ffunction-sections … -fuse-ld=lld -Wl,--symbol-ordering-file=order.txt,--no-warn-symbol-ordering

@@ -321,11 +321,11 @@ pub fn analysed(
                     );
                 }
             }
-            if !quiet && report.inconsistent * 100 > report.stretches {
+            if !quiet && report.inconsistent * 100 > report.fall_throughs {
                 eprintln!(
                     "pleach: warning: {} of {} sampled fall-through ranges do not match the binary: was it replaced \
                      while it ran?",
-                    report.inconsistent, report.stretches
+                    report.inconsistent, report.fall_throughs
                 );
             }
             Ok(add_events(profile))

@@ -3,7 +3,7 @@
 //! A candidate is a jump into a join: an edge from a block P to a block J that has other predecessors and that does not
 //! follow P in the layout. A copy of J for P alone falls through, and its layout follows the executions that come from
 //! P. The trace grows from J while its next step is predictable given P. The gain is the number of taken jumps, jump
-//! instructions and folded instructions that the walks through P and J save, by the lower end of their confidence
+//! instructions and folded instructions that the walks through P and J save, by the lower bound of their confidence
 //! interval. The cost is proportional to the copied instructions.
 
 use super::duplicated::DuplicatedGraph;

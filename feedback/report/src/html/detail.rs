@@ -63,7 +63,7 @@ pub struct BlockDetail {
     /// It begins with an exception-handling pad.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub landing_pad: bool,
-    /// Mispredicted executions of its branch: estimate, lower end of the 90 % interval, executions with a known
+    /// Mispredicted executions of its branch: estimate, lower bound of the 90 % interval, executions with a known
     /// direction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mispredicted: Option<[f64; 3]>,

@@ -37,7 +37,7 @@ pub(super) struct FunctionLine {
     paths: Vec<PathLine>,
     windows: Vec<(Vec<Path>, Number)>,
     called: Vec<CalledLine>,
-    /// Block, watched, mispredicted, lower end of mispredicted.
+    /// Block, watched, mispredicted, lower bound of mispredicted.
     predictions: Vec<(BlockIndex, Number, Number, Number)>,
     coverage: Vec<Covered>,
     counted: Vec<Executions>,

@@ -5,10 +5,10 @@ use pleach_analysis::regions::split::{Leave, Portion};
 use pleach_annotate::id::BlockIndex;
 use std::collections::BTreeMap;
 
-/// When an edge that was never seen is taken to be cold: when the upper end of the one-sided interval for its share of
-/// its block's departures is below `share`.
+/// When an edge that was never seen is taken to be cold: when the upper bound of the one-sided interval for its share
+/// of its block's departures is below `share`.
 ///
-/// An edge with share s is missed by n independent departures with probability (1 − s)^n, so the upper end at
+/// An edge with share s is missed by n independent departures with probability (1 − s)^n, so the upper bound at
 /// confidence 1 − `error` is 1 − `error`^(1/n). With the default, n ≥ 45. An edge that was seen is never cold.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Cold {
@@ -82,7 +82,7 @@ impl EdgeEvidence {
         self.ended.get(&block).copied().unwrap_or(0.0)
     }
 
-    /// Upper end of the interval for the share of an edge that none of a block's departures took; 1 where none was
+    /// Upper bound of the interval for the share of an edge that none of a block's departures took; 1 where none was
     /// seen.
     pub fn upper_share(&self, from: BlockIndex, cold: &Cold) -> f64 {
         let departures = self.departures.get(&from).copied().unwrap_or(0.0) / cold.clustering;

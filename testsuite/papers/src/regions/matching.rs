@@ -94,7 +94,8 @@ impl<'a> Ways<'a> {
 
     /// The size of a portion's matching set. The portion's own edges were seen and count, dropped or not.
     ///
-    /// A partial path that ended in a call that did not return matches the ways to it, none of which is a path of the region.
+    /// A partial path that ended in a call that did not return matches the ways to it, none of which is a path of the
+    /// region.
     pub fn count(&self, portion: &Portion) -> u64 {
         let (ways_in, ways_out) = self.around(portion);
         ways_in * ways_out

@@ -44,33 +44,33 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Counts each branch, and the stretch that follows it, with the weight of that branch of that burst.
+    /// Counts each branch, and the fall-through range that follows it, with the weight of that branch of that burst.
     pub fn from_vectors(
         program: &Program,
         vectors: &VectorSet,
-        first_stretch: bool,
+        first_fall_through: bool,
         weight: &dyn Fn(usize, usize) -> f64,
     ) -> Result<Self> {
         let (module, map) = program
             .annotated()
             .next()
             .context("nothing that was sampled is annotated")?;
-        let mut stretches: HashMap<(Address, Address), f64> = HashMap::new();
+        let mut fall_throughs: HashMap<(Address, Address), f64> = HashMap::new();
         let mut branches: HashMap<(u64, u64), f64> = HashMap::new();
         let address = |at: CodeAddress| place(map, module, at);
-        let mut stretch = |start, end, weight| {
+        let mut fall_through = |start, end, weight| {
             if let (Some(start), Some(end)) = (address(start), address(end)) {
-                *stretches.entry((start, end)).or_default() += weight;
+                *fall_throughs.entry((start, end)).or_default() += weight;
             }
         };
         for (number, burst) in vectors.bursts.iter().enumerate() {
-            if let (true, Some(start), Some(first)) = (first_stretch, burst.start, burst.branches.first()) {
-                stretch(start, first.from, weight(number, 0));
+            if let (true, Some(start), Some(first)) = (first_fall_through, burst.start, burst.branches.first()) {
+                fall_through(start, first.from, weight(number, 0));
             }
             for (position, branch) in burst.branches.iter().enumerate() {
                 let weight = weight(number, position);
                 if let Some(next) = burst.branches.get(position + 1) {
-                    stretch(branch.to, next.from, weight);
+                    fall_through(branch.to, next.from, weight);
                 }
                 if let (Some(from), Some(to)) = (address(branch.from), address(branch.to)) {
                     *branches.entry((from.0, to.0)).or_default() += weight;
@@ -80,7 +80,7 @@ impl Estimate {
         let transfer = |from: u64| instruction_at(&map.binary, Address(from)).map(|i| i.transfer);
         branches.retain(|&(from, _), _| transfer(from) != Some(Transfer::Return));
         let mut instructions: HashMap<u64, f64> = HashMap::new();
-        for ((mut at, end), weight) in stretches {
+        for ((mut at, end), weight) in fall_throughs {
             while at <= end {
                 *instructions.entry(at.0).or_default() += weight;
                 let Some(here) = instruction_at(&map.binary, at) else {

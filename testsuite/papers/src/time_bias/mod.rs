@@ -37,9 +37,9 @@ pub struct TimeBiasOptions {
 /// The weights of branches.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Estimator {
-    /// Each once, the interrupted stretch too.
+    /// Each once, the interrupted fall-through range too.
     Everything,
-    /// Each once, without the interrupted stretch.
+    /// Each once, without the interrupted fall-through range.
     Equal,
     /// Bursts by branches per instruction, as if all instructions took the same time.
     Instructions,
@@ -59,7 +59,7 @@ impl Estimator {
     fn name(self) -> String {
         match self {
             Self::Everything => "as sampled".to_owned(),
-            Self::Equal => "without first stretch".to_owned(),
+            Self::Equal => "without first fall-through range".to_owned(),
             Self::Instructions => "by instructions".to_owned(),
             Self::Stationary(order) => format!("stationary, m = {order}"),
         }

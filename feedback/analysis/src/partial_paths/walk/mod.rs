@@ -14,7 +14,8 @@
 //! | any | more than [`MAX_HYPOTHESES`] hypotheses | lost: the last block only | `lost` |
 //! | any | the activation ends | outside | paths, each with its end if that is known |
 //!
-//! [`hypothesis`] has the transitions of one hypothesis, [`sequences`] the sequences from one observed block to the next.
+//! [`hypothesis`] has the transitions of one hypothesis, [`sequences`] the sequences from one observed block to the
+//! next.
 
 mod hypothesis;
 mod sequences;
