@@ -301,7 +301,7 @@ mod tests {
         };
         insta::assert_snapshot!(remarks(Path::new("a/perf.data"), &report).join("\n"), @r"
         warning: a/perf.data: the file ends in a record at byte 77; the 4 samples up to there are used: record again if you need the rest
-        warning: a/perf.data: left out: 5 malformed records; first: a line that is no sample in line 9
+        warning: a/perf.data: left out: 5 malformed records; first: a line that is not a sample in line 9
         note: a/perf.data: the kernel lost 1 sample: try a lower rate (perf record -F)
         warning: a/perf.data: 6 of 10 samples have no branches
         note: a/perf.data: left out: 3 branches recorded twice by the processor

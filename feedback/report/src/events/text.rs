@@ -95,7 +95,7 @@ fn notes(report: &EventReport<'_>) -> Vec<String> {
             _ => "events",
         };
         notes.push(format!(
-            "{} more {what} are not counted: only at {from} to {to} taken branches from a burst's beginning is each seen alike",
+            "{} more {what} are not counted: only in the window of {from} to {to} taken branches after a burst's start are all equally likely to be seen",
             grouped(count(event.left_out))
         ));
     }
