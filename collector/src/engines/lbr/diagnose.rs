@@ -340,9 +340,9 @@ mod tests {
         sysfs hidden: this processor's performance-monitoring unit has no branch records that the kernel knows
         Debian's default: kernel.perf_event_paranoid is 3, which keeps perf events from users: run `sudo sysctl kernel.perf_event_paranoid=2`, or give the command CAP_PERFMON
         the same in a container: kernel.perf_event_paranoid is 4, which keeps perf events from users: run `sudo sysctl kernel.perf_event_paranoid=2`, or give the command CAP_PERFMON
-        root in a container: a seccomp filter, as containers have it, refuses perf_event_open (EPERM), which this kernel's settings would allow: allow the system call (for instance `docker run --cap-add PERFMON --security-opt seccomp=unconfined`)
-        a filter that says ENOSYS: a seccomp filter, as containers have it, refuses perf_event_open (ENOSYS), which this kernel's settings would allow: allow the system call (for instance `docker run --cap-add PERFMON --security-opt seccomp=unconfined`)
-        a security module: a container or a security module refuses perf_event_open (EACCES), which this kernel's settings would allow: allow the system call (for instance `docker run --cap-add PERFMON --security-opt seccomp=unconfined`)
+        root in a container: a seccomp filter, as containers have it, refuses perf_event_open (EPERM) although kernel settings allow it: permit the call, for instance with `docker run --cap-add PERFMON --security-opt seccomp=unconfined`
+        a filter that says ENOSYS: a seccomp filter, as containers have it, refuses perf_event_open (ENOSYS) although kernel settings allow it: permit the call, for instance with `docker run --cap-add PERFMON --security-opt seccomp=unconfined`
+        a security module: a container or a security module refuses perf_event_open (EACCES) although kernel settings allow it: permit the call, for instance with `docker run --cap-add PERFMON --security-opt seccomp=unconfined`
         Zen 3 or 4, 5.10: kernel 5.10 is too old: AMD's branch records (6.1 on Zen 4 and later) need Linux 5.19
         Zen 4, 6.0: kernel 6.0 is too old: AMD's branch records of Zen 4 and later need Linux 6.1
         Zen 2: this processor's performance-monitoring unit (cpu) has no branch records that the kernel knows

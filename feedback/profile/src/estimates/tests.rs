@@ -181,11 +181,11 @@ fn what_makes_no_sense_is_not_stored() {
     assert!(says(&with(vec![simple(&[1]), simple(&[1])])).contains("twice"));
     for bad in [f64::NAN, f64::INFINITY, -1.0] {
         let (path, _) = simple(&[1]);
-        assert!(says(&with(vec![(path, [1.0, 1.0, bad, 1.0])])).contains("no number"));
+        assert!(says(&with(vec![(path, [1.0, 1.0, bad, 1.0])])).contains("negative or not finite"));
     }
     for bad in [f64::NAN, -1.0] {
         let (path, _) = simple(&[1]);
-        assert!(says(&with(vec![(path, [1.0, 1.0, 1.0, bad])])).contains("no number"));
+        assert!(says(&with(vec![(path, [1.0, 1.0, 1.0, bad])])).contains("negative or not finite"));
     }
 }
 
