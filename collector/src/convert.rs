@@ -12,6 +12,7 @@ use crate::vector::VectorSet;
 use crate::verify::Verified;
 use modules::{Builds, Modules};
 use reading::Reading;
+pub(crate) use reading::Taken;
 use std::collections::HashMap;
 
 /// Figures of a conversion, apart from the vectors.
@@ -71,6 +72,8 @@ pub(crate) struct Conversion {
     builds: Builds,
     /// Bytes of files that are no shards.
     foreign: u64,
+    /// What earlier collections took, by file name.
+    taken: HashMap<Vec<u8>, Taken>,
 }
 
 impl Conversion {
@@ -78,7 +81,10 @@ impl Conversion {
     /// without a process frame yet. Processes are added to the set in the order of their start.
     pub(crate) fn meet(&mut self, shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) {
         let new = shards.iter().filter(|(name, _)| !self.positions.contains_key(name));
-        let mut new: Vec<Reading> = new.filter_map(|(name, bytes)| Reading::begin(name, bytes)).collect();
+        let begin = |(name, bytes): &(Vec<u8>, Vec<u8>)| {
+            Reading::begin(name, bytes, self.taken.get(name).cloned().unwrap_or_default())
+        };
+        let mut new: Vec<Reading> = new.filter_map(begin).collect();
         new.sort_by_key(|shard| (shard.head.start_ns, shard.head.pid));
         let mut modules = Modules::with(set, std::mem::take(&mut self.builds));
         for mut shard in new {
@@ -87,6 +93,37 @@ impl Conversion {
             self.shards.push(shard);
         }
         self.builds = modules.into_builds();
+    }
+
+    /// A conversion of what earlier ones have not taken.
+    pub(crate) fn after(taken: HashMap<Vec<u8>, Taken>) -> Self {
+        Self {
+            taken,
+            ..Self::default()
+        }
+    }
+
+    /// What earlier conversions took of a shard, in bytes.
+    pub(crate) fn taken_of(&self, name: &[u8]) -> u64 {
+        self.taken.get(name).map_or(0, |taken| taken.bytes)
+    }
+
+    /// What is taken by now, by file name: all that was read, and what earlier conversions took.
+    pub(crate) fn taken(&self) -> HashMap<Vec<u8>, Taken> {
+        let read = self.shards.iter().map(|shard| (shard.name.clone(), shard.taken()));
+        self.taken.clone().into_iter().chain(read).collect()
+    }
+
+    /// Bytes of a registered shard that are still to be read of what was taken earlier.
+    pub(crate) fn taken_bytes(&self, name: &[u8]) -> u64 {
+        self.positions.get(name).map_or(0, |at| self.shards[*at].taken_bytes())
+    }
+
+    /// Skips bytes of a registered shard that were taken, and whose blocks are free.
+    pub(crate) fn skip(&mut self, name: &[u8], bytes: u64) {
+        if let Some(at) = self.positions.get(name) {
+            self.shards[*at].read += bytes;
+        }
     }
 
     /// Whether a shard is registered.
@@ -134,7 +171,9 @@ impl Conversion {
         for at in order {
             let shard = &mut self.shards[at];
             let base = &mut shard.head.base_cpu_ns;
-            *base = before.get(&shard.head.pid).copied().unwrap_or(0).min(*base);
+            // Shards of which nothing is new are not read: those of earlier images may be among them.
+            let unknown = if self.taken.is_empty() { 0 } else { *base };
+            *base = before.get(&shard.head.pid).copied().unwrap_or(unknown).min(*base);
             before.insert(shard.head.pid, shard.head.base_cpu_ns.saturating_add(shard.cpu_ns()));
         }
         for shard in &self.shards {
@@ -147,14 +186,15 @@ impl Conversion {
             found.clock_dropped += shard.clock_dropped;
             found.verified.add(shard.compared, &shard.disagreements, threads);
             found.verified.meet(&shard.opcodes);
-            let (own, parent) = (shard.counters.own_ns, self.positions.get(&shard.head.parent));
+            let (program, own, lost, declined) = shard.since_taken();
+            let parent = self.positions.get(&shard.head.parent);
             let process = &mut set.processes[shard.process as usize];
             process.parent = parent.map(|at| self.shards[*at].process);
-            process.program_cpu_seconds = shard.cpu_ns().saturating_sub(own) as f64 * 1e-9;
+            process.program_cpu_seconds = program as f64 * 1e-9;
             process.own_cpu_seconds = own as f64 * 1e-9;
             // A process cannot count a last burst that it fails to write.
-            process.lost = shard.counters.lost.max(u64::from(shard.damaged > 0));
-            process.declined = shard.counters.declined;
+            process.lost = lost.max(u64::from(shard.damaged > 0));
+            process.declined = declined;
             process.undisturbed = shard.undisturbed;
         }
         found
@@ -383,6 +423,45 @@ mod tests {
             timings,
             [(7, timing(1002.0, 3000.0)), (8, None), (9, timing(501.0, 0.0))]
         );
+    }
+
+    #[test]
+    fn what_was_taken_does_not_count_again() {
+        let (head, maps) = (
+            process(7, 1, 0, ""),
+            mappings(false, &[(0x1000, 0x2000, 0x400, 5, "/a")]),
+        );
+        let (first, second) = (burst(7, 0x1010, &[], 100, 10), burst(8, 0x1020, &[], 50, 30));
+        let third = burst(7, 0x1030, &[], 400, 70);
+        let collect = |taken, bytes: &[u8]| {
+            let (mut conversion, mut set) = (Conversion::after(taken), VectorSet::default());
+            let mut store = Store::new(None, 0);
+            conversion.meet(&[(b"x".to_vec(), bytes.to_vec())], &mut set);
+            let ended = conversion.taken_bytes(b"x") as usize;
+            let done = conversion.take(b"x", &bytes[..ended], true, &mut set, &mut store);
+            conversion.take(b"x", &bytes[done..], true, &mut set, &mut store);
+            let taken = conversion.taken();
+            let found = conversion.finish(&mut set);
+            store.finish(&mut set);
+            let starts: Vec<_> = set.bursts.iter().map(|burst| burst.start).collect();
+            let [process] = &set.processes[..] else {
+                panic!("{set:?}")
+            };
+            let cpu = [process.program_cpu_seconds, process.own_cpu_seconds].map(|s| (s * 1e9).round() as u64);
+            (taken, starts, cpu, found.damaged_bytes)
+        };
+        // The last frame is still being written.
+        let mut shard = [&head[..], &maps, &first, &second, &third[..20]].concat();
+        let (taken, starts, cpu, _) = collect(HashMap::new(), &shard);
+        assert_eq!(starts, [Some(at(0, 0x410)), Some(at(0, 0x420))]);
+        assert_eq!(cpu, [150 - 30, 30]);
+        let kept = head.len() + maps.len();
+        shard[kept..kept + first.len() + second.len()].fill(0);
+        shard.extend(&third[20..]);
+        let (taken, starts, cpu, damaged) = collect(taken, &shard);
+        assert_eq!(starts, [Some(at(0, 0x430))]);
+        assert_eq!((cpu, damaged), ([300 - 40, 40], 0));
+        assert_eq!(taken[&b"x"[..]].bytes, shard.len() as u64);
     }
 
     #[test]

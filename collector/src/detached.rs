@@ -2,7 +2,10 @@
 //! recorder was killed.
 //!
 //! The folder of such a recording holds the shards of all its processes, the page that they share
-//! ([`pleach_wire::account`]), and [`SIGNATURE`]. Breakpoints need a recorder, so there are none.
+//! ([`pleach_wire::account`]), and [`SIGNATURE`]. Breakpoints need a recorder, so there are none. What a profile has can
+//! be taken out of it ([`rotation`]).
+
+mod rotation;
 
 use crate::engines::error::{RecordError, io};
 use crate::engines::options::RecordOptions;
@@ -11,13 +14,15 @@ use crate::engines::preload::gather::Gathering;
 use crate::engines::preload::{calibrate, find_libraries, settings};
 use crate::engines::run_loop::{Recording, Runs};
 use crate::engines::session::Collected;
-use crate::stats::Stats;
+use crate::stats::{Stats, Unsampled};
 use crate::vector::Engine;
 use pleach_wire::coverage;
 use pleach_wire::settings::Settings;
 use pleach_wire::shard;
+use rotation::Rotation;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -103,35 +108,76 @@ fn signature(folder: &Path) -> std::io::Result<(Engine, u32)> {
         .ok_or_else(|| std::io::Error::other("another version of pleach made it"))
 }
 
-/// Reads what was sampled so far. Processes that run go on.
+/// Reads what was sampled so far and was not taken. Processes that run go on.
 ///
 /// # Errors
 /// The folder is none of a recording, or cannot be read.
 pub fn collect(folder: &Path) -> Result<Recording, RecordError> {
-    let what = || format!("cannot read a recording in {}", folder.display());
-    let (engine, _) = signature(folder).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => RecordError::NoRecording(folder.to_owned()),
-        _ => io(what())(error),
-    })?;
-    // Sampling from outside has none.
-    let account = match RunAccount::open(folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        opened => Some(opened.map_err(io(what()))?),
-    };
-    let mut gathering = Gathering::new(None, 0);
-    gathering.run(folder, || ()).map_err(io(what()))?;
-    let (mut vectors, found, unreclaimed) = gathering.finish();
-    let unsampled = account.map(|account| account.unsampled()).unwrap_or_default();
-    let mut stats = Stats::from_vectors(&vectors, engine, found);
-    stats.add_unsampled(&unsampled);
-    vectors.processes.extend(unsampled.as_process());
-    let collected = Collected {
-        vectors,
-        stats,
-        remarks: Vec::new(),
-        unreclaimed,
-    };
-    Ok(Recording::new(Runs::one(), None, collected))
+    Ok(Collection::open(folder, false)?.recording)
+}
+
+/// What was sampled so far and was not taken.
+#[derive(Debug)]
+pub struct Collection {
+    /// The recording.
+    pub recording: Recording,
+    folder: PathBuf,
+    before: Rotation,
+    after: Rotation,
+    _lock: File,
+}
+
+impl Collection {
+    /// Reads what was sampled so far and was not taken. Processes that run go on. `may_take`: [`Self::take`] may follow;
+    /// no other collection may read the folder meanwhile.
+    ///
+    /// # Errors
+    /// The folder is none of a recording, or cannot be read, or another collection is reading it.
+    pub fn open(folder: &Path, may_take: bool) -> Result<Self, RecordError> {
+        let what = || format!("cannot read a recording in {}", folder.display());
+        let (engine, _) = signature(folder).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => RecordError::NoRecording(folder.to_owned()),
+            _ => io(what())(error),
+        })?;
+        let lock = rotation::lock(folder, may_take)?;
+        let before = Rotation::read(folder).map_err(io(what()))?;
+        // Sampling from outside has none.
+        let account = match RunAccount::open(folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            opened => Some(opened.map_err(io(what()))?),
+        };
+        let mut gathering = Gathering::new(None, 0);
+        gathering.begin_after(before.shards());
+        gathering.run(folder, || ()).map_err(io(what()))?;
+        let since = |before| account.as_ref().map(|account| account.unsampled_since(before));
+        let after = Rotation::new(since(Unsampled::default()).unwrap_or_default(), gathering.taken());
+        let unsampled = since(before.unsampled).unwrap_or_default();
+        let (mut vectors, found, unreclaimed) = gathering.finish();
+        let mut stats = Stats::from_vectors(&vectors, engine, found);
+        stats.add_unsampled(&unsampled);
+        vectors.processes.extend(unsampled.as_process());
+        let collected = Collected {
+            vectors,
+            stats,
+            remarks: Vec::new(),
+            unreclaimed,
+        };
+        Ok(Self {
+            recording: Recording::new(Runs::one(), None, collected),
+            folder: folder.to_owned(),
+            before,
+            after,
+            _lock: lock,
+        })
+    }
+
+    /// Takes what was read out of the folder: the next collection begins where this one ended, and the space is free.
+    ///
+    /// # Errors
+    /// The folder cannot be written, or its file system cannot free blocks.
+    pub fn take(self) -> Result<(), RecordError> {
+        self.after.commit(&self.folder, &self.before)
+    }
 }
 
 /// Deletes a recording that is left over, and its breakpoints' plans.
@@ -237,6 +283,25 @@ mod tests {
             [false, true, true, true],
             "a living recorder, samples, and what is not a recorder's stay"
         );
+    }
+
+    #[test]
+    fn two_collections_do_not_take_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        sign_for(folder.path(), Engine::RunAhead, 0).unwrap();
+        let one = Collection::open(folder.path(), true).unwrap();
+        let refused = |may_take| {
+            matches!(
+                Collection::open(folder.path(), may_take),
+                Err(RecordError::Collected(_))
+            )
+        };
+        assert!(refused(true) && refused(false));
+        one.take().unwrap();
+        let both = [(); 2].map(|()| Collection::open(folder.path(), false).unwrap());
+        assert!(refused(true));
+        drop(both);
+        assert!(!refused(true));
     }
 
     #[test]

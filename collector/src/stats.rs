@@ -160,7 +160,7 @@ impl Stats {
 }
 
 /// CPU time and threads of the processes without a shard: they were not chosen for sampling, or had no burst.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Unsampled {
     /// Process images.
     pub processes: u64,
@@ -182,6 +182,17 @@ impl Unsampled {
         self.own_cpu_seconds += other.own_cpu_seconds;
         self.threads += other.threads;
         self.unsampled_threads += other.unsampled_threads;
+    }
+
+    /// The figures that were added to those of `before`.
+    pub(crate) fn without(&self, before: Self) -> Self {
+        Self {
+            processes: self.processes.saturating_sub(before.processes),
+            program_cpu_seconds: (self.program_cpu_seconds - before.program_cpu_seconds).max(0.0),
+            own_cpu_seconds: (self.own_cpu_seconds - before.own_cpu_seconds).max(0.0),
+            threads: self.threads.saturating_sub(before.threads),
+            unsampled_threads: self.unsampled_threads.saturating_sub(before.unsampled_threads),
+        }
     }
 
     /// One record for all these processes, `None` if there are none.

@@ -1,5 +1,6 @@
 //! The handlers of the tick and of SIGTRAP.
 
+use crate::account;
 use crate::burst::engines::RunningEngine;
 use crate::burst::sampler::Sampler;
 use crate::coverage;
@@ -122,7 +123,7 @@ fn begin_burst(sampler: &mut Sampler, context: &mut Context, running: &RunningEn
     let steps = engine == Engine::Step || verifies;
     let declined =
         !context.is_64_bit() || engine == Engine::RunAhead && !are_faults_ours() || steps && !are_traps_ours(context);
-    if declined || !is_wanted_thread() {
+    if declined || account::is_full() || !is_wanted_thread() {
         sampler.decline(cpu);
         return;
     }

@@ -83,9 +83,12 @@ pub fn set_timer(source: Source, ns: u64) {
     }
 }
 
+/// CPU time after which a thread looks again whether shards may grow: they may when a collection has taken samples.
+const FULL_WAIT_NS: u64 = 10_000_000_000;
+
 /// Whether the recording is over.
 pub fn is_over() -> bool {
-    (settings::deadline_ns() != u64::MAX && sys::now_ns() > settings::deadline_ns()) || account::is_full()
+    settings::deadline_ns() != u64::MAX && sys::now_ns() > settings::deadline_ns()
 }
 
 /// First guess of a burst's cost.
@@ -262,6 +265,7 @@ impl Ticker {
         if is_over() {
             return;
         }
+        let ns = if account::is_full() { ns.max(FULL_WAIT_NS) } else { ns };
         match self.source {
             Source::Event(_) if perf_event::are_forbidden() => {}
             Source::Event(event) => event.arm_once(ns),

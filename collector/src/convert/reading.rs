@@ -8,6 +8,7 @@ use crate::vector::{Branch, Burst, BurstTiming, CodeAddress, EndReason, Engine, 
 use pleach_wire::shard::{
     BurstTimingFrame, Counters, Disagreement, FRAME_HEADER, Frame, Frames, MAX_PAYLOAD, Mapping, ProcessHead, RawBurst,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, VecDeque};
 
 /// Maximum of waiting bursts. A burst waits for the next snapshot of mappings, if it contains unmapped addresses, and
@@ -45,6 +46,24 @@ pub(super) struct Reading {
     /// As [`Process::undisturbed`].
     pub(super) undisturbed: bool,
     pub(super) damaged: u64,
+    /// Where the last intact frame ends. What follows may still be written.
+    intact: u64,
+    /// What earlier collections took.
+    taken: Taken,
+}
+
+/// What was taken of a shard by an earlier collection, and its reports so far.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Taken {
+    /// Bytes at the beginning of which only the frames that identify the process, and its mappings, still count.
+    pub(crate) bytes: u64,
+    /// CPU time of threads.
+    threads: HashMap<u32, u64>,
+    /// CPU time of the process, if it reported its end.
+    final_cpu_ns: Option<u64>,
+    own_ns: u64,
+    lost: u64,
+    declined: u64,
 }
 
 #[derive(Debug)]
@@ -58,7 +77,9 @@ struct Waiting {
 
 impl Reading {
     /// A shard that begins with these bytes; `None` while they contain no process frame.
-    pub(super) fn begin(name: &[u8], bytes: &[u8]) -> Option<Self> {
+    ///
+    /// `taken`: what was taken of it earlier.
+    pub(super) fn begin(name: &[u8], bytes: &[u8], taken: Taken) -> Option<Self> {
         let head = Frames::new(bytes).find_map(|frame| match frame {
             Frame::Process(head) => Some(head),
             _ => None,
@@ -77,11 +98,30 @@ impl Reading {
             opcodes: Vec::new(),
             clocked: 0,
             clock_dropped: 0,
-            threads: HashMap::new(),
-            final_cpu_ns: None,
+            threads: taken.threads.clone(),
+            final_cpu_ns: taken.final_cpu_ns,
             undisturbed: false,
             damaged: 0,
+            intact: taken.bytes,
+            taken,
         })
+    }
+
+    /// What a later collection must know if this one takes what was read.
+    pub(super) fn taken(&self) -> Taken {
+        Taken {
+            bytes: self.intact,
+            threads: self.threads.clone(),
+            final_cpu_ns: self.final_cpu_ns,
+            own_ns: self.counters.own_ns.max(self.taken.own_ns),
+            lost: self.counters.lost.max(self.taken.lost),
+            declined: self.counters.declined.max(self.taken.declined),
+        }
+    }
+
+    /// Bytes that are still to be read of what was taken earlier.
+    pub(super) fn taken_bytes(&self) -> u64 {
+        self.taken.bytes.saturating_sub(self.read)
     }
 
     /// Adds the process to the set. Its CPU time is added when the conversion ends.
@@ -111,19 +151,29 @@ impl Reading {
     /// `all`: these are the last bytes. Otherwise the last frame may be incomplete. Writes do not overlap, so bytes
     /// before an intact frame are damaged, and so are more bytes than the longest frame has.
     pub(super) fn take(&mut self, bytes: &[u8], all: bool, modules: &mut Modules, store: &mut Store) -> usize {
+        let is_taken = self.taken_bytes() > 0;
         let mut frames = Frames::new(bytes);
         let (mut intact, mut damaged) = (0, 0);
         while let Some(frame) = frames.next() {
             (intact, damaged) = (frames.position(), frames.damaged());
-            self.frame(frame, modules, store);
+            if !is_taken || matches!(frame, Frame::Process(_) | Frame::Mappings(..)) {
+                self.frame(frame, modules, store);
+            }
+        }
+        if intact > 0 && !is_taken {
+            self.intact = self.read + intact as u64;
         }
         let done = if all {
-            self.resolve(usize::MAX, store);
+            if !is_taken {
+                self.resolve(usize::MAX, store);
+            }
             bytes.len()
         } else {
             intact.max(bytes.len().saturating_sub(FRAME_HEADER + MAX_PAYLOAD))
         };
-        self.damaged += (damaged + done - intact) as u64;
+        if !is_taken {
+            self.damaged += (damaged + done - intact) as u64;
+        }
         self.read += done as u64;
         done
     }
@@ -221,13 +271,27 @@ impl Reading {
 
     /// CPU time of the image, the sampler's included.
     pub(super) fn cpu_ns(&self) -> u64 {
-        let seen = self
-            .threads
-            .values()
-            .fold(0, |sum: u64, seen| sum.saturating_add(*seen));
-        self.final_cpu_ns
+        self.cpu_of(&self.threads, self.final_cpu_ns)
+    }
+
+    fn cpu_of(&self, threads: &HashMap<u32, u64>, final_cpu_ns: Option<u64>) -> u64 {
+        let seen = threads.values().fold(0, |sum: u64, seen| sum.saturating_add(*seen));
+        final_cpu_ns
             .map_or(0, |cpu_ns| cpu_ns.saturating_sub(self.head.base_cpu_ns))
             .max(seen)
+    }
+
+    /// CPU time of the program and of the sampler, bursts that were lost, and ticks without one, since the collection
+    /// that took the earlier frames.
+    pub(super) fn since_taken(&self) -> (u64, u64, u64, u64) {
+        let taken = &self.taken;
+        let own = self.counters.own_ns.saturating_sub(taken.own_ns);
+        let cpu = self
+            .cpu_ns()
+            .saturating_sub(self.cpu_of(&taken.threads, taken.final_cpu_ns));
+        let lost = self.counters.lost.saturating_sub(taken.lost);
+        let declined = self.counters.declined.saturating_sub(taken.declined);
+        (cpu.saturating_sub(own), own, lost, declined)
     }
 
     /// The space of a snapshot, counted from 1; none if it is not there yet or any more.

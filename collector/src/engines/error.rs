@@ -63,6 +63,9 @@ pub enum RecordError {
     /// A folder for a recording without a recorder has one.
     #[error("{} has a recording already: delete it, or choose another directory", .0.display())]
     Begun(PathBuf),
+    /// Another collection takes samples out of a folder.
+    #[error("another `pleach collect` is reading {}: try again when it has ended", .0.display())]
+    Collected(PathBuf),
     /// A folder has no recording.
     #[error("{} is not the directory of a recording: `pleach record --env` makes one", .0.display())]
     NoRecording(PathBuf),

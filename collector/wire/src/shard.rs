@@ -390,6 +390,7 @@ pub enum Frame {
 pub struct Frames<'a> {
     bytes: &'a [u8],
     at: usize,
+    start: usize,
     damaged: usize,
 }
 
@@ -399,6 +400,7 @@ impl<'a> Frames<'a> {
         Self {
             bytes,
             at: 0,
+            start: 0,
             damaged: 0,
         }
     }
@@ -406,6 +408,11 @@ impl<'a> Frames<'a> {
     /// Bytes that belong to no intact frame, so far.
     pub fn damaged(&self) -> usize {
         self.damaged
+    }
+
+    /// Where the frame begins that was returned last.
+    pub fn start(&self) -> usize {
+        self.start
     }
 
     /// Bytes read so far: the end of the frame that was returned last.
@@ -435,6 +442,7 @@ impl Iterator for Frames<'_> {
         while self.at < self.bytes.len() {
             if let Some((kind, payload)) = self.frame_at(self.at) {
                 let length = FRAME_HEADER + payload.len();
+                self.start = self.at;
                 self.at += length;
                 match decode_frame(kind, payload) {
                     Some(frame) => return Some(frame),

@@ -90,6 +90,92 @@ fn processes_are_collected_while_they_run_and_afterwards() {
     assert!(stdout(show.arg("show").arg(dir.path().join("c.pleach"))).contains("main"));
 }
 
+/// Bursts and CPU seconds of what `collect --rotate` takes; `None` if nothing was sampled.
+fn taken(folder: &Path, profile: &Path) -> Option<(u64, f64)> {
+    let stats = profile.with_extension("json");
+    let mut collect = Command::new(pleach());
+    collect
+        .args(["collect", "--rotate", "-o"])
+        .arg(profile)
+        .arg("--stats")
+        .arg(&stats);
+    let status = collect.arg(folder).output().expect("pleach runs").status;
+    if status.code() == Some(4) {
+        return None;
+    }
+    assert!(status.success(), "{status}");
+    let stats: serde_json::Value = serde_json::from_slice(&std::fs::read(stats).expect("stats")).expect("JSON");
+    let cpu =
+        stats["program_cpu_seconds"].as_f64().expect("CPU time") + stats["own_cpu_seconds"].as_f64().expect("CPU");
+    Some((stats["bursts"].as_u64().expect("bursts"), cpu))
+}
+
+/// Bytes on the disk of the shards in a folder.
+fn disk(folder: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let entries = std::fs::read_dir(folder)
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry"));
+    let shards = entries.filter(|entry| entry.path().extension().is_some_and(|extension| extension == "shard"));
+    shards
+        .map(|shard| shard.metadata().expect("metadata").blocks() * 512)
+        .sum()
+}
+
+#[test]
+fn what_was_taken_is_not_collected_again() {
+    let dir = scratch();
+    let (program, folder) = (program_of_seconds(dir.path(), &[]), dir.path().join("folder"));
+    let environment = begin(&folder, &[]);
+    let mut child = start(&program, "3", &environment);
+    let (mut taken_ones, mut profiles) = (Vec::new(), Vec::new());
+    loop {
+        let has_ended = child.try_wait().expect("a child").is_some();
+        std::thread::sleep(Duration::from_millis(700));
+        let profile = dir.path().join(format!("{}.pleach", profiles.len()));
+        if let Some(found) = taken(&folder, &profile) {
+            taken_ones.push(found);
+            profiles.push(profile);
+        }
+        if has_ended {
+            break;
+        }
+    }
+    assert!(disk(&folder) <= 32 << 10, "{} bytes", disk(&folder));
+    assert!(taken_ones.len() >= 2, "{taken_ones:?}");
+    assert!(taken_ones.iter().all(|(bursts, _)| *bursts > 0), "{taken_ones:?}");
+    // The program's time, once.
+    let cpu: f64 = taken_ones.iter().map(|(_, cpu)| cpu).sum();
+    assert!((2.5..4.5).contains(&cpu), "{taken_ones:?}");
+    assert_eq!(taken(&folder, &dir.path().join("none.pleach")), None);
+    // Later profiles know the program, too, and together they are one.
+    let merged = dir.path().join("merged.pleach");
+    stdout(
+        Command::new(pleach())
+            .arg("merge")
+            .args(&profiles)
+            .arg("-o")
+            .arg(&merged),
+    );
+    for profile in profiles.iter().chain([&merged]) {
+        let shown = stdout(Command::new(pleach()).arg("show").arg(profile));
+        assert!(shown.contains("main") && !shown.contains("0 sampled of"), "{shown}");
+    }
+}
+
+#[test]
+fn sampling_goes_on_when_a_full_folder_was_taken() {
+    let dir = scratch();
+    let (program, folder) = (program_of_seconds(dir.path(), &[]), dir.path().join("folder"));
+    let environment = begin(&folder, &["--max-folder", "16k"]);
+    let run = || assert!(start(&program, "1", &environment).wait().expect("ended").success());
+    let take = || taken(&folder, &dir.path().join("c.pleach"));
+    run();
+    assert!(take().is_some());
+    run();
+    assert!(take().is_some(), "the folder was full, and is empty again");
+}
+
 #[test]
 fn sampling_ends_when_the_folder_is_full() {
     let dir = scratch();

@@ -62,6 +62,31 @@ impl RunAccount {
         }
     }
 
+    /// Subtracts bytes of shards that were freed from those that count towards the limit of a recording that another
+    /// process began.
+    ///
+    /// # Errors
+    /// The file cannot be mapped.
+    pub(crate) fn subtract_written(directory: &Path, bytes: u64) -> Result<()> {
+        let path = directory.join(OsStr::from_bytes(FILE.to_bytes()));
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        // SAFETY: the file does not shrink; processes change it only by atomic operations, as we do.
+        let page = unsafe { memmap2::MmapOptions::new().len(SIZE).map_mut(&file)? };
+        // SAFETY: the page is large enough and aligned; any value is valid.
+        let account = unsafe { &*page.as_ptr().cast::<Account>() };
+        let less = |written: u64| Some(written.saturating_sub(bytes));
+        account
+            .written
+            .fetch_update(Relaxed, Relaxed, less)
+            .map(drop)
+            .or(Ok(()))
+    }
+
+    /// Figures that unsampled processes reported after `before`.
+    pub(crate) fn unsampled_since(&self, before: Unsampled) -> Unsampled {
+        self.told().without(before)
+    }
+
     fn account(&self) -> &Account {
         // SAFETY: the page is large enough, aligned, and lives as long as `self`; any value is valid.
         unsafe { &*self.page.as_ptr().cast::<Account>() }
@@ -116,14 +141,7 @@ impl RunAccount {
 
     /// Figures that the unsampled processes of this run have reported so far.
     pub(crate) fn unsampled(&self) -> Unsampled {
-        let (now, before) = (self.told(), self.unsampled_before);
-        Unsampled {
-            processes: now.processes.saturating_sub(before.processes),
-            program_cpu_seconds: (now.program_cpu_seconds - before.program_cpu_seconds).max(0.0),
-            own_cpu_seconds: (now.own_cpu_seconds - before.own_cpu_seconds).max(0.0),
-            threads: now.threads.saturating_sub(before.threads),
-            unsampled_threads: now.unsampled_threads.saturating_sub(before.unsampled_threads),
-        }
+        self.told().without(self.unsampled_before)
     }
 
     /// Figures that unsampled processes of all runs have reported so far.

@@ -16,14 +16,16 @@
 //! is lost, as without a limit.
 
 use crate::convergence::Convergence;
-use crate::convert::{Conversion, Found};
+use crate::convert::{Conversion, Found, Taken};
 use crate::store::Store;
 use crate::vector::VectorSet;
 use crate::watch::Watcher;
-use pleach_wire::shard::EXTENSION;
+use pleach_wire::shard::{EXTENSION, Frame, Frames};
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{Error, Result};
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -48,6 +50,8 @@ pub(crate) struct Gathering {
     found: Found,
     limit: Option<u64>,
     unreclaimed: bool,
+    /// What was taken of the shards, by file name.
+    taken: HashMap<Vec<u8>, Taken>,
 }
 
 impl Gathering {
@@ -59,7 +63,18 @@ impl Gathering {
             found: Found::default(),
             limit,
             unreclaimed: false,
+            taken: HashMap::new(),
         }
+    }
+
+    /// Reads only what earlier collections have not taken.
+    pub(crate) fn begin_after(&mut self, taken: HashMap<Vec<u8>, Taken>) {
+        self.taken = taken;
+    }
+
+    /// What was taken of the shards, with what the last [`Self::run`] read.
+    pub(crate) fn taken(&self) -> &HashMap<Vec<u8>, Taken> {
+        &self.taken
     }
 
     /// Measures the convergence of runs from now on.
@@ -86,7 +101,7 @@ impl Gathering {
 
     /// Reads the shards in a directory while `run` runs, and the rest afterwards. Returns the number of shards.
     pub(crate) fn run<T>(&mut self, directory: &Path, run: impl FnOnce() -> T) -> Result<(T, u64)> {
-        let mut conversion = Conversion::default();
+        let mut conversion = Conversion::after(std::mem::take(&mut self.taken));
         let ended = AtomicBool::new(false);
         // A watcher waits for every burst; a limit, for as many as are worth a read.
         let threshold = match (&self.store.watcher, self.limit) {
@@ -110,6 +125,7 @@ impl Gathering {
             }),
         };
         self.read(directory, true, &mut conversion)?;
+        self.taken = conversion.taken();
         let found = conversion.finish(&mut self.set);
         let shards = found.shards;
         self.found.join(found);
@@ -140,6 +156,9 @@ impl Gathering {
         for name in shards(directory)? {
             if !conversion.knows(&name) {
                 let file = File::open(directory.join(OsStr::from_bytes(&name)))?;
+                if conversion.taken_of(&name) > 0 && file.metadata()?.size() <= conversion.taken_of(&name) {
+                    continue; // nothing new
+                }
                 heads.push((name, read_at(&file, 0, HEAD)?));
             }
         }
@@ -171,6 +190,24 @@ impl Gathering {
             .read(true)
             .write(!all)
             .open(directory.join(OsStr::from_bytes(name)))?;
+        loop {
+            let taken = conversion.taken_bytes(name);
+            if taken == 0 {
+                break;
+            }
+            let hole = next_data(&file, from).map_or(taken, |data| taken.min(data - from));
+            if hole > 0 {
+                conversion.skip(name, hole);
+                from += hole;
+                continue;
+            }
+            let bytes = read_at(&file, from, CHUNK.min(usize::try_from(taken).unwrap_or(CHUNK)))?;
+            let last = bytes.len() as u64 >= taken || bytes.len() < CHUNK;
+            from += conversion.take(name, &bytes, last, &mut self.set, &mut self.store) as u64;
+            if bytes.is_empty() {
+                break;
+            }
+        }
         let begin = from;
         loop {
             let bytes = read_at(&file, from, CHUNK)?;
@@ -186,6 +223,51 @@ impl Gathering {
         }
         Ok(())
     }
+}
+
+/// Frees the blocks of the frames in a range of a shard, except of those that identify the process, and its mappings. The
+/// range begins and ends between frames. Returns the number of bytes.
+///
+/// # Errors
+/// The shard cannot be read or written, or the file system cannot free blocks.
+pub(crate) fn free(directory: &Path, name: &[u8], range: Range<u64>) -> Result<u64> {
+    let path = directory.join(OsStr::from_bytes(name));
+    let file = OpenOptions::new().read(true).write(true).open(path)?;
+    let (mut at, mut freed) = (range.start, 0);
+    while at < range.end {
+        let chunk = read_at(&file, at, CHUNK.min(usize::try_from(range.end - at).unwrap_or(CHUNK)))?;
+        let mut frames = Frames::new(&chunk);
+        let (mut begin, mut end) = (0, 0);
+        while let Some(frame) = frames.next() {
+            let (start, is_kept) = (frames.start(), matches!(frame, Frame::Process(_) | Frame::Mappings(..)));
+            if is_kept {
+                freed += free_range(&file, at, begin..start)?;
+                begin = frames.position();
+            }
+            end = frames.position();
+        }
+        // A frame may go on in the next chunk.
+        let done = if at + chunk.len() as u64 >= range.end || end == 0 {
+            chunk.len()
+        } else {
+            end
+        };
+        freed += free_range(&file, at, begin..done)?;
+        if done == 0 {
+            break;
+        }
+        at += done as u64;
+    }
+    Ok(freed)
+}
+
+/// Frees a range of bytes behind a position.
+fn free_range(file: &File, at: u64, range: Range<usize>) -> Result<u64> {
+    if range.is_empty() {
+        return Ok(0);
+    }
+    punch(file, at + range.start as u64, range.len() as u64)?;
+    Ok(range.len() as u64)
 }
 
 /// Names of the shards in a directory.
@@ -217,18 +299,39 @@ fn read_at(file: &File, from: u64, size: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Where the first block that was not freed begins, at `from` or behind it; `None` if there is none. Weeks of a service
+/// are files of which all but a few blocks were freed.
+fn next_data(file: &File, from: u64) -> Option<u64> {
+    let from = libc::off_t::try_from(from).ok()?;
+    // SAFETY: plain numbers, and a descriptor that lives as long as the file. Reads do not use its position.
+    let found = unsafe { libc::lseek(file.as_raw_fd(), from, libc::SEEK_DATA) };
+    match (found, Error::last_os_error().raw_os_error()) {
+        (0.., _) => u64::try_from(found).ok(),
+        (_, Some(libc::ENXIO)) => None,
+        // The file system does not know.
+        _ => u64::try_from(from).ok(),
+    }
+}
+
 /// Frees the blocks that were read. The file's length remains, because its writer appends. False if the file system
 /// cannot free blocks.
 fn give_back(file: &File, bytes: u64) -> bool {
+    bytes == 0 || punch(file, 0, bytes).is_ok()
+}
+
+/// Frees blocks. What lies in them reads as zeros.
+fn punch(file: &File, at: u64, bytes: u64) -> Result<()> {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-    let bytes = libc::off_t::try_from(bytes).unwrap_or(0);
+    let number = |value: u64| libc::off_t::try_from(value).map_err(Error::other);
+    let (at, bytes) = (number(at)?, number(bytes)?);
     loop {
         // SAFETY: plain numbers, and a descriptor that lives as long as the file.
-        if bytes == 0 || unsafe { libc::fallocate(file.as_raw_fd(), mode, 0, bytes) } == 0 {
-            return true;
+        if unsafe { libc::fallocate(file.as_raw_fd(), mode, at, bytes) } == 0 {
+            return Ok(());
         }
-        if Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
-            return false;
+        let error = Error::last_os_error();
+        if error.kind() != std::io::ErrorKind::Interrupted {
+            return Err(error);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::binaries::RecordedFiles;
 use super::recorded::{NOTHING_SAMPLED, Target};
 use anyhow::Result;
-use pleach_collector::detached;
+use pleach_collector::detached::Collection;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -26,6 +26,10 @@ pub struct Args {
     output: PathBuf,
     #[command(flatten)]
     files: RecordedFiles,
+    /// Take what the profile has out of the recording: the next profile begins where this one ends, and the space is
+    /// free again. For services that run for weeks: rotate before --max-folder is reached, and merge the profiles.
+    #[arg(long)]
+    rotate: bool,
     /// Write measurements of the recording to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
@@ -39,7 +43,7 @@ pub struct Args {
 
 /// Makes the profile.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let recording = detached::collect(&args.folder)?;
+    let collection = Collection::open(&args.folder, args.rotate)?;
     let target = Target {
         output: &args.output,
         stats: args.stats.as_deref(),
@@ -52,7 +56,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         keeps_old: false,
         ran_already: false,
     };
-    Ok(if target.write(&recording)? {
+    Ok(if target.write(&collection.recording)? {
+        if args.rotate {
+            collection.take()?;
+        }
         ExitCode::SUCCESS
     } else {
         ExitCode::from(NOTHING_SAMPLED)

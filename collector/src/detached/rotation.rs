@@ -1,0 +1,99 @@
+//! Taking out of a recording what was collected, so that a service can be recorded for weeks.
+//!
+//! The blocks of the frames that were taken are freed, except of those that identify a process, and its mappings: what
+//! the process writes later refers to them. [`FILE`] says what was taken. It is written before blocks are freed, so a
+//! collector that is killed leaves nothing that would be counted again; but it is written after the profile, so one
+//! that is killed between the two has taken nothing.
+
+use super::SIGNATURE;
+use crate::convert::Taken;
+use crate::engines::error::{RecordError, io};
+use crate::engines::preload::account::RunAccount;
+use crate::engines::preload::gather;
+use crate::stats::Unsampled;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Error, ErrorKind, Result};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+/// The file that says what was taken of a recording.
+const FILE: &str = "taken";
+
+/// What collections took of a recording.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Rotation {
+    /// Reports of the unsampled processes.
+    pub(super) unsampled: Unsampled,
+    /// By the names of shards.
+    shards: HashMap<String, Taken>,
+}
+
+impl Rotation {
+    /// What earlier collections took.
+    pub(super) fn read(folder: &Path) -> Result<Self> {
+        match std::fs::read(folder.join(FILE)) {
+            Ok(text) => serde_json::from_slice(&text).map_err(Error::other),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn new(unsampled: Unsampled, shards: &HashMap<Vec<u8>, Taken>) -> Self {
+        let name = |name: &Vec<u8>| String::from_utf8_lossy(name).into_owned();
+        let shards = shards.iter().map(|(key, taken)| (name(key), taken.clone())).collect();
+        Self { unsampled, shards }
+    }
+
+    /// By the names of shards.
+    pub(super) fn shards(&self) -> HashMap<Vec<u8>, Taken> {
+        let shards = self.shards.iter();
+        shards
+            .map(|(name, taken)| (name.clone().into_bytes(), taken.clone()))
+            .collect()
+    }
+
+    /// Takes what `self` has beyond `before` out of the recording.
+    ///
+    /// # Errors
+    /// A file cannot be written, or the file system cannot free blocks.
+    pub(super) fn commit(&self, folder: &Path, before: &Self) -> std::result::Result<(), RecordError> {
+        let what = || format!("cannot note in {} what the profile has taken", folder.display());
+        let text = serde_json::to_vec(self).map_err(|error| io(what())(Error::other(error)))?;
+        let file = tempfile::NamedTempFile::new_in(folder).map_err(io(what()))?;
+        std::fs::write(file.path(), text).map_err(io(what()))?;
+        file.persist(folder.join(FILE))
+            .map_err(|error| io(what())(error.error))?;
+        let mut freed = 0;
+        for (name, taken) in &self.shards {
+            if before.shards.get(name) != Some(taken) {
+                let what = || {
+                    format!(
+                        "the profile is written and its samples are taken, but the space of {} cannot be freed",
+                        folder.join(name).display()
+                    )
+                };
+                let already = before.shards.get(name).map_or(0, |before| before.bytes);
+                freed += gather::free(folder, name.as_bytes(), already..taken.bytes).map_err(io(what()))?;
+            }
+        }
+        match RunAccount::subtract_written(folder, freed) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(io(what())(error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Keeps two collections from taking the same samples. `exclusive`: this one may take some.
+pub(super) fn lock(folder: &Path, exclusive: bool) -> std::result::Result<File, RecordError> {
+    let what = || format!("cannot open the recording in {}", folder.display());
+    let file = File::open(folder.join(SIGNATURE)).map_err(io(what()))?;
+    let mode = if exclusive { libc::LOCK_EX } else { libc::LOCK_SH };
+    // SAFETY: plain numbers, and a descriptor that lives as long as the file.
+    let locked = unsafe { libc::flock(file.as_raw_fd(), mode | libc::LOCK_NB) } == 0;
+    if !locked && Error::last_os_error().kind() == ErrorKind::WouldBlock {
+        return Err(RecordError::Collected(folder.to_owned()));
+    }
+    Ok(file)
+}
