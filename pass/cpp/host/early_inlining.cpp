@@ -16,6 +16,7 @@
 #include "llvm/Analysis/ProfileSummaryInfo.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Transforms/AggressiveInstCombine/AggressiveInstCombine.h"
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
 #include "llvm/Transforms/IPO/Inliner.h"
@@ -213,6 +214,9 @@ void pleachInlineSmallCallees(ModulePassManager &MPM, ThinOrFullLTOPhase Phase, 
   if (pleachHostPasses().SpecialiseLengths)
     FPM.addPass(PleachKeepLengthsPass(Phase));
   FPM.addPass(InstCombinePass());
+  // Makes one load of bytes that are read one by one. Once they are inlined beside others, passes share single bytes of
+  // overlapping reads, and no later pass makes one load of the rest.
+  FPM.addPass(AggressiveInstCombinePass());
   Inliner.getPM().addPass(createCGSCCToFunctionPassAdaptor(std::move(FPM)));
   MPM.addPass(PleachLeaveOnlyCallsPass());
   MPM.addPass(std::move(Inliner));
