@@ -50,6 +50,15 @@ struct PleachMarkCallersPass : PassInfoMixin<PleachMarkCallersPass> {
   }
 };
 
+// Makes one load of bytes that are read one by one, as the host does before it inlines. Once they are inlined beside
+// others, passes share single bytes of overlapping reads, and no later pass makes one load of the rest.
+struct PleachMergeLoadsPass : PassInfoMixin<PleachMergeLoadsPass> {
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
+    return F.hasFnAttribute(Attribute::AlwaysInline) ? AggressiveInstCombinePass().run(F, FAM)
+                                                     : PreservedAnalyses::all();
+  }
+};
+
 // As the host simplifies every function before the early anchor.
 struct PleachSimplifyCallersPass : PassInfoMixin<PleachSimplifyCallersPass> {
   static bool isRequired() { return true; } // otherwise the attributes would remain
@@ -196,6 +205,7 @@ struct PleachRevealProfilePass : PassInfoMixin<PleachRevealProfilePass> {
 } // namespace
 
 void pleachInlineMandatory(ModulePassManager &MPM) {
+  MPM.addPass(createModuleToFunctionPassAdaptor(PleachMergeLoadsPass()));
   MPM.addPass(PleachMarkCallersPass());
   MPM.addPass(AlwaysInlinerPass());
   MPM.addPass(createModuleToFunctionPassAdaptor(PleachSimplifyCallersPass()));
@@ -214,9 +224,7 @@ void pleachInlineSmallCallees(ModulePassManager &MPM, ThinOrFullLTOPhase Phase, 
   if (pleachHostPasses().SpecialiseLengths)
     FPM.addPass(PleachKeepLengthsPass(Phase));
   FPM.addPass(InstCombinePass());
-  // Makes one load of bytes that are read one by one. Once they are inlined beside others, passes share single bytes of
-  // overlapping reads, and no later pass makes one load of the rest.
-  FPM.addPass(AggressiveInstCombinePass());
+  FPM.addPass(AggressiveInstCombinePass()); // as PleachMergeLoadsPass
   Inliner.getPM().addPass(createCGSCCToFunctionPassAdaptor(std::move(FPM)));
   MPM.addPass(PleachLeaveOnlyCallsPass());
   MPM.addPass(std::move(Inliner));
