@@ -218,13 +218,19 @@ fn why_nothing(stats: &Stats, ran_already: bool) -> String {
 /// The functions of a file that fit several graphs, a few of them by name; `None`: there are none.
 fn ambiguous(map: &AddressMap) -> Option<String> {
     const NAMED: usize = 3;
+    /// Names of templates may have thousands of characters.
+    const MAX_NAME: usize = 60;
     let functions = map.functions.iter().map(|function| &function.cfg);
     let functions = functions.filter(|cfg| map.losses.ambiguous.contains(&cfg.id.guid));
     let names: BTreeSet<String> = functions.map(|cfg| demangled(&cfg.name).into_owned()).collect();
     if names.is_empty() {
         return None;
     }
-    let listed: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
+    let short = |name: &String| match name.char_indices().nth(MAX_NAME) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.clone(),
+    };
+    let listed: Vec<String> = names.iter().take(NAMED).map(short).collect();
     let more = if names.len() > NAMED { ", …" } else { "" };
     Some(format!(
         "{} ({}{more})",
