@@ -168,3 +168,48 @@ fn both_compiler_stages() {
         });
     }
 }
+
+#[test]
+fn samples_are_taken_once() {
+    let dir = scratch();
+    let file = |name: &str| dir.path().join(name);
+    let (binary, recorded, folder, out) = (file("annotated"), file("recorded"), file("folder"), file("out.pleach"));
+    compile(&binary, &flags(&["annotate"]), &[program("windows.c")]);
+    let environment =
+        stdout(pleach_with(&["record", "--overhead", "2%", "--env"], &[&recorded]).current_dir(dir.path()));
+    let mut sampled = Command::new(&binary);
+    sampled.envs(environment.lines().filter_map(|line| line.split_once('=')));
+    stdout(&mut sampled);
+    let bursts = || {
+        let shown = stdout(&mut pleach_with(&["show", "--json"], &[&out]));
+        let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+        shown["provenance"]["bursts"].as_u64().expect("bursts")
+    };
+    stdout(&mut pleach_with(&["collect", "--quiet", "-o"], &[&out, &recorded]));
+    let all = bursts();
+    assert!(all > 0);
+    fs::remove_file(&out).expect("removed");
+    let rotate = || pleach_with(&["collect", "--quiet", "--rotate", "-o"], &[&out, &folder]);
+    let command = || {
+        let _ = fs::remove_dir_all(&folder);
+        stdout(Command::new("cp").arg("-r").args([&recorded, &folder]));
+        rotate()
+    };
+    killed(&command, &|| {
+        // Once more, to its end: nothing is left if all had been taken.
+        let status = rotate()
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .expect("it runs");
+        assert!(matches!(status.code(), Some(0 | 4)), "{status}");
+        assert_eq!(bursts(), all);
+        let status = rotate()
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .expect("it runs");
+        assert_eq!(status.code(), Some(4), "all was taken");
+        fs::remove_file(&out).expect("removed");
+    });
+}
