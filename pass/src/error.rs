@@ -55,7 +55,9 @@ pub enum PassError {
     )]
     SecondAlone,
     /// With link-time optimisation, the code is not final before the link, which does not know the options.
-    #[error("pleach: a second profile cannot be used with -flto")]
+    #[error(
+        "pleach: a second profile cannot be used with -flto: compile without -flto, or with the first profile only"
+    )]
     SecondWithLto,
     /// Blocks cannot have two identifiers.
     #[error("pleach: -pleach-annotate and -pleach-annotate-late exclude each other")]

@@ -422,7 +422,7 @@ fn a_hardened_kernel_is_done_without_or_named() {
         );
     }
     assert!(
-        text.contains("libraries that a process loaded later have no breakpoints"),
+        text.contains("libraries loaded by dlopen have no breakpoints"),
         "{text}"
     );
     let Some((printed, text)) = record_in(NOT_EXECUTABLE, &[&hardened], &out, &command) else {
