@@ -115,8 +115,8 @@ impl Conversion {
     }
 
     /// Bytes of a registered shard that are still to be read of what was taken earlier.
-    pub(crate) fn taken_bytes(&self, name: &[u8]) -> u64 {
-        self.positions.get(name).map_or(0, |at| self.shards[*at].taken_bytes())
+    pub(crate) fn taken_left(&self, name: &[u8]) -> u64 {
+        self.positions.get(name).map_or(0, |at| self.shards[*at].taken_left())
     }
 
     /// Skips bytes of a registered shard that were taken, and whose blocks are free.
@@ -437,7 +437,7 @@ mod tests {
             let (mut conversion, mut set) = (Conversion::after(taken), VectorSet::default());
             let mut store = Store::new(None, 0);
             conversion.meet(&[(b"x".to_vec(), bytes.to_vec())], &mut set);
-            let ended = conversion.taken_bytes(b"x") as usize;
+            let ended = conversion.taken_left(b"x") as usize;
             let done = conversion.take(b"x", &bytes[..ended], true, &mut set, &mut store);
             conversion.take(b"x", &bytes[done..], true, &mut set, &mut store);
             let taken = conversion.taken();

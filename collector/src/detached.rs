@@ -38,7 +38,7 @@ const PREFIX: &str = "pleach-";
 /// Limits of a recording without a recorder.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of all shards together; sampling ends with them.
+    /// Bytes of all shards together; sampling pauses when they are reached.
     pub max_bytes: u64,
     /// Seccomp filters in force when a process starts; one with more is not sampled.
     pub seccomp_filters: u64,

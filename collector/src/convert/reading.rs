@@ -120,7 +120,7 @@ impl Reading {
     }
 
     /// Bytes that are still to be read of what was taken earlier.
-    pub(super) fn taken_bytes(&self) -> u64 {
+    pub(super) fn taken_left(&self) -> u64 {
         self.taken.bytes.saturating_sub(self.read)
     }
 
@@ -151,7 +151,7 @@ impl Reading {
     /// `all`: these are the last bytes. Otherwise the last frame may be incomplete. Writes do not overlap, so bytes
     /// before an intact frame are damaged, and so are more bytes than the longest frame has.
     pub(super) fn take(&mut self, bytes: &[u8], all: bool, modules: &mut Modules, store: &mut Store) -> usize {
-        let is_taken = self.taken_bytes() > 0;
+        let is_taken = self.taken_left() > 0;
         let mut frames = Frames::new(bytes);
         let (mut intact, mut damaged) = (0, 0);
         while let Some(frame) = frames.next() {

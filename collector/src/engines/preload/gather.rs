@@ -191,7 +191,7 @@ impl Gathering {
             .write(!all)
             .open(directory.join(OsStr::from_bytes(name)))?;
         loop {
-            let taken = conversion.taken_bytes(name);
+            let taken = conversion.taken_left(name);
             if taken == 0 {
                 break;
             }

@@ -128,7 +128,8 @@ pub struct Args {
     /// or a container engine starts. `pleach collect` makes a profile of what they have written. Without breakpoints.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["command", "repeat", "output", "stats", "keep_vectors", "verify", "binary"])]
     env: Option<PathBuf>,
-    /// With --env: maximum size of what all processes write together. Sampling ends when this size is reached.
+    /// With --env: maximum size of what all processes write together. Sampling pauses when this size is reached, until
+    /// `pleach collect --rotate` has taken what was written.
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size, requires = "env")]
     max_folder: u64,
     /// With --env: the number of seccomp filters that programs start with (Seccomp_filters in /proc/PID/status). These
