@@ -529,17 +529,14 @@ impl Applier<'_, '_> {
     fn memory_lengths(&mut self, function: &FunctionIr<'_>, profile: &FunctionProfile) -> Result<usize, PassError> {
         let mut set = 0;
         for operation in &profile.memory_lengths {
+            let lengths = certain_lengths(operation);
             let index = operation.call as usize;
-            let Some(recorded) = function.cfg.calls.get(index) else {
-                continue;
-            };
-            let is_routine = match recorded.callee {
-                Callee::Memory => false,
-                Callee::Direct(guid) if ROUTINES.iter().any(|name| FunctionGuid::of_name(name) == guid) => true,
+            let callee = function.cfg.calls.get(index).map(|call| call.callee);
+            let is_routine = match callee {
+                Some(Callee::Memory) => false,
+                Some(Callee::Direct(guid)) if ROUTINES.iter().any(|name| FunctionGuid::of_name(name) == guid) => true,
                 _ => continue,
             };
-            let executions = profile.blocks.get(recorded.block.index()).copied().unwrap_or_default();
-            let lengths = certain_lengths(operation, executions);
             let Some(&call) = function.calls.get(index).filter(|_| !lengths.is_empty()) else {
                 continue;
             };
@@ -550,7 +547,7 @@ impl Applier<'_, '_> {
                 continue;
             }
             // SAFETY: the call belongs to the module.
-            unsafe { metadata::set_memory_lengths(call, is_routine, lengths, total_with_doubt(operation, executions)) };
+            unsafe { metadata::set_memory_lengths(call, is_routine, lengths, total_with_doubt(operation)) };
             set += 1;
         }
         Ok(set)
