@@ -7,12 +7,16 @@ use std::path::Path;
 use std::process::Command;
 
 fn record(dir: &Path, source: &str) -> Command {
+    record_at("1%", dir, source)
+}
+
+fn record_at(overhead: &str, dir: &Path, source: &str) -> Command {
     let (file, binary) = (dir.join("short.c"), dir.join("short"));
     std::fs::write(&file, source).expect("the folder is writable");
     compile(&binary, &flags(&["annotate"]), &[file]);
     let mut record = Command::new(pleach());
     record
-        .args(["record", "--overhead", "1%", "-o"])
+        .args(["record", "--overhead", overhead, "-o"])
         .arg(dir.join("short.pleach"));
     record.arg("--").arg(binary);
     record
@@ -21,7 +25,9 @@ fn record(dir: &Path, source: &str) -> Command {
 #[test]
 fn a_recording_without_a_burst_fails_and_says_why() {
     let dir = scratch();
-    let (code, text) = failure(&mut record(dir.path(), "int main(void) { return 0; }"));
+    // At 1 % one recording in thirty has a burst.
+    let record = |source| record_at("0.01%", dir.path(), source);
+    let (code, text) = failure(&mut record("int main(void) { return 0; }"));
     assert_eq!(code, 4, "{text}");
     assert!(
         text.contains("nothing was sampled") && text.contains("--repeat 20"),
@@ -29,7 +35,7 @@ fn a_recording_without_a_burst_fails_and_says_why() {
     );
     assert!(!text.contains("annotated:"), "{text}");
     // The command's own failure comes first.
-    let (code, text) = failure(&mut record(dir.path(), "int main(void) { return 3; }"));
+    let (code, text) = failure(&mut record("int main(void) { return 3; }"));
     assert_eq!(code, 3, "{text}");
     assert!(text.contains("nothing was sampled"), "{text}");
 }

@@ -176,7 +176,7 @@ fn samples_are_taken_once() {
     let (binary, recorded, folder, out) = (file("annotated"), file("recorded"), file("folder"), file("out.pleach"));
     compile(&binary, &flags(&["annotate"]), &[program("windows.c")]);
     let environment =
-        stdout(pleach_with(&["record", "--overhead", "2%", "--env"], &[&recorded]).current_dir(dir.path()));
+        stdout(pleach_with(&["record", "--overhead", "20%", "--env"], &[&recorded]).current_dir(dir.path()));
     let mut sampled = Command::new(&binary);
     sampled.envs(environment.lines().filter_map(|line| line.split_once('=')));
     stdout(&mut sampled);
