@@ -70,7 +70,8 @@ impl Rotation {
             if before.shards.get(name) != Some(taken) {
                 let what = || {
                     format!(
-                        "the profile is written and its samples are taken, but the space of {} cannot be freed",
+                        "the profile is written and its samples are taken, but the space of {} cannot be freed: begin a new \
+                         recording, on a file system that can free blocks within files, before this one is full",
                         folder.join(name).display()
                     )
                 };

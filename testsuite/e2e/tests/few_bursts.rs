@@ -25,7 +25,7 @@ fn record_at(overhead: &str, dir: &Path, source: &str) -> Command {
 #[test]
 fn a_recording_without_a_burst_fails_and_says_why() {
     let dir = scratch();
-    // At 1 % one recording in thirty has a burst.
+    // At 1 % a recording of a millisecond now and then has a burst.
     let record = |source| record_at("0.01%", dir.path(), source);
     let (code, text) = failure(&mut record("int main(void) { return 0; }"));
     assert_eq!(code, 4, "{text}");
