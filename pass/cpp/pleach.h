@@ -430,6 +430,8 @@ const char *pleach_lower_counters(LLVMModuleRef M, const char *Runtime, size_t S
 
 // Attribute of hot functions until the profile is revealed to the inliner.
 constexpr char PleachHotAttribute[] = "pleach-hot";
+// Attribute of calls that are inlined because they are a function's only ones, until then.
+constexpr char PleachOnlyCallAttribute[] = "pleach-only-call";
 // Metadata of calls that compare memory, or of mempcpy, with their lengths, until LLVM may specialise them
 // (src/ir/metadata.rs).
 constexpr char PleachLengthsMetadata[] = "pleach.lengths";

@@ -166,6 +166,20 @@ static void lowerInlineThresholds(Function &F, BlockFrequencyInfo &Frequencies, 
   }
 }
 
+// LLVM's threshold with its bonus for the last call of a local function, which calls that the profile says are cold do
+// not get.
+static constexpr int OnlyCallInlineThreshold = InlineThreshold + 15000;
+
+// The inliner takes them bottom-up, after it has simplified the callee. What must be inlined (`alwaysinline`) is inlined
+// before: a loop that its callee's simplification would have prepared is then not vectorised.
+static void inlineOnlyCalls(Function &F) {
+  for (Instruction &I : instructions(F))
+    if (auto *Call = dyn_cast<CallBase>(&I); Call && Call->hasFnAttr(PleachOnlyCallAttribute)) {
+      Call->removeFnAttr(PleachOnlyCallAttribute);
+      setInlineThreshold(*Call, OnlyCallInlineThreshold);
+    }
+}
+
 // Reveals the profile to the inliner.
 struct PleachRevealProfilePass : PassInfoMixin<PleachRevealProfilePass> {
   static bool isRequired() { return true; } // otherwise the attributes would remain
@@ -189,6 +203,7 @@ struct PleachRevealProfilePass : PassInfoMixin<PleachRevealProfilePass> {
     }
     // After all thresholds: a callee that is hot elsewhere gets no hint where nothing is known.
     for (Function &F : M) {
+      inlineOnlyCalls(F);
       if (F.hasFnAttribute(PleachHotAttribute)) {
         F.removeFnAttr(PleachHotAttribute);
         F.addFnAttr(Attribute::InlineHint);

@@ -28,13 +28,13 @@ pub unsafe fn add(function: LLVMValueRef, name: &str) {
     unsafe { LLVMAddAttributeAtIndex(function, OF_FUNCTION, known(function, name)) }
 }
 
-/// Gives a call an attribute that LLVM knows by this name.
+/// Gives a call an attribute of our own.
 ///
 /// # Safety
 /// The call must be alive.
-pub unsafe fn add_to_call(call: LLVMValueRef, name: &str) {
+pub unsafe fn add_own_to_call(call: LLVMValueRef, name: &str) {
     // SAFETY: as the caller promises.
-    unsafe { LLVMAddCallSiteAttribute(call, OF_FUNCTION, known(call, name)) }
+    unsafe { LLVMAddCallSiteAttribute(call, OF_FUNCTION, own(call, name)) }
 }
 
 /// Gives a function an attribute of our own.
@@ -42,12 +42,8 @@ pub unsafe fn add_to_call(call: LLVMValueRef, name: &str) {
 /// # Safety
 /// The function must be alive.
 pub unsafe fn add_own(function: LLVMValueRef, name: &str) {
-    // SAFETY: as the caller promises; the texts are copied.
-    unsafe {
-        let context = LLVMGetTypeContext(LLVMTypeOf(function));
-        let own = LLVMCreateStringAttribute(context, name.as_ptr().cast(), name.len() as u32, c"".as_ptr(), 0);
-        LLVMAddAttributeAtIndex(function, OF_FUNCTION, own);
-    }
+    // SAFETY: as the caller promises.
+    unsafe { LLVMAddAttributeAtIndex(function, OF_FUNCTION, own(function, name)) }
 }
 
 /// Takes an attribute of our own from a function; returns whether it had it.
@@ -78,4 +74,14 @@ fn kind(name: &str) -> u32 {
 unsafe fn known(value: LLVMValueRef, name: &str) -> LLVMAttributeRef {
     // SAFETY: as the caller promises.
     unsafe { LLVMCreateEnumAttribute(LLVMGetTypeContext(LLVMTypeOf(value)), kind(name), 0) }
+}
+
+/// # Safety
+/// The value must be alive.
+unsafe fn own(value: LLVMValueRef, name: &str) -> LLVMAttributeRef {
+    // SAFETY: as the caller promises; the texts are copied.
+    unsafe {
+        let context = LLVMGetTypeContext(LLVMTypeOf(value));
+        LLVMCreateStringAttribute(context, name.as_ptr().cast(), name.len() as u32, c"".as_ptr(), 0)
+    }
 }
