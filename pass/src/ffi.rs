@@ -419,6 +419,12 @@ pub fn merge_only_equal_blocks() {
     set_host_option("tail-merge-size", "1000");
 }
 
+/// Makes LLVM compile cold blocks for speed, for the whole process. Otherwise it optimises for size what the profile
+/// says was not executed: a loop there is not vectorised.
+pub fn compile_cold_blocks_for_speed() {
+    set_host_option("pgso", "0");
+}
+
 /// Facts about a module's target.
 ///
 /// # Safety

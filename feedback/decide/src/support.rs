@@ -21,9 +21,9 @@ pub const MIN_BURSTS_FOR_SUPERBLOCKS: u64 = 3 * 100 / NOT_HOT_PERCENT;
 /// Minimum of bursts for splitting off code without samples and placing it in a cold section. By the rule of three,
 /// code that is absent from this many bursts is not hot.
 pub const MIN_BURSTS_FOR_SPLITTING: u64 = 3 * 100 / NOT_HOT_PERCENT;
-/// Minimum of bursts for optimising functions without samples for size. Code that is not hot still runs, and may take
+/// Minimum of bursts for optimising code without samples for size, functions and blocks. Code that is not hot still runs, and may take
 /// twice its time when it is optimised for size and called instead of inlined. From this many bursts on, by the rule of
-/// three, this costs less than a thousandth of the program's time. The same holds for functions that breakpoints prove
+/// three, this costs less than a thousandth of the program's time. The same holds for code that breakpoints prove
 /// not to have been executed: a smaller recording hardly shows all that the program is used for, and what another input
 /// executes would lose more than its size gains.
 pub const MIN_BURSTS_FOR_SIZE: u64 = 3 * 1000;
@@ -78,7 +78,7 @@ impl Support {
         self.has(MIN_BURSTS_FOR_SPLITTING)
     }
 
-    /// Whether functions without samples may be optimised for size.
+    /// Whether code without samples may be optimised for size.
     pub fn size(&self) -> bool {
         self.has(MIN_BURSTS_FOR_SIZE)
     }

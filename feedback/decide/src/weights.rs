@@ -36,7 +36,7 @@ pub const MIN_SAMPLES_FOR_SPLITTING: u64 = 100_000;
 /// four instructions per cycle, they cost a quarter of a misprediction in each execution.
 pub const UNPREDICTABLE: f64 = 0.25;
 
-/// The count up to which a block is cold, so that it may be optimised for size: less than one sample.
+/// The count up to which a block is cold: less than one sample.
 ///
 /// LLVM uses the smallest count among the blocks that make up 99.9999 % of all executions. A sampled profile lacks this
 /// resolution: a block that was sampled once may matter in another run, and a loop that is no longer vectorised loses
@@ -90,8 +90,8 @@ pub enum FunctionTreatment {
     },
     /// Never executed, by exact counts or a profile with many bursts: optimised for size and not inlined.
     Cold,
-    /// Executed, but rarely, as breakpoints show: it gets the smallest count. What is inlined into it may be hot: LLVM
-    /// optimises the rest for size.
+    /// Executed, but rarely, as breakpoints show: it gets the smallest count, so that less is inlined into it. What is
+    /// inlined into it may be hot all the same.
     Rare {
         /// Branches of which some directions are proved not to have been taken.
         branch_weights: Vec<(BlockIndex, Vec<u64>)>,

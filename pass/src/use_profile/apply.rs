@@ -56,7 +56,7 @@ const COLD_CUTOFF: u32 = 999_999;
 pub struct Outcome {
     /// Functions that got counts.
     pub sampled: usize,
-    /// Functions that were executed never, or rarely: optimised for size.
+    /// Functions that were executed never, or rarely.
     pub cold: usize,
     /// Functions without samples, placed in `.text.unlikely`.
     pub unlikely: usize,
@@ -114,6 +114,9 @@ pub fn run(
     let evidence = source.evidence()?;
     set_summary(module, context, source.summary(), &evidence, settings.anchor);
     let support = source.support()?;
+    if !support.size() {
+        ffi::compile_cold_blocks_for_speed();
+    }
     let probed = settings.annotate || annotate::is_annotated(module);
     let mut decisions = Decisions::open(module, settings, source.summary().total_count)?;
     let salvaged = match source.file().filter(|_| settings.salvage) {
@@ -155,6 +158,8 @@ const NOT_EXECUTED: &str = "pleach-not-executed";
 
 /// Attribute of hot functions until the profile is revealed to the inliner (`PleachHotAttribute` in `cpp/pleach.h`).
 const HOT_ATTRIBUTE: &str = "pleach-hot";
+/// Attribute of calls that are inlined because they are a function's only ones (`PleachOnlyCallAttribute`).
+const ONLY_CALL_ATTRIBUTE: &str = "pleach-only-call";
 
 /// Marks a function cold for the inliner and for code generation, as clang does with its own profiles.
 ///
@@ -384,7 +389,7 @@ impl Applier<'_, '_> {
                     set_weights(function, &branch_weights);
                 }
                 self.remark(value, true, "Rare", || {
-                    format!("executed rarely: optimised for size{how}{known}").into()
+                    format!("executed rarely: less is inlined into it{how}{known}").into()
                 });
             }
             FunctionTreatment::Unlikely { is_proved }
@@ -453,7 +458,7 @@ impl Applier<'_, '_> {
             if ffi::pleach_only_call(self.context, call, callee.as_mut_ptr()) {
                 let callee: ffi::OnlyCall = callee.assume_init();
                 if inlines_only_call(callee.instructions, callee.stack_bytes) {
-                    attributes::add_to_call(call, "alwaysinline");
+                    attributes::add_own_to_call(call, ONLY_CALL_ATTRIBUTE);
                 }
             }
         }

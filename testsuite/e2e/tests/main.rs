@@ -31,6 +31,7 @@ mod instrument_ends;
 mod instrument_tasks;
 mod interrupted;
 mod killed;
+mod not_executed;
 mod opt_cases;
 mod outside;
 mod path_metadata;

@@ -55,8 +55,10 @@ pub enum Treatment {
     Used,
     /// The profile is of an older version of the function, or of an equal one.
     Salvaged,
-    /// Never executed, or rarely: optimised for size.
+    /// Never executed: optimised for size.
     Size,
+    /// Executed rarely: less is inlined into it.
+    Rare,
     /// Without samples: placed in a cold section.
     Unlikely,
     /// Without samples, and not known to be cold.
@@ -76,6 +78,7 @@ impl Treatment {
             Self::Used => "profile used, of the same control flow",
             Self::Salvaged => "profile used, of an older version",
             Self::Size => "optimised for size",
+            Self::Rare => "executed rarely: less is inlined into it",
             Self::Unlikely => "without samples: placed in a cold section",
             Self::NotSampled => "without samples: compiled without a profile",
             Self::Stale => "not matched: its control flow changed too much",
@@ -92,6 +95,7 @@ impl Treatment {
             Self::Used => "used",
             Self::Salvaged => "of an older version",
             Self::Size => "for size",
+            Self::Rare => "rare",
             Self::Unlikely => "cold section",
             Self::NotSampled => "no samples",
             Self::Stale => "changed too much",
@@ -277,7 +281,8 @@ impl FunctionSummary {
         let treatment = match remark.name.as_str() {
             "ProfileUsed" if remark.argument("Origin").is_some() => Some(Treatment::Salvaged),
             "ProfileUsed" => Some(Treatment::Used),
-            "Cold" | "Rare" => Some(Treatment::Size),
+            "Cold" => Some(Treatment::Size),
+            "Rare" => Some(Treatment::Rare),
             "Unlikely" => Some(Treatment::Unlikely),
             "NotSampled" => Some(Treatment::NotSampled),
             "StaleProfile" => Some(Treatment::Stale),
