@@ -166,20 +166,6 @@ static void lowerInlineThresholds(Function &F, BlockFrequencyInfo &Frequencies, 
   }
 }
 
-// LLVM's threshold with its bonus for the last call of a local function, which calls that the profile says are cold do
-// not get.
-static constexpr int OnlyCallInlineThreshold = InlineThreshold + 15000;
-
-// The inliner takes them bottom-up, after it has simplified the callee. What must be inlined (`alwaysinline`) is inlined
-// before: a loop that its callee's simplification would have prepared is then not vectorised.
-static void inlineOnlyCalls(Function &F) {
-  for (Instruction &I : instructions(F))
-    if (auto *Call = dyn_cast<CallBase>(&I); Call && Call->hasFnAttr(PleachOnlyCallAttribute)) {
-      Call->removeFnAttr(PleachOnlyCallAttribute);
-      setInlineThreshold(*Call, OnlyCallInlineThreshold);
-    }
-}
-
 // Reveals the profile to the inliner.
 struct PleachRevealProfilePass : PassInfoMixin<PleachRevealProfilePass> {
   static bool isRequired() { return true; } // otherwise the attributes would remain
@@ -203,7 +189,6 @@ struct PleachRevealProfilePass : PassInfoMixin<PleachRevealProfilePass> {
     }
     // After all thresholds: a callee that is hot elsewhere gets no hint where nothing is known.
     for (Function &F : M) {
-      inlineOnlyCalls(F);
       if (F.hasFnAttribute(PleachHotAttribute)) {
         F.removeFnAttr(PleachHotAttribute);
         F.addFnAttr(Attribute::InlineHint);
@@ -213,6 +198,23 @@ struct PleachRevealProfilePass : PassInfoMixin<PleachRevealProfilePass> {
         F.removeFnAttr(Attribute::NoInline);
       }
     }
+    return PreservedAnalyses::all();
+  }
+};
+
+// What must be inlined (`alwaysinline`) is inlined before its callee is simplified, and a loop that this would have
+// prepared is then not vectorised. Calls that are inlined because they are a function's only ones are marked as such when
+// the bottom-up inliner has simplified the function. A higher threshold would not do: LLVM gives up at its own.
+struct PleachInlineOnlyCallsPass : PassInfoMixin<PleachInlineOnlyCallsPass> {
+  static bool isRequired() { return true; } // otherwise the attributes would remain
+
+  PreservedAnalyses run(LazyCallGraph::SCC &C, CGSCCAnalysisManager &, LazyCallGraph &, CGSCCUpdateResult &) {
+    for (LazyCallGraph::Node &N : C)
+      for (User *U : N.getFunction().users())
+        if (auto *Call = dyn_cast<CallBase>(U); Call && Call->hasFnAttr(PleachOnlyCallAttribute)) {
+          Call->removeFnAttr(PleachOnlyCallAttribute);
+          Call->addFnAttr(Attribute::AlwaysInline);
+        }
     return PreservedAnalyses::all();
   }
 };
@@ -257,5 +259,7 @@ void pleachInlineSmallCallees(ModulePassManager &MPM, ThinOrFullLTOPhase Phase, 
   MPM.addPass(std::move(Inliner));
   MPM.addPass(GlobalDCEPass());
 }
+
+void pleachInlineOnlyCalls(CGSCCPassManager &CGPM) { CGPM.addPass(PleachInlineOnlyCallsPass()); }
 
 void pleachRevealProfile(ModulePassManager &MPM) { MPM.addPass(PleachRevealProfilePass()); }

@@ -1,6 +1,6 @@
-; The only call of a local function is inlined although the profile says that it is cold, but by the inliner: what must be
-; inlined is inlined before its callee is simplified.
-; opt: -passes=pleach-small-callees
+; The only call of a local function must be inlined although the profile says that it is cold, but not before the function
+; is simplified.
+; opt: -passes=cgscc(pleach-inline-only-calls)
 target triple = "x86_64-unknown-linux-gnu"
 
 declare void @opaque(i32)
@@ -28,4 +28,4 @@ define void @caller(i32 %n) {
 ;   ret void
 ; }
 ;
-; attributes #0 = { "function-inline-threshold"="15225" }
+; attributes #0 = { alwaysinline }
