@@ -7,6 +7,7 @@
 #include "llvm-c/Types.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/ProfileSummaryInfo.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/IRBuilder.h"
@@ -430,7 +431,7 @@ const char *pleach_lower_counters(LLVMModuleRef M, const char *Runtime, size_t S
 
 // Attribute of hot functions until the profile is revealed to the inliner.
 constexpr char PleachHotAttribute[] = "pleach-hot";
-// Attribute of calls that are inlined because they are a function's only ones, until then.
+// Attribute of calls that are inlined because they are a function's only ones, until the function is simplified.
 constexpr char PleachOnlyCallAttribute[] = "pleach-only-call";
 // Metadata of calls that compare memory, or of mempcpy, with their lengths, until LLVM may specialise them
 // (src/ir/metadata.rs).
@@ -454,6 +455,13 @@ bool pleachPromoteCounters(llvm::Function &F, const PleachLimits &Limits);
 // Keeps loops that run few times by the profile from being vectorised with predicated accesses; returns whether anything
 // changed.
 bool pleachLeaveShortLoops(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const PleachLimits &Limits);
+
+// Takes the probes that keep loops from being vectorised out of their blocks; returns whether anything changed.
+bool pleachSetProbesAside(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
+// Puts probes back into loops that were not vectorised; returns whether anything changed.
+bool pleachPutProbesBack(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
+// Moves probes up in their blocks, but not across calls: stores around them can then be combined.
+void pleachHoistProbes(llvm::Function &F);
 
 // Keeps InstCombine, before which it runs, from losing the lengths of library calls: replaces mempcpy by memcpy itself, and
 // makes memcmp no builtin, unless another pipeline follows where nothing would reveal its lengths, that of a linker.
@@ -484,6 +492,9 @@ void pleachInlineMandatory(llvm::ModulePassManager &MPM);
 
 // Adds passes that inline small callees and simplify the callers.
 void pleachInlineSmallCallees(llvm::ModulePassManager &MPM, llvm::ThinOrFullLTOPhase Phase, const PleachLimits &Limits);
+
+// Adds the pass that has the inliner inline only calls, after each function that it simplifies.
+void pleachInlineOnlyCalls(llvm::CGSCCPassManager &CGPM);
 
 // Adds the pass that reveals the profile to the inliner.
 void pleachRevealProfile(llvm::ModulePassManager &MPM);

@@ -57,6 +57,28 @@ struct PleachLeaveShortLoopsPass : PassInfoMixin<PleachLeaveShortLoopsPass> {
   }
 };
 
+struct PleachSetProbesAsidePass : PassInfoMixin<PleachSetProbesAsidePass> {
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
+    return pleachSetProbesAside(F, FAM) ? PreservedAnalyses::none() : PreservedAnalyses::all();
+  }
+};
+
+struct PleachPutProbesBackPass : PassInfoMixin<PleachPutProbesBackPass> {
+  static bool isRequired() { return true; } // otherwise probes would be lost
+
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
+    return pleachPutProbesBack(F, FAM) ? PreservedAnalyses::none() : PreservedAnalyses::all();
+  }
+};
+
+struct PleachHoistProbesPass : PassInfoMixin<PleachHoistProbesPass> {
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &) {
+    // No analysis depends on where in a block a probe is.
+    pleachHoistProbes(F);
+    return PreservedAnalyses::all();
+  }
+};
+
 struct PleachCleanUpPass : PassInfoMixin<PleachCleanUpPass> {
   PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
     return pleachCleanUpDuplicates(F, FAM) ? PreservedAnalyses::none() : PreservedAnalyses::all();
@@ -111,6 +133,10 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
           MPM.addPass(PGOIndirectCallPromotion(
               /*InLTO=*/P == ThinOrFullLTOPhase::ThinLTOPostLink, /*SamplePGO=*/false));
       });
+  PB->registerCGSCCOptimizerLateEPCallback([UsesProfile](CGSCCPassManager &CGPM, OptimizationLevel) {
+    if (UsesProfile())
+      pleachInlineOnlyCalls(CGPM);
+  });
   PB->registerScalarOptimizerLateEPCallback([UsesProfile](FunctionPassManager &FPM, OptimizationLevel Level) {
     if (UsesProfile() && pleachHostPasses().SpecialiseLengths) {
       FPM.addPass(PleachKeepLengthsPass());
@@ -119,10 +145,20 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
     if (UsesProfile() && pleachHostPasses().ReduceControlHeight && Level == OptimizationLevel::O3)
       FPM.addPass(ControlHeightReductionPass());
   });
-  PB->registerVectorizerStartEPCallback([UsesProfile, Kept](FunctionPassManager &FPM, OptimizationLevel) {
+  PB->registerVectorizerStartEPCallback([UsesProfile, Kept](FunctionPassManager &FPM, OptimizationLevel Level) {
     FPM.addPass(PleachPromoteCountersPass(Kept));
+    if (pleachHostPasses().IdentifyBlocks && Level.getSpeedupLevel() > 1)
+      FPM.addPass(PleachSetProbesAsidePass());
     if (UsesProfile() && pleachHostPasses().LeaveShortLoops)
       FPM.addPass(PleachLeaveShortLoopsPass(Kept));
+  });
+  PB->registerVectorizerEndEPCallback([](FunctionPassManager &FPM, OptimizationLevel Level) {
+    if (pleachHostPasses().IdentifyBlocks && Level.getSpeedupLevel() > 1)
+      FPM.addPass(PleachPutProbesBackPass());
+  });
+  PB->registerPeepholeEPCallback([](FunctionPassManager &FPM, OptimizationLevel) {
+    if (pleachHostPasses().IdentifyBlocks)
+      FPM.addPass(PleachHoistProbesPass());
   });
   PB->registerOptimizerLastEPCallback([Run, UsesProfile](ModulePassManager &MPM, OptimizationLevel, ThinOrFullLTOPhase P) {
     MPM.addPass(PleachPass(Run, OptimizerLast, P));
@@ -162,6 +198,13 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
         return false;
       });
   PB->registerPipelineParsingCallback(
+      [](StringRef Name, CGSCCPassManager &CGPM, ArrayRef<PassBuilder::PipelineElement>) {
+        if (Name != "pleach-inline-only-calls")
+          return false;
+        pleachInlineOnlyCalls(CGPM);
+        return true;
+      });
+  PB->registerPipelineParsingCallback(
       [Kept](StringRef Name, FunctionPassManager &FPM, ArrayRef<PassBuilder::PipelineElement>) {
         if (Name == "pleach-promote-counters")
           FPM.addPass(PleachPromoteCountersPass(Kept));
@@ -171,6 +214,12 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
           FPM.addPass(PleachRevealLengthsPass());
         else if (Name == "pleach-short-loops")
           FPM.addPass(PleachLeaveShortLoopsPass(Kept));
+        else if (Name == "pleach-set-probes-aside")
+          FPM.addPass(PleachSetProbesAsidePass());
+        else if (Name == "pleach-put-probes-back")
+          FPM.addPass(PleachPutProbesBackPass());
+        else if (Name == "pleach-hoist-probes")
+          FPM.addPass(PleachHoistProbesPass());
         else if (Name == "pleach-clean-up")
           FPM.addPass(PleachCleanUpPass());
         else
