@@ -110,8 +110,8 @@ pub enum MapError {
     },
     /// Probes cannot be located without symbols.
     #[error(
-        "{path}: no symbols, so its probes cannot be located: keep the unstripped binary, or install its debug file \
-         by build-id (/usr/lib/debug/.build-id)"
+        "{path}: no symbols, so its probes cannot be located: link it without -s, keep the unstripped binary, or install \
+         its debug file by build-id (/usr/lib/debug/.build-id)"
     )]
     Stripped {
         /// The file.

@@ -10,7 +10,7 @@ use crate::instances::infer_instance;
 use crate::partial_paths;
 use crate::partial_paths::{FunctionEvidence, PartialPathCollector};
 use crate::prediction::Predictor;
-use crate::program::Program;
+use crate::program::{ModuleProblem, Program};
 use crate::replay::Replay;
 use crate::time_bias::Weights;
 use pleach_annotate::cfg::Cfg;
@@ -45,6 +45,9 @@ pub enum AnalysisError {
     /// No sampled module is annotated.
     #[error("none of the sampled files is annotated: compile with $(pleach flags annotate)")]
     NotAnnotated,
+    /// Sampled modules are annotated, but none of them can be read.
+    #[error("none of the sampled files that are annotated can be used")]
+    Unusable,
     /// Modules were annotated at different anchors.
     #[error("the sampled files are annotated at different anchors: compile all of them with the same --anchor")]
     MixedAnchors,
@@ -202,9 +205,16 @@ pub fn without_functions(vectors: &VectorSet) -> Profile {
     }
 }
 
+fn is_annotated(problem: &ModuleProblem) -> bool {
+    matches!(problem, ModuleProblem::Map(_))
+}
+
 fn common_anchor(program: &Program) -> Result<Anchor, AnalysisError> {
     let mut anchors = program.annotated().map(|(_, map)| map.anchor);
-    let anchor = anchors.next().ok_or(AnalysisError::NotAnnotated)?;
+    let anchor = anchors.next().ok_or(match program.problems.iter().any(is_annotated) {
+        true => AnalysisError::Unusable,
+        false => AnalysisError::NotAnnotated,
+    })?;
     if anchors.any(|other| other != anchor) {
         return Err(AnalysisError::MixedAnchors);
     }

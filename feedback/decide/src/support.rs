@@ -139,8 +139,8 @@ pub fn support_summary(provenance: &Provenance, functions: usize) -> String {
 }
 
 /// The summary for a recording of programs without annotations.
-pub const NOT_ANNOTATED: &str = "nothing that ran is annotated: the profile has no effect; compile the program with $(pleach flags annotate), \
-                                 and record again";
+pub const NOT_ANNOTATED: &str = "no annotated function ran: the profile has no effect; compile the program with $(pleach flags annotate), link it \
+                                 without -s, and record again";
 
 /// The 90 % interval of a share of `observations` independent observations (Wilson 1927).
 pub fn wilson_interval(share: f64, observations: f64) -> (f64, f64) {

@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let profiles = match profiles_of_phases(&program, vectors, &timeline) {
         Ok(profiles) => profiles,
-        Err(error @ AnalysisError::NotAnnotated) => {
+        Err(error @ (AnalysisError::NotAnnotated | AnalysisError::Unusable)) => {
             eprintln!("pleach: note: phases are shown without paths: {error}");
             Vec::new()
         }

@@ -259,11 +259,14 @@ fn covered(profile: &Profile, vectors: &VectorSet) -> String {
 /// One line: what was recorded, and its overhead.
 fn summary(stats: &Stats) -> String {
     let at = stats.event.as_ref().map(|event| format!(" at {event}"));
+    let all = stats.processes + stats.unsampled_processes;
+    let of = (stats.unsampled_processes > 0).then(|| format!(" of {} of {all} processes", stats.processes));
     format!(
-        "{} in {}{} ({}), {:.2} s of CPU time at {:.2} % overhead",
+        "{} in {}{}{} ({}), {:.2} s of CPU time at {:.2} % overhead",
         plural(stats.taken_branches, "taken branch"),
         plural(stats.bursts, "burst"),
         at.unwrap_or_default(),
+        of.unwrap_or_default(),
         stats.engine,
         stats.program_cpu_seconds,
         stats.overhead * 100.0,
@@ -336,7 +339,7 @@ pub fn analysed(
             }
             Ok(add_events(profile))
         }
-        Err(error @ AnalysisError::NotAnnotated) => {
+        Err(error @ (AnalysisError::NotAnnotated | AnalysisError::Unusable)) => {
             eprintln!(
                 "pleach: warning: {error}. The raw vectors are kept, but `pleach flags use` cannot use the result"
             );
@@ -366,6 +369,13 @@ mod tests {
             ..Stats::default()
         };
         insta::assert_snapshot!(summary(&stats), @"320 taken branches in 10 bursts at near_taken:u (lbr), 2.00 s of CPU time at 0.98 % overhead");
+        let many = Stats {
+            processes: 4,
+            unsampled_processes: 46,
+            event: None,
+            ..stats
+        };
+        insta::assert_snapshot!(summary(&many), @"320 taken branches in 10 bursts of 4 of 50 processes (lbr), 2.00 s of CPU time at 0.98 % overhead");
     }
 
     #[test]
