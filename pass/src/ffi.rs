@@ -305,6 +305,7 @@ unsafe extern "C" {
 
     fn pleach_read_options(out: *mut RawOptions);
     fn pleach_set_host_option(name: *const c_char, name_size: usize, value: *const c_char, value_size: usize);
+    fn pleach_optimise_cold_blocks_for_size(on: bool);
 
     fn pleach_diagnose(module: LLVMModuleRef, text: *const c_char, size: usize, is_fatal: bool);
     pub fn pleach_remarks_enabled(module: LLVMModuleRef) -> bool;
@@ -419,10 +420,10 @@ pub fn merge_only_equal_blocks() {
     set_host_option("tail-merge-size", "1000");
 }
 
-/// Makes LLVM compile cold blocks for speed, for the whole process. Otherwise it optimises for size what the profile
-/// says was not executed: a loop there is not vectorised.
-pub fn compile_cold_blocks_for_speed() {
-    set_host_option("pgso", "0");
+/// Turns LLVM's optimisation of cold blocks for size on or off for the whole process, unless the user has set it.
+pub fn optimise_cold_blocks_for_size(on: bool) {
+    // SAFETY: it has no other arguments.
+    unsafe { pleach_optimise_cold_blocks_for_size(on) }
 }
 
 /// Facts about a module's target.

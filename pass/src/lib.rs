@@ -28,7 +28,7 @@ use stage::{LtoPhase, NamedPass, Stage, is_at_anchor};
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use transform::{if_conversion, markers, placement, select_to_branch, superblocks};
+use transform::{cold_blocks, if_conversion, markers, placement, select_to_branch, superblocks};
 use use_profile::{apply, second, source::Source, unsampled};
 
 /// Mirror of `llvm::PassPluginLibraryInfo` for plugin API version 2.
@@ -142,6 +142,7 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
     if phase.is_pre_link() && (settings.second_profile.is_some() || settings.annotate_late) {
         return Err(PassError::SecondWithLto);
     }
+    cold_blocks::at_stage(module, stage, phase);
     let mut changed = false;
     if is_at_anchor(settings.anchor, stage, phase) && settings.has_work_at_anchor() {
         run_at_anchor(module, context, &settings)?;

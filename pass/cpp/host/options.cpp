@@ -132,4 +132,11 @@ void pleach_set_host_option(const char *Name, size_t NameSize, const char *Value
     Found->second->addOccurrence(0, Key, StringRef(Value, ValueSize));
 }
 
+void pleach_optimise_cold_blocks_for_size(bool On) {
+  auto &Options = cl::getRegisteredOptions();
+  auto Found = Options.find("pgso");
+  if (Found != Options.end() && Found->second->getNumOccurrences() == 0)
+    static_cast<cl::opt<bool> *>(Found->second)->setValue(On);
+}
+
 } // extern "C"

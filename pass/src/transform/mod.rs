@@ -1,5 +1,6 @@
 //! Transformations of IR that need a profile.
 
+pub mod cold_blocks;
 pub mod if_conversion;
 pub mod markers;
 pub mod placement;

@@ -8,7 +8,7 @@ use crate::ir::{attributes, metadata};
 use crate::optimisation::Optimisation;
 use crate::remarks::{self, Text};
 use crate::settings::Settings;
-use crate::transform::placement;
+use crate::transform::{cold_blocks, placement};
 use crate::use_profile::path_metadata;
 use crate::use_profile::source::Source;
 use crate::use_profile::stale;
@@ -114,8 +114,8 @@ pub fn run(
     let evidence = source.evidence()?;
     set_summary(module, context, source.summary(), &evidence, settings.anchor);
     let support = source.support()?;
-    if !support.size() {
-        ffi::compile_cold_blocks_for_speed();
+    if settings.anchor == Anchor::Early && !support.size() {
+        cold_blocks::compile_for_speed(module);
     }
     let probed = settings.annotate || annotate::is_annotated(module);
     let mut decisions = Decisions::open(module, settings, source.summary().total_count)?;
