@@ -1,4 +1,4 @@
-// Keeps probes from preventing that loops are vectorised, without which they may take several times as long.
+// Keeps probes from preventing vectorisation, without which a loop may take several times as long.
 //
 // To vectorise a loop with branches, LLVM executes both arms of each and selects between the results, or branches for
 // each element. It does neither with a probe in an arm. The arms of loops that may be vectorised without probes have none
@@ -73,7 +73,7 @@ static void setAside(PseudoProbeInst &Probe, Instruction &Terminator) {
 bool pleachSetProbesAside(Function &F, FunctionAnalysisManager &FAM) {
   auto &DT = FAM.getResult<DominatorTreeAnalysis>(F);
   auto &LI = FAM.getResult<LoopAnalysis>(F);
-  bool Changed = false;
+  bool Changed = false, AnySetAside = false;
   for (Loop *L : LI.getLoopsInPreorder()) {
     SmallVector<PseudoProbeInst *> Probes = probesInArms(*L, DT);
     if (Probes.empty())
@@ -89,7 +89,7 @@ bool pleachSetProbesAside(Function &F, FunctionAnalysisManager &FAM) {
       Probe->removeFromParent();
     }
     const bool IsLegal = isLegal(*L, F, FAM);
-    Changed |= IsLegal;
+    AnySetAside |= IsLegal;
     // From the last on: what follows a probe may be a probe.
     for (auto [Probe, Place] : reverse(zip_equal(Probes, Places)))
       if (IsLegal)
@@ -97,7 +97,7 @@ bool pleachSetProbesAside(Function &F, FunctionAnalysisManager &FAM) {
       else
         Probe->insertBefore(Place.first->getIterator());
   }
-  if (Changed) {
+  if (AnySetAside) {
     // The probes also kept arms with stores from being simplified.
     FAM.invalidate(F, PreservedAnalyses::none());
     InstCombinePass().run(F, FAM);
@@ -105,7 +105,7 @@ bool pleachSetProbesAside(Function &F, FunctionAnalysisManager &FAM) {
     SimplifyCFGPass(SimplifyCFGOptions().convertSwitchRangeToICmp(true).hoistCommonInsts(true).sinkCommonInsts(true))
         .run(F, FAM);
   }
-  return Changed;
+  return Changed || AnySetAside;
 }
 
 bool pleachPutProbesBack(Function &F, FunctionAnalysisManager &FAM) {

@@ -16,25 +16,29 @@ const FLAG: &str = "pleach.cold-for-speed";
 pub fn compile_for_speed(module: &Module<'_>) {
     // SAFETY: the module is alive.
     unsafe { metadata::add_max_module_flag(module.as_mut_ptr(), FLAG, 1) };
-    set_for_speed();
+    if is_compiled_by_rustc(module) {
+        set_for_good();
+    } else {
+        ffi::optimise_cold_blocks_for_size(false);
+    }
 }
 
 /// At each stage of a module: follows a request from before a link, and ends one before code generation. Linkers and
-/// rustc compile modules in several threads with one option for all, so that there it has no end.
+/// rustc compile modules in several threads with one option for all, so that it does not end there.
 pub fn at_stage(module: &Module<'_>, stage: Stage, phase: LtoPhase) {
     // SAFETY: the module is alive.
     if unsafe { !metadata::has_module_flag(module.as_mut_ptr(), FLAG) } {
         return;
     }
     if phase.is_post_link() {
-        set_for_speed();
+        set_for_good();
     } else if stage == Stage::OptimizerLast && phase == LtoPhase::None && !is_compiled_by_rustc(module) {
         ffi::optimise_cold_blocks_for_size(true);
     }
 }
 
-/// Once, as threads may come here at once.
-fn set_for_speed() {
+/// Once, as several threads may come here at the same time.
+fn set_for_good() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| ffi::optimise_cold_blocks_for_size(false));
 }
