@@ -18,22 +18,6 @@ fn build(dir: &Path, profile: &Path, sources: &[&str]) {
     }
 }
 
-/// The exact profile of a program of these sources.
-fn exact(dir: &Path, sources: &[&str], arguments: &[&str]) -> std::path::PathBuf {
-    let [binary, counts, profile] = ["exact", "app.plcnt", "app.pleach"].map(|name| dir.join(name));
-    let sources: Vec<_> = sources.iter().map(|source| program(source)).collect();
-    compile(&binary, &flags(&["instrument"]), &sources);
-    stdout(Command::new(&binary).args(arguments).env("PLEACH_COUNTS", &counts));
-    stdout(
-        Command::new(pleach())
-            .arg("import")
-            .arg(&counts)
-            .arg("-o")
-            .arg(&profile),
-    );
-    profile
-}
-
 fn summary(folder: &Path, more: &[&str]) -> String {
     stdout(Command::new(pleach()).arg("summary").arg(folder).args(more))
 }
@@ -41,7 +25,7 @@ fn summary(folder: &Path, more: &[&str]) -> String {
 #[test]
 fn a_build_is_summed_up_by_optimisation_and_function() {
     let dir = scratch();
-    let profile = exact(dir.path(), &["superblocks.c"], &[]);
+    let profile = counted_profile(dir.path(), &["superblocks.c"], &[]);
     let folder = dir.path().join("build");
     build(&folder, &profile, &["superblocks.c"]);
     let text = summary(&folder, &[]);
@@ -94,7 +78,7 @@ fn a_function_of_the_same_name_is_not_called_changed() {
         "int step(int x) { for (int i = 0; i < x; i++) x ^= i * x; return x; }",
     )
     .expect("written");
-    let profile = exact(dir.path(), &["twins_a.c", "twins_b.c"], &[]);
+    let profile = counted_profile(dir.path(), &["twins_a.c", "twins_b.c"], &[]);
     let folder = dir.path().join("build");
     build(&folder, &profile, &["twins_a.c", source.to_str().expect("UTF-8")]);
     let text = summary(&folder, &["-f", "step"]);

@@ -2,7 +2,6 @@
 
 use crate::support::*;
 use std::path::Path;
-use std::process::Command;
 
 const SOURCE: &str = "clamp.c";
 
@@ -25,21 +24,7 @@ fn a_loop_that_was_not_executed_is_vectorised_as_without_a_profile() {
 #[test]
 fn exact_counts_optimise_what_was_not_executed_for_size() {
     let dir = scratch();
-    let [counted, counts, profile] = ["counted", "app.plcnt", "app.pleach"].map(|name| dir.path().join(name));
-    compile(
-        &counted,
-        &flags(&["instrument", "--anchor", "early"]),
-        &[program(SOURCE)],
-    );
-    stdout(Command::new(&counted).env("PLEACH_COUNTS", &counts));
-    stdout(
-        Command::new(pleach())
-            .arg("import")
-            .arg(&counts)
-            .arg("-o")
-            .arg(&profile),
-    );
-    let ir = built(&profile);
+    let ir = built(&counted_profile(dir.path(), &[SOURCE], &[]));
     assert!(ir.contains(" x i16>"), "the executed loop:\n{ir}");
     assert!(!ir.contains(" x i8>"), "the other loop:\n{ir}");
 }

@@ -69,6 +69,22 @@ pub fn recorded(source: &str, dir: &Path) -> PathBuf {
     profile
 }
 
+/// The exact profile of a program of these sources.
+pub fn counted_profile(dir: &Path, sources: &[&str], arguments: &[&str]) -> PathBuf {
+    let [binary, counts, profile] = ["exact", "app.plcnt", "app.pleach"].map(|name| dir.join(name));
+    let sources: Vec<_> = sources.iter().map(|source| program(source)).collect();
+    compile(&binary, &flags(&["instrument"]), &sources);
+    stdout(Command::new(&binary).args(arguments).env("PLEACH_COUNTS", &counts));
+    stdout(
+        Command::new(pleach())
+            .arg("import")
+            .arg(&counts)
+            .arg("-o")
+            .arg(&profile),
+    );
+    profile
+}
+
 /// The words of `use`, with options of the plugin.
 pub fn with(profile: &Path, options: &[&str]) -> Vec<String> {
     let mut all = flags(&["use", profile.to_str().expect("UTF-8")]);
