@@ -81,14 +81,26 @@ impl Requests {
 
     /// Ends the thread, and returns all plans with their keys, by path.
     pub fn finish(mut self) -> Vec<(u64, ModulePlan)> {
-        let is_told = self.pipe.write_all(&END).is_ok();
-        if let Some(thread) = self.thread.take().filter(|_| is_told) {
-            let _ = thread.join();
-        }
+        self.end();
         let mut made = self.plans.made.lock().unwrap_or_else(PoisonError::into_inner);
         let mut plans: Vec<(u64, ModulePlan)> = made.drain().collect();
         plans.sort_by(|(_, a), (_, b)| a.path.cmp(&b.path));
         plans
+    }
+
+    fn end(&mut self) {
+        if let Some(thread) = self.thread.take()
+            && self.pipe.write_all(&END).is_ok()
+        {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The thread keeps the folder, which would remain if a recording ended before it began.
+impl Drop for Requests {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

@@ -58,6 +58,8 @@ fn an_interrupt_ends_repeated_runs_and_keeps_what_was_recorded() {
 #[test]
 fn a_signal_while_the_recording_is_prepared_ends_it() {
     let dir = scratch();
+    let temporary = dir.path().join("temporary");
+    std::fs::create_dir(&temporary).expect("a folder");
     // From before the handlers are installed to after the command runs.
     for moment in 0..14 {
         let signal = [libc::SIGTERM, libc::SIGINT][moment % 2];
@@ -65,6 +67,7 @@ fn a_signal_while_the_recording_is_prepared_ends_it() {
             .args(["record", "--quiet", "-o"])
             .arg(dir.path().join("long.pleach"))
             .args(["--", "sleep", "600"])
+            .env("TMPDIR", &temporary)
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()
@@ -88,5 +91,7 @@ fn a_signal_while_the_recording_is_prepared_ends_it() {
         };
         let told = status.code() == Some(128 + signal) || status.signal() == Some(signal);
         assert!(told, "moment {moment}, signal {signal}: {status:?}");
+        let left = std::fs::read_dir(&temporary).expect("a folder").count();
+        assert_eq!(left, 0, "moment {moment}, signal {signal}: temporary folders");
     }
 }
