@@ -21,11 +21,11 @@ pub const MIN_BURSTS_FOR_SUPERBLOCKS: u64 = 3 * 100 / NOT_HOT_PERCENT;
 /// Minimum of bursts for splitting off code without samples and placing it in a cold section. By the rule of three,
 /// code that is absent from this many bursts is not hot.
 pub const MIN_BURSTS_FOR_SPLITTING: u64 = 3 * 100 / NOT_HOT_PERCENT;
-/// Minimum of bursts for optimising code without samples for size, functions and blocks. Code that is not hot still runs, and may take
-/// twice its time when it is optimised for size and called instead of inlined. From this many bursts on, by the rule of
-/// three, this costs less than a thousandth of the program's time. The same holds for code that breakpoints prove
-/// not to have been executed: a smaller recording hardly shows all that the program is used for, and what another input
-/// executes would lose more than its size gains.
+/// Minimum of bursts for optimising code without samples for size, functions and blocks. Code that is not hot still
+/// runs, and may take twice its time when it is optimised for size and called instead of inlined. From this many bursts
+/// on, by the rule of three, this costs less than a thousandth of the program's time. The same holds for code that
+/// breakpoints prove not to have been executed: a smaller recording hardly shows all that the program is used for, and
+/// what another input executes would lose more than its size gains.
 pub const MIN_BURSTS_FOR_SIZE: u64 = 3 * 1000;
 
 /// The evidence behind a profile, and the decisions that it supports.

@@ -212,7 +212,8 @@ struct PleachRevealProfilePass : PassInfoMixin<PleachRevealProfilePass> {
 
 // What must be inlined (`alwaysinline`) is inlined before its callee is simplified, and a loop that this would have
 // prepared is then not vectorised. Calls that are inlined because they are a function's only ones are marked as such when
-// the bottom-up inliner has simplified the function. A higher threshold would not do: LLVM gives up at its own.
+// the bottom-up inliner has simplified the function. A higher threshold would not do: LLVM stops at its
+// own, before it reads the call's.
 struct PleachInlineOnlyCallsPass : PassInfoMixin<PleachInlineOnlyCallsPass> {
   static bool isRequired() { return true; } // otherwise the attributes would remain
 
