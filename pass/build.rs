@@ -93,29 +93,21 @@ fn main() -> Result<()> {
 fn compile_runtime() -> Result<()> {
     println!("cargo::rerun-if-changed=runtime");
     let clang = PathBuf::from(query("--bindir")?).join("clang");
-    let bitcode = PathBuf::from(env::var("OUT_DIR")?).join("runtime.bc");
-    // No builtins, as the program may replace what they call.
-    let status = Command::new(&clang)
-        .args([
-            "--target=x86_64-linux-gnu",
-            "-O2",
-            "-fPIC",
-            "-ffreestanding",
-            "-fno-builtin",
-        ])
-        .args([
-            "-fno-stack-protector",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-emit-llvm",
-            "-c",
-        ])
-        .arg("runtime/counts.c")
-        .arg("-o")
-        .arg(&bitcode)
-        .status()
-        .with_context(|| format!("cannot run {}: install clang-{LLVM_MAJOR}", clang.display()))?;
-    ensure!(status.success(), "compiling runtime/counts.c failed");
+    // No calls of libgcc's atomic operations.
+    for (architecture, flag) in [("x86_64", None), ("aarch64", Some("-mno-outline-atomics"))] {
+        let bitcode = PathBuf::from(env::var("OUT_DIR")?).join(format!("runtime-{architecture}.bc"));
+        // No builtins, as the program may replace what they call.
+        let status = Command::new(&clang)
+            .arg(format!("--target={architecture}-linux-gnu"))
+            .args(["-O2", "-fPIC", "-ffreestanding", "-fno-builtin", "-fno-stack-protector"])
+            .args(flag)
+            .args(["-Wall", "-Wextra", "-Werror", "-emit-llvm", "-c"])
+            .arg("runtime/counts.c")
+            .arg("-o")
+            .arg(&bitcode)
+            .status()
+            .with_context(|| format!("cannot run {}: install clang-{LLVM_MAJOR}", clang.display()))?;
+        ensure!(status.success(), "compiling runtime/counts.c for {architecture} failed");
+    }
     Ok(())
 }

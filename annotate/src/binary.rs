@@ -10,6 +10,15 @@ use std::path::{Path, PathBuf};
 /// header claims, so a larger claim is refused.
 const MAX_COMPRESSION_RATIO: u64 = 1032;
 
+/// Instruction sets that are understood.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Architecture {
+    /// x86-64.
+    X86_64,
+    /// AArch64, little-endian.
+    Aarch64,
+}
+
 /// The contents of an ELF file, and of its separate debug file, that the address map needs.
 #[derive(Clone, Debug)]
 pub struct Binary {
@@ -27,6 +36,8 @@ pub struct Binary {
     pub manifest: Vec<u8>,
     /// Contents of `.pseudo_probe`.
     pub probes: Vec<u8>,
+    /// Instruction set of the code.
+    pub architecture: Architecture,
     /// Whether this is a program and not a shared library. At run time another module may replace a library's global
     /// symbols.
     pub is_program: bool,
@@ -57,7 +68,7 @@ pub enum BinaryError {
         /// The operating system's reason.
         source: std::io::Error,
     },
-    /// The file is no usable x86-64 ELF file.
+    /// The file is no usable ELF file.
     #[error("{}: {what}", path.display())]
     Unsupported {
         /// The file.
@@ -68,14 +79,14 @@ pub enum BinaryError {
 }
 
 impl Binary {
-    /// Reads an x86-64 ELF file. Symbols and sections that it lacks are read from its separate debug file
+    /// Reads an ELF file for x86-64 or AArch64. Symbols and sections that it lacks are read from its separate debug file
     /// (`/usr/lib/debug/.build-id`, then the file that `.gnu_debuglink` names).
     ///
     /// # Errors
-    /// Fails if the file cannot be read, is no ELF file for x86-64, or is malformed.
+    /// Fails if the file cannot be read, is no ELF file for these processors, or is malformed.
     pub fn open(path: &Path) -> Result<Self, BinaryError> {
         let data = read(path)?;
-        let file = parse(path, &data)?;
+        let (file, architecture) = parse(path, &data)?;
         let build_id = file.build_id().ok().flatten().map(<[u8]>::to_vec);
         let (symbols, files) = symbols(&file);
         let mut binary = Self {
@@ -86,6 +97,7 @@ impl Binary {
             manifest: section(&file, manifest::SECTION),
             probes: section(&file, probe::SECTION),
             build_id,
+            architecture,
             is_program: is_program(&data),
             debug_file: None,
         };
@@ -187,18 +199,22 @@ fn unsupported(path: &Path, what: impl Into<String>) -> BinaryError {
     }
 }
 
-fn parse<'d>(path: &Path, data: &'d [u8]) -> Result<object::File<'d>, BinaryError> {
+fn parse<'d>(path: &Path, data: &'d [u8]) -> Result<(object::File<'d>, Architecture), BinaryError> {
     if !data.starts_with(&elf::ELFMAG) {
         return Err(unsupported(path, "not an ELF file"));
     }
     let file = object::File::parse(data).map_err(|e| unsupported(path, format!("malformed ELF file: {e}")))?;
-    if file.architecture() != object::Architecture::X86_64 {
-        return Err(unsupported(
-            path,
-            format!("{:?} code; only x86-64 is supported", file.architecture()),
-        ));
-    }
-    Ok(file)
+    let architecture = match file.architecture() {
+        object::Architecture::X86_64 => Architecture::X86_64,
+        object::Architecture::Aarch64 if file.is_little_endian() => Architecture::Aarch64,
+        other => {
+            return Err(unsupported(
+                path,
+                format!("{other:?} code; only x86-64 and little-endian AArch64 are supported"),
+            ));
+        }
+    };
+    Ok((file, architecture))
 }
 
 /// A section's contents; empty if it is missing or malformed.

@@ -5,8 +5,8 @@
 //! therefore not related here, nor is anything in functions with indirect jumps, whose targets are unknown.
 
 use crate::binary::Binary;
+use crate::code::{Instruction, Transfer, decode};
 use crate::probe::Address;
-use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, Register};
 use petgraph::algo::dominators::{Dominators, simple_fast};
 use petgraph::graph::{DiGraph, NodeIndex};
 use rustc_hash::FxHashSet;
@@ -50,154 +50,84 @@ pub struct MachineFunction {
     pub makes_system_calls: bool,
 }
 
-/// System calls that change signal masks or actions, or confine the program.
-const SIGNAL_CALLS: [u64; 5] = [13, 14, 128, 157, 317];
-
-struct Decoded {
-    address: u64,
-    next: u64,
-    transfer: Transfer,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Transfer {
-    Next,
-    Return,
-    /// Never gets to another instruction.
-    Stop,
-    /// The same, and the next instruction may be reached by a return.
-    Call,
-    Jump(u64),
-    Conditional(u64),
-    IndirectJump,
-}
-
-fn transfer(instruction: &Instruction) -> Transfer {
-    let target = instruction.near_branch_target();
-    match instruction.flow_control() {
-        FlowControl::Next if instruction.mnemonic() == Mnemonic::Syscall => Transfer::Call,
-        FlowControl::Next => Transfer::Next,
-        FlowControl::Call | FlowControl::IndirectCall => Transfer::Call,
-        FlowControl::UnconditionalBranch => Transfer::Jump(target),
-        FlowControl::ConditionalBranch => Transfer::Conditional(target),
-        FlowControl::IndirectBranch => Transfer::IndirectJump,
-        // Traps of the program, such as `int3`, continue; transactions may jump anywhere.
-        FlowControl::Interrupt | FlowControl::XbeginXabortXend => Transfer::Call,
-        FlowControl::Return => Transfer::Return,
-        FlowControl::Exception => Transfer::Stop,
-    }
-}
-
-fn decode(binary: &Binary, range: &Range<Address>) -> Option<(Vec<Decoded>, bool)> {
-    let size = usize::try_from(range.end.0.checked_sub(range.start.0)?).ok()?;
-    let code = binary.code_at(range.start)?.get(..size)?;
-    let mut decoder = Decoder::with_ip(64, code, range.start.0, DecoderOptions::NONE);
-    let (mut decoded, mut number, mut makes_system_calls) = (Vec::new(), None, false);
-    let mut instruction = Instruction::default();
-    while decoder.can_decode() {
-        decoder.decode_out(&mut instruction);
-        if instruction.is_invalid() {
-            return None;
-        }
-        match instruction.mnemonic() {
-            Mnemonic::Mov if matches!(instruction.op0_register(), Register::EAX | Register::RAX) => {
-                let is_constant = matches!(instruction.code(), Code::Mov_r32_imm32 | Code::Mov_rm64_imm32);
-                number = is_constant.then(|| instruction.immediate(1));
-            }
-            Mnemonic::Syscall | Mnemonic::Sysenter => {
-                makes_system_calls |= number.is_none_or(|number: u64| SIGNAL_CALLS.contains(&number));
-                number = None;
-            }
-            _ => {}
-        }
-        let transfer = transfer(&instruction);
-        if transfer != Transfer::Next {
-            number = number.filter(|_| transfer != Transfer::Call);
-        }
-        decoded.push(Decoded {
-            address: instruction.ip(),
-            next: instruction.next_ip(),
-            transfer,
-        });
-    }
-    Some((decoded, makes_system_calls))
-}
-
 /// Targets of direct jumps out of a function. They may be in the middle of another one: a split-off cold part jumps
 /// back. `None` if its code cannot be decoded.
 pub fn jumps_out(binary: &Binary, range: &Range<Address>) -> Option<Vec<Address>> {
-    let (decoded, _) = decode(binary, range)?;
-    let targets = decoded.iter().filter_map(|one| match one.transfer {
-        Transfer::Jump(target) | Transfer::Conditional(target) => Some(Address(target)),
-        _ => None,
-    });
+    let code = decode(binary, range)?;
+    let targets = code.instructions.iter().filter_map(jump_target);
     Some(targets.filter(|target| !range.contains(target)).collect())
+}
+
+/// Where a direct jump leads.
+fn jump_target(instruction: &Instruction) -> Option<Address> {
+    let jumps = matches!(instruction.transfer, Transfer::Jump | Transfer::Conditional);
+    instruction.target.filter(|_| jumps)
+}
+
+/// Whether the next instruction may be reached: directly, or by a return.
+fn may_continue(instruction: &Instruction) -> bool {
+    match instruction.transfer {
+        Transfer::Next | Transfer::Call | Transfer::IndirectCall | Transfer::Conditional | Transfer::Other => true,
+        Transfer::Return | Transfer::Jump | Transfer::IndirectJump | Transfer::Stop => false,
+    }
 }
 
 impl MachineFunction {
     /// The segments of the code in a range. `entries`: addresses at which code outside of it may enter, apart from the
     /// first. `None` if the code cannot be decoded.
     pub fn new(binary: &Binary, range: &Range<Address>, entries: &FxHashSet<Address>) -> Option<Self> {
-        let (decoded, makes_system_calls) = decode(binary, range)?;
-        let starts: FxHashSet<u64> = decoded.iter().map(|one| one.address).collect();
-        let inside = |target: u64| range.contains(&Address(target));
-        let mut leaders: BTreeSet<u64> = decoded.first().map(|first| first.address).into_iter().collect();
-        leaders.extend(entries.iter().map(|entry| entry.0).filter(|&entry| inside(entry)));
-        for one in &decoded {
-            if let Transfer::Jump(target) | Transfer::Conditional(target) = one.transfer
-                && inside(target)
-            {
-                leaders.insert(target);
-            }
+        let code = decode(binary, range)?;
+        let decoded = &code.instructions;
+        let starts: FxHashSet<Address> = decoded.iter().map(|one| one.address).collect();
+        let mut leaders: BTreeSet<Address> = decoded.first().map(|first| first.address).into_iter().collect();
+        leaders.extend(entries.iter().filter(|entry| range.contains(entry)));
+        for one in decoded {
+            leaders.extend(jump_target(one).filter(|target| range.contains(target)));
             if one.transfer != Transfer::Next {
-                leaders.insert(one.next);
+                leaders.insert(one.next());
             }
         }
         // A jump into the middle of an instruction: what is decoded here is not what runs.
-        if leaders.iter().any(|leader| inside(*leader) && !starts.contains(leader)) {
+        if leaders.iter().any(|leader| range.contains(leader) && !starts.contains(leader)) {
             return None;
         }
         let any_indirect = decoded.iter().any(|one| one.transfer == Transfer::IndirectJump);
         let mut segments: Vec<CodeSegment> = Vec::new();
-        let mut ends: Vec<Transfer> = Vec::new();
-        for one in &decoded {
+        let mut ends: Vec<&Instruction> = Vec::new();
+        for one in decoded {
             if leaders.contains(&one.address) {
                 segments.push(CodeSegment {
                     instructions: Vec::new(),
-                    end: Address(one.next),
+                    end: one.next(),
                     successors: None,
-                    is_entry: any_indirect || entries.contains(&Address(one.address)),
+                    is_entry: any_indirect || entries.contains(&one.address),
                     next: Vec::new(),
                     jumps_indirectly: false,
                     leaves: false,
                 });
-                ends.push(Transfer::Next);
+                ends.push(one);
             }
             let (Some(segment), Some(end)) = (segments.last_mut(), ends.last_mut()) else {
                 continue;
             };
-            segment.instructions.push(Address(one.address));
-            (segment.end, *end) = (Address(one.next), one.transfer);
+            segment.instructions.push(one.address);
+            (segment.end, *end) = (one.next(), one);
         }
-        let at = |target: u64| segments.binary_search_by_key(&Address(target), CodeSegment::start).ok();
-        let successors: Vec<Option<Vec<usize>>> = segments
+        let at = |target: Address| segments.binary_search_by_key(&target, CodeSegment::start).ok();
+        let successors: Vec<Option<Vec<usize>>> = ends
             .iter()
-            .zip(&ends)
-            .map(|(segment, end)| match *end {
-                Transfer::Next => Some(vec![at(segment.end.0)?]),
-                Transfer::Jump(target) => Some(vec![at(target)?]),
-                Transfer::Conditional(target) => Some(vec![at(target)?, at(segment.end.0)?]),
-                Transfer::Return | Transfer::Stop | Transfer::Call | Transfer::IndirectJump => None,
+            .map(|end| match end.transfer {
+                Transfer::Next => Some(vec![at(end.next())?]),
+                Transfer::Jump => Some(vec![at(end.target?)?]),
+                Transfer::Conditional => Some(vec![at(end.target?)?, at(end.next())?]),
+                _ => None,
             })
             .collect();
-        let next: Vec<Vec<usize>> = segments
+        let next: Vec<Vec<usize>> = ends
             .iter()
-            .zip(&ends)
-            .map(|(segment, end)| match *end {
-                Transfer::Next | Transfer::Call => at(segment.end.0).into_iter().collect(),
-                Transfer::Jump(target) => at(target).into_iter().collect(),
-                Transfer::Conditional(target) => at(target).into_iter().chain(at(segment.end.0)).collect(),
-                Transfer::Return | Transfer::Stop | Transfer::IndirectJump => Vec::new(),
+            .map(|end| {
+                let next = at(end.next()).filter(|_| may_continue(end));
+                jump_target(end).and_then(at).into_iter().chain(next).collect()
             })
             .collect();
         let mut known = vec![false; segments.len()];
@@ -205,12 +135,9 @@ impl MachineFunction {
         {
             segment.successors = successors;
             segment.next = next;
-            segment.jumps_indirectly = *end == Transfer::IndirectJump;
-            segment.leaves = match *end {
-                Transfer::Return => true,
-                Transfer::Jump(target) | Transfer::Conditional(target) => !inside(target),
-                _ => false,
-            };
+            segment.jumps_indirectly = end.transfer == Transfer::IndirectJump;
+            let jumps_out = jump_target(end).is_some_and(|target| !range.contains(&target));
+            segment.leaves = end.transfer == Transfer::Return || jumps_out;
         }
         for to in segments.iter().flat_map(|segment| segment.successors.iter().flatten()) {
             known[*to] = true;
@@ -218,14 +145,14 @@ impl MachineFunction {
         for position in 0..segments.len() {
             // After a call, or a conditional jump out of the function.
             let falls_in = position > 0
-                && matches!(ends[position - 1], Transfer::Call | Transfer::Conditional(_))
+                && may_continue(ends[position - 1])
                 && segments[position - 1].successors.is_none();
             let is_unknown = position == 0 || !known[position] || falls_in;
             segments[position].is_entry |= is_unknown;
         }
         Some(Self {
             segments,
-            makes_system_calls,
+            makes_system_calls: code.makes_system_calls,
         })
     }
 

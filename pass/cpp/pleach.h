@@ -116,8 +116,9 @@ using PleachUsesProfileFn = bool (*)();
 struct PleachTarget {
   bool IsElf;
   bool IsX86_64;
+  bool IsAArch64; // little-endian
 };
-PLEACH_SIZE(PleachTarget, 2);
+PLEACH_SIZE(PleachTarget, 3);
 PLEACH_OFFSET(PleachTarget, IsX86_64, 1);
 
 // Facts about one instruction that no single function of the C API returns.

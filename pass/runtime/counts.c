@@ -4,19 +4,8 @@
 //
 // Only raw system calls are used, except for registering handlers of exit, fork and thread end: the program may replace
 // any function of its C library, and counting may begin in a signal handler.
-#define _GNU_SOURCE // mremap's flags
-#include <asm/unistd.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stddef.h>
-#include <sys/auxv.h>
-#include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/uio.h>
-#include <time.h>
-
 #include "layout.h"
+#include "linux.h"
 
 typedef unsigned long u64;
 typedef unsigned int u32;
@@ -101,23 +90,13 @@ extern int pthread_atfork(void (*)(void), void (*)(void), void (*)(void));
 extern int pthread_key_create(u32 *, void (*)(void *));
 extern int pthread_setspecific(u32, const void *);
 extern char *getenv(const char *);
+extern unsigned long getauxval(unsigned long);
 
-static inline long call6(long number, long a, long b, long c, long d, long e, long f) {
-  register long r10 __asm__("r10") = d;
-  register long r8 __asm__("r8") = e;
-  register long r9 __asm__("r9") = f;
-  long result;
-  __asm__ volatile("syscall"
-                   : "=a"(result)
-                   : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                   : "rcx", "r11", "memory");
-  return result;
-}
-#define CALL(number, a, b, c, d) \
-  call6(number, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define CALL(name, a, b, c, d) \
+  call6(CALL_##name, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 
 static inline u8 *map(u64 length, int flags, int file, u64 offset) {
-  long at = call6(__NR_mmap, 0, (long)length, PROT_READ | PROT_WRITE, flags, file, (long)offset);
+  long at = call6(CALL_mmap, 0, (long)length, PROT_READ | PROT_WRITE, flags, file, (long)offset);
   return at < 0 && at > -PAGE ? NULL : (u8 *)at;
 }
 
@@ -127,15 +106,15 @@ static inline u64 up(u64 value, u64 to) { return (value + to - 1) & ~(to - 1); }
 // `__pleach_leave`.
 RUNTIME u64 __pleach_enter(void) {
   u64 all = ~0UL, before = 0;
-  CALL(__NR_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &before, 8);
+  CALL(rt_sigprocmask, SIG_BLOCK, &all, &before, 8);
   while (__atomic_exchange_n(&__pleach_lock, 1, __ATOMIC_ACQUIRE))
-    CALL(__NR_sched_yield, 0, 0, 0, 0);
+    CALL(sched_yield, 0, 0, 0, 0);
   return before;
 }
 
 RUNTIME void __pleach_leave(u64 before) {
   __atomic_store_n(&__pleach_lock, 0, __ATOMIC_RELEASE);
-  CALL(__NR_rt_sigprocmask, 2 /* SIG_SETMASK */, &before, 0, 8);
+  CALL(rt_sigprocmask, SIG_SETMASK, &before, 0, 8);
 }
 
 RUNTIME u64 __pleach_append(char *to, u64 at, u64 size, const char *text) {
@@ -175,33 +154,33 @@ RUNTIME void __pleach_warn(const char *name, const char *what) {
   at = __pleach_append(text, at, sizeof text,
               "; paths counted from here on are lost: set PLEACH_COUNTS to a file that can be written "
               "(%p stands for the process)\n");
-  CALL(__NR_write, 2, text, at, 0);
+  CALL(write, 2, text, at, 0);
 }
 
 // Others hold the lock only while they add room; whoever holds it longer is not one of us.
 RUNTIME int __pleach_lock_file(long file) {
   struct timespec pause = {0, 100000};
   for (int attempt = 0; attempt < 10000; ++attempt) {
-    if (CALL(__NR_flock, file, LOCK_EX | LOCK_NB, 0, 0) == 0)
+    if (CALL(flock, file, LOCK_EX | LOCK_NB, 0, 0) == 0)
       return 1;
-    CALL(__NR_nanosleep, &pause, 0, 0, 0);
+    CALL(nanosleep, &pause, 0, 0, 0);
   }
   return 0;
 }
 
 // Closes a file, unlocked before: a mapping keeps the lock of a file that is only closed.
 RUNTIME void __pleach_close(long file) {
-  CALL(__NR_flock, file, LOCK_UN, 0, 0);
-  CALL(__NR_close, file, 0, 0, 0);
+  CALL(flock, file, LOCK_UN, 0, 0);
+  CALL(close, file, 0, 0, 0);
 }
 
 // Opens the process's file, locked and with its header. Another start of a program with the same file name is replaced,
 // never overwritten: it may still be running.
 RUNTIME long __pleach_open_file(const char *name) {
   const u64 *start = (const u64 *)getauxval(AT_RANDOM);
-  u64 header[4] = {FILE_MAGIC, 1 | (u64)PAGE << 32, start ? start[0] : 0, start ? start[1] : 0};
+  u64 header[4] = {FILE_MAGIC, 1 | (u64)FILE_PAGE << 32, start ? start[0] : 0, start ? start[1] : 0};
   for (int attempt = 0; attempt < 100; ++attempt) {
-    long file = CALL(__NR_open, name, O_RDWR | O_CREAT | O_CLOEXEC, 0666, 0);
+    long file = CALL(openat, AT_FDCWD, name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0)
       return file;
     if (!__pleach_lock_file(file)) {
@@ -209,10 +188,10 @@ RUNTIME long __pleach_open_file(const char *name) {
       return -1;
     }
     u64 found[4] = {0};
-    long got = CALL(__NR_pread64, file, found, sizeof found, 0);
+    long got = CALL(pread64, file, found, sizeof found, 0);
     if (got == 0) {
-      CALL(__NR_pwrite64, file, header, sizeof header, 0);
-      if (CALL(__NR_ftruncate, file, PAGE, 0, 0) == 0)
+      CALL(pwrite64, file, header, sizeof header, 0);
+      if (CALL(ftruncate, file, FILE_PAGE, 0, 0) == 0)
         return file;
       __pleach_close(file);
       return -1;
@@ -227,7 +206,7 @@ RUNTIME long __pleach_open_file(const char *name) {
       __pleach_close(file);
       return -2 * PAGE;
     }
-    CALL(__NR_unlink, name, 0, 0, 0);
+    CALL(unlinkat, AT_FDCWD, name, 0, 0);
     __pleach_close(file);
   }
   return -1;
@@ -240,14 +219,14 @@ RUNTIME u8 *__pleach_map_segment(u64 length, u64 *offset) {
   u8 *at = NULL;
   long file = __pleach_open_file(name);
   if (file >= 0) {
-    u64 end = up((u64)CALL(__NR_lseek, file, 0, SEEK_END, 0), PAGE);
+    u64 end = up((u64)CALL(lseek, file, 0, SEEK_END, 0), FILE_PAGE);
     // Growth beyond the limit of file sizes would raise a fatal signal.
     u64 limit[2] = {~0UL, ~0UL};
-    CALL(__NR_prlimit64, 0, RLIMIT_FSIZE, 0, limit);
+    CALL(prlimit64, 0, RLIMIT_FSIZE, 0, limit);
     // Reserves blocks, so that a full disk fails here and does not raise a fatal signal when counting.
-    long done = end + length > limit[0] ? -27 /* EFBIG */ : CALL(__NR_fallocate, file, 0, end, length);
-    if (done == -95 /* EOPNOTSUPP */ || done == -38 /* ENOSYS */)
-      done = CALL(__NR_ftruncate, file, end + length, 0, 0);
+    long done = end + length > limit[0] ? -EFBIG : CALL(fallocate, file, 0, end, length);
+    if (done == -EOPNOTSUPP || done == -ENOSYS)
+      done = CALL(ftruncate, file, end + length, 0, 0);
     if (done == 0)
       at = map(length, MAP_SHARED, (int)file, end);
     *offset = end;
@@ -273,7 +252,7 @@ RUNTIME u8 *__pleach_map_segment(u64 length, u64 *offset) {
 RUNTIME void *__pleach_private_memory(u64 size) {
   size = up(size, 16);
   if (!__pleach_private || (u64)(__pleach_private_end - __pleach_private) < size) {
-    u64 length = up(size > FIRST_SEGMENT ? size : FIRST_SEGMENT, PAGE);
+    u64 length = up(size > FIRST_SEGMENT ? size : FIRST_SEGMENT, FILE_PAGE);
     u8 *at = map(length, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (!at)
       return NULL;
@@ -294,7 +273,7 @@ RUNTIME struct block *__pleach_block(u32 kind, u64 unit, u64 size, u64 item) {
     u64 size = segment ? segment->length * 2 : FIRST_SEGMENT;
     if (size > MAX_SEGMENT)
       size = MAX_SEGMENT;
-    u64 need = up(sizeof *header + length, PAGE);
+    u64 need = up(sizeof *header + length, FILE_PAGE);
     struct segment *next = __pleach_private_memory(sizeof *next);
     if (!next)
       return NULL;
@@ -432,8 +411,8 @@ RUNTIME void __pleach_count_copy(u64 *at, const volatile u32 *halves, u64 count,
 RUNTIME int __pleach_count_piece(u8 *low, u64 size) {
   u32 halves[PAGE / 4 + 2];
   struct iovec to = {halves, size + 8}, from = {low, size + 8};
-  u64 process = (u64)CALL(__NR_getpid, 0, 0, 0, 0);
-  long got = call6(__NR_process_vm_readv, (long)process, (long)&to, 1, (long)&from, 1, 0);
+  u64 process = (u64)CALL(getpid, 0, 0, 0, 0);
+  long got = call6(CALL_process_vm_readv, (long)process, (long)&to, 1, (long)&from, 1, 0);
   if (got >= (long)size)
     __pleach_count_copy((u64 *)low, halves, size / 8, (u64)got > size);
   for (u64 i = 0; i < sizeof halves / sizeof *halves; ++i)
@@ -466,25 +445,23 @@ RUNTIME void __pleach_count_down(u8 *high) {
 
 // The end of the alternate signal stack if this thread runs on it, else NULL.
 RUNTIME u8 *__pleach_signal_stack_end(void) {
-  stack_t stack;
-  if (CALL(__NR_sigaltstack, 0, &stack, 0, 0) != 0 || !(stack.ss_flags & SS_ONSTACK))
+  struct signal_stack stack;
+  if (CALL(sigaltstack, 0, &stack, 0, 0) != 0 || !(stack.flags & SS_ONSTACK))
     return NULL;
-  return (u8 *)stack.ss_sp + stack.ss_size;
+  return (u8 *)stack.start + stack.size;
 }
 
 // An upper bound of this thread's stack: the random bytes of the auxiliary vector are above every frame of the main
 // thread, the thread control block above every frame of other threads.
 RUNTIME u8 *__pleach_stack_end(void) {
-  u8 *control;
-  __asm__("mov %%fs:0, %0" : "=r"(control));
-  long thread = CALL(__NR_gettid, 0, 0, 0, 0), process = CALL(__NR_getpid, 0, 0, 0, 0);
-  return thread == process ? (u8 *)getauxval(AT_RANDOM) : control;
+  long thread = CALL(gettid, 0, 0, 0, 0), process = CALL(getpid, 0, 0, 0, 0);
+  return thread == process ? (u8 *)getauxval(AT_RANDOM) : thread_pointer();
 }
 
 // Called before a call that ends the process or the thread, and at exit: counts all activations on this thread's stack.
 // In a child of vfork they belong to the parent, where they continue.
 RUNTIME void __pleach_ending(void) {
-  if ((u32)CALL(__NR_getpid, 0, 0, 0, 0) != __pleach_process)
+  if ((u32)CALL(getpid, 0, 0, 0, 0) != __pleach_process)
     return;
   u8 *here = __builtin_frame_address(0), *end = __pleach_stack_end(), *signal = __pleach_signal_stack_end();
   if (signal) {
@@ -558,14 +535,14 @@ RUNTIME void __pleach_jump(void *environment) {
 
 RUNTIME void __pleach_before_fork(void) {
   while (__atomic_exchange_n(&__pleach_lock, 1, __ATOMIC_ACQUIRE))
-    CALL(__NR_sched_yield, 0, 0, 0, 0);
+    CALL(sched_yield, 0, 0, 0, 0);
 }
 
 RUNTIME void __pleach_after_fork_in_parent(void) { __atomic_store_n(&__pleach_lock, 0, __ATOMIC_RELEASE); }
 
 // Called in a child of fork: it counts from zero in its own file, mapped at the same addresses.
 RUNTIME void __pleach_after_fork_in_child(void) {
-  __pleach_process = (u32)CALL(__NR_getpid, 0, 0, 0, 0);
+  __pleach_process = (u32)CALL(getpid, 0, 0, 0, 0);
   __pleach_warned = 0;
   for (struct segment *s = __pleach_segments; s; s = s->next) {
     u64 offset = 0;
@@ -581,7 +558,7 @@ RUNTIME void __pleach_after_fork_in_child(void) {
     }
     new->used = old->used;
     s->offset = offset;
-    call6(__NR_mremap, (long)fresh, (long)s->length, (long)s->length, MREMAP_MAYMOVE | MREMAP_FIXED,
+    call6(CALL_mremap, (long)fresh, (long)s->length, (long)s->length, MREMAP_MAYMOVE | MREMAP_FIXED,
           (long)s->address, 0);
   }
   // Zeroed words of hash counters are no valid tables. Other threads do not exist in the child, and their arrays are
@@ -609,14 +586,14 @@ RUNTIME void __pleach_thread_ends(void *unused) {
 }
 
 RUNTIME void __pleach_start(void) {
-  __pleach_process = (u32)CALL(__NR_getpid, 0, 0, 0, 0);
+  __pleach_process = (u32)CALL(getpid, 0, 0, 0, 0);
   const char *name = getenv("PLEACH_COUNTS");
   if (!name || !*name)
     name = "default-%p.plcnt";
   u64 at = 0;
   if (*name != '/') {
     // The program may change its working directory before it maps another segment.
-    long length = CALL(__NR_getcwd, __pleach_pattern, PAGE, 0, 0);
+    long length = CALL(getcwd, __pleach_pattern, PAGE, 0, 0);
     at = length > 0 ? (u64)length - 1 : 0;
     if (at)
       __pleach_pattern[at++] = '/';

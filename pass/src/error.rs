@@ -33,9 +33,9 @@ pub enum PassError {
     /// GNU as does not know `.pseudoprobe`.
     #[error("pleach: only LLVM's own assembler knows what annotated code needs: compile without -fno-integrated-as")]
     OtherAssembler,
-    /// The counting runtime is for one architecture.
-    #[error("pleach: exact counting needs an x86-64 target")]
-    NotX86_64,
+    /// There is no counting runtime for the architecture.
+    #[error("pleach: exact counting needs a target of x86-64 or AArch64")]
+    NoRuntime,
     /// A profile cannot be read.
     #[error("pleach: {0}")]
     Profile(#[from] ProfileError),

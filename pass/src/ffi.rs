@@ -100,8 +100,9 @@ layout!(Limits: 28, max_promoted_counters: 8);
 pub struct Target {
     pub is_elf: bool,
     pub is_x86_64: bool,
+    pub is_aarch64: bool,
 }
-layout!(Target: 2, is_x86_64: 1);
+layout!(Target: 3, is_x86_64: 1);
 
 /// Mirror of `PleachInstructionFacts`.
 #[repr(C)]

@@ -21,8 +21,10 @@ use pleach_profile::file::Lookup;
 use std::ffi::CStr;
 use std::path::Path;
 
-/// The runtime of instrumented programs, as LLVM bitcode (`runtime/counts.c`).
-const RUNTIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime.bc"));
+/// The runtime of instrumented programs (`runtime/counts.c`) as LLVM bitcode for x86-64.
+const RUNTIME_X86_64: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime-x86_64.bc"));
+/// The same for AArch64.
+const RUNTIME_AARCH64: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime-aarch64.bc"));
 
 /// The top byte of a record's tag (`PLEACH_TAG_BYTE` in `runtime/layout.h`).
 const TAG_BYTE: u32 = 0x9e00_0000;
@@ -51,10 +53,7 @@ pub fn run(
     options: &NumberingOptions,
     weights: Option<&Path>,
 ) -> Result<(), PassError> {
-    // SAFETY: the module is alive.
-    if unsafe { !ffi::target(module.as_mut_ptr()).is_x86_64 } {
-        return Err(PassError::NotX86_64);
-    }
+    runtime(module)?;
     let profile = weights.map(Source::open_for_weights).transpose()?;
     let mut planned = Vec::new();
     for (function, cfg) in functions.iter().zip(final_graphs(functions)) {
@@ -120,9 +119,23 @@ pub fn run(
 /// # Errors
 /// The runtime cannot be linked with the module.
 pub fn lower_counters(module: &Module<'_>) -> Result<(), PassError> {
+    let runtime = runtime(module)?;
     // SAFETY: the module is alive; the runtime's bytes are constant.
-    let failure = unsafe { ffi::pleach_lower_counters(module.as_mut_ptr(), RUNTIME.as_ptr(), RUNTIME.len()) };
+    let failure = unsafe { ffi::pleach_lower_counters(module.as_mut_ptr(), runtime.as_ptr(), runtime.len()) };
     text(failure).map_or(Ok(()), |text| Err(PassError::Runtime(text)))
+}
+
+/// The runtime for a module's target.
+fn runtime(module: &Module<'_>) -> Result<&'static [u8], PassError> {
+    // SAFETY: the module is alive.
+    let target = unsafe { ffi::target(module.as_mut_ptr()) };
+    if target.is_x86_64 {
+        Ok(RUNTIME_X86_64)
+    } else if target.is_aarch64 {
+        Ok(RUNTIME_AARCH64)
+    } else {
+        Err(PassError::NoRuntime)
+    }
 }
 
 /// Copies a constant text of the C++ half; `None` for null.

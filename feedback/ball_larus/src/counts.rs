@@ -7,11 +7,11 @@
 //! The instrumented program writes the file through a shared mapping, so that it is complete up to the last finished
 //! path even if the program is killed. All numbers are little-endian. The file is a header page, followed by segments:
 //!
-//! | header (4096 bytes) | |
+//! | header (one page) | |
 //! |---|---|
 //! | 0 | magic `PLEACHC1` |
 //! | 8 | u32 version, 1 |
-//! | 12 | u32 length of the header, 4096 |
+//! | 12 | u32 length of the header: 4096; 65536 from AArch64, whose kernels have pages of up to 64 KiB |
 //! | 16 | 16 bytes that identify the start of the program |
 //!
 //! A segment begins at a multiple of 4096 bytes. A process that needs more space appends one.

@@ -11,7 +11,7 @@
 //! targets of jumps. Returns are no edges of a function.
 
 use pleach_annotate::binary::Binary;
-use pleach_annotate::code::{Transfer, instruction_at};
+use pleach_annotate::code::{Transfer, instruction_at, is_padding};
 use pleach_annotate::machine::MachineFunction;
 use pleach_annotate::probe::{Address, Symbol};
 use pleach_collector::vector::{Branch, CodeAddress, ModuleId, Prediction, VectorSet};
@@ -155,7 +155,7 @@ impl Converter<'_> {
                 }
             }
             // Whatever else is no branch comes from signals, or from damaged records.
-            (Some(_), _) if matches!(transfer, None | Some(Transfer::Next | Transfer::Other)) => {}
+            (Some(_), _) if matches!(transfer, None | Some(Transfer::Next | Transfer::Other | Transfer::Stop)) => {}
             ends => self.add(ends, executed),
         }
     }
@@ -230,7 +230,7 @@ impl Converter<'_> {
             last = match instruction.transfer {
                 Transfer::Return | Transfer::Jump | Transfer::IndirectJump => None,
                 // BOLT drops them: a block ends before.
-                Transfer::Next if is_padding(self.binary, *address, instruction.len) => last,
+                Transfer::Next if is_padding(self.binary, &instruction) => last,
                 transfer => Some((*address, transfer)),
             };
         }
@@ -252,15 +252,6 @@ impl Converter<'_> {
         sum.count = sum.count.saturating_add(executed.count);
         sum.mispredicted = sum.mispredicted.saturating_add(executed.mispredicted);
     }
-}
-
-/// Whether an instruction does nothing.
-fn is_padding(binary: &Binary, at: Address, length: u8) -> bool {
-    let code = binary.code_at(at).and_then(|code| code.get(..usize::from(length)));
-    let Some(code) = code else { return false };
-    // Operand-size and segment prefixes, then `nop`, or `nop` with operands.
-    let opcode = code.iter().position(|byte| !matches!(byte, 0x66 | 0x2e));
-    matches!(opcode.map(|at| &code[at..]), Some([0x90] | [0x0f, 0x1f, ..]))
 }
 
 /// The names by which BOLT knows functions: local ones have their source file and a number.
@@ -296,7 +287,7 @@ fn written(end: End, binary: &Binary, names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_annotate::binary::CodeSegment;
+    use pleach_annotate::binary::{Architecture, CodeSegment};
     use pleach_collector::vector::{BranchFacts, Burst, EndReason, Engine, EventId, HardwareSample};
 
     const MODULE: ModuleId = ModuleId(0);
@@ -337,6 +328,7 @@ mod tests {
             }],
             manifest: Vec::new(),
             probes: Vec::new(),
+            architecture: Architecture::X86_64,
             is_program: true,
             debug_file: None,
         }

@@ -33,7 +33,7 @@ extern "C" {
 
 void pleach_target(LLVMModuleRef M, PleachTarget *Out) {
   const Triple &T = unwrap(M)->getTargetTriple();
-  *Out = {T.isOSBinFormatELF(), T.getArch() == Triple::x86_64};
+  *Out = {T.isOSBinFormatELF(), T.getArch() == Triple::x86_64, T.getArch() == Triple::aarch64};
 }
 
 void pleach_instruction_facts(LLVMValueRef V, PleachInstructionFacts *Facts) {

@@ -2,7 +2,7 @@
 // and links the runtime.
 //
 // Counters are per thread: a function looks up its thread's array once, and every count is a non-atomic add to memory.
-// The add is one instruction, so that signal handlers lose no count. In innermost loops without calls that may not
+// The add is atomic for this thread, so that signal handlers lose no count. In innermost loops without calls that may not
 // return, counters are promoted to registers, and added to memory at the loop's exits.
 #include "../../runtime/layout.h"
 #include "pleach.h"
@@ -248,6 +248,11 @@ public:
         I64(Type::getInt64Ty(F.getContext())), Ptr(PointerType::getUnqual(F.getContext())) {}
 
   void run() {
+    // No calls of libgcc's atomic operations for a counter.
+    if (M.getTargetTriple().isAArch64()) {
+      StringRef Features = F.getFnAttribute("target-features").getValueAsString();
+      F.addFnAttr("target-features", (Features + (Features.empty() ? "" : ",") + "-outline-atomics").str());
+    }
     SmallPtrSet<CallInst *, 8> Repeating;
     Value *Words = threadsArray(Repeating);
     for (const Count &C : Counts) {
@@ -260,9 +265,14 @@ public:
   }
 
 private:
-  // One instruction, so that a signal handler finds it done or not begun. Instruction selection combines a volatile
-  // load, an add and a store, except in functions that it does not optimise.
+  // One instruction, so that a signal handler finds it done or not begun. On x86, instruction selection combines a
+  // volatile load, an add and a store, except in functions that it does not optimise; other processors need an atomic
+  // addition.
   void add(IRBuilder<> &B, Value *Counter, Value *Step) {
+    if (!M.getTargetTriple().isX86()) {
+      B.CreateAtomicRMW(AtomicRMWInst::Add, Counter, Step, MaybeAlign(8), AtomicOrdering::Monotonic);
+      return;
+    }
     if (F.hasOptNone()) {
       auto *T = FunctionType::get(B.getVoidTy(), {Ptr, I64}, false);
       CallInst *Add = B.CreateCall(

@@ -2,7 +2,7 @@
 
 use super::error::{CountError, CountProblem, Problem, foreign};
 use super::layout::{
-    BLOCK_HEADER, BlockHeader, BlockKind, FileBlock, MAGIC, PAGE, SEGMENT_HEADER, SEGMENT_MAGIC, SegmentHeader, VERSION,
+    BLOCK_HEADER, BlockHeader, BlockKind, FileBlock, MAGIC, MAX_PAGE, PAGE, SEGMENT_HEADER, SEGMENT_MAGIC, SegmentHeader, VERSION,
 };
 use super::{Counts, sum};
 use std::fs::{self, File};
@@ -101,10 +101,12 @@ fn blocks(path: &Path, bytes: &[u8]) -> Result<(Vec<FileBlock>, Vec<Problem>), C
             expected: VERSION,
         });
     }
-    if word(12) != Some(PAGE as u32) {
+    let length = word(12).map(|length| length as usize);
+    let length = length.filter(|length| (PAGE..=MAX_PAGE).contains(length) && length.is_multiple_of(PAGE));
+    if length.is_none() {
         reader.problems.push(Problem::Header);
     }
-    let mut at = PAGE;
+    let mut at = length.unwrap_or(PAGE);
     while at < bytes.len() {
         at = match SegmentHeader::decode(&bytes[at..]) {
             Some(header) => reader.segment(at, header),

@@ -6,8 +6,10 @@ pub const MAGIC: &[u8; 8] = b"PLEACHC1";
 pub const SEGMENT_MAGIC: &[u8; 8] = b"PLSEGMT1";
 const BLOCK_MAGIC: &[u8; 4] = b"PLBK";
 pub const VERSION: u32 = 1;
-/// Length of the file's header and alignment of segments, in bytes.
+/// Length of the file's header and alignment of segments, in bytes, where pages have 4 KiB.
 pub const PAGE: usize = 4096;
+/// The same for architectures with larger pages.
+pub const MAX_PAGE: usize = 65536;
 /// Length of a segment's header, in bytes.
 pub const SEGMENT_HEADER: usize = 64;
 /// Length of a block's header and alignment of blocks, in bytes.

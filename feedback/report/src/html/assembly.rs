@@ -1,8 +1,7 @@
 //! The machine code of a function, grouped by block.
 
-use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction};
-
 use pleach_annotate::cfg::ProbeTarget;
+use pleach_annotate::code::{Instruction, instruction_at, text_at};
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex, Probe};
 use pleach_annotate::probe::{Address, Symbol};
@@ -51,7 +50,7 @@ enum Belongs {
     Unknown,
 }
 
-/// Disassembles functions of a binary, in AT&T syntax.
+/// Disassembles functions of a binary.
 pub struct Disassembler<'a> {
     map: &'a AddressMap,
     /// By function, the instance with the most probes of those that were inlined.
@@ -100,20 +99,17 @@ impl<'a> Disassembler<'a> {
 
     /// The code of an emitted function, or that of a copy in it.
     fn code(&self, symbol: &Symbol, copy: Option<InlineInstanceIndex>) -> Option<Assembly> {
-        let code = self.map.binary.code_at(symbol.address)?;
-        let code = &code[..code.len().min(usize::try_from(symbol.size).ok()?)];
-        let mut decoder = Decoder::with_ip(64, code, symbol.address.0, DecoderOptions::NONE);
-        let mut formatter = GasFormatter::new();
-        formatter.options_mut().set_branch_leading_zeros(false);
+        let binary = &self.map.binary;
         let (mut parts, mut number): (Vec<Part>, usize) = (Vec::new(), 0);
         let end = Address(symbol.address.0 + symbol.size.saturating_sub(1));
         let mut probes = self.map.probes_in(symbol.address, end).iter().peekable();
         // An emitted function begins before its first probe.
         let mut place: Option<Place> = copy.is_none().then_some((None, None));
         let mut goes_on = false;
-        while decoder.can_decode() {
-            let instruction = decoder.decode();
-            let address = Address(instruction.ip());
+        let mut at = symbol.address;
+        while at <= end && symbol.size > 0 {
+            let (address, instruction) = (at, instruction_at(binary, at));
+            at = instruction.map_or(Address(address.0 + 1), |instruction| instruction.next());
             while let Some(probe) = probes.next_if(|probe| probe.address <= address) {
                 match self.belongs(probe, copy) {
                     Belongs::To(block) => place = Some(block),
@@ -138,9 +134,7 @@ impl<'a> Disassembler<'a> {
                 });
             }
             goes_on = true;
-            let mut text = String::new();
-            formatter.format(&instruction, &mut text);
-            text += &self.target(&instruction);
+            let text = text_at(binary, address)? + &self.target(instruction);
             if let Some(part) = parts.last_mut() {
                 part.instructions.push((address.0, text));
             }
@@ -154,17 +148,19 @@ impl<'a> Disassembler<'a> {
     }
 
     /// The function and offset that an instruction jumps to or calls.
-    fn target(&self, instruction: &Instruction) -> String {
-        let target = instruction.near_branch_target();
+    fn target(&self, instruction: Option<Instruction>) -> String {
+        let Some(target) = instruction.and_then(|instruction| instruction.target) else {
+            return String::new();
+        };
         let symbols = &self.map.binary.symbols;
         let symbol = self
             .map
             .binary
-            .symbol_at(Address(target))
+            .symbol_at(target)
             .and_then(|at| symbols.get(at));
-        match symbol.filter(|_| target != 0) {
+        match symbol {
             None => String::new(),
-            Some(symbol) => match target - symbol.address.0 {
+            Some(symbol) => match target.0 - symbol.address.0 {
                 0 => format!(" <{}>", symbol.name),
                 offset => format!(" <{}+{offset:#x}>", symbol.name),
             },
