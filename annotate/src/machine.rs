@@ -88,7 +88,10 @@ impl MachineFunction {
             }
         }
         // A jump into the middle of an instruction: what is decoded here is not what runs.
-        if leaders.iter().any(|leader| range.contains(leader) && !starts.contains(leader)) {
+        if leaders
+            .iter()
+            .any(|leader| range.contains(leader) && !starts.contains(leader))
+        {
             return None;
         }
         let any_indirect = decoded.iter().any(|one| one.transfer == Transfer::IndirectJump);
@@ -144,9 +147,8 @@ impl MachineFunction {
         }
         for position in 0..segments.len() {
             // After a call, or a conditional jump out of the function.
-            let falls_in = position > 0
-                && may_continue(ends[position - 1])
-                && segments[position - 1].successors.is_none();
+            let falls_in =
+                position > 0 && may_continue(ends[position - 1]) && segments[position - 1].successors.is_none();
             let is_unknown = position == 0 || !known[position] || falls_in;
             segments[position].is_entry |= is_unknown;
         }

@@ -406,13 +406,29 @@ RUNTIME void __pleach_count_copy(u64 *at, const volatile u32 *halves, u64 count,
       __pleach_count_record(at + i, &halves[2 * i], i + 1 < count + more);
 }
 
-// Counts the records of at most a page of stack. The kernel reads it, because it may be unmapped; returns false if it
-// is.
+// Has the kernel read at most a page of memory, which may be unmapped. Returns how many bytes it read.
+RUNTIME long __pleach_read_memory(void *buffer, void *address, u64 size) {
+  struct iovec to = {buffer, size}, from = {address, size};
+  long process = CALL(getpid, 0, 0, 0, 0);
+  long got = call6(CALL_process_vm_readv, process, (long)&to, 1, (long)&from, 1, 0);
+  if (got >= 0 || got == -EFAULT)
+    return got;
+  // Containers may forbid this call, and emulators lack it.
+  int ends[2];
+  if (CALL(pipe2, ends, O_CLOEXEC, 0, 0) != 0)
+    return got;
+  got = CALL(write, ends[1], address, size, 0);
+  if (got > 0)
+    got = CALL(read, ends[0], buffer, got, 0);
+  CALL(close, ends[0], 0, 0, 0);
+  CALL(close, ends[1], 0, 0, 0);
+  return got;
+}
+
+// Counts the records of at most a page of stack; returns false if it is unmapped.
 RUNTIME int __pleach_count_piece(u8 *low, u64 size) {
   u32 halves[PAGE / 4 + 2];
-  struct iovec to = {halves, size + 8}, from = {low, size + 8};
-  u64 process = (u64)CALL(getpid, 0, 0, 0, 0);
-  long got = call6(CALL_process_vm_readv, (long)process, (long)&to, 1, (long)&from, 1, 0);
+  long got = __pleach_read_memory(halves, low, size + 8);
   if (got >= (long)size)
     __pleach_count_copy((u64 *)low, halves, size / 8, (u64)got > size);
   for (u64 i = 0; i < sizeof halves / sizeof *halves; ++i)

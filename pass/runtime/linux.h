@@ -26,6 +26,7 @@ enum {
   SIG_SETMASK = 2,
   SS_ONSTACK = 1,
   AT_RANDOM = 25,
+  EFAULT = 14,
   EFBIG = 27,
   ENOSYS = 38,
   EOPNOTSUPP = 95,
@@ -52,6 +53,7 @@ struct signal_stack {
 enum {
   // Segments begin at multiples of this in the file: a multiple of the system's pages.
   FILE_PAGE = 4096,
+  CALL_read = 0,
   CALL_write = 1,
   CALL_close = 3,
   CALL_lseek = 8,
@@ -71,6 +73,7 @@ enum {
   CALL_openat = 257,
   CALL_unlinkat = 263,
   CALL_fallocate = 285,
+  CALL_pipe2 = 293,
   CALL_prlimit64 = 302,
   CALL_process_vm_readv = 310,
 };
@@ -105,7 +108,9 @@ enum {
   CALL_fallocate = 47,
   CALL_openat = 56,
   CALL_close = 57,
+  CALL_pipe2 = 59,
   CALL_lseek = 62,
+  CALL_read = 63,
   CALL_write = 64,
   CALL_pread64 = 67,
   CALL_pwrite64 = 68,

@@ -14,7 +14,9 @@ fn word(code: &[u8]) -> Option<u32> {
 }
 
 fn raw(word: u32) -> Option<a64::Instruction> {
-    InstDecoder::default().decode(&mut U8Reader::new(&word.to_le_bytes())).ok()
+    InstDecoder::default()
+        .decode(&mut U8Reader::new(&word.to_le_bytes()))
+        .ok()
 }
 
 /// Whether an instruction is of the group of branches, exceptions and system instructions (Arm Architecture Reference

@@ -55,7 +55,10 @@ pub(super) fn decode(code: &[u8], at: Address) -> Option<Decoded> {
             }
             _ => {}
         }
-        if matches!(converted.transfer, Transfer::Call | Transfer::IndirectCall | Transfer::Other) {
+        if matches!(
+            converted.transfer,
+            Transfer::Call | Transfer::IndirectCall | Transfer::Other
+        ) {
             number = None;
         }
         decoded.instructions.push(converted);

@@ -321,7 +321,10 @@ private:
     };
     for (CallInst *Call : Setjmps) {
       IRBuilder<> B(Call);
-      Value *Frame = B.CreateIntrinsic(Intrinsic::frameaddress, {Ptr}, {B.getInt32(0)});
+      // The end of the frame, which has the function's record. On AArch64 records may be beyond the frame address.
+      Value *Frame = M.getTargetTriple().isAArch64()
+                         ? B.CreateIntrinsic(Intrinsic::sponentry, {Ptr}, {})
+                         : B.CreateIntrinsic(Intrinsic::frameaddress, {Ptr}, {B.getInt32(0)});
       B.CreateCall(Declare("__pleach_mark", {Ptr, Ptr}), {Call->getArgOperand(0), Frame});
     }
     for (CallInst *Call : Longjmps)

@@ -222,7 +222,11 @@ NOINLINE static int odd(unsigned n) {
 NOINLINE static int assembly(int x) {
   int r = 0;
   for (int i = 0; i < x; ++i) {
+#ifdef __aarch64__
+    __asm__ goto("tbnz %w0, #0, %l1" : : "r"(i) : : taken);
+#else
     __asm__ goto("test $1, %0\n\tjnz %l1" : : "r"(i) : "cc" : taken);
+#endif
     MARK(37);
     continue;
   taken:

@@ -172,7 +172,11 @@ NOINLINE static int assembly(int n) {
   int sum = 0;
   for (int i = 0; i < n; ++i) {
     int half;
+#ifdef __aarch64__
+    __asm__ goto("lsr %w0, %w1, #1\n\ttbnz %w1, #0, %l[odd]" : "=&r"(half) : "r"(i) : : odd);
+#else
     __asm__ goto("mov %1, %0\n\tshr $1, %0\n\tjc %l[odd]" : "=r"(half) : "r"(i) : "cc" : odd);
+#endif
     sum += half;
     if (i % 5)
       continue;

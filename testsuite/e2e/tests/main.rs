@@ -3,6 +3,7 @@
 
 mod support;
 
+mod aarch64;
 mod analyse;
 mod annotate;
 mod breakpoints;

@@ -37,7 +37,8 @@ fn does(program: &Path, arg: &str) -> (i32, String, Vec<Vec<u64>>) {
     (run.code(), run.stdout, run.marks)
 }
 
-fn with_profile(level: &str, anchor: &str, seed: u64) -> Vec<String> {
+/// Flags that compile with a random profile.
+pub fn with_profile(level: &str, anchor: &str, seed: u64) -> Vec<String> {
     let options = OPTIONS.map(|o| o.replace("SEED", &seed.to_string()));
     let options = options.into_iter().chain([format!("-pleach-anchor={anchor}")]);
     let plugin = format!("-fpass-plugin={}", built().join("libpleach_pass.so").display());

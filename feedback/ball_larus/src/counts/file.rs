@@ -2,7 +2,8 @@
 
 use super::error::{CountError, CountProblem, Problem, foreign};
 use super::layout::{
-    BLOCK_HEADER, BlockHeader, BlockKind, FileBlock, MAGIC, MAX_PAGE, PAGE, SEGMENT_HEADER, SEGMENT_MAGIC, SegmentHeader, VERSION,
+    BLOCK_HEADER, BlockHeader, BlockKind, FileBlock, MAGIC, MAX_PAGE, PAGE, SEGMENT_HEADER, SEGMENT_MAGIC,
+    SegmentHeader, VERSION,
 };
 use super::{Counts, sum};
 use std::fs::{self, File};

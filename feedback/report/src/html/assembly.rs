@@ -153,11 +153,7 @@ impl<'a> Disassembler<'a> {
             return String::new();
         };
         let symbols = &self.map.binary.symbols;
-        let symbol = self
-            .map
-            .binary
-            .symbol_at(target)
-            .and_then(|at| symbols.get(at));
+        let symbol = self.map.binary.symbol_at(target).and_then(|at| symbols.get(at));
         match symbol {
             None => String::new(),
             Some(symbol) => match target.0 - symbol.address.0 {

@@ -10,6 +10,8 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 
+/// The option that compiles for AArch64; such programs are run by QEMU.
+pub const AARCH64: &str = "--target=aarch64-linux-gnu";
 pub const MARKS: usize = 64;
 const REGIONS: usize = 8;
 
@@ -68,7 +70,8 @@ impl Build {
         let words: String = words.chars().filter(|c| c.is_alphanumeric()).collect();
         let name = format!("{}-{}{}{words}", sources[0], self.anchor, self.level);
         let out = dir.join(name);
-        stdout(self.command(sources).arg(marks_object()).arg("-o").arg(&out));
+        let marks = marks_for(&self.extra);
+        stdout(self.command(sources).arg(marks).arg("-o").arg(&out));
         out
     }
 }
@@ -91,27 +94,56 @@ fn compiler(sources: &[&str]) -> Command {
 
 /// The same program without counting.
 pub fn plain(dir: &Path, sources: &[&str], extra: &[&str]) -> PathBuf {
-    let out = dir.join(format!("{}-plain", sources[0]));
+    let mut words = vec!["-O1"];
+    words.extend(extra);
+    compiled(dir.join(format!("{}-plain", sources[0])), sources, &words)
+}
+
+/// A program that marks what it executes.
+pub fn compiled(out: PathBuf, sources: &[&str], words: &[&str]) -> PathBuf {
     let mut command = compiler(sources);
-    command.args(["-O1"]).args(extra);
-    command.args(sources.iter().map(|s| program(s)));
-    stdout(command.arg(marks_object()).arg("-o").arg(&out));
+    command.args(words).args(sources.iter().map(|s| program(s)));
+    stdout(command.arg(marks_for(words)).arg("-o").arg(&out));
     out
 }
 
 /// The object with the marks, compiled once and without instrumentation.
 pub fn marks_object() -> &'static Path {
     static OBJECT: OnceLock<PathBuf> = OnceLock::new();
-    OBJECT.get_or_init(|| {
-        let object = Path::new(env!("CARGO_TARGET_TMPDIR")).join("marks.o");
-        // Renamed when complete: another run of the tests may be using it.
-        let unfinished = object.with_extension(std::process::id().to_string());
-        let mut command = clang();
-        command.args(["-O1", "-fPIC", "-c"]).arg(program("count_marks.c"));
-        stdout(command.arg("-o").arg(&unfinished));
-        std::fs::rename(&unfinished, &object).expect("renamed");
-        object
-    })
+    OBJECT.get_or_init(|| compiled_marks("marks.o", &[]))
+}
+
+/// The same for the target that options of the compiler name.
+fn marks_for(extra: &[impl AsRef<str>]) -> &'static Path {
+    static OBJECT: OnceLock<PathBuf> = OnceLock::new();
+    if extra.iter().any(|word| word.as_ref() == AARCH64) {
+        OBJECT.get_or_init(|| compiled_marks("marks-aarch64.o", &[AARCH64]))
+    } else {
+        marks_object()
+    }
+}
+
+fn compiled_marks(name: &str, extra: &[&str]) -> PathBuf {
+    let object = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // Renamed when complete: another run of the tests may be using it.
+    let unfinished = object.with_extension(std::process::id().to_string());
+    let mut command = clang();
+    command
+        .args(["-O1", "-fPIC", "-c"])
+        .args(extra)
+        .arg(program("count_marks.c"));
+    stdout(command.arg("-o").arg(&unfinished));
+    std::fs::rename(&unfinished, &object).expect("renamed");
+    object
+}
+
+/// QEMU's command for programs of AArch64, none for others.
+pub fn emulator(program: &Path) -> &'static [&'static str] {
+    // `e_machine` of the ELF header.
+    match std::fs::read(program).expect("a program").get(18..20) {
+        Some([183, 0]) => &["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"],
+        _ => &[],
+    }
 }
 
 /// The result of a run.
@@ -138,7 +170,11 @@ pub fn run_with(program: &Path, args: &[&str], change: impl FnOnce(&mut Command)
     std::fs::write(&file, vec![0; MARKS * REGIONS * 8]).expect("written");
     // A program that hangs is ended.
     let mut command = Command::new("timeout");
-    command.args(["-s", "KILL", "60"]).arg(program).args(args);
+    command
+        .args(["-s", "KILL", "60"])
+        .args(emulator(program))
+        .arg(program)
+        .args(args);
     command.current_dir(dir.path()).env("COUNT_MARKS", &file);
     command.env_remove("PLEACH_COUNTS");
     change(&mut command);
