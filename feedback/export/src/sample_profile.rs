@@ -11,8 +11,11 @@
 //! ```
 
 mod collect;
+pub mod import;
+mod read;
 
 pub use collect::{Counts, FlatCounts, InlinedCounts, collect};
+pub use read::{ReadError, is_sample_profile};
 
 use pleach_annotate::sources::SourcePlace;
 use std::collections::BTreeMap;
@@ -35,6 +38,8 @@ pub struct FunctionSamples {
     pub body: BTreeMap<SourcePlace, BodySample>,
     /// Functions inlined into it, by place of the call and name.
     pub inlined: BTreeMap<SourcePlace, BTreeMap<Rc<str>, FunctionSamples>>,
+    /// Hash of the graph whose probes the places are; `None` if they are lines. Only read, never written.
+    pub checksum: Option<u64>,
 }
 
 /// The counts of one place.
@@ -143,6 +148,7 @@ mod tests {
             head: 1,
             body: [(place(2, 0), sample(0)), (place(2, 3), call)].into(),
             inlined: [(place(4, 1), [("helper".into(), inlined)].into())].into(),
+            checksum: None,
         };
         let mut profile = SampleProfile::default();
         profile.functions.insert("main".into(), main);

@@ -42,6 +42,7 @@ mod placement;
 mod predictions;
 mod profile;
 mod random;
+mod sample_profiles;
 mod second_profile;
 mod select_to_branch;
 mod source_lines;

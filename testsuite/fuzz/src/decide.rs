@@ -9,7 +9,9 @@ use pleach_decide::superblock::branch_weights::{floor_edge_probability, restore_
 use pleach_decide::superblock::check::check;
 use pleach_decide::superblock::history::{PathHistory, RecordedPaths, caller_block};
 use pleach_decide::superblock::{Candidates, Folding, Formation, Marker, Subject, SuperblockOptions, form};
-use pleach_decide::weights::{RecordingEvidence, Verdict, unpredictable_branches, unsampled_calls, verdict};
+use pleach_decide::weights::{
+    FunctionTreatment, RecordingEvidence, function_treatment, unpredictable_branches, unsampled_calls,
+};
 use pleach_decide::{coldness, superblock::arms::arms};
 use pleach_profile::{FunctionProfile, Profile};
 
@@ -67,11 +69,11 @@ fn fit(function: &mut FunctionProfile, cfg: &Cfg, input: &mut Input) {
 
 fn decide_weights(cfg: &Cfg, function: &FunctionProfile, evidence: &RecordingEvidence) {
     assert_eq!(coldness::executed(cfg, function).len(), cfg.blocks.len());
-    if let Verdict::Sampled {
+    if let FunctionTreatment::Sampled {
         branch_weights,
         entry_count,
         ..
-    } = verdict(cfg, function, evidence)
+    } = function_treatment(cfg, function, evidence)
     {
         assert!(entry_count > 0);
         for (block, weights) in branch_weights {

@@ -14,6 +14,7 @@ mod perf;
 mod phases;
 mod profile;
 mod profile_text;
+mod sample_profile;
 pub mod seeds;
 mod shard;
 mod vectors;
@@ -26,6 +27,7 @@ pub use perf::{perf_data, perf_script};
 pub use phases::phases;
 pub use profile::profile;
 pub use profile_text::profile_text;
+pub use sample_profile::sample_profile;
 pub use shard::shard;
 pub use vectors::vector_file;
 
@@ -33,7 +35,7 @@ pub use vectors::vector_file;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 14] = [
     ("vector_file", vector_file),
     ("shard", shard),
     ("perf_data", perf_data),
@@ -42,6 +44,8 @@ pub const TARGETS: [Target; 12] = [
     ("pseudo_probe", pseudo_probe),
     ("elf", elf),
     ("profile", profile),
+    ("profile_text", profile_text),
+    ("sample_profile", sample_profile),
     ("count_file", count_file),
     ("exact_counts", exact_counts),
     ("decide", decide),

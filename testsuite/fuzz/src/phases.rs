@@ -2,8 +2,8 @@
 
 use crate::input::Input;
 use pleach_collector::vector::{
-    Branch, BranchFacts, Burst, Clock, CodeAddress, EndReason, Engine, EventId, HardwareSample, ModuleId, Prediction,
-    Process, VectorSet,
+    Branch, BranchFacts, Burst, BurstTiming, CodeAddress, EndReason, Engine, EventId, HardwareSample, ModuleId,
+    Prediction, Process, VectorSet,
 };
 use pleach_phases::detector::{MAX_ADAPTIVE_INTERVAL, MAX_PHASES, MIN_INTERVAL};
 use pleach_phases::{Detector, Event, Interval, Signature, Timeline};
@@ -83,7 +83,11 @@ fn burst(input: &mut Input<'_>) -> Burst {
         process: 0,
         thread: input.u8().into(),
         time_ns: 0,
-        engine: if hardware.is_some() { Engine::Lbr } else { Engine::RunAhead },
+        engine: if hardware.is_some() {
+            Engine::Lbr
+        } else {
+            Engine::RunAhead
+        },
         start: (flags & 16 != 0).then(|| place(input.u8())),
         branches,
         lengths: Vec::new(),
@@ -95,7 +99,7 @@ fn burst(input: &mut Input<'_>) -> Burst {
         proved: true,
         hardware: hardware.map(Box::new),
         // A file may hold any numbers.
-        clock: (flags & 32 != 0).then(|| Clock {
+        timing: (flags & 32 != 0).then(|| BurstTiming {
             branches: input.float() as f32,
             nanoseconds: input.float() as f32,
         }),
@@ -169,7 +173,12 @@ fn check_timeline(bursts: Vec<Burst>, interval: Interval, events: &[Event], are_
     };
     let began = events.iter().filter(|event| matches!(event, Event::Began { .. }));
     // Where times are equal, their order is another one than the stream's.
-    let is_strict = vectors.bursts.windows(2).filter(|pair| pair[0].time_ns >= pair[1].time_ns).count() <= 1;
+    let is_strict = vectors
+        .bursts
+        .windows(2)
+        .filter(|pair| pair[0].time_ns >= pair[1].time_ns)
+        .count()
+        <= 1;
     if is_strict {
         assert_eq!(timeline.spans.len(), began.count());
     }
@@ -177,7 +186,11 @@ fn check_timeline(bursts: Vec<Burst>, interval: Interval, events: &[Event], are_
     assert_eq!(timeline.spans.iter().map(|span| span.bursts).sum::<u64>(), counted);
     assert!(timeline.spans.windows(2).all(|pair| pair[0].end_ns == pair[1].start_ns));
     assert_eq!(timeline.phase_of.len(), vectors.bursts.len());
-    assert!((timeline.cpu_seconds() - 2.0).abs() < 1e-6, "{}", timeline.cpu_seconds());
+    assert!(
+        (timeline.cpu_seconds() - 2.0).abs() < 1e-6,
+        "{}",
+        timeline.cpu_seconds()
+    );
     let factors = timeline.burst_factors(|phase| phase.cpu_seconds);
     assert!(factors.iter().all(|factor| factor.is_finite() && *factor >= 0.0));
 }

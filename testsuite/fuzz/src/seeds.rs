@@ -58,6 +58,7 @@ pub fn all() -> Vec<Seed> {
         ("profile", "made", with_mode(2, &noise[..700])),
         ("profile_text", "text", with_mode(0, profile_text.as_bytes())),
         ("profile_text", "made", with_mode(1, &noise[..700])),
+        ("sample_profile", "nested", SAMPLE_PROFILE.into()),
         ("decide", "noise", noise[..2000].to_vec()),
         ("decide", "more noise", noise[1000..].to_vec()),
         ("phases", "noise", noise[..1500].to_vec()),
@@ -137,7 +138,7 @@ fn vectors() -> VectorSet {
         count: 1,
         proved: true,
         hardware,
-        clock: (time_ns == 7).then_some(Clock {
+        timing: (time_ns == 7).then_some(BurstTiming {
             branches: 1200.0,
             nanoseconds: 3500.0,
         }),
@@ -257,6 +258,9 @@ fn shard() -> Vec<u8> {
     frames.concat()
 }
 
+const SAMPLE_PROFILE: &str =
+    "main:12:1\n 2: 0\n 2.3: 5 exit:1 puts:4\n 4.1: helper:7\n  1: 7\n !CFGChecksum: 7\n[main:3 @ f]:8:2\n 1: 2\n";
+
 const SCRIPT: &str = "\
 PERF_RECORD_MMAP2 7/7: [0x1000(0x1000) @ 0 08:01 9 1]: r-xp /a
 PERF_RECORD_COMM exec: a:7/7
@@ -351,6 +355,42 @@ mod tests {
             let own: Vec<_> = seeds.iter().filter(|(of, ..)| *of == target).collect();
             assert!(!own.is_empty(), "{target}");
             own.iter().for_each(|(_, _, bytes)| run(bytes));
+        }
+    }
+
+    /// A little of what a fuzzer does, without one: bytes that are changed, inserted, left out, and cut off.
+    #[test]
+    fn every_target_passes_changed_seeds() {
+        const ROUNDS: u64 = 100;
+        for (target, run) in TARGETS {
+            for (of, name, seed) in all().iter().filter(|(of, ..)| *of == target) {
+                for round in 0..ROUNDS {
+                    let mut state = round + 1;
+                    let mut number = |below: usize| {
+                        // Knuth's generator.
+                        state = state
+                            .wrapping_mul(6_364_136_223_846_793_005)
+                            .wrapping_add(1_442_695_040_888_963_407);
+                        (state >> 33) as usize % below.max(1)
+                    };
+                    let mut bytes = seed.clone();
+                    for _ in 0..=number(4) {
+                        let at = number(bytes.len());
+                        match number(5) {
+                            0 => bytes.truncate(at),
+                            1 => bytes.insert(at, number(256) as u8),
+                            2 if !bytes.is_empty() => drop(bytes.remove(at)),
+                            _ => bytes
+                                .iter_mut()
+                                .skip(at)
+                                .take(1)
+                                .for_each(|byte| *byte = number(256) as u8),
+                        }
+                    }
+                    let passed = std::panic::catch_unwind(|| run(&bytes));
+                    assert!(passed.is_ok(), "{of}: {name}, round {round}");
+                }
+            }
         }
     }
 

@@ -9,9 +9,13 @@ use super::recorded::analysed;
 use anyhow::{Context, Result, bail};
 use pleach_analysis::exact_profile;
 use pleach_analysis::time_bias::{Model, Weights};
+use pleach_annotate::map::AddressMap;
+use pleach_annotate::sources::Locations;
 use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_ball_larus::counts::file::CountFile;
 use pleach_collector::perf::{Imported, PerfError, Report, import_watched};
+use pleach_export::sample_profile::import::{Annotated, profile_of};
+use pleach_export::sample_profile::{self, SampleProfile};
 use pleach_fleet::folder::Folder;
 use pleach_fleet::import as tables;
 use pleach_profile::Profile;
@@ -33,12 +37,17 @@ use tempfile::NamedTempFile;
 /// Also reads a file of exact counts (.plcnt) from a program that was compiled with $(pleach flags instrument --anchor
 /// early). This gives a profile without sampling error. It has no targets of indirect calls.
 ///
+/// Also reads sample profiles as text, of llvm-profgen (of probes or lines) and AutoFDO, for an annotated binary of the
+/// same sources; for counts of lines, it must have been compiled with -g1 -fdebug-info-for-profiling. They have no
+/// paths. A thousand block entries count as one burst.
+///
 /// Also reads the text of a profile, as `pleach show --text` prints it, and directories of tables from `pleach export
 /// --format parquet`: several runs in one directory become one profile, as `pleach merge` makes it.
 ///
 ///   pleach import perf.data -o app.pleach                        a recording of perf record -b
 ///   pleach import script.txt --binary ./app -o app.pleach        the output of perf script
 ///   pleach import default-123.plcnt -o app.pleach                exact counts
+///   pleach import app.prof --binary ./app -o app.pleach          a sample profile
 ///   pleach import app.txt -o app.pleach                          the text of a profile
 ///   pleach import tables -o app.pleach                           a directory of Parquet tables
 ///
@@ -47,7 +56,8 @@ use tempfile::NamedTempFile;
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The perf.data file or text, the file of exact counts, the text of a profile, or the directory of tables.
+    /// The perf.data file or text, the file of exact counts, the sample profile, the text of a profile, or the directory
+    /// of tables.
     file: PathBuf,
     #[command(flatten)]
     files: RecordedFiles,
@@ -81,6 +91,15 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     if let Some(text) = profile_text_of(&args.file)? {
         return import_text(args, &text);
+    }
+    if is_binary_sample_profile(&args.file) {
+        bail!(
+            "{}: a sample profile in LLVM's binary format: convert it with `llvm-profdata-22 merge --sample --text`",
+            args.file.display()
+        );
+    }
+    if begins_as(&args.file, sample_profile::is_sample_profile) {
+        return import_samples(args);
     }
     let progress = Progress::new("reading", args.quiet);
     let watch = |done, of| progress.at(done, of);
@@ -145,17 +164,97 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 /// The text of a profile, if the file holds one.
 fn profile_text_of(path: &Path) -> Result<Option<String>> {
-    let mut beginning = [0; 32];
-    // An unreadable file is reported when it is read below.
-    let read = File::open(path).and_then(|mut file| match file.metadata()?.is_file() {
-        true => file.read(&mut beginning),
-        false => Ok(0),
-    });
-    if !profile_text::is_profile_text(&beginning[..read.unwrap_or(0)]) {
+    if !begins_as(path, profile_text::is_profile_text) {
         return Ok(None);
     }
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(Some(text))
+}
+
+/// Whether the beginning of a file is of some kind. An unreadable file is of none: it is reported when it is read.
+fn begins_as(path: &Path, is_kind: impl Fn(&[u8]) -> bool) -> bool {
+    let mut beginning = Vec::new();
+    let read = File::open(path).and_then(|file| match file.metadata()?.is_file() {
+        true => file.take(BEGINNING).read_to_end(&mut beginning),
+        false => Ok(0),
+    });
+    read.is_ok() && is_kind(&beginning)
+}
+
+/// Bytes that tell of what kind a file is; names of C++ functions are long.
+const BEGINNING: u64 = 16 << 10;
+
+/// Whether a file begins with the magic number of LLVM's sample profiles: `SPROF42` and a format, as a number.
+fn is_binary_sample_profile(path: &Path) -> bool {
+    begins_as(path, |beginning| {
+        let mut number = beginning.iter().take(10).scan(0, |shift, byte| {
+            let part = u64::from(byte & 0x7f).checked_shl(*shift).unwrap_or(0);
+            *shift += 7;
+            Some((part, byte & 0x80 == 0))
+        });
+        let mut magic = 0;
+        // ULEB128 in the binary format; eight bytes in the extensible one.
+        for (part, is_last) in number.by_ref() {
+            magic |= part;
+            if is_last {
+                break;
+            }
+        }
+        let fixed = beginning.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        [magic, fixed]
+            .iter()
+            .any(|magic| magic.to_be_bytes().starts_with(b"SPROF42"))
+    })
+}
+
+/// Reads a sample profile.
+fn import_samples(args: &Args) -> Result<ExitCode> {
+    let name = args.file.display();
+    if args.files.binary.is_empty() {
+        bail!("{name}: a sample profile, which does not name its binary: name the annotated program with --binary");
+    }
+    let text = std::fs::read_to_string(&args.file).with_context(|| format!("cannot read {name}"))?;
+    let samples = SampleProfile::from_text(&text).with_context(|| name.to_string())?;
+    let mut binaries = Vec::new();
+    for path in &args.files.binary {
+        binaries.push(Annotated {
+            map: AddressMap::read(path)?,
+            locations: Locations::read(path).with_context(|| format!("cannot read {}", path.display()))?,
+        });
+    }
+    let (profile, used) = profile_of(&samples, &binaries)
+        .context("the binaries are annotated at different anchors: compile all of them with the same --anchor")?;
+    let left_out = [
+        (&used.unknown, "not in the binary"),
+        (
+            &used.changed,
+            "with probes of another graph: compile the binary from the profile's sources",
+        ),
+        (
+            &used.without_lines,
+            "without lines in the binary: compile it with -g1 -fdebug-info-for-profiling from the profile's sources",
+        ),
+    ];
+    if used.functions == 0 {
+        let most = left_out.iter().max_by_key(|(functions, _)| functions.len());
+        bail!(
+            "{name}: none of its functions can be used: {}",
+            most.map(|(functions, why)| format!("{} {why}", plural(functions.len(), "function")))
+                .unwrap_or_default()
+        );
+    }
+    write_checked(args, &profile)?;
+    if !args.quiet {
+        for (functions, why) in left_out.iter().filter(|(functions, _)| !functions.is_empty()) {
+            eprintln!("pleach: note: {} {why}", plural(functions.len(), "function"));
+        }
+        eprintln!(
+            "pleach: sample profile of {}; wrote {}",
+            plural(used.functions, "function"),
+            args.output.display()
+        );
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Reads the text of a profile back.
