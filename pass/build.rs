@@ -50,6 +50,7 @@ fn main() -> Result<()> {
     for file in [
         "host/code_generation.cpp",
         "host/diagnostics.cpp",
+        "host/dispatch_alignment.cpp",
         "host/early_inlining.cpp",
         "host/options.cpp",
         "host/plugin.cpp",

@@ -359,6 +359,9 @@ void pleach_keep_host_block_order(LLVMValueRef F);
 uint32_t pleach_prepare_computed_gotos(LLVMModuleRef M);
 void pleach_move_to_end(LLVMValueRef F);
 
+// host/dispatch_alignment.cpp
+void pleach_register_code_generation(PleachUsesProfileFn UsesProfile, PleachAlignmentFn Decide);
+
 // analysis/facts.cpp
 void pleach_target(LLVMModuleRef M, PleachTarget *Out);
 void pleach_instruction_facts(LLVMValueRef Instruction, PleachInstructionFacts *Out);

@@ -182,7 +182,7 @@ pub unsafe fn order_functions(module: LLVMModuleRef, split: bool, align: Align) 
             let function = graph.functions[at].function;
             let aligned = Aligned {
                 loops: if align.loops {
-                    ffi::pleach_align_loops(function, decide)
+                    ffi::pleach_align_loops(function, loop_alignment)
                 } else {
                     0
                 },
@@ -246,8 +246,8 @@ unsafe fn unsampled_blocks(function: LLVMValueRef) -> Vec<LLVMBasicBlockRef> {
     }
 }
 
-/// A loop's alignment. Only arithmetic: no panic may reach C++.
-extern "C" fn decide(raw: *const ffi::Loop, total: f64) -> u32 {
+/// The alignment of a loop, or of a dispatch. Only arithmetic: no panic may reach C++.
+pub extern "C" fn loop_alignment(raw: *const ffi::Loop, total: f64) -> u32 {
     // SAFETY: the shim passes a loop that lives for the call.
     let raw = unsafe { &*raw };
     let innermost = Loop {

@@ -21,10 +21,10 @@ const MAX_WINDOWS: u64 = 3;
 /// LLVM's alignment of loops on x86.
 const LLVM_ALIGNMENT: u64 = 16;
 
-/// An innermost loop.
+/// An innermost loop, or the dispatch of an interpreter: the code from a target of jumps to a jump through a table.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Loop {
-    /// IR instructions of an iteration, without rarely executed blocks.
+    /// IR instructions of an iteration, without rarely executed blocks; machine instructions of a dispatch.
     pub instructions: u64,
     /// Executions of the loop's first block.
     pub iterations: f64,
