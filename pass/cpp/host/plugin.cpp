@@ -138,10 +138,8 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
       pleachInlineOnlyCalls(CGPM);
   });
   PB->registerScalarOptimizerLateEPCallback([UsesProfile](FunctionPassManager &FPM, OptimizationLevel Level) {
-    if (UsesProfile() && pleachHostPasses().SpecialiseLengths) {
+    if (UsesProfile() && pleachHostPasses().SpecialiseLengths)
       FPM.addPass(PleachKeepLengthsPass());
-      FPM.addPass(PGOMemOPSizeOpt());
-    }
     if (UsesProfile() && pleachHostPasses().ReduceControlHeight && Level == OptimizationLevel::O3)
       FPM.addPass(ControlHeightReductionPass());
   });
@@ -172,10 +170,15 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
     if (pleachHostPasses().SecondRound)
       MPM.addPass(PleachPass(Run, OptimizerEnd, P));
   });
-  PB->registerOptimizerEarlyEPCallback([Run](ModulePassManager &MPM, OptimizationLevel Level, ThinOrFullLTOPhase P) {
-    if (Level != OptimizationLevel::O0)
-      MPM.addPass(PleachPass(Run, OptimizerEarly, P));
-  });
+  PB->registerOptimizerEarlyEPCallback(
+      [Run, UsesProfile](ModulePassManager &MPM, OptimizationLevel Level, ThinOrFullLTOPhase P) {
+        if (Level == OptimizationLevel::O0)
+          return;
+        MPM.addPass(PleachPass(Run, OptimizerEarly, P));
+        // After inlining, unlike clang: functions with code for each length are too large to be inlined.
+        if (UsesProfile() && pleachHostPasses().SpecialiseLengths)
+          MPM.addPass(createModuleToFunctionPassAdaptor(PGOMemOPSizeOpt()));
+      });
   PB->registerFullLinkTimeOptimizationLastEPCallback([Run](ModulePassManager &MPM, OptimizationLevel) {
     MPM.addPass(PleachPass(Run, OptimizerLast, ThinOrFullLTOPhase::FullLTOPostLink));
   });

@@ -309,6 +309,26 @@ fn frequent_lengths_of_memory_operations_get_code_of_their_own() {
     assert_eq!(run(&binary), run(&optimised));
 }
 
+/// Functions with code for each length may be too large to be inlined.
+#[test]
+fn lengths_get_code_of_their_own_after_inlining() {
+    let dir = scratch();
+    let profile = counted_profile(dir.path(), &["lengths.c"], &[]);
+    let mut passes = clang();
+    passes.args(["-O2", "-Xclang", "-fdebug-pass-manager", "-c", "-o", "/dev/null"]);
+    let out = output(passes.args(use_flags(&profile)).arg(program("lengths.c")));
+    let text = String::from_utf8_lossy(&out.stderr).into_owned();
+    let runs = |pass: &str| {
+        text.lines()
+            .enumerate()
+            .filter(move |(_, line)| line.contains(pass))
+            .map(|(at, _)| at)
+            .collect::<Vec<_>>()
+    };
+    let (inlined, specialised) = (runs("Running pass: InlinerPass"), runs("Running pass: PGOMemOPSizeOpt"));
+    assert!(!inlined.is_empty() && inlined.last() < specialised.first(), "{text}");
+}
+
 #[test]
 fn statics_of_one_name_get_their_own_counts() {
     let dir = scratch();
