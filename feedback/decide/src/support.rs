@@ -118,11 +118,19 @@ impl Support {
             line += &format!(", not {}", missing.join(", "));
         }
         if !self.splitting() {
-            let times = MIN_BURSTS_FOR_SPLITTING.div_ceil(self.bursts);
+            let times = times(MIN_BURSTS_FOR_SPLITTING, self.bursts);
             line +=
                 &format!("; record {times} times as long, or with a higher `--overhead`, which short processes need");
         }
         line
+    }
+}
+
+/// How many times `has` is `needed`, rounded up: tenths below 10.
+fn times(needed: u64, has: u64) -> String {
+    match needed.saturating_mul(10).div_ceil(has.max(1)) {
+        tenths @ 0..100 if tenths % 10 != 0 => format!("{}.{}", tenths / 10, tenths % 10),
+        tenths => tenths.div_ceil(10).to_string(),
     }
 }
 
@@ -185,6 +193,10 @@ mod tests {
             !Support::sampled(9).if_conversion()
                 && Support::sampled(10).if_conversion()
                 && !Support::sampled(10).superblocks()
+        );
+        assert_eq!(
+            [233, 150, 31, 29, 1].map(|has| times(300, has)),
+            ["1.3", "2", "9.7", "11", "300"]
         );
         assert!(!Support::sampled(299).splitting() && Support::sampled(3000).size());
     }

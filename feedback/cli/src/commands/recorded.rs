@@ -230,8 +230,10 @@ fn ambiguous(map: &AddressMap) -> Option<String> {
         Some((end, _)) => format!("{}…", &name[..end]),
         None => name.clone(),
     };
-    let listed: Vec<String> = names.iter().take(NAMED).map(short).collect();
-    let more = if names.len() > NAMED { ", …" } else { "" };
+    // Shortened names may be the same.
+    let listed: BTreeSet<String> = names.iter().map(short).collect();
+    let more = if listed.len() > NAMED { ", …" } else { "" };
+    let listed: Vec<String> = listed.into_iter().take(NAMED).collect();
     Some(format!(
         "{} ({}{more})",
         plural(names.len(), "function"),
