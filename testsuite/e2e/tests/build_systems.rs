@@ -96,6 +96,26 @@ fn cmake_compiles_again_when_the_profile_changes() {
     }
 }
 
+#[test]
+fn meson_compiles_again_when_the_profile_changes() {
+    let dir = scratch();
+    std::fs::copy(program("loops.c"), dir.path().join("loops.c")).expect("copied");
+    let build = "project('app', 'c')\nexecutable('app', 'loops.c')\n";
+    std::fs::write(dir.path().join("meson.build"), build).expect("written");
+    let mut is_configured = false;
+    compiles_again(dir.path(), || {
+        if !std::mem::replace(&mut is_configured, true) {
+            let mut configure = Command::new("meson");
+            let words = with(&dir.path().join("app.pleach"), &[]).join(" ");
+            configure.current_dir(dir.path()).args(["setup", "--buildtype=plain", "build"]);
+            stdout(configure.env("CC", "clang-22").env("CFLAGS", format!("-O2 {words}")));
+        }
+        let mut build = Command::new("meson");
+        build.current_dir(dir.path()).args(["compile", "-C", "build", "--verbose"]);
+        build
+    });
+}
+
 /// Checks that a build compiles once for each content of `app.pleach`.
 fn compiles_again(dir: &Path, mut build: impl FnMut() -> Command) {
     let profiles = two_profiles(dir);
