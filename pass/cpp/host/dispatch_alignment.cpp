@@ -1,20 +1,25 @@
 // Aligns the dispatches of interpreters in machine code: blocks that are jumped to and end in a jump through a table.
 //
-// A dispatch that crosses a line of the processor's cache of decoded instructions needs two lookups for each operation.
-// LLVM aligns what begins a loop, which need not be the dispatch: operations may be placed before it, and their code
-// decides at which address it begins. Loop metadata in IR cannot ask for more, because code generation finds it only in
-// loops with one latch, or one exit.
+// How long an operation of an interpreter takes depends on where in a line of 64 bytes its dispatch lies: where it crosses
+// lines, two are looked up for each operation, and the later its jump in the line, the fewer jumps follow it there. The
+// decision is in Rust (decide/src/placement/align.rs). LLVM aligns what begins a loop, which need not be the dispatch:
+// operations may be placed before it, and their code decides at which address it begins. Loop metadata in IR cannot ask
+// for more, because code generation finds it only in loops with one latch, or one exit.
 #include "pleach.h"
 #include "llvm/Analysis/OptimizationRemarkEmitter.h"
 #include "llvm/CodeGen/MachineBlockFrequencyInfo.h"
 #include "llvm/CodeGen/MachineBranchProbabilityInfo.h"
 #include "llvm/CodeGen/MachineDominators.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
+#include "llvm/CodeGen/MachineInstrBuilder.h"
 #include "llvm/CodeGen/MachineLoopInfo.h"
 #include "llvm/CodeGen/MachineOptimizationRemarkEmitter.h"
 #include "llvm/CodeGen/Passes.h"
+#include "llvm/CodeGen/TargetInstrInfo.h"
 #include "llvm/CodeGen/TargetPassConfig.h"
+#include "llvm/CodeGen/TargetSubtargetInfo.h"
 #include "llvm/IR/Function.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/ProfileSummary.h"
 #include "llvm/Target/RegisterTargetPassConfigCallback.h"
@@ -32,6 +37,32 @@ uint64_t instructions(const MachineBasicBlock &MBB) {
 bool endsInIndirectJump(const MachineBasicBlock &MBB) {
   auto Last = MBB.getLastNonDebugInstr();
   return Last != MBB.end() && Last->isIndirectBranch();
+}
+
+// Bytes of a line of caches.
+constexpr unsigned Line = 64;
+
+// No-operations of 10, 10, 10 and 2 bytes. LLVM leaves the directive `.nops` out where it prints assembly.
+constexpr char HalfLine[] = "nopw %cs:512(%rax,%rax)\n\tnopw %cs:512(%rax,%rax)\n\tnopw %cs:512(%rax,%rax)\n\txchgw %ax, %ax";
+
+// Makes a block begin in the middle of a line: a block before it has half a line of no-operations. Jumps lead to the
+// block itself; only what falls into it executes them.
+void beginInSecondHalf(MachineBasicBlock &Start) {
+  MachineFunction &MF = *Start.getParent();
+  MachineBasicBlock *Before = Start.getPrevNode();
+  const bool FallsIn = Before && Before->getFallThrough(/*JumpToFallThrough=*/false) == &Start;
+  MachineBasicBlock *Padding = MF.CreateMachineBasicBlock(Start.getBasicBlock());
+  MF.insert(Start.getIterator(), Padding);
+  Padding->setAlignment(Align(Line));
+  for (const auto &LiveIn : Start.liveins())
+    Padding->addLiveIn(LiveIn);
+  BuildMI(Padding, DebugLoc(), MF.getSubtarget().getInstrInfo()->get(TargetOpcode::INLINEASM))
+      .addExternalSymbol(HalfLine)
+      .addImm(InlineAsm::Extra_HasSideEffects);
+  if (FallsIn)
+    Before->replaceSuccessor(&Start, Padding);
+  Padding->addSuccessor(&Start, BranchProbability::getOne());
+  Start.setAlignment(Align(1));
 }
 
 class PleachAlignDispatches : public MachineFunctionPass {
@@ -83,14 +114,21 @@ public:
         Known.Entries =
             static_cast<double>((BFI.getBlockFreq(Before) * BPI.getEdgeProbability(Before, Start)).getFrequency()) *
             Calls;
-      const Align Wanted(Decide(&Known, static_cast<double>(Summary->getTotalCount())));
-      if (Wanted > Start->getAlignment()) {
-        Start->setAlignment(Wanted);
-        Start->setMaxBytesForAlignment(0);
-        MachineOptimizationRemark R("pleach", "DispatchAligned", Jump.findBranchDebugLoc(), Start);
-        F.getContext().diagnose(R << "dispatch aligned to " << ore::NV("Bytes", static_cast<unsigned>(Wanted.value()))
-                                  << " bytes");
-        Changed = true;
+      const uint32_t Wanted = Decide(&Known, static_cast<double>(Summary->getTotalCount()));
+      if (Wanted <= 1)
+        continue;
+      Changed = true;
+      Start->setMaxBytesForAlignment(0);
+      MachineOptimizationRemark R("pleach", "DispatchAligned", Jump.findBranchDebugLoc(), Start);
+      if (Wanted == Line) {
+        beginInSecondHalf(*Start);
+        // No other jumps follow in the line.
+        if (MachineBasicBlock *After = Jump.getNextNode())
+          After->setAlignment(std::max(After->getAlignment(), Align(Line)));
+        F.getContext().diagnose(R << "dispatch placed in the second half of a line");
+      } else {
+        Start->setAlignment(std::max(Start->getAlignment(), Align(Wanted)));
+        F.getContext().diagnose(R << "dispatch aligned to " << ore::NV("Bytes", Wanted) << " bytes");
       }
     }
     return Changed;

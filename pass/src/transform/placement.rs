@@ -15,7 +15,8 @@ use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMModuleRef, LLVMValueRef}
 use inkwell::module::Module;
 use inkwell::values::BasicMetadataValueEnum;
 use pleach_decide::placement::{
-    Arc, BYTES_PER_INSTRUCTION, Loop, MIN_INTERPRETER_LABELS, Node, alignment, entry_alignment, order,
+    Arc, BYTES_PER_INSTRUCTION, Loop, MIN_INTERPRETER_LABELS, Node, alignment, dispatch_alignment, entry_alignment,
+    order,
 };
 use rustc_hash::FxHashMap;
 use std::ffi::c_void;
@@ -246,8 +247,18 @@ unsafe fn unsampled_blocks(function: LLVMValueRef) -> Vec<LLVMBasicBlockRef> {
     }
 }
 
-/// The alignment of a loop, or of a dispatch. Only arithmetic: no panic may reach C++.
-pub extern "C" fn loop_alignment(raw: *const ffi::Loop, total: f64) -> u32 {
+/// The alignment of an innermost loop.
+extern "C" fn loop_alignment(raw: *const ffi::Loop, total: f64) -> u32 {
+    decide(raw, total, alignment)
+}
+
+/// The alignment of a dispatch.
+pub extern "C" fn dispatch(raw: *const ffi::Loop, total: f64) -> u32 {
+    decide(raw, total, dispatch_alignment)
+}
+
+/// Only arithmetic: no panic may reach C++.
+fn decide(raw: *const ffi::Loop, total: f64, alignment: fn(&Loop, f64) -> u64) -> u32 {
     // SAFETY: the shim passes a loop that lives for the call.
     let raw = unsafe { &*raw };
     let innermost = Loop {

@@ -107,11 +107,15 @@ fn meson_compiles_again_when_the_profile_changes() {
         if !std::mem::replace(&mut is_configured, true) {
             let mut configure = Command::new("meson");
             let words = with(&dir.path().join("app.pleach"), &[]).join(" ");
-            configure.current_dir(dir.path()).args(["setup", "--buildtype=plain", "build"]);
+            configure
+                .current_dir(dir.path())
+                .args(["setup", "--buildtype=plain", "build"]);
             stdout(configure.env("CC", "clang-22").env("CFLAGS", format!("-O2 {words}")));
         }
         let mut build = Command::new("meson");
-        build.current_dir(dir.path()).args(["compile", "-C", "build", "--verbose"]);
+        build
+            .current_dir(dir.path())
+            .args(["compile", "-C", "build", "--verbose"]);
         build
     });
 }

@@ -103,7 +103,7 @@ fn blocks(path: &Path, bytes: &[u8]) -> Result<(Vec<FileBlock>, Vec<Problem>), C
         });
     }
     let length = word(12).map(|length| length as usize);
-    let length = length.filter(|length| (PAGE..=MAX_PAGE).contains(length) && length.is_multiple_of(PAGE));
+    let length = length.filter(|length| [PAGE, MAX_PAGE].contains(length));
     if length.is_none() {
         reader.problems.push(Problem::Header);
     }

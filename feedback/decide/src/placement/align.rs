@@ -18,6 +18,11 @@ use crate::superblock::SuperblockOptions;
 const WINDOW: u64 = 32;
 /// Maximum size of an iteration in windows: larger bodies usually contain taken jumps. .NET has the same limit.
 const MAX_WINDOWS: u64 = 3;
+/// Bytes of a line of caches.
+const LINE: u64 = 64;
+/// Maximum estimated size of a dispatch that is put in the second half of a line. If it is a few bytes longer, its jump
+/// alone crosses the line, which does no harm.
+const MAX_DISPATCH: u64 = 32;
 /// LLVM's alignment of loops on x86.
 const LLVM_ALIGNMENT: u64 = 16;
 
@@ -44,6 +49,25 @@ pub fn alignment(innermost: &Loop, total: f64) -> u64 {
         WINDOW
     } else {
         1
+    }
+}
+
+/// The alignment of a dispatch: 64 if it should begin in the middle of a line of 64 bytes, with nothing after it in that
+/// line; else as [`alignment`].
+///
+/// The gain of a line's second half is measured, not derived: on an AMD processor (EPYC, Zen), the geometric mean of 14
+/// generated interpreters was .99 with dispatches at the beginning of a line, .88 in the middle, .81 in the middle with
+/// nothing after it, and 1.27 where it crosses lines. It counts as one window a dispatch.
+pub fn dispatch_alignment(dispatch: &Loop, total: f64) -> u64 {
+    let size = dispatch.instructions.max(1).saturating_mul(BYTES_PER_INSTRUCTION);
+    // Half a line on average up to the next line, half of that line, and its rest after the dispatch.
+    let padding = (LINE / 2 + WINDOW + WINDOW - size.min(WINDOW)) as f64;
+    let cost_per_byte = SuperblockOptions::default().min_gain / BYTES_PER_INSTRUCTION as f64 * total;
+    let is_profitable = dispatch.iterations > dispatch.entries * padding / WINDOW as f64 + padding * cost_per_byte;
+    if is_profitable && size <= MAX_DISPATCH {
+        LINE
+    } else {
+        alignment(dispatch, total)
     }
 }
 
@@ -112,6 +136,16 @@ mod tests {
     fn a_large_body_keeps_llvms_alignment() {
         assert_eq!(alignment(&innermost(24, 1e6, 1e3), 1e7), 32);
         assert_eq!(alignment(&innermost(25, 1e6, 1e3), 1e7), 1);
+    }
+
+    #[test]
+    fn a_small_dispatch_is_put_in_the_second_half_of_a_line() {
+        assert_eq!(dispatch_alignment(&innermost(8, 1e6, 1e3), 1e7), 64);
+        // It might cross the line.
+        assert_eq!(dispatch_alignment(&innermost(9, 1e6, 1e3), 1e7), 32);
+        // What falls into it executes the padding; and padding is code.
+        assert_eq!(dispatch_alignment(&innermost(6, 1e6, 6e5), 1e7), 32);
+        assert_eq!(dispatch_alignment(&innermost(6, 1e3, 1.0), 1e9), 1);
     }
 
     proptest! {

@@ -7,7 +7,7 @@ mod functions;
 mod order;
 mod pages;
 
-pub use align::{Loop, alignment};
+pub use align::{Loop, alignment, dispatch_alignment};
 pub use call_graph::{Arc, Node};
 pub use entries::entry_alignment;
 pub use functions::function_order;
