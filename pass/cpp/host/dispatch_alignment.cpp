@@ -42,8 +42,11 @@ bool endsInIndirectJump(const MachineBasicBlock &MBB) {
 // Bytes of a line of caches.
 constexpr unsigned Line = 64;
 
-// No-operations of 10, 10, 10 and 2 bytes. LLVM leaves the directive `.nops` out where it prints assembly.
-constexpr char HalfLine[] = "nopw %cs:512(%rax,%rax)\n\tnopw %cs:512(%rax,%rax)\n\tnopw %cs:512(%rax,%rax)\n\txchgw %ax, %ax";
+// No-operations of 10, 10, 10 and 2 bytes, as every assembler and syntax takes them. LLVM leaves the directive `.nops` out
+// where it prints assembly.
+#define PLEACH_NOP_10 ".byte 0x66,0x2e,0x0f,0x1f,0x84,0,0,2,0,0\n\t"
+constexpr char HalfLine[] = PLEACH_NOP_10 PLEACH_NOP_10 PLEACH_NOP_10 ".byte 0x66,0x90";
+#undef PLEACH_NOP_10
 
 // Makes a block begin in the middle of a line: a block before it has half a line of no-operations. Jumps lead to the
 // block itself; only what falls into it executes them.
@@ -159,6 +162,7 @@ void pleach_register_code_generation(PleachUsesProfileFn UsesProfile, PleachAlig
       PleachOptions Options;
       pleach_read_options(&Options);
       if (Config && UsesProfile() && Options.AlignLoops && pleach_may_align(&TM) &&
+          TM.getTargetTriple().getArch() == Triple::x86_64 && // the padding is code of it
           TM.getOptLevel() >= CodeGenOptLevel::Default)
         Config->insertPass(&MachineBlockPlacementID, new PleachAlignDispatches(Decide));
     });
