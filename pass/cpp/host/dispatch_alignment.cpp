@@ -1,10 +1,10 @@
 // Aligns the dispatches of interpreters in machine code: blocks that are jumped to and end in a jump through a table.
 //
-// How long an operation of an interpreter takes depends on where in a line of 64 bytes its dispatch lies: where it crosses
-// lines, two are looked up for each operation, and the later its jump in the line, the fewer jumps follow it there. The
-// decision is in Rust (decide/src/placement/align.rs). LLVM aligns what begins a loop, which need not be the dispatch:
-// operations may be placed before it, and their code decides at which address it begins. Loop metadata in IR cannot ask
-// for more, because code generation finds it only in loops with one latch, or one exit.
+// How long an operation of an interpreter takes depends on where in a line of 64 bytes its dispatch lies: longest where
+// it crosses lines, shortest where its jump is late in a line (feedback/decide/src/placement/align.rs, which decides).
+// LLVM aligns what begins a loop, which need not be the dispatch: operations may be placed before it, and their code
+// decides at which address it begins. Loop metadata in IR cannot ask for more, because code generation finds it only in
+// loops with one latch, or one exit.
 #include "pleach.h"
 #include "llvm/Analysis/OptimizationRemarkEmitter.h"
 #include "llvm/CodeGen/MachineBlockFrequencyInfo.h"
@@ -161,7 +161,7 @@ void pleach_register_code_generation(PleachUsesProfileFn UsesProfile, PleachAlig
     new RegisterTargetPassConfigCallback([=](TargetMachine &TM, legacy::PassManagerBase &, TargetPassConfig *Config) {
       PleachOptions Options;
       pleach_read_options(&Options);
-      if (Config && UsesProfile() && Options.AlignLoops && pleach_may_align(&TM) &&
+      if (Config && UsesProfile() && Options.Placement && Options.AlignLoops && pleach_may_align(&TM) &&
           TM.getTargetTriple().getArch() == Triple::x86_64 && // the padding is code of it
           TM.getOptLevel() >= CodeGenOptLevel::Default)
         Config->insertPass(&MachineBlockPlacementID, new PleachAlignDispatches(Decide));

@@ -100,7 +100,6 @@ fn a_switch_in_a_loop_lies_in_the_second_half_of_a_line() {
         assert!(is_padding(&binary, &instruction), "{instruction:?}");
         at = instruction.next();
     }
-    assert_eq!(run(&built), stdout(&mut Command::new(dir.path().join("exact"))));
 
     let mut remarks = clang();
     remarks
