@@ -165,7 +165,7 @@ struct PleachOnlyCall {
 PLEACH_SIZE(PleachOnlyCall, 16);
 PLEACH_OFFSET(PleachOnlyCall, StackBytes, 8);
 
-// An innermost loop, as the alignment of its header needs it.
+// An innermost loop, as the alignment of its header needs it; or a dispatch, with what falls into it as its entries.
 struct PleachLoop {
   uint64_t Instructions;
   double Iterations;
@@ -174,7 +174,8 @@ struct PleachLoop {
 PLEACH_SIZE(PleachLoop, 24);
 PLEACH_OFFSET(PleachLoop, Entries, 16);
 
-// The alignment of a loop in a program that executes `Total` blocks; 1 keeps LLVM's alignment.
+// The alignment of a loop or dispatch in a program that executes `Total` blocks; 1 keeps LLVM's alignment, 64 puts a
+// dispatch in the second half of a line.
 using PleachAlignmentFn = uint32_t (*)(const PleachLoop *, double Total);
 
 // ---- Transformations -----------------------------------------------------------------------------------------------

@@ -138,7 +138,7 @@ public:
   }
 
 private:
-  // The block before, if nothing but it leads here and it mostly does.
+  // The block before, if nothing but it leads here.
   static MachineBasicBlock *fallsOnlyInto(MachineBasicBlock &MBB) {
     MachineBasicBlock *Before = MBB.getPrevNode();
     if (!Before || MBB.pred_size() != 1 || *MBB.pred_begin() != Before || endsInIndirectJump(*Before))
