@@ -87,6 +87,7 @@ enum PleachStage : uint32_t {
 // Limits that the Rust half decides and that passes of the C++ half observe.
 struct PleachLimits {
   int32_t EarlyInlineThreshold;
+  int32_t EarlyInlineColdThreshold;
   int32_t EarlyInlineHintThreshold;
   uint32_t MaxPromotedCounters;
   uint32_t MaxLoopExits;
@@ -94,8 +95,8 @@ struct PleachLimits {
   uint32_t MinVectorIterations;
   uint32_t MinIterations;
 };
-PLEACH_SIZE(PleachLimits, 28);
-PLEACH_OFFSET(PleachLimits, MaxPromotedCounters, 8);
+PLEACH_SIZE(PleachLimits, 32);
+PLEACH_OFFSET(PleachLimits, MaxPromotedCounters, 12);
 
 // The context of a run on one module, which the Rust half passes to the functions below.
 struct PleachRun {

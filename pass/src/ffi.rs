@@ -86,6 +86,7 @@ layout!(RemarkPiece: 24, text: 8, size: 16);
 #[repr(C)]
 pub struct Limits {
     pub early_inline_threshold: i32,
+    pub early_inline_cold_threshold: i32,
     pub early_inline_hint_threshold: i32,
     pub max_promoted_counters: u32,
     pub max_loop_exits: u32,
@@ -93,7 +94,7 @@ pub struct Limits {
     pub min_vector_iterations: u32,
     pub min_iterations: u32,
 }
-layout!(Limits: 28, max_promoted_counters: 8);
+layout!(Limits: 32, max_promoted_counters: 12);
 
 /// Mirror of `PleachTarget`.
 #[repr(C)]

@@ -69,6 +69,7 @@ pub extern "C" fn llvmGetPassPluginInfo() -> PassPluginLibraryInfo {
 /// The limits that the passes of the C++ half observe.
 const LIMITS: ffi::Limits = ffi::Limits {
     early_inline_threshold: early_inlining::THRESHOLD,
+    early_inline_cold_threshold: early_inlining::COLD_THRESHOLD,
     early_inline_hint_threshold: early_inlining::HINT_THRESHOLD,
     max_promoted_counters: counter_promotion::MAX_COUNTERS,
     max_loop_exits: counter_promotion::MAX_EXITS,

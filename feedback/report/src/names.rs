@@ -96,6 +96,7 @@ enum Way {
     Exact,
     Demangled,
     End,
+    WithoutArguments,
 }
 
 impl Way {
@@ -103,18 +104,27 @@ impl Way {
         match self {
             Self::Exact => linkage == wanted || id == wanted,
             Self::Demangled => demangled(linkage) == wanted,
-            Self::End => {
-                let name = demangled(linkage);
-                let scope = without_parameters(&name).strip_suffix(wanted);
-                scope.is_some_and(|scope| scope.is_empty() || scope.ends_with("::") || scope.ends_with(' '))
-            }
+            Self::End => is_end(without_parameters(&demangled(linkage)), wanted),
+            Self::WithoutArguments => is_end(&bare(&demangled(linkage)), wanted),
         }
     }
 }
 
+/// Whether a name, or the end of it after its scope or return type, is what is wanted.
+fn is_end(name: &str, wanted: &str) -> bool {
+    let scope = name.strip_suffix(wanted);
+    scope.is_some_and(|scope| scope.is_empty() || scope.ends_with("::") || scope.ends_with(' '))
+}
+
+/// A demangled name without parameters, return type and template arguments: `a::f` for `void a::f<int>(char)`.
+fn bare(name: &str) -> String {
+    without_arguments(without_parameters(name)).replace("<…>", "")
+}
+
 /// The functions that a user means: those of this linkage name or identifier; else those of this demangled name; else
-/// those whose name without parameters ends in it, such as `Parser::next` or `next`. If there are none, the names most
-/// like it are the error: those that contain it, in the order of `functions`.
+/// those whose name without parameters ends in it, such as `Parser::next` or `next`; else those of which this holds
+/// without template arguments. If there are none, the names most like it are the error: those that contain it, in the
+/// order of `functions`, long ones without parameters and template arguments.
 ///
 /// # Errors
 /// No function has the name.
@@ -123,7 +133,7 @@ pub fn meant<T>(
     name_of: impl for<'t> Fn(&'t T) -> (&'t str, String),
     wanted: &str,
 ) -> Result<Vec<T>, Vec<String>> {
-    for way in [Way::Exact, Way::Demangled, Way::End] {
+    for way in [Way::Exact, Way::Demangled, Way::End, Way::WithoutArguments] {
         let found: Vec<T> = functions
             .clone()
             .filter(|function| {
@@ -136,8 +146,23 @@ pub fn meant<T>(
         }
     }
     let names = functions.map(|function| demangled(name_of(&function).0).into_owned());
-    Err(names.filter(|name| name.contains(wanted)).take(3).collect())
+    let mut similar: Vec<String> = Vec::new();
+    for name in names.filter(|name| name.contains(wanted)) {
+        let name = if name.len() > MAX_SUGGESTED { bare(&name) } else { name };
+        if !similar.contains(&name) {
+            similar.push(name);
+        }
+        if similar.len() == MAX_SUGGESTIONS {
+            break;
+        }
+    }
+    Err(similar)
 }
+
+/// Names that are suggested in place of an unknown one.
+const MAX_SUGGESTIONS: usize = 3;
+/// Longest name that is suggested as it is.
+const MAX_SUGGESTED: usize = 80;
 
 /// A demangled C++ name up to its parameters. Parentheses of `operator()`, of anonymous namespaces and in template
 /// arguments are part of the name.
@@ -163,10 +188,11 @@ mod tests {
 
     const CPP: &str = "_ZN6Parser4nextERKSs";
     const RUST: &str = "_RNvMNtCslNYArtu3iFV_5alloc6stringNtB2_6String4push";
+    const TEMPLATE: &str = "_ZN4mathI1xE5solveINS_3RefIdEELi3EEEvRKT_";
     const LEGACY: &str = "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE";
 
     fn meant_of(wanted: &str) -> Result<Vec<&'static str>, Vec<String>> {
-        let all = ["main", CPP, RUST, LEGACY, "_ZN3app4mainEv"];
+        let all = ["main", CPP, RUST, TEMPLATE, LEGACY, "_ZN3app4mainEv"];
         meant(all.into_iter(), |name| (name, format!("id of {name}")), wanted)
     }
 
@@ -209,8 +235,20 @@ mod tests {
         assert_eq!(meant_of("Parser::next"), Ok(vec![CPP]));
         assert_eq!(meant_of("String>::push").map(|found| found.len()), Ok(1));
         assert_eq!(meant_of("pad"), Ok(vec![LEGACY]));
+        for name in ["solve", "math::solve", "math<x>::solve<math::Ref<double>, 3>"] {
+            assert_eq!(meant_of(name), Ok(vec![TEMPLATE]), "{name}");
+        }
+        assert_eq!(meant_of("solve<").unwrap_err().len(), 1);
         assert_eq!(meant_of("ext").unwrap_err().len(), 1);
         assert_eq!(meant_of("nothing"), Err(vec![]));
+    }
+
+    #[test]
+    fn long_names_are_suggested_without_arguments() {
+        let long = "_ZN1aI9long_namedS0_S0_S0_S0_S0_S0_E5solveEv";
+        let err = meant([TEMPLATE, long, long].into_iter(), |name| (name, String::new()), "olve");
+        let full = "void math<x>::solve<math::Ref<double>, 3>(math::Ref<double> const&)".to_owned();
+        assert_eq!(err, Err(vec![full, "a::solve".to_owned()]));
     }
 
     #[test]

@@ -88,8 +88,11 @@ struct PleachLeaveOnlyCallsPass : PassInfoMixin<PleachLeaveOnlyCallsPass> {
   }
 };
 
+// LLVM reads it at each call.
+static constexpr char ThresholdAttribute[] = "function-inline-threshold";
+
 static void setInlineThreshold(CallBase &Call, int Threshold) {
-  Call.addFnAttr(Attribute::get(Call.getContext(), "function-inline-threshold", std::to_string(Threshold)));
+  Call.addFnAttr(Attribute::get(Call.getContext(), ThresholdAttribute, std::to_string(Threshold)));
 }
 
 // The function of the module that an instruction calls.
@@ -98,6 +101,40 @@ static Function *calledHere(Instruction &I) {
   Function *Callee = Call ? Call->getCalledFunction() : nullptr;
   return Callee && !Callee->isDeclaration() ? Callee : nullptr;
 }
+
+// The share of a function's executions below which a call is cold without a profile.
+static constexpr double ColdShare = 0.02;
+
+// Small callees make what calls them larger. Where that was not sampled, only those that are hardly larger than their
+// calls are inlined, until the profile is revealed.
+struct PleachLowerEarlyThresholdsPass : PassInfoMixin<PleachLowerEarlyThresholdsPass> {
+  int Threshold;
+
+  PleachLowerEarlyThresholdsPass(int Threshold) : Threshold(Threshold) {}
+
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
+    const bool IsSampled = F.getEntryCount() && !F.hasFnAttribute(PleachUnsampledAttribute);
+    BlockFrequencyInfo &Frequencies = FAM.getResult<BlockFrequencyAnalysis>(F);
+    const double Entry = double(Frequencies.getEntryFreq().getFrequency());
+    for (BasicBlock &B : F)
+      if (!IsSampled || double(Frequencies.getBlockFreq(&B).getFrequency()) < Entry * ColdShare)
+        for (Instruction &I : B)
+          if (Function *Callee = calledHere(I); Callee && !Callee->hasFnAttribute(Attribute::InlineHint))
+            setInlineThreshold(cast<CallBase>(I), Threshold);
+    return PreservedAnalyses::all();
+  }
+};
+
+struct PleachForgetThresholdsPass : PassInfoMixin<PleachForgetThresholdsPass> {
+  static bool isRequired() { return true; } // otherwise the attributes would remain
+
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &) {
+    for (Instruction &I : instructions(F))
+      if (auto *Call = dyn_cast<CallBase>(&I))
+        Call->removeFnAttr(ThresholdAttribute);
+    return PreservedAnalyses::all();
+  }
+};
 
 // LLVM's threshold of calls that are neither hot nor cold, at -O2.
 static constexpr int InlineThreshold = 225;
@@ -153,9 +190,6 @@ static void inlineLess(Function &F, BlockFrequencyInfo &Frequencies) {
   }
 }
 
-// The share of a function's executions below which a call is cold without a profile.
-static constexpr double ColdShare = 0.02;
-
 // Calls that few executions of their function reach are cold, unless they are hot in the whole program. With a profile
 // LLVM only compares them with the whole program: in a hot function, a callee that is called once in a thousand times
 // is inlined, and its registers are saved each time. In a function that is not in the profile, it regards no call as
@@ -174,6 +208,25 @@ static void lowerInlineThresholds(Function &F, BlockFrequencyInfo &Frequencies, 
   }
 }
 
+// Each function is entered at least as often as its calls are executed. Estimates of the two come from different samples.
+// For each call that LLVM inlines, it subtracts the call's count from the callee's entries: where too few are left, what
+// is still called appears cold, is not inlined, and is placed and compiled as cold code.
+static void raiseEntryCounts(Module &M, FunctionAnalysisManager &FAM) {
+  DenseMap<Function *, uint64_t> Calls;
+  for (Function &F : M) {
+    if (F.isDeclaration() || !F.getEntryCount())
+      continue;
+    BlockFrequencyInfo &Frequencies = FAM.getResult<BlockFrequencyAnalysis>(F);
+    for (BasicBlock &B : F)
+      for (Instruction &I : B)
+        if (Function *Callee = calledHere(I); Callee && Callee != &F)
+          Calls[Callee] += Frequencies.getBlockProfileCount(&B).value_or(0);
+  }
+  for (auto &[Callee, Count] : Calls)
+    if (auto Entries = Callee->getEntryCount(); Entries && Entries->getCount() < Count)
+      Callee->setEntryCount(Count);
+}
+
 // Reveals the profile to the inliner.
 struct PleachRevealProfilePass : PassInfoMixin<PleachRevealProfilePass> {
   static bool isRequired() { return true; } // otherwise the attributes would remain
@@ -182,6 +235,7 @@ struct PleachRevealProfilePass : PassInfoMixin<PleachRevealProfilePass> {
     ProfileSummaryInfo &Summary = MAM.getResult<ProfileSummaryAnalysis>(M);
     Summary.refresh();
     auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
+    raiseEntryCounts(M, FAM);
     for (Function &F : M) {
       if (F.hasFnAttribute(PleachNotExecutedAttribute)) {
         F.removeFnAttr(PleachNotExecutedAttribute);
@@ -264,8 +318,10 @@ void pleachInlineSmallCallees(ModulePassManager &MPM, ThinOrFullLTOPhase Phase, 
   addCombiner(After, Phase);
   After.addPass(AggressiveInstCombinePass()); // as PleachMergeLoadsPass
   Inliner.getPM().addPass(createCGSCCToFunctionPassAdaptor(std::move(After)));
+  MPM.addPass(createModuleToFunctionPassAdaptor(PleachLowerEarlyThresholdsPass(Limits.EarlyInlineColdThreshold)));
   MPM.addPass(PleachLeaveOnlyCallsPass());
   MPM.addPass(std::move(Inliner));
+  MPM.addPass(createModuleToFunctionPassAdaptor(PleachForgetThresholdsPass()));
   MPM.addPass(GlobalDCEPass());
 }
 

@@ -25,6 +25,7 @@ mod fleet;
 mod found;
 mod html;
 mod if_conversion;
+mod inlining;
 mod install;
 mod instrument;
 mod instrument_builds;

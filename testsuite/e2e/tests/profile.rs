@@ -3,9 +3,7 @@
 use crate::support::*;
 use pleach_annotate::binary::Binary;
 use pleach_collector::vector::{CodeAddress, ModuleId, VectorSet};
-use pleach_profile::Profile;
 use pleach_profile::file::ProfileFile;
-use pleach_store::write_profile;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -37,15 +35,6 @@ fn function<'v>(shown: &'v Value, name: &str) -> &'v Value {
         .iter()
         .find(|f| f["name"] == name)
         .unwrap_or_else(|| panic!("{name} is not in the profile"))
-}
-
-/// Changes a profile in place.
-fn edit_profile(path: &Path, edit: impl FnOnce(&mut Profile)) {
-    let mut profile = ProfileFile::open(path)
-        .and_then(|file| file.read_all())
-        .expect("a profile");
-    edit(&mut profile);
-    write_profile(path, &profile).expect("written");
 }
 
 fn use_flags(profile: &Path) -> Vec<String> {
@@ -663,35 +652,4 @@ fn what_is_hot_is_told_by_inlined_copies() {
     let hot = shown["provenance"]["hot_instance_count"].as_u64().expect("a count");
     // An eighth, where all copies were sampled as often.
     assert!(hot > 0 && 4 * hot < summed, "{hot} of {summed}");
-}
-
-#[test]
-fn small_callees_are_inlined_before_the_inliner_knows_the_profile() {
-    let dir = scratch();
-    let profile = recorded("small_callees.c", dir.path());
-    let ir = dir.path().join("used.ll");
-    let remarks = |first: &str| {
-        let mut command = clang();
-        command
-            .args(["-O2", "-S", "-emit-llvm", "-Rpass=inline", "-o"])
-            .arg(&ir);
-        command.args(with(&profile, &[first])).arg(program("small_callees.c"));
-        let out = output(&mut command);
-        assert!(out.status.success());
-        String::from_utf8_lossy(&out.stderr).into_owned()
-    };
-    // The inliner's threshold for such code, with and without its bonus for a single block; a profile raises it
-    // tenfold.
-    let is_first = |remarks: &str, function: &str| {
-        let inlined = format!("'{function}' inlined into 'run'");
-        let mut lines = remarks.lines().filter(|line| line.contains(&inlined)).peekable();
-        assert!(lines.peek().is_some(), "{remarks}");
-        lines.all(|line| line.contains("threshold=15)") || line.contains("threshold=22)"))
-    };
-    assert!(!is_first(&remarks("-pleach-small-callees-first=0"), "fold"));
-    let first = remarks("-pleach-small-callees-first=1");
-    assert!(is_first(&first, "fold") && !is_first(&first, "only"), "{first}");
-    // Marks of ours do not stay, nor what was only for a while.
-    let ir = std::fs::read_to_string(&ir).expect("IR");
-    assert!(!ir.contains("pleach-hot") && !ir.contains("pleach-inline-later"));
 }

@@ -17,7 +17,7 @@ use pleach_collector::verify::Verified;
 use pleach_decide::support::support_summary;
 use pleach_profile::file::ProfileFile;
 use pleach_profile::{Covered, Profile};
-use pleach_report::names::demangled;
+use pleach_report::names::Names;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -218,20 +218,14 @@ fn why_nothing(stats: &Stats, ran_already: bool) -> String {
 /// The functions of a file that fit several graphs, a few of them by name; `None`: there are none.
 fn ambiguous(map: &AddressMap) -> Option<String> {
     const NAMED: usize = 3;
-    /// Names of templates may have thousands of characters.
-    const MAX_NAME: usize = 60;
     let functions = map.functions.iter().map(|function| &function.cfg);
     let functions = functions.filter(|cfg| map.losses.ambiguous.contains(&cfg.id.guid));
-    let names: BTreeSet<String> = functions.map(|cfg| demangled(&cfg.name).into_owned()).collect();
+    let names: BTreeSet<&str> = functions.map(|cfg| &*cfg.name).collect();
     if names.is_empty() {
         return None;
     }
-    let short = |name: &String| match name.char_indices().nth(MAX_NAME) {
-        Some((end, _)) => format!("{}…", &name[..end]),
-        None => name.clone(),
-    };
-    // Shortened names may be the same.
-    let listed: BTreeSet<String> = names.iter().map(short).collect();
+    // Without their arguments, names may be the same.
+    let listed: BTreeSet<String> = names.iter().map(|name| Names::default().called(name)).collect();
     let more = if listed.len() > NAMED { ", …" } else { "" };
     let listed: Vec<String> = listed.into_iter().take(NAMED).collect();
     Some(format!(

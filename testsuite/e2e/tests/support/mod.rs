@@ -7,6 +7,9 @@ pub mod counted;
 pub mod executed;
 
 use pleach_facilities::{DEADLINE, has_program, output_within};
+use pleach_profile::Profile;
+use pleach_profile::file::ProfileFile;
+use pleach_store::write_profile;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -83,6 +86,15 @@ pub fn counted_profile(dir: &Path, sources: &[&str], arguments: &[&str]) -> Path
             .arg(&profile),
     );
     profile
+}
+
+/// Changes a profile in place.
+pub fn edit_profile(path: &Path, edit: impl FnOnce(&mut Profile)) {
+    let mut profile = ProfileFile::open(path)
+        .and_then(|file| file.read_all())
+        .expect("a profile");
+    edit(&mut profile);
+    write_profile(path, &profile).expect("written");
 }
 
 /// The words of `use`, with options of the plugin.
