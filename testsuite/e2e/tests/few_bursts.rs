@@ -109,6 +109,28 @@ fn a_recording_without_a_burst_replaces_no_profile() {
 }
 
 #[test]
+fn breakpoints_alone_do_not_replace_samples() {
+    let dir = scratch();
+    let (binary, profile) = (dir.path().join("annotated"), dir.path().join("kept.pleach"));
+    compile(&binary, &flags(&["annotate"]), &[program("two_calls.c")]);
+    let record = |overhead: &str| {
+        let mut record = Command::new(pleach());
+        record.args(["record", "--overhead", overhead, "-o"]).arg(&profile);
+        output(record.arg("--").arg(&binary))
+    };
+    // Without a profile, what breakpoints showed is worth having.
+    assert_eq!(record("0.001%").status.code(), Some(4));
+    assert!(profile.exists());
+    assert_eq!(record("1000%").status.code(), Some(0));
+    let before = std::fs::read(&profile).expect("there");
+    let out = record("0.001%");
+    let text = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(4), "{text}");
+    assert!(text.contains("stays as it was"), "{text}");
+    assert_eq!(std::fs::read(&profile).expect("there"), before);
+}
+
+#[test]
 fn few_bursts_set_weights_only() {
     let dir = scratch();
     let profile = recorded("if_conversion.c", dir.path());

@@ -96,8 +96,12 @@ impl Target<'_> {
         } else {
             without_functions(&recording.vectors)
         };
-        let is_empty = !sampled && recording.vectors.coverage.is_empty() && self.needs_samples;
-        let fate = Fate::of(self.output, is_empty);
+        let found = match (sampled || !self.needs_samples, recording.vectors.coverage.is_empty()) {
+            (true, _) => Yield::Samples,
+            (false, false) => Yield::Coverage,
+            (false, true) => Yield::Nothing,
+        };
+        let fate = Fate::of(self.output, found);
         if fate == Fate::Written {
             if self.keeps_old {
                 keep_old(self.output)?;
@@ -152,27 +156,35 @@ impl Target<'_> {
     }
 }
 
+/// What a recording has, of what was asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Yield {
+    /// All of it.
+    Samples,
+    /// No samples, but what breakpoints showed.
+    Coverage,
+    Nothing,
+}
+
 /// What becomes of the output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     /// It is written.
     Written,
-    /// The profile that is there stays: an empty one would only destroy it.
+    /// The profile that is there stays: one without samples would only destroy it.
     Kept,
     /// Nothing is written: nobody asked for an empty profile by name.
     Omitted,
 }
 
 impl Fate {
-    fn of(output: &Path, is_empty: bool) -> Self {
-        if !is_empty {
-            Self::Written
-        } else if ProfileFile::open(output).is_ok() {
-            Self::Kept
-        } else if output == Path::new(DEFAULT_PROFILE) {
-            Self::Omitted
-        } else {
-            Self::Written
+    fn of(output: &Path, has: Yield) -> Self {
+        match (has, ProfileFile::open(output)) {
+            (Yield::Samples, _) => Self::Written,
+            (Yield::Nothing, Ok(_)) => Self::Kept,
+            (Yield::Coverage, Ok(old)) if has_samples(&old) => Self::Kept,
+            (Yield::Nothing, Err(_)) if output == Path::new(DEFAULT_PROFILE) => Self::Omitted,
+            _ => Self::Written,
         }
     }
 
@@ -183,6 +195,10 @@ impl Fate {
             Self::Omitted => "wrote nothing".to_owned(),
         }
     }
+}
+
+fn has_samples(profile: &ProfileFile) -> bool {
+    profile.samples() > 0 || profile.provenance().is_ok_and(|provenance| provenance.bursts > 0)
 }
 
 /// Why nothing was sampled, and what to do.
@@ -378,14 +394,14 @@ mod tests {
     fn an_empty_profile_replaces_none() {
         let folder = tempfile::tempdir().expect("a folder");
         let output = folder.path().join("a.pleach");
-        assert_eq!(Fate::of(&output, true), Fate::Written, "it was asked for");
-        assert_eq!(Fate::of(Path::new(DEFAULT_PROFILE), true), Fate::Omitted);
-        assert_eq!(Fate::of(Path::new(DEFAULT_PROFILE), false), Fate::Written);
+        assert_eq!(Fate::of(&output, Yield::Nothing), Fate::Written, "it was asked for");
+        assert_eq!(Fate::of(Path::new(DEFAULT_PROFILE), Yield::Nothing), Fate::Omitted);
+        assert_eq!(Fate::of(Path::new(DEFAULT_PROFILE), Yield::Samples), Fate::Written);
         std::fs::write(&output, "notes").expect("written");
-        assert_eq!(Fate::of(&output, true), Fate::Written, "no profile");
+        assert_eq!(Fate::of(&output, Yield::Nothing), Fate::Written, "no profile");
         pleach_store::write_profile(&output, &Profile::default()).expect("written");
-        assert_eq!(Fate::of(&output, true), Fate::Kept);
-        assert_eq!(Fate::of(&output, false), Fate::Written);
+        assert_eq!(Fate::of(&output, Yield::Nothing), Fate::Kept);
+        assert_eq!(Fate::of(&output, Yield::Samples), Fate::Written);
     }
 
     #[test]
