@@ -335,7 +335,7 @@ size_t pleach_plugin_info_size();
 
 // host/options.cpp
 void pleach_read_options(PleachOptions *Out);
-void pleach_set_host_option(const char *Name, size_t NameSize, const char *Value, size_t ValueSize);
+bool pleach_set_host_option(const char *Name, size_t NameSize, const char *Value, size_t ValueSize);
 void pleach_optimise_cold_blocks_for_size(bool On);
 
 // host/diagnostics.cpp

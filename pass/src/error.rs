@@ -10,6 +10,11 @@ pub enum PassError {
     /// `-pleach-anchor` has an unknown value.
     #[error("pleach: unknown anchor '{0}': expected 'early' or 'late'")]
     UnknownAnchor(String),
+    /// `PLEACH_OPTIONS` has a word that is no option.
+    #[error(
+        "pleach: PLEACH_OPTIONS: '{0}' is no option of pleach's, or has a wrong value: expected such as -pleach-superblocks=0"
+    )]
+    UnknownOption(String),
     /// `-pleach-instrument` has an unknown value.
     #[error("pleach: cannot count '{0}': expected 'paths' or 'edges'")]
     UnknownCounting(String),

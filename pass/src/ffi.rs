@@ -307,7 +307,7 @@ unsafe extern "C" {
     pub safe fn pleach_plugin_info_size() -> usize;
 
     fn pleach_read_options(out: *mut RawOptions);
-    fn pleach_set_host_option(name: *const c_char, name_size: usize, value: *const c_char, value_size: usize);
+    fn pleach_set_host_option(name: *const c_char, name_size: usize, value: *const c_char, value_size: usize) -> bool;
     fn pleach_optimise_cold_blocks_for_size(on: bool);
 
     fn pleach_diagnose(module: LLVMModuleRef, text: *const c_char, size: usize, is_fatal: bool);
@@ -411,8 +411,9 @@ pub fn options() -> RawOptions {
     }
 }
 
-/// Sets an option of the host for the whole process, unless the user has set it.
-pub fn set_host_option(name: &str, value: &str) {
+/// Sets an option of the host or of the plugin for the whole process, unless the user has set it. Returns whether there
+/// is one of that name which takes the value.
+pub fn set_host_option(name: &str, value: &str) -> bool {
     // SAFETY: the texts are copied before the call returns.
     unsafe { pleach_set_host_option(name.as_ptr().cast(), name.len(), value.as_ptr().cast(), value.len()) }
 }

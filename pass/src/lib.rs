@@ -79,6 +79,7 @@ const LIMITS: ffi::Limits = ffi::Limits {
 };
 
 unsafe extern "C" fn register(pass_builder: *mut c_void) {
+    settings::read_options_variable();
     // SAFETY: the host passes its PassBuilder; the limits are copied; the callbacks live as long as this library.
     unsafe { ffi::pleach_register(pass_builder, run_module, settings::uses_profile, &LIMITS) }
     ffi::pleach_register_code_generation(settings::uses_profile, placement::dispatch);

@@ -8,6 +8,7 @@ use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::{Mode, NumberingOptions};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 /// Environment variables that replace options. An option takes precedence over its variable.
 const ANNOTATE_VARIABLE: &str = "PLEACH_ANNOTATE";
@@ -15,6 +16,10 @@ const USE_VARIABLE: &str = "PLEACH_USE";
 const INSTRUMENT_VARIABLE: &str = "PLEACH_INSTRUMENT";
 const ANCHOR_VARIABLE: &str = "PLEACH_ANCHOR";
 const SUMMARY_VARIABLE: &str = "PLEACH_SUMMARY";
+/// Other options of the plugin, as on a command line: for rustc, which loads it after it has read its own.
+const OPTIONS_VARIABLE: &str = "PLEACH_OPTIONS";
+/// What all of the plugin's options begin with.
+const OPTION_PREFIX: &str = "pleach-";
 
 /// The settings of one run.
 #[derive(Clone, PartialEq, Debug)]
@@ -87,6 +92,25 @@ fn text(option: String, variable: &str) -> String {
     } else {
         option
     }
+}
+
+/// The first word of [`OPTIONS_VARIABLE`] that is no option, once the others are set.
+static UNKNOWN_OPTION: OnceLock<Option<String>> = OnceLock::new();
+
+/// Sets the options that the environment has, once a process.
+pub fn read_options_variable() {
+    UNKNOWN_OPTION.get_or_init(|| {
+        let text = std::env::var(OPTIONS_VARIABLE).unwrap_or_default();
+        let mut words = text.split_whitespace();
+        words.find(|word| !set_option(word)).map(str::to_owned)
+    });
+}
+
+/// Sets an option, `-NAME` or `-NAME=VALUE`; returns whether it is one.
+fn set_option(word: &str) -> bool {
+    let option = word.trim_start_matches('-');
+    let (name, value) = option.split_once('=').unwrap_or((option, ""));
+    name.starts_with(OPTION_PREFIX) && ffi::set_host_option(name, value)
 }
 
 /// The profile named by option or environment.
@@ -167,6 +191,9 @@ impl Settings {
     /// # Errors
     /// A value that is unknown or out of range.
     pub fn read() -> Result<Self, PassError> {
+        if let Some(Some(word)) = UNKNOWN_OPTION.get() {
+            return Err(PassError::UnknownOption(word.clone()));
+        }
         let options = ffi::options();
         let anchor = match text(options.anchor.to_owned(), ANCHOR_VARIABLE).as_str() {
             "" | "early" => Anchor::Early,

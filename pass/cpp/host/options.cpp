@@ -123,13 +123,16 @@ void pleach_read_options(PleachOptions *Out) {
   Out->AnnotateLate = AnnotateLate;
 }
 
-// Sets an option of the host, unless the user has set it or the host has none of that name.
-void pleach_set_host_option(const char *Name, size_t NameSize, const char *Value, size_t ValueSize) {
+// Sets an option of the host or of ours, unless the user has set it. Returns whether there is one of that name which
+// takes the value.
+bool pleach_set_host_option(const char *Name, size_t NameSize, const char *Value, size_t ValueSize) {
   StringRef Key(Name, NameSize);
   auto &Options = cl::getRegisteredOptions();
   auto Found = Options.find(Key);
-  if (Found != Options.end() && Found->second->getNumOccurrences() == 0)
-    Found->second->addOccurrence(0, Key, StringRef(Value, ValueSize));
+  if (Found == Options.end())
+    return false;
+  return Found->second->getNumOccurrences() > 0 ||
+         !Found->second->addOccurrence(0, Key, StringRef(Value, ValueSize));
 }
 
 void pleach_optimise_cold_blocks_for_size(bool On) {

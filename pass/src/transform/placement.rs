@@ -65,7 +65,7 @@ fn set_options_without_target(request: u32) {
     static SPLITTING: Once = Once::new();
     set_host_options();
     if request >= SPLIT {
-        SPLITTING.call_once(|| ffi::set_host_option("enable-split-machine-functions", "1"));
+        SPLITTING.call_once(|| _ = ffi::set_host_option("enable-split-machine-functions", "1"));
     }
 }
 

@@ -32,14 +32,17 @@ impl Package {
         self.dir.path().join(name)
     }
 
-    /// `pleach cargo …` in the package's folder.
+    /// `pleach cargo …` in the package's folder. `PLEACH_OPTIONS=…` may precede the words.
     fn pleach_cargo(&self, words: &[&str]) -> Output {
+        let options = words.first().and_then(|word| word.strip_prefix("PLEACH_OPTIONS="));
+        let words = &words[usize::from(options.is_some())..];
         let mut command = Command::new(pleach());
         command
             .current_dir(self.dir.path())
             .arg("cargo")
             .args(words)
-            .env("CARGO_NET_OFFLINE", "true");
+            .env("CARGO_NET_OFFLINE", "true")
+            .env("PLEACH_OPTIONS", options.unwrap_or_default());
         // Those of the cargo that runs this test.
         for variable in ["CARGO", "CARGO_TARGET_DIR", "RUSTC", "RUSTC_WRAPPER", "RUSTFLAGS"] {
             command.env_remove(variable);
@@ -214,6 +217,23 @@ fn another_profile_compiles_again_and_the_same_does_not() {
     assert!(!compiles(&package.succeeds(&["use", "app.pleach", "build"])));
     merge("app.pleach");
     assert!(compiles(&package.succeeds(&["use", "app.pleach", "build"])));
+    // rustc does not know the plugin's options.
+    let decisions = package.path("decisions");
+    let options = format!(
+        "PLEACH_OPTIONS=-pleach-superblocks=0  -pleach-decisions={}",
+        decisions.display()
+    );
+    let with_options = [&options, "use", "app.pleach", "build"];
+    assert!(compiles(&package.succeeds(&with_options)) && decisions.exists());
+    assert!(!compiles(&package.succeeds(&with_options)));
+    for wrong in [
+        "-pleach-superblock=0",
+        "-pleach-superblocks=many",
+        "-inline-threshold=1",
+    ] {
+        let failed = package.fails(&[&format!("PLEACH_OPTIONS={wrong}"), "use", "app.pleach", "build"]);
+        assert!(failed.contains("PLEACH_OPTIONS") && failed.contains(wrong), "{failed}");
+    }
 }
 
 #[test]

@@ -19,6 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use wrapper::Stage;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The major version of the LLVM that the plugin is for.
 const LLVM: &str = "22";
@@ -145,11 +146,19 @@ fn annotated() -> Result<Stage> {
     let plugin = install::library(install::PLUGIN)?;
     Ok(Stage {
         folder: "annotated",
-        digest: digest_of_plugin(&plugin)?,
+        digest: digest_of_plugin(&plugin)? ^ digest_of_options(),
         plugin: shell_safe(&plugin)?,
         environment: vec![("PLEACH_ANNOTATE", "1".into())],
         keeps_symbols: true,
     })
+}
+
+/// The digest of the plugin's options in the environment; 0 of none.
+fn digest_of_options() -> u64 {
+    match std::env::var("PLEACH_OPTIONS") {
+        Ok(options) if !options.trim().is_empty() => xxh3_64(options.as_bytes()),
+        _ => 0,
+    }
 }
 
 /// Runs cargo, and each program that it runs under `pleach record`.
