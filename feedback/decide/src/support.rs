@@ -95,7 +95,7 @@ impl Support {
         .map(|(name, bursts)| (name, bursts, self.has(bursts)))
     }
 
-    /// One line: decisions that are supported, decisions that are not, and advice.
+    /// One line: decisions that are supported, the numbers of bursts that the others need, and advice.
     pub fn summary(&self) -> String {
         if self.exact {
             return "exact counts: they support every decision".to_owned();
@@ -105,22 +105,25 @@ impl Support {
         }
         let (supported, missing): (Vec<_>, Vec<_>) = self.decisions().into_iter().partition(|&(_, _, has)| has);
         let supported: Vec<&str> = supported.into_iter().map(|(name, ..)| name).collect();
-        let missing: Vec<String> = missing
-            .into_iter()
-            .map(|(name, bursts, _)| format!("{name} (from {bursts} bursts)"))
+        let needs: Vec<String> = missing
+            .chunk_by(|a, b| a.1 == b.1)
+            .map(|same| {
+                let names: Vec<&str> = same.iter().map(|&(name, ..)| name).collect();
+                let verb = if names.len() > 1 { "need" } else { "needs" };
+                format!("{} {verb} {}", names.join(" and "), same[0].1)
+            })
             .collect();
         let bursts = match self.bursts {
             1 => "1 burst supports".to_owned(),
             n => format!("{n} bursts support"),
         };
         let mut line = format!("{bursts} {}", supported.join(", "));
-        if !missing.is_empty() {
-            line += &format!(", not {}", missing.join(", "));
+        if !needs.is_empty() {
+            line += &format!("; {}", needs.join(", "));
         }
         if !self.splitting() {
             let times = times(MIN_BURSTS_FOR_SPLITTING, self.bursts);
-            line +=
-                &format!("; record {times} times as long, or with a higher `--overhead`, which short processes need");
+            line += &format!("; record {times} times as long, or short processes with a higher `--overhead`");
         }
         line
     }
@@ -180,14 +183,13 @@ mod tests {
         );
         assert_eq!(
             Support::sampled(1).summary(),
-            "1 burst supports weights, not if-conversion (from 10 bursts), superblocks (from 300 bursts), \
-             cold splitting (from 300 bursts), size optimisation (from 3000 bursts); record 300 times as long, or with a \
-             higher `--overhead`, which short processes need"
+            "1 burst supports weights; if-conversion needs 10, superblocks and cold splitting need 300, \
+             size optimisation needs 3000; record 300 times as long, or short processes with a higher `--overhead`"
         );
         assert_eq!(
             Support::sampled(400).summary(),
-            "400 bursts support weights, if-conversion, superblocks, cold splitting, not size optimisation \
-             (from 3000 bursts)"
+            "400 bursts support weights, if-conversion, superblocks, cold splitting; size optimisation \
+             needs 3000"
         );
         assert!(
             !Support::sampled(9).if_conversion()

@@ -40,10 +40,15 @@ enum What {
     },
     Instrument(Instrument),
     /// Optimise with a recorded profile.
+    ///
+    /// If a program is slower than without: each optimisation can be turned off beside these flags, such as superblocks
+    /// by `-Xclang -mllvm -Xclang -pleach-superblocks=0`, or by PLEACH_OPTIONS=-pleach-superblocks=0 in the environment.
+    /// The guide lists them all.
     Use {
         /// A profile from `pleach record` or `pleach merge`.
         profile: PathBuf,
-        /// A second profile, of a program that was built with `annotate --after` the first. It places code.
+        /// A second profile, of a program that was built with `annotate --after` the first. It decides where code
+        /// is placed.
         #[arg(conflicts_with = "anchor")]
         second: Option<PathBuf>,
         /// Print a summary line for each compiled file.
@@ -100,7 +105,7 @@ impl Instrument {
 
 #[derive(clap::Args)]
 struct Common {
-    /// Where in LLVM's pipeline IR is identified.
+    /// When, in the compiler's pipeline, blocks get their identifiers.
     #[arg(long, value_enum, default_value_t = AnchorArg::Early)]
     anchor: AnchorArg,
     /// Print a clang configuration file (for clang's --config=FILE) instead of flags.

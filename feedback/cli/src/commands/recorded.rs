@@ -336,8 +336,8 @@ pub fn analysed(
             for (_, map) in program.annotated().filter(|_| !quiet) {
                 if let Some(functions) = ambiguous(map) {
                     eprintln!(
-                        "pleach: note: {}: {functions} cannot be told apart from others of the same name and shape: \
-                         some of that code has no samples",
+                        "pleach: note: {}: {functions} have others of the same name and shape: which of them was \
+                         executed is not always known, and some may be compiled as without a profile",
                         map.binary.path.display(),
                     );
                 }
