@@ -36,6 +36,8 @@ fn overview(show: &Show, names: &Names, out: &mut String) {
         _ => format!("{command} (× {runs})"),
     });
     let runs: Vec<String> = runs.collect();
+    // Samples do not show all that was executed: `coverage` knows more.
+    let known = if show.is_exact { "executed" } else { "have counts" };
     let rows = [
         ("commands", runs.join("\n")),
         ("engines", p.engines.join(", ")),
@@ -54,11 +56,11 @@ fn overview(show: &Show, names: &Names, out: &mut String) {
         ),
         (
             "blocks",
-            format!("{} executed of {}", grouped(t.executed_blocks), grouped(t.blocks)),
+            format!("{} of {} {known}", grouped(t.executed_blocks), grouped(t.blocks)),
         ),
         (
             "edges",
-            format!("{} executed of {}", grouped(t.executed_edges), grouped(t.edges)),
+            format!("{} of {} {known}", grouped(t.executed_edges), grouped(t.edges)),
         ),
         ("indirect calls with targets", grouped(t.indirect_calls)),
         ("memory operations", grouped(t.memory_operations)),

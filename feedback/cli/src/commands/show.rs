@@ -25,8 +25,8 @@ pub struct Args {
     #[arg(value_name = "FILE")]
     profiles: Vec<PathBuf>,
     /// Number of functions to list, hottest first (default: 20; with --json: all).
-    #[arg(short = 'n', long, value_name = "N")]
-    topn: Option<usize>,
+    #[arg(short = 'n', long, alias = "topn", value_name = "N")]
+    top: Option<usize>,
     /// Show one function in detail: its blocks, edges and call targets.
     #[arg(short, long, value_name = "NAME")]
     function: Option<String>,
@@ -37,7 +37,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     /// Print the complete profile as text: a line of JSON for its head and for each function. `pleach import` reads it.
-    #[arg(long, conflicts_with_all = ["json", "function", "topn", "binary"])]
+    #[arg(long, conflicts_with_all = ["json", "function", "top", "binary"])]
     text: bool,
     #[command(flatten)]
     exclude: ExcludeArgs,
@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         None => HashMap::new(),
     };
     let options = ShowOptions {
-        top: args.topn.unwrap_or(if args.json { usize::MAX } else { 20 }),
+        top: args.top.unwrap_or(if args.json { usize::MAX } else { 20 }),
         function: args.function.clone(),
         details: args.json,
     };
