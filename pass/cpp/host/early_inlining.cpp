@@ -102,6 +102,11 @@ static Function *calledHere(Instruction &I) {
   return Callee && !Callee->isDeclaration() ? Callee : nullptr;
 }
 
+// Whether a function has samples, from which its counts are estimated.
+static bool isSampled(const Function &F) {
+  return !F.isDeclaration() && F.getEntryCount() && !F.hasFnAttribute(PleachUnsampledAttribute);
+}
+
 // The share of a function's executions below which a call is cold without a profile.
 static constexpr double ColdShare = 0.02;
 
@@ -113,7 +118,7 @@ struct PleachLowerEarlyThresholdsPass : PassInfoMixin<PleachLowerEarlyThresholds
   PleachLowerEarlyThresholdsPass(int Threshold) : Threshold(Threshold) {}
 
   PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
-    const bool IsSampled = F.getEntryCount() && !F.hasFnAttribute(PleachUnsampledAttribute);
+    const bool IsSampled = isSampled(F);
     BlockFrequencyInfo &Frequencies = FAM.getResult<BlockFrequencyAnalysis>(F);
     const double Entry = double(Frequencies.getEntryFreq().getFrequency());
     for (BasicBlock &B : F)
@@ -211,10 +216,13 @@ static void lowerInlineThresholds(Function &F, BlockFrequencyInfo &Frequencies, 
 // Each function is entered at least as often as its calls are executed. Estimates of the two come from different samples.
 // For each call that LLVM inlines, it subtracts the call's count from the callee's entries: where too few are left, what
 // is still called appears cold, is not inlined, and is placed and compiled as cold code.
+//
+// Callees without samples that were executed count, too: what is inlined into them may have samples. Those that were
+// executed rarely keep their count of 1.
 static void raiseEntryCounts(Module &M, FunctionAnalysisManager &FAM) {
   DenseMap<Function *, uint64_t> Calls;
   for (Function &F : M) {
-    if (F.isDeclaration() || !F.getEntryCount())
+    if (!isSampled(F))
       continue;
     BlockFrequencyInfo &Frequencies = FAM.getResult<BlockFrequencyAnalysis>(F);
     for (BasicBlock &B : F)
@@ -223,7 +231,7 @@ static void raiseEntryCounts(Module &M, FunctionAnalysisManager &FAM) {
           Calls[Callee] += Frequencies.getBlockProfileCount(&B).value_or(0);
   }
   for (auto &[Callee, Count] : Calls)
-    if (auto Entries = Callee->getEntryCount(); Entries && Entries->getCount() < Count)
+    if (auto Entries = Callee->getEntryCount(); Entries && Entries->getCount() > 1 && Entries->getCount() < Count)
       Callee->setEntryCount(Count);
 }
 
