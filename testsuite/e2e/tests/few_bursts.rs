@@ -112,7 +112,7 @@ fn a_recording_without_a_burst_replaces_no_profile() {
 fn breakpoints_alone_do_not_replace_samples() {
     let dir = scratch();
     let (binary, profile) = (dir.path().join("annotated"), dir.path().join("kept.pleach"));
-    compile(&binary, &flags(&["annotate"]), &[program("two_calls.c")]);
+    compile(&binary, &flags(&["annotate"]), &[program("small_callees.c")]);
     let record = |overhead: &str| {
         let mut record = Command::new(pleach());
         record.args(["record", "--overhead", overhead, "-o"]).arg(&profile);
