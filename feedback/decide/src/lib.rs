@@ -12,7 +12,7 @@
 //! [`stale`] makes a profile of an older version of a function fit its new graph.
 //!
 //! Tables and limits that these use: [`call_kinds`], [`counter_promotion`], [`early_inlining`], [`growth`],
-//! [`latencies`], [`unobserved_loops`].
+//! [`latencies`].
 
 pub mod call_kinds;
 pub mod coldness;
@@ -27,5 +27,4 @@ pub mod short_loops;
 pub mod stale;
 pub mod superblock;
 pub mod support;
-pub mod unobserved_loops;
 pub mod weights;

@@ -8,9 +8,8 @@
 //!
 //! A block with less than one sample was only inferred: it connects sampled blocks to the entry and to an exit. Its
 //! branches are weighted along that connection. Without weights, LLVM would assume one half at each branch, and would
-//! overestimate the iterations of the loop before it by the product. A branch that leaves a loop with such a header is
-//! left without weights, as is one in a cycle of such blocks: how often the loop iterates was not observed, although
-//! loops inside it may have been ([`unobserved_loops`]).
+//! overestimate the iterations of the loop before it by the product. A branch in a cycle of such blocks is left without
+//! weights, because its number of iterations was not observed.
 //!
 //! A block that must have run but has no samples counts as one sample, and so does a call of a function that has no
 //! samples but was executed: neither is ever cold. The branches of such a function get no weights, because their
@@ -19,7 +18,6 @@
 
 use crate::coldness;
 use crate::support::{MIN_BURSTS_FOR_SIZE, MIN_BURSTS_FOR_SPLITTING};
-use crate::unobserved_loops;
 use pleach_annotate::cfg::{Call, Callee, Cfg, Terminator};
 use pleach_annotate::id::BlockIndex;
 use pleach_profile::{BranchPrediction, FunctionProfile};
@@ -276,7 +274,6 @@ impl SampledBranch<'_> {
 
 fn sampled_branches<'a>(cfg: &'a Cfg, profile: &'a FunctionProfile, sample: u64) -> Vec<SampledBranch<'a>> {
     let bases = cfg.edge_bases();
-    let leaves_unobserved_loop = unobserved_loops::exiting(cfg, |block| profile.blocks[block] < sample);
     let branches = cfg
         .blocks
         .iter()
@@ -288,8 +285,8 @@ fn sampled_branches<'a>(cfg: &'a Cfg, profile: &'a FunctionProfile, sample: u64)
             let base = base as usize;
             let counts = profile.edges.get(base..base + block.successors.len())?;
             let is_sampled = profile.blocks[index] >= sample;
-            let is_unobserved = || leaves_unobserved_loop[index] || is_in_unsampled_cycle(cfg, profile, index, sample);
-            let known = counts.iter().any(|&c| c > 0) && (is_sampled || !is_unobserved());
+            let known =
+                counts.iter().any(|&c| c > 0) && (is_sampled || !is_in_unsampled_cycle(cfg, profile, index, sample));
             known.then_some(SampledBranch {
                 is_sampled,
                 block: BlockIndex(index as u32),
