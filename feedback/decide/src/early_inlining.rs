@@ -3,7 +3,7 @@
 /// Inline threshold of small callees, in LLVM's cost units (an instruction costs 5): clang's value for the inliner that
 /// it runs before instrumentation.
 pub const THRESHOLD: i32 = 75;
-/// The same for calls that were not sampled. With 75 as well, code would be larger by up to 9 %.
+/// The same for calls that were not sampled. With 75 as well, code would be larger by up to 8 %.
 pub const COLD_THRESHOLD: i32 = 15;
 /// The same for functions declared inline: clang's value, too.
 pub const HINT_THRESHOLD: i32 = 325;
