@@ -130,6 +130,7 @@ struct PleachLowerEarlyThresholdsPass : PassInfoMixin<PleachLowerEarlyThresholds
   }
 };
 
+// These thresholds are for the early inliner only.
 struct PleachForgetThresholdsPass : PassInfoMixin<PleachForgetThresholdsPass> {
   static bool isRequired() { return true; } // otherwise the attributes would remain
 
