@@ -208,8 +208,8 @@ fn page_faults_are_where_fresh_pages_are_touched() {
     assert_eq!(place["block"]["line"], line("the only fault"));
     // One of four random rounds touches a page.
     let number_of = number(&faults, "events") * number(place, "share");
-    // The kernel's events were on in some slices of time only; on a busy machine, 320 000 were estimated.
-    assert!((250_000.0..1_000_000.0).contains(&number_of), "{number_of}");
+    // The kernel's events were on in some slices of time only.
+    assert!((350_000.0..700_000.0).contains(&number_of), "{number_of}");
     assert!(number(place, "share") > 0.97 && number(&faults, "unmatched") < 0.03);
     let paths = list(place, "paths");
     assert!(passes(&paths[0], "main"), "{}", paths[0]);
