@@ -1,6 +1,6 @@
-//! Inlining that does not depend on the profile: small callees before the anchor, and local functions with one call.
+//! Inlining before the inliner knows the profile: small callees, and local functions with one call.
 
-/// Inline threshold of small callees, in LLVM's cost units (an instruction costs 5): clang's value for the inliner that
+/// Inline threshold of small callees where calls were sampled, in LLVM's cost units (an instruction costs 5): clang's value for the inliner that
 /// it runs before instrumentation.
 pub const THRESHOLD: i32 = 75;
 /// The same for calls that were not sampled. With 75 as well, code would be larger by up to 8 %.
