@@ -1,7 +1,7 @@
 //! Inlining before the inliner knows the profile: small callees, and local functions with one call.
 
-/// Inline threshold of small callees where calls were sampled, in LLVM's cost units (an instruction costs 5): clang's value for the inliner that
-/// it runs before instrumentation.
+/// Inline threshold of small callees where calls were sampled, in LLVM's cost units (an instruction costs 5): clang's
+/// value for the inliner that it runs before instrumentation.
 pub const THRESHOLD: i32 = 75;
 /// The same for calls that were not sampled. With 75 as well, code would be larger by up to 8 %.
 pub const COLD_THRESHOLD: i32 = 15;
