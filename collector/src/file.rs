@@ -15,6 +15,7 @@
 //! | 6 | upper bounds of executions in place of exposure times |
 //! | 7 | lengths of memory operations |
 //! | 8 | system call numbers, samples of kernel events |
+//! | 9 | times at which code was first executed |
 
 mod compressed;
 mod coverage;
@@ -30,7 +31,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 const MAGIC: &[u8; 7] = b"PLEACHV";
-const VERSION: u8 = b'8';
+const VERSION: u8 = b'9';
 /// The last version without numbers of system calls and samples of kernel events.
 const VERSION_WITHOUT_SAMPLES: u8 = b'7';
 /// The last version without lengths of memory operations.

@@ -57,6 +57,10 @@ pub(super) fn of_plan(plan: &ModulePlan, module: ModuleId, unseen: Unseen, end: 
     } else {
         vec![None; segments.len()]
     };
+    let first_hit = |site: u32| {
+        let at = shared.first_hits().get(site as usize)?.load(Relaxed);
+        (at > 0).then_some(at)
+    };
     let segments = segments
         .iter()
         .zip(states)
@@ -70,6 +74,7 @@ pub(super) fn of_plan(plan: &ModulePlan, module: ModuleId, unseen: Unseen, end: 
                 .and_then(|site| noted.hits.get(site as usize).copied())
                 .unwrap_or(0),
             at_most,
+            first_hit_ns: segment.site.and_then(first_hit),
         });
     Some(ModuleCoverage {
         module,

@@ -40,6 +40,8 @@ pub struct SegmentCoverage {
     pub hits: u32,
     /// The upper bound of a two-sided 90 % interval of its executions, if it was armed again after its first hit.
     pub at_most: Option<u64>,
+    /// When its breakpoint was hit first, in nanoseconds of `CLOCK_MONOTONIC`, as the times of bursts are.
+    pub first_hit_ns: Option<u64>,
 }
 
 /// Coverage of a module.

@@ -234,6 +234,7 @@ fn add_segment(ours: &mut SegmentCoverage, other: SegmentCoverage) {
     };
     ours.hits = ours.hits.saturating_add(other.hits);
     ours.at_most = at_most;
+    ours.first_hit_ns = [ours.first_hit_ns, other.first_hit_ns].into_iter().flatten().min();
 }
 
 #[cfg(test)]
@@ -312,6 +313,7 @@ mod tests {
                     state,
                     hits: u32::from(state == SegmentState::Hit),
                     at_most: (state == SegmentState::Hit).then_some(5),
+                    first_hit_ns: (state == SegmentState::Hit).then_some(9),
                 })
                 .collect(),
         }

@@ -200,13 +200,21 @@ fn sample() -> impl Strategy<Value = EventSample> {
 
 fn coverage() -> impl Strategy<Value = ModuleCoverage> {
     let most = any::<Option<u32>>();
-    let numbers = (any::<u32>(), 0u64..100, 0u8..4, any::<u32>(), most);
-    let segment = numbers.prop_map(|(start, length, state, hits, most)| SegmentCoverage {
+    let numbers = (
+        any::<u32>(),
+        0u64..100,
+        0u8..4,
+        any::<u32>(),
+        most,
+        any::<Option<u64>>(),
+    );
+    let segment = numbers.prop_map(|(start, length, state, hits, most, first_hit_ns)| SegmentCoverage {
         start: start.into(),
         end: u64::from(start) + length,
         state: SegmentState::from_u8(state).unwrap_or_default(),
         hits,
         at_most: most.map(u64::from),
+        first_hit_ns,
     });
     let failure = (prop::sample::select(&Failure::ALL[..]), any::<u64>());
     (
@@ -270,7 +278,7 @@ fn payload_of(file: &[u8]) -> Vec<u8> {
 }
 
 fn sealed(payload: &[u8]) -> Vec<u8> {
-    sealed_as(b"PLEACHV8", payload)
+    sealed_as(b"PLEACHV9", payload)
 }
 
 fn sealed_as(magic: &[u8; 8], payload: &[u8]) -> Vec<u8> {
@@ -370,7 +378,7 @@ fn errors_name_what_is_wrong() {
     let error = |bytes: &[u8]| VectorSet::from_bytes(bytes).unwrap_err().to_string();
     assert_eq!(error(b""), "not a vector file");
     assert_eq!(error(b"ELF"), "not a vector file");
-    assert!(error(b"PLEACHV9........................").contains("version '9'"));
+    assert!(error(b"PLEACHV:........................").contains("version ':'"));
     assert!(error(&bytes[..10]).contains("ends in its header"));
     assert!(error(&bytes[..bytes.len() - 1]).contains("checksum"));
     // Four thousand million modules in three bytes.

@@ -31,7 +31,7 @@ pub const MODULES_EXTENSION: &core::ffi::CStr = c".modules";
 /// Size of the pages that a plan describes.
 pub const PAGE: usize = 4096;
 /// First word of a plan: its layout.
-const LAYOUT: u64 = 0x3256_4f43_4148_4c50;
+const LAYOUT: u64 = 0x3356_4f43_4148_4c50;
 /// Longest path that can be requested: longer writes to a pipe are not atomic.
 pub const MAX_PATH: usize = 4000;
 /// The instruction `int3`.
@@ -216,6 +216,7 @@ struct Layout {
     lapsed: usize,
     exposures: usize,
     armed: usize,
+    first_hits: usize,
     size: usize,
 }
 
@@ -230,6 +231,7 @@ impl Layout {
         let lapsed = aligned(hits + sites * size_of::<AtomicU32>());
         let exposures = lapsed + sites.div_ceil(64) * size_of::<AtomicU64>();
         let armed = exposures + sites * size_of::<AtomicU64>();
+        let first_hits = armed + sites * size_of::<AtomicU64>();
         Self {
             table,
             sites: at_sites,
@@ -238,7 +240,8 @@ impl Layout {
             lapsed,
             exposures,
             armed,
-            size: armed + sites * size_of::<AtomicU64>(),
+            first_hits,
+            size: first_hits + sites * size_of::<AtomicU64>(),
         }
     }
 }
@@ -381,6 +384,11 @@ impl Plan {
         self.part(self.layout.armed, self.sites as usize)
     }
 
+    /// By site: when it was hit first, in nanoseconds of `CLOCK_MONOTONIC`; 0: never.
+    pub fn first_hits(&self) -> &'static [AtomicU64] {
+        self.part(self.layout.first_hits, self.sites as usize)
+    }
+
     /// The positions of a page's sites.
     pub fn sites_of(&self, page: &Page) -> core::ops::Range<usize> {
         let end = page.first.saturating_add(page.sites).min(self.sites);
@@ -400,10 +408,14 @@ impl Plan {
         Some(range.start + sites.binary_search_by_key(&wanted, |site| site.offset()).ok()?)
     }
 
-    /// Notes a hit at a time `now` of the recording's clock.
-    pub fn note_hit(&self, site: usize, now: u64) {
-        let Some(hits) = self.hits().get(site) else { return };
-        hits.fetch_add(1, Relaxed);
+    /// Notes a hit at a time `now` of the recording's clock. `monotonic_ns` reads `CLOCK_MONOTONIC`.
+    pub fn note_hit(&self, site: usize, now: u64, monotonic_ns: impl FnOnce() -> u64) {
+        let (Some(hits), Some(first)) = (self.hits().get(site), self.first_hits().get(site)) else {
+            return;
+        };
+        if hits.fetch_add(1, Relaxed) == 0 {
+            first.store(monotonic_ns(), Relaxed);
+        }
         self.head().traps.fetch_add(1, Relaxed);
         self.end_exposure(site, now);
     }
@@ -521,12 +533,13 @@ mod tests {
         assert_eq!([0x1001, 0x2000, 0x3122, u64::MAX].map(|at| plan.find(at)), [None; 4]);
         assert_eq!(plan.sites()[2].byte(), 0x90);
         assert_eq!(plan.functions(), [7; 3]);
-        plan.note_hit(1, 5);
-        plan.note_hit(1, 5);
+        plan.note_hit(1, 5, || 3);
+        plan.note_hit(1, 5, || 4);
         plan.note_lapse(2);
-        plan.note_hit(99, 5);
+        plan.note_hit(99, 5, || 3);
         plan.note_failure(Failure::Traced);
         assert_eq!([0, 1, 2].map(|at| plan.was_hit(at)), [false, true, false]);
+        assert_eq!([0, 1, 2].map(|at| plan.first_hits()[at].load(Relaxed)), [0, 3, 0]);
         assert_eq!([0, 1, 2].map(|at| plan.has_lapsed(at)), [false, false, true]);
         assert_eq!(plan.head().failures[Failure::Traced as usize].load(Relaxed), 1);
         // Too short, or something else.
@@ -551,28 +564,28 @@ mod tests {
         let plan = unsafe { Plan::from_mapping(memory.0.as_mut_ptr(), bytes.len()) }.unwrap();
         let second = 1_000_000_000;
         assert!(!plan.is_undecided(0), "it was not hit");
-        plan.note_hit(0, second);
+        plan.note_hit(0, second, || 3);
         assert!(plan.is_undecided(0));
         assert!(plan.begin_exposure(0, 2 * second));
         assert!(!plan.begin_exposure(0, 3 * second), "it is armed already");
         assert!(!plan.is_undecided(0));
         assert_eq!(plan.watched(0, 4 * second), 2 * second);
-        plan.note_hit(0, 2 * second + second / 20);
+        plan.note_hit(0, 2 * second + second / 20, || 3);
         assert!(plan.is_undecided(0), "once in 50 ms");
         assert!(plan.begin_exposure(0, 3 * second));
-        plan.note_hit(0, 4 * second);
+        plan.note_hit(0, 4 * second, || 3);
         assert_eq!(plan.watched(0, 9 * second), second + second / 20);
         assert!(!plan.is_undecided(0), "twice in a second: rare");
         // Hit at once when it is armed again.
-        plan.note_hit(1, second);
+        plan.note_hit(1, second, || 3);
         assert!(plan.begin_exposure(1, 2 * second));
-        plan.note_hit(1, 2 * second);
+        plan.note_hit(1, 2 * second, || 3);
         assert!(!plan.is_undecided(1));
         // Removed without a hit.
         plan.note_lapse(2);
         assert!(plan.is_undecided(2) && plan.begin_exposure(2, second));
         assert_eq!(plan.hits_again(2), Some(0));
-        plan.note_hit(2, 2 * second);
+        plan.note_hit(2, 2 * second, || 3);
         assert_eq!(plan.hits_again(2), Some(1));
         assert!(!plan.is_undecided(2), "once in a second");
     }

@@ -177,7 +177,12 @@ impl Comparison {
 
     /// Whether the later sample is of another phase.
     pub fn is_significant(&self) -> bool {
-        self.log_probability + TESTS.ln() <= FALSE_CHANGE.ln()
+        self.is_significant_among(1)
+    }
+
+    /// The same of the place, chosen from so many, at which the two samples differ most.
+    pub fn is_significant_among(&self, places: usize) -> bool {
+        self.log_probability + TESTS.ln() + (places.max(1) as f64).ln() <= FALSE_CHANGE.ln()
     }
 }
 

@@ -75,7 +75,7 @@ pub enum Event {
         phase: PhaseId,
         /// Number of its first burst, from 0 on.
         burst: u64,
-        /// When that burst began, in nanoseconds of `CLOCK_MONOTONIC`.
+        /// When that burst began, or a change before it was, in nanoseconds of `CLOCK_MONOTONIC`.
         time_ns: u64,
         /// Whether the phase was met before.
         is_known: bool,
@@ -137,6 +137,8 @@ pub struct Detector {
     before: Option<Known>,
     /// Phases in a row that ended before they were stable.
     unstable: u32,
+    /// When the phase that begins next began, if that is known.
+    begins_ns: Option<u64>,
 }
 
 impl Detector {
@@ -156,6 +158,7 @@ impl Detector {
             current: None,
             before: None,
             unstable: 0,
+            begins_ns: None,
         }
     }
 
@@ -177,6 +180,32 @@ impl Detector {
         while self.pending.len() >= self.length {
             self.end_interval(&mut events);
         }
+        events
+    }
+
+    /// Says that the next burst is of another phase than the last one, which began at `time_ns`: something else has proved
+    /// that ([`crate::marks`]). What is pending is the end of the phase that lasts, or a phase of its own.
+    pub fn cut(&mut self, time_ns: u64) -> Vec<Event> {
+        let mut events = Vec::new();
+        if self.current.is_none() && !self.pending.is_empty() {
+            self.identify(&mut events);
+        }
+        let Some(current) = self.current.take() else {
+            return events;
+        };
+        let known = &mut self.known[current.known];
+        self.first += self.pending.len() as u64;
+        let bursts = current.recent.into_iter().flat_map(Batch::into_bursts);
+        bursts
+            .chain(self.pending.drain(..))
+            .for_each(|burst| known.bursts.add(burst));
+        self.before = Some(known.clone());
+        self.begins_ns = Some(time_ns);
+        events.push(Event::Ended {
+            phase: known.id,
+            burst: self.first,
+            time_ns,
+        });
         events
     }
 
@@ -250,7 +279,8 @@ impl Detector {
     /// Takes the pending bursts for a phase: one that was met before, or a new one.
     fn identify(&mut self, events: &mut Vec<Event>) {
         let (number, batch) = (self.pending.len() as u64, Batch::new(std::mem::take(&mut self.pending)));
-        let time_ns = batch.bursts().next().map_or(0, |burst| burst.time_ns);
+        let first_ns = batch.bursts().next().map_or(0, |burst| burst.time_ns);
+        let time_ns = self.begins_ns.take().unwrap_or(first_ns);
         let later = Sample::new([&batch]);
         let mut closest: Option<(f64, usize)> = None;
         for (position, known) in self.known.iter().enumerate() {

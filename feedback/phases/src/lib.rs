@@ -8,7 +8,8 @@
 //! 3. [`compare`]: two samples of bursts → the share of time that differs, and that likelihood;
 //! 4. [`batch`]: bursts with the sums of their traces; [`reference`]: a bounded sample of a phase's bursts;
 //! 5. [`detector`]: a stream of bursts → begins and ends of phases, in bounded memory;
-//! 6. [`timeline`]: the same of a whole recording: spans of time, and the phase of each burst.
+//! 6. [`marks`]: times at which code was first executed → changes that bursts prove there;
+//! 7. [`timeline`]: the phases of a whole recording: spans of time, and the phase of each burst.
 //!
 //! Nothing here reads a clock, a file or a random number: equal bursts give equal phases.
 
@@ -16,6 +17,7 @@ pub mod batch;
 pub mod bound;
 pub mod compare;
 pub mod detector;
+pub mod marks;
 pub mod reference;
 pub mod signature;
 pub mod timeline;

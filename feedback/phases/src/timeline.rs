@@ -1,6 +1,7 @@
 //! The phases of a whole recording: spans of time, and the phase of each burst.
 
 use crate::detector::{Change, Detector, Event, Interval, PhaseId};
+use crate::marks;
 use crate::signature::Signature;
 use pleach_collector::vector::VectorSet;
 use std::collections::BTreeMap;
@@ -40,10 +41,12 @@ impl std::fmt::Display for TimelineError {
 pub struct Span {
     /// The phase.
     pub phase: PhaseId,
-    /// When its first burst began, in nanoseconds of `CLOCK_MONOTONIC`.
+    /// When its first burst began, or a change before it was, in nanoseconds of `CLOCK_MONOTONIC`.
     pub start_ns: u64,
-    /// When the next span's first burst began; of the last span, when its last burst began.
+    /// When the next span began; of the last span, when its last burst began.
     pub end_ns: u64,
+    /// When its last burst began.
+    pub last_burst_ns: u64,
     /// CPU time of the program, in seconds: estimated from the number of bursts, which ticks spread over CPU time.
     pub cpu_seconds: f64,
     /// Number of bursts.
@@ -85,7 +88,8 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Detects the phases of a recording. Bursts of all threads and processes together are put in order of time.
+    /// Detects the phases of a recording. Bursts of all threads and processes together are put in order of time. Times at
+    /// which breakpoints were first hit reveal phases that are too short for intervals ([`marks`]).
     ///
     /// # Errors
     /// The recording has no bursts, or they have no times.
@@ -102,13 +106,11 @@ impl Timeline {
         }
         let mut order: Vec<usize> = (0..bursts.len()).collect();
         order.sort_by_key(|&position| bursts[position].time_ns);
-        let mut detector = Detector::new(interval);
-        let mut events = Vec::new();
-        for &position in &order {
-            events.extend(detector.push(Signature::from_burst(&bursts[position])));
-        }
-        let length = detector.interval();
-        events.extend(detector.finish());
+        let signatures = order.iter().map(|&at| Signature::from_burst(&bursts[at])).collect();
+        let segments = vectors.coverage.iter().flat_map(|module| &module.segments);
+        let mut first_hits: Vec<u64> = segments.filter_map(|segment| segment.first_hit_ns).collect();
+        first_hits.sort_unstable();
+        let (events, length) = detect(signatures, &first_hits, interval);
         Ok(Self::from_events(vectors, &order, &events, length))
     }
 
@@ -123,11 +125,16 @@ impl Timeline {
                     is_known,
                     change,
                 } => {
+                    // What seemed to be another phase is the same.
+                    if spans.last().is_some_and(|span| span.phase == phase) {
+                        continue;
+                    }
                     firsts.push(burst as usize);
                     spans.push(Span {
                         phase,
                         start_ns: time_ns,
                         end_ns: time_ns,
+                        last_burst_ns: time_ns,
                         cpu_seconds: 0.0,
                         bursts: 0,
                         is_known,
@@ -153,8 +160,11 @@ impl Timeline {
                 span.cpu_seconds += burst.count as f64 * burst_seconds[burst.process as usize];
                 span.bursts += burst.count;
             }
-            let last = order.get(end).or(order.last());
-            span.end_ns = last.map_or(span.start_ns, |&position| vectors.bursts[position].time_ns);
+            let last = order[..end].last();
+            span.last_burst_ns = last.map_or(span.start_ns, |&position| vectors.bursts[position].time_ns);
+        }
+        for at in 0..spans.len() {
+            spans[at].end_ns = spans.get(at + 1).map_or(spans[at].last_burst_ns, |next| next.start_ns);
         }
         let mut phases = BTreeMap::<PhaseId, PhaseTime>::new();
         for span in &spans {
@@ -208,6 +218,25 @@ impl Timeline {
         let factors: BTreeMap<PhaseId, f64> = factors.collect();
         self.phase_of.iter().map(|phase| factors[phase]).collect()
     }
+}
+
+/// The events of a whole recording, and the bursts of its last interval. `bursts`, `first_hits`: in order of time; the
+/// latter reveal phases that are too short for intervals.
+pub fn detect(bursts: Vec<Signature>, first_hits: &[u64], interval: Interval) -> (Vec<Event>, usize) {
+    let times: Vec<u64> = bursts.iter().map(|burst| burst.time_ns).collect();
+    let cuts = marks::changes(&bursts.iter().collect::<Vec<_>>(), &marks::marks(&times, first_hits));
+    let mut cuts = cuts.into_iter().peekable();
+    let mut detector = Detector::new(interval);
+    let mut events = Vec::new();
+    for (position, burst) in bursts.into_iter().enumerate() {
+        if let Some(cut) = cuts.next_if(|cut| cut.burst == position) {
+            events.extend(detector.cut(cut.time_ns));
+        }
+        events.extend(detector.push(burst));
+    }
+    let length = detector.interval();
+    events.extend(detector.finish());
+    (events, length)
 }
 
 /// CPU seconds that a burst stands for, by process.

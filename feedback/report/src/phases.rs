@@ -6,6 +6,7 @@ use super::paths::ending;
 use super::paths_text::with_unit;
 use super::source_paths::{PathContext, SourceNames, distinct};
 use super::tables::{grouped, percent, percent_range, table, without_padding};
+use pleach_analysis::phases::FirstExecution;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_ball_larus::{Path, Start};
 use pleach_phases::{Event, PhaseId, Timeline};
@@ -18,6 +19,9 @@ use std::fmt::Write;
 const SHOWN_SPANS: usize = 20;
 /// Phases whose paths are printed for people, those with the most CPU time.
 const SHOWN_PHASES: usize = 12;
+
+/// Functions whose code was first executed in a phase that are printed for people.
+const SHOWN_FUNCTIONS: usize = 5;
 
 /// The phases of a recording.
 #[derive(Clone, Debug, Serialize)]
@@ -58,6 +62,18 @@ pub struct SpanRow {
     /// The same in this span.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<f64>,
+    /// Breakpoints that were hit for the first time after the last burst of the span before, and before this span's last
+    /// burst; in the last span, until the end.
+    pub first_executed: u64,
+}
+
+/// A function with code that was first executed in a phase.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct FirstExecuted<'p> {
+    /// Linkage name.
+    pub function: &'p str,
+    /// Breakpoints that were hit for the first time.
+    pub breakpoints: u64,
 }
 
 /// A phase.
@@ -75,6 +91,8 @@ pub struct PhaseRow<'p> {
     pub bursts: u64,
     /// Whether it predicted enough intervals to act on it.
     pub is_stable: bool,
+    /// Functions of code that was first executed in it: those with the most breakpoints first.
+    pub first_executed: Vec<FirstExecuted<'p>>,
     /// Its hottest paths, then the others that set it apart.
     pub paths: Vec<PhasePath<'p>>,
 }
@@ -143,9 +161,15 @@ fn key<'p>(function: &'p FunctionProfile, estimated: &'p EstimatedPath) -> Key<'
 }
 
 impl<'p> Phases<'p> {
-    /// The report. `profiles`: those of the phases, as far as their paths are known; `top`: number of hottest paths of
-    /// each phase, and of paths that set it apart.
-    pub fn new(timeline: &Timeline, profiles: &'p [(PhaseId, Profile)], top: usize) -> Self {
+    /// The report. `profiles`: those of the phases, as far as their paths are known; `first`: what was executed first, in
+    /// order of time; `top`: number of hottest paths of each phase, and of paths that set it apart.
+    pub fn new(
+        timeline: &Timeline,
+        profiles: &'p [(PhaseId, Profile)],
+        first: &'p [FirstExecution],
+        top: usize,
+    ) -> Self {
+        let first = first_by_span(timeline, first);
         let mut all = Sums::default();
         profiles.iter().for_each(|(_, profile)| all.add(profile));
         let cpu_seconds = timeline.cpu_seconds();
@@ -160,13 +184,14 @@ impl<'p> Phases<'p> {
             spans: of.spans,
             bursts: of.bursts,
             is_stable: of.is_stable,
+            first_executed: by_function(timeline, &first, of.phase),
             paths: profiles
                 .iter()
                 .find(|(phase, _)| *phase == of.phase)
                 .map_or_else(Vec::new, |(_, profile)| paths(profile, &all, profiles.len() > 1, top)),
         });
         let seconds = |ns: u64| ns.saturating_sub(timeline.start_ns()) as f64 * 1e-9;
-        let spans = timeline.spans.iter().map(|span| SpanRow {
+        let spans = timeline.spans.iter().zip(&first).map(|(span, first)| SpanRow {
             phase: span.phase.0,
             start_seconds: seconds(span.start_ns),
             end_seconds: seconds(span.end_ns),
@@ -177,6 +202,7 @@ impl<'p> Phases<'p> {
             cause: span.change.map(|change| change.cause.name()),
             before: span.change.map(|change| change.before),
             after: span.change.map(|change| change.after),
+            first_executed: first.len() as u64,
         });
         Self {
             interval: timeline.interval,
@@ -199,15 +225,22 @@ impl<'p> Phases<'p> {
         let mut out = String::new();
         let _ = writeln!(out, "{}", self.timeline());
         let _ = writeln!(out, "\n{}", self.shares());
-        let mut by_time: Vec<&PhaseRow<'_>> = self.phases.iter().filter(|phase| !phase.paths.is_empty()).collect();
+        let has_rows = |phase: &&PhaseRow<'_>| !phase.paths.is_empty() || !phase.first_executed.is_empty();
+        let mut by_time: Vec<&PhaseRow<'_>> = self.phases.iter().filter(has_rows).collect();
         by_time.sort_by(|a, b| b.cpu_seconds.total_cmp(&a.cpu_seconds));
         by_time.truncate(SHOWN_PHASES);
         by_time.sort_by_key(|phase| phase.phase);
         let mut legend = None;
         for phase in &by_time {
-            let (rows, of_paths) = paths_table(&phase.paths, names, sources);
-            let _ = writeln!(out, "\nphase {}\n{rows}", phase.phase);
-            legend = Some(of_paths);
+            let _ = writeln!(out, "\nphase {}", phase.phase);
+            if !phase.first_executed.is_empty() {
+                let _ = writeln!(out, "first executed: {}", listed(&phase.first_executed, names));
+            }
+            if !phase.paths.is_empty() {
+                let (rows, of_paths) = paths_table(&phase.paths, names, sources);
+                let _ = writeln!(out, "{rows}");
+                legend = Some(of_paths);
+            }
         }
         if let Some(legend) = legend {
             let _ = writeln!(out, "\n{legend}");
@@ -226,30 +259,51 @@ impl<'p> Phases<'p> {
             seconds(self.cpu_seconds),
             grouped(self.interval)
         );
+        if self.has_first_executed() {
+            let _ = writeln!(
+                out,
+                "“first executed”: breakpoints that were hit for the first time, after the last burst of the span before"
+            );
+        }
         if self.spans.iter().any(|span| !span.is_stable) {
             let _ = writeln!(out, "“not stable”: it ended before it had predicted three intervals");
         }
         without_padding(&out)
     }
 
+    fn has_first_executed(&self) -> bool {
+        self.spans.iter().any(|span| span.first_executed > 0)
+    }
+
     fn timeline(&self) -> comfy_table::Table {
-        let mut rows = table(&["from", "to", "CPU time", "phase", "cause of the change"], ..4);
+        let has_first = self.has_first_executed();
+        let mut header = vec!["from", "to", "CPU time", "phase", "cause of the change"];
+        if has_first {
+            header.insert(4, "first executed");
+        }
+        let mut rows = table(&header, ..header.len() - 1);
         let left_out = SHOWN_SPANS..self.spans.len().saturating_sub(SHOWN_SPANS);
         for (at, span) in self.spans.iter().enumerate() {
             if left_out.contains(&at) {
                 if at == left_out.start {
                     let others = with_unit(left_out.len() as u64, "other span");
-                    rows.add_row(["", "", "", "", others.as_str()]);
+                    let mut row = vec![String::new(); header.len() - 1];
+                    row.push(others);
+                    rows.add_row(row);
                 }
                 continue;
             }
-            rows.add_row([
+            let mut row = vec![
                 seconds(span.start_seconds),
                 seconds(span.end_seconds),
                 seconds(span.cpu_seconds),
                 span.phase.to_string(),
                 began_by(span),
-            ]);
+            ];
+            if has_first {
+                row.insert(4, grouped(span.first_executed));
+            }
+            rows.add_row(row);
         }
         rows
     }
@@ -348,6 +402,52 @@ fn began_by(span: &SpanRow) -> String {
     text
 }
 
+/// What was first executed in each span.
+fn first_by_span<'p>(timeline: &Timeline, first: &'p [FirstExecution]) -> Vec<&'p [FirstExecution]> {
+    let mut rest = first;
+    let spans = timeline.spans.iter().enumerate().map(|(at, span)| {
+        let is_last = at + 1 == timeline.spans.len();
+        let end = rest.partition_point(|of| is_last || of.time_ns <= span.last_burst_ns);
+        let (of_span, later) = rest.split_at(end);
+        rest = later;
+        of_span
+    });
+    spans.collect()
+}
+
+/// The functions of what was first executed in a phase.
+fn by_function<'p>(timeline: &Timeline, first: &[&'p [FirstExecution]], phase: PhaseId) -> Vec<FirstExecuted<'p>> {
+    let mut breakpoints = FxHashMap::<&str, u64>::default();
+    for (span, of_span) in timeline.spans.iter().zip(first) {
+        for of in of_span
+            .iter()
+            .filter(|of| span.phase == phase && !of.function.is_empty())
+        {
+            *breakpoints.entry(&of.function).or_default() += 1;
+        }
+    }
+    let rows = breakpoints.into_iter();
+    let mut rows: Vec<_> = rows
+        .map(|(function, breakpoints)| FirstExecuted { function, breakpoints })
+        .collect();
+    rows.sort_by_key(|row| (std::cmp::Reverse(row.breakpoints), row.function));
+    rows
+}
+
+/// `write_output (41), flush (12) and 7 other functions`.
+fn listed(functions: &[FirstExecuted<'_>], names: &Names) -> String {
+    let (shown, others) = functions.split_at(SHOWN_FUNCTIONS.min(functions.len()));
+    let shown: Vec<String> = shown
+        .iter()
+        .map(|row| format!("{} ({})", names.shown(row.function), grouped(row.breakpoints)))
+        .collect();
+    let shown = shown.join(", ");
+    match others.len() {
+        0 => shown,
+        number => format!("{shown} and {}", with_unit(number as u64, "other function")),
+    }
+}
+
 /// The hottest paths, then the others that are more frequent here, by the difference that is certain.
 fn paths<'p>(profile: &'p Profile, all: &Sums<'p>, has_others: bool, top: usize) -> Vec<PhasePath<'p>> {
     let mut here = Sums::default();
@@ -428,6 +528,7 @@ fn paths_table(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pleach_analysis::phases::FirstExecution;
     use pleach_annotate::id::FunctionGuid;
     use pleach_ball_larus::End;
     use pleach_phases::Change;
@@ -466,6 +567,7 @@ mod tests {
             phase: PhaseId(phase),
             start_ns: 5_000_000_000 + start * 1_000_000_000,
             end_ns: 5_000_000_000 + (start + 1) * 1_000_000_000,
+            last_burst_ns: 5_900_000_000 + start * 1_000_000_000,
             cpu_seconds: 0.5,
             bursts: 500,
             is_known,
@@ -501,7 +603,19 @@ mod tests {
             (PhaseId(1), profile(&[("a", 60.0), ("bb", 40.0)])),
             (PhaseId(2), profile(&[("bb", 50.0), ("ccc", 40.0), ("dddd", 10.0)])),
         ];
-        let text = Phases::new(&timeline(), &profiles, 1).to_text(&Names::default(), None);
+        let first = |seconds: u64, function: &str| FirstExecution {
+            time_ns: seconds * 1_000_000_000,
+            function: function.to_owned(),
+        };
+        // Before the first burst; after the last one of a span; after the last one of all.
+        let first = [
+            first(4, "main"),
+            first(5, "a"),
+            first(6, "bb"),
+            first(99, "main"),
+            first(99, ""),
+        ];
+        let text = Phases::new(&timeline(), &profiles, &first, 1).to_text(&Names::default(), None);
         insta::assert_snapshot!(text);
     }
 
@@ -512,7 +626,7 @@ mod tests {
             (PhaseId(2), profile(&[("bb", 50.0), ("ccc", 150.0)])),
         ];
         let timeline = timeline();
-        let report = Phases::new(&timeline, &profiles, 9);
+        let report = Phases::new(&timeline, &profiles, &[], 9);
         let of = |phase: usize, path: usize| {
             let path = &report.phases[phase].paths[path];
             (path.function, path.share, path.elsewhere, path.is_distinctive)

@@ -10,8 +10,12 @@ use std::process::Command;
 /// Phase and milliseconds of CPU time, in turn. Phase 0 comes back; phases 2 and 3 are one loop.
 const PHASES: [&str; 10] = ["0", "400", "1", "500", "2", "400", "3", "400", "0", "400"];
 
-/// A recording, when its phases began, and what the recorder said.
+/// A recording of [`PHASES`], when its phases began, and what the recorder said.
 fn record(dir: &Path, options: &[&str]) -> (PathBuf, Vec<u64>, String) {
+    record_phases(dir, options, &PHASES)
+}
+
+fn record_phases(dir: &Path, options: &[&str], phases: &[&str]) -> (PathBuf, Vec<u64>, String) {
     let (binary, profile) = (dir.join("phased"), dir.join("app.pleach"));
     let flags = [flags(&["annotate"]), vec!["-g".to_owned()]].concat();
     compile(&binary, &flags, &[program("phases.c")]);
@@ -21,7 +25,7 @@ fn record(dir: &Path, options: &[&str]) -> (PathBuf, Vec<u64>, String) {
         .args(options)
         .arg("-o")
         .arg(&profile);
-    let output = output(command.arg("--").arg(&binary).args(PHASES));
+    let output = output(command.arg("--").arg(&binary).args(phases));
     let told = String::from_utf8(output.stderr).expect("text");
     assert!(output.status.success(), "{told}");
     let began = String::from_utf8(output.stdout).expect("text");
@@ -88,6 +92,40 @@ fn known_phases_are_found_where_they_are() {
     }
     let blocks = stdout(Command::new(pleach()).args(["phases", "--blocks"]).arg(&profile));
     assert!(!blocks.contains("phases.c:"), "{blocks}");
+}
+
+/// A quarter of an interval, which intervals of bursts alone cannot tell from the phase around it.
+#[test]
+fn first_executions_reveal_a_phase_that_is_too_short_for_an_interval() {
+    let dir = scratch();
+    let made = ["0", "700", "1", "60", "0", "700"];
+    let (profile, began, _) = record_phases(dir.path(), &["--keep-vectors"], &made);
+    let report = phases(&profile, &["--interval", "200"]);
+    let spans = report["spans"].as_array().expect("spans");
+    let order: Vec<u64> = spans.iter().filter_map(|span| span["phase"].as_u64()).collect();
+    assert_eq!(order, [1, 2, 1], "{report:#}");
+    let first: Vec<&str> = report["phases"][1]["first_executed"]
+        .as_array()
+        .expect("functions")
+        .iter()
+        .filter_map(|row| row["function"].as_str())
+        .collect();
+    assert_eq!(first.first(), Some(&"sort"), "{report:#}");
+    // When it began is known better than bursts tell.
+    let times = vectors(&profile).bursts;
+    let start = times.iter().map(|burst| burst.time_ns).min().expect("bursts");
+    let told = start + (spans[1]["start_seconds"].as_f64().expect("seconds") * 1e9) as u64;
+    let apart = told.abs_diff(began[1]);
+    let between = times
+        .iter()
+        .filter(|burst| (told.min(began[1])..told.max(began[1])).contains(&burst.time_ns));
+    assert!(apart < 20_000_000 && between.count() <= 1, "{apart} ns");
+    let text = stdout(
+        Command::new(pleach())
+            .args(["phases", "--interval", "200"])
+            .arg(&profile),
+    );
+    assert!(text.contains("first executed: sort ("), "{text}");
 }
 
 /// The sampled block entries of a function.

@@ -197,6 +197,7 @@ fn vectors() -> VectorSet {
                 state: SegmentState::Hit,
                 hits: 3,
                 at_most: Some(7),
+                first_hit_ns: Some(11),
             }],
         }],
     }

@@ -1,13 +1,16 @@
 //! Checks of the detector of phases on resampled bursts of real programs, where the truth is known.
 //!
 //! Bursts drawn at random, with replacement, from one recording make a program that does not change: every change is a
-//! false one. Bursts drawn from the stable phases of a recording in turn make a program whose changes are known.
+//! false one. Bursts drawn from the stable phases of a recording in turn make a program whose changes are known. Some of
+//! the changes are to phases that are too short for an interval: code is first executed where they begin, and at as many
+//! other places, too.
 
 use anyhow::{Result, bail};
 use pleach_collector::stream::Generator;
 use pleach_collector::vector::VectorSet;
 use pleach_harness::parallel;
 use pleach_harness::table::{Cell, Section, Table};
+use pleach_phases::timeline::detect;
 use pleach_phases::{Detector, Event, Interval, PhaseId, Signature, Timeline};
 use std::collections::BTreeMap;
 
@@ -47,6 +50,14 @@ pub struct Checked {
     pub additional: u64,
     /// Mean distance of the found changes from the true ones, in bursts.
     pub distance: f64,
+    /// Phases that were made too short for an interval.
+    pub short: u64,
+    /// Those of them whose start and end were found, without and with the times of first executions.
+    pub short_found: [u64; 2],
+    /// First executions where nothing changes.
+    pub marks: u64,
+    /// Changes that were found there.
+    pub false_marks: u64,
 }
 
 /// Checks each recording, several at a time.
@@ -72,7 +83,12 @@ pub fn check(recordings: &[(String, VectorSet)], options: &CheckOptions) -> Resu
             not_recognised: 0,
             additional: 0,
             distance: 0.0,
+            short: 0,
+            short_found: [0; 2],
+            marks: 0,
+            false_marks: 0,
         };
+        unchanging_marks(&pool, options, &mut generator, &mut checked);
         let timeline = Timeline::new(vectors, Interval::Fixed(options.length))?;
         let mut pools = BTreeMap::<PhaseId, Vec<&Signature>>::new();
         for (phase, signature) in timeline.phase_of.iter().zip(&pool) {
@@ -83,6 +99,7 @@ pub fn check(recordings: &[(String, VectorSet)], options: &CheckOptions) -> Resu
         checked.phases = pools.len();
         if pools.len() > 1 {
             changing(&pools, options, &mut generator, &mut checked);
+            short_phases(&pools, options, &mut generator, &mut checked);
         }
         Ok(checked)
     })
@@ -152,6 +169,94 @@ fn changing(pools: &[Vec<&Signature>], options: &CheckOptions, generator: &mut G
     checked.distance /= (checked.changes - checked.missed).max(1) as f64;
 }
 
+/// Bursts of a made program, their times a microsecond apart.
+#[derive(Default)]
+struct Made {
+    bursts: Vec<Signature>,
+    first_hits: Vec<u64>,
+}
+
+impl Made {
+    fn time(&self) -> u64 {
+        1_000 * (self.bursts.len() as u64 + 1)
+    }
+
+    fn draw(&mut self, pool: &[&Signature], generator: &mut Generator) {
+        let drawn = pool[generator.below(pool.len() as u64) as usize].clone();
+        let time_ns = self.time();
+        self.bursts.push(Signature { time_ns, ..drawn });
+    }
+
+    /// Code is executed first before the next burst.
+    fn mark(&mut self) {
+        self.first_hits.push(self.time() - 500);
+    }
+
+    /// Positions of the first bursts of all phases that are found.
+    fn begun(&self, first_hits: &[u64], length: usize) -> Vec<u64> {
+        let (events, _) = detect(self.bursts.clone(), first_hits, Interval::Fixed(length));
+        let begun = events.iter().filter_map(|event| match event {
+            Event::Began { burst, .. } => Some(*burst),
+            _ => None,
+        });
+        begun.collect()
+    }
+}
+
+/// First executions in a program that does not change: a tenth as many as intervals.
+fn unchanging_marks(pool: &[Signature], options: &CheckOptions, generator: &mut Generator, checked: &mut Checked) {
+    let pool: Vec<&Signature> = pool.iter().collect();
+    while checked.marks < options.intervals / 10 {
+        let mut made = Made::default();
+        for _ in 0..MARKED_AT_ONCE {
+            for _ in 0..1 + generator.below(2 * options.length as u64) {
+                made.draw(&pool, generator);
+            }
+            made.mark();
+        }
+        made.draw(&pool, generator);
+        checked.marks += MARKED_AT_ONCE;
+        checked.false_marks += made.begun(&made.first_hits, options.length).len() as u64 - 1;
+    }
+}
+
+/// First executions of a program that does not change: fewer than the detector looks at.
+const MARKED_AT_ONCE: u64 = 100;
+
+/// A phase of a quarter to a half of an interval between two long spans of another one.
+fn short_phases(pools: &[Vec<&Signature>], options: &CheckOptions, generator: &mut Generator, checked: &mut Checked) {
+    let length = options.length as u64;
+    for number in 0..options.changes {
+        let long = (number % pools.len() as u64) as usize;
+        let short = (long + 1 + generator.below(pools.len() as u64 - 1) as usize) % pools.len();
+        let mut made = Made::default();
+        // What is executed first without a change is so anywhere.
+        let elsewhere = 1 + generator.below(3 * length);
+        for at in 0..4 * length + generator.below(2 * length) {
+            if at == elsewhere {
+                made.mark();
+            }
+            made.draw(&pools[long], generator);
+        }
+        let start = made.bursts.len() as u64;
+        made.mark();
+        for _ in 0..length / 4 + generator.below(length / 4) {
+            made.draw(&pools[short], generator);
+        }
+        let end = made.bursts.len() as u64;
+        for _ in 0..4 * length {
+            made.draw(&pools[long], generator);
+        }
+        checked.short += 1;
+        let near = (end - start) / 5;
+        for (first_hits, found) in [&[][..], &made.first_hits].into_iter().zip(&mut checked.short_found) {
+            let begun = made.begun(first_hits, options.length);
+            let has = |truth: u64| begun.iter().any(|burst| burst.abs_diff(truth) <= near);
+            *found += u64::from(has(start) && has(end));
+        }
+    }
+}
+
 /// The table.
 pub fn sections(checked: &[Checked]) -> Vec<Section> {
     let mut table = Table::new([
@@ -180,9 +285,27 @@ pub fn sections(checked: &[Checked]) -> Vec<Section> {
             Cell::Number(of.distance, 1),
         ]);
     }
-    vec![Section::new(
-        "phases",
-        "The detector of phases on resampled bursts",
-        table,
-    )]
+    let mut marks = Table::new([
+        ("recording", "recording"),
+        ("marks", "first executions without change"),
+        ("false_marks", "false changes"),
+        ("short", "short phases"),
+        ("found", "found"),
+        ("found_unmarked", "found without first executions"),
+    ]);
+    for of in checked {
+        let [unmarked, marked] = of.short_found;
+        marks.push([
+            of.name.as_str().into(),
+            of.marks.into(),
+            of.false_marks.into(),
+            of.short.into(),
+            marked.into(),
+            unmarked.into(),
+        ]);
+    }
+    vec![
+        Section::new("phases", "The detector of phases on resampled bursts", table),
+        Section::new("marks", "Phases of a quarter to a half of an interval", marks),
+    ]
 }

@@ -161,5 +161,8 @@ fn checks_of_the_detector_tell_right_from_wrong() {
         "{of:?}"
     );
     assert_eq!((of.not_recognised, of.additional), (0, 0), "{of:?}");
+    // Intervals do not show short phases; first executions do, and show nothing where nothing changes.
+    assert_eq!((of.short, of.short_found), (100, [0, 100]), "{of:?}");
+    assert_eq!((of.marks, of.false_marks), (200, 0), "{of:?}");
     assert!(check(&[("empty".to_owned(), VectorSet::default())], &options).is_err());
 }

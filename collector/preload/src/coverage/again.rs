@@ -11,6 +11,7 @@ use super::arming;
 use super::modules::{self, Module};
 use crate::account;
 use crate::settings;
+use crate::sys;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 use pleach_wire::coverage::Plan;
@@ -25,7 +26,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// Notes a hit.
 pub fn note_hit(site: usize, plan: &Plan) {
-    plan.note_hit(site, account::clock());
+    plan.note_hit(site, account::clock(), sys::now_ns);
 }
 
 /// Arms some sites again. Returns whether there were any.

@@ -396,6 +396,7 @@ mod tests {
                     state,
                     hits: (*is_executed).into(),
                     at_most: None,
+                    first_hit_ns: None,
                 });
                 machine
                     .probes

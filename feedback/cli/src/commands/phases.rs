@@ -5,7 +5,7 @@ use super::inputs::{DEFAULT_PROFILE, kept_vectors, sampled};
 use super::output::{NamesArgs, print_json, print_report};
 use anyhow::{Context, Result};
 use pleach_analysis::analyse::AnalysisError;
-use pleach_analysis::phases::profiles_of_phases;
+use pleach_analysis::phases::{first_executions, profiles_of_phases};
 use pleach_analysis::program::Program;
 use pleach_phases::detector::MIN_INTERVAL;
 use pleach_phases::{Interval, Timeline};
@@ -17,10 +17,12 @@ use std::process::ExitCode;
 ///
 /// A phase is a span of time in which the program executes the same code in the same shares. Bursts are compared in
 /// intervals of a constant number; a phase ends where an interval differs from it by more than chance explains (at most
-/// one false change in 10⁹ intervals), and by at least a tenth of the time. A phase that comes back is recognised.
+/// one false change in 10⁹ intervals), and by at least a tenth of the time. A phase that comes back is recognised. Where
+/// breakpoints show that code was executed for the first time, a change is looked for, too: so phases are found that are
+/// too short to fill an interval.
 ///
-/// Printed are a timeline, each phase's share of the CPU time, its hottest paths as `pleach paths` shows them, and the
-/// paths that set it apart from the others. CPU times are estimated from numbers of bursts. The recording must have its
+/// Printed are a timeline, each phase's share of the CPU time, the functions of code that was first executed in it, its
+/// hottest paths as `pleach paths` shows them, and the paths that set it apart from the others. CPU times are estimated from numbers of bursts. The recording must have its
 /// raw vectors; a program that is not annotated has phases without paths.
 ///
 ///   pleach record --keep-vectors -o app.pleach -- ./app
@@ -71,6 +73,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     for problem in &program.problems {
         eprintln!("pleach: warning: {problem}");
     }
+    let first = first_executions(&program, &vectors.coverage);
     let profiles = match profiles_of_phases(&program, vectors, &timeline) {
         Ok(profiles) => profiles,
         Err(error @ (AnalysisError::NotAnnotated | AnalysisError::Unusable)) => {
@@ -79,7 +82,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
         Err(error) => return Err(error.into()),
     };
-    let report = Phases::new(&timeline, &profiles, args.top);
+    let report = Phases::new(&timeline, &profiles, &first, args.top);
     if args.json {
         print_json("phases", "phases", &report.to_json()?)?;
         return Ok(ExitCode::SUCCESS);
