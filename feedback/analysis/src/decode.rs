@@ -3,6 +3,7 @@
 //! Between two branches control fell through, so every probe in between was passed. A shadow call stack tells the
 //! activations of a function apart, so that what a caller does after a call continues what it did before.
 
+use crate::lanes::{self, Passed};
 use crate::program::Program;
 use pleach_annotate::cfg::{Callee, ProbeTarget};
 use pleach_annotate::code::{Instruction, Transfer, instruction_at};
@@ -30,7 +31,8 @@ pub enum Event {
         instance: InlineInstanceIndex,
         /// The block.
         block: BlockIndex,
-        /// Where its code begins. Blocks of one inline instance at one address are consecutive.
+        /// Where its code begins; of blocks of a vectorised loop, where that of one of them does. Blocks of one inline
+        /// instance at one address are consecutive.
         address: Address,
     },
     /// A function was called, or jumped to in place of a call: this is its activation.
@@ -116,7 +118,7 @@ pub struct Decoder<'p> {
     instructions: FxHashMap<CodeAddress, Option<Instruction>>,
     /// Fall-through ranges seen before, by first and last instruction.
     fall_throughs: FxHashMap<(CodeAddress, CodeAddress), FallThrough>,
-    passed: Vec<(Address, InlineInstanceIndex, BlockIndex)>,
+    passed: Vec<Passed>,
     /// Functions by start address, per module.
     starts: FxHashMap<CodeAddress, FunctionId>,
     stack: Vec<Pending>,
@@ -459,6 +461,7 @@ impl<'p> Decoder<'p> {
                 ProbeTarget::Block(block) => Some((probe.address, probe.instance, block)),
                 ProbeTarget::Call(_) => None,
             }));
+            lanes::interleave(map, &mut self.passed[begin as usize..]);
         }
         Some(begin..self.passed.len() as u32)
     }

@@ -25,6 +25,7 @@ pub mod events;
 pub mod exact_profile;
 pub mod instances;
 pub mod iterations;
+mod lanes;
 pub mod partial_path;
 pub mod partial_paths;
 pub mod phases;

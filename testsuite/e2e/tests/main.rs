@@ -52,4 +52,5 @@ mod superblocks;
 mod taken;
 mod trace;
 mod tutorial;
+mod vectorised;
 mod windows;
