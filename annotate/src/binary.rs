@@ -36,6 +36,8 @@ pub struct Binary {
     pub manifest: Vec<u8>,
     /// Contents of `.pseudo_probe`.
     pub probes: Vec<u8>,
+    /// Contents of `.llvm_bb_addr_map`, LLVM's own map of blocks (`-fbasic-block-address-map`).
+    pub block_addresses: Vec<u8>,
     /// Instruction set of the code.
     pub architecture: Architecture,
     /// Whether this is a program and not a shared library. At run time another module may replace a library's global
@@ -96,6 +98,7 @@ impl Binary {
             code: code_segments(path, &data)?,
             manifest: section(&file, manifest::SECTION),
             probes: section(&file, probe::SECTION),
+            block_addresses: section(&file, ".llvm_bb_addr_map"),
             build_id,
             architecture,
             is_program: is_program(&data),

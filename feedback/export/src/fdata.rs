@@ -10,23 +10,15 @@
 //! transition without a taken branch is written only where BOLT must end a block: at conditional branches, and before
 //! targets of jumps. Returns are no edges of a function.
 
+use crate::taken::{Executed, Taken};
 use pleach_annotate::binary::Binary;
 use pleach_annotate::code::{Transfer, instruction_at, is_padding};
 use pleach_annotate::machine::MachineFunction;
 use pleach_annotate::probe::{Address, Symbol};
-use pleach_collector::vector::{Branch, CodeAddress, ModuleId, Prediction, VectorSet};
+use pleach_collector::vector::{Branch, CodeAddress, ModuleId, VectorSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-
-/// Executions of a branch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Executed {
-    /// Times that it was mispredicted, where the hardware says so.
-    pub mispredicted: u64,
-    /// Times that it was executed.
-    pub count: u64,
-}
 
 /// An end of a branch: address in the binary, or elsewhere.
 type End = Option<Address>;
@@ -41,19 +33,7 @@ pub struct Branches {
 impl Branches {
     /// The branches of a recording that begin or end in a module, whose file is `binary`.
     pub fn from_vectors(vectors: &VectorSet, module: ModuleId, binary: &Binary) -> Self {
-        let mut taken = Taken::default();
-        for burst in &vectors.bursts {
-            let facts = burst.hardware.as_ref().map_or(&[][..], |hardware| &hardware.facts);
-            let is_mispredicted = |at: usize| {
-                facts
-                    .get(at)
-                    .is_some_and(|facts| facts.prediction == Prediction::Mispredicted)
-            };
-            taken.add(&burst.branches, burst.end, burst.count, is_mispredicted);
-        }
-        for window in vectors.compressed.iter().flat_map(|compressed| &compressed.windows) {
-            taken.add(&window.branches, window.end, window.weight, |_| false);
-        }
+        let taken = Taken::of(vectors);
         let mut converter = Converter {
             binary,
             module,
@@ -86,32 +66,6 @@ impl Branches {
                 .expect("writing to a string cannot fail");
         }
         out
-    }
-}
-
-/// Distinct branches, and distinct pieces of code between two of them, with their executions.
-#[derive(Default)]
-struct Taken {
-    branches: FxHashMap<Branch, Executed>,
-    fall_throughs: FxHashMap<(CodeAddress, CodeAddress), u64>,
-}
-
-impl Taken {
-    fn add(
-        &mut self,
-        branches: &[Branch],
-        end: Option<CodeAddress>,
-        count: u64,
-        is_mispredicted: impl Fn(usize) -> bool,
-    ) {
-        for (at, branch) in branches.iter().enumerate() {
-            let executed = self.branches.entry(*branch).or_default();
-            executed.count += count;
-            executed.mispredicted += if is_mispredicted(at) { count } else { 0 };
-            if let Some(end) = branches.get(at + 1).map(|next| next.from).or(end) {
-                *self.fall_throughs.entry((branch.to, end)).or_default() += count;
-            }
-        }
     }
 }
 
@@ -288,7 +242,7 @@ fn written(end: End, binary: &Binary, names: &[String]) -> String {
 mod tests {
     use super::*;
     use pleach_annotate::binary::{Architecture, CodeSegment};
-    use pleach_collector::vector::{BranchFacts, Burst, EndReason, Engine, EventId, HardwareSample};
+    use pleach_collector::vector::{BranchFacts, Burst, EndReason, Engine, EventId, HardwareSample, Prediction};
 
     const MODULE: ModuleId = ModuleId(0);
 
@@ -328,6 +282,7 @@ mod tests {
             }],
             manifest: Vec::new(),
             probes: Vec::new(),
+            block_addresses: Vec::new(),
             architecture: Architecture::X86_64,
             is_program: true,
             debug_file: None,

@@ -42,6 +42,7 @@ mod phases;
 mod placement;
 mod predictions;
 mod profile;
+mod propeller;
 mod random;
 mod sample_profiles;
 mod second_profile;

@@ -1,8 +1,9 @@
-//! The sections that annotated binaries carry.
+//! The sections that annotated binaries carry, and LLVM's map of blocks.
 
 use crate::input::Input;
 use pleach_annotate::manifest::{self, Anchor};
 use pleach_annotate::probe::{self, Address, Symbol};
+use pleach_export::propeller::address_map;
 use xxhash_rust::xxh3::xxh3_64;
 
 const ENTRY_HEADER: usize = 16;
@@ -39,6 +40,17 @@ fn check_manifest(section: &[u8]) {
         let (read, errors) = manifest::decode(&written);
         assert!(errors.is_empty(), "{errors:?}");
         assert_eq!(read, [entry]);
+    }
+}
+
+/// LLVM's map of blocks: any bytes.
+pub fn block_addresses(data: &[u8]) {
+    let Ok(functions) = address_map::decode(data) else {
+        return;
+    };
+    assert!(functions.iter().map(Vec::len).sum::<usize>() <= data.len() / 4);
+    for blocks in functions {
+        assert!(!blocks.is_empty() && blocks.iter().all(|block| block.code.start <= block.code.end));
     }
 }
 

@@ -19,7 +19,7 @@ pub mod seeds;
 mod shard;
 mod vectors;
 
-pub use annotated::{manifest, pseudo_probe};
+pub use annotated::{block_addresses, manifest, pseudo_probe};
 pub use counts::{count_file, exact_counts};
 pub use decide::decide;
 pub use elf::elf;
@@ -35,12 +35,13 @@ pub use vectors::vector_file;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
     ("vector_file", vector_file),
     ("shard", shard),
     ("perf_data", perf_data),
     ("perf_script", perf_script),
     ("manifest", manifest),
+    ("block_addresses", block_addresses),
     ("pseudo_probe", pseudo_probe),
     ("elf", elf),
     ("profile", profile),

@@ -51,6 +51,7 @@ pub fn all() -> Vec<Seed> {
         ("perf_script", "written", SCRIPT.into()),
         ("manifest", "entry", with_mode(0, &entry)),
         ("manifest", "graphs", with_mode(1, &noise[..300])),
+        ("block_addresses", "function", BLOCK_ADDRESSES.to_vec()),
         ("pseudo_probe", "trees", probes()),
         ("elf", "program", elf(&entry)[4..].to_vec()),
         ("profile", "file", with_mode(0, &profile_file)),
@@ -286,6 +287,11 @@ fn probes() -> Vec<u8> {
     section.extend([1, 0x80, 8]);
     section
 }
+
+/// A function of two blocks, the first of which has a call.
+const BLOCK_ADDRESSES: [u8; 23] = [
+    5, 0x20, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 2, 0, 0, 1, 7, 8, 8, 3, 0, 0, 3, 1,
+];
 
 /// A program of one segment and the sections that are read.
 fn elf(manifest: &[u8]) -> Vec<u8> {

@@ -3,6 +3,8 @@
 mod branch_stacks;
 mod call_stacks;
 mod fdata;
+mod program;
+mod propeller;
 mod sample_profile;
 mod tables;
 
@@ -26,6 +28,9 @@ use std::process::ExitCode;
 ///   clang -O2 -g1 -fdebug-info-for-profiling -fprofile-sample-use=app.afdo ...
 ///
 ///   pleach export app.pleach --format bolt-fdata -o app.fdata   then: llvm-bolt app -data app.fdata -o app.bolt ...
+///   pleach export app.pleach --format propeller -o prop   of a build with -fbasic-block-address-map, without pleach's flags
+///   clang -O2 -fbasic-block-sections=list=prop/cc_profile.txt ... -fuse-ld=lld
+///       -Wl,--symbol-ordering-file=prop/ld_profile.txt,--no-warn-symbol-ordering
 ///   pleach export app.pleach --format pprof -o app.pb.gz        then: go tool pprof -top app.pb.gz
 ///   pleach export app.pleach --format firefox -o app.json       then: open it in profiler.firefox.com
 ///   pleach export *.pleach --format parquet -o tables           then: pleach import tables -o all.pleach
@@ -56,7 +61,8 @@ pub struct Args {
     /// Print only errors.
     #[arg(short, long)]
     quiet: bool,
-    /// The file to write; `-` for standard output. For parquet: the directory, which may already contain other runs.
+    /// The file to write; `-` for standard output. For parquet and propeller: the directory. That of parquet may already
+    /// contain other runs.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }
@@ -72,6 +78,9 @@ enum FormatArg {
     LlvmSample,
     /// Text for `llvm-bolt -data`: branches with their counts.
     BoltFdata,
+    /// A directory with two files: cc_profile.txt for clang's -fbasic-block-sections=list=, ld_profile.txt for lld's
+    /// --symbol-ordering-file=.
+    Propeller,
     /// Call stacks for `go tool pprof` (profile.proto, compressed).
     Pprof,
     /// Call stacks over time for the Firefox Profiler (JSON).
@@ -111,6 +120,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if args.day.is_some() {
         bail!("--day is for --format parquet: other formats have no partitions");
     }
+    if args.format == FormatArg::Propeller {
+        return propeller::export(args);
+    }
     let to_file = args.output != Path::new("-");
     if to_file {
         ensure_writable(&args.output)?;
@@ -120,7 +132,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         FormatArg::LlvmSample => sample_profile::export(args)?,
         FormatArg::BoltFdata => fdata::export(args)?,
         FormatArg::Pprof | FormatArg::Firefox => call_stacks::export(args)?,
-        FormatArg::Parquet => bail!("parquet writes a directory: name one with --output"),
+        FormatArg::Parquet | FormatArg::Propeller => bail!("this format is a directory: name one with --output"),
     };
     let written = if to_file {
         write_bytes(&args.output, &export.bytes)
